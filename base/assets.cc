@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/assets.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/files.h"
+#include "base/status_macros.h"
+
+namespace weir {
+namespace {
+
+// The only global of weir: filled before main, constant afterwards.
+std::map<absl::string_view, absl::string_view>& Registry() {
+  static auto& registry = *new std::map<absl::string_view, absl::string_view>();
+  return registry;
+}
+
+}  // namespace
+
+AssetRegistration::AssetRegistration(absl::string_view path,
+                                     absl::string_view contents) {
+  Registry().emplace(path, contents);
+}
+
+absl::StatusOr<Asset> LoadAsset(absl::string_view folder,
+                                const std::string& name) {
+  std::error_code error;
+  if (std::filesystem::exists(name, error) &&
+      !std::filesystem::is_directory(name, error)) {
+    ASSIGN_OR_RETURN(std::string contents, ReadFile(name));
+    return Asset{name, std::move(contents)};
+  }
+  for (const auto& [path, contents] : Registry()) {
+    const std::filesystem::path file{std::string(path)};
+    if (file.parent_path() == std::string(folder) &&
+        (file.stem() == name || file.filename() == name)) {
+      return Asset{std::string(path), std::string(contents)};
+    }
+  }
+  const std::vector<std::string> known = ListAssets(folder);
+  return absl::NotFoundError(absl::StrCat(
+      name, ": no such file, and no preset of ", folder, "/ has this name (",
+      known.empty() ? "there are none" : absl::StrJoin(known, ", "), ")"));
+}
+
+std::vector<std::string> ListAssets(absl::string_view folder) {
+  std::vector<std::string> names;
+  for (const auto& [path, contents] : Registry()) {
+    const std::filesystem::path file{std::string(path)};
+    if (file.parent_path() == std::string(folder))
+      names.push_back(file.stem().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+}  // namespace weir

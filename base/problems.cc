@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/problems.h"
+
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+
+namespace weir {
+
+void Problems::Add(absl::string_view field, absl::string_view what) {
+  messages_.push_back(
+      absl::StrCat(where_, ": ", field, field.empty() ? "" : " ", what));
+}
+
+void Problems::CheckRange(absl::string_view field, double value, double low,
+                          double high) {
+  if (value >= low && value <= high) return;
+  Add(field,
+      absl::StrFormat("is %.12g, expected %.12g to %.12g", value, low, high));
+}
+
+void Problems::CheckPositive(absl::string_view field, double value) {
+  if (std::isfinite(value) && value > 0) return;
+  Add(field, absl::StrFormat("is %.12g, expected a number above 0", value));
+}
+
+absl::Status Problems::ToStatus() const {
+  if (empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrJoin(messages_, "\n"));
+}
+
+}  // namespace weir

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Collects everything that is wrong with an input, so that a user sees all of
+// it at once:
+//
+//   Problems problems("cluster.textproto");
+//   if (!(bandwidth > 0)) problems.Add("nodes[0].nics[1].bytes_per_second",
+//                                      "is 0, expected a number above 0");
+//   RETURN_IF_ERROR(problems.ToStatus());
+#ifndef WEIR_BASE_PROBLEMS_H_
+#define WEIR_BASE_PROBLEMS_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+
+namespace weir {
+
+class Problems {
+ public:
+  // `where` is the file (or flag) that every message names first.
+  explicit Problems(absl::string_view where) : where_(where) {}
+
+  // Notes "<where>: <field> <what>"; an empty field leaves "<where>: <what>".
+  void Add(absl::string_view field, absl::string_view what);
+
+  // Notes a problem unless low <= value <= high; NaN is outside every range.
+  void CheckRange(absl::string_view field, double value, double low,
+                  double high);
+
+  // Notes a problem unless value is finite and > 0.
+  void CheckPositive(absl::string_view field, double value);
+
+  bool empty() const { return messages_.empty(); }
+
+  // OK when empty, else InvalidArgument with one line per problem.
+  absl::Status ToStatus() const;
+
+ private:
+  std::string where_;
+  std::vector<std::string> messages_;
+};
+
+}  // namespace weir
+
+#endif  // WEIR_BASE_PROBLEMS_H_

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Text form of every file that people write.
+#ifndef WEIR_BASE_TEXTPROTO_H_
+#define WEIR_BASE_TEXTPROTO_H_
+
+#include <google/protobuf/message.h>
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+
+namespace weir {
+
+// Parses a textproto strictly: an unknown field is an error. All syntax errors
+// come back together, each as "<label>:<line>:<column>: <what>".
+absl::Status ParseTextProto(absl::string_view label, absl::string_view text,
+                            google::protobuf::Message* message);
+
+// Prints a message as ParseTextProto reads it: same message, same bytes.
+std::string PrintTextProto(const google::protobuf::Message& message);
+
+}  // namespace weir
+
+#endif  // WEIR_BASE_TEXTPROTO_H_

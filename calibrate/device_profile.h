@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loading device profiles and pricing kernels with them.
+#ifndef WEIR_CALIBRATE_DEVICE_PROFILE_H_
+#define WEIR_CALIBRATE_DEVICE_PROFILE_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "calibrate/device_profile.pb.h"
+#include "models/layer_work.h"
+
+namespace weir {
+
+// Loads a preset ("v100-sxm2-16gb") or a textproto file, validated.
+absl::StatusOr<DeviceProfile> LoadDeviceProfile(
+    const std::string& name_or_path);
+
+absl::Status ValidateDeviceProfile(absl::string_view label,
+                                   const DeviceProfile& profile);
+
+// Peak FLOP per second in a number format; InvalidArgument when the profile
+// does not have it.
+absl::StatusOr<double> PeakFlops(const DeviceProfile& profile,
+                                 absl::string_view format);
+
+// Seconds one kernel takes: a fixed cost plus the larger of arithmetic (tiles
+// that fill whole waves of multiprocessors) and memory traffic.
+// REQUIRES: peak_flops came from PeakFlops.
+double KernelSeconds(const DeviceProfile& profile, double peak_flops,
+                     const Kernel& kernel);
+
+double KernelSeconds(const DeviceProfile& profile, double peak_flops,
+                     const std::vector<Kernel>& kernels);
+
+}  // namespace weir
+
+#endif  // WEIR_CALIBRATE_DEVICE_PROFILE_H_

@@ -1,0 +1,11 @@
+# Writes OUTPUT, which registers FILES (below ROOT) with base/assets.h.
+set(text "#include \"base/assets.h\"\nnamespace weir {\nnamespace {\n")
+set(index 0)
+foreach(file IN LISTS FILES)
+  file(READ "${file}" contents)
+  file(RELATIVE_PATH path "${ROOT}" "${file}")
+  string(APPEND text "const AssetRegistration asset_${index}(\"${path}\", R\"weir_asset(${contents})weir_asset\");\n")
+  math(EXPR index "${index} + 1")
+endforeach()
+string(APPEND text "}  // namespace\n}  // namespace weir\n")
+file(WRITE "${OUTPUT}" "${text}")

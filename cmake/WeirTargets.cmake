@@ -1,0 +1,44 @@
+# The three ways to declare a target. Folders never glob: a file that is not listed does not exist.
+
+# weir_library(<name> SRCS <file>... [DEPS <target>...])
+function(weir_library name)
+  cmake_parse_arguments(ARG "" "" "SRCS;DEPS" ${ARGN})
+  add_library(${name} STATIC ${ARG_SRCS})
+  target_include_directories(${name} PUBLIC "${PROJECT_SOURCE_DIR}")
+  target_link_libraries(${name} PUBLIC ${ARG_DEPS} PRIVATE weir_warnings)
+endfunction()
+
+# weir_proto(<name> SRCS <file.proto>... [DEPS <proto target>...]) generates C++ below the build folder,
+# so that "scenarios/scenario.pb.h" resolves (FindProtobuf's own function drops the folder).
+function(weir_proto name)
+  cmake_parse_arguments(ARG "" "" "SRCS;DEPS" ${ARGN})
+  set(generated)
+  foreach(proto IN LISTS ARG_SRCS)
+    file(RELATIVE_PATH relative "${PROJECT_SOURCE_DIR}" "${CMAKE_CURRENT_SOURCE_DIR}/${proto}")
+    string(REGEX REPLACE "\\.proto$" ".pb" stem "${PROJECT_BINARY_DIR}/${relative}")
+    add_custom_command(
+      OUTPUT "${stem}.cc" "${stem}.h"
+      COMMAND protobuf::protoc "--proto_path=${PROJECT_SOURCE_DIR}"
+              "--cpp_out=${PROJECT_BINARY_DIR}" "${relative}"
+      DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/${proto}"
+      WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
+      VERBATIM)
+    list(APPEND generated "${stem}.cc" "${stem}.h")
+  endforeach()
+  add_library(${name} STATIC ${generated})
+  target_include_directories(${name} SYSTEM PUBLIC "${PROJECT_BINARY_DIR}")
+  target_link_libraries(${name} PUBLIC protobuf::libprotobuf ${ARG_DEPS})
+endfunction()
+
+# weir_test(<name> SRCS <file>... [DEPS <target>...] [LABELS <label>...]) runs each TEST in a process of its own.
+function(weir_test name)
+  if(NOT BUILD_TESTING)
+    return()
+  endif()
+  cmake_parse_arguments(ARG "" "" "SRCS;DEPS;LABELS" ${ARGN})
+  add_executable(${name} ${ARG_SRCS})
+  target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}")
+  target_compile_definitions(${name} PRIVATE WEIR_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  target_link_libraries(${name} PRIVATE ${ARG_DEPS} weir_warnings GTest::gmock GTest::gtest_main)
+  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT 300)
+endfunction()

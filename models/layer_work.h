@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// What each layer of a model asks of one GPU, per microbatch: kernels with
+// their FLOP and bytes, parameters, activations. No device and no seconds,
+// except where the model itself was measured.
+#ifndef WEIR_MODELS_LAYER_WORK_H_
+#define WEIR_MODELS_LAYER_WORK_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/model.pb.h"
+
+namespace weir {
+
+enum class Recompute { kNone, kSelective, kFull };
+
+// How a layer is run.
+struct WorkSpec {
+  int microbatch_size = 1;
+  int sequence_length = 0;
+  int tensor_parallel = 1;         // t
+  bool sequence_parallel = false;  // Korthikanti et al. 2022, section 4.2.2
+  bool flash_attention = false;    // fused attention: no score matrix in memory
+  bool dropout = false;            // masks are kept for the backward
+  Recompute recompute = Recompute::kNone;
+  int bytes_per_element = 2;  // of activations and of weights in use
+};
+
+// One kernel. A product multiplies `batch` times (m x k) by (k x n); any other
+// kernel only moves bytes (m = n = k = 0).
+struct Kernel {
+  enum class Kind : uint8_t { kProduct, kAttention, kMemory };
+  Kind kind = Kind::kMemory;
+  double batch = 0, m = 0, n = 0, k = 0;
+  double flops = 0;  // multiply and add count as two
+  double bytes = 0;  // read and written in device memory
+};
+
+enum class LayerRole : uint8_t { kEmbedding, kBlock, kHead, kMeasured };
+
+struct LayerWork {
+  std::string name;
+  LayerRole role = LayerRole::kBlock;
+
+  std::vector<Kernel> forward;
+  std::vector<Kernel> backward_input;
+  std::vector<Kernel> backward_weight;
+  std::vector<Kernel> recompute;  // run again before the backward
+  // Set for measured layers only, scaled to the microbatch size.
+  std::optional<double> forward_seconds;
+  std::optional<double> backward_seconds;
+
+  // Collectives over the tensor-parallel group, each of tensor_collective_bytes
+  // (whole tensor; all-reduce, or all-gather + reduce-scatter of the same
+  // volume under sequence parallelism).
+  int tensor_collectives_forward = 0;
+  int tensor_collectives_backward = 0;
+  double tensor_collective_bytes = 0;
+
+  double parameters = 0;    // on one GPU of the tensor-parallel group
+  double output_bytes = 0;  // sent to the next layer, per GPU, whole tensor
+
+  double stash_bytes = 0;  // kept from forward until the backward ends
+  double recompute_scratch_bytes = 0;  // extra while its backward runs
+  // Kept from backward-input until backward-weight when the two are apart.
+  double weight_gradient_stash_bytes = 0;
+};
+
+// The layers in order: embedding, blocks, head; or the measured chain.
+// REQUIRES: ValidateModel is OK, spec fields > 0, t divides heads.
+std::vector<LayerWork> LayersOf(const Model& model, const WorkSpec& spec);
+
+// FLOP that one microbatch costs without any recomputation, all GPUs together:
+// the numerator of model FLOP utilization.
+double ModelFlops(const std::vector<LayerWork>& layers, int tensor_parallel);
+
+}  // namespace weir
+
+#endif  // WEIR_MODELS_LAYER_WORK_H_

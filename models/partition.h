@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cuts a chain of layers into contiguous stages.
+#ifndef WEIR_MODELS_PARTITION_H_
+#define WEIR_MODELS_PARTITION_H_
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "models/layer_work.h"
+
+namespace weir {
+
+// Stage s holds layers [first[s], first[s + 1]); first has num_stages + 1
+// entries, first[0] = 0, first[num_stages] = the number of layers.
+struct Partition {
+  std::vector<int> first;
+};
+
+// Equal numbers of blocks per stage, the embedding with the first and the head
+// with the last (Megatron's rule). InvalidArgument when blocks do not divide,
+// or there are more stages than blocks.
+absl::StatusOr<Partition> PartitionEvenly(const std::vector<LayerWork>& layers,
+                                          int num_stages);
+
+// blocks_per_stage[s] blocks in stage s; must sum to the number of blocks.
+absl::StatusOr<Partition> PartitionAsGiven(
+    const std::vector<LayerWork>& layers,
+    const std::vector<int>& blocks_per_stage);
+
+// Minimises the largest sum of layer_seconds over all contiguous cuts (exact
+// dynamic programme; ties go to the earliest cut). Every stage gets a layer.
+absl::StatusOr<Partition> PartitionBalanced(
+    const std::vector<double>& layer_seconds, int num_stages);
+
+}  // namespace weir
+
+#endif  // WEIR_MODELS_PARTITION_H_

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loading, checking and resolving scenarios.
+#ifndef WEIR_SCENARIOS_SCENARIO_H_
+#define WEIR_SCENARIOS_SCENARIO_H_
+
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "calibrate/device_profile.pb.h"
+#include "models/model.pb.h"
+#include "scenarios/cluster.pb.h"
+#include "scenarios/placement.h"
+#include "scenarios/scenario.pb.h"
+
+namespace weir {
+
+// Loads a preset or a textproto; syntax only, see ResolveScenario.
+absl::StatusOr<Scenario> LoadScenario(const std::string& name_or_path);
+
+// A scenario with everything it names loaded, every default filled in and
+// every check done: what the simulator takes.
+struct ResolvedScenario {
+  std::string label;  // file or "command line", for messages
+  Scenario scenario;  // defaults filled in
+  bool textbook = false;
+
+  // Absent in textbook mode.
+  Model model;
+  Cluster cluster;
+  DeviceProfile device;
+
+  Placement placement;
+  int num_microbatches = 0;  // per batch and pipeline
+};
+
+// Loads and checks; all problems of the scenario come back together, each with
+// its field. A global batch that microbatches x replicas do not divide, a
+// cluster that is too small, tensor parallelism that does not divide the heads
+// are found here; what a schedule demands is found by its generator.
+absl::StatusOr<ResolvedScenario> ResolveScenario(absl::string_view label,
+                                                 const Scenario& scenario);
+
+// Parses --costs "f=1,i=1,w=1,c=0" or "f=1,b=2".
+absl::StatusOr<TextbookCosts> ParseCosts(absl::string_view text);
+
+// Loads a per-stage table (weir.TextbookCosts as textproto).
+absl::StatusOr<TextbookCosts> LoadCosts(const std::string& path);
+
+}  // namespace weir
+
+#endif  // WEIR_SCENARIOS_SCENARIO_H_

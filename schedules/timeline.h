@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// A schedule as a text picture, every action one cell wide per unit of time
+// (forward 1, backward 2, input and weight gradient 1 each, transfers free):
+//
+//   rank 0 |0123......aa4bb5cc.dd.ee.ff|
+//   rank 1 |.012....aa3bb4cc5dd.ee.ff..|
+//   digit: forward of that microbatch, letter: its backward, '.': idle
+#ifndef WEIR_SCHEDULES_TIMELINE_H_
+#define WEIR_SCHEDULES_TIMELINE_H_
+
+#include <string>
+
+#include "schedules/schedule.h"
+
+namespace weir {
+
+struct TimelineOptions {
+  int max_columns = 160;  // wider pictures are cut, and say so
+};
+
+// REQUIRES: ValidateSchedule(schedule) is OK.
+std::string DrawTimeline(const Schedule& schedule,
+                         const TimelineOptions& options = {});
+
+}  // namespace weir
+
+#endif  // WEIR_SCHEDULES_TIMELINE_H_

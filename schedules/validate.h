@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// What must hold for any schedule before anything else looks at it.
+#ifndef WEIR_SCHEDULES_VALIDATE_H_
+#define WEIR_SCHEDULES_VALIDATE_H_
+
+#include "absl/status/status.h"
+#include "schedules/schedule.h"
+
+namespace weir {
+
+// Checks that every (stage, microbatch) has one F and one B or one I and W, in
+// that order, on the rank that holds the stage, and that the order can be
+// executed (FailedPrecondition "deadlock: ..." names the wait cycle). All
+// problems come back together.
+absl::Status ValidateSchedule(const Schedule& schedule);
+
+}  // namespace weir
+
+#endif  // WEIR_SCHEDULES_VALIDATE_H_

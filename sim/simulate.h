@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one function that reads like the picture in the design: scenario ->
+// stage costs, schedule, platform -> task graph -> engine -> result.
+#ifndef WEIR_SIM_SIMULATE_H_
+#define WEIR_SIM_SIMULATE_H_
+
+#include <functional>
+
+#include "absl/status/statusor.h"
+#include "results/result.pb.h"
+#include "scenarios/scenario.h"
+
+namespace weir {
+
+struct SimulateOptions {
+  // Fill Result::timeline (costs memory: about 100 bytes per action).
+  bool keep_timeline = false;
+  // Called now and then from this thread with the part done, 0 to 1.
+  std::function<void(double)> progress;
+};
+
+// Simulates one scenario. InvalidArgument for what the user can mend,
+// FailedPrecondition for a schedule that deadlocks, Internal for our bugs.
+// A schedule that does not fit in memory is a result (fits_memory is false).
+absl::StatusOr<Result> Simulate(const ResolvedScenario& scenario,
+                                const SimulateOptions& options = {});
+
+}  // namespace weir
+
+#endif  // WEIR_SIM_SIMULATE_H_
