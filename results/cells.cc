@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "results/cells.h"
+
+#include "absl/strings/str_cat.h"
+#include "base/units.h"
+#include "results/compare.h"
+
+namespace weir {
+
+std::string ShapeText(const Result& result) {
+  const uint64_t num_gpus = uint64_t{result.tensor_parallel()} *
+                            result.pipeline_parallel() * result.data_parallel();
+  std::string text = absl::StrCat(
+      "tensor ", result.tensor_parallel(), " x pipeline ",
+      result.pipeline_parallel(), " x data ", result.data_parallel(), " = ",
+      num_gpus, num_gpus == 1 ? " GPU, " : " GPUs, ");
+  if (result.global_batch_size() > 0) {
+    absl::StrAppend(&text, "batch ", result.global_batch_size(), " = ");
+    if (result.data_parallel() > 1) {
+      absl::StrAppend(&text, result.data_parallel(), " x ");
+    }
+  }
+  absl::StrAppend(&text, result.num_microbatches(), " microbatches");
+  if (result.microbatch_size() > 0) {
+    absl::StrAppend(&text, " of ", result.microbatch_size());
+  }
+  if (result.sequence_length() > 0) {
+    absl::StrAppend(&text, ", sequence ", result.sequence_length());
+  }
+  return text;
+}
+
+bool IsApproximate(const Result& result) {
+  // Only schedules without flush are simulated for several batches.
+  return result.num_batches() > 1 && !result.steady_state();
+}
+
+std::string TimeCell(const Result& result) {
+  return absl::StrCat(IsApproximate(result) ? "~" : "",
+                      FormatSeconds(result.batch_seconds()));
+}
+
+std::string SamplesCell(const Result& result) {
+  return result.has_samples_per_second()
+             ? FormatCount(result.samples_per_second())
+             : "-";
+}
+
+std::string TokensCell(const Result& result) {
+  return result.has_tokens_per_second()
+             ? FormatCount(result.tokens_per_second())
+             : "-";
+}
+
+std::string UtilizationCell(const Result& result) {
+  return result.has_model_flops_utilization()
+             ? FormatPercent(result.model_flops_utilization())
+             : "-";
+}
+
+std::string BubbleCell(const Result& result) {
+  return FormatPercent(result.bubble_ratio());
+}
+
+std::string ExposedCell(const Result& result) {
+  return FormatPercent(result.exposed_communication_ratio());
+}
+
+std::string MemoryCell(const Result& result) {
+  if (!result.has_memory_capacity_bytes()) {
+    return result.peak_memory_bytes() > 0
+               ? FormatBytes(result.peak_memory_bytes())
+               : "-";
+  }
+  const std::string use =
+      absl::StrCat(FormatBytes(result.peak_memory_bytes()), " of ",
+                   FormatBytes(result.memory_capacity_bytes()));
+  return FitsMemory(result) ? use : absl::StrCat(use, ", ", MisfitText(result));
+}
+
+std::string MisfitText(const Result& result) {
+  const double missing_bytes = MissingBytes(result);
+  return missing_bytes > 0
+             ? absl::StrCat(FormatBytes(missing_bytes), " too much")
+             : "does not fit";
+}
+
+}  // namespace weir

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+//   gpt on a100x8: tensor 1 x pipeline 4 x data 2 = 8 GPUs, batch 16 = 2 x ...
+//
+//   schedule  time per batch  samples/s  ...  peak memory of the worst rank
+//   gpipe             1.20 s       13.3  ...  17.2 GiB of 15.8 GiB, 1.40 ...
+//   1f1b              1.25 s       12.8  ...  9.20 GiB of 15.8 GiB
+//
+//   fastest that fits: 1f1b, 1.25 s per batch; limit: compute of rank 3
+//   fastest of all does not fit: gpipe, 1.20 s per batch, 1.40 GiB too much
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "results/cells.h"
+#include "results/compare.h"
+#include "results/text.h"
+#include "results/views.h"
+
+namespace weir {
+namespace {
+
+template <typename Get>
+bool AllEqual(std::span<const Result> results, Get get) {
+  return std::all_of(results.begin(), results.end(), [&](const Result& result) {
+    return get(result) == get(results.front());
+  });
+}
+
+// Which of name and shape the rows share: the first line says those, columns
+// say the others.
+struct Common {
+  bool name;
+  bool shape;
+};
+
+std::string Title(const Result& first, const Common& common) {
+  std::string title = common.name ? Ascii(first.name()) : "";
+  if (common.shape) {
+    absl::StrAppend(&title, title.empty() ? "" : ": ", ShapeText(first));
+  }
+  return title.empty() ? "" : absl::StrCat(title, "\n\n");
+}
+
+struct Column {
+  bool shown;
+  const char* header;
+  std::string (*cell)(const Result&);
+};
+
+std::string NameCell(const Result& result) { return Ascii(result.name()); }
+std::string ScheduleCell(const Result& result) {
+  return Ascii(RowName(result));
+}
+std::string VersionsCell(const Result& result) {
+  return absl::StrCat(result.weight_versions());
+}
+std::string StalenessCell(const Result& result) {
+  return absl::StrCat(result.staleness_updates());
+}
+
+TextTable Rows(std::span<const Result> results, const Common& common) {
+  const Column columns[] = {
+      {true, "schedule", ScheduleCell},
+      {!common.name, "name", NameCell},
+      {!common.shape, "shape", ShapeText},
+      {true, "time per batch", TimeCell},
+      {true, "samples/s", SamplesCell},
+      {true, "tokens/s", TokensCell},
+      {true, "MFU", UtilizationCell},
+      {true, "bubble", BubbleCell},
+      {true, "exposed comm", ExposedCell},
+      {true, "versions", VersionsCell},
+      {true, "staleness", StalenessCell},
+      {true, "peak memory of the worst rank", MemoryCell},
+  };
+  TextTable table;
+  table.rows.resize(results.size());
+  for (const Column& column : columns) {
+    if (!column.shown) continue;
+    table.header.push_back(column.header);
+    for (size_t i = 0; i < results.size(); ++i) {
+      table.rows[i].push_back(column.cell(results[i]));
+    }
+  }
+  return table;
+}
+
+std::string Summary(const Result& result) {
+  return absl::StrCat(Ascii(RowName(result)), ", ", TimeCell(result),
+                      " per batch");
+}
+
+std::string Conclusion(std::span<const Result> results) {
+  const Fastest fastest = FindFastest(results);
+  const Result& first = results[*fastest.of_all];
+  if (!fastest.that_fits.has_value()) {
+    const auto smallest = std::min_element(
+        results.begin(), results.end(), [](const Result& a, const Result& b) {
+          return MissingBytes(a) < MissingBytes(b);
+        });
+    return absl::StrCat(
+        "none fits in memory; nearest: ", Ascii(RowName(*smallest)), ", ",
+        MisfitText(*smallest), "\n");
+  }
+  const Result& best = results[*fastest.that_fits];
+  const bool limited = std::any_of(
+      results.begin(), results.end(),
+      [](const Result& r) { return r.has_memory_capacity_bytes(); });
+  std::string text = absl::StrCat(limited ? "fastest that fits: " : "fastest: ",
+                                  Summary(best));
+  if (!best.limit().empty()) {
+    absl::StrAppend(&text, "; limit: ", Ascii(best.limit()));
+  }
+  absl::StrAppend(&text, "\n");
+  if (fastest.of_all != fastest.that_fits) {
+    absl::StrAppend(&text, "fastest of all does not fit: ", Summary(first),
+                    ", ", MisfitText(first), "\n");
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string CompareTable(std::span<const Result> results) {
+  if (results.empty()) return "no results\n";
+  const Common common = {
+      AllEqual(results, [](const Result& r) { return r.name(); }),
+      AllEqual(results, ShapeText)};
+  std::string text =
+      absl::StrCat(Title(results.front(), common),
+                   PrintTable(Rows(results, common), /*last_left=*/true), "\n",
+                   Conclusion(results));
+  if (std::any_of(results.begin(), results.end(), IsApproximate)) {
+    absl::StrAppend(&text,
+                    "~: no steady period was seen in the simulated batches\n");
+  }
+  for (const std::string& warning : MergeWarnings(results)) {
+    absl::StrAppend(&text, "warning: ", Ascii(warning), "\n");
+  }
+  return text;
+}
+
+}  // namespace weir

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <google/protobuf/util/field_mask_util.h>
+#include <google/protobuf/util/json_util.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "results/compare.h"
+#include "results/validate.h"
+#include "results/views.h"
+
+namespace weir {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// A timeline may be larger than all else by far: it is not even copied.
+Result WithoutTimeline(const Result& result) {
+  using google::protobuf::util::FieldMaskUtil;
+  google::protobuf::FieldMask mask;
+  for (int i = 0; i < Result::descriptor()->field_count(); ++i) {
+    const std::string name(Result::descriptor()->field(i)->name());
+    if (name != "timeline") mask.add_paths(name);
+  }
+  Result copy;
+  FieldMaskUtil::MergeMessageTo(result, mask, {}, &copy);
+  return copy;
+}
+
+// JSON has no NaN and no infinity: such a number becomes null and a warning.
+Json ToJson(const Result& result, std::vector<std::string>* warnings) {
+  const Result copy = WithoutTimeline(result);
+  google::protobuf::util::JsonPrintOptions options;
+  options.always_print_primitive_fields = true;
+  options.preserve_proto_field_names = true;
+  std::string text;
+  const auto status =
+      google::protobuf::util::MessageToJsonString(copy, &text, options);
+  Json json = status.ok() ? Json::parse(text, nullptr, false) : Json();
+  if (!json.is_object()) {  // text that is not UTF-8
+    warnings->push_back("a result cannot be written as JSON");
+    return Json();
+  }
+  for (const std::string& pointer : NonFinitePointers(copy)) {
+    json[Json::json_pointer(pointer)] = nullptr;
+    warnings->push_back(RowName(copy) + ": " + pointer +
+                        " is not a finite number");
+  }
+  return json;
+}
+
+std::string Print(const Json& json) {
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+Json Envelope(absl::string_view command, const std::string& version) {
+  Json envelope;
+  envelope["tool"] = "weir";
+  envelope["version"] = version;
+  envelope["command"] = std::string(command);
+  return envelope;
+}
+
+}  // namespace
+
+std::string ResultJson(absl::string_view command, const Result& result) {
+  std::vector<std::string> warnings = MergeWarnings({&result, 1});
+  Json envelope = Envelope(command, result.provenance().weir_version());
+  envelope["config"] = result.provenance().scenario();
+  envelope["result"] = ToJson(result, &warnings);
+  envelope["warnings"] = warnings;
+  return Print(envelope);
+}
+
+std::string CompareJson(absl::string_view command,
+                        std::span<const Result> results) {
+  std::vector<std::string> warnings = MergeWarnings(results);
+  Json configs = Json::array();
+  Json all = Json::array();
+  for (const Result& result : results) {
+    configs.push_back(result.provenance().scenario());
+    all.push_back(ToJson(result, &warnings));
+  }
+  Json envelope = Envelope(
+      command,
+      results.empty() ? "" : results.front().provenance().weir_version());
+  envelope["config"] = std::move(configs);
+  envelope["results"] = std::move(all);
+  envelope["warnings"] = warnings;
+  return Print(envelope);
+}
+
+}  // namespace weir

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// The metrics of a result, each defined here and nowhere else. All take plain
+// numbers; a window is the time of one batch (see Result.bubble_ratio). An
+// empty window or no GPUs make a ratio 0.
+#ifndef WEIR_RESULTS_METRICS_H_
+#define WEIR_RESULTS_METRICS_H_
+
+#include <span>
+
+namespace weir {
+
+// Idle part of all GPUs over the window:
+//   sum over GPUs of (window - busy) / (number of GPUs x window), in [0, 1].
+// Some papers divide by the ideal time instead; that is BubbleOverhead.
+double BubbleRatio(std::span<const double> busy_seconds, double window_seconds);
+
+// Idle time over the time without bubbles:
+//   bubble_ratio / (1 - bubble_ratio), infinite when nobody is ever busy.
+double BubbleOverhead(double bubble_ratio);
+
+// Mean over GPUs of the time in which they compute nothing because a transfer
+// or a collective that they wait for is under way, as a part of the window:
+//   sum over GPUs of exposed / (number of GPUs x window).
+double ExposedCommunicationRatio(std::span<const double> exposed_seconds,
+                                 double window_seconds);
+
+// Model FLOPs utilization (Chowdhery et al., PaLM, 2022): the FLOP that the
+// model needs, without recomputation, over what the GPUs could have done:
+//   model_flops / (seconds x num_gpus x peak_flops).
+double ModelFlopsUtilization(double model_flops, double seconds, int num_gpus,
+                             double peak_flops);
+
+//   global_batch_size / batch_seconds
+double SamplesPerSecond(double global_batch_size, double batch_seconds);
+
+//   global_batch_size x sequence_length / batch_seconds
+double TokensPerSecond(double global_batch_size, double sequence_length,
+                       double batch_seconds);
+
+}  // namespace weir
+
+#endif  // WEIR_RESULTS_METRICS_H_

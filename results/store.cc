@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "results/store.h"
+
+#include <google/protobuf/stubs/logging.h>
+#include <google/protobuf/unknown_field_set.h>
+
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "base/files.h"
+#include "base/status_macros.h"
+#include "results/validate.h"
+
+namespace weir {
+namespace {
+
+constexpr size_t kMaxBytes = std::numeric_limits<int>::max();
+
+}  // namespace
+
+absl::Status SaveResults(const std::string& path, const Results& results) {
+  const size_t size = results.ByteSizeLong();
+  if (size > kMaxBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": results take ", size, " bytes, expected at most ",
+                     kMaxBytes, ": keep no timeline"));
+  }
+  return WriteFile(path, results.SerializeAsString());
+}
+
+absl::StatusOr<Results> ParseResults(absl::string_view label,
+                                     absl::string_view bytes) {
+  const absl::Status foreign = absl::InvalidArgumentError(
+      absl::StrCat(label, ": is not a file of weir results"));
+  if (bytes.size() > kMaxBytes) return foreign;
+  Results results;
+  {
+    // Protobuf prints its complaints; ours says enough.
+    google::protobuf::LogSilencer silencer;
+    if (!results.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+      return foreign;
+    }
+  }
+  const auto& unknown = results.GetReflection()->GetUnknownFields(results);
+  if (results.results_size() == 0 || !unknown.empty()) return foreign;
+
+  for (int i = 0; i < results.results_size(); ++i) {
+    RETURN_IF_ERROR(ValidateResult(absl::StrCat(label, ": results[", i, "]"),
+                                   results.results(i)));
+  }
+  return results;
+}
+
+absl::StatusOr<Results> LoadResults(const std::string& path) {
+  ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path));
+  return ParseResults(path, bytes);
+}
+
+}  // namespace weir

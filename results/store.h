@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Results as files (weir.Results, binary), so that views can be made later.
+#ifndef WEIR_RESULTS_STORE_H_
+#define WEIR_RESULTS_STORE_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "results/result.pb.h"
+
+namespace weir {
+
+// Writes a file that LoadResults reads; InvalidArgument when it cannot be
+// written or would pass protobuf's 2 GiB.
+absl::Status SaveResults(const std::string& path, const Results& results);
+
+// Reads a file of SaveResults and checks it with ValidateResult, up to the
+// first result that is wrong.
+absl::StatusOr<Results> LoadResults(const std::string& path);
+
+// The same from memory; `label` is what messages name.
+absl::StatusOr<Results> ParseResults(absl::string_view label,
+                                     absl::string_view bytes);
+
+}  // namespace weir
+
+#endif  // WEIR_RESULTS_STORE_H_

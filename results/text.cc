@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "results/text.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+
+namespace weir {
+namespace {
+
+void AppendRow(const std::vector<std::string>& cells,
+               const std::vector<size_t>& widths, bool last_left,
+               std::string* out) {
+  std::string line;
+  for (size_t i = 0; i < cells.size(); ++i) {
+    const std::string padding(widths[i] - cells[i].size(), ' ');
+    const bool left = i == 0 || (last_left && i + 1 == widths.size());
+    absl::StrAppend(&line, i == 0 ? "" : "  ", left ? "" : padding, cells[i],
+                    left ? padding : "");
+  }
+  absl::StripTrailingAsciiWhitespace(&line);
+  absl::StrAppend(out, line, "\n");
+}
+
+}  // namespace
+
+std::string PrintTable(const TextTable& table, bool last_left) {
+  std::vector<size_t> widths;
+  const auto widen = [&](const std::vector<std::string>& cells) {
+    widths.resize(std::max(widths.size(), cells.size()));
+    for (size_t i = 0; i < cells.size(); ++i) {
+      widths[i] = std::max(widths[i], cells[i].size());
+    }
+  };
+  widen(table.header);
+  for (const auto& row : table.rows) widen(row);
+
+  std::string out;
+  AppendRow(table.header, widths, last_left, &out);
+  for (const auto& row : table.rows) AppendRow(row, widths, last_left, &out);
+  return out;
+}
+
+std::string Ascii(absl::string_view text) {
+  std::string out;
+  for (char c : text) {
+    // One mark per UTF-8 character: its further bytes are 10xxxxxx.
+    if ((static_cast<unsigned char>(c) & 0xC0) == 0x80) continue;
+    out += absl::ascii_isprint(static_cast<unsigned char>(c)) ? c : '?';
+  }
+  return out;
+}
+
+std::string ShortestNumber(double number) {
+  if (!std::isfinite(number)) return "";
+  char buffer[32];
+  const auto end = std::to_chars(buffer, buffer + sizeof(buffer), number).ptr;
+  return std::string(buffer, end);
+}
+
+}  // namespace weir

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "results/validate.h"
+
+#include <google/protobuf/descriptor.h>
+
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "base/problems.h"
+
+namespace weir {
+namespace {
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+
+void CollectNonFinite(const Message& message, const std::string& prefix,
+                      std::vector<std::string>* pointers) {
+  const auto* reflection = message.GetReflection();
+  std::vector<const FieldDescriptor*> fields;
+  reflection->ListFields(message, &fields);
+  for (const FieldDescriptor* field : fields) {
+    const std::string pointer =
+        absl::StrCat(prefix, "/", std::string(field->name()));
+    // Results have no repeated numbers but the timeline's columns.
+    if (field->cpp_type() == FieldDescriptor::CPPTYPE_DOUBLE) {
+      if (!field->is_repeated() &&
+          !std::isfinite(reflection->GetDouble(message, field))) {
+        pointers->push_back(pointer);
+      }
+    } else if (field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE ||
+               field->message_type() == Timeline::descriptor()) {
+      continue;
+    } else if (field->is_repeated()) {
+      for (int i = 0; i < reflection->FieldSize(message, field); ++i) {
+        CollectNonFinite(reflection->GetRepeatedMessage(message, field, i),
+                         absl::StrCat(pointer, "/", i), pointers);
+      }
+    } else {
+      CollectNonFinite(reflection->GetMessage(message, field), pointer,
+                       pointers);
+    }
+  }
+}
+
+// Checks columns; one message per column, naming the first bad entry.
+class ColumnChecker {
+ public:
+  ColumnChecker(absl::string_view field, int size, Problems* problems)
+      : field_(field), size_(size), problems_(problems) {}
+
+  // Notes a column of another length; the checks below skip it.
+  template <typename Column>
+  bool HasSize(absl::string_view name, const Column& column) {
+    if (column.size() == size_) return true;
+    problems_->Add(absl::StrCat(field_, ".", name),
+                   absl::StrCat("has ", column.size(), " entries, expected ",
+                                size_, " as in the first column"));
+    return false;
+  }
+
+  template <typename Column>
+  void CheckAtMost(absl::string_view name, const Column& column,
+                   int64_t highest) {
+    if (!HasSize(name, column)) return;
+    for (int i = 0; i < size_; ++i) {
+      const int64_t value = column.Get(i);
+      if (value >= 0 && value <= highest) continue;
+      problems_->Add(absl::StrCat(field_, ".", name, "[", i, "]"),
+                     absl::StrCat("is ", value, ", expected 0 to ", highest));
+      return;
+    }
+  }
+
+  template <typename Column>
+  void CheckFinite(absl::string_view name, const Column& column) {
+    if (!HasSize(name, column)) return;
+    for (int i = 0; i < size_; ++i) {
+      if (std::isfinite(column.Get(i)) && column.Get(i) >= 0) continue;
+      problems_->Add(absl::StrCat(field_, ".", name, "[", i, "]"),
+                     absl::StrCat("is ", column.Get(i),
+                                  ", expected a finite number of at least 0"));
+      return;
+    }
+  }
+
+  template <typename Columns>
+  void CheckTimes(const Columns& columns) {
+    CheckFinite("start_seconds", columns.start_seconds());
+    CheckFinite("end_seconds", columns.end_seconds());
+    if (columns.start_seconds_size() != size_ ||
+        columns.end_seconds_size() != size_) {
+      return;
+    }
+    for (int i = 0; i < size_; ++i) {
+      if (!(columns.end_seconds(i) < columns.start_seconds(i))) continue;
+      problems_->Add(absl::StrCat(field_, ".end_seconds[", i, "]"),
+                     absl::StrCat("is ", columns.end_seconds(i),
+                                  ", expected at least the start at ",
+                                  columns.start_seconds(i)));
+      return;
+    }
+  }
+
+ private:
+  std::string field_;
+  int size_;
+  Problems* problems_;
+};
+
+void CheckTimeline(const Result& result, Problems* problems) {
+  const int64_t last_gpu = int64_t{result.ranks_size()} - 1;
+  {
+    const auto& actions = result.timeline().actions();
+    ColumnChecker check("timeline.actions", actions.gpu_size(), problems);
+    check.CheckAtMost("gpu", actions.gpu(), last_gpu);
+    check.CheckAtMost("op", actions.op(), 4);
+    check.HasSize("stage", actions.stage());
+    check.HasSize("microbatch", actions.microbatch());
+    check.CheckTimes(actions);
+  }
+  {
+    const auto& transfers = result.timeline().transfers();
+    ColumnChecker check("timeline.transfers", transfers.from_gpu_size(),
+                        problems);
+    check.CheckAtMost("from_gpu", transfers.from_gpu(), last_gpu);
+    check.CheckAtMost("to_gpu", transfers.to_gpu(), last_gpu);
+    check.CheckAtMost("kind", transfers.kind(), 1);
+    check.HasSize("stage", transfers.stage());
+    check.HasSize("microbatch", transfers.microbatch());
+    check.CheckFinite("bytes", transfers.bytes());
+    check.CheckTimes(transfers);
+  }
+  {
+    const auto& collectives = result.timeline().collectives();
+    ColumnChecker check("timeline.collectives", collectives.gpu_size(),
+                        problems);
+    check.CheckAtMost("gpu", collectives.gpu(), last_gpu);
+    check.CheckAtMost("kind", collectives.kind(), 1);
+    check.HasSize("stage", collectives.stage());
+    check.HasSize("microbatch", collectives.microbatch());
+    check.CheckFinite("bytes", collectives.bytes());
+    check.CheckTimes(collectives);
+  }
+  {
+    const auto& memory = result.timeline().memory();
+    ColumnChecker check("timeline.memory", memory.gpu_size(), problems);
+    check.CheckAtMost("gpu", memory.gpu(), last_gpu);
+    check.CheckFinite("seconds", memory.seconds());
+    check.CheckFinite("bytes", memory.bytes());
+  }
+}
+
+}  // namespace
+
+absl::Status ValidateResult(absl::string_view label, const Result& result) {
+  Problems problems(label);
+  if (result.schedule().empty()) {
+    problems.Add("schedule", "is empty, expected the schedule's name");
+  }
+  const std::vector<std::string> pointers = NonFinitePointers(result);
+  constexpr size_t kMaxNamed = 10;  // a broken file has thousands
+  for (size_t i = 0; i < pointers.size() && i < kMaxNamed; ++i) {
+    problems.Add(absl::StrReplaceAll(pointers[i].substr(1), {{"/", "."}}),
+                 "is not a finite number");
+  }
+  if (pointers.size() > kMaxNamed) {
+    problems.Add("", absl::StrCat(pointers.size() - kMaxNamed,
+                                  " more numbers are not finite"));
+  }
+  CheckTimeline(result, &problems);
+  return problems.ToStatus();
+}
+
+absl::Status ValidateTimeline(absl::string_view label, const Result& result) {
+  Problems problems(label);
+  CheckTimeline(result, &problems);
+  return problems.ToStatus();
+}
+
+std::vector<std::string> NonFinitePointers(const Result& result) {
+  std::vector<std::string> pointers;
+  CollectNonFinite(result, "", &pointers);
+  return pointers;
+}
+
+}  // namespace weir
