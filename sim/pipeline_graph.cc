@@ -22,7 +22,13 @@ class Builder {
       : in_(inputs),
         schedule_(inputs.schedule),
         place_(inputs.placement),
-        blocking_(inputs.communication.transfers() == BLOCKING) {
+        blocking_(inputs.communication.transfers() == BLOCKING),
+        reduces_(inputs.placement.data > 1 &&
+                 std::any_of(inputs.costs.stages.begin(),
+                             inputs.costs.stages.end(),
+                             [](const StageCosts& stage) {
+                               return stage.gradient_bytes > 0;
+                             })) {
     graph_.tensor = place_.tensor;
     graph_.pipeline = place_.pipeline;
     graph_.num_stages = schedule_.num_stages;
@@ -122,6 +128,10 @@ class Builder {
     const int n = rings.num_members;
     const double hop_bytes =
         std::round(bytes * 2 * (n - 1) / n / rings.num_rings);
+    if (hop_bytes == 0) {  // a stage without parameters
+      graph_.tasks.AddEdge(before, after);
+      return;
+    }
     for (int32_t pair : rings.pairs) {
       const int32_t flow = graph_.tasks.AddFlow(pair, hop_bytes);
       graph_.tasks.AddEdge(before, flow);
@@ -168,7 +178,7 @@ class Builder {
         in_.costs.stages.begin(), in_.costs.stages.end(),
         [](const StageCosts& stage) { return stage.optimizer_seconds > 0; });
     for (int gpu = 0; gpu < place_.num_gpus(); ++gpu) {
-      if (!timed && place_.data == 1) {
+      if (!timed && !reduces_) {
         graph_.first_step.push_back(kNone);
         continue;
       }
@@ -180,7 +190,7 @@ class Builder {
   }
 
   void AddReductions() {
-    if (place_.data == 1) return;
+    if (!reduces_) return;
     for (int rank = 0; rank < place_.pipeline; ++rank) {
       const auto& steps = graph_.steps[rank];
       for (int t = 0; t < place_.tensor; ++t) {
@@ -311,6 +321,7 @@ class Builder {
   const Schedule& schedule_;
   const Placement& place_;
   const bool blocking_;
+  const bool reduces_;  // are there replicas with gradients to reduce?
   PipelineGraph graph_;
   std::vector<int32_t> forward_position_, gradient_position_;  // see Cell()
   absl::flat_hash_map<std::pair<int, int>, int32_t> pair_index_;
