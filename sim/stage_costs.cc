@@ -84,7 +84,8 @@ void AddSeconds(const LayerWork& layer, const DeviceProfile& device,
                 double peak_flops, StageCosts* stage) {
   if (layer.forward_seconds.has_value()) {
     stage->forward_seconds += *layer.forward_seconds;
-    stage->backward_seconds += *layer.backward_seconds;
+    stage->backward_seconds +=
+        layer.recompute_seconds.value_or(0) + *layer.backward_seconds;
     return;
   }
   const auto seconds = [&](const std::vector<Kernel>& kernels) {
@@ -111,12 +112,12 @@ void AddLayer(const LayerWork& layer, StageCosts* stage) {
   stage->weight_gradient_stash_bytes += layer.weight_gradient_stash_bytes;
 }
 
-void AddParameters(double parameters, const ParameterBytes& bytes,
+void SetParameters(double parameters, const ParameterBytes& bytes,
                    StageCosts* stage) {
-  stage->weight_bytes += parameters * bytes.weight;
-  stage->gradient_bytes += parameters * bytes.gradient;
-  stage->optimizer_state_bytes += parameters * bytes.optimizer;
-  stage->stash_bytes += parameters * bytes.stash;
+  stage->weight_bytes = parameters * bytes.weight;
+  stage->gradient_bytes = parameters * bytes.gradient;
+  stage->optimizer_state_bytes = parameters * bytes.optimizer;
+  stage->stash_bytes = parameters * bytes.stash;
 }
 
 // The step streams gradients and states in, states and weights out; a stage
@@ -208,8 +209,10 @@ absl::StatusOr<Costs> ComputeCosts(const ResolvedScenario& resolved,
     for (int l = partition->first[s]; l < partition->first[s + 1]; ++l) {
       AddSeconds(layers[l], device, costs.peak_flops, &stage);
       AddLayer(layers[l], &stage);
-      AddParameters(layers[l].parameters, bytes, &stage);
     }
+    SetParameters(
+        StageParameters(layers, partition->first[s], partition->first[s + 1]),
+        bytes, &stage);
     if (!measured) {
       stage.backward_seconds =
           stage.backward_input_seconds + stage.backward_weight_seconds;

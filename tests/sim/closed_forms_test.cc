@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kForward = 1.25, kBackward = 2.5;
 
-Result Run(Textbook textbook) {
+Result RunTextbook(Textbook textbook) {
   if (textbook.forward_seconds.front() == 1) {
     textbook.forward_seconds = {kForward};
     textbook.backward_seconds = {kBackward};
@@ -39,18 +39,18 @@ std::vector<int> Microbatches(int p) {
 TEST(ClosedFormTest, GPipe) {
   for (int p = 2; p <= 16; ++p) {
     for (int m : Microbatches(p)) {
-      const Result result = Run({.schedule = "gpipe",
-                                 .num_ranks = p,
-                                 .num_microbatches = m,
-                                 .hop_seconds = 0.3});
+      const Result result = RunTextbook({.schedule = "gpipe",
+                                         .num_ranks = p,
+                                         .num_microbatches = m,
+                                         .hop_seconds = 0.3});
       const double time =
           (m + p - 1) * (kForward + kBackward) + 2 * (p - 1) * 0.3;
       ExpectEqual(result.makespan_seconds(), time);
       ExpectEqual(result.batch_seconds(), time);
       ExpectEqual(result.bubble_ratio(), 1 - m * (kForward + kBackward) / time);
       EXPECT_EQ(result.ranks(0).peak_activation_microbatches(), m);
-      EXPECT_EQ(result.weight_versions(), 1);
-      EXPECT_EQ(result.staleness_updates(), 0);
+      EXPECT_EQ(result.weight_versions(), 1u);
+      EXPECT_EQ(result.staleness_updates(), 0u);
     }
   }
 }
@@ -59,10 +59,10 @@ TEST(ClosedFormTest, PipeDreamFlushWithAndWithoutLatency) {
   for (int p = 2; p <= 16; ++p) {
     for (int m = 1; m <= 64; ++m) {
       for (double c : {0.0, 0.4}) {
-        const Result result = Run({.schedule = "pipedream-flush",
-                                   .num_ranks = p,
-                                   .num_microbatches = m,
-                                   .hop_seconds = c});
+        const Result result = RunTextbook({.schedule = "pipedream-flush",
+                                           .num_ranks = p,
+                                           .num_microbatches = m,
+                                           .hop_seconds = c});
         const int hops = p + m - 2 - (m - 1 + p - 1) / p;
         ExpectEqual(result.makespan_seconds(),
                     (m + p - 1) * (kForward + kBackward) + 2 * c * hops);
@@ -79,10 +79,10 @@ TEST(ClosedFormTest, Interleaved) {
   for (int p = 2; p <= 8; ++p) {
     for (int v = 2; v <= 4; ++v) {
       for (int m : {p, 2 * p, 5 * p}) {
-        const Result result = Run({.schedule = "interleaved-1f1b",
-                                   .num_ranks = p,
-                                   .num_microbatches = m,
-                                   .num_chunks = v});
+        const Result result = RunTextbook({.schedule = "interleaved-1f1b",
+                                           .num_ranks = p,
+                                           .num_microbatches = m,
+                                           .num_chunks = v});
         // A chunk takes what is given here, a whole rank v times as long.
         const double rank_seconds = v * (kForward + kBackward);
         ExpectEqual(result.makespan_seconds(),
@@ -102,7 +102,7 @@ TEST(ClosedFormTest, Interleaved) {
 TEST(ClosedFormTest, PipeDream2BwHasNoBubbleAndTwoVersions) {
   for (int p = 2; p <= 8; ++p) {
     for (int m : {p, p + 1, 2 * p, 3 * p + 1}) {
-      const Result result = Run(
+      const Result result = RunTextbook(
           {.schedule = "pipedream-2bw", .num_ranks = p, .num_microbatches = m});
       EXPECT_TRUE(result.steady_state());
       ExpectEqual(result.batch_seconds(), m * (kForward + kBackward));
@@ -123,7 +123,7 @@ TEST(ClosedFormTest, PipeDreamRunsAtTheSlowestStage) {
     textbook.forward_seconds.assign(p, kForward);
     textbook.backward_seconds.assign(p, kBackward);
     textbook.backward_seconds[p / 2] = 2 * kBackward;
-    const Result result = Run(textbook);
+    const Result result = RunTextbook(textbook);
     EXPECT_TRUE(result.steady_state());
     ExpectEqual(result.batch_seconds(), 2 * p * (kForward + 2 * kBackward));
     for (int s = 0; s < p; ++s) {
