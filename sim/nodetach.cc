@@ -9,6 +9,14 @@
 #include <simgrid/version.h>
 // clang-format on
 
+#include "sim/platform.h"
+
+namespace weir {
+// Nothing else here is referred to by name, and a linker leaves out what
+// nothing refers to.
+void LinkNoDetach() {}
+}  // namespace weir
+
 #if SIMGRID_VERSION == 33200
 extern "C" {
 __attribute__((visibility("default"))) void*

@@ -83,6 +83,7 @@ Weight ChooseWeight(const std::vector<GpuPair>& pairs, size_t num_links,
 }  // namespace
 
 void ConfigureSimGrid() {
+  LinkNoDetach();
   sg4::Engine::set_config("network/model:CM02");
   sg4::Engine::set_config("network/crosstraffic:0");
   sg4::Engine::set_config("network/TCP-gamma:1e30");

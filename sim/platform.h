@@ -25,6 +25,9 @@ struct Platform {
 Platform BuildPlatform(std::span<const Link> links,
                        const std::vector<GpuPair>& pairs);
 
+// Makes the linker take nodetach.cc, which mends SimGrid 3.32; does nothing.
+void LinkNoDetach();
+
 // Sets the options that must be set before the first link exists.
 void ConfigureSimGrid();
 
