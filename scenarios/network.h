@@ -5,6 +5,7 @@
 #define WEIR_SCENARIOS_NETWORK_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -32,35 +33,61 @@ struct Ring {
   std::vector<int32_t> gpus;
 };
 
+struct NodeWiring;  // scenarios/node_wiring.h
+
 class Network {
  public:
   // REQUIRES: ValidateCluster(cluster) is OK.
   explicit Network(const Cluster& cluster);
 
-  // num_gpus devices that are joined by pure latency (textbook mode).
+  // num_gpus devices that are joined by pure latency (textbook mode), all in
+  // node 0.
   static Network Textbook(int num_gpus, double hop_seconds);
 
   int num_gpus() const { return static_cast<int>(gpu_node_.size()); }
   const std::vector<Link>& links() const { return links_; }
   int NodeOf(int gpu) const { return gpu_node_[gpu]; }
 
-  // The way from one GPU to another; empty for a GPU to itself.
+  // The way from one GPU to another; empty for a GPU to itself. Costs a few
+  // look-ups: no table holds all pairs.
   Route RouteBetween(int from, int to) const;
 
   // The rings that a collective over these GPUs (any order, no repeats) uses
   // at the same time, each carrying an equal part of the data: as many edge-
   // disjoint NVLink cycles as a mesh has, else one ring per NIC between nodes,
-  // else one. Deterministic.
+  // else one. None for fewer than two GPUs. Deterministic.
   std::vector<Ring> RingsOver(const std::vector<int>& gpus) const;
 
-  // The fields are private to the class; see network.cc.
  private:
-  Network() = default;
+  // One node: which wiring it has, and where its GPUs and links begin.
+  struct Place {
+    int32_t group = 0;
+    int32_t first_gpu = 0;
+    int32_t first_link = 0;
+  };
+  // The members of a collective in one node, numbered inside the node.
+  struct Members {
+    int node = 0;
+    std::vector<int> gpus;
+  };
 
-  Cluster cluster_;
+  Network() = default;
+  void AddLeafSwitches(const Cluster& cluster);
+  void AppendWayBetweenNodes(int from, int to, Route& route) const;
+  void AppendFabric(int from_node, int to_node, uint32_t rail,
+                    Route& route) const;
+  std::vector<Members> MembersByNode(const std::vector<int>& gpus) const;
+  std::vector<Ring> RingsBetweenNodes(
+      const std::vector<Members>& members) const;
+
+  Fabric fabric_;
+  double textbook_hop_seconds_ = 0;
   std::vector<Link> links_;
-  std::vector<int32_t> gpu_node_;  // [gpu]
-  // network.cc may add what it needs below.
+  std::vector<int32_t> gpu_node_;                          // [gpu]
+  std::vector<Place> nodes_;                               // empty: textbook
+  std::vector<std::shared_ptr<const NodeWiring>> wiring_;  // [group]
+  std::vector<uint32_t> leaf_rails_;  // rails that have leaf links, ascending
+  int32_t first_leaf_link_ = 0;
 };
 
 }  // namespace weir

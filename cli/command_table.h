@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every command of weir with its help.
+#ifndef WEIR_CLI_COMMAND_TABLE_H_
+#define WEIR_CLI_COMMAND_TABLE_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "cli/commands.h"
+#include "cli/options.h"
+
+namespace weir {
+
+struct CommandInfo {
+  absl::string_view name;  // "simulate", "schedule show"
+  absl::string_view summary;
+  std::vector<absl::string_view> examples;  // without "weir "
+  Command* run;
+  Options (*options)(Flags*);
+};
+
+const std::vector<CommandInfo>& AllCommands();
+
+// Help of the whole program, and of one command.
+std::string HelpText();
+std::string HelpText(const CommandInfo& command);
+
+}  // namespace weir
+
+#endif  // WEIR_CLI_COMMAND_TABLE_H_

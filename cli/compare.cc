@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "results/compare.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "base/problems.h"
+#include "base/status_macros.h"
+#include "cli/commands.h"
+#include "cli/interrupt.h"
+#include "cli/messages.h"
+#include "cli/output_files.h"
+#include "cli/overrides.h"
+#include "results/views.h"
+#include "schedules/registry.h"
+#include "sim/simulate.h"
+
+namespace weir {
+namespace {
+
+// Stages per rank are a property of the schedule: where what the scenario says
+// is illegal for this one, it gets one, else two.
+void AdaptChunks(const ScheduleKind& kind, const ResolvedScenario& resolved,
+                 Scenario* scenario) {
+  ScheduleSpec spec;
+  spec.num_ranks = static_cast<int>(resolved.placement.pipeline);
+  spec.num_microbatches = resolved.num_microbatches;
+  const auto legal = [&](uint32_t chunks) {
+    spec.num_chunks = static_cast<int>(chunks);
+    return kind.check(spec).ok();
+  };
+  const uint32_t wanted = std::max(1u, scenario->parallelism().chunks());
+  if (legal(wanted)) return;
+  for (uint32_t chunks : {1u, 2u}) {
+    if (legal(chunks)) {
+      scenario->mutable_parallelism()->set_chunks(chunks);
+      return;
+    }
+  }
+}
+
+absl::StatusOr<ResolvedScenario> ResolveFor(const Question& question,
+                                            const std::string& schedule) {
+  ASSIGN_OR_RETURN(const ScheduleKind* kind, FindScheduleKind(schedule));
+  Scenario scenario = question.scenario;
+  scenario.set_schedule(std::string(kind->name));
+  ASSIGN_OR_RETURN(ResolvedScenario resolved,
+                   ResolveScenario(question.label, scenario));
+  AdaptChunks(*kind, resolved, &scenario);
+  return ResolveScenario(question.label, scenario);
+}
+
+// Collects messages, each line once: what is wrong with the scenario is wrong
+// for every schedule.
+void Collect(const absl::Status& status, std::vector<std::string>* lines) {
+  for (absl::string_view line : absl::StrSplit(status.message(), '\n')) {
+    if (std::find(lines->begin(), lines->end(), line) == lines->end()) {
+      lines->emplace_back(line);
+    }
+  }
+}
+
+// Every schedule is looked at before the first is simulated.
+absl::StatusOr<std::vector<ResolvedScenario>> ResolveAll(const Flags& flags) {
+  RETURN_IF_ERROR(CheckTracePath("--trace", flags.output.trace, true));
+  ASSIGN_OR_RETURN(const Question question, ApplyOverrides(flags.scenario));
+  std::vector<std::string> schedules = flags.scenario.schedules;
+  if (schedules.empty() && !question.scenario.schedule().empty()) {
+    schedules.push_back(question.scenario.schedule());
+  }
+  if (schedules.empty()) {
+    Problems problems("command line");
+    problems.Add("--schedule", "is missing (see weir schedule list)");
+    return problems.ToStatus();
+  }
+  std::vector<ResolvedScenario> resolved;
+  std::vector<std::string> lines;
+  for (const std::string& schedule : schedules) {
+    absl::StatusOr<ResolvedScenario> one = ResolveFor(question, schedule);
+    if (one.ok()) {
+      resolved.push_back(*std::move(one));
+    } else {
+      Collect(one.status(), &lines);
+    }
+  }
+  if (lines.empty()) return resolved;
+  return absl::InvalidArgumentError(absl::StrJoin(lines, "\n"));
+}
+
+struct Outcome {
+  std::vector<Result> results;
+  int exit_code = kExitOk;  // the worst of those that could not be simulated
+};
+
+// One by one; what fails is told at once and the rest goes on. Ctrl-C keeps
+// what is there.
+Outcome SimulateAll(const std::vector<ResolvedScenario>& scenarios,
+                    const OutputFlags& output) {
+  Outcome outcome;
+  ProgressLine progress(output);
+  NoteInterrupt();
+  for (size_t i = 0; i < scenarios.size() && !Interrupted(); ++i) {
+    const std::string what =
+        absl::StrCat("[", i + 1, "/", scenarios.size(), "] ",
+                     scenarios[i].scenario.schedule());
+    SimulateOptions options;
+    options.keep_timeline = !output.out.empty() || !output.trace.empty();
+    options.progress = [&](double done) { progress.Show(what, done); };
+    absl::StatusOr<Result> result = Simulate(scenarios[i], options);
+    progress.Clear();
+    if (result.ok()) {
+      outcome.results.push_back(*std::move(result));
+    } else if (!absl::IsCancelled(result.status())) {
+      outcome.exit_code =
+          std::max<int>(outcome.exit_code, PrintError(result.status(), output));
+    }
+  }
+  ExitOnInterrupt();
+  if (Interrupted()) outcome.exit_code = kExitInterrupted;
+  return outcome;
+}
+
+std::string View(const Flags& flags, const std::vector<Result>& results) {
+  switch (flags.output.format) {
+    case OutputFlags::Format::kJson:
+      return CompareJson(flags.command, results);
+    case OutputFlags::Format::kCsv:
+      return CompareCsv(results);
+    case OutputFlags::Format::kTable:
+      break;
+  }
+  return CompareTable(results);
+}
+
+}  // namespace
+
+int RunCompare(const Flags& flags) {
+  const auto scenarios = ResolveAll(flags);
+  if (!scenarios.ok()) return PrintError(scenarios.status(), flags.output);
+  Outcome outcome = SimulateAll(*scenarios, flags.output);
+  if (outcome.results.empty()) return outcome.exit_code;
+
+  int code = outcome.exit_code;
+  const absl::Status printed = PrintResult(View(flags, outcome.results));
+  if (!printed.ok()) {
+    code = std::max<int>(code, PrintError(printed, flags.output));
+  }
+  const Fastest fastest = FindFastest(outcome.results);
+  if (!fastest.that_fits) code = std::max<int>(code, kExitNegative);
+
+  Results results;
+  for (Result& result : outcome.results) {
+    *results.add_results() = std::move(result);
+  }
+  PrintWarnings(results, flags.output);
+  const int traced = fastest.that_fits.value_or(fastest.of_all.value_or(0));
+  const absl::Status written =
+      WriteOutputs(flags.output, results, &results.results(traced));
+  if (!written.ok()) {
+    code = std::max<int>(code, PrintError(written, flags.output));
+  }
+  return code;
+}
+
+}  // namespace weir

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/exit_code.h"
+
+#include "absl/strings/match.h"
+
+namespace weir {
+
+ExitCode ExitCodeOf(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kOk:
+      return kExitOk;
+    case absl::StatusCode::kInvalidArgument:
+    case absl::StatusCode::kNotFound:
+    case absl::StatusCode::kOutOfRange:
+    case absl::StatusCode::kResourceExhausted:
+      return kExitUsage;
+    case absl::StatusCode::kFailedPrecondition:
+      return absl::StrContains(status.message(), "deadlock") ? kExitNegative
+                                                             : kExitUsage;
+    case absl::StatusCode::kUnavailable:
+    case absl::StatusCode::kUnimplemented:
+      return kExitMissing;
+    case absl::StatusCode::kCancelled:
+      return kExitInterrupted;
+    default:
+      return kExitInternal;
+  }
+}
+
+}  // namespace weir

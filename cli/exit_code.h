@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the exit code of weir says.
+#ifndef WEIR_CLI_EXIT_CODE_H_
+#define WEIR_CLI_EXIT_CODE_H_
+
+#include "absl/status/status.h"
+
+namespace weir {
+
+enum ExitCode : int {
+  kExitOk = 0,
+  kExitNegative = 1,      // a verdict: does not fit, deadlock
+  kExitUsage = 2,         // the user can mend it
+  kExitMissing = 3,       // something is missing on this machine
+  kExitInternal = 70,     // our bug
+  kExitInterrupted = 130  // Ctrl-C
+};
+
+ExitCode ExitCodeOf(const absl::Status& status);
+
+}  // namespace weir
+
+#endif  // WEIR_CLI_EXIT_CODE_H_

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command line as plain data.
+#ifndef WEIR_CLI_FLAGS_H_
+#define WEIR_CLI_FLAGS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "scenarios/scenario.pb.h"
+
+namespace weir {
+
+// What asks the simulator: a scenario file, and flags that override it.
+struct ScenarioFlags {
+  std::string scenario;  // preset name or path; empty: the flags alone
+  Scenario overrides;    // every field that is set wins
+  // Absent: as the scenario says.
+  std::optional<bool> sequence_parallel;
+  std::optional<bool> flash_attention;
+  std::optional<bool> dropout;
+  std::optional<bool> fp32_gradients;
+  std::string costs;                   // "f=1,b=2", or the path of a table
+  std::vector<std::string> schedules;  // "compare" takes several
+};
+
+struct OutputFlags {
+  enum class Format { kTable, kJson, kCsv };
+  enum class Color { kAuto, kAlways, kNever };
+  Format format = Format::kTable;
+  Color color = Color::kAuto;
+  bool quiet = false;
+  std::string out;    // results, protobuf
+  std::string trace;  // timeline, .pftrace or .json
+};
+
+struct Flags {
+  std::string command;  // the whole line, for provenance
+  std::string name;     // what "show" shows, what "trace" reads
+  std::string result;   // which of several results
+  ScenarioFlags scenario;
+  OutputFlags output;
+};
+
+}  // namespace weir
+
+#endif  // WEIR_CLI_FLAGS_H_

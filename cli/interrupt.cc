@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/interrupt.h"
+
+#include <unistd.h>
+
+#include <csignal>
+
+#include "cli/exit_code.h"
+
+namespace weir {
+namespace {
+
+// A signal handler has no other way to tell.
+volatile std::sig_atomic_t interrupted = 0;
+
+void Exit(int) { _exit(kExitInterrupted); }
+
+void Note(int) {
+  if (interrupted != 0) _exit(kExitInterrupted);
+  interrupted = 1;
+}
+
+}  // namespace
+
+void ExitOnInterrupt() { std::signal(SIGINT, Exit); }
+
+void NoteInterrupt() { std::signal(SIGINT, Note); }
+
+bool Interrupted() { return interrupted != 0; }
+
+}  // namespace weir

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ctrl-C ends weir with exit code 130.
+#ifndef WEIR_CLI_INTERRUPT_H_
+#define WEIR_CLI_INTERRUPT_H_
+
+namespace weir {
+
+// From now on Ctrl-C exits at once.
+void ExitOnInterrupt();
+
+// From now on the first Ctrl-C is only noted, for Interrupted() to tell; the
+// second exits at once.
+void NoteInterrupt();
+bool Interrupted();
+
+}  // namespace weir
+
+#endif  // WEIR_CLI_INTERRUPT_H_

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <exception>
+#include <string>
+
+#include "absl/status/status.h"
+#include "cli/interrupt.h"
+#include "cli/messages.h"
+#include "cli/parse.h"
+
+namespace weir {
+namespace {
+
+int Main(int argc, const char* const* argv) {
+  ExitOnInterrupt();
+  const absl::StatusOr<CommandLine> line = ParseCommandLine(argc, argv);
+  if (!line.ok()) return PrintError(line.status(), OutputFlags());
+  if (line->command != nullptr) return line->command(line->flags);
+  const absl::Status printed = PrintResult(line->text);
+  return printed.ok() ? kExitOk : PrintError(printed, line->flags.output);
+}
+
+}  // namespace
+}  // namespace weir
+
+int main(int argc, char** argv) {
+  try {
+    return weir::Main(argc, argv);
+  } catch (const std::exception& error) {
+    return weir::PrintError(absl::InternalError(error.what()),
+                            weir::OutputFlags());
+  }
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Everything that weir says beside its result, on standard error, and the one
+// way in which the result goes to standard output.
+#ifndef WEIR_CLI_MESSAGES_H_
+#define WEIR_CLI_MESSAGES_H_
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "cli/exit_code.h"
+#include "cli/flags.h"
+
+namespace weir {
+
+// Prints every line as "error: <line>" and returns the exit code.
+ExitCode PrintError(const absl::Status& status, const OutputFlags& output);
+
+void PrintWarning(absl::string_view text, const OutputFlags& output);
+
+// Prints a line, unless --quiet.
+void PrintNote(absl::string_view text, const OutputFlags& output);
+
+// Writes the result, ended by a newline. InvalidArgument when standard output
+// does not take it.
+absl::Status PrintResult(absl::string_view text);
+
+// A status line that is written over; only where somebody sees it.
+class ProgressLine {
+ public:
+  explicit ProgressLine(const OutputFlags& output);
+  ~ProgressLine();
+
+  // Shows "<what> 57 %"; done from 0 to 1.
+  void Show(absl::string_view what, double done);
+  void Clear();
+
+ private:
+  bool enabled_;
+  int percent_ = -1;
+};
+
+}  // namespace weir
+
+#endif  // WEIR_CLI_MESSAGES_H_

@@ -1,0 +1,407 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/options.h"
+
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "base/status_macros.h"
+#include "cli/values.h"
+
+namespace weir {
+namespace {
+
+// Appends options to a group; each returns the option for further settings.
+class Group {
+ public:
+  Group(absl::string_view title, Options* options)
+      : title_(title), options_(options) {}
+
+  Option& Text(absl::string_view names, absl::string_view value,
+               absl::string_view help, std::string* target) {
+    return Add(names, value, help, [target](const std::string& text) {
+      *target = text;
+      return absl::OkStatus();
+    });
+  }
+
+  Option& Count(absl::string_view names, absl::string_view help,
+                std::function<void(uint32_t)> set) {
+    return Add(names, "N", help, [set](const std::string& text) {
+      ASSIGN_OR_RETURN(const uint32_t count, ParseCount(text));
+      set(count);
+      return absl::OkStatus();
+    });
+  }
+
+  Option& Choice(absl::string_view names, absl::string_view help,
+                 const Choices& choices, std::function<void(int)> set) {
+    const std::string words =
+        absl::StrJoin(choices, "|", [](std::string* out, const auto& choice) {
+          absl::StrAppend(out, choice.first);
+        });
+    return Add(names, words, help, [choices, set](const std::string& text) {
+      ASSIGN_OR_RETURN(const int value, ParseChoice(text, choices));
+      set(value);
+      return absl::OkStatus();
+    });
+  }
+
+  Option& Switch(absl::string_view names, absl::string_view help,
+                 std::function<void(bool)> set) {
+    return Add(names, "", help, [set](const std::string& text) {
+      ASSIGN_OR_RETURN(const int value,
+                       ParseChoice(text, {{"true", 1}, {"false", 0}}));
+      set(value != 0);
+      return absl::OkStatus();
+    });
+  }
+
+  Option& Add(absl::string_view names, absl::string_view value,
+              absl::string_view help,
+              std::function<absl::Status(const std::string&)> set) {
+    Option option;
+    option.group = std::string(title_);
+    option.names = std::string(names);
+    option.value = std::string(value);
+    option.help = std::string(help);
+    option.set = std::move(set);
+    options_->push_back(std::move(option));
+    return options_->back();
+  }
+
+ private:
+  absl::string_view title_;
+  Options* options_;
+};
+
+void AddModel(Options* options, Scenario* scenario) {
+  Group group("Model", options);
+  group.Text("--model", "M", "preset, or file: config.json, textproto, graph",
+             scenario->mutable_model());
+}
+
+// How a layer is run: what "model show" needs too.
+void AddWork(Options* options, ScenarioFlags* flags) {
+  Scenario* scenario = &flags->overrides;
+  Group group("Training", options);
+  group
+      .Count("--mbs,--micro-batch-size", "sequences per microbatch",
+             [=](uint32_t n) {
+               scenario->mutable_batch()->set_microbatch_size(n);
+             })
+      .fallback = "1";
+  group
+      .Count("--seq,--seq-length", "tokens per sequence",
+             [=](uint32_t n) {
+               scenario->mutable_batch()->set_sequence_length(n);
+             })
+      .fallback = "the model's";
+  group
+      .Choice("--recompute,--recompute-granularity",
+              "activations computed again in the backward",
+              {{"none", RECOMPUTE_NONE},
+               {"selective", RECOMPUTE_SELECTIVE},
+               {"full", RECOMPUTE_FULL}},
+              [=](int value) {
+                scenario->mutable_training()->set_recompute(
+                    static_cast<RecomputeMode>(value));
+              })
+      .fallback = "none";
+  group
+      .Choice("--precision", "mixed keeps fp32 master weights",
+              {{"fp16", MIXED_FP16}, {"bf16", MIXED_BF16}, {"fp32", FP32}},
+              [=](int value) {
+                scenario->mutable_training()->set_precision(
+                    static_cast<Precision>(value));
+              })
+      .fallback = "fp16";
+  group.Switch("--flash-attention", "fused attention, no score matrix",
+               [=](bool on) { flags->flash_attention = on; });
+  group.Switch("--dropout", "keep dropout masks for the backward",
+               [=](bool on) { flags->dropout = on; });
+}
+
+void AddOptimizer(Options* options, ScenarioFlags* flags) {
+  Scenario* scenario = &flags->overrides;
+  Group group("Training", options);
+  group.Count(
+      "--gbs,--global-batch-size", "sequences per update, all replicas",
+      [=](uint32_t n) { scenario->mutable_batch()->set_global_batch_size(n); });
+  group
+      .Choice("--optimizer", "sgd is SGD with momentum",
+              {{"adam", ADAM}, {"sgd", SGD_MOMENTUM}},
+              [=](int value) {
+                scenario->mutable_training()->set_optimizer(
+                    static_cast<Optimizer>(value));
+              })
+      .fallback = "adam";
+  group.Switch("--fp32-gradients", "accumulate gradients in fp32",
+               [=](bool on) { flags->fp32_gradients = on; });
+}
+
+void AddTensorParallel(Options* options, ScenarioFlags* flags) {
+  Scenario* scenario = &flags->overrides;
+  Group group("Parallelism", options);
+  group
+      .Count(
+          "--tp,--tensor-model-parallel-size", "tensor-parallel GPUs",
+          [=](uint32_t n) { scenario->mutable_parallelism()->set_tensor(n); })
+      .fallback = "1";
+  group.Switch("--sequence-parallel", "split norms and dropout over them too",
+               [=](bool on) { flags->sequence_parallel = on; });
+}
+
+void AddPipeline(Options* options, Scenario* scenario) {
+  Group group("Parallelism", options);
+  group
+      .Count(
+          "--pp,--pipeline-model-parallel-size", "pipeline ranks",
+          [=](uint32_t n) { scenario->mutable_parallelism()->set_pipeline(n); })
+      .fallback = "1";
+  group
+      .Count(
+          "--chunks,--vpp,--num-virtual-stages-per-pipeline-rank",
+          "stages per rank",
+          [=](uint32_t n) { scenario->mutable_parallelism()->set_chunks(n); })
+      .fallback = "what the schedule needs";
+}
+
+void AddPlacement(Options* options, Scenario* scenario) {
+  Group group("Parallelism", options);
+  group
+      .Count("--dp,--data-parallel-size", "replicas of the pipeline",
+             [=](uint32_t n) { scenario->mutable_parallelism()->set_data(n); })
+      .fallback = "1";
+  group
+      .Text("--order", "ORDER", "GPU numbering: tp-dp-pp or tp-pp-dp",
+            scenario->mutable_parallelism()->mutable_order())
+      .fallback = "tp-dp-pp";
+  const auto list = [&](absl::string_view name, absl::string_view help,
+                        uint32_t lowest, auto* target) {
+    group.Add(name, "N,N,...", help, [=](const std::string& text) {
+      ASSIGN_OR_RETURN(const auto counts, ParseCounts(text, lowest));
+      target->Assign(counts.begin(), counts.end());
+      return absl::OkStatus();
+    });
+  };
+  auto* parallelism = scenario->mutable_parallelism();
+  list("--gpus", "explicit placement, replica by replica, rank by rank", 0,
+       parallelism->mutable_gpus());
+  list("--blocks-per-stage", "an uneven cut of the model", 0,
+       parallelism->mutable_blocks_per_stage());
+}
+
+void AddCluster(Options* options, Scenario* scenario) {
+  Group group("Cluster", options);
+  group.Text("--cluster", "C", "preset, or textproto file",
+             scenario->mutable_cluster());
+  group
+      .Count("--nodes", "how many nodes of it",
+             [=](uint32_t n) { scenario->set_num_nodes(n); })
+      .fallback = "the cluster's";
+  group
+      .Text("--device", "D", "device profile, preset or file",
+            scenario->mutable_device())
+      .fallback = "the cluster's";
+}
+
+void AddMicrobatches(Options* options, Scenario* scenario) {
+  Group group("Schedule", options);
+  group.Count("--microbatches", "microbatches per batch and pipeline",
+              [=](uint32_t n) { scenario->set_num_microbatches(n); });
+  group
+      .Count("--batches", "batches to simulate (without flush)",
+             [=](uint32_t n) { scenario->set_num_batches(n); })
+      .fallback = "until steady";
+}
+
+void AddSchedule(Options* options, ScenarioFlags* flags, bool several) {
+  Scenario* scenario = &flags->overrides;
+  Group group("Schedule", options);
+  Option& schedule = group.Add(
+      "--schedule", several ? "S,S,..." : "S",
+      several ? "schedules to compare (weir schedule list)"
+              : "see weir schedule list",
+      [=](const std::string& text) {
+        flags->schedules = absl::StrSplit(text, ',', absl::SkipWhitespace());
+        return absl::OkStatus();
+      });
+  schedule.repeats = several;
+  group.Text("--costs", "COSTS",
+             "instead of model and cluster: f=1,b=2,c=0.1 or f=1,i=1,w=1 "
+             "(seconds; c: one hop), or a file",
+             &flags->costs);
+  AddMicrobatches(options, scenario);
+  group
+      .Choice("--transfers", "does a rank compute while it sends?",
+              {{"overlapped", OVERLAPPED}, {"blocking", BLOCKING}},
+              [=](int value) {
+                scenario->mutable_communication()->set_transfers(
+                    static_cast<TransferMode>(value));
+              })
+      .fallback = "overlapped";
+  group
+      .Choice("--gradient-reduction", "all-reduce of the gradients",
+              {{"blocking", REDUCTION_BLOCKING},
+               {"overlapped", REDUCTION_OVERLAPPED}},
+              [=](int value) {
+                scenario->mutable_communication()->set_gradient_reduction(
+                    static_cast<ReductionMode>(value));
+              })
+      .fallback = "blocking";
+  group.Add(
+      "--stash-bytes-per-parameter", "BYTES", "of one stashed weight version",
+      [=](const std::string& text) {
+        ASSIGN_OR_RETURN(const double bytes, ParsePositive(text));
+        scenario->mutable_training()->set_stash_bytes_per_parameter(bytes);
+        return absl::OkStatus();
+      });
+}
+
+void AddFormat(Options* options, OutputFlags* output, bool csv) {
+  using Format = OutputFlags::Format;
+  Group group("Output", options);
+  Choices formats = {{"table", static_cast<int>(Format::kTable)},
+                     {"json", static_cast<int>(Format::kJson)}};
+  if (csv) formats.emplace_back("csv", static_cast<int>(Format::kCsv));
+  group
+      .Choice("--format", "of standard output", formats,
+              [=](int value) { output->format = static_cast<Format>(value); })
+      .fallback = "table";
+}
+
+void AddMessages(Options* options, OutputFlags* output) {
+  using Color = OutputFlags::Color;
+  Group group("Output", options);
+  group.Switch("--quiet,-q", "no progress, no notes",
+               [=](bool on) { output->quiet = on; });
+  group
+      .Choice("--color", "of messages",
+              {{"auto", static_cast<int>(Color::kAuto)},
+               {"always", static_cast<int>(Color::kAlways)},
+               {"never", static_cast<int>(Color::kNever)}},
+              [=](int value) { output->color = static_cast<Color>(value); })
+      .fallback = "auto";
+}
+
+Options OptionsOfRun(Flags* flags, bool several) {
+  Options options;
+  Group("", &options)
+      .Text("SCENARIO", "", "preset or textproto file; flags override it",
+            &flags->scenario.scenario);
+  Scenario* scenario = &flags->scenario.overrides;
+  AddModel(&options, scenario);
+  AddCluster(&options, scenario);
+  AddPipeline(&options, scenario);
+  AddPlacement(&options, scenario);
+  AddTensorParallel(&options, &flags->scenario);
+  AddSchedule(&options, &flags->scenario, several);
+  AddWork(&options, &flags->scenario);
+  AddOptimizer(&options, &flags->scenario);
+  AddFormat(&options, &flags->output, /*csv=*/true);
+  Group output("Output", &options);
+  output.Text("--out", "FILE.pb", "results with timelines, for show and trace",
+              &flags->output.out);
+  output.Text("--trace", "FILE",
+              several ? "timeline of the fastest that fits: .pftrace, .json, "
+                        "or a folder/"
+                      : "timeline: .pftrace (ui.perfetto.dev) or .json",
+              &flags->output.trace);
+  AddMessages(&options, &flags->output);
+  return options;
+}
+
+Options OptionsOfNamed(absl::string_view name, absl::string_view help,
+                       Flags* flags) {
+  Options options;
+  Group("", &options).Text(name, "", help, &flags->name).required = true;
+  return options;
+}
+
+}  // namespace
+
+std::vector<std::string> AllNames(const Option& option) {
+  return absl::StrSplit(option.names, ',');
+}
+
+std::string FirstName(const Option& option) { return AllNames(option).front(); }
+
+Options OptionsOfSimulate(Flags* flags) {
+  return OptionsOfRun(flags, /*several=*/false);
+}
+
+Options OptionsOfCompare(Flags* flags) {
+  return OptionsOfRun(flags, /*several=*/true);
+}
+
+Options OptionsOfShow(Flags* flags) {
+  Options options = OptionsOfNamed("RESULT.pb", "what --out wrote", flags);
+  Group("Output", &options)
+      .Text("--result", "NAME", "only this schedule or name", &flags->result);
+  AddFormat(&options, &flags->output, /*csv=*/true);
+  AddMessages(&options, &flags->output);
+  return options;
+}
+
+Options OptionsOfTrace(Flags* flags) {
+  Options options = OptionsOfNamed("RESULT.pb", "what --out wrote", flags);
+  Group output("Output", &options);
+  output
+      .Text("--result", "NAME", "schedule or name of the result",
+            &flags->result)
+      .fallback = "the fastest that fits";
+  output
+      .Text("--output,-o", "FILE", ".pftrace (ui.perfetto.dev) or .json",
+            &flags->output.trace)
+      .required = true;
+  AddMessages(&options, &flags->output);
+  return options;
+}
+
+Options OptionsOfList(Flags* flags) {
+  Options options;
+  AddMessages(&options, &flags->output);
+  return options;
+}
+
+Options OptionsOfScheduleShow(Flags* flags) {
+  Options options = OptionsOfNamed("NAME", "see weir schedule list", flags);
+  AddPipeline(&options, &flags->scenario.overrides);
+  AddMicrobatches(&options, &flags->scenario.overrides);
+  AddFormat(&options, &flags->output, /*csv=*/true);
+  AddMessages(&options, &flags->output);
+  return options;
+}
+
+Options OptionsOfModelShow(Flags* flags) {
+  Options options = OptionsOfNamed(
+      "MODEL", "preset, or file: config.json, textproto, graph", flags);
+  AddWork(&options, &flags->scenario);
+  AddTensorParallel(&options, &flags->scenario);
+  AddFormat(&options, &flags->output, /*csv=*/false);
+  AddMessages(&options, &flags->output);
+  return options;
+}
+
+Options OptionsOfClusterShow(Flags* flags) {
+  Options options = OptionsOfNamed("CLUSTER", "preset or file", flags);
+  Scenario* scenario = &flags->scenario.overrides;
+  Group("Cluster", &options)
+      .Count("--nodes", "how many nodes of it",
+             [=](uint32_t n) { scenario->set_num_nodes(n); })
+      .fallback = "the cluster's";
+  AddFormat(&options, &flags->output, /*csv=*/false);
+  AddMessages(&options, &flags->output);
+  return options;
+}
+
+Options OptionsOfScenarioShow(Flags* flags) {
+  Options options = OptionsOfNamed("SCENARIO", "preset or file", flags);
+  AddMessages(&options, &flags->output);
+  return options;
+}
+
+}  // namespace weir

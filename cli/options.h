@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every option of every command as data: the parser and the help read the
+// same table.
+#ifndef WEIR_CLI_OPTIONS_H_
+#define WEIR_CLI_OPTIONS_H_
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "cli/flags.h"
+
+namespace weir {
+
+struct Option {
+  std::string group;  // heading in the help
+  // "--pp,--pipeline-model-parallel-size", the preferred one first; a name
+  // without dashes is a positional argument.
+  std::string names;
+  std::string value;  // what stands for the value in the help; empty: a switch
+  std::string help;
+  std::string fallback;  // shown as the default
+  // Takes the value ("true" or "false" for a switch). Message: "is x, expected
+  // y".
+  std::function<absl::Status(const std::string&)> set;
+  bool required = false;
+  bool repeats = false;  // joined by commas
+};
+
+using Options = std::vector<Option>;
+
+// "--pp" of "--pp,--pipeline-model-parallel-size".
+std::string FirstName(const Option& option);
+std::vector<std::string> AllNames(const Option& option);
+
+// The options of each command. `flags` must outlive them.
+Options OptionsOfSimulate(Flags* flags);
+Options OptionsOfCompare(Flags* flags);
+Options OptionsOfShow(Flags* flags);
+Options OptionsOfTrace(Flags* flags);
+Options OptionsOfList(Flags* flags);
+Options OptionsOfScheduleShow(Flags* flags);
+Options OptionsOfModelShow(Flags* flags);
+Options OptionsOfClusterShow(Flags* flags);
+Options OptionsOfScenarioShow(Flags* flags);
+
+}  // namespace weir
+
+#endif  // WEIR_CLI_OPTIONS_H_

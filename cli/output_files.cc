@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/output_files.h"
+
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/files.h"
+#include "base/problems.h"
+#include "base/status_macros.h"
+#include "cli/messages.h"
+#include "results/compare.h"
+#include "results/store.h"
+#include "results/trace.h"
+
+namespace weir {
+namespace {
+
+constexpr absl::string_view kPerfetto = ".pftrace";
+constexpr absl::string_view kChrome = ".json";
+
+// Notes how "show" and "trace" go on from here.
+absl::Status WriteResults(const OutputFlags& output, const Results& results) {
+  RETURN_IF_ERROR(SaveResults(output.out, results));
+  PrintNote(absl::StrCat("wrote ", output.out, " (weir show, weir trace)"),
+            output);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status CheckTracePath(absl::string_view option, const std::string& path,
+                            bool folders) {
+  if (path.empty() || absl::EndsWith(path, kPerfetto) ||
+      absl::EndsWith(path, kChrome) || (folders && absl::EndsWith(path, "/"))) {
+    return absl::OkStatus();
+  }
+  Problems problems("command line");
+  problems.Add(option,
+               absl::StrCat("is ", path, ", expected a name ending in ",
+                            kPerfetto, " or ", kChrome,
+                            folders ? ", or a folder ending in /" : ""));
+  return problems.ToStatus();
+}
+
+absl::Status WriteTrace(const std::string& path, const Result& result,
+                        const OutputFlags& output) {
+  const std::string file =
+      absl::EndsWith(path, "/")
+          ? absl::StrCat(path, result.schedule(), kPerfetto)
+          : path;
+  const bool perfetto = absl::EndsWith(file, kPerfetto);
+  ASSIGN_OR_RETURN(const std::string trace,
+                   perfetto ? PerfettoTrace(result) : ChromeTrace(result));
+  RETURN_IF_ERROR(WriteFile(file, trace));
+  PrintNote(absl::StrCat("wrote ", file, " (timeline of ", RowName(result),
+                         "; open it at ",
+                         perfetto ? "https://ui.perfetto.dev"
+                                  : "https://ui.perfetto.dev or speedscope",
+                         ")"),
+            output);
+  return absl::OkStatus();
+}
+
+absl::Status WriteOutputs(const OutputFlags& output, const Results& results,
+                          const Result* traced) {
+  std::vector<std::string> messages;
+  const auto keep = [&](const absl::Status& status) {
+    if (!status.ok()) messages.emplace_back(status.message());
+  };
+  if (!output.out.empty()) keep(WriteResults(output, results));
+  if (!output.trace.empty() && traced != nullptr) {
+    keep(WriteTrace(output.trace, *traced, output));
+  }
+  if (messages.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrJoin(messages, "\n"));
+}
+
+void PrintWarnings(const Results& results, const OutputFlags& output) {
+  const std::vector<Result> all(results.results().begin(),
+                                results.results().end());
+  for (const std::string& warning : MergeWarnings(all)) {
+    PrintWarning(warning, output);
+  }
+}
+
+}  // namespace weir

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// The files that commands write beside standard output.
+#ifndef WEIR_CLI_OUTPUT_FILES_H_
+#define WEIR_CLI_OUTPUT_FILES_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "cli/flags.h"
+#include "results/result.pb.h"
+
+namespace weir {
+
+// Refuses a trace file whose ending names no format, before hours of work.
+// `folders`: a path that ends with '/' is fine too.
+absl::Status CheckTracePath(absl::string_view option, const std::string& path,
+                            bool folders);
+
+// Writes the timeline in the format that the ending names; in a folder the
+// file is called after the schedule, .pftrace. Notes what was written.
+absl::Status WriteTrace(const std::string& path, const Result& result,
+                        const OutputFlags& output);
+
+// Writes --out and, with `traced`, --trace; both are tried. Notes each file.
+absl::Status WriteOutputs(const OutputFlags& output, const Results& results,
+                          const Result* traced);
+
+// Prints what a table or a CSV does not hold: the warnings.
+void PrintWarnings(const Results& results, const OutputFlags& output);
+
+}  // namespace weir
+
+#endif  // WEIR_CLI_OUTPUT_FILES_H_

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/overrides.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/problems.h"
+#include "base/status_macros.h"
+#include "scenarios/scenario.h"
+
+namespace weir {
+namespace {
+
+absl::Status ApplyCosts(const ScenarioFlags& flags, Scenario* scenario) {
+  if (flags.costs.empty()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(*scenario->mutable_textbook(),
+                   absl::StrContains(flags.costs, '=')
+                       ? ParseCosts(flags.costs)
+                       : LoadCosts(flags.costs));
+  // Costs by hand replace what the file computes them from, but not what the
+  // same command line asks for: that contradiction is the user's to solve.
+  if (flags.overrides.model().empty()) scenario->clear_model();
+  if (flags.overrides.cluster().empty()) {
+    scenario->clear_cluster();
+    if (flags.overrides.num_nodes() == 0) scenario->clear_num_nodes();
+    if (flags.overrides.device().empty()) scenario->clear_device();
+  }
+  if (flags.overrides.batch().ByteSizeLong() == 0) scenario->clear_batch();
+  return absl::OkStatus();
+}
+
+// A real model's microbatches follow from its batch: --microbatches sets that.
+absl::Status ApplyMicrobatches(const Scenario& overrides, Scenario* scenario) {
+  const uint32_t wanted = overrides.num_microbatches();
+  if (scenario->has_textbook() || wanted == 0) return absl::OkStatus();
+  Problems problems("command line");
+  if (overrides.batch().global_batch_size() != 0) {
+    problems.Add("--microbatches", "and --gbs exclude each other");
+    return problems.ToStatus();
+  }
+  const double batch = 1.0 * wanted *
+                       std::max(1u, scenario->batch().microbatch_size()) *
+                       std::max(1u, scenario->parallelism().data());
+  problems.CheckRange("--microbatches x --mbs x --dp", batch, 1,
+                      std::numeric_limits<int32_t>::max());
+  RETURN_IF_ERROR(problems.ToStatus());
+  scenario->mutable_batch()->set_global_batch_size(
+      static_cast<uint32_t>(batch));
+  scenario->clear_num_microbatches();
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<Question> ApplyOverrides(const ScenarioFlags& flags) {
+  Question question{"command line", {}};
+  Scenario& scenario = question.scenario;
+  if (!flags.scenario.empty()) {
+    ASSIGN_OR_RETURN(scenario, LoadScenario(flags.scenario));
+    question.label = flags.scenario;
+  }
+  const Scenario& overrides = flags.overrides;
+  // Lists are replaced, not continued; an order and a list of GPUs, and a
+  // model and costs by hand, replace each other.
+  auto* parallelism = scenario.mutable_parallelism();
+  if (overrides.parallelism().gpus_size() > 0) parallelism->clear_order();
+  if (overrides.parallelism().gpus_size() > 0 ||
+      !overrides.parallelism().order().empty()) {
+    parallelism->clear_gpus();
+  }
+  if (overrides.parallelism().blocks_per_stage_size() > 0) {
+    parallelism->clear_blocks_per_stage();
+  }
+  if (!overrides.model().empty()) scenario.clear_textbook();
+  scenario.MergeFrom(overrides);
+  if (flags.sequence_parallel) {
+    parallelism->set_sequence_parallel(*flags.sequence_parallel);
+  }
+  auto* training = scenario.mutable_training();
+  if (flags.flash_attention) {
+    training->set_flash_attention(*flags.flash_attention);
+  }
+  if (flags.dropout) training->set_dropout(*flags.dropout);
+  if (flags.fp32_gradients) training->set_fp32_gradients(*flags.fp32_gradients);
+  RETURN_IF_ERROR(ApplyCosts(flags, &scenario));
+  RETURN_IF_ERROR(ApplyMicrobatches(overrides, &scenario));
+  return question;
+}
+
+}  // namespace weir

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Scenario file plus flags: the question to the simulator.
+#ifndef WEIR_CLI_OVERRIDES_H_
+#define WEIR_CLI_OVERRIDES_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "cli/flags.h"
+#include "scenarios/scenario.pb.h"
+
+namespace weir {
+
+struct Question {
+  std::string label;  // the file, or "command line"
+  Scenario scenario;  // not resolved
+};
+
+// Loads the scenario that the flags name (none: an empty one) and overrides it.
+absl::StatusOr<Question> ApplyOverrides(const ScenarioFlags& flags);
+
+}  // namespace weir
+
+#endif  // WEIR_CLI_OVERRIDES_H_

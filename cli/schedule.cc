@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedules/schedule.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "base/status_macros.h"
+#include "cli/commands.h"
+#include "cli/messages.h"
+#include "schedules/registry.h"
+#include "schedules/schedule_json.h"
+#include "schedules/schedule_text.h"
+#include "schedules/semantics.h"
+#include "schedules/timeline.h"
+#include "schedules/validate.h"
+
+namespace weir {
+namespace {
+
+ScheduleSpec SpecOf(const ScheduleKind& kind, const Scenario& flags) {
+  const auto or_else = [](uint32_t value, int fallback) {
+    return value == 0 ? fallback : static_cast<int>(value);
+  };
+  ScheduleSpec spec;
+  spec.num_ranks = or_else(flags.parallelism().pipeline(), 4);
+  spec.num_microbatches = or_else(flags.num_microbatches(), 8);
+  // Without flush one batch shows only the start.
+  spec.num_batches = or_else(flags.num_batches(), kind.flush ? 1 : 3);
+  spec.num_chunks = or_else(flags.parallelism().chunks(), 1);
+  if (flags.parallelism().chunks() == 0 && !kind.check(spec).ok()) {
+    spec.num_chunks = 2;
+    if (!kind.check(spec).ok()) spec.num_chunks = 1;
+  }
+  return spec;
+}
+
+// The versions that each stage keeps and how stale its gradients are.
+std::string VersionRows(const Schedule& schedule, const Semantics& semantics) {
+  std::string text = "stage  rank  weight versions  staleness (updates)\n";
+  for (int stage = 0; stage < schedule.num_stages; ++stage) {
+    absl::StrAppendFormat(
+        &text, "%5d  %4d  %15d  %9d\n", stage, schedule.stage_rank[stage],
+        semantics.max_live_versions[stage], semantics.max_staleness[stage]);
+  }
+  return text;
+}
+
+std::string Picture(const Schedule& schedule, const Semantics& semantics) {
+  return absl::StrFormat(
+      "%s: %d ranks, %d stages, %d microbatches%s\n%s\n%s\n\n%s", schedule.name,
+      schedule.num_ranks, schedule.num_stages, schedule.num_microbatches,
+      schedule.flush ? ", flush"
+                     : absl::StrCat(" a batch, ", schedule.num_batches,
+                                    " batches, no flush"),
+      DrawTimeline(schedule), Verdict(schedule, semantics),
+      VersionRows(schedule, semantics));
+}
+
+absl::StatusOr<std::string> View(const Flags& flags) {
+  ASSIGN_OR_RETURN(const ScheduleKind* kind, FindScheduleKind(flags.name));
+  ASSIGN_OR_RETURN(
+      const Schedule schedule,
+      GenerateSchedule(kind->name, SpecOf(*kind, flags.scenario.overrides)));
+  RETURN_IF_ERROR(ValidateSchedule(schedule));
+  if (flags.output.format == OutputFlags::Format::kCsv) {
+    return PrintCsv(schedule);
+  }
+  ASSIGN_OR_RETURN(const Semantics semantics, InterpretSchedule(schedule));
+  return flags.output.format == OutputFlags::Format::kJson
+             ? ScheduleJson(schedule, semantics)
+             : Picture(schedule, semantics);
+}
+
+}  // namespace
+
+int RunScheduleShow(const Flags& flags) {
+  const absl::StatusOr<std::string> view = View(flags);
+  if (!view.ok()) return PrintError(view.status(), flags.output);
+  const absl::Status printed = PrintResult(*view);
+  return printed.ok() ? kExitOk : PrintError(printed, flags.output);
+}
+
+int RunScheduleList(const Flags& flags) {
+  std::string text;
+  for (const ScheduleKind& kind : AllScheduleKinds()) {
+    absl::StrAppend(&text, text.empty() ? "" : "\n", kind.name, "\n  ",
+                    kind.summary, "\n  needs: ", kind.constraints,
+                    "\n  paper: ", kind.paper, "\n");
+    if (!kind.aliases.empty()) {
+      absl::StrAppend(&text, "  also: ", absl::StrJoin(kind.aliases, ", "),
+                      "\n");
+    }
+  }
+  const absl::Status printed = PrintResult(text);
+  return printed.ok() ? kExitOk : PrintError(printed, flags.output);
+}
+
+}  // namespace weir

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/values.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "base/status_macros.h"
+
+namespace weir {
+namespace {
+
+constexpr int64_t kMaxCount = std::numeric_limits<int32_t>::max();
+
+absl::Status Unexpected(absl::string_view text, absl::string_view expected) {
+  return absl::InvalidArgumentError(absl::StrCat(
+      "is ", text.empty() ? "empty" : text, ", expected ", expected));
+}
+
+absl::StatusOr<uint32_t> ParseNumber(absl::string_view text, int64_t lowest) {
+  int64_t number = 0;
+  if (!absl::SimpleAtoi(text, &number) || number < lowest ||
+      number > kMaxCount) {
+    return Unexpected(
+        text, absl::StrCat("a whole number from ", lowest, " to ", kMaxCount));
+  }
+  return static_cast<uint32_t>(number);
+}
+
+// Levenshtein's edit distance, without regard to case.
+int EditDistance(absl::string_view a, absl::string_view b) {
+  std::vector<int> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), 0);
+  for (size_t i = 0; i < a.size(); ++i) {
+    int diagonal = row[0]++;
+    for (size_t j = 0; j < b.size(); ++j) {
+      const bool same = absl::ascii_tolower(a[i]) == absl::ascii_tolower(b[j]);
+      const int substituted = diagonal + (same ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({substituted, row[j] + 1, row[j + 1] + 1});
+    }
+  }
+  return row.back();
+}
+
+}  // namespace
+
+absl::StatusOr<uint32_t> ParseCount(absl::string_view text) {
+  return ParseNumber(text, 1);
+}
+
+absl::StatusOr<std::vector<uint32_t>> ParseCounts(absl::string_view text,
+                                                  uint32_t lowest) {
+  std::vector<uint32_t> counts;
+  for (absl::string_view part : absl::StrSplit(text, ',')) {
+    ASSIGN_OR_RETURN(const uint32_t count, ParseNumber(part, lowest));
+    counts.push_back(count);
+  }
+  return counts;
+}
+
+absl::StatusOr<double> ParsePositive(absl::string_view text) {
+  double number = 0;
+  if (!absl::SimpleAtod(text, &number) || !std::isfinite(number) ||
+      number <= 0) {
+    return Unexpected(text, "a number above 0");
+  }
+  return number;
+}
+
+absl::StatusOr<int> ParseChoice(absl::string_view text,
+                                const Choices& choices) {
+  std::vector<absl::string_view> words;
+  for (const auto& [word, value] : choices) {
+    if (absl::EqualsIgnoreCase(word, text)) return value;
+    words.push_back(word);
+  }
+  return Unexpected(text, absl::StrJoin(words, ", "));
+}
+
+std::string DidYouMean(absl::string_view word,
+                       const std::vector<std::string>& known) {
+  const std::string* nearest = nullptr;
+  int nearest_distance = 1 + static_cast<int>(word.size()) / 3;
+  // A long word is a mistake of another kind, and would cost time.
+  if (word.size() > 64) return "";
+  for (const std::string& candidate : known) {
+    const int distance = EditDistance(word, candidate);
+    if (distance <= nearest_distance &&
+        (nearest == nullptr || distance < nearest_distance)) {
+      nearest = &candidate;
+      nearest_distance = distance;
+    }
+  }
+  return nearest == nullptr ? ""
+                            : absl::StrCat("; did you mean ", *nearest, "?");
+}
+
+}  // namespace weir

@@ -1,0 +1,20 @@
+# Target "headers" (not part of "all"): compiles every header alone, so that each includes what it needs.
+set(sources)
+foreach(folder base schedules models calibrate scenarios sim results plan cli)
+  file(GLOB headers CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/${folder}/*.h")
+  foreach(header IN LISTS headers)
+    set(source "${PROJECT_BINARY_DIR}/headers/${header}.cc")
+    file(CONFIGURE OUTPUT "${source}" CONTENT "#include \"${header}\"\n")
+    list(APPEND sources "${source}")
+  endforeach()
+endforeach()
+add_library(headers OBJECT EXCLUDE_FROM_ALL ${sources})
+target_include_directories(headers PRIVATE "${PROJECT_SOURCE_DIR}")
+target_link_libraries(headers PRIVATE weir_warnings)
+# Every room's libraries, for their include folders and generated headers.
+foreach(target base schedules models models_proto calibrate calibrate_proto scenarios scenarios_proto sim results
+               results_proto plan)
+  if(TARGET ${target})
+    target_link_libraries(headers PRIVATE ${target})
+  endif()
+endforeach()

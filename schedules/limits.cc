@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedules/limits.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+namespace weir {
+namespace {
+
+void CheckAtLeastOne(absl::string_view field, int value, Problems* problems) {
+  if (value >= 1) return;
+  problems->Add(field, absl::StrCat("is ", value, ", expected 1 or more"));
+}
+
+}  // namespace
+
+void CheckLimits(const ScheduleSpec& spec, Problems* problems) {
+  problems->CheckRange("pipeline", spec.num_ranks, 1, kMaxRanks);
+  CheckAtLeastOne("num_microbatches", spec.num_microbatches, problems);
+  CheckAtLeastOne("chunks", spec.num_chunks, problems);
+  CheckAtLeastOne("num_batches", spec.num_batches, problems);
+  if (!problems->empty()) return;
+  // In doubles: the product of four ints overflows every integer type.
+  const double num_actions = 2.0 * spec.num_ranks * spec.num_chunks *
+                             spec.num_microbatches * spec.num_batches;
+  if (num_actions <= kMaxActions) return;
+  problems->Add(
+      "", absl::StrFormat("pipeline %d x chunks %d x num_microbatches %d x "
+                          "num_batches %d make %.3g actions, expected at most "
+                          "%.3g",
+                          spec.num_ranks, spec.num_chunks,
+                          spec.num_microbatches, spec.num_batches, num_actions,
+                          static_cast<double>(kMaxActions)));
+}
+
+void CheckOneChunk(const ScheduleSpec& spec, Problems* problems) {
+  if (spec.num_chunks <= 1) return;
+  problems->Add("chunks",
+                absl::StrCat("is ", spec.num_chunks,
+                             ", expected 1: every rank holds one stage"));
+}
+
+void CheckOneBatch(const ScheduleSpec& spec, Problems* problems) {
+  if (spec.num_batches <= 1) return;
+  problems->Add("num_batches",
+                absl::StrCat("is ", spec.num_batches,
+                             ", expected 1: every batch ends with a flush"));
+}
+
+}  // namespace weir

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "schedules/generators.h"
+
+namespace weir {
+
+Schedule EmptySchedule(absl::string_view name, const ScheduleSpec& spec) {
+  Schedule schedule;
+  schedule.name = std::string(name);
+  schedule.num_ranks = spec.num_ranks;
+  schedule.num_stages = spec.num_ranks * spec.num_chunks;
+  schedule.num_microbatches = spec.num_microbatches;
+  schedule.num_batches = spec.num_batches;
+  schedule.weights.microbatches_per_update = spec.num_microbatches;
+  schedule.stage_rank.resize(schedule.num_stages);
+  for (int stage = 0; stage < schedule.num_stages; ++stage) {
+    schedule.stage_rank[stage] = stage % spec.num_ranks;
+  }
+  schedule.rank_actions.resize(spec.num_ranks);
+  return schedule;
+}
+
+std::vector<Action> OneFOneB(int stage, int num_warmup, int num_microbatches) {
+  std::vector<Action> actions;
+  actions.reserve(2 * static_cast<size_t>(num_microbatches));
+  int forward = 0;
+  int backward = 0;
+  const int warmup = std::min(num_warmup, num_microbatches);
+  while (forward < warmup) {
+    actions.push_back({Op::kForward, stage, forward++});
+  }
+  while (forward < num_microbatches) {
+    actions.push_back({Op::kForward, stage, forward++});
+    actions.push_back({Op::kBackward, stage, backward++});
+  }
+  while (backward < num_microbatches) {
+    actions.push_back({Op::kBackward, stage, backward++});
+  }
+  return actions;
+}
+
+Schedule OneFOneBSchedule(absl::string_view name, const ScheduleSpec& spec) {
+  Schedule schedule = EmptySchedule(name, spec);
+  for (int rank = 0; rank < spec.num_ranks; ++rank) {
+    schedule.rank_actions[rank] = OneFOneB(rank, spec.num_ranks - 1 - rank,
+                                           schedule.total_microbatches());
+  }
+  return schedule;
+}
+
+}  // namespace weir

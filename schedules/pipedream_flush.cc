@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// PipeDream-Flush (Narayanan et al., 2021, section 3.2), the order everybody
+// calls 1F1B; DAPPLE's policy A (Fan et al., 2021) without a memory limit is
+// the same order.
+#include "schedules/generators.h"
+#include "schedules/limits.h"
+
+namespace weir {
+namespace {
+
+constexpr absl::string_view kName = "pipedream-flush";
+
+absl::Status Check(const ScheduleSpec& spec) {
+  Problems problems(kName);
+  CheckLimits(spec, &problems);
+  CheckOneChunk(spec, &problems);
+  CheckOneBatch(spec, &problems);
+  return problems.ToStatus();
+}
+
+Schedule Generate(const ScheduleSpec& spec) {
+  return OneFOneBSchedule(kName, spec);
+}
+
+}  // namespace
+
+ScheduleKind PipeDreamFlushKind() {
+  return {.name = kName,
+          .aliases = {"1f1b", "dapple", "dapple-pa", "non-interleaved",
+                      "forward-backward-pipelining-without-interleaving"},
+          .paper =
+              "Narayanan et al., Memory-Efficient Pipeline-Parallel DNN "
+              "Training, ICML 2021",
+          .constraints = "chunks is 1, num_batches is 1",
+          .summary = "1F1B with a flush after every batch; one weight version",
+          .flush = true,
+          .check = Check,
+          .generate = Generate};
+}
+
+}  // namespace weir

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// A schedule and its weight versions as JSON:
+//
+//   {"schedule": "pipedream-2bw", "num_ranks": 4, "num_stages": 4,
+//    "num_microbatches": 8, "num_batches": 3, "flush": false,
+//    "stage_rank": [0, 1, 2, 3],
+//    "ranks": [{"rank": 0, "actions": ["0F0", "0F1", ...]}, ...],
+//    "versions": [{"stage": 0, "microbatch": 0, "forward_version": 0,
+//                  "backward_version": 0, "update": 0, "staleness": 0}, ...],
+//    "max_live_versions": [2, 2, 2, 2], "max_staleness": [1, 1, 1, 1],
+//    "verdict": "delay 1, constant: ..."}
+#ifndef WEIR_SCHEDULES_SCHEDULE_JSON_H_
+#define WEIR_SCHEDULES_SCHEDULE_JSON_H_
+
+#include <string>
+
+#include "schedules/schedule.h"
+#include "schedules/semantics.h"
+
+namespace weir {
+
+// `semantics` is InterpretSchedule(schedule). Same input, same bytes; the text
+// ends without a newline.
+std::string ScheduleJson(const Schedule& schedule, const Semantics& semantics);
+
+}  // namespace weir
+
+#endif  // WEIR_SCHEDULES_SCHEDULE_JSON_H_

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedules/validate.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/problems.h"
+#include "base/status_macros.h"
+#include "schedules/deadlock.h"
+#include "schedules/limits.h"
+
+namespace weir {
+namespace {
+
+// A broken generator breaks every action: past this many, more lines say less.
+constexpr int kMaxProblems = 20;
+
+// Problems of single actions, cut after kMaxProblems.
+class ActionProblems {
+ public:
+  explicit ActionProblems(Problems* problems) : problems_(problems) {}
+  ~ActionProblems() {
+    if (count_ <= kMaxProblems) return;
+    problems_->Add("", absl::StrCat("and ", count_ - kMaxProblems, " more"));
+  }
+  ActionProblems(const ActionProblems&) = delete;
+  ActionProblems& operator=(const ActionProblems&) = delete;
+
+  // Calls describe() only while its text is shown.
+  template <typename Describe>
+  void Add(const Describe& describe) {
+    if (++count_ <= kMaxProblems) problems_->Add("", describe());
+  }
+
+ private:
+  Problems* problems_;
+  int64_t count_ = 0;
+};
+
+int64_t NumActions(const Schedule& schedule) {
+  int64_t num_actions = 0;
+  for (const std::vector<Action>& actions : schedule.rank_actions) {
+    num_actions += std::ssize(actions);
+  }
+  return num_actions;
+}
+
+void CheckCounts(const Schedule& schedule, Problems* problems) {
+  problems->CheckRange("num_ranks", schedule.num_ranks, 1, kMaxRanks);
+  problems->CheckRange("num_stages", schedule.num_stages, 1, kMaxActions);
+  problems->CheckRange("num_microbatches", schedule.num_microbatches, 1,
+                       kMaxActions);
+  problems->CheckRange("num_batches", schedule.num_batches, 1, kMaxActions);
+  problems->CheckRange("weights.microbatches_per_update",
+                       schedule.weights.microbatches_per_update, 1,
+                       kMaxActions);
+  problems->CheckRange("weights.delay_updates", schedule.weights.delay_updates,
+                       0, kMaxActions);
+  if (schedule.flush && schedule.num_batches > 1) {
+    problems->Add("num_batches", absl::StrCat("is ", schedule.num_batches,
+                                              ", expected 1 with a flush"));
+  }
+}
+
+void CheckPlacement(const Schedule& schedule, Problems* problems) {
+  const int64_t num_placed = std::ssize(schedule.stage_rank);
+  const int64_t num_rows = std::ssize(schedule.rank_actions);
+  if (num_placed != schedule.num_stages) {
+    problems->Add("stage_rank", absl::StrCat("has ", num_placed,
+                                             " stages, expected num_stages, ",
+                                             schedule.num_stages));
+  }
+  if (num_rows != schedule.num_ranks) {
+    problems->Add("rank_actions",
+                  absl::StrCat("has ", num_rows, " ranks, expected num_ranks, ",
+                               schedule.num_ranks));
+  }
+  if (!problems->empty()) return;
+  ActionProblems shown(problems);
+  std::vector<bool> is_used(schedule.num_ranks);
+  for (int stage = 0; stage < schedule.num_stages; ++stage) {
+    const int rank = schedule.stage_rank[stage];
+    if (rank >= 0 && rank < schedule.num_ranks) {
+      is_used[rank] = true;
+    } else {
+      shown.Add([&] {
+        return absl::StrCat("stage_rank[", stage, "] is ", rank,
+                            ", expected 0 to ", schedule.num_ranks - 1);
+      });
+    }
+  }
+  for (int rank = 0; rank < schedule.num_ranks; ++rank) {
+    if (is_used[rank]) continue;
+    shown.Add([&] { return absl::StrCat("rank ", rank, " holds no stage"); });
+  }
+}
+
+// The tables of the later checks have a row per stage and microbatch: refuse
+// claims that the actions cannot fill before memory is taken for them.
+void CheckSize(const Schedule& schedule, Problems* problems) {
+  const int64_t num_actions = NumActions(schedule);
+  constexpr int64_t kAlwaysFits = 1'000'000;
+  const double num_cells = static_cast<double>(schedule.num_stages) *
+                           schedule.num_microbatches * schedule.num_batches;
+  if (num_actions > kMaxActions) {
+    problems->Add("", absl::StrCat("has ", num_actions,
+                                   " actions, expected at most ", kMaxActions));
+  }
+  if (num_cells <= static_cast<double>(std::max(num_actions, kAlwaysFits))) {
+    return;
+  }
+  problems->Add(
+      "",
+      absl::StrCat("has ", num_actions, " actions, expected 2 for each of ",
+                   schedule.num_stages, " stages x ", schedule.num_microbatches,
+                   " microbatches x ", schedule.num_batches, " batches"));
+}
+
+// Which of F, B, I and W have been seen, one bit per op, by stage and
+// microbatch.
+using SeenTable = std::vector<uint8_t>;
+
+uint8_t Bit(Op op) { return static_cast<uint8_t>(1U << static_cast<int>(op)); }
+
+bool IsInRange(const Schedule& schedule, const Action& action) {
+  return action.stage >= 0 && action.stage < schedule.num_stages &&
+         action.microbatch >= 0 &&
+         action.microbatch < schedule.total_microbatches();
+}
+
+// Why an action cannot stand on a rank; empty when it can.
+std::string PlaceProblem(const Schedule& schedule, int rank,
+                         const Action& action) {
+  if (!IsInRange(schedule, action)) {
+    return absl::StrCat("is outside the ", schedule.num_stages, " stages x ",
+                        schedule.total_microbatches(), " microbatches");
+  }
+  const int holder = schedule.stage_rank[action.stage];
+  if (holder == rank) return "";
+  return absl::StrCat("is of stage ", action.stage, ", which rank ", holder,
+                      " holds");
+}
+
+// Why an action cannot follow those seen before it; empty when it can.
+absl::string_view OrderProblem(Op op, uint8_t seen) {
+  if (seen & Bit(op)) return "comes a second time";
+  if (op != Op::kForward && !(seen & Bit(Op::kForward))) {
+    return "comes before its forward";
+  }
+  if (op == Op::kBackwardWeight && !(seen & Bit(Op::kBackwardInput))) {
+    return "comes before its input gradient (I)";
+  }
+  const bool is_half = op == Op::kBackwardInput || op == Op::kBackwardWeight;
+  const uint8_t halves = Bit(Op::kBackwardInput) | Bit(Op::kBackwardWeight);
+  if ((is_half && (seen & Bit(Op::kBackward))) ||
+      (op == Op::kBackward && (seen & halves))) {
+    return "repeats a backward that B or I has done";
+  }
+  return "";
+}
+
+SeenTable CheckActions(const Schedule& schedule, ActionProblems* problems) {
+  const size_t total = schedule.total_microbatches();
+  SeenTable seen(schedule.num_stages * total);
+  for (int rank = 0; rank < schedule.num_ranks; ++rank) {
+    const std::vector<Action>& actions = schedule.rank_actions[rank];
+    for (size_t position = 0; position < actions.size(); ++position) {
+      const Action& action = actions[position];
+      auto report = [&](absl::string_view what) {
+        problems->Add([&] {
+          return absl::StrCat("rank ", rank, " position ", position, ": ",
+                              ToString(action), " ", what);
+        });
+      };
+      const std::string misplaced = PlaceProblem(schedule, rank, action);
+      if (!misplaced.empty()) {
+        report(misplaced);
+        continue;
+      }
+      uint8_t& cell = seen[action.stage * total + action.microbatch];
+      const absl::string_view misordered = OrderProblem(action.op, cell);
+      if (!misordered.empty()) report(misordered);
+      cell |= Bit(action.op);
+    }
+  }
+  return seen;
+}
+
+// What a stage and microbatch lack, such as "F and B"; empty when nothing.
+std::string Missing(uint8_t seen) {
+  std::string missing;
+  auto need = [&](Op op) {
+    if (seen & Bit(op)) return;
+    const char letter = Letter(op);
+    absl::StrAppend(&missing, missing.empty() ? "" : " and ",
+                    absl::string_view(&letter, 1));
+  };
+  const uint8_t halves = Bit(Op::kBackwardInput) | Bit(Op::kBackwardWeight);
+  need(Op::kForward);
+  if (seen & Bit(Op::kBackward)) return missing;
+  if ((seen & halves) == 0) {
+    need(Op::kBackward);
+  } else {
+    need(Op::kBackwardInput);
+    need(Op::kBackwardWeight);
+  }
+  return missing;
+}
+
+void CheckComplete(const Schedule& schedule, const SeenTable& seen,
+                   ActionProblems* problems) {
+  const int total = schedule.total_microbatches();
+  for (size_t cell = 0; cell < seen.size(); ++cell) {
+    const std::string missing = Missing(seen[cell]);
+    if (missing.empty()) continue;
+    problems->Add([&] {
+      return absl::StrCat("stage ", cell / total, " microbatch ", cell % total,
+                          " has no ", missing);
+    });
+  }
+}
+
+}  // namespace
+
+absl::Status ValidateSchedule(const Schedule& schedule) {
+  Problems problems(schedule.name);
+  CheckCounts(schedule, &problems);
+  RETURN_IF_ERROR(problems.ToStatus());
+  CheckPlacement(schedule, &problems);
+  RETURN_IF_ERROR(problems.ToStatus());
+  CheckSize(schedule, &problems);
+  RETURN_IF_ERROR(problems.ToStatus());
+  {
+    ActionProblems shown(&problems);
+    const SeenTable seen = CheckActions(schedule, &shown);
+    CheckComplete(schedule, seen, &shown);
+  }
+  RETURN_IF_ERROR(problems.ToStatus());
+  return CheckExecutable(schedule);
+}
+
+}  // namespace weir

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/engine.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <exception>
+#include <limits>
+#include <new>
+#include <simgrid/kernel/Timer.hpp>
+#include <simgrid/s4u.hpp>
+// clang-format off
+#include <simgrid/version.h>  // after s4u.hpp, whose macros it needs
+// clang-format on
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "sim/platform.h"
+
+namespace weir {
+namespace {
+
+namespace sg4 = simgrid::s4u;
+
+// What the child tells its parent besides the recording.
+struct Shared {
+  std::atomic<int64_t> num_ended;
+  std::atomic<bool> finished;
+};
+
+// Replays the graph: counts down predecessors, starts what becomes ready.
+class Replay {
+ public:
+  Replay(const TaskGraph& graph, const Platform& platform, Recording* recording,
+         Shared* shared)
+      : graph_(graph),
+        platform_(platform),
+        start_(recording->start_seconds()),
+        end_(recording->end_seconds()),
+        shared_(shared),
+        waiting_(graph.num_predecessors()) {}
+
+  void Run(sg4::Engine* engine) {
+#if SIMGRID_VERSION < 33500
+    sg4::Activity::on_completion_cb(
+        [this](const sg4::Activity& activity) { FlowEnded(activity); });
+#else
+    sg4::Comm::on_completion_cb(
+        [this](const sg4::Comm& comm) { FlowEnded(comm); });
+#endif
+    for (int32_t task = 0; task < graph_.num_tasks(); ++task) {
+      if (waiting_[task] == 0) ready_.push_back(task);
+    }
+    StartReady();
+    engine->run();
+    shared_->num_ended = num_ended_;
+    for (int32_t task = 0; task < graph_.num_tasks(); ++task) {
+      if (waiting_[task] > 0) {
+        start_[task] = end_[task] = std::numeric_limits<double>::quiet_NaN();
+      }
+    }
+  }
+
+ private:
+  // Timers of zero seconds end at once; a loop, since chains of them are long.
+  void StartReady() {
+    while (!ready_.empty()) {
+      const int32_t task = ready_.back();
+      ready_.pop_back();
+      start_[task] = sg4::Engine::get_clock();
+      if (!graph_.is_timer(task)) {
+        StartFlow(task);
+      } else if (graph_.amount(task) > 0) {
+        simgrid::kernel::timer::Timer::set(start_[task] + graph_.amount(task),
+                                           [this, task] {
+                                             End(task);
+                                             StartReady();
+                                           });
+      } else {
+        End(task);
+      }
+    }
+  }
+
+  void StartFlow(int32_t task) {
+    const GpuPair& pair = graph_.pairs[graph_.pair(task)];
+    int32_t slot;
+    if (free_slots_.empty()) {
+      slot = static_cast<int32_t>(flows_.size());
+      flows_.push_back({});
+    } else {
+      slot = free_slots_.back();
+      free_slots_.pop_back();
+    }
+    sg4::CommPtr comm = sg4::Comm::sendto_init();
+    flows_[slot] = {comm, task};
+    comm->set_data(reinterpret_cast<void*>(static_cast<intptr_t>(slot) + 1));
+    comm->set_payload_size(static_cast<uint64_t>(graph_.amount(task)));
+    comm->set_source(platform_.hosts[pair.from]);
+    comm->set_destination(platform_.hosts[pair.to]);
+#if SIMGRID_VERSION < 33500
+    if (comm->get_state() != sg4::Activity::State::STARTED) {
+      comm->vetoable_start();
+    }
+#else
+    if (comm->get_state() != sg4::Activity::State::STARTED) comm->start();
+#endif
+  }
+
+  template <typename ActivityType>
+  void FlowEnded(const ActivityType& activity) {
+    const auto slot = static_cast<int32_t>(
+        reinterpret_cast<intptr_t>(activity.template get_data<void>()) - 1);
+    // SimGrid still uses the activity that reports here: let it go next time.
+    last_ended_ = std::move(flows_[slot].comm);
+    free_slots_.push_back(slot);
+    End(flows_[slot].task);
+    StartReady();
+  }
+
+  void End(int32_t task) {
+    end_[task] = sg4::Engine::get_clock();
+    if ((++num_ended_ & 0xfff) == 0) shared_->num_ended = num_ended_;
+    for (int32_t successor : graph_.successors(task)) {
+      if (--waiting_[successor] == 0) ready_.push_back(successor);
+    }
+  }
+
+  struct Flow {
+    sg4::CommPtr comm;
+    int32_t task;
+  };
+
+  const TaskGraph& graph_;
+  const Platform& platform_;
+  std::span<double> start_;
+  std::span<double> end_;
+  Shared* shared_;
+  std::vector<int32_t> waiting_;
+  std::vector<int32_t> ready_;
+  std::vector<Flow> flows_;
+  std::vector<int32_t> free_slots_;
+  sg4::CommPtr last_ended_;
+  int64_t num_ended_ = 0;
+};
+
+// The child: everything SimGrid happens here. Never returns.
+[[noreturn]] void RunChild(const TaskGraph& graph, std::span<const Link> links,
+                           Recording* recording, Shared* shared,
+                           int message_fd) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  signal(SIGINT, SIG_DFL);
+  dup2(message_fd, STDERR_FILENO);  // where SimGrid says why it aborts
+  try {
+    char name[] = "weir", log[] = "--log=root.thres:critical";
+    char* argv[] = {name, log, nullptr};
+    int argc = 2;
+    sg4::Engine engine(&argc, argv);
+    ConfigureSimGrid();
+    const Platform platform = BuildPlatform(links, graph.pairs);
+    Replay replay(graph, platform, recording, shared);
+    replay.Run(&engine);
+    shared->finished = true;
+    _exit(0);  // no destructors: SimGrid's teardown is slow
+  } catch (const std::exception& error) {
+    const std::string text = absl::StrCat(error.what(), "\n");
+    (void)!write(message_fd, text.data(), text.size());
+  }
+  _exit(1);
+}
+
+// Relays progress until the child closes its end; returns what it printed.
+std::string Listen(int fd, const TaskGraph& graph, const Shared& shared,
+                   const EngineOptions& options) {
+  std::string text;
+  pollfd poller{fd, POLLIN, 0};
+  while (true) {
+    const int ready = poll(&poller, 1, options.progress ? 100 : -1);
+    if (ready == 0) {
+      options.progress(static_cast<double>(shared.num_ended) /
+                       std::max(graph.num_tasks(), 1));
+      continue;
+    }
+    if (ready < 0) continue;  // a signal; the child gets it too
+    char buffer[4096];
+    const ssize_t size = read(fd, buffer, sizeof(buffer));
+    if (size <= 0) return text;
+    if (text.size() < 64 * 1024) text.append(buffer, size);
+  }
+}
+
+absl::Status ChildStatus(int wait_status, const std::string& printed) {
+  if (WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == 0) {
+    return absl::OkStatus();
+  }
+  if (WIFSIGNALED(wait_status) && WTERMSIG(wait_status) == SIGINT) {
+    return absl::CancelledError("interrupted");
+  }
+  if (WIFSIGNALED(wait_status) && WTERMSIG(wait_status) == SIGKILL) {
+    return absl::ResourceExhaustedError(
+        "the simulation was killed: out of memory?");
+  }
+  const std::string how =
+      WIFSIGNALED(wait_status)
+          ? absl::StrCat("signal ", WTERMSIG(wait_status))
+          : absl::StrCat("exit code ", WEXITSTATUS(wait_status));
+  return absl::InternalError(
+      absl::StrCat("the simulation ended with ", how, ": ", printed));
+}
+
+// Anonymous memory that parent and child both see; null when refused.
+void* MapShared(size_t bytes) {
+  void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                    MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return data == MAP_FAILED ? nullptr : data;
+}
+
+}  // namespace
+
+Recording::Recording(size_t num_tasks)
+    : num_tasks_(num_tasks), data_(static_cast<double*>(MapShared(bytes()))) {}
+
+Recording::Recording(Recording&& other) noexcept
+    : num_tasks_(other.num_tasks_),
+      num_ended_(other.num_ended_),
+      data_(std::exchange(other.data_, nullptr)) {}
+
+Recording& Recording::operator=(Recording&& other) noexcept {
+  std::swap(num_tasks_, other.num_tasks_);
+  std::swap(num_ended_, other.num_ended_);
+  std::swap(data_, other.data_);
+  return *this;
+}
+
+Recording::~Recording() {
+  if (data_ != nullptr) munmap(data_, bytes());
+}
+
+size_t Recording::bytes() const {
+  return std::max<size_t>(2 * num_tasks_ * sizeof(double), 1);
+}
+
+absl::StatusOr<Recording> RunTaskGraph(const TaskGraph& graph,
+                                       std::span<const Link> links,
+                                       const EngineOptions& options) {
+  Recording recording(graph.num_tasks());
+  void* memory = MapShared(sizeof(Shared));
+  int fds[2];
+  if (!recording.valid() || memory == nullptr || pipe2(fds, O_CLOEXEC) != 0) {
+    return absl::ResourceExhaustedError("no memory for the simulation");
+  }
+  Shared* shared = new (memory) Shared{};
+  const pid_t child = fork();
+  if (child == 0) {
+    close(fds[0]);
+    RunChild(graph, links, &recording, shared, fds[1]);
+  }
+  close(fds[1]);
+  absl::Status status;
+  if (child < 0) {
+    status = absl::ResourceExhaustedError("no process for the simulation");
+  } else {
+    const std::string printed = Listen(fds[0], graph, *shared, options);
+    int wait_status = 0;
+    while (waitpid(child, &wait_status, 0) < 0 && errno == EINTR) {
+    }
+    status = ChildStatus(wait_status, printed);
+  }
+  close(fds[0]);
+  recording.set_num_ended(shared->num_ended);
+  munmap(memory, sizeof(Shared));
+  RETURN_IF_ERROR(status);
+  return recording;
+}
+
+std::string SimGridVersion() {
+  return absl::StrCat(SIMGRID_VERSION_MAJOR, ".", SIMGRID_VERSION_MINOR);
+}
+
+}  // namespace weir

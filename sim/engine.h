@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs a task graph on SimGrid: compute is a timer, a transfer is a flow that
+// shares links max-min fairly with every other flow (network model CM02 with
+// exact latencies).
+//
+// Each run takes place in a forked child: SimGrid's clock cannot be set back,
+// and a child that aborts cannot take the program with it. So any number of
+// runs in any order give the same numbers.
+#ifndef WEIR_SIM_ENGINE_H_
+#define WEIR_SIM_ENGINE_H_
+
+#include <cstddef>
+#include <functional>
+#include <span>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "scenarios/network.h"
+#include "sim/task_graph.h"
+
+namespace weir {
+
+// When every task started and ended, in seconds from the start of the run.
+// Lives in memory shared with the child that wrote it; moves, never copies.
+class Recording {
+ public:
+  explicit Recording(size_t num_tasks);
+  Recording(Recording&& other) noexcept;
+  Recording& operator=(Recording&& other) noexcept;
+  ~Recording();
+
+  bool valid() const { return data_ != nullptr; }  // false: no memory
+  // False: some tasks wait for each other for ever; their times are NaN.
+  bool complete() const { return num_ended_ == num_tasks_; }
+  void set_num_ended(size_t num_ended) { num_ended_ = num_ended; }
+
+  std::span<double> start_seconds() { return {data_, num_tasks_}; }
+  std::span<double> end_seconds() { return {data_ + num_tasks_, num_tasks_}; }
+  std::span<const double> start_seconds() const { return {data_, num_tasks_}; }
+  std::span<const double> end_seconds() const {
+    return {data_ + num_tasks_, num_tasks_};
+  }
+
+ private:
+  size_t bytes() const;
+
+  size_t num_tasks_ = 0;
+  size_t num_ended_ = 0;
+  double* data_ = nullptr;
+};
+
+struct EngineOptions {
+  // Called from this thread about ten times a second with the part done.
+  std::function<void(double)> progress;
+};
+
+// Runs all tasks that can run; see Recording::complete(). ResourceExhausted
+// without memory, Cancelled when interrupted, Internal when SimGrid fails, with
+// what it printed. Bytes of flows are whole numbers.
+absl::StatusOr<Recording> RunTaskGraph(const TaskGraph& graph,
+                                       std::span<const Link> links,
+                                       const EngineOptions& options = {});
+
+// "3.32", for provenance.
+std::string SimGridVersion();
+
+}  // namespace weir
+
+#endif  // WEIR_SIM_ENGINE_H_

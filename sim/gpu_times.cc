@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/gpu_times.h"
+
+#include <algorithm>
+
+namespace weir {
+namespace {
+
+struct Interval {
+  double begin = 0, end = 0;
+
+  double length() const { return std::max(end - begin, 0.0); }
+  Interval Clip(const Interval& to) const {
+    return {std::max(begin, to.begin), std::min(end, to.end)};
+  }
+};
+
+// Length of the union of two intervals.
+double UnionLength(const Interval& a, const Interval& b) {
+  return a.length() + b.length() - a.Clip(b).length();
+}
+
+class Walk {
+ public:
+  Walk(const PipelineInputs& inputs, const PipelineGraph& graph,
+       const Recording& recording, int gpu, Interval window)
+      : in_(inputs),
+        graph_(graph),
+        start_(recording.start_seconds()),
+        end_(recording.end_seconds()),
+        gpu_(gpu),
+        window_(window) {}
+
+  GpuTimes Run() {
+    const auto& actions = in_.schedule.rank_actions[graph_.rank_of(gpu_)];
+    const auto& steps = graph_.steps[graph_.rank_of(gpu_)];
+    const bool with_steps = graph_.first_step[gpu_] != PipelineGraph::kNone;
+    size_t step = 0;
+    for (size_t i = 0; i <= actions.size(); ++i) {
+      while (with_steps && step < steps.size() &&
+             steps[step].before == static_cast<int32_t>(i)) {
+        AddStep(static_cast<int>(step++));
+      }
+      if (i < actions.size()) AddAction(actions[i], i);
+    }
+    return times_;
+  }
+
+ private:
+  bool blocking() const { return in_.communication.transfers() == BLOCKING; }
+
+  Interval Span(int32_t task) const {
+    return task == PipelineGraph::kNone ? Interval{}
+                                        : Interval{start_[task], end_[task]};
+  }
+
+  void AddAction(const Action& action, size_t position) {
+    const int32_t task = graph_.ActionTask(gpu_, static_cast<int>(position));
+    const Interval gap = Interval{last_end_, start_[task]}.Clip(window_);
+    if (gap.length() > 0) {
+      times_.exposed_transfer_seconds +=
+          UnionLength(Span(graph_.InboundTransfer(gpu_, action)).Clip(gap),
+                      blocking() ? Span(last_sent_).Clip(gap) : Interval{});
+    }
+    last_end_ = end_[graph_.ActionEnd(gpu_, static_cast<int>(position))];
+    last_sent_ = graph_.OutboundTransfer(gpu_, action);
+    times_.busy_seconds +=
+        Interval{start_[task], last_end_}.Clip(window_).length();
+    times_.tensor_collective_seconds +=
+        Interval{end_[task], last_end_}.Clip(window_).length();
+  }
+
+  void AddStep(int step) {
+    const int32_t task = graph_.StepTask(gpu_, step);
+    const Interval gap = Interval{last_end_, start_[task]}.Clip(window_);
+    const int32_t reduce = graph_.ReduceStart(gpu_, step);
+    if (gap.length() > 0 && reduce != PipelineGraph::kNone) {
+      times_.exposed_reduction_seconds +=
+          Interval{end_[reduce], end_[graph_.ReduceEnd(gpu_, step)]}
+              .Clip(gap)
+              .length();
+    }
+    const double seconds = Span(task).Clip(window_).length();
+    times_.busy_seconds += seconds;
+    times_.optimizer_seconds += seconds;
+    last_end_ = end_[task];
+  }
+
+  const PipelineInputs& in_;
+  const PipelineGraph& graph_;
+  const std::span<const double> start_, end_;
+  const int gpu_;
+  const Interval window_;
+  GpuTimes times_;
+  double last_end_ = 0;
+  int32_t last_sent_ = PipelineGraph::kNone;
+};
+
+}  // namespace
+
+GpuTimes TimesOf(const PipelineInputs& inputs, const PipelineGraph& graph,
+                 const Recording& recording, int gpu, double begin_seconds,
+                 double end_seconds) {
+  return Walk(inputs, graph, recording, gpu, {begin_seconds, end_seconds})
+      .Run();
+}
+
+}  // namespace weir

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// How one GPU spent its time, and why it waited.
+#ifndef WEIR_SIM_GPU_TIMES_H_
+#define WEIR_SIM_GPU_TIMES_H_
+
+#include "sim/engine.h"
+#include "sim/pipeline_graph.h"
+
+namespace weir {
+
+// Seconds inside one interval of the run. Busy is actions (with the tensor
+// collectives in them) and optimizer steps; what is left is idle, and of that
+// the exposed parts are waits while a transfer or reduction that the next task
+// needs was under way. The rest of idle is the pipeline's bubble.
+struct GpuTimes {
+  double busy_seconds = 0;
+  double tensor_collective_seconds = 0;  // part of busy
+  double exposed_transfer_seconds = 0;   // part of idle
+  double exposed_reduction_seconds = 0;  // part of idle
+  double optimizer_seconds = 0;          // part of busy
+
+  double exposed_seconds() const {
+    return tensor_collective_seconds + exposed_transfer_seconds +
+           exposed_reduction_seconds;
+  }
+};
+
+GpuTimes TimesOf(const PipelineInputs& inputs, const PipelineGraph& graph,
+                 const Recording& recording, int gpu, double begin_seconds,
+                 double end_seconds);
+
+}  // namespace weir
+
+#endif  // WEIR_SIM_GPU_TIMES_H_

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/limit.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/units.h"
+
+namespace weir {
+namespace {
+
+std::string StagesOf(const Schedule& schedule, int rank) {
+  std::vector<int> stages;
+  for (int s = 0; s < schedule.num_stages; ++s) {
+    if (schedule.stage_rank[s] == rank) stages.push_back(s);
+  }
+  return absl::StrCat(stages.size() == 1 ? "stage " : "stages ",
+                      absl::StrJoin(stages, ", "));
+}
+
+}  // namespace
+
+std::string DescribeLimit(const PipelineInputs& inputs,
+                          const PipelineGraph& graph, const Window& window,
+                          const std::vector<GpuTimes>& times) {
+  const double seconds = window.end_seconds - window.begin_seconds;
+  if (!(seconds > 0)) return "nothing: the batch takes no time";
+  size_t busiest = 0;
+  double mean_busy = 0;
+  for (size_t gpu = 0; gpu < times.size(); ++gpu) {
+    mean_busy += times[gpu].busy_seconds / times.size();
+    if (times[gpu].busy_seconds > times[busiest].busy_seconds) busiest = gpu;
+  }
+  const GpuTimes& time = times[busiest];
+  const double idle = seconds - time.busy_seconds;
+  const double compute = time.busy_seconds - time.tensor_collective_seconds -
+                         time.optimizer_seconds;
+  std::array<std::pair<double, std::string>, 6> parts = {{
+      {compute, "computing"},
+      {time.tensor_collective_seconds, "in tensor-parallel collectives"},
+      {time.optimizer_seconds, "in optimizer steps"},
+      {time.exposed_transfer_seconds, "waiting for stage transfers"},
+      {time.exposed_reduction_seconds, "waiting for gradient all-reduces"},
+      {idle - time.exposed_transfer_seconds - time.exposed_reduction_seconds,
+       "idle in the pipeline bubble"},
+  }};
+  std::stable_sort(
+      parts.begin(), parts.end(),
+      [](const auto& a, const auto& b) { return a.first > b.first; });
+  const int rank = graph.rank_of(static_cast<int>(busiest));
+  std::string text = absl::StrCat("busiest rank ", rank, " (",
+                                  StagesOf(inputs.schedule, rank), ") is ");
+  for (size_t i = 0; i < parts.size(); ++i) {
+    // Below half a percent a part explains nothing.
+    if (i > 0 && parts[i].first < 0.005 * seconds) break;
+    absl::StrAppend(&text, i == 0 ? "" : ", ",
+                    FormatPercent(parts[i].first / seconds), " ",
+                    parts[i].second);
+  }
+  if (mean_busy < 0.95 * time.busy_seconds) {
+    absl::StrAppend(&text, "; stages are uneven: the mean rank is busy ",
+                    FormatPercent(mean_busy / seconds), ", this one ",
+                    FormatPercent(time.busy_seconds / seconds));
+  }
+  return text;
+}
+
+}  // namespace weir

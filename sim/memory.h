@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory of one GPU over the simulated run, by class: allocations and frees
+// happen at the starts and ends of tasks, so the peak, its moment and what was
+// alive then come from one timeline.
+#ifndef WEIR_SIM_MEMORY_H_
+#define WEIR_SIM_MEMORY_H_
+
+#include <array>
+#include <vector>
+
+#include "sim/engine.h"
+#include "sim/pipeline_graph.h"
+
+namespace weir {
+
+enum class MemoryKind : uint8_t {
+  kWeights,
+  kWeightStash,  // versions beyond the one in use
+  kGradients,
+  kOptimizerState,
+  kActivations,
+  kRecomputeScratch,
+  kWeightGradientStash,  // inputs that W still needs after I
+  kCommunicationBuffers,
+  kReserved,  // context, libraries, workspace
+};
+inline constexpr int kNumMemoryKinds = 9;
+
+// "weights", "weight_stash", ...
+const char* Name(MemoryKind kind);
+
+using MemoryByKind = std::array<double, kNumMemoryKinds>;
+
+struct MemorySample {
+  double seconds = 0;
+  double bytes = 0;  // in use from then on
+};
+
+struct MemoryTimeline {
+  double peak_bytes = 0;
+  double peak_at_seconds = 0;
+  MemoryByKind peak_by_kind{};
+  double floor_bytes = 0;             // before the first action
+  double final_bytes = 0;             // after the last
+  std::vector<MemorySample> samples;  // only if asked for
+};
+
+MemoryTimeline TraceMemory(const PipelineInputs& inputs,
+                           const PipelineGraph& graph,
+                           const Recording& recording, int gpu,
+                           bool keep_samples);
+
+// Most microbatches between their forward and the end of their backward on a
+// rank; a chunk counts as its share of the rank's stages.
+double PeakActivationMicrobatches(const Schedule& schedule, int rank);
+
+}  // namespace weir
+
+#endif  // WEIR_SIM_MEMORY_H_

@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/pipeline_graph.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+
+namespace weir {
+namespace {
+
+constexpr int32_t kNone = PipelineGraph::kNone;
+
+bool IsGradient(Op op) {
+  return op == Op::kBackward || op == Op::kBackwardInput;
+}
+
+class Builder {
+ public:
+  explicit Builder(const PipelineInputs& inputs)
+      : in_(inputs),
+        schedule_(inputs.schedule),
+        place_(inputs.placement),
+        blocking_(inputs.communication.transfers() == BLOCKING),
+        reduces_(inputs.placement.data > 1 &&
+                 std::any_of(inputs.costs.stages.begin(),
+                             inputs.costs.stages.end(),
+                             [](const StageCosts& stage) {
+                               return stage.gradient_bytes > 0;
+                             })) {
+    graph_.tensor = place_.tensor;
+    graph_.pipeline = place_.pipeline;
+    graph_.num_stages = schedule_.num_stages;
+  }
+
+  PipelineGraph Build() {
+    graph_.steps = PlanSteps(schedule_, in_.semantics,
+                             in_.communication.gradient_reduction());
+    IndexPositions();
+    AddActions();
+    AddTensorCollectives();
+    AddSteps();
+    AddReductions();
+    AddStreams();
+    AddTransfers();
+    graph_.tasks.Finish();
+    return std::move(graph_);
+  }
+
+ private:
+  struct RingSet {
+    std::vector<int32_t> pairs;  // one per hop of every ring
+    int num_rings = 0;
+    int num_members = 0;
+    double hop_seconds = 0;  // largest latency of any hop
+  };
+
+  const std::vector<Action>& Actions(int gpu) const {
+    return schedule_.rank_actions[graph_.rank_of(gpu)];
+  }
+
+  // Where each forward and each (input) gradient stands in its rank's order.
+  void IndexPositions() {
+    const size_t size = static_cast<size_t>(schedule_.num_stages) *
+                        schedule_.total_microbatches();
+    forward_position_.assign(size, kNone);
+    gradient_position_.assign(size, kNone);
+    for (const auto& actions : schedule_.rank_actions) {
+      for (size_t i = 0; i < actions.size(); ++i) {
+        if (actions[i].op == Op::kForward) {
+          forward_position_[Cell(actions[i])] = static_cast<int32_t>(i);
+        } else if (IsGradient(actions[i].op)) {
+          gradient_position_[Cell(actions[i])] = static_cast<int32_t>(i);
+        }
+      }
+    }
+  }
+
+  size_t Cell(const Action& action) const {
+    return static_cast<size_t>(action.stage) * schedule_.total_microbatches() +
+           action.microbatch;
+  }
+
+  void AddActions() {
+    for (int gpu = 0; gpu < place_.num_gpus(); ++gpu) {
+      graph_.first_action.push_back(graph_.tasks.num_tasks());
+      for (const Action& action :
+           schedule_.rank_actions[gpu / place_.tensor % place_.pipeline]) {
+        graph_.tasks.AddTimer(in_.costs.stages[action.stage].seconds_of(
+            static_cast<int>(action.op)));
+      }
+    }
+  }
+
+  int32_t PairOf(int from, int to) {
+    const auto [at, added] = pair_index_.try_emplace(
+        {from, to}, static_cast<int32_t>(graph_.tasks.pairs.size()));
+    if (added) {
+      graph_.tasks.pairs.push_back(
+          {from, to, in_.network.RouteBetween(from, to)});
+    }
+    return at->second;
+  }
+
+  RingSet MakeRings(const std::vector<int>& gpus) {
+    RingSet set;
+    set.num_members = static_cast<int>(gpus.size());
+    for (const Ring& ring : in_.network.RingsOver(gpus)) {
+      ++set.num_rings;
+      for (size_t i = 0; i < ring.gpus.size(); ++i) {
+        const int32_t pair =
+            PairOf(ring.gpus[i], ring.gpus[(i + 1) % ring.gpus.size()]);
+        set.pairs.push_back(pair);
+        set.hop_seconds = std::max(
+            set.hop_seconds, graph_.tasks.pairs[pair].route.latency_seconds);
+      }
+    }
+    return set;
+  }
+
+  // Adds `count` ring all-reduces of `bytes` in all, from the end of `before`
+  // to the timer `after`: every hop carries 2(n-1)/n of its ring's share at
+  // once, the latencies of the other steps follow (measured equal to the single
+  // steps, which cost n times as many flows).
+  void AddAllReduce(const RingSet& rings, double bytes, int count,
+                    int32_t before, int32_t after) {
+    const int n = rings.num_members;
+    const double hop_bytes =
+        std::round(bytes * 2 * (n - 1) / n / rings.num_rings);
+    if (hop_bytes == 0) {  // a stage without parameters
+      graph_.tasks.AddEdge(before, after);
+      return;
+    }
+    for (int32_t pair : rings.pairs) {
+      const int32_t flow = graph_.tasks.AddFlow(pair, hop_bytes);
+      graph_.tasks.AddEdge(before, flow);
+      graph_.tasks.AddEdge(flow, after);
+    }
+    const double steps = 2.0 * (n - 1) * count - 1;
+    graph_.tasks.SetSeconds(after, steps * rings.hop_seconds);
+  }
+
+  void AddTensorCollectives() {
+    if (place_.tensor == 1) return;
+    for (int first = 0; first < place_.num_gpus(); first += place_.tensor) {
+      const auto& actions = Actions(first);
+      const RingSet rings =
+          MakeRings({place_.gpus.begin() + first,
+                     place_.gpus.begin() + first + place_.tensor});
+      const int32_t ends =
+          graph_.tasks.AddTimers(static_cast<int64_t>(actions.size()));
+      graph_.first_group_end.push_back(ends);
+      for (size_t i = 0; i < actions.size(); ++i) {
+        const StageCosts& stage = in_.costs.stages[actions[i].stage];
+        const bool forward = actions[i].op == Op::kForward;
+        const int count = forward ? stage.tensor_forward_collectives
+                                  : stage.tensor_backward_collectives;
+        const bool collects = count > 0 && actions[i].op != Op::kBackwardWeight;
+        const auto end = static_cast<int32_t>(ends + i);
+        const int32_t join = collects ? graph_.tasks.AddTimer(0) : end;
+        for (int t = 0; t < place_.tensor; ++t) {
+          graph_.tasks.AddEdge(graph_.ActionTask(first + t, i), join);
+        }
+        if (collects) {
+          AddAllReduce(rings,
+                       forward ? stage.tensor_forward_bytes
+                               : stage.tensor_backward_bytes,
+                       count, join, end);
+        }
+      }
+    }
+  }
+
+  // Steps that take no time and follow no all-reduce are left out.
+  void AddSteps() {
+    const bool timed = std::any_of(
+        in_.costs.stages.begin(), in_.costs.stages.end(),
+        [](const StageCosts& stage) { return stage.optimizer_seconds > 0; });
+    for (int gpu = 0; gpu < place_.num_gpus(); ++gpu) {
+      if (!timed && !reduces_) {
+        graph_.first_step.push_back(kNone);
+        continue;
+      }
+      graph_.first_step.push_back(graph_.tasks.num_tasks());
+      for (const Step& step : graph_.steps[graph_.rank_of(gpu)]) {
+        graph_.tasks.AddTimer(in_.costs.stages[step.stage].optimizer_seconds);
+      }
+    }
+  }
+
+  void AddReductions() {
+    if (!reduces_) return;
+    for (int rank = 0; rank < place_.pipeline; ++rank) {
+      const auto& steps = graph_.steps[rank];
+      for (int t = 0; t < place_.tensor; ++t) {
+        std::vector<int> members, gpus;
+        for (int r = 0; r < place_.data; ++r) {
+          members.push_back(place_.index(r, rank, t));
+          gpus.push_back(place_.gpu(r, rank, t));
+        }
+        const RingSet rings = MakeRings(gpus);
+        const auto count = static_cast<int64_t>(steps.size());
+        const int32_t starts = graph_.tasks.AddTimers(count);
+        const int32_t ends = graph_.tasks.AddTimers(count);
+        graph_.first_reduce_start.push_back(starts);
+        graph_.first_reduce_end.push_back(ends);
+        for (size_t i = 0; i < steps.size(); ++i) {
+          for (int member : members) {
+            graph_.tasks.AddEdge(
+                graph_.ActionEnd(member, steps[i].reduce_after), starts + i);
+            graph_.tasks.AddEdge(ends + i, graph_.StepTask(member, i));
+          }
+          // One communicator: reductions of a rank run one after the other.
+          if (i > 0) graph_.tasks.AddEdge(ends + i - 1, starts + i);
+          AddAllReduce(rings, in_.costs.stages[steps[i].stage].gradient_bytes,
+                       1, starts + i, ends + i);
+        }
+      }
+    }
+  }
+
+  // Every GPU runs its actions and steps one after the other.
+  void AddStreams() {
+    for (int gpu = 0; gpu < place_.num_gpus(); ++gpu) {
+      const auto count = static_cast<int32_t>(Actions(gpu).size());
+      const auto& steps = graph_.steps[graph_.rank_of(gpu)];
+      const bool with_steps = graph_.first_step[gpu] != kNone;
+      size_t step = 0;
+      int32_t last = kNone;
+      for (int32_t position = 0; position <= count; ++position) {
+        while (with_steps && step < steps.size() &&
+               steps[step].before == position) {
+          const int32_t task = graph_.StepTask(gpu, static_cast<int>(step++));
+          if (last != kNone) graph_.tasks.AddEdge(last, task);
+          last = task;
+        }
+        if (position == count) break;
+        if (last != kNone) {
+          graph_.tasks.AddEdge(last, graph_.ActionTask(gpu, position));
+        }
+        last = graph_.ActionEnd(gpu, position);
+      }
+    }
+  }
+
+  void AddTransfers() {
+    const size_t size =
+        static_cast<size_t>(place_.data) * place_.tensor * schedule_.num_stages;
+    graph_.first_activation.assign(size, kNone);
+    graph_.first_gradient.assign(size, kNone);
+    for (int r = 0; r < place_.data; ++r) {
+      for (int t = 0; t < place_.tensor; ++t) {
+        for (int s = 0; s + 1 < schedule_.num_stages; ++s) {
+          AddBoundary(r, t, s, s + 1, &graph_.first_activation);
+          AddBoundary(r, t, s + 1, s, &graph_.first_gradient);
+        }
+      }
+    }
+  }
+
+  // All microbatches' transfers from one stage to its neighbour.
+  void AddBoundary(int replica, int tensor_rank, int from, int to,
+                   std::vector<int32_t>* first) {
+    const int sender =
+        place_.index(replica, schedule_.stage_rank[from], tensor_rank);
+    const int receiver =
+        place_.index(replica, schedule_.stage_rank[to], tensor_rank);
+    if (sender == receiver) return;
+    const bool forward = from < to;
+    // A gradient is as large as the activation it belongs to.
+    const double bytes =
+        std::round(in_.costs.stages[forward ? from : to].output_bytes);
+    const Route route =
+        in_.network.RouteBetween(place_.gpus[sender], place_.gpus[receiver]);
+    const bool flow = bytes > 0 && !route.links.empty();
+    const bool instant = !flow && route.latency_seconds == 0 && !blocking_;
+    const auto& positions = forward ? forward_position_ : gradient_position_;
+    const size_t from_cell =
+        static_cast<size_t>(from) * schedule_.total_microbatches();
+    const size_t to_cell =
+        static_cast<size_t>(to) * schedule_.total_microbatches();
+    const int32_t pair =
+        flow ? PairOf(place_.gpus[sender], place_.gpus[receiver]) : kNone;
+    if (!instant) {
+      (*first)[(static_cast<size_t>(replica) * place_.tensor + tensor_rank) *
+                   schedule_.num_stages +
+               from] = graph_.tasks.num_tasks();
+    }
+    for (int k = 0; k < schedule_.total_microbatches(); ++k) {
+      const int32_t produced = positions[from_cell + k];
+      const int32_t consumed = positions[to_cell + k];
+      const int32_t producer = graph_.ActionEnd(sender, produced);
+      const int32_t consumer = graph_.ActionTask(receiver, consumed);
+      if (instant) {
+        graph_.tasks.AddEdge(producer, consumer);
+        continue;
+      }
+      const int32_t transfer =
+          flow ? graph_.tasks.AddFlow(pair, bytes)
+               : graph_.tasks.AddTimer(route.latency_seconds);
+      graph_.tasks.AddEdge(producer, transfer);
+      graph_.tasks.AddEdge(transfer, consumer);
+      if (blocking_) AddPairing(sender, produced, receiver, consumed, transfer);
+    }
+  }
+
+  // The receive is posted when the receiver has ended what comes before the
+  // consumer; the sender goes on when the send is complete.
+  void AddPairing(int sender, int32_t produced, int receiver, int32_t consumed,
+                  int32_t transfer) {
+    if (consumed > 0) {
+      graph_.tasks.AddEdge(graph_.ActionEnd(receiver, consumed - 1), transfer);
+    }
+    if (produced + 1 < static_cast<int32_t>(Actions(sender).size())) {
+      graph_.tasks.AddEdge(transfer, graph_.ActionTask(sender, produced + 1));
+    }
+  }
+
+  const PipelineInputs& in_;
+  const Schedule& schedule_;
+  const Placement& place_;
+  const bool blocking_;
+  const bool reduces_;  // are there replicas with gradients to reduce?
+  PipelineGraph graph_;
+  std::vector<int32_t> forward_position_, gradient_position_;  // see Cell()
+  absl::flat_hash_map<std::pair<int, int>, int32_t> pair_index_;
+};
+
+}  // namespace
+
+int32_t PipelineGraph::InboundTransfer(int gpu, const Action& action) const {
+  const bool forward = action.op == Op::kForward;
+  if (action.op == Op::kBackwardWeight) return kNone;
+  const int from = forward ? action.stage - 1 : action.stage + 1;
+  if (from < 0 || from >= num_stages) return kNone;
+  const size_t boundary =
+      (static_cast<size_t>(replica_of(gpu)) * tensor + gpu % tensor) *
+          num_stages +
+      from;
+  const int32_t first = (forward ? first_activation : first_gradient)[boundary];
+  return first == kNone ? kNone : first + action.microbatch;
+}
+
+int32_t PipelineGraph::OutboundTransfer(int gpu, const Action& action) const {
+  if (action.op == Op::kBackwardWeight) return kNone;
+  const size_t boundary =
+      (static_cast<size_t>(replica_of(gpu)) * tensor + gpu % tensor) *
+          num_stages +
+      action.stage;
+  const int32_t first =
+      (action.op == Op::kForward ? first_activation : first_gradient)[boundary];
+  return first == kNone ? kNone : first + action.microbatch;
+}
+
+int32_t PipelineGraph::ReduceStart(int gpu, int step) const {
+  if (first_reduce_start.empty()) return kNone;
+  return first_reduce_start[rank_of(gpu) * tensor + gpu % tensor] + step;
+}
+
+int32_t PipelineGraph::ReduceEnd(int gpu, int step) const {
+  if (first_reduce_end.empty()) return kNone;
+  return first_reduce_end[rank_of(gpu) * tensor + gpu % tensor] + step;
+}
+
+PipelineGraph BuildPipelineGraph(const PipelineInputs& inputs) {
+  return Builder(inputs).Build();
+}
+
+}  // namespace weir

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/simulate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/status_macros.h"
+#include "base/textproto.h"
+#include "base/version.h"
+#include "results/metrics.h"
+#include "scenarios/network.h"
+#include "schedules/registry.h"
+#include "schedules/semantics.h"
+#include "schedules/validate.h"
+#include "sim/engine.h"
+#include "sim/gpu_times.h"
+#include "sim/limit.h"
+#include "sim/memory.h"
+#include "sim/pipeline_graph.h"
+#include "sim/stage_costs.h"
+#include "sim/timeline.h"
+#include "sim/window.h"
+
+namespace weir {
+namespace {
+
+// A run without flush is made longer until its steady state shows, but not
+// beyond this many tasks or batches.
+constexpr double kMaxSteadyTasks = 4e6;
+constexpr int kMaxSteadyBatches = 256;
+
+// One simulated run with everything that was derived on the way.
+struct Run {
+  Schedule schedule;
+  Semantics semantics;
+  Costs costs;
+  PipelineGraph graph;
+  Recording recording{0};
+  double makespan_seconds = 0;
+  Window window;
+};
+
+PipelineInputs InputsOf(const ResolvedScenario& scenario,
+                        const Network& network, const Run& run) {
+  return {run.schedule, run.semantics,      run.costs,
+          network,      scenario.placement, scenario.scenario.communication()};
+}
+
+std::vector<int> VersionsOfStages(const Semantics& semantics) {
+  return {semantics.max_live_versions.begin(),
+          semantics.max_live_versions.end()};
+}
+
+// Names the actions that wait for each other.
+absl::Status Deadlock(const Run& run) {
+  std::vector<std::string> stuck;
+  for (int gpu = 0; gpu < run.graph.num_gpus() && stuck.size() < 8; ++gpu) {
+    const int rank = run.graph.rank_of(gpu);
+    const auto& actions = run.schedule.rank_actions[rank];
+    for (size_t i = 0; i < actions.size(); ++i) {
+      const int32_t end = run.graph.ActionEnd(gpu, static_cast<int>(i));
+      if (!std::isnan(run.recording.end_seconds()[end])) continue;
+      stuck.push_back(absl::StrCat("rank ", rank, " waits at step ", i, " (",
+                                   ToString(actions[i]), ")"));
+      break;
+    }
+    if (run.graph.replica_of(gpu) > 0) break;
+  }
+  return absl::FailedPreconditionError(absl::StrCat(
+      "deadlock: ", run.schedule.name, " cannot run with blocking transfers: ",
+      absl::StrJoin(stuck, "; "), "; use overlapped transfers"));
+}
+
+absl::StatusOr<Run> RunOnce(const ResolvedScenario& scenario,
+                            const Network& network, int num_batches,
+                            const SimulateOptions& options) {
+  const Parallelism& parallelism = scenario.scenario.parallelism();
+  ScheduleSpec spec;
+  spec.num_ranks = parallelism.pipeline();
+  spec.num_microbatches = scenario.num_microbatches;
+  spec.num_chunks = parallelism.chunks();
+  spec.num_batches = num_batches;
+
+  Run run;
+  ASSIGN_OR_RETURN(run.schedule,
+                   GenerateSchedule(scenario.scenario.schedule(), spec));
+  RETURN_IF_ERROR(ValidateSchedule(run.schedule));
+  ASSIGN_OR_RETURN(run.semantics, InterpretSchedule(run.schedule));
+  ASSIGN_OR_RETURN(run.costs, ComputeCosts(scenario, run.schedule.num_stages,
+                                           VersionsOfStages(run.semantics)));
+  run.graph = BuildPipelineGraph(InputsOf(scenario, network, run));
+  ASSIGN_OR_RETURN(run.recording, RunTaskGraph(run.graph.tasks, network.links(),
+                                               {options.progress}));
+  if (!run.recording.complete()) return Deadlock(run);
+  for (double end : run.recording.end_seconds()) {
+    run.makespan_seconds = std::max(run.makespan_seconds, end);
+  }
+  run.window =
+      FindWindow(run.schedule, run.graph, run.recording, run.makespan_seconds);
+  return run;
+}
+
+// Without flush: as many batches as it takes to see the steady state.
+absl::StatusOr<Run> RunToSteadyState(const ResolvedScenario& scenario,
+                                     const Network& network, bool flush,
+                                     const SimulateOptions& options) {
+  const int given = static_cast<int>(scenario.scenario.num_batches());
+  if (flush || given > 0) {
+    return RunOnce(scenario, network, std::max(given, 1), options);
+  }
+  int num_batches = InitialBatches(scenario.scenario.parallelism().pipeline(),
+                                   scenario.num_microbatches);
+  while (true) {
+    ASSIGN_OR_RETURN(Run run, RunOnce(scenario, network, num_batches, options));
+    if (run.window.steady || 2 * num_batches > kMaxSteadyBatches ||
+        2.0 * run.graph.tasks.num_tasks() > kMaxSteadyTasks) {
+      return run;
+    }
+    num_batches *= 2;
+  }
+}
+
+void FillShape(const ResolvedScenario& resolved, const Run& run,
+               Result* result) {
+  const Scenario& scenario = resolved.scenario;
+  result->set_name(scenario.name());
+  result->set_schedule(run.schedule.name);
+  result->set_method("full");
+  Provenance* provenance = result->mutable_provenance();
+  provenance->set_weir_version(std::string(WeirVersion()));
+  provenance->set_git_revision(std::string(GitRevision()));
+  provenance->set_simgrid_version(SimGridVersion());
+  provenance->set_scenario(PrintTextProto(scenario));
+  result->set_tensor_parallel(resolved.placement.tensor);
+  result->set_pipeline_parallel(resolved.placement.pipeline);
+  result->set_data_parallel(resolved.placement.data);
+  result->set_chunks(run.schedule.num_stages / run.schedule.num_ranks);
+  result->set_microbatch_size(scenario.batch().microbatch_size());
+  result->set_global_batch_size(scenario.batch().global_batch_size());
+  result->set_sequence_length(scenario.batch().sequence_length());
+  result->set_num_microbatches(run.schedule.num_microbatches);
+  result->set_num_batches(run.schedule.num_batches);
+}
+
+void FillBatch(const ResolvedScenario& resolved, const PipelineInputs& inputs,
+               const Run& run, Result* result) {
+  const Window& window = run.window;
+  const double seconds = window.end_seconds - window.begin_seconds;
+  result->set_makespan_seconds(run.makespan_seconds);
+  result->set_batch_seconds(window.batch_seconds());
+  result->set_steady_state(window.steady);
+  std::vector<GpuTimes> times;
+  std::vector<double> busy, exposed;
+  for (int gpu = 0; gpu < run.graph.num_gpus(); ++gpu) {
+    times.push_back(TimesOf(inputs, run.graph, run.recording, gpu,
+                            window.begin_seconds, window.end_seconds));
+    busy.push_back(times.back().busy_seconds);
+    exposed.push_back(times.back().exposed_seconds());
+  }
+  result->set_bubble_ratio(BubbleRatio(busy, seconds));
+  result->set_exposed_communication_ratio(
+      ExposedCommunicationRatio(exposed, seconds));
+  result->set_limit(DescribeLimit(inputs, run.graph, window, times));
+  if (!window.steady) {
+    result->add_warnings(absl::StrCat(
+        "no steady state within ", run.schedule.num_batches,
+        " batches: the time per batch is the mean of the second half"));
+  }
+  if (resolved.textbook || !(window.batch_seconds() > 0)) return;
+  const Batch& batch = resolved.scenario.batch();
+  result->set_samples_per_second(
+      SamplesPerSecond(batch.global_batch_size(), window.batch_seconds()));
+  if (batch.sequence_length() > 0) {
+    result->set_tokens_per_second(TokensPerSecond(batch.global_batch_size(),
+                                                  batch.sequence_length(),
+                                                  window.batch_seconds()));
+  }
+  if (run.costs.model_flops > 0) {
+    result->set_model_flops_utilization(ModelFlopsUtilization(
+        run.costs.model_flops * run.schedule.num_microbatches *
+            resolved.placement.data,
+        window.batch_seconds(), run.graph.num_gpus(), run.costs.peak_flops));
+  }
+}
+
+// Largest over the stages of a rank.
+int MaxOfRank(const Schedule& schedule, int rank,
+              const std::vector<int>& by_stage) {
+  int largest = 0;
+  for (int s = 0; s < schedule.num_stages; ++s) {
+    if (schedule.stage_rank[s] == rank) {
+      largest = std::max(largest, by_stage[s]);
+    }
+  }
+  return largest;
+}
+
+void FillMemory(const MemoryTimeline& memory, RankResult* rank) {
+  rank->set_peak_memory_bytes(memory.peak_bytes);
+  rank->set_peak_memory_at_seconds(memory.peak_at_seconds);
+  for (int kind = 0; kind < kNumMemoryKinds; ++kind) {
+    if (memory.peak_by_kind[kind] == 0) continue;
+    MemoryClass* entry = rank->add_peak_memory_classes();
+    entry->set_name(Name(static_cast<MemoryKind>(kind)));
+    entry->set_bytes(memory.peak_by_kind[kind]);
+  }
+}
+
+void FillRank(const ResolvedScenario& resolved, const PipelineInputs& inputs,
+              const Run& run, int gpu, bool keep_timeline, Result* result) {
+  const int rank = run.graph.rank_of(gpu);
+  RankResult* entry = result->add_ranks();
+  entry->set_rank(rank);
+  entry->set_replica(run.graph.replica_of(gpu));
+  entry->set_tensor_rank(gpu % run.graph.tensor);
+  entry->set_gpu(resolved.placement.gpus[gpu]);
+
+  const GpuTimes times =
+      TimesOf(inputs, run.graph, run.recording, gpu, 0, run.makespan_seconds);
+  entry->set_busy_seconds(times.busy_seconds);
+  entry->set_idle_seconds(run.makespan_seconds - times.busy_seconds);
+  entry->set_exposed_communication_seconds(times.exposed_seconds());
+  const auto count = static_cast<int>(run.schedule.rank_actions[rank].size());
+  entry->set_span_seconds(
+      run.recording.end_seconds()[run.graph.ActionEnd(gpu, count - 1)] -
+      run.recording.start_seconds()[run.graph.ActionTask(gpu, 0)]);
+
+  const MemoryTimeline memory =
+      TraceMemory(inputs, run.graph, run.recording, gpu, keep_timeline);
+  FillMemory(memory, entry);
+  if (keep_timeline) FillMemory(gpu, memory, result->mutable_timeline());
+  entry->set_weight_versions(
+      MaxOfRank(run.schedule, rank, run.semantics.max_live_versions));
+  entry->set_staleness_updates(
+      MaxOfRank(run.schedule, rank, run.semantics.max_staleness));
+}
+
+void FillRanks(const ResolvedScenario& resolved, const PipelineInputs& inputs,
+               const Run& run, bool keep_timeline, Result* result) {
+  std::vector<double> peaks;
+  for (int rank = 0; rank < run.schedule.num_ranks; ++rank) {
+    peaks.push_back(PeakActivationMicrobatches(run.schedule, rank));
+  }
+  for (int gpu = 0; gpu < run.graph.num_gpus(); ++gpu) {
+    FillRank(resolved, inputs, run, gpu, keep_timeline, result);
+    RankResult* entry = result->mutable_ranks(gpu);
+    entry->set_peak_activation_microbatches(peaks[entry->rank()]);
+    result->set_peak_memory_bytes(
+        std::max(result->peak_memory_bytes(), entry->peak_memory_bytes()));
+    result->set_weight_versions(
+        std::max(result->weight_versions(), entry->weight_versions()));
+    result->set_staleness_updates(
+        std::max(result->staleness_updates(), entry->staleness_updates()));
+  }
+  if (!resolved.textbook) {
+    result->set_memory_capacity_bytes(run.costs.memory_bytes);
+  }
+  result->set_fits_memory(resolved.textbook || result->peak_memory_bytes() <=
+                                                   run.costs.memory_bytes);
+}
+
+}  // namespace
+
+absl::StatusOr<Result> Simulate(const ResolvedScenario& scenario,
+                                const SimulateOptions& options) {
+  ASSIGN_OR_RETURN(const ScheduleKind* kind,
+                   FindScheduleKind(scenario.scenario.schedule()));
+  const Network network =
+      scenario.textbook
+          ? Network::Textbook(scenario.placement.num_gpus(),
+                              scenario.scenario.textbook().hop_seconds())
+          : Network(scenario.cluster);
+  ASSIGN_OR_RETURN(const Run run,
+                   RunToSteadyState(scenario, network, kind->flush, options));
+  const PipelineInputs inputs = InputsOf(scenario, network, run);
+  Result result;
+  FillShape(scenario, run, &result);
+  result.set_semantics(Verdict(run.schedule, run.semantics));
+  FillBatch(scenario, inputs, run, &result);
+  FillRanks(scenario, inputs, run, options.keep_timeline, &result);
+  if (options.keep_timeline) {
+    FillTimeline(inputs, run.graph, run.recording, result.mutable_timeline());
+  }
+  return result;
+}
+
+}  // namespace weir

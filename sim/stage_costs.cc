@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/stage_costs.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "calibrate/device_profile.h"
+#include "models/layer_work.h"
+#include "models/partition.h"
+#include "schedules/action.h"
+
+namespace weir {
+namespace {
+
+// Bytes per parameter of each copy that training keeps.
+struct ParameterBytes {
+  double weight;  // in use by forward and backward
+  double gradient;
+  double optimizer;  // states, and the fp32 master where weights are 16 bit
+  double stash;      // one stashed version
+};
+
+ParameterBytes BytesPerParameter(const Training& training) {
+  const bool mixed = training.precision() != FP32;
+  ParameterBytes bytes;
+  bytes.weight = mixed ? 2 : 4;
+  bytes.gradient = mixed && !training.fp32_gradients() ? 2 : 4;
+  const double states = training.optimizer() == SGD_MOMENTUM ? 4 : 8;
+  bytes.optimizer = states + (mixed ? 4 : 0);
+  bytes.stash = training.stash_bytes_per_parameter() > 0
+                    ? training.stash_bytes_per_parameter()
+                    : 4;
+  return bytes;
+}
+
+WorkSpec MakeWorkSpec(const Scenario& scenario) {
+  WorkSpec spec;
+  spec.microbatch_size = scenario.batch().microbatch_size();
+  spec.sequence_length = scenario.batch().sequence_length();
+  spec.tensor_parallel = scenario.parallelism().tensor();
+  spec.sequence_parallel = scenario.parallelism().sequence_parallel();
+  spec.flash_attention = scenario.training().flash_attention();
+  spec.dropout = scenario.training().dropout();
+  switch (scenario.training().recompute()) {
+    case RECOMPUTE_SELECTIVE:
+      spec.recompute = Recompute::kSelective;
+      break;
+    case RECOMPUTE_FULL:
+      spec.recompute = Recompute::kFull;
+      break;
+    default:
+      spec.recompute = Recompute::kNone;
+  }
+  spec.bytes_per_element = scenario.training().precision() == FP32 ? 4 : 2;
+  return spec;
+}
+
+const char* MatrixFormat(Precision precision) {
+  if (precision == FP32) return "fp32";
+  return precision == MIXED_BF16 ? "bf16" : "fp16";
+}
+
+// The first num_stages + 1 layer numbers of the stages.
+absl::StatusOr<Partition> Cut(const Scenario& scenario,
+                              const std::vector<LayerWork>& layers,
+                              int num_stages) {
+  const auto& given = scenario.parallelism().blocks_per_stage();
+  if (!given.empty()) {
+    return PartitionAsGiven(layers, {given.begin(), given.end()});
+  }
+  if (layers.front().role != LayerRole::kMeasured) {
+    return PartitionEvenly(layers, num_stages);
+  }
+  std::vector<double> seconds;
+  for (const LayerWork& layer : layers) {
+    seconds.push_back(*layer.forward_seconds + *layer.backward_seconds);
+  }
+  return PartitionBalanced(seconds, num_stages);
+}
+
+// Adds one layer's time to a stage.
+void AddSeconds(const LayerWork& layer, const DeviceProfile& device,
+                double peak_flops, StageCosts* stage) {
+  if (layer.forward_seconds.has_value()) {
+    stage->forward_seconds += *layer.forward_seconds;
+    stage->backward_seconds +=
+        layer.recompute_seconds.value_or(0) + *layer.backward_seconds;
+    return;
+  }
+  const auto seconds = [&](const std::vector<Kernel>& kernels) {
+    return KernelSeconds(device, peak_flops, kernels);
+  };
+  stage->forward_seconds += seconds(layer.forward);
+  stage->backward_input_seconds +=
+      seconds(layer.recompute) + seconds(layer.backward_input);
+  stage->backward_weight_seconds += seconds(layer.backward_weight);
+}
+
+void AddLayer(const LayerWork& layer, StageCosts* stage) {
+  stage->tensor_forward_collectives += layer.tensor_collectives_forward;
+  stage->tensor_backward_collectives += layer.tensor_collectives_backward;
+  stage->tensor_forward_bytes +=
+      layer.tensor_collectives_forward * layer.tensor_collective_bytes;
+  stage->tensor_backward_bytes +=
+      layer.tensor_collectives_backward * layer.tensor_collective_bytes;
+  stage->output_bytes = layer.output_bytes;  // the last layer's stays
+  stage->activation_bytes += layer.stash_bytes;
+  // Layers are recomputed one after the other.
+  stage->recompute_scratch_bytes =
+      std::max(stage->recompute_scratch_bytes, layer.recompute_scratch_bytes);
+  stage->weight_gradient_stash_bytes += layer.weight_gradient_stash_bytes;
+}
+
+void SetParameters(double parameters, const ParameterBytes& bytes,
+                   StageCosts* stage) {
+  stage->weight_bytes = parameters * bytes.weight;
+  stage->gradient_bytes = parameters * bytes.gradient;
+  stage->optimizer_state_bytes = parameters * bytes.optimizer;
+  stage->stash_bytes = parameters * bytes.stash;
+}
+
+// The step streams gradients and states in, states and weights out; a stage
+// that keeps more than one version first copies the one it replaces.
+double OptimizerSeconds(const DeviceProfile& device, const StageCosts& stage,
+                        int num_versions) {
+  Kernel kernel;
+  kernel.bytes = stage.gradient_bytes + 2 * stage.optimizer_state_bytes +
+                 stage.weight_bytes;
+  if (num_versions > 1) kernel.bytes += 2 * stage.stash_bytes;
+  return KernelSeconds(device, 1, kernel);
+}
+
+Costs TextbookCostsOf(const Scenario& scenario, int num_stages) {
+  Costs costs;
+  const TextbookCosts& textbook = scenario.textbook();
+  for (int s = 0; s < num_stages; ++s) {
+    const auto& given = textbook.stages(textbook.stages_size() == 1 ? 0 : s);
+    StageCosts stage;
+    stage.forward_seconds = given.forward_seconds();
+    if (given.has_backward_seconds()) {
+      stage.backward_seconds = given.backward_seconds();
+    } else {
+      stage.backward_input_seconds = given.backward_input_seconds();
+      stage.backward_weight_seconds = given.backward_weight_seconds();
+      stage.backward_seconds =
+          given.backward_input_seconds() + given.backward_weight_seconds();
+    }
+    costs.stages.push_back(stage);
+  }
+  return costs;
+}
+
+}  // namespace
+
+double StageCosts::seconds_of(int op) const {
+  switch (static_cast<Op>(op)) {
+    case Op::kForward:
+      return forward_seconds;
+    case Op::kBackward:
+      return backward_seconds;
+    case Op::kBackwardInput:
+      return backward_input_seconds;
+    case Op::kBackwardWeight:
+      return backward_weight_seconds;
+  }
+  return 0;
+}
+
+absl::StatusOr<Costs> ComputeCosts(const ResolvedScenario& resolved,
+                                   int num_stages,
+                                   const std::vector<int>& num_versions) {
+  const Scenario& scenario = resolved.scenario;
+  if (resolved.textbook) {
+    const int given = scenario.textbook().stages_size();
+    if (given != 1 && given != num_stages) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          resolved.label, ": textbook.stages has ", given,
+          " entries, expected 1 or one per stage (", num_stages, ")"));
+    }
+    return TextbookCostsOf(scenario, num_stages);
+  }
+
+  const DeviceProfile& device = resolved.device;
+  Costs costs;
+  ASSIGN_OR_RETURN(
+      costs.peak_flops,
+      PeakFlops(device, MatrixFormat(scenario.training().precision())));
+  costs.memory_bytes = device.memory_bytes().value();
+  costs.reserved_bytes = device.reserved_bytes().value();
+  costs.communication_buffer_bytes =
+      device.communication_buffer_bytes().value();
+
+  const std::vector<LayerWork> layers =
+      LayersOf(resolved.model, MakeWorkSpec(scenario));
+  costs.model_flops = ModelFlops(layers, scenario.parallelism().tensor());
+  absl::StatusOr<Partition> partition = Cut(scenario, layers, num_stages);
+  if (!partition.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        resolved.label, ": parallelism ", partition.status().message()));
+  }
+  const ParameterBytes bytes = BytesPerParameter(scenario.training());
+  for (int s = 0; s < num_stages; ++s) {
+    StageCosts stage;
+    const bool measured = layers.front().role == LayerRole::kMeasured;
+    if (!measured) {
+      stage.backward_input_seconds = stage.backward_weight_seconds = 0;
+    }
+    for (int l = partition->first[s]; l < partition->first[s + 1]; ++l) {
+      AddSeconds(layers[l], device, costs.peak_flops, &stage);
+      AddLayer(layers[l], &stage);
+    }
+    SetParameters(
+        StageParameters(layers, partition->first[s], partition->first[s + 1]),
+        bytes, &stage);
+    if (!measured) {
+      stage.backward_seconds =
+          stage.backward_input_seconds + stage.backward_weight_seconds;
+    }
+    stage.optimizer_seconds = OptimizerSeconds(device, stage, num_versions[s]);
+    costs.stages.push_back(stage);
+  }
+  return costs;
+}
+
+}  // namespace weir

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one stage costs one GPU: seconds, bytes on the wire, bytes in memory.
+#ifndef WEIR_SIM_STAGE_COSTS_H_
+#define WEIR_SIM_STAGE_COSTS_H_
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "scenarios/scenario.h"
+
+namespace weir {
+
+// One microbatch in one stage, on each GPU of its tensor-parallel group.
+struct StageCosts {
+  double forward_seconds = 0;
+  double backward_seconds = 0;  // B, recomputation included
+  // The parts of B; absent (negative) where only the fused B is known.
+  double backward_input_seconds = -1;   // I, recomputation included
+  double backward_weight_seconds = -1;  // W
+
+  // Sum over the collectives inside the action, and how many there are.
+  double tensor_forward_bytes = 0, tensor_backward_bytes = 0;
+  int tensor_forward_collectives = 0, tensor_backward_collectives = 0;
+
+  double output_bytes = 0;  // sent to the next stage; its gradient is as large
+
+  double optimizer_seconds = 0;  // one step
+  double gradient_bytes = 0;     // reduced over the replicas per update
+
+  // Memory.
+  double weight_bytes = 0;  // the version in use
+  double stash_bytes = 0;   // one more version
+  double optimizer_state_bytes = 0;
+  double activation_bytes = 0;             // from F to the end of B (or I)
+  double recompute_scratch_bytes = 0;      // during B (or I)
+  double weight_gradient_stash_bytes = 0;  // from I to the end of W
+
+  double seconds_of(int op) const;  // indexed by Op
+};
+
+struct Costs {
+  std::vector<StageCosts> stages;
+  double model_flops = 0;   // one microbatch through all stages, all GPUs
+  double peak_flops = 0;    // of one GPU; 0: unknown
+  double memory_bytes = 0;  // of one GPU; 0: unknown
+  double reserved_bytes = 0;
+  double communication_buffer_bytes = 0;
+};
+
+// Prices `num_stages` stages: partition, kernels, memory. `num_versions` is the
+// most weight versions that a rank holds: more than one makes the optimizer
+// step copy weights.
+absl::StatusOr<Costs> ComputeCosts(const ResolvedScenario& scenario,
+                                   int num_stages,
+                                   const std::vector<int>& num_versions);
+
+}  // namespace weir
+
+#endif  // WEIR_SIM_STAGE_COSTS_H_

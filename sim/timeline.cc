@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/timeline.h"
+
+namespace weir {
+namespace {
+
+constexpr int kOptimizerStep = 4;  // Timeline.Actions.op
+enum CollectiveKind { kTensor = 0, kGradient = 1 };
+
+class Filler {
+ public:
+  Filler(const PipelineInputs& inputs, const PipelineGraph& graph,
+         const Recording& recording, Timeline* timeline)
+      : in_(inputs),
+        graph_(graph),
+        start_(recording.start_seconds()),
+        end_(recording.end_seconds()),
+        timeline_(timeline) {}
+
+  void AddGpu(int gpu) {
+    const auto& actions = in_.schedule.rank_actions[graph_.rank_of(gpu)];
+    for (size_t i = 0; i < actions.size(); ++i) {
+      const Action& action = actions[i];
+      const int32_t task = graph_.ActionTask(gpu, static_cast<int>(i));
+      AddAction(gpu, static_cast<int>(action.op), action.stage,
+                action.microbatch, start_[task], end_[task]);
+      const double end = end_[graph_.ActionEnd(gpu, static_cast<int>(i))];
+      const StageCosts& stage = in_.costs.stages[action.stage];
+      const bool forward = action.op == Op::kForward;
+      if (end > end_[task]) {
+        AddCollective(
+            gpu, kTensor, action.stage, action.microbatch,
+            forward ? stage.tensor_forward_bytes : stage.tensor_backward_bytes,
+            end_[task], end);
+      }
+      AddTransfer(gpu, action);
+    }
+    AddSteps(gpu);
+  }
+
+ private:
+  void AddAction(int gpu, int op, int stage, int microbatch, double start,
+                 double end) {
+    Timeline::Actions* actions = timeline_->mutable_actions();
+    actions->add_gpu(gpu);
+    actions->add_op(op);
+    actions->add_stage(stage);
+    actions->add_microbatch(microbatch);
+    actions->add_start_seconds(start);
+    actions->add_end_seconds(end);
+  }
+
+  void AddCollective(int gpu, int kind, int stage, int microbatch, double bytes,
+                     double start, double end) {
+    Timeline::Collectives* collectives = timeline_->mutable_collectives();
+    collectives->add_gpu(gpu);
+    collectives->add_kind(kind);
+    collectives->add_stage(stage);
+    collectives->add_microbatch(microbatch);
+    collectives->add_bytes(bytes);
+    collectives->add_start_seconds(start);
+    collectives->add_end_seconds(end);
+  }
+
+  void AddTransfer(int gpu, const Action& action) {
+    const int32_t task = graph_.OutboundTransfer(gpu, action);
+    if (task == PipelineGraph::kNone) return;
+    const bool forward = action.op == Op::kForward;
+    const int to = forward ? action.stage + 1 : action.stage - 1;
+    const int from_rank = in_.schedule.stage_rank[action.stage];
+    const int to_rank = in_.schedule.stage_rank[to];
+    Timeline::Transfers* transfers = timeline_->mutable_transfers();
+    transfers->add_from_gpu(gpu);
+    transfers->add_to_gpu(gpu + (to_rank - from_rank) * graph_.tensor);
+    transfers->add_kind(forward ? 0 : 1);
+    transfers->add_stage(action.stage);
+    transfers->add_microbatch(action.microbatch);
+    transfers->add_bytes(
+        in_.costs.stages[forward ? action.stage : to].output_bytes);
+    transfers->add_start_seconds(start_[task]);
+    transfers->add_end_seconds(end_[task]);
+  }
+
+  void AddSteps(int gpu) {
+    const auto& steps = graph_.steps[graph_.rank_of(gpu)];
+    if (graph_.first_step[gpu] == PipelineGraph::kNone) return;
+    for (size_t i = 0; i < steps.size(); ++i) {
+      const int index = static_cast<int>(i);
+      const int32_t reduce = graph_.ReduceStart(gpu, index);
+      if (reduce != PipelineGraph::kNone) {
+        AddCollective(gpu, kGradient, steps[i].stage, steps[i].update,
+                      in_.costs.stages[steps[i].stage].gradient_bytes,
+                      end_[reduce], end_[graph_.ReduceEnd(gpu, index)]);
+      }
+      const int32_t task = graph_.StepTask(gpu, index);
+      AddAction(gpu, kOptimizerStep, steps[i].stage, steps[i].update,
+                start_[task], end_[task]);
+    }
+  }
+
+  const PipelineInputs& in_;
+  const PipelineGraph& graph_;
+  const std::span<const double> start_, end_;
+  Timeline* timeline_;
+};
+
+}  // namespace
+
+void FillTimeline(const PipelineInputs& inputs, const PipelineGraph& graph,
+                  const Recording& recording, Timeline* timeline) {
+  Filler filler(inputs, graph, recording, timeline);
+  for (int gpu = 0; gpu < graph.num_gpus(); ++gpu) filler.AddGpu(gpu);
+}
+
+void FillMemory(int gpu, const MemoryTimeline& memory, Timeline* timeline) {
+  for (const MemorySample& sample : memory.samples) {
+    timeline->mutable_memory()->add_gpu(gpu);
+    timeline->mutable_memory()->add_seconds(sample.seconds);
+    timeline->mutable_memory()->add_bytes(sample.bytes);
+  }
+}
+
+}  // namespace weir

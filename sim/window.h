@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// The part of a run that a batch's figures are taken from.
+#ifndef WEIR_SIM_WINDOW_H_
+#define WEIR_SIM_WINDOW_H_
+
+#include "sim/engine.h"
+#include "sim/pipeline_graph.h"
+
+namespace weir {
+
+// With flush: the whole run, one batch. Without: whole periods of the steady
+// state, in which every GPU ends its batches at the same distance.
+struct Window {
+  double begin_seconds = 0;
+  double end_seconds = 0;
+  int num_batches = 1;
+  // Without flush: was a period seen? If not, the window is the second half of
+  // the batches.
+  bool steady = true;
+
+  double batch_seconds() const {
+    return (end_seconds - begin_seconds) / num_batches;
+  }
+};
+
+Window FindWindow(const Schedule& schedule, const PipelineGraph& graph,
+                  const Recording& recording, double makespan_seconds);
+
+// Batches with which a run without flush starts looking for its steady state:
+// warm-up and drain of the pipeline, and some periods between them.
+int InitialBatches(int num_ranks, int num_microbatches);
+
+}  // namespace weir
+
+#endif  // WEIR_SIM_WINDOW_H_

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cost of the engine per task: 1F1B pipelines of 8 stages, 16 microbatches,
+// replicated until they fill the GPUs; every stage differs a little, so that
+// few events coincide. BM_Graph builds the tasks, BM_Engine runs them.
+#include <benchmark/benchmark.h>
+#include <sys/resource.h>
+
+#include <random>
+
+#include "scenarios/network.h"
+#include "schedules/registry.h"
+#include "sim/engine.h"
+#include "sim/pipeline_graph.h"
+
+namespace weir {
+namespace {
+
+constexpr int kRanks = 8;
+
+// One switch over all GPUs, 25 GB/s each way, 1 us.
+Network Star(int num_gpus) {
+  Cluster cluster;
+  NodeGroup* group = cluster.add_groups();
+  group->set_count(1);
+  group->mutable_node()->set_num_gpus(num_gpus);
+  group->mutable_node()->mutable_nv_switch()->set_bytes_per_second(25e9);
+  group->mutable_node()->mutable_nv_switch()->set_latency_seconds(1e-6);
+  return Network(cluster);
+}
+
+struct Pipelines {
+  Pipelines(int num_gpus, int num_microbatches)
+      : schedule(*GenerateSchedule("pipedream-flush",
+                                   {kRanks, num_microbatches})),
+        semantics(*InterpretSchedule(schedule)),
+        network(Star(num_gpus)) {
+    placement.pipeline = kRanks;
+    placement.data = num_gpus / kRanks;
+    for (int gpu = 0; gpu < num_gpus; ++gpu) placement.gpus.push_back(gpu);
+    std::mt19937 random(1);
+    std::uniform_real_distribution<> jitter(1.0, 1.3);
+    for (int s = 0; s < kRanks; ++s) {
+      StageCosts stage;
+      stage.forward_seconds = 1e-3 * jitter(random);
+      stage.backward_seconds = 2e-3 * jitter(random);
+      stage.output_bytes = 16e6;
+      costs.stages.push_back(stage);
+    }
+  }
+
+  PipelineGraph Graph() const {
+    return BuildPipelineGraph(
+        {schedule, semantics, costs, network, placement, communication});
+  }
+
+  Schedule schedule;
+  Semantics semantics;
+  Costs costs;
+  Network network;
+  Placement placement;
+  Communication communication;
+};
+
+double PeakMebibytes(int who) {
+  rusage usage;
+  getrusage(who, &usage);
+  return usage.ru_maxrss / 1024.0;
+}
+
+void BM_Graph(benchmark::State& state) {
+  const Pipelines pipelines(state.range(0), state.range(1));
+  int64_t tasks = 0;
+  for (auto _ : state) {
+    tasks += pipelines.Graph().tasks.num_tasks();
+  }
+  state.SetItemsProcessed(tasks);
+}
+
+void BM_Engine(benchmark::State& state) {
+  const Pipelines pipelines(state.range(0), state.range(1));
+  const PipelineGraph graph = pipelines.Graph();
+  int64_t tasks = 0;
+  for (auto _ : state) {
+    const auto recording = RunTaskGraph(graph.tasks,
+                                        pipelines.network.links());
+    if (!recording.ok() || !recording->complete()) {
+      state.SkipWithError("the run failed");
+    }
+    tasks += graph.tasks.num_tasks();
+  }
+  state.SetItemsProcessed(tasks);
+  state.counters["tasks"] = graph.tasks.num_tasks();
+  state.counters["peak_MiB"] =
+      std::max(PeakMebibytes(RUSAGE_SELF), PeakMebibytes(RUSAGE_CHILDREN));
+}
+
+// {GPUs, microbatches}: the last two grow the run, not the network.
+void Sizes(benchmark::internal::Benchmark* benchmark) {
+  benchmark->ArgNames({"gpus", "microbatches"})
+      ->Args({64, 16})
+      ->Args({1024, 16})
+      ->Args({10240, 16})
+      ->Args({1024, 250})
+      ->Args({1024, 2500})
+      ->UseRealTime()
+      ->Unit(benchmark::kMillisecond);
+}
+
+BENCHMARK(BM_Graph)->Apply(Sizes);
+BENCHMARK(BM_Engine)->Apply(Sizes);
+
+}  // namespace
+}  // namespace weir

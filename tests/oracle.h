@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// When every action of a schedule runs, by the longest path through an explicit
+// graph. Slow, obvious and independent: it shares no code with the simulator
+// that it judges. There is no bandwidth to share: a transfer is a time.
+#ifndef WEIR_TESTS_ORACLE_H_
+#define WEIR_TESTS_ORACLE_H_
+
+#include <functional>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "schedules/schedule.h"
+
+namespace weir::oracle {
+
+// Seconds of everything; vectors are [stage], an empty one means 0 everywhere.
+struct Costs {
+  std::vector<double> forward_seconds;
+  std::vector<double> backward_seconds;
+  std::vector<double> backward_input_seconds;
+  std::vector<double> backward_weight_seconds;
+  // The optimizer after the last backward of an update: the rank's next action
+  // waits for it, and so do all later readers of the version it makes, which
+  // are on the same rank.
+  std::vector<double> update_seconds;
+
+  // A transfer between ranks takes the sum of these three; between stages of
+  // one rank there is none. Its producer is a forward (to the next stage) or
+  // an input gradient (to the stage before).
+  double latency_seconds = 0;
+  std::function<double(int from_stage, int to_stage)> hop_seconds;
+  std::function<double(const Action& producer)> transfer_seconds;
+};
+
+// The same forward and backward for every stage; I and W are half a backward.
+Costs EqualStages(const Schedule& schedule, double forward_seconds,
+                  double backward_seconds);
+
+enum class Transfers {
+  // Starts when its producer ends and holds up only its consumer.
+  kBuffered,
+  // Send and receive meet: starts when its producer has ended and the receiver
+  // has finished the action before the consumer; the sender's next action
+  // waits for its end, as the consumer does.
+  kBlocking,
+};
+
+struct Timing {
+  // [rank][position]
+  std::vector<std::vector<double>> start_seconds;
+  std::vector<std::vector<double>> end_seconds;
+  double makespan_seconds = 0;  // end of the last action, transfer or update
+
+  // [rank]
+  std::vector<double> busy_seconds;    // in actions
+  std::vector<double> update_seconds;  // in optimizer updates
+  std::vector<double> idle_seconds;    // the rest of the makespan
+  std::vector<double> span_seconds;    // first start to last end of an action
+  // Most microbatches between the start of their forward and the end of their
+  // backward (of W where it is split); a chunk counts 1 / chunks of the rank.
+  std::vector<double> peak_microbatches;
+};
+
+// FailedPrecondition "deadlock: ..." when not everything can run.
+// REQUIRES: every (stage, microbatch) is complete and on its rank.
+absl::StatusOr<Timing> Evaluate(const Schedule& schedule, const Costs& costs,
+                                Transfers transfers = Transfers::kBuffered);
+
+}  // namespace weir::oracle
+
+#endif  // WEIR_TESTS_ORACLE_H_

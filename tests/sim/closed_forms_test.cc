@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// The closed forms of the papers, through SimGrid, to 1e-9.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "sim/simulate.h"
+#include "tests/sim/textbook.h"
+
+namespace weir {
+namespace {
+
+constexpr double kForward = 1.25, kBackward = 2.5;
+
+Result RunTextbook(Textbook textbook) {
+  if (textbook.forward_seconds.front() == 1) {
+    textbook.forward_seconds = {kForward};
+    textbook.backward_seconds = {kBackward};
+  }
+  const auto result = Simulate(Resolve(textbook));
+  EXPECT_TRUE(result.ok()) << result.status();
+  return result.ok() ? *result : Result();
+}
+
+void ExpectEqual(double actual, double expected) {
+  EXPECT_NEAR(actual, expected, 1e-9 * expected);
+}
+
+// Microbatch counts from 1 to 64 that hit every remainder and both ends.
+std::vector<int> Microbatches(int p) {
+  std::vector<int> counts = {1,     2,     3,         p - 1, p,
+                             p + 1, 2 * p, 2 * p + 1, 37,    64};
+  std::erase_if(counts, [](int m) { return m < 1; });
+  std::sort(counts.begin(), counts.end());
+  counts.erase(std::unique(counts.begin(), counts.end()), counts.end());
+  return counts;
+}
+
+TEST(ClosedFormTest, GPipe) {
+  for (int p = 2; p <= 16; ++p) {
+    for (int m : Microbatches(p)) {
+      const Result result = RunTextbook({.schedule = "gpipe",
+                                         .num_ranks = p,
+                                         .num_microbatches = m,
+                                         .hop_seconds = 0.3});
+      const double time =
+          (m + p - 1) * (kForward + kBackward) + 2 * (p - 1) * 0.3;
+      ExpectEqual(result.makespan_seconds(), time);
+      ExpectEqual(result.batch_seconds(), time);
+      ExpectEqual(result.bubble_ratio(), 1 - m * (kForward + kBackward) / time);
+      EXPECT_EQ(result.ranks(0).peak_activation_microbatches(), m);
+      EXPECT_EQ(result.weight_versions(), 1u);
+      EXPECT_EQ(result.staleness_updates(), 0u);
+    }
+  }
+}
+
+TEST(ClosedFormTest, PipeDreamFlushWithAndWithoutLatency) {
+  for (int p = 2; p <= 16; ++p) {
+    for (int m = 1; m <= 64; ++m) {
+      for (double c : {0.0, 0.4}) {
+        const Result result = RunTextbook({.schedule = "pipedream-flush",
+                                           .num_ranks = p,
+                                           .num_microbatches = m,
+                                           .hop_seconds = c});
+        const int hops = p + m - 2 - (m - 1 + p - 1) / p;
+        ExpectEqual(result.makespan_seconds(),
+                    (m + p - 1) * (kForward + kBackward) + 2 * c * hops);
+        for (int s = 0; s < p; ++s) {
+          EXPECT_EQ(result.ranks(s).peak_activation_microbatches(),
+                    std::min(p - s, m));
+        }
+      }
+    }
+  }
+}
+
+TEST(ClosedFormTest, Interleaved) {
+  for (int p = 2; p <= 8; ++p) {
+    for (int v = 2; v <= 4; ++v) {
+      for (int m : {p, 2 * p, 5 * p}) {
+        const Result result = RunTextbook({.schedule = "interleaved-1f1b",
+                                           .num_ranks = p,
+                                           .num_microbatches = m,
+                                           .num_chunks = v});
+        // A chunk takes what is given here, a whole rank v times as long.
+        const double rank_seconds = v * (kForward + kBackward);
+        ExpectEqual(result.makespan_seconds(),
+                    m * rank_seconds + (p - 1) * rank_seconds / v);
+        for (int s = 0; s < p; ++s) {
+          const int chunks =
+              m == p ? m * v
+                     : std::min(2 * (p - s - 1) + (v - 1) * p + 1, m * v);
+          ExpectEqual(result.ranks(s).peak_activation_microbatches(),
+                      static_cast<double>(chunks) / v);
+        }
+      }
+    }
+  }
+}
+
+TEST(ClosedFormTest, PipeDream2BwHasNoBubbleAndTwoVersions) {
+  for (int p = 2; p <= 8; ++p) {
+    for (int m : {p, p + 1, 2 * p, 3 * p + 1}) {
+      const Result result = RunTextbook(
+          {.schedule = "pipedream-2bw", .num_ranks = p, .num_microbatches = m});
+      EXPECT_TRUE(result.steady_state());
+      ExpectEqual(result.batch_seconds(), m * (kForward + kBackward));
+      EXPECT_NEAR(result.bubble_ratio(), 0, 1e-9);
+      for (int s = 0; s < p; ++s) {
+        EXPECT_EQ(result.ranks(s).weight_versions(), 2u);
+        EXPECT_EQ(result.ranks(s).staleness_updates(), 1u);
+        EXPECT_EQ(result.ranks(s).peak_activation_microbatches(), p - s);
+      }
+    }
+  }
+}
+
+TEST(ClosedFormTest, PipeDreamRunsAtTheSlowestStage) {
+  for (int p = 2; p <= 8; ++p) {
+    Textbook textbook{
+        .schedule = "pipedream", .num_ranks = p, .num_microbatches = 2 * p};
+    textbook.forward_seconds.assign(p, kForward);
+    textbook.backward_seconds.assign(p, kBackward);
+    textbook.backward_seconds[p / 2] = 2 * kBackward;
+    const Result result = RunTextbook(textbook);
+    EXPECT_TRUE(result.steady_state());
+    ExpectEqual(result.batch_seconds(), 2 * p * (kForward + 2 * kBackward));
+    for (int s = 0; s < p; ++s) {
+      EXPECT_EQ(result.ranks(s).weight_versions(),
+                static_cast<uint32_t>(p - s));
+      EXPECT_EQ(result.ranks(s).staleness_updates(),
+                static_cast<uint32_t>(p - 1 - s));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// Real flows on real links: equal to the oracle where nothing contends, never
+// faster where something does; collectives take what the ring takes.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+#include "schedules/registry.h"
+#include "sim/simulate.h"
+#include "tests/oracle.h"
+#include "tests/sim/measured.h"
+
+namespace weir {
+namespace {
+
+// What the oracle needs to know of a measured scenario: times as they are, a
+// transfer takes its latency and its bytes over the bandwidth.
+oracle::Timing Expect(const Measured& measured, double bytes_per_second,
+                      double latency_seconds) {
+  const auto schedule = GenerateSchedule(
+      measured.schedule,
+      {measured.num_ranks, measured.num_microbatches, 1, measured.num_batches});
+  EXPECT_TRUE(schedule.ok()) << schedule.status();
+  oracle::Costs costs;
+  costs.forward_seconds = measured.forward_seconds;
+  costs.backward_seconds = measured.backward_seconds;
+  costs.latency_seconds = latency_seconds;
+  costs.transfer_seconds = [&](const Action& producer) {
+    const int boundary =
+        producer.op == Op::kForward ? producer.stage : producer.stage - 1;
+    return measured.activation_bytes[boundary] / bytes_per_second;
+  };
+  const auto timing = oracle::Evaluate(*schedule, costs);
+  EXPECT_TRUE(timing.ok()) << timing.status();
+  return *timing;
+}
+
+Measured RandomCase(std::mt19937* random, absl::string_view schedule,
+                    double max_bytes) {
+  const auto uniform = [&](double low, double high) {
+    return std::uniform_real_distribution<>(low, high)(*random);
+  };
+  Measured measured;
+  measured.schedule = std::string(schedule);
+  measured.num_ranks = 2 + (*random)() % 7;
+  measured.num_microbatches = measured.num_ranks + (*random)() % 10;
+  if (schedule == "pipedream-2bw" || schedule == "pipedream") {
+    measured.num_batches = 2;
+  }
+  for (int s = 0; s < measured.num_ranks; ++s) {
+    measured.forward_seconds.push_back(uniform(1e-3, 3e-3));
+    measured.backward_seconds.push_back(uniform(1e-3, 6e-3));
+    measured.activation_bytes.push_back(std::round(uniform(1e5, max_bytes)));
+  }
+  return measured;
+}
+
+constexpr const char* kStraight[] = {"gpipe", "pipedream-flush", "pipedream",
+                                     "pipedream-2bw"};
+
+TEST(NetworkTest, LinksOfTheirOwnEqualTheOracle) {
+  std::mt19937 random(3);
+  for (const char* schedule : kStraight) {
+    for (int i = 0; i < 300; ++i) {
+      // 25 GB/s moves 20 MB in 0.8 ms: gone before the next forward ends, and
+      // each direction of each pair of ranks has a link of its own.
+      const Measured measured = RandomCase(&random, schedule, 20e6);
+      const auto result = Simulate(
+          Resolve(measured, ChainOfLinks(measured.num_ranks, 25e9, 3e-6)));
+      ASSERT_TRUE(result.ok()) << result.status();
+      const oracle::Timing expected = Expect(measured, 25e9, 3e-6);
+      ASSERT_NEAR(result->makespan_seconds(), expected.makespan_seconds,
+                  1e-9 * expected.makespan_seconds)
+          << schedule << " " << i;
+      for (int s = 0; s < measured.num_ranks; ++s) {
+        ASSERT_NEAR(result->ranks(s).busy_seconds(), expected.busy_seconds[s],
+                    1e-9 * expected.makespan_seconds);
+        ASSERT_NEAR(result->ranks(s).idle_seconds(), expected.idle_seconds[s],
+                    1e-9 * expected.makespan_seconds);
+      }
+    }
+  }
+}
+
+TEST(NetworkTest, TheOracleIsALowerBoundUnderContention) {
+  std::mt19937 random(4);
+  int contended = 0;
+  for (const char* schedule : kStraight) {
+    for (int i = 0; i < 100; ++i) {
+      const Measured measured = RandomCase(&random, schedule, 60e6);
+      // One NIC for all: 10 GB/s.
+      const auto result = Simulate(
+          Resolve(measured, SharedNics(measured.num_ranks, 10e9, 5e-6)));
+      ASSERT_TRUE(result.ok()) << result.status();
+      const oracle::Timing bound = Expect(measured, 10e9, 5e-6);
+      ASSERT_GE(result->makespan_seconds(),
+                bound.makespan_seconds * (1 - 1e-12));
+      contended += result->makespan_seconds() > bound.makespan_seconds * 1.001;
+    }
+  }
+  EXPECT_GT(contended, 50);
+}
+
+TEST(NetworkTest, GradientAllReduceTakesWhatTheRingTakes) {
+  for (int replicas : {2, 3, 8}) {
+    Measured measured;
+    measured.schedule = "gpipe";
+    measured.num_ranks = 1;
+    measured.num_microbatches = 1;
+    measured.num_replicas = replicas;
+    measured.forward_seconds = {1e-3};
+    measured.backward_seconds = {2e-3};
+    measured.activation_bytes = {0};
+    measured.parameter_bytes = {4e9};
+    const auto result =
+        Simulate(Resolve(measured, OneSwitch(replicas, 100e9, 2e-6)));
+    ASSERT_TRUE(result.ok()) << result.status();
+    const double steps = 2.0 * (replicas - 1);
+    const double reduce = steps / replicas * 4e9 / 100e9 + steps * 2e-6;
+    const RankResult& rank = result->ranks(0);
+    EXPECT_NEAR(rank.exposed_communication_seconds(), reduce, 1e-9 * reduce);
+    EXPECT_NEAR(rank.idle_seconds(), reduce, 1e-9 * reduce);
+  }
+}
+
+TEST(NetworkTest, OverlappedReductionHidesBehindTheNextBatch) {
+  Measured measured;
+  measured.schedule = "pipedream-2bw";
+  measured.num_ranks = 2;
+  measured.num_microbatches = 8;
+  measured.num_batches = 0;
+  measured.num_replicas = 2;
+  measured.forward_seconds = {1e-3, 1e-3};
+  measured.backward_seconds = {2e-3, 2e-3};
+  measured.activation_bytes = {1e3, 0};
+  measured.parameter_bytes = {4e8, 4e8};
+  const Cluster cluster = OneSwitch(4, 100e9, 0);
+  const auto blocking = Simulate(Resolve(measured, cluster));
+  measured.overlapped_reduction = true;
+  const auto overlapped = Simulate(Resolve(measured, cluster));
+  ASSERT_TRUE(blocking.ok() && overlapped.ok());
+  EXPECT_TRUE(blocking->steady_state());
+  EXPECT_TRUE(overlapped->steady_state());
+  // The all-reduce takes 4 ms of the batch's 24, or none.
+  EXPECT_GT(blocking->batch_seconds(), overlapped->batch_seconds() + 3.9e-3);
+  EXPECT_GT(overlapped->peak_memory_bytes(), blocking->peak_memory_bytes());
+}
+
+TEST(NetworkTest, SameInputSameBytesInAnyOrder) {
+  std::mt19937 random(5);
+  const Measured first = RandomCase(&random, "pipedream-2bw", 60e6);
+  const Measured second = RandomCase(&random, "gpipe", 60e6);
+  const auto run = [](const Measured& measured) {
+    SimulateOptions options;
+    options.keep_timeline = true;
+    return Simulate(Resolve(measured, SharedNics(measured.num_ranks, 1e9, 0)),
+                    options)
+        ->SerializeAsString();
+  };
+  const std::string alone = run(first);
+  run(second);
+  EXPECT_EQ(run(first), alone);
+}
+
+}  // namespace
+}  // namespace weir

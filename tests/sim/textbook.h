@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Textbook scenarios for tests, straight from numbers.
+#ifndef WEIR_TESTS_SIM_TEXTBOOK_H_
+#define WEIR_TESTS_SIM_TEXTBOOK_H_
+
+#include <string>
+#include <vector>
+
+#include "scenarios/scenario.h"
+
+namespace weir {
+
+struct Textbook {
+  std::string schedule = "gpipe";
+  int num_ranks = 4;
+  int num_microbatches = 8;
+  int num_chunks = 1;
+  int num_batches = 0;  // 0: until steady
+  // One entry for all stages or one per stage.
+  std::vector<double> forward_seconds = {1};
+  std::vector<double> backward_seconds = {2};
+  double hop_seconds = 0;
+  bool blocking = false;
+};
+
+inline ResolvedScenario Resolve(const Textbook& textbook) {
+  ResolvedScenario resolved;
+  resolved.label = "test";
+  resolved.textbook = true;
+  resolved.num_microbatches = textbook.num_microbatches;
+  resolved.placement.pipeline = textbook.num_ranks;
+  for (int rank = 0; rank < textbook.num_ranks; ++rank) {
+    resolved.placement.gpus.push_back(rank);
+  }
+  Scenario& scenario = resolved.scenario;
+  scenario.set_schedule(textbook.schedule);
+  scenario.mutable_parallelism()->set_pipeline(textbook.num_ranks);
+  scenario.mutable_parallelism()->set_chunks(textbook.num_chunks);
+  scenario.set_num_batches(textbook.num_batches);
+  scenario.mutable_communication()->set_transfers(
+      textbook.blocking ? BLOCKING : OVERLAPPED);
+  scenario.mutable_textbook()->set_hop_seconds(textbook.hop_seconds);
+  for (size_t s = 0; s < textbook.forward_seconds.size(); ++s) {
+    auto* stage = scenario.mutable_textbook()->add_stages();
+    stage->set_forward_seconds(textbook.forward_seconds[s]);
+    stage->set_backward_seconds(textbook.backward_seconds[s]);
+  }
+  return resolved;
+}
+
+}  // namespace weir
+
+#endif  // WEIR_TESTS_SIM_TEXTBOOK_H_

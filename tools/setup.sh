@@ -1,0 +1,105 @@
+# shellcheck shell=sh disable=SC2154
+# Sourced by ./run, ./check and tools/check, with $root set to the source tree.
+# Everything here talks on stderr: stdout belongs to weir.
+
+say() { echo "$*" >&2; }
+
+# Prints the packages of the given lists that dpkg does not have, one a line;
+# with --optional those marked "?", else the others.
+missing_packages() {
+  mark=
+  if [ "$1" = --optional ]; then mark='?' && shift; fi
+  # shellcheck disable=SC2016  # dpkg's own variables
+  sed 's/#.*//' "$@" | awk -v mark="$mark" 'NF && $2 == mark {print $1}' |
+    while read -r package; do
+      case $(dpkg-query -W -f '${Status}' "$package" 2>/dev/null) in
+        *' installed') ;;
+        *) echo "$package" ;;
+      esac
+    done
+}
+
+# install_packages LIST...: installs what is listed and missing.
+install_packages() {
+  # Elsewhere CMake says what it does not find.
+  command -v dpkg-query >/dev/null || return 0
+  missing=$(missing_packages "$@" | tr '\n' ' ')
+  if [ "$(id -u)" -eq 0 ]; then
+    as_root=
+  elif command -v sudo >/dev/null; then
+    as_root=sudo
+  else
+    as_root=none
+  fi
+  if [ -n "$missing" ]; then
+    if [ "${WEIR_NO_APT:-}" = 1 ] || [ "$as_root" = none ]; then
+      say "error: these packages are missing: $missing"
+      say "install them: apt-get install --no-install-recommends $missing"
+      exit 3
+    fi
+    say "installing: $missing"
+    if ! $as_root apt-get update >&2 || ! apt_install "$missing"; then
+      say "error: cannot install: $missing"
+      exit 3
+    fi
+  fi
+  [ "${WEIR_NO_APT:-}" = 1 ] || [ "$as_root" = none ] || install_optional "$@"
+}
+
+# shellcheck disable=SC2086  # a list of packages
+apt_install() {
+  $as_root env DEBIAN_FRONTEND=noninteractive \
+    apt-get install -y --no-install-recommends $1 >&2
+}
+
+# Optional packages never fail a run: the tests that want them say so.
+install_optional() {
+  for package in $(missing_packages --optional "$@"); do
+    if apt-cache show "$package" >/dev/null 2>&1; then
+      apt_install "$package" || say "note: cannot install $package"
+    fi
+  done
+}
+
+# One job per processor and per 2 GiB of memory.
+num_jobs() {
+  if [ -n "${CMAKE_BUILD_PARALLEL_LEVEL:-}" ]; then
+    echo "$CMAKE_BUILD_PARALLEL_LEVEL"
+    return
+  fi
+  limit=$(cat /sys/fs/cgroup/memory.max 2>/dev/null || echo max)
+  awk -v processors="$(nproc)" -v limit="$limit" '
+    $1 == "MemTotal:" {
+      bytes = $2 * 1024
+      if (limit != "max" && limit + 0 < bytes) bytes = limit + 0
+      jobs = int(bytes / 2^31)
+      if (jobs > processors) jobs = processors
+      print jobs < 1 ? 1 : jobs
+    }' /proc/meminfo
+}
+
+# A build folder that came here with the tree from another place is no use.
+is_configured() {
+  [ -f "$root/build/release/build.ninja" ] &&
+    grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$root" \
+      "$root/build/release/CMakeCache.txt"
+}
+
+# configure ARG...
+configure() {
+  is_configured || set -- --fresh "$@"
+  (cd "$root" && cmake --preset release "$@") >&2 || exit 3
+}
+
+# Builds the program alone: no test library is needed. Quiet once it was built.
+build_weir() {
+  is_configured || configure -DBUILD_TESTING=OFF
+  if [ -x "$root/build/release/bin/weir" ]; then quiet=--quiet; else quiet=; fi
+  ninja -C "$root/build/release" -j "$(num_jobs)" $quiet weir >&2
+}
+
+# Builds everything, tests too.
+build_all() {
+  configure -DBUILD_TESTING=ON
+  ninja -C "$root/build/release" -j "$(num_jobs)" >&2
+}
