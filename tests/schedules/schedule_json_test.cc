@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedules/schedule_json.h"
+
+#include <nlohmann/json.hpp>
+
+#include "gtest/gtest.h"
+#include "tests/schedules/test_schedules.h"
+
+namespace weir {
+namespace {
+
+using Json = nlohmann::json;
+
+Json Parsed(const Schedule& schedule) {
+  return Json::parse(
+      ScheduleJson(schedule, InterpretSchedule(schedule).value()));
+}
+
+TEST(ScheduleJsonTest, SaysTheWholeOfASmallSchedule) {
+  EXPECT_EQ(Parsed(Generated("gpipe", {1, 1})), Json::parse(R"({
+    "schedule": "gpipe", "num_ranks": 1, "num_stages": 1,
+    "num_microbatches": 1, "num_batches": 1, "flush": true,
+    "stage_rank": [0],
+    "ranks": [{"rank": 0, "actions": ["0F0", "0B0"]}],
+    "versions": [{"stage": 0, "microbatch": 0, "forward_version": 0,
+                  "backward_version": 0, "update": 0, "staleness": 0}],
+    "max_live_versions": [1], "max_staleness": [0],
+    "verdict": "equal to minibatch SGD"})"));
+}
+
+TEST(ScheduleJsonTest, VersionsGoStageByStage) {
+  const Json json = Parsed(Generated("pipedream", {2, 3, 1, 2}));
+  ASSERT_EQ(json["versions"].size(), 12u);
+  EXPECT_EQ(json["versions"][5], Json::parse(R"({
+    "stage": 0, "microbatch": 5, "forward_version": 4, "backward_version": 4,
+    "update": 5, "staleness": 1})"));
+  EXPECT_EQ(json["versions"][6]["stage"], 1);
+  EXPECT_EQ(json["versions"][6]["microbatch"], 0);
+  EXPECT_EQ(json["max_staleness"], Json::parse("[1, 0]"));
+  EXPECT_EQ(json["max_live_versions"], Json::parse("[2, 1]"));
+}
+
+TEST(ScheduleJsonTest, KeysKeepTheirOrder) {
+  const Schedule schedule = Generated("gpipe", {2, 2});
+  const std::string text =
+      ScheduleJson(schedule, InterpretSchedule(schedule).value());
+  EXPECT_LT(text.find("\"schedule\""), text.find("\"num_ranks\""));
+  EXPECT_LT(text.find("\"ranks\""), text.find("\"versions\""));
+  EXPECT_LT(text.find("\"versions\""), text.find("\"verdict\""));
+}
+
+TEST(ScheduleJsonTest, NameThatIsNotUtf8IsReplaced) {
+  Schedule schedule = Generated("gpipe", {1, 1});
+  schedule.name = "caf\xe9.csv";
+  EXPECT_EQ(Parsed(schedule)["schedule"], "caf\xef\xbf\xbd.csv");
+}
+
+}  // namespace
+}  // namespace weir

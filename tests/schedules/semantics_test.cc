@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedules/semantics.h"
+
+#include <algorithm>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/schedules/test_schedules.h"
+
+namespace weir {
+namespace {
+
+using testing::Each;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+TEST(SemanticsTest, FlushKindsReadOneVersionWithoutStaleness) {
+  for (const ScheduleKind& kind : AllScheduleKinds()) {
+    if (!kind.flush) continue;
+    for (int p : {1, 2, 4, 8}) {
+      for (int m : {p, 2 * p, 5 * p}) {
+        for (int v : {1, 2, 3}) {
+          const ScheduleSpec spec = {p, m, v};
+          if (!kind.check(spec).ok()) continue;
+          const Schedule schedule = kind.generate(spec);
+          const Semantics semantics = InterpretSchedule(schedule).value();
+          EXPECT_THAT(semantics.max_live_versions, Each(1));
+          EXPECT_THAT(semantics.max_staleness, Each(0));
+          EXPECT_EQ(Verdict(schedule, semantics), "equal to minibatch SGD");
+          for (const auto& positions : semantics.update_positions) {
+            EXPECT_EQ(positions.size(), static_cast<size_t>(v));
+          }
+        }
+      }
+    }
+  }
+}
+
+// Narayanan et al., 2021, section 3.1, with microbatches k counted from 1.
+TEST(SemanticsTest, TwoBWReadsThePublishedVersionOnEveryStage) {
+  for (int p = 1; p <= 9; ++p) {
+    for (int m : {p, p + 1, 2 * p + 1, 4 * p}) {
+      for (int batches = 1; batches <= 5; ++batches) {
+        const Schedule schedule = Generated("2bw", {p, m, 1, batches});
+        const Semantics semantics = InterpretSchedule(schedule).value();
+        for (int stage = 0; stage < p; ++stage) {
+          for (int k = 1; k <= m * batches; ++k) {
+            const VersionUse& use = semantics.uses[stage][k - 1];
+            const int published = std::max((k - 1) / m - 1, 0);
+            ASSERT_EQ(use.forward_version, published);
+            ASSERT_EQ(use.backward_version, published);
+            ASSERT_EQ(use.update, (k - 1) / m);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(SemanticsTest, TwoBWHoldsExactlyTwoVersionsAfterItsFirstUpdate) {
+  for (int p = 1; p <= 9; ++p) {
+    for (int m : {p, p + 1, 3 * p}) {
+      const Schedule schedule = Generated("2bw", {p, m, 1, 4});
+      const Semantics semantics = InterpretSchedule(schedule).value();
+      for (int rank = 0; rank < p; ++rank) {
+        ASSERT_EQ(semantics.update_positions[rank].size(), 4u);
+        const int first = semantics.update_positions[rank][0];
+        const std::vector<int32_t>& live = semantics.live_versions[rank];
+        for (int i = 0; i < std::ssize(live); ++i) {
+          ASSERT_EQ(live[i], i <= first ? 1 : 2) << "rank " << rank << " " << i;
+        }
+      }
+      EXPECT_THAT(semantics.max_live_versions, Each(2));
+      EXPECT_THAT(semantics.max_staleness, Each(1));
+      EXPECT_EQ(Verdict(schedule, semantics),
+                "delay 1, constant: W(t+1) = W(t) - v grad f(W(t-1))");
+    }
+  }
+}
+
+TEST(SemanticsTest, TwoBWUpdatesAfterTheLastBackwardOfABatch) {
+  const Schedule schedule = Generated("2bw", {4, 6, 1, 3});
+  const Semantics semantics = InterpretSchedule(schedule).value();
+  for (int rank = 0; rank < 4; ++rank) {
+    std::vector<Action> last;
+    for (int position : semantics.update_positions[rank]) {
+      last.push_back(schedule.rank_actions[rank][position]);
+    }
+    EXPECT_THAT(last, ElementsAre(Action{Op::kBackward, rank, 5},
+                                  Action{Op::kBackward, rank, 11},
+                                  Action{Op::kBackward, rank, 17}));
+  }
+}
+
+TEST(SemanticsTest, PipeDreamHoldsAVersionPerMicrobatchInFlight) {
+  for (int p = 1; p <= 9; ++p) {
+    const int total = 5 * p;
+    const Schedule schedule = Generated("pipedream", {p, p, 1, 5});
+    const Semantics semantics = InterpretSchedule(schedule).value();
+    for (int stage = 0; stage < p; ++stage) {
+      const int warmup = p - 1 - stage;
+      EXPECT_EQ(semantics.max_live_versions[stage], p - stage);
+      EXPECT_EQ(semantics.max_staleness[stage], warmup);
+      // From the first backward of a steady forward to the last forward.
+      for (int i = 3 * warmup + 1; i <= 2 * total - warmup - 2; ++i) {
+        ASSERT_EQ(semantics.live_versions[stage][i], p - stage);
+      }
+      for (int k = 0; k < total; ++k) {
+        const VersionUse& use = semantics.uses[stage][k];
+        ASSERT_EQ(use.forward_version, std::max(k - warmup, 0));
+        ASSERT_EQ(use.backward_version, use.forward_version);
+        ASSERT_EQ(use.staleness(), std::min(k, warmup));
+      }
+    }
+  }
+}
+
+TEST(SemanticsTest, PipeDreamsVerdictIsTheDistanceToTheLastStage) {
+  const Schedule schedule = Generated("pipedream", {4, 8, 1, 2});
+  EXPECT_EQ(Verdict(schedule, InterpretSchedule(schedule).value()),
+            "stage-dependent delay p-1-s: W(t+1) = W(t) - v grad f(W_0(t-3), "
+            "..., W_3(t))");
+}
+
+TEST(SemanticsTest, VerdictAdmitsWhenTooFewMicrobatchesShowNoDelay) {
+  for (absl::string_view name : {"2bw", "pipedream"}) {
+    const Schedule schedule = Generated(name, {1, 1});
+    const Semantics semantics = InterpretSchedule(schedule).value();
+    EXPECT_EQ(Verdict(schedule, semantics),
+              name == "2bw" ? "no delay within 1 microbatches, too few to show "
+                              "one"
+                            : "equal to minibatch SGD");
+  }
+}
+
+// PipeMare (Yang et al., 2021) keeps no stash: a backward reads what is there.
+TEST(SemanticsTest, WithoutStashABackwardReadsTheNewestAndOneVersionLives) {
+  Schedule schedule = Generated("pipedream", {4, 16});
+  schedule.weights.backward = WeightPolicy::BackwardRead::kLatest;
+  const Semantics semantics = InterpretSchedule(schedule).value();
+  EXPECT_THAT(semantics.max_live_versions, Each(1));
+  for (int stage = 0; stage < 4; ++stage) {
+    for (int k = 0; k < 16; ++k) {
+      EXPECT_EQ(semantics.uses[stage][k].backward_version, k);
+    }
+  }
+  EXPECT_THAT(Verdict(schedule, semantics),
+              HasSubstr("a backward reads other weights than its forward"));
+}
+
+TEST(SemanticsTest, UpdateOfASplitBackwardWaitsForItsWeightGradient) {
+  Schedule schedule = FromText("0F0,0I0,0F1,0W0,0I1,0W1");
+  schedule.flush = false;
+  schedule.weights.microbatches_per_update = 1;
+  const Semantics semantics = InterpretSchedule(schedule).value();
+  EXPECT_THAT(semantics.update_positions[0], ElementsAre(3, 5));
+  EXPECT_EQ(semantics.uses[0][1].forward_version, 0);
+  EXPECT_EQ(semantics.uses[0][1].staleness(), 1);
+  // Version 0 is last read by 0I1: while 0W1 runs only the newest is left.
+  EXPECT_THAT(semantics.live_versions[0], ElementsAre(1, 1, 1, 1, 2, 1));
+}
+
+TEST(SemanticsTest, ALaterReaderKeepsAVersionThatNobodyReadsNow) {
+  // While 0F2 and 0B2 read version 0, version 1 waits for 0F3. Nobody reads
+  // version 2: it goes as soon as version 3 is there.
+  Schedule schedule = FromText("0F0,0B0,0F1,0B1,0F2,0B2,0F3,0B3");
+  schedule.flush = false;
+  schedule.weights = {.microbatches_per_update = 1,
+                      .forward = WeightPolicy::ForwardRead::kDelayed,
+                      .delay_updates = 2};
+  const Semantics semantics = InterpretSchedule(schedule).value();
+  EXPECT_THAT(semantics.live_versions[0], ElementsAre(1, 1, 2, 2, 3, 3, 2, 2));
+  EXPECT_EQ(Verdict(schedule, semantics),
+            "delay 2, constant: W(t+1) = W(t) - v grad f(W(t-2))");
+}
+
+TEST(SemanticsTest, UnfinishedLastGroupIsNeverApplied) {
+  Schedule schedule = Generated("pipedream", {1, 5});
+  schedule.weights.microbatches_per_update = 2;
+  const Semantics semantics = InterpretSchedule(schedule).value();
+  EXPECT_THAT(semantics.update_positions[0], ElementsAre(3, 7));
+  EXPECT_EQ(semantics.uses[0][4].update, 2);
+}
+
+TEST(SemanticsTest, ForwardOfAVersionThatDoesNotExistYetIsAnError) {
+  Schedule schedule = FromText("0F0,0F1,0B0,0B1");
+  schedule.weights = {.microbatches_per_update = 1,
+                      .forward = WeightPolicy::ForwardRead::kDelayed,
+                      .delay_updates = 0};
+  const absl::Status status = InterpretSchedule(schedule).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(status.message(),
+            "test: rank 0 position 1: 0F1 reads weight version 1 of stage 0, "
+            "but update 0, which makes version 1, has not happened yet");
+}
+
+TEST(SemanticsTest, UpdatesMustHappenInOrder) {
+  Schedule schedule = FromText("0F0,0F1,0B1,0B0");
+  schedule.weights.microbatches_per_update = 1;
+  const absl::Status status = InterpretSchedule(schedule).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(status.message(), HasSubstr("0B1 completes update 1 of stage 0 "
+                                          "before update 0"));
+}
+
+TEST(SemanticsTest, StagesOfOneRankHaveVersionsOfTheirOwn) {
+  Schedule schedule = FromText("0F0,1F0,1B0,0B0,0F1,1F1,1B1,0B1");
+  schedule.flush = false;
+  schedule.weights.microbatches_per_update = 1;
+  const Semantics semantics = InterpretSchedule(schedule).value();
+  EXPECT_THAT(semantics.update_positions[0], ElementsAre(2, 3, 6, 7));
+  EXPECT_EQ(semantics.uses[0][1].forward_version, 1);
+  EXPECT_EQ(semantics.uses[1][1].forward_version, 1);
+  EXPECT_THAT(semantics.max_live_versions, ElementsAre(1, 1));
+}
+
+}  // namespace
+}  // namespace weir
