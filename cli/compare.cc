@@ -9,48 +9,27 @@
 #include "absl/strings/str_split.h"
 #include "base/problems.h"
 #include "base/status_macros.h"
+#include "cli/chunks.h"
 #include "cli/commands.h"
 #include "cli/interrupt.h"
 #include "cli/messages.h"
 #include "cli/output_files.h"
 #include "cli/overrides.h"
 #include "results/views.h"
-#include "schedules/registry.h"
 #include "sim/simulate.h"
 
 namespace weir {
 namespace {
-
-// Stages per rank are a property of the schedule: where what the scenario says
-// is illegal for this one, it gets one, else two.
-void AdaptChunks(const ScheduleKind& kind, const ResolvedScenario& resolved,
-                 Scenario* scenario) {
-  ScheduleSpec spec;
-  spec.num_ranks = static_cast<int>(resolved.placement.pipeline);
-  spec.num_microbatches = resolved.num_microbatches;
-  const auto legal = [&](uint32_t chunks) {
-    spec.num_chunks = static_cast<int>(chunks);
-    return kind.check(spec).ok();
-  };
-  const uint32_t wanted = std::max(1u, scenario->parallelism().chunks());
-  if (legal(wanted)) return;
-  for (uint32_t chunks : {1u, 2u}) {
-    if (legal(chunks)) {
-      scenario->mutable_parallelism()->set_chunks(chunks);
-      return;
-    }
-  }
-}
 
 absl::StatusOr<ResolvedScenario> ResolveFor(const Question& question,
                                             const std::string& schedule) {
   ASSIGN_OR_RETURN(const ScheduleKind* kind, FindScheduleKind(schedule));
   Scenario scenario = question.scenario;
   scenario.set_schedule(std::string(kind->name));
-  ASSIGN_OR_RETURN(ResolvedScenario resolved,
+  ASSIGN_OR_RETURN(const ResolvedScenario resolved,
                    ResolveScenario(question.label, scenario));
-  AdaptChunks(*kind, resolved, &scenario);
-  return ResolveScenario(question.label, scenario);
+  // One scenario serves schedules that need different numbers of chunks.
+  return WithLegalChunks(*kind, question.label, resolved);
 }
 
 // Collects messages, each line once: what is wrong with the scenario is wrong

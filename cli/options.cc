@@ -22,6 +22,7 @@ class Group {
   Option& Text(absl::string_view names, absl::string_view value,
                absl::string_view help, std::string* target) {
     return Add(names, value, help, [target](const std::string& text) {
+      if (text.empty()) return absl::InvalidArgumentError("is empty");
       *target = text;
       return absl::OkStatus();
     });
@@ -154,13 +155,14 @@ void AddTensorParallel(Options* options, ScenarioFlags* flags) {
                [=](bool on) { flags->sequence_parallel = on; });
 }
 
-void AddPipeline(Options* options, Scenario* scenario) {
+void AddPipeline(Options* options, Scenario* scenario,
+                 absl::string_view fallback) {
   Group group("Parallelism", options);
   group
       .Count(
           "--pp,--pipeline-model-parallel-size", "pipeline ranks",
           [=](uint32_t n) { scenario->mutable_parallelism()->set_pipeline(n); })
-      .fallback = "1";
+      .fallback = std::string(fallback);
   group
       .Count(
           "--chunks,--vpp,--num-virtual-stages-per-pipeline-rank",
@@ -208,14 +210,18 @@ void AddCluster(Options* options, Scenario* scenario) {
       .fallback = "the cluster's";
 }
 
-void AddMicrobatches(Options* options, Scenario* scenario) {
+void AddMicrobatches(Options* options, Scenario* scenario,
+                     absl::string_view microbatches,
+                     absl::string_view batches) {
   Group group("Schedule", options);
-  group.Count("--microbatches", "microbatches per batch and pipeline",
-              [=](uint32_t n) { scenario->set_num_microbatches(n); });
+  group
+      .Count("--microbatches", "microbatches per batch and pipeline",
+             [=](uint32_t n) { scenario->set_num_microbatches(n); })
+      .fallback = std::string(microbatches);
   group
       .Count("--batches", "batches to simulate (without flush)",
              [=](uint32_t n) { scenario->set_num_batches(n); })
-      .fallback = "until steady";
+      .fallback = std::string(batches);
 }
 
 void AddSchedule(Options* options, ScenarioFlags* flags, bool several) {
@@ -234,7 +240,7 @@ void AddSchedule(Options* options, ScenarioFlags* flags, bool several) {
              "instead of model and cluster: f=1,b=2,c=0.1 or f=1,i=1,w=1 "
              "(seconds; c: one hop), or a file",
              &flags->costs);
-  AddMicrobatches(options, scenario);
+  AddMicrobatches(options, scenario, "", "until steady");
   group
       .Choice("--transfers", "does a rank compute while it sends?",
               {{"overlapped", OVERLAPPED}, {"blocking", BLOCKING}},
@@ -295,7 +301,7 @@ Options OptionsOfRun(Flags* flags, bool several) {
   Scenario* scenario = &flags->scenario.overrides;
   AddModel(&options, scenario);
   AddCluster(&options, scenario);
-  AddPipeline(&options, scenario);
+  AddPipeline(&options, scenario, "1");
   AddPlacement(&options, scenario);
   AddTensorParallel(&options, &flags->scenario);
   AddSchedule(&options, &flags->scenario, several);
@@ -369,8 +375,9 @@ Options OptionsOfList(Flags* flags) {
 
 Options OptionsOfScheduleShow(Flags* flags) {
   Options options = OptionsOfNamed("NAME", "see weir schedule list", flags);
-  AddPipeline(&options, &flags->scenario.overrides);
-  AddMicrobatches(&options, &flags->scenario.overrides);
+  AddPipeline(&options, &flags->scenario.overrides, "4");
+  AddMicrobatches(&options, &flags->scenario.overrides, "8",
+                  "1, without flush 3");
   AddFormat(&options, &flags->output, /*csv=*/true);
   AddMessages(&options, &flags->output);
   return options;

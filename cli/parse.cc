@@ -89,6 +89,10 @@ absl::Status Parse(const CommandInfo& command, const Options& options,
   std::reverse(words.begin(), words.end());
   try {
     app.parse(words);
+  } catch (const CLI::ArgumentMismatch& error) {
+    // "--pp: 1 required TEXT missing"
+    const std::string what = error.what();
+    problems.Add(what.substr(0, what.find(':')), "is without its value");
   } catch (const CLI::Error& error) {
     problems.Add("", error.what());
   }

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "schedules/schedule.h"
 
-#include <algorithm>
-
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
+#include "cli/chunks.h"
 #include "cli/commands.h"
 #include "cli/messages.h"
 #include "schedules/registry.h"
@@ -29,9 +28,8 @@ ScheduleSpec SpecOf(const ScheduleKind& kind, const Scenario& flags) {
   // Without flush one batch shows only the start.
   spec.num_batches = or_else(flags.num_batches(), kind.flush ? 1 : 3);
   spec.num_chunks = or_else(flags.parallelism().chunks(), 1);
-  if (flags.parallelism().chunks() == 0 && !kind.check(spec).ok()) {
-    spec.num_chunks = 2;
-    if (!kind.check(spec).ok()) spec.num_chunks = 1;
+  if (flags.parallelism().chunks() == 0) {
+    spec.num_chunks = LegalChunks(kind, spec);
   }
   return spec;
 }

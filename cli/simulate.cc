@@ -3,12 +3,14 @@
 
 #include "base/problems.h"
 #include "base/status_macros.h"
+#include "cli/chunks.h"
 #include "cli/commands.h"
 #include "cli/messages.h"
 #include "cli/output_files.h"
 #include "cli/overrides.h"
 #include "results/compare.h"
 #include "results/views.h"
+#include "schedules/registry.h"
 
 namespace weir {
 namespace {
@@ -27,11 +29,20 @@ absl::StatusOr<Question> QuestionOf(const Flags& flags) {
   return question;
 }
 
+// Chunks that nobody asked for are what the schedule needs.
+absl::StatusOr<ResolvedScenario> Resolve(const Question& question) {
+  ASSIGN_OR_RETURN(ResolvedScenario resolved,
+                   ResolveScenario(question.label, question.scenario));
+  if (question.scenario.parallelism().chunks() != 0) return resolved;
+  ASSIGN_OR_RETURN(const ScheduleKind* kind,
+                   FindScheduleKind(resolved.scenario.schedule()));
+  return WithLegalChunks(*kind, question.label, resolved);
+}
+
 absl::StatusOr<Result> SimulateQuestion(const Flags& flags) {
   RETURN_IF_ERROR(CheckTracePath("--trace", flags.output.trace, true));
   ASSIGN_OR_RETURN(const Question question, QuestionOf(flags));
-  ASSIGN_OR_RETURN(const ResolvedScenario scenario,
-                   ResolveScenario(question.label, question.scenario));
+  ASSIGN_OR_RETURN(const ResolvedScenario scenario, Resolve(question));
   ProgressLine progress(flags.output);
   SimulateOptions options;
   options.keep_timeline =

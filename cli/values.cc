@@ -82,7 +82,7 @@ absl::StatusOr<int> ParseChoice(absl::string_view text,
     if (absl::EqualsIgnoreCase(word, text)) return value;
     words.push_back(word);
   }
-  return Unexpected(text, absl::StrJoin(words, ", "));
+  return Unexpected(text, absl::StrJoin(words, " or "));
 }
 
 std::string DidYouMean(absl::string_view word,

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// How many stages a rank holds is a property of the schedule.
+#ifndef WEIR_CLI_CHUNKS_H_
+#define WEIR_CLI_CHUNKS_H_
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "scenarios/scenario.h"
+#include "schedules/registry.h"
+
+namespace weir {
+
+// spec.num_chunks where the schedule takes it, else 1, else 2, whichever is
+// legal first; spec.num_chunks again when neither is.
+int LegalChunks(const ScheduleKind& kind, ScheduleSpec spec);
+
+// Resolves the scenario again with chunks that are legal for `kind`.
+absl::StatusOr<ResolvedScenario> WithLegalChunks(
+    const ScheduleKind& kind, absl::string_view label,
+    const ResolvedScenario& resolved);
+
+}  // namespace weir
+
+#endif  // WEIR_CLI_CHUNKS_H_

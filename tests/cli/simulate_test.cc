@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// simulate, compare, show and trace from outside, in textbook mode, where the
+// times are known.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "tests/cli/program.h"
+
+namespace weir {
+namespace {
+
+using Json = nlohmann::json;
+using testing::AnyOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+constexpr char kTextbook[] = "--costs f=1,b=2,c=0.1 --pp 4 --microbatches 8";
+
+bool Exists(const std::string& name) {
+  return std::filesystem::exists(absl::StrCat(TestFolder(), "/", name));
+}
+
+TEST(SimulateCommandTest, TextbookFlagsNeedNoScenarioFile) {
+  const Run run = RunWeir(
+      absl::StrCat("simulate --schedule gpipe --format json ", kTextbook));
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  const Json json = Json::parse(run.out);
+  EXPECT_EQ(json["tool"], "weir");
+  EXPECT_THAT(json["command"].get<std::string>(), HasSubstr("--costs"));
+  // (m + p - 1)(f + b), and six hops.
+  EXPECT_NEAR(json["result"]["makespan_seconds"].get<double>(), 33.6, 1e-8);
+}
+
+TEST(SimulateCommandTest, ChunksFollowTheScheduleWhenNobodyAsks) {
+  const Run run = RunWeir(absl::StrCat(
+      "simulate --schedule interleaved-1f1b --format json ", kTextbook));
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_EQ(Json::parse(run.out)["result"]["chunks"], 2);
+}
+
+TEST(SimulateCommandTest, MegatronsAndPyTorchsSpellingsAreAccepted) {
+  const Run ours = RunWeir(
+      "simulate --schedule 1f1b --costs f=1,b=2 --pp 4 "
+      "--microbatches 8 --format csv");
+  const Run theirs = RunWeir(
+      "simulate --schedule 1F1B --costs f=1,b=2 "
+      "--pipeline-model-parallel-size 4 --microbatches=8 "
+      "--format CSV");
+  EXPECT_EQ(ours.exit_code, 0) << ours.err;
+  EXPECT_EQ(ours.out, theirs.out);
+}
+
+TEST(SimulateCommandTest, SameQuestionSameBytes) {
+  const std::string arguments =
+      absl::StrCat("simulate --schedule pipedream --format json ", kTextbook);
+  EXPECT_EQ(RunWeir(arguments).out, RunWeir(arguments).out);
+}
+
+TEST(SimulateCommandTest, OutAndTraceAreWrittenAndReadBack) {
+  const Run run = RunWeir(absl::StrCat(
+      "simulate --schedule gpipe --out a/r.pb --trace a/r.json ", kTextbook));
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.err, HasSubstr("wrote a/r.pb"));
+  EXPECT_THAT(run.err, HasSubstr("wrote a/r.json"));
+  EXPECT_EQ(RunWeir("show a/r.pb").out, run.out);
+  EXPECT_EQ(RunWeir("trace a/r.pb -o b.pftrace").exit_code, 0);
+  EXPECT_TRUE(Exists("b.pftrace"));
+  EXPECT_EQ(RunWeir("trace a/r.pb -o b.json").exit_code, 0);
+  EXPECT_EQ(RunWeirAfter("cmp a/r.json b.json &&", "--version").exit_code, 0);
+}
+
+TEST(SimulateCommandTest, QuietSaysNothingButTheResult) {
+  const Run run = RunWeir(
+      absl::StrCat("simulate --schedule gpipe --out r.pb --quiet ", kTextbook));
+  EXPECT_EQ(run.exit_code, 0);
+  EXPECT_THAT(run.err, IsEmpty());
+}
+
+TEST(SimulateCommandTest, ResultIsShownThoughAFileCannotBeWritten) {
+  WriteInput("file", "");
+  const Run run = RunWeir(absl::StrCat(
+      "simulate --schedule gpipe --out file/r.pb --trace /proc/no/t.json ",
+      kTextbook));
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_THAT(run.out, Not(IsEmpty()));
+  EXPECT_THAT(run.err, HasSubstr("error: file/r.pb: cannot be written"));
+  EXPECT_THAT(run.err, HasSubstr("error: /proc/no/t.json: cannot be written"));
+}
+
+TEST(CompareCommandTest, TakesSchedulesWithAndWithoutChunks) {
+  const Run run = RunWeir(absl::StrCat(
+      "compare --schedule gpipe --schedule 1f1b,interleaved-1f1b --format json "
+      "--trace out/ ",
+      kTextbook));
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  const Json results = Json::parse(run.out)["results"];
+  ASSERT_EQ(results.size(), 3);
+  EXPECT_EQ(results[0]["chunks"], 1);
+  EXPECT_EQ(results[2]["chunks"], 2);
+  // The interleaved schedule has the smallest bubble.
+  EXPECT_TRUE(Exists("out/interleaved-1f1b.pftrace")) << run.err;
+}
+
+TEST(CompareCommandTest, OneOfSeveralResultsIsShownAndTraced) {
+  const Run run = RunWeir(
+      absl::StrCat("compare --schedule gpipe,1f1b --out r.pb ", kTextbook));
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_EQ(RunWeir("show r.pb").out, run.out);
+  const Run one = RunWeir("show r.pb --result gpipe --format json");
+  EXPECT_EQ(Json::parse(one.out)["result"]["schedule"], "gpipe");
+  const Run trace = RunWeir("trace r.pb --result gpipe -o g.pftrace");
+  EXPECT_THAT(trace.err, HasSubstr("timeline of gpipe"));
+  const Run none = RunWeir("show r.pb --result nonesuch");
+  EXPECT_EQ(none.exit_code, 2);
+  EXPECT_THAT(none.err, HasSubstr("expected gpipe, "));
+}
+
+TEST(CompareCommandTest, UnknownSchedulesAreToldBeforeAnythingRuns) {
+  const Run run = RunWeir(
+      absl::StrCat("compare --schedule gpipe,nonesuch,gpip ", kTextbook));
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_THAT(run.out, IsEmpty());
+  EXPECT_THAT(run.err, HasSubstr("nonesuch"));
+  EXPECT_THAT(run.err, HasSubstr("gpip'"));
+}
+
+TEST(CompareCommandTest, WhatFailsDoesNotStopTheRest) {
+  // 6 microbatches do not divide into groups of 4.
+  const Run run = RunWeir(
+      "compare --schedule interleaved-1f1b,gpipe --costs f=1,b=2 "
+      "--pp 4 --microbatches 6");
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_THAT(run.out, HasSubstr("gpipe"));
+  EXPECT_THAT(run.err, HasSubstr("multiple of pipeline"));
+}
+
+TEST(InterruptTest, CtrlCExitsWith130) {
+  // Large enough to run until the signal comes.
+  const Run run = RunWeirAfter(
+      "timeout -s INT --preserve-status 1",
+      "simulate --schedule pipedream --costs f=1,b=2 --pp 64 --microbatches "
+      "4096 --batches 16");
+  EXPECT_THAT(run.exit_code, AnyOf(130, 0)) << run.err;
+}
+
+TEST(InterruptTest, CompareKeepsWhatItHas) {
+  const Run run = RunWeirAfter(
+      "timeout -s INT --preserve-status 1",
+      "compare --schedule gpipe,pipedream,pipedream-2bw --costs f=1,b=2 --pp "
+      "64 --microbatches 4096 --batches 16 --out r.pb");
+  EXPECT_THAT(run.exit_code, AnyOf(130, 0)) << run.err;
+  if (!run.out.empty()) EXPECT_TRUE(Exists("r.pb"));
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// What weir says to arguments, good and bad.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "cli/command_table.h"
+#include "tests/cli/program.h"
+
+namespace weir {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::StartsWith;
+
+TEST(UsageTest, HelpGoesToStandardOutput) {
+  for (const char* arguments : {"help", "--help", "-h"}) {
+    const Run run = RunWeir(arguments);
+    EXPECT_EQ(run.exit_code, 0) << arguments;
+    EXPECT_THAT(run.out, HasSubstr("usage: weir COMMAND")) << arguments;
+    EXPECT_THAT(run.err, IsEmpty()) << arguments;
+  }
+}
+
+TEST(UsageTest, EveryCommandHasHelpWithUsageAndExamplesFirst) {
+  for (const CommandInfo& command : AllCommands()) {
+    const Run run = RunWeir(absl::StrCat(command.name, " --help"));
+    EXPECT_EQ(run.exit_code, 0) << command.name;
+    EXPECT_THAT(run.out,
+                StartsWith(absl::StrCat(command.summary, "\n\nusage: weir ",
+                                        command.name)));
+    EXPECT_THAT(run.out, HasSubstr("\n\nexamples:\n  weir "));
+    EXPECT_EQ(run.out, RunWeir(absl::StrCat("help ", command.name)).out);
+  }
+}
+
+TEST(UsageTest, HelpFitsATerminal) {
+  for (const CommandInfo& command : AllCommands()) {
+    const std::string help = HelpText(command);
+    for (absl::string_view line : absl::StrSplit(help, '\n')) {
+      // An example is one line, to be copied.
+      if (absl::StartsWith(line, "  weir ")) continue;
+      EXPECT_LE(line.size(), 80) << line;
+    }
+  }
+}
+
+// What needs a file of the reader's is left out.
+bool RunsAnywhere(absl::string_view example) {
+  return !absl::StrContains(example, ".json") &&
+         !absl::StrContains(example, "my.textproto") &&
+         !absl::StrContains(example, ".pb");
+}
+
+TEST(UsageTest, EveryExampleOfTheHelpWorks) {
+  int num_examples = 0;
+  for (const CommandInfo& command : AllCommands()) {
+    for (absl::string_view example : command.examples) {
+      if (!RunsAnywhere(example) || command.name == "doctor") continue;
+      const Run run = RunWeir(example);
+      EXPECT_LE(run.exit_code, 1) << example << "\n" << run.err;
+      EXPECT_THAT(run.out, Not(IsEmpty())) << example;
+      ++num_examples;
+    }
+  }
+  EXPECT_GE(num_examples, 10);
+}
+
+TEST(UsageTest, VersionNamesTheRevision) {
+  const Run run = RunWeir("--version");
+  EXPECT_EQ(run.exit_code, 0);
+  EXPECT_THAT(run.out, StartsWith("weir 0."));
+  EXPECT_THAT(run.out, HasSubstr("(git "));
+}
+
+TEST(UsageTest, DoctorNamesTheLibraries) {
+  const Run run = RunWeir("doctor");
+  EXPECT_EQ(run.exit_code, 0);
+  EXPECT_THAT(run.out, AllOf(HasSubstr("SimGrid"), HasSubstr("protobuf"),
+                             HasSubstr("Abseil"), HasSubstr("CUDA")));
+}
+
+struct BadUsage {
+  const char* arguments;
+  const char* message;
+};
+
+class BadUsageTest : public testing::TestWithParam<BadUsage> {};
+
+TEST_P(BadUsageTest, ExitsWithTwoAndSaysWhy) {
+  const Run run = RunWeir(GetParam().arguments);
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_THAT(run.out, IsEmpty());
+  EXPECT_THAT(run.err, StartsWith("error: "));
+  EXPECT_THAT(run.err, HasSubstr(GetParam().message));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Usage, BadUsageTest,
+    testing::Values(
+        BadUsage{"", "a command is missing"},
+        BadUsage{"simulte", "did you mean simulate?"},
+        BadUsage{"schedule", "expected one of list, show"},
+        BadUsage{"schedule shwo", "did you mean show?"},
+        BadUsage{"--bogus", "--bogus is not expected"},
+        BadUsage{"simulate --shedule gpipe", "did you mean --schedule?"},
+        BadUsage{"simulate --schedule", "--schedule is without its value"},
+        BadUsage{"simulate a b", "b is not expected"},
+        BadUsage{"simulate ''", "SCENARIO is empty"},
+        BadUsage{"simulate --pp 0", "--pp is 0, expected a whole number"},
+        BadUsage{"simulate --pp -3", "--pp is -3"},
+        BadUsage{"simulate --pp 1e3", "--pp is 1e3"},
+        BadUsage{"simulate --pp 99999999999999999999", "--pp is 9999"},
+        BadUsage{"simulate --mbs nan", "--mbs is nan"},
+        BadUsage{"simulate --stash-bytes-per-parameter nan", "is nan"},
+        BadUsage{"simulate --stash-bytes-per-parameter inf", "is inf"},
+        BadUsage{"simulate --gpus 0,x", "--gpus is x"},
+        BadUsage{"simulate --recompute some", "none or selective or full"},
+        BadUsage{"simulate --dropout=maybe", "true or false"},
+        BadUsage{"simulate --format xml", "table or json or csv"},
+        BadUsage{"simulate --trace x.txt", ".pftrace or .json"},
+        BadUsage{"simulate --schedule gpipe,1f1b", "see weir compare"},
+        BadUsage{"compare", "--schedule is missing"},
+        BadUsage{"trace x.pb", "--output is missing"},
+        BadUsage{"trace x.pb -o x.csv", ".pftrace or .json"},
+        BadUsage{"trace missing.pb -o x.json", "missing.pb"},
+        BadUsage{"show missing.pb", "missing.pb"},
+        BadUsage{"model show", "MODEL is missing"},
+        BadUsage{"schedule show nonesuch", "nonesuch"},
+        BadUsage{"schedule show gpip", "gpipe"},
+        BadUsage{"schedule show gpipe --pp 2147483647", "2147483647"},
+        BadUsage{"schedule show gpipe --pp 9999 --microbatches 2147483647",
+                 "2147483647"}));
+
+TEST(UsageTest, EveryBadFlagIsToldAtOnce) {
+  const Run run = RunWeir("simulate --pp x --tp 0 --bogus 3 --optimizer lion");
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_THAT(run.err, AllOf(HasSubstr("--pp is x"), HasSubstr("--tp is 0"),
+                             HasSubstr("--bogus is not expected"),
+                             HasSubstr("--optimizer is lion")));
+  for (absl::string_view line :
+       absl::StrSplit(run.err, '\n', absl::SkipEmpty())) {
+    EXPECT_TRUE(absl::StartsWith(line, "error: ")) << line;
+  }
+}
+
+TEST(UsageTest, ColorFollowsTheFlagAndTheEnvironment) {
+  const auto colored = [](const Run& run) {
+    return absl::StrContains(run.err, "\033[");
+  };
+  EXPECT_FALSE(colored(RunWeir("trace x.pb -o x.json")));
+  EXPECT_TRUE(colored(RunWeir("trace x.pb -o x.json --color always")));
+  EXPECT_TRUE(
+      colored(RunWeirAfter("CLICOLOR_FORCE=1", "trace x.pb -o x.json")));
+  EXPECT_FALSE(colored(
+      RunWeirAfter("NO_COLOR=1 CLICOLOR_FORCE=1", "trace x.pb -o x.json")));
+}
+
+TEST(UsageTest, AFullDiskIsAnError) {
+  const Run run = RunWeir("help > /dev/full");
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_THAT(run.err, HasSubstr("standard output: cannot be written"));
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/values.h"
+
+#include <gtest/gtest.h>
+
+#include "absl/status/status.h"
+#include "cli/exit_code.h"
+
+namespace weir {
+namespace {
+
+TEST(ValuesTest, CountsAreWholeAndAboveZero) {
+  EXPECT_EQ(*ParseCount("1"), 1u);
+  EXPECT_EQ(*ParseCount("2147483647"), 2147483647u);
+  for (const char* text : {"", "0", "-1", "1.5", "2147483648", "0x10", "1 2"}) {
+    EXPECT_FALSE(ParseCount(text).ok()) << text;
+  }
+}
+
+TEST(ValuesTest, ListsAreSplitAtCommas) {
+  EXPECT_EQ(*ParseCounts("0,3,1", 0), (std::vector<uint32_t>{0, 3, 1}));
+  EXPECT_FALSE(ParseCounts("0,,1", 0).ok());
+  EXPECT_FALSE(ParseCounts("0,1", 1).ok());
+}
+
+TEST(ValuesTest, PositiveNumbersAreFinite) {
+  EXPECT_EQ(*ParsePositive("2.5"), 2.5);
+  for (const char* text : {"", "0", "-1", "nan", "inf", "1e999", "x"}) {
+    EXPECT_FALSE(ParsePositive(text).ok()) << text;
+  }
+}
+
+TEST(ValuesTest, ChoicesDisregardCase) {
+  const Choices choices = {{"none", 1}, {"full", 2}};
+  EXPECT_EQ(*ParseChoice("FULL", choices), 2);
+  EXPECT_EQ(ParseChoice("ful", choices).status().message(),
+            "is ful, expected none or full");
+}
+
+TEST(ValuesTest, NearWordsAreSuggestedAndFarOnesAreNot) {
+  EXPECT_EQ(DidYouMean("simulte", {"compare", "simulate"}),
+            "; did you mean simulate?");
+  EXPECT_EQ(DidYouMean("xyzzy", {"compare", "simulate"}), "");
+}
+
+TEST(ExitCodeTest, FollowsTheStatus) {
+  EXPECT_EQ(ExitCodeOf(absl::OkStatus()), 0);
+  EXPECT_EQ(ExitCodeOf(absl::InvalidArgumentError("x")), 2);
+  EXPECT_EQ(ExitCodeOf(absl::NotFoundError("x")), 2);
+  EXPECT_EQ(ExitCodeOf(absl::OutOfRangeError("x")), 2);
+  EXPECT_EQ(ExitCodeOf(absl::FailedPreconditionError("x")), 2);
+  EXPECT_EQ(ExitCodeOf(absl::FailedPreconditionError("deadlock: x")), 1);
+  EXPECT_EQ(ExitCodeOf(absl::UnavailableError("x")), 3);
+  EXPECT_EQ(ExitCodeOf(absl::InternalError("x")), 70);
+  EXPECT_EQ(ExitCodeOf(absl::CancelledError("x")), 130);
+}
+
+}  // namespace
+}  // namespace weir
