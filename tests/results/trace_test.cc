@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <map>
+#include <ostream>
 #include <set>
 #include <string>
 #include <vector>
@@ -27,6 +28,8 @@ struct Format {
   absl::StatusOr<std::string> (*write)(const Result&);
   ReadTrace (*read)(absl::string_view);
 };
+
+void PrintTo(const Format& format, std::ostream* out) { *out << format.name; }
 
 class TraceTest : public ::testing::TestWithParam<Format> {
  protected:
