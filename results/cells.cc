@@ -30,6 +30,18 @@ std::string ShapeText(const Result& result) {
   return text;
 }
 
+std::string ShapeCell(const Result& result) {
+  std::string text =
+      absl::StrCat("tp ", result.tensor_parallel(), ", pp ",
+                   result.pipeline_parallel(), ", dp ", result.data_parallel());
+  if (result.global_batch_size() > 0) {
+    absl::StrAppend(&text, ", batch ", result.global_batch_size());
+  } else {
+    absl::StrAppend(&text, ", ", result.num_microbatches(), " microbatches");
+  }
+  return text;
+}
+
 bool IsApproximate(const Result& result) {
   // Only schedules without flush are simulated for several batches.
   return result.num_batches() > 1 && !result.steady_state();

@@ -14,6 +14,9 @@ namespace weir {
 // of 1, sequence 2048"; without what the result does not have.
 std::string ShapeText(const Result& result);
 
+// The same for a column: "tp 8, pp 8, dp 4, batch 512".
+std::string ShapeCell(const Result& result);
+
 std::string TimeCell(const Result& result);  // "9.84 s", "~9.84 s"
 std::string SamplesCell(const Result& result);
 std::string TokensCell(const Result& result);

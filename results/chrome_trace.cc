@@ -133,7 +133,9 @@ class Writer {
 absl::StatusOr<std::string> ChromeTrace(const Result& result) {
   ASSIGN_OR_RETURN(const TraceEvents events, LayOutTrace(result));
   std::string trace;
-  trace.reserve(events.slices.size() * 160);
+  trace.reserve(events.slices.size() * 180 + events.flow_points.size() * 100 +
+                100 *
+                    static_cast<size_t>(result.timeline().memory().gpu_size()));
   Writer(result, events, &trace).WriteAll();
   return trace;
 }

@@ -44,6 +44,7 @@ std::string Title(const Result& first, const Common& common) {
 
 struct Column {
   bool shown;
+  bool left;
   const char* header;
   std::string (*cell)(const Result&);
 };
@@ -61,24 +62,25 @@ std::string StalenessCell(const Result& result) {
 
 TextTable Rows(std::span<const Result> results, const Common& common) {
   const Column columns[] = {
-      {true, "schedule", ScheduleCell},
-      {!common.name, "name", NameCell},
-      {!common.shape, "shape", ShapeText},
-      {true, "time per batch", TimeCell},
-      {true, "samples/s", SamplesCell},
-      {true, "tokens/s", TokensCell},
-      {true, "MFU", UtilizationCell},
-      {true, "bubble", BubbleCell},
-      {true, "exposed comm", ExposedCell},
-      {true, "versions", VersionsCell},
-      {true, "staleness", StalenessCell},
-      {true, "peak memory of the worst rank", MemoryCell},
+      {true, true, "schedule", ScheduleCell},
+      {!common.name, true, "name", NameCell},
+      {!common.shape, true, "shape", ShapeCell},
+      {true, false, "time per batch", TimeCell},
+      {true, false, "samples/s", SamplesCell},
+      {true, false, "tokens/s", TokensCell},
+      {true, false, "MFU", UtilizationCell},
+      {true, false, "bubble", BubbleCell},
+      {true, false, "exposed comm", ExposedCell},
+      {true, false, "versions", VersionsCell},
+      {true, false, "staleness", StalenessCell},
+      {true, true, "peak memory of the worst rank", MemoryCell},
   };
   TextTable table;
   table.rows.resize(results.size());
   for (const Column& column : columns) {
     if (!column.shown) continue;
     table.header.push_back(column.header);
+    table.left.push_back(column.left);
     for (size_t i = 0; i < results.size(); ++i) {
       table.rows[i].push_back(column.cell(results[i]));
     }
@@ -86,12 +88,23 @@ TextTable Rows(std::span<const Result> results, const Common& common) {
   return table;
 }
 
-std::string Summary(const Result& result) {
-  return absl::StrCat(Ascii(RowName(result)), ", ", TimeCell(result),
-                      " per batch");
+// Tells a row from the others: whatever they do not share.
+std::string RowText(const Result& result, const Common& common) {
+  std::string text = ScheduleCell(result);
+  if (!common.name) absl::StrAppend(&text, ", ", NameCell(result));
+  if (!common.shape) absl::StrAppend(&text, ", ", ShapeCell(result));
+  return text;
 }
 
-std::string Conclusion(std::span<const Result> results) {
+std::string SpeedText(const Result& result, const Common& common) {
+  // A time per batch says nothing about batches of different sizes.
+  if (!common.shape && result.has_samples_per_second()) {
+    return absl::StrCat(SamplesCell(result), " samples/s");
+  }
+  return absl::StrCat(TimeCell(result), " per batch");
+}
+
+std::string Conclusion(std::span<const Result> results, const Common& common) {
   const Fastest fastest = FindFastest(results);
   const Result& first = results[*fastest.of_all];
   if (!fastest.that_fits.has_value()) {
@@ -100,22 +113,24 @@ std::string Conclusion(std::span<const Result> results) {
           return MissingBytes(a) < MissingBytes(b);
         });
     return absl::StrCat(
-        "none fits in memory; nearest: ", Ascii(RowName(*smallest)), ", ",
+        "none fits in memory; nearest: ", RowText(*smallest, common), ", ",
         MisfitText(*smallest), "\n");
   }
   const Result& best = results[*fastest.that_fits];
   const bool limited = std::any_of(
       results.begin(), results.end(),
       [](const Result& r) { return r.has_memory_capacity_bytes(); });
-  std::string text = absl::StrCat(limited ? "fastest that fits: " : "fastest: ",
-                                  Summary(best));
+  std::string text = absl::StrCat(
+      limited ? "fastest that fits: " : "fastest: ", RowText(best, common),
+      ", ", SpeedText(best, common));
   if (!best.limit().empty()) {
     absl::StrAppend(&text, "; limit: ", Ascii(best.limit()));
   }
   absl::StrAppend(&text, "\n");
   if (fastest.of_all != fastest.that_fits) {
-    absl::StrAppend(&text, "fastest of all does not fit: ", Summary(first),
-                    ", ", MisfitText(first), "\n");
+    absl::StrAppend(
+        &text, "fastest of all does not fit: ", RowText(first, common), ", ",
+        SpeedText(first, common), ", ", MisfitText(first), "\n");
   }
   return text;
 }
@@ -127,10 +142,9 @@ std::string CompareTable(std::span<const Result> results) {
   const Common common = {
       AllEqual(results, [](const Result& r) { return r.name(); }),
       AllEqual(results, ShapeText)};
-  std::string text =
-      absl::StrCat(Title(results.front(), common),
-                   PrintTable(Rows(results, common), /*last_left=*/true), "\n",
-                   Conclusion(results));
+  std::string text = absl::StrCat(Title(results.front(), common),
+                                  PrintTable(Rows(results, common)), "\n",
+                                  Conclusion(results, common));
   if (std::any_of(results.begin(), results.end(), IsApproximate)) {
     absl::StrAppend(&text,
                     "~: no steady period was seen in the simulated batches\n");

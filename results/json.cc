@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <google/protobuf/util/field_mask_util.h>
+#include <google/protobuf/stubs/logging.h>
 #include <google/protobuf/util/json_util.h>
 
 #include <nlohmann/json.hpp>
@@ -16,19 +16,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// A timeline may be larger than all else by far: it is not even copied.
-Result WithoutTimeline(const Result& result) {
-  using google::protobuf::util::FieldMaskUtil;
-  google::protobuf::FieldMask mask;
-  for (int i = 0; i < Result::descriptor()->field_count(); ++i) {
-    const std::string name(Result::descriptor()->field(i)->name());
-    if (name != "timeline") mask.add_paths(name);
-  }
-  Result copy;
-  FieldMaskUtil::MergeMessageTo(result, mask, {}, &copy);
-  return copy;
-}
-
 // JSON has no NaN and no infinity: such a number becomes null and a warning.
 Json ToJson(const Result& result, std::vector<std::string>* warnings) {
   const Result copy = WithoutTimeline(result);
@@ -36,10 +23,11 @@ Json ToJson(const Result& result, std::vector<std::string>* warnings) {
   options.always_print_primitive_fields = true;
   options.preserve_proto_field_names = true;
   std::string text;
+  google::protobuf::LogSilencer silencer;  // prints about text not in UTF-8
   const auto status =
       google::protobuf::util::MessageToJsonString(copy, &text, options);
   Json json = status.ok() ? Json::parse(text, nullptr, false) : Json();
-  if (!json.is_object()) {  // text that is not UTF-8
+  if (!json.is_object()) {
     warnings->push_back("a result cannot be written as JSON");
     return Json();
   }

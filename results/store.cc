@@ -6,6 +6,7 @@
 
 #include <limits>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "base/files.h"
 #include "base/status_macros.h"
@@ -25,6 +26,16 @@ absl::Status SaveResults(const std::string& path, const Results& results) {
         absl::StrCat(path, ": results take ", size, " bytes, expected at most ",
                      kMaxBytes, ": keep no timeline"));
   }
+  google::protobuf::LogSilencer silencer;  // our messages say enough
+  for (const Result& result : results.results()) {
+    // What LoadResults would refuse is not written.
+    Result copy;
+    if (!copy.ParseFromString(WithoutTimeline(result).SerializeAsString())) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          path, ": result \"", absl::CHexEscape(result.name()),
+          "\" has text that is not UTF-8, expected UTF-8 in every name"));
+    }
+  }
   return WriteFile(path, results.SerializeAsString());
 }
 
@@ -35,7 +46,6 @@ absl::StatusOr<Results> ParseResults(absl::string_view label,
   if (bytes.size() > kMaxBytes) return foreign;
   Results results;
   {
-    // Protobuf prints its complaints; ours says enough.
     google::protobuf::LogSilencer silencer;
     if (!results.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
       return foreign;

@@ -13,7 +13,7 @@
 namespace weir {
 
 // Writes a file that LoadResults reads; InvalidArgument when it cannot be
-// written or would pass protobuf's 2 GiB.
+// written, has text that is not UTF-8 or would pass protobuf's 2 GiB.
 absl::Status SaveResults(const std::string& path, const Results& results);
 
 // Reads a file of SaveResults and checks it with ValidateResult, up to the

@@ -61,7 +61,8 @@ std::string SummaryBlock(const Result& result) {
   if (!result.provenance().weir_version().empty()) {
     table.rows.push_back({"made by", MadeBy(result.provenance())});
   }
-  return PrintTable(table, /*last_left=*/true);
+  table.left = {true, true};
+  return PrintTable(table);
 }
 
 // The worst of the GPUs of each pipeline rank, quantity by quantity.

@@ -12,14 +12,14 @@ namespace weir {
 namespace {
 
 void AppendRow(const std::vector<std::string>& cells,
-               const std::vector<size_t>& widths, bool last_left,
+               const std::vector<size_t>& widths, const std::vector<bool>& left,
                std::string* out) {
   std::string line;
   for (size_t i = 0; i < cells.size(); ++i) {
     const std::string padding(widths[i] - cells[i].size(), ' ');
-    const bool left = i == 0 || (last_left && i + 1 == widths.size());
-    absl::StrAppend(&line, i == 0 ? "" : "  ", left ? "" : padding, cells[i],
-                    left ? padding : "");
+    const bool to_left = i == 0 || (i < left.size() && left[i]);
+    absl::StrAppend(&line, i == 0 ? "" : "  ", to_left ? "" : padding, cells[i],
+                    to_left ? padding : "");
   }
   absl::StripTrailingAsciiWhitespace(&line);
   absl::StrAppend(out, line, "\n");
@@ -27,7 +27,7 @@ void AppendRow(const std::vector<std::string>& cells,
 
 }  // namespace
 
-std::string PrintTable(const TextTable& table, bool last_left) {
+std::string PrintTable(const TextTable& table) {
   std::vector<size_t> widths;
   const auto widen = [&](const std::vector<std::string>& cells) {
     widths.resize(std::max(widths.size(), cells.size()));
@@ -39,8 +39,8 @@ std::string PrintTable(const TextTable& table, bool last_left) {
   for (const auto& row : table.rows) widen(row);
 
   std::string out;
-  AppendRow(table.header, widths, last_left, &out);
-  for (const auto& row : table.rows) AppendRow(row, widths, last_left, &out);
+  AppendRow(table.header, widths, table.left, &out);
+  for (const auto& row : table.rows) AppendRow(row, widths, table.left, &out);
   return out;
 }
 

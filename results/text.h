@@ -13,13 +13,13 @@ namespace weir {
 // A table with one header row; cells may be missing at a row's end.
 struct TextTable {
   std::vector<std::string> header;
+  std::vector<bool> left;  // per column: text rather than a number
   std::vector<std::vector<std::string>> rows;
 };
 
-// Prints aligned columns, two blanks apart: the first column to the left, the
-// rest to the right, the last to the left where `last_left`. No line ends in a
-// blank.
-std::string PrintTable(const TextTable& table, bool last_left = false);
+// Prints aligned columns, two blanks apart: the first and those marked `left`
+// to the left, the rest to the right. No line ends in a blank.
+std::string PrintTable(const TextTable& table);
 
 // Replaces every character that is not printable ASCII by '?': what came from
 // a file must not move a terminal's cursor.

@@ -2,6 +2,7 @@
 #include "results/validate.h"
 
 #include <google/protobuf/descriptor.h>
+#include <google/protobuf/util/field_mask_util.h>
 
 #include <cmath>
 
@@ -177,6 +178,18 @@ absl::Status ValidateTimeline(absl::string_view label, const Result& result) {
   Problems problems(label);
   CheckTimeline(result, &problems);
   return problems.ToStatus();
+}
+
+Result WithoutTimeline(const Result& result) {
+  using google::protobuf::util::FieldMaskUtil;
+  google::protobuf::FieldMask mask;
+  for (int i = 0; i < Result::descriptor()->field_count(); ++i) {
+    const std::string name(Result::descriptor()->field(i)->name());
+    if (name != "timeline") mask.add_paths(name);
+  }
+  Result copy;
+  FieldMaskUtil::MergeMessageTo(result, mask, {}, &copy);
+  return copy;
 }
 
 std::vector<std::string> NonFinitePointers(const Result& result) {

@@ -24,6 +24,9 @@ absl::Status ValidateResult(absl::string_view label, const Result& result);
 // that bytes are finite and not negative, that enumerations are in range.
 absl::Status ValidateTimeline(absl::string_view label, const Result& result);
 
+// A copy of all but the timeline, which may be larger than all else by far.
+Result WithoutTimeline(const Result& result);
+
 // The JSON pointers ("/ranks/3/idle_seconds") of all numbers that are NaN or
 // infinite, the timeline's aside.
 std::vector<std::string> NonFinitePointers(const Result& result);

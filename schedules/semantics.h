@@ -40,7 +40,9 @@ struct Semantics {
 };
 
 // Interprets a valid schedule. FailedPrecondition when a forward would read a
-// version that its stage has not produced yet.
+// version that its stage has not produced yet, or updates would not happen in
+// order. Forwards, B and I read weights; W needs only what I left. A last group
+// with fewer microbatches than an update takes is never applied.
 absl::StatusOr<Semantics> InterpretSchedule(const Schedule& schedule);
 
 // One line in the papers' terms, e.g. "equal to minibatch SGD",

@@ -5,6 +5,9 @@
 //   rank 0 |0123......aa4bb5cc.dd.ee.ff|
 //   rank 1 |.012....aa3bb4cc5dd.ee.ff..|
 //   digit: forward of that microbatch, letter: its backward, '.': idle
+//
+// Where a rank holds several stages each has a row, ' ' being time in another
+// stage of the rank. From microbatch 10 on digits and letters start again.
 #ifndef WEIR_SCHEDULES_TIMELINE_H_
 #define WEIR_SCHEDULES_TIMELINE_H_
 

@@ -76,6 +76,12 @@ class Tracer {
       stashed[action.stage] = extra;
       AddPass(action.op, stage, start, end);
       AddBuffers(action, stage, start, end);
+      last_end_ = end;
+    }
+    // The run is over: of every stage the newest version remains.
+    for (int s = 0; s < in_.schedule.num_stages; ++s) {
+      Add(last_end_, MemoryKind::kWeightStash,
+          -stashed[s] * in_.costs.stages[s].stash_bytes);
     }
   }
 
@@ -163,6 +169,7 @@ class Tracer {
   const std::span<const double> start_, end_;
   const int gpu_, rank_;
   MemoryByKind static_{};
+  double last_end_ = 0;
   std::vector<Event> actions_, buffers_;
 };
 

@@ -127,9 +127,10 @@ TEST(OracleTest, BlockingNeverDeadlocksWithOneStagePerRank) {
   }
 }
 
-// An input gradient that a rank sends between two forwards meets a receiver
-// that sends one of its own: only a rank with several chunks is so far ahead.
-// Real programs send and receive both directions at once there.
+// With p 2, v 2, m 4: 0F3 waits until 2B0's gradient is sent, for which rank 1
+// must finish 1F2; that waits until 3B1's gradient is sent, for which rank 0
+// must finish 0F3. Megatron-LM escapes by exchanging both directions in one
+// call after each pair of a forward and a backward.
 TEST(OracleTest, BlockingInterleavedDeadlocksBeyondOneGroupOfMicrobatches) {
   for (int p = 1; p <= 8; ++p) {
     for (int v = 2; v <= 4; ++v) {

@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scenarios/check_scenario.h"
+
+#include <algorithm>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "models/model.h"
+#include "scenarios/cluster.h"
+#include "scenarios/costs.h"
+
+namespace weir {
+namespace {
+
+constexpr double kMaxMicrobatchSize = 1e6;
+constexpr double kMaxGlobalBatchSize = 1 << 30;
+constexpr double kMaxSequenceLength = 1 << 24;
+constexpr double kMaxBatches = 1e6;
+
+// Degrees of parallelism: 0 stands for 1.
+double Degree(uint32_t value) { return std::max<uint32_t>(value, 1); }
+
+void CheckEnum(Problems& problems, const char* field, int value, bool valid) {
+  if (!valid) problems.Add(field, absl::StrCat("is ", value, ", unknown"));
+}
+
+void CheckParallelism(Problems& problems, const Parallelism& parallelism) {
+  const std::string path = "parallelism.";
+  // 0 stands for 1 everywhere.
+  problems.CheckRange(path + "tensor", parallelism.tensor(), 0, kMaxGpus);
+  problems.CheckRange(path + "data", parallelism.data(), 0, kMaxGpus);
+  problems.CheckRange(path + "pipeline", parallelism.pipeline(), 0, kMaxGpus);
+  problems.CheckRange(path + "chunks", parallelism.chunks(), 0, kMaxGpus);
+  const std::string& order = parallelism.order();
+  if (!order.empty() && order != "tp-dp-pp" && order != "tp-pp-dp") {
+    problems.Add(path + "order",
+                 absl::StrCat("is \"", order,
+                              "\", expected \"tp-dp-pp\" or \"tp-pp-dp\""));
+  }
+  if (!order.empty() && !parallelism.gpus().empty()) {
+    problems.Add(path + "gpus", "is given with order, expected one of them");
+  }
+  for (int i = 0; i < parallelism.gpus_size(); ++i) {
+    problems.CheckRange(absl::StrFormat("parallelism.gpus[%d]", i),
+                        parallelism.gpus(i), 0, kMaxGpus - 1);
+  }
+  for (int i = 0; i < parallelism.blocks_per_stage_size(); ++i) {
+    problems.CheckRange(absl::StrFormat("parallelism.blocks_per_stage[%d]", i),
+                        parallelism.blocks_per_stage(i), 1, 1e6);
+  }
+  const double num_stages =
+      Degree(parallelism.pipeline()) * Degree(parallelism.chunks());
+  if (!parallelism.blocks_per_stage().empty() &&
+      parallelism.blocks_per_stage_size() != num_stages) {
+    problems.Add(path + "blocks_per_stage",
+                 absl::StrFormat("has %d entries, expected pipeline %.0f x "
+                                 "chunks %.0f = %.0f",
+                                 parallelism.blocks_per_stage_size(),
+                                 Degree(parallelism.pipeline()),
+                                 Degree(parallelism.chunks()), num_stages));
+  }
+}
+
+void CheckBatch(Problems& problems, const Scenario& scenario) {
+  const Batch& batch = scenario.batch();
+  problems.CheckRange("batch.microbatch_size", batch.microbatch_size(), 1,
+                      kMaxMicrobatchSize);
+  problems.CheckRange("batch.global_batch_size", batch.global_batch_size(), 1,
+                      kMaxGlobalBatchSize);
+  problems.CheckRange("batch.sequence_length", batch.sequence_length(), 0,
+                      kMaxSequenceLength);
+  const double data = Degree(scenario.parallelism().data());
+  const double share = batch.microbatch_size() * data;
+  const double num_microbatches =
+      share > 0 ? batch.global_batch_size() / share : 0;
+  if (batch.global_batch_size() > 0 && share > 0 &&
+      num_microbatches != static_cast<int64_t>(num_microbatches)) {
+    problems.Add("batch.global_batch_size",
+                 absl::StrFormat("is %d, expected a multiple of "
+                                 "microbatch_size %d x data %.0f = %.0f",
+                                 batch.global_batch_size(),
+                                 batch.microbatch_size(), data, share));
+  }
+  if (scenario.num_microbatches() != 0) {
+    problems.Add("num_microbatches",
+                 "is given without textbook, expected batch only: it is "
+                 "global_batch_size / (microbatch_size x data)");
+  }
+}
+
+void CheckTraining(Problems& problems, const Training& training) {
+  CheckEnum(problems, "training.precision", training.precision(),
+            Precision_IsValid(training.precision()));
+  CheckEnum(problems, "training.optimizer", training.optimizer(),
+            Optimizer_IsValid(training.optimizer()));
+  CheckEnum(problems, "training.recompute", training.recompute(),
+            RecomputeMode_IsValid(training.recompute()));
+  problems.CheckRange("training.stash_bytes_per_parameter",
+                      training.stash_bytes_per_parameter(), 0, 1024);
+}
+
+void CheckModelMode(Problems& problems, const Scenario& scenario) {
+  if (scenario.model().empty()) {
+    problems.Add("model", "is empty, expected a preset or a file");
+  }
+  if (scenario.cluster().empty()) {
+    problems.Add("cluster", "is empty, expected a preset or a file");
+  }
+  problems.CheckRange("num_nodes", scenario.num_nodes(), 0, kMaxGpus);
+  CheckBatch(problems, scenario);
+  CheckTraining(problems, scenario.training());
+}
+
+void CheckTextbookMode(Problems& problems, const Scenario& scenario) {
+  const Parallelism& parallelism = scenario.parallelism();
+  const auto refuse = [&](bool given, const char* field) {
+    if (!given) return;
+    problems.Add(field,
+                 "is given with textbook, expected one of them: textbook costs "
+                 "stand for model, cluster and batch of a single pipeline");
+  };
+  refuse(!scenario.model().empty(), "model");
+  refuse(!scenario.cluster().empty(), "cluster");
+  refuse(scenario.num_nodes() != 0, "num_nodes");
+  refuse(!scenario.device().empty(), "device");
+  refuse(scenario.has_batch(), "batch");
+  refuse(scenario.has_training(), "training");
+  refuse(parallelism.tensor() > 1, "parallelism.tensor");
+  refuse(parallelism.data() > 1, "parallelism.data");
+  refuse(!parallelism.gpus().empty(), "parallelism.gpus");
+  refuse(parallelism.sequence_parallel(), "parallelism.sequence_parallel");
+  refuse(!parallelism.blocks_per_stage().empty(),
+         "parallelism.blocks_per_stage");
+  if (parallelism.pipeline() == 0) {
+    problems.Add("parallelism.pipeline", "is 0, expected the number of ranks");
+  }
+  if (scenario.num_microbatches() == 0) {
+    problems.Add("num_microbatches", "is 0, expected at least 1");
+  }
+  CheckCosts(problems, "textbook.", scenario.textbook());
+  const double num_stages =
+      Degree(parallelism.pipeline()) * Degree(parallelism.chunks());
+  const int entries = scenario.textbook().stages_size();
+  if (entries > 1 && entries != num_stages) {
+    problems.Add("textbook.stages",
+                 absl::StrFormat("has %d entries, expected 1 or pipeline %.0f "
+                                 "x chunks %.0f = %.0f",
+                                 entries, Degree(parallelism.pipeline()),
+                                 Degree(parallelism.chunks()), num_stages));
+  }
+}
+
+void CheckSize(Problems& problems, const Scenario& scenario) {
+  const Parallelism& parallelism = scenario.parallelism();
+  const double num_gpus = Degree(parallelism.tensor()) *
+                          Degree(parallelism.data()) *
+                          Degree(parallelism.pipeline());
+  double num_microbatches = scenario.num_microbatches();
+  if (!scenario.has_textbook()) {
+    num_microbatches = scenario.batch().global_batch_size() /
+                       (Degree(scenario.batch().microbatch_size()) *
+                        Degree(parallelism.data()));
+  }
+  const double num_batches = Degree(scenario.num_batches());
+  // A forward and a backward each.
+  const double num_actions = 2 * num_gpus * Degree(parallelism.chunks()) *
+                             num_microbatches * num_batches;
+  if (num_actions > kMaxActions) {
+    problems.Add("", absl::StrFormat(
+                         "needs %.4g actions (2 x %.0f GPUs x %.0f chunks x "
+                         "%.0f microbatches x %.0f batches), expected at most "
+                         "%.4g",
+                         num_actions, num_gpus, Degree(parallelism.chunks()),
+                         num_microbatches, num_batches, kMaxActions));
+  }
+}
+
+// Megatron splits heads, key-value heads, and the two matrices of the feed-
+// forward part; a key-value head may also be copied to several ranks.
+void CheckTensorDegree(Problems& problems, uint32_t tensor,
+                       const Transformer& transformer) {
+  const auto check = [&](uint32_t size, const char* what, bool divides) {
+    if (divides) return;
+    problems.Add("parallelism.tensor",
+                 absl::StrCat("is ", tensor,
+                              ", expected a divisor of the "
+                              "model's ",
+                              size, " ", what));
+  };
+  const uint32_t kv_heads = transformer.num_kv_heads() > 0
+                                ? transformer.num_kv_heads()
+                                : transformer.num_heads();
+  check(transformer.num_heads(), "heads",
+        transformer.num_heads() % tensor == 0);
+  check(kv_heads, "key-value heads (or a multiple)",
+        kv_heads % tensor == 0 || tensor % std::max(kv_heads, 1u) == 0);
+  check(transformer.hidden_size(), "hidden units",
+        transformer.hidden_size() % tensor == 0);
+  check(transformer.feed_forward_size(), "feed-forward units",
+        transformer.feed_forward_size() % tensor == 0);
+}
+
+void CheckAgainstTransformer(Problems& problems, const Scenario& scenario,
+                             const Transformer& transformer) {
+  const Parallelism& parallelism = scenario.parallelism();
+  const uint32_t tensor = std::max(parallelism.tensor(), 1u);
+  CheckTensorDegree(problems, tensor, transformer);
+  const uint32_t sequence_length = scenario.batch().sequence_length();
+  if (transformer.num_positions() > 0 &&
+      sequence_length > transformer.num_positions()) {
+    problems.Add(
+        "batch.sequence_length",
+        absl::StrCat("is ", sequence_length, ", expected at most the model's ",
+                     transformer.num_positions(), " positions"));
+  }
+  if (parallelism.sequence_parallel() && sequence_length % tensor != 0) {
+    problems.Add("parallelism.sequence_parallel",
+                 absl::StrCat("cannot split sequences of ", sequence_length,
+                              " tokens over tensor ", tensor));
+  }
+  if (parallelism.blocks_per_stage().empty()) return;
+  double num_blocks = 0;
+  for (const uint32_t blocks : parallelism.blocks_per_stage())
+    num_blocks += blocks;
+  if (num_blocks != transformer.num_layers()) {
+    problems.Add("parallelism.blocks_per_stage",
+                 absl::StrFormat("adds up to %.0f blocks, expected the model's "
+                                 "%d",
+                                 num_blocks, transformer.num_layers()));
+  }
+}
+
+void CheckAgainstMeasured(Problems& problems, const Scenario& scenario) {
+  const auto refuse = [&](bool given, const char* field) {
+    if (given) {
+      problems.Add(field, "is given, but the model is measured as it ran");
+    }
+  };
+  refuse(scenario.parallelism().tensor() > 1, "parallelism.tensor");
+  refuse(scenario.parallelism().sequence_parallel(),
+         "parallelism.sequence_parallel");
+  refuse(scenario.batch().sequence_length() > 0, "batch.sequence_length");
+  refuse(scenario.training().flash_attention(), "training.flash_attention");
+}
+
+}  // namespace
+
+void CheckFields(Problems& problems, const Scenario& scenario) {
+  if (scenario.schedule().empty()) {
+    problems.Add("schedule", "is empty, expected a schedule's name");
+  }
+  CheckParallelism(problems, scenario.parallelism());
+  if (scenario.has_textbook()) {
+    CheckTextbookMode(problems, scenario);
+  } else {
+    CheckModelMode(problems, scenario);
+  }
+  const Communication& communication = scenario.communication();
+  CheckEnum(problems, "communication.transfers", communication.transfers(),
+            TransferMode_IsValid(communication.transfers()));
+  CheckEnum(problems, "communication.gradient_reduction",
+            communication.gradient_reduction(),
+            ReductionMode_IsValid(communication.gradient_reduction()));
+  problems.CheckRange("num_batches", scenario.num_batches(), 0, kMaxBatches);
+  CheckSize(problems, scenario);
+}
+
+void CheckAgainstModel(Problems& problems, const Scenario& scenario,
+                       const Model& model) {
+  if (model.has_transformer()) {
+    CheckAgainstTransformer(problems, scenario, model.transformer());
+  } else {
+    CheckAgainstMeasured(problems, scenario);
+  }
+}
+
+std::optional<std::string> DeviceName(Problems& problems,
+                                      const Scenario& scenario,
+                                      const Cluster& cluster) {
+  if (!scenario.device().empty()) return scenario.device();
+  const std::string& first = cluster.groups(0).node().device();
+  for (const NodeGroup& group : cluster.groups()) {
+    const std::string& device = group.node().device();
+    if (device == first) continue;
+    problems.Add(
+        "cluster",
+        absl::StrCat("has nodes with \"", first, "\" and with \"", device,
+                     "\": different devices in one run are not "
+                     "supported yet, expected one, or field device "
+                     "to stand for both"));
+    return {};
+  }
+  return first;
+}
+
+void CheckAgainstDevice(Problems& problems, const Scenario& scenario,
+                        const DeviceProfile& device) {
+  const Precision precision = scenario.training().precision();
+  if (precision == PRECISION_UNSPECIFIED) return;  // its model did not load
+  const std::string format = precision == FP32         ? "fp32"
+                             : precision == MIXED_BF16 ? "bf16"
+                                                       : "fp16";
+  for (const MatrixRate& rate : device.matrix_rates()) {
+    if (rate.format() == format) return;
+  }
+  problems.Add("training.precision",
+               absl::StrCat("is ", Precision_Name(precision), ", but device ",
+                            device.name(), " has no matrix rate for ", format));
+}
+
+int NumMicrobatches(const Scenario& scenario) {
+  if (scenario.has_textbook()) {
+    return static_cast<int>(scenario.num_microbatches());
+  }
+  const uint32_t data = std::max(scenario.parallelism().data(), 1u);
+  return static_cast<int>(scenario.batch().global_batch_size() /
+                          (scenario.batch().microbatch_size() * data));
+}
+
+void FillDefaults(Scenario& scenario) {
+  Parallelism& parallelism = *scenario.mutable_parallelism();
+  parallelism.set_tensor(std::max(parallelism.tensor(), 1u));
+  parallelism.set_data(std::max(parallelism.data(), 1u));
+  parallelism.set_pipeline(std::max(parallelism.pipeline(), 1u));
+  parallelism.set_chunks(std::max(parallelism.chunks(), 1u));
+  if (parallelism.order().empty() && parallelism.gpus().empty())
+    parallelism.set_order("tp-dp-pp");
+  Communication& communication = *scenario.mutable_communication();
+  if (communication.transfers() == TRANSFER_UNSPECIFIED)
+    communication.set_transfers(OVERLAPPED);
+  if (communication.gradient_reduction() == REDUCTION_UNSPECIFIED)
+    communication.set_gradient_reduction(REDUCTION_BLOCKING);
+  if (scenario.has_textbook()) return;
+  Training& training = *scenario.mutable_training();
+  if (training.optimizer() == OPTIMIZER_UNSPECIFIED)
+    training.set_optimizer(ADAM);
+  if (training.recompute() == RECOMPUTE_UNSPECIFIED)
+    training.set_recompute(RECOMPUTE_NONE);
+  if (training.stash_bytes_per_parameter() == 0)
+    training.set_stash_bytes_per_parameter(4);  // fp32 master weights
+}
+
+void FillDefaultsOf(const Model& model, Scenario& scenario) {
+  Training& training = *scenario.mutable_training();
+  if (training.precision() == PRECISION_UNSPECIFIED)
+    training.set_precision(model.has_measured() ? FP32 : MIXED_FP16);
+  Batch& batch = *scenario.mutable_batch();
+  if (batch.sequence_length() == 0)
+    batch.set_sequence_length(DefaultSequenceLength(model));
+}
+
+}  // namespace weir

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parts of ResolveScenario: checks of the fields alone, and of the fields
+// against what they name. Each notes all that it finds.
+#ifndef WEIR_SCENARIOS_CHECK_SCENARIO_H_
+#define WEIR_SCENARIOS_CHECK_SCENARIO_H_
+
+#include <optional>
+
+#include "base/problems.h"
+#include "calibrate/device_profile.pb.h"
+#include "models/model.pb.h"
+#include "scenarios/cluster.pb.h"
+#include "scenarios/scenario.pb.h"
+
+namespace weir {
+
+// More tasks than one simulation may have (about 100 bytes each).
+inline constexpr double kMaxActions = 2e8;
+
+// Every field that is wrong whatever the scenario names: numbers out of range,
+// fields that exclude each other, costs by hand.
+void CheckFields(Problems& problems, const Scenario& scenario);
+
+// What the model cannot be asked: degrees that do not divide it, sequences that
+// it has no positions for. REQUIRES: CheckFields found nothing in `parallelism`
+// and `batch`.
+void CheckAgainstModel(Problems& problems, const Scenario& scenario,
+                       const Model& model);
+
+// The device of the scenario or of the cluster; notes a mixture and returns
+// nothing.
+std::optional<std::string> DeviceName(Problems& problems,
+                                      const Scenario& scenario,
+                                      const Cluster& cluster);
+
+// Whether the device computes in the scenario's precision.
+void CheckAgainstDevice(Problems& problems, const Scenario& scenario,
+                        const DeviceProfile& device);
+
+// Microbatches of one batch and pipeline. REQUIRES: CheckFields found nothing.
+int NumMicrobatches(const Scenario& scenario);
+
+// Fills in the defaults that the fields alone decide.
+void FillDefaults(Scenario& scenario);
+
+// Fills in the defaults that the model decides.
+void FillDefaultsOf(const Model& model, Scenario& scenario);
+
+}  // namespace weir
+
+#endif  // WEIR_SCENARIOS_CHECK_SCENARIO_H_

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scenarios/scenario.h"
+
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/assets.h"
+#include "base/problems.h"
+#include "base/status_macros.h"
+#include "base/textproto.h"
+#include "calibrate/device_profile.h"
+#include "models/model.h"
+#include "scenarios/check_scenario.h"
+#include "scenarios/cluster.h"
+
+namespace weir {
+namespace {
+
+// Takes the value out of a result, or keeps its status for the report. A name
+// that was not found says nothing by itself: `where` is put before it.
+template <typename T>
+std::optional<T> Keep(absl::string_view where, absl::StatusOr<T> result,
+                      std::vector<absl::Status>& failures) {
+  if (result.ok()) return *std::move(result);
+  const absl::Status& status = result.status();
+  failures.push_back(
+      absl::IsNotFound(status)
+          ? absl::NotFoundError(absl::StrCat(where, " ", status.message()))
+          : status);
+  return {};
+}
+
+// All of it as one status: what was found here, then what the loaders found.
+absl::Status Merge(const Problems& problems,
+                   const std::vector<absl::Status>& failures) {
+  if (problems.empty() && failures.empty()) return absl::OkStatus();
+  if (problems.empty() && failures.size() == 1) return failures[0];
+  std::vector<std::string> messages;
+  if (!problems.empty()) messages.emplace_back(problems.ToStatus().message());
+  for (const absl::Status& failure : failures)
+    messages.emplace_back(failure.message());
+  return absl::InvalidArgumentError(absl::StrJoin(messages, "\n"));
+}
+
+absl::StatusOr<Placement> Place(const std::string& label,
+                                const Parallelism& parallelism,
+                                int num_gpus_available) {
+  const std::string where = absl::StrCat(label, ": parallelism");
+  const int tensor = static_cast<int>(parallelism.tensor());
+  const int data = static_cast<int>(parallelism.data());
+  const int pipeline = static_cast<int>(parallelism.pipeline());
+  if (parallelism.gpus().empty()) {
+    return PlaceInOrder(where, parallelism.order(), tensor, data, pipeline,
+                        num_gpus_available);
+  }
+  const std::vector<int> gpus(parallelism.gpus().begin(),
+                              parallelism.gpus().end());
+  return PlaceAsGiven(where, gpus, tensor, data, pipeline, num_gpus_available);
+}
+
+// Loads what the scenario names and checks all of it against all of it.
+class Loader {
+ public:
+  Loader(Problems& problems, ResolvedScenario& resolved)
+      : problems_(problems),
+        resolved_(resolved),
+        scenario_(resolved.scenario),
+        fields_are_sound_(problems.empty()) {}
+
+  absl::Status Load() {
+    if (!scenario_.model().empty()) TakeModel();
+    std::string device = scenario_.device();
+    if (!scenario_.cluster().empty() && scenario_.num_nodes() <= kMaxGpus)
+      device = TakeCluster();
+    if (!device.empty()) TakeDevice(device);
+    return Merge(problems_, failures_);
+  }
+
+ private:
+  std::string Where(absl::string_view field) const {
+    return absl::StrCat(resolved_.label, ": ", field);
+  }
+
+  void TakeModel() {
+    auto model = Keep(Where("model"), LoadModel(scenario_.model()), failures_);
+    if (!model.has_value()) return;
+    resolved_.model = *std::move(model);
+    FillDefaultsOf(resolved_.model, scenario_);
+    if (fields_are_sound_)
+      CheckAgainstModel(problems_, scenario_, resolved_.model);
+  }
+
+  // The device to load; empty when none can be told.
+  std::string TakeCluster() {
+    auto cluster = Keep(Where("cluster"),
+                        LoadCluster(scenario_.cluster(),
+                                    static_cast<int>(scenario_.num_nodes())),
+                        failures_);
+    if (!cluster.has_value()) return scenario_.device();
+    resolved_.cluster = *std::move(cluster);
+    if (resolved_.cluster.groups_size() == 1)
+      scenario_.set_num_nodes(resolved_.cluster.groups(0).count());
+    if (fields_are_sound_) {
+      auto placement = Keep(Where("parallelism"),
+                            Place(resolved_.label, scenario_.parallelism(),
+                                  NumGpus(resolved_.cluster)),
+                            failures_);
+      if (placement.has_value()) resolved_.placement = *std::move(placement);
+    }
+    return DeviceName(problems_, scenario_, resolved_.cluster).value_or("");
+  }
+
+  void TakeDevice(const std::string& device) {
+    auto profile = Keep(Where("device"), LoadDeviceProfile(device), failures_);
+    if (!profile.has_value()) return;
+    scenario_.set_device(device);
+    resolved_.device = *std::move(profile);
+    CheckAgainstDevice(problems_, scenario_, resolved_.device);
+  }
+
+  Problems& problems_;
+  ResolvedScenario& resolved_;
+  Scenario& scenario_;
+  const bool fields_are_sound_;
+  std::vector<absl::Status> failures_;
+};
+
+}  // namespace
+
+absl::StatusOr<Scenario> LoadScenario(const std::string& name_or_path) {
+  ASSIGN_OR_RETURN(const Asset asset, LoadAsset("scenarios", name_or_path));
+  Scenario scenario;
+  RETURN_IF_ERROR(ParseTextProto(asset.label, asset.contents, &scenario));
+  return scenario;
+}
+
+absl::StatusOr<ResolvedScenario> ResolveScenario(absl::string_view label,
+                                                 const Scenario& scenario) {
+  ResolvedScenario resolved;
+  resolved.label = std::string(label);
+  resolved.scenario = scenario;
+  resolved.textbook = scenario.has_textbook();
+  Problems problems(label);
+  CheckFields(problems, scenario);
+  FillDefaults(resolved.scenario);
+  if (!resolved.textbook) {
+    RETURN_IF_ERROR(Loader(problems, resolved).Load());
+  } else {
+    RETURN_IF_ERROR(problems.ToStatus());
+    const Parallelism& parallelism = resolved.scenario.parallelism();
+    ASSIGN_OR_RETURN(resolved.placement,
+                     Place(resolved.label, parallelism,
+                           static_cast<int>(parallelism.pipeline())));
+  }
+  resolved.num_microbatches = NumMicrobatches(resolved.scenario);
+  return resolved;
+}
+
+}  // namespace weir

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "results/metrics.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+namespace weir {
+namespace {
+
+TEST(MetricsTest, BubbleRatioOfAPipelineIsItsClosedForm) {
+  // GPipe and 1F1B: every rank works m (F + B) of (m + p - 1) (F + B).
+  for (int p : {1, 2, 4, 64}) {
+    for (int m : {1, 8, 1000}) {
+      const std::vector<double> busy(p, m * 3.0);
+      const double expected = double(p - 1) / (m + p - 1);
+      EXPECT_NEAR(BubbleRatio(busy, (m + p - 1) * 3.0), expected,
+                  1e-9 * expected)
+          << p << " ranks, " << m << " microbatches";
+    }
+  }
+}
+
+TEST(MetricsTest, BubbleRatioIsOverAllRanks) {
+  const std::vector<double> busy = {4, 1, 1};
+  EXPECT_DOUBLE_EQ(BubbleRatio(busy, 4), 6.0 / 12);
+}
+
+TEST(MetricsTest, EmptyWindowsGiveZero) {
+  const std::vector<double> busy = {0, 0};
+  EXPECT_EQ(BubbleRatio(busy, 0), 0);
+  EXPECT_EQ(BubbleRatio({}, 1), 0);
+  EXPECT_EQ(ExposedCommunicationRatio({}, 1), 0);
+  EXPECT_EQ(SamplesPerSecond(1, 0), 0);
+  EXPECT_EQ(TokensPerSecond(1, 1, 0), 0);
+  EXPECT_EQ(ModelFlopsUtilization(1, 0, 1, 1), 0);
+}
+
+TEST(MetricsTest, BubbleOverheadIsIdleOverIdealTime) {
+  // (p - 1) / m for p = 4, m = 8.
+  EXPECT_DOUBLE_EQ(BubbleOverhead(3.0 / 11), 3.0 / 8);
+  EXPECT_TRUE(std::isinf(BubbleOverhead(1)));
+}
+
+TEST(MetricsTest, ExposedCommunicationIsTheMeanOverGpus) {
+  const std::vector<double> exposed = {0, 1, 2, 1};
+  EXPECT_DOUBLE_EQ(ExposedCommunicationRatio(exposed, 10), 0.1);
+}
+
+TEST(MetricsTest, UtilizationCountsEveryGpu) {
+  // Half of what 4 GPUs of 100 TFLOP/s can do in 2 s.
+  EXPECT_DOUBLE_EQ(ModelFlopsUtilization(400e12, 2, 4, 100e12), 0.5);
+}
+
+TEST(MetricsTest, ThroughputIsPerBatch) {
+  EXPECT_DOUBLE_EQ(SamplesPerSecond(512, 8), 64);
+  EXPECT_DOUBLE_EQ(TokensPerSecond(512, 2048, 8), 64 * 2048);
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "results/store.h"
+
+#include <gmock/gmock.h>
+#include <google/protobuf/util/message_differencer.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "base/files.h"
+#include "results/trace.h"
+#include "results/views.h"
+#include "tests/results/sample.h"
+
+namespace weir {
+namespace {
+
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+
+Results Sample() {
+  Results results;
+  *results.add_results() = SampleResult();
+  *results.add_results() = PipelineTimeline(3, 2);
+  return results;
+}
+
+std::string MessageOf(const Results& results) {
+  return std::string(
+      ParseResults("x.pb", results.SerializeAsString()).status().message());
+}
+
+TEST(StoreTest, WhatIsSavedIsLoaded) {
+  const std::string path = ::testing::TempDir() + "/store_test/results.pb";
+  const Results results = Sample();
+  ASSERT_TRUE(SaveResults(path, results).ok());
+  const auto loaded = LoadResults(path);
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_TRUE(
+      google::protobuf::util::MessageDifferencer::Equals(*loaded, results));
+}
+
+TEST(StoreTest, TextThatCouldNotBeReadBackIsNotWritten) {
+  Results results = Sample();
+  results.mutable_results(1)->set_name("caf\xe9");
+  const std::string path = ::testing::TempDir() + "/store_test/latin1.pb";
+  const absl::Status status = SaveResults(path, results);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("not UTF-8"));
+  EXPECT_FALSE(ReadFile(path).ok());
+}
+
+TEST(StoreTest, AMissingFileIsNotFound) {
+  EXPECT_EQ(LoadResults("/does/not/exist.pb").status().code(),
+            absl::StatusCode::kNotFound);
+}
+
+TEST(StoreTest, ForeignFilesAreNamed) {
+  const Result single = SampleResult();
+  for (const std::string& bytes :
+       {std::string(), std::string("not protobuf at all\n"),
+        std::string("{\"tool\": \"weir\"}"), single.SerializeAsString(),
+        std::string(100, '\0'), std::string(100, '\xff')}) {
+    const auto status = ParseResults("some/file.pb", bytes).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(status.message()),
+                EndsWith("some/file.pb: is not a file of weir results"));
+  }
+}
+
+TEST(StoreTest, ACutFileIsRefused) {
+  const std::string bytes = Sample().SerializeAsString();
+  EXPECT_FALSE(ParseResults("x", bytes.substr(0, bytes.size() / 2)).ok());
+}
+
+TEST(StoreTest, BrokenTimelinesNameTheColumnAndTheEntry) {
+  struct Case {
+    std::function<void(Timeline*)> damage;
+    const char* message;
+  };
+  const std::vector<Case> cases = {
+      {[](Timeline* t) { t->mutable_actions()->add_stage(0); },
+       "x.pb: results[1]: timeline.actions.stage has 18 entries, expected 17"},
+      {[](Timeline* t) { t->mutable_actions()->set_gpu(5, 3); },
+       "timeline.actions.gpu[5] is 3, expected 0 to 2"},
+      {[](Timeline* t) { t->mutable_actions()->set_op(2, 5); },
+       "timeline.actions.op[2] is 5, expected 0 to 4"},
+      {[](Timeline* t) { t->mutable_actions()->set_end_seconds(0, 0.5); }, ""},
+      {[](Timeline* t) { t->mutable_actions()->set_end_seconds(3, 0); },
+       "timeline.actions.end_seconds[3] is 0, expected at least the start"},
+      {[](Timeline* t) {
+         t->mutable_actions()->set_start_seconds(1, std::nan(""));
+       },
+       "timeline.actions.start_seconds[1] is nan, expected a finite number"},
+      {[](Timeline* t) { t->mutable_transfers()->set_to_gpu(0, 4000000000u); },
+       "timeline.transfers.to_gpu[0] is 4000000000, expected 0 to 2"},
+      {[](Timeline* t) { t->mutable_transfers()->set_bytes(0, -1); },
+       "timeline.transfers.bytes[0] is -1, expected a finite number"},
+      {[](Timeline* t) { t->mutable_collectives()->set_kind(0, 2); },
+       "timeline.collectives.kind[0] is 2, expected 0 to 1"},
+      {[](Timeline* t) { t->mutable_memory()->clear_bytes(); },
+       "timeline.memory.bytes has 0 entries, expected 17"},
+  };
+  for (const Case& c : cases) {
+    Results results = Sample();
+    c.damage(results.mutable_results(1)->mutable_timeline());
+    EXPECT_THAT(MessageOf(results), HasSubstr(c.message));
+    EXPECT_EQ(MessageOf(results).empty(), *c.message == 0) << c.message;
+  }
+}
+
+TEST(StoreTest, AllProblemsOfAResultComeTogether) {
+  Results results = Sample();
+  Result* result = results.mutable_results(0);
+  result->clear_schedule();
+  result->set_bubble_ratio(std::nan(""));
+  for (RankResult& rank : *result->mutable_ranks()) {
+    rank.set_busy_seconds(INFINITY);
+  }
+  const std::string message = MessageOf(results);
+  EXPECT_THAT(message, HasSubstr("x.pb: results[0]: schedule is empty"));
+  EXPECT_THAT(message, HasSubstr("results[0]: bubble_ratio is not a finite"));
+  EXPECT_THAT(message, HasSubstr("results[0]: ranks.8.busy_seconds is not"));
+  EXPECT_THAT(message, HasSubstr("results[0]: 7 more numbers are not finite"));
+}
+
+void ShowAll(const Results& results) {
+  const std::vector<Result> all(results.results().begin(),
+                                results.results().end());
+  CompareTable(all);
+  CompareJson("fuzz", all);
+  CompareCsv(all);
+  for (const Result& result : all) {
+    ResultTable(result);
+    ResultJson("fuzz", result);
+    RanksCsv(result);
+    if (!result.has_timeline()) continue;
+    PerfettoTrace(result).IgnoreError();
+    ChromeTrace(result).IgnoreError();
+  }
+}
+
+// Whatever bytes a file has: an error, or a result that every view can show.
+TEST(StoreTest, DamagedBytesNeverCrashAView) {
+  const std::string original = Sample().SerializeAsString();
+  std::mt19937 random(20260101);
+  int num_accepted = 0;
+  for (int round = 0; round < 3000; ++round) {
+    std::string bytes = original;
+    for (int i = 1 + static_cast<int>(random() % 4); i > 0; --i) {
+      const size_t at = random() % bytes.size();
+      switch (random() % 4) {
+        case 0:
+          bytes[at] = static_cast<char>(random());
+          break;
+        case 1:
+          bytes[at] = static_cast<char>(bytes[at] ^ (1 << random() % 8));
+          break;
+        case 2:
+          bytes.erase(at, 1 + random() % 8);
+          break;
+        default:
+          bytes.insert(at, bytes.substr(random() % bytes.size(), 9));
+      }
+      if (bytes.empty()) bytes.push_back(0);
+    }
+    const auto results = ParseResults("damaged", bytes);
+    if (!results.ok()) continue;
+    ++num_accepted;
+    ShowAll(*results);
+  }
+  EXPECT_GT(num_accepted, 300);  // the views did see damaged results
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/memory.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+
+#include "schedules/registry.h"
+#include "sim/simulate.h"
+#include "sim/stage_costs.h"
+#include "tests/sim/measured.h"
+
+namespace weir {
+namespace {
+
+// Two layers of 10 and 20 bytes of activations, 400 and 800 bytes of fp32
+// parameters.
+Measured TwoStages(const std::string& schedule, int num_microbatches) {
+  Measured measured;
+  measured.schedule = schedule;
+  measured.num_ranks = 2;
+  measured.num_microbatches = num_microbatches;
+  measured.forward_seconds = {1, 1};
+  measured.backward_seconds = {2, 2};
+  measured.activation_bytes = {10, 20};
+  measured.parameter_bytes = {400, 800};
+  return measured;
+}
+
+// Links so fast that nothing is in flight while something is computed.
+Cluster FastLinks() { return ChainOfLinks(2, 1e15, 1e-12); }
+
+Result RunTwoStages(const Measured& measured) {
+  SimulateOptions options;
+  options.keep_timeline = true;
+  const auto result = Simulate(Resolve(measured, FastLinks()), options);
+  EXPECT_TRUE(result.ok()) << result.status();
+  return result.ok() ? *result : Result();
+}
+
+std::map<std::string, double> Classes(const RankResult& rank) {
+  std::map<std::string, double> classes;
+  for (const MemoryClass& entry : rank.peak_memory_classes()) {
+    classes[entry.name()] = entry.bytes();
+  }
+  return classes;
+}
+
+TEST(MemoryTest, GPipeKeepsEveryMicrobatch) {
+  const Result result = RunTwoStages(TwoStages("gpipe", 5));
+  // fp32 with Adam: 4 bytes of weight, 4 of gradient, 8 of state a parameter.
+  const auto first = Classes(result.ranks(0));
+  EXPECT_EQ(first.at("weights"), 400);
+  EXPECT_EQ(first.at("gradients"), 400);
+  EXPECT_EQ(first.at("optimizer_state"), 800);
+  EXPECT_EQ(first.at("activations"), 5 * 10);
+  EXPECT_EQ(first.count("weight_stash"), 0u);
+  EXPECT_EQ(Classes(result.ranks(1)).at("activations"), 5 * 20);
+  EXPECT_EQ(result.peak_memory_bytes(), result.ranks(1).peak_memory_bytes());
+}
+
+TEST(MemoryTest, OneForwardOneBackwardKeepsOnePerRankToTheEnd) {
+  const Result result = RunTwoStages(TwoStages("pipedream-flush", 5));
+  EXPECT_EQ(Classes(result.ranks(0)).at("activations"), 2 * 10);
+  EXPECT_EQ(Classes(result.ranks(1)).at("activations"), 20);
+  // At 7 the second gradient has come and the third output is being sent.
+  EXPECT_NEAR(result.ranks(0).peak_memory_at_seconds(), 7, 1e-9);
+  EXPECT_EQ(Classes(result.ranks(0)).at("communication_buffers"), 10 + 10);
+}
+
+TEST(MemoryTest, PipeDreamStashesOneVersionLessThanRanksToTheEnd) {
+  Measured measured = TwoStages("pipedream", 5);
+  measured.num_batches = 2;
+  const Result result = RunTwoStages(measured);
+  EXPECT_EQ(Classes(result.ranks(0)).at("weight_stash"), 400);
+  EXPECT_EQ(Classes(result.ranks(1)).count("weight_stash"), 0u);
+}
+
+TEST(MemoryTest, TwoBufferedWeightsStashOneVersionEverywhere) {
+  Measured measured = TwoStages("pipedream-2bw", 5);
+  measured.num_batches = 3;
+  const Result result = RunTwoStages(measured);
+  EXPECT_EQ(Classes(result.ranks(0)).at("weight_stash"), 400);
+  EXPECT_EQ(Classes(result.ranks(1)).at("weight_stash"), 800);
+  EXPECT_EQ(Classes(result.ranks(0)).at("activations"), 2 * 10);
+}
+
+// What is on its way is held at both ends: the sender's copy until it is gone,
+// the receiver's until it is used.
+TEST(MemoryTest, TransfersHoldABufferAtBothEnds) {
+  Measured measured = TwoStages("gpipe", 1);
+  measured.parameter_bytes = {};
+  SimulateOptions options;
+  options.keep_timeline = true;
+  // 10 bytes at 10 bytes a second.
+  const auto result =
+      Simulate(Resolve(measured, ChainOfLinks(2, 10, 0)), options);
+  ASSERT_TRUE(result.ok()) << result.status();
+  // Rank 0: forward 0..1, sends 1..2, waits; rank 1 works 2..5; the gradient
+  // comes back 5..6 and is used 6..8.
+  const auto& memory = result->timeline().memory();
+  std::map<double, double> rank0;
+  for (int i = 0; i < memory.gpu_size(); ++i) {
+    if (memory.gpu(i) == 0) rank0[memory.seconds(i)] = memory.bytes(i);
+  }
+  const std::map<double, double> expected = {
+      {0, 10}, {1, 20}, {2, 10}, {5, 20}, {8, 0}};
+  ASSERT_EQ(rank0.size(), expected.size());
+  for (auto [a, b] = std::pair(rank0.begin(), expected.begin());
+       a != rank0.end(); ++a, ++b) {
+    EXPECT_NEAR(a->first, b->first, 1e-9);
+    EXPECT_EQ(a->second, b->second) << "at " << a->first;
+  }
+}
+
+TEST(MemoryTest, ReturnsToItsFloor) {
+  for (const char* schedule :
+       {"gpipe", "pipedream-flush", "pipedream", "pipedream-2bw"}) {
+    Measured measured = TwoStages(schedule, 6);
+    measured.num_batches =
+        std::string(schedule).find("pipedream-f") == 0 || schedule[0] == 'g'
+            ? 1
+            : 4;
+    const Result result = RunTwoStages(measured);
+    const auto& memory = result.timeline().memory();
+    std::map<int, double> last;
+    for (int i = 0; i < memory.gpu_size(); ++i) {
+      last[memory.gpu(i)] = memory.bytes(i);
+    }
+    // Weights, gradients, states; all else is gone.
+    EXPECT_EQ(last[0], 400 + 400 + 800) << schedule;
+    EXPECT_EQ(last[1], 800 + 800 + 1600) << schedule;
+  }
+}
+
+}  // namespace
+}  // namespace weir
