@@ -26,12 +26,15 @@ absl::Status ValidateDeviceProfile(absl::string_view label,
 absl::StatusOr<double> PeakFlops(const DeviceProfile& profile,
                                  absl::string_view format);
 
-// Seconds one kernel takes: a fixed cost plus the larger of arithmetic (tiles
-// that fill whole waves of multiprocessors) and memory traffic.
-// REQUIRES: peak_flops came from PeakFlops.
+// Seconds one kernel takes: a fixed cost plus the larger of arithmetic and
+// memory traffic. The output of a product is cut into tiles, narrower ones
+// where the product itself is narrower; every multiprocessor works on one tile
+// at a time, so the last wave costs as much as a full one.
+// REQUIRES: peak_flops came from PeakFlops, the profile is valid.
 double KernelSeconds(const DeviceProfile& profile, double peak_flops,
                      const Kernel& kernel);
 
+// The same for kernels that run one after the other.
 double KernelSeconds(const DeviceProfile& profile, double peak_flops,
                      const std::vector<Kernel>& kernels);
 

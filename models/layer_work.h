@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "models/model.pb.h"
 
 namespace weir {
@@ -28,13 +30,20 @@ struct WorkSpec {
   int bytes_per_element = 2;  // of activations and of weights in use
 };
 
-// One kernel. A product multiplies `batch` times (m x k) by (k x n); any other
+// One kernel. A product multiplies `batch` times (m x k) by (k x n); attention
+// is fused over `batch` heads with m queries, n keys and head size k; any other
 // kernel only moves bytes (m = n = k = 0).
 struct Kernel {
   enum class Kind : uint8_t { kProduct, kAttention, kMemory };
   Kind kind = Kind::kMemory;
   double batch = 0, m = 0, n = 0, k = 0;
-  double flops = 0;  // multiply and add count as two
+  // What the model needs of this GPU, multiply and add as two. Causal attention
+  // counts in full, as the literature does.
+  double flops = 0;
+  // What the kernel really computes, where it differs; 0: flops. Fused causal
+  // attention skips the masked half, its backward computes the scores again; a
+  // product that tensor parallelism repeats on every GPU counts 1/t in `flops`.
+  double performed_flops = 0;
   double bytes = 0;  // read and written in device memory
 };
 
@@ -51,15 +60,20 @@ struct LayerWork {
   // Set for measured layers only, scaled to the microbatch size.
   std::optional<double> forward_seconds;
   std::optional<double> backward_seconds;
+  std::optional<double> recompute_seconds;  // 0 without recomputation
 
   // Collectives over the tensor-parallel group, each of tensor_collective_bytes
   // (whole tensor; all-reduce, or all-gather + reduce-scatter of the same
-  // volume under sequence parallelism).
+  // volume under sequence parallelism). The backward includes those that full
+  // recomputation repeats.
   int tensor_collectives_forward = 0;
   int tensor_collectives_backward = 0;
   double tensor_collective_bytes = 0;
 
-  double parameters = 0;    // on one GPU of the tensor-parallel group
+  double parameters = 0;  // on one GPU of the tensor-parallel group
+  // The part of `parameters` that copies the embedding's (tied embeddings): a
+  // stage that holds both layers has it once. StageParameters adds up right.
+  double shared_parameters = 0;
   double output_bytes = 0;  // sent to the next layer, per GPU, whole tensor
 
   double stash_bytes = 0;  // kept from forward until the backward ends
@@ -68,13 +82,23 @@ struct LayerWork {
   double weight_gradient_stash_bytes = 0;
 };
 
+// Everything that LayersOf requires of a spec, all problems at once.
+absl::Status ValidateWorkSpec(absl::string_view label, const Model& model,
+                              const WorkSpec& spec);
+
 // The layers in order: embedding, blocks, head; or the measured chain.
-// REQUIRES: ValidateModel is OK, spec fields > 0, t divides heads.
+// REQUIRES: ValidateModel and ValidateWorkSpec are OK.
 std::vector<LayerWork> LayersOf(const Model& model, const WorkSpec& spec);
 
 // FLOP that one microbatch costs without any recomputation, all GPUs together:
-// the numerator of model FLOP utilization.
+// the numerator of model FLOP utilization. Attention counts in full, causal or
+// not. Measured layers have none.
 double ModelFlops(const std::vector<LayerWork>& layers, int tensor_parallel);
+
+// Parameters that a stage of layers [first, last) keeps on one GPU: a copy of
+// the embedding counts only where the embedding itself is elsewhere.
+double StageParameters(const std::vector<LayerWork>& layers, int first,
+                       int last);
 
 }  // namespace weir
 

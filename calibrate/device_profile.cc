@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "calibrate/device_profile.h"
+
+#include <set>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/assets.h"
+#include "base/problems.h"
+#include "base/status_macros.h"
+#include "base/textproto.h"
+
+namespace weir {
+namespace {
+
+void CheckFigure(absl::string_view field, const Figure& figure, double low,
+                 double high, Problems* problems) {
+  problems->CheckRange(absl::StrCat(field, ".value"), figure.value(), low,
+                       high);
+  if (figure.kind() == Figure::KIND_UNSPECIFIED ||
+      !Figure::Kind_IsValid(figure.kind())) {
+    problems->Add(
+        absl::StrCat(field, ".kind"),
+        "is unspecified, expected DATASHEET, MEASURED, FITTED or ASSUMED");
+  }
+  if (figure.source().empty()) {
+    problems->Add(absl::StrCat(field, ".source"),
+                  "is empty, expected where the figure comes from");
+  }
+}
+
+void CheckRates(const DeviceProfile& profile, Problems* problems) {
+  if (profile.matrix_rates().empty()) {
+    problems->Add("matrix_rates", "is empty, expected at least one");
+  }
+  std::set<std::string> seen;
+  for (int i = 0; i < profile.matrix_rates_size(); ++i) {
+    const MatrixRate& rate = profile.matrix_rates(i);
+    const std::string where = absl::StrCat("matrix_rates[", i, "].");
+    if (rate.format().empty()) {
+      problems->Add(absl::StrCat(where, "format"),
+                    "is empty, expected a name such as \"fp16\"");
+    } else if (!seen.insert(rate.format()).second) {
+      problems->Add(
+          absl::StrCat(where, "format"),
+          absl::StrCat("is \"", rate.format(), "\" for a second time"));
+    }
+    CheckFigure(absl::StrCat(where, "peak_flops"), rate.peak_flops(), 1e6, 1e18,
+                problems);
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<DeviceProfile> LoadDeviceProfile(
+    const std::string& name_or_path) {
+  ASSIGN_OR_RETURN(const Asset asset, LoadAsset("calibrate", name_or_path));
+  DeviceProfile profile;
+  RETURN_IF_ERROR(ParseTextProto(asset.label, asset.contents, &profile));
+  RETURN_IF_ERROR(ValidateDeviceProfile(asset.label, profile));
+  return profile;
+}
+
+absl::Status ValidateDeviceProfile(absl::string_view label,
+                                   const DeviceProfile& profile) {
+  Problems problems(label);
+  if (profile.name().empty()) {
+    problems.Add("name", "is empty, expected the name of the device");
+  }
+  CheckRates(profile, &problems);
+  struct Limit {
+    const char* field;
+    const Figure& figure;
+    double low, high;
+  };
+  const Limit limits[] = {
+      {"num_multiprocessors", profile.num_multiprocessors(), 1, 1e5},
+      {"product_efficiency", profile.product_efficiency(), 1e-3, 1},
+      {"product_tile", profile.product_tile(), 1, 1e4},
+      {"memory_bytes_per_second", profile.memory_bytes_per_second(), 1e3, 1e16},
+      {"memory_efficiency", profile.memory_efficiency(), 1e-3, 1},
+      {"kernel_seconds", profile.kernel_seconds(), 0, 1},
+      {"memory_bytes", profile.memory_bytes(), 1e6, 1e15},
+      {"reserved_bytes", profile.reserved_bytes(), 0,
+       profile.memory_bytes().value()},
+      {"communication_buffer_bytes", profile.communication_buffer_bytes(), 0,
+       profile.memory_bytes().value()},
+  };
+  for (const auto& [field, figure, low, high] : limits) {
+    CheckFigure(field, figure, low, high, &problems);
+  }
+  if (profile.has_attention_efficiency()) {
+    CheckFigure("attention_efficiency", profile.attention_efficiency(), 1e-3, 1,
+                &problems);
+  }
+  return problems.ToStatus();
+}
+
+absl::StatusOr<double> PeakFlops(const DeviceProfile& profile,
+                                 absl::string_view format) {
+  std::vector<std::string> known;
+  for (const MatrixRate& rate : profile.matrix_rates()) {
+    if (format == rate.format()) return rate.peak_flops().value();
+    known.push_back(rate.format());
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat(profile.name(), ": has no rate for number format \"", format,
+                   "\", expected one of: ", absl::StrJoin(known, ", ")));
+}
+
+}  // namespace weir

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/json_fields.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+
+namespace weir {
+namespace {
+
+using nlohmann::json;
+
+// Only finds where the syntax breaks: the parser itself, without exceptions,
+// says no more than that it does.
+class SyntaxProbe : public json::json_sax_t {
+ public:
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(number_integer_t) override { return true; }
+  bool number_unsigned(number_unsigned_t) override { return true; }
+  bool number_float(number_float_t, const string_t&) override { return true; }
+  bool string(string_t&) override { return true; }
+  bool binary(binary_t&) override { return true; }
+  bool start_object(std::size_t) override { return true; }
+  bool key(string_t&) override { return true; }
+  bool end_object() override { return true; }
+  bool start_array(std::size_t) override { return true; }
+  bool end_array() override { return true; }
+  bool parse_error(std::size_t position, const std::string& last_token,
+                   const nlohmann::detail::exception&) override {
+    offset = position;
+    token = last_token.substr(0, 40);
+    return false;
+  }
+
+  std::size_t offset = 0;
+  std::string token;
+};
+
+std::string Show(const json& value) {
+  // Nested values could be deep enough to exhaust the stack of a printer.
+  if (value.is_structured()) return absl::StrCat("an ", value.type_name());
+  if (value.is_string()) {
+    return absl::StrCat("\"", value.get_ref<const std::string&>().substr(0, 40),
+                        "\"");
+  }
+  return value.dump();
+}
+
+}  // namespace
+
+absl::StatusOr<json> ParseJsonObject(absl::string_view label,
+                                     absl::string_view text) {
+  SyntaxProbe probe;
+  if (!json::sax_parse(text.begin(), text.end(), &probe)) {
+    const absl::string_view before = text.substr(
+        0, std::min(text.size(), std::max<size_t>(probe.offset, 1) - 1));
+    const size_t line_start = before.rfind('\n') + 1;  // npos + 1 is 0
+    return absl::InvalidArgumentError(absl::StrCat(
+        label, ":", std::count(before.begin(), before.end(), '\n') + 1, ":",
+        before.size() - line_start + 1, ": is not JSON near \"", probe.token,
+        "\""));
+  }
+  json object = json::parse(text.begin(), text.end(), nullptr,
+                            /*allow_exceptions=*/false);
+  if (!object.is_object()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(label, ": is not a JSON object"));
+  }
+  return object;
+}
+
+const json* JsonFields::Find(const char* key) const {
+  const auto found = object_.find(key);
+  return found == object_.end() || found->is_null() ? nullptr : &*found;
+}
+
+void JsonFields::Wrong(const char* key, const json& found,
+                       absl::string_view expected) {
+  problems_.Add(key, absl::StrCat("is ", Show(found), ", expected ", expected));
+}
+
+bool JsonFields::Has(const char* key) const { return Find(key) != nullptr; }
+
+bool JsonFields::Mentions(const char* key) const {
+  return object_.contains(key);
+}
+
+uint32_t JsonFields::Count(const char* key, uint32_t otherwise) {
+  const json* found = Find(key);
+  if (found == nullptr) return otherwise;
+  // A number too large for 64 bits arrives as a float.
+  if (!found->is_number_unsigned() ||
+      found->get<uint64_t>() > std::numeric_limits<uint32_t>::max()) {
+    Wrong(key, *found, "a whole number from 0 to 4294967295");
+    return otherwise;
+  }
+  return found->get<uint32_t>();
+}
+
+bool JsonFields::Flag(const char* key, bool otherwise) {
+  const json* found = Find(key);
+  if (found == nullptr) return otherwise;
+  if (!found->is_boolean()) {
+    Wrong(key, *found, "true or false");
+    return otherwise;
+  }
+  return found->get<bool>();
+}
+
+std::string JsonFields::Text(const char* key, const std::string& otherwise) {
+  const json* found = Find(key);
+  if (found == nullptr) return otherwise;
+  if (!found->is_string()) {
+    Wrong(key, *found, "a string");
+    return otherwise;
+  }
+  return found->get<std::string>();
+}
+
+std::vector<std::string> JsonFields::Texts(const char* key) {
+  const json* found = Find(key);
+  if (found == nullptr) return {};
+  std::vector<std::string> texts;
+  const bool all_strings =
+      found->is_array() &&
+      std::all_of(found->begin(), found->end(),
+                  [](const json& entry) { return entry.is_string(); });
+  if (!all_strings) {
+    Wrong(key, *found, "a list of strings");
+    return texts;
+  }
+  for (const json& entry : *found) texts.push_back(entry.get<std::string>());
+  return texts;
+}
+
+}  // namespace weir

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads typed fields of a JSON object, noting every problem and going on.
+#ifndef WEIR_MODELS_JSON_FIELDS_H_
+#define WEIR_MODELS_JSON_FIELDS_H_
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "base/problems.h"
+
+namespace weir {
+
+// Parses a JSON object; a syntax error names line and column.
+absl::StatusOr<nlohmann::json> ParseJsonObject(absl::string_view label,
+                                               absl::string_view text);
+
+// A key that is absent or null has the default. INVARIANT: what it returns is
+// the default wherever it noted a problem.
+class JsonFields {
+ public:
+  // Both must outlive this object.
+  JsonFields(const nlohmann::json& object, Problems* problems)
+      : object_(object), problems_(*problems) {}
+
+  bool Has(const char* key) const;       // present and not null
+  bool Mentions(const char* key) const;  // present, perhaps null
+  uint32_t Count(const char* key, uint32_t otherwise);
+  bool Flag(const char* key, bool otherwise);
+  std::string Text(const char* key, const std::string& otherwise);
+  std::vector<std::string> Texts(const char* key);
+
+ private:
+  const nlohmann::json* Find(const char* key) const;
+  void Wrong(const char* key, const nlohmann::json& found,
+             absl::string_view expected);
+
+  const nlohmann::json& object_;
+  Problems& problems_;
+};
+
+}  // namespace weir
+
+#endif  // WEIR_MODELS_JSON_FIELDS_H_

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/layer_work.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/problems.h"
+#include "models/transformer_layers.h"
+
+namespace weir {
+namespace {
+
+std::vector<LayerWork> TransformerLayers(const Transformer& transformer,
+                                         const WorkSpec& spec) {
+  std::vector<LayerWork> layers;
+  layers.reserve(transformer.num_layers() + 2);
+  layers.push_back(EmbeddingWork(transformer, spec));
+  layers.insert(layers.end(), transformer.num_layers(),
+                BlockWork(transformer, spec));
+  layers.push_back(HeadWork(transformer, spec));
+  return layers;
+}
+
+std::vector<LayerWork> MeasuredLayers(const MeasuredModel& measured,
+                                      const WorkSpec& spec) {
+  const double scale = double(spec.microbatch_size) /
+                       std::max<uint32_t>(measured.microbatch_size(), 1);
+  std::vector<LayerWork> layers;
+  layers.reserve(measured.layers_size());
+  double input_bytes = 0;
+  for (const MeasuredLayer& layer : measured.layers()) {
+    LayerWork work;
+    work.name = layer.name();
+    work.role = LayerRole::kMeasured;
+    work.forward_seconds = scale * layer.forward_seconds();
+    work.backward_seconds = scale * layer.backward_seconds();
+    work.recompute_seconds = 0;
+    work.parameters = layer.parameter_bytes() / 4;
+    work.stash_bytes = scale * layer.activation_bytes();
+    work.weight_gradient_stash_bytes = work.stash_bytes;
+    if (spec.recompute == Recompute::kFull) {
+      work.recompute_seconds = work.forward_seconds;
+      work.recompute_scratch_bytes = work.stash_bytes;
+      work.stash_bytes = input_bytes;
+    }
+    work.output_bytes =
+        scale *
+        (layer.has_cut_bytes() ? layer.cut_bytes() : layer.activation_bytes());
+    input_bytes = work.output_bytes;
+    layers.push_back(work);
+  }
+  return layers;
+}
+
+void CheckTensorParallel(const Transformer& transformer, uint32_t t,
+                         Problems* problems) {
+  const uint32_t heads = transformer.num_heads();
+  if (heads % t != 0) {
+    problems->Add("tensor_parallel",
+                  absl::StrFormat("is %d, expected a divisor of the model's "
+                                  "%d attention heads",
+                                  t, heads));
+    return;
+  }
+  const uint32_t kv_heads = transformer.num_kv_heads();
+  if (kv_heads != 0 && kv_heads % t != 0 && t % kv_heads != 0) {
+    problems->Add("tensor_parallel",
+                  absl::StrFormat("is %d, expected a divisor or a multiple of "
+                                  "the model's %d key-value heads",
+                                  t, kv_heads));
+  }
+}
+
+void CheckTransformerSpec(const Transformer& transformer, const WorkSpec& spec,
+                          Problems* problems) {
+  problems->CheckRange("sequence_length", spec.sequence_length, 1, 1e8);
+  const uint32_t positions = transformer.num_positions();
+  if (positions != 0 && spec.sequence_length > int64_t{positions}) {
+    problems->Add("sequence_length",
+                  absl::StrFormat("is %d, expected at most the model's %d "
+                                  "positions",
+                                  spec.sequence_length, positions));
+  }
+  if (spec.tensor_parallel >= 1) {
+    CheckTensorParallel(transformer, spec.tensor_parallel, problems);
+  }
+}
+
+}  // namespace
+
+absl::Status ValidateWorkSpec(absl::string_view label, const Model& model,
+                              const WorkSpec& spec) {
+  Problems problems(label);
+  problems.CheckRange("microbatch_size", spec.microbatch_size, 1, 1e6);
+  problems.CheckRange("tensor_parallel", spec.tensor_parallel, 1, 1e5);
+  problems.CheckRange("bytes_per_element", spec.bytes_per_element, 1, 8);
+  if (model.has_transformer()) {
+    CheckTransformerSpec(model.transformer(), spec, &problems);
+  } else if (spec.tensor_parallel > 1) {
+    problems.Add("tensor_parallel",
+                 absl::StrFormat("is %d, expected 1: the layers of this model "
+                                 "were measured whole",
+                                 spec.tensor_parallel));
+  }
+  return problems.ToStatus();
+}
+
+std::vector<LayerWork> LayersOf(const Model& model, const WorkSpec& spec) {
+  return model.has_measured() ? MeasuredLayers(model.measured(), spec)
+                              : TransformerLayers(model.transformer(), spec);
+}
+
+double ModelFlops(const std::vector<LayerWork>& layers, int tensor_parallel) {
+  double flops = 0;
+  for (const LayerWork& layer : layers) {
+    for (const auto* kernels :
+         {&layer.forward, &layer.backward_input, &layer.backward_weight}) {
+      for (const Kernel& kernel : *kernels) flops += kernel.flops;
+    }
+  }
+  return flops * tensor_parallel;
+}
+
+double StageParameters(const std::vector<LayerWork>& layers, int first,
+                       int last) {
+  double parameters = 0;
+  double shared = 0;
+  bool has_embedding = false;
+  for (int i = first; i < last; ++i) {
+    parameters += layers[i].parameters;
+    shared += layers[i].shared_parameters;
+    has_embedding |= layers[i].role == LayerRole::kEmbedding;
+  }
+  return has_embedding ? parameters - shared : parameters;
+}
+
+}  // namespace weir

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/model.h"
+
+#include <filesystem>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "base/assets.h"
+#include "base/problems.h"
+#include "base/status_macros.h"
+#include "base/textproto.h"
+#include "models/hugging_face.h"
+#include "models/model_limits.h"
+#include "models/pipedream_graph.h"
+
+namespace weir {
+namespace {
+
+constexpr size_t kMaxTextBytes = 64 << 20;
+constexpr uint32_t kUsualSequenceLength = 2048;
+
+void FillDefaults(absl::string_view label, Model* model) {
+  if (model->name().empty()) {
+    model->set_name(std::filesystem::path(std::string(label)).stem().string());
+  }
+  if (model->has_measured()) {
+    MeasuredModel& measured = *model->mutable_measured();
+    if (measured.microbatch_size() == 0) measured.set_microbatch_size(1);
+    return;
+  }
+  Transformer& transformer = *model->mutable_transformer();
+  if (transformer.num_kv_heads() == 0) {
+    transformer.set_num_kv_heads(transformer.num_heads());
+  }
+  if (transformer.head_size() == 0) {
+    transformer.set_head_size(transformer.hidden_size() /
+                              transformer.num_heads());
+  }
+  if (transformer.feed_forward_size() == 0) {
+    transformer.set_feed_forward_size(4 * transformer.hidden_size());
+  }
+  if (transformer.default_sequence_length() == 0) {
+    transformer.set_default_sequence_length(transformer.num_positions() != 0
+                                                ? transformer.num_positions()
+                                                : kUsualSequenceLength);
+  }
+}
+
+absl::StatusOr<Model> ParseAny(absl::string_view label,
+                               absl::string_view text) {
+  const absl::string_view content = absl::StripLeadingAsciiWhitespace(text);
+  if (content.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        label,
+        ": is empty, expected a weir.Model, a Hugging Face config.json "
+        "or a PipeDream profile graph"));
+  }
+  if (content[0] == '{') return ParseHuggingFace(label, text);
+  // No field of weir.Model begins like this.
+  if (absl::StartsWith(content, "node"))
+    return ParsePipeDreamGraph(label, text);
+  Model model;
+  RETURN_IF_ERROR(ParseTextProto(label, text, &model));
+  return model;
+}
+
+}  // namespace
+
+absl::StatusOr<Model> LoadModel(const std::string& name_or_path) {
+  ASSIGN_OR_RETURN(const Asset asset, LoadAsset("models", name_or_path));
+  return ParseModel(asset.label, asset.contents);
+}
+
+absl::StatusOr<Model> ParseModel(absl::string_view label,
+                                 absl::string_view text) {
+  if (text.size() > kMaxTextBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(label, ": has ", text.size(), " bytes, expected at most ",
+                     kMaxTextBytes, ": a model is described, not stored"));
+  }
+  absl::ConsumePrefix(&text, "\xEF\xBB\xBF");
+  ASSIGN_OR_RETURN(Model model, ParseAny(label, text));
+  RETURN_IF_ERROR(ValidateModel(label, model));
+  FillDefaults(label, &model);
+  return model;
+}
+
+absl::Status ValidateModel(absl::string_view label, const Model& model) {
+  Problems problems(label);
+  switch (model.kind_case()) {
+    case Model::kTransformer:
+      CheckTransformer(
+          model.transformer(),
+          [](absl::string_view f) { return absl::StrCat("transformer.", f); },
+          &problems);
+      break;
+    case Model::kMeasured:
+      CheckMeasured(model.measured(), &problems);
+      break;
+    case Model::KIND_NOT_SET:
+      problems.Add("", "has neither transformer nor measured");
+  }
+  return problems.ToStatus();
+}
+
+uint32_t DefaultSequenceLength(const Model& model) {
+  return model.transformer().default_sequence_length();
+}
+
+}  // namespace weir

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/pipedream_graph.h"
+
+#include <algorithm>
+#include <map>
+#include <queue>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "base/problems.h"
+#include "base/status_macros.h"
+#include "models/model_limits.h"
+
+namespace weir {
+namespace {
+
+struct Edge {
+  int to = 0;
+  int line = 0;
+};
+
+struct Graph {
+  std::vector<MeasuredLayer> nodes;
+  std::vector<uint64_t> numbers;  // K of nodeK
+  std::vector<std::vector<Edge>> out;
+  std::vector<int> num_in;
+  std::map<uint64_t, int> node_of_number;
+};
+
+constexpr absl::string_view kForward = "forward_compute_time";
+constexpr absl::string_view kBackward = "backward_compute_time";
+constexpr absl::string_view kActivation = "activation_size";
+constexpr absl::string_view kParameter = "parameter_size";
+
+std::string At(int line) { return absl::StrCat("line ", line, ":"); }
+
+std::string Quote(absl::string_view text) {
+  return absl::StrCat("\"", text.substr(0, 60), "\"");
+}
+
+bool ParseNumber(absl::string_view text, double* number) {
+  return absl::SimpleAtod(absl::StripAsciiWhitespace(text), number);
+}
+
+// "12.5" or "[9; 3; 3]", whose entries add up.
+bool ParseSizes(absl::string_view text, double* sum) {
+  text = absl::StripAsciiWhitespace(text);
+  if (!absl::ConsumePrefix(&text, "[")) return ParseNumber(text, sum);
+  if (!absl::ConsumeSuffix(&text, "]")) return false;
+  *sum = 0;
+  for (absl::string_view part : absl::StrSplit(text, ';')) {
+    double size = 0;
+    if (!ParseNumber(part, &size) || !(size >= 0)) return false;
+    *sum += size;
+  }
+  return true;
+}
+
+bool ParseNodeNumber(absl::string_view text, uint64_t* number) {
+  text = absl::StripAsciiWhitespace(text);
+  return absl::ConsumePrefix(&text, "node") && !text.empty() &&
+         absl::ascii_isdigit(text[0]) && absl::SimpleAtoi(text, number);
+}
+
+class Reader {
+ public:
+  explicit Reader(Problems* problems) : problems_(*problems) {}
+
+  void ReadLine(absl::string_view line, int number) {
+    line_ = number;
+    const absl::string_view content = absl::StripAsciiWhitespace(line);
+    if (content.empty()) return;
+    if (absl::ascii_isspace(line[0])) {
+      ReadEdge(content);
+    } else {
+      ReadNode(content);
+    }
+  }
+
+  // Edges may come before the nodes they name.
+  void ResolveEdges() {
+    graph_.out.resize(graph_.nodes.size());
+    graph_.num_in.assign(graph_.nodes.size(), 0);
+    for (const auto& [from, to, line] : edges_) {
+      const int* tail = Find(from, line);
+      const int* head = Find(to, line);
+      if (tail == nullptr || head == nullptr) continue;
+      graph_.out[*tail].push_back({*head, line});
+      ++graph_.num_in[*head];
+    }
+  }
+
+  Graph TakeGraph() { return std::move(graph_); }
+
+ private:
+  struct NamedEdge {
+    uint64_t from, to;
+    int line;
+  };
+
+  const int* Find(uint64_t number, int line) {
+    const auto found = graph_.node_of_number.find(number);
+    if (found != graph_.node_of_number.end()) return &found->second;
+    problems_.Add(At(line), absl::StrCat("node", number, " is not defined"));
+    return nullptr;
+  }
+
+  void ReadEdge(absl::string_view content) {
+    const std::vector<absl::string_view> ends = absl::StrSplit(content, " -- ");
+    NamedEdge edge{0, 0, line_};
+    if (ends.size() != 2 || !ParseNodeNumber(ends[0], &edge.from) ||
+        !ParseNodeNumber(ends[1], &edge.to)) {
+      problems_.Add(At(line_), absl::StrCat("found ", Quote(content),
+                                            ", expected nodeA -- nodeB"));
+      return;
+    }
+    edges_.push_back(edge);
+  }
+
+  void ReadNode(absl::string_view content) {
+    const size_t first = content.find(" -- ");
+    const size_t costs = content.find(absl::StrCat(" -- ", kForward, "="));
+    uint64_t number = 0;
+    if (costs == absl::string_view::npos ||
+        !ParseNodeNumber(content.substr(0, first), &number)) {
+      problems_.Add(
+          At(line_),
+          absl::StrCat("found ", Quote(content), ", expected nodeK -- name -- ",
+                       kForward, "=ms, ", kBackward, "=ms, ", kActivation,
+                       "=bytes, ", kParameter, "=bytes"));
+      return;
+    }
+    const int index = static_cast<int>(graph_.nodes.size());
+    if (!graph_.node_of_number.emplace(number, index).second) {
+      problems_.Add(At(line_),
+                    absl::StrCat("node", number, " is defined a second time"));
+      return;
+    }
+    MeasuredLayer layer;
+    // Without a name the two separators are one and the same.
+    const absl::string_view name =
+        costs > first ? content.substr(first + 4, costs - first - 4) : "";
+    // A protobuf string is UTF-8; what is not plain ASCII comes escaped.
+    layer.set_name(absl::StrCat("node", number, " ", absl::CHexEscape(name)));
+    ReadCosts(content.substr(costs + 4), &layer);
+    graph_.nodes.push_back(layer);
+    graph_.numbers.push_back(number);
+  }
+
+  void ReadCosts(absl::string_view text, MeasuredLayer* layer) {
+    // Partitioned graphs append " -- stage_id=S".
+    text = text.substr(0, text.find(" -- "));
+    std::map<absl::string_view, absl::string_view> values;
+    for (absl::string_view part : absl::StrSplit(text, ',')) {
+      const std::pair<absl::string_view, absl::string_view> pair =
+          absl::StrSplit(part, absl::MaxSplits('=', 1));
+      values[absl::StripAsciiWhitespace(pair.first)] = pair.second;
+    }
+    layer->set_forward_seconds(Value(values, kForward, kMaxSeconds * 1e3) /
+                               1e3);
+    layer->set_backward_seconds(Value(values, kBackward, kMaxSeconds * 1e3) /
+                                1e3);
+    layer->set_activation_bytes(Value(values, kActivation, kMaxBytes));
+    layer->set_parameter_bytes(Value(values, kParameter, kMaxBytes));
+  }
+
+  double Value(const std::map<absl::string_view, absl::string_view>& values,
+               absl::string_view key, double high) {
+    const auto found = values.find(key);
+    if (found == values.end()) {
+      problems_.Add(At(line_), absl::StrCat(key, " is missing"));
+      return 0;
+    }
+    double value = 0;
+    const bool parsed = key == kActivation ? ParseSizes(found->second, &value)
+                                           : ParseNumber(found->second, &value);
+    if (parsed && value >= 0 && value <= high) return value;
+    problems_.Add(At(line_),
+                  absl::StrCat(key, " is ", Quote(found->second),
+                               ", expected a number from 0 to ", high));
+    return 0;
+  }
+
+  Problems& problems_;
+  Graph graph_;
+  std::vector<NamedEdge> edges_;
+  int line_ = 0;
+};
+
+// Order of nodes; shorter than the graph when there is a cycle.
+std::vector<int> TopologicalOrder(const Graph& graph) {
+  using Entry = std::pair<uint64_t, int>;
+  std::priority_queue<Entry, std::vector<Entry>, std::greater<Entry>> ready;
+  std::vector<int> waiting = graph.num_in;
+  for (size_t node = 0; node < graph.nodes.size(); ++node) {
+    if (waiting[node] == 0) ready.emplace(graph.numbers[node], node);
+  }
+  std::vector<int> order;
+  while (!ready.empty()) {
+    const int node = ready.top().second;
+    ready.pop();
+    order.push_back(node);
+    for (const Edge& edge : graph.out[node]) {
+      if (--waiting[edge.to] == 0) {
+        ready.emplace(graph.numbers[edge.to], edge.to);
+      }
+    }
+  }
+  return order;
+}
+
+// Names one cycle and the line that closes it.
+void AddCycle(const Graph& graph, const std::vector<int>& order,
+              Problems* problems) {
+  std::vector<Edge> back(graph.nodes.size(), Edge{-1, 0});
+  std::vector<bool> ordered(graph.nodes.size(), false);
+  for (int node : order) ordered[node] = true;
+  for (size_t node = 0; node < graph.nodes.size(); ++node) {
+    if (ordered[node]) continue;
+    for (const Edge& edge : graph.out[node]) {
+      back[edge.to] = {static_cast<int>(node), edge.line};
+    }
+  }
+  // Every node left over has another of its kind before it, so going back
+  // must come round.
+  int node = 0;
+  while (ordered[node]) ++node;
+  std::vector<bool> seen(graph.nodes.size(), false);
+  while (!seen[node]) {
+    seen[node] = true;
+    node = back[node].to;
+  }
+  std::string path = absl::StrCat("node", graph.numbers[node]);
+  int walker = node;
+  int steps = 0;
+  do {
+    walker = back[walker].to;
+    if (++steps <= 8) {
+      path = absl::StrCat("node", graph.numbers[walker], " -- ", path);
+    }
+  } while (walker != node);
+  if (steps > 8) path = absl::StrCat("... ", path);
+  problems->Add(At(back[node].line), absl::StrCat("closes a cycle: ", path));
+}
+
+// Sets what crosses the cut after each layer: outputs that later layers read,
+// each once.
+void SetCuts(const Graph& graph, const std::vector<int>& order,
+             MeasuredModel* measured) {
+  std::vector<int> place(order.size());
+  for (size_t i = 0; i < order.size(); ++i) place[order[i]] = int(i);
+  std::vector<double> change(order.size() + 1, 0);
+  std::vector<double> own(order.size(), 0);
+  for (size_t i = 0; i < order.size(); ++i) {
+    int last_reader = -1;
+    for (const Edge& edge : graph.out[order[i]]) {
+      last_reader = std::max(last_reader, place[edge.to]);
+    }
+    if (last_reader < 0) continue;
+    own[i] = measured->layers(int(i)).activation_bytes();
+    change[last_reader] += own[i];
+  }
+  double alive = 0;
+  for (size_t i = 0; i < order.size(); ++i) {
+    alive += own[i] - change[i];
+    measured->mutable_layers(int(i))->set_cut_bytes(std::max(0.0, alive));
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<Model> ParsePipeDreamGraph(absl::string_view label,
+                                          absl::string_view text) {
+  Problems problems(label);
+  Reader reader(&problems);
+  int line_number = 0;
+  for (absl::string_view line : absl::StrSplit(text, '\n')) {
+    reader.ReadLine(line, ++line_number);
+  }
+  reader.ResolveEdges();
+  const Graph graph = reader.TakeGraph();
+  if (graph.nodes.size() > kMaxLayers) {
+    problems.Add("", absl::StrCat("has ", graph.nodes.size(),
+                                  " nodes, expected at most ", kMaxLayers));
+  }
+  const std::vector<int> order = TopologicalOrder(graph);
+  if (order.size() < graph.nodes.size()) AddCycle(graph, order, &problems);
+  RETURN_IF_ERROR(problems.ToStatus());
+  Model model;
+  for (int node : order) {
+    *model.mutable_measured()->add_layers() = graph.nodes[node];
+  }
+  SetCuts(graph, order, model.mutable_measured());
+  return model;
+}
+
+}  // namespace weir

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sizes that all layers of a transformer share, as one GPU of the
+// tensor-parallel group sees them.
+#ifndef WEIR_MODELS_SHAPE_H_
+#define WEIR_MODELS_SHAPE_H_
+
+#include "models/layer_work.h"
+#include "models/parameters.h"
+
+namespace weir {
+
+struct Shape {
+  double tensor_parallel = 1;
+  double sequences = 0;
+  double sequence_length = 0;
+  double tokens = 0;  // of the microbatch
+  // Tokens held outside the tensor-parallel products: all, or 1/t of them
+  // under sequence parallelism.
+  double local_tokens = 0;
+  double hidden = 0;
+  double heads = 0;
+  double head_size = 0;
+  double query = 0;            // width of the queries
+  double key_value = 0;        // width of the keys, and of the values
+  double key_value_share = 0;  // 1/t of the whole; less where heads repeat
+  double feed_forward = 0;
+  double feed_forward_inputs = 1;  // matrices that read the input; 2 if gated
+  double vocabulary = 0;
+  double element_bytes = 2;
+  double mask_bytes = 0;  // per element that passes a dropout; 0 without
+};
+
+Shape ShapeOf(const Transformer& transformer, const WorkSpec& spec);
+
+double PerGpu(const ParameterCount& count, const Transformer& transformer,
+              int tensor_parallel);
+
+}  // namespace weir
+
+#endif  // WEIR_MODELS_SHAPE_H_
