@@ -73,6 +73,7 @@ struct Row {
 // One row per rank, or one per stage where a rank holds several.
 std::vector<Row> RowsOf(const Schedule& schedule) {
   std::vector<Row> rows;
+  rows.reserve(schedule.num_stages);
   for (int stage = 0; stage < schedule.num_stages; ++stage) {
     rows.push_back({schedule.stage_rank[stage], stage});
   }
