@@ -73,18 +73,19 @@ TEST(InputTest, FlagsMeetTheScenario) {
   ExpectRefused(simulate + "--model nonesuch", "nonesuch");
   ExpectRefused(simulate + "--cluster nonesuch", "nonesuch");
   ExpectRefused(simulate + "--device nonesuch", "nonesuch");
-  ExpectRefused(simulate + "--order pp-first", "pp-first");
-  ExpectRefused(simulate + "--dp 2", "2");            // GPUs: 4 of 2
-  ExpectRefused(simulate + "--pp 3 --nodes 2", "4");  // blocks on 3 stages
-  ExpectRefused(simulate + "--pp 8 --nodes 4", "4");  // more stages than blocks
-  ExpectRefused(simulate + "--gbs 3 --mbs 2", "3");
-  ExpectRefused(simulate + "--tp 3 --pp 1 --nodes 2", "3");
+  ExpectRefused(simulate + "--order pp-first", "parallelism.order");
+  ExpectRefused(simulate + "--dp 2", "needs 4 GPUs, but there are 2");
+  ExpectRefused(simulate + "--pp 3 --nodes 2", "a divisor of the 4 blocks");
+  ExpectRefused(simulate + "--pp 8 --nodes 4", "1 to 4, the number of blocks");
+  ExpectRefused(simulate + "--gbs 3 --mbs 2", "global_batch_size is 3");
+  ExpectRefused(simulate + "--tp 3 --pp 1 --nodes 2",
+                "parallelism.tensor is 3");
   ExpectRefused(simulate + "--seq 2147483647", "2147483647");
   ExpectRefused(simulate + "--mbs 2147483647 --gbs 2147483647", "2147483647");
   ExpectRefused(simulate + "--nodes 2147483647", "2147483647");
   ExpectRefused(simulate + "--pp 2147483647", "2147483647");
-  ExpectRefused(simulate + "--gpus 0,0", "0");
-  ExpectRefused(simulate + "--gpus 0,7", "7");
+  ExpectRefused(simulate + "--gpus 0,0", "GPU 0 again");
+  ExpectRefused(simulate + "--gpus 0,7", "gpus[1] is 7");
   ExpectRefused(simulate + "--microbatches 2147483647 --mbs 4", "--mbs");
   ExpectRefused(simulate + "--microbatches 4 --gbs 4", "--gbs");
 }
