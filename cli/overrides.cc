@@ -78,12 +78,16 @@ absl::StatusOr<Question> ApplyOverrides(const ScenarioFlags& flags) {
   if (flags.sequence_parallel) {
     parallelism->set_sequence_parallel(*flags.sequence_parallel);
   }
-  auto* training = scenario.mutable_training();
+  // Only what was given: a field that exists counts as given.
   if (flags.flash_attention) {
-    training->set_flash_attention(*flags.flash_attention);
+    scenario.mutable_training()->set_flash_attention(*flags.flash_attention);
   }
-  if (flags.dropout) training->set_dropout(*flags.dropout);
-  if (flags.fp32_gradients) training->set_fp32_gradients(*flags.fp32_gradients);
+  if (flags.dropout) {
+    scenario.mutable_training()->set_dropout(*flags.dropout);
+  }
+  if (flags.fp32_gradients) {
+    scenario.mutable_training()->set_fp32_gradients(*flags.fp32_gradients);
+  }
   RETURN_IF_ERROR(ApplyCosts(flags, &scenario));
   RETURN_IF_ERROR(ApplyMicrobatches(overrides, &scenario));
   return question;
