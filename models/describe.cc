@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/describe.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/units.h"
+#include "models/model.h"
+
+namespace weir {
+namespace {
+
+using Row = std::vector<std::string>;
+
+// Neighbours that are the same layer.
+struct Group {
+  LayerWork layer;
+  int count = 0;
+};
+
+double ForwardFlops(const LayerWork& layer) {
+  return std::accumulate(
+      layer.forward.begin(), layer.forward.end(), 0.0,
+      [](double sum, const Kernel& kernel) { return sum + kernel.flops; });
+}
+
+std::vector<Group> GroupsOf(const std::vector<LayerWork>& layers) {
+  std::vector<Group> groups;
+  for (const LayerWork& layer : layers) {
+    // Blocks are made once and copied: the name tells them apart.
+    const bool same = !groups.empty() && layer.role == LayerRole::kBlock &&
+                      groups.back().layer.name == layer.name;
+    if (same) {
+      ++groups.back().count;
+    } else {
+      groups.push_back({layer, 1});
+    }
+  }
+  return groups;
+}
+
+std::string WithCommas(double count) {
+  std::string digits = absl::StrFormat("%.0f", count);
+  for (int place = static_cast<int>(digits.size()) - 3; place > 0; place -= 3) {
+    digits.insert(place, 1, ',');
+  }
+  return digits;
+}
+
+// The first column is flush left, the others flush right.
+std::string Table(const std::vector<Row>& rows) {
+  std::vector<size_t> widths(rows.front().size(), 0);
+  for (const Row& row : rows) {
+    for (size_t i = 0; i < row.size(); ++i) {
+      widths[i] = std::max(widths[i], row[i].size());
+    }
+  }
+  std::string text;
+  for (const Row& row : rows) {
+    std::string line;
+    for (size_t i = 0; i < row.size(); ++i) {
+      const std::string padding(widths[i] - row[i].size(), ' ');
+      absl::StrAppend(&line, i == 0 ? "" : "  ", i == 0 ? "" : padding, row[i],
+                      i == 0 ? padding : "");
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    absl::StrAppend(&text, line, "\n");
+  }
+  return text;
+}
+
+const char* RecomputeName(Recompute recompute) {
+  switch (recompute) {
+    case Recompute::kNone:
+      return "none";
+    case Recompute::kSelective:
+      return "selective";
+    case Recompute::kFull:
+      return "full";
+  }
+  return "none";
+}
+
+const char* RoleName(LayerRole role) {
+  switch (role) {
+    case LayerRole::kEmbedding:
+      return "embedding";
+    case LayerRole::kBlock:
+      return "block";
+    case LayerRole::kHead:
+      return "head";
+    case LayerRole::kMeasured:
+      return "measured";
+  }
+  return "block";
+}
+
+std::string SpecLine(const Model& model, const WorkSpec& spec) {
+  if (model.has_measured()) {
+    return absl::StrFormat("microbatch of %d, measured with %d",
+                           spec.microbatch_size,
+                           model.measured().microbatch_size());
+  }
+  std::string line = absl::StrFormat("microbatch of %d x %d tokens, %d-bit",
+                                     spec.microbatch_size, spec.sequence_length,
+                                     8 * spec.bytes_per_element);
+  if (spec.tensor_parallel > 1) {
+    absl::StrAppend(&line, ", per GPU of ", spec.tensor_parallel,
+                    spec.sequence_parallel ? " (tensor and sequence parallel)"
+                                           : " (tensor parallel)");
+  }
+  if (spec.flash_attention) absl::StrAppend(&line, ", fused attention");
+  if (spec.dropout) absl::StrAppend(&line, ", dropout");
+  if (spec.recompute != Recompute::kNone) {
+    absl::StrAppend(&line, ", ", RecomputeName(spec.recompute),
+                    " recomputation");
+  }
+  return line;
+}
+
+Row RowOf(const Group& group, int count_width, bool measured) {
+  const LayerWork& layer = group.layer;
+  Row row = {absl::StrFormat("%*d x %s", count_width, group.count, layer.name),
+             FormatCount(layer.parameters)};
+  if (measured) {
+    row.push_back(FormatSeconds(layer.forward_seconds.value_or(0)));
+    row.push_back(FormatSeconds(layer.backward_seconds.value_or(0)));
+  } else {
+    row.push_back(FormatCount(ForwardFlops(layer)));
+  }
+  row.push_back(FormatBytes(layer.stash_bytes));
+  row.push_back(FormatBytes(layer.output_bytes));
+  return row;
+}
+
+struct Totals {
+  double parameters = 0;  // per GPU, copies taken out
+  double forward_flops = 0;
+  double stash_bytes = 0;
+  double forward_seconds = 0;
+  double backward_seconds = 0;
+};
+
+Totals TotalsOf(const std::vector<LayerWork>& layers) {
+  Totals totals;
+  totals.parameters =
+      StageParameters(layers, 0, static_cast<int>(layers.size()));
+  for (const LayerWork& layer : layers) {
+    totals.forward_flops += ForwardFlops(layer);
+    totals.stash_bytes += layer.stash_bytes;
+    totals.forward_seconds += layer.forward_seconds.value_or(0);
+    totals.backward_seconds += layer.backward_seconds.value_or(0);
+  }
+  return totals;
+}
+
+Row TotalRow(const Totals& totals, bool measured) {
+  Row row = {"total", FormatCount(totals.parameters)};
+  if (measured) {
+    row.push_back(FormatSeconds(totals.forward_seconds));
+    row.push_back(FormatSeconds(totals.backward_seconds));
+  } else {
+    row.push_back(FormatCount(totals.forward_flops));
+  }
+  row.push_back(FormatBytes(totals.stash_bytes));
+  row.push_back("");
+  return row;
+}
+
+// Whole numbers without a trailing ".0".
+nlohmann::ordered_json Number(double value) {
+  constexpr double kExact = 9007199254740992;  // 2^53
+  if (value == std::floor(value) && std::fabs(value) <= kExact) {
+    return static_cast<int64_t>(value);
+  }
+  return value;
+}
+
+nlohmann::ordered_json LayerJson(const Group& group) {
+  const LayerWork& layer = group.layer;
+  nlohmann::ordered_json json = {
+      {"name", layer.name},
+      {"role", RoleName(layer.role)},
+      {"count", group.count},
+      {"parameters", Number(layer.parameters)},
+      {"shared_parameters", Number(layer.shared_parameters)},
+      {"forward_flops", Number(ForwardFlops(layer))},
+      {"stash_bytes", Number(layer.stash_bytes)},
+      {"recompute_scratch_bytes", Number(layer.recompute_scratch_bytes)},
+      {"weight_gradient_stash_bytes",
+       Number(layer.weight_gradient_stash_bytes)},
+      {"output_bytes", Number(layer.output_bytes)},
+      {"tensor_collective_bytes", Number(layer.tensor_collective_bytes)},
+      {"tensor_collectives_forward", layer.tensor_collectives_forward},
+      {"tensor_collectives_backward", layer.tensor_collectives_backward}};
+  if (layer.forward_seconds.has_value()) {
+    json["forward_seconds"] = *layer.forward_seconds;
+    json["backward_seconds"] = layer.backward_seconds.value_or(0);
+  }
+  return json;
+}
+
+}  // namespace
+
+std::string DescribeModel(const Model& model, const WorkSpec& spec) {
+  const std::vector<LayerWork> layers = LayersOf(model, spec);
+  const std::vector<Group> groups = GroupsOf(layers);
+  const bool measured = model.has_measured();
+  int most = 0;
+  for (const Group& group : groups) most = std::max(most, group.count);
+  const int count_width = static_cast<int>(absl::StrCat(most).size());
+  std::vector<Row> rows = {measured ? Row{"layers", "parameters", "forward",
+                                          "backward", "stash", "output"}
+                                    : Row{"layers", "parameters",
+                                          "forward FLOP", "stash", "output"}};
+  for (const Group& group : groups) {
+    rows.push_back(RowOf(group, count_width, measured));
+  }
+  rows.push_back(TotalRow(TotalsOf(layers), measured));
+  std::string text =
+      absl::StrCat(model.name(), ": ", WithCommas(CountParameters(model)),
+                   " parameters\n", SpecLine(model, spec), "\n\n", Table(rows));
+  if (!measured) {
+    absl::StrAppend(&text, "\nforward and backward: ",
+                    FormatCount(ModelFlops(layers, spec.tensor_parallel)),
+                    " FLOP of the whole model, without recomputation\n");
+  }
+  return text;
+}
+
+std::string ModelJson(const Model& model, const WorkSpec& spec) {
+  const std::vector<LayerWork> layers = LayersOf(model, spec);
+  const Totals totals = TotalsOf(layers);
+  nlohmann::ordered_json json = {
+      {"name", model.name()},
+      {"parameters", Number(CountParameters(model))},
+      {"microbatch_size", spec.microbatch_size},
+      {"sequence_length", spec.sequence_length},
+      {"tensor_parallel", spec.tensor_parallel},
+      {"sequence_parallel", spec.sequence_parallel},
+      {"flash_attention", spec.flash_attention},
+      {"dropout", spec.dropout},
+      {"recompute", RecomputeName(spec.recompute)},
+      {"bytes_per_element", spec.bytes_per_element},
+      {"model_flops", Number(ModelFlops(layers, spec.tensor_parallel))},
+      {"parameters_per_gpu", Number(totals.parameters)},
+      {"stash_bytes", Number(totals.stash_bytes)}};
+  for (const Group& group : GroupsOf(layers)) {
+    json["layers"].push_back(LayerJson(group));
+  }
+  // Names may hold bytes that are not UTF-8.
+  return json.dump(2, ' ', false,
+                   nlohmann::ordered_json::error_handler_t::replace) +
+         "\n";
+}
+
+}  // namespace weir

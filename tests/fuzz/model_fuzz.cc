@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+
+#include "base/textproto.h"
+#include "models/describe.h"
+#include "models/layer_work.h"
+#include "models/model.h"
+
+namespace {
+
+void Require(bool fact) {
+  if (!fact) std::abort();
+}
+
+// A valid model must also count, split into layers, print and come back.
+void Use(const weir::Model& model) {
+  Require(std::isfinite(weir::CountParameters(model)));
+  const auto again = weir::ParseModel("again", weir::PrintTextProto(model));
+  Require(again.ok());
+  const bool small = model.transformer().num_layers() <= 200 &&
+                     model.measured().layers_size() <= 200;
+  if (!small) return;
+  weir::WorkSpec spec;
+  spec.sequence_length = static_cast<int>(weir::DefaultSequenceLength(model));
+  Require(weir::ValidateWorkSpec("fuzz", model, spec).ok());
+  for (const weir::LayerWork& layer : weir::LayersOf(model, spec)) {
+    Require(std::isfinite(layer.stash_bytes) && layer.stash_bytes >= 0);
+    Require(std::isfinite(layer.parameters) && layer.parameters >= 0);
+  }
+  Require(!weir::DescribeModel(model, spec).empty());
+  Require(!weir::ModelJson(model, spec).empty());
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const absl::string_view text(reinterpret_cast<const char*>(data), size);
+  const auto model = weir::ParseModel("fuzz", text);
+  if (model.ok()) {
+    Use(*model);
+  } else {
+    Require(!model.status().message().empty());
+  }
+  return 0;
+}
