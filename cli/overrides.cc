@@ -78,10 +78,13 @@ absl::StatusOr<Question> ApplyOverrides(const ScenarioFlags& flags) {
   if (flags.sequence_parallel) {
     parallelism->set_sequence_parallel(*flags.sequence_parallel);
   }
+  // Only what was given: a field that exists counts as given.
   if (flags.flash_attention) {
     scenario.mutable_training()->set_flash_attention(*flags.flash_attention);
   }
-  if (flags.dropout) scenario.mutable_training()->set_dropout(*flags.dropout);
+  if (flags.dropout) {
+    scenario.mutable_training()->set_dropout(*flags.dropout);
+  }
   if (flags.fp32_gradients) {
     scenario.mutable_training()->set_fp32_gradients(*flags.fp32_gradients);
   }

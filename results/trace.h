@@ -11,10 +11,11 @@
 
 namespace weir {
 
-// Perfetto protobuf (.pftrace): a process per GPU, threads for compute, sends,
+// Perfetto protobuf (.pftrace): a process per GPU, tracks for compute, sends,
 // receives and collectives, a counter for memory in use, one flow per transfer
-// from the slice that produced it to the one that consumes it.
-// FailedPrecondition when the result has no timeline.
+// from the slice that produced it over its send to the one that consumes it.
+// FailedPrecondition when the result has no timeline, InvalidArgument when it
+// is not a valid one (results/validate.h) or ends after 9e9 s.
 absl::StatusOr<std::string> PerfettoTrace(const Result& result);
 
 // Chrome's JSON array format, with the same slices, flows and counters.

@@ -20,7 +20,9 @@ std::string ResultTable(const Result& result);
 std::string CompareTable(std::span<const Result> results);
 
 // The envelope {"tool", "version", "command", "config", "result"|"results",
-// "warnings"} without timelines. Numbers, never strings, for quantities.
+// "warnings"} without timelines. Numbers, never strings, for quantities; one
+// that is not finite is null and a warning. "config" is the resolved scenario
+// as textproto, for a comparison the list of them.
 std::string ResultJson(absl::string_view command, const Result& result);
 std::string CompareJson(absl::string_view command,
                         std::span<const Result> results);

@@ -7,9 +7,10 @@
 namespace weir {
 namespace {
 
-// NCCL opens at most 32 channels; a cycle is two of them. Also bounds the
-// depth of the recursion.
+// NCCL opens at most 32 channels; a cycle is two of them.
 constexpr int kMaxCycles = 16;
+// Of the recursion: vertices times cycles.
+constexpr int kMaxDepth = 1024;
 constexpr int kMaxSteps = 200000;
 
 struct Search {
@@ -75,7 +76,7 @@ struct Search {
 
 // Every vertex spends two edges on every cycle.
 int Bound(int size, const std::vector<int32_t>& lanes) {
-  int bound = kMaxCycles;
+  int bound = std::min(kMaxCycles, std::max(kMaxDepth / size, 1));
   for (int vertex = 0; vertex < size; ++vertex) {
     int64_t degree = 0;
     for (int other = 0; other < size; ++other)

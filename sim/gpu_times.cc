@@ -2,6 +2,7 @@
 #include "sim/gpu_times.h"
 
 #include <algorithm>
+#include <vector>
 
 namespace weir {
 namespace {
@@ -15,9 +16,18 @@ struct Interval {
   }
 };
 
-// Length of the union of two intervals.
-double UnionLength(const Interval& a, const Interval& b) {
-  return a.length() + b.length() - a.Clip(b).length();
+// Length of the union of intervals, each clipped to `to`.
+double CoveredLength(std::vector<Interval> intervals, const Interval& to) {
+  std::sort(
+      intervals.begin(), intervals.end(),
+      [](const Interval& a, const Interval& b) { return a.begin < b.begin; });
+  double length = 0, covered = to.begin;
+  for (const Interval& interval : intervals) {
+    const Interval rest = interval.Clip({covered, to.end});
+    length += rest.length();
+    covered = std::max(covered, rest.end);
+  }
+  return length;
 }
 
 class Walk {
@@ -41,29 +51,45 @@ class Walk {
              steps[step].before == static_cast<int32_t>(i)) {
         AddStep(static_cast<int>(step++));
       }
-      if (i < actions.size()) AddAction(actions[i], i);
+      if (i < actions.size()) AddAction(i);
     }
     return times_;
   }
 
  private:
-  bool blocking() const { return in_.communication.transfers() == BLOCKING; }
-
   Interval Span(int32_t task) const {
     return task == PipelineGraph::kNone ? Interval{}
                                         : Interval{start_[task], end_[task]};
   }
 
-  void AddAction(const Action& action, size_t position) {
+  // What a gap before `position` may have waited for: the action's input; with
+  // blocking transfers everything that the exchange before it moves.
+  std::vector<Interval> TransfersBefore(size_t position) const {
+    const auto& actions = in_.schedule.rank_actions[graph_.rank_of(gpu_)];
+    if (graph_.exchanges.empty()) {
+      return {Span(graph_.InboundTransfer(gpu_, actions[position]))};
+    }
+    const Exchanges& exchanges = graph_.exchanges[graph_.rank_of(gpu_)];
+    const auto last = static_cast<int32_t>(position) - 1;
+    std::vector<Interval> transfers;
+    for (int32_t i = last; i >= 0 && exchanges.send_after[i] == last; --i) {
+      transfers.push_back(Span(graph_.OutboundTransfer(gpu_, actions[i])));
+    }
+    for (size_t i = position;
+         i < actions.size() && exchanges.receive_after[i] == last; ++i) {
+      transfers.push_back(Span(graph_.InboundTransfer(gpu_, actions[i])));
+    }
+    return transfers;
+  }
+
+  void AddAction(size_t position) {
     const int32_t task = graph_.ActionTask(gpu_, static_cast<int>(position));
     const Interval gap = Interval{last_end_, start_[task]}.Clip(window_);
     if (gap.length() > 0) {
       times_.exposed_transfer_seconds +=
-          UnionLength(Span(graph_.InboundTransfer(gpu_, action)).Clip(gap),
-                      blocking() ? Span(last_sent_).Clip(gap) : Interval{});
+          CoveredLength(TransfersBefore(position), gap);
     }
     last_end_ = end_[graph_.ActionEnd(gpu_, static_cast<int>(position))];
-    last_sent_ = graph_.OutboundTransfer(gpu_, action);
     times_.busy_seconds +=
         Interval{start_[task], last_end_}.Clip(window_).length();
     times_.tensor_collective_seconds +=
@@ -93,7 +119,6 @@ class Walk {
   const Interval window_;
   GpuTimes times_;
   double last_end_ = 0;
-  int32_t last_sent_ = PipelineGraph::kNone;
 };
 
 }  // namespace

@@ -37,6 +37,7 @@ class Builder {
   PipelineGraph Build() {
     graph_.steps = PlanSteps(schedule_, in_.semantics,
                              in_.communication.gradient_reduction());
+    if (blocking_) graph_.exchanges = PlanExchanges(schedule_);
     IndexPositions();
     AddActions();
     AddTensorCollectives();
@@ -305,15 +306,24 @@ class Builder {
     }
   }
 
-  // The receive is posted when the receiver has ended what comes before the
-  // consumer; the sender goes on when the send is complete.
+  // Both ends must have come to the exchange, and leave it together.
   void AddPairing(int sender, int32_t produced, int receiver, int32_t consumed,
                   int32_t transfer) {
-    if (consumed > 0) {
-      graph_.tasks.AddEdge(graph_.ActionEnd(receiver, consumed - 1), transfer);
+    const int32_t sent =
+        graph_.exchanges[graph_.rank_of(sender)].send_after[produced];
+    const int32_t received =
+        graph_.exchanges[graph_.rank_of(receiver)].receive_after[consumed];
+    if (sent > produced) {
+      graph_.tasks.AddEdge(graph_.ActionEnd(sender, sent), transfer);
     }
-    if (produced + 1 < static_cast<int32_t>(Actions(sender).size())) {
-      graph_.tasks.AddEdge(transfer, graph_.ActionTask(sender, produced + 1));
+    if (sent + 1 < static_cast<int32_t>(Actions(sender).size())) {
+      graph_.tasks.AddEdge(transfer, graph_.ActionTask(sender, sent + 1));
+    }
+    if (received >= 0) {
+      graph_.tasks.AddEdge(graph_.ActionEnd(receiver, received), transfer);
+    }
+    if (received + 1 < consumed) {
+      graph_.tasks.AddEdge(transfer, graph_.ActionTask(receiver, received + 1));
     }
   }
 

@@ -14,6 +14,7 @@
 #include "scenarios/scenario.pb.h"
 #include "schedules/schedule.h"
 #include "schedules/semantics.h"
+#include "sim/exchange.h"
 #include "sim/stage_costs.h"
 #include "sim/task_graph.h"
 
@@ -43,6 +44,7 @@ struct PipelineGraph {
 
   TaskGraph tasks;
   std::vector<std::vector<Step>> steps;  // [rank], in order
+  std::vector<Exchanges> exchanges;      // [rank]; empty unless BLOCKING
 
   // The timer of the action at `position` of the GPU's order.
   int32_t ActionTask(int gpu, int position) const {

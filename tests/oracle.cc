@@ -106,6 +106,7 @@ class Builder {
  private:
   void AddRank(int rank);
   void Connect(Place producer, Place consumer);
+  std::pair<int, int> Block(Place place) const;
   const Action& ActionAt(Place place) const {
     return schedule_.rank_actions[place.first][place.second];
   }
@@ -115,12 +116,23 @@ class Builder {
   const Transfers transfers_;
   Graph graph_;
   std::vector<std::vector<int>> action_nodes_;
+  // [rank]: holds several stages and has a forward after a backward.
+  std::vector<bool> alternates_;
   std::vector<std::pair<int, int>> updates_;  // rank, node
   std::map<std::tuple<Output, int, int>, Place> outputs_;
 };
 
 Graph Builder::Build() {
   action_nodes_.resize(schedule_.num_ranks);
+  for (const auto& actions : schedule_.rank_actions) {
+    bool backward = false, alternates = false;
+    for (const Action& action : actions) {
+      backward |= action.op != Op::kForward;
+      alternates |= backward && action.op == Op::kForward;
+    }
+    alternates_.push_back(alternates &&
+                          schedule_.num_stages > schedule_.num_ranks);
+  }
   for (int rank = 0; rank < schedule_.num_ranks; ++rank) AddRank(rank);
   for (int rank = 0; rank < schedule_.num_ranks; ++rank) {
     const auto& actions = schedule_.rank_actions[rank];
@@ -178,13 +190,30 @@ void Builder::Connect(Place producer, Place consumer) {
   graph_.AddEdge(from, transfer);
   graph_.AddEdge(transfer, to);
   if (transfers_ == Transfers::kBuffered) return;
-  if (consumer.second > 0) {
-    graph_.AddEdge(NodeOf({consumer.first, consumer.second - 1}), transfer);
+  const auto [unused_first, sent] = Block(producer);
+  const auto [needed, unused_last] = Block(consumer);
+  graph_.AddEdge(NodeOf({producer.first, sent}), transfer);
+  if (sent + 1 < static_cast<int>(action_nodes_[producer.first].size())) {
+    graph_.AddEdge(transfer, NodeOf({producer.first, sent + 1}));
   }
-  const int next = producer.second + 1;
-  if (next < static_cast<int>(action_nodes_[producer.first].size())) {
-    graph_.AddEdge(transfer, NodeOf({producer.first, next}));
+  if (needed > 0) {
+    graph_.AddEdge(NodeOf({consumer.first, needed - 1}), transfer);
   }
+  graph_.AddEdge(transfer, NodeOf({consumer.first, needed}));
+}
+
+// First and last position of the actions between two exchanges.
+std::pair<int, int> Builder::Block(Place place) const {
+  const auto& actions = schedule_.rank_actions[place.first];
+  const auto is_forward = [&](int i) {
+    return i >= 0 && i < static_cast<int>(actions.size()) &&
+           actions[i].op == Op::kForward;
+  };
+  const int i = place.second;
+  if (!alternates_[place.first]) return {i, i};
+  if (is_forward(i) && !is_forward(i + 1)) return {i, i + 1};
+  if (!is_forward(i) && is_forward(i - 1)) return {i - 1, i};
+  return {i, i};
 }
 
 absl::Status Deadlock(const Schedule& schedule, const Builder& builder,

@@ -39,9 +39,11 @@ Costs EqualStages(const Schedule& schedule, double forward_seconds,
 enum class Transfers {
   // Starts when its producer ends and holds up only its consumer.
   kBuffered,
-  // Send and receive meet: starts when its producer has ended and the receiver
-  // has finished the action before the consumer; the sender's next action
-  // waits for its end, as the consumer does.
+  // Ranks exchange between actions: a transfer starts when the sender has come
+  // to the exchange after its producer and the receiver to the one before its
+  // consumer; both go on when it has ended. There is an exchange after every
+  // action, but with several stages per rank none between the forward and the
+  // backward of a pair, once forwards and backwards alternate.
   kBlocking,
 };
 

@@ -3,15 +3,14 @@
 // replicated until they fill the GPUs; every stage differs a little, so that
 // few events coincide. BM_Graph builds the tasks, BM_Engine runs them.
 #include <benchmark/benchmark.h>
-#include <sys/resource.h>
 
-#include <algorithm>
 #include <random>
 
 #include "scenarios/network.h"
 #include "schedules/registry.h"
 #include "sim/engine.h"
 #include "sim/pipeline_graph.h"
+#include "tests/bench/cpu_time.h"
 
 namespace weir {
 namespace {
@@ -62,26 +61,6 @@ struct Pipelines {
   Communication communication;
 };
 
-double PeakMebibytes(int who) {
-  rusage usage;
-  getrusage(who, &usage);
-  return usage.ru_maxrss / 1024.0;
-}
-
-// CPU time of this process and of the children that it waited for: the engine
-// runs in a child, and other load on the machine does not count.
-double CpuSeconds() {
-  double seconds = 0;
-  for (int who : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
-    rusage usage;
-    getrusage(who, &usage);
-    for (const timeval& time : {usage.ru_utime, usage.ru_stime}) {
-      seconds += time.tv_sec + 1e-6 * time.tv_usec;
-    }
-  }
-  return seconds;
-}
-
 void BM_Graph(benchmark::State& state) {
   const Pipelines pipelines(state.range(0), state.range(1));
   int64_t tasks = 0;
@@ -108,8 +87,7 @@ void BM_Engine(benchmark::State& state) {
   }
   state.SetItemsProcessed(tasks);
   state.counters["tasks"] = graph.tasks.num_tasks();
-  state.counters["peak_MiB"] =
-      std::max(PeakMebibytes(RUSAGE_SELF), PeakMebibytes(RUSAGE_CHILDREN));
+  state.counters["peak_MiB"] = PeakMebibytes();
 }
 
 // {GPUs, microbatches}: the last two grow the run, not the network.

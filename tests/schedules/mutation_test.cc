@@ -65,7 +65,7 @@ void ForEveryAction(const Check& check) {
   }
 }
 
-TEST(MutationTest, DroppedActionIsInvalid) {
+TEST(ScheduleMutationTest, DroppedActionIsInvalid) {
   ForEveryAction([](Schedule schedule, int rank, int position) {
     auto& actions = schedule.rank_actions[rank];
     actions.erase(actions.begin() + position);
@@ -73,7 +73,7 @@ TEST(MutationTest, DroppedActionIsInvalid) {
   });
 }
 
-TEST(MutationTest, RepeatedActionIsInvalidAnywhereOnItsRank) {
+TEST(ScheduleMutationTest, RepeatedActionIsInvalidAnywhereOnItsRank) {
   ForEveryAction([](const Schedule& schedule, int rank, int position) {
     for (size_t to = 0; to <= schedule.rank_actions[rank].size(); ++to) {
       Schedule mutant = schedule;
@@ -85,7 +85,7 @@ TEST(MutationTest, RepeatedActionIsInvalidAnywhereOnItsRank) {
   });
 }
 
-TEST(MutationTest, ActionOnAnotherRankIsInvalid) {
+TEST(ScheduleMutationTest, ActionOnAnotherRankIsInvalid) {
   ForEveryAction([](const Schedule& schedule, int rank, int position) {
     for (int to = 0; to < schedule.num_ranks; ++to) {
       if (to == rank) continue;
@@ -98,7 +98,7 @@ TEST(MutationTest, ActionOnAnotherRankIsInvalid) {
   });
 }
 
-TEST(MutationTest, AnotherStageMicrobatchOrOpIsInvalid) {
+TEST(ScheduleMutationTest, AnotherStageMicrobatchOrOpIsInvalid) {
   ForEveryAction([](const Schedule& schedule, int rank, int position) {
     for (const Action& change :
          {Action{Op::kForward, 1, 0}, Action{Op::kForward, 0, 1},
@@ -116,7 +116,7 @@ TEST(MutationTest, AnotherStageMicrobatchOrOpIsInvalid) {
   });
 }
 
-TEST(MutationTest, BackwardBeforeItsForwardIsInvalid) {
+TEST(ScheduleMutationTest, BackwardBeforeItsForwardIsInvalid) {
   ForEveryAction([](const Schedule& schedule, int rank, int position) {
     const auto& actions = schedule.rank_actions[rank];
     if (actions[position].op != Op::kForward) return;
@@ -133,7 +133,7 @@ TEST(MutationTest, BackwardBeforeItsForwardIsInvalid) {
 // With an update after every backward every exchange shows, except that of
 // forwards that read the same version: that is another order of the same
 // training.
-TEST(MutationTest, EverySwapInPipeDreamIsCaughtUnlessVersionsAgree) {
+TEST(ScheduleMutationTest, EverySwapInPipeDreamIsCaughtUnlessVersionsAgree) {
   const Schedule schedule = Generated("pipedream", {4, 5, 1, 2});
   const Semantics semantics = InterpretSchedule(schedule).value();
   int num_caught = 0;
@@ -154,10 +154,10 @@ TEST(MutationTest, EverySwapInPipeDreamIsCaughtUnlessVersionsAgree) {
       }
     }
   }
-  EXPECT_GT(num_caught, 700);
+  EXPECT_EQ(num_caught, 750);
 }
 
-TEST(MutationTest, SwapAcrossAnUpdateOf2BWIsCaught) {
+TEST(ScheduleMutationTest, SwapAcrossAnUpdateOf2BWIsCaught) {
   const Schedule schedule = Generated("2bw", {4, 4, 1, 3});
   const Semantics semantics = InterpretSchedule(schedule).value();
   for (int rank = 0; rank < 4; ++rank) {
@@ -175,7 +175,7 @@ TEST(MutationTest, SwapAcrossAnUpdateOf2BWIsCaught) {
   }
 }
 
-TEST(MutationTest, AnotherUpdatePeriodIsCaught) {
+TEST(ScheduleMutationTest, AnotherUpdatePeriodIsCaught) {
   for (const Schedule& schedule : AllKinds()) {
     for (int period = 1; period <= schedule.total_microbatches(); ++period) {
       if (period == schedule.weights.microbatches_per_update) continue;
@@ -186,7 +186,7 @@ TEST(MutationTest, AnotherUpdatePeriodIsCaught) {
   }
 }
 
-TEST(MutationTest, AnotherReadPolicyIsCaughtWithoutFlush) {
+TEST(ScheduleMutationTest, AnotherReadPolicyIsCaughtWithoutFlush) {
   for (const Schedule& schedule : AllKinds()) {
     if (schedule.flush) continue;
     Schedule mutant = schedule;

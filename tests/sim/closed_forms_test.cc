@@ -36,7 +36,7 @@ std::vector<int> Microbatches(int p) {
   return counts;
 }
 
-TEST(ClosedFormTest, GPipe) {
+TEST(SimulatorClosedFormTest, GPipe) {
   for (int p = 2; p <= 16; ++p) {
     for (int m : Microbatches(p)) {
       const Result result = RunTextbook({.schedule = "gpipe",
@@ -55,7 +55,7 @@ TEST(ClosedFormTest, GPipe) {
   }
 }
 
-TEST(ClosedFormTest, PipeDreamFlushWithAndWithoutLatency) {
+TEST(SimulatorClosedFormTest, PipeDreamFlushWithAndWithoutLatency) {
   for (int p = 2; p <= 16; ++p) {
     for (int m = 1; m <= 64; ++m) {
       for (double c : {0.0, 0.4}) {
@@ -75,7 +75,7 @@ TEST(ClosedFormTest, PipeDreamFlushWithAndWithoutLatency) {
   }
 }
 
-TEST(ClosedFormTest, Interleaved) {
+TEST(SimulatorClosedFormTest, Interleaved) {
   for (int p = 2; p <= 8; ++p) {
     for (int v = 2; v <= 4; ++v) {
       for (int m : {p, 2 * p, 5 * p}) {
@@ -99,7 +99,7 @@ TEST(ClosedFormTest, Interleaved) {
   }
 }
 
-TEST(ClosedFormTest, PipeDream2BwHasNoBubbleAndTwoVersions) {
+TEST(SimulatorClosedFormTest, PipeDream2BwHasNoBubbleAndTwoVersions) {
   for (int p = 2; p <= 8; ++p) {
     for (int m : {p, p + 1, 2 * p, 3 * p + 1}) {
       const Result result = RunTextbook(
@@ -116,7 +116,7 @@ TEST(ClosedFormTest, PipeDream2BwHasNoBubbleAndTwoVersions) {
   }
 }
 
-TEST(ClosedFormTest, PipeDreamRunsAtTheSlowestStage) {
+TEST(SimulatorClosedFormTest, PipeDreamRunsAtTheSlowestStage) {
   for (int p = 2; p <= 8; ++p) {
     Textbook textbook{
         .schedule = "pipedream", .num_ranks = p, .num_microbatches = 2 * p};

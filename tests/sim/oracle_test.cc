@@ -112,7 +112,7 @@ bool ExpectSameAsOracle(const Textbook& textbook) {
   return true;
 }
 
-TEST(OracleTest, OverlappedTransfersEqualTheLongestPath) {
+TEST(SimulatorOracleTest, OverlappedTransfersEqualTheLongestPath) {
   Cases cases(1);
   for (const ScheduleKind& kind : AllScheduleKinds()) {
     for (int i = 0; i < 400; ++i) {
@@ -127,7 +127,7 @@ TEST(OracleTest, OverlappedTransfersEqualTheLongestPath) {
   }
 }
 
-TEST(OracleTest, BlockingTransfersEqualTheLongestPath) {
+TEST(SimulatorOracleTest, BlockingTransfersEqualTheLongestPath) {
   Cases cases(2);
   for (const ScheduleKind& kind : AllScheduleKinds()) {
     int completed = 0;

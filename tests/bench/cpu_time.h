@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a benchmark costs when part of it runs in child processes.
+#ifndef WEIR_TESTS_BENCH_CPU_TIME_H_
+#define WEIR_TESTS_BENCH_CPU_TIME_H_
+
+#include <sys/resource.h>
+
+#include <algorithm>
+
+namespace weir {
+
+// CPU time of this process and of the children that it waited for: the engine
+// runs in a child, and other load on the machine does not count.
+inline double CpuSeconds() {
+  double seconds = 0;
+  for (int who : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
+    rusage usage;
+    getrusage(who, &usage);
+    for (const timeval& time : {usage.ru_utime, usage.ru_stime}) {
+      seconds += time.tv_sec + 1e-6 * time.tv_usec;
+    }
+  }
+  return seconds;
+}
+
+// Largest resident memory of this process or any of its children so far.
+inline double PeakMebibytes() {
+  double peak = 0;
+  for (int who : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
+    rusage usage;
+    getrusage(who, &usage);
+    peak = std::max(peak, usage.ru_maxrss / 1024.0);
+  }
+  return peak;
+}
+
+}  // namespace weir
+
+#endif  // WEIR_TESTS_BENCH_CPU_TIME_H_

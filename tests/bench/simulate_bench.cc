@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whole simulations, from the resolved scenario to the result: a model of 256
+// blocks over 64 H100 in 8 nodes, 1,024 microbatches, with network and memory.
+#include <benchmark/benchmark.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "absl/strings/str_cat.h"
+#include "calibrate/device_profile.h"
+#include "models/model.h"
+#include "scenarios/cluster.h"
+#include "sim/simulate.h"
+#include "tests/bench/cpu_time.h"
+
+namespace weir {
+namespace {
+
+constexpr char kDeepModel[] =
+    "name: 'deep' transformer { num_layers: 256 hidden_size: 4096 "
+    "num_heads: 32 vocabulary_size: 50304 num_positions: 2048 causal: true "
+    "tied_embeddings: true attention_bias: true attention_output_bias: true "
+    "feed_forward_bias: true }";
+constexpr int kRanks = 64, kMicrobatches = 1024;
+
+template <typename Value>
+Value Checked(absl::StatusOr<Value> value) {
+  if (!value.ok()) {
+    std::fprintf(stderr, "%s\n", value.status().ToString().c_str());
+    std::abort();
+  }
+  return *std::move(value);
+}
+
+ResolvedScenario Deep(const std::string& schedule, int num_chunks) {
+  ResolvedScenario resolved;
+  resolved.label = "benchmark";
+  resolved.model = Checked(ParseModel("benchmark", kDeepModel));
+  resolved.cluster = Checked(LoadCluster("dgx-h100", kRanks / 8));
+  resolved.device = Checked(LoadDeviceProfile("h100-sxm"));
+  resolved.placement.pipeline = kRanks;
+  for (int gpu = 0; gpu < kRanks; ++gpu) {
+    resolved.placement.gpus.push_back(gpu);
+  }
+  resolved.num_microbatches = kMicrobatches;
+  Scenario& scenario = resolved.scenario;
+  scenario.set_schedule(schedule);
+  Parallelism* parallelism = scenario.mutable_parallelism();
+  parallelism->set_tensor(1);
+  parallelism->set_data(1);
+  parallelism->set_pipeline(kRanks);
+  parallelism->set_chunks(num_chunks);
+  scenario.mutable_batch()->set_microbatch_size(1);
+  scenario.mutable_batch()->set_global_batch_size(kMicrobatches);
+  scenario.mutable_batch()->set_sequence_length(2048);
+  scenario.mutable_training()->set_precision(MIXED_BF16);
+  scenario.mutable_training()->set_recompute(RECOMPUTE_FULL);
+  return resolved;
+}
+
+void BM_Simulate(benchmark::State& state, const std::string& schedule) {
+  const int num_chunks = static_cast<int>(state.range(0));
+  const ResolvedScenario scenario = Deep(schedule, num_chunks);
+  for (auto _ : state) {
+    const double begin = CpuSeconds();
+    const Result result = Checked(Simulate(scenario));
+    state.SetIterationTime(CpuSeconds() - begin);
+    benchmark::DoNotOptimize(result.makespan_seconds());
+  }
+  state.SetItemsProcessed(state.iterations() * 2 * kRanks * num_chunks *
+                          kMicrobatches);
+  state.counters["peak_MiB"] = PeakMebibytes();
+}
+
+BENCHMARK_CAPTURE(BM_Simulate, pipedream_flush, std::string("pipedream-flush"))
+    ->ArgName("chunks")
+    ->Arg(1)
+    ->UseManualTime()
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(BM_Simulate, interleaved, std::string("interleaved-1f1b"))
+    ->ArgName("chunks")
+    ->Arg(4)
+    ->UseManualTime()
+    ->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace weir
