@@ -86,7 +86,7 @@ absl::StatusOr<std::string> ViewCluster(const Flags& flags) {
       LoadCluster(flags.name,
                   static_cast<int>(flags.scenario.overrides.num_nodes())));
   return flags.output.format == OutputFlags::Format::kJson
-             ? ClusterJson(cluster).dump(2) + "\n"
+             ? ClusterJson(cluster).dump(2)
              : DescribeCluster(cluster);
 }
 

@@ -18,7 +18,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 
 void ExpectRefused(const std::string& arguments, const std::string& message) {
-  const Run run = RunWeir(arguments);
+  const ProgramRun run = RunWeir(arguments);
   EXPECT_EQ(run.exit_code, 2) << arguments << "\n" << run.err;
   EXPECT_THAT(run.out, IsEmpty()) << arguments;
   EXPECT_THAT(run.err, HasSubstr(message)) << arguments;
@@ -31,7 +31,9 @@ void ExpectRefused(const std::string& arguments, const std::string& message) {
 constexpr char kCluster[] = R"(
 name: "two"
 groups { count: 1 node { name: "n" num_gpus: 2 device: "v100-sxm2-16gb"
-  nv_switch { bytes_per_second: 1e11 latency_seconds: 1e-6 } } }
+  nv_switch { bytes_per_second: 1e11 latency_seconds: 1e-6 }
+  nics { bytes_per_second: 1e10 } } }
+fabric { latency_seconds: 1e-6 }
 )";
 
 // A scenario that works, with some more text.
@@ -49,7 +51,7 @@ std::string ScenarioFile(const std::string& more) {
 }
 
 TEST(InputTest, TheGoodOneWorks) {
-  const Run run = RunWeir(absl::StrCat("simulate ", ScenarioFile("")));
+  const ProgramRun run = RunWeir(absl::StrCat("simulate ", ScenarioFile("")));
   EXPECT_EQ(run.exit_code, 0) << run.err;
 }
 
@@ -71,18 +73,19 @@ TEST(InputTest, FlagsMeetTheScenario) {
   ExpectRefused(simulate + "--model nonesuch", "nonesuch");
   ExpectRefused(simulate + "--cluster nonesuch", "nonesuch");
   ExpectRefused(simulate + "--device nonesuch", "nonesuch");
-  ExpectRefused(simulate + "--order pp-first", "pp-first");
-  ExpectRefused(simulate + "--dp 2", "2");            // GPUs: 4 of 2
-  ExpectRefused(simulate + "--pp 3 --nodes 2", "4");  // blocks over 3 stages
-  ExpectRefused(simulate + "--pp 8 --nodes 4", "4");  // more stages than blocks
-  ExpectRefused(simulate + "--gbs 3 --mbs 2", "3");
-  ExpectRefused(simulate + "--tp 3 --pp 1 --nodes 2", "3");
+  ExpectRefused(simulate + "--order pp-first", "parallelism.order");
+  ExpectRefused(simulate + "--dp 2", "needs 4 GPUs, but there are 2");
+  ExpectRefused(simulate + "--pp 3 --nodes 2", "a divisor of the 4 blocks");
+  ExpectRefused(simulate + "--pp 8 --nodes 4", "1 to 4, the number of blocks");
+  ExpectRefused(simulate + "--gbs 3 --mbs 2", "global_batch_size is 3");
+  ExpectRefused(simulate + "--tp 3 --pp 1 --nodes 2",
+                "parallelism.tensor is 3");
   ExpectRefused(simulate + "--seq 2147483647", "2147483647");
   ExpectRefused(simulate + "--mbs 2147483647 --gbs 2147483647", "2147483647");
   ExpectRefused(simulate + "--nodes 2147483647", "2147483647");
   ExpectRefused(simulate + "--pp 2147483647", "2147483647");
-  ExpectRefused(simulate + "--gpus 0,0", "0");
-  ExpectRefused(simulate + "--gpus 0,7", "7");
+  ExpectRefused(simulate + "--gpus 0,0", "GPU 0 again");
+  ExpectRefused(simulate + "--gpus 0,7", "gpus[1] is 7");
   ExpectRefused(simulate + "--microbatches 2147483647 --mbs 4", "--mbs");
   ExpectRefused(simulate + "--microbatches 4 --gbs 4", "--gbs");
 }
@@ -151,8 +154,8 @@ TEST(InputTest, ABrokenResultIsRefused) {
 }
 
 TEST(InputTest, WhatDoesNotFitIsAVerdict) {
-  const Run run = RunWeir(
-      absl::StrCat("simulate ", ScenarioFile(""), " --mbs 4096 --gbs 16384"));
+  const ProgramRun run = RunWeir(absl::StrCat("simulate ", ScenarioFile(""),
+                                              " --mbs 262144 --gbs 1048576"));
   EXPECT_EQ(run.exit_code, 1) << run.err;
   EXPECT_FALSE(run.out.empty());
 }

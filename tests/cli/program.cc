@@ -33,7 +33,7 @@ std::string WriteInput(const std::string& name, absl::string_view contents) {
   return name;
 }
 
-Run RunWeirAfter(absl::string_view before, absl::string_view arguments) {
+ProgramRun RunWeirAfter(absl::string_view before, absl::string_view arguments) {
   const std::string out = absl::StrCat(TestFolder(), "/.out");
   const std::string err = absl::StrCat(TestFolder(), "/.err");
   // The workplace of the tests must not colour or quieten them.
@@ -43,13 +43,15 @@ Run RunWeirAfter(absl::string_view before, absl::string_view arguments) {
   const int status = std::system(
       absl::StrCat("( ", line, " ) >'", out, "' 2>'", err, "' </dev/null")
           .c_str());
-  Run run;
+  ProgramRun run;
   run.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   run.out = ReadFile(out).value_or("");
   run.err = ReadFile(err).value_or("");
   return run;
 }
 
-Run RunWeir(absl::string_view arguments) { return RunWeirAfter("", arguments); }
+ProgramRun RunWeir(absl::string_view arguments) {
+  return RunWeirAfter("", arguments);
+}
 
 }  // namespace weir

@@ -9,17 +9,17 @@
 
 namespace weir {
 
-struct Run {
+struct ProgramRun {
   int exit_code = -1;  // 124: it hung
   std::string out;
   std::string err;
 };
 
 // Runs "weir <arguments>" in a shell, in an empty folder of this test's own.
-Run RunWeir(absl::string_view arguments);
+ProgramRun RunWeir(absl::string_view arguments);
 
 // The same with what comes before the program: "NO_COLOR=1", "cd x &&".
-Run RunWeirAfter(absl::string_view before, absl::string_view arguments);
+ProgramRun RunWeirAfter(absl::string_view before, absl::string_view arguments);
 
 // That folder.
 std::string TestFolder();

@@ -28,7 +28,7 @@ bool Exists(const std::string& name) {
 }
 
 TEST(SimulateCommandTest, TextbookFlagsNeedNoScenarioFile) {
-  const Run run = RunWeir(
+  const ProgramRun run = RunWeir(
       absl::StrCat("simulate --schedule gpipe --format json ", kTextbook));
   ASSERT_EQ(run.exit_code, 0) << run.err;
   const Json json = Json::parse(run.out);
@@ -39,17 +39,17 @@ TEST(SimulateCommandTest, TextbookFlagsNeedNoScenarioFile) {
 }
 
 TEST(SimulateCommandTest, ChunksFollowTheScheduleWhenNobodyAsks) {
-  const Run run = RunWeir(absl::StrCat(
+  const ProgramRun run = RunWeir(absl::StrCat(
       "simulate --schedule interleaved-1f1b --format json ", kTextbook));
   ASSERT_EQ(run.exit_code, 0) << run.err;
   EXPECT_EQ(Json::parse(run.out)["result"]["chunks"], 2);
 }
 
 TEST(SimulateCommandTest, MegatronsAndPyTorchsSpellingsAreAccepted) {
-  const Run ours = RunWeir(
+  const ProgramRun ours = RunWeir(
       "simulate --schedule 1f1b --costs f=1,b=2 --pp 4 "
       "--microbatches 8 --format csv");
-  const Run theirs = RunWeir(
+  const ProgramRun theirs = RunWeir(
       "simulate --schedule 1F1B --costs f=1,b=2 "
       "--pipeline-model-parallel-size 4 --microbatches=8 "
       "--format CSV");
@@ -64,7 +64,7 @@ TEST(SimulateCommandTest, SameQuestionSameBytes) {
 }
 
 TEST(SimulateCommandTest, OutAndTraceAreWrittenAndReadBack) {
-  const Run run = RunWeir(absl::StrCat(
+  const ProgramRun run = RunWeir(absl::StrCat(
       "simulate --schedule gpipe --out a/r.pb --trace a/r.json ", kTextbook));
   ASSERT_EQ(run.exit_code, 0) << run.err;
   EXPECT_THAT(run.err, HasSubstr("wrote a/r.pb"));
@@ -77,7 +77,7 @@ TEST(SimulateCommandTest, OutAndTraceAreWrittenAndReadBack) {
 }
 
 TEST(SimulateCommandTest, QuietSaysNothingButTheResult) {
-  const Run run = RunWeir(
+  const ProgramRun run = RunWeir(
       absl::StrCat("simulate --schedule gpipe --out r.pb --quiet ", kTextbook));
   EXPECT_EQ(run.exit_code, 0);
   EXPECT_THAT(run.err, IsEmpty());
@@ -85,7 +85,7 @@ TEST(SimulateCommandTest, QuietSaysNothingButTheResult) {
 
 TEST(SimulateCommandTest, ResultIsShownThoughAFileCannotBeWritten) {
   WriteInput("file", "");
-  const Run run = RunWeir(absl::StrCat(
+  const ProgramRun run = RunWeir(absl::StrCat(
       "simulate --schedule gpipe --out file/r.pb --trace /proc/no/t.json ",
       kTextbook));
   EXPECT_EQ(run.exit_code, 2);
@@ -95,7 +95,7 @@ TEST(SimulateCommandTest, ResultIsShownThoughAFileCannotBeWritten) {
 }
 
 TEST(CompareCommandTest, TakesSchedulesWithAndWithoutChunks) {
-  const Run run = RunWeir(absl::StrCat(
+  const ProgramRun run = RunWeir(absl::StrCat(
       "compare --schedule gpipe --schedule 1f1b,interleaved-1f1b --format json "
       "--trace out/ ",
       kTextbook));
@@ -109,21 +109,21 @@ TEST(CompareCommandTest, TakesSchedulesWithAndWithoutChunks) {
 }
 
 TEST(CompareCommandTest, OneOfSeveralResultsIsShownAndTraced) {
-  const Run run = RunWeir(
+  const ProgramRun run = RunWeir(
       absl::StrCat("compare --schedule gpipe,1f1b --out r.pb ", kTextbook));
   ASSERT_EQ(run.exit_code, 0) << run.err;
   EXPECT_EQ(RunWeir("show r.pb").out, run.out);
-  const Run one = RunWeir("show r.pb --result gpipe --format json");
+  const ProgramRun one = RunWeir("show r.pb --result gpipe --format json");
   EXPECT_EQ(Json::parse(one.out)["result"]["schedule"], "gpipe");
-  const Run trace = RunWeir("trace r.pb --result gpipe -o g.pftrace");
+  const ProgramRun trace = RunWeir("trace r.pb --result gpipe -o g.pftrace");
   EXPECT_THAT(trace.err, HasSubstr("timeline of gpipe"));
-  const Run none = RunWeir("show r.pb --result nonesuch");
+  const ProgramRun none = RunWeir("show r.pb --result nonesuch");
   EXPECT_EQ(none.exit_code, 2);
   EXPECT_THAT(none.err, HasSubstr("expected gpipe, "));
 }
 
 TEST(CompareCommandTest, UnknownSchedulesAreToldBeforeAnythingRuns) {
-  const Run run = RunWeir(
+  const ProgramRun run = RunWeir(
       absl::StrCat("compare --schedule gpipe,nonesuch,gpip ", kTextbook));
   EXPECT_EQ(run.exit_code, 2);
   EXPECT_THAT(run.out, IsEmpty());
@@ -133,7 +133,7 @@ TEST(CompareCommandTest, UnknownSchedulesAreToldBeforeAnythingRuns) {
 
 TEST(CompareCommandTest, WhatFailsDoesNotStopTheRest) {
   // 6 microbatches do not divide into groups of 4.
-  const Run run = RunWeir(
+  const ProgramRun run = RunWeir(
       "compare --schedule interleaved-1f1b,gpipe --costs f=1,b=2 "
       "--pp 4 --microbatches 6");
   EXPECT_EQ(run.exit_code, 2);
@@ -143,7 +143,7 @@ TEST(CompareCommandTest, WhatFailsDoesNotStopTheRest) {
 
 TEST(InterruptTest, CtrlCExitsWith130) {
   // Large enough to run until the signal comes.
-  const Run run = RunWeirAfter(
+  const ProgramRun run = RunWeirAfter(
       "timeout -s INT --preserve-status 1",
       "simulate --schedule pipedream --costs f=1,b=2 --pp 64 --microbatches "
       "4096 --batches 16");
@@ -151,12 +151,12 @@ TEST(InterruptTest, CtrlCExitsWith130) {
 }
 
 TEST(InterruptTest, CompareKeepsWhatItHas) {
-  const Run run = RunWeirAfter(
+  const ProgramRun run = RunWeirAfter(
       "timeout -s INT --preserve-status 1",
       "compare --schedule gpipe,pipedream,pipedream-2bw --costs f=1,b=2 --pp "
       "64 --microbatches 4096 --batches 16 --out r.pb");
   EXPECT_THAT(run.exit_code, AnyOf(130, 0)) << run.err;
-  if (!run.out.empty()) EXPECT_TRUE(Exists("r.pb"));
+  EXPECT_EQ(!run.out.empty(), Exists("r.pb"));
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ using testing::StartsWith;
 
 TEST(UsageTest, HelpGoesToStandardOutput) {
   for (const char* arguments : {"help", "--help", "-h"}) {
-    const Run run = RunWeir(arguments);
+    const ProgramRun run = RunWeir(arguments);
     EXPECT_EQ(run.exit_code, 0) << arguments;
     EXPECT_THAT(run.out, HasSubstr("usage: weir COMMAND")) << arguments;
     EXPECT_THAT(run.err, IsEmpty()) << arguments;
@@ -30,7 +30,7 @@ TEST(UsageTest, HelpGoesToStandardOutput) {
 
 TEST(UsageTest, EveryCommandHasHelpWithUsageAndExamplesFirst) {
   for (const CommandInfo& command : AllCommands()) {
-    const Run run = RunWeir(absl::StrCat(command.name, " --help"));
+    const ProgramRun run = RunWeir(absl::StrCat(command.name, " --help"));
     EXPECT_EQ(run.exit_code, 0) << command.name;
     EXPECT_THAT(run.out,
                 StartsWith(absl::StrCat(command.summary, "\n\nusage: weir ",
@@ -63,7 +63,7 @@ TEST(UsageTest, EveryExampleOfTheHelpWorks) {
   for (const CommandInfo& command : AllCommands()) {
     for (absl::string_view example : command.examples) {
       if (!RunsAnywhere(example) || command.name == "doctor") continue;
-      const Run run = RunWeir(example);
+      const ProgramRun run = RunWeir(example);
       EXPECT_LE(run.exit_code, 1) << example << "\n" << run.err;
       EXPECT_THAT(run.out, Not(IsEmpty())) << example;
       ++num_examples;
@@ -73,14 +73,14 @@ TEST(UsageTest, EveryExampleOfTheHelpWorks) {
 }
 
 TEST(UsageTest, VersionNamesTheRevision) {
-  const Run run = RunWeir("--version");
+  const ProgramRun run = RunWeir("--version");
   EXPECT_EQ(run.exit_code, 0);
   EXPECT_THAT(run.out, StartsWith("weir 0."));
   EXPECT_THAT(run.out, HasSubstr("(git "));
 }
 
 TEST(UsageTest, DoctorNamesTheLibraries) {
-  const Run run = RunWeir("doctor");
+  const ProgramRun run = RunWeir("doctor");
   EXPECT_EQ(run.exit_code, 0);
   EXPECT_THAT(run.out, AllOf(HasSubstr("SimGrid"), HasSubstr("protobuf"),
                              HasSubstr("Abseil"), HasSubstr("CUDA")));
@@ -91,55 +91,53 @@ struct BadUsage {
   const char* message;
 };
 
-class BadUsageTest : public testing::TestWithParam<BadUsage> {};
+constexpr BadUsage kBadUsages[] = {
+    {"", "a command is missing"},
+    {"simulte", "did you mean simulate?"},
+    {"schedule", "expected one of list, show"},
+    {"schedule shwo", "did you mean show?"},
+    {"--bogus", "--bogus is not expected"},
+    {"simulate --shedule gpipe", "did you mean --schedule?"},
+    {"simulate --schedule", "--schedule is without its value"},
+    {"simulate a b", "b is not expected"},
+    {"simulate ''", "SCENARIO is empty"},
+    {"simulate --pp 0", "--pp is 0, expected a whole number"},
+    {"simulate --pp -3", "--pp is -3"},
+    {"simulate --pp 1e3", "--pp is 1e3"},
+    {"simulate --pp 99999999999999999999", "--pp is 9999"},
+    {"simulate --mbs nan", "--mbs is nan"},
+    {"simulate --stash-bytes-per-parameter nan", "is nan"},
+    {"simulate --stash-bytes-per-parameter inf", "is inf"},
+    {"simulate --gpus 0,x", "--gpus is x"},
+    {"simulate --recompute some", "none or selective or full"},
+    {"simulate --dropout=maybe", "true or false"},
+    {"simulate --format xml", "table or json or csv"},
+    {"simulate --trace x.txt", ".pftrace or .json"},
+    {"simulate --schedule gpipe,1f1b", "see weir compare"},
+    {"compare", "--schedule is missing"},
+    {"trace x.pb", "--output is missing"},
+    {"trace x.pb -o x.csv", ".pftrace or .json"},
+    {"trace missing.pb -o x.json", "missing.pb"},
+    {"show missing.pb", "missing.pb"},
+    {"model show", "MODEL is missing"},
+    {"schedule show nonesuch", "nonesuch"},
+    {"schedule show gpip", "gpipe"},
+    {"schedule show gpipe --pp 2147483647", "2147483647"},
+    {"schedule show gpipe --pp 9999 --microbatches 2147483647", "2147483647"}};
 
-TEST_P(BadUsageTest, ExitsWithTwoAndSaysWhy) {
-  const Run run = RunWeir(GetParam().arguments);
-  EXPECT_EQ(run.exit_code, 2);
-  EXPECT_THAT(run.out, IsEmpty());
-  EXPECT_THAT(run.err, StartsWith("error: "));
-  EXPECT_THAT(run.err, HasSubstr(GetParam().message));
+TEST(UsageTest, BadUsageExitsWithTwoAndSaysWhy) {
+  for (const BadUsage& bad : kBadUsages) {
+    const ProgramRun run = RunWeir(bad.arguments);
+    EXPECT_EQ(run.exit_code, 2) << bad.arguments;
+    EXPECT_THAT(run.out, IsEmpty()) << bad.arguments;
+    EXPECT_THAT(run.err, StartsWith("error: ")) << bad.arguments;
+    EXPECT_THAT(run.err, HasSubstr(bad.message)) << bad.arguments;
+  }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Usage, BadUsageTest,
-    testing::Values(
-        BadUsage{"", "a command is missing"},
-        BadUsage{"simulte", "did you mean simulate?"},
-        BadUsage{"schedule", "expected one of list, show"},
-        BadUsage{"schedule shwo", "did you mean show?"},
-        BadUsage{"--bogus", "--bogus is not expected"},
-        BadUsage{"simulate --shedule gpipe", "did you mean --schedule?"},
-        BadUsage{"simulate --schedule", "--schedule is without its value"},
-        BadUsage{"simulate a b", "b is not expected"},
-        BadUsage{"simulate ''", "SCENARIO is empty"},
-        BadUsage{"simulate --pp 0", "--pp is 0, expected a whole number"},
-        BadUsage{"simulate --pp -3", "--pp is -3"},
-        BadUsage{"simulate --pp 1e3", "--pp is 1e3"},
-        BadUsage{"simulate --pp 99999999999999999999", "--pp is 9999"},
-        BadUsage{"simulate --mbs nan", "--mbs is nan"},
-        BadUsage{"simulate --stash-bytes-per-parameter nan", "is nan"},
-        BadUsage{"simulate --stash-bytes-per-parameter inf", "is inf"},
-        BadUsage{"simulate --gpus 0,x", "--gpus is x"},
-        BadUsage{"simulate --recompute some", "none or selective or full"},
-        BadUsage{"simulate --dropout=maybe", "true or false"},
-        BadUsage{"simulate --format xml", "table or json or csv"},
-        BadUsage{"simulate --trace x.txt", ".pftrace or .json"},
-        BadUsage{"simulate --schedule gpipe,1f1b", "see weir compare"},
-        BadUsage{"compare", "--schedule is missing"},
-        BadUsage{"trace x.pb", "--output is missing"},
-        BadUsage{"trace x.pb -o x.csv", ".pftrace or .json"},
-        BadUsage{"trace missing.pb -o x.json", "missing.pb"},
-        BadUsage{"show missing.pb", "missing.pb"},
-        BadUsage{"model show", "MODEL is missing"},
-        BadUsage{"schedule show nonesuch", "nonesuch"},
-        BadUsage{"schedule show gpip", "gpipe"},
-        BadUsage{"schedule show gpipe --pp 2147483647", "2147483647"},
-        BadUsage{"schedule show gpipe --pp 9999 --microbatches 2147483647",
-                 "2147483647"}));
-
 TEST(UsageTest, EveryBadFlagIsToldAtOnce) {
-  const Run run = RunWeir("simulate --pp x --tp 0 --bogus 3 --optimizer lion");
+  const ProgramRun run =
+      RunWeir("simulate --pp x --tp 0 --bogus 3 --optimizer lion");
   EXPECT_EQ(run.exit_code, 2);
   EXPECT_THAT(run.err, AllOf(HasSubstr("--pp is x"), HasSubstr("--tp is 0"),
                              HasSubstr("--bogus is not expected"),
@@ -151,7 +149,7 @@ TEST(UsageTest, EveryBadFlagIsToldAtOnce) {
 }
 
 TEST(UsageTest, ColorFollowsTheFlagAndTheEnvironment) {
-  const auto colored = [](const Run& run) {
+  const auto colored = [](const ProgramRun& run) {
     return absl::StrContains(run.err, "\033[");
   };
   EXPECT_FALSE(colored(RunWeir("trace x.pb -o x.json")));
@@ -163,7 +161,7 @@ TEST(UsageTest, ColorFollowsTheFlagAndTheEnvironment) {
 }
 
 TEST(UsageTest, AFullDiskIsAnError) {
-  const Run run = RunWeir("help > /dev/full");
+  const ProgramRun run = RunWeir("help > /dev/full");
   EXPECT_EQ(run.exit_code, 2);
   EXPECT_THAT(run.err, HasSubstr("standard output: cannot be written"));
 }
