@@ -26,6 +26,7 @@ absl::StatusOr<ResolvedScenario> ResolveFor(const Question& question,
   ASSIGN_OR_RETURN(const ScheduleKind* kind, FindScheduleKind(schedule));
   Scenario scenario = question.scenario;
   scenario.set_schedule(std::string(kind->name));
+  if (kind->flush) scenario.clear_num_batches();  // every batch is the same
   ASSIGN_OR_RETURN(const ResolvedScenario resolved,
                    ResolveScenario(question.label, scenario));
   // One scenario serves schedules that need different numbers of chunks.
@@ -92,7 +93,7 @@ Outcome SimulateAll(const std::vector<ResolvedScenario>& scenarios,
     progress.Clear();
     if (result.ok()) {
       outcome.results.push_back(*std::move(result));
-    } else if (!absl::IsCancelled(result.status())) {
+    } else if (!absl::IsCancelled(result.status()) && !Interrupted()) {
       outcome.exit_code =
           std::max<int>(outcome.exit_code, PrintError(result.status(), output));
     }

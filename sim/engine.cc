@@ -159,13 +159,13 @@ class Replay {
                            Recording* recording, Shared* shared,
                            int message_fd) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  signal(SIGINT, SIG_DFL);
   dup2(message_fd, STDERR_FILENO);  // where SimGrid says why it aborts
   try {
     char name[] = "weir", log[] = "--log=root.thres:critical";
     char* argv[] = {name, log, nullptr};
     int argc = 2;
     sg4::Engine engine(&argc, argv);
+    signal(SIGINT, SIG_DFL);  // SimGrid has just set a handler of its own
     ConfigureSimGrid();
     const Platform platform = BuildPlatform(links, graph.pairs);
     Replay replay(graph, platform, recording, shared);

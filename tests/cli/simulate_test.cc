@@ -16,7 +16,6 @@ namespace weir {
 namespace {
 
 using Json = nlohmann::json;
-using testing::AnyOf;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
@@ -104,8 +103,8 @@ TEST(CompareCommandTest, TakesSchedulesWithAndWithoutChunks) {
   ASSERT_EQ(results.size(), 3);
   EXPECT_EQ(results[0]["chunks"], 1);
   EXPECT_EQ(results[2]["chunks"], 2);
-  // The interleaved schedule has the smallest bubble.
-  EXPECT_TRUE(Exists("out/interleaved-1f1b.pftrace")) << run.err;
+  // Costs are per stage: with two stages per rank it has twice the work.
+  EXPECT_TRUE(Exists("out/gpipe.pftrace")) << run.err;
 }
 
 TEST(CompareCommandTest, OneOfSeveralResultsIsShownAndTraced) {
@@ -141,21 +140,30 @@ TEST(CompareCommandTest, WhatFailsDoesNotStopTheRest) {
   EXPECT_THAT(run.err, HasSubstr("multiple of pipeline"));
 }
 
+// Large enough to run until the signal comes; where it is not, the run ends
+// well and the test says nothing.
+constexpr char kLarge[] =
+    "--costs f=1,b=2 --pp 32 --microbatches 2048 --batches 8";
+constexpr char kInterrupted[] = "timeout -s INT --preserve-status 0.5";
+
 TEST(InterruptTest, CtrlCExitsWith130) {
-  // Large enough to run until the signal comes.
   const ProgramRun run = RunWeirAfter(
-      "timeout -s INT --preserve-status 1",
-      "simulate --schedule pipedream --costs f=1,b=2 --pp 64 --microbatches "
-      "4096 --batches 16");
-  EXPECT_THAT(run.exit_code, AnyOf(130, 0)) << run.err;
+      kInterrupted, absl::StrCat("simulate --schedule pipedream ", kLarge));
+  if (run.exit_code == 0) GTEST_SKIP() << "this machine was too fast";
+  EXPECT_EQ(run.exit_code, 130) << run.err;
+  EXPECT_THAT(run.out, IsEmpty());
+  EXPECT_THAT(run.err, IsEmpty());
 }
 
 TEST(InterruptTest, CompareKeepsWhatItHas) {
   const ProgramRun run = RunWeirAfter(
-      "timeout -s INT --preserve-status 1",
-      "compare --schedule gpipe,pipedream,pipedream-2bw --costs f=1,b=2 --pp "
-      "64 --microbatches 4096 --batches 16 --out r.pb");
-  EXPECT_THAT(run.exit_code, AnyOf(130, 0)) << run.err;
+      kInterrupted,
+      absl::StrCat("compare --schedule gpipe,pipedream,pipedream-2bw --out "
+                   "r.pb --quiet ",
+                   kLarge));
+  if (run.exit_code == 0) GTEST_SKIP() << "this machine was too fast";
+  EXPECT_EQ(run.exit_code, 130) << run.err;
+  EXPECT_THAT(run.err, IsEmpty());
   EXPECT_EQ(!run.out.empty(), Exists("r.pb"));
 }
 
