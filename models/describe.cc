@@ -2,6 +2,7 @@
 #include "models/describe.h"
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <utility>
@@ -172,20 +173,30 @@ Row TotalRow(const Totals& totals, bool measured) {
   return row;
 }
 
+// Whole numbers without a trailing ".0".
+nlohmann::ordered_json Number(double value) {
+  constexpr double kExact = 9007199254740992;  // 2^53
+  if (value == std::floor(value) && std::fabs(value) <= kExact) {
+    return static_cast<int64_t>(value);
+  }
+  return value;
+}
+
 nlohmann::ordered_json LayerJson(const Group& group) {
   const LayerWork& layer = group.layer;
   nlohmann::ordered_json json = {
       {"name", layer.name},
       {"role", RoleName(layer.role)},
       {"count", group.count},
-      {"parameters", layer.parameters},
-      {"shared_parameters", layer.shared_parameters},
-      {"forward_flops", ForwardFlops(layer)},
-      {"stash_bytes", layer.stash_bytes},
-      {"recompute_scratch_bytes", layer.recompute_scratch_bytes},
-      {"weight_gradient_stash_bytes", layer.weight_gradient_stash_bytes},
-      {"output_bytes", layer.output_bytes},
-      {"tensor_collective_bytes", layer.tensor_collective_bytes},
+      {"parameters", Number(layer.parameters)},
+      {"shared_parameters", Number(layer.shared_parameters)},
+      {"forward_flops", Number(ForwardFlops(layer))},
+      {"stash_bytes", Number(layer.stash_bytes)},
+      {"recompute_scratch_bytes", Number(layer.recompute_scratch_bytes)},
+      {"weight_gradient_stash_bytes",
+       Number(layer.weight_gradient_stash_bytes)},
+      {"output_bytes", Number(layer.output_bytes)},
+      {"tensor_collective_bytes", Number(layer.tensor_collective_bytes)},
       {"tensor_collectives_forward", layer.tensor_collectives_forward},
       {"tensor_collectives_backward", layer.tensor_collectives_backward}};
   if (layer.forward_seconds.has_value()) {
@@ -228,7 +239,7 @@ std::string ModelJson(const Model& model, const WorkSpec& spec) {
   const Totals totals = TotalsOf(layers);
   nlohmann::ordered_json json = {
       {"name", model.name()},
-      {"parameters", CountParameters(model)},
+      {"parameters", Number(CountParameters(model))},
       {"microbatch_size", spec.microbatch_size},
       {"sequence_length", spec.sequence_length},
       {"tensor_parallel", spec.tensor_parallel},
@@ -237,9 +248,9 @@ std::string ModelJson(const Model& model, const WorkSpec& spec) {
       {"dropout", spec.dropout},
       {"recompute", RecomputeName(spec.recompute)},
       {"bytes_per_element", spec.bytes_per_element},
-      {"model_flops", ModelFlops(layers, spec.tensor_parallel)},
-      {"parameters_per_gpu", totals.parameters},
-      {"stash_bytes", totals.stash_bytes}};
+      {"model_flops", Number(ModelFlops(layers, spec.tensor_parallel))},
+      {"parameters_per_gpu", Number(totals.parameters)},
+      {"stash_bytes", Number(totals.stash_bytes)}};
   for (const Group& group : GroupsOf(layers)) {
     json["layers"].push_back(LayerJson(group));
   }

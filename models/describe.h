@@ -4,11 +4,15 @@
 //   gpt2: 124,439,808 parameters
 //   microbatch of 1 x 1024 tokens, 16-bit
 //
-//   layers               parameters  forward FLOP  stash    output
-//    1 x embedding           39.4 M             0  8.00 KiB  1.50 MiB
-//   12 x block               7.09 M        17.7 B  81.0 MiB  1.50 MiB
-//    1 x head                38.6 M        79.0 B   199 MiB       0 B
-//   ...
+//   layers          parameters  forward FLOP     stash    output
+//    1 x embedding      39.4 M             0  8.00 KiB  1.50 MiB
+//   12 x block          7.09 M        17.7 B  48.0 MiB  1.50 MiB
+//    1 x head           38.6 M        79.0 B   199 MiB       0 B
+//   total                124 M         292 B   775 MiB
+//
+//   forward and backward: 875 B FLOP of the whole model, without recomputation
+//
+// A tied head's copy of the token table shows in its row, not in the total.
 #ifndef WEIR_MODELS_DESCRIBE_H_
 #define WEIR_MODELS_DESCRIBE_H_
 

@@ -55,6 +55,7 @@ TEST(DescribeTest, MeasuredLayersShowTheirSeconds) {
 TEST(ModelJsonTest, NumbersAreNumbers) {
   const Model model = *LoadModel("gpt-2.2b");
   const auto json = nlohmann::json::parse(ModelJson(model, Spec()));
+  EXPECT_TRUE(json["parameters"].is_number_integer());
   EXPECT_EQ(json["parameters"].get<double>(), CountParameters(model));
   EXPECT_EQ(json["layers"].size(), 3u);
   EXPECT_EQ(json["layers"][1]["count"], 32);
