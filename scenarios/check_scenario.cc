@@ -9,6 +9,7 @@
 #include "models/model.h"
 #include "scenarios/cluster.h"
 #include "scenarios/costs.h"
+#include "scenarios/utf8.h"
 
 namespace weir {
 namespace {
@@ -247,6 +248,11 @@ void CheckAgainstMeasured(Problems& problems, const Scenario& scenario) {
 }  // namespace
 
 void CheckFields(Problems& problems, const Scenario& scenario) {
+  CheckUtf8(problems, "name", scenario.name());
+  CheckUtf8(problems, "model", scenario.model());
+  CheckUtf8(problems, "cluster", scenario.cluster());
+  CheckUtf8(problems, "device", scenario.device());
+  CheckUtf8(problems, "schedule", scenario.schedule());
   if (scenario.schedule().empty()) {
     problems.Add("schedule", "is empty, expected a schedule's name");
   }

@@ -314,6 +314,13 @@ TEST(ScenarioTest, AbsurdNumbersAreRefusedBeforeMemoryIsTaken) {
   EXPECT_THAT(message, HasSubstr("stash_bytes_per_parameter is inf"));
 }
 
+TEST(ScenarioTest, NamesThatAreNoUtf8AreRefused) {
+  Scenario scenario = Small();
+  scenario.set_name("a\xff");
+  EXPECT_THAT(ProblemsOf(scenario),
+              ElementsAre("s: name is \"a\\xff\", expected UTF-8"));
+}
+
 TEST(ScenarioTest, TooManyActionsAreCounted) {
   Scenario scenario = Textbook();
   scenario.mutable_parallelism()->set_pipeline(1000);
