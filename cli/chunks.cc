@@ -33,23 +33,26 @@ void ScaleCosts(double factor, TextbookCosts* costs) {
 
 }  // namespace
 
-absl::StatusOr<ResolvedScenario> WithLegalChunks(
-    const ScheduleKind& kind, absl::string_view label,
-    const ResolvedScenario& resolved) {
+void SetLegalChunks(const ScheduleKind& kind, Scenario* scenario) {
+  const auto or_one = [](uint32_t n) {
+    return static_cast<int>(std::max(n, 1u));
+  };
   ScheduleSpec spec;
-  spec.num_ranks = resolved.placement.pipeline;
-  spec.num_microbatches = resolved.num_microbatches;
-  spec.num_chunks =
-      static_cast<int>(std::max(1u, resolved.scenario.parallelism().chunks()));
+  spec.num_ranks = or_one(scenario->parallelism().pipeline());
+  spec.num_chunks = or_one(scenario->parallelism().chunks());
+  const Batch& batch = scenario->batch();
+  spec.num_microbatches = scenario->has_textbook()
+                              ? or_one(scenario->num_microbatches())
+                              : or_one(batch.global_batch_size()) /
+                                    (or_one(batch.microbatch_size()) *
+                                     or_one(scenario->parallelism().data()));
   const int chunks = LegalChunks(kind, spec);
-  if (chunks == spec.num_chunks) return resolved;
-  Scenario scenario = resolved.scenario;
-  scenario.mutable_parallelism()->set_chunks(static_cast<uint32_t>(chunks));
-  if (resolved.textbook) {
+  if (chunks == spec.num_chunks) return;
+  scenario->mutable_parallelism()->set_chunks(static_cast<uint32_t>(chunks));
+  if (scenario->has_textbook()) {
     ScaleCosts(static_cast<double>(spec.num_chunks) / chunks,
-               scenario.mutable_textbook());
+               scenario->mutable_textbook());
   }
-  return ResolveScenario(label, scenario);
 }
 
 }  // namespace weir
