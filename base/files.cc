@@ -7,12 +7,17 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 #include <system_error>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 
 namespace weir {
+namespace {
+
+constexpr size_t kMaxFileBytes = size_t{4} << 30;
+
+}  // namespace
 
 absl::StatusOr<std::string> ReadFile(const std::string& path) {
   std::error_code error;
@@ -25,12 +30,22 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
         absl::StrCat(path, ": is a folder, expected a file"));
   }
   std::ifstream stream(path, std::ios::binary);
-  std::ostringstream contents;
-  contents << stream.rdbuf();
-  if (!stream) {
+  std::string contents;
+  // In pieces: a device or a pipe does not say its size, or has no end.
+  std::vector<char> piece(1 << 20);
+  while (
+      stream.read(piece.data(), static_cast<std::streamsize>(piece.size())) ||
+      stream.gcount() > 0) {
+    contents.append(piece.data(), static_cast<size_t>(stream.gcount()));
+    if (contents.size() > kMaxFileBytes) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          path, ": is larger than 4 GiB, which no file of weir's is"));
+    }
+  }
+  if (!stream.eof()) {
     return absl::InvalidArgumentError(absl::StrCat(path, ": cannot be read"));
   }
-  return contents.str();
+  return contents;
 }
 
 absl::Status WriteFile(const std::string& path, absl::string_view contents) {

@@ -55,6 +55,13 @@ std::string FormatCount(double count) {
   return Format(count, kUnits);
 }
 
+std::string FormatFlops(double flops) {
+  static constexpr Unit kUnits[] = {
+      {1e18, "EFLOP"}, {1e15, "PFLOP"}, {1e12, "TFLOP"}, {1e9, "GFLOP"},
+      {1e6, "MFLOP"},  {1e3, "kFLOP"},  {1, "FLOP"}};
+  return Format(flops, kUnits);
+}
+
 std::string FormatPercent(double ratio) {
   return absl::StrFormat("%.1f %%", 100 * ratio);
 }

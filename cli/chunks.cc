@@ -15,19 +15,44 @@ int LegalChunks(const ScheduleKind& kind, ScheduleSpec spec) {
   return wanted;
 }
 
-absl::StatusOr<ResolvedScenario> WithLegalChunks(
-    const ScheduleKind& kind, absl::string_view label,
-    const ResolvedScenario& resolved) {
+namespace {
+
+// The same work of a rank, cut into other chunks.
+void ScaleCosts(double factor, TextbookCosts* costs) {
+  if (costs->stages_size() != 1) return;  // given stage by stage
+  TextbookCosts::Stage* stage = costs->mutable_stages(0);
+  stage->set_forward_seconds(factor * stage->forward_seconds());
+  if (stage->has_backward_seconds()) {
+    stage->set_backward_seconds(factor * stage->backward_seconds());
+  } else {
+    stage->set_backward_input_seconds(factor * stage->backward_input_seconds());
+    stage->set_backward_weight_seconds(factor *
+                                       stage->backward_weight_seconds());
+  }
+}
+
+}  // namespace
+
+void SetLegalChunks(const ScheduleKind& kind, Scenario* scenario) {
+  const auto or_one = [](uint32_t n) {
+    return static_cast<int>(std::max(n, 1u));
+  };
   ScheduleSpec spec;
-  spec.num_ranks = resolved.placement.pipeline;
-  spec.num_microbatches = resolved.num_microbatches;
-  spec.num_chunks =
-      static_cast<int>(std::max(1u, resolved.scenario.parallelism().chunks()));
+  spec.num_ranks = or_one(scenario->parallelism().pipeline());
+  spec.num_chunks = or_one(scenario->parallelism().chunks());
+  const Batch& batch = scenario->batch();
+  spec.num_microbatches = scenario->has_textbook()
+                              ? or_one(scenario->num_microbatches())
+                              : or_one(batch.global_batch_size()) /
+                                    (or_one(batch.microbatch_size()) *
+                                     or_one(scenario->parallelism().data()));
   const int chunks = LegalChunks(kind, spec);
-  if (chunks == spec.num_chunks) return resolved;
-  Scenario scenario = resolved.scenario;
-  scenario.mutable_parallelism()->set_chunks(static_cast<uint32_t>(chunks));
-  return ResolveScenario(label, scenario);
+  if (chunks == spec.num_chunks) return;
+  scenario->mutable_parallelism()->set_chunks(static_cast<uint32_t>(chunks));
+  if (scenario->has_textbook()) {
+    ScaleCosts(static_cast<double>(spec.num_chunks) / chunks,
+               scenario->mutable_textbook());
+  }
 }
 
 }  // namespace weir

@@ -14,10 +14,10 @@ namespace weir {
 // legal first; spec.num_chunks again when neither is.
 int LegalChunks(const ScheduleKind& kind, ScheduleSpec spec);
 
-// Resolves the scenario again with chunks that are legal for `kind`.
-absl::StatusOr<ResolvedScenario> WithLegalChunks(
-    const ScheduleKind& kind, absl::string_view label,
-    const ResolvedScenario& resolved);
+// Gives the scenario chunks that are legal for `kind`, if there are. Textbook
+// costs that are the same for all stages are scaled, so that a rank's work
+// stays what it was.
+void SetLegalChunks(const ScheduleKind& kind, Scenario* scenario);
 
 }  // namespace weir
 

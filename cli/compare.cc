@@ -27,10 +27,9 @@ absl::StatusOr<ResolvedScenario> ResolveFor(const Question& question,
   Scenario scenario = question.scenario;
   scenario.set_schedule(std::string(kind->name));
   if (kind->flush) scenario.clear_num_batches();  // every batch is the same
-  ASSIGN_OR_RETURN(const ResolvedScenario resolved,
-                   ResolveScenario(question.label, scenario));
   // One scenario serves schedules that need different numbers of chunks.
-  return WithLegalChunks(*kind, question.label, resolved);
+  SetLegalChunks(*kind, &scenario);
+  return ResolveScenario(question.label, scenario);
 }
 
 // Collects messages, each line once: what is wrong with the scenario is wrong
@@ -43,8 +42,23 @@ void Collect(const absl::Status& status, std::vector<std::string>* lines) {
   }
 }
 
+absl::Status CheckNames(const std::vector<std::string>& schedules) {
+  std::vector<std::string> lines;
+  for (const std::string& schedule : schedules) {
+    const auto kind = FindScheduleKind(schedule);
+    if (!kind.ok()) Collect(kind.status(), &lines);
+  }
+  if (lines.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrJoin(lines, "\n"));
+}
+
+struct ToSimulate {
+  std::vector<ResolvedScenario> scenarios;
+  absl::Status refused;  // what some schedules cannot do with this scenario
+};
+
 // Every schedule is looked at before the first is simulated.
-absl::StatusOr<std::vector<ResolvedScenario>> ResolveAll(const Flags& flags) {
+absl::StatusOr<ToSimulate> ResolveAll(const Flags& flags) {
   RETURN_IF_ERROR(CheckTracePath("--trace", flags.output.trace, true));
   ASSIGN_OR_RETURN(const Question question, ApplyOverrides(flags.scenario));
   std::vector<std::string> schedules = flags.scenario.schedules;
@@ -56,18 +70,21 @@ absl::StatusOr<std::vector<ResolvedScenario>> ResolveAll(const Flags& flags) {
     problems.Add("--schedule", "is missing (see weir schedule list)");
     return problems.ToStatus();
   }
-  std::vector<ResolvedScenario> resolved;
+  RETURN_IF_ERROR(CheckNames(schedules));
+  ToSimulate work;
   std::vector<std::string> lines;
   for (const std::string& schedule : schedules) {
     absl::StatusOr<ResolvedScenario> one = ResolveFor(question, schedule);
     if (one.ok()) {
-      resolved.push_back(*std::move(one));
+      work.scenarios.push_back(*std::move(one));
     } else {
       Collect(one.status(), &lines);
     }
   }
-  if (lines.empty()) return resolved;
-  return absl::InvalidArgumentError(absl::StrJoin(lines, "\n"));
+  if (lines.empty()) return work;
+  work.refused = absl::InvalidArgumentError(absl::StrJoin(lines, "\n"));
+  if (work.scenarios.empty()) return work.refused;
+  return work;
 }
 
 struct Outcome {
@@ -118,9 +135,13 @@ std::string View(const Flags& flags, const std::vector<Result>& results) {
 }  // namespace
 
 int RunCompare(const Flags& flags) {
-  const auto scenarios = ResolveAll(flags);
-  if (!scenarios.ok()) return PrintError(scenarios.status(), flags.output);
-  Outcome outcome = SimulateAll(*scenarios, flags.output);
+  const auto work = ResolveAll(flags);
+  if (!work.ok()) return PrintError(work.status(), flags.output);
+  Outcome outcome = SimulateAll(work->scenarios, flags.output);
+  if (!work->refused.ok()) {
+    outcome.exit_code = std::max<int>(outcome.exit_code,
+                                      PrintError(work->refused, flags.output));
+  }
   if (outcome.results.empty()) return outcome.exit_code;
 
   int code = outcome.exit_code;

@@ -30,13 +30,12 @@ absl::StatusOr<Question> QuestionOf(const Flags& flags) {
 }
 
 // Chunks that nobody asked for are what the schedule needs.
-absl::StatusOr<ResolvedScenario> Resolve(const Question& question) {
-  ASSIGN_OR_RETURN(ResolvedScenario resolved,
-                   ResolveScenario(question.label, question.scenario));
-  if (question.scenario.parallelism().chunks() != 0) return resolved;
-  ASSIGN_OR_RETURN(const ScheduleKind* kind,
-                   FindScheduleKind(resolved.scenario.schedule()));
-  return WithLegalChunks(*kind, question.label, resolved);
+absl::StatusOr<ResolvedScenario> Resolve(Question question) {
+  const auto kind = FindScheduleKind(question.scenario.schedule());
+  if (kind.ok() && question.scenario.parallelism().chunks() == 0) {
+    SetLegalChunks(**kind, &question.scenario);
+  }
+  return ResolveScenario(question.label, question.scenario);
 }
 
 absl::StatusOr<Result> SimulateQuestion(const Flags& flags) {

@@ -132,7 +132,7 @@ Row RowOf(const Group& group, int count_width, bool measured) {
     row.push_back(FormatSeconds(layer.forward_seconds.value_or(0)));
     row.push_back(FormatSeconds(layer.backward_seconds.value_or(0)));
   } else {
-    row.push_back(FormatCount(ForwardFlops(layer)));
+    row.push_back(FormatFlops(ForwardFlops(layer)));
   }
   row.push_back(FormatBytes(layer.stash_bytes));
   row.push_back(FormatBytes(layer.output_bytes));
@@ -166,7 +166,7 @@ Row TotalRow(const Totals& totals, bool measured) {
     row.push_back(FormatSeconds(totals.forward_seconds));
     row.push_back(FormatSeconds(totals.backward_seconds));
   } else {
-    row.push_back(FormatCount(totals.forward_flops));
+    row.push_back(FormatFlops(totals.forward_flops));
   }
   row.push_back(FormatBytes(totals.stash_bytes));
   row.push_back("");
@@ -215,10 +215,10 @@ std::string DescribeModel(const Model& model, const WorkSpec& spec) {
   int most = 0;
   for (const Group& group : groups) most = std::max(most, group.count);
   const int count_width = static_cast<int>(absl::StrCat(most).size());
-  std::vector<Row> rows = {measured ? Row{"layers", "parameters", "forward",
-                                          "backward", "stash", "output"}
-                                    : Row{"layers", "parameters",
-                                          "forward FLOP", "stash", "output"}};
+  std::vector<Row> rows = {
+      measured ? Row{"layers", "parameters", "forward", "backward", "stash",
+                     "output"}
+               : Row{"layers", "parameters", "forward", "stash", "output"}};
   for (const Group& group : groups) {
     rows.push_back(RowOf(group, count_width, measured));
   }
@@ -228,8 +228,8 @@ std::string DescribeModel(const Model& model, const WorkSpec& spec) {
                    " parameters\n", SpecLine(model, spec), "\n\n", Table(rows));
   if (!measured) {
     absl::StrAppend(&text, "\nforward and backward: ",
-                    FormatCount(ModelFlops(layers, spec.tensor_parallel)),
-                    " FLOP of the whole model, without recomputation\n");
+                    FormatFlops(ModelFlops(layers, spec.tensor_parallel)),
+                    " of the whole model, without recomputation\n");
   }
   return text;
 }

@@ -24,7 +24,7 @@ std::vector<LayerWork> TransformerLayers(const Transformer& transformer,
 
 std::vector<LayerWork> MeasuredLayers(const MeasuredModel& measured,
                                       const WorkSpec& spec) {
-  const double scale = double(spec.microbatch_size) /
+  const double scale = static_cast<double>(spec.microbatch_size) /
                        std::max<uint32_t>(measured.microbatch_size(), 1);
   std::vector<LayerWork> layers;
   layers.reserve(measured.layers_size());

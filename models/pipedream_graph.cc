@@ -254,7 +254,8 @@ void AddCycle(const Graph& graph, const std::vector<int>& order,
 void SetCuts(const Graph& graph, const std::vector<int>& order,
              MeasuredModel* measured) {
   std::vector<int> place(order.size());
-  for (size_t i = 0; i < order.size(); ++i) place[order[i]] = int(i);
+  for (size_t i = 0; i < order.size(); ++i)
+    place[order[i]] = static_cast<int>(i);
   std::vector<double> change(order.size() + 1, 0);
   std::vector<double> own(order.size(), 0);
   for (size_t i = 0; i < order.size(); ++i) {
@@ -263,13 +264,14 @@ void SetCuts(const Graph& graph, const std::vector<int>& order,
       last_reader = std::max(last_reader, place[edge.to]);
     }
     if (last_reader < 0) continue;
-    own[i] = measured->layers(int(i)).activation_bytes();
+    own[i] = measured->layers(static_cast<int>(i)).activation_bytes();
     change[last_reader] += own[i];
   }
   double alive = 0;
   for (size_t i = 0; i < order.size(); ++i) {
     alive += own[i] - change[i];
-    measured->mutable_layers(int(i))->set_cut_bytes(std::max(0.0, alive));
+    measured->mutable_layers(static_cast<int>(i))
+        ->set_cut_bytes(std::max(0.0, alive));
   }
 }
 

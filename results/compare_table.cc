@@ -149,9 +149,6 @@ std::string CompareTable(std::span<const Result> results) {
     absl::StrAppend(&text,
                     "~: no steady period was seen in the simulated batches\n");
   }
-  for (const std::string& warning : MergeWarnings(results)) {
-    absl::StrAppend(&text, "warning: ", Ascii(warning), "\n");
-  }
   return text;
 }
 

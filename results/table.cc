@@ -146,8 +146,7 @@ std::string ResultTable(const Result& result) {
       result.name().empty() ? "" : absl::StrCat(Ascii(result.name()), ": "),
       ShapeText(result), "\n\n", SummaryBlock(result), RankBlock(result),
       MemoryBlock(result));
-  if (IsApproximate(result) || !result.limit().empty() ||
-      !result.warnings().empty()) {
+  if (IsApproximate(result) || !result.limit().empty()) {
     absl::StrAppend(&text, "\n");
   }
   if (IsApproximate(result)) {
@@ -156,9 +155,6 @@ std::string ResultTable(const Result& result) {
   }
   if (!result.limit().empty()) {
     absl::StrAppend(&text, "limit: ", Ascii(result.limit()), "\n");
-  }
-  for (const std::string& warning : result.warnings()) {
-    absl::StrAppend(&text, "warning: ", Ascii(warning), "\n");
   }
   return text;
 }

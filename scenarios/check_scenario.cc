@@ -3,12 +3,17 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "models/model.h"
 #include "scenarios/cluster.h"
 #include "scenarios/costs.h"
+#include "scenarios/utf8.h"
+#include "schedules/registry.h"
 
 namespace weir {
 namespace {
@@ -70,18 +75,6 @@ void CheckBatch(Problems& problems, const Scenario& scenario) {
                       kMaxGlobalBatchSize);
   problems.CheckRange("batch.sequence_length", batch.sequence_length(), 0,
                       kMaxSequenceLength);
-  const double data = Degree(scenario.parallelism().data());
-  const double share = batch.microbatch_size() * data;
-  const double num_microbatches =
-      share > 0 ? batch.global_batch_size() / share : 0;
-  if (batch.global_batch_size() > 0 && share > 0 &&
-      num_microbatches != static_cast<int64_t>(num_microbatches)) {
-    problems.Add("batch.global_batch_size",
-                 absl::StrFormat("is %d, expected a multiple of "
-                                 "microbatch_size %d x data %.0f = %.0f",
-                                 batch.global_batch_size(),
-                                 batch.microbatch_size(), data, share));
-  }
   if (scenario.num_microbatches() != 0) {
     problems.Add("num_microbatches",
                  "is given without textbook, expected batch only: it is "
@@ -244,9 +237,39 @@ void CheckAgainstMeasured(Problems& problems, const Scenario& scenario) {
   refuse(scenario.training().flash_attention(), "training.flash_attention");
 }
 
+// Without blocks_per_stage the blocks are shared out evenly.
+void CheckStages(Problems& problems, const Parallelism& parallelism,
+                 const Model& model) {
+  if (!parallelism.blocks_per_stage().empty()) return;
+  const double num_stages =
+      Degree(parallelism.pipeline()) * Degree(parallelism.chunks());
+  const bool measured = model.has_measured();
+  const int num_blocks =
+      measured ? model.measured().layers_size()
+               : static_cast<int>(model.transformer().num_layers());
+  if (num_stages > num_blocks) {
+    problems.Add("parallelism",
+                 absl::StrFormat("asks for %.0f stages (pipeline x chunks), "
+                                 "expected at most the model's %d %s",
+                                 num_stages, num_blocks,
+                                 measured ? "layers" : "blocks"));
+  } else if (!measured && num_blocks % static_cast<int>(num_stages) != 0) {
+    problems.Add("parallelism",
+                 absl::StrFormat("asks for %.0f stages (pipeline x chunks), "
+                                 "expected a divisor of the model's %d "
+                                 "blocks, or blocks_per_stage",
+                                 num_stages, num_blocks));
+  }
+}
+
 }  // namespace
 
 void CheckFields(Problems& problems, const Scenario& scenario) {
+  CheckUtf8(problems, "name", scenario.name());
+  CheckUtf8(problems, "model", scenario.model());
+  CheckUtf8(problems, "cluster", scenario.cluster());
+  CheckUtf8(problems, "device", scenario.device());
+  CheckUtf8(problems, "schedule", scenario.schedule());
   if (scenario.schedule().empty()) {
     problems.Add("schedule", "is empty, expected a schedule's name");
   }
@@ -266,8 +289,45 @@ void CheckFields(Problems& problems, const Scenario& scenario) {
   CheckSize(problems, scenario);
 }
 
+void CheckBatchDivides(Problems& problems, const Scenario& scenario) {
+  if (scenario.has_textbook()) return;
+  const Batch& batch = scenario.batch();
+  const double data = Degree(scenario.parallelism().data());
+  const double share = batch.microbatch_size() * data;
+  const double num_microbatches = batch.global_batch_size() / share;
+  if (num_microbatches == static_cast<int64_t>(num_microbatches)) return;
+  problems.Add("batch.global_batch_size",
+               absl::StrFormat("is %d, expected a multiple of "
+                               "microbatch_size %d x data %.0f = %.0f",
+                               batch.global_batch_size(),
+                               batch.microbatch_size(), data, share));
+}
+
+absl::Status CheckSchedule(absl::string_view label, const Scenario& scenario,
+                           bool with_shape) {
+  const auto kind = FindScheduleKind(scenario.schedule());
+  if (!kind.ok()) {
+    return absl::NotFoundError(
+        absl::StrCat(label, ": ", kind.status().message()));
+  }
+  if (!with_shape) return absl::OkStatus();
+  const Parallelism& parallelism = scenario.parallelism();
+  const absl::Status status = (*kind)->check(
+      {.num_ranks = static_cast<int>(Degree(parallelism.pipeline())),
+       .num_microbatches = NumMicrobatches(scenario),
+       .num_chunks = static_cast<int>(Degree(parallelism.chunks())),
+       .num_batches = static_cast<int>(std::max(scenario.num_batches(), 1u))});
+  if (status.ok()) return status;
+  std::vector<std::string> lines;
+  for (absl::string_view line : absl::StrSplit(status.message(), '\n')) {
+    lines.push_back(absl::StrCat(label, ": ", line));
+  }
+  return absl::InvalidArgumentError(absl::StrJoin(lines, "\n"));
+}
+
 void CheckAgainstModel(Problems& problems, const Scenario& scenario,
                        const Model& model) {
+  CheckStages(problems, scenario.parallelism(), model);
   if (model.has_transformer()) {
     CheckAgainstTransformer(problems, scenario, model.transformer());
   } else {

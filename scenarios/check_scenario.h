@@ -21,9 +21,16 @@ inline constexpr double kMaxActions = 2e8;
 // fields that exclude each other, costs by hand.
 void CheckFields(Problems& problems, const Scenario& scenario);
 
+// Whether microbatches and replicas divide the batch. REQUIRES: CheckFields
+// found nothing, also below.
+void CheckBatchDivides(Problems& problems, const Scenario& scenario);
+
+// Whether the schedule exists and, `with_shape`, takes the scenario's.
+absl::Status CheckSchedule(absl::string_view label, const Scenario& scenario,
+                           bool with_shape);
+
 // What the model cannot be asked: degrees that do not divide it, sequences that
-// it has no positions for. REQUIRES: CheckFields found nothing in `parallelism`
-// and `batch`.
+// it has no positions for, stages it has no blocks for.
 void CheckAgainstModel(Problems& problems, const Scenario& scenario,
                        const Model& model);
 

@@ -11,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "scenarios/cluster.h"
 #include "scenarios/node_wiring.h"
+#include "scenarios/utf8.h"
 
 namespace weir {
 namespace {
@@ -146,13 +147,6 @@ std::string FabricText(const Fabric& fabric) {
     absl::StrAppend(&text, ", non-blocking");
   }
   return text + "\n";
-}
-
-// JSON must be UTF-8; what a file says need not be.
-std::string Utf8(const std::string& text) {
-  using nlohmann::json;
-  return json::parse(
-      json(text).dump(-1, ' ', false, json::error_handler_t::replace));
 }
 
 nlohmann::ordered_json NodeJson(const Node& node) {

@@ -77,6 +77,10 @@ class Network {
   void AppendFabric(int from_node, int to_node, uint32_t rail,
                     Route& route) const;
   std::vector<Members> MembersByNode(const std::vector<int>& gpus) const;
+  // Rails that members in every node use; NICs that members of one node use, at
+  // the fewest.
+  std::vector<uint32_t> CommonRails(const std::vector<Members>& members) const;
+  size_t FewestNics(const std::vector<Members>& members) const;
   std::vector<Ring> RingsBetweenNodes(
       const std::vector<Members>& members) const;
 

@@ -2,6 +2,7 @@
 // Network::RingsOver.
 #include <algorithm>
 #include <cassert>
+#include <limits>
 #include <map>
 #include <set>
 #include <tuple>
@@ -41,43 +42,49 @@ std::vector<std::vector<int>> OrdersInside(const NodeWiring& wiring,
 // How one ring passes through a node: in at the front, out at the back.
 using Passage = std::vector<int>;
 
+// Where a ring is to pass: in by a rail, or out by a NIC of the node.
+struct Gate {
+  bool by_rail = false;
+  uint32_t rail = 0;
+  int nic = 0;
+};
+
 // What the passages of a node have used so far.
 struct Usage {
   std::map<int, int> orders;  // [order] passages that follow it
   std::set<int> entry_nics;
 };
 
-// Cuts one of the cyclic orders open so that the ring leaves by NIC `nic`
-// (`rail` below 0) or enters on rail `rail`; else as evenly as it can.
+// How far a cut between these two GPUs is from the gate: 0 in and out by one
+// NIC, 1 as many in as out of each NIC, 2 not even that, 3 misses the gate.
+int Detour(const NodeWiring& wiring, int entry, int exit, const Gate& gate,
+           const Usage& usage) {
+  if (gate.by_rail) {
+    if (RailOf(wiring, entry) != gate.rail) return 3;
+    return RailOf(wiring, exit) == gate.rail ? 0 : 1;
+  }
+  if (NicOf(wiring, exit) != gate.nic) return 3;
+  const int entry_nic = NicOf(wiring, entry);
+  if (entry_nic == gate.nic) return 0;
+  return usage.entry_nics.count(entry_nic) == 0 ? 1 : 2;
+}
+
+// Cuts one of the cyclic orders open at the gate, preferring orders that few
+// passages follow yet.
 Passage CutOpen(const NodeWiring& wiring,
-                const std::vector<std::vector<int>>& orders, int nic,
-                int64_t rail, Usage& usage) {
-  using Cost = std::tuple<bool, int, int, int, int>;
-  Cost best_cost(true, 9, 0, 0, 0);
+                const std::vector<std::vector<int>>& orders, const Gate& gate,
+                Usage& usage) {
+  // Detour, passages that follow the order, order, front.
+  std::tuple<int, int, int, int> best(4, 0, 0, 0);
   for (int i = 0; i < static_cast<int>(orders.size()); ++i) {
     const int size = static_cast<int>(orders[i].size());
     for (int front = 0; front < size; ++front) {
-      const int entry = orders[i][front];
       const int exit = orders[i][(front + size - 1) % size];
-      bool wrong = false;
-      int detour = 0;  // 0: in and out by one NIC, 1: evenly, 2: not
-      if (rail >= 0) {
-        wrong =
-            NicOnRail(wiring, entry, rail) < 0 || RailOf(wiring, entry) != rail;
-        detour = RailOf(wiring, exit) == rail ? 0 : 1;
-      } else {
-        const int entry_nic = NicOf(wiring, entry);
-        wrong = NicOf(wiring, exit) != nic;
-        detour = entry_nic == nic                    ? 0
-                 : usage.entry_nics.count(entry_nic) ? 2
-                                                     : 1;
-      }
-      best_cost =
-          std::min(best_cost, Cost(wrong, detour, usage.orders[i], i, front));
+      const int detour = Detour(wiring, orders[i][front], exit, gate, usage);
+      best = std::min(best, std::tuple(detour, usage.orders[i], i, front));
     }
   }
-  const int order = std::get<3>(best_cost);
-  const int front = std::get<4>(best_cost);
+  const auto [detour, uses, order, front] = best;
   Passage passage = orders[order];
   std::rotate(passage.begin(), passage.begin() + front, passage.end());
   ++usage.orders[order];
@@ -85,24 +92,23 @@ Passage CutOpen(const NodeWiring& wiring,
   return passage;
 }
 
-// One passage per NIC or rail that the ring takes there. `rails` empty: the
-// first `num_rings` NICs that the members use.
+// The passages of all rings. `rails` empty: out by the first NICs that the
+// members use.
 std::vector<Passage> PassagesThrough(const NodeWiring& wiring,
                                      const std::vector<int>& gpus,
                                      const std::vector<uint32_t>& rails,
-                                     int num_rings) {
+                                     size_t num_rings) {
   const std::vector<std::vector<int>> orders = OrdersInside(wiring, gpus);
   std::set<int> nics;
   for (const int gpu : gpus) nics.insert(NicOf(wiring, gpu));
   std::vector<Passage> passages;
   Usage usage;
   auto nic = nics.begin();
-  for (int ring = 0; ring < num_rings; ++ring) {
-    if (rails.empty()) {
-      passages.push_back(CutOpen(wiring, orders, *nic++, -1, usage));
-    } else {
-      passages.push_back(CutOpen(wiring, orders, -1, rails[ring], usage));
-    }
+  for (size_t ring = 0; ring < num_rings; ++ring) {
+    const Gate gate = rails.empty()
+                          ? Gate{.nic = *nic++}
+                          : Gate{.by_rail = true, .rail = rails[ring]};
+    passages.push_back(CutOpen(wiring, orders, gate, usage));
   }
   return passages;
 }
@@ -144,40 +150,52 @@ std::vector<Ring> Network::RingsOver(const std::vector<int>& gpus) const {
   return rings;
 }
 
+std::vector<uint32_t> Network::CommonRails(
+    const std::vector<Members>& members) const {
+  std::map<uint32_t, size_t> num_nodes;
+  for (const Members& inside : members) {
+    const NodeWiring& wiring = *wiring_[nodes_[inside.node].group];
+    std::set<uint32_t> rails;
+    for (const int gpu : inside.gpus) rails.insert(RailOf(wiring, gpu));
+    for (const uint32_t rail : rails) ++num_nodes[rail];
+  }
+  std::vector<uint32_t> common;
+  for (const auto& [rail, count] : num_nodes) {
+    if (count == members.size()) common.push_back(rail);
+  }
+  return common;
+}
+
+size_t Network::FewestNics(const std::vector<Members>& members) const {
+  size_t fewest = std::numeric_limits<size_t>::max();
+  for (const Members& inside : members) {
+    const NodeWiring& wiring = *wiring_[nodes_[inside.node].group];
+    std::set<int> nics;
+    for (const int gpu : inside.gpus) nics.insert(NicOf(wiring, gpu));
+    fewest = std::min(fewest, nics.size());
+  }
+  return fewest;
+}
+
 std::vector<Ring> Network::RingsBetweenNodes(
     const std::vector<Members>& members) const {
-  // Rails (and NICs) that every node's members can use.
-  std::set<uint32_t> rails;
+  std::vector<uint32_t> rails;
   size_t num_rings = 0;
-  for (size_t i = 0; i < members.size(); ++i) {
-    const NodeWiring& wiring = *wiring_[nodes_[members[i].node].group];
-    std::set<int> nics;
-    std::set<uint32_t> own_rails;
-    for (const int gpu : members[i].gpus) {
-      nics.insert(NicOf(wiring, gpu));
-      own_rails.insert(RailOf(wiring, gpu));
-    }
-    num_rings = i == 0 ? nics.size() : std::min(num_rings, nics.size());
-    if (i == 0) rails = own_rails;
-    std::set<uint32_t> common;
-    std::set_intersection(rails.begin(), rails.end(), own_rails.begin(),
-                          own_rails.end(),
-                          std::inserter(common, common.begin()));
-    rails = common;
-  }
-  std::vector<uint32_t> ring_rails;
   if (fabric_.rail_optimized()) {
-    ring_rails.assign(rails.begin(), rails.end());
+    rails = CommonRails(members);
     num_rings = std::max<size_t>(rails.size(), 1);
+  } else {
+    num_rings = FewestNics(members);
   }
   std::vector<Ring> rings(num_rings);
+  // Most nodes are alike and have the same members.
   std::map<std::pair<int, std::vector<int>>, std::vector<Passage>> known;
   for (const Members& inside : members) {
     const Place& place = nodes_[inside.node];
     auto [entry, is_new] = known.try_emplace({place.group, inside.gpus});
     if (is_new) {
-      entry->second = PassagesThrough(*wiring_[place.group], inside.gpus,
-                                      ring_rails, static_cast<int>(num_rings));
+      entry->second =
+          PassagesThrough(*wiring_[place.group], inside.gpus, rails, num_rings);
     }
     for (size_t ring = 0; ring < num_rings; ++ring) {
       for (const int gpu : entry->second[ring])

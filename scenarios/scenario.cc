@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scenarios/scenario.h"
 
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -62,11 +63,13 @@ absl::StatusOr<Placement> Place(const std::string& label,
 // Loads what the scenario names and checks all of it against all of it.
 class Loader {
  public:
-  Loader(Problems& problems, ResolvedScenario& resolved)
+  Loader(Problems& problems, bool fields_are_sound,
+         std::vector<absl::Status> failures, ResolvedScenario& resolved)
       : problems_(problems),
         resolved_(resolved),
         scenario_(resolved.scenario),
-        fields_are_sound_(problems.empty()) {}
+        fields_are_sound_(fields_are_sound),
+        failures_(std::move(failures)) {}
 
   absl::Status Load() {
     if (!scenario_.model().empty()) TakeModel();
@@ -144,10 +147,21 @@ absl::StatusOr<ResolvedScenario> ResolveScenario(absl::string_view label,
   Problems problems(label);
   CheckFields(problems, scenario);
   FillDefaults(resolved.scenario);
+  const bool fields_are_sound = problems.empty();
+  std::vector<absl::Status> failures;
+  if (fields_are_sound) {
+    CheckBatchDivides(problems, resolved.scenario);
+    // A batch that is not whole has no number of microbatches to judge.
+    const absl::Status status =
+        CheckSchedule(label, resolved.scenario, problems.empty());
+    if (!status.ok()) failures.push_back(status);
+  }
   if (!resolved.textbook) {
-    RETURN_IF_ERROR(Loader(problems, resolved).Load());
+    RETURN_IF_ERROR(
+        Loader(problems, fields_are_sound, std::move(failures), resolved)
+            .Load());
   } else {
-    RETURN_IF_ERROR(problems.ToStatus());
+    RETURN_IF_ERROR(Merge(problems, failures));
     const Parallelism& parallelism = resolved.scenario.parallelism();
     ASSIGN_OR_RETURN(resolved.placement,
                      Place(resolved.label, parallelism,

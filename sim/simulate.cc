@@ -11,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "base/textproto.h"
+#include "base/units.h"
 #include "base/version.h"
 #include "results/metrics.h"
 #include "scenarios/network.h"
@@ -117,7 +118,8 @@ absl::StatusOr<Run> RunToSteadyState(const ResolvedScenario& scenario,
                                    scenario.num_microbatches);
   while (true) {
     ASSIGN_OR_RETURN(Run run, RunOnce(scenario, network, num_batches, options));
-    if (run.window.steady || 2 * num_batches > kMaxSteadyBatches ||
+    if (run.window.steady || run.window.stationary ||
+        2 * num_batches > kMaxSteadyBatches ||
         2.0 * run.graph.tasks.num_tasks() > kMaxSteadyTasks) {
       return run;
     }
@@ -147,6 +149,16 @@ void FillShape(const ResolvedScenario& resolved, const Run& run,
   result->set_num_batches(run.schedule.num_batches);
 }
 
+std::string DescribeUnsteady(const Window& window, const Run& run) {
+  return absl::StrCat(
+      run.schedule.name, ": no period within ", run.schedule.num_batches,
+      " batches, the time per batch ",
+      window.stationary ? "wanders" : "still drifts",
+      "; shown is the mean of the last ", window.num_batches,
+      ", their standard deviation is ",
+      FormatPercent(window.spread_seconds / window.batch_seconds()));
+}
+
 void FillBatch(const ResolvedScenario& resolved, const PipelineInputs& inputs,
                const Run& run, Result* result) {
   const Window& window = run.window;
@@ -166,11 +178,7 @@ void FillBatch(const ResolvedScenario& resolved, const PipelineInputs& inputs,
   result->set_exposed_communication_ratio(
       ExposedCommunicationRatio(exposed, seconds));
   result->set_limit(DescribeLimit(inputs, run.graph, window, times));
-  if (!window.steady) {
-    result->add_warnings(absl::StrCat(
-        "no steady state within ", run.schedule.num_batches,
-        " batches: the time per batch is the mean of the second half"));
-  }
+  if (!window.steady) result->add_warnings(DescribeUnsteady(window, run));
   if (resolved.textbook || !(window.batch_seconds() > 0)) return;
   const Batch& batch = resolved.scenario.batch();
   result->set_samples_per_second(

@@ -13,6 +13,11 @@ namespace {
 constexpr double kTolerance = 1e-7;
 constexpr int kMaxPeriodBatches = 4;
 
+// Shared links can make the time per batch wander for ever. Its mean is then
+// what there is to know, once it has stopped to drift.
+constexpr double kStationaryTolerance = 5e-3;
+constexpr int kMinStationaryBatches = 48;
+
 int DrainBatches(int num_ranks, int num_microbatches) {
   return (num_ranks + num_microbatches - 1) / num_microbatches;
 }
@@ -57,6 +62,23 @@ bool IsPeriodic(const std::vector<std::vector<double>>& ends, int first,
   return true;
 }
 
+// Does the second half of the batches take as long as the quarter before it,
+// and how much do its batches differ?
+void SetSpread(const std::vector<double>& ends, int half, int last,
+               Window* window) {
+  const int quarter = half / 2;
+  const double mean = (ends[last] - ends[half]) / (last - half);
+  double variance = 0;
+  for (int batch = half + 1; batch <= last; ++batch) {
+    const double difference = ends[batch] - ends[batch - 1] - mean;
+    variance += difference * difference / (last - half);
+  }
+  window->spread_seconds = std::sqrt(variance);
+  if (half - quarter < kMinStationaryBatches) return;
+  const double before = (ends[half] - ends[quarter]) / (half - quarter);
+  window->stationary = std::fabs(before - mean) <= kStationaryTolerance * mean;
+}
+
 }  // namespace
 
 int InitialBatches(int num_ranks, int num_microbatches) {
@@ -83,11 +105,12 @@ Window FindWindow(const Schedule& schedule, const PipelineGraph& graph,
     return window;
   }
   window.steady = false;
-  const int from = std::max(last / 2, 0);
-  if (last > from) {
-    window.begin_seconds = ends[0][from];
+  const int half = std::max(last / 2, 0);
+  if (last > half) {
+    window.begin_seconds = ends[0][half];
     window.end_seconds = ends[0][last];
-    window.num_batches = last - from;
+    window.num_batches = last - half;
+    SetSpread(ends[0], half, last, &window);
   } else {
     window.num_batches = schedule.num_batches;
   }

@@ -15,8 +15,12 @@ struct Window {
   double end_seconds = 0;
   int num_batches = 1;
   // Without flush: was a period seen? If not, the window is the second half of
-  // the batches.
+  // the batches,
   bool steady = true;
+  // whose mean is that of the batches before them to half a percent or not,
+  bool stationary = false;
+  // and whose times have this standard deviation.
+  double spread_seconds = 0;
 
   double batch_seconds() const {
     return (end_seconds - begin_seconds) / num_batches;

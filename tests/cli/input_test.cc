@@ -75,8 +75,9 @@ TEST(InputTest, FlagsMeetTheScenario) {
   ExpectRefused(simulate + "--device nonesuch", "nonesuch");
   ExpectRefused(simulate + "--order pp-first", "parallelism.order");
   ExpectRefused(simulate + "--dp 2", "needs 4 GPUs, but there are 2");
-  ExpectRefused(simulate + "--pp 3 --nodes 2", "a divisor of the 4 blocks");
-  ExpectRefused(simulate + "--pp 8 --nodes 4", "1 to 4, the number of blocks");
+  ExpectRefused(simulate + "--pp 3 --nodes 2",
+                "a divisor of the model's 4 blocks");
+  ExpectRefused(simulate + "--pp 8 --nodes 4", "at most the model's 4 blocks");
   ExpectRefused(simulate + "--gbs 3 --mbs 2", "global_batch_size is 3");
   ExpectRefused(simulate + "--tp 3 --pp 1 --nodes 2",
                 "parallelism.tensor is 3");

@@ -103,8 +103,8 @@ TEST(CompareCommandTest, TakesSchedulesWithAndWithoutChunks) {
   ASSERT_EQ(results.size(), 3);
   EXPECT_EQ(results[0]["chunks"], 1);
   EXPECT_EQ(results[2]["chunks"], 2);
-  // Costs are per stage: with two stages per rank it has twice the work.
-  EXPECT_TRUE(Exists("out/gpipe.pftrace")) << run.err;
+  // The same work cut into two stages per rank: the smallest bubble.
+  EXPECT_TRUE(Exists("out/interleaved-1f1b.pftrace")) << run.err;
 }
 
 TEST(CompareCommandTest, OneOfSeveralResultsIsShownAndTraced) {

@@ -1,18 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes are an error or a file of results that every view can show.
+// Any bytes are an error or a file of results that every view can show. Text
+// that reads as a textproto of results is tried as the file it would make.
+#include <google/protobuf/stubs/logging.h>
+
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "base/textproto.h"
 #include "results/store.h"
 #include "results/trace.h"
 #include "results/views.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  const auto results = weir::ParseResults(
-      "fuzz", absl::string_view(reinterpret_cast<const char*>(data), size));
-  if (!results.ok()) return 0;
+namespace {
+
+void ShowAll(absl::string_view bytes) {
+  const auto results = weir::ParseResults("fuzz", bytes);
+  if (!results.ok()) return;
   const std::vector<weir::Result> all(results->results().begin(),
                                       results->results().end());
   weir::CompareTable(all);
@@ -24,6 +30,19 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     weir::RanksCsv(result);
     weir::PerfettoTrace(result).IgnoreError();
     weir::ChromeTrace(result).IgnoreError();
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const absl::string_view bytes(reinterpret_cast<const char*>(data), size);
+  google::protobuf::LogSilencer silencer;
+  weir::Results results;
+  if (weir::ParseTextProto("fuzz", bytes, &results).ok()) {
+    ShowAll(results.SerializeAsString());
+  } else {
+    ShowAll(bytes);
   }
   return 0;
 }

@@ -4,191 +4,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "models/model.h"
+#include "tests/models/gpt.h"
 
 namespace weir {
 namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
-
-// A GPT with the sizes of the literature: a heads, h hidden, l layers, V words.
-struct Gpt {
-  double a = 16, h = 1024, l = 24, V = 51200;
-  double s = 512, b = 4;
-};
-
-Model ModelOf(const Gpt& gpt) {
-  Model model;
-  Transformer& transformer = *model.mutable_transformer();
-  transformer.set_num_layers(gpt.l);
-  transformer.set_hidden_size(gpt.h);
-  transformer.set_num_heads(gpt.a);
-  transformer.set_num_kv_heads(gpt.a);
-  transformer.set_head_size(gpt.h / gpt.a);
-  transformer.set_feed_forward_size(4 * gpt.h);
-  transformer.set_vocabulary_size(gpt.V);
-  transformer.set_num_positions(gpt.s);
-  transformer.set_attention_bias(true);
-  transformer.set_attention_output_bias(true);
-  transformer.set_feed_forward_bias(true);
-  transformer.set_tied_embeddings(true);
-  transformer.set_causal(true);
-  return model;
-}
-
-WorkSpec SpecOf(const Gpt& gpt) {
-  WorkSpec spec;
-  spec.microbatch_size = static_cast<int>(gpt.b);
-  spec.sequence_length = static_cast<int>(gpt.s);
-  return spec;
-}
-
-LayerWork BlockOf(const Gpt& gpt, const WorkSpec& spec) {
-  return LayersOf(ModelOf(gpt), spec)[1];
-}
-
-double Flops(const std::vector<Kernel>& kernels) {
-  double flops = 0;
-  for (const Kernel& kernel : kernels) flops += kernel.flops;
-  return flops;
-}
-
-#define EXPECT_SAME(actual, expected) \
-  EXPECT_NEAR((actual) / (expected), 1, 1e-9)
-
-// Korthikanti et al. 2022, equations 1 to 4 and table 2.
-class ActivationTest : public testing::TestWithParam<Gpt> {
- protected:
-  void SetUp() override {
-    spec_ = SpecOf(GetParam());
-    spec_.dropout = true;
-  }
-  double Stash() { return BlockOf(GetParam(), spec_).stash_bytes; }
-  double sbh() { return GetParam().s * GetParam().b * GetParam().h; }
-  // 5as/h
-  double Core() { return 5 * GetParam().a * GetParam().s / GetParam().h; }
-
-  WorkSpec spec_;
-};
-
-TEST_P(ActivationTest, OneGpuKeeps34Plus5asOverH) {
-  EXPECT_SAME(Stash(), sbh() * (34 + Core()));
-}
-
-TEST_P(ActivationTest, TensorParallelDividesAllBut10) {
-  for (double t : {2, 4, 8}) {
-    spec_.tensor_parallel = static_cast<int>(t);
-    EXPECT_SAME(Stash(), sbh() * (10 + 24 / t + Core() / t));
-  }
-}
-
-TEST_P(ActivationTest, SequenceParallelDividesAll) {
-  for (double t : {2, 4, 8}) {
-    spec_.tensor_parallel = static_cast<int>(t);
-    spec_.sequence_parallel = true;
-    EXPECT_SAME(Stash(), sbh() * (34 + Core()) / t);
-  }
-}
-
-TEST_P(ActivationTest, SelectiveRecomputationDropsTheAttentionCore) {
-  spec_.recompute = Recompute::kSelective;
-  const LayerWork block = BlockOf(GetParam(), spec_);
-  EXPECT_SAME(block.stash_bytes, sbh() * 34);
-  EXPECT_SAME(block.recompute_scratch_bytes, sbh() * Core());
-  const Gpt& gpt = GetParam();
-  EXPECT_SAME(Flops(block.recompute), 4 * gpt.b * gpt.s * gpt.s * gpt.h);
-  spec_.tensor_parallel = 4;
-  spec_.sequence_parallel = true;
-  EXPECT_SAME(Stash(), sbh() * 34 / 4);
-}
-
-TEST_P(ActivationTest, FullRecomputationKeepsTheInput) {
-  spec_.recompute = Recompute::kFull;
-  const LayerWork block = BlockOf(GetParam(), spec_);
-  EXPECT_SAME(block.stash_bytes, sbh() * 2);
-  EXPECT_SAME(block.stash_bytes + block.recompute_scratch_bytes,
-              sbh() * (34 + Core()));
-  EXPECT_EQ(Flops(block.recompute), Flops(block.forward));
-}
-
-TEST_P(ActivationTest, FusedAttentionKeepsOneStatisticPerRow) {
-  spec_.flash_attention = true;
-  const Gpt& gpt = GetParam();
-  EXPECT_SAME(Stash(), sbh() * 34 + 4 * gpt.a * gpt.s * gpt.b);
-}
-
-TEST_P(ActivationTest, FusedAttentionLeavesNothingToSelect) {
-  spec_.flash_attention = true;
-  const double none = Stash();
-  spec_.recompute = Recompute::kSelective;
-  EXPECT_EQ(Stash(), none);
-  EXPECT_TRUE(BlockOf(GetParam(), spec_).recompute.empty());
-}
-
-TEST_P(ActivationTest, WithoutDropoutTheMasksAreGone) {
-  spec_.dropout = false;
-  const Gpt& gpt = GetParam();
-  EXPECT_SAME(Stash(), sbh() * (32 + 2 * gpt.a * gpt.s / gpt.h));
-}
-
-TEST_P(ActivationTest, WiderElementsScaleAllButTheMasks) {
-  spec_.bytes_per_element = 4;
-  const Gpt& gpt = GetParam();
-  // 34 = 2 x 16 + 2 masks, 5 = 2 x 2 + 1 mask.
-  EXPECT_SAME(Stash(), sbh() * (66 + 9 * gpt.a * gpt.s / gpt.h));
-}
-
-// Qi et al. 2023: M_W = 32 sbh.
-TEST_P(ActivationTest, BackwardWeightWaitsFor32sbh) {
-  EXPECT_SAME(BlockOf(GetParam(), spec_).weight_gradient_stash_bytes,
-              sbh() * 32);
-}
-
-TEST_P(ActivationTest, HeadKeepsItsInputsAndTheLogits) {
-  const Gpt& gpt = GetParam();
-  const LayerWork head = LayersOf(ModelOf(gpt), spec_).back();
-  // Korthikanti et al. 2022, section 4.3: 4sbh (1 + V/h).
-  EXPECT_SAME(head.stash_bytes, 4 * sbh() * (1 + gpt.V / gpt.h));
-}
-
-// Narayanan et al. 2021 (SC21), with and without recomputation.
-TEST_P(ActivationTest, FlopAreMegatrons) {
-  const Gpt& gpt = GetParam();
-  for (bool fused : {false, true}) {
-    for (double t : {1, 2, 4}) {
-      spec_.flash_attention = fused;
-      spec_.tensor_parallel = static_cast<int>(t);
-      spec_.recompute = Recompute::kFull;
-      const std::vector<LayerWork> layers = LayersOf(ModelOf(gpt), spec_);
-      const double work = gpt.b * gpt.s * gpt.l * gpt.h * gpt.h;
-      EXPECT_SAME(
-          ModelFlops(layers, static_cast<int>(t)),
-          72 * work * (1 + gpt.s / (6 * gpt.h) + gpt.V / (12 * gpt.h * gpt.l)));
-      double again = 0;
-      for (const LayerWork& layer : layers) again += t * Flops(layer.recompute);
-      EXPECT_SAME(
-          ModelFlops(layers, static_cast<int>(t)) + again,
-          96 * work * (1 + gpt.s / (6 * gpt.h) + gpt.V / (16 * gpt.l * gpt.h)));
-    }
-  }
-}
-
-TEST_P(ActivationTest, LayersAddUpToTheModelsParameters) {
-  const Model model = ModelOf(GetParam());
-  const std::vector<LayerWork> layers = LayersOf(model, spec_);
-  const int n = static_cast<int>(layers.size());
-  EXPECT_EQ(StageParameters(layers, 0, n), CountParameters(model));
-  EXPECT_EQ(StageParameters(layers, 0, n - 1) +
-                StageParameters(layers, n - 1, n) - GetParam().V * GetParam().h,
-            CountParameters(model));
-}
-
-INSTANTIATE_TEST_SUITE_P(
-    Sizes, ActivationTest,
-    testing::Values(
-        Gpt{}, Gpt{.a = 96, .h = 12288, .l = 96, .s = 2048, .b = 1},
-        Gpt{.a = 8, .h = 512, .l = 1, .V = 1000, .s = 128, .b = 7}));
 
 WorkSpec SmallSpec(const Model& model) {
   WorkSpec spec;
@@ -267,6 +92,29 @@ TEST(LayersOfTest, FewKeyValueHeadsRepeatUnderTensorParallelism) {
   }
 }
 
+TEST(LayersOfTest, FewKeyValueHeadsRepeatTheirParameters) {
+  const Model model = *LoadModel("llama-2-70b");
+  WorkSpec spec = SmallSpec(model);
+  const double h = 8192, kv = 1024, f = 28672;
+  for (int t : {1, 8, 32}) {
+    spec.tensor_parallel = t;
+    EXPECT_EQ(LayersOf(model, spec)[1].parameters,
+              (2 * h * h + 3 * h * f) / t + 2 * h * kv / std::min(t, 8) + 2 * h)
+        << t;
+  }
+}
+
+TEST(LayersOfTest, QueryKeyNormKeepsItsInputs) {
+  Model model = *LoadModel("llama-2-70b");
+  const WorkSpec spec = SmallSpec(model);
+  const LayerWork without = LayersOf(model, spec)[1];
+  model.mutable_transformer()->set_query_key_norm(true);
+  const LayerWork with = LayersOf(model, spec)[1];
+  EXPECT_EQ(with.parameters - without.parameters, 2 * 128);
+  EXPECT_EQ(with.stash_bytes - without.stash_bytes, 2.0 * 1024 * (8192 + 1024));
+  EXPECT_EQ(with.forward.size(), without.forward.size() + 1);
+}
+
 TEST(LayersOfTest, FusedCausalAttentionPerformsHalfAndFlopCountInFull) {
   const Gpt gpt;
   Model model = ModelOf(gpt);
@@ -305,6 +153,40 @@ TEST(LayersOfTest, BlocksCallTwoCollectivesEachWay) {
   EXPECT_EQ(block.tensor_collective_bytes, 2.0 * 2 * 512 * 768);
   spec.recompute = Recompute::kFull;
   EXPECT_EQ(LayersOf(model, spec)[1].tensor_collectives_backward, 4);
+}
+
+TEST(LayersOfTest, EmbeddingAndHeadCallOneCollectiveEach) {
+  const Model model = *LoadModel("gpt2");
+  WorkSpec spec = SmallSpec(model);
+  spec.tensor_parallel = 2;
+  const std::vector<LayerWork> layers = LayersOf(model, spec);
+  EXPECT_EQ(layers.front().tensor_collectives_forward, 1);
+  EXPECT_EQ(layers.front().tensor_collectives_backward, 0);
+  EXPECT_EQ(layers.back().tensor_collectives_forward, 0);
+  EXPECT_EQ(layers.back().tensor_collectives_backward, 1);
+  EXPECT_EQ(layers.back().tensor_collective_bytes, 2.0 * 2 * 512 * 768);
+}
+
+TEST(LayersOfTest, EmbeddingKeepsTokenNumbersAndItsMask) {
+  const Model model = *LoadModel("gpt2");
+  WorkSpec spec = SmallSpec(model);
+  const double T = 2 * 512;
+  EXPECT_EQ(LayersOf(model, spec).front().stash_bytes, 8 * T);
+  spec.dropout = true;
+  EXPECT_EQ(LayersOf(model, spec).front().stash_bytes, 8 * T + T * 768);
+}
+
+TEST(LayersOfTest, WhatEveryGpuRepeatsCountsOnce) {
+  Model model = *LoadModel("bert-base-uncased");
+  model.mutable_transformer()->set_pooler(true);
+  model.mutable_transformer()->set_next_sentence_head(true);
+  WorkSpec spec = SmallSpec(model);
+  const double flops = ModelFlops(LayersOf(model, spec), 1);
+  for (bool sequence_parallel : {false, true}) {
+    spec.tensor_parallel = 4;
+    spec.sequence_parallel = sequence_parallel;
+    EXPECT_SAME(ModelFlops(LayersOf(model, spec), 4), flops);
+  }
 }
 
 TEST(LayersOfTest, EveryLayerButTheLastHandsOnOneTensor) {

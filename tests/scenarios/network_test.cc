@@ -188,6 +188,37 @@ TEST(NetworkTest, GpuWithAdaptersOnTwoRailsTakesTheReceiversRail) {
               ElementsAre("node0.nic1.tx", "node1.nic1.rx"));
 }
 
+TEST(NetworkTest, SwitchesOfOneSocketMeetInItsRootComplex) {
+  const Network network = FromText(R"(
+    groups { count: 1 node { num_gpus: 4 device: "d"
+      pcie { switches { gpus: [0, 2] } switches { gpus: [1, 3] }
+        gpu_bytes_per_second: 12 uplink_bytes_per_second: 10
+        latency_seconds: 1 } } })");
+  EXPECT_THAT(Names(network, 0, 2),
+              ElementsAre("node0.gpu0.pcie.tx", "node0.gpu2.pcie.rx"));
+  EXPECT_EQ(Latency(network, 0, 2), 1);
+  EXPECT_THAT(Names(network, 0, 3),
+              ElementsAre("node0.gpu0.pcie.tx", "node0.pcie0.tx",
+                          "node0.pcie1.rx", "node0.gpu3.pcie.rx"));
+  EXPECT_EQ(Latency(network, 0, 3), 3);
+  EXPECT_EQ(Bandwidth(network, "node0.pcie1.rx"), 10);
+}
+
+TEST(NetworkTest, GpusThatShareARailShareItsForwarding) {
+  const Network network = FromText(R"(
+    groups { count: 2 node { num_gpus: 4 device: "d"
+      nv_switch { bytes_per_second: 100 }
+      nics { bytes_per_second: 10 gpus: [0, 1] rail: 0 }
+      nics { bytes_per_second: 10 gpus: [2, 3] rail: 1 } } }
+    fabric { rail_optimized: true })");
+  EXPECT_THAT(Names(network, 0, 6),
+              ElementsAre("node0.gpu0.nvlink.tx", "node0.gpu2.nvlink.rx",
+                          "node0.nic1.tx", "node1.nic1.rx"));
+  EXPECT_THAT(Names(network, 0, 7),
+              ElementsAre("node0.gpu0.nvlink.tx", "node0.gpu3.nvlink.rx",
+                          "node0.nic1.tx", "node1.nic1.rx"));
+}
+
 TEST(NetworkTest, MeshWithoutPcieForwardsOverTheShortestWay) {
   const Network network = FromText(R"(
     groups { count: 1 node { num_gpus: 4 device: "d"

@@ -31,6 +31,17 @@ std::vector<int> Range(int first, int last) {
   return gpus;
 }
 
+// No more rings pass an NVLink than it has lanes (of 25 GB/s).
+void ExpectNoLaneShared(const Network& network,
+                        const std::map<std::string, int>& load) {
+  for (const Link& link : network.links()) {
+    const auto found = load.find(link.name);
+    if (found == load.end() || link.name.find("-gpu") == std::string::npos)
+      continue;
+    EXPECT_LE(found->second, link.bytes_per_second / 25e9) << link.name;
+  }
+}
+
 // How many hops of the rings pass each link.
 std::map<std::string, int> Load(const Network& network,
                                 const std::vector<Ring>& rings) {
@@ -107,13 +118,7 @@ TEST(RingsTest, MeshRingsNeverShareALane) {
     const std::vector<Ring> rings = network.RingsOver(gpus);
     EXPECT_EQ(rings.empty(), gpus.size() < 2);
     ExpectEachRingVisitsAllOnce(rings, gpus);
-    const std::map<std::string, int> load = Load(network, rings);
-    for (const Link& link : network.links()) {
-      const auto found = load.find(link.name);
-      if (found == load.end() || link.name.find("nvlink") == std::string::npos)
-        continue;
-      EXPECT_LE(found->second, link.bytes_per_second / 25e9) << link.name;
-    }
+    ExpectNoLaneShared(network, Load(network, rings));
   }
 }
 
@@ -148,6 +153,7 @@ TEST(RingsTest, Dgx1UsesEachOfItsFourAdaptersOnceAndNvLinkInside) {
   const std::vector<Ring> rings = network.RingsOver(Range(0, 24));
   ASSERT_EQ(rings.size(), 4u);
   ExpectEachRingVisitsAllOnce(rings, Range(0, 24));
+  ExpectNoLaneShared(network, Load(network, rings));
   for (const auto& [name, load] : Load(network, rings)) {
     if (name.find(".nic") != std::string::npos) {
       EXPECT_EQ(load, 1) << name;
@@ -155,6 +161,26 @@ TEST(RingsTest, Dgx1UsesEachOfItsFourAdaptersOnceAndNvLinkInside) {
     // Nothing takes PCIe between GPUs: no uplink, no socket.
     EXPECT_EQ(name.find("socket"), std::string::npos) << name;
     EXPECT_EQ(name.find(".pcie0."), std::string::npos) << name;
+  }
+}
+
+TEST(RingsTest, MeshWithAnAdapterPerGpuUsesEachOnce) {
+  Cluster cluster = *LoadCluster("dgx-1-v100", 3);
+  Node& node = *cluster.mutable_groups(0)->mutable_node();
+  node.clear_nics();
+  for (int gpu = 0; gpu < 8; ++gpu) {
+    Nic& nic = *node.add_nics();
+    nic.set_bytes_per_second(12.5e9);
+    nic.add_gpus(gpu);
+  }
+  const Network network(cluster);
+  const std::vector<Ring> rings = network.RingsOver(Range(0, 24));
+  ASSERT_EQ(rings.size(), 8u);
+  ExpectEachRingVisitsAllOnce(rings, Range(0, 24));
+  for (const auto& [name, load] : Load(network, rings)) {
+    if (name.find(".nic") != std::string::npos) {
+      EXPECT_EQ(load, 1) << name;
+    }
   }
 }
 

@@ -155,6 +155,7 @@ TEST(ScenarioTest, TextbookStagesAreOneOrAll) {
               ElementsAre("s: textbook.stages has 8 entries, expected 1 or "
                           "pipeline 4 x chunks 1 = 4"));
   scenario.mutable_parallelism()->set_chunks(2);
+  scenario.set_schedule("interleaved-1f1b");
   EXPECT_TRUE(ResolveScenario("s", scenario).ok());
 }
 
@@ -314,6 +315,13 @@ TEST(ScenarioTest, AbsurdNumbersAreRefusedBeforeMemoryIsTaken) {
   EXPECT_THAT(message, HasSubstr("stash_bytes_per_parameter is inf"));
 }
 
+TEST(ScenarioTest, NamesThatAreNoUtf8AreRefused) {
+  Scenario scenario = Small();
+  scenario.set_name("a\xff");
+  EXPECT_THAT(ProblemsOf(scenario),
+              ElementsAre("s: name is \"a\\xff\", expected UTF-8"));
+}
+
 TEST(ScenarioTest, TooManyActionsAreCounted) {
   Scenario scenario = Textbook();
   scenario.mutable_parallelism()->set_pipeline(1000);
@@ -395,6 +403,10 @@ TEST_F(ScenarioFileTest, MeasuredModelRunsAsItWasMeasured) {
     name: "m" measured { microbatch_size: 4
       layers { name: "a" forward_seconds: 1 backward_seconds: 2 }
       layers { name: "b" forward_seconds: 1 backward_seconds: 2 } })"));
+  EXPECT_THAT(ProblemsOf(scenario),
+              ElementsAre("s: parallelism asks for 4 stages (pipeline x "
+                          "chunks), expected at most the model's 2 layers"));
+  scenario.mutable_parallelism()->set_pipeline(2);
   const auto resolved = ResolveScenario("s", scenario);
   ASSERT_TRUE(resolved.ok()) << resolved.status();
   EXPECT_EQ(resolved->scenario.training().precision(), FP32);

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scenarios/utf8.h"
+
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+
+namespace weir {
+
+std::string Utf8(const std::string& text) {
+  using nlohmann::json;
+  return json::parse(
+      json(text).dump(-1, ' ', false, json::error_handler_t::replace));
+}
+
+void CheckUtf8(Problems& problems, absl::string_view field,
+               const std::string& text) {
+  if (Utf8(text) == text) return;
+  problems.Add(field, absl::StrCat("is \"", absl::CHexEscape(text),
+                                   "\", expected UTF-8"));
+}
+
+}  // namespace weir
