@@ -52,8 +52,9 @@ std::vector<std::string> ListAssets(absl::string_view folder) {
   std::vector<std::string> names;
   for (const auto& [path, contents] : Registry()) {
     const std::filesystem::path file{std::string(path)};
-    if (file.parent_path() == std::string(folder))
+    if (file.parent_path() == std::string(folder)) {
       names.push_back(file.stem().string());
+    }
   }
   std::sort(names.begin(), names.end());
   return names;

@@ -27,7 +27,7 @@ std::string FindProgram(const std::vector<std::string>& names) {
   const char* path = std::getenv("PATH");
   for (absl::string_view folder : absl::StrSplit(path ? path : "", ':')) {
     for (const std::string& name : names) {
-      const std::string file = absl::StrCat(folder, "/", name);
+      std::string file = absl::StrCat(folder, "/", name);
       if (access(file.c_str(), X_OK) == 0) return file;
     }
   }

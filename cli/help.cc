@@ -8,10 +8,10 @@
 //
 // Model:
 //   --model M             preset, or file: config.json, textproto, graph
+#include <algorithm>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "cli/command_table.h"
@@ -60,8 +60,9 @@ std::string OptionRows(const Options& options) {
   std::vector<std::string> groups;
   std::string text;
   for (const Option& first : options) {
-    if (std::find(groups.begin(), groups.end(), first.group) != groups.end())
+    if (std::find(groups.begin(), groups.end(), first.group) != groups.end()) {
       continue;
+    }
     groups.push_back(first.group);
     absl::StrAppend(&text, "\n", first.group, first.group.empty() ? "" : ":\n");
     for (const Option& option : options) {
@@ -82,8 +83,9 @@ std::string HelpText(const CommandInfo& command) {
       absl::StrCat(command.summary, "\n\nusage: weir ", command.name);
   for (const Option& option : options) {
     if (!IsPositional(option)) continue;
-    absl::StrAppendFormat(&text, option.required ? " %s" : " [%s]",
-                          option.names);
+    const bool required = option.required;
+    absl::StrAppend(&text, required ? " " : " [", option.names,
+                    required ? "" : "]");
   }
   absl::StrAppend(&text, " [OPTIONS]\n\nexamples:\n");
   for (absl::string_view example : command.examples) {

@@ -30,11 +30,12 @@ class Group {
 
   Option& Count(absl::string_view names, absl::string_view help,
                 std::function<void(uint32_t)> set) {
-    return Add(names, "N", help, [set](const std::string& text) {
-      ASSIGN_OR_RETURN(const uint32_t count, ParseCount(text));
-      set(count);
-      return absl::OkStatus();
-    });
+    return Add(names, "N", help,
+               [set = std::move(set)](const std::string& text) {
+                 ASSIGN_OR_RETURN(const uint32_t count, ParseCount(text));
+                 set(count);
+                 return absl::OkStatus();
+               });
   }
 
   Option& Choice(absl::string_view names, absl::string_view help,
@@ -43,21 +44,23 @@ class Group {
         absl::StrJoin(choices, "|", [](std::string* out, const auto& choice) {
           absl::StrAppend(out, choice.first);
         });
-    return Add(names, words, help, [choices, set](const std::string& text) {
-      ASSIGN_OR_RETURN(const int value, ParseChoice(text, choices));
-      set(value);
-      return absl::OkStatus();
-    });
+    return Add(names, words, help,
+               [choices, set = std::move(set)](const std::string& text) {
+                 ASSIGN_OR_RETURN(const int value, ParseChoice(text, choices));
+                 set(value);
+                 return absl::OkStatus();
+               });
   }
 
   Option& Switch(absl::string_view names, absl::string_view help,
                  std::function<void(bool)> set) {
-    return Add(names, "", help, [set](const std::string& text) {
-      ASSIGN_OR_RETURN(const int value,
-                       ParseChoice(text, {{"true", 1}, {"false", 0}}));
-      set(value != 0);
-      return absl::OkStatus();
-    });
+    return Add(
+        names, "", help, [set = std::move(set)](const std::string& text) {
+          ASSIGN_OR_RETURN(const int value,
+                           ParseChoice(text, {{"true", 1}, {"false", 0}}));
+          set(value != 0);
+          return absl::OkStatus();
+        });
   }
 
   Option& Add(absl::string_view names, absl::string_view value,

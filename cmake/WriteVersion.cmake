@@ -1,5 +1,5 @@
-# Writes OUTPUT from TEMPLATE with the git revision of SOURCE; touches it only when something changed. Without git, or
-# in a tree that is not a clone of its own (a tarball), the revision is "unknown".
+# Writes OUTPUT from TEMPLATE with the git revision of SOURCE; touches it only when something changed. Where the git
+# program is missing the clone's own files tell; in a tree that is no clone (a tarball) the revision is "unknown".
 set(WEIR_REVISION "unknown")
 find_program(GIT git)
 if(GIT AND EXISTS "${SOURCE}/.git")
@@ -10,6 +10,20 @@ if(GIT AND EXISTS "${SOURCE}/.git")
     RESULT_VARIABLE failed ERROR_QUIET)
   if(NOT failed)
     set(WEIR_REVISION "${revision}")
+  endif()
+elseif(EXISTS "${SOURCE}/.git/HEAD")
+  file(READ "${SOURCE}/.git/HEAD" revision)
+  if(revision MATCHES "^ref: (.*)\n$")
+    set(reference "${CMAKE_MATCH_1}")
+    set(revision)
+    if(EXISTS "${SOURCE}/.git/${reference}")
+      file(READ "${SOURCE}/.git/${reference}" revision)
+    elseif(EXISTS "${SOURCE}/.git/packed-refs")
+      file(STRINGS "${SOURCE}/.git/packed-refs" revision REGEX " ${reference}$")
+    endif()
+  endif()
+  if(revision MATCHES "^([0-9a-f]+)")
+    string(SUBSTRING "${CMAKE_MATCH_1}" 0 12 WEIR_REVISION)
   endif()
 endif()
 configure_file("${TEMPLATE}" "${OUTPUT}" @ONLY)

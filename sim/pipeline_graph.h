@@ -83,6 +83,10 @@ struct PipelineGraph {
   int num_stages = 1;
 };
 
+// How many tasks the graph will have, to a few percent: to be asked before it
+// is built.
+double EstimateTasks(const PipelineInputs& inputs);
+
 // REQUIRES: the schedule is valid and the semantics are its own.
 PipelineGraph BuildPipelineGraph(const PipelineInputs& inputs);
 

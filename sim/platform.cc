@@ -2,10 +2,12 @@
 #include "sim/platform.h"
 
 #include <algorithm>
-#include <simgrid/kernel/resource/NetworkModelIntf.hpp>
 #include <simgrid/s4u.hpp>
 // clang-format off
 #include <simgrid/version.h>  // after s4u.hpp, whose macros it needs
+#if SIMGRID_VERSION < 40000
+#include <simgrid/kernel/resource/NetworkModelIntf.hpp>
+#endif
 // clang-format on
 #include <string>
 #include <unordered_set>

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "base/textproto.h"
@@ -34,6 +35,9 @@ namespace {
 // beyond this many tasks or batches.
 constexpr double kMaxSteadyTasks = 4e6;
 constexpr int kMaxSteadyBatches = 256;
+
+// A task takes about 80 bytes, and has a number of 31 bits.
+constexpr double kMaxTasks = 2e8;
 
 // One simulated run with everything that was derived on the way.
 struct Run {
@@ -77,6 +81,14 @@ absl::Status Deadlock(const Run& run) {
       absl::StrJoin(stuck, "; "), "; use overlapped transfers"));
 }
 
+absl::Status CheckTasks(const ResolvedScenario& scenario, double num_tasks) {
+  if (num_tasks <= kMaxTasks) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrFormat(
+      "%s: is too large: %.3g tasks (actions, transfers, collectives), about "
+      "%s, expected at most %.3g: fewer microbatches, batches or replicas",
+      scenario.label, num_tasks, FormatBytes(80 * num_tasks), kMaxTasks));
+}
+
 absl::StatusOr<Run> RunOnce(const ResolvedScenario& scenario,
                             const Network& network, int num_batches,
                             const SimulateOptions& options) {
@@ -94,7 +106,9 @@ absl::StatusOr<Run> RunOnce(const ResolvedScenario& scenario,
   ASSIGN_OR_RETURN(run.semantics, InterpretSchedule(run.schedule));
   ASSIGN_OR_RETURN(run.costs, ComputeCosts(scenario, run.schedule.num_stages,
                                            VersionsOfStages(run.semantics)));
-  run.graph = BuildPipelineGraph(InputsOf(scenario, network, run));
+  const PipelineInputs inputs = InputsOf(scenario, network, run);
+  RETURN_IF_ERROR(CheckTasks(scenario, EstimateTasks(inputs)));
+  run.graph = BuildPipelineGraph(inputs);
   ASSIGN_OR_RETURN(run.recording, RunTaskGraph(run.graph.tasks, network.links(),
                                                {options.progress}));
   if (!run.recording.complete()) return Deadlock(run);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cost of the engine per task: 1F1B pipelines of 8 stages, 16 microbatches,
 // replicated until they fill the GPUs; every stage differs a little, so that
-// few events coincide. BM_Graph builds the tasks, BM_Engine runs them.
+// few events coincide. BM_Graph builds the tasks, BM_Engine runs them;
+// BM_BareLoop and BM_LongestPath are what it is compared with.
 #include <benchmark/benchmark.h>
 
 #include <random>
@@ -10,6 +11,7 @@
 #include "schedules/registry.h"
 #include "sim/engine.h"
 #include "sim/pipeline_graph.h"
+#include "tests/bench/bare_loop.h"
 #include "tests/bench/cpu_time.h"
 
 namespace weir {
@@ -90,6 +92,34 @@ void BM_Engine(benchmark::State& state) {
   state.counters["peak_MiB"] = PeakMebibytes();
 }
 
+// The least that SimGrid itself costs on the same tasks.
+void BM_BareLoop(benchmark::State& state) {
+  const Pipelines pipelines(state.range(0), state.range(1));
+  const PipelineGraph graph = pipelines.Graph();
+  for (auto _ : state) {
+    const double begin = CpuSeconds();
+    if (!RunBareLoop(graph.tasks, pipelines.network.links())) {
+      state.SkipWithError("the run failed");
+    }
+    state.SetIterationTime(CpuSeconds() - begin);
+  }
+  state.SetItemsProcessed(state.iterations() * graph.tasks.num_tasks());
+  state.counters["peak_MiB"] = PeakMebibytes();
+}
+
+// What the same tasks cost where nothing contends and nobody asks SimGrid.
+void BM_LongestPath(benchmark::State& state) {
+  const Pipelines pipelines(state.range(0), state.range(1));
+  const PipelineGraph graph = pipelines.Graph();
+  for (auto _ : state) {
+    const double begin = CpuSeconds();
+    benchmark::DoNotOptimize(
+        LongestPath(graph.tasks, pipelines.network.links()));
+    state.SetIterationTime(CpuSeconds() - begin);
+  }
+  state.SetItemsProcessed(state.iterations() * graph.tasks.num_tasks());
+}
+
 // {GPUs, microbatches}: the last two grow the run, not the network.
 void Sizes(benchmark::internal::Benchmark* benchmark) {
   benchmark->ArgNames({"gpus", "microbatches"})
@@ -104,6 +134,8 @@ void Sizes(benchmark::internal::Benchmark* benchmark) {
 
 BENCHMARK(BM_Graph)->Apply(Sizes);
 BENCHMARK(BM_Engine)->Apply(Sizes);
+BENCHMARK(BM_BareLoop)->Apply(Sizes);
+BENCHMARK(BM_LongestPath)->Apply(Sizes);
 
 }  // namespace
 }  // namespace weir
