@@ -148,11 +148,12 @@ LayerWork BlockWork(const Transformer& transformer, const WorkSpec& spec) {
   AddFeedForward(transformer, shape, &work);
   AddResidual(shape, &work);
   SetStash(transformer, spec, shape, &work);
-  work.output_bytes = shape.element_bytes * shape.tokens * shape.hidden;
+  work.output_bytes = shape.element_bytes * shape.local_tokens * shape.hidden;
   work.parameters =
       PerGpu(BlockParameters(transformer), transformer, spec.tensor_parallel);
   if (spec.tensor_parallel > 1) {
-    work.tensor_collective_bytes = work.output_bytes;
+    work.tensor_collective_bytes =
+        shape.element_bytes * shape.tokens * shape.hidden;
     work.tensor_collectives_forward = 2;
     work.tensor_collectives_backward =
         spec.recompute == Recompute::kFull ? 4 : 2;

@@ -101,12 +101,12 @@ LayerWork EmbeddingWork(const Transformer& transformer, const WorkSpec& spec) {
     work.backward_input.push_back(MemoryKernel((2 * e + mask) * local));
     work.stash_bytes += mask * local;
   }
-  work.output_bytes = e * whole;
+  work.output_bytes = e * local;
   work.parameters = PerGpu(EmbeddingParameters(transformer), transformer,
                            spec.tensor_parallel);
   if (spec.tensor_parallel > 1) {
     work.tensor_collectives_forward = 1;
-    work.tensor_collective_bytes = work.output_bytes;
+    work.tensor_collective_bytes = e * whole;
   }
   return work;
 }

@@ -74,7 +74,9 @@ struct LayerWork {
   // The part of `parameters` that copies the embedding's (tied embeddings): a
   // stage that holds both layers has it once. StageParameters adds up right.
   double shared_parameters = 0;
-  double output_bytes = 0;  // sent to the next layer, per GPU, whole tensor
+  // Sent to the next layer, per GPU: the whole tensor, or 1/t of it under
+  // sequence parallelism, where each GPU holds its own tokens.
+  double output_bytes = 0;
 
   double stash_bytes = 0;  // kept from forward until the backward ends
   double recompute_scratch_bytes = 0;  // extra while its backward runs

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstdio>
 #include <exception>
 #include <limits>
 #include <new>
@@ -257,9 +258,12 @@ absl::StatusOr<Recording> RunTaskGraph(const TaskGraph& graph,
   void* memory = MapShared(sizeof(Shared));
   int fds[2];
   if (!recording.valid() || memory == nullptr || pipe2(fds, O_CLOEXEC) != 0) {
+    if (memory != nullptr) munmap(memory, sizeof(Shared));
     return absl::ResourceExhaustedError("no memory for the simulation");
   }
   Shared* shared = new (memory) Shared{};
+  // SimGrid flushes all streams: what is in them would be printed twice.
+  std::fflush(nullptr);
   const pid_t child = fork();
   if (child == 0) {
     close(fds[0]);

@@ -120,13 +120,14 @@ void SetParameters(double parameters, const ParameterBytes& bytes,
   stage->stash_bytes = parameters * bytes.stash;
 }
 
-// The step streams gradients and states in, states and weights out; a stage
+// The step streams gradients and states in, states and weights out. Without
+// master weights among the states, the weights themselves come in too. A stage
 // that keeps more than one version first copies the one it replaces.
 double OptimizerSeconds(const DeviceProfile& device, const StageCosts& stage,
-                        int num_versions) {
+                        bool has_master_weights, int num_versions) {
   Kernel kernel;
   kernel.bytes = stage.gradient_bytes + 2 * stage.optimizer_state_bytes +
-                 stage.weight_bytes;
+                 (has_master_weights ? 1 : 2) * stage.weight_bytes;
   if (num_versions > 1) kernel.bytes += 2 * stage.stash_bytes;
   return KernelSeconds(device, 1, kernel);
 }
@@ -217,7 +218,9 @@ absl::StatusOr<Costs> ComputeCosts(const ResolvedScenario& resolved,
       stage.backward_seconds =
           stage.backward_input_seconds + stage.backward_weight_seconds;
     }
-    stage.optimizer_seconds = OptimizerSeconds(device, stage, num_versions[s]);
+    stage.optimizer_seconds = OptimizerSeconds(
+        device, stage, scenario.training().precision() != FP32,
+        num_versions[s]);
     costs.stages.push_back(stage);
   }
   return costs;

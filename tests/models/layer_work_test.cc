@@ -198,6 +198,18 @@ TEST(LayersOfTest, EveryLayerButTheLastHandsOnOneTensor) {
   EXPECT_EQ(layers.back().output_bytes, 0);
 }
 
+TEST(LayersOfTest, SequenceParallelGpusHandOnTheirOwnTokens) {
+  const Model model = *LoadModel("bert-base-uncased");
+  WorkSpec spec = SmallSpec(model);
+  spec.tensor_parallel = 4;
+  spec.sequence_parallel = true;
+  const std::vector<LayerWork> layers = LayersOf(model, spec);
+  for (size_t i = 0; i + 1 < layers.size(); ++i) {
+    EXPECT_EQ(layers[i].output_bytes, 2.0 * 2 * 512 * 768 / 4);
+    EXPECT_EQ(layers[i].tensor_collective_bytes, 2.0 * 2 * 512 * 768);
+  }
+}
+
 TEST(LayersOfTest, BertWithOnlyAPoolerHasNoLogits) {
   Model model = *LoadModel("bert-base-uncased");
   const WorkSpec spec = SmallSpec(model);

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <string>
 
@@ -111,6 +112,33 @@ TEST(MemoryTest, TransfersHoldABufferAtBothEnds) {
        a != rank0.end(); ++a, ++b) {
     EXPECT_NEAR(a->first, b->first, 1e-9);
     EXPECT_EQ(a->second, b->second) << "at " << a->first;
+  }
+}
+
+// What is handed over at one moment, a received input to the forward that keeps
+// it or a sent buffer to the next, is never counted on both sides: the peak is
+// a level that the timeline really stays at.
+TEST(MemoryTest, PeakIsTheLargestSample) {
+  for (const char* schedule : {"gpipe", "pipedream-flush", "pipedream-2bw"}) {
+    for (double bytes_per_second : {5.0, 40.0, 1e15}) {
+      SimulateOptions options;
+      options.keep_timeline = true;
+      const auto result =
+          Simulate(Resolve(TwoStages(schedule, 4),
+                           ChainOfLinks(2, bytes_per_second, 1e-12)),
+                   options);
+      ASSERT_TRUE(result.ok()) << result.status();
+      const auto& memory = result->timeline().memory();
+      std::map<int, double> largest;
+      for (int i = 0; i < memory.gpu_size(); ++i) {
+        double& peak = largest[memory.gpu(i)];
+        peak = std::max(peak, memory.bytes(i));
+      }
+      for (int rank = 0; rank < 2; ++rank) {
+        EXPECT_EQ(result->ranks(rank).peak_memory_bytes(), largest[rank])
+            << schedule << " " << bytes_per_second << " rank " << rank;
+      }
+    }
   }
 }
 

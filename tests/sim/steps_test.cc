@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which optimizer steps there are, after what they reduce and before what they
+// run.
+#include <gtest/gtest.h>
+
+#include "schedules/registry.h"
+#include "sim/pipeline_graph.h"
+
+namespace weir {
+namespace {
+
+std::vector<std::vector<Step>> Plan(absl::string_view name,
+                                    const ScheduleSpec& spec,
+                                    ReductionMode mode, Schedule* schedule) {
+  const auto generated = GenerateSchedule(name, spec);
+  EXPECT_TRUE(generated.ok()) << generated.status();
+  *schedule = *generated;
+  const auto semantics = InterpretSchedule(*schedule);
+  EXPECT_TRUE(semantics.ok()) << semantics.status();
+  return PlanSteps(*schedule, *semantics, mode);
+}
+
+int Position(const Schedule& schedule, int rank, const Action& action) {
+  const auto& actions = schedule.rank_actions[rank];
+  for (size_t i = 0; i < actions.size(); ++i) {
+    if (actions[i].op == action.op && actions[i].stage == action.stage &&
+        actions[i].microbatch == action.microbatch) {
+      return static_cast<int>(i);
+    }
+  }
+  ADD_FAILURE() << ToString(action) << " is not on rank " << rank;
+  return -1;
+}
+
+TEST(StepsTest, AFlushStepsOnceAtTheEnd) {
+  Schedule schedule;
+  const auto steps = Plan("gpipe", {3, 4, 1, 1}, REDUCTION_BLOCKING, &schedule);
+  for (int rank = 0; rank < 3; ++rank) {
+    ASSERT_EQ(steps[rank].size(), 1u);
+    EXPECT_EQ(steps[rank][0].stage, rank);
+    EXPECT_EQ(steps[rank][0].reduce_after, 7);
+    EXPECT_EQ(steps[rank][0].before, 8);
+  }
+}
+
+TEST(StepsTest, OverlappedChunksReduceAsSoonAsTheyAreDone) {
+  for (ReductionMode mode : {REDUCTION_BLOCKING, REDUCTION_OVERLAPPED}) {
+    Schedule schedule;
+    const auto steps = Plan("interleaved-1f1b", {2, 4, 2, 1}, mode, &schedule);
+    for (int rank = 0; rank < 2; ++rank) {
+      ASSERT_EQ(steps[rank].size(), 2u);
+      for (const Step& step : steps[rank]) {
+        const int last =
+            Position(schedule, rank, {Op::kBackward, step.stage, 3});
+        EXPECT_EQ(step.reduce_after, mode == REDUCTION_BLOCKING ? 15 : last);
+        EXPECT_EQ(step.before, 16);
+      }
+    }
+  }
+}
+
+TEST(StepsTest, WithoutFlushTheNextActionWaits) {
+  Schedule schedule;
+  const auto steps =
+      Plan("pipedream-2bw", {2, 3, 1, 3}, REDUCTION_BLOCKING, &schedule);
+  for (int rank = 0; rank < 2; ++rank) {
+    ASSERT_EQ(steps[rank].size(), 3u);
+    for (int update = 0; update < 3; ++update) {
+      const int last =
+          Position(schedule, rank, {Op::kBackward, rank, 3 * (update + 1) - 1});
+      EXPECT_EQ(steps[rank][update].update, update);
+      EXPECT_EQ(steps[rank][update].reduce_after, last);
+      EXPECT_EQ(steps[rank][update].before, last + 1);
+    }
+  }
+}
+
+// Overlapped, a step has time until a forward reads what it makes: in 2BW the
+// first of the batch after the next.
+TEST(StepsTest, OverlappedStepsRunBeforeTheirFirstReader) {
+  Schedule schedule;
+  const auto steps =
+      Plan("pipedream-2bw", {2, 3, 1, 4}, REDUCTION_OVERLAPPED, &schedule);
+  for (int rank = 0; rank < 2; ++rank) {
+    const auto end = static_cast<int>(schedule.rank_actions[rank].size());
+    for (int update = 0; update < 4; ++update) {
+      const int reader = 3 * (update + 2);
+      EXPECT_EQ(steps[rank][update].before,
+                reader < 12
+                    ? Position(schedule, rank, {Op::kForward, rank, reader})
+                    : end);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace weir
