@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 
 namespace weir {
 
@@ -35,17 +36,20 @@ void ScaleCosts(double factor, TextbookCosts* costs) {
 
 void SetLegalChunks(const ScheduleKind& kind, Scenario* scenario) {
   const auto or_one = [](uint32_t n) {
-    return static_cast<int>(std::max(n, 1u));
+    return static_cast<int>(
+        std::clamp<uint32_t>(n, 1, std::numeric_limits<int>::max()));
   };
   ScheduleSpec spec;
   spec.num_ranks = or_one(scenario->parallelism().pipeline());
   spec.num_chunks = or_one(scenario->parallelism().chunks());
   const Batch& batch = scenario->batch();
-  spec.num_microbatches = scenario->has_textbook()
-                              ? or_one(scenario->num_microbatches())
-                              : or_one(batch.global_batch_size()) /
-                                    (or_one(batch.microbatch_size()) *
-                                     or_one(scenario->parallelism().data()));
+  // Nothing is checked yet: the product of two counts may not fit in an int.
+  const int64_t share = int64_t{or_one(batch.microbatch_size())} *
+                        or_one(scenario->parallelism().data());
+  spec.num_microbatches =
+      scenario->has_textbook()
+          ? or_one(scenario->num_microbatches())
+          : static_cast<int>(or_one(batch.global_batch_size()) / share);
   const int chunks = LegalChunks(kind, spec);
   if (chunks == spec.num_chunks) return;
   scenario->mutable_parallelism()->set_chunks(static_cast<uint32_t>(chunks));
