@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 
 namespace weir {
 
@@ -34,18 +35,22 @@ void ScaleCosts(double factor, TextbookCosts* costs) {
 }  // namespace
 
 void SetLegalChunks(const ScheduleKind& kind, Scenario* scenario) {
-  const auto or_one = [](uint32_t n) {
-    return static_cast<int>(std::max(n, 1u));
+  const auto or_one = [](uint32_t n) { return uint64_t{std::max(n, 1u)}; };
+  const auto to_int = [](uint64_t n) {
+    return static_cast<int>(
+        std::min<uint64_t>(n, std::numeric_limits<int>::max()));
   };
-  ScheduleSpec spec;
-  spec.num_ranks = or_one(scenario->parallelism().pipeline());
-  spec.num_chunks = or_one(scenario->parallelism().chunks());
+  const Parallelism& parallelism = scenario->parallelism();
   const Batch& batch = scenario->batch();
-  spec.num_microbatches = scenario->has_textbook()
-                              ? or_one(scenario->num_microbatches())
-                              : or_one(batch.global_batch_size()) /
-                                    (or_one(batch.microbatch_size()) *
-                                     or_one(scenario->parallelism().data()));
+  ScheduleSpec spec;
+  spec.num_ranks = to_int(or_one(parallelism.pipeline()));
+  spec.num_chunks = to_int(or_one(parallelism.chunks()));
+  // Nothing is checked yet: the product may be any of 64 bits.
+  spec.num_microbatches = to_int(
+      scenario->has_textbook()
+          ? or_one(scenario->num_microbatches())
+          : or_one(batch.global_batch_size()) /
+                (or_one(batch.microbatch_size()) * or_one(parallelism.data())));
   const int chunks = LegalChunks(kind, spec);
   if (chunks == spec.num_chunks) return;
   scenario->mutable_parallelism()->set_chunks(static_cast<uint32_t>(chunks));

@@ -48,7 +48,7 @@ struct Costs {
 };
 
 // Prices `num_stages` stages: partition, kernels, memory. `num_versions` is the
-// most weight versions that a rank holds: more than one makes the optimizer
+// most weight versions that each stage holds: more than one makes the optimizer
 // step copy weights.
 absl::StatusOr<Costs> ComputeCosts(const ResolvedScenario& scenario,
                                    int num_stages,

@@ -91,6 +91,24 @@ TEST(InputTest, FlagsMeetTheScenario) {
   ExpectRefused(simulate + "--microbatches 4 --gbs 4", "--gbs");
 }
 
+// Products of two counts that 32 bits do not hold.
+TEST(InputTest, AbsurdSizesAreRefused) {
+  const std::string scenario = ScenarioFile("");
+  for (const char* sizes :
+       {"--mbs 65536 --dp 65536", "--mbs 4294967295 --dp 4294967295",
+        "--mbs 2147483648 --dp 2", "--pp 65536 --tp 65536",
+        "--pp 4294967295 --chunks 4294967295", "--gbs 4294967295 --mbs 1"}) {
+    for (const char* command : {"simulate --schedule interleaved-1f1b ",
+                                "compare --schedule gpipe "}) {
+      const ProgramRun run =
+          RunWeir(absl::StrCat(command, scenario, " ", sizes));
+      EXPECT_EQ(run.exit_code, 2) << command << sizes << "\n" << run.err;
+      EXPECT_THAT(run.err, HasSubstr("error: ")) << command << sizes;
+      EXPECT_THAT(run.out, IsEmpty()) << command << sizes;
+    }
+  }
+}
+
 TEST(InputTest, BadCostsAreRefused) {
   for (const char* costs : {"f=", "f=x", "f=-1,b=2", "f=nan,b=2", "f=inf,b=2",
                             "f=1,b=2,z=3", "=", "f=1,f=2,b=1"}) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <tuple>
 
 #include "schedules/registry.h"
 #include "sim/simulate.h"
@@ -99,20 +100,151 @@ TEST(MemoryTest, TransfersHoldABufferAtBothEnds) {
       Simulate(Resolve(measured, ChainOfLinks(2, 10, 0)), options);
   ASSERT_TRUE(result.ok()) << result.status();
   // Rank 0: forward 0..1, sends 1..2, waits; rank 1 works 2..5; the gradient
-  // comes back 5..6 and is used 6..8.
+  // comes back 5..6 and is used 6..8. Rank 1 keeps 20 of its own.
+  const std::map<double, double> expected[] = {
+      {{0, 10}, {1, 20}, {2, 10}, {5, 20}, {8, 0}},
+      {{0, 0}, {1, 10}, {2, 20}, {5, 10}, {6, 0}}};
   const auto& memory = result->timeline().memory();
-  std::map<double, double> rank0;
+  for (uint32_t rank : {0, 1}) {
+    std::map<double, double> samples;
+    for (int i = 0; i < memory.gpu_size(); ++i) {
+      if (memory.gpu(i) == rank) samples[memory.seconds(i)] = memory.bytes(i);
+    }
+    ASSERT_EQ(samples.size(), expected[rank].size());
+    for (auto [a, b] = std::pair(samples.begin(), expected[rank].begin());
+         a != samples.end(); ++a, ++b) {
+      EXPECT_NEAR(a->first, b->first, 1e-9);
+      EXPECT_EQ(a->second, b->second) << "rank " << rank << " at " << a->first;
+    }
+  }
+}
+
+// What the device profile says is taken once, buffers only where there is
+// somebody to talk to.
+TEST(MemoryTest, ReservedAndBuffersOfTheLibraries) {
+  for (int num_ranks : {1, 2}) {
+    Measured measured = TwoStages("gpipe", 1);
+    measured.num_ranks = num_ranks;
+    ResolvedScenario resolved = Resolve(measured, FastLinks());
+    resolved.device.mutable_reserved_bytes()->set_value(1e6);
+    resolved.device.mutable_communication_buffer_bytes()->set_value(1e5);
+    const auto result = Simulate(resolved);
+    ASSERT_TRUE(result.ok()) << result.status();
+    auto classes = Classes(result->ranks(0));
+    EXPECT_EQ(classes["reserved"], 1e6);
+    if (num_ranks == 1) {
+      EXPECT_EQ(classes["communication_buffers"], 0);
+    } else {
+      EXPECT_GE(classes["communication_buffers"], 1e5);
+      EXPECT_LE(classes["communication_buffers"], 1e5 + 10 + 20);
+    }
+  }
+}
+
+// A rank holds the parameters of all its stages, not those of its number.
+TEST(MemoryTest, ChunksOfARankAddUp) {
+  Measured measured;
+  measured.schedule = "interleaved-1f1b";
+  measured.num_ranks = 4;  // layers; they become two chunks on two ranks
+  measured.num_microbatches = 2;
+  measured.forward_seconds = {1, 1, 1, 1};
+  measured.backward_seconds = {2, 2, 2, 2};
+  measured.activation_bytes = {1, 1, 1, 1};
+  measured.parameter_bytes = {4, 40, 400, 4000};
+  ResolvedScenario resolved = Resolve(measured, FastLinks());
+  resolved.placement = {1, 1, 2, {0, 1}};
+  resolved.scenario.mutable_parallelism()->set_pipeline(2);
+  resolved.scenario.mutable_parallelism()->set_chunks(2);
+  const auto result = Simulate(resolved);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(Classes(result->ranks(0)).at("weights"), 404);
+  EXPECT_EQ(Classes(result->ranks(1)).at("weights"), 4040);
+}
+
+// The scratch is there while a backward runs, and only then.
+TEST(MemoryTest, RecomputationNeedsScratchDuringTheBackward) {
+  Measured measured = TwoStages("gpipe", 2);
+  measured.parameter_bytes = {};
+  ResolvedScenario resolved = Resolve(measured, FastLinks());
+  resolved.scenario.mutable_training()->set_recompute(RECOMPUTE_FULL);
+  SimulateOptions options;
+  options.keep_timeline = true;
+  const auto result = Simulate(resolved, options);
+  ASSERT_TRUE(result.ok()) << result.status();
+  const auto classes = Classes(result->ranks(1));
+  EXPECT_EQ(classes.at("activations"), 2 * 10);
+  EXPECT_EQ(classes.at("recompute_scratch"), 20);
+  const auto& memory = result->timeline().memory();
+  std::map<int, double> last;
   for (int i = 0; i < memory.gpu_size(); ++i) {
-    if (memory.gpu(i) == 0) rank0[memory.seconds(i)] = memory.bytes(i);
+    last[memory.gpu(i)] = memory.bytes(i);
   }
-  const std::map<double, double> expected = {
-      {0, 10}, {1, 20}, {2, 10}, {5, 20}, {8, 0}};
-  ASSERT_EQ(rank0.size(), expected.size());
-  for (auto [a, b] = std::pair(rank0.begin(), expected.begin());
-       a != rank0.end(); ++a, ++b) {
-    EXPECT_NEAR(a->first, b->first, 1e-9);
-    EXPECT_EQ(a->second, b->second) << "at " << a->first;
+  EXPECT_EQ(last[0], 0);
+  EXPECT_EQ(last[1], 0);
+}
+
+// Overlapped reductions of one batch read gradients while the next batch
+// already adds up its own.
+TEST(MemoryTest, OverlappedReductionsNeedASecondGradient) {
+  for (const auto& [schedule, overlapped, replicas, copies] :
+       {std::tuple("pipedream-2bw", true, 2, 2),
+        std::tuple("pipedream-2bw", false, 2, 1),
+        std::tuple("pipedream-2bw", true, 1, 1),
+        std::tuple("pipedream-flush", true, 2, 1)}) {
+    Measured measured = TwoStages(schedule, 4);
+    measured.num_replicas = replicas;
+    measured.overlapped_reduction = overlapped;
+    if (std::string(schedule) == "pipedream-2bw") measured.num_batches = 3;
+    const auto result =
+        Simulate(Resolve(measured, OneSwitch(2 * replicas, 1e15, 0)));
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_EQ(Classes(result->ranks(0)).at("gradients"), 400 * copies)
+        << schedule << overlapped << replicas;
   }
+}
+
+// I frees the activations and leaves what W needs, until W is done.
+TEST(MemoryTest, SplitBackwardKeepsWhatTheWeightGradientNeeds) {
+  Schedule schedule;
+  schedule.name = "split";
+  schedule.num_ranks = schedule.num_stages = 1;
+  schedule.num_microbatches = 2;
+  schedule.stage_rank = {0};
+  schedule.rank_actions = {{{Op::kForward, 0, 0},
+                            {Op::kBackwardInput, 0, 0},
+                            {Op::kForward, 0, 1},
+                            {Op::kBackwardInput, 0, 1},
+                            {Op::kBackwardWeight, 0, 0},
+                            {Op::kBackwardWeight, 0, 1}}};
+  schedule.weights.microbatches_per_update = 2;
+  const auto semantics = InterpretSchedule(schedule);
+  ASSERT_TRUE(semantics.ok()) << semantics.status();
+  Costs costs;
+  StageCosts& stage = costs.stages.emplace_back();
+  stage.forward_seconds = 1;
+  stage.backward_input_seconds = 2;
+  stage.backward_weight_seconds = 4;
+  stage.activation_bytes = 100;
+  stage.weight_gradient_stash_bytes = 30;
+  const Network network = Network::Textbook(1, 0);
+  const Placement placement{1, 1, 1, {0}};
+  const Communication communication;
+  const PipelineInputs inputs{schedule, *semantics, costs,
+                              network,  placement,  communication};
+  const PipelineGraph graph = BuildPipelineGraph(inputs);
+  const auto recording = RunTaskGraph(graph.tasks, network.links());
+  ASSERT_TRUE(recording.ok()) << recording.status();
+  const MemoryTimeline memory =
+      TraceMemory(inputs, graph, *recording, 0, /*keep_samples=*/true);
+  const MemorySample expected[] = {
+      {0, 100}, {3, 130}, {6, 60}, {10, 30}, {14, 0}};
+  ASSERT_EQ(memory.samples.size(), std::size(expected));
+  for (size_t i = 0; i < std::size(expected); ++i) {
+    EXPECT_NEAR(memory.samples[i].seconds, expected[i].seconds, 1e-9);
+    EXPECT_EQ(memory.samples[i].bytes, expected[i].bytes) << i;
+  }
+  EXPECT_EQ(memory.peak_bytes, 130);
+  EXPECT_EQ(memory.final_bytes, memory.floor_bytes);
 }
 
 // What is handed over at one moment, a received input to the forward that keeps

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Why GPUs wait, on cases small enough to draw.
+#include "sim/gpu_times.h"
+
+#include <gtest/gtest.h>
+
+#include "sim/simulate.h"
+#include "tests/sim/measured.h"
+
+namespace weir {
+namespace {
+
+// Two stages, forward 1 s, backward 2 s, transfers of 1 s.
+Measured TwoStages(const char* schedule, int num_microbatches) {
+  Measured measured;
+  measured.schedule = schedule;
+  measured.num_ranks = 2;
+  measured.num_microbatches = num_microbatches;
+  measured.forward_seconds = {1, 1};
+  measured.backward_seconds = {2, 2};
+  measured.activation_bytes = {10, 0};
+  return measured;
+}
+
+void ExpectRank(const Result& result, int rank, double busy, double exposed) {
+  EXPECT_NEAR(result.ranks(rank).busy_seconds(), busy, 1e-9) << rank;
+  EXPECT_NEAR(result.ranks(rank).idle_seconds(),
+              result.makespan_seconds() - busy, 1e-9)
+      << rank;
+  EXPECT_NEAR(result.ranks(rank).exposed_communication_seconds(), exposed, 1e-9)
+      << rank;
+}
+
+// Rank 0: F 0..2, B 7..9, B 9..11. Rank 1: F 2..3, F 3..4, B 4..6, B 6..8. The
+// first input and the first gradient travel 1..2 and 6..7 and are waited for;
+// the second ones travel beside computation.
+TEST(GpuTimesTest, OnlyTheTransferThatIsWaitedForIsExposed) {
+  const auto result =
+      Simulate(Resolve(TwoStages("gpipe", 2), ChainOfLinks(2, 10, 0)));
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_NEAR(result->makespan_seconds(), 11, 1e-9);
+  ExpectRank(*result, 0, 6, 1);
+  ExpectRank(*result, 1, 6, 1);
+  EXPECT_NEAR(result->bubble_ratio(), 1 - 6.0 / 11, 1e-9);
+  EXPECT_NEAR(result->exposed_communication_ratio(), 1.0 / 11, 1e-9);
+}
+
+// Rank 0: F 0..1, sends 1..2, F 2..3, sends 3..4, receives 7..8, B 8..10,
+// receives 10..11, B 11..13. Rank 1: receives 1..2, F 2..3, receives 3..4,
+// F 4..5, B 5..7, sends 7..8, B 8..10, sends 10..11.
+TEST(GpuTimesTest, BlockingTransfersAreExposedAtBothEnds) {
+  ResolvedScenario resolved =
+      Resolve(TwoStages("gpipe", 2), ChainOfLinks(2, 10, 0));
+  resolved.scenario.mutable_communication()->set_transfers(BLOCKING);
+  const auto result = Simulate(resolved);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_NEAR(result->makespan_seconds(), 13, 1e-9);
+  ExpectRank(*result, 0, 6, 1 + 1 + 1 + 1);
+  ExpectRank(*result, 1, 6, 1 + 1 + 1);
+}
+
+// 1F1B exchanges an activation and a gradient at once: rank 0 computes F0, F1,
+// then sends F1 and receives B0 in one exchange; what overlaps counts once.
+TEST(GpuTimesTest, TransfersOfOneExchangeCountOnce) {
+  ResolvedScenario resolved =
+      Resolve(TwoStages("pipedream-flush", 3), ChainOfLinks(2, 10, 0));
+  resolved.scenario.mutable_communication()->set_transfers(BLOCKING);
+  const auto result = Simulate(resolved);
+  ASSERT_TRUE(result.ok()) << result.status();
+  // Rank 0: F 0..1 send 1..2, F 2..3, rank 1: F 2..3 B 3..5; both exchange
+  // 5..6. Rank 0: B 6..8, F 8..9; rank 1: F 6..7, B 7..9; both exchange 9..10.
+  // Rank 0: B 10..12; rank 1: F 10..11, B 11..13, sends 13..14; B 14..16.
+  EXPECT_NEAR(result->makespan_seconds(), 16, 1e-9);
+  ExpectRank(*result, 0, 9, 1 + 1 + 1 + 1);
+  ExpectRank(*result, 1, 9, 1 + 1 + 1);
+}
+
+}  // namespace
+}  // namespace weir

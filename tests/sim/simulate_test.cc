@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// The figures of a result that are made of others.
+#include "sim/simulate.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "models/layer_work.h"
+#include "tests/sim/measured.h"
+
+namespace weir {
+namespace {
+
+// GPT-2 on two replicas of two stages.
+ResolvedScenario Gpt2() {
+  Scenario scenario;
+  scenario.set_model("gpt2");
+  scenario.set_cluster("p3-16xlarge");
+  scenario.set_num_nodes(1);
+  scenario.set_schedule("pipedream-flush");
+  scenario.mutable_parallelism()->set_pipeline(2);
+  scenario.mutable_parallelism()->set_data(2);
+  scenario.mutable_batch()->set_microbatch_size(2);
+  scenario.mutable_batch()->set_global_batch_size(24);
+  scenario.mutable_batch()->set_sequence_length(512);
+  const auto resolved = ResolveScenario("test", scenario);
+  EXPECT_TRUE(resolved.ok()) << resolved.status();
+  return *resolved;
+}
+
+TEST(SimulateTest, ThroughputAndUtilization) {
+  const ResolvedScenario resolved = Gpt2();
+  const auto result = Simulate(resolved);
+  ASSERT_TRUE(result.ok()) << result.status();
+  const double seconds = result->batch_seconds();
+  EXPECT_EQ(seconds, result->makespan_seconds());
+  EXPECT_DOUBLE_EQ(result->samples_per_second(), 24 / seconds);
+  EXPECT_DOUBLE_EQ(result->tokens_per_second(), 24 * 512 / seconds);
+  // All 24 sequences, on four V100.
+  WorkSpec spec;
+  spec.microbatch_size = 24;
+  spec.sequence_length = 512;
+  const double flops = ModelFlops(LayersOf(resolved.model, spec), 1);
+  EXPECT_NEAR(result->model_flops_utilization(), flops / (seconds * 4 * 125e12),
+              1e-9);
+}
+
+TEST(SimulateTest, FitsUpToTheLastByte) {
+  ResolvedScenario resolved = Gpt2();
+  const auto result = Simulate(resolved);
+  ASSERT_TRUE(result.ok()) << result.status();
+  double peak = 0;
+  for (const RankResult& rank : result->ranks()) {
+    peak = std::max(peak, rank.peak_memory_bytes());
+  }
+  EXPECT_EQ(result->peak_memory_bytes(), peak);
+  EXPECT_GT(result->ranks(0).peak_memory_bytes(),
+            result->ranks(1).peak_memory_bytes());
+  for (double missing : {0, 1}) {
+    resolved.device.mutable_memory_bytes()->set_value(peak - missing);
+    const auto again = Simulate(resolved);
+    ASSERT_TRUE(again.ok()) << again.status();
+    EXPECT_EQ(again->memory_capacity_bytes(), peak - missing);
+    EXPECT_EQ(again->fits_memory(), missing == 0);
+  }
+}
+
+// The step comes after the last action, and nobody has to wait for it but the
+// batch.
+TEST(SimulateTest, TheStepIsPartOfTheBatch) {
+  Measured measured;
+  measured.num_ranks = 2;
+  measured.forward_seconds = {1, 1};
+  measured.backward_seconds = {2, 2};
+  measured.activation_bytes = {0, 0};
+  measured.parameter_bytes = {400, 800};
+  ResolvedScenario resolved = Resolve(measured, ChainOfLinks(2, 1e15, 1e-15));
+  resolved.device.mutable_memory_bytes_per_second()->set_value(1000);
+  const auto result = Simulate(resolved);
+  ASSERT_TRUE(result.ok()) << result.status();
+  // 28 bytes per parameter of 4 bytes, at 1000 bytes a second: rank 0 ends its
+  // backward at 6, rank 1 at 4.
+  EXPECT_NEAR(result->makespan_seconds(), 4 + 5.6, 1e-9);
+  EXPECT_NEAR(result->ranks(0).busy_seconds(), 3 + 2.8, 1e-9);
+  EXPECT_NEAR(result->ranks(1).busy_seconds(), 3 + 5.6, 1e-9);
+  EXPECT_NEAR(result->ranks(0).span_seconds(), 6, 1e-9);
+  EXPECT_NEAR(result->ranks(1).span_seconds(), 3, 1e-9);
+}
+
+// The busiest rank is named with what it does; the parts are those of the
+// window.
+TEST(SimulateTest, TheLimitNamesTheBusiestRank) {
+  Measured measured;
+  measured.num_ranks = 2;
+  measured.num_microbatches = 4;
+  measured.forward_seconds = {1, 4};
+  measured.backward_seconds = {1, 4};
+  measured.activation_bytes = {0, 0};
+  const auto result = Simulate(Resolve(measured, ChainOfLinks(2, 1e15, 0)));
+  ASSERT_TRUE(result.ok()) << result.status();
+  // 1 + 4 x 8 + 1 seconds, of which rank 1 computes 32 and rank 0 8.
+  EXPECT_EQ(result->limit(),
+            "busiest rank 1 (stage 1) is 94.1 % computing, 5.9 % idle in the "
+            "pipeline bubble; stages are uneven: the mean rank is busy 58.8 %, "
+            "this one 94.1 %");
+}
+
+}  // namespace
+}  // namespace weir
