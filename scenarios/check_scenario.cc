@@ -235,6 +235,12 @@ void CheckAgainstMeasured(Problems& problems, const Scenario& scenario) {
          "parallelism.sequence_parallel");
   refuse(scenario.batch().sequence_length() > 0, "batch.sequence_length");
   refuse(scenario.training().flash_attention(), "training.flash_attention");
+  refuse(scenario.training().dropout(), "training.dropout");
+  if (scenario.training().recompute() == RECOMPUTE_SELECTIVE) {
+    problems.Add("training.recompute",
+                 "is RECOMPUTE_SELECTIVE, expected none or full: a measured "
+                 "layer is whole");
+  }
 }
 
 // Without blocks_per_stage the blocks are shared out evenly.

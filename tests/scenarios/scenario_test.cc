@@ -414,10 +414,15 @@ TEST_F(ScenarioFileTest, MeasuredModelRunsAsItWasMeasured) {
   scenario.mutable_parallelism()->set_tensor(2);
   scenario.mutable_parallelism()->set_data(1);
   scenario.mutable_batch()->set_sequence_length(128);
+  scenario.mutable_training()->set_dropout(true);
+  scenario.mutable_training()->set_recompute(RECOMPUTE_SELECTIVE);
   EXPECT_THAT(ProblemsOf(scenario),
               ElementsAre(HasSubstr("parallelism.tensor is given, but the "
                                     "model is measured"),
-                          HasSubstr("batch.sequence_length is given")));
+                          HasSubstr("batch.sequence_length is given"),
+                          HasSubstr("training.dropout is given"),
+                          HasSubstr("training.recompute is RECOMPUTE_SELECTIVE,"
+                                    " expected none or full")));
 }
 
 TEST_F(ScenarioFileTest, SyntaxErrorsNameTheirPlace) {
