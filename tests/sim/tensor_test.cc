@@ -310,6 +310,28 @@ TEST(TensorTest, ReplicasReduceTheirPartOfTheGradients) {
   EXPECT_EQ(reductions, t * replicas);
 }
 
+// Each tensor rank reduces over its own NICs and waits for its own ring.
+TEST(TensorTest, EveryTensorRankWaitsForItsOwnReduction) {
+  const double nic[] = {10e9, 2.5e9};
+  const Tensor tensor{.tensor = 2, .num_replicas = 2};
+  Cluster cluster = Nodes(2, 2, 100e9, 0, nic[0], 0);
+  cluster.mutable_groups(0)
+      ->mutable_node()
+      ->mutable_nics(1)
+      ->set_bytes_per_second(nic[1]);
+  const auto costs = ComputeCosts(Resolve(tensor, cluster), 1, {1});
+  ASSERT_TRUE(costs.ok()) << costs.status();
+  const double collectives = (NumForward(tensor, 0) + NumBackward(tensor, 0)) *
+                             RingSeconds(2, kTensorBytes, 100e9, 0);
+  const Result result = RunTensor(tensor, cluster);
+  for (int gpu = 0; gpu < 4; ++gpu) {
+    // Two members: a ring carries the bytes once each way.
+    const double reduce = costs->stages[0].gradient_bytes / nic[gpu % 2];
+    EXPECT_NEAR(result.ranks(gpu).exposed_communication_seconds(),
+                collectives + reduce, 1 / nic[1]);
+  }
+}
+
 // One member's input comes later, over a slower NIC: the collective waits.
 TEST(TensorTest, CollectivesWaitForEveryMember) {
   const double nv = 100e9, nic = 20e9, slow_nic = 10e9;
