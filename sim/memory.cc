@@ -13,9 +13,9 @@ struct Event {
   double bytes;  // below 0: freed
 };
 
-// At one moment transfers let go of their buffers, then the GPU's own work frees
-// and allocates in its order, then new transfers take theirs: what hands over
-// to something else is not counted twice.
+// At one moment transfers let go of their buffers, then the GPU's own work
+// frees and allocates in its order, then new transfers take theirs: what hands
+// over to something else is not counted twice.
 int OrderAtOneMoment(const Event& event) {
   if (event.kind != MemoryKind::kCommunicationBuffers) return 1;
   return event.bytes < 0 ? 0 : 2;

@@ -218,9 +218,9 @@ absl::StatusOr<Costs> ComputeCosts(const ResolvedScenario& resolved,
       stage.backward_seconds =
           stage.backward_input_seconds + stage.backward_weight_seconds;
     }
-    stage.optimizer_seconds = OptimizerSeconds(
-        device, stage, scenario.training().precision() != FP32,
-        num_versions[s]);
+    stage.optimizer_seconds =
+        OptimizerSeconds(device, stage, scenario.training().precision() != FP32,
+                         num_versions[s]);
     costs.stages.push_back(stage);
   }
   return costs;

@@ -277,6 +277,15 @@ TEST(TensorTest, CollectivesAndTransfersShareNvLink) {
     EXPECT_NEAR(transfers.end_seconds(i), alone + 2 * whole, 1e-9 * alone);
   }
   EXPECT_EQ(found, 2);
+  double stage_bytes[] = {0, 0};
+  for (int i = 0; i < collectives.gpu_size(); ++i) {
+    stage_bytes[collectives.stage(i)] += collectives.bytes(i);
+  }
+  for (int s : {0, 1}) {  // two GPUs, two microbatches
+    EXPECT_EQ(
+        stage_bytes[s],
+        4 * (NumForward(tensor, s) + NumBackward(tensor, s)) * kTensorBytes);
+  }
   for (uint32_t gpu : {0, 1}) {
     EXPECT_NEAR(collective_end(gpu, 0), alone, 1e-9 * alone);
     EXPECT_NEAR(collective_end(gpu, 1), alone + alone + whole, 1e-9 * alone);
