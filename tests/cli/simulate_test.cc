@@ -163,14 +163,14 @@ TEST(InterruptTest, CompareKeepsWhatItHas) {
   const ProgramRun run = RunWeirAfter(
       InterruptAfter("2"),
       absl::StrCat("compare pipedream-2bw-gpt-2.2b --gbs 65536 --quiet "
-                   "--format csv --out r.pb --schedule ",
+                   "--format csv --out interrupted.pb --schedule ",
                    schedules));
   if (run.exit_code < 2) GTEST_SKIP() << "this machine was too fast";
   EXPECT_EQ(run.exit_code, 130) << run.err;
   EXPECT_THAT(run.err, IsEmpty());
-  ASSERT_EQ(!run.out.empty(), Exists("r.pb"));
+  ASSERT_EQ(!run.out.empty(), Exists("interrupted.pb"));
   if (!run.out.empty()) {
-    EXPECT_EQ(RunWeir("show r.pb --format csv").exit_code, 0);
+    EXPECT_EQ(RunWeir("show interrupted.pb --format csv").exit_code, 0);
   }
 }
 

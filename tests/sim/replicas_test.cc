@@ -100,6 +100,8 @@ TEST(ReplicasTest, EachRunsAsIfAlone) {
   ASSERT_EQ(transfers.from_gpu_size(), 3 * 2 * 2 * 5);
   for (int i = 0; i < transfers.from_gpu_size(); ++i) {
     EXPECT_EQ(transfers.from_gpu(i) / 3, transfers.to_gpu(i) / 3);
+    const int boundary = transfers.stage(i) - (transfers.kind(i) == 0 ? 0 : 1);
+    EXPECT_EQ(transfers.bytes(i), measured.activation_bytes[boundary]);
   }
 }
 

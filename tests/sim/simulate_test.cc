@@ -66,6 +66,20 @@ TEST(SimulateTest, FitsUpToTheLastByte) {
   }
 }
 
+// Replica by replica; the default order numbers the replicas of a rank first.
+TEST(SimulateTest, RanksSayWhereTheyAre) {
+  const auto result = Simulate(Gpt2());
+  ASSERT_TRUE(result.ok()) << result.status();
+  ASSERT_EQ(result->ranks_size(), 4);
+  for (int i = 0; i < 4; ++i) {
+    const uint32_t replica = i / 2, rank = i % 2;
+    EXPECT_EQ(result->ranks(i).replica(), replica);
+    EXPECT_EQ(result->ranks(i).rank(), rank);
+    EXPECT_EQ(result->ranks(i).tensor_rank(), 0u);
+    EXPECT_EQ(result->ranks(i).gpu(), 2 * rank + replica);
+  }
+}
+
 // The step comes after the last action, and nobody has to wait for it but the
 // batch.
 TEST(SimulateTest, TheStepIsPartOfTheBatch) {

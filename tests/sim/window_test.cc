@@ -114,6 +114,11 @@ TEST(WindowTest, WithoutAPeriodTheSecondHalfCounts) {
 }
 
 TEST(WindowTest, AMeanThatStaysIsStationary) {
+  const auto hardly = [](int, int batch) {
+    return 3.0 * batch + 1e-2 * (Wandering(batch) - 3.0 * batch);
+  };
+  EXPECT_TRUE(WindowOf(256, hardly).stationary);
+  EXPECT_FALSE(WindowOf(20, hardly).stationary);  // may be chance
   EXPECT_TRUE(WindowOf(256, [](int, int batch) {
                 return Wandering(batch);
               }).stationary);
