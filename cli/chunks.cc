@@ -35,21 +35,22 @@ void ScaleCosts(double factor, TextbookCosts* costs) {
 }  // namespace
 
 void SetLegalChunks(const ScheduleKind& kind, Scenario* scenario) {
-  const auto or_one = [](uint32_t n) {
+  const auto or_one = [](uint32_t n) { return uint64_t{std::max(n, 1u)}; };
+  const auto to_int = [](uint64_t n) {
     return static_cast<int>(
-        std::clamp<uint32_t>(n, 1, std::numeric_limits<int>::max()));
+        std::min<uint64_t>(n, std::numeric_limits<int>::max()));
   };
-  ScheduleSpec spec;
-  spec.num_ranks = or_one(scenario->parallelism().pipeline());
-  spec.num_chunks = or_one(scenario->parallelism().chunks());
+  const Parallelism& parallelism = scenario->parallelism();
   const Batch& batch = scenario->batch();
-  // Nothing is checked yet: the product of two counts may not fit in an int.
-  const int64_t share = int64_t{or_one(batch.microbatch_size())} *
-                        or_one(scenario->parallelism().data());
-  spec.num_microbatches =
+  ScheduleSpec spec;
+  spec.num_ranks = to_int(or_one(parallelism.pipeline()));
+  spec.num_chunks = to_int(or_one(parallelism.chunks()));
+  // Nothing is checked yet: the product may be any of 64 bits.
+  spec.num_microbatches = to_int(
       scenario->has_textbook()
           ? or_one(scenario->num_microbatches())
-          : static_cast<int>(or_one(batch.global_batch_size()) / share);
+          : or_one(batch.global_batch_size()) /
+                (or_one(batch.microbatch_size()) * or_one(parallelism.data())));
   const int chunks = LegalChunks(kind, spec);
   if (chunks == spec.num_chunks) return;
   scenario->mutable_parallelism()->set_chunks(static_cast<uint32_t>(chunks));

@@ -6,6 +6,7 @@
 
 #include <cmath>
 
+#include "absl/strings/str_cat.h"
 #include "base/assets.h"
 
 namespace weir {
