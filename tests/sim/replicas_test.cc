@@ -137,6 +137,21 @@ TEST(ReplicasTest, AReductionWaitsForTheSlowestReplica) {
   EXPECT_NEAR(result.ranks(3).exposed_communication_seconds(), 10 + 4, 1e-9);
 }
 
+// What counts is where a rank is placed, not its number.
+TEST(ReplicasTest, PlacementDecidesTheLinks) {
+  Measured measured;
+  measured.num_ranks = 2;
+  measured.forward_seconds = {1, 1};
+  measured.backward_seconds = {2, 2};
+  measured.activation_bytes = {1000, 0};
+  ResolvedScenario resolved = Resolve(
+      measured, Mesh(4, {{0, 1, 10}, {1, 2, 10}, {2, 3, 10}, {1, 3, 1}}));
+  resolved.placement.gpus = {3, 1};
+  EXPECT_NEAR(RunReplicas(resolved).makespan_seconds(), 6 + 2 * 10, 1e-9);
+  resolved.placement.gpus = {2, 1};
+  EXPECT_NEAR(RunReplicas(resolved).makespan_seconds(), 6 + 2 * 1, 1e-9);
+}
+
 // Three GPUs in a triangle have two rings, one each way: half the bytes each.
 TEST(ReplicasTest, RingsShareTheBytes) {
   Measured measured;
