@@ -196,6 +196,7 @@ std::string Listen(int fd, const TaskGraph& graph, const Shared& shared,
     if (ready < 0) continue;  // a signal; the child gets it too
     char buffer[4096];
     const ssize_t size = read(fd, buffer, sizeof(buffer));
+    if (size < 0 && errno == EINTR) continue;
     if (size <= 0) return text;
     if (text.size() < size_t{64} * 1024) text.append(buffer, size);
   }

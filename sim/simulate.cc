@@ -288,6 +288,12 @@ void FillRanks(const ResolvedScenario& resolved, const PipelineInputs& inputs,
                                                    run.costs.memory_bytes);
 }
 
+double TimelineBegin(const Run& run, int num_batches) {
+  if (num_batches == 0 || run.schedule.num_batches <= 2 * num_batches) return 0;
+  return std::max(
+      run.window.end_seconds - num_batches * run.window.batch_seconds(), 0.0);
+}
+
 }  // namespace
 
 absl::StatusOr<Result> Simulate(const ResolvedScenario& scenario,
@@ -306,6 +312,10 @@ absl::StatusOr<Result> Simulate(const ResolvedScenario& scenario,
   FillShape(scenario, run, &result);
   result.set_semantics(Verdict(run.schedule, run.semantics));
   FillBatch(scenario, inputs, run, &result);
+  if (options.keep_timeline) {
+    result.mutable_timeline()->set_from_seconds(
+        TimelineBegin(run, options.timeline_batches));
+  }
   FillRanks(scenario, inputs, run, options.keep_timeline, &result);
   if (options.keep_timeline) {
     FillTimeline(inputs, run.graph, run.recording, result.mutable_timeline());
