@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <exception>
+#include <new>
 #include <string>
 
 #include "absl/status/status.h"
@@ -25,6 +26,10 @@ int Main(int argc, const char* const* argv) {
 int main(int argc, char** argv) {
   try {
     return weir::Main(argc, argv);
+  } catch (const std::bad_alloc&) {
+    return weir::PrintError(
+        absl::UnavailableError("this machine has not enough memory for it"),
+        weir::OutputFlags());
   } catch (const std::exception& error) {
     return weir::PrintError(absl::InternalError(error.what()),
                             weir::OutputFlags());

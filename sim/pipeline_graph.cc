@@ -373,40 +373,6 @@ class Builder {
 
 }  // namespace
 
-int32_t PipelineGraph::InboundTransfer(int gpu, const Action& action) const {
-  const bool forward = action.op == Op::kForward;
-  if (action.op == Op::kBackwardWeight) return kNone;
-  const int from = forward ? action.stage - 1 : action.stage + 1;
-  if (from < 0 || from >= num_stages) return kNone;
-  const size_t boundary =
-      (static_cast<size_t>(replica_of(gpu)) * tensor + gpu % tensor) *
-          num_stages +
-      from;
-  const int32_t first = (forward ? first_activation : first_gradient)[boundary];
-  return first == kNone ? kNone : first + action.microbatch;
-}
-
-int32_t PipelineGraph::OutboundTransfer(int gpu, const Action& action) const {
-  if (action.op == Op::kBackwardWeight) return kNone;
-  const size_t boundary =
-      (static_cast<size_t>(replica_of(gpu)) * tensor + gpu % tensor) *
-          num_stages +
-      action.stage;
-  const int32_t first =
-      (action.op == Op::kForward ? first_activation : first_gradient)[boundary];
-  return first == kNone ? kNone : first + action.microbatch;
-}
-
-int32_t PipelineGraph::ReduceStart(int gpu, int step) const {
-  if (first_reduce_start.empty()) return kNone;
-  return first_reduce_start[rank_of(gpu) * tensor + gpu % tensor] + step;
-}
-
-int32_t PipelineGraph::ReduceEnd(int gpu, int step) const {
-  if (first_reduce_end.empty()) return kNone;
-  return first_reduce_end[rank_of(gpu) * tensor + gpu % tensor] + step;
-}
-
 PipelineGraph BuildPipelineGraph(const PipelineInputs& inputs) {
   return Builder(inputs).Build();
 }
