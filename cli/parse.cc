@@ -11,9 +11,9 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/problems.h"
+#include "base/spelling.h"
 #include "base/version.h"
 #include "cli/command_table.h"
-#include "cli/values.h"
 
 namespace weir {
 namespace {

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <string>
 
 #include "absl/strings/match.h"
@@ -61,6 +62,28 @@ TEST(InputTest, MissingFilesAreNamed) {
   ExpectRefused("cluster show nonesuch.textproto", "nonesuch.textproto");
   ExpectRefused("simulate --costs nonesuch.textproto --pp 2 --schedule gpipe",
                 "nonesuch.textproto");
+}
+
+TEST(InputTest, FoldersAreNamedAsSuch) {
+  ScenarioFile("");
+  const std::string folder = absl::StrCat(TestFolder(), "/folder");
+  ASSERT_TRUE(std::filesystem::create_directory(folder));
+  ExpectRefused("simulate scenario.textproto --model folder",
+                "model folder: is a folder, expected a file");
+  ExpectRefused("cluster show folder", "folder: is a folder");
+  // A preset wins over a folder of its name.
+  std::filesystem::create_directory(absl::StrCat(TestFolder(), "/gpt2"));
+  EXPECT_EQ(RunWeir("model show gpt2").exit_code, 0);
+}
+
+TEST(InputTest, MisspeltPresetsAreNamed) {
+  ScenarioFile("");
+  ExpectRefused("simulate pipedream-2wb-gpt-2.2b",
+                "did you mean pipedream-2bw-gpt-2.2b?");
+  ExpectRefused("model show gpt2-meduim", "did you mean gpt2-medium?");
+  ExpectRefused("cluster show dgx-h10", "did you mean dgx-h100?");
+  ExpectRefused("simulate scenario.textproto --device v100-sxm2-16bg",
+                "did you mean v100-sxm2-16gb?");
 }
 
 TEST(InputTest, UnknownFieldIsNamedWithItsPlace) {

@@ -317,9 +317,9 @@ TEST(ScenarioTest, AbsurdNumbersAreRefusedBeforeMemoryIsTaken) {
 
 TEST(ScenarioTest, NamesThatAreNoUtf8AreRefused) {
   Scenario scenario = Small();
-  scenario.set_name("a\xff");
+  scenario.set_device("a\xff");
   EXPECT_THAT(ProblemsOf(scenario),
-              ElementsAre("s: name is \"a\\xff\", expected UTF-8"));
+              testing::Contains("s: device is \"a\\xff\", expected UTF-8"));
 }
 
 TEST(ScenarioTest, TooManyActionsAreCounted) {
