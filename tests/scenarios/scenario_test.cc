@@ -315,6 +315,15 @@ TEST(ScenarioTest, AbsurdNumbersAreRefusedBeforeMemoryIsTaken) {
   EXPECT_THAT(message, HasSubstr("stash_bytes_per_parameter is inf"));
 }
 
+TEST(ScenarioTest, AnUnknownScheduleIsToldWithBadFields) {
+  Scenario scenario = Small();
+  scenario.set_schedule("nonesuch");
+  scenario.mutable_parallelism()->set_order("x");
+  EXPECT_THAT(ProblemsOf(scenario),
+              ElementsAre(StartsWith("s: parallelism.order is \"x\""),
+                          StartsWith("s: schedule 'nonesuch' is unknown")));
+}
+
 TEST(ScenarioTest, NamesThatAreNoUtf8AreRefused) {
   Scenario scenario = Small();
   scenario.set_device("a\xff");
