@@ -132,6 +132,17 @@ TEST(InputTest, AbsurdSizesAreRefused) {
   }
 }
 
+// Shares of a replica that 32 bits do not hold: their product was 0.
+TEST(InputTest, AbsurdSharesOfAReplicaAreRefused) {
+  for (const char* sizes :
+       {"--dp 65536 --mbs 65536", "--dp 131072 --mbs 98304 --gbs 1073741824"}) {
+    for (const char* command : {"simulate", "compare"}) {
+      ExpectRefused(absl::StrCat(command, " pipedream-2bw-gpt-2.2b ", sizes),
+                    "batch.global_batch_size is ");
+    }
+  }
+}
+
 TEST(InputTest, BadCostsAreRefused) {
   for (const char* costs : {"f=", "f=x", "f=-1,b=2", "f=nan,b=2", "f=inf,b=2",
                             "f=1,b=2,z=3", "=", "f=1,f=2,b=1"}) {
