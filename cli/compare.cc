@@ -104,6 +104,8 @@ Outcome SimulateAll(const std::vector<ResolvedScenario>& scenarios,
                      scenarios[i].scenario.schedule());
     SimulateOptions options;
     options.keep_timeline = !output.out.empty() || !output.trace.empty();
+    // Hundreds of batches on the way to a steady state say nothing more.
+    options.timeline_batches = 16;
     options.progress = [&](double done) { progress.Show(what, done); };
     absl::StatusOr<Result> result = Simulate(scenarios[i], options);
     progress.Clear();

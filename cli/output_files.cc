@@ -9,6 +9,7 @@
 #include "base/files.h"
 #include "base/problems.h"
 #include "base/status_macros.h"
+#include "base/units.h"
 #include "cli/messages.h"
 #include "results/compare.h"
 #include "results/store.h"
@@ -54,12 +55,19 @@ absl::Status WriteTrace(const std::string& path, const Result& result,
   ASSIGN_OR_RETURN(const std::string trace,
                    perfetto ? PerfettoTrace(result) : ChromeTrace(result));
   RETURN_IF_ERROR(WriteFile(file, trace));
-  PrintNote(absl::StrCat("wrote ", file, " (timeline of ", RowName(result),
-                         "; open it at ",
-                         perfetto ? "https://ui.perfetto.dev"
-                                  : "https://ui.perfetto.dev or speedscope",
-                         ")"),
-            output);
+  PrintNote(
+      absl::StrCat(
+          "wrote ", file, " (timeline of ", RowName(result),
+          result.timeline().from_seconds() > 0
+              ? absl::StrCat(" from ",
+                             FormatSeconds(result.timeline().from_seconds()),
+                             " on")
+              : "",
+          "; open it at ",
+          perfetto ? "https://ui.perfetto.dev"
+                   : "https://ui.perfetto.dev or speedscope",
+          ")"),
+      output);
   return absl::OkStatus();
 }
 

@@ -105,6 +105,7 @@ class Replay {
     }
     sg4::CommPtr comm = sg4::Comm::sendto_init();
     flows_[slot] = {comm, task};
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): what SimGrid carries for us.
     comm->set_data(reinterpret_cast<void*>(static_cast<intptr_t>(slot) + 1));
     comm->set_payload_size(static_cast<uint64_t>(graph_.amount(task)));
     comm->set_source(platform_.hosts[pair.from]);
@@ -195,8 +196,9 @@ std::string Listen(int fd, const TaskGraph& graph, const Shared& shared,
     if (ready < 0) continue;  // a signal; the child gets it too
     char buffer[4096];
     const ssize_t size = read(fd, buffer, sizeof(buffer));
+    if (size < 0 && errno == EINTR) continue;
     if (size <= 0) return text;
-    if (text.size() < 64 * 1024) text.append(buffer, size);
+    if (text.size() < size_t{64} * 1024) text.append(buffer, size);
   }
 }
 

@@ -2,6 +2,7 @@
 #include "sim/gpu_times.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 namespace weir {
@@ -49,7 +50,7 @@ class Walk {
     for (size_t i = 0; i <= actions.size(); ++i) {
       while (with_steps && step < steps.size() &&
              steps[step].before == static_cast<int32_t>(i)) {
-        AddStep(static_cast<int>(step++));
+        AddStep(static_cast<int>(step++), i);
       }
       if (i < actions.size()) AddAction(i);
     }
@@ -84,7 +85,7 @@ class Walk {
 
   void AddAction(size_t position) {
     const int32_t task = graph_.ActionTask(gpu_, static_cast<int>(position));
-    const Interval gap = Interval{last_end_, start_[task]}.Clip(window_);
+    const Interval gap = GapBefore(task);
     if (gap.length() > 0) {
       times_.exposed_transfer_seconds +=
           CoveredLength(TransfersBefore(position), gap);
@@ -96,20 +97,31 @@ class Walk {
         Interval{end_[task], last_end_}.Clip(window_).length();
   }
 
-  void AddStep(int step) {
+  // A blocking exchange comes before the step that follows it; what of the gap
+  // it does not explain, the reduction may.
+  void AddStep(int step, size_t position) {
     const int32_t task = graph_.StepTask(gpu_, step);
-    const Interval gap = Interval{last_end_, start_[task]}.Clip(window_);
-    const int32_t reduce = graph_.ReduceStart(gpu_, step);
-    if (gap.length() > 0 && reduce != PipelineGraph::kNone) {
+    const Interval gap = GapBefore(task);
+    if (gap.length() > 0) {
+      std::vector<Interval> waits;
+      if (!graph_.exchanges.empty()) waits = TransfersBefore(position);
+      const double transfers = CoveredLength(waits, gap);
+      const int32_t reduce = graph_.ReduceStart(gpu_, step);
+      if (reduce != PipelineGraph::kNone) {
+        waits.push_back({end_[reduce], end_[graph_.ReduceEnd(gpu_, step)]});
+      }
+      times_.exposed_transfer_seconds += transfers;
       times_.exposed_reduction_seconds +=
-          Interval{end_[reduce], end_[graph_.ReduceEnd(gpu_, step)]}
-              .Clip(gap)
-              .length();
+          CoveredLength(std::move(waits), gap) - transfers;
     }
     const double seconds = Span(task).Clip(window_).length();
     times_.busy_seconds += seconds;
     times_.optimizer_seconds += seconds;
     last_end_ = end_[task];
+  }
+
+  Interval GapBefore(int32_t task) const {
+    return Interval{last_end_, start_[task]}.Clip(window_);
   }
 
   const PipelineInputs& in_;

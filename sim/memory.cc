@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "absl/container/flat_hash_map.h"
+
 namespace weir {
 namespace {
 
@@ -58,8 +60,7 @@ class Tracer {
     Static(MemoryKind::kReserved) = in_.costs.reserved_bytes;
     Static(MemoryKind::kCommunicationBuffers) =
         in_.placement.num_gpus() > 1 ? in_.costs.communication_buffer_bytes : 0;
-    for (int s = 0; s < in_.schedule.num_stages; ++s) {
-      if (in_.schedule.stage_rank[s] != rank_) continue;
+    for (int s : graph_.rank_stages[rank_]) {
       const StageCosts& stage = in_.costs.stages[s];
       Static(MemoryKind::kWeights) += stage.weight_bytes;
       Static(MemoryKind::kGradients) +=
@@ -75,7 +76,7 @@ class Tracer {
   void AddActions() {
     const auto& actions = in_.schedule.rank_actions[rank_];
     const auto& live = in_.semantics.live_versions[rank_];
-    std::vector<int> stashed(in_.schedule.num_stages, 0);
+    absl::flat_hash_map<int, int> stashed;  // by stage
     for (size_t i = 0; i < actions.size(); ++i) {
       const Action& action = actions[i];
       const StageCosts& stage = in_.costs.stages[action.stage];
@@ -90,7 +91,7 @@ class Tracer {
       last_end_ = end;
     }
     // The run is over: of every stage the newest version remains.
-    for (int s = 0; s < in_.schedule.num_stages; ++s) {
+    for (int s : graph_.rank_stages[rank_]) {
       Add(last_end_, MemoryKind::kWeightStash,
           -stashed[s] * in_.costs.stages[s].stash_bytes);
     }
@@ -156,8 +157,13 @@ class Tracer {
     timeline.floor_bytes = timeline.peak_bytes = total();
     timeline.peak_by_kind = now;
     if (keep_samples) timeline.samples.push_back({0, timeline.floor_bytes});
-    for (const Event& event : events) {
+    for (size_t i = 0; i < events.size(); ++i) {
+      const Event& event = events[i];
       now[static_cast<int>(event.kind)] += event.bytes;
+      // What happens at one moment counts when all of it has happened.
+      if (i + 1 < events.size() && events[i + 1].seconds == event.seconds) {
+        continue;
+      }
       const double bytes = total();
       if (bytes > timeline.peak_bytes) {
         timeline.peak_bytes = bytes;
@@ -165,8 +171,8 @@ class Tracer {
         timeline.peak_by_kind = now;
       }
       if (!keep_samples) continue;
-      if (timeline.samples.back().seconds == event.seconds) {
-        timeline.samples.back().bytes = bytes;
+      if (event.seconds == 0) {
+        timeline.samples.front().bytes = bytes;
       } else {
         timeline.samples.push_back({event.seconds, bytes});
       }
@@ -207,18 +213,17 @@ MemoryTimeline TraceMemory(const PipelineInputs& inputs,
   return Tracer(inputs, graph, recording, gpu).Trace(keep_samples);
 }
 
-double PeakActivationMicrobatches(const Schedule& schedule, int rank) {
-  int num_stages = 0;
-  for (int holder : schedule.stage_rank) num_stages += holder == rank;
+double PeakActivationMicrobatches(const std::vector<Action>& actions,
+                                  int num_stages) {
   int now = 0, peak = 0;
-  for (const Action& action : schedule.rank_actions[rank]) {
+  for (const Action& action : actions) {
     if (action.op == Op::kForward) {
       peak = std::max(peak, ++now);
     } else if (action.op != Op::kBackwardWeight) {
       --now;
     }
   }
-  return num_stages == 0 ? 0 : static_cast<double>(peak) / num_stages;
+  return static_cast<double>(peak) / num_stages;
 }
 
 }  // namespace weir

@@ -50,9 +50,10 @@ MemoryTimeline TraceMemory(const PipelineInputs& inputs,
                            const Recording& recording, int gpu,
                            bool keep_samples);
 
-// Most microbatches between their forward and the end of their backward on a
-// rank; a chunk counts as its share of the rank's stages.
-double PeakActivationMicrobatches(const Schedule& schedule, int rank);
+// Most microbatches between their forward and the end of their backward, from a
+// rank's actions; each of its stages counts as its share of the rank.
+double PeakActivationMicrobatches(const std::vector<Action>& actions,
+                                  int num_stages);
 
 }  // namespace weir
 

@@ -32,6 +32,10 @@ class Builder {
     graph_.tensor = place_.tensor;
     graph_.pipeline = place_.pipeline;
     graph_.num_stages = schedule_.num_stages;
+    graph_.rank_stages.resize(schedule_.num_ranks);
+    for (int s = 0; s < schedule_.num_stages; ++s) {
+      graph_.rank_stages[schedule_.stage_rank[s]].push_back(s);
+    }
   }
 
   PipelineGraph Build() {
@@ -45,6 +49,7 @@ class Builder {
     AddReductions();
     AddStreams();
     AddTransfers();
+    if (!blocking_) QueueTransfers();
     graph_.tasks.Finish();
     return std::move(graph_);
   }
@@ -306,6 +311,23 @@ class Builder {
     }
   }
 
+  // What one GPU sends to another goes through one queue, in the order in which
+  // it was computed. (Hops of pure latency occupy nobody.)
+  void QueueTransfers() {
+    for (int gpu = 0; gpu < place_.num_gpus(); ++gpu) {
+      absl::flat_hash_map<int32_t, int32_t> last;  // by pair of GPUs
+      for (const Action& action : Actions(gpu)) {
+        const int32_t transfer = graph_.OutboundTransfer(gpu, action);
+        if (transfer == kNone || graph_.tasks.is_timer(transfer)) continue;
+        const auto [at, first] =
+            last.try_emplace(graph_.tasks.pair(transfer), transfer);
+        if (first) continue;
+        graph_.tasks.AddEdge(at->second, transfer);
+        at->second = transfer;
+      }
+    }
+  }
+
   // Both ends must have come to the exchange, and leave it together.
   void AddPairing(int sender, int32_t produced, int receiver, int32_t consumed,
                   int32_t transfer) {
@@ -316,15 +338,27 @@ class Builder {
     if (sent > produced) {
       graph_.tasks.AddEdge(graph_.ActionEnd(sender, sent), transfer);
     }
-    if (sent + 1 < static_cast<int32_t>(Actions(sender).size())) {
-      graph_.tasks.AddEdge(transfer, graph_.ActionTask(sender, sent + 1));
-    }
+    const int32_t next = TaskAfter(sender, sent);
+    if (next != kNone) graph_.tasks.AddEdge(transfer, next);
     if (received >= 0) {
       graph_.tasks.AddEdge(graph_.ActionEnd(receiver, received), transfer);
     }
-    if (received + 1 < consumed) {
-      graph_.tasks.AddEdge(transfer, graph_.ActionTask(receiver, received + 1));
+    graph_.tasks.AddEdge(transfer, TaskAfter(receiver, received));
+  }
+
+  // What a GPU does right after an action: a step or the next action.
+  int32_t TaskAfter(int gpu, int32_t position) const {
+    const auto& steps = graph_.steps[graph_.rank_of(gpu)];
+    const auto step = std::lower_bound(
+        steps.begin(), steps.end(), position + 1,
+        [](const Step& a, int32_t before) { return a.before < before; });
+    if (graph_.first_step[gpu] != kNone && step != steps.end() &&
+        step->before == position + 1) {
+      return graph_.StepTask(gpu, static_cast<int>(step - steps.begin()));
     }
+    return position + 1 < static_cast<int32_t>(Actions(gpu).size())
+               ? graph_.ActionTask(gpu, position + 1)
+               : kNone;
   }
 
   const PipelineInputs& in_;

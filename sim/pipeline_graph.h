@@ -43,8 +43,9 @@ struct PipelineGraph {
   static constexpr int32_t kNone = -1;
 
   TaskGraph tasks;
-  std::vector<std::vector<Step>> steps;  // [rank], in order
-  std::vector<Exchanges> exchanges;      // [rank]; empty unless BLOCKING
+  std::vector<std::vector<int>> rank_stages;  // [rank], ascending
+  std::vector<std::vector<Step>> steps;       // [rank], in order
+  std::vector<Exchanges> exchanges;           // [rank]; empty unless BLOCKING
 
   // The timer of the action at `position` of the GPU's order.
   int32_t ActionTask(int gpu, int position) const {

@@ -34,10 +34,10 @@ namespace {
 // A run without flush is made longer until its steady state shows, but not
 // beyond this many tasks or batches.
 constexpr double kMaxSteadyTasks = 4e6;
-constexpr int kMaxSteadyBatches = 256;
+constexpr int kMaxSteadyBatches = 600;
 
 // A task takes about 80 bytes, and has a number of 31 bits.
-constexpr double kMaxTasks = 2e8;
+constexpr double kMaxTasks = 1e8;
 
 // One simulated run with everything that was derived on the way.
 struct Run {
@@ -164,9 +164,14 @@ void FillShape(const ResolvedScenario& resolved, const Run& run,
 }
 
 std::string DescribeUnsteady(const Window& window, const Run& run) {
+  std::string text = absl::StrCat(run.schedule.name, ": no period within ",
+                                  run.schedule.num_batches, " batches");
+  if (window.num_batches < 2 ||
+      window.num_batches == run.schedule.num_batches) {
+    return absl::StrCat(text, ", too few to show one");
+  }
   return absl::StrCat(
-      run.schedule.name, ": no period within ", run.schedule.num_batches,
-      " batches, the time per batch ",
+      text, ", the time per batch ",
       window.stationary ? "wanders" : "still drifts",
       "; shown is the mean of the last ", window.num_batches,
       ", their standard deviation is ",
@@ -210,15 +215,10 @@ void FillBatch(const ResolvedScenario& resolved, const PipelineInputs& inputs,
   }
 }
 
-// Largest over the stages of a rank.
-int MaxOfRank(const Schedule& schedule, int rank,
+int LargestOf(const std::vector<int>& stages,
               const std::vector<int>& by_stage) {
   int largest = 0;
-  for (int s = 0; s < schedule.num_stages; ++s) {
-    if (schedule.stage_rank[s] == rank) {
-      largest = std::max(largest, by_stage[s]);
-    }
-  }
+  for (int s : stages) largest = std::max(largest, by_stage[s]);
   return largest;
 }
 
@@ -257,16 +257,18 @@ void FillRank(const ResolvedScenario& resolved, const PipelineInputs& inputs,
   FillMemory(memory, entry);
   if (keep_timeline) FillMemory(gpu, memory, result->mutable_timeline());
   entry->set_weight_versions(
-      MaxOfRank(run.schedule, rank, run.semantics.max_live_versions));
+      LargestOf(run.graph.rank_stages[rank], run.semantics.max_live_versions));
   entry->set_staleness_updates(
-      MaxOfRank(run.schedule, rank, run.semantics.max_staleness));
+      LargestOf(run.graph.rank_stages[rank], run.semantics.max_staleness));
 }
 
 void FillRanks(const ResolvedScenario& resolved, const PipelineInputs& inputs,
                const Run& run, bool keep_timeline, Result* result) {
   std::vector<double> peaks;
   for (int rank = 0; rank < run.schedule.num_ranks; ++rank) {
-    peaks.push_back(PeakActivationMicrobatches(run.schedule, rank));
+    peaks.push_back(PeakActivationMicrobatches(
+        run.schedule.rank_actions[rank],
+        static_cast<int>(run.graph.rank_stages[rank].size())));
   }
   for (int gpu = 0; gpu < run.graph.num_gpus(); ++gpu) {
     FillRank(resolved, inputs, run, gpu, keep_timeline, result);
@@ -284,6 +286,12 @@ void FillRanks(const ResolvedScenario& resolved, const PipelineInputs& inputs,
   }
   result->set_fits_memory(resolved.textbook || result->peak_memory_bytes() <=
                                                    run.costs.memory_bytes);
+}
+
+double TimelineBegin(const Run& run, int num_batches) {
+  if (num_batches == 0 || run.schedule.num_batches <= 2 * num_batches) return 0;
+  return std::max(
+      run.window.end_seconds - num_batches * run.window.batch_seconds(), 0.0);
 }
 
 }  // namespace
@@ -304,6 +312,10 @@ absl::StatusOr<Result> Simulate(const ResolvedScenario& scenario,
   FillShape(scenario, run, &result);
   result.set_semantics(Verdict(run.schedule, run.semantics));
   FillBatch(scenario, inputs, run, &result);
+  if (options.keep_timeline) {
+    result.mutable_timeline()->set_from_seconds(
+        TimelineBegin(run, options.timeline_batches));
+  }
   FillRanks(scenario, inputs, run, options.keep_timeline, &result);
   if (options.keep_timeline) {
     FillTimeline(inputs, run.graph, run.recording, result.mutable_timeline());

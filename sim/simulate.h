@@ -15,6 +15,9 @@ namespace weir {
 struct SimulateOptions {
   // Fill Result::timeline (costs memory: about 100 bytes per action).
   bool keep_timeline = false;
+  // Of a run without flush that was made longer than twice this to find its
+  // steady state, keep these last batches and the drain only; 0: all of it.
+  int timeline_batches = 0;
   // Called now and then from this thread with the part done, 0 to 1.
   std::function<void(double)> progress;
 };

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/timeline.h"
 
+#include <algorithm>
+
 namespace weir {
 namespace {
 
@@ -15,6 +17,7 @@ class Filler {
         graph_(graph),
         start_(recording.start_seconds()),
         end_(recording.end_seconds()),
+        from_seconds_(timeline->from_seconds()),
         timeline_(timeline) {}
 
   void AddGpu(int gpu) {
@@ -41,6 +44,7 @@ class Filler {
  private:
   void AddAction(int gpu, int op, int stage, int microbatch, double start,
                  double end) {
+    if (end < from_seconds_) return;
     Timeline::Actions* actions = timeline_->mutable_actions();
     actions->add_gpu(gpu);
     actions->add_op(op);
@@ -52,6 +56,7 @@ class Filler {
 
   void AddCollective(int gpu, int kind, int stage, int microbatch, double bytes,
                      double start, double end) {
+    if (end < from_seconds_) return;
     Timeline::Collectives* collectives = timeline_->mutable_collectives();
     collectives->add_gpu(gpu);
     collectives->add_kind(kind);
@@ -64,7 +69,7 @@ class Filler {
 
   void AddTransfer(int gpu, const Action& action) {
     const int32_t task = graph_.OutboundTransfer(gpu, action);
-    if (task == PipelineGraph::kNone) return;
+    if (task == PipelineGraph::kNone || end_[task] < from_seconds_) return;
     const bool forward = action.op == Op::kForward;
     const int to = forward ? action.stage + 1 : action.stage - 1;
     const int from_rank = in_.schedule.stage_rank[action.stage];
@@ -101,6 +106,7 @@ class Filler {
   const PipelineInputs& in_;
   const PipelineGraph& graph_;
   const std::span<const double> start_, end_;
+  const double from_seconds_;
   Timeline* timeline_;
 };
 
@@ -113,10 +119,16 @@ void FillTimeline(const PipelineInputs& inputs, const PipelineGraph& graph,
 }
 
 void FillMemory(int gpu, const MemoryTimeline& memory, Timeline* timeline) {
-  for (const MemorySample& sample : memory.samples) {
+  const double from_seconds = timeline->from_seconds();
+  const auto& samples = memory.samples;
+  for (size_t i = 0; i < samples.size(); ++i) {
+    if (i + 1 < samples.size() && samples[i + 1].seconds <= from_seconds) {
+      continue;
+    }
     timeline->mutable_memory()->add_gpu(gpu);
-    timeline->mutable_memory()->add_seconds(sample.seconds);
-    timeline->mutable_memory()->add_bytes(sample.bytes);
+    timeline->mutable_memory()->add_seconds(
+        std::max(samples[i].seconds, from_seconds));
+    timeline->mutable_memory()->add_bytes(samples[i].bytes);
   }
 }
 

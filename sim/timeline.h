@@ -10,11 +10,12 @@
 
 namespace weir {
 
-// Every action, optimizer step, transfer and collective of the run.
+// Every action, optimizer step, transfer and collective that ends after
+// timeline->from_seconds().
 void FillTimeline(const PipelineInputs& inputs, const PipelineGraph& graph,
                   const Recording& recording, Timeline* timeline);
 
-// One GPU's memory samples.
+// One GPU's memory samples from then on, with what was in use at that moment.
 void FillMemory(int gpu, const MemoryTimeline& memory, Timeline* timeline);
 
 }  // namespace weir

@@ -8,8 +8,10 @@
 
 namespace weir {
 
-// With flush: the whole run, one batch. Without: whole periods of the steady
-// state, in which every GPU ends its batches at the same distance.
+// With flush: the whole run, one batch. Without: one period of the steady
+// state. A period is seen when every action of every GPU, over so many batches
+// that nothing before them matters, comes one distance after its like some
+// batches earlier: from there on the run must repeat itself.
 struct Window {
   double begin_seconds = 0;
   double end_seconds = 0;

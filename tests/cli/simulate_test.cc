@@ -173,13 +173,13 @@ TEST(InterruptTest, CompareKeepsWhatItHas) {
   const ProgramRun run = RunWeirAfter(
       InterruptAfter("1"),
       absl::StrCat("compare --costs f=1,b=2 --pp 100 --microbatches 400 "
-                   "--quiet --format csv --out r.pb --schedule ",
+                   "--quiet --format csv --out interrupted.pb --schedule ",
                    schedules));
   EXPECT_EQ(run.exit_code, 130) << run.err;
   EXPECT_THAT(run.err, IsEmpty());
-  ASSERT_EQ(!run.out.empty(), Exists("r.pb"));
+  ASSERT_EQ(!run.out.empty(), Exists("interrupted.pb"));
   if (!run.out.empty()) {
-    EXPECT_EQ(RunWeir("show r.pb --format csv").exit_code, 0);
+    EXPECT_EQ(RunWeir("show interrupted.pb --format csv").exit_code, 0);
   }
 }
 

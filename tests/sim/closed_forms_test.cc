@@ -116,6 +116,30 @@ TEST(SimulatorClosedFormTest, PipeDream2BwHasNoBubbleAndTwoVersions) {
   }
 }
 
+// A round trip through the pipeline carries as many microbatches as it has
+// ranks: with long hops that is what limits. The period is then p microbatches,
+// whatever the number in a batch.
+TEST(SimulatorClosedFormTest, LongHopsLimitSchedulesWithoutFlush) {
+  for (const char* schedule : {"pipedream", "pipedream-2bw"}) {
+    for (int p = 2; p <= 8; ++p) {
+      for (int m : {p, p + 1, 2 * p - 1}) {
+        for (double c : {0.3, 3.0, 10.0}) {
+          const Result result = RunTextbook({.schedule = schedule,
+                                             .num_ranks = p,
+                                             .num_microbatches = m,
+                                             .hop_seconds = c});
+          const double round_trip =
+              p * (kForward + kBackward) + 2 * (p - 1) * c;
+          EXPECT_TRUE(result.steady_state());
+          ExpectEqual(result.batch_seconds(), m * round_trip / p);
+          ExpectEqual(result.bubble_ratio(),
+                      1 - p * (kForward + kBackward) / round_trip);
+        }
+      }
+    }
+  }
+}
+
 TEST(SimulatorClosedFormTest, PipeDreamRunsAtTheSlowestStage) {
   for (int p = 2; p <= 8; ++p) {
     Textbook textbook{

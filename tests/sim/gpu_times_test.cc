@@ -75,5 +75,22 @@ TEST(GpuTimesTest, TransfersOfOneExchangeCountOnce) {
   ExpectRank(*result, 1, 9, 1 + 1 + 1);
 }
 
+// What arrives while a rank takes its optimizer step holds nobody up.
+TEST(GpuTimesTest, TransfersBesideAStepAreHidden) {
+  Measured measured = TwoStages("pipedream", 8);
+  measured.num_batches = 1;
+  measured.parameter_bytes = {4, 400};
+  ResolvedScenario resolved = Resolve(measured, ChainOfLinks(2, 10, 0));
+  resolved.device.mutable_memory_bytes_per_second()->set_value(1000);
+  const auto result = Simulate(resolved);
+  ASSERT_TRUE(result.ok()) << result.status();
+  // Rank 1 waits for the first input, 1..2, and then works 8 x (3 + 2.8) s.
+  EXPECT_NEAR(result->ranks(1).exposed_communication_seconds(), 1, 1e-9);
+  EXPECT_NEAR(result->ranks(1).busy_seconds(), 8 * 5.8, 1e-9);
+  for (const RankResult& rank : result->ranks()) {
+    EXPECT_LE(rank.exposed_communication_seconds(), rank.idle_seconds() + 1e-9);
+  }
+}
+
 }  // namespace
 }  // namespace weir

@@ -147,6 +147,35 @@ TEST(NetworkTest, OverlappedReductionHidesBehindTheNextBatch) {
   EXPECT_GT(overlapped->peak_memory_bytes(), blocking->peak_memory_bytes());
 }
 
+// What one GPU sends to another arrives in turn, each with the whole link: the
+// first microbatch does not wait for the last.
+TEST(NetworkTest, TransfersOfOnePairQueueUp) {
+  Measured measured;
+  measured.schedule = "gpipe";
+  measured.num_ranks = 2;
+  measured.num_microbatches = 3;
+  measured.forward_seconds = {1, 1};
+  measured.backward_seconds = {1, 1};
+  measured.activation_bytes = {10, 0};
+  SimulateOptions options;
+  options.keep_timeline = true;
+  // 10 bytes at 5 bytes a second take 2 s, twice as long as a forward.
+  const auto result =
+      Simulate(Resolve(measured, ChainOfLinks(2, 5, 0)), options);
+  ASSERT_TRUE(result.ok()) << result.status();
+  const auto& transfers = result->timeline().transfers();
+  std::vector<double> forward_ends;
+  for (int i = 0; i < transfers.kind_size(); ++i) {
+    if (transfers.kind(i) == 0) {
+      forward_ends.push_back(transfers.end_seconds(i));
+    }
+  }
+  ASSERT_EQ(forward_ends.size(), 3u);
+  EXPECT_NEAR(forward_ends[0], 3, 1e-9);
+  EXPECT_NEAR(forward_ends[1], 5, 1e-9);
+  EXPECT_NEAR(forward_ends[2], 7, 1e-9);
+}
+
 TEST(NetworkTest, SameInputSameBytesInAnyOrder) {
   std::mt19937 random(5);
   const Measured first = RandomCase(&random, "pipedream-2bw", 60e6);

@@ -100,6 +100,8 @@ TEST(ReplicasTest, EachRunsAsIfAlone) {
   ASSERT_EQ(transfers.from_gpu_size(), 3 * 2 * 2 * 5);
   for (int i = 0; i < transfers.from_gpu_size(); ++i) {
     EXPECT_EQ(transfers.from_gpu(i) / 3, transfers.to_gpu(i) / 3);
+    const int boundary = transfers.stage(i) - (transfers.kind(i) == 0 ? 0 : 1);
+    EXPECT_EQ(transfers.bytes(i), measured.activation_bytes[boundary]);
   }
 }
 
@@ -133,6 +135,21 @@ TEST(ReplicasTest, AReductionWaitsForTheSlowestReplica) {
   EXPECT_NEAR(result.ranks(1).exposed_communication_seconds(), 1 + 4, 1e-9);
   EXPECT_NEAR(result.ranks(2).exposed_communication_seconds(), 10 + 3, 1e-9);
   EXPECT_NEAR(result.ranks(3).exposed_communication_seconds(), 10 + 4, 1e-9);
+}
+
+// What counts is where a rank is placed, not its number.
+TEST(ReplicasTest, PlacementDecidesTheLinks) {
+  Measured measured;
+  measured.num_ranks = 2;
+  measured.forward_seconds = {1, 1};
+  measured.backward_seconds = {2, 2};
+  measured.activation_bytes = {1000, 0};
+  ResolvedScenario resolved = Resolve(
+      measured, Mesh(4, {{0, 1, 10}, {1, 2, 10}, {2, 3, 10}, {1, 3, 1}}));
+  resolved.placement.gpus = {3, 1};
+  EXPECT_NEAR(RunReplicas(resolved).makespan_seconds(), 6 + 2 * 10, 1e-9);
+  resolved.placement.gpus = {2, 1};
+  EXPECT_NEAR(RunReplicas(resolved).makespan_seconds(), 6 + 2 * 1, 1e-9);
 }
 
 // Three GPUs in a triangle have two rings, one each way: half the bytes each.

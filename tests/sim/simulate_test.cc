@@ -66,6 +66,20 @@ TEST(SimulateTest, FitsUpToTheLastByte) {
   }
 }
 
+// Replica by replica; the default order numbers the replicas of a rank first.
+TEST(SimulateTest, RanksSayWhereTheyAre) {
+  const auto result = Simulate(Gpt2());
+  ASSERT_TRUE(result.ok()) << result.status();
+  ASSERT_EQ(result->ranks_size(), 4);
+  for (int i = 0; i < 4; ++i) {
+    const uint32_t replica = i / 2, rank = i % 2;
+    EXPECT_EQ(result->ranks(i).replica(), replica);
+    EXPECT_EQ(result->ranks(i).rank(), rank);
+    EXPECT_EQ(result->ranks(i).tensor_rank(), 0u);
+    EXPECT_EQ(result->ranks(i).gpu(), 2 * rank + replica);
+  }
+}
+
 // The step comes after the last action, and nobody has to wait for it but the
 // batch.
 TEST(SimulateTest, TheStepIsPartOfTheBatch) {
@@ -104,6 +118,42 @@ TEST(SimulateTest, TheLimitNamesTheBusiestRank) {
             "busiest rank 1 (stage 1) is 94.1 % computing, 5.9 % idle in the "
             "pipeline bubble; stages are uneven: the mean rank is busy 58.8 %, "
             "this one 94.1 %");
+}
+
+// Of a long run the timeline may show only the end: what ended before is left
+// out, memory starts with what was in use.
+TEST(SimulateTest, ATimelineCanBeginLate) {
+  Measured measured;
+  measured.schedule = "pipedream-2bw";
+  measured.num_ranks = 2;
+  measured.num_microbatches = 3;
+  measured.num_batches = 0;
+  measured.forward_seconds = {1, 1};
+  measured.backward_seconds = {2, 2};
+  measured.activation_bytes = {10, 0};
+  const ResolvedScenario resolved =
+      Resolve(measured, ChainOfLinks(2, 1e15, 1e-15));
+  SimulateOptions options;
+  options.keep_timeline = true;
+  const auto whole = Simulate(resolved, options);
+  options.timeline_batches = 2;
+  const auto late = Simulate(resolved, options);
+  ASSERT_TRUE(whole.ok() && late.ok());
+  EXPECT_EQ(whole->timeline().from_seconds(), 0);
+  const Timeline& timeline = late->timeline();
+  // Two batches of 9 s before the end of the steady state.
+  const double from = timeline.from_seconds();
+  EXPECT_GT(from, 9);
+  int expected = 0;
+  for (double end : whole->timeline().actions().end_seconds()) {
+    expected += end >= from;
+  }
+  EXPECT_EQ(timeline.actions().gpu_size(), expected);
+  EXPECT_LT(expected, whole->timeline().actions().gpu_size());
+  EXPECT_GT(expected, 2 * 2 * 2 * 3);
+  for (double end : timeline.transfers().end_seconds()) EXPECT_GE(end, from);
+  EXPECT_EQ(timeline.memory().seconds(0), from);
+  EXPECT_EQ(late->peak_memory_bytes(), whole->peak_memory_bytes());
 }
 
 }  // namespace

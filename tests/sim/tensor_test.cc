@@ -6,6 +6,9 @@
 #include <algorithm>
 
 #include "schedules/registry.h"
+#include "schedules/semantics.h"
+#include "sim/engine.h"
+#include "sim/pipeline_graph.h"
 #include "sim/simulate.h"
 #include "sim/stage_costs.h"
 #include "tests/oracle.h"
@@ -274,6 +277,15 @@ TEST(TensorTest, CollectivesAndTransfersShareNvLink) {
     EXPECT_NEAR(transfers.end_seconds(i), alone + 2 * whole, 1e-9 * alone);
   }
   EXPECT_EQ(found, 2);
+  double stage_bytes[] = {0, 0};
+  for (int i = 0; i < collectives.gpu_size(); ++i) {
+    stage_bytes[collectives.stage(i)] += collectives.bytes(i);
+  }
+  for (int s : {0, 1}) {  // two GPUs, two microbatches
+    EXPECT_EQ(
+        stage_bytes[s],
+        4 * (NumForward(tensor, s) + NumBackward(tensor, s)) * kTensorBytes);
+  }
   for (uint32_t gpu : {0, 1}) {
     EXPECT_NEAR(collective_end(gpu, 0), alone, 1e-9 * alone);
     EXPECT_NEAR(collective_end(gpu, 1), alone + alone + whole, 1e-9 * alone);
@@ -305,6 +317,116 @@ TEST(TensorTest, ReplicasReduceTheirPartOfTheGradients) {
   int reductions = 0;
   for (int i = 0; i < events.gpu_size(); ++i) reductions += events.kind(i) == 1;
   EXPECT_EQ(reductions, t * replicas);
+}
+
+// Each tensor rank reduces over its own NICs and waits for its own ring.
+TEST(TensorTest, EveryTensorRankWaitsForItsOwnReduction) {
+  const double nic[] = {10e9, 2.5e9};
+  const Tensor tensor{.tensor = 2, .num_replicas = 2};
+  Cluster cluster = Nodes(2, 2, 100e9, 0, nic[0], 0);
+  cluster.mutable_groups(0)
+      ->mutable_node()
+      ->mutable_nics(1)
+      ->set_bytes_per_second(nic[1]);
+  const auto costs = ComputeCosts(Resolve(tensor, cluster), 1, {1});
+  ASSERT_TRUE(costs.ok()) << costs.status();
+  const double collectives = (NumForward(tensor, 0) + NumBackward(tensor, 0)) *
+                             RingSeconds(2, kTensorBytes, 100e9, 0);
+  const Result result = RunTensor(tensor, cluster);
+  for (int gpu = 0; gpu < 4; ++gpu) {
+    // Two members: a ring carries the bytes once each way.
+    const double reduce = costs->stages[0].gradient_bytes / nic[gpu % 2];
+    EXPECT_NEAR(result.ranks(gpu).exposed_communication_seconds(),
+                collectives + reduce, 1 / nic[1]);
+  }
+}
+
+// One member's input comes later, over a slower NIC: the collective waits.
+TEST(TensorTest, CollectivesWaitForEveryMember) {
+  const double nv = 100e9, nic = 20e9, slow_nic = 10e9;
+  for (int slow : {0, 1}) {
+    const Tensor tensor{.schedule = "pipedream-flush",
+                        .tensor = 2,
+                        .num_ranks = 2,
+                        .num_microbatches = 3,
+                        .kernel_seconds = 1e-5};
+    Cluster cluster = Nodes(2, 2, nv, 0, nic, 0);
+    cluster.mutable_groups(0)
+        ->mutable_node()
+        ->mutable_nics(slow)
+        ->set_bytes_per_second(slow_nic);
+    const auto costs = ComputeCosts(Resolve(tensor, cluster), 2, {1, 1});
+    ASSERT_TRUE(costs.ok()) << costs.status();
+    const auto plan = GenerateSchedule("pipedream-flush", {2, 3, 1, 1});
+    ASSERT_TRUE(plan.ok()) << plan.status();
+    oracle::Costs expect;
+    const double ring = RingSeconds(2, kTensorBytes, nv, 0);
+    for (int s = 0; s < 2; ++s) {
+      expect.forward_seconds.push_back(costs->stages[s].forward_seconds +
+                                       NumForward(tensor, s) * ring);
+      expect.backward_seconds.push_back(costs->stages[s].backward_seconds +
+                                        NumBackward(tensor, s) * ring);
+    }
+    expect.transfer_seconds = [&](const Action&) {
+      return kTensorBytes / slow_nic;
+    };
+    const auto timing = oracle::Evaluate(*plan, expect);
+    ASSERT_TRUE(timing.ok()) << timing.status();
+    const Result result = RunTensor(tensor, cluster);
+    const auto& actions = result.timeline().actions();
+    // The slow member is always there last, and runs as the oracle says.
+    for (int rank = 0; rank < 2; ++rank) {
+      size_t position = 0;
+      for (int i = 0; i < actions.op_size(); ++i) {
+        const bool step = actions.op(i) > 3;
+        if (step || actions.gpu(i) != static_cast<uint32_t>(2 * rank + slow)) {
+          continue;
+        }
+        EXPECT_NEAR(actions.start_seconds(i),
+                    timing->start_seconds[rank][position++],
+                    1e-9 * timing->makespan_seconds);
+      }
+      EXPECT_EQ(position, plan->rank_actions[rank].size());
+    }
+  }
+}
+
+// The collectives of a backward are its input gradient's: W has none.
+TEST(TensorTest, WeightGradientsCallNoCollective) {
+  Schedule schedule;
+  schedule.name = "split";
+  schedule.num_ranks = schedule.num_stages = 1;
+  schedule.num_microbatches = 1;
+  schedule.stage_rank = {0};
+  schedule.rank_actions = {{{Op::kForward, 0, 0},
+                            {Op::kBackwardInput, 0, 0},
+                            {Op::kBackwardWeight, 0, 0}}};
+  const auto semantics = InterpretSchedule(schedule);
+  ASSERT_TRUE(semantics.ok()) << semantics.status();
+  Costs costs;
+  StageCosts& stage = costs.stages.emplace_back();
+  stage.forward_seconds = 1;
+  stage.backward_input_seconds = 2;
+  stage.backward_weight_seconds = 4;
+  stage.tensor_forward_bytes = 1000;
+  stage.tensor_forward_collectives = 1;
+  stage.tensor_backward_bytes = 3000;
+  stage.tensor_backward_collectives = 3;
+  const Network network(OneSwitch(2, 100, 0));
+  const Placement placement{2, 1, 1, {0, 1}};
+  const Communication communication;
+  const PipelineInputs inputs{schedule, *semantics, costs,
+                              network,  placement,  communication};
+  const PipelineGraph graph = BuildPipelineGraph(inputs);
+  const auto recording = RunTaskGraph(graph.tasks, network.links());
+  ASSERT_TRUE(recording.ok()) << recording.status();
+  const double ends[] = {1 + 10, 11 + 2 + 30, 43 + 4};
+  for (int gpu : {0, 1}) {
+    for (int i = 0; i < 3; ++i) {
+      EXPECT_NEAR(recording->end_seconds()[graph.ActionEnd(gpu, i)], ends[i],
+                  1e-9);
+    }
+  }
 }
 
 }  // namespace

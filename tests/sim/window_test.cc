@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <functional>
 
 #include "schedules/registry.h"
@@ -14,7 +15,8 @@ namespace {
 constexpr int kRanks = 2, kMicrobatches = 2;
 constexpr int kDrain = 1;  // batches in which the last rank has no forwards
 
-// The window of a PipeDream run whose rank r ends batch b at ends(r, b).
+// The window of a PipeDream run whose rank r ends batch b at ends(r, b), and
+// its actions 10 ms apart up to there.
 Window WindowOf(int num_batches, const std::function<double(int, int)>& ends) {
   const auto schedule =
       GenerateSchedule("pipedream", {kRanks, kMicrobatches, 1, num_batches});
@@ -25,13 +27,17 @@ Window WindowOf(int num_batches, const std::function<double(int, int)>& ends) {
   Recording recording(static_cast<size_t>(kRanks) * num_actions);
   for (int rank = 0; rank < kRanks; ++rank) {
     graph.first_action.push_back(rank * num_actions);
-    for (int i = 0; i < num_actions; ++i) {
+    int batch = num_batches - 1;
+    int left = 0;  // until the batch's last backward
+    for (int i = num_actions - 1; i >= 0; --i, ++left) {
       const Action& action = schedule->rank_actions[rank][i];
-      // The batch ends with the backward of its last microbatch.
-      const bool last = action.op == Op::kBackward &&
-                        action.microbatch % kMicrobatches == kMicrobatches - 1;
+      if (action.op == Op::kBackward &&
+          action.microbatch % kMicrobatches == kMicrobatches - 1) {
+        batch = action.microbatch / kMicrobatches;
+        left = 0;
+      }
       recording.end_seconds()[graph.ActionTask(rank, i)] =
-          last ? ends(rank, action.microbatch / kMicrobatches) : -1e9;
+          ends(rank, batch) - 0.01 * left;
     }
   }
   return FindWindow(*schedule, graph, recording, 1e6);
@@ -42,8 +48,8 @@ TEST(WindowTest, OneBatchIsThePeriod) {
       WindowOf(8, [](int rank, int batch) { return 10 + rank + 3.0 * batch; });
   EXPECT_TRUE(window.steady);
   EXPECT_EQ(window.num_batches, 1);
-  EXPECT_EQ(window.end_seconds, 10 + 3.0 * (8 - 1 - kDrain));
-  EXPECT_EQ(window.batch_seconds(), 3);
+  EXPECT_DOUBLE_EQ(window.end_seconds, 10 + 3.0 * (8 - 1 - kDrain));
+  EXPECT_DOUBLE_EQ(window.batch_seconds(), 3);
 }
 
 TEST(WindowTest, TwoBatchesThatTakeTurnsAreOnePeriod) {
@@ -65,7 +71,8 @@ TEST(WindowTest, TheDrainIsLeftOut) {
   EXPECT_FALSE(WindowOf(8, ends(8 - 2 - kDrain)).steady);
 }
 
-TEST(WindowTest, WarmUpIsLeftOutButThreePeriodsAreWanted) {
+// A state is 2p microbatches and a batch: 3 batches here.
+TEST(WindowTest, WarmUpIsLeftOutButAWholeStateIsWanted) {
   const int last = 8 - 1 - kDrain;
   const auto regular_from = [](int first) {
     return [=](int, int batch) {
@@ -90,9 +97,10 @@ TEST(WindowTest, RoundingIsNoDriftAndDriftIsNoRounding) {
   EXPECT_FALSE(WindowOf(8, shrinking(1e-5)).steady);
 }
 
-// Never twice the same, 3 on average: 2.8, 3.2 and so on with changing signs.
+// 3 seconds on average, never twice the same.
 double Wandering(int batch) {
-  return 3.0 * batch + 0.1 * ((batch * batch * 7 + batch / 3) % 5);
+  const double irrational = batch * batch * std::sqrt(2);
+  return 3.0 * batch + 0.4 * (irrational - std::floor(irrational));
 }
 
 TEST(WindowTest, WithoutAPeriodTheSecondHalfCounts) {
@@ -114,6 +122,11 @@ TEST(WindowTest, WithoutAPeriodTheSecondHalfCounts) {
 }
 
 TEST(WindowTest, AMeanThatStaysIsStationary) {
+  const auto hardly = [](int, int batch) {
+    return 3.0 * batch + 1e-2 * (Wandering(batch) - 3.0 * batch);
+  };
+  EXPECT_TRUE(WindowOf(256, hardly).stationary);
+  EXPECT_FALSE(WindowOf(20, hardly).stationary);  // may be chance
   EXPECT_TRUE(WindowOf(256, [](int, int batch) {
                 return Wandering(batch);
               }).stationary);
