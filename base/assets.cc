@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/files.h"
+#include "base/spelling.h"
 #include "base/status_macros.h"
 
 namespace weir {
@@ -42,9 +43,15 @@ absl::StatusOr<Asset> LoadAsset(absl::string_view folder,
       return Asset{std::string(path), std::string(contents)};
     }
   }
+  // A folder may be called as a preset is.
+  if (std::filesystem::is_directory(name, error)) {
+    return absl::NotFoundError(
+        absl::StrCat(name, ": is a folder, expected a file"));
+  }
   const std::vector<std::string> known = ListAssets(folder);
   return absl::NotFoundError(absl::StrCat(
-      name, ": no such file, and no preset of ", folder, "/ has this name (",
+      name, ": no such file, and no preset of ", folder, "/ has this name",
+      DidYouMean(name, known), " (",
       known.empty() ? "there are none" : absl::StrJoin(known, ", "), ")"));
 }
 

@@ -24,7 +24,8 @@ struct Asset {
 };
 
 // Finds what a user named: an existing file, else the preset
-// "<folder>/<name>.<any extension>". NotFound lists the presets of the folder.
+// "<folder>/<name>.<any extension>". NotFound lists the presets of the folder
+// and names a near one.
 absl::StatusOr<Asset> LoadAsset(absl::string_view folder,
                                 const std::string& name);
 

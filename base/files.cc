@@ -11,15 +11,42 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/units.h"
 
 namespace weir {
 namespace {
 
-constexpr size_t kMaxFileBytes = size_t{4} << 30;
+absl::Status CannotBeWritten(const std::string& path, absl::string_view why) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(path, ": cannot be written: ", why));
+}
+
+// The end of a chain of symbolic links, which need not exist. The chain has
+// one.
+std::filesystem::path FollowLinks(std::filesystem::path path) {
+  std::error_code error;
+  while (std::filesystem::is_symlink(path, error)) {
+    const auto target = std::filesystem::read_symlink(path, error);
+    if (error) break;
+    path = path.parent_path() / target;  // an absolute target stands alone
+  }
+  return path;
+}
+
+absl::Status WriteInto(const std::string& path, const std::string& label,
+                       absl::string_view contents) {
+  errno = 0;
+  std::ofstream stream(path, std::ios::binary | std::ios::trunc);
+  stream.write(contents.data(), static_cast<std::streamsize>(contents.size()));
+  stream.close();
+  if (stream) return absl::OkStatus();
+  return CannotBeWritten(label, std::strerror(errno));
+}
 
 }  // namespace
 
-absl::StatusOr<std::string> ReadFile(const std::string& path) {
+absl::StatusOr<std::string> ReadFile(const std::string& path,
+                                     size_t max_bytes) {
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
   if (!std::filesystem::exists(status)) {
@@ -37,9 +64,10 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
       stream.read(piece.data(), static_cast<std::streamsize>(piece.size())) ||
       stream.gcount() > 0) {
     contents.append(piece.data(), static_cast<size_t>(stream.gcount()));
-    if (contents.size() > kMaxFileBytes) {
+    if (contents.size() > max_bytes) {
       return absl::InvalidArgumentError(absl::StrCat(
-          path, ": is larger than 4 GiB, which no file of weir's is"));
+          path, ": is larger than ",
+          FormatBytes(static_cast<double>(max_bytes)), ", the limit"));
     }
   }
   if (!stream.eof()) {
@@ -49,35 +77,32 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
 }
 
 absl::Status WriteFile(const std::string& path, absl::string_view contents) {
-  const auto failed = [&](absl::string_view what) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, ": cannot be written: ", what));
-  };
   std::error_code error;
-  const std::filesystem::path target(path);
+  const auto status = std::filesystem::status(path, error);
+  // No status: links in a circle, a path that is too long, no permission.
+  if (status.type() == std::filesystem::file_type::none) {
+    return CannotBeWritten(path, error.message());
+  }
+  if (std::filesystem::exists(status) &&
+      !std::filesystem::is_regular_file(status)) {
+    return WriteInto(path, path, contents);
+  }
+  const std::filesystem::path target = FollowLinks(path);
   if (target.has_parent_path()) {
     std::filesystem::create_directories(target.parent_path(), error);
-    if (error) return failed(error.message());
+    if (error) return CannotBeWritten(path, error.message());
   }
-  const std::string temporary = absl::StrCat(path, ".tmp", getpid());
-  {
-    std::ofstream stream(temporary, std::ios::binary | std::ios::trunc);
-    stream.write(contents.data(),
-                 static_cast<std::streamsize>(contents.size()));
-    stream.close();
-    if (!stream) {
-      const std::string reason = std::strerror(errno);
-      std::filesystem::remove(temporary, error);
-      return failed(reason);
-    }
+  const std::string temporary = absl::StrCat(target.string(), ".tmp", getpid());
+  const absl::Status written = WriteInto(temporary, path, contents);
+  if (!written.ok()) {
+    std::filesystem::remove(temporary, error);
+    return written;
   }
   std::filesystem::rename(temporary, target, error);
-  if (error) {
-    const std::string reason = error.message();
-    std::filesystem::remove(temporary, error);
-    return failed(reason);
-  }
-  return absl::OkStatus();
+  if (!error) return absl::OkStatus();
+  const std::string why = error.message();
+  std::filesystem::remove(temporary, error);
+  return CannotBeWritten(path, why);
 }
 
 }  // namespace weir

@@ -3,6 +3,7 @@
 #ifndef WEIR_BASE_FILES_H_
 #define WEIR_BASE_FILES_H_
 
+#include <cstddef>
 #include <string>
 
 #include "absl/status/status.h"
@@ -11,12 +12,17 @@
 
 namespace weir {
 
+// What people write is far smaller.
+constexpr size_t kMaxTextFileBytes = size_t{64} << 20;
+
 // Reads a file whole. NotFound when it does not exist, InvalidArgument when it
-// is a folder or cannot be read.
-absl::StatusOr<std::string> ReadFile(const std::string& path);
+// is a folder, cannot be read or holds more than `max_bytes`.
+absl::StatusOr<std::string> ReadFile(const std::string& path,
+                                     size_t max_bytes = kMaxTextFileBytes);
 
 // Writes a file whole, through a temporary beside it and a rename, so that no
-// reader ever sees half a file. Makes missing folders.
+// reader ever sees half a file. Makes missing folders. A symbolic link stays
+// and its target is written; a device or a pipe stays and takes the bytes.
 absl::Status WriteFile(const std::string& path, absl::string_view contents);
 
 }  // namespace weir

@@ -1,17 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/textproto.h"
 
+#include <google/protobuf/descriptor.h>
 #include <google/protobuf/io/tokenizer.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <google/protobuf/text_format.h>
 
+#include <algorithm>
+#include <limits>
 #include <vector>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/problems.h"
+#include "base/utf8.h"
 
 namespace weir {
 namespace {
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
 
 class Collector : public google::protobuf::io::ErrorCollector {
  public:
@@ -24,33 +33,94 @@ class Collector : public google::protobuf::io::ErrorCollector {
                                               column + 1, ": ", message));
   }
 
+  // An unknown field: as a warning it does not end the parsing.
+  void AddWarning(int line, int column, const std::string& message) override {
+    AddError(line, column, message);
+  }
+
   const std::vector<std::string>& errors() const { return errors_; }
+
+  absl::Status ToStatus() const {
+    if (errors_.empty()) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrJoin(errors_, "\n"));
+  }
 
  private:
   std::string label_;
   std::vector<std::string> errors_;
 };
 
+void CheckBytes(absl::string_view text, Collector* collector) {
+  const size_t end = Utf8PrefixLength(text);
+  if (end == text.size()) return;
+  const absl::string_view before = text.substr(0, end);
+  const size_t line = std::count(before.begin(), before.end(), '\n');
+  const size_t start = before.rfind('\n') + 1;  // npos + 1 is 0
+  collector->AddError(
+      static_cast<int>(line), static_cast<int>(end - start),
+      absl::StrCat("found \"", absl::CHexEscape(text.substr(end, 1)),
+                   "\", expected UTF-8"));
+}
+
+// The bytes of a string may also be written as escapes.
+void CheckStrings(const Message& message, const std::string& path,
+                  Problems* problems) {
+  const auto* reflection = message.GetReflection();
+  std::vector<const FieldDescriptor*> fields;
+  reflection->ListFields(message, &fields);
+  for (const FieldDescriptor* field : fields) {
+    const bool repeated = field->is_repeated();
+    const int size = repeated ? reflection->FieldSize(message, field) : 1;
+    for (int i = 0; i < size; ++i) {
+      const std::string name =
+          absl::StrCat(path, std::string(field->name()),
+                       repeated ? absl::StrCat("[", i, "]") : "");
+      if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
+        CheckStrings(repeated
+                         ? reflection->GetRepeatedMessage(message, field, i)
+                         : reflection->GetMessage(message, field),
+                     absl::StrCat(name, "."), problems);
+      } else if (field->type() == FieldDescriptor::TYPE_STRING) {
+        const std::string text =
+            repeated ? reflection->GetRepeatedString(message, field, i)
+                     : reflection->GetString(message, field);
+        if (IsUtf8(text)) continue;
+        problems->Add(name, absl::StrCat("is \"", absl::CHexEscape(text),
+                                         "\", expected UTF-8"));
+      }
+    }
+  }
+}
+
 }  // namespace
 
 absl::Status ParseTextProto(absl::string_view label, absl::string_view text,
-                            google::protobuf::Message* message) {
+                            Message* message) {
+  if (text.size() > std::numeric_limits<int>::max()) {
+    return absl::InvalidArgumentError(absl::StrCat(label, ": is too large"));
+  }
   Collector collector(label);
+  CheckBytes(text, &collector);
+  if (!collector.errors().empty()) return collector.ToStatus();
   google::protobuf::TextFormat::Parser parser;
   parser.RecordErrorsTo(&collector);
+  parser.AllowUnknownField(true);  // see AddWarning
   parser.SetRecursionLimit(100);
   google::protobuf::io::ArrayInputStream stream(text.data(),
                                                 static_cast<int>(text.size()));
-  if (parser.Parse(&stream, message)) return absl::OkStatus();
-  if (collector.errors().empty()) {
+  const bool parsed = parser.Parse(&stream, message);
+  if (!collector.errors().empty()) return collector.ToStatus();
+  if (!parsed) {
     return absl::InvalidArgumentError(
         absl::StrCat(label, ": is not a textproto of ",
                      std::string(message->GetDescriptor()->full_name())));
   }
-  return absl::InvalidArgumentError(absl::StrJoin(collector.errors(), "\n"));
+  Problems problems(label);
+  CheckStrings(*message, "", &problems);
+  return problems.ToStatus();
 }
 
-std::string PrintTextProto(const google::protobuf::Message& message) {
+std::string PrintTextProto(const Message& message) {
   std::string text;
   google::protobuf::TextFormat::PrintToString(message, &text);
   return text;

@@ -12,8 +12,9 @@
 
 namespace weir {
 
-// Parses a textproto strictly: an unknown field is an error. All syntax errors
-// come back together, each as "<label>:<line>:<column>: <what>".
+// Parses a textproto strictly: an unknown field is an error, and so is text
+// that is not UTF-8. All unknown fields come back together with the first error
+// of syntax, each as "<label>:<line>:<column>: <what>".
 absl::Status ParseTextProto(absl::string_view label, absl::string_view text,
                             google::protobuf::Message* message);
 

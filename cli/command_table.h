@@ -22,8 +22,10 @@ struct CommandInfo {
 
 const std::vector<CommandInfo>& AllCommands();
 
-// Help of the whole program, and of one command.
+// Help of the whole program, of the commands that begin with a word
+// ("schedule"; empty when none do), and of one command.
 std::string HelpText();
+std::string HelpTextOfGroup(absl::string_view first_word);
 std::string HelpText(const CommandInfo& command);
 
 }  // namespace weir

@@ -42,16 +42,6 @@ void Collect(const absl::Status& status, std::vector<std::string>* lines) {
   }
 }
 
-absl::Status CheckNames(const std::vector<std::string>& schedules) {
-  std::vector<std::string> lines;
-  for (const std::string& schedule : schedules) {
-    const auto kind = FindScheduleKind(schedule);
-    if (!kind.ok()) Collect(kind.status(), &lines);
-  }
-  if (lines.empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrJoin(lines, "\n"));
-}
-
 struct ToSimulate {
   std::vector<ResolvedScenario> scenarios;
   absl::Status refused;  // what some schedules cannot do with this scenario
@@ -62,6 +52,9 @@ absl::StatusOr<ToSimulate> ResolveAll(const Flags& flags) {
   RETURN_IF_ERROR(CheckTracePath("--trace", flags.output.trace, true));
   ASSIGN_OR_RETURN(const Question question, ApplyOverrides(flags.scenario));
   std::vector<std::string> schedules = flags.scenario.schedules;
+  const std::string from = schedules.empty()
+                               ? absl::StrCat(question.label, ": ")
+                               : "command line: --schedule: ";
   if (schedules.empty() && !question.scenario.schedule().empty()) {
     schedules.push_back(question.scenario.schedule());
   }
@@ -70,10 +63,16 @@ absl::StatusOr<ToSimulate> ResolveAll(const Flags& flags) {
     problems.Add("--schedule", "is missing (see weir schedule list)");
     return problems.ToStatus();
   }
-  RETURN_IF_ERROR(CheckNames(schedules));
   ToSimulate work;
   std::vector<std::string> lines;
+  bool all_known = true;
   for (const std::string& schedule : schedules) {
+    const absl::Status known = FindScheduleKind(schedule).status();
+    if (!known.ok()) {
+      Collect(absl::NotFoundError(absl::StrCat(from, known.message())), &lines);
+      all_known = false;
+      continue;
+    }
     absl::StatusOr<ResolvedScenario> one = ResolveFor(question, schedule);
     if (one.ok()) {
       work.scenarios.push_back(*std::move(one));
@@ -83,7 +82,7 @@ absl::StatusOr<ToSimulate> ResolveAll(const Flags& flags) {
   }
   if (lines.empty()) return work;
   work.refused = absl::InvalidArgumentError(absl::StrJoin(lines, "\n"));
-  if (work.scenarios.empty()) return work.refused;
+  if (work.scenarios.empty() || !all_known) return work.refused;
   return work;
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // SimGrid      3.32
 // CUDA         not found (only calibration needs it)
-#include <google/protobuf/stubs/common.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -9,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/base/config.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
@@ -17,6 +15,7 @@
 #include "base/version.h"
 #include "cli/commands.h"
 #include "cli/messages.h"
+#include "cli/versions.h"
 #include "sim/engine.h"
 
 namespace weir {
@@ -50,22 +49,12 @@ std::string Line(absl::string_view what, const std::string& found,
       found.empty() ? absl::StrCat("not found: ", missing) : found);
 }
 
-std::string AbseilVersion() {
-#ifdef ABSL_LTS_RELEASE_VERSION
-  return absl::StrCat(ABSL_LTS_RELEASE_VERSION);
-#else
-  return "head";
-#endif
-}
-
 std::string Libraries() {
   return absl::StrCat(
       Line("weir", absl::StrCat(WeirVersion(), " (git ", GitRevision(), ")"),
            ""),
       Line("SimGrid", SimGridVersion(), ""),
-      Line("protobuf",
-           google::protobuf::internal::VersionString(GOOGLE_PROTOBUF_VERSION),
-           ""),
+      Line("protobuf", ProtobufVersion(), ""),
       Line("Abseil", AbseilVersion(), ""), Line("compiler", __VERSION__, ""));
 }
 

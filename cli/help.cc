@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -94,6 +95,20 @@ std::string HelpText(const CommandInfo& command) {
   return absl::StrCat(text, OptionRows(options));
 }
 
+std::string HelpTextOfGroup(absl::string_view first_word) {
+  const std::string start = absl::StrCat(first_word, " ");
+  std::string rows, examples;
+  for (const CommandInfo& command : AllCommands()) {
+    if (!absl::StartsWith(command.name, start)) continue;
+    absl::StrAppend(
+        &rows, Row(std::string(command.name), std::string(command.summary)));
+    absl::StrAppend(&examples, "  weir ", command.examples.front(), "\n");
+  }
+  if (rows.empty()) return "";
+  return absl::StrCat("usage: weir ", start, "COMMAND [OPTIONS]\n\nexamples:\n",
+                      examples, "\nCommands:\n", rows);
+}
+
 std::string HelpText() {
   std::string text =
       "Simulates pipeline-parallel training: how long a step takes, how much "
@@ -107,7 +122,7 @@ std::string HelpText() {
   }
   absl::StrAppend(
       &text, Row("help [COMMAND]", "Shows this, or the options of a command."),
-      Row("--version", "Says what this build is."),
+      Row("--version [--json]", "Says what this build is."),
       "\nExit codes: 0 fine, 1 negative verdict (does not fit, deadlock), 2 "
       "usage or\ninput error, 3 something is missing on this machine, 70 a bug "
       "of weir, 130\ninterrupted.\n");

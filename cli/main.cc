@@ -14,7 +14,11 @@ namespace {
 int Main(int argc, const char* const* argv) {
   ExitOnInterrupt();
   const absl::StatusOr<CommandLine> line = ParseCommandLine(argc, argv);
-  if (!line.ok()) return PrintError(line.status(), OutputFlags());
+  if (!line.ok()) {
+    OutputFlags output;
+    output.color = ColorOf(argc, argv);
+    return PrintError(line.status(), output);
+  }
   if (line->command != nullptr) return line->command(line->flags);
   const absl::Status printed = PrintResult(line->text);
   return printed.ok() ? kExitOk : PrintError(printed, line->flags.output);

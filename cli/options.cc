@@ -236,12 +236,17 @@ void AddSchedule(Options* options, ScenarioFlags* flags, bool several) {
               : "see weir schedule list",
       [=](const std::string& text) {
         flags->schedules = absl::StrSplit(text, ',', absl::SkipWhitespace());
+        if (flags->schedules.empty()) {
+          return absl::InvalidArgumentError("is empty");
+        }
         return absl::OkStatus();
       });
   schedule.repeats = several;
   group.Text("--costs", "COSTS",
              "instead of model and cluster: f=1,b=2,c=0.1 or f=1,i=1,w=1 "
-             "(seconds; c: one hop), or a file",
+             "(c: one hop), or a file; seconds of one stage: with --chunks a "
+             "rank has several stages; where weir chooses the chunks, seconds "
+             "of a whole rank, divided among its stages",
              &flags->costs);
   AddMicrobatches(options, scenario, "", "until steady");
   group

@@ -5,15 +5,15 @@
 #include <algorithm>
 #include <vector>
 
-#include "absl/base/config.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "base/problems.h"
-#include "base/version.h"
+#include "base/spelling.h"
 #include "cli/command_table.h"
-#include "cli/values.h"
+#include "cli/versions.h"
 
 namespace weir {
 namespace {
@@ -115,10 +115,6 @@ absl::Status Parse(const CommandInfo& command, const Options& options,
   return problems.ToStatus();
 }
 
-std::string VersionText() {
-  return absl::StrCat("weir ", WeirVersion(), " (git ", GitRevision(), ")\n");
-}
-
 bool AsksForHelp(const Words& words) {
   const auto end = std::find(words.begin(), words.end(), "--");
   return std::find(words.begin(), end, "--help") != end ||
@@ -126,6 +122,25 @@ bool AsksForHelp(const Words& words) {
 }
 
 }  // namespace
+
+OutputFlags::Color ColorOf(int argc, const char* const* argv) {
+  using Color = OutputFlags::Color;
+  // The last one counts, as in a command line that is whole.
+  Color color = Color::kAuto;
+  for (int i = 1; i < argc; ++i) {
+    absl::string_view value = argv[i];
+    if (value == "--") break;
+    if (value == "--color") {
+      value = i + 1 < argc ? argv[i + 1] : "";
+    } else if (!absl::ConsumePrefix(&value, "--color=")) {
+      continue;
+    }
+    if (absl::EqualsIgnoreCase(value, "auto")) color = Color::kAuto;
+    if (absl::EqualsIgnoreCase(value, "always")) color = Color::kAlways;
+    if (absl::EqualsIgnoreCase(value, "never")) color = Color::kNever;
+  }
+  return color;
+}
 
 absl::StatusOr<CommandLine> ParseCommandLine(int argc,
                                              const char* const* argv) {
@@ -135,8 +150,8 @@ absl::StatusOr<CommandLine> ParseCommandLine(int argc,
   bool help = !words.empty() && words[0] == "help";
   if (help) words.erase(words.begin());
   if (words.empty() || absl::StartsWith(words[0], "-")) {
-    if (!words.empty() && words[0] == "--version") {
-      line.text = VersionText();
+    if (words == Words{"--version"} || words == Words{"--version", "--json"}) {
+      line.text = words.size() == 1 ? VersionText() : VersionJson();
       return line;
     }
     if (!help && !AsksForHelp(words)) {
@@ -152,6 +167,9 @@ absl::StatusOr<CommandLine> ParseCommandLine(int argc,
   const CommandInfo* command = TakeCommand(words);
   help = help || AsksForHelp(words);
   if (command == nullptr) {
+    const bool group = all.size() == 1 || absl::StartsWith(all[1], "-");
+    if (help && group) line.text = HelpTextOfGroup(all[0]);
+    if (!line.text.empty()) return line;
     return NoSuchCommand(all);
   }
   if (help) {

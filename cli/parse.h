@@ -20,6 +20,10 @@ struct CommandLine {
 // InvalidArgument names every bad flag at once, with the nearest good one.
 absl::StatusOr<CommandLine> ParseCommandLine(int argc, const char* const* argv);
 
+// What the arguments say about colour, for the message that they are no command
+// line.
+OutputFlags::Color ColorOf(int argc, const char* const* argv);
+
 }  // namespace weir
 
 #endif  // WEIR_CLI_PARSE_H_

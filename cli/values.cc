@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/values.h"
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -32,22 +29,6 @@ absl::StatusOr<uint32_t> ParseNumber(absl::string_view text, int64_t lowest) {
         text, absl::StrCat("a whole number from ", lowest, " to ", kMaxCount));
   }
   return static_cast<uint32_t>(number);
-}
-
-// Levenshtein's edit distance, without regard to case.
-int EditDistance(absl::string_view a, absl::string_view b) {
-  std::vector<int> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), 0);
-  for (size_t i = 0; i < a.size(); ++i) {
-    int diagonal = row[0]++;
-    for (size_t j = 0; j < b.size(); ++j) {
-      const bool same = absl::ascii_tolower(a[i]) == absl::ascii_tolower(b[j]);
-      const int substituted = diagonal + (same ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({substituted, row[j] + 1, row[j + 1] + 1});
-    }
-  }
-  return row.back();
 }
 
 }  // namespace
@@ -83,24 +64,6 @@ absl::StatusOr<int> ParseChoice(absl::string_view text,
     words.push_back(word);
   }
   return Unexpected(text, absl::StrJoin(words, " or "));
-}
-
-std::string DidYouMean(absl::string_view word,
-                       const std::vector<std::string>& known) {
-  const std::string* nearest = nullptr;
-  int nearest_distance = 1 + static_cast<int>(word.size()) / 3;
-  // A long word is a mistake of another kind, and would cost time.
-  if (word.size() > 64) return "";
-  for (const std::string& candidate : known) {
-    const int distance = EditDistance(word, candidate);
-    if (distance <= nearest_distance &&
-        (nearest == nullptr || distance < nearest_distance)) {
-      nearest = &candidate;
-      nearest_distance = distance;
-    }
-  }
-  return nearest == nullptr ? ""
-                            : absl::StrCat("; did you mean ", *nearest, "?");
 }
 
 }  // namespace weir

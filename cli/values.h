@@ -27,11 +27,6 @@ absl::StatusOr<double> ParsePositive(absl::string_view text);
 using Choices = std::vector<std::pair<absl::string_view, int>>;
 absl::StatusOr<int> ParseChoice(absl::string_view text, const Choices& choices);
 
-// "; did you mean X?" with the known word nearest to `word`, or nothing when
-// none is near.
-std::string DidYouMean(absl::string_view word,
-                       const std::vector<std::string>& known);
-
 }  // namespace weir
 
 #endif  // WEIR_CLI_VALUES_H_

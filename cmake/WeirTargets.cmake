@@ -30,12 +30,13 @@ function(weir_proto name)
   target_link_libraries(${name} PUBLIC protobuf::libprotobuf ${ARG_DEPS})
 endfunction()
 
-# weir_test(<name> SRCS <file>... [DEPS <target>...] [LABELS <label>...]) runs each TEST in a process of its own.
+# weir_test(<name> SRCS <file>... [DEPS <target>...] [LABELS <label>...] [PREFIX <text>]) runs each TEST in a process
+# of its own; PREFIX comes before their names in ctest.
 function(weir_test name)
   if(NOT BUILD_TESTING)
     return()
   endif()
-  cmake_parse_arguments(ARG "" "" "SRCS;DEPS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "" "PREFIX" "SRCS;DEPS;LABELS" ${ARGN})
   add_executable(${name} ${ARG_SRCS})
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}")
   target_compile_definitions(${name} PRIVATE WEIR_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
@@ -44,5 +45,5 @@ function(weir_test name)
   if(ARG_LABELS)
     set(labels LABELS "${ARG_LABELS}")
   endif()
-  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300 ${labels})
+  gtest_discover_tests(${name} TEST_PREFIX "${ARG_PREFIX}" DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300 ${labels})
 endfunction()

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -149,6 +150,10 @@ class Reader {
     // A protobuf string is UTF-8; what is not plain ASCII comes escaped.
     layer.set_name(absl::StrCat("node", number, " ", absl::CHexEscape(name)));
     ReadCosts(content.substr(costs + 4), &layer);
+    if (absl::StartsWith(name, "Input")) {
+      layer.set_forward_seconds(0);
+      layer.set_backward_seconds(0);
+    }
     graph_.nodes.push_back(layer);
     graph_.numbers.push_back(number);
   }

@@ -8,6 +8,8 @@
 // The costs of a node are forward_compute_time, backward_compute_time,
 // activation_size and parameter_size.
 // Times are milliseconds, sizes bytes; activation_size may be a list "[a; b]".
+// A node whose description starts with "Input" loads data: its times are read
+// as 0, as PipeDream's optimizer does; its activation counts.
 #ifndef WEIR_MODELS_PIPEDREAM_GRAPH_H_
 #define WEIR_MODELS_PIPEDREAM_GRAPH_H_
 

@@ -14,9 +14,11 @@
 namespace weir {
 namespace {
 
-std::string Quoted(absl::string_view field) {
-  if (field.find_first_of(",\"\r\n") == absl::string_view::npos) {
-    return std::string(field);
+// Values keep their letters, but nothing in them moves a terminal's cursor.
+std::string Quoted(absl::string_view text) {
+  const std::string field = WithoutControls(text);
+  if (field.find_first_of(",\"") == std::string::npos) {
+    return field;
   }
   return absl::StrCat("\"", absl::StrReplaceAll(field, {{"\"", "\"\""}}), "\"");
 }

@@ -62,7 +62,7 @@ absl::StatusOr<Results> ParseResults(absl::string_view label,
 }
 
 absl::StatusOr<Results> LoadResults(const std::string& path) {
-  ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path));
+  ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path, kMaxBytes));
   return ParseResults(path, bytes);
 }
 

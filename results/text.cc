@@ -54,6 +54,19 @@ std::string Ascii(absl::string_view text) {
   return out;
 }
 
+std::string WithoutControls(absl::string_view text) {
+  std::string out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const bool c1 = text[i] == '\xC2' && i + 1 < text.size() &&
+                    (static_cast<unsigned char>(text[i + 1]) & 0xE0) == 0x80;
+    if (c1) ++i;  // U+0080 to U+009F
+    out += c1 || absl::ascii_iscntrl(static_cast<unsigned char>(text[i]))
+               ? '?'
+               : text[i];
+  }
+  return out;
+}
+
 std::string ShortestNumber(double number) {
   if (!std::isfinite(number)) return "";
   char buffer[32];

@@ -25,6 +25,9 @@ std::string PrintTable(const TextTable& table);
 // a file must not move a terminal's cursor.
 std::string Ascii(absl::string_view text);
 
+// Replaces every control character by '?' and leaves all other characters.
+std::string WithoutControls(absl::string_view text);
+
 // The shortest digits that read back as the same number ("0.1", "1e+30").
 // Empty when the number is not finite.
 std::string ShortestNumber(double number);

@@ -271,7 +271,7 @@ void CheckStages(Problems& problems, const Parallelism& parallelism,
 }  // namespace
 
 void CheckFields(Problems& problems, const Scenario& scenario) {
-  CheckUtf8(problems, "name", scenario.name());
+  // The command line gives these too, files hold UTF-8 only.
   CheckUtf8(problems, "model", scenario.model());
   CheckUtf8(problems, "cluster", scenario.cluster());
   CheckUtf8(problems, "device", scenario.device());

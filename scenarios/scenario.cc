@@ -149,8 +149,8 @@ absl::StatusOr<ResolvedScenario> ResolveScenario(absl::string_view label,
   FillDefaults(resolved.scenario);
   const bool fields_are_sound = problems.empty();
   std::vector<absl::Status> failures;
-  if (fields_are_sound) {
-    CheckBatchDivides(problems, resolved.scenario);
+  if (fields_are_sound) CheckBatchDivides(problems, resolved.scenario);
+  if (!scenario.schedule().empty()) {
     // A batch that is not whole has no number of microbatches to judge.
     const absl::Status status =
         CheckSchedule(label, resolved.scenario, problems.empty());

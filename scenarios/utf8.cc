@@ -5,6 +5,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "base/utf8.h"
 
 namespace weir {
 
@@ -16,7 +17,7 @@ std::string Utf8(const std::string& text) {
 
 void CheckUtf8(Problems& problems, absl::string_view field,
                const std::string& text) {
-  if (Utf8(text) == text) return;
+  if (IsUtf8(text)) return;
   problems.Add(field, absl::StrCat("is \"", absl::CHexEscape(text),
                                    "\", expected UTF-8"));
 }

@@ -11,7 +11,6 @@
 #include "absl/strings/str_join.h"
 #include "base/problems.h"
 #include "scenarios/cluster.h"
-#include "scenarios/utf8.h"
 
 namespace weir {
 namespace {
@@ -194,8 +193,6 @@ void CheckNics(Problems& problems, const std::string& path, const Node& node) {
 }
 
 void CheckNode(Problems& problems, const std::string& path, const Node& node) {
-  CheckUtf8(problems, path + ".name", node.name());
-  CheckUtf8(problems, path + ".device", node.device());
   problems.CheckRange(path + ".num_gpus", node.num_gpus(), 1, kMaxGpusPerNode);
   if (node.device().empty()) {
     problems.Add(path + ".device", "is empty, expected a device profile");
@@ -301,7 +298,6 @@ void CheckTotals(Problems& problems, const Cluster& cluster) {
 
 absl::Status ValidateCluster(absl::string_view label, const Cluster& cluster) {
   Problems problems(label);
-  CheckUtf8(problems, "name", cluster.name());
   if (cluster.groups().empty()) {
     problems.Add("groups", "is empty, expected a group of nodes");
   }

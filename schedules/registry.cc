@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "schedules/registry.h"
 
-#include <algorithm>
-#include <numeric>
-#include <utility>
-
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/spelling.h"
 #include "base/status_macros.h"
 #include "schedules/generators.h"
 
@@ -23,21 +20,6 @@ std::string Normalized(absl::string_view name) {
   return normalized;
 }
 
-// Levenshtein's distance: insertions, deletions and replacements.
-size_t EditDistance(absl::string_view a, absl::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), 0);
-  for (size_t i = 0; i < a.size(); ++i) {
-    size_t diagonal = std::exchange(row[0], i + 1);
-    for (size_t j = 0; j < b.size(); ++j) {
-      const size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({replaced, row[j] + 1, diagonal + 1});
-    }
-  }
-  return row.back();
-}
-
 std::vector<absl::string_view> NamesOf(const ScheduleKind& kind) {
   std::vector<absl::string_view> names = {kind.name};
   names.insert(names.end(), kind.aliases.begin(), kind.aliases.end());
@@ -49,25 +31,19 @@ std::string Describe(const ScheduleKind& kind) {
 }
 
 absl::Status UnknownKind(absl::string_view name) {
-  // Longer than any name: comparing more of it would only take time.
-  constexpr size_t kMaxCompared = 64;
-  const std::string wanted = Normalized(name.substr(0, kMaxCompared));
-  absl::string_view nearest;
-  size_t nearest_distance = kMaxCompared;
-  std::vector<std::string> known;
+  constexpr size_t kMaxShown = 64;
+  std::vector<std::string> names, known;
   for (const ScheduleKind& kind : AllScheduleKinds()) {
     known.push_back(Describe(kind));
     for (absl::string_view candidate : NamesOf(kind)) {
-      const size_t distance = EditDistance(wanted, Normalized(candidate));
-      if (distance >= nearest_distance) continue;
-      nearest_distance = distance;
-      nearest = candidate;
+      names.emplace_back(candidate);
     }
   }
-  return absl::NotFoundError(
-      absl::StrCat("schedule '", absl::CHexEscape(name.substr(0, kMaxCompared)),
-                   "' is unknown, did you mean '", nearest,
-                   "'? Known: ", absl::StrJoin(known, ", ")));
+  const std::string nearest = NearestWord(name, names);
+  return absl::NotFoundError(absl::StrCat(
+      "schedule '", absl::CHexEscape(name.substr(0, kMaxShown)), "' is unknown",
+      nearest.empty() ? "." : absl::StrCat(", did you mean '", nearest, "'?"),
+      " Known: ", absl::StrJoin(known, ", ")));
 }
 
 }  // namespace

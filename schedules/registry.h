@@ -29,7 +29,7 @@ struct ScheduleKind {
 const std::vector<ScheduleKind>& AllScheduleKinds();
 
 // Finds by name or alias, without regard to case, '_' or '-'. NotFound names
-// the nearest spelling and lists all.
+// a near spelling and lists all.
 absl::StatusOr<const ScheduleKind*> FindScheduleKind(absl::string_view name);
 
 // Finds, checks and generates.

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <string>
 
 #include "absl/strings/match.h"
@@ -63,6 +64,28 @@ TEST(InputTest, MissingFilesAreNamed) {
                 "nonesuch.textproto");
 }
 
+TEST(InputTest, FoldersAreNamedAsSuch) {
+  ScenarioFile("");
+  const std::string folder = absl::StrCat(TestFolder(), "/folder");
+  ASSERT_TRUE(std::filesystem::create_directory(folder));
+  ExpectRefused("simulate scenario.textproto --model folder",
+                "model folder: is a folder, expected a file");
+  ExpectRefused("cluster show folder", "folder: is a folder");
+  // A preset wins over a folder of its name.
+  std::filesystem::create_directory(absl::StrCat(TestFolder(), "/gpt2"));
+  EXPECT_EQ(RunWeir("model show gpt2").exit_code, 0);
+}
+
+TEST(InputTest, MisspeltPresetsAreNamed) {
+  ScenarioFile("");
+  ExpectRefused("simulate pipedream-2wb-gpt-2.2b",
+                "did you mean pipedream-2bw-gpt-2.2b?");
+  ExpectRefused("model show gpt2-meduim", "did you mean gpt2-medium?");
+  ExpectRefused("cluster show dgx-h10", "did you mean dgx-h100?");
+  ExpectRefused("simulate scenario.textproto --device v100-sxm2-16bg",
+                "did you mean v100-sxm2-16gb?");
+}
+
 TEST(InputTest, UnknownFieldIsNamedWithItsPlace) {
   ExpectRefused(absl::StrCat("simulate ", ScenarioFile("colour: 3")), "colour");
 }
@@ -105,6 +128,17 @@ TEST(InputTest, AbsurdSizesAreRefused) {
       EXPECT_EQ(run.exit_code, 2) << command << sizes << "\n" << run.err;
       EXPECT_THAT(run.err, HasSubstr("error: ")) << command << sizes;
       EXPECT_THAT(run.out, IsEmpty()) << command << sizes;
+    }
+  }
+}
+
+// Shares of a replica that 32 bits do not hold: their product was 0.
+TEST(InputTest, AbsurdSharesOfAReplicaAreRefused) {
+  for (const char* sizes :
+       {"--dp 65536 --mbs 65536", "--dp 131072 --mbs 98304 --gbs 1073741824"}) {
+    for (const char* command : {"simulate", "compare"}) {
+      ExpectRefused(absl::StrCat(command, " pipedream-2bw-gpt-2.2b ", sizes),
+                    "batch.global_batch_size is ");
     }
   }
 }

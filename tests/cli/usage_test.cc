@@ -3,11 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/substitute.h"
 #include "cli/command_table.h"
 #include "tests/cli/program.h"
 
@@ -53,8 +56,7 @@ TEST(UsageTest, HelpFitsATerminal) {
 
 // What needs a file of the reader's is left out.
 bool RunsAnywhere(absl::string_view example) {
-  return !absl::StrContains(example, ".json") &&
-         !absl::StrContains(example, "my.textproto") &&
+  return !absl::StrContains(example, "my.textproto") &&
          !absl::StrContains(example, ".pb");
 }
 
@@ -70,6 +72,44 @@ TEST(UsageTest, EveryExampleOfTheHelpWorks) {
     }
   }
   EXPECT_GE(num_examples, 10);
+}
+
+TEST(UsageTest, GroupsOfCommandsHaveHelp) {
+  for (const std::string group : {"schedule", "scenario", "model", "cluster"}) {
+    for (const char* pattern : {"$0 --help", "$0 -h", "help $0"}) {
+      const ProgramRun run = RunWeir(absl::Substitute(pattern, group));
+      EXPECT_EQ(run.exit_code, 0) << group << run.err;
+      EXPECT_THAT(run.out, StartsWith("usage: weir " + group + " COMMAND"));
+      EXPECT_THAT(run.out, HasSubstr("\n  " + group + " list "));
+      EXPECT_THAT(run.out, HasSubstr("\n  " + group + " show "));
+    }
+  }
+  EXPECT_EQ(RunWeir("nonesuch --help").exit_code, 2);
+  EXPECT_EQ(RunWeir("schedule nonesuch --help").exit_code, 2);
+}
+
+TEST(UsageTest, VersionAsJsonNamesTheLibraries) {
+  const ProgramRun run = RunWeir("--version --json");
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  const auto json = nlohmann::json::parse(run.out);
+  EXPECT_EQ(json.size(), 5);
+  for (const char* key : {"weir", "git", "simgrid", "protobuf", "abseil"}) {
+    EXPECT_FALSE(json.at(key).get<std::string>().empty()) << key;
+  }
+  EXPECT_EQ(RunWeir("--version --jsn").exit_code, 2);
+}
+
+TEST(UsageTest, HelpSaysWhoseSecondsTheCostsAre) {
+  for (const char* command : {"simulate", "compare"}) {
+    const std::string help = absl::StrJoin(
+        absl::StrSplit(RunWeir(absl::StrCat(command, " --help")).out,
+                       absl::ByAnyChar(" \n"), absl::SkipEmpty()),
+        " ");
+    EXPECT_THAT(help, HasSubstr("seconds of one stage: with --chunks a rank "
+                                "has several stages"));
+    EXPECT_THAT(help, HasSubstr("where weir chooses the chunks, seconds of a "
+                                "whole rank, divided among its stages"));
+  }
 }
 
 TEST(UsageTest, VersionNamesTheRevision) {
@@ -115,6 +155,8 @@ constexpr BadUsage kBadUsages[] = {
     {"simulate --trace x.txt", ".pftrace or .json"},
     {"simulate --schedule gpipe,1f1b", "see weir compare"},
     {"compare", "--schedule is missing"},
+    {"compare --schedule ''", "--schedule is empty"},
+    {"simulate textbook-1f1b --schedule ''", "--schedule is empty"},
     {"trace x.pb", "--output is missing"},
     {"trace x.pb -o x.csv", ".pftrace or .json"},
     {"trace missing.pb -o x.json", "missing.pb"},
@@ -154,6 +196,18 @@ TEST(UsageTest, ColorFollowsTheFlagAndTheEnvironment) {
   };
   EXPECT_FALSE(colored(RunWeir("trace x.pb -o x.json")));
   EXPECT_TRUE(colored(RunWeir("trace x.pb -o x.json --color always")));
+  // Errors of usage, before and after the flag is read.
+  for (const char* bad : {"nonesuch $0", "simulate --pp x $0",
+                          "simulate $0 --pp x", "schedule nonesuch $0"}) {
+    for (const char* flag : {"--color always", "--color=ALWAYS"}) {
+      EXPECT_TRUE(colored(RunWeir(absl::Substitute(bad, flag)))) << bad << flag;
+    }
+    for (const char* flag : {"--color never", "--color=never"}) {
+      EXPECT_FALSE(colored(
+          RunWeirAfter("CLICOLOR_FORCE=1", absl::Substitute(bad, flag))))
+          << bad << flag;
+    }
+  }
   EXPECT_TRUE(
       colored(RunWeirAfter("CLICOLOR_FORCE=1", "trace x.pb -o x.json")));
   EXPECT_FALSE(colored(

@@ -37,12 +37,6 @@ TEST(ValuesTest, ChoicesDisregardCase) {
             "is ful, expected none or full");
 }
 
-TEST(ValuesTest, NearWordsAreSuggestedAndFarOnesAreNot) {
-  EXPECT_EQ(DidYouMean("simulte", {"compare", "simulate"}),
-            "; did you mean simulate?");
-  EXPECT_EQ(DidYouMean("xyzzy", {"compare", "simulate"}), "");
-}
-
 TEST(ExitCodeTest, FollowsTheStatus) {
   EXPECT_EQ(ExitCodeOf(absl::OkStatus()), 0);
   EXPECT_EQ(ExitCodeOf(absl::InvalidArgumentError("x")), 2);

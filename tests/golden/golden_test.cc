@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <ostream>
 #include <string>
 
 #include "absl/strings/match.h"
@@ -20,6 +21,9 @@ struct Case {
   const char* name;
   const char* arguments;
 };
+
+// The name of the test, which must not hold addresses.
+void PrintTo(const Case& report, std::ostream* out) { *out << report.name; }
 
 const Case kCases[] = {
     // The main job and its parts.

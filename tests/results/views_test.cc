@@ -234,6 +234,14 @@ TEST(CsvTest, OneLineForEachRankAndAHeader) {
   EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 17);
 }
 
+TEST(CsvTest, NamesHaveNoControlCharacters) {
+  Result result = SampleResult();
+  result.set_name("mod\xc3\xa8le\x1b[2J\n\xc2\x9b\x7f, \"x\"");
+  const std::string csv = CompareCsv({&result, 1});
+  EXPECT_THAT(csv, HasSubstr("\n\"mod\xc3\xa8le?[2J???, \"\"x\"\"\","));
+  EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 2);
+}
+
 TEST(CsvTest, NotFiniteNumbersAreEmptyFields) {
   Result result = SampleRow("1f1b", 1, 1);
   result.set_bubble_ratio(std::nan(""));

@@ -107,18 +107,6 @@ TEST(ClusterTest, EveryBadBandwidthIsNamedAtOnce) {
                   "expected 1 to 1e+18"));
 }
 
-TEST(ClusterTest, NamesThatAreNoUtf8AreNamed) {
-  Cluster cluster = Parse(kGood);
-  cluster.set_name("ok \xc3\xa9");
-  EXPECT_THAT(ProblemsOf(cluster), IsEmpty());
-  cluster.set_name("a\xff");
-  cluster.mutable_groups(0)->mutable_node()->set_name("\xc3");
-  EXPECT_THAT(ProblemsOf(cluster),
-              ElementsAre("c: name is \"a\\xff\", expected UTF-8",
-                          "c: groups[0].node.name is \"\\xc3\", expected "
-                          "UTF-8"));
-}
-
 TEST(ClusterTest, BadLatenciesAreNamed) {
   Cluster cluster = Parse(kGood);
   cluster.mutable_groups(0)

@@ -315,11 +315,20 @@ TEST(ScenarioTest, AbsurdNumbersAreRefusedBeforeMemoryIsTaken) {
   EXPECT_THAT(message, HasSubstr("stash_bytes_per_parameter is inf"));
 }
 
+TEST(ScenarioTest, AnUnknownScheduleIsToldWithBadFields) {
+  Scenario scenario = Small();
+  scenario.set_schedule("nonesuch");
+  scenario.mutable_parallelism()->set_order("x");
+  EXPECT_THAT(ProblemsOf(scenario),
+              ElementsAre(StartsWith("s: parallelism.order is \"x\""),
+                          StartsWith("s: schedule 'nonesuch' is unknown")));
+}
+
 TEST(ScenarioTest, NamesThatAreNoUtf8AreRefused) {
   Scenario scenario = Small();
-  scenario.set_name("a\xff");
+  scenario.set_device("a\xff");
   EXPECT_THAT(ProblemsOf(scenario),
-              ElementsAre("s: name is \"a\\xff\", expected UTF-8"));
+              testing::Contains("s: device is \"a\\xff\", expected UTF-8"));
 }
 
 TEST(ScenarioTest, TooManyActionsAreCounted) {

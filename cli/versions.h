@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Versions of weir and of the libraries in it.
+#ifndef WEIR_CLI_VERSIONS_H_
+#define WEIR_CLI_VERSIONS_H_
+
+#include <string>
+
+namespace weir {
+
+std::string ProtobufVersion();
+std::string AbseilVersion();
+
+// "weir 0.1.0 (git 123456789abc)"
+std::string VersionText();
+
+// {"weir": "0.1.0", "git": ..., "simgrid": ..., "protobuf": ..., "abseil": ...}
+std::string VersionJson();
+
+}  // namespace weir
+
+#endif  // WEIR_CLI_VERSIONS_H_

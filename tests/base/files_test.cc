@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/files.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <iterator>
+#include <string>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+
+namespace weir {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+class FilesTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = absl::StrCat(testing::TempDir(), "weir-files-XXXXXX");
+    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+    folder_ = pattern;
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  std::string Path(absl::string_view name) const {
+    return absl::StrCat(folder_, "/", name);
+  }
+  int NumFiles() const {
+    return static_cast<int>(std::distance(fs::directory_iterator(folder_),
+                                          fs::directory_iterator()));
+  }
+
+ private:
+  std::string folder_;
+};
+
+TEST_F(FilesTest, AFileIsReplacedWhole) {
+  const std::string path = Path("file");
+  ASSERT_TRUE(WriteFile(path, "long before").ok());
+  ASSERT_TRUE(WriteFile(path, "now").ok());
+  EXPECT_EQ(*ReadFile(path), "now");
+  EXPECT_EQ(NumFiles(), 1);  // no temporary is left
+}
+
+TEST_F(FilesTest, ALinkStaysAndItsTargetIsWritten) {
+  fs::create_directory(Path("there"));
+  fs::create_symlink("there/file", Path("link"));
+  fs::create_symlink("link", Path("second"));
+  // First the target is missing, then it exists.
+  for (const char* contents : {"one", "two"}) {
+    ASSERT_TRUE(WriteFile(Path("second"), contents).ok());
+    EXPECT_TRUE(fs::is_symlink(Path("link")));
+    EXPECT_TRUE(fs::is_symlink(Path("second")));
+    EXPECT_TRUE(fs::is_regular_file(fs::symlink_status(Path("there/file"))));
+    EXPECT_EQ(*ReadFile(Path("there/file")), contents);
+  }
+}
+
+TEST_F(FilesTest, LinksInACircleAreAnError) {
+  fs::create_symlink("b", Path("a"));
+  fs::create_symlink("a", Path("b"));
+  EXPECT_FALSE(WriteFile(Path("a"), "x").ok());
+  EXPECT_TRUE(fs::is_symlink(Path("a")));
+  EXPECT_TRUE(fs::is_symlink(Path("b")));
+  EXPECT_EQ(NumFiles(), 2);
+}
+
+// Through a link, so that a fault replaces the link and not the machine's
+// device.
+TEST_F(FilesTest, ADeviceTakesTheBytesAndStays) {
+  fs::create_symlink("/dev/null", Path("null"));
+  EXPECT_TRUE(WriteFile(Path("null"), "x").ok());
+  EXPECT_TRUE(fs::is_symlink(Path("null")));
+  EXPECT_TRUE(fs::is_character_file("/dev/null"));
+}
+
+TEST_F(FilesTest, AFullDeviceIsAnError) {
+  fs::create_symlink("/dev/full", Path("full"));
+  const absl::Status status = WriteFile(Path("full"), "x");
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(status.message(), HasSubstr("full: cannot be written: No space"));
+  EXPECT_TRUE(fs::is_character_file("/dev/full"));
+}
+
+TEST_F(FilesTest, APipeTakesTheBytesAndStays) {
+  const std::string path = Path("pipe");
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  std::string received;
+  std::thread reader([&] { received = ReadFile(path).value_or("nothing"); });
+  EXPECT_TRUE(WriteFile(path, "through").ok());
+  reader.join();
+  EXPECT_EQ(received, "through");
+  EXPECT_TRUE(fs::is_fifo(path));
+}
+
+TEST_F(FilesTest, AFolderIsNotReplaced) {
+  fs::create_directory(Path("folder"));
+  EXPECT_FALSE(WriteFile(Path("folder"), "x").ok());
+  EXPECT_TRUE(fs::is_directory(Path("folder")));
+  EXPECT_EQ(NumFiles(), 1);
+}
+
+TEST_F(FilesTest, WhatHasNoEndIsRefusedAtTheLimit) {
+  const absl::Status status = ReadFile("/dev/zero").status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(status.message(), "/dev/zero: is larger than 64.0 MiB, the limit");
+  ASSERT_TRUE(WriteFile(Path("file"), "12345").ok());
+  EXPECT_EQ(*ReadFile(Path("file"), 5), "12345");
+  EXPECT_THAT(ReadFile(Path("file"), 4).status().message(), HasSubstr("4 B"));
+}
+
+}  // namespace
+}  // namespace weir
