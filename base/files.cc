@@ -93,7 +93,7 @@ absl::Status WriteFile(const std::string& path, absl::string_view contents) {
     if (error) return CannotBeWritten(path, error.message());
   }
   const std::string temporary = absl::StrCat(target.string(), ".tmp", getpid());
-  const absl::Status written = WriteInto(temporary, path, contents);
+  absl::Status written = WriteInto(temporary, path, contents);
   if (!written.ok()) {
     std::filesystem::remove(temporary, error);
     return written;

@@ -16,7 +16,7 @@ namespace {
 
 // Values keep their letters, but nothing in them moves a terminal's cursor.
 std::string Quoted(absl::string_view text) {
-  const std::string field = WithoutControls(text);
+  std::string field = WithoutControls(text);
   if (field.find_first_of(",\"") == std::string::npos) {
     return field;
   }

@@ -318,7 +318,7 @@ absl::Status CheckSchedule(absl::string_view label, const Scenario& scenario,
   }
   if (!with_shape) return absl::OkStatus();
   const Parallelism& parallelism = scenario.parallelism();
-  const absl::Status status = (*kind)->check(
+  absl::Status status = (*kind)->check(
       {.num_ranks = static_cast<int>(Degree(parallelism.pipeline())),
        .num_microbatches = NumMicrobatches(scenario),
        .num_chunks = static_cast<int>(Degree(parallelism.chunks())),
