@@ -47,9 +47,9 @@ void FindWaysTo(NodeWiring& wiring, int to) {
 void WireMesh(NodeWiring& wiring) {
   const NvLinkMesh& mesh = wiring.node.nv_link_mesh();
   const int n = wiring.num_gpus();
-  wiring.mesh_link.assign(n * n, -1);
-  wiring.mesh_next.assign(n * n, -1);
-  wiring.mesh_lanes.assign(n * n, 0);
+  wiring.mesh_link.assign(size_t{1} * n * n, -1);
+  wiring.mesh_next.assign(size_t{1} * n * n, -1);
+  wiring.mesh_lanes.assign(size_t{1} * n * n, 0);
   for (const NvLinkMesh::Edge& edge : mesh.edges()) {
     for (const auto& [from, to] :
          {std::pair(edge.a(), edge.b()), std::pair(edge.b(), edge.a())}) {
@@ -65,7 +65,7 @@ void WireMesh(NodeWiring& wiring) {
 
 void WireSockets(NodeWiring& wiring) {
   const int n = wiring.num_sockets;
-  wiring.socket_link.assign(n * n, -1);
+  wiring.socket_link.assign(size_t{1} * n * n, -1);
   for (int from = 0; from < n; ++from) {
     for (int to = 0; to < n; ++to) {
       if (from == to) continue;

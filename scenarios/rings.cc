@@ -21,7 +21,7 @@ std::vector<std::vector<int>> OrdersInside(const NodeWiring& wiring,
   std::vector<std::vector<int>> orders;
   if (!wiring.mesh_lanes.empty()) {
     const int size = static_cast<int>(gpus.size());
-    std::vector<int32_t> lanes(size * size);
+    std::vector<int32_t> lanes(size_t{1} * size * size);
     for (int a = 0; a < size; ++a) {
       for (int b = 0; b < size; ++b) {
         lanes[a * size + b] =

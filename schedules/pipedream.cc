@@ -11,7 +11,7 @@ namespace weir {
 namespace {
 
 constexpr absl::string_view kPipeDream = "pipedream";
-constexpr absl::string_view k2BW = "pipedream-2bw";
+constexpr absl::string_view kTwoBufferedWeights = "pipedream-2bw";
 
 Problems CheckWithoutFlush(absl::string_view name, const ScheduleSpec& spec) {
   Problems problems(name);
@@ -25,7 +25,7 @@ absl::Status CheckPipeDream(const ScheduleSpec& spec) {
 }
 
 absl::Status Check2BW(const ScheduleSpec& spec) {
-  Problems problems = CheckWithoutFlush(k2BW, spec);
+  Problems problems = CheckWithoutFlush(kTwoBufferedWeights, spec);
   if (spec.num_microbatches >= 1 && spec.num_microbatches < spec.num_ranks) {
     problems.Add("num_microbatches",
                  absl::StrCat("is ", spec.num_microbatches,
@@ -45,7 +45,7 @@ Schedule GeneratePipeDream(const ScheduleSpec& spec) {
 }
 
 Schedule Generate2BW(const ScheduleSpec& spec) {
-  Schedule schedule = OneFOneBSchedule(k2BW, spec);
+  Schedule schedule = OneFOneBSchedule(kTwoBufferedWeights, spec);
   schedule.flush = false;
   schedule.weights = {.microbatches_per_update = spec.num_microbatches,
                       .forward = WeightPolicy::ForwardRead::kDelayed,
@@ -72,7 +72,7 @@ ScheduleKind PipeDreamKind() {
 }
 
 ScheduleKind PipeDream2BWKind() {
-  return {.name = k2BW,
+  return {.name = kTwoBufferedWeights,
           .aliases = {"2bw", "double-buffered-weights",
                       "forward-backward-pipelining-no-flushes"},
           .paper =
