@@ -38,9 +38,10 @@ ScheduleSpec SpecOf(const ScheduleKind& kind, const Scenario& flags) {
 std::string VersionRows(const Schedule& schedule, const Semantics& semantics) {
   std::string text = "stage  rank  weight versions  staleness (updates)\n";
   for (int stage = 0; stage < schedule.num_stages; ++stage) {
-    absl::StrAppendFormat(
-        &text, "%5d  %4d  %15d  %9d\n", stage, schedule.stage_rank[stage],
-        semantics.max_live_versions[stage], semantics.max_staleness[stage]);
+    absl::StrAppendFormat(&text, "%5d  %4s  %15d  %9d\n", stage,
+                          absl::StrJoin(schedule.RanksOf(stage), "+"),
+                          semantics.max_live_versions[stage],
+                          semantics.max_staleness[stage]);
   }
   return text;
 }

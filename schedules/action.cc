@@ -7,15 +7,15 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "schedules/limits.h"
 
 namespace weir {
 namespace {
 
 std::optional<Op> OpOf(char letter) {
-  for (Op op :
-       {Op::kForward, Op::kBackward, Op::kBackwardInput, Op::kBackwardWeight}) {
-    if (Letter(op) == letter) return op;
+  for (int op = 0; op < kNumOps; ++op) {
+    if (Letter(static_cast<Op>(op)) == letter) return static_cast<Op>(op);
   }
   return std::nullopt;
 }
@@ -39,8 +39,8 @@ absl::Status NotAnAction(absl::string_view text) {
   return absl::InvalidArgumentError(absl::StrCat(
       "'", absl::CHexEscape(text.substr(0, kMaxShown)),
       text.size() > kMaxShown ? "..." : "",
-      "' is not an action, expected <stage><F, B, I or W><microbatch> such as "
-      "2F0, both below ",
+      "' is not an action, expected <stage><F, B, I, W, O or R><microbatch> "
+      "such as 2F0, or <first>-<last> microbatch such as 2B0-3, all below ",
       kMaxActions));
 }
 
@@ -56,14 +56,22 @@ char Letter(Op op) {
       return 'I';
     case Op::kBackwardWeight:
       return 'W';
+    case Op::kOffload:
+      return 'O';
+    case Op::kReload:
+      return 'R';
   }
   return '?';
 }
 
 std::string ToString(const Action& action) {
   const char letter = Letter(action.op);
-  return absl::StrCat(action.stage, absl::string_view(&letter, 1),
-                      action.microbatch);
+  std::string text = absl::StrCat(action.stage, absl::string_view(&letter, 1),
+                                  action.microbatch);
+  if (action.num_microbatches > 1) {
+    absl::StrAppend(&text, "-", action.last_microbatch());
+  }
+  return text;
 }
 
 absl::StatusOr<Action> ParseAction(absl::string_view text) {
@@ -73,8 +81,17 @@ absl::StatusOr<Action> ParseAction(absl::string_view text) {
   const std::optional<Op> op = OpOf(rest[0]);
   rest.remove_prefix(1);
   const std::optional<int32_t> microbatch = ConsumeIndex(&rest);
-  if (!op || !microbatch || !rest.empty()) return NotAnAction(text);
-  return Action{*op, *stage, *microbatch};
+  if (!op || !microbatch) return NotAnAction(text);
+  Action action{*op, *stage, *microbatch};
+  if (absl::ConsumePrefix(&rest, "-")) {
+    const std::optional<int32_t> last = ConsumeIndex(&rest);
+    if (!last || *last <= *microbatch || *last - *microbatch >= kMaxSpan) {
+      return NotAnAction(text);
+    }
+    action.num_microbatches = static_cast<uint16_t>(*last - *microbatch + 1);
+  }
+  if (!rest.empty()) return NotAnAction(text);
+  return action;
 }
 
 }  // namespace weir

@@ -16,6 +16,7 @@ namespace {
 // Where every rank stands once nothing can run any more.
 struct Standstill {
   const Schedule& schedule;
+  const Dependencies& dependencies;
   std::vector<int32_t> num_run;  // [rank]
 
   bool IsBlocked(int rank) const {
@@ -24,9 +25,18 @@ struct Standstill {
   const Action& Blocked(int rank) const {
     return schedule.rank_actions[rank][num_run[rank]];
   }
-  // REQUIRES: IsBlocked(rank).
-  int Awaits(int rank) const {
-    return schedule.stage_rank[AwaitedAction(schedule, Blocked(rank))->stage];
+  // The first action that a blocked rank waits for. REQUIRES: IsBlocked(rank).
+  Place Awaits(int rank) const {
+    const std::vector<Action>& actions = schedule.rank_actions[rank];
+    for (int32_t position = num_run[rank]; position < std::ssize(actions);
+         ++position) {
+      for (Place other :
+           dependencies.Awaited(actions[position], {rank, position})) {
+        if (num_run[other.rank] <= other.position) return other;
+      }
+      if (!actions[position].overlaps_next) break;
+    }
+    return {};
   }
 };
 
@@ -41,12 +51,12 @@ std::vector<int> ShortestCycle(const Standstill& standstill) {
     int rank = first;
     while (walk_of[rank] < 0) {
       walk_of[rank] = first;
-      rank = standstill.Awaits(rank);
+      rank = standstill.Awaits(rank).rank;
     }
     if (walk_of[rank] != first) continue;
     std::vector<int> cycle;
     for (int next = rank; cycle.empty() || next != rank;
-         next = standstill.Awaits(next)) {
+         next = standstill.Awaits(next).rank) {
       cycle.push_back(next);
     }
     if (shortest.empty() || cycle.size() < shortest.size()) shortest = cycle;
@@ -57,23 +67,12 @@ std::vector<int> ShortestCycle(const Standstill& standstill) {
   return shortest;
 }
 
-// The awaited action as the schedule has it: I where the backward is split.
 std::string AwaitedText(const Standstill& standstill, int rank) {
-  const Schedule& schedule = standstill.schedule;
-  const Action awaited = *AwaitedAction(schedule, standstill.Blocked(rank));
-  const int other = schedule.stage_rank[awaited.stage];
-  const std::vector<Action>& actions = schedule.rank_actions[other];
-  const auto found = std::find_if(
-      actions.begin() + standstill.num_run[other], actions.end(),
-      [&](const Action& action) {
-        return action.stage == awaited.stage &&
-               action.microbatch == awaited.microbatch &&
-               (action.op == Op::kForward) == (awaited.op == Op::kForward) &&
-               action.op != Op::kBackwardWeight;
-      });
-  if (found == actions.end()) return ToString(awaited);
-  return absl::StrCat(ToString(*found), " at position ",
-                      found - actions.begin(), " of rank ", other);
+  const Place awaited = standstill.Awaits(rank);
+  return absl::StrCat(
+      ToString(
+          standstill.schedule.rank_actions[awaited.rank][awaited.position]),
+      " at position ", awaited.position, " of rank ", awaited.rank);
 }
 
 absl::Status Deadlock(const Standstill& standstill) {
@@ -98,8 +97,10 @@ absl::Status Deadlock(const Standstill& standstill) {
 }  // namespace
 
 absl::Status CheckExecutable(const Schedule& schedule) {
-  const Standstill standstill = {schedule,
-                                 Replay(schedule, [](int, int32_t) {})};
+  const Dependencies dependencies(schedule);
+  const Standstill standstill = {
+      schedule, dependencies,
+      Replay(schedule, dependencies, [](int, int32_t) {})};
   for (int rank = 0; rank < schedule.num_ranks; ++rank) {
     if (standstill.IsBlocked(rank)) return Deadlock(standstill);
   }

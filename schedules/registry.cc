@@ -7,7 +7,8 @@
 #include "absl/strings/str_join.h"
 #include "base/spelling.h"
 #include "base/status_macros.h"
-#include "schedules/generators.h"
+#include "schedules/options.h"
+#include "schedules/systems/generators.h"
 
 namespace weir {
 namespace {
@@ -56,20 +57,21 @@ const std::vector<ScheduleKind>& AllScheduleKinds() {
 }
 
 absl::StatusOr<const ScheduleKind*> FindScheduleKind(absl::string_view name) {
-  const std::string wanted = Normalized(name);
+  const std::string wanted = Normalized(WithoutOptions(name));
   for (const ScheduleKind& kind : AllScheduleKinds()) {
     for (absl::string_view candidate : NamesOf(kind)) {
       if (Normalized(candidate) == wanted) return &kind;
     }
   }
-  return UnknownKind(name);
+  return UnknownKind(WithoutOptions(name));
 }
 
 absl::StatusOr<Schedule> GenerateSchedule(absl::string_view name,
                                           const ScheduleSpec& spec) {
   ASSIGN_OR_RETURN(const ScheduleKind* kind, FindScheduleKind(name));
-  RETURN_IF_ERROR(kind->check(spec));
-  return kind->generate(spec);
+  ASSIGN_OR_RETURN(const ScheduleSpec full, WithOptionsOf(name, *kind, spec));
+  RETURN_IF_ERROR(kind->check(full));
+  return kind->generate(full);
 }
 
 }  // namespace weir

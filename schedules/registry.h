@@ -13,6 +13,13 @@
 
 namespace weir {
 
+// A choice beyond the shape, as in "chimera:pipelines=4".
+struct ScheduleOption {
+  absl::string_view name;      // "pipelines"
+  absl::string_view standard;  // what it is unless given, "2"
+  absl::string_view summary;   // "bidirectional pipelines, an even number"
+};
+
 struct ScheduleKind {
   absl::string_view name;                  // "pipedream-2bw"
   std::vector<absl::string_view> aliases;  // "2bw", PyTorch's, Megatron's
@@ -20,6 +27,9 @@ struct ScheduleKind {
   absl::string_view constraints;  // "num_microbatches >= num_ranks"
   absl::string_view summary;      // semantics in one line
   bool flush;                     // see Schedule::flush
+  // Orders by ScheduleSpec::costs.
+  bool uses_costs = false;
+  std::vector<ScheduleOption> options = {};
   // Everything illegal about a spec, as one InvalidArgument.
   absl::Status (*check)(const ScheduleSpec&);
   // REQUIRES: check(spec) is OK.
@@ -28,11 +38,13 @@ struct ScheduleKind {
 
 const std::vector<ScheduleKind>& AllScheduleKinds();
 
-// Finds by name or alias, without regard to case, '_' or '-'. NotFound names
-// a near spelling and lists all.
+// Finds by name or alias, without regard to case, '_' or '-', and to options
+// behind a colon. NotFound names a near spelling and lists all.
 absl::StatusOr<const ScheduleKind*> FindScheduleKind(absl::string_view name);
 
-// Finds, checks and generates.
+// Finds, checks and generates. `name` may bring options, each once and known to
+// the kind: "chimera:pipelines=4:concatenation=forward-doubling". They are
+// added to those of the spec.
 absl::StatusOr<Schedule> GenerateSchedule(absl::string_view name,
                                           const ScheduleSpec& spec);
 

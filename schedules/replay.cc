@@ -1,82 +1,138 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "schedules/replay.h"
 
-#include <array>
+#include <algorithm>
 
 namespace weir {
 namespace {
 
-// Forwards and input gradients that have run, by stage and microbatch.
-class DoneTable {
+class Walk {
  public:
-  explicit DoneTable(const Schedule& schedule)
-      : total_(schedule.total_microbatches()) {
-    const size_t cells = static_cast<size_t>(schedule.num_stages) * total_;
-    done_ = {std::vector<uint8_t>(cells), std::vector<uint8_t>(cells)};
+  Walk(const Schedule& schedule, const Dependencies& dependencies)
+      : schedule_(schedule),
+        dependencies_(dependencies),
+        num_run_(schedule.num_ranks, 0) {}
+
+  // Runs until nothing can any more.
+  void Run(const std::function<void(int, int32_t)>& visit) {
+    // Ranks whose next action may be able to run. A rank comes back whenever an
+    // action that it may wait for has run, so none is forgotten.
+    for (int rank = schedule_.num_ranks; rank-- > 0;) ready_.push_back(rank);
+    while (!ready_.empty()) {
+      const int rank = ready_.back();
+      ready_.pop_back();
+      while (RunNext(rank, visit)) {
+      }
+    }
   }
 
-  bool IsDone(const Action& action) const {
-    return done_[action.op != Op::kForward][Cell(action)] != 0;
-  }
-  void MarkDone(const Action& action) {
-    done_[action.op != Op::kForward][Cell(action)] = 1;
-  }
+  std::vector<int32_t> num_run() && { return std::move(num_run_); }
 
  private:
-  size_t Cell(const Action& action) const {
-    return static_cast<size_t>(action.stage) * total_ + action.microbatch;
+  bool CanRun(Place place) const {
+    const auto awaited = dependencies_.Awaited(
+        schedule_.rank_actions[place.rank][place.position], place);
+    return std::all_of(awaited.begin(), awaited.end(), [&](Place other) {
+      return num_run_[other.rank] > other.position;
+    });
   }
 
-  int total_;
-  std::array<std::vector<uint8_t>, 2> done_;  // forwards, input gradients
-};
+  // The next action of a rank, with the one that it overlaps.
+  bool RunNext(int rank, const std::function<void(int, int32_t)>& visit) {
+    const std::vector<Action>& actions = schedule_.rank_actions[rank];
+    const int32_t first = num_run_[rank];
+    if (first == std::ssize(actions)) return false;
+    const bool pair =
+        actions[first].overlaps_next && first + 1 < std::ssize(actions);
+    if (!CanRun({rank, first}) || (pair && !CanRun({rank, first + 1}))) {
+      return false;
+    }
+    for (int32_t position = first; position <= first + pair; ++position) {
+      visit(rank, position);
+      ++num_run_[rank];
+    }
+    for (int32_t position = first; position <= first + pair; ++position) {
+      for (Place next : dependencies_.Released(actions[position])) {
+        if (next.rank != rank) ready_.push_back(next.rank);
+      }
+    }
+    return true;
+  }
 
-// The stage whose next action may have waited for this one, or -1.
-int StageReleasedBy(const Schedule& schedule, const Action& action) {
-  if (action.op == Op::kBackwardWeight) return -1;
-  if (action.op != Op::kForward) return action.stage - 1;
-  return action.stage + 1 < schedule.num_stages ? action.stage + 1 : -1;
-}
+  const Schedule& schedule_;
+  const Dependencies& dependencies_;
+  std::vector<int32_t> num_run_;
+  std::vector<int> ready_;
+};
 
 }  // namespace
 
-std::optional<Action> AwaitedAction(const Schedule& schedule,
-                                    const Action& action) {
-  if (action.op == Op::kBackwardWeight) return std::nullopt;
-  if (action.op == Op::kForward) {
-    if (action.stage == 0) return std::nullopt;
-    return Action{Op::kForward, action.stage - 1, action.microbatch};
-  }
-  if (action.stage + 1 == schedule.num_stages) return std::nullopt;
-  return Action{Op::kBackward, action.stage + 1, action.microbatch};
+std::vector<int32_t> Replay(
+    const Schedule& schedule, const Dependencies& dependencies,
+    const std::function<void(int rank, int32_t position)>& visit) {
+  Walk walk(schedule, dependencies);
+  walk.Run(visit);
+  return std::move(walk).num_run();
 }
 
-std::vector<int32_t> Replay(
-    const Schedule& schedule,
-    const std::function<void(int rank, int32_t position)>& visit) {
-  DoneTable done(schedule);
-  std::vector<int32_t> num_run(schedule.num_ranks, 0);
-  // Ranks whose next action may be able to run. A rank comes back whenever an
-  // action that it may wait for has run, so none is forgotten.
-  std::vector<int> ready;
-  for (int rank = schedule.num_ranks; rank-- > 0;) ready.push_back(rank);
-  while (!ready.empty()) {
-    const int rank = ready.back();
-    ready.pop_back();
-    const std::vector<Action>& actions = schedule.rank_actions[rank];
-    while (num_run[rank] < std::ssize(actions)) {
-      const Action& action = actions[num_run[rank]];
-      const std::optional<Action> awaited = AwaitedAction(schedule, action);
-      if (awaited && !done.IsDone(*awaited)) break;
-      visit(rank, num_run[rank]++);
-      if (action.op == Op::kBackwardWeight) continue;
-      done.MarkDone(action);
-      const int stage = StageReleasedBy(schedule, action);
-      if (stage < 0 || schedule.stage_rank[stage] == rank) continue;
-      ready.push_back(schedule.stage_rank[stage]);
-    }
+double ReplayTimes::makespan() const {
+  double last = 0;
+  for (const auto& ends : end) {
+    for (double seconds : ends) last = std::max(last, seconds);
   }
-  return num_run;
+  return last;
+}
+
+double ReplayTimes::span() const {
+  double longest = 0;
+  for (size_t rank = 0; rank < end.size(); ++rank) {
+    if (end[rank].empty()) continue;
+    longest = std::max(
+        longest, *std::max_element(end[rank].begin(), end[rank].end()) -
+                     *std::min_element(start[rank].begin(), start[rank].end()));
+  }
+  return longest;
+}
+
+ReplayTimes TimedReplay(const Schedule& schedule, const PassCosts& costs) {
+  const Dependencies dependencies(schedule);
+  ReplayTimes times;
+  for (const std::vector<Action>& actions : schedule.rank_actions) {
+    times.start.emplace_back(actions.size());
+    times.end.emplace_back(actions.size());
+  }
+  // When each stream of a rank is free: compute, offloads, reloads.
+  std::vector<double> compute(schedule.num_ranks), offload(schedule.num_ranks),
+      reload(schedule.num_ranks);
+  const auto ready_at = [&](const Action& action, Place place) {
+    double ready = compute[place.rank];
+    for (Place other : dependencies.Awaited(action, place)) {
+      const double hop = other.rank == place.rank ? 0 : costs.hop;
+      ready = std::max(ready, times.end[other.rank][other.position] + hop);
+    }
+    return ready;
+  };
+  Replay(schedule, dependencies, [&](int rank, int32_t position) {
+    const std::vector<Action>& actions = schedule.rank_actions[rank];
+    const Action& action = actions[position];
+    if (position > 0 && actions[position - 1].overlaps_next) return;
+    double start = ready_at(action, {rank, position});
+    double seconds = costs.duration(action);
+    if (action.overlaps_next) {
+      const Action& other = actions[position + 1];
+      start = std::max(start, ready_at(other, {rank, position + 1}));
+      seconds = costs.overlapped(action, other);
+      times.start[rank][position + 1] = start;
+      times.end[rank][position + 1] = start + seconds;
+    }
+    double& stream = IsCompute(action.op)        ? compute[rank]
+                     : action.op == Op::kOffload ? offload[rank]
+                                                 : reload[rank];
+    start = std::max(start, stream);
+    times.start[rank][position] = start;
+    times.end[rank][position] = stream = start + seconds;
+  });
+  return times;
 }
 
 }  // namespace weir

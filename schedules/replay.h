@@ -5,28 +5,35 @@
 
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <vector>
 
+#include "schedules/dependencies.h"
 #include "schedules/schedule.h"
 
 namespace weir {
 
-// The action of another stage that `action` waits for, as a forward (of the
-// stage before) or an input gradient (of the stage after; kBackward and
-// kBackwardInput both make one). Nothing for the first forward, the last
-// stage's backward and every W: these follow an action of their own stage.
-std::optional<Action> AwaitedAction(const Schedule& schedule,
-                                    const Action& action);
-
 // Calls visit(rank, position) once for every action that can run, each after
-// the action before it on its rank and the one it awaits. Returns how many
+// the actions before it on its rank and those it awaits; the two of an
+// overlapped pair one after the other, when both can run. Returns how many
 // actions of each rank ran: fewer than it has where the order deadlocks.
-// REQUIRES: stages, microbatches and ranks are in range, every action is once
-// in the schedule and on the rank of its stage.
+// REQUIRES: as Dependencies.
 std::vector<int32_t> Replay(
-    const Schedule& schedule,
+    const Schedule& schedule, const Dependencies& dependencies,
     const std::function<void(int rank, int32_t position)>& visit);
+
+// When every action runs at these costs: the longest path through its
+// dependencies, exact where transfers share no bandwidth. [rank][position].
+struct ReplayTimes {
+  std::vector<std::vector<double>> start, end;
+
+  double makespan() const;  // end of the last action
+  // Largest time on one rank from its first start to its last end: the cost of
+  // a batch where batches may overlap (Zero Bubble, 2024, section 2).
+  double span() const;
+};
+
+// REQUIRES: ValidateSchedule(schedule) is OK.
+ReplayTimes TimedReplay(const Schedule& schedule, const PassCosts& costs);
 
 }  // namespace weir
 

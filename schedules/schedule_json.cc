@@ -39,18 +39,20 @@ Json VersionsJson(const Semantics& semantics) {
 }  // namespace
 
 std::string ScheduleJson(const Schedule& schedule, const Semantics& semantics) {
-  const Json json = {{"schedule", schedule.name},
-                     {"num_ranks", schedule.num_ranks},
-                     {"num_stages", schedule.num_stages},
-                     {"num_microbatches", schedule.num_microbatches},
-                     {"num_batches", schedule.num_batches},
-                     {"flush", schedule.flush},
-                     {"stage_rank", schedule.stage_rank},
-                     {"ranks", RanksJson(schedule)},
-                     {"versions", VersionsJson(semantics)},
-                     {"max_live_versions", semantics.max_live_versions},
-                     {"max_staleness", semantics.max_staleness},
-                     {"verdict", Verdict(schedule, semantics)}};
+  const Json json = {
+      {"schedule", schedule.name},
+      {"num_ranks", schedule.num_ranks},
+      {"num_stages", schedule.num_stages},
+      {"num_microbatches", schedule.num_microbatches},
+      {"num_batches", schedule.num_batches},
+      {"flush", schedule.flush},
+      {"routes", schedule.routes},
+      {"microbatches_per_route_turn", schedule.microbatches_per_route_turn},
+      {"ranks", RanksJson(schedule)},
+      {"versions", VersionsJson(semantics)},
+      {"max_live_versions", semantics.max_live_versions},
+      {"max_staleness", semantics.max_staleness},
+      {"verdict", Verdict(schedule, semantics)}};
   constexpr int kIndent = 2;
   // A name may come from a file name: bytes that are not UTF-8 are replaced.
   return json.dump(kIndent, ' ', /*ensure_ascii=*/false,

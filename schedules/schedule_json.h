@@ -3,7 +3,7 @@
 //
 //   {"schedule": "pipedream-2bw", "num_ranks": 4, "num_stages": 4,
 //    "num_microbatches": 8, "num_batches": 3, "flush": false,
-//    "stage_rank": [0, 1, 2, 3],
+//    "routes": [[0, 1, 2, 3]], ...
 //    "ranks": [{"rank": 0, "actions": ["0F0", "0F1", ...]}, ...],
 //    "versions": [{"stage": 0, "microbatch": 0, "forward_version": 0,
 //                  "backward_version": 0, "update": 0, "staleness": 0}, ...],

@@ -93,7 +93,7 @@ absl::StatusOr<Schedule> ScheduleFromRows(
     num_actions += std::ssize(actions);
     for (const Action& action : actions) {
       last_stage = std::max(last_stage, action.stage);
-      last_microbatch = std::max(last_microbatch, action.microbatch);
+      last_microbatch = std::max(last_microbatch, action.last_microbatch());
     }
   }
   // Checked before a table of stages is made: "99999999F0" is ten bytes.
@@ -111,10 +111,11 @@ absl::StatusOr<Schedule> ScheduleFromRows(
   schedule.num_microbatches = last_microbatch + 1;
   schedule.weights.microbatches_per_update = schedule.num_microbatches;
   constexpr int kNowhere = -1;
-  schedule.stage_rank.assign(schedule.num_stages, kNowhere);
+  std::vector<int>& route =
+      schedule.routes.emplace_back(schedule.num_stages, kNowhere);
   for (int rank = 0; rank < schedule.num_ranks; ++rank) {
     for (const Action& action : rank_actions[rank]) {
-      int& holder = schedule.stage_rank[action.stage];
+      int& holder = route[action.stage];
       if (holder != kNowhere && holder != rank) {
         problems.Add("", absl::StrCat("rank ", rank, ": ", ToString(action),
                                       " is of stage ", action.stage,
@@ -125,7 +126,7 @@ absl::StatusOr<Schedule> ScheduleFromRows(
     }
   }
   for (int stage = 0; stage < schedule.num_stages; ++stage) {
-    if (schedule.stage_rank[stage] != kNowhere) continue;
+    if (route[stage] != kNowhere) continue;
     problems.Add("", absl::StrCat("stage ", stage, " has no action"));
     RETURN_IF_ERROR(problems.ToStatus());
   }

@@ -12,14 +12,10 @@ namespace {
 
 constexpr int32_t kNever = -1;
 
-// Actions of one update group that its update waits for: all B and W. The I
-// before a W leaves the weight gradient unfinished.
-bool CompletesGradient(Op op) {
-  return op == Op::kBackward || op == Op::kBackwardWeight;
-}
-
 // W multiplies stashed activations and gradients: it reads no weights.
-bool ReadsWeights(Op op) { return op != Op::kBackwardWeight; }
+bool ReadsWeights(Op op) {
+  return op == Op::kForward || MakesInputGradient(op);
+}
 
 // One stage while its rank's actions are walked through.
 struct StageState {
@@ -36,6 +32,7 @@ class Interpreter {
   absl::StatusOr<Semantics> Run() &&;
 
  private:
+  void StartRank(int rank);
   absl::Status WalkRank(int rank);
   void CountLiveVersions(int rank);
   absl::Status ReadForward(int rank, int32_t position, const Action& action);
@@ -51,14 +48,12 @@ class Interpreter {
 Interpreter::Interpreter(const Schedule& schedule)
     : schedule_(schedule), stages_(schedule.num_stages) {
   const int total = schedule.total_microbatches();
-  const int per_update = schedule.weights.microbatches_per_update;
-  const int num_updates = total / per_update;
-  std::vector<VersionUse> uses(total);
-  for (int k = 0; k < total; ++k) uses[k].update = k / per_update;
-  semantics_.uses.assign(schedule.num_stages, uses);
-  for (StageState& stage : stages_) {
-    stage.gradients_left.assign(num_updates, per_update);
-    stage.last_reader.assign(num_updates + 1, kNever);
+  semantics_.uses.resize(schedule.num_stages);
+  for (int stage = 0; stage < schedule.num_stages; ++stage) {
+    const int per_update = schedule.microbatches_per_update(stage);
+    std::vector<VersionUse>& uses = semantics_.uses[stage];
+    uses.resize(total);
+    for (int k = 0; k < total; ++k) uses[k].update = k / per_update;
   }
   semantics_.live_versions.resize(schedule.num_ranks);
   semantics_.update_positions.resize(schedule.num_ranks);
@@ -66,8 +61,27 @@ Interpreter::Interpreter(const Schedule& schedule)
   semantics_.max_staleness.assign(schedule.num_stages, 0);
 }
 
+// The stages of a rank as training finds them. A replica waits for the
+// gradients of its own microbatches; the others' arrive in the all-reduce.
+void Interpreter::StartRank(int rank) {
+  const int total = schedule_.total_microbatches();
+  for (int s : schedule_.StagesOf(rank)) {
+    const int per_update = schedule_.microbatches_per_update(s);
+    const int num_updates = total / per_update;
+    StageState& stage = stages_[s];
+    stage = {};
+    stage.gradients_left.assign(num_updates, 0);
+    stage.last_reader.assign(num_updates + 1, kNever);
+    for (int k = 0; k < num_updates * per_update; ++k) {
+      if (schedule_.rank_of(s, k) == rank)
+        ++stage.gradients_left[k / per_update];
+    }
+  }
+}
+
 absl::StatusOr<Semantics> Interpreter::Run() && {
   for (int rank = 0; rank < schedule_.num_ranks; ++rank) {
+    StartRank(rank);
     RETURN_IF_ERROR(WalkRank(rank));
     CountLiveVersions(rank);
   }

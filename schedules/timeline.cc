@@ -2,7 +2,7 @@
 #include "schedules/timeline.h"
 
 #include <algorithm>
-#include <array>
+#include <cmath>
 #include <cstdint>
 #include <vector>
 
@@ -16,70 +16,64 @@ namespace {
 // same microbatches.
 constexpr int kCycle = 10;
 
-int64_t UnitsOf(Op op) { return op == Op::kBackward ? 2 : 1; }
-
 char Mark(const Action& action) {
   const char offset = static_cast<char>(action.microbatch % kCycle);
-  if (action.op == Op::kForward) return static_cast<char>('0' + offset);
-  if (action.op == Op::kBackwardWeight) return static_cast<char>('A' + offset);
-  return static_cast<char>('a' + offset);
-}
-
-// Start of every action, [rank][position].
-using Starts = std::vector<std::vector<int64_t>>;
-
-Starts StartTimes(const Schedule& schedule) {
-  Starts starts(schedule.num_ranks);
-  for (int rank = 0; rank < schedule.num_ranks; ++rank) {
-    starts[rank].resize(schedule.rank_actions[rank].size());
+  switch (action.op) {
+    case Op::kForward:
+    case Op::kOffload:
+    case Op::kReload:
+      return static_cast<char>('0' + offset);
+    case Op::kBackwardWeight:
+      return static_cast<char>('A' + offset);
+    default:
+      return static_cast<char>('a' + offset);
   }
-  const size_t total = schedule.total_microbatches();
-  // Ends of forwards and of input gradients, by stage and microbatch.
-  std::array<std::vector<int64_t>, 2> ends;
-  for (auto& table : ends) table.resize(schedule.num_stages * total);
-  auto end_of = [&](const Action& action) -> int64_t& {
-    return ends[action.op != Op::kForward]
-               [action.stage * total + action.microbatch];
-  };
-  std::vector<int64_t> rank_end(schedule.num_ranks, 0);
-  Replay(schedule, [&](int rank, int32_t position) {
-    const Action& action = schedule.rank_actions[rank][position];
-    int64_t start = rank_end[rank];
-    if (const auto awaited = AwaitedAction(schedule, action)) {
-      start = std::max(start, end_of(*awaited));
-    }
-    starts[rank][position] = start;
-    rank_end[rank] = start + UnitsOf(action.op);
-    if (action.op != Op::kBackwardWeight) end_of(action) = rank_end[rank];
-  });
-  return starts;
 }
 
-int64_t Makespan(const Schedule& schedule, const Starts& starts) {
-  int64_t makespan = 0;
-  for (int rank = 0; rank < schedule.num_ranks; ++rank) {
-    if (starts[rank].empty()) continue;
-    const Op last = schedule.rank_actions[rank].back().op;
-    makespan = std::max(makespan, starts[rank].back() + UnitsOf(last));
-  }
-  return makespan;
-}
-
+// One row per rank, or one per stage where a rank holds several, and one per
+// channel to the host where there are any.
 struct Row {
+  enum Kind { kCompute, kOffloads, kReloads };
+
   int rank;
   int stage;
+  Kind kind = kCompute;
 };
 
-// One row per rank, or one per stage where a rank holds several.
-std::vector<Row> RowsOf(const Schedule& schedule) {
+Row::Kind KindOf(Op op) {
+  if (op == Op::kOffload) return Row::kOffloads;
+  return op == Op::kReload ? Row::kReloads : Row::kCompute;
+}
+
+struct Picture {
+  const Schedule& schedule;
+  ReplayTimes times;
+  bool has_offloads = false;
+  bool has_weight_gradients = false;
+  bool has_many_stages = false;  // on some rank
   std::vector<Row> rows;
-  rows.reserve(schedule.num_stages);
-  for (int stage = 0; stage < schedule.num_stages; ++stage) {
-    rows.push_back({schedule.stage_rank[stage], stage});
+};
+
+Picture MakePicture(const Schedule& schedule) {
+  Picture picture{schedule, TimedReplay(schedule, {}), false, false, false, {}};
+  for (const std::vector<Action>& actions : schedule.rank_actions) {
+    for (const Action& action : actions) {
+      picture.has_offloads |= !IsCompute(action.op);
+      picture.has_weight_gradients |= action.op == Op::kBackwardWeight;
+    }
   }
-  std::stable_sort(rows.begin(), rows.end(),
-                   [](const Row& a, const Row& b) { return a.rank < b.rank; });
-  return rows;
+  std::vector<std::vector<int>> stages(schedule.num_ranks);
+  for (int stage = 0; stage < schedule.num_stages; ++stage) {
+    for (int rank : schedule.RanksOf(stage)) stages[rank].push_back(stage);
+  }
+  for (int rank = 0; rank < schedule.num_ranks; ++rank) {
+    picture.has_many_stages |= stages[rank].size() > 1;
+    for (int stage : stages[rank]) picture.rows.push_back({rank, stage});
+    if (!picture.has_offloads) continue;
+    picture.rows.push_back({rank, -1, Row::kOffloads});
+    picture.rows.push_back({rank, -1, Row::kReloads});
+  }
+  return picture;
 }
 
 std::string RightAligned(int number, int largest) {
@@ -87,74 +81,80 @@ std::string RightAligned(int number, int largest) {
   return std::string(absl::StrCat(largest).size() - text.size(), ' ') + text;
 }
 
-std::string Label(const Schedule& schedule, const Row& row) {
+std::string Label(const Picture& picture, const Row& row) {
+  const Schedule& schedule = picture.schedule;
   std::string label =
       absl::StrCat("rank ", RightAligned(row.rank, schedule.num_ranks - 1));
-  if (schedule.num_stages > schedule.num_ranks) {
-    absl::StrAppend(&label, " stage ",
-                    RightAligned(row.stage, schedule.num_stages - 1));
+  std::string detail;
+  if (picture.has_many_stages || picture.has_offloads) {
+    detail = absl::StrCat(" stage ",
+                          RightAligned(row.stage, schedule.num_stages - 1));
   }
-  return label + " ";
+  if (row.kind != Row::kCompute) {
+    const std::string channel = row.kind == Row::kOffloads ? " out" : " in";
+    detail = channel + std::string(detail.size() - channel.size(), ' ');
+  }
+  return label + detail + " ";
 }
 
 // The first `num_columns` units of a row: idle time is '.', time in another
 // stage of the rank ' '.
-std::string Cells(const Schedule& schedule, const Row& row,
-                  const std::vector<int64_t>& starts, int64_t num_columns) {
+std::string Cells(const Picture& picture, const Row& row, int64_t num_columns) {
   std::string cells(num_columns, '.');
-  const std::vector<Action>& actions = schedule.rank_actions[row.rank];
+  const auto& starts = picture.times.start[row.rank];
+  const auto& ends = picture.times.end[row.rank];
+  const auto& actions = picture.schedule.rank_actions[row.rank];
   for (size_t position = 0; position < actions.size(); ++position) {
     const Action& action = actions[position];
-    if (starts[position] >= num_columns) break;
-    const int64_t width =
-        std::min(UnitsOf(action.op), num_columns - starts[position]);
-    cells.replace(starts[position], width, width,
-                  action.stage == row.stage ? Mark(action) : ' ');
+    if (KindOf(action.op) != row.kind) continue;
+    const auto start = std::llround(starts[position]);
+    const auto end =
+        std::min<int64_t>(std::llround(ends[position]), num_columns);
+    const bool here = row.kind != Row::kCompute || action.stage == row.stage;
+    for (int64_t column = start; column < end; ++column) {
+      if (here) {
+        cells[column] = Mark(action);
+      } else if (cells[column] == '.') {
+        cells[column] = ' ';
+      }
+    }
   }
   return cells;
 }
 
-std::string Legend(const Schedule& schedule) {
-  bool has_split_backward = false;
-  for (const std::vector<Action>& actions : schedule.rank_actions) {
-    for (const Action& action : actions) {
-      if (action.op == Op::kBackwardWeight) has_split_backward = true;
-    }
-  }
+std::string Legend(const Picture& picture) {
   return absl::StrCat(
       "digit: forward of that microbatch",
-      schedule.total_microbatches() > kCycle ? " modulo 10" : "",
-      ", letter: its backward",
-      has_split_backward ? " (upper case: weight gradient)" : "", ", '.': idle",
-      schedule.num_stages > schedule.num_ranks
-          ? ", ' ': the rank runs another stage"
-          : "",
-      "\n");
+      picture.schedule.total_microbatches() > kCycle ? " modulo 10" : "",
+      picture.schedule.forward_only ? "" : ", letter: its backward",
+      picture.has_weight_gradients ? " (upper case: weight gradient)" : "",
+      ", '.': idle",
+      picture.has_many_stages ? ", ' ': the rank runs another stage" : "",
+      picture.has_offloads ? ", out and in: to the host and back" : "", "\n");
 }
 
 }  // namespace
 
 std::string DrawTimeline(const Schedule& schedule,
                          const TimelineOptions& options) {
-  const Starts starts = StartTimes(schedule);
-  const int64_t makespan = Makespan(schedule, starts);
-  const std::vector<Row> rows = RowsOf(schedule);
-  const int64_t frame = std::ssize(Label(schedule, rows[0])) + 2;
+  const Picture picture = MakePicture(schedule);
+  const auto makespan =
+      static_cast<int64_t>(std::llround(picture.times.makespan()));
+  const int64_t frame = std::ssize(Label(picture, picture.rows[0])) + 2;
   const int64_t num_columns =
       std::min(makespan, std::max<int64_t>(options.max_columns - frame, 1));
   const bool is_cut = num_columns < makespan;
-  std::string picture;
-  for (const Row& row : rows) {
-    absl::StrAppend(&picture, Label(schedule, row), "|",
-                    Cells(schedule, row, starts[row.rank], num_columns),
-                    is_cut ? ">" : "|", "\n");
+  std::string text;
+  for (const Row& row : picture.rows) {
+    absl::StrAppend(&text, Label(picture, row), "|",
+                    Cells(picture, row, num_columns), is_cut ? ">" : "|", "\n");
   }
-  absl::StrAppend(&picture, Legend(schedule));
+  absl::StrAppend(&text, Legend(picture));
   if (is_cut) {
-    absl::StrAppend(&picture, "cut: the first ", num_columns, " of ", makespan,
+    absl::StrAppend(&text, "cut: the first ", num_columns, " of ", makespan,
                     " units of time\n");
   }
-  return picture;
+  return text;
 }
 
 }  // namespace weir

@@ -10,6 +10,7 @@
 #include "base/problems.h"
 #include "base/status_macros.h"
 #include "schedules/deadlock.h"
+#include "schedules/dependencies.h"
 #include "schedules/limits.h"
 
 namespace weir {
@@ -40,10 +41,11 @@ class ActionProblems {
   int64_t count_ = 0;
 };
 
+// Actions, each once for every microbatch in it.
 int64_t NumActions(const Schedule& schedule) {
   int64_t num_actions = 0;
   for (const std::vector<Action>& actions : schedule.rank_actions) {
-    num_actions += std::ssize(actions);
+    for (const Action& action : actions) num_actions += action.num_microbatches;
   }
   return num_actions;
 }
@@ -54,6 +56,10 @@ void CheckCounts(const Schedule& schedule, Problems* problems) {
   problems->CheckRange("num_microbatches", schedule.num_microbatches, 1,
                        kMaxActions);
   problems->CheckRange("num_batches", schedule.num_batches, 1, kMaxActions);
+  problems->CheckRange("microbatches_per_route_turn",
+                       schedule.microbatches_per_route_turn, 1, kMaxActions);
+  problems->CheckRange("resident_activations", schedule.resident_activations, 0,
+                       kMaxActions);
   problems->CheckRange("weights.microbatches_per_update",
                        schedule.weights.microbatches_per_update, 1,
                        kMaxActions);
@@ -66,12 +72,17 @@ void CheckCounts(const Schedule& schedule, Problems* problems) {
 }
 
 void CheckPlacement(const Schedule& schedule, Problems* problems) {
-  const int64_t num_placed = std::ssize(schedule.stage_rank);
   const int64_t num_rows = std::ssize(schedule.rank_actions);
-  if (num_placed != schedule.num_stages) {
-    problems->Add("stage_rank", absl::StrCat("has ", num_placed,
-                                             " stages, expected num_stages, ",
-                                             schedule.num_stages));
+  if (schedule.routes.empty()) {
+    problems->Add("routes", "is empty, expected at least one route");
+  }
+  for (size_t route = 0; route < schedule.routes.size(); ++route) {
+    const int64_t num_placed = std::ssize(schedule.routes[route]);
+    if (num_placed == schedule.num_stages) continue;
+    problems->Add(
+        absl::StrCat("routes[", route, "]"),
+        absl::StrCat("has ", num_placed, " stages, expected num_stages, ",
+                     schedule.num_stages));
   }
   if (num_rows != schedule.num_ranks) {
     problems->Add("rank_actions",
@@ -81,15 +92,17 @@ void CheckPlacement(const Schedule& schedule, Problems* problems) {
   if (!problems->empty()) return;
   ActionProblems shown(problems);
   std::vector<bool> is_used(schedule.num_ranks);
-  for (int stage = 0; stage < schedule.num_stages; ++stage) {
-    const int rank = schedule.stage_rank[stage];
-    if (rank >= 0 && rank < schedule.num_ranks) {
-      is_used[rank] = true;
-    } else {
-      shown.Add([&] {
-        return absl::StrCat("stage_rank[", stage, "] is ", rank,
-                            ", expected 0 to ", schedule.num_ranks - 1);
-      });
+  for (int route = 0; route < schedule.num_routes(); ++route) {
+    for (int stage = 0; stage < schedule.num_stages; ++stage) {
+      const int rank = schedule.routes[route][stage];
+      if (rank >= 0 && rank < schedule.num_ranks) {
+        is_used[rank] = true;
+      } else {
+        shown.Add([&] {
+          return absl::StrCat("routes[", route, "][", stage, "] is ", rank,
+                              ", expected 0 to ", schedule.num_ranks - 1);
+        });
+      }
     }
   }
   for (int rank = 0; rank < schedule.num_ranks; ++rank) {
@@ -112,23 +125,22 @@ void CheckSize(const Schedule& schedule, Problems* problems) {
   if (num_cells <= static_cast<double>(std::max(num_actions, kAlwaysFits))) {
     return;
   }
-  problems->Add(
-      "",
-      absl::StrCat("has ", num_actions, " actions, expected 2 for each of ",
-                   schedule.num_stages, " stages x ", schedule.num_microbatches,
-                   " microbatches x ", schedule.num_batches, " batches"));
+  problems->Add("", absl::StrCat("has ", num_actions,
+                                 " actions, expected one or more for each of ",
+                                 schedule.num_stages, " stages x ",
+                                 schedule.num_microbatches, " microbatches x ",
+                                 schedule.num_batches, " batches"));
 }
 
-// Which of F, B, I and W have been seen, one bit per op, by stage and
-// microbatch.
+// Which ops have been seen, one bit each, by stage and microbatch.
 using SeenTable = std::vector<uint8_t>;
 
 uint8_t Bit(Op op) { return static_cast<uint8_t>(1U << static_cast<int>(op)); }
 
 bool IsInRange(const Schedule& schedule, const Action& action) {
   return action.stage >= 0 && action.stage < schedule.num_stages &&
-         action.microbatch >= 0 &&
-         action.microbatch < schedule.total_microbatches();
+         action.num_microbatches > 0 && action.microbatch >= 0 &&
+         action.last_microbatch() < schedule.total_microbatches();
 }
 
 // Why an action cannot stand on a rank; empty when it can.
@@ -138,10 +150,18 @@ std::string PlaceProblem(const Schedule& schedule, int rank,
     return absl::StrCat("is outside the ", schedule.num_stages, " stages x ",
                         schedule.total_microbatches(), " microbatches");
   }
-  const int holder = schedule.stage_rank[action.stage];
-  if (holder == rank) return "";
-  return absl::StrCat("is of stage ", action.stage, ", which rank ", holder,
-                      " holds");
+  if (schedule.forward_only && action.op != Op::kForward) {
+    return "is no forward, expected nothing else in a forward-only pipeline";
+  }
+  for (int k = action.microbatch; k <= action.last_microbatch(); ++k) {
+    const int holder = schedule.rank_of(action.stage, k);
+    if (holder == rank) continue;
+    return absl::StrCat("is of stage ", action.stage, ", which rank ", holder,
+                        schedule.num_routes() > 1
+                            ? absl::StrCat(" runs for microbatch ", k)
+                            : " holds");
+  }
+  return "";
 }
 
 // Why an action cannot follow those seen before it; empty when it can.
@@ -159,6 +179,31 @@ absl::string_view OrderProblem(Op op, uint8_t seen) {
       (op == Op::kBackward && (seen & halves))) {
     return "repeats a backward that B or I has done";
   }
+  if (op == Op::kOffload && (seen & (halves | Bit(Op::kBackward)))) {
+    return "offloads what its backward has freed";
+  }
+  if (op == Op::kReload && !(seen & Bit(Op::kOffload))) {
+    return "comes before its offload (O)";
+  }
+  if (MakesInputGradient(op) && (seen & Bit(Op::kOffload)) &&
+      !(seen & Bit(Op::kReload))) {
+    return "needs what was offloaded and is not reloaded (R) before it";
+  }
+  return "";
+}
+
+// Why an action cannot run together with the one after it; empty when it can.
+absl::string_view PairProblem(const std::vector<Action>& actions,
+                              size_t position) {
+  if (!actions[position].overlaps_next) return "";
+  if (position + 1 == actions.size()) return "overlaps nothing: it is the last";
+  const Action& one = actions[position];
+  const Action& other = actions[position + 1];
+  const bool is_pair =
+      (one.op == Op::kForward && MakesInputGradient(other.op)) ||
+      (other.op == Op::kForward && MakesInputGradient(one.op));
+  if (!is_pair) return "overlaps its next, expected a forward beside a B or I";
+  if (other.overlaps_next) return "overlaps two others, expected one";
   return "";
 }
 
@@ -180,17 +225,20 @@ SeenTable CheckActions(const Schedule& schedule, ActionProblems* problems) {
         report(misplaced);
         continue;
       }
-      uint8_t& cell = seen[action.stage * total + action.microbatch];
-      const absl::string_view misordered = OrderProblem(action.op, cell);
+      absl::string_view misordered = PairProblem(actions, position);
+      for (int k = action.microbatch; k <= action.last_microbatch(); ++k) {
+        uint8_t& cell = seen[action.stage * total + k];
+        if (misordered.empty()) misordered = OrderProblem(action.op, cell);
+        cell |= Bit(action.op);
+      }
       if (!misordered.empty()) report(misordered);
-      cell |= Bit(action.op);
     }
   }
   return seen;
 }
 
 // What a stage and microbatch lack, such as "F and B"; empty when nothing.
-std::string Missing(uint8_t seen) {
+std::string Missing(uint8_t seen, bool forward_only) {
   std::string missing;
   auto need = [&](Op op) {
     if (seen & Bit(op)) return;
@@ -200,7 +248,7 @@ std::string Missing(uint8_t seen) {
   };
   const uint8_t halves = Bit(Op::kBackwardInput) | Bit(Op::kBackwardWeight);
   need(Op::kForward);
-  if (seen & Bit(Op::kBackward)) return missing;
+  if (forward_only || (seen & Bit(Op::kBackward))) return missing;
   if ((seen & halves) == 0) {
     need(Op::kBackward);
   } else {
@@ -214,7 +262,7 @@ void CheckComplete(const Schedule& schedule, const SeenTable& seen,
                    ActionProblems* problems) {
   const int total = schedule.total_microbatches();
   for (size_t cell = 0; cell < seen.size(); ++cell) {
-    const std::string missing = Missing(seen[cell]);
+    const std::string missing = Missing(seen[cell], schedule.forward_only);
     if (missing.empty()) continue;
     problems->Add([&] {
       return absl::StrCat("stage ", cell / total, " microbatch ", cell % total,
@@ -223,11 +271,47 @@ void CheckComplete(const Schedule& schedule, const SeenTable& seen,
   }
 }
 
+// What one stage does in one piece the next must take in one piece: there is
+// one transfer between the two.
+void CheckSpans(const Schedule& schedule, ActionProblems* problems) {
+  const Dependencies dependencies(schedule);
+  for (int rank = 0; rank < schedule.num_ranks; ++rank) {
+    const std::vector<Action>& actions = schedule.rank_actions[rank];
+    for (int32_t position = 0; position < std::ssize(actions); ++position) {
+      const Action& action = actions[position];
+      for (Place next : dependencies.Released(action)) {
+        const Action& other = schedule.rank_actions[next.rank][next.position];
+        if (other.microbatch == action.microbatch &&
+            other.num_microbatches == action.num_microbatches) {
+          continue;
+        }
+        problems->Add([&] {
+          return absl::StrCat("rank ", next.rank, " position ", next.position,
+                              ": ", ToString(other),
+                              " covers other microbatches than ",
+                              ToString(action), ", which it waits for");
+        });
+      }
+    }
+  }
+}
+
+void CheckDistances(const Schedule& schedule, Problems* problems) {
+  const auto check = [&](absl::string_view field, size_t size) {
+    if (size == 0 || size == static_cast<size_t>(schedule.num_stages)) return;
+    problems->Add(field, absl::StrCat("has ", size, " stages, expected ",
+                                      schedule.num_stages, " or none"));
+  };
+  check("weights.forward_distance", schedule.weights.forward_distance.size());
+  check("weights.backward_distance", schedule.weights.backward_distance.size());
+}
+
 }  // namespace
 
 absl::Status ValidateSchedule(const Schedule& schedule) {
   Problems problems(schedule.name);
   CheckCounts(schedule, &problems);
+  CheckDistances(schedule, &problems);
   RETURN_IF_ERROR(problems.ToStatus());
   CheckPlacement(schedule, &problems);
   RETURN_IF_ERROR(problems.ToStatus());
@@ -237,6 +321,7 @@ absl::Status ValidateSchedule(const Schedule& schedule) {
     ActionProblems shown(&problems);
     const SeenTable seen = CheckActions(schedule, &shown);
     CheckComplete(schedule, seen, &shown);
+    if (problems.empty()) CheckSpans(schedule, &shown);
   }
   RETURN_IF_ERROR(problems.ToStatus());
   return CheckExecutable(schedule);

@@ -13,10 +13,7 @@ namespace weir {
 namespace {
 
 std::string StagesOf(const Schedule& schedule, int rank) {
-  std::vector<int> stages;
-  for (int s = 0; s < schedule.num_stages; ++s) {
-    if (schedule.stage_rank[s] == rank) stages.push_back(s);
-  }
+  const std::vector<int> stages = schedule.StagesOf(rank);
   return absl::StrCat(stages.size() == 1 ? "stage " : "stages ",
                       absl::StrJoin(stages, ", "));
 }

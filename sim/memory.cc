@@ -117,6 +117,9 @@ class Tracer {
         Add(end, MemoryKind::kWeightGradientStash,
             -stage.weight_gradient_stash_bytes);
         break;
+      case Op::kOffload:
+      case Op::kReload:
+        break;
     }
   }
 
@@ -219,7 +222,7 @@ double PeakActivationMicrobatches(const std::vector<Action>& actions,
   for (const Action& action : actions) {
     if (action.op == Op::kForward) {
       peak = std::max(peak, ++now);
-    } else if (action.op != Op::kBackwardWeight) {
+    } else if (MakesInputGradient(action.op)) {
       --now;
     }
   }

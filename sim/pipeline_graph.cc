@@ -6,15 +6,12 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/node_hash_map.h"
 
 namespace weir {
 namespace {
 
 constexpr int32_t kNone = PipelineGraph::kNone;
-
-bool IsGradient(Op op) {
-  return op == Op::kBackward || op == Op::kBackwardInput;
-}
 
 class Builder {
  public:
@@ -32,9 +29,10 @@ class Builder {
     graph_.tensor = place_.tensor;
     graph_.pipeline = place_.pipeline;
     graph_.num_stages = schedule_.num_stages;
+    graph_.total_microbatches = schedule_.total_microbatches();
     graph_.rank_stages.resize(schedule_.num_ranks);
-    for (int s = 0; s < schedule_.num_stages; ++s) {
-      graph_.rank_stages[schedule_.stage_rank[s]].push_back(s);
+    for (int rank = 0; rank < schedule_.num_ranks; ++rank) {
+      graph_.rank_stages[rank] = schedule_.StagesOf(rank);
     }
   }
 
@@ -76,7 +74,7 @@ class Builder {
       for (size_t i = 0; i < actions.size(); ++i) {
         if (actions[i].op == Op::kForward) {
           forward_position_[Cell(actions[i])] = static_cast<int32_t>(i);
-        } else if (IsGradient(actions[i].op)) {
+        } else if (MakesInputGradient(actions[i].op)) {
           gradient_position_[Cell(actions[i])] = static_cast<int32_t>(i);
         }
       }
@@ -103,8 +101,7 @@ class Builder {
     const auto [at, added] = pair_index_.try_emplace(
         {from, to}, static_cast<int32_t>(graph_.tasks.pairs.size()));
     if (added) {
-      graph_.tasks.pairs.push_back(
-          {from, to, in_.network.RouteBetween(from, to)});
+      graph_.tasks.pairs.push_back({from, to, RouteOf(from, to)});
     }
     return at->second;
   }
@@ -251,64 +248,59 @@ class Builder {
   }
 
   void AddTransfers() {
-    const size_t size =
-        static_cast<size_t>(place_.data) * place_.tensor * schedule_.num_stages;
-    graph_.first_activation.assign(size, kNone);
-    graph_.first_gradient.assign(size, kNone);
-    for (int r = 0; r < place_.data; ++r) {
-      for (int t = 0; t < place_.tensor; ++t) {
-        for (int s = 0; s + 1 < schedule_.num_stages; ++s) {
-          AddBoundary(r, t, s, s + 1, &graph_.first_activation);
-          AddBoundary(r, t, s + 1, s, &graph_.first_gradient);
-        }
+    const size_t size = static_cast<size_t>(place_.data) * place_.tensor *
+                        schedule_.num_stages * schedule_.total_microbatches();
+    graph_.activations.assign(size, kNone);
+    graph_.gradients.assign(size, kNone);
+    for (int gpu = 0; gpu < place_.num_gpus(); ++gpu) {
+      const auto& actions = Actions(gpu);
+      for (size_t i = 0; i < actions.size(); ++i) {
+        AddTransfer(gpu, static_cast<int32_t>(i), actions[i]);
       }
     }
   }
 
-  // All microbatches' transfers from one stage to its neighbour.
-  void AddBoundary(int replica, int tensor_rank, int from, int to,
-                   std::vector<int32_t>* first) {
-    const int sender =
-        place_.index(replica, schedule_.stage_rank[from], tensor_rank);
-    const int receiver =
-        place_.index(replica, schedule_.stage_rank[to], tensor_rank);
-    if (sender == receiver) return;
-    const bool forward = from < to;
+  // What an action makes goes to the next stage, an input gradient to the stage
+  // before.
+  void AddTransfer(int sender, int32_t produced, const Action& action) {
+    const bool forward = action.op == Op::kForward;
+    if (!forward && !MakesInputGradient(action.op)) return;
+    const int to = action.stage + (forward ? 1 : -1);
+    if (to < 0 || to >= schedule_.num_stages) return;
+    const int rank = graph_.rank_of(sender);
+    const int to_rank = schedule_.rank_of(to, action.microbatch);
+    if (to_rank == rank) return;
+    const int receiver = sender + (to_rank - rank) * place_.tensor;
     // A gradient is as large as the activation it belongs to.
     const double bytes =
-        std::round(in_.costs.stages[forward ? from : to].output_bytes);
-    const Route route =
-        in_.network.RouteBetween(place_.gpus[sender], place_.gpus[receiver]);
+        std::round(in_.costs.stages[forward ? action.stage : to].output_bytes);
+    const int32_t consumed =
+        (forward
+             ? forward_position_
+             : gradient_position_)[Cell({action.op, to, action.microbatch})];
+    const int32_t producer = graph_.ActionEnd(sender, produced);
+    const int32_t consumer = graph_.ActionTask(receiver, consumed);
+    const Route& route = RouteOf(place_.gpus[sender], place_.gpus[receiver]);
     const bool flow = bytes > 0 && !route.links.empty();
-    const bool instant = !flow && route.latency_seconds == 0 && !blocking_;
-    const auto& positions = forward ? forward_position_ : gradient_position_;
-    const size_t from_cell =
-        static_cast<size_t>(from) * schedule_.total_microbatches();
-    const size_t to_cell =
-        static_cast<size_t>(to) * schedule_.total_microbatches();
-    const int32_t pair =
-        flow ? PairOf(place_.gpus[sender], place_.gpus[receiver]) : kNone;
-    if (!instant) {
-      (*first)[(static_cast<size_t>(replica) * place_.tensor + tensor_rank) *
-                   schedule_.num_stages +
-               from] = graph_.tasks.num_tasks();
+    if (!flow && route.latency_seconds == 0 && !blocking_) {
+      graph_.tasks.AddEdge(producer, consumer);
+      return;
     }
-    for (int k = 0; k < schedule_.total_microbatches(); ++k) {
-      const int32_t produced = positions[from_cell + k];
-      const int32_t consumed = positions[to_cell + k];
-      const int32_t producer = graph_.ActionEnd(sender, produced);
-      const int32_t consumer = graph_.ActionTask(receiver, consumed);
-      if (instant) {
-        graph_.tasks.AddEdge(producer, consumer);
-        continue;
-      }
-      const int32_t transfer =
-          flow ? graph_.tasks.AddFlow(pair, bytes)
-               : graph_.tasks.AddTimer(route.latency_seconds);
-      graph_.tasks.AddEdge(producer, transfer);
-      graph_.tasks.AddEdge(transfer, consumer);
-      if (blocking_) AddPairing(sender, produced, receiver, consumed, transfer);
-    }
+    const int32_t transfer =
+        flow ? graph_.tasks.AddFlow(
+                   PairOf(place_.gpus[sender], place_.gpus[receiver]), bytes)
+             : graph_.tasks.AddTimer(route.latency_seconds);
+    (forward ? graph_.activations : graph_.gradients)[graph_.TransferCell(
+        sender, action.stage, action.microbatch)] = transfer;
+    graph_.tasks.AddEdge(producer, transfer);
+    graph_.tasks.AddEdge(transfer, consumer);
+    if (blocking_) AddPairing(sender, produced, receiver, consumed, transfer);
+  }
+
+  const Route& RouteOf(int from, int to) {
+    const auto [at, added] = routes_.try_emplace({from, to});
+    if (added) at->second = in_.network.RouteBetween(from, to);
+    return at->second;
   }
 
   // What one GPU sends to another goes through one queue, in the order in which
@@ -369,6 +361,7 @@ class Builder {
   PipelineGraph graph_;
   std::vector<int32_t> forward_position_, gradient_position_;  // see Cell()
   absl::flat_hash_map<std::pair<int, int>, int32_t> pair_index_;
+  absl::node_hash_map<std::pair<int, int>, Route> routes_;
 };
 
 }  // namespace

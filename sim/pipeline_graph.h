@@ -78,10 +78,15 @@ struct PipelineGraph {
   std::vector<int32_t> first_step;       // [gpu]
   // [rank * tensor + tensor rank], empty without replicas.
   std::vector<int32_t> first_reduce_start, first_reduce_end;
-  // [(replica * tensor + tensor rank) * stages + stage]: first of the transfers
-  // that leave the stage forwards (activations) and backwards (gradients).
-  std::vector<int32_t> first_activation, first_gradient;
-  int num_stages = 1;
+  // The transfers that leave a stage forwards (activations) and backwards
+  // (gradients), by TransferCell().
+  std::vector<int32_t> activations, gradients;
+  size_t TransferCell(int gpu, int stage, int microbatch) const {
+    const size_t lane =
+        static_cast<size_t>(replica_of(gpu)) * tensor + gpu % tensor;
+    return (lane * num_stages + stage) * total_microbatches + microbatch;
+  }
+  int num_stages = 1, total_microbatches = 1;
 };
 
 // How many tasks the graph will have, to a few percent: to be asked before it

@@ -6,26 +6,19 @@ namespace weir {
 
 int32_t PipelineGraph::InboundTransfer(int gpu, const Action& action) const {
   const bool forward = action.op == Op::kForward;
-  if (action.op == Op::kBackwardWeight) return kNone;
+  if (!forward && !MakesInputGradient(action.op)) return kNone;
   const int from = forward ? action.stage - 1 : action.stage + 1;
   if (from < 0 || from >= num_stages) return kNone;
-  const size_t boundary =
-      (static_cast<size_t>(replica_of(gpu)) * tensor + gpu % tensor) *
-          num_stages +
-      from;
-  const int32_t first = (forward ? first_activation : first_gradient)[boundary];
-  return first == kNone ? kNone : first + action.microbatch;
+  return (forward ? activations
+                  : gradients)[TransferCell(gpu, from, action.microbatch)];
 }
 
 int32_t PipelineGraph::OutboundTransfer(int gpu, const Action& action) const {
-  if (action.op == Op::kBackwardWeight) return kNone;
-  const size_t boundary =
-      (static_cast<size_t>(replica_of(gpu)) * tensor + gpu % tensor) *
-          num_stages +
-      action.stage;
-  const int32_t first =
-      (action.op == Op::kForward ? first_activation : first_gradient)[boundary];
-  return first == kNone ? kNone : first + action.microbatch;
+  const bool forward = action.op == Op::kForward;
+  if (!forward && !MakesInputGradient(action.op)) return kNone;
+  return (forward
+              ? activations
+              : gradients)[TransferCell(gpu, action.stage, action.microbatch)];
 }
 
 int32_t PipelineGraph::ReduceStart(int gpu, int step) const {

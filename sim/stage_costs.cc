@@ -164,6 +164,9 @@ double StageCosts::seconds_of(int op) const {
       return backward_input_seconds;
     case Op::kBackwardWeight:
       return backward_weight_seconds;
+    case Op::kOffload:
+    case Op::kReload:
+      return 0;
   }
   return 0;
 }

@@ -72,8 +72,8 @@ class Filler {
     if (task == PipelineGraph::kNone || end_[task] < from_seconds_) return;
     const bool forward = action.op == Op::kForward;
     const int to = forward ? action.stage + 1 : action.stage - 1;
-    const int from_rank = in_.schedule.stage_rank[action.stage];
-    const int to_rank = in_.schedule.stage_rank[to];
+    const int from_rank = graph_.rank_of(gpu);
+    const int to_rank = in_.schedule.rank_of(to, action.microbatch);
     Timeline::Transfers* transfers = timeline_->mutable_transfers();
     transfers->add_from_gpu(gpu);
     transfers->add_to_gpu(gpu + (to_rank - from_rank) * graph_.tensor);

@@ -71,6 +71,9 @@ double ActionSeconds(const Costs& costs, const Action& action) {
       return At(costs.backward_input_seconds, action.stage);
     case Op::kBackwardWeight:
       return At(costs.backward_weight_seconds, action.stage);
+    case Op::kOffload:
+    case Op::kReload:
+      return 0;
   }
   return 0;
 }
@@ -239,8 +242,7 @@ double PeakMicrobatches(const Schedule& schedule, int rank) {
     if (action.op == Op::kForward) peak = std::max(peak, ++now);
     if (EndsBackward(action)) --now;
   }
-  const auto& ranks = schedule.stage_rank;
-  const auto num_chunks = std::count(ranks.begin(), ranks.end(), rank);
+  const auto num_chunks = schedule.StagesOf(rank).size();
   return static_cast<double>(peak) / static_cast<double>(num_chunks);
 }
 

@@ -20,7 +20,7 @@ TEST(ScheduleJsonTest, SaysTheWholeOfASmallSchedule) {
   EXPECT_EQ(Parsed(Generated("gpipe", {1, 1})), Json::parse(R"({
     "schedule": "gpipe", "num_ranks": 1, "num_stages": 1,
     "num_microbatches": 1, "num_batches": 1, "flush": true,
-    "stage_rank": [0],
+    "routes": [[0]], "microbatches_per_route_turn": 1,
     "ranks": [{"rank": 0, "actions": ["0F0", "0B0"]}],
     "versions": [{"stage": 0, "microbatch": 0, "forward_version": 0,
                   "backward_version": 0, "update": 0, "staleness": 0}],

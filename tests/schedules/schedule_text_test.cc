@@ -36,7 +36,7 @@ TEST(ScheduleTextTest, EveryKindRoundTrips) {
     EXPECT_EQ(*rows, schedule.rank_actions);
     absl::StatusOr<Schedule> rebuilt = ScheduleFromRows(kind.name, *rows);
     ASSERT_TRUE(rebuilt.ok()) << rebuilt.status();
-    EXPECT_EQ(rebuilt->stage_rank, schedule.stage_rank);
+    EXPECT_EQ(rebuilt->routes, schedule.routes);
     EXPECT_EQ(rebuilt->num_microbatches, schedule.num_microbatches);
     EXPECT_TRUE(ValidateSchedule(*rebuilt).ok());
     EXPECT_EQ(PrintCsv(*rebuilt), PrintCsv(schedule));
@@ -106,9 +106,10 @@ TEST(ScheduleTextTest, AbsurdMicrobatchIsRefusedByTheValidator) {
   absl::StatusOr<Schedule> schedule =
       ScheduleFromRows("a.csv", ParseCsv("a.csv", "0F399999999").value());
   ASSERT_TRUE(schedule.ok()) << schedule.status();
-  EXPECT_THAT(ValidateSchedule(*schedule).message(),
-              HasSubstr("has 1 actions, expected 2 for each of 1 stages x "
-                        "400000000 microbatches"));
+  EXPECT_THAT(
+      ValidateSchedule(*schedule).message(),
+      HasSubstr("has 1 actions, expected one or more for each of 1 stages x "
+                "400000000 microbatches"));
 }
 
 }  // namespace

@@ -107,10 +107,10 @@ TEST(ValidateTest, LongCycleIsCut) {
 
 TEST(ValidateTest, ShapeMustMatchTheTables) {
   Schedule schedule = Generated("1f1b", {2, 2});
-  schedule.stage_rank.push_back(0);
+  schedule.routes[0].push_back(0);
   schedule.rank_actions.emplace_back();
   EXPECT_THAT(ErrorOf(schedule),
-              AllOf(HasSubstr("stage_rank has 3 stages, expected num_stages, "
+              AllOf(HasSubstr("routes[0] has 3 stages, expected num_stages, "
                               "2"),
                     HasSubstr("rank_actions has 3 ranks, expected num_ranks, "
                               "2")));
@@ -118,9 +118,9 @@ TEST(ValidateTest, ShapeMustMatchTheTables) {
 
 TEST(ValidateTest, StagesAreOnRanksAndRanksHaveStages) {
   Schedule schedule = Generated("1f1b", {3, 1});
-  schedule.stage_rank = {0, -1, 0};
+  schedule.routes[0] = {0, -1, 0};
   EXPECT_THAT(ErrorOf(schedule),
-              AllOf(HasSubstr("stage_rank[1] is -1, expected 0 to 2"),
+              AllOf(HasSubstr("routes[0][1] is -1, expected 0 to 2"),
                     HasSubstr("rank 1 holds no stage"),
                     HasSubstr("rank 2 holds no stage")));
 }

@@ -209,7 +209,7 @@ TEST(MemoryTest, SplitBackwardKeepsWhatTheWeightGradientNeeds) {
   schedule.name = "split";
   schedule.num_ranks = schedule.num_stages = 1;
   schedule.num_microbatches = 2;
-  schedule.stage_rank = {0};
+  schedule.routes = {{0}};
   schedule.rank_actions = {{{Op::kForward, 0, 0},
                             {Op::kBackwardInput, 0, 0},
                             {Op::kForward, 0, 1},

@@ -397,7 +397,7 @@ TEST(TensorTest, WeightGradientsCallNoCollective) {
   schedule.name = "split";
   schedule.num_ranks = schedule.num_stages = 1;
   schedule.num_microbatches = 1;
-  schedule.stage_rank = {0};
+  schedule.routes = {{0}};
   schedule.rank_actions = {{{Op::kForward, 0, 0},
                             {Op::kBackwardInput, 0, 0},
                             {Op::kBackwardWeight, 0, 0}}};

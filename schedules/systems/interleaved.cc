@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "schedules/generators.h"
 #include "schedules/limits.h"
+#include "schedules/systems/generators.h"
 
 namespace weir {
 namespace {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // GPipe (Huang et al., 2019, section 2): all forwards, then all backwards in
 // reverse, the newest activations first.
-#include "schedules/generators.h"
 #include "schedules/limits.h"
+#include "schedules/systems/generators.h"
 
 namespace weir {
 namespace {

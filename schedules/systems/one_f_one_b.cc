@@ -1,9 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "schedules/generators.h"
+#include "schedules/systems/generators.h"
 
 namespace weir {
+
+std::vector<int> LoopedRoute(const ScheduleSpec& spec) {
+  std::vector<int> route(spec.num_ranks * spec.num_chunks);
+  for (size_t stage = 0; stage < route.size(); ++stage) {
+    route[stage] = static_cast<int>(stage) % spec.num_ranks;
+  }
+  return route;
+}
+
+std::vector<int> ZigZagRoute(const ScheduleSpec& spec) {
+  std::vector<int> route = LoopedRoute(spec);
+  for (size_t stage = 0; stage < route.size(); ++stage) {
+    const bool returns = stage / spec.num_ranks % 2 == 1;
+    if (returns) route[stage] = spec.num_ranks - 1 - route[stage];
+  }
+  return route;
+}
 
 Schedule EmptySchedule(absl::string_view name, const ScheduleSpec& spec) {
   Schedule schedule;
@@ -13,10 +30,7 @@ Schedule EmptySchedule(absl::string_view name, const ScheduleSpec& spec) {
   schedule.num_microbatches = spec.num_microbatches;
   schedule.num_batches = spec.num_batches;
   schedule.weights.microbatches_per_update = spec.num_microbatches;
-  schedule.stage_rank.resize(schedule.num_stages);
-  for (int stage = 0; stage < schedule.num_stages; ++stage) {
-    schedule.stage_rank[stage] = stage % spec.num_ranks;
-  }
+  schedule.routes.assign(1, LoopedRoute(spec));
   schedule.rank_actions.resize(spec.num_ranks);
   return schedule;
 }

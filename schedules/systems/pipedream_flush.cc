@@ -2,8 +2,8 @@
 // PipeDream-Flush (Narayanan et al., 2021, section 3.2), the order everybody
 // calls 1F1B; DAPPLE's policy A (Fan et al., 2021) without a memory limit is
 // the same order.
-#include "schedules/generators.h"
 #include "schedules/limits.h"
+#include "schedules/systems/generators.h"
 
 namespace weir {
 namespace {

@@ -16,8 +16,14 @@ ScheduleKind InterleavedKind();     // interleaved.cc
 ScheduleKind PipeDreamKind();       // pipedream.cc
 ScheduleKind PipeDream2BWKind();    // pipedream.cc
 
-// A schedule with the placement of the spec, stage c*num_ranks + r on rank r as
-// its chunk c, and no actions yet.
+// Stage c*num_ranks + r on rank r as its chunk c.
+std::vector<int> LoopedRoute(const ScheduleSpec& spec);
+
+// There and back: chunk 0 from rank 0 to the last, chunk 1 from the last to
+// rank 0, chunk 2 from rank 0 again. Two chunks make a V.
+std::vector<int> ZigZagRoute(const ScheduleSpec& spec);
+
+// A schedule with the looped placement of the spec and no actions yet.
 Schedule EmptySchedule(absl::string_view name, const ScheduleSpec& spec);
 
 // Orders one stage: warm-up forwards, then one forward and one backward in

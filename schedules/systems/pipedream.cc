@@ -4,8 +4,8 @@
 // PipeDream-2BW (Narayanan et al., 2021, section 3.1) updates once per batch
 // and reads everywhere the version before the newest a batch could see.
 #include "absl/strings/str_cat.h"
-#include "schedules/generators.h"
 #include "schedules/limits.h"
+#include "schedules/systems/generators.h"
 
 namespace weir {
 namespace {
