@@ -51,7 +51,8 @@ absl::Status UnknownKind(absl::string_view name) {
 
 const std::vector<ScheduleKind>& AllScheduleKinds() {
   static const auto& kinds = *new std::vector<ScheduleKind>{
-      GPipeKind(), PipeDreamFlushKind(), InterleavedKind(), PipeDreamKind(),
+      GPipeKind(),        PipeDreamFlushKind(), InterleavedKind(),
+      ZeroBubbleH1Kind(), ZeroBubbleH2Kind(),   PipeDreamKind(),
       PipeDream2BWKind()};
   return kinds;
 }

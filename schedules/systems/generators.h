@@ -13,6 +13,8 @@ namespace weir {
 ScheduleKind GPipeKind();           // gpipe.cc
 ScheduleKind PipeDreamFlushKind();  // pipedream_flush.cc
 ScheduleKind InterleavedKind();     // interleaved.cc
+ScheduleKind ZeroBubbleH1Kind();    // zero_bubble.cc
+ScheduleKind ZeroBubbleH2Kind();    // zero_bubble.cc
 ScheduleKind PipeDreamKind();       // pipedream.cc
 ScheduleKind PipeDream2BWKind();    // pipedream.cc
 
