@@ -52,8 +52,8 @@ absl::Status UnknownKind(absl::string_view name) {
 const std::vector<ScheduleKind>& AllScheduleKinds() {
   static const auto& kinds = *new std::vector<ScheduleKind>{
       GPipeKind(),        PipeDreamFlushKind(), InterleavedKind(),
-      ZeroBubbleH1Kind(), ZeroBubbleH2Kind(),   PipeDreamKind(),
-      PipeDream2BWKind()};
+      ZeroBubbleH1Kind(), ZeroBubbleH2Kind(),   ZeroBubble1pKind(),
+      ZeroBubble2pKind(), PipeDreamKind(),      PipeDream2BWKind()};
   return kinds;
 }
 

@@ -15,6 +15,8 @@ ScheduleKind PipeDreamFlushKind();  // pipedream_flush.cc
 ScheduleKind InterleavedKind();     // interleaved.cc
 ScheduleKind ZeroBubbleH1Kind();    // zero_bubble.cc
 ScheduleKind ZeroBubbleH2Kind();    // zero_bubble.cc
+ScheduleKind ZeroBubble1pKind();    // zero_bubble_auto.cc
+ScheduleKind ZeroBubble2pKind();    // zero_bubble_auto.cc
 ScheduleKind PipeDreamKind();       // pipedream.cc
 ScheduleKind PipeDream2BWKind();    // pipedream.cc
 

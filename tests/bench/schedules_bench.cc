@@ -20,10 +20,18 @@ struct Work {
   const char* name;
   int num_chunks;
 };
+// One per line, so that lines merge.
+// clang-format off
 constexpr Work kKinds[] = {
-    {"gpipe", 1}, {"pipedream-flush", 1}, {"interleaved-1f1b", 4},
-    {"zb-h1", 1}, {"zb-h2", 1},
+    {"gpipe", 1},
+    {"pipedream-flush", 1},
+    {"interleaved-1f1b", 4},
+    {"zb-h1", 1},
+    {"zb-h2", 1},
+    {"zb-1p", 1},
+    {"zb-2p", 1},
 };
+// clang-format on
 
 // Unequal enough that the gaps of an automatic order have no common measure.
 PassCosts BlockCosts() {
