@@ -17,6 +17,7 @@ ScheduleKind ZeroBubbleH1Kind();    // zero_bubble.cc
 ScheduleKind ZeroBubbleH2Kind();    // zero_bubble.cc
 ScheduleKind ZeroBubble1pKind();    // zero_bubble_auto.cc
 ScheduleKind ZeroBubble2pKind();    // zero_bubble_auto.cc
+ScheduleKind ZeroBubbleVKind();     // zero_bubble_v.cc
 ScheduleKind PipeDreamKind();       // pipedream.cc
 ScheduleKind PipeDream2BWKind();    // pipedream.cc
 

@@ -51,6 +51,7 @@ class PassPlacer {
 
   // From the rank's first start to its last end if no more gaps came, and the
   // longest of all ranks: the cost of the batch once all is placed.
+  double idle(int rank) const { return ranks_[rank].idle; }
   double span(int rank) const { return ranks_[rank].span(); }
   double longest_span() const { return longest_span_; }
 

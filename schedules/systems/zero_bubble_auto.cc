@@ -5,9 +5,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "absl/strings/str_cat.h"
 #include "schedules/limits.h"
-#include "schedules/options.h"
 #include "schedules/systems/generators.h"
 #include "schedules/systems/pass_placer.h"
 #include "schedules/systems/zero_bubble_costs.h"

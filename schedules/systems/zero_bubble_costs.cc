@@ -14,6 +14,13 @@ constexpr double kLargestCost = 1e200;
 
 }  // namespace
 
+void CheckTwoChunks(const ScheduleSpec& spec, Problems* problems) {
+  if (spec.num_chunks == 2) return;
+  problems->Add("chunks", absl::StrCat("is ", spec.num_chunks,
+                                       ", expected 2: a rank holds one stage "
+                                       "of the way there and one back"));
+}
+
 void CheckCosts(const ScheduleSpec& spec, Problems* problems) {
   const size_t num_stages =
       static_cast<size_t>(spec.num_ranks) * spec.num_chunks;

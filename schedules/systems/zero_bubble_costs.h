@@ -12,6 +12,9 @@ inline constexpr absl::string_view kMemoryLimit = "memory-limit";
 inline constexpr absl::string_view kMemoryLimitSummary =
     "activations a rank may hold, in microbatches of the largest stage";
 
+// Notes a problem unless a rank holds two stages, the legs of a V.
+void CheckTwoChunks(const ScheduleSpec& spec, Problems* problems);
+
 // Notes a problem unless there are costs for every stage, for one or for none,
 // all finite and at least 0.
 void CheckCosts(const ScheduleSpec& spec, Problems* problems);

@@ -30,6 +30,7 @@ constexpr Work kKinds[] = {
     {"zb-h2", 1},
     {"zb-1p", 1},
     {"zb-2p", 1},
+    {"zb-v", 2},
 };
 // clang-format on
 
