@@ -53,8 +53,8 @@ const std::vector<ScheduleKind>& AllScheduleKinds() {
   static const auto& kinds = *new std::vector<ScheduleKind>{
       GPipeKind(),        PipeDreamFlushKind(), InterleavedKind(),
       ZeroBubbleH1Kind(), ZeroBubbleH2Kind(),   ZeroBubble1pKind(),
-      ZeroBubble2pKind(), ZeroBubbleVKind(),    PipeDreamKind(),
-      PipeDream2BWKind()};
+      ZeroBubble2pKind(), ZeroBubbleVKind(),    VHalfKind(),
+      VMinKind(),         PipeDreamKind(),      PipeDream2BWKind()};
   return kinds;
 }
 

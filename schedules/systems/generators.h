@@ -18,6 +18,8 @@ ScheduleKind ZeroBubbleH2Kind();    // zero_bubble.cc
 ScheduleKind ZeroBubble1pKind();    // zero_bubble_auto.cc
 ScheduleKind ZeroBubble2pKind();    // zero_bubble_auto.cc
 ScheduleKind ZeroBubbleVKind();     // zero_bubble_v.cc
+ScheduleKind VHalfKind();           // v_blocks.cc
+ScheduleKind VMinKind();            // v_blocks.cc
 ScheduleKind PipeDreamKind();       // pipedream.cc
 ScheduleKind PipeDream2BWKind();    // pipedream.cc
 

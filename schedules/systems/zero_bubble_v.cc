@@ -253,7 +253,7 @@ absl::Status Check(const ScheduleSpec& spec) {
 ScheduleKind ZeroBubbleVKind() {
   return {
       .name = kName,
-      .aliases = {"zbv", "zero-bubble-v", "zbv-zero-bubble", "v-zb"},
+      .aliases = {"zbv", "zero-bubble-v", "zbv-zero-bubble"},
       .paper = "Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024",
       .constraints = "chunks is 2, num_batches is 1",
       .summary =

@@ -31,6 +31,8 @@ constexpr Work kKinds[] = {
     {"zb-1p", 1},
     {"zb-2p", 1},
     {"zb-v", 2},
+    {"v-half", 2},
+    {"v-min", 2},
 };
 // clang-format on
 
