@@ -257,6 +257,16 @@ Order BestOrder(const ScheduleSpec& spec, const std::vector<int>& route,
   return best;
 }
 
+bool HasEqualStages(const PassCosts& costs) {
+  return std::all_of(costs.stages.begin(), costs.stages.end(),
+                     [&](const StagePassCosts& stage) {
+                       const StagePassCosts& first = costs.stages.front();
+                       return stage.forward == first.forward &&
+                              stage.backward_input == first.backward_input &&
+                              stage.backward_weight == first.backward_weight;
+                     });
+}
+
 Schedule Generate(const ScheduleSpec& spec) {
   Schedule schedule = EmptySchedule(kName, spec);
   schedule.routes.assign(1, ZigZagRoute(spec));
@@ -264,9 +274,11 @@ Schedule Generate(const ScheduleSpec& spec) {
   const double memory_limit =
       MemoryLimit(spec, spec.num_ranks, spec.num_ranks, &problems);
   Order best = BestOrder(spec, schedule.routes[0], memory_limit, true);
-  if (best.rank_actions.empty()) {
-    // Very unequal stages. With full slots the rounds always fit.
-    best = BestOrder(spec, schedule.routes[0], memory_limit, false);
+  if (best.rank_actions.empty() || !HasEqualStages(spec.costs)) {
+    // The times may mislead, or the rounds not fit at all. With full slots they
+    // always do.
+    Order full = BestOrder(spec, schedule.routes[0], memory_limit, false);
+    if (full.span < best.span) best = std::move(full);
   }
   schedule.rank_actions = std::move(best.rank_actions);
   return schedule;
