@@ -21,6 +21,9 @@ void CheckLimits(const ScheduleSpec& spec, Problems* problems);
 // Notes a problem unless a rank holds one stage.
 void CheckOneChunk(const ScheduleSpec& spec, Problems* problems);
 
+// Notes a problem unless a rank holds an even number of stages.
+void CheckEvenChunks(const ScheduleSpec& spec, Problems* problems);
+
 // Notes a problem unless there is one batch, as with every flush.
 void CheckOneBatch(const ScheduleSpec& spec, Problems* problems);
 

@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "base/problems.h"
 #include "schedules/registry.h"
 #include "schedules/schedule.h"
 
@@ -12,9 +13,25 @@ namespace weir {
 
 ScheduleKind GPipeKind();           // gpipe.cc
 ScheduleKind PipeDreamFlushKind();  // pipedream_flush.cc
+ScheduleKind DapplePAKind();        // dapple.cc
+ScheduleKind DapplePBKind();        // dapple.cc
 ScheduleKind InterleavedKind();     // interleaved.cc
+ScheduleKind BreadthFirstKind();    // breadth_first.cc
+ScheduleKind ChimeraKind();         // chimera.cc
+ScheduleKind HanayoKind();          // hanayo.cc
+ScheduleKind BitPipeKind();         // bitpipe.cc
+ScheduleKind TwoBpNaiveKind();      // two_stage_backward.cc
+ScheduleKind TwoBpGPipeKind();      // two_stage_backward.cc
+ScheduleKind TwoBp1F1B1Kind();      // two_stage_backward.cc
+ScheduleKind TwoBp1F1B2Kind();      // two_stage_backward.cc
+ScheduleKind DualPipeKind();        // dualpipe.cc
+ScheduleKind DualPipeVKind();       // dualpipe.cc
 ScheduleKind PipeDreamKind();       // pipedream.cc
 ScheduleKind PipeDream2BWKind();    // pipedream.cc
+ScheduleKind BaPipeAsKind();        // bapipe.cc
+ScheduleKind BaPipeFbpAsKind();     // bapipe.cc
+ScheduleKind BaPipeSnoKind();       // bapipe.cc
+ScheduleKind BaPipeSoKind();        // bapipe.cc
 
 // Stage c*num_ranks + r on rank r as its chunk c.
 std::vector<int> LoopedRoute(const ScheduleSpec& spec);
@@ -33,6 +50,11 @@ std::vector<Action> OneFOneB(int stage, int num_warmup, int num_microbatches);
 // A 1F1B of all batches without a pause between them: stage s warms up with
 // num_ranks-1-s forwards.
 Schedule OneFOneBSchedule(absl::string_view name, const ScheduleSpec& spec);
+
+// "backward-order" of the kinds that run all backwards of a stage at a time:
+// from the newest activations, or from the first microbatch on.
+ScheduleOption BackwardOrderOption();
+bool BackwardsReversed(const ScheduleSpec& spec, Problems* problems);
 
 }  // namespace weir
 
