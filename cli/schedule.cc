@@ -61,7 +61,7 @@ absl::StatusOr<std::string> View(const Flags& flags) {
   ASSIGN_OR_RETURN(const ScheduleKind* kind, FindScheduleKind(flags.name));
   ASSIGN_OR_RETURN(
       const Schedule schedule,
-      GenerateSchedule(kind->name, SpecOf(*kind, flags.scenario.overrides)));
+      GenerateSchedule(flags.name, SpecOf(*kind, flags.scenario.overrides)));
   RETURN_IF_ERROR(ValidateSchedule(schedule));
   if (flags.output.format == OutputFlags::Format::kCsv) {
     return PrintCsv(schedule);
