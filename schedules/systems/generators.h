@@ -24,6 +24,13 @@ ScheduleKind TwoBpNaiveKind();      // two_stage_backward.cc
 ScheduleKind TwoBpGPipeKind();      // two_stage_backward.cc
 ScheduleKind TwoBp1F1B1Kind();      // two_stage_backward.cc
 ScheduleKind TwoBp1F1B2Kind();      // two_stage_backward.cc
+ScheduleKind ZeroBubbleH1Kind();    // zero_bubble.cc
+ScheduleKind ZeroBubbleH2Kind();    // zero_bubble.cc
+ScheduleKind ZeroBubble1pKind();    // zero_bubble_auto.cc
+ScheduleKind ZeroBubble2pKind();    // zero_bubble_auto.cc
+ScheduleKind ZeroBubbleVKind();     // zero_bubble_v.cc
+ScheduleKind VHalfKind();           // v_blocks.cc
+ScheduleKind VMinKind();            // v_blocks.cc
 ScheduleKind DualPipeKind();        // dualpipe.cc
 ScheduleKind DualPipeVKind();       // dualpipe.cc
 ScheduleKind PipeDreamKind();       // pipedream.cc

@@ -112,8 +112,15 @@ bool BlockingDeadlocks(const Schedule& schedule) {
               .ok();
 }
 
+// Those that warm up beyond 1F1B have more in flight between two ranks than
+// one exchange can take: they need buffered sends.
+bool NeedsBufferedSends(const ScheduleKind& kind) {
+  return kind.name == "zb-h2" || kind.name == "zb-1p" || kind.name == "zb-2p";
+}
+
 TEST(OracleTest, BlockingNeverDeadlocksWithOneStagePerRank) {
   for (const ScheduleKind& kind : AllScheduleKinds()) {
+    if (NeedsBufferedSends(kind)) continue;
     for (int p = 1; p <= 8; ++p) {
       for (int m = 1; m <= 4 * p; ++m) {
         for (int batches : {1, 3}) {
@@ -146,6 +153,7 @@ TEST(OracleTest, BlockingInterleavedNeverDeadlocks) {
 
 TEST(OracleTest, BlockingIsNeverFasterThanBuffered) {
   for (const ScheduleKind& kind : AllScheduleKinds()) {
+    if (NeedsBufferedSends(kind)) continue;
     for (int p : {1, 2, 4, 5}) {
       for (int m : {1, 5, 12}) {
         const ScheduleSpec spec = {p, m};
