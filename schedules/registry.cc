@@ -51,8 +51,10 @@ absl::Status UnknownKind(absl::string_view name) {
 
 const std::vector<ScheduleKind>& AllScheduleKinds() {
   static const auto& kinds = *new std::vector<ScheduleKind>{
-      GPipeKind(), PipeDreamFlushKind(), InterleavedKind(), PipeDreamKind(),
-      PipeDream2BWKind()};
+      GPipeKind(),     PipeDreamFlushKind(), InterleavedKind(),
+      PipeDreamKind(), PipeDream2BWKind(),   PipeMareKind(),
+      SpecTrainKind(), XPipeKind(),          PipelinedBackpropKind(),
+      TiMePReStKind(), EdgePipeKind(),       AccEPTKind()};
   return kinds;
 }
 

@@ -27,7 +27,7 @@ Range SteadyRange(const std::vector<VersionUse>& uses, int per_update) {
   while (begin > 0 && uses[begin - 1].forward_version >= 1) --begin;
   begin = (begin + per_update - 1) / per_update * per_update;
   if (begin < whole) return {begin, whole};
-  return {0, total};
+  return whole > 0 ? Range{whole - per_update, whole} : Range{0, total};
 }
 
 }  // namespace
@@ -63,6 +63,7 @@ std::vector<StageSemantics> SummarizeStages(const Schedule& schedule,
           std::max(stage.max_disagreement, std::abs(use.disagreement()));
     }
     const Range steady = SteadyRange(uses, stage.microbatches_per_update);
+    stage.is_start_only = uses[steady.begin].forward_version == 0;
     double staleness = 0;
     double disagreement = 0;
     double predicted = 0;

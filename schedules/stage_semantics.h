@@ -10,15 +10,16 @@
 namespace weir {
 
 // In updates. A mean is over the whole updates that the start no longer
-// shortens, those whose microbatches all read version 1 or later; over all
-// microbatches where there is no such update.
+// shortens, those whose microbatches all read version 1 or later; over the last
+// whole update where there is none.
 struct StageSemantics {
   int stage = 0;
   std::vector<int> ranks;
   int microbatches_per_update = 1;
   int max_live_versions = 1;
   int max_staleness = 0;
-  double mean_staleness = 0;  // PipeMare's tau is no whole number
+  double mean_staleness = 0;   // PipeMare's tau is no whole number
+  bool is_start_only = false;  // there is none
   // Of the weights that F and B read: largest, and mean of B's less F's.
   int max_disagreement = 0;
   double mean_disagreement = 0;

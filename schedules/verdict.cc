@@ -23,7 +23,8 @@ struct Delay {
   bool is_steady = true;  // a stage keeps its delay once it has reached it
   // Every backward reads the weights that its gradient then updates.
   bool backward_reads_newest = true;
-  int max_disagreement = 0;  // between F and B
+  int max_disagreement = 0;    // between F and B
+  bool is_start_only = false;  // on some stage
 };
 
 Delay MeasureDelay(const Schedule& schedule, const Semantics& semantics) {
@@ -38,6 +39,7 @@ Delay MeasureDelay(const Schedule& schedule, const Semantics& semantics) {
     delay.most_mean = std::max(delay.most_mean, stage.mean_staleness);
     delay.max_disagreement =
         std::max(delay.max_disagreement, stage.max_disagreement);
+    delay.is_start_only |= stage.is_start_only;
     for (const VersionUse& use : semantics.uses[stage.stage]) {
       const int steady = std::min(use.update, stage.max_staleness);
       if (use.staleness() != steady) delay.is_steady = false;
@@ -117,7 +119,7 @@ std::string RuleOf(const Delay& delay) {
   return absl::StrCat("W(t+1) = W(t) - v grad f(", weights, ")");
 }
 
-// "(2(p-1-s)+1)/m updates on average, at most 1".
+// "(2(p-1-s)+1)/m on average, at most 1".
 std::string MeanDelay(const Delay& delay) {
   const std::optional<EvenFall> fall = FitEvenFall(delay, /*steady=*/false);
   const std::string mean = fall ? absl::StrCat("(", ToString(*fall), ")/m")
@@ -125,7 +127,7 @@ std::string MeanDelay(const Delay& delay) {
                                ? Number(delay.most_mean)
                                : absl::StrCat(Number(delay.least_mean), " to ",
                                               Number(delay.most_mean));
-  return absl::StrCat(mean, " updates on average, at most ", delay.most);
+  return absl::StrCat(mean, " on average, at most ", delay.most);
 }
 
 std::string DescribeDelay(const Schedule& schedule, const Delay& delay) {
@@ -139,7 +141,8 @@ std::string DescribeDelay(const Schedule& schedule, const Delay& delay) {
   if (delay.most == 0) return "equal to minibatch SGD";
   if (!delay.is_steady) {
     return absl::StrCat("delay changes between microbatches, ",
-                        MeanDelay(delay));
+                        MeanDelay(delay),
+                        delay.most == 1 ? " update" : " updates");
   }
   if (delay.least == delay.most) {
     return absl::StrCat("delay ", delay.most, ", constant: ", RuleOf(delay));
@@ -150,7 +153,7 @@ std::string DescribeDelay(const Schedule& schedule, const Delay& delay) {
                         RuleOf(delay));
   }
   return absl::StrCat("stage-dependent delay, ", delay.least, " to ",
-                      delay.most);
+                      delay.most, ": ", RuleOf(delay));
 }
 
 // Of the weights that F and B read, and of those that they compute with.
@@ -189,7 +192,10 @@ std::string Verdict(const Schedule& schedule, const Semantics& semantics) {
   return absl::StrCat(
       DescribeDelay(schedule, delay),
       syncs ? "; vertical sync: every stage reads what stage 0 read" : "",
-      DescribeAgreement(schedule, delay));
+      DescribeAgreement(schedule, delay),
+      delay.most > 0 && delay.is_start_only
+          ? "; too few batches to leave the start"
+          : "");
 }
 
 std::string UpdateRule(const Schedule& schedule, const Semantics& semantics) {
@@ -197,7 +203,7 @@ std::string UpdateRule(const Schedule& schedule, const Semantics& semantics) {
   const Delay delay = MeasureDelay(schedule, semantics);
   std::string rule = RuleOf(delay);
   if (!delay.is_steady) {
-    absl::StrAppend(&rule, ", tau_s ", MeanDelay(delay));
+    absl::StrAppend(&rule, ", tau_s = ", MeanDelay(delay));
   }
   if (schedule.weights.prediction != WeightPolicy::Prediction::kNone) {
     absl::StrAppend(&rule, ", at predictions from these weights");

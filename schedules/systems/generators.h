@@ -3,6 +3,7 @@
 #ifndef WEIR_SCHEDULES_GENERATORS_H_
 #define WEIR_SCHEDULES_GENERATORS_H_
 
+#include <functional>
 #include <vector>
 
 #include "schedules/registry.h"
@@ -10,11 +11,18 @@
 
 namespace weir {
 
-ScheduleKind GPipeKind();           // gpipe.cc
-ScheduleKind PipeDreamFlushKind();  // pipedream_flush.cc
-ScheduleKind InterleavedKind();     // interleaved.cc
-ScheduleKind PipeDreamKind();       // pipedream.cc
-ScheduleKind PipeDream2BWKind();    // pipedream.cc
+ScheduleKind GPipeKind();              // gpipe.cc
+ScheduleKind PipeDreamFlushKind();     // pipedream_flush.cc
+ScheduleKind InterleavedKind();        // interleaved.cc
+ScheduleKind PipeDreamKind();          // pipedream.cc
+ScheduleKind PipeDream2BWKind();       // pipedream.cc
+ScheduleKind PipeMareKind();           // pipemare.cc
+ScheduleKind SpecTrainKind();          // weight_prediction.cc
+ScheduleKind XPipeKind();              // weight_prediction.cc
+ScheduleKind PipelinedBackpropKind();  // pipelined_backprop.cc
+ScheduleKind TiMePReStKind();          // timeprest.cc
+ScheduleKind EdgePipeKind();           // edge.cc
+ScheduleKind AccEPTKind();             // edge.cc
 
 // Stage c*num_ranks + r on rank r as its chunk c.
 std::vector<int> LoopedRoute(const ScheduleSpec& spec);
@@ -29,6 +37,11 @@ Schedule EmptySchedule(absl::string_view name, const ScheduleSpec& spec);
 // Orders one stage: warm-up forwards, then one forward and one backward in
 // turn, then the backwards that are left.
 std::vector<Action> OneFOneB(int stage, int num_warmup, int num_microbatches);
+
+// As OneFOneB, of all batches; warmup(stage) forwards before the first
+// backward. REQUIRES: one stage on a rank.
+Schedule OneFOneBSchedule(absl::string_view name, const ScheduleSpec& spec,
+                          const std::function<int(int stage)>& warmup);
 
 // A 1F1B of all batches without a pause between them: stage s warms up with
 // num_ranks-1-s forwards.
