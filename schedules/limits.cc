@@ -54,4 +54,11 @@ void CheckOneBatch(const ScheduleSpec& spec, Problems* problems) {
                              ", expected 1: every batch ends with a flush"));
 }
 
+Problems CheckWithoutFlush(absl::string_view name, const ScheduleSpec& spec) {
+  Problems problems(name);
+  CheckLimits(spec, &problems);
+  CheckOneChunk(spec, &problems);
+  return problems;
+}
+
 }  // namespace weir

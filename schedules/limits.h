@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "absl/strings/string_view.h"
 #include "base/problems.h"
 #include "schedules/schedule.h"
 
@@ -26,6 +27,9 @@ void CheckEvenChunks(const ScheduleSpec& spec, Problems* problems);
 
 // Notes a problem unless there is one batch, as with every flush.
 void CheckOneBatch(const ScheduleSpec& spec, Problems* problems);
+
+// The problems of a kind without flush that holds one stage on a rank.
+Problems CheckWithoutFlush(absl::string_view name, const ScheduleSpec& spec);
 
 }  // namespace weir
 
