@@ -31,6 +31,9 @@ ScheduleSpec SpecOf(const ScheduleKind& kind, const Scenario& flags) {
   if (flags.parallelism().chunks() == 0) {
     spec.num_chunks = LegalChunks(kind, spec);
   }
+  if (flags.num_microbatches() == 0) {
+    spec.num_microbatches = LegalMicrobatches(kind, spec);
+  }
   return spec;
 }
 

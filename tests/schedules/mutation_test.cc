@@ -14,10 +14,7 @@ namespace {
 std::vector<Schedule> AllKinds() {
   std::vector<Schedule> schedules;
   for (const ScheduleKind& kind : AllScheduleKinds()) {
-    ScheduleSpec spec = {.num_ranks = 3, .num_microbatches = 6};
-    if (!kind.flush) spec.num_batches = 3;
-    while (!kind.check(spec).ok()) ++spec.num_chunks;
-    schedules.push_back(kind.generate(spec));
+    schedules.push_back(kind.generate(LegalSpec(kind)));
   }
   return schedules;
 }

@@ -27,8 +27,9 @@ TEST(SemanticsTest, FlushKindsReadOneVersionWithoutStaleness) {
           EXPECT_THAT(semantics.max_live_versions, Each(1));
           EXPECT_THAT(semantics.max_staleness, Each(0));
           EXPECT_EQ(Verdict(schedule, semantics), "equal to minibatch SGD");
-          for (const auto& positions : semantics.update_positions) {
-            EXPECT_EQ(positions.size(), static_cast<size_t>(v));
+          for (int rank = 0; rank < p; ++rank) {
+            EXPECT_EQ(semantics.update_positions[rank].size(),
+                      schedule.StagesOf(rank).size());
           }
         }
       }

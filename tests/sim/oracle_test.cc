@@ -7,6 +7,7 @@
 
 #include <random>
 
+#include "absl/strings/match.h"
 #include "schedules/registry.h"
 #include "sim/simulate.h"
 #include "tests/sim/textbook.h"
@@ -112,9 +113,17 @@ bool ExpectSameAsOracle(const Textbook& textbook) {
   return true;
 }
 
+// The oracle knows neither split backwards' memory nor overlapped pairs.
+bool OracleKnows(const ScheduleKind& kind) {
+  return !absl::StartsWith(kind.name, "2bp-") &&
+         !absl::StartsWith(kind.name, "dualpipe") &&
+         kind.name != "bapipe-fbp-as";
+}
+
 TEST(SimulatorOracleTest, OverlappedTransfersEqualTheLongestPath) {
   Cases cases(1);
   for (const ScheduleKind& kind : AllScheduleKinds()) {
+    if (!OracleKnows(kind)) continue;
     for (int i = 0; i < 400; ++i) {
       const Textbook textbook = cases.Next(kind, /*blocking=*/false);
       SCOPED_TRACE(testing::Message()
@@ -130,6 +139,7 @@ TEST(SimulatorOracleTest, OverlappedTransfersEqualTheLongestPath) {
 TEST(SimulatorOracleTest, BlockingTransfersEqualTheLongestPath) {
   Cases cases(2);
   for (const ScheduleKind& kind : AllScheduleKinds()) {
+    if (!OracleKnows(kind)) continue;
     int completed = 0;
     for (int i = 0; i < 200; ++i) {
       const Textbook textbook = cases.Next(kind, /*blocking=*/true);
@@ -140,7 +150,8 @@ TEST(SimulatorOracleTest, BlockingTransfersEqualTheLongestPath) {
       completed += ExpectSameAsOracle(textbook);
       if (HasFailure()) return;
     }
-    EXPECT_GT(completed, 100) << kind.name;
+    // Half of Hanayo's random shapes deadlock, as both say.
+    EXPECT_GT(completed, 75) << kind.name;
   }
 }
 
