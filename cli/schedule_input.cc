@@ -33,6 +33,9 @@ absl::StatusOr<Schedule> ScheduleFromFlags(const Flags& flags) {
   if (shape.parallelism().chunks() == 0) {
     spec.num_chunks = LegalChunks(*kind, spec);
   }
+  if (shape.num_microbatches() == 0) {
+    spec.num_microbatches = LegalMicrobatches(*kind, spec);
+  }
   ASSIGN_OR_RETURN(Schedule schedule, GenerateSchedule(kind->name, spec));
   RETURN_IF_ERROR(ValidateSchedule(schedule));
   return schedule;

@@ -28,6 +28,7 @@ std::vector<absl::string_view> NamesOf(const ScheduleKind& kind) {
 }
 
 std::string Describe(const ScheduleKind& kind) {
+  if (kind.aliases.empty()) return std::string(kind.name);
   return absl::StrCat(kind.name, " (", absl::StrJoin(kind.aliases, ", "), ")");
 }
 

@@ -20,6 +20,10 @@ absl::Status Check(const ScheduleSpec& spec) {
     problems.Add("pipeline", absl::StrCat("is ", spec.num_ranks,
                                           ", expected an even number"));
   }
+  if (spec.num_microbatches == 1) {
+    problems.Add("num_microbatches",
+                 "is 1, expected 2 or more: one in each direction");
+  }
   return problems.ToStatus();
 }
 
@@ -45,7 +49,7 @@ ScheduleKind BitPipeKind() {
               "Parallelism for Accelerating Large Models Training, 2024",
           .constraints =
               "pipeline even, chunks even (of each direction, the paper's is "
-              "2), num_batches is 1",
+              "2), num_microbatches >= 2, num_batches is 1",
           .summary =
               "1F1B in a V down and one up the ranks on a copy of the weights "
               "each, gradients reduced between them, flush; one weight version",

@@ -31,6 +31,20 @@ Options ReadOptions(const ScheduleSpec& spec, Problems* problems) {
   return options;
 }
 
+// A pipeline without a microbatch would have no gradient for its weights.
+void CheckEveryPipelineRuns(const ScheduleSpec& spec, const Options& options,
+                            Problems* problems) {
+  const int64_t pipelines = options.num_pipelines;
+  const bool is_even = spec.num_microbatches % pipelines == 0;
+  // In turns of two, the last may have one.
+  const int64_t least =
+      is_even || options.forward_span == 1 ? pipelines : 2 * pipelines - 1;
+  if (spec.num_microbatches < 1 || spec.num_microbatches >= least) return;
+  problems->Add("num_microbatches", absl::StrCat("is ", spec.num_microbatches,
+                                                 ", expected at least ", least,
+                                                 " for pipelines ", pipelines));
+}
+
 absl::Status Check(const ScheduleSpec& spec) {
   Problems problems(kName);
   CheckLimits(spec, &problems);
@@ -48,6 +62,7 @@ absl::Status Check(const ScheduleSpec& spec) {
                               "is ",
                               spec.num_ranks));
   }
+  CheckEveryPipelineRuns(spec, options, &problems);
   return problems.ToStatus();
 }
 
@@ -91,8 +106,8 @@ ScheduleKind ChimeraKind() {
               "Li and Hoefler, Chimera: Efficiently Training Large-Scale "
               "Neural Networks with Bidirectional Pipelines, SC 2021",
           .constraints =
-              "pipeline even and a multiple of pipelines, chunks is 1, "
-              "num_batches is 1",
+              "pipeline even and a multiple of pipelines, at least one "
+              "microbatch for each of these, chunks is 1, num_batches is 1",
           .summary =
               "1F1B down and up the ranks on a copy of the weights each, "
               "gradients reduced between them, flush; one weight version",

@@ -74,13 +74,13 @@ TEST(ChimeraTest, MorePipelinesDivideTheIdleTime) {
 }
 
 // Two microbatches forward take as long as one backward, so that units of 2D
-// microbatches follow one another without a gap.
+// microbatches follow one another without a gap; D that are left go one by one.
 TEST(ChimeraTest, ForwardDoublingClosesTheGapsBetweenUnits) {
   for (int d = 2; d <= 16; d += 2) {
-    for (int units = 2; units <= 8; units += 2) {
+    for (int units = 2; units <= 9; ++units) {
       const int n = units * d;
       ExpectClose(Makespan(Valid(kDoubling, {d, n}), 1, 2),
-                  3 * n + 2 * (d - 2));
+                  3 * n + (units % 2 == 0 ? 2 : 3) * (d - 2));
     }
   }
 }
@@ -112,6 +112,7 @@ TEST(ChimeraTest, AnyNumberOfMicrobatchesIsSharedOutEvenly) {
   for (int d : {2, 4, 6}) {
     for (int n = 1; n <= 4 * d + 1; ++n) {
       for (absl::string_view name : {absl::string_view("chimera"), kDoubling}) {
+        if (n < (name == kDoubling && n % 2 == 1 ? 3 : 2)) continue;
         const Schedule schedule = Valid(name, {d, n});
         int down = 0;
         for (int k = 0; k < n; ++k) down += schedule.route_of(k) == 0;
@@ -133,6 +134,13 @@ TEST(ChimeraTest, IllegalShapesAreNamed) {
                         "which is 6"));
   EXPECT_THAT(ErrorOf("chimera:pipelines=4", {6, 6}),
               HasSubstr("pipelines is 4, expected an even divisor"));
+  EXPECT_THAT(ErrorOf("chimera:pipelines=4", {8, 3}),
+              HasSubstr("num_microbatches is 3, expected at least 4 for "
+                        "pipelines 4"));
+  EXPECT_THAT(
+      ErrorOf("chimera:pipelines=4:concatenation=forward-doubling", {8, 5}),
+      HasSubstr("num_microbatches is 5, expected at least 7 for "
+                "pipelines 4"));
   EXPECT_THAT(ErrorOf("chimera:concatenation=tripling", {4, 4}),
               HasSubstr("concatenation is 'tripling', expected direct or "
                         "forward-doubling or backward-halving"));

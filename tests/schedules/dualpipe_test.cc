@@ -135,6 +135,9 @@ TEST(DualPipeTest, LongerInputGradientsStayBelowTheFormulaShorterDoNot) {
   EXPECT_NEAR(MostIdleSeconds(Valid("dualpipe", {8, 16}), {1, 1.2, 0.8, 2.6}),
               6.0, 1e-9);
   EXPECT_NEAR(Bubble(4, {1, 1.2, 0.8, 2.6}), 6.6, 1e-9);
+  const Seconds shorter = {1, 0.6, 0.6, 2.2};
+  EXPECT_GT(MostIdleSeconds(Valid("dualpipe", {8, 16}), shorter),
+            Bubble(4, shorter) + 0.1);
 }
 
 TEST(DualPipeTest, KeepsOneStageMoreThanThereAre) {

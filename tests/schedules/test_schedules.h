@@ -78,6 +78,19 @@ inline Schedule MutationSchedule(absl::string_view name) {
   return {};
 }
 
+// A small shape that is legal for the kind.
+inline ScheduleSpec LegalSpec(const ScheduleKind& kind) {
+  for (int p : {3, 4}) {
+    for (int m : {6, 4, 8}) {
+      for (int v : {1, 2}) {
+        const ScheduleSpec spec = {p, m, v, kind.flush ? 1 : 3};
+        if (kind.check(spec).ok()) return spec;
+      }
+    }
+  }
+  return {};
+}
+
 }  // namespace weir
 
 #endif  // WEIR_TESTS_SCHEDULES_TEST_SCHEDULES_H_

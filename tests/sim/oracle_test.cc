@@ -112,11 +112,24 @@ bool ExpectSameAsOracle(const Textbook& textbook) {
   return true;
 }
 
+// The oracle knows neither split backwards' memory nor overlapped pairs.
+bool OracleKnows(const Textbook& textbook) {
+  const Schedule schedule =
+      GenerateSchedule(textbook.schedule, Cases::Spec(textbook)).value();
+  for (const std::vector<Action>& actions : schedule.rank_actions) {
+    for (const Action& action : actions) {
+      if (action.op == Op::kBackwardInput || action.overlaps_next) return false;
+    }
+  }
+  return true;
+}
+
 TEST(SimulatorOracleTest, OverlappedTransfersEqualTheLongestPath) {
   Cases cases(1);
   for (const ScheduleKind& kind : AllScheduleKinds()) {
     for (int i = 0; i < 400; ++i) {
       const Textbook textbook = cases.Next(kind, /*blocking=*/false);
+      if (!OracleKnows(textbook)) continue;
       SCOPED_TRACE(testing::Message()
                    << kind.name << " p " << textbook.num_ranks << " m "
                    << textbook.num_microbatches << " v " << textbook.num_chunks
@@ -130,9 +143,11 @@ TEST(SimulatorOracleTest, OverlappedTransfersEqualTheLongestPath) {
 TEST(SimulatorOracleTest, BlockingTransfersEqualTheLongestPath) {
   Cases cases(2);
   for (const ScheduleKind& kind : AllScheduleKinds()) {
-    int completed = 0;
+    int completed = 0, num_known = 0;
     for (int i = 0; i < 200; ++i) {
       const Textbook textbook = cases.Next(kind, /*blocking=*/true);
+      if (!OracleKnows(textbook)) continue;
+      ++num_known;
       SCOPED_TRACE(testing::Message()
                    << kind.name << " p " << textbook.num_ranks << " m "
                    << textbook.num_microbatches << " v " << textbook.num_chunks
@@ -140,7 +155,8 @@ TEST(SimulatorOracleTest, BlockingTransfersEqualTheLongestPath) {
       completed += ExpectSameAsOracle(textbook);
       if (HasFailure()) return;
     }
-    EXPECT_GT(completed, 100) << kind.name;
+    // Half of Hanayo's random shapes deadlock, as both say.
+    EXPECT_GE(completed, num_known * 3 / 8) << kind.name;
   }
 }
 
