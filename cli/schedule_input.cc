@@ -23,6 +23,18 @@ ScheduleSpec SpecOf(const ScheduleKind& kind, const Scenario& flags) {
   return spec;
 }
 
+// The usual number of microbatches, unless the kind only takes others.
+void SetLegalMicrobatches(const ScheduleKind& kind, ScheduleSpec* spec) {
+  const int usual = spec->num_microbatches;
+  for (int microbatches : {usual, spec->num_ranks, 2 * spec->num_ranks}) {
+    spec->num_microbatches = microbatches;
+    ScheduleSpec legal = *spec;
+    legal.num_chunks = LegalChunks(kind, *spec);
+    if (kind.check(legal).ok()) return;
+  }
+  spec->num_microbatches = usual;
+}
+
 }  // namespace
 
 absl::StatusOr<Schedule> ScheduleFromFlags(const Flags& flags) {
@@ -30,11 +42,9 @@ absl::StatusOr<Schedule> ScheduleFromFlags(const Flags& flags) {
   ASSIGN_OR_RETURN(const ScheduleKind* kind, FindScheduleKind(flags.name));
   ASSIGN_OR_RETURN(ScheduleSpec spec,
                    WithOptionsOf(flags.name, *kind, SpecOf(*kind, shape)));
+  if (shape.num_microbatches() == 0) SetLegalMicrobatches(*kind, &spec);
   if (shape.parallelism().chunks() == 0) {
     spec.num_chunks = LegalChunks(*kind, spec);
-  }
-  if (shape.num_microbatches() == 0) {
-    spec.num_microbatches = LegalMicrobatches(*kind, spec);
   }
   ASSIGN_OR_RETURN(Schedule schedule, GenerateSchedule(kind->name, spec));
   RETURN_IF_ERROR(ValidateSchedule(schedule));

@@ -10,8 +10,8 @@
 namespace weir {
 
 // The valid schedule that flags.name names, with its options, in the shape that
-// the flags give or the usual one: 4 ranks, 8 microbatches, and where nothing
-// flushes 3 batches.
+// the flags give or the usual one: 4 ranks, 8 microbatches (or as many as the
+// kind takes), and where nothing flushes 3 batches.
 absl::StatusOr<Schedule> ScheduleFromFlags(const Flags& flags);
 
 }  // namespace weir

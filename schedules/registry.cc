@@ -27,16 +27,11 @@ std::vector<absl::string_view> NamesOf(const ScheduleKind& kind) {
   return names;
 }
 
-std::string Describe(const ScheduleKind& kind) {
-  if (kind.aliases.empty()) return std::string(kind.name);
-  return absl::StrCat(kind.name, " (", absl::StrJoin(kind.aliases, ", "), ")");
-}
-
 absl::Status UnknownKind(absl::string_view name) {
   constexpr size_t kMaxShown = 64;
   std::vector<std::string> names, known;
   for (const ScheduleKind& kind : AllScheduleKinds()) {
-    known.push_back(Describe(kind));
+    known.emplace_back(kind.name);
     for (absl::string_view candidate : NamesOf(kind)) {
       names.emplace_back(candidate);
     }
