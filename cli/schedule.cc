@@ -8,6 +8,7 @@
 #include "cli/chunks.h"
 #include "cli/commands.h"
 #include "cli/messages.h"
+#include "schedules/options.h"
 #include "schedules/registry.h"
 #include "schedules/schedule_json.h"
 #include "schedules/schedule_text.h"
@@ -18,7 +19,9 @@
 namespace weir {
 namespace {
 
-ScheduleSpec SpecOf(const ScheduleKind& kind, const Scenario& flags) {
+absl::StatusOr<ScheduleSpec> SpecOf(absl::string_view name,
+                                    const ScheduleKind& kind,
+                                    const Scenario& flags) {
   const auto or_else = [](uint32_t value, int fallback) {
     return value == 0 ? fallback : static_cast<int>(value);
   };
@@ -29,7 +32,9 @@ ScheduleSpec SpecOf(const ScheduleKind& kind, const Scenario& flags) {
   spec.num_batches = or_else(flags.num_batches(), kind.flush ? 1 : 3);
   spec.num_chunks = or_else(flags.parallelism().chunks(), 1);
   if (flags.parallelism().chunks() == 0) {
-    spec.num_chunks = LegalChunks(kind, spec);
+    ASSIGN_OR_RETURN(const ScheduleSpec with_options,
+                     WithOptionsOf(name, kind, spec));
+    spec.num_chunks = LegalChunks(kind, with_options);
   }
   return spec;
 }
@@ -59,9 +64,9 @@ std::string Picture(const Schedule& schedule, const Semantics& semantics) {
 
 absl::StatusOr<std::string> View(const Flags& flags) {
   ASSIGN_OR_RETURN(const ScheduleKind* kind, FindScheduleKind(flags.name));
-  ASSIGN_OR_RETURN(
-      const Schedule schedule,
-      GenerateSchedule(kind->name, SpecOf(*kind, flags.scenario.overrides)));
+  ASSIGN_OR_RETURN(const ScheduleSpec spec,
+                   SpecOf(flags.name, *kind, flags.scenario.overrides));
+  ASSIGN_OR_RETURN(const Schedule schedule, GenerateSchedule(flags.name, spec));
   RETURN_IF_ERROR(ValidateSchedule(schedule));
   if (flags.output.format == OutputFlags::Format::kCsv) {
     return PrintCsv(schedule);
