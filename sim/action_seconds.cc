@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/action_seconds.h"
 
-#include <algorithm>
+#include <utility>
+
+#include "absl/container/flat_hash_set.h"
 
 namespace weir {
 namespace {
@@ -12,8 +14,7 @@ class Clock {
       : in_(inputs),
         schedule_(inputs.schedule),
         gpu_(gpu),
-        rank_(gpu / inputs.placement.tensor % inputs.placement.pipeline),
-        last_estimate_(schedule_.num_stages, -1) {}
+        rank_(gpu / inputs.placement.tensor % inputs.placement.pipeline) {}
 
   std::vector<double> Run() {
     const std::vector<Action>& actions = schedule_.rank_actions[rank_];
@@ -75,13 +76,10 @@ class Clock {
     return 0;
   }
 
-  // Updates begin in order: a rank's forwards of a stage never go back.
   bool IsFirstOfUpdate(const Action& action) {
     const int update =
         action.microbatch / schedule_.microbatches_per_update(action.stage);
-    if (update <= last_estimate_[action.stage]) return false;
-    last_estimate_[action.stage] = update;
-    return true;
+    return estimated_.insert({action.stage, update}).second;
   }
 
   // Between stages of one rank nothing is packed.
@@ -103,7 +101,7 @@ class Clock {
   const PipelineInputs& in_;
   const Schedule& schedule_;
   const int gpu_, rank_;
-  std::vector<int> last_estimate_;  // [stage]: newest update estimated for
+  absl::flat_hash_set<std::pair<int, int>> estimated_;  // stage, update
 };
 
 }  // namespace

@@ -231,9 +231,13 @@ class Builder {
         for (const auto& member : reduction.members) {
           ranks.push_back(member.rank);
         }
-        const auto [at, added] = rings.try_emplace(ranks);
-        if (added) at->second = RingsOverCopies(ranks, t);
-        AddReduction(reduction, t, i, at->second,
+        const RingSet* over = nullptr;
+        if (in_.costs.stages[reduction.stage].gradient_bytes > 0) {
+          const auto [at, added] = rings.try_emplace(ranks);
+          if (added) at->second = RingsOverCopies(ranks, t);
+          over = &at->second;
+        }
+        AddReduction(reduction, t, i, over,
                      ranks.size() == 1 ? &last_of_rank[ranks[0]]
                                        : &last_of_stage[reduction.stage]);
       }
@@ -250,8 +254,9 @@ class Builder {
     return ways_.RingsOver(gpus);
   }
 
+  // Without rings nothing moves: the copies only wait for each other.
   void AddReduction(const Reduction& reduction, int t, int32_t index,
-                    const RingSet& rings, int32_t* last) {
+                    const RingSet* rings, int32_t* last) {
     const int32_t start = graph_.first_reduce_start[t] + index;
     const int32_t end = graph_.first_reduce_end[t] + index;
     for (const auto& [rank, step] : reduction.members) {
@@ -265,9 +270,13 @@ class Builder {
     }
     if (*last != kNone) graph_.tasks.AddEdge(*last, start);
     *last = end;
+    if (rings == nullptr) {
+      graph_.tasks.AddEdge(start, end);
+      return;
+    }
     // Shards are only reduced to where they belong.
     const bool scatters = in_.costs.shards > 1 && reduction.members.size() == 1;
-    ways_.AddCollective(rings, scatters ? kOnce : kTwice,
+    ways_.AddCollective(*rings, scatters ? kOnce : kTwice,
                         in_.costs.stages[reduction.stage].gradient_bytes, 1,
                         start, {end});
   }

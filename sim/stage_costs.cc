@@ -236,7 +236,7 @@ double StageCosts::seconds_of(int op) const {
       return backward_weight_seconds;
     case Op::kOffload:
     case Op::kReload:
-      return 0;
+      return offload_seconds;
   }
   return 0;
 }
