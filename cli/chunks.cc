@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <limits>
 
+#include "schedules/options.h"
+
 namespace weir {
 
 int LegalChunks(const ScheduleKind& kind, ScheduleSpec spec) {
@@ -30,6 +32,12 @@ void ScaleCosts(double factor, TextbookCosts* costs) {
     stage->set_backward_weight_seconds(factor *
                                        stage->backward_weight_seconds());
   }
+  if (stage->has_overlapped_seconds()) {
+    stage->set_overlapped_seconds(factor * stage->overlapped_seconds());
+  }
+  // What a stage sends on does not depend on its size: the codec stays.
+  stage->set_offload_seconds(factor * stage->offload_seconds());
+  stage->set_prediction_seconds(factor * stage->prediction_seconds());
 }
 
 }  // namespace
@@ -51,7 +59,10 @@ void SetLegalChunks(const ScheduleKind& kind, Scenario* scenario) {
           ? or_one(scenario->num_microbatches())
           : or_one(batch.global_batch_size()) /
                 (or_one(batch.microbatch_size()) * or_one(parallelism.data())));
-  const int chunks = LegalChunks(kind, spec);
+  const absl::StatusOr<ScheduleSpec> with_options =
+      WithOptionsOf(scenario->schedule(), kind, spec);
+  if (!with_options.ok()) return;  // what is wrong is said where it is checked
+  const int chunks = LegalChunks(kind, *with_options);
   if (chunks == spec.num_chunks) return;
   scenario->mutable_parallelism()->set_chunks(static_cast<uint32_t>(chunks));
   if (scenario->has_textbook()) {

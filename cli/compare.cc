@@ -16,6 +16,7 @@
 #include "cli/output_files.h"
 #include "cli/overrides.h"
 #include "results/views.h"
+#include "schedules/options.h"
 #include "sim/simulate.h"
 
 namespace weir {
@@ -25,7 +26,8 @@ absl::StatusOr<ResolvedScenario> ResolveFor(const Question& question,
                                             const std::string& schedule) {
   ASSIGN_OR_RETURN(const ScheduleKind* kind, FindScheduleKind(schedule));
   Scenario scenario = question.scenario;
-  scenario.set_schedule(std::string(kind->name));
+  scenario.set_schedule(absl::StrCat(
+      kind->name, schedule.substr(WithoutOptions(schedule).size())));
   if (kind->flush) scenario.clear_num_batches();  // every batch is the same
   // One scenario serves schedules that need different numbers of chunks.
   SetLegalChunks(*kind, &scenario);

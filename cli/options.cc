@@ -144,6 +144,10 @@ void AddOptimizer(Options* options, ScenarioFlags* flags) {
       .fallback = "adam";
   group.Switch("--fp32-gradients", "accumulate gradients in fp32",
                [=](bool on) { flags->fp32_gradients = on; });
+  group.Switch("--fully-sharded",
+               "share weights, gradients and states out over the replicas "
+               "(FSDP, ZeRO-3)",
+               [=](bool on) { flags->fully_sharded = on; });
 }
 
 void AddTensorParallel(Options* options, ScenarioFlags* flags) {
@@ -244,7 +248,9 @@ void AddSchedule(Options* options, ScenarioFlags* flags, bool several) {
   schedule.repeats = several;
   group.Text("--costs", "COSTS",
              "instead of model and cluster: f=1,b=2,c=0.1 or f=1,i=1,w=1 "
-             "(c: one hop), or a file; seconds of one stage: with --chunks a "
+             "(c: one hop; o: a forward beside a backward; h: one way to the "
+             "host; p: one prediction of weights; z: one compression), or a "
+             "file; seconds of one stage: with --chunks a "
              "rank has several stages; where weir chooses the chunks, seconds "
              "of a whole rank, divided among its stages",
              &flags->costs);

@@ -88,6 +88,9 @@ absl::StatusOr<Question> ApplyOverrides(const ScenarioFlags& flags) {
   if (flags.fp32_gradients) {
     scenario.mutable_training()->set_fp32_gradients(*flags.fp32_gradients);
   }
+  if (flags.fully_sharded) {
+    scenario.mutable_training()->set_fully_sharded(*flags.fully_sharded);
+  }
   RETURN_IF_ERROR(ApplyCosts(flags, &scenario));
   RETURN_IF_ERROR(ApplyMicrobatches(overrides, &scenario));
   return question;
