@@ -51,8 +51,9 @@ absl::Status UnknownKind(absl::string_view name) {
 
 const std::vector<ScheduleKind>& AllScheduleKinds() {
   static const auto& kinds = *new std::vector<ScheduleKind>{
-      GPipeKind(), PipeDreamFlushKind(), InterleavedKind(), PipeDreamKind(),
-      PipeDream2BWKind()};
+      GPipeKind(),       PipeDreamFlushKind(),
+      InterleavedKind(), InterleavedZeroBubbleKind(),
+      PipeDreamKind(),   PipeDream2BWKind()};
   return kinds;
 }
 

@@ -10,11 +10,12 @@
 
 namespace weir {
 
-ScheduleKind GPipeKind();           // gpipe.cc
-ScheduleKind PipeDreamFlushKind();  // pipedream_flush.cc
-ScheduleKind InterleavedKind();     // interleaved.cc
-ScheduleKind PipeDreamKind();       // pipedream.cc
-ScheduleKind PipeDream2BWKind();    // pipedream.cc
+ScheduleKind GPipeKind();                  // gpipe.cc
+ScheduleKind PipeDreamFlushKind();         // pipedream_flush.cc
+ScheduleKind InterleavedKind();            // interleaved.cc
+ScheduleKind InterleavedZeroBubbleKind();  // interleaved_zb.cc
+ScheduleKind PipeDreamKind();              // pipedream.cc
+ScheduleKind PipeDream2BWKind();           // pipedream.cc
 
 // Stage c*num_ranks + r on rank r as its chunk c.
 std::vector<int> LoopedRoute(const ScheduleSpec& spec);
