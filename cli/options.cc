@@ -335,6 +335,20 @@ Options OptionsOfNamed(absl::string_view name, absl::string_view help,
   return options;
 }
 
+Options OptionsOfScheduleSource(Flags* flags) {
+  return OptionsOfNamed(
+      "SCHEDULE", "see weir schedule list, or a file: PyTorch's CSV", flags);
+}
+
+void AddDialect(Options* options, ScheduleFlags* schedule) {
+  Group group("Schedule", options);
+  group
+      .Choice("--dialect", "of a file: PyTorch's, or as it was in 2024",
+              {{"pytorch", 0}, {"pytorch-legacy", 1}},
+              [=](int value) { schedule->legacy = value == 1; })
+      .fallback = "pytorch";
+}
+
 }  // namespace
 
 std::vector<std::string> AllNames(const Option& option) {
@@ -382,11 +396,53 @@ Options OptionsOfList(Flags* flags) {
 }
 
 Options OptionsOfScheduleShow(Flags* flags) {
-  Options options = OptionsOfNamed("NAME", "see weir schedule list", flags);
+  Options options = OptionsOfScheduleSource(flags);
   AddPipeline(&options, &flags->scenario.overrides, "4");
   AddMicrobatches(&options, &flags->scenario.overrides, "8",
                   "1, without flush 3");
   AddFormat(&options, &flags->output, /*csv=*/true);
+  AddMessages(&options, &flags->output);
+  return options;
+}
+
+Options OptionsOfScheduleLint(Flags* flags) {
+  Options options = OptionsOfScheduleSource(flags);
+  AddPipeline(&options, &flags->scenario.overrides, "4");
+  AddMicrobatches(&options, &flags->scenario.overrides, "8",
+                  "1, without flush 3");
+  AddDialect(&options, &flags->schedule);
+  Option& runtime = Group("Schedule", &options)
+                        .Add("--runtime", "R,R,...",
+                             "must run it, beside buffered sends: rendezvous, "
+                             "pytorch, megatron, unbatched",
+                             [=](const std::string& text) {
+                               flags->schedule.runtimes = absl::StrSplit(
+                                   text, ',', absl::SkipWhitespace());
+                               return absl::OkStatus();
+                             });
+  runtime.repeats = true;
+  AddFormat(&options, &flags->output, /*csv=*/false);
+  AddMessages(&options, &flags->output);
+  return options;
+}
+
+Options OptionsOfScheduleConvert(Flags* flags) {
+  Options options = OptionsOfScheduleSource(flags);
+  AddPipeline(&options, &flags->scenario.overrides, "4");
+  AddMicrobatches(&options, &flags->scenario.overrides, "8",
+                  "1, without flush 3");
+  ScheduleFlags* schedule = &flags->schedule;
+  AddDialect(&options, schedule);
+  Group group("Schedule", &options);
+  group.Switch("--lower", "add transfers, sharding and reduction as PyTorch",
+               [=](bool on) { schedule->lower = on; });
+  group.Switch("--merge-backward", "make an I with its own W behind it one B",
+               [=](bool on) { schedule->merge_backward = on; });
+  group.Switch("--transfers-only", "lower without sharding and reduction",
+               [=](bool on) { schedule->transfers_only = on; });
+  Group("Output", &options)
+      .Text("--output,-o", "FILE", "instead of standard output",
+            &schedule->output);
   AddMessages(&options, &flags->output);
   return options;
 }

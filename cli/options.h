@@ -41,6 +41,8 @@ Options OptionsOfShow(Flags* flags);
 Options OptionsOfTrace(Flags* flags);
 Options OptionsOfList(Flags* flags);
 Options OptionsOfScheduleShow(Flags* flags);
+Options OptionsOfScheduleLint(Flags* flags);
+Options OptionsOfScheduleConvert(Flags* flags);
 Options OptionsOfModelShow(Flags* flags);
 Options OptionsOfClusterShow(Flags* flags);
 Options OptionsOfScenarioShow(Flags* flags);

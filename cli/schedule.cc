@@ -5,9 +5,9 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
-#include "cli/chunks.h"
 #include "cli/commands.h"
 #include "cli/messages.h"
+#include "cli/schedule_input.h"
 #include "schedules/registry.h"
 #include "schedules/schedule_json.h"
 #include "schedules/schedule_text.h"
@@ -17,22 +17,6 @@
 
 namespace weir {
 namespace {
-
-ScheduleSpec SpecOf(const ScheduleKind& kind, const Scenario& flags) {
-  const auto or_else = [](uint32_t value, int fallback) {
-    return value == 0 ? fallback : static_cast<int>(value);
-  };
-  ScheduleSpec spec;
-  spec.num_ranks = or_else(flags.parallelism().pipeline(), 4);
-  spec.num_microbatches = or_else(flags.num_microbatches(), 8);
-  // Without flush one batch shows only the start.
-  spec.num_batches = or_else(flags.num_batches(), kind.flush ? 1 : 3);
-  spec.num_chunks = or_else(flags.parallelism().chunks(), 1);
-  if (flags.parallelism().chunks() == 0) {
-    spec.num_chunks = LegalChunks(kind, spec);
-  }
-  return spec;
-}
 
 // The versions that each stage keeps and how stale its gradients are.
 std::string VersionRows(const Schedule& schedule, const Semantics& semantics) {
@@ -58,10 +42,7 @@ std::string Picture(const Schedule& schedule, const Semantics& semantics) {
 }
 
 absl::StatusOr<std::string> View(const Flags& flags) {
-  ASSIGN_OR_RETURN(const ScheduleKind* kind, FindScheduleKind(flags.name));
-  ASSIGN_OR_RETURN(
-      const Schedule schedule,
-      GenerateSchedule(kind->name, SpecOf(*kind, flags.scenario.overrides)));
+  ASSIGN_OR_RETURN(const Schedule schedule, ScheduleOfFlags(flags));
   RETURN_IF_ERROR(ValidateSchedule(schedule));
   if (flags.output.format == OutputFlags::Format::kCsv) {
     return PrintCsv(schedule);

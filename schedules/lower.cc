@@ -31,7 +31,7 @@ size_t UnitEnd(const Row& row, size_t position) {
   return std::min(row.size(), position + (row[position].with_next ? 2 : 1));
 }
 
-Row MergeBackwards(const Row& row) {
+Row Merged(const Row& row) {
   Row merged;
   merged.reserve(row.size());
   for (size_t i = 0; i < row.size(); ++i) {
@@ -281,7 +281,7 @@ absl::StatusOr<CommProgram> LowerSchedule(const Schedule& schedule,
                                           const LoweringOptions& options) {
   CommProgram passes = WithoutTransfers(schedule);
   for (Row& row : passes.ranks) {
-    if (options.merge_backward) row = MergeBackwards(row);
+    if (options.merge_backward) row = Merged(row);
     if (options.max_active_stages > 0) {
       row = AddSharding(row, options.max_active_stages);
     }
@@ -295,6 +295,13 @@ absl::StatusOr<CommProgram> LowerSchedule(const Schedule& schedule,
     return absl::InternalError("the lowering stands still");
   }
   return CommProgram{std::move(turns).result()};
+}
+
+Schedule MergeBackwards(Schedule schedule) {
+  CommProgram passes = WithoutTransfers(schedule);
+  for (Row& row : passes.ranks) row = Merged(row);
+  schedule.rank_actions = PassesOf(passes);
+  return schedule;
 }
 
 CommProgram LowerInProgramOrder(const Schedule& schedule) {

@@ -33,6 +33,9 @@ absl::StatusOr<CommProgram> LowerSchedule(const Schedule& schedule,
 inline constexpr LoweringOptions kTransfersOnly = {
     .max_active_stages = 0, .reduce_gradients = false, .merge_backward = false};
 
+// An I with its own W right behind becomes a B.
+Schedule MergeBackwards(Schedule schedule);
+
 // The rule without foresight: a rank receives right before the pass that needs
 // it and sends right after the pass that made it.
 CommProgram LowerInProgramOrder(const Schedule& schedule);

@@ -345,10 +345,12 @@ std::vector<ScheduleProblem> FindScheduleProblems(const Schedule& schedule,
   Problems size(schedule.name);
   CheckSize(schedule, &size);
   if (AddLines(size, schedule.name, &problems)) return problems;
-  ActionProblems actions(limit, &problems);
-  const SeenTable seen = CheckActions(schedule, &actions);
-  CheckComplete(schedule, seen, &actions);
-  if (problems.empty()) CheckSpans(schedule, &actions);
+  {
+    ActionProblems actions(limit, &problems);
+    const SeenTable seen = CheckActions(schedule, &actions);
+    CheckComplete(schedule, seen, &actions);
+    if (problems.empty()) CheckSpans(schedule, &actions);
+  }
   return problems;
 }
 
