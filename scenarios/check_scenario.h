@@ -25,6 +25,11 @@ void CheckFields(Problems& problems, const Scenario& scenario);
 // found nothing, also below.
 void CheckBatchDivides(Problems& problems, const Scenario& scenario);
 
+// Where the schedule is a file, its shape stands in the fields that are not
+// given; those that are given and differ are problems that name both. Errors of
+// the file come back as they are.
+absl::Status FillFromScheduleFile(Problems& problems, Scenario& scenario);
+
 // Whether the schedule exists and, `with_shape`, takes the scenario's.
 absl::Status CheckSchedule(absl::string_view label, const Scenario& scenario,
                            bool with_shape);

@@ -16,8 +16,8 @@
 #include "base/version.h"
 #include "results/metrics.h"
 #include "scenarios/network.h"
-#include "schedules/registry.h"
 #include "schedules/semantics.h"
+#include "schedules/source.h"
 #include "schedules/validate.h"
 #include "sim/engine.h"
 #include "sim/gpu_times.h"
@@ -101,7 +101,7 @@ absl::StatusOr<Run> RunOnce(const ResolvedScenario& scenario,
 
   Run run;
   ASSIGN_OR_RETURN(run.schedule,
-                   GenerateSchedule(scenario.scenario.schedule(), spec));
+                   GetSchedule(scenario.scenario.schedule(), spec));
   RETURN_IF_ERROR(ValidateSchedule(run.schedule));
   ASSIGN_OR_RETURN(run.semantics, InterpretSchedule(run.schedule));
   ASSIGN_OR_RETURN(run.costs, ComputeCosts(scenario, run.schedule.num_stages,
@@ -298,15 +298,15 @@ double TimelineBegin(const Run& run, int num_batches) {
 
 absl::StatusOr<Result> Simulate(const ResolvedScenario& scenario,
                                 const SimulateOptions& options) {
-  ASSIGN_OR_RETURN(const ScheduleKind* kind,
-                   FindScheduleKind(scenario.scenario.schedule()));
+  ASSIGN_OR_RETURN(const bool flush,
+                   ScheduleFlushes(scenario.scenario.schedule()));
   const Network network =
       scenario.textbook
           ? Network::Textbook(scenario.placement.num_gpus(),
                               scenario.scenario.textbook().hop_seconds())
           : Network(scenario.cluster);
   ASSIGN_OR_RETURN(const Run run,
-                   RunToSteadyState(scenario, network, kind->flush, options));
+                   RunToSteadyState(scenario, network, flush, options));
   const PipelineInputs inputs = InputsOf(scenario, network, run);
   Result result;
   FillShape(scenario, run, &result);
