@@ -197,6 +197,9 @@ void AddPlacement(Options* options, Scenario* scenario) {
        parallelism->mutable_gpus());
   list("--blocks-per-stage", "an uneven cut of the model", 0,
        parallelism->mutable_blocks_per_stage());
+  group.Text("--layout,--pipeline-model-parallel-layout", "LAYOUT",
+             "Megatron-LM's placement of layers: \"Et*3|(tt|)*2t|L\"",
+             parallelism->mutable_layout());
 }
 
 void AddCluster(Options* options, Scenario* scenario) {

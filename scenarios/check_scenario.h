@@ -21,6 +21,14 @@ inline constexpr double kMaxActions = 2e8;
 // fields that exclude each other, costs by hand.
 void CheckFields(Problems& problems, const Scenario& scenario);
 
+// Megatron-LM's layout of layers: the chunks that it means where none are
+// given, its words and number of stages, and whether it holds the model's
+// layers.
+void FillChunksFromLayout(Scenario& scenario);
+void CheckLayout(Problems& problems, const Parallelism& parallelism);
+void CheckLayoutAgainst(Problems& problems, const Parallelism& parallelism,
+                        int num_blocks);
+
 // Whether microbatches and replicas divide the batch. REQUIRES: CheckFields
 // found nothing, also below.
 void CheckBatchDivides(Problems& problems, const Scenario& scenario);

@@ -149,6 +149,7 @@ absl::StatusOr<ResolvedScenario> ResolveScenario(absl::string_view label,
   std::vector<absl::Status> failures;
   const absl::Status file = FillFromScheduleFile(problems, resolved.scenario);
   if (!file.ok()) failures.push_back(file);
+  FillChunksFromLayout(resolved.scenario);
   CheckFields(problems, resolved.scenario);
   FillDefaults(resolved.scenario);
   const bool fields_are_sound = problems.empty() && file.ok();

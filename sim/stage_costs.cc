@@ -7,6 +7,7 @@
 #include "base/status_macros.h"
 #include "calibrate/device_profile.h"
 #include "models/layer_work.h"
+#include "models/layout.h"
 #include "models/partition.h"
 #include "schedules/action.h"
 
@@ -65,6 +66,11 @@ const char* MatrixFormat(Precision precision) {
 absl::StatusOr<Partition> Cut(const Scenario& scenario,
                               const std::vector<LayerWork>& layers,
                               int num_stages) {
+  if (!scenario.parallelism().layout().empty()) {
+    ASSIGN_OR_RETURN(const StageLayout layout,
+                     ParseLayout("layout", scenario.parallelism().layout()));
+    return PartitionByLayout(layers, layout);
+  }
   const auto& given = scenario.parallelism().blocks_per_stage();
   if (!given.empty()) {
     return PartitionAsGiven(layers, {given.begin(), given.end()});
@@ -206,6 +212,8 @@ absl::StatusOr<Costs> ComputeCosts(const ResolvedScenario& resolved,
   const ParameterBytes bytes = BytesPerParameter(scenario.training());
   for (int s = 0; s < num_stages; ++s) {
     StageCosts stage;
+    // A stage without layers hands on what it gets.
+    if (s > 0) stage.output_bytes = costs.stages.back().output_bytes;
     const bool measured = layers.front().role == LayerRole::kMeasured;
     if (!measured) {
       stage.backward_input_seconds = stage.backward_weight_seconds = 0;
