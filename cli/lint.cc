@@ -28,12 +28,10 @@ absl::StatusOr<LintOptions> OptionsOf(const Flags& flags) {
       options.pytorch = true;
     } else if (is("megatron")) {
       options.megatron = true;
-    } else if (is("unbatched")) {
-      options.unbatched = true;
     } else if (!is("buffered")) {
       problems.Add("--runtime", absl::StrCat("is ", runtime,
                                              ", expected buffered, rendezvous, "
-                                             "pytorch, megatron or unbatched"));
+                                             "pytorch or megatron"));
     }
   }
   RETURN_IF_ERROR(problems.ToStatus());

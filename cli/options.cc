@@ -431,7 +431,7 @@ Options OptionsOfScheduleLint(Flags* flags) {
   Option& runtime = Group("Schedule", &options)
                         .Add("--runtime", "R,R,...",
                              "must run it, beside buffered sends: rendezvous, "
-                             "pytorch, megatron, unbatched",
+                             "pytorch, megatron",
                              [=](const std::string& text) {
                                flags->schedule.runtimes = absl::StrSplit(
                                    text, ',', absl::SkipWhitespace());

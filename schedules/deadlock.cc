@@ -239,44 +239,6 @@ class ProgramModel {
   std::vector<int32_t> item_of_;  // [action]
 };
 
-// The first transfer of every pair of ranks, one stream per rank.
-Standstill RunFirstContacts(const CommProgram& program, const Links& links) {
-  struct Contact {
-    int peer;
-    int32_t item;
-  };
-  Model model;
-  std::vector<std::vector<Contact>> contacts(program.ranks.size());
-  for (size_t rank = 0; rank < program.ranks.size(); ++rank) {
-    model.streams.BeginStream();
-    const std::vector<CommAction>& actions = program.ranks[rank];
-    for (int32_t i = 0; i < std::ssize(actions); ++i) {
-      const int32_t met = links.partner[links.first[rank] + i];
-      if (!IsTransfer(actions[i].op) || met < 0) continue;
-      const int peer = links.PlaceOf(met).rank;
-      const auto known =
-          std::find_if(contacts[rank].begin(), contacts[rank].end(),
-                       [&](const Contact& c) { return c.peer == peer; });
-      if (known != contacts[rank].end()) continue;
-      const int32_t item = model.Add({static_cast<int32_t>(rank), i}, 1, 0);
-      contacts[rank].push_back({peer, item});
-    }
-  }
-  for (size_t rank = 0; rank < contacts.size(); ++rank) {
-    for (const Contact& contact : contacts[rank]) {
-      for (const Contact& back : contacts[contact.peer]) {
-        if (back.peer != static_cast<int>(rank)) continue;
-        model.streams.NeedToEnd(contact.item, back.item, Event::kPosted);
-      }
-    }
-  }
-  Standstill result;
-  result.cycle =
-      CycleOf(model, model.streams.Run(),
-              [&](int32_t, int32_t other) { return model.first[other]; });
-  return result;
-}
-
 }  // namespace
 
 Standstill RunSchedule(const Schedule& schedule) {
@@ -285,9 +247,6 @@ Standstill RunSchedule(const Schedule& schedule) {
 
 Standstill RunProgram(const CommProgram& program, const Links& links,
                       TransferRule rule, bool clock) {
-  if (rule == TransferRule::kFirstContact) {
-    return RunFirstContacts(program, links);
-  }
   return ProgramModel(program, links, rule).Run(clock);
 }
 

@@ -28,9 +28,6 @@ enum class TransferRule {
   // As kOneStream, and the passes wait too: blocking sends and receives, or
   // blocking batches of them (Megatron-LM).
   kBlocking,
-  // The first contact of two ranks makes their communicator: both must be
-  // there. Everything else is asynchronous. Unbatched sends on NCCL.
-  kFirstContact,
 };
 
 struct Wait {

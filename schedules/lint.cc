@@ -153,6 +153,17 @@ class Linter {
              .message = absl::StrCat("PyTorch refuses it: ", verdict)});
       }
     }
+    if (!has_transfers_ && schedule_.num_stages == schedule_.num_ranks &&
+        schedule_.flush && schedule_.num_microbatches < schedule_.num_stages) {
+      Add({.severity = severity,
+           .rule = "pytorch",
+           .message = absl::StrCat(
+               "has ", schedule_.num_microbatches, " of ", schedule_.num_stages,
+               " microbatches that PyTorch's schedules of one stage per rank "
+               "need, as many as stages: they hang or refuse it"),
+           .advice = "use as many microbatches as stages, or run it as a file "
+                     "(_PipelineScheduleRuntime)"});
+    }
     const absl::Status reads = CheckPyTorchReads(schedule_);
     if (reads.ok()) return;
     for (absl::string_view line : absl::StrSplit(reads.message(), '\n')) {
@@ -176,8 +187,9 @@ class Linter {
     finding.rule = std::string(rule);
     const Place at = standstill.cycle[0].at;
     finding.place = in_passes ? InFile(at) : at;
-    finding.message = absl::StrCat("deadlock ", how, ", ",
-                                   standstill.cycle.size(), " ranks wait");
+    const size_t waits = standstill.cycle.size();
+    finding.message = absl::StrCat("deadlock ", how, ", ", waits,
+                                   waits == 1 ? " rank waits" : " ranks wait");
     finding.cycle = absl::StrSplit(CycleText(program, standstill.cycle), "; ");
     finding.advice = std::move(advice);
     if (runs) {
@@ -239,20 +251,15 @@ class Linter {
       return;
     }
     AddHeadOfLine(program, stream, dry_end_);
-    own_links_ = links;
+    AddEarlyReceives(program, links);
   }
 
   void AddHeadOfLine(const CommProgram& program, const Standstill& stream,
                      double free_end) {
-    if (stream.held <= 0) return;
+    if (stream.held <= 0 || stream.end <= free_end) return;
     const auto name = [&](Place place) {
       return absl::StrCat(ToString(program.ranks[place.rank][place.position]));
     };
-    std::string cost;
-    if (free_end > 0 && stream.end > free_end) {
-      cost = absl::StrCat(": the whole takes ", stream.end, " instead of ",
-                          free_end);
-    }
     const bool own = has_transfers_;
     Finding finding = {
         .severity = Severity::kNote,
@@ -261,12 +268,55 @@ class Linter {
             own ? "" : "in PyTorch's lowering, ", name(stream.held_send),
             " of rank ", stream.held_send.rank, " is ready and waits ",
             stream.held, " (F, I, W take 1) behind ", name(stream.held_by),
-            " on the rank's communication stream", cost),
+            " on the rank's communication stream: the whole takes ", stream.end,
+            " instead of ", free_end),
         .advice =
             "post a receive right before the pass that needs it, or give "
             "each direction its own communicator"};
     if (own) finding.place = stream.held_send;
     Add(std::move(finding));
+  }
+
+  // Receives that are pending while a pass runs that does not need them.
+  void AddEarlyReceives(const CommProgram& program, const Links& links) {
+    std::vector<int32_t> taker(links.partner.size(), -1);
+    int num_early = 0;
+    Place first, before;
+    for (size_t rank = 0; rank < program.ranks.size(); ++rank) {
+      const std::vector<CommAction>& row = program.ranks[rank];
+      int32_t next_pass = -1;
+      for (int32_t i = static_cast<int32_t>(row.size()); i-- > 0;) {
+        const int32_t id = links.first[rank] + i;
+        if (IsPass(row[i].op)) {
+          next_pass = i;
+          if (links.partner[id] >= 0) taker[links.partner[id]] = id;
+        } else if (IsTransfer(row[i].op) && !IsSend(row[i].op) &&
+                   next_pass >= 0 && taker[id] >= 0 &&
+                   taker[id] > links.first[rank] + next_pass &&
+                   !row[next_pass].with_next) {
+          ++num_early;
+          if (first.exists() && first.rank != static_cast<int32_t>(rank)) {
+            continue;
+          }
+          first = {static_cast<int32_t>(rank), i};
+          before = {static_cast<int32_t>(rank), next_pass};
+        }
+      }
+    }
+    if (num_early == 0) return;
+    const auto name = [&](Place place) {
+      return ToString(program.ranks[place.rank][place.position]);
+    };
+    Add({.severity = Severity::kNote,
+         .rule = "early-receive",
+         .place = first,
+         .message = absl::StrCat(num_early,
+                                 " receives are posted before a pass that does "
+                                 "not need them, such as ",
+                                 name(first), " before ", name(before)),
+         .advice = "where a pass communicates itself (MoE's all-to-all), it "
+                   "waits for the pending receive: post it right before the "
+                   "pass that takes it"});
   }
 
   bool CheckPassesRun() {
@@ -287,13 +337,10 @@ class Linter {
   }
 
   void CheckRuntimes() {
-    CheckInProgramOrder();
-    if (has_transfers_) {
-      if (own_links_) CheckFirstContacts(rows_->program, *own_links_);
-    } else {
-      CheckLowered();
-    }
-    CheckMegatron();
+    // Transfers that the file orders are posted in that order.
+    if (!has_transfers_ || options_.rendezvous) CheckInProgramOrder();
+    if (!has_transfers_) CheckLowered();
+    if (!has_transfers_ || options_.megatron) CheckMegatron();
   }
 
   Severity SeverityOf(bool asked_for) const {
@@ -330,19 +377,6 @@ class Linter {
       return;
     }
     AddHeadOfLine(*program, found, dry_end_);
-    CheckFirstContacts(*program, links);
-  }
-
-  void CheckFirstContacts(const CommProgram& program, const Links& links) {
-    const Standstill found =
-        RunProgram(program, links, TransferRule::kFirstContact);
-    if (found.cycle.empty()) return;
-    AddDeadlock("unbatched", SeverityOf(options_.unbatched), program, found,
-                "where unbatched sends make a communicator at the first "
-                "contact of two ranks",
-                "make the communicators first, or batch the transfers", nullptr,
-                false);
-    if (!has_transfers_) report_.findings.back().place = {};
   }
 
   void CheckMegatron() {
@@ -391,7 +425,6 @@ class Linter {
   bool has_transfers_ = false;
   bool replicated_ = false;  // the only error: replicas of a stage
   double dry_end_ = 0;
-  std::optional<Links> own_links_;
   LintReport report_;
 };
 

@@ -11,7 +11,6 @@
 //   one-stream      nor on one communication stream per rank: a
 //                   file's own transfers, else PyTorch's lowering  error
 //   megatron        nor with Megatron-LM's batches                 note
-//   unbatched       nor with communicators made at first contact   note
 //   transfer        unmatched, crossed, late or useless transfers  error
 //   gradient        reduced before its last contribution, twice    error
 //   sharding        computes on weights that are not gathered      error
@@ -19,6 +18,7 @@
 //   memory          activations grow with the microbatches         error
 //   memory-all      as many activations as microbatches, at once   note
 //   head-of-line    a send that is ready waits behind a receive    note
+//   early-receive   a file's receive before a pass without need   note
 //   pytorch         what PyTorch refuses                           note
 //
 // A note becomes an error for a runtime that was asked for.
@@ -52,7 +52,6 @@ struct LintOptions {
   bool rendezvous = false;
   bool pytorch = false;
   bool megatron = false;
-  bool unbatched = false;
 };
 
 struct LintReport {

@@ -101,8 +101,8 @@ TEST(LowerTest, DualPipeVPassesAreThoseOfPyTorchsArtifact) {
   EXPECT_EQ(PrintCsv(Generated("dualpipe-v", {4, 10, 2})), kRows);
 }
 
-// The program that a user of PyTorch printed in issue 172668: Interleaved1F1B of
-// 2 ranks with 2 stages each. Megatron-LM's order does 3F1 before 3B0 here.
+// The program that a user of PyTorch printed in issue 172668: Interleaved1F1B
+// of 2 ranks with 2 stages each. Megatron-LM's order does 3F1 before 3B0 here.
 TEST(LowerTest, ShardingAndReductionStandWherePyTorchPutsThem) {
   EXPECT_EQ(Lowered(FromText("0F0,0F1,2F0,2F1,2B0,2B1,0B0,0B1\n"
                              "1F0,1F1,3F0,3B0,3F1,3B1,1B0,1B1"),
