@@ -88,8 +88,8 @@ std::string Label(const Picture& picture, const Row& row) {
   std::string detail;
   if (picture.has_many_stages || picture.has_offloads) {
     const int stage = std::max(row.stage, 0);  // a channel has none
-    detail = absl::StrCat(" stage ",
-                          RightAligned(stage, schedule.num_stages - 1));
+    detail =
+        absl::StrCat(" stage ", RightAligned(stage, schedule.num_stages - 1));
   }
   if (row.kind != Row::kCompute) {
     const std::string channel = row.kind == Row::kOffloads ? " out" : " in";

@@ -56,7 +56,7 @@ class Greedy {
         policy_(policy),
         most_resident_(MostResident(limit)),
         ranks_(spec.num_ranks) {
-    for (int r = 0; r < spec.num_ranks; ++r) SetUp(r);
+    SetUpRanks();
   }
 
   OffloadOrder Run();
@@ -65,7 +65,11 @@ class Greedy {
   using Event = std::pair<double, int>;  // when which rank may go on
 
   int MostResident(double limit) const;
-  void SetUp(int r);
+  void SetUpRanks();
+  double Fill(double seconds, double each) const;
+  void LimitFlight(double round_trip, Rank* rank) const;
+  void DeferWeights(double drain, Rank* rank) const;
+  void SizeTables(Rank* rank) const;
   double RoomAt(const Rank& rank) const;
   double ForwardAt(const Rank& rank) const;
   double BackwardAt(const Rank& rank) const;
@@ -96,51 +100,69 @@ int Greedy::MostResident(double limit) const {
   return std::max(1, static_cast<int>(most) - policy_.reserved);
 }
 
-void Greedy::SetUp(int r) {
-  const int m = spec_.num_microbatches;
-  Rank& rank = ranks_[r];
-  rank.stage = r;
-  rank.costs = &spec_.costs.of(r);
-  rank.gradient_share =
-      rank.costs->weight_gradient_inputs / rank.costs->activation;
-  // Until a gradient returns that this rank's first forward leads to.
+void Greedy::SetUpRanks() {
+  const int p = spec_.num_ranks;
+  for (int r = 0; r < p; ++r) {
+    ranks_[r].stage = r;
+    ranks_[r].costs = &spec_.costs.of(r);
+  }
+  // Until a gradient returns that the rank's first forward leads to.
   double round_trip = 0;
-  for (int s = r + 1; s < spec_.num_ranks; ++s) {
-    const StagePassCosts& after = spec_.costs.of(s);
+  for (int r = p; r-- > 0;) {
+    const StagePassCosts& costs = *ranks_[r].costs;
+    LimitFlight(round_trip, &ranks_[r]);
     round_trip +=
-        after.forward + 2 * spec_.costs.hop +
-        (policy_.split ? after.backward_input : after.fused_backward());
+        costs.forward + 2 * spec_.costs.hop +
+        (policy_.split ? costs.backward_input : costs.fused_backward());
   }
-  // From this rank's last input gradient to the end of the batch.
-  double drain = spec_.costs.of(0).backward_weight;
-  for (int s = 0; s < r; ++s) {
-    drain += spec_.costs.of(s).backward_input + spec_.costs.hop;
+  // From the rank's last input gradient to the end of the batch.
+  double drain = ranks_[0].costs->backward_weight;
+  for (Rank& rank : ranks_) {
+    DeferWeights(drain, &rank);
+    SizeTables(&rank);
+    drain += rank.costs->backward_input + spec_.costs.hop;
   }
-  const auto ratio = [&](double seconds, double each) {
-    return each > 0 ? std::min(std::ceil(seconds / each - kRounding), 1.0 * m)
-                    : 1.0 * m;
-  };
-  const double least = spec_.num_ranks - r;
+}
+
+// How many passes fill the time, as far as there are microbatches.
+double Greedy::Fill(double seconds, double each) const {
+  const double most = spec_.num_microbatches;
+  return each > 0 ? std::min(std::ceil(seconds / each - kRounding), most)
+                  : most;
+}
+
+void Greedy::LimitFlight(double round_trip, Rank* rank) const {
+  const double least = spec_.num_ranks - rank->stage;
   const double most =
-      std::max(least, 1 + ratio(round_trip, rank.costs->forward));
+      std::max(least, 1 + Fill(round_trip, rank->costs->forward));
   const double in_flight = policy_.warmup < 0
                                ? least * (1 + policy_.warmup)
                                : least + policy_.warmup * (most - least);
-  rank.most_in_flight =
-      static_cast<int>(std::clamp<double>(std::round(in_flight), 1, m));
-  rank.first_deferred =
-      m - static_cast<int>(std::min<double>(
-              std::round(policy_.deferred *
-                         ratio(drain, rank.costs->backward_weight)),
-              m));
-  rank.offloads = policy_.transit > 0 && rank.most_in_flight > most_resident_;
-  rank.most_kept = rank.offloads ? std::max(0, most_resident_ - policy_.transit)
-                                 : most_resident_;
-  rank.forward_ready.assign(m, r == 0 ? 0 : kNever);
-  rank.gradient_ready.assign(m, kNever);
-  rank.offload_end.assign(rank.offloads ? m : 0, -1);
-  rank.reload_end.assign(rank.offloads ? m : 0, kNever);
-  rank.actions.reserve(m * (policy_.split ? 3 : 2));
+  rank->most_in_flight = static_cast<int>(
+      std::clamp<double>(std::round(in_flight), 1, spec_.num_microbatches));
+  rank->offloads = policy_.transit > 0 && rank->most_in_flight > most_resident_;
+  rank->most_kept = rank->offloads
+                        ? std::max(0, most_resident_ - policy_.transit)
+                        : most_resident_;
+}
+
+void Greedy::DeferWeights(double drain, Rank* rank) const {
+  const int m = spec_.num_microbatches;
+  const double deferred =
+      policy_.deferred * Fill(drain, rank->costs->backward_weight);
+  rank->first_deferred =
+      m - static_cast<int>(std::min<double>(std::round(deferred), m));
+}
+
+void Greedy::SizeTables(Rank* rank) const {
+  const int m = spec_.num_microbatches;
+  rank->gradient_share =
+      rank->costs->weight_gradient_inputs / rank->costs->activation;
+  rank->forward_ready.assign(m, rank->stage == 0 ? 0 : kNever);
+  rank->gradient_ready.assign(m, kNever);
+  rank->offload_end.assign(rank->offloads ? m : 0, -1);
+  rank->reload_end.assign(rank->offloads ? m : 0, kNever);
+  rank->actions.reserve(static_cast<size_t>(m) * (policy_.split ? 3 : 2));
 }
 
 // When there is room for one activation more; never without another action.

@@ -34,8 +34,10 @@ struct OffloadPolicy {
   // Slots of an offloading rank that only activations on their way to or from
   // the host take. 0: never offload.
   int transit = 0;
-  // How many microbatches before its own a reload starts, at most.
-  int lookahead = 1;
+  // A reload may start when the next backward is at most so many microbatches
+  // away; at 0 only when the stage takes no more forwards or the gradient
+  // comes.
+  int lookahead = 0;
   // Offloads evenly over time, not one after the other.
   bool spread = false;
 };
