@@ -20,8 +20,8 @@ constexpr double kRounding = 1e-9;  // of sums of memory, in microbatches
 struct Rank {
   int stage = 0;
   const StagePassCosts* costs = nullptr;
-  double gradient_share = 0;  // weight-gradient inputs, in activations
   int most_in_flight = 0;
+  int most_resident = 0;
   int first_deferred = 0;  // weight gradients from this microbatch on wait
   int most_kept = 0;       // activations that are not offloaded at a time
   bool offloads = false;
@@ -48,15 +48,19 @@ struct Rank {
   }
 };
 
+double Held(const Rank& rank, int activations, int weight_gradients) {
+  return rank.costs->activation * activations +
+         rank.costs->weight_gradient_inputs * weight_gradients;
+}
+
 class Greedy {
  public:
   Greedy(const ScheduleSpec& spec, double limit, const OffloadPolicy& policy)
       : spec_(spec),
-        limit_(limit + kRounding),
+        limit_(limit * LargestHeld(spec) * (1 + kRounding)),
         policy_(policy),
-        most_resident_(MostResident(limit)),
         ranks_(spec.num_ranks) {
-    SetUpRanks();
+    SetUpRanks(limit);
   }
 
   OffloadOrder Run();
@@ -64,10 +68,10 @@ class Greedy {
  private:
   using Event = std::pair<double, int>;  // when which rank may go on
 
-  int MostResident(double limit) const;
-  void SetUpRanks();
+  void SetUpRanks(double limit);
+  int Whole(double microbatches) const;
   double Fill(double seconds, double each) const;
-  void LimitFlight(double round_trip, Rank* rank) const;
+  void LimitFlight(double round_trip, int most_resident, Rank* rank) const;
   void DeferWeights(double drain, Rank* rank) const;
   void SizeTables(Rank* rank) const;
   double RoomAt(const Rank& rank) const;
@@ -86,22 +90,16 @@ class Greedy {
   void WakeUp(double time, int r) { events_.emplace(time, r); }
 
   const ScheduleSpec& spec_;
-  const double limit_;
+  const double limit_;  // of what a rank holds, in the unit of the costs
   const OffloadPolicy& policy_;
-  const int most_resident_;
   std::vector<Rank> ranks_;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   int64_t num_offloads_ = 0;
 };
 
-int Greedy::MostResident(double limit) const {
-  const double most =
-      std::min<double>(limit + kRounding, spec_.num_microbatches);
-  return std::max(1, static_cast<int>(most) - policy_.reserved);
-}
-
-void Greedy::SetUpRanks() {
+void Greedy::SetUpRanks(double limit) {
   const int p = spec_.num_ranks;
+  const int most_resident = std::max(1, Whole(limit) - policy_.reserved);
   for (int r = 0; r < p; ++r) {
     ranks_[r].stage = r;
     ranks_[r].costs = &spec_.costs.of(r);
@@ -110,7 +108,7 @@ void Greedy::SetUpRanks() {
   double round_trip = 0;
   for (int r = p; r-- > 0;) {
     const StagePassCosts& costs = *ranks_[r].costs;
-    LimitFlight(round_trip, &ranks_[r]);
+    LimitFlight(round_trip, most_resident, &ranks_[r]);
     round_trip +=
         costs.forward + 2 * spec_.costs.hop +
         (policy_.split ? costs.backward_input : costs.fused_backward());
@@ -124,6 +122,11 @@ void Greedy::SetUpRanks() {
   }
 }
 
+int Greedy::Whole(double microbatches) const {
+  return static_cast<int>(
+      std::min<double>(microbatches * (1 + kRounding), spec_.num_microbatches));
+}
+
 // How many passes fill the time, as far as there are microbatches.
 double Greedy::Fill(double seconds, double each) const {
   const double most = spec_.num_microbatches;
@@ -131,7 +134,9 @@ double Greedy::Fill(double seconds, double each) const {
                   : most;
 }
 
-void Greedy::LimitFlight(double round_trip, Rank* rank) const {
+// An offloading rank keeps to the one count that a Schedule has for all.
+void Greedy::LimitFlight(double round_trip, int most_resident,
+                         Rank* rank) const {
   const double least = spec_.num_ranks - rank->stage;
   const double most =
       std::max(least, 1 + Fill(round_trip, rank->costs->forward));
@@ -140,10 +145,15 @@ void Greedy::LimitFlight(double round_trip, Rank* rank) const {
                                : least + policy_.warmup * (most - least);
   rank->most_in_flight = static_cast<int>(
       std::clamp<double>(std::round(in_flight), 1, spec_.num_microbatches));
-  rank->offloads = policy_.transit > 0 && rank->most_in_flight > most_resident_;
-  rank->most_kept = rank->offloads
-                        ? std::max(0, most_resident_ - policy_.transit)
-                        : most_resident_;
+  const double activation = rank->costs->activation;
+  rank->most_resident =
+      activation > 0 ? Whole(limit_ / activation) : spec_.num_microbatches;
+  rank->offloads =
+      policy_.transit > 0 && rank->most_in_flight > rank->most_resident;
+  rank->most_kept = rank->most_resident;
+  if (!rank->offloads) return;
+  rank->most_resident = most_resident;
+  rank->most_kept = std::max(0, most_resident - policy_.transit);
 }
 
 void Greedy::DeferWeights(double drain, Rank* rank) const {
@@ -156,8 +166,6 @@ void Greedy::DeferWeights(double drain, Rank* rank) const {
 
 void Greedy::SizeTables(Rank* rank) const {
   const int m = spec_.num_microbatches;
-  rank->gradient_share =
-      rank->costs->weight_gradient_inputs / rank->costs->activation;
   rank->forward_ready.assign(m, rank->stage == 0 ? 0 : kNever);
   rank->gradient_ready.assign(m, kNever);
   rank->offload_end.assign(rank->offloads ? m : 0, -1);
@@ -167,9 +175,9 @@ void Greedy::SizeTables(Rank* rank) const {
 
 // When there is room for one activation more; never without another action.
 double Greedy::RoomAt(const Rank& rank) const {
-  const int after = std::min(rank.resident + 1, most_resident_);
-  if (after + rank.gradient_share * rank.num_pending() > limit_) return kNever;
-  const int too_many = rank.resident + 1 - most_resident_;
+  const int after = std::min(rank.resident + 1, rank.most_resident);
+  if (Held(rank, after, rank.num_pending()) > limit_) return kNever;
+  const int too_many = rank.resident + 1 - rank.most_resident;
   if (too_many <= 0) return 0;
   if (static_cast<size_t>(too_many) > rank.leaving.size()) return kNever;
   return rank.leaving[too_many - 1];
@@ -183,8 +191,7 @@ double Greedy::ForwardAt(const Rank& rank) const {
 }
 
 bool Greedy::FitsSplit(const Rank& rank) const {
-  return rank.resident - 1 + rank.gradient_share * (rank.num_pending() + 1) <=
-         limit_;
+  return Held(rank, rank.resident - 1, rank.num_pending() + 1) <= limit_;
 }
 
 double Greedy::BackwardAt(const Rank& rank) const {
@@ -204,7 +211,7 @@ double Greedy::BackwardAt(const Rank& rank) const {
 bool Greedy::Stays(const Rank& rank) const {
   if (!rank.offloads) return true;
   const int left = spec_.num_microbatches - rank.backwards;
-  if (left <= most_resident_) return true;  // all fit from now on
+  if (left <= rank.most_resident) return true;  // all fit from now on
   if (rank.kept + 1 > rank.most_kept) return false;
   if (!policy_.spread) return true;
   const double share =
@@ -222,7 +229,7 @@ double Greedy::Place(Rank* rank, Op op, int microbatch, double start) {
 
 void Greedy::TakeRoom(Rank* rank) {
   ++rank->resident;
-  while (rank->resident > most_resident_) {
+  while (rank->resident > rank->most_resident) {
     rank->leaving.pop_front();
     --rank->resident;
   }
@@ -342,8 +349,8 @@ OffloadOrder Greedy::Run() {
   }
   OffloadOrder order;
   order.speed = {.makespan = 0, .num_offloads = num_offloads_};
-  order.resident_activations = num_offloads_ > 0 ? most_resident_ : 0;
   for (Rank& rank : ranks_) {
+    if (rank.offloads) order.resident_activations = rank.most_resident;
     order.rank_actions.push_back(std::move(rank.actions));
     order.speed.makespan = std::max(order.speed.makespan, rank.compute_free);
     order.speed.span =
@@ -353,6 +360,18 @@ OffloadOrder Greedy::Run() {
 }
 
 }  // namespace
+
+double LargestHeld(const ScheduleSpec& spec) {
+  double largest = 0;
+  const int num_stages =
+      std::max(1, static_cast<int>(spec.costs.stages.size()));
+  for (int stage = 0; stage < num_stages; ++stage) {
+    const StagePassCosts& costs = spec.costs.of(stage);
+    largest =
+        std::max({largest, costs.activation, costs.weight_gradient_inputs});
+  }
+  return largest;
+}
 
 OffloadOrder OrderWithOffload(const ScheduleSpec& spec, double limit,
                               const OffloadPolicy& policy) {

@@ -57,7 +57,10 @@ struct OffloadOrder {
   Speed speed;
 };
 
-// Keeps at most `limit` microbatches' activations on every rank, counting what
+// What one microbatch holds at most on any rank: the unit of a memory limit.
+double LargestHeld(const ScheduleSpec& spec);
+
+// Every rank holds at most limit * LargestHeld(spec), activations and what
 // weight gradients still need, whatever the times turn out to be: a forward or
 // a reload waits for the offloads that make room.
 // REQUIRES: one chunk, one batch; limit >= 1; costs are finite and >= 0.

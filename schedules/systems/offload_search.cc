@@ -4,8 +4,14 @@
 #include <algorithm>
 #include <initializer_list>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
+
+#include "absl/strings/str_format.h"
+#include "schedules/replay.h"
+#include "schedules/systems/generators.h"
+#include "schedules/systems/zero_bubble_costs.h"
 
 namespace weir {
 namespace {
@@ -40,6 +46,9 @@ class Search {
       : spec_(spec),
         limit_(limit),
         good_enough_(LowerBound(spec) * (1 + kRounding)) {}
+
+  // Takes the schedule for the best if it is faster.
+  void Consider(Schedule schedule);
 
   // Looks for so many actions. The best so far stays unless one is faster.
   void Run(std::vector<OffloadPolicy> starts, int64_t max_actions);
@@ -110,6 +119,13 @@ void Search::Improve(Found* found) {
   }
 }
 
+void Search::Consider(Schedule schedule) {
+  const ReplayTimes times = TimedReplay(schedule, spec_.costs);
+  const Speed speed = {.makespan = times.makespan(), .span = times.span()};
+  if (best_.has_value() && !(speed < best_->speed)) return;
+  best_ = {.rank_actions = std::move(schedule.rank_actions), .speed = speed};
+}
+
 void Search::Run(std::vector<OffloadPolicy> starts, int64_t max_actions) {
   // Half of the work is for starts.
   left_ = max_actions / 2;
@@ -167,6 +183,10 @@ std::vector<OffloadPolicy> StartsWithOffload() {
 OffloadOrder FastestOrder(const ScheduleSpec& spec, double limit,
                           bool may_offload) {
   Search search(spec, limit);
+  ScheduleSpec zero_bubble = spec;
+  zero_bubble.options = {
+      {std::string(kMemoryLimit), absl::StrFormat("%.17g", limit)}};
+  search.Consider(ZeroBubble1pKind().generate(zero_bubble));
   search.Run(StartsWithoutOffload(), kMaxTriedActions / 3);
   if (may_offload) search.Run(StartsWithOffload(), kMaxTriedActions * 2 / 3);
   return std::move(search).best();

@@ -6,53 +6,23 @@
 // (tests/schedules/optpipe_test.cc).
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "schedules/limits.h"
 #include "schedules/options.h"
 #include "schedules/systems/generators.h"
 #include "schedules/systems/offload_search.h"
+#include "schedules/systems/zero_bubble_costs.h"
 
 namespace weir {
 namespace {
 
 constexpr absl::string_view kName = "optpipe";
 
-double MemoryLimit(const ScheduleSpec& spec, Problems* problems) {
-  return NumberOption(spec, "memory-limit", spec.num_ranks, 1, kMaxActions,
-                      problems);
-}
-
 bool MayOffload(const ScheduleSpec& spec, Problems* problems) {
   return ChoiceOption(spec, "offload", {"auto", "never"}, problems) == "auto";
 }
 
-// Sums and ratios of costs in this range are numbers.
-constexpr double kLargestCost = 1e100;
-
-void CheckCosts(const ScheduleSpec& spec, Problems* problems) {
-  const PassCosts& costs = spec.costs;
-  problems->CheckRange("costs.hop", costs.hop, 0, kLargestCost);
-  const size_t num_stages = costs.stages.size();
-  if (num_stages > 1 && num_stages != static_cast<size_t>(spec.num_ranks)) {
-    problems->Add("costs.stages", absl::StrCat("has ", num_stages,
-                                               " stages, expected none, 1 or ",
-                                               spec.num_ranks));
-  }
-  for (size_t s = 0; s < num_stages; ++s) {
-    const StagePassCosts& stage = costs.stages[s];
-    const auto check = [&](absl::string_view field, double cost,
-                           double low = 0) {
-      problems->CheckRange(absl::StrCat("costs.stages[", s, "].", field), cost,
-                           low, kLargestCost);
-    };
-    check("forward", stage.forward);
-    check("backward_input", stage.backward_input);
-    check("backward_weight", stage.backward_weight);
-    check("backward", stage.fused_backward());
-    check("offload", stage.offload);
-    check("weight_gradient_inputs", stage.weight_gradient_inputs);
-    check("activation", stage.activation, 1 / kLargestCost);
-  }
+double Limit(const ScheduleSpec& spec, Problems* problems) {
+  return MemoryLimit(spec, spec.num_ranks, 1, problems);
 }
 
 absl::Status Check(const ScheduleSpec& spec) {
@@ -61,7 +31,7 @@ absl::Status Check(const ScheduleSpec& spec) {
   CheckOneChunk(spec, &problems);
   CheckOneBatch(spec, &problems);
   CheckCosts(spec, &problems);
-  MemoryLimit(spec, &problems);
+  Limit(spec, &problems);
   MayOffload(spec, &problems);
   return problems.ToStatus();
 }
@@ -69,7 +39,7 @@ absl::Status Check(const ScheduleSpec& spec) {
 Schedule Generate(const ScheduleSpec& spec) {
   Problems none(kName);  // Check has seen them
   OffloadOrder order =
-      FastestOrder(spec, MemoryLimit(spec, &none), MayOffload(spec, &none));
+      FastestOrder(spec, Limit(spec, &none), MayOffload(spec, &none));
   Schedule schedule = EmptySchedule(kName, spec);
   schedule.rank_actions = std::move(order.rank_actions);
   schedule.resident_activations = order.resident_activations;
@@ -91,8 +61,7 @@ ScheduleKind OptPipeKind() {
               "one weight version",
           .flush = true,
           .uses_costs = true,
-          .options = {{"memory-limit", "num_ranks",
-                       "microbatches whose activations a rank may hold"},
+          .options = {{kMemoryLimit, "pipeline", kMemoryLimitSummary},
                       {"offload", "auto",
                        "auto or never: what the limit costs without"}},
           .check = Check,

@@ -52,7 +52,7 @@ int64_t NumOffloads(const Schedule& schedule) {
   return num_offloads;
 }
 
-// Most memory on one rank in the rank's own activations: held from the start
+// Most memory on one rank, in the unit of the costs: held from the start
 // of F to the end of O or of the backward, from the start of R on, and for the
 // weight gradient from the end of I to that of W.
 double PeakMemory(const Schedule& schedule, const PassCosts& costs,
@@ -61,20 +61,20 @@ double PeakMemory(const Schedule& schedule, const PassCosts& costs,
   const std::vector<Action>& actions = schedule.rank_actions[rank];
   for (size_t i = 0; i < actions.size(); ++i) {
     const StagePassCosts& stage = costs.of(actions[i].stage);
-    const double inputs = stage.weight_gradient_inputs / stage.activation;
+    const double inputs = stage.weight_gradient_inputs;
     const double start = times.start[rank][i];
     const double end = times.end[rank][i];
     switch (actions[i].op) {
       case Op::kForward:
       case Op::kReload:
-        changes.emplace_back(start, 1);
+        changes.emplace_back(start, stage.activation);
         break;
       case Op::kBackward:
       case Op::kOffload:
-        changes.emplace_back(end, -1);
+        changes.emplace_back(end, -stage.activation);
         break;
       case Op::kBackwardInput:
-        changes.emplace_back(end, inputs - 1);
+        changes.emplace_back(end, inputs - stage.activation);
         break;
       case Op::kBackwardWeight:
         changes.emplace_back(end, -inputs);
@@ -93,11 +93,18 @@ double PeakMemory(const Schedule& schedule, const PassCosts& costs,
   return peak;
 }
 
+// A limit of `limit` microbatches of the stage that holds most.
 void ExpectWithinMemory(const Schedule& schedule, const PassCosts& costs,
                         double limit) {
+  double largest = 0;
+  for (const StagePassCosts& stage : costs.stages) {
+    largest =
+        std::max({largest, stage.activation, stage.weight_gradient_inputs});
+  }
   const ReplayTimes times = TimedReplay(schedule, costs);
   for (int rank = 0; rank < schedule.num_ranks; ++rank) {
-    EXPECT_LE(PeakMemory(schedule, costs, times, rank), limit + 1e-9)
+    EXPECT_LE(PeakMemory(schedule, costs, times, rank),
+              limit * largest * (1 + 1e-8))
         << "rank " << rank;
   }
 }
@@ -144,7 +151,7 @@ ScheduleSpec RandomSpec(std::mt19937* random) {
                             .backward_input = number(0.5, 2),
                             .backward_weight = number(0, 2),
                             .offload = number(0, 4),
-                            .activation = number(1, 100),
+                            .activation = number(50, 100),
                             .weight_gradient_inputs = number(0, 120)};
     if (whole(0, 1) == 1) stage.backward = number(1, 4);
     spec.costs.stages.push_back(stage);
@@ -230,6 +237,17 @@ TEST(OptPipeTest, OffloadingNeverCosts) {
   }
 }
 
+TEST(OptPipeTest, NeverSlowerThanZeroBubbleAtTheSameLimit) {
+  std::mt19937 random(5);
+  for (int i = 0; i < 40; ++i) {
+    ScheduleSpec spec = RandomSpec(&random);
+    const double found = TimedReplay(OptPipe(spec), spec.costs).makespan();
+    const Schedule zero_bubble = Generated("zb-1p", spec);
+    ExpectWithinMemory(zero_bubble, spec.costs, LimitOf(spec));
+    EXPECT_LE(found, TimedReplay(zero_bubble, spec.costs).makespan());
+  }
+}
+
 TEST(OptPipeTest, NeverSlowerThan1F1BInItsMemory) {
   for (int p : {1, 2, 4, 7}) {
     for (int m : {1, 3, 8, 20}) {
@@ -277,7 +295,7 @@ TEST(OptPipeTest, RefusesOptionsAndCostsOutOfRange) {
   spec.options = {{"memory-limit", "0.5"}, {"offload", "always"}};
   spec.costs.hop = -1;
   spec.costs.stages.resize(3);
-  spec.costs.stages[1].activation = 0;
+  spec.costs.stages[1].activation = -1;
   spec.costs.stages[2].offload = std::numeric_limits<double>::quiet_NaN();
   const absl::Status status = GenerateSchedule("optpipe", spec).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
@@ -287,7 +305,7 @@ TEST(OptPipeTest, RefusesOptionsAndCostsOutOfRange) {
             HasSubstr("memory-limit is '0.5'"),
             HasSubstr("offload is 'always'"), HasSubstr("costs.hop is -1"),
             HasSubstr("costs.stages has 3"),
-            HasSubstr("costs.stages[1].activation is 0"),
+            HasSubstr("costs.stages[1].activation is -1"),
             HasSubstr("costs.stages[2].offload is nan")));
 }
 
