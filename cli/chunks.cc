@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "schedules/limits.h"
 #include "schedules/options.h"
 
 namespace weir {
@@ -14,6 +15,16 @@ int LegalChunks(const ScheduleKind& kind, ScheduleSpec spec) {
   for (int chunks : {wanted, 1, 2}) {
     spec.num_chunks = chunks;
     if (kind.check(spec).ok()) return chunks;
+  }
+  return wanted;
+}
+
+int LegalMicrobatches(const ScheduleKind& kind, ScheduleSpec spec) {
+  const int wanted = spec.num_microbatches;
+  const int ranks = std::clamp(spec.num_ranks, 1, kMaxRanks);
+  for (int num_microbatches : {wanted, ranks, 2 * ranks}) {
+    spec.num_microbatches = num_microbatches;
+    if (kind.check(spec).ok()) return num_microbatches;
   }
   return wanted;
 }

@@ -14,6 +14,10 @@ namespace weir {
 // legal first; spec.num_chunks again when neither is.
 int LegalChunks(const ScheduleKind& kind, ScheduleSpec spec);
 
+// spec.num_microbatches where the schedule takes it, else the ranks or twice as
+// many, whichever is legal first; spec.num_microbatches again when neither is.
+int LegalMicrobatches(const ScheduleKind& kind, ScheduleSpec spec);
+
 // Gives the scenario chunks that are legal for `kind`, if there are. Textbook
 // costs that are the same for all stages are scaled, so that a rank's work
 // stays what it was.

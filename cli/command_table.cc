@@ -41,6 +41,13 @@ const std::vector<CommandInfo>& AllCommands() {
         "schedule show pipedream-2bw --pp 4 --microbatches 4 --batches 3"},
        RunScheduleShow,
        OptionsOfScheduleShow},
+      {"schedule semantics",
+       "Says which weights every pass reads, and how stale they are.",
+       {"schedule semantics pipedream --pp 4 --microbatches 4",
+        "schedule semantics pipedream:replicas=3-1:vertical-sync=no --pp 4 "
+        "--format json"},
+       RunScheduleSemantics,
+       OptionsOfScheduleSemantics},
       {"model list",
        "Lists the model presets.",
        {"model list"},

@@ -16,6 +16,7 @@ Command RunShow;   // an old result again
 Command RunTrace;  // an old result as a trace
 Command RunScheduleList;
 Command RunScheduleShow;
+Command RunScheduleSemantics;
 Command RunModelList;
 Command RunModelShow;
 Command RunClusterList;

@@ -341,6 +341,16 @@ Options OptionsOfNamed(absl::string_view name, absl::string_view help,
   return options;
 }
 
+Options OptionsOfSchedule(Flags* flags, bool csv) {
+  Options options = OptionsOfNamed("NAME", "see weir schedule list", flags);
+  AddPipeline(&options, &flags->scenario.overrides, "4");
+  AddMicrobatches(&options, &flags->scenario.overrides, "8",
+                  "1, without flush 3");
+  AddFormat(&options, &flags->output, csv);
+  AddMessages(&options, &flags->output);
+  return options;
+}
+
 }  // namespace
 
 std::vector<std::string> AllNames(const Option& option) {
@@ -388,13 +398,11 @@ Options OptionsOfList(Flags* flags) {
 }
 
 Options OptionsOfScheduleShow(Flags* flags) {
-  Options options = OptionsOfNamed("NAME", "see weir schedule list", flags);
-  AddPipeline(&options, &flags->scenario.overrides, "4");
-  AddMicrobatches(&options, &flags->scenario.overrides, "8",
-                  "1, without flush 3");
-  AddFormat(&options, &flags->output, /*csv=*/true);
-  AddMessages(&options, &flags->output);
-  return options;
+  return OptionsOfSchedule(flags, /*csv=*/true);
+}
+
+Options OptionsOfScheduleSemantics(Flags* flags) {
+  return OptionsOfSchedule(flags, /*csv=*/false);
 }
 
 Options OptionsOfModelShow(Flags* flags) {

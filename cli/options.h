@@ -41,6 +41,7 @@ Options OptionsOfShow(Flags* flags);
 Options OptionsOfTrace(Flags* flags);
 Options OptionsOfList(Flags* flags);
 Options OptionsOfScheduleShow(Flags* flags);
+Options OptionsOfScheduleSemantics(Flags* flags);
 Options OptionsOfModelShow(Flags* flags);
 Options OptionsOfClusterShow(Flags* flags);
 Options OptionsOfScenarioShow(Flags* flags);

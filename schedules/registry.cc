@@ -28,6 +28,7 @@ std::vector<absl::string_view> NamesOf(const ScheduleKind& kind) {
 }
 
 std::string Describe(const ScheduleKind& kind) {
+  if (kind.aliases.empty()) return std::string(kind.name);
   return absl::StrCat(kind.name, " (", absl::StrJoin(kind.aliases, ", "), ")");
 }
 
@@ -51,8 +52,24 @@ absl::Status UnknownKind(absl::string_view name) {
 
 const std::vector<ScheduleKind>& AllScheduleKinds() {
   static const auto& kinds = *new std::vector<ScheduleKind>{
-      GPipeKind(), PipeDreamFlushKind(), InterleavedKind(), PipeDreamKind(),
-      PipeDream2BWKind()};
+      GPipeKind(),        PipeDreamFlushKind(),
+      DapplePAKind(),     DapplePBKind(),
+      InterleavedKind(),  BreadthFirstKind(),
+      ChimeraKind(),      HanayoKind(),
+      BitPipeKind(),      TwoBpNaiveKind(),
+      TwoBpGPipeKind(),   TwoBp1F1B1Kind(),
+      TwoBp1F1B2Kind(),   ZeroBubbleH1Kind(),
+      ZeroBubbleH2Kind(), ZeroBubble1pKind(),
+      ZeroBubble2pKind(), ZeroBubbleVKind(),
+      VHalfKind(),        VMinKind(),
+      DualPipeKind(),     DualPipeVKind(),
+      PipeDreamKind(),    PipeDream2BWKind(),
+      PipeMareKind(),     SpecTrainKind(),
+      XPipeKind(),        PipelinedBackpropKind(),
+      TiMePReStKind(),    BaPipeAsKind(),
+      BaPipeFbpAsKind(),  BaPipeSnoKind(),
+      BaPipeSoKind(),     EdgePipeKind(),
+      AccEPTKind()};
   return kinds;
 }
 

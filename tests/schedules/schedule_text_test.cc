@@ -23,13 +23,22 @@ std::string FromRowsError(absl::string_view text) {
                          .message());
 }
 
+bool HasPairs(const Schedule& schedule) {
+  for (const std::vector<Action>& actions : schedule.rank_actions) {
+    for (const Action& action : actions) {
+      if (action.overlaps_next) return true;
+    }
+  }
+  return false;
+}
+
 TEST(ScheduleTextTest, EveryKindRoundTrips) {
   for (const ScheduleKind& kind : AllScheduleKinds()) {
-    const ScheduleSpec spec = {
-        .num_ranks = 4,
-        .num_microbatches = 12,
-        .num_chunks = kind.name == "interleaved-1f1b" ? 3 : 1};
+    ScheduleSpec spec = LegalSpec(kind);
+    spec.num_batches = 1;
     const Schedule schedule = kind.generate(spec);
+    // The rows have no place for these.
+    if (schedule.num_routes() > 1 || HasPairs(schedule)) continue;
     absl::StatusOr<std::vector<std::vector<Action>>> rows =
         ParseCsv("test", PrintCsv(schedule));
     ASSERT_TRUE(rows.ok()) << rows.status();

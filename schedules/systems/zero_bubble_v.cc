@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+// ZB-V (Qi et al., Zero Bubble Pipeline Parallelism, 2024, section 6): two
+// stages per rank, placed there and back, so that a rank's memory is as large
+// as any other's and the loss is on the rank that started. A greedy order: rows
+// of passes, with weight gradients in the gaps.
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "schedules/limits.h"
+#include "schedules/systems/generators.h"
+#include "schedules/systems/pass_placer.h"
+#include "schedules/systems/zero_bubble_costs.h"
+
+namespace weir {
+namespace {
+
+constexpr absl::string_view kName = "zb-v";
+
+// Into which gaps that would make the rank the busiest a W goes; into those
+// before an I of the way there it always does.
+struct Choices {
+  bool before_inputs_of_way_back;
+  bool before_forwards;
+};
+
+class Attempt {
+ public:
+  // `allowance`: the span up to which a rank may be idle without harm, beside
+  // the longest so far; empty for none.
+  Attempt(const ScheduleSpec& spec, const std::vector<int>& route,
+          double memory_limit, const Choices& choices,
+          const std::vector<double>& allowance)
+      : num_ranks_(spec.num_ranks),
+        num_microbatches_(spec.num_microbatches),
+        num_slots_(2 * memory_limit),
+        choices_(choices),
+        allowance_(allowance),
+        placer_(spec, route, memory_limit) {}
+
+  void Run() {
+    FillUntilFirstReturns();
+    FillTheLaterRanks();
+    // With even stages every round puts an I on every rank. Uneven ones leave
+    // some without until what they need is there.
+    int last_total = -1;
+    for (int total = 0; total != last_total;) {
+      RoundOfInputs();
+      RoundOfForwards();
+      last_total = std::exchange(total, TotalPasses());
+    }
+    for (int rank = 0; rank < num_ranks_; ++rank) {
+      while (placer_.HasWeight(rank)) placer_.PutWeight(rank);
+    }
+  }
+
+  PassPlacer& placer() { return placer_; }
+
+ private:
+  // The two stages of a rank.
+  static int Out(int rank) { return rank; }
+  int Back(int rank) const { return 2 * num_ranks_ - 1 - rank; }
+
+  int num_forwards(int stage) const { return placer_.num(Op::kForward, stage); }
+  int num_inputs(int stage) const {
+    return placer_.num(Op::kBackwardInput, stage);
+  }
+  int TotalPasses() const {
+    int total = 0;
+    for (int stage = 0; stage < 2 * num_ranks_; ++stage) {
+      total += num_forwards(stage) + num_inputs(stage);
+    }
+    return total;
+  }
+
+  // Has what it needs been placed?
+  bool CanForward(int stage) const {
+    const int next = num_forwards(stage);
+    return next < num_microbatches_ &&
+           (stage == 0 || num_forwards(stage - 1) > next);
+  }
+  bool CanInput(int stage) const {
+    const int next = num_inputs(stage);
+    return num_forwards(stage) > next &&
+           (stage + 1 == 2 * num_ranks_ || num_inputs(stage + 1) > next);
+  }
+
+  int InFlight(int rank) const {
+    return num_forwards(Out(rank)) + num_forwards(Back(rank));
+  }
+
+  // Forwards on the way out, as many as end before microbatch 0 comes back.
+  void FillUntilFirstReturns() {
+    for (int rank = 0; rank < num_ranks_; ++rank) {
+      placer_.Put(Op::kForward, Out(rank));
+    }
+    for (int rank = num_ranks_ - 1; rank >= 0; --rank) {
+      const double arrival = placer_.Arrival(Op::kForward, Back(rank));
+      // The ranks before need a slot each on the way there and back.
+      while (InFlight(rank) + 2 * rank + 2 <= num_slots_ &&
+             placer_.AtMost(placer_.free_at(rank) +
+                                placer_.duration(Op::kForward, Out(rank)),
+                            arrival) &&
+             num_forwards(Out(rank)) < num_microbatches_) {
+        for (int r = 0; r <= rank; ++r) placer_.Put(Op::kForward, Out(r));
+      }
+      placer_.Put(Op::kForward, Back(rank));
+    }
+  }
+
+  // Rows of forwards, out and back in turn, until every rank has as many as the
+  // one before it.
+  void FillTheLaterRanks() {
+    bool is_out = true;
+    for (int rank = 1; rank < num_ranks_; ++rank) {
+      const int returned_before = num_forwards(Back(rank - 1));
+      while (InFlight(rank) < InFlight(rank - 1) ||
+             (num_forwards(Back(rank)) <= returned_before &&
+              returned_before < num_microbatches_)) {
+        const int before = TotalPasses();
+        for (int r = num_ranks_ - 1; r >= rank; --r) {
+          const int stage = is_out ? Out(r) : Back(r);
+          if (CanForward(stage)) placer_.Put(Op::kForward, stage);
+        }
+        is_out = !is_out;
+        // Uneven stages: the rounds do the rest.
+        if (is_out && TotalPasses() == before) break;
+      }
+    }
+  }
+
+  // One I on every rank: of the way out where its gradient is there.
+  void RoundOfInputs() {
+    std::vector<bool> is_out(num_ranks_);
+    for (int rank = 0; rank < num_ranks_; ++rank) {
+      is_out[rank] = NextInputIsOut(rank);
+    }
+    for (int rank = num_ranks_ - 1; rank >= 0; --rank) {
+      if (is_out[rank] && CanInput(Out(rank))) {
+        PutInput(rank, Out(rank), true);
+      }
+    }
+    for (int rank = 0; rank < num_ranks_; ++rank) {
+      if (is_out[rank] || !CanInput(Back(rank))) continue;
+      PutInput(rank, Back(rank), choices_.before_inputs_of_way_back);
+    }
+  }
+
+  bool NextInputIsOut(int rank) const {
+    const int out = num_inputs(Out(rank));
+    if (out >= num_inputs(Back(rank))) return false;
+    return rank + 1 == num_ranks_ || num_inputs(Out(rank + 1)) > out ||
+           num_inputs(Back(rank)) == num_microbatches_;
+  }
+
+  void PutInput(int rank, int stage, bool fills_gap) {
+    FillGap(Op::kBackwardInput, rank, stage, fills_gap);
+    placer_.Put(Op::kBackwardInput, stage);
+  }
+
+  // One F on every rank that has one: of the way back where it can.
+  void RoundOfForwards() {
+    for (int rank = 0; rank < num_ranks_; ++rank) {
+      const std::optional<int> stage = NextForward(rank);
+      if (!stage || !CanForward(*stage)) continue;
+      placer_.MakeRoomForForward(*stage);
+      FillGap(Op::kForward, rank, *stage, choices_.before_forwards);
+      placer_.Put(Op::kForward, *stage);
+    }
+  }
+
+  std::optional<int> NextForward(int rank) const {
+    const int out = num_forwards(Out(rank));
+    const int back = num_forwards(Back(rank));
+    if (back == num_microbatches_) return std::nullopt;
+    if (back == out) return Out(rank);
+    if (rank + 1 == num_ranks_ || num_forwards(Back(rank + 1)) > back) {
+      return Back(rank);
+    }
+    if (out == num_microbatches_) return std::nullopt;
+    if (rank == 0 || num_forwards(Out(rank - 1)) > out) return Out(rank);
+    return std::nullopt;
+  }
+
+  // Puts W into the gap before the stage's next F or I; into one that is too
+  // short only where it would do harm.
+  void FillGap(Op op, int rank, int stage, bool fills_gap) {
+    const double arrival = placer_.Arrival(op, stage);
+    while (
+        placer_.HasWeight(rank) &&
+        placer_.AtMost(placer_.free_at(rank) + placer_.NextWeightDuration(rank),
+                       arrival)) {
+      placer_.PutWeight(rank);
+    }
+    const double gap = arrival - placer_.free_at(rank);
+    if (fills_gap && placer_.HasWeight(rank) && !IsHarmless(rank, gap)) {
+      placer_.PutWeight(rank);
+    }
+  }
+
+  bool IsHarmless(int rank, double gap) const {
+    const double longest =
+        allowance_.empty() ? placer_.longest_span()
+                           : std::max(placer_.longest_span(), allowance_[rank]);
+    return placer_.AtMost(placer_.span(rank) + gap, longest);
+  }
+
+  int num_ranks_;
+  int num_microbatches_;
+  double num_slots_;  // microbatches that one stage may hold on a rank
+  Choices choices_;
+  const std::vector<double>& allowance_;
+  PassPlacer placer_;
+};
+
+// The span up to which each rank could have been idle in an attempt, had it
+// known how long it would be idle anyway.
+std::vector<double> AllowanceAfter(const PassPlacer& placer, int num_ranks) {
+  std::vector<double> allowance(num_ranks);
+  for (int rank = 0; rank < num_ranks; ++rank) {
+    allowance[rank] = placer.longest_span() - placer.idle(rank);
+  }
+  return allowance;
+}
+
+struct Order {
+  double span = std::numeric_limits<double>::infinity();
+  std::vector<std::vector<Action>> rank_actions;
+};
+
+// Attempts with the same choices, each knowing the idle of the one before,
+// while that helps. The best replaces `best` if it is better.
+void Improve(const ScheduleSpec& spec, const std::vector<int>& route,
+             double memory_limit, const Choices& choices, Order* best) {
+  // Two or three do; the limit only guards against a crawl.
+  constexpr int kMaxAttempts = 16;
+  std::vector<double> allowance;
+  double last_span = std::numeric_limits<double>::infinity();
+  for (int i = 0; i < kMaxAttempts; ++i) {
+    Attempt attempt(spec, route, memory_limit, choices, allowance);
+    attempt.Run();
+    PassPlacer& placer = attempt.placer();
+    const double span = placer.longest_span();
+    if (!placer.Less(span, last_span)) return;
+    last_span = span;
+    if (placer.Less(span, best->span)) *best = {span, placer.TakeActions()};
+    allowance = AllowanceAfter(placer, spec.num_ranks);
+  }
+}
+
+Schedule Generate(const ScheduleSpec& spec) {
+  Schedule schedule = EmptySchedule(kName, spec);
+  schedule.routes.assign(1, ZigZagRoute(spec));
+  Problems problems(kName);  // none: check() has read the option
+  const double memory_limit =
+      MemoryLimit(spec, spec.num_ranks, spec.num_ranks, &problems);
+  Order best;
+  for (bool before_inputs : {true, false}) {
+    for (bool before_forwards : {true, false}) {
+      Improve(spec, schedule.routes[0], memory_limit,
+              {before_inputs, before_forwards}, &best);
+    }
+  }
+  schedule.rank_actions = std::move(best.rank_actions);
+  return schedule;
+}
+
+absl::Status Check(const ScheduleSpec& spec) {
+  Problems problems(kName);
+  CheckLimits(spec, &problems);
+  CheckTwoChunks(spec, &problems);
+  CheckOneBatch(spec, &problems);
+  CheckCosts(spec, &problems);
+  MemoryLimit(spec, spec.num_ranks, spec.num_ranks, &problems);
+  return problems.ToStatus();
+}
+
+}  // namespace
+
+ScheduleKind ZeroBubbleVKind() {
+  return {
+      .name = kName,
+      .aliases = {"zbv", "zero-bubble-v", "zbv-zero-bubble"},
+      .paper = "Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024",
+      .constraints = "chunks is 2, num_batches is 1",
+      .summary =
+          "two stages per rank in a V, ordered by their costs, 1F1B's "
+          "memory on every rank, hardly a bubble, flush; one weight "
+          "version",
+      .flush = true,
+      .uses_costs = true,
+      .options = {{kMemoryLimit, "pipeline",
+                   "activations a rank may hold, in microbatches of the "
+                   "largest stage on each of its chunks, pipeline or more"}},
+      .check = Check,
+      .generate = Generate};
+}
+
+}  // namespace weir

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// Making an order and proving it sound: 64 ranks, 1,024 microbatches, so many
+// stages per rank, at the costs of a transformer block with its hop. To measure
+// a kind, add a line to kKinds.
+#include <benchmark/benchmark.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "schedules/registry.h"
+#include "schedules/validate.h"
+#include "tests/bench/cpu_time.h"
+
+namespace weir {
+namespace {
+
+constexpr int kRanks = 64, kMicrobatches = 1024;
+
+struct Work {
+  const char* name;
+  int num_chunks;
+};
+// One per line, so that lines merge.
+// clang-format off
+constexpr Work kKinds[] = {
+    {"gpipe", 1},
+    {"pipedream-flush", 1},
+    {"interleaved-1f1b", 4},
+    {"zb-h1", 1},
+    {"zb-h2", 1},
+    {"zb-1p", 1},
+    {"zb-2p", 1},
+    {"zb-v", 2},
+    {"v-half", 2},
+    {"v-min", 2},
+};
+// clang-format on
+
+// Unequal enough that the gaps of an automatic order have no common measure.
+PassCosts BlockCosts() {
+  StagePassCosts block;
+  block.forward = 10.402;
+  block.backward_input = 10.248;
+  block.backward_weight = 7.698;
+  block.activation = 34 * 6144 + 5 * 48 * 1024;
+  block.weight_gradient_inputs = 32 * 6144;
+  PassCosts costs;
+  costs.stages = {block};
+  costs.hop = 0.46;
+  return costs;
+}
+
+void BM_Generate(benchmark::State& state, const Work& work) {
+  ScheduleSpec spec = {.num_ranks = kRanks,
+                       .num_microbatches = kMicrobatches,
+                       .num_chunks = work.num_chunks,
+                       .costs = BlockCosts()};
+  size_t num_actions = 0;
+  for (auto _ : state) {
+    const double begin = CpuSeconds();
+    const absl::StatusOr<Schedule> schedule = GenerateSchedule(work.name, spec);
+    const absl::Status status =
+        schedule.ok() ? ValidateSchedule(*schedule) : schedule.status();
+    state.SetIterationTime(CpuSeconds() - begin);
+    if (!status.ok()) {
+      std::fprintf(stderr, "%s\n", status.ToString().c_str());
+      std::abort();
+    }
+    num_actions = 0;
+    for (const auto& actions : schedule->rank_actions) {
+      num_actions += actions.size();
+    }
+  }
+  state.counters["actions"] = static_cast<double>(num_actions);
+}
+
+const bool kRegistered = [] {
+  for (const Work& work : kKinds) {
+    benchmark::RegisterBenchmark(
+        work.name,
+        [&work](benchmark::State& state) { BM_Generate(state, work); })
+        ->UseManualTime()
+        ->Unit(benchmark::kMillisecond);
+  }
+  return true;
+}();
+
+}  // namespace
+}  // namespace weir
