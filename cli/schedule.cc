@@ -42,9 +42,8 @@ std::string Picture(const Schedule& schedule, const Semantics& semantics) {
       VersionRows(schedule, semantics));
 }
 
-absl::StatusOr<std::string> View(const Flags& flags) {
-  ASSIGN_OR_RETURN(const Schedule schedule, ScheduleOfFlags(flags));
-  RETURN_IF_ERROR(ValidateSchedule(schedule));
+absl::StatusOr<std::string> ShowView(const Flags& flags) {
+  ASSIGN_OR_RETURN(const Schedule schedule, ValidScheduleOfFlags(flags));
   if (flags.output.format == OutputFlags::Format::kCsv) {
     return PrintCsv(schedule);
   }

@@ -180,10 +180,11 @@ bool ExpectSameAsOracle(const ScheduleKind& kind, const Textbook& textbook) {
 TEST(SimulatorOracleTest, OverlappedTransfersEqualTheLongestPath) {
   Cases cases(1);
   for (const ScheduleKind& kind : AllScheduleKinds()) {
-    for (int i = 0; i < 150; ++i) {
+    for (int i = 0; i < 80; ++i) {
       const Textbook textbook = cases.Next(kind, /*blocking=*/false);
       SCOPED_TRACE(Describe(textbook));
-      ASSERT_TRUE(ExpectSameAsOracle(kind, textbook));
+      const bool runs = ExpectSameAsOracle(kind, textbook);
+      ASSERT_TRUE(runs) << Simulate(Resolve(textbook)).status();
       if (HasFailure()) return;
     }
   }
@@ -197,7 +198,7 @@ TEST(SimulatorOracleTest, BlockingTransfersEqualTheLongestPath) {
   Cases cases(2);
   for (const ScheduleKind& kind : AllScheduleKinds()) {
     int completed = 0;
-    for (int i = 0; i < 100; ++i) {
+    for (int i = 0; i < 50; ++i) {
       const Textbook textbook = cases.Next(kind, /*blocking=*/true);
       SCOPED_TRACE(Describe(textbook));
       completed += ExpectSameAsOracle(kind, textbook);
@@ -205,7 +206,7 @@ TEST(SimulatorOracleTest, BlockingTransfersEqualTheLongestPath) {
     }
     if (std::find(std::begin(kAlwaysRun), std::end(kAlwaysRun), kind.name) !=
         std::end(kAlwaysRun)) {
-      EXPECT_GT(completed, 50) << kind.name;
+      EXPECT_GT(completed, 25) << kind.name;
     }
   }
 }

@@ -140,8 +140,8 @@ TEST(ScheduleCostsTest, SpansScaleEverything) {
   EXPECT_EQ(Classes(result.ranks(0))["activations"], 3000);
   EXPECT_EQ(result.ranks(0).peak_activation_microbatches(), 3);
   const auto& spans = result.timeline().actions().num_microbatches();
-  ASSERT_EQ(spans.size(), 4);
-  EXPECT_EQ(spans[2], 3u);
+  ASSERT_EQ(spans.size(), 6);  // with a step on each
+  EXPECT_EQ(spans[3], 3u);
 }
 
 // Both of a pair start when both can and end together; unless costs say more,
