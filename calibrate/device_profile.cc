@@ -94,6 +94,10 @@ absl::Status ValidateDeviceProfile(absl::string_view label,
     CheckFigure("attention_efficiency", profile.attention_efficiency(), 1e-3, 1,
                 &problems);
   }
+  if (profile.has_host_bytes_per_second()) {
+    CheckFigure("host_bytes_per_second", profile.host_bytes_per_second(), 1e3,
+                1e16, &problems);
+  }
   return problems.ToStatus();
 }
 

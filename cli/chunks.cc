@@ -5,6 +5,10 @@
 #include <cstdint>
 #include <limits>
 
+#include "base/status_macros.h"
+#include "schedules/options.h"
+#include "schedules/source.h"
+
 namespace weir {
 
 int LegalChunks(const ScheduleKind& kind, ScheduleSpec spec) {
@@ -30,6 +34,12 @@ void ScaleCosts(double factor, TextbookCosts* costs) {
     stage->set_backward_weight_seconds(factor *
                                        stage->backward_weight_seconds());
   }
+  if (stage->has_overlapped_seconds()) {
+    stage->set_overlapped_seconds(factor * stage->overlapped_seconds());
+  }
+  // What a stage sends on does not depend on its size: the codec stays.
+  stage->set_offload_seconds(factor * stage->offload_seconds());
+  stage->set_prediction_seconds(factor * stage->prediction_seconds());
 }
 
 }  // namespace
@@ -51,13 +61,30 @@ void SetLegalChunks(const ScheduleKind& kind, Scenario* scenario) {
           ? or_one(scenario->num_microbatches())
           : or_one(batch.global_batch_size()) /
                 (or_one(batch.microbatch_size()) * or_one(parallelism.data())));
-  const int chunks = LegalChunks(kind, spec);
+  const absl::StatusOr<ScheduleSpec> with_options =
+      WithOptionsOf(scenario->schedule(), kind, spec);
+  if (!with_options.ok()) return;  // what is wrong is said where it is checked
+  const int chunks = LegalChunks(kind, *with_options);
   if (chunks == spec.num_chunks) return;
   scenario->mutable_parallelism()->set_chunks(static_cast<uint32_t>(chunks));
   if (scenario->has_textbook()) {
     ScaleCosts(static_cast<double>(spec.num_chunks) / chunks,
                scenario->mutable_textbook());
   }
+}
+
+absl::Status SetChunksOfFile(const std::string& name_or_path,
+                             Scenario* scenario) {
+  if (!IsScheduleFile(name_or_path) || scenario->parallelism().chunks() != 0) {
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(const Schedule schedule, LoadScheduleFile(name_or_path));
+  ASSIGN_OR_RETURN(const int chunks, ChunksOf(schedule));
+  scenario->mutable_parallelism()->set_chunks(static_cast<uint32_t>(chunks));
+  if (scenario->has_textbook() && chunks > 1) {
+    ScaleCosts(1.0 / chunks, scenario->mutable_textbook());
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace weir

@@ -3,6 +3,8 @@
 #ifndef WEIR_CLI_CHUNKS_H_
 #define WEIR_CLI_CHUNKS_H_
 
+#include <string>
+
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "scenarios/scenario.h"
@@ -18,6 +20,11 @@ int LegalChunks(const ScheduleKind& kind, ScheduleSpec spec);
 // costs that are the same for all stages are scaled, so that a rank's work
 // stays what it was.
 void SetLegalChunks(const ScheduleKind& kind, Scenario* scenario);
+
+// The same for a schedule file, whose chunks are what they are. Nothing for a
+// name, or where the scenario gives chunks.
+absl::Status SetChunksOfFile(const std::string& name_or_path,
+                             Scenario* scenario);
 
 }  // namespace weir
 

@@ -16,6 +16,9 @@ Command RunShow;   // an old result again
 Command RunTrace;  // an old result as a trace
 Command RunScheduleList;
 Command RunScheduleShow;
+Command RunScheduleSemantics;
+Command RunScheduleLint;
+Command RunScheduleConvert;
 Command RunModelList;
 Command RunModelShow;
 Command RunClusterList;

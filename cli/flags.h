@@ -21,6 +21,7 @@ struct ScenarioFlags {
   std::optional<bool> flash_attention;
   std::optional<bool> dropout;
   std::optional<bool> fp32_gradients;
+  std::optional<bool> fully_sharded;
   std::string costs;                   // "f=1,b=2", or the path of a table
   std::vector<std::string> schedules;  // "compare" takes several
 };
@@ -35,11 +36,22 @@ struct OutputFlags {
   std::string trace;  // timeline, .pftrace or .json
 };
 
+// "schedule lint" and "schedule convert".
+struct ScheduleFlags {
+  std::vector<std::string> runtimes;  // that must run it
+  bool legacy = false;                // the file is of PyTorch's old dialect
+  bool lower = false;
+  bool merge_backward = false;
+  bool transfers_only = false;  // no sharding, no reduction
+  std::string output;           // empty: standard output
+};
+
 struct Flags {
   std::string command;  // the whole line, for provenance
   std::string name;     // what "show" shows, what "trace" reads
   std::string result;   // which of several results
   ScenarioFlags scenario;
+  ScheduleFlags schedule;
   OutputFlags output;
 };
 

@@ -144,6 +144,10 @@ void AddOptimizer(Options* options, ScenarioFlags* flags) {
       .fallback = "adam";
   group.Switch("--fp32-gradients", "accumulate gradients in fp32",
                [=](bool on) { flags->fp32_gradients = on; });
+  group.Switch("--fully-sharded",
+               "share weights, gradients and states out over the replicas "
+               "(FSDP, ZeRO-3)",
+               [=](bool on) { flags->fully_sharded = on; });
 }
 
 void AddTensorParallel(Options* options, ScenarioFlags* flags) {
@@ -197,6 +201,9 @@ void AddPlacement(Options* options, Scenario* scenario) {
        parallelism->mutable_gpus());
   list("--blocks-per-stage", "an uneven cut of the model", 0,
        parallelism->mutable_blocks_per_stage());
+  group.Text("--layout,--pipeline-model-parallel-layout", "LAYOUT",
+             "Megatron-LM's placement of layers: \"Et*3|(tt|)*2t|L\"",
+             parallelism->mutable_layout());
 }
 
 void AddCluster(Options* options, Scenario* scenario) {
@@ -244,7 +251,9 @@ void AddSchedule(Options* options, ScenarioFlags* flags, bool several) {
   schedule.repeats = several;
   group.Text("--costs", "COSTS",
              "instead of model and cluster: f=1,b=2,c=0.1 or f=1,i=1,w=1 "
-             "(c: one hop), or a file; seconds of one stage: with --chunks a "
+             "(c: one hop; o: a forward beside a backward; h: one way to the "
+             "host; p: one prediction of weights; z: one compression), or a "
+             "file; seconds of one stage: with --chunks a "
              "rank has several stages; where weir chooses the chunks, seconds "
              "of a whole rank, divided among its stages",
              &flags->costs);
@@ -335,6 +344,30 @@ Options OptionsOfNamed(absl::string_view name, absl::string_view help,
   return options;
 }
 
+Options OptionsOfScheduleSource(Flags* flags) {
+  return OptionsOfNamed(
+      "SCHEDULE", "see weir schedule list, or a file: PyTorch's CSV", flags);
+}
+
+Options OptionsOfSchedule(Flags* flags, bool csv) {
+  Options options = OptionsOfScheduleSource(flags);
+  AddPipeline(&options, &flags->scenario.overrides, "4");
+  AddMicrobatches(&options, &flags->scenario.overrides, "8",
+                  "1, without flush 3");
+  AddFormat(&options, &flags->output, csv);
+  AddMessages(&options, &flags->output);
+  return options;
+}
+
+void AddDialect(Options* options, ScheduleFlags* schedule) {
+  Group group("Schedule", options);
+  group
+      .Choice("--dialect", "of a file: PyTorch's, or as it was in 2024",
+              {{"pytorch", 0}, {"pytorch-legacy", 1}},
+              [=](int value) { schedule->legacy = value == 1; })
+      .fallback = "pytorch";
+}
+
 }  // namespace
 
 std::vector<std::string> AllNames(const Option& option) {
@@ -382,11 +415,51 @@ Options OptionsOfList(Flags* flags) {
 }
 
 Options OptionsOfScheduleShow(Flags* flags) {
-  Options options = OptionsOfNamed("NAME", "see weir schedule list", flags);
+  return OptionsOfSchedule(flags, /*csv=*/true);
+}
+
+Options OptionsOfScheduleSemantics(Flags* flags) {
+  return OptionsOfSchedule(flags, /*csv=*/false);
+}
+
+Options OptionsOfScheduleLint(Flags* flags) {
+  Options options = OptionsOfScheduleSource(flags);
   AddPipeline(&options, &flags->scenario.overrides, "4");
   AddMicrobatches(&options, &flags->scenario.overrides, "8",
                   "1, without flush 3");
-  AddFormat(&options, &flags->output, /*csv=*/true);
+  AddDialect(&options, &flags->schedule);
+  Option& runtime = Group("Schedule", &options)
+                        .Add("--runtime", "R,R,...",
+                             "must run it, beside buffered sends: rendezvous, "
+                             "pytorch, megatron",
+                             [=](const std::string& text) {
+                               flags->schedule.runtimes = absl::StrSplit(
+                                   text, ',', absl::SkipWhitespace());
+                               return absl::OkStatus();
+                             });
+  runtime.repeats = true;
+  AddFormat(&options, &flags->output, /*csv=*/false);
+  AddMessages(&options, &flags->output);
+  return options;
+}
+
+Options OptionsOfScheduleConvert(Flags* flags) {
+  Options options = OptionsOfScheduleSource(flags);
+  AddPipeline(&options, &flags->scenario.overrides, "4");
+  AddMicrobatches(&options, &flags->scenario.overrides, "8",
+                  "1, without flush 3");
+  ScheduleFlags* schedule = &flags->schedule;
+  AddDialect(&options, schedule);
+  Group group("Schedule", &options);
+  group.Switch("--lower", "add transfers, sharding and reduction as PyTorch",
+               [=](bool on) { schedule->lower = on; });
+  group.Switch("--merge-backward", "make an I with its own W behind it one B",
+               [=](bool on) { schedule->merge_backward = on; });
+  group.Switch("--transfers-only", "lower without sharding and reduction",
+               [=](bool on) { schedule->transfers_only = on; });
+  Group("Output", &options)
+      .Text("--output,-o", "FILE", "instead of standard output",
+            &schedule->output);
   AddMessages(&options, &flags->output);
   return options;
 }

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/problems.h"
 #include "base/status_macros.h"
+#include "scenarios/check_scenario.h"
 #include "scenarios/scenario.h"
 
 namespace weir {
@@ -70,8 +71,10 @@ absl::StatusOr<Question> ApplyOverrides(const ScenarioFlags& flags) {
       !overrides.parallelism().order().empty()) {
     parallelism->clear_gpus();
   }
-  if (overrides.parallelism().blocks_per_stage_size() > 0) {
+  if (overrides.parallelism().blocks_per_stage_size() > 0 ||
+      !overrides.parallelism().layout().empty()) {
     parallelism->clear_blocks_per_stage();
+    parallelism->clear_layout();
   }
   if (!overrides.model().empty()) scenario.clear_textbook();
   scenario.MergeFrom(overrides);
@@ -88,8 +91,12 @@ absl::StatusOr<Question> ApplyOverrides(const ScenarioFlags& flags) {
   if (flags.fp32_gradients) {
     scenario.mutable_training()->set_fp32_gradients(*flags.fp32_gradients);
   }
+  if (flags.fully_sharded) {
+    scenario.mutable_training()->set_fully_sharded(*flags.fully_sharded);
+  }
   RETURN_IF_ERROR(ApplyCosts(flags, &scenario));
   RETURN_IF_ERROR(ApplyMicrobatches(overrides, &scenario));
+  FillChunksFromLayout(scenario);
   return question;
 }
 

@@ -5,34 +5,19 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
-#include "cli/chunks.h"
 #include "cli/commands.h"
+#include "cli/envelope.h"
 #include "cli/messages.h"
+#include "cli/schedule_input.h"
 #include "schedules/registry.h"
 #include "schedules/schedule_json.h"
 #include "schedules/schedule_text.h"
 #include "schedules/semantics.h"
+#include "schedules/semantics_view.h"
 #include "schedules/timeline.h"
-#include "schedules/validate.h"
 
 namespace weir {
 namespace {
-
-ScheduleSpec SpecOf(const ScheduleKind& kind, const Scenario& flags) {
-  const auto or_else = [](uint32_t value, int fallback) {
-    return value == 0 ? fallback : static_cast<int>(value);
-  };
-  ScheduleSpec spec;
-  spec.num_ranks = or_else(flags.parallelism().pipeline(), 4);
-  spec.num_microbatches = or_else(flags.num_microbatches(), 8);
-  // Without flush one batch shows only the start.
-  spec.num_batches = or_else(flags.num_batches(), kind.flush ? 1 : 3);
-  spec.num_chunks = or_else(flags.parallelism().chunks(), 1);
-  if (flags.parallelism().chunks() == 0) {
-    spec.num_chunks = LegalChunks(kind, spec);
-  }
-  return spec;
-}
 
 // The versions that each stage keeps and how stale its gradients are.
 std::string VersionRows(const Schedule& schedule, const Semantics& semantics) {
@@ -57,12 +42,8 @@ std::string Picture(const Schedule& schedule, const Semantics& semantics) {
       VersionRows(schedule, semantics));
 }
 
-absl::StatusOr<std::string> View(const Flags& flags) {
-  ASSIGN_OR_RETURN(const ScheduleKind* kind, FindScheduleKind(flags.name));
-  ASSIGN_OR_RETURN(
-      const Schedule schedule,
-      GenerateSchedule(kind->name, SpecOf(*kind, flags.scenario.overrides)));
-  RETURN_IF_ERROR(ValidateSchedule(schedule));
+absl::StatusOr<std::string> ShowView(const Flags& flags) {
+  ASSIGN_OR_RETURN(const Schedule schedule, ValidScheduleOfFlags(flags));
   if (flags.output.format == OutputFlags::Format::kCsv) {
     return PrintCsv(schedule);
   }
@@ -72,13 +53,30 @@ absl::StatusOr<std::string> View(const Flags& flags) {
              : Picture(schedule, semantics);
 }
 
-}  // namespace
+absl::StatusOr<std::string> SemanticsView(const Flags& flags) {
+  ASSIGN_OR_RETURN(const Schedule schedule, ValidScheduleOfFlags(flags));
+  ASSIGN_OR_RETURN(const Semantics semantics, InterpretSchedule(schedule));
+  if (flags.output.format != OutputFlags::Format::kJson) {
+    return SemanticsTable(schedule, semantics);
+  }
+  return ScheduleEnvelope(flags.command, flags.name, schedule,
+                          SemanticsJson(schedule, semantics));
+}
 
-int RunScheduleShow(const Flags& flags) {
-  const absl::StatusOr<std::string> view = View(flags);
+int PrintView(const absl::StatusOr<std::string>& view, const Flags& flags) {
   if (!view.ok()) return PrintError(view.status(), flags.output);
   const absl::Status printed = PrintResult(*view);
   return printed.ok() ? kExitOk : PrintError(printed, flags.output);
+}
+
+}  // namespace
+
+int RunScheduleShow(const Flags& flags) {
+  return PrintView(ShowView(flags), flags);
+}
+
+int RunScheduleSemantics(const Flags& flags) {
+  return PrintView(SemanticsView(flags), flags);
 }
 
 int RunScheduleList(const Flags& flags) {
@@ -87,6 +85,10 @@ int RunScheduleList(const Flags& flags) {
     absl::StrAppend(&text, text.empty() ? "" : "\n", kind.name, "\n  ",
                     kind.summary, "\n  needs: ", kind.constraints,
                     "\n  paper: ", kind.paper, "\n");
+    for (const ScheduleOption& option : kind.options) {
+      absl::StrAppend(&text, "  option: ", option.name, "=, ", option.summary,
+                      " [", option.standard, "]\n");
+    }
     if (!kind.aliases.empty()) {
       absl::StrAppend(&text, "  also: ", absl::StrJoin(kind.aliases, ", "),
                       "\n");

@@ -122,6 +122,14 @@ double ModelFlops(const std::vector<LayerWork>& layers, int tensor_parallel) {
   return flops * tensor_parallel;
 }
 
+double ForwardFlops(const std::vector<LayerWork>& layers, int tensor_parallel) {
+  double flops = 0;
+  for (const LayerWork& layer : layers) {
+    for (const Kernel& kernel : layer.forward) flops += kernel.flops;
+  }
+  return flops * tensor_parallel;
+}
+
 double StageParameters(const std::vector<LayerWork>& layers, int first,
                        int last) {
   double parameters = 0;

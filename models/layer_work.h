@@ -96,6 +96,8 @@ std::vector<LayerWork> LayersOf(const Model& model, const WorkSpec& spec);
 // the numerator of model FLOP utilization. Attention counts in full, causal or
 // not. Measured layers have none.
 double ModelFlops(const std::vector<LayerWork>& layers, int tensor_parallel);
+// The forward's part of them.
+double ForwardFlops(const std::vector<LayerWork>& layers, int tensor_parallel);
 
 // Parameters that a stage of layers [first, last) keeps on one GPU: a copy of
 // the embedding counts only where the embedding itself is elsewhere.

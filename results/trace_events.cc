@@ -42,6 +42,20 @@ int64_t CauseOf(bool forward, int64_t stage, bool transfer) {
 
 constexpr int64_t kNoCause = int64_t{1} << 40;
 
+// Timeline.Actions.op
+enum { kOptimizerStep = 4, kOffload = 5, kReload = 6 };
+
+Lane LaneOf(uint32_t op) {
+  if (op == kOffload) return Lane::kToHost;
+  return op == kReload ? Lane::kFromHost : Lane::kCompute;
+}
+
+Lane LaneOfCollective(uint32_t kind) {
+  constexpr Lane kLanes[] = {Lane::kTensorCollective, Lane::kGradientReduction,
+                             Lane::kWeightGather};
+  return kLanes[kind];
+}
+
 template <typename Columns>
 Candidate At(const Columns& columns, int i, uint32_t gpu, Lane lane,
              int64_t cause) {
@@ -65,7 +79,7 @@ std::vector<Candidate> Candidates(const Timeline& timeline) {
     const int64_t cause =
         actions.op(i) < 3 ? CauseOf(actions.op(i) == 0, actions.stage(i), false)
                           : kNoCause;
-    all.push_back(At(actions, i, actions.gpu(i), Lane::kCompute, cause));
+    all.push_back(At(actions, i, actions.gpu(i), LaneOf(actions.op(i)), cause));
   }
   for (int i = 0; i < transfers.kind_size(); ++i) {
     const int64_t cause =
@@ -75,9 +89,7 @@ std::vector<Candidate> Candidates(const Timeline& timeline) {
   }
   for (int i = 0; i < collectives.gpu_size(); ++i) {
     all.push_back(At(collectives, i, collectives.gpu(i),
-                     collectives.kind(i) == 0 ? Lane::kTensorCollective
-                                              : Lane::kGradientReduction,
-                     kNoCause));
+                     LaneOfCollective(collectives.kind(i)), kNoCause));
   }
   std::sort(all.begin(), all.end(), [](const Candidate& a, const Candidate& b) {
     return std::tie(a.start_seconds, a.end_seconds, a.cause, a.lane, a.event) <
@@ -226,14 +238,21 @@ void ConnectFlows(const Timeline& timeline, TraceEvents* events) {
 
 absl::string_view LaneName(Lane lane) {
   static constexpr std::array<const char*, kNumLanes> kNames = {
-      "compute", "send", "receive", "tensor collectives",
-      "gradient all-reduce"};
+      "compute",
+      "send",
+      "receive",
+      "tensor collectives",
+      "gradient all-reduce",
+      "weight all-gather",
+      "to host",
+      "from host"};
   return kNames[static_cast<size_t>(lane)];
 }
 
 absl::string_view LaneCategory(Lane lane) {
   static constexpr std::array<const char*, kNumLanes> kCategories = {
-      "compute", "transfer", "transfer", "collective", "collective"};
+      "compute",    "transfer",   "transfer", "collective",
+      "collective", "collective", "transfer", "transfer"};
   return kCategories[static_cast<size_t>(lane)];
 }
 
@@ -277,7 +296,8 @@ std::string GpuName(const Result& result, uint32_t gpu) {
 
 void AppendSliceName(const Result& result, const TraceEvents& events,
                      const TraceSlice& slice, std::string* out) {
-  static constexpr std::array<const char*, 4> kLetters = {"F", "B", "I", "W"};
+  static constexpr std::array<const char*, 7> kLetters = {
+      "F", "B", "I", "W", " step u", "O", "R"};
   const Timeline& timeline = result.timeline();
   const auto& transfers = timeline.transfers();
   const auto gpu_number = [&](uint32_t gpu) {
@@ -285,12 +305,17 @@ void AppendSliceName(const Result& result, const TraceEvents& events,
   };
   const int i = static_cast<int>(slice.event);
   switch (events.tracks[slice.track].lane) {
-    case Lane::kCompute: {
+    case Lane::kCompute:
+    case Lane::kToHost:
+    case Lane::kFromHost: {
       const auto& actions = timeline.actions();
-      const bool step = actions.op(i) >= kLetters.size();
-      absl::StrAppend(out, actions.stage(i),
-                      step ? " step u" : kLetters[actions.op(i)],
+      absl::StrAppend(out, actions.stage(i), kLetters[actions.op(i)],
                       actions.microbatch(i));
+      if (!actions.num_microbatches().empty() &&
+          actions.num_microbatches(i) > 1) {
+        absl::StrAppend(
+            out, "-", actions.microbatch(i) + actions.num_microbatches(i) - 1);
+      }
       return;
     }
     case Lane::kSend:
@@ -313,6 +338,9 @@ void AppendSliceName(const Result& result, const TraceEvents& events,
       absl::StrAppend(out, "all-reduce ", timeline.collectives().stage(i), " u",
                       timeline.collectives().microbatch(i));
       return;
+    case Lane::kWeightGather:
+      absl::StrAppend(out, "gather ", timeline.collectives().stage(i));
+      return;
   }
 }
 
@@ -321,12 +349,15 @@ double SliceBytes(const Result& result, const TraceEvents& events,
   const int i = static_cast<int>(slice.event);
   switch (events.tracks[slice.track].lane) {
     case Lane::kCompute:
+    case Lane::kToHost:
+    case Lane::kFromHost:
       return -1;
     case Lane::kSend:
     case Lane::kReceive:
       return result.timeline().transfers().bytes(i);
     case Lane::kTensorCollective:
     case Lane::kGradientReduction:
+    case Lane::kWeightGather:
       return result.timeline().collectives().bytes(i);
   }
   return -1;

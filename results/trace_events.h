@@ -22,11 +22,19 @@ enum class Lane : uint8_t {
   kReceive,
   kTensorCollective,
   kGradientReduction,
+  kWeightGather,
+  kToHost,
+  kFromHost,
 };
 
-inline constexpr Lane kAllLanes[] = {Lane::kCompute, Lane::kSend,
-                                     Lane::kReceive, Lane::kTensorCollective,
-                                     Lane::kGradientReduction};
+inline constexpr Lane kAllLanes[] = {Lane::kCompute,
+                                     Lane::kSend,
+                                     Lane::kReceive,
+                                     Lane::kTensorCollective,
+                                     Lane::kGradientReduction,
+                                     Lane::kWeightGather,
+                                     Lane::kToHost,
+                                     Lane::kFromHost};
 
 absl::string_view LaneName(Lane lane);      // "gradient all-reduce"
 absl::string_view LaneCategory(Lane lane);  // "collective"

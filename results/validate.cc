@@ -116,9 +116,12 @@ void CheckTimeline(const Result& result, Problems* problems) {
     const auto& actions = result.timeline().actions();
     ColumnChecker check("timeline.actions", actions.gpu_size(), problems);
     check.CheckAtMost("gpu", actions.gpu(), last_gpu);
-    check.CheckAtMost("op", actions.op(), 4);
+    check.CheckAtMost("op", actions.op(), 6);
     check.HasSize("stage", actions.stage());
     check.HasSize("microbatch", actions.microbatch());
+    if (!actions.num_microbatches().empty()) {
+      check.HasSize("num_microbatches", actions.num_microbatches());
+    }
     check.CheckTimes(actions);
   }
   {
@@ -138,7 +141,7 @@ void CheckTimeline(const Result& result, Problems* problems) {
     ColumnChecker check("timeline.collectives", collectives.gpu_size(),
                         problems);
     check.CheckAtMost("gpu", collectives.gpu(), last_gpu);
-    check.CheckAtMost("kind", collectives.kind(), 1);
+    check.CheckAtMost("kind", collectives.kind(), 2);
     check.HasSize("stage", collectives.stage());
     check.HasSize("microbatch", collectives.microbatch());
     check.CheckFinite("bytes", collectives.bytes());

@@ -13,6 +13,7 @@
 #include "scenarios/cluster.h"
 #include "scenarios/costs.h"
 #include "scenarios/utf8.h"
+#include "schedules/options.h"
 #include "schedules/registry.h"
 
 namespace weir {
@@ -26,11 +27,18 @@ constexpr double kMaxBatches = 1e6;
 // Degrees of parallelism: 0 stands for 1.
 double Degree(uint32_t value) { return std::max<uint32_t>(value, 1); }
 
+// An option may give a schedule another number of stages than pipeline x
+// chunks (replicated ones); stage costs are then checked when they are made.
+bool HasOptions(const Scenario& scenario) {
+  return WithoutOptions(scenario.schedule()) != scenario.schedule();
+}
+
 void CheckEnum(Problems& problems, const char* field, int value, bool valid) {
   if (!valid) problems.Add(field, absl::StrCat("is ", value, ", unknown"));
 }
 
-void CheckParallelism(Problems& problems, const Parallelism& parallelism) {
+void CheckParallelism(Problems& problems, const Scenario& scenario) {
+  const Parallelism& parallelism = scenario.parallelism();
   const std::string path = "parallelism.";
   // 0 stands for 1 everywhere.
   problems.CheckRange(path + "tensor", parallelism.tensor(), 0, kMaxGpus);
@@ -56,7 +64,7 @@ void CheckParallelism(Problems& problems, const Parallelism& parallelism) {
   }
   const double num_stages =
       Degree(parallelism.pipeline()) * Degree(parallelism.chunks());
-  if (!parallelism.blocks_per_stage().empty() &&
+  if (!parallelism.blocks_per_stage().empty() && !HasOptions(scenario) &&
       parallelism.blocks_per_stage_size() != num_stages) {
     problems.Add(path + "blocks_per_stage",
                  absl::StrFormat("has %d entries, expected pipeline %.0f x "
@@ -125,6 +133,7 @@ void CheckTextbookMode(Problems& problems, const Scenario& scenario) {
   refuse(parallelism.sequence_parallel(), "parallelism.sequence_parallel");
   refuse(!parallelism.blocks_per_stage().empty(),
          "parallelism.blocks_per_stage");
+  refuse(!parallelism.layout().empty(), "parallelism.layout");
   if (parallelism.pipeline() == 0) {
     problems.Add("parallelism.pipeline", "is 0, expected the number of ranks");
   }
@@ -135,7 +144,7 @@ void CheckTextbookMode(Problems& problems, const Scenario& scenario) {
   const double num_stages =
       Degree(parallelism.pipeline()) * Degree(parallelism.chunks());
   const int entries = scenario.textbook().stages_size();
-  if (entries > 1 && entries != num_stages) {
+  if (entries > 1 && entries != num_stages && !HasOptions(scenario)) {
     problems.Add("textbook.stages",
                  absl::StrFormat("has %d entries, expected 1 or pipeline %.0f "
                                  "x chunks %.0f = %.0f",
@@ -212,6 +221,8 @@ void CheckAgainstTransformer(Problems& problems, const Scenario& scenario,
                  absl::StrCat("cannot split sequences of ", sequence_length,
                               " tokens over tensor ", tensor));
   }
+  CheckLayoutAgainst(problems, parallelism,
+                     static_cast<int>(transformer.num_layers()));
   if (parallelism.blocks_per_stage().empty()) return;
   double num_blocks = 0;
   for (const uint32_t blocks : parallelism.blocks_per_stage())
@@ -233,6 +244,7 @@ void CheckAgainstMeasured(Problems& problems, const Scenario& scenario) {
   refuse(scenario.parallelism().tensor() > 1, "parallelism.tensor");
   refuse(scenario.parallelism().sequence_parallel(),
          "parallelism.sequence_parallel");
+  refuse(!scenario.parallelism().layout().empty(), "parallelism.layout");
   refuse(scenario.batch().sequence_length() > 0, "batch.sequence_length");
   refuse(scenario.training().flash_attention(), "training.flash_attention");
   refuse(scenario.training().dropout(), "training.dropout");
@@ -246,7 +258,10 @@ void CheckAgainstMeasured(Problems& problems, const Scenario& scenario) {
 // Without blocks_per_stage the blocks are shared out evenly.
 void CheckStages(Problems& problems, const Parallelism& parallelism,
                  const Model& model) {
-  if (!parallelism.blocks_per_stage().empty()) return;
+  if (!parallelism.blocks_per_stage().empty() ||
+      !parallelism.layout().empty()) {
+    return;
+  }
   const double num_stages =
       Degree(parallelism.pipeline()) * Degree(parallelism.chunks());
   const bool measured = model.has_measured();
@@ -279,7 +294,9 @@ void CheckFields(Problems& problems, const Scenario& scenario) {
   if (scenario.schedule().empty()) {
     problems.Add("schedule", "is empty, expected a schedule's name");
   }
-  CheckParallelism(problems, scenario.parallelism());
+  CheckParallelism(problems, scenario);
+  CheckUtf8(problems, "parallelism.layout", scenario.parallelism().layout());
+  CheckLayout(problems, scenario.parallelism());
   if (scenario.has_textbook()) {
     CheckTextbookMode(problems, scenario);
   } else {
@@ -291,6 +308,8 @@ void CheckFields(Problems& problems, const Scenario& scenario) {
   CheckEnum(problems, "communication.gradient_reduction",
             communication.gradient_reduction(),
             ReductionMode_IsValid(communication.gradient_reduction()));
+  problems.CheckRange("communication.compressed_bits_per_element",
+                      communication.compressed_bits_per_element(), 0, 32);
   problems.CheckRange("num_batches", scenario.num_batches(), 0, kMaxBatches);
   CheckSize(problems, scenario);
 }
@@ -316,13 +335,20 @@ absl::Status CheckSchedule(absl::string_view label, const Scenario& scenario,
     return absl::NotFoundError(
         absl::StrCat(label, ": ", kind.status().message()));
   }
+  if (scenario.training().fully_sharded() && !(*kind)->flush) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        label, ": training.fully_sharded is given with schedule ",
+        (*kind)->name, ", expected one with a flush: it keeps older weights"));
+  }
   if (!with_shape) return absl::OkStatus();
   const Parallelism& parallelism = scenario.parallelism();
-  absl::Status status = (*kind)->check(
+  const absl::StatusOr<ScheduleSpec> spec = WithOptionsOf(
+      scenario.schedule(), **kind,
       {.num_ranks = static_cast<int>(Degree(parallelism.pipeline())),
        .num_microbatches = NumMicrobatches(scenario),
        .num_chunks = static_cast<int>(Degree(parallelism.chunks())),
        .num_batches = static_cast<int>(std::max(scenario.num_batches(), 1u))});
+  const absl::Status status = spec.ok() ? (*kind)->check(*spec) : spec.status();
   if (status.ok()) return status;
   std::vector<std::string> lines;
   for (absl::string_view line : absl::StrSplit(status.message(), '\n')) {
@@ -333,7 +359,9 @@ absl::Status CheckSchedule(absl::string_view label, const Scenario& scenario,
 
 void CheckAgainstModel(Problems& problems, const Scenario& scenario,
                        const Model& model) {
-  CheckStages(problems, scenario.parallelism(), model);
+  if (!HasOptions(scenario)) {
+    CheckStages(problems, scenario.parallelism(), model);
+  }
   if (model.has_transformer()) {
     CheckAgainstTransformer(problems, scenario, model.transformer());
   } else {

@@ -48,6 +48,10 @@ void CheckStage(Problems& problems, const std::string& path,
   check("backward_input_seconds", stage.backward_input_seconds());
   check("backward_weight_seconds", stage.backward_weight_seconds());
   check("backward_seconds", stage.backward_seconds());
+  check("overlapped_seconds", stage.overlapped_seconds());
+  check("offload_seconds", stage.offload_seconds());
+  check("prediction_seconds", stage.prediction_seconds());
+  check("codec_seconds", stage.codec_seconds());
   if (stage.forward_seconds() == 0 && stage.backward_seconds() == 0 &&
       stage.backward_input_seconds() == 0 &&
       stage.backward_weight_seconds() == 0) {
@@ -95,10 +99,10 @@ absl::StatusOr<TextbookCosts> ParseCosts(absl::string_view text) {
     const std::string key(absl::StripAsciiWhitespace(entry.first));
     const std::optional<double> seconds =
         ParseSeconds(absl::StripAsciiWhitespace(entry.second));
-    if (key.size() != 1 || !absl::StrContains("fbiwc", key)) {
+    if (key.size() != 1 || !absl::StrContains("fbiwcohpz", key)) {
       problems.Add(absl::StrCat("\"", absl::StripAsciiWhitespace(part), "\""),
-                   "is unknown, expected f, b, i, w or c with seconds, as in "
-                   "f=1,b=2 or f=1,i=1,w=1,c=0");
+                   "is unknown, expected f, b, i, w, c, o, h, p or z with "
+                   "seconds, as in f=1,b=2 or f=1,i=1,w=1,c=0");
     } else if (!seconds.has_value() || *seconds < 0 || *seconds > kMaxSeconds) {
       problems.Add(key, absl::StrCat("is \"", entry.second,
                                      "\", expected seconds of 0 or more, as in "
@@ -126,6 +130,10 @@ absl::StatusOr<TextbookCosts> ParseCosts(absl::string_view text) {
   } else {
     stage.set_backward_seconds(values["b"]);
   }
+  if (values.count("o") > 0) stage.set_overlapped_seconds(values["o"]);
+  stage.set_offload_seconds(values["h"]);
+  stage.set_prediction_seconds(values["p"]);
+  stage.set_codec_seconds(values["z"]);
   costs.set_hop_seconds(values["c"]);
   CheckCosts(problems, "", costs);
   RETURN_IF_ERROR(problems.ToStatus());

@@ -87,6 +87,22 @@ Route Network::RouteBetween(int from, int to) const {
   return route;
 }
 
+Route Network::RouteToHost(int gpu) const {
+  Route route;
+  if (nodes_.empty()) return route;
+  const Place& place = nodes_[NodeOf(gpu)];
+  AppendGpuToHost(*wiring_[place.group], gpu - place.first_gpu,
+                  place.first_link, route);
+  return route;
+}
+
+Route Network::RouteFromHost(int gpu) const {
+  Route route = RouteToHost(gpu);
+  std::reverse(route.links.begin(), route.links.end());
+  for (int32_t& link : route.links) ++link;  // rx comes after tx
+  return route;
+}
+
 void Network::AppendWayBetweenNodes(int from, int to, Route& route) const {
   const Place& source = nodes_[NodeOf(from)];
   const Place& target = nodes_[NodeOf(to)];

@@ -52,6 +52,11 @@ class Network {
   // look-ups: no table holds all pairs.
   Route RouteBetween(int from, int to) const;
 
+  // The way between a GPU and its node's memory: over its PCIe switch to the
+  // root complex, or back. Empty where the cluster says nothing of PCIe.
+  Route RouteToHost(int gpu) const;
+  Route RouteFromHost(int gpu) const;
+
   // The rings that a collective over these GPUs (any order, no repeats) uses
   // at the same time, each carrying an equal part of the data: as many edge-
   // disjoint NVLink cycles as a mesh has, else one ring per NIC between nodes,

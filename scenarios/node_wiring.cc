@@ -232,6 +232,16 @@ void AppendNicToGpu(const NodeWiring& wiring, int nic, int gpu,
   AppendPcieToNic(wiring, gpu, nic, /*inbound=*/true, first_link, route);
 }
 
+void AppendGpuToHost(const NodeWiring& wiring, int gpu, int32_t first_link,
+                     Route& route) {
+  if (!wiring.node.has_pcie()) return;
+  route.links.push_back(first_link + wiring.first_pcie_gpu + 2 * gpu);
+  route.links.push_back(first_link + wiring.first_pcie_uplink +
+                        2 * wiring.gpu_switch[gpu]);
+  // The switch and the root complex.
+  route.latency_seconds += 2 * wiring.node.pcie().latency_seconds();
+}
+
 int NicOf(const NodeWiring& wiring, int gpu) {
   const std::vector<int32_t>& nics = wiring.gpu_nics[gpu];
   return nics[gpu % nics.size()];

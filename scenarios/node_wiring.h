@@ -58,6 +58,11 @@ void AppendGpuToNic(const NodeWiring& wiring, int gpu, int nic,
 void AppendNicToGpu(const NodeWiring& wiring, int nic, int gpu,
                     int32_t first_link, Route& route);
 
+// Appends the way from a GPU to the root complex of its socket; nothing without
+// PCIe.
+void AppendGpuToHost(const NodeWiring& wiring, int gpu, int32_t first_link,
+                     Route& route);
+
 // The NIC that a GPU uses: its number modulo those that serve it.
 // REQUIRES: the node has NICs.
 int NicOf(const NodeWiring& wiring, int gpu);

@@ -43,7 +43,9 @@ struct ResolvedScenario {
 absl::StatusOr<ResolvedScenario> ResolveScenario(absl::string_view label,
                                                  const Scenario& scenario);
 
-// Parses --costs "f=1,i=1,w=1,c=0" or "f=1,b=2".
+// Parses --costs "f=1,i=1,w=1,c=0" or "f=1,b=2". Keys: f forward, b backward or
+// its parts i (input) and w (weight), c one hop, o a forward beside a backward,
+// h one way to the host, p one prediction of weights, z one compression.
 absl::StatusOr<TextbookCosts> ParseCosts(absl::string_view text);
 
 // Loads a per-stage table (weir.TextbookCosts as textproto).

@@ -41,11 +41,25 @@ void CheckOneChunk(const ScheduleSpec& spec, Problems* problems) {
                              ", expected 1: every rank holds one stage"));
 }
 
+void CheckEvenChunks(const ScheduleSpec& spec, Problems* problems) {
+  if (spec.num_chunks < 1 || spec.num_chunks % 2 == 0) return;
+  problems->Add("chunks",
+                absl::StrCat("is ", spec.num_chunks,
+                             ", expected an even number: there and back"));
+}
+
 void CheckOneBatch(const ScheduleSpec& spec, Problems* problems) {
   if (spec.num_batches <= 1) return;
   problems->Add("num_batches",
                 absl::StrCat("is ", spec.num_batches,
                              ", expected 1: every batch ends with a flush"));
+}
+
+Problems CheckWithoutFlush(absl::string_view name, const ScheduleSpec& spec) {
+  Problems problems(name);
+  CheckLimits(spec, &problems);
+  CheckOneChunk(spec, &problems);
+  return problems;
 }
 
 }  // namespace weir

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "absl/strings/string_view.h"
 #include "base/problems.h"
 #include "schedules/schedule.h"
 
@@ -23,8 +24,14 @@ void CheckLimits(const ScheduleSpec& spec, Problems* problems,
 // Notes a problem unless a rank holds one stage.
 void CheckOneChunk(const ScheduleSpec& spec, Problems* problems);
 
+// Notes a problem unless a rank holds an even number of stages.
+void CheckEvenChunks(const ScheduleSpec& spec, Problems* problems);
+
 // Notes a problem unless there is one batch, as with every flush.
 void CheckOneBatch(const ScheduleSpec& spec, Problems* problems);
+
+// The problems of a kind without flush that holds one stage on a rank.
+Problems CheckWithoutFlush(absl::string_view name, const ScheduleSpec& spec);
 
 }  // namespace weir
 

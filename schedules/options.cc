@@ -115,4 +115,23 @@ std::string ChoiceOption(const ScheduleSpec& spec, absl::string_view option,
   return std::string(*choices.begin());
 }
 
+std::vector<int> IntsOption(const ScheduleSpec& spec, absl::string_view option,
+                            int low, int high, Problems* problems) {
+  const std::string* given = Given(spec, option);
+  std::vector<int> values;
+  if (given == nullptr) return values;
+  for (absl::string_view text : absl::StrSplit(*given, '-')) {
+    int value = 0;
+    if (absl::SimpleAtoi(text, &value) && low <= value && value <= high) {
+      values.push_back(value);
+      continue;
+    }
+    problems->Add(
+        option, absl::StrCat("is ", Quoted(*given), ", expected numbers from ",
+                             low, " to ", high, " joined by '-'"));
+    return {};
+  }
+  return values;
+}
+
 }  // namespace weir

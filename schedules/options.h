@@ -5,6 +5,7 @@
 
 #include <initializer_list>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -33,6 +34,9 @@ double NumberOption(const ScheduleSpec& spec, absl::string_view option,
 std::string ChoiceOption(const ScheduleSpec& spec, absl::string_view option,
                          std::initializer_list<absl::string_view> choices,
                          Problems* problems);
+// Whole numbers joined by '-', as in "3-1"; empty unless given.
+std::vector<int> IntsOption(const ScheduleSpec& spec, absl::string_view option,
+                            int low, int high, Problems* problems);
 
 }  // namespace weir
 

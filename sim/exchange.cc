@@ -4,39 +4,69 @@
 namespace weir {
 namespace {
 
-bool StartsPair(const std::vector<Action>& actions, size_t i) {
-  return i + 1 < actions.size() && actions[i].op == Op::kForward &&
-         (actions[i + 1].op == Op::kBackward ||
-          actions[i + 1].op == Op::kBackwardInput);
-}
+class Planner {
+ public:
+  explicit Planner(const std::vector<Action>& actions) : actions_(actions) {
+    for (int32_t i = 0; i < std::ssize(actions); ++i) {
+      if (IsCompute(actions[i].op)) compute_.push_back(i);
+    }
+  }
 
-// A rank that does all its forwards before its first backward has one place
-// where a backward follows a forward, and no steady phase.
-bool HasSteadyPhase(const std::vector<Action>& actions) {
-  int pairs = 0;
-  for (size_t i = 0; i < actions.size(); ++i) pairs += StartsPair(actions, i);
-  return pairs > 1;
-}
+  Exchanges Plan(bool chunked) const {
+    const bool pairs = chunked && HasSteadyPhase();
+    std::vector<bool> stops(actions_.size());
+    for (size_t k = 0; k < compute_.size(); ++k) {
+      stops[compute_[k]] = !actions_[compute_[k]].overlaps_next &&
+                           !(pairs && StartsPair(k) && IsFree(k));
+    }
+    Exchanges exchanges;
+    exchanges.send_after.resize(actions_.size());
+    exchanges.receive_after.resize(actions_.size());
+    int32_t last = -1;
+    for (int32_t i = 0; i < std::ssize(actions_); ++i) {
+      exchanges.receive_after[i] = last;
+      if (stops[i]) last = i;
+    }
+    for (int32_t i = std::ssize(actions_) - 1; i >= 0; --i) {
+      if (stops[i]) last = i;
+      exchanges.send_after[i] = last;
+    }
+    return exchanges;
+  }
+
+ private:
+  // k counts compute actions.
+  bool StartsPair(size_t k) const {
+    return k + 1 < compute_.size() &&
+           actions_[compute_[k]].op == Op::kForward &&
+           MakesInputGradient(actions_[compute_[k + 1]].op);
+  }
+
+  // Neither it nor the next overlaps yet another action.
+  bool IsFree(size_t k) const {
+    return !actions_[compute_[k + 1]].overlaps_next &&
+           !(k > 0 && actions_[compute_[k - 1]].overlaps_next);
+  }
+
+  // A rank that does all its forwards before its first backward has one place
+  // where a backward follows a forward, and no steady phase.
+  bool HasSteadyPhase() const {
+    int pairs = 0;
+    for (size_t k = 0; k < compute_.size(); ++k) pairs += StartsPair(k);
+    return pairs > 1;
+  }
+
+  const std::vector<Action>& actions_;
+  std::vector<int32_t> compute_;  // positions
+};
 
 }  // namespace
 
 std::vector<Exchanges> PlanExchanges(const Schedule& schedule) {
-  const bool chunked = schedule.num_stages > schedule.num_ranks;
   std::vector<Exchanges> ranks;
-  for (const auto& actions : schedule.rank_actions) {
-    const bool pairs = chunked && HasSteadyPhase(actions);
-    Exchanges exchanges;
-    const auto count = static_cast<int32_t>(actions.size());
-    exchanges.send_after.resize(count);
-    exchanges.receive_after.resize(count);
-    int32_t last = -1;
-    for (int32_t i = 0; i < count; ++i) {
-      exchanges.receive_after[i] = last;
-      const bool inside = pairs && StartsPair(actions, i);
-      exchanges.send_after[i] = inside ? i + 1 : i;
-      if (!inside) last = i;
-    }
-    ranks.push_back(std::move(exchanges));
+  for (int rank = 0; rank < schedule.num_ranks; ++rank) {
+    const bool chunked = schedule.StagesOf(rank).size() > 1;
+    ranks.push_back(Planner(schedule.rank_actions[rank]).Plan(chunked));
   }
   return ranks;
 }

@@ -13,10 +13,11 @@ namespace weir {
 // Positions in a rank's order after which it exchanges. There it sends what it
 // has computed since the last exchange, receives what it needs until the next
 // one, and goes on when all of that is through (Megatron-LM's paired
-// send/receive calls): after every action; with several chunks per rank, after
+// send/receive calls): after every action; on ranks with several stages, after
 // every forward-backward pair of the steady phase, as Megatron's interleaved
 // schedule does, since its ranks would wait for each other in a circle between
-// the two.
+// the two; of an overlapped pair, after both. Offloads and reloads go on
+// meanwhile.
 struct Exchanges {
   // [position]: the exchange at which the action's output is sent: the first
   // position at or after its own.

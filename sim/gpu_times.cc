@@ -52,7 +52,9 @@ class Walk {
              steps[step].before == static_cast<int32_t>(i)) {
         AddStep(static_cast<int>(step++), i);
       }
-      if (i < actions.size()) AddAction(i);
+      if (i == actions.size() || !IsCompute(actions[i].op)) continue;
+      const bool second = i > 0 && actions[i - 1].overlaps_next;
+      if (!second) AddAction(i);
     }
     return times_;
   }
@@ -63,34 +65,80 @@ class Walk {
                                         : Interval{start_[task], end_[task]};
   }
 
-  // What a gap before `position` may have waited for: the action's input; with
-  // blocking transfers everything that the exchange before it moves.
+  // What a gap before `position` may have waited for: the action's input, and
+  // whatever of the host's channel it needs; with blocking transfers everything
+  // that the exchange before it moves.
   std::vector<Interval> TransfersBefore(size_t position) const {
     const auto& actions = in_.schedule.rank_actions[graph_.rank_of(gpu_)];
+    std::vector<Interval> transfers;
+    if (!graph_.host_waits.empty()) AddHostWaits(position, &transfers);
     if (graph_.exchanges.empty()) {
-      return {Span(graph_.InboundTransfer(gpu_, actions[position]))};
+      transfers.push_back(
+          Span(graph_.InboundTransfer(gpu_, actions[position])));
+      if (actions[position].overlaps_next) {
+        transfers.push_back(
+            Span(graph_.InboundTransfer(gpu_, actions[position + 1])));
+      }
+      return transfers;
     }
     const Exchanges& exchanges = graph_.exchanges[graph_.rank_of(gpu_)];
-    const auto last = static_cast<int32_t>(position) - 1;
-    std::vector<Interval> transfers;
+    const int32_t last = position < actions.size()
+                             ? exchanges.receive_after[position]
+                             : static_cast<int32_t>(position) - 1;
     for (int32_t i = last; i >= 0 && exchanges.send_after[i] == last; --i) {
       transfers.push_back(Span(graph_.OutboundTransfer(gpu_, actions[i])));
     }
-    for (size_t i = position;
+    for (size_t i = last + 1;
          i < actions.size() && exchanges.receive_after[i] == last; ++i) {
       transfers.push_back(Span(graph_.InboundTransfer(gpu_, actions[i])));
     }
     return transfers;
   }
 
-  void AddAction(size_t position) {
-    const int32_t task = graph_.ActionTask(gpu_, static_cast<int>(position));
-    const Interval gap = GapBefore(task);
-    if (gap.length() > 0) {
-      times_.exposed_transfer_seconds +=
-          CoveredLength(TransfersBefore(position), gap);
+  void AddHostWaits(size_t position, std::vector<Interval>* waits) const {
+    const int rank = graph_.rank_of(gpu_);
+    const auto& actions = in_.schedule.rank_actions[rank];
+    const auto first = static_cast<int32_t>(position);
+    const int32_t last =
+        position < actions.size() && actions[position].overlaps_next ? first + 1
+                                                                     : first;
+    const auto& all = graph_.host_waits[rank];
+    for (auto at = std::lower_bound(all.begin(), all.end(), HostWait{first, 0});
+         at != all.end() && at->position <= last; ++at) {
+      waits->push_back(Span(graph_.ActionTask(gpu_, at->awaited)));
     }
-    last_end_ = end_[graph_.ActionEnd(gpu_, static_cast<int>(position))];
+  }
+
+  // The gathers that a pass or a pair waits for.
+  std::vector<Interval> GathersBefore(size_t position) {
+    std::vector<Interval> gathers;
+    if (graph_.weight_runs.empty()) return gathers;
+    const auto& actions = in_.schedule.rank_actions[graph_.rank_of(gpu_)];
+    const auto& runs = graph_.weight_runs[graph_.rank_of(gpu_)];
+    const size_t last = position + (actions[position].overlaps_next ? 1 : 0);
+    for (; run_ < runs.size() && runs[run_].first <= static_cast<int>(last);
+         ++run_) {
+      const int run = static_cast<int>(run_);
+      gathers.push_back({end_[graph_.GatherStart(gpu_, run)],
+                         end_[graph_.GatherEnd(gpu_, run)]});
+    }
+    return gathers;
+  }
+
+  void AddAction(size_t position) {
+    const auto first = static_cast<int>(position);
+    const int32_t task = graph_.ActionTask(gpu_, first);
+    const Interval gap = GapBefore(task);
+    std::vector<Interval> waits = GathersBefore(position);
+    if (gap.length() > 0) {
+      const double gathers = CoveredLength(waits, gap);
+      const std::vector<Interval> transfers = TransfersBefore(position);
+      waits.insert(waits.end(), transfers.begin(), transfers.end());
+      times_.exposed_gather_seconds += gathers;
+      times_.exposed_transfer_seconds +=
+          CoveredLength(std::move(waits), gap) - gathers;
+    }
+    last_end_ = end_[graph_.ActionEnd(gpu_, first)];
     times_.busy_seconds +=
         Interval{start_[task], last_end_}.Clip(window_).length();
     times_.tensor_collective_seconds +=
@@ -130,6 +178,7 @@ class Walk {
   const int gpu_;
   const Interval window_;
   GpuTimes times_;
+  size_t run_ = 0;  // the next of weight_runs
   double last_end_ = 0;
 };
 

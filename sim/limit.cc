@@ -35,13 +35,15 @@ std::string DescribeLimit(const PipelineInputs& inputs,
   const double idle = seconds - time.busy_seconds;
   const double compute = time.busy_seconds - time.tensor_collective_seconds -
                          time.optimizer_seconds;
-  std::array<std::pair<double, std::string>, 6> parts = {{
+  std::array<std::pair<double, std::string>, 7> parts = {{
       {compute, "computing"},
       {time.tensor_collective_seconds, "in tensor-parallel collectives"},
       {time.optimizer_seconds, "in optimizer steps"},
       {time.exposed_transfer_seconds, "waiting for stage transfers"},
       {time.exposed_reduction_seconds, "waiting for gradient all-reduces"},
-      {idle - time.exposed_transfer_seconds - time.exposed_reduction_seconds,
+      {time.exposed_gather_seconds, "waiting for sharded weights"},
+      {idle - time.exposed_transfer_seconds - time.exposed_reduction_seconds -
+           time.exposed_gather_seconds,
        "idle in the pipeline bubble"},
   }};
   std::stable_sort(

@@ -54,19 +54,32 @@ class Tracer {
   double& Static(MemoryKind kind) { return static_[static_cast<int>(kind)]; }
 
   void AddStatic() {
-    const bool second_gradient =
-        !in_.schedule.flush && in_.placement.data > 1 &&
-        in_.communication.gradient_reduction() == REDUCTION_OVERLAPPED;
     Static(MemoryKind::kReserved) = in_.costs.reserved_bytes;
     Static(MemoryKind::kCommunicationBuffers) =
         in_.placement.num_gpus() > 1 ? in_.costs.communication_buffer_bytes : 0;
+    const WeightPolicy& weights = in_.schedule.weights;
     for (int s : graph_.rank_stages[rank_]) {
       const StageCosts& stage = in_.costs.stages[s];
-      Static(MemoryKind::kWeights) += stage.weight_bytes;
+      const double shards = in_.costs.shards;
+      Static(MemoryKind::kWeights) += stage.weight_bytes / shards;
+      if (in_.schedule.forward_only) continue;
       Static(MemoryKind::kGradients) +=
-          stage.gradient_bytes * (second_gradient ? 2 : 1);
-      Static(MemoryKind::kOptimizerState) += stage.optimizer_state_bytes;
+          stage.gradient_bytes / shards * (NeedsSecondGradient(s) ? 2 : 1);
+      Static(MemoryKind::kOptimizerState) +=
+          stage.optimizer_state_bytes / shards;
+      Static(MemoryKind::kPredictedWeights) +=
+          stage.weight_bytes * weights.predicted_copies;
+      Static(MemoryKind::kEstimateBuffers) +=
+          stage.fp32_bytes * weights.estimate_buffers;
     }
+  }
+
+  // While a reduction reads the gradients of one batch, those of the next add
+  // up.
+  bool NeedsSecondGradient(int stage) const {
+    return !in_.schedule.flush &&
+           in_.communication.gradient_reduction() == REDUCTION_OVERLAPPED &&
+           (in_.placement.data > 1 || in_.schedule.RanksOf(stage).size() > 1);
   }
 
   void Add(double seconds, MemoryKind kind, double bytes) {
@@ -82,12 +95,13 @@ class Tracer {
       const StageCosts& stage = in_.costs.stages[action.stage];
       const double start = start_[graph_.ActionTask(gpu_, i)];
       const double end = end_[graph_.ActionEnd(gpu_, i)];
+      AddPass(action, stage, start, end);
+      if (!IsCompute(action.op)) continue;
       const int extra = live[i] - 1;
       Add(start, MemoryKind::kWeightStash,
           (extra - stashed[action.stage]) * stage.stash_bytes);
       stashed[action.stage] = extra;
-      AddPass(action.op, stage, start, end);
-      AddBuffers(action, stage, start, end);
+      AddBuffers(action, start, end);
       last_end_ = end;
     }
     // The run is over: of every stage the newest version remains.
@@ -95,53 +109,97 @@ class Tracer {
       Add(last_end_, MemoryKind::kWeightStash,
           -stashed[s] * in_.costs.stages[s].stash_bytes);
     }
+    if (in_.costs.shards > 1) AddUnsharded();
+    // Channels and overlapped pairs end out of the order.
+    if (!std::is_sorted(actions_.begin(), actions_.end(), Earlier)) {
+      std::stable_sort(actions_.begin(), actions_.end(), Earlier);
+    }
   }
 
-  void AddPass(Op op, const StageCosts& stage, double start, double end) {
-    switch (op) {
+  void AddPass(const Action& action, const StageCosts& stage, double start,
+               double end) {
+    const int n = action.num_microbatches;
+    const double activations = stage.activation_bytes * n;
+    switch (action.op) {
       case Op::kForward:
-        Add(start, MemoryKind::kActivations, stage.activation_bytes);
+        if (in_.schedule.forward_only) {
+          Add(start, MemoryKind::kActivations,
+              stage.layer_activation_bytes * n);
+          Add(end, MemoryKind::kActivations, -stage.layer_activation_bytes * n);
+        } else {
+          Add(start, MemoryKind::kActivations, activations);
+        }
         break;
       case Op::kBackward:
       case Op::kBackwardInput:
         Add(start, MemoryKind::kRecomputeScratch,
-            stage.recompute_scratch_bytes);
-        Add(end, MemoryKind::kRecomputeScratch, -stage.recompute_scratch_bytes);
-        Add(end, MemoryKind::kActivations, -stage.activation_bytes);
-        if (op == Op::kBackwardInput) {
+            stage.recompute_scratch_bytes * n);
+        Add(end, MemoryKind::kRecomputeScratch,
+            -stage.recompute_scratch_bytes * n);
+        Add(end, MemoryKind::kActivations, -activations);
+        if (action.op == Op::kBackwardInput) {
           Add(end, MemoryKind::kWeightGradientStash,
-              stage.weight_gradient_stash_bytes);
+              stage.weight_gradient_stash_bytes * n);
         }
         break;
       case Op::kBackwardWeight:
         Add(end, MemoryKind::kWeightGradientStash,
-            -stage.weight_gradient_stash_bytes);
+            -stage.weight_gradient_stash_bytes * n);
         break;
       case Op::kOffload:
-      case Op::kReload:
+        Add(end, MemoryKind::kActivations, -activations);
         break;
+      case Op::kReload:
+        Add(start, MemoryKind::kActivations, activations);
+        break;
+    }
+  }
+
+  // Sharded stages in full: weights from their gather to the end of the run,
+  // gradients from the first backward of an update until they are reduced.
+  void AddUnsharded() {
+    const auto& runs = graph_.weight_runs[rank_];
+    for (size_t i = 0; i < runs.size(); ++i) {
+      const double bytes = in_.costs.stages[runs[i].stage].weight_bytes;
+      const auto gather = graph_.GatherStart(gpu_, static_cast<int>(i));
+      Add(end_[gather], MemoryKind::kGatheredWeights, bytes);
+      Add(end_[graph_.ActionEnd(gpu_, runs[i].last)],
+          MemoryKind::kGatheredWeights, -bytes);
+    }
+    const auto& actions = in_.schedule.rank_actions[rank_];
+    const auto& steps = graph_.steps[rank_];
+    for (size_t i = 0; i < steps.size(); ++i) {
+      const auto first = std::find_if(actions.begin(), actions.end(),
+                                      [&](const Action& action) {
+                                        return action.stage == steps[i].stage &&
+                                               CompletesGradient(action.op);
+                                      });
+      const auto position = static_cast<int>(first - actions.begin());
+      const int32_t reduced = graph_.ReduceEnd(gpu_, static_cast<int>(i));
+      if (reduced == PipelineGraph::kNone) continue;
+      const double bytes = in_.costs.stages[steps[i].stage].gradient_bytes;
+      Add(start_[graph_.ActionTask(gpu_, position)], MemoryKind::kGradients,
+          bytes);
+      Add(end_[reduced], MemoryKind::kGradients, -bytes);
     }
   }
 
   // What is on its way: the sender's copy until it is sent, the receiver's from
   // its first byte until it is used (a forward's input is part of the
   // activations from then on).
-  void AddBuffers(const Action& action, const StageCosts& stage, double start,
-                  double end) {
+  void AddBuffers(const Action& action, double start, double end) {
     const bool forward = action.op == Op::kForward;
+    const int n = action.num_microbatches;
     const int32_t in = graph_.InboundTransfer(gpu_, action);
     if (in != PipelineGraph::kNone) {
-      const double bytes = forward
-                               ? in_.costs.stages[action.stage - 1].output_bytes
-                               : stage.output_bytes;
-      AddBuffer(start_[in], forward ? start : end, bytes);
+      const int from = forward ? action.stage - 1 : action.stage;
+      AddBuffer(start_[in], forward ? start : end,
+                in_.costs.sent_bytes(from) * n);
     }
     const int32_t out = graph_.OutboundTransfer(gpu_, action);
     if (out != PipelineGraph::kNone) {
-      const double bytes =
-          forward ? stage.output_bytes
-                  : in_.costs.stages[action.stage - 1].output_bytes;
-      AddBuffer(end, end_[out], bytes);
+      const int of = forward ? action.stage : action.stage - 1;
+      AddBuffer(end, end_[out], in_.costs.sent_bytes(of) * n);
     }
   }
 
@@ -205,7 +263,10 @@ const char* Name(MemoryKind kind) {
       "recompute_scratch",
       "weight_gradient_stash",
       "communication_buffers",
-      "reserved"};
+      "reserved",
+      "gathered_weights",
+      "predicted_weights",
+      "estimate_buffers"};
   return kNames[static_cast<int>(kind)];
 }
 
@@ -216,17 +277,68 @@ MemoryTimeline TraceMemory(const PipelineInputs& inputs,
   return Tracer(inputs, graph, recording, gpu).Trace(keep_samples);
 }
 
-double PeakActivationMicrobatches(const std::vector<Action>& actions,
-                                  int num_stages) {
-  int now = 0, peak = 0;
-  for (const Action& action : actions) {
-    if (action.op == Op::kForward) {
-      peak = std::max(peak, ++now);
-    } else if (MakesInputGradient(action.op)) {
-      --now;
+namespace {
+
+// How many microbatches more are held from a moment on.
+struct Change {
+  double seconds;
+  int microbatches;
+};
+
+// In the order of the rank, an overlapped forward before its backward: both run
+// at the same time.
+std::vector<Change> ActivationChanges(const PipelineInputs& inputs,
+                                      const PipelineGraph& graph,
+                                      const Recording& recording, int gpu) {
+  const auto& actions = inputs.schedule.rank_actions[graph.rank_of(gpu)];
+  const auto start = recording.start_seconds(), end = recording.end_seconds();
+  std::vector<Change> changes;
+  for (size_t i = 0; i < actions.size(); ++i) {
+    const Action& action = actions[i];
+    const double from = start[graph.ActionTask(gpu, static_cast<int>(i))];
+    const double to = end[graph.ActionEnd(gpu, static_cast<int>(i))];
+    if (action.op == Op::kForward || action.op == Op::kReload) {
+      const Change taken = {from, action.num_microbatches};
+      const bool second = i > 0 && actions[i - 1].overlaps_next;
+      changes.insert(second ? changes.end() - 1 : changes.end(), taken);
+      if (inputs.schedule.forward_only) {
+        changes.push_back({to, -action.num_microbatches});
+      }
+    } else if (action.op == Op::kOffload || MakesInputGradient(action.op)) {
+      changes.push_back({to, -action.num_microbatches});
     }
   }
-  return static_cast<double>(peak) / num_stages;
+  if (graph.host_waits.empty()) return changes;
+  std::stable_sort(changes.begin(), changes.end(),
+                   [](const Change& a, const Change& b) {
+                     if (a.seconds != b.seconds) return a.seconds < b.seconds;
+                     return a.microbatches < b.microbatches;  // frees first
+                   });
+  return changes;
+}
+
+// Most stages of the rank that one microbatch passes through.
+int StagesOnRoute(const Schedule& schedule, int rank) {
+  int64_t most = 1;
+  for (const std::vector<int>& route : schedule.routes) {
+    most =
+        std::max<int64_t>(most, std::count(route.begin(), route.end(), rank));
+  }
+  return static_cast<int>(most);
+}
+
+}  // namespace
+
+double PeakActivationMicrobatches(const PipelineInputs& inputs,
+                                  const PipelineGraph& graph,
+                                  const Recording& recording, int gpu) {
+  int now = 0, peak = 0;
+  for (const Change& change :
+       ActivationChanges(inputs, graph, recording, gpu)) {
+    peak = std::max(peak, now += change.microbatches);
+  }
+  return static_cast<double>(peak) /
+         StagesOnRoute(inputs.schedule, graph.rank_of(gpu));
 }
 
 }  // namespace weir

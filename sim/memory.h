@@ -22,9 +22,12 @@ enum class MemoryKind : uint8_t {
   kRecomputeScratch,
   kWeightGradientStash,  // inputs that W still needs after I
   kCommunicationBuffers,
-  kReserved,  // context, libraries, workspace
+  kReserved,         // context, libraries, workspace
+  kGatheredWeights,  // of sharded stages, while passes run through them
+  kPredictedWeights,
+  kEstimateBuffers,  // averages that predictions extrapolate with
 };
-inline constexpr int kNumMemoryKinds = 9;
+inline constexpr int kNumMemoryKinds = 12;
 
 // "weights", "weight_stash", ...
 const char* Name(MemoryKind kind);
@@ -50,10 +53,15 @@ MemoryTimeline TraceMemory(const PipelineInputs& inputs,
                            const Recording& recording, int gpu,
                            bool keep_samples);
 
-// Most microbatches between their forward and the end of their backward, from a
-// rank's actions; each of its stages counts as its share of the rank.
-double PeakActivationMicrobatches(const std::vector<Action>& actions,
-                                  int num_stages);
+// Most microbatches that a GPU holds activations of, between their forward and
+// the end of their B or I (inference: of the forward), not while they are
+// offloaded. A microbatch that passes through n stages of the rank counts 1/n
+// in each: chunks are parts of a microbatch's activations. The copies of a
+// stage that other routes have there count like any stage: in both directions
+// of a bidirectional pipeline together a rank of DualPipe's P holds P + 1.
+double PeakActivationMicrobatches(const PipelineInputs& inputs,
+                                  const PipelineGraph& graph,
+                                  const Recording& recording, int gpu);
 
 }  // namespace weir
 

@@ -28,6 +28,33 @@ struct Step {
   int32_t before = 0;        // the step runs before this position, or last
 };
 
+// The gradients of one update of one stage, reduced over all its copies (ranks
+// that hold it) and replicas.
+struct Reduction {
+  struct Member {
+    int32_t rank = 0;
+    int32_t step = 0;  // index into the rank's steps
+  };
+  int32_t stage = 0;
+  int32_t update = 0;
+  std::vector<Member> members;  // by rank
+};
+
+// An action that waits for an offload or reload of its rank, in positions.
+struct HostWait {
+  int32_t position = 0;
+  int32_t awaited = 0;
+
+  auto operator<=>(const HostWait&) const = default;
+};
+
+// With sharded weights: consecutive passes of a rank through one stage in one
+// direction, for which the stage's weights are gathered once. (W reads none.)
+struct WeightRun {
+  int32_t stage = 0;
+  int32_t first = 0, last = 0;  // positions
+};
+
 // Everything that is wanted of the graph; the referenced must outlive it.
 struct PipelineInputs {
   const Schedule& schedule;
@@ -46,8 +73,15 @@ struct PipelineGraph {
   std::vector<std::vector<int>> rank_stages;  // [rank], ascending
   std::vector<std::vector<Step>> steps;       // [rank], in order
   std::vector<Exchanges> exchanges;           // [rank]; empty unless BLOCKING
+  std::vector<Reduction> reductions;          // empty where nothing is reduced
+  // [rank][step]: index into reductions, kNone where nobody else has the stage.
+  std::vector<std::vector<int32_t>> step_reduction;
+  std::vector<std::vector<HostWait>> host_waits;  // [rank]; empty without any
+  // [rank], in order; empty unless sharded.
+  std::vector<std::vector<WeightRun>> weight_runs;
 
-  // The timer of the action at `position` of the GPU's order.
+  // The task of the action at `position` of the GPU's order: a timer, or the
+  // flow of an offload or reload.
   int32_t ActionTask(int gpu, int position) const {
     return first_action[gpu] + position;
   }
@@ -64,9 +98,12 @@ struct PipelineGraph {
   int32_t StepTask(int gpu, int step) const {
     return first_step[gpu] == kNone ? kNone : first_step[gpu] + step;
   }
-  // Start and end of the all-reduce before a step.
+  // Start and end of the reduction before a step.
   int32_t ReduceStart(int gpu, int step) const;
   int32_t ReduceEnd(int gpu, int step) const;
+  // Start and end of the gather before a run of weight_runs.
+  int32_t GatherStart(int gpu, int run) const;
+  int32_t GatherEnd(int gpu, int run) const;
 
   int rank_of(int gpu) const { return gpu / tensor % pipeline; }
   int replica_of(int gpu) const { return gpu / tensor / pipeline; }
@@ -76,8 +113,10 @@ struct PipelineGraph {
   std::vector<int32_t> first_action;     // [gpu]
   std::vector<int32_t> first_group_end;  // [gpu / tensor], empty if tensor is 1
   std::vector<int32_t> first_step;       // [gpu]
-  // [rank * tensor + tensor rank], empty without replicas.
+  // [tensor rank], by index into reductions; empty without any.
   std::vector<int32_t> first_reduce_start, first_reduce_end;
+  // [rank * tensor + tensor rank], empty unless sharded.
+  std::vector<int32_t> first_gather_start, first_gather_end;
   // The transfers that leave a stage forwards (activations) and backwards
   // (gradients), by TransferCell().
   std::vector<int32_t> activations, gradients;
@@ -100,6 +139,14 @@ PipelineGraph BuildPipelineGraph(const PipelineInputs& inputs);
 std::vector<std::vector<Step>> PlanSteps(const Schedule& schedule,
                                          const Semantics& semantics,
                                          ReductionMode mode);
+
+// The steps of all ranks by stage and update, in the order of the ranks and
+// their steps.
+std::vector<Reduction> PlanReductions(
+    const std::vector<std::vector<Step>>& steps);
+
+// [rank]
+std::vector<std::vector<WeightRun>> PlanWeightRuns(const Schedule& schedule);
 
 }  // namespace weir
 

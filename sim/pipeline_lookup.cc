@@ -23,12 +23,24 @@ int32_t PipelineGraph::OutboundTransfer(int gpu, const Action& action) const {
 
 int32_t PipelineGraph::ReduceStart(int gpu, int step) const {
   if (first_reduce_start.empty()) return kNone;
-  return first_reduce_start[rank_of(gpu) * tensor + gpu % tensor] + step;
+  const int32_t reduction = step_reduction[rank_of(gpu)][step];
+  return reduction == kNone ? kNone
+                            : first_reduce_start[gpu % tensor] + reduction;
 }
 
 int32_t PipelineGraph::ReduceEnd(int gpu, int step) const {
   if (first_reduce_end.empty()) return kNone;
-  return first_reduce_end[rank_of(gpu) * tensor + gpu % tensor] + step;
+  const int32_t reduction = step_reduction[rank_of(gpu)][step];
+  return reduction == kNone ? kNone
+                            : first_reduce_end[gpu % tensor] + reduction;
+}
+
+int32_t PipelineGraph::GatherStart(int gpu, int run) const {
+  return first_gather_start[rank_of(gpu) * tensor + gpu % tensor] + run;
+}
+
+int32_t PipelineGraph::GatherEnd(int gpu, int run) const {
+  return first_gather_end[rank_of(gpu) * tensor + gpu % tensor] + run;
 }
 
 }  // namespace weir

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,12 +19,14 @@
 #include "scenarios/network.h"
 #include "schedules/registry.h"
 #include "schedules/semantics.h"
+#include "schedules/source.h"
 #include "schedules/validate.h"
 #include "sim/engine.h"
 #include "sim/gpu_times.h"
 #include "sim/limit.h"
 #include "sim/memory.h"
 #include "sim/pipeline_graph.h"
+#include "sim/schedule_costs.h"
 #include "sim/stage_costs.h"
 #include "sim/timeline.h"
 #include "sim/window.h"
@@ -62,7 +65,7 @@ std::vector<int> VersionsOfStages(const Semantics& semantics) {
 }
 
 // Names the actions that wait for each other.
-absl::Status Deadlock(const Run& run) {
+absl::Status Deadlock(const Run& run, bool blocking) {
   std::vector<std::string> stuck;
   for (int gpu = 0; gpu < run.graph.num_gpus() && stuck.size() < 8; ++gpu) {
     const int rank = run.graph.rank_of(gpu);
@@ -77,8 +80,13 @@ absl::Status Deadlock(const Run& run) {
     if (run.graph.replica_of(gpu) > 0) break;
   }
   return absl::FailedPreconditionError(absl::StrCat(
-      "deadlock: ", run.schedule.name, " cannot run with blocking transfers: ",
-      absl::StrJoin(stuck, "; "), "; use overlapped transfers"));
+      "deadlock: ", run.schedule.name,
+      blocking ? " cannot run with blocking transfers: "
+               : " cannot run, its optimizer steps wait for other ranks' "
+                 "gradients: ",
+      absl::StrJoin(stuck, "; "),
+      blocking ? "; use overlapped transfers"
+               : "; use overlapped gradient reductions"));
 }
 
 absl::Status CheckTasks(const ResolvedScenario& scenario, double num_tasks) {
@@ -89,29 +97,45 @@ absl::Status CheckTasks(const ResolvedScenario& scenario, double num_tasks) {
       scenario.label, num_tasks, FormatBytes(80 * num_tasks), kMaxTasks));
 }
 
-absl::StatusOr<Run> RunOnce(const ResolvedScenario& scenario,
-                            const Network& network, int num_batches,
-                            const SimulateOptions& options) {
+// An automatic schedule is ordered by the costs of the stages it will have.
+absl::StatusOr<ScheduleSpec> SpecOf(const ResolvedScenario& scenario,
+                                    const Network& network, int num_batches) {
   const Parallelism& parallelism = scenario.scenario.parallelism();
   ScheduleSpec spec;
-  spec.num_ranks = parallelism.pipeline();
+  spec.num_ranks = static_cast<int>(parallelism.pipeline());
   spec.num_microbatches = scenario.num_microbatches;
-  spec.num_chunks = parallelism.chunks();
+  spec.num_chunks = static_cast<int>(parallelism.chunks());
   spec.num_batches = num_batches;
+  if (IsScheduleFile(scenario.scenario.schedule())) return spec;
+  ASSIGN_OR_RETURN(const ScheduleKind* kind,
+                   FindScheduleKind(scenario.scenario.schedule()));
+  if (!kind->uses_costs) return spec;
+  const int num_stages = spec.num_ranks * spec.num_chunks;
+  ASSIGN_OR_RETURN(
+      const Costs costs,
+      ComputeCosts(scenario, num_stages, std::vector<int>(num_stages, 1)));
+  spec.costs = PassCostsOf(scenario, network, costs);
+  return spec;
+}
 
+absl::StatusOr<Run> RunOnce(const ResolvedScenario& scenario,
+                            const Network& network, Schedule schedule,
+                            const SimulateOptions& options) {
   Run run;
-  ASSIGN_OR_RETURN(run.schedule,
-                   GenerateSchedule(scenario.scenario.schedule(), spec));
+  run.schedule = std::move(schedule);
   RETURN_IF_ERROR(ValidateSchedule(run.schedule));
   ASSIGN_OR_RETURN(run.semantics, InterpretSchedule(run.schedule));
   ASSIGN_OR_RETURN(run.costs, ComputeCosts(scenario, run.schedule.num_stages,
                                            VersionsOfStages(run.semantics)));
+  RETURN_IF_ERROR(ApplySchedule(scenario, network, run.schedule, &run.costs));
   const PipelineInputs inputs = InputsOf(scenario, network, run);
   RETURN_IF_ERROR(CheckTasks(scenario, EstimateTasks(inputs)));
   run.graph = BuildPipelineGraph(inputs);
   ASSIGN_OR_RETURN(run.recording, RunTaskGraph(run.graph.tasks, network.links(),
                                                {options.progress}));
-  if (!run.recording.complete()) return Deadlock(run);
+  if (!run.recording.complete()) {
+    return Deadlock(run, inputs.communication.transfers() == BLOCKING);
+  }
   for (double end : run.recording.end_seconds()) {
     run.makespan_seconds = std::max(run.makespan_seconds, end);
   }
@@ -120,18 +144,32 @@ absl::StatusOr<Run> RunOnce(const ResolvedScenario& scenario,
   return run;
 }
 
+absl::StatusOr<Run> RunBatches(const ResolvedScenario& scenario,
+                               const Network& network, int num_batches,
+                               const SimulateOptions& options) {
+  ASSIGN_OR_RETURN(const ScheduleSpec spec,
+                   SpecOf(scenario, network, num_batches));
+  ASSIGN_OR_RETURN(Schedule schedule,
+                   GetSchedule(scenario.scenario.schedule(), spec));
+  return RunOnce(scenario, network, std::move(schedule), options);
+}
+
 // Without flush: as many batches as it takes to see the steady state.
 absl::StatusOr<Run> RunToSteadyState(const ResolvedScenario& scenario,
-                                     const Network& network, bool flush,
+                                     const Network& network,
                                      const SimulateOptions& options) {
+  const std::string& name = scenario.scenario.schedule();
+  ASSIGN_OR_RETURN(const bool flush, ScheduleFlushes(name));
   const int given = static_cast<int>(scenario.scenario.num_batches());
-  if (flush || given > 0) {
-    return RunOnce(scenario, network, std::max(given, 1), options);
+  // A file brings its own batches.
+  if (flush || given > 0 || IsScheduleFile(name)) {
+    return RunBatches(scenario, network, std::max(given, 1), options);
   }
   int num_batches = InitialBatches(scenario.scenario.parallelism().pipeline(),
                                    scenario.num_microbatches);
   while (true) {
-    ASSIGN_OR_RETURN(Run run, RunOnce(scenario, network, num_batches, options));
+    ASSIGN_OR_RETURN(Run run,
+                     RunBatches(scenario, network, num_batches, options));
     if (run.window.steady || run.window.stationary ||
         2 * num_batches > kMaxSteadyBatches ||
         2.0 * run.graph.tasks.num_tasks() > kMaxSteadyTasks) {
@@ -155,7 +193,8 @@ void FillShape(const ResolvedScenario& resolved, const Run& run,
   result->set_tensor_parallel(resolved.placement.tensor);
   result->set_pipeline_parallel(resolved.placement.pipeline);
   result->set_data_parallel(resolved.placement.data);
-  result->set_chunks(run.schedule.num_stages / run.schedule.num_ranks);
+  result->set_chunks(
+      std::max(run.schedule.num_stages / run.schedule.num_ranks, 1));
   result->set_microbatch_size(scenario.batch().microbatch_size());
   result->set_global_batch_size(scenario.batch().global_batch_size());
   result->set_sequence_length(scenario.batch().sequence_length());
@@ -233,6 +272,19 @@ void FillMemory(const MemoryTimeline& memory, RankResult* rank) {
   }
 }
 
+// From the first start of an action to the last end.
+double SpanOf(const Run& run, int gpu) {
+  const auto& actions = run.schedule.rank_actions[run.graph.rank_of(gpu)];
+  double first = std::numeric_limits<double>::infinity(), last = 0;
+  for (int i = 0; i < static_cast<int>(actions.size()); ++i) {
+    first = std::min(
+        first, run.recording.start_seconds()[run.graph.ActionTask(gpu, i)]);
+    last = std::max(last,
+                    run.recording.end_seconds()[run.graph.ActionEnd(gpu, i)]);
+  }
+  return actions.empty() ? 0 : last - first;
+}
+
 void FillRank(const ResolvedScenario& resolved, const PipelineInputs& inputs,
               const Run& run, int gpu, bool keep_timeline, Result* result) {
   const int rank = run.graph.rank_of(gpu);
@@ -247,10 +299,7 @@ void FillRank(const ResolvedScenario& resolved, const PipelineInputs& inputs,
   entry->set_busy_seconds(times.busy_seconds);
   entry->set_idle_seconds(run.makespan_seconds - times.busy_seconds);
   entry->set_exposed_communication_seconds(times.exposed_seconds());
-  const auto count = static_cast<int>(run.schedule.rank_actions[rank].size());
-  entry->set_span_seconds(
-      run.recording.end_seconds()[run.graph.ActionEnd(gpu, count - 1)] -
-      run.recording.start_seconds()[run.graph.ActionTask(gpu, 0)]);
+  entry->set_span_seconds(SpanOf(run, gpu));
 
   const MemoryTimeline memory =
       TraceMemory(inputs, run.graph, run.recording, gpu, keep_timeline);
@@ -266,9 +315,8 @@ void FillRanks(const ResolvedScenario& resolved, const PipelineInputs& inputs,
                const Run& run, bool keep_timeline, Result* result) {
   std::vector<double> peaks;
   for (int rank = 0; rank < run.schedule.num_ranks; ++rank) {
-    peaks.push_back(PeakActivationMicrobatches(
-        run.schedule.rank_actions[rank],
-        static_cast<int>(run.graph.rank_stages[rank].size())));
+    peaks.push_back(PeakActivationMicrobatches(inputs, run.graph, run.recording,
+                                               rank * run.graph.tensor));
   }
   for (int gpu = 0; gpu < run.graph.num_gpus(); ++gpu) {
     FillRank(resolved, inputs, run, gpu, keep_timeline, result);
@@ -294,19 +342,15 @@ double TimelineBegin(const Run& run, int num_batches) {
       run.window.end_seconds - num_batches * run.window.batch_seconds(), 0.0);
 }
 
-}  // namespace
+Network NetworkOf(const ResolvedScenario& scenario) {
+  return scenario.textbook
+             ? Network::Textbook(scenario.placement.num_gpus(),
+                                 scenario.scenario.textbook().hop_seconds())
+             : Network(scenario.cluster);
+}
 
-absl::StatusOr<Result> Simulate(const ResolvedScenario& scenario,
-                                const SimulateOptions& options) {
-  ASSIGN_OR_RETURN(const ScheduleKind* kind,
-                   FindScheduleKind(scenario.scenario.schedule()));
-  const Network network =
-      scenario.textbook
-          ? Network::Textbook(scenario.placement.num_gpus(),
-                              scenario.scenario.textbook().hop_seconds())
-          : Network(scenario.cluster);
-  ASSIGN_OR_RETURN(const Run run,
-                   RunToSteadyState(scenario, network, kind->flush, options));
+Result MakeResult(const ResolvedScenario& scenario, const Network& network,
+                  const Run& run, const SimulateOptions& options) {
   const PipelineInputs inputs = InputsOf(scenario, network, run);
   Result result;
   FillShape(scenario, run, &result);
@@ -321,6 +365,24 @@ absl::StatusOr<Result> Simulate(const ResolvedScenario& scenario,
     FillTimeline(inputs, run.graph, run.recording, result.mutable_timeline());
   }
   return result;
+}
+
+}  // namespace
+
+absl::StatusOr<Result> Simulate(const ResolvedScenario& scenario,
+                                const SimulateOptions& options) {
+  const Network network = NetworkOf(scenario);
+  ASSIGN_OR_RETURN(const Run run, RunToSteadyState(scenario, network, options));
+  return MakeResult(scenario, network, run, options);
+}
+
+absl::StatusOr<Result> SimulateSchedule(const ResolvedScenario& scenario,
+                                        const Schedule& schedule,
+                                        const SimulateOptions& options) {
+  const Network network = NetworkOf(scenario);
+  ASSIGN_OR_RETURN(const Run run,
+                   RunOnce(scenario, network, schedule, options));
+  return MakeResult(scenario, network, run, options);
 }
 
 }  // namespace weir

@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "results/result.pb.h"
 #include "scenarios/scenario.h"
+#include "schedules/schedule.h"
 
 namespace weir {
 
@@ -27,6 +28,13 @@ struct SimulateOptions {
 // A schedule that does not fit in memory is a result (fits_memory is false).
 absl::StatusOr<Result> Simulate(const ResolvedScenario& scenario,
                                 const SimulateOptions& options = {});
+
+// The same for a schedule that is there already, as many batches as it has:
+// scenario.schedule is not asked. FailedPrecondition, too, for one that is
+// invalid.
+absl::StatusOr<Result> SimulateSchedule(const ResolvedScenario& scenario,
+                                        const Schedule& schedule,
+                                        const SimulateOptions& options = {});
 
 }  // namespace weir
 

@@ -7,6 +7,7 @@
 #include "base/status_macros.h"
 #include "calibrate/device_profile.h"
 #include "models/layer_work.h"
+#include "models/layout.h"
 #include "models/partition.h"
 #include "schedules/action.h"
 
@@ -65,8 +66,18 @@ const char* MatrixFormat(Precision precision) {
 absl::StatusOr<Partition> Cut(const Scenario& scenario,
                               const std::vector<LayerWork>& layers,
                               int num_stages) {
+  if (!scenario.parallelism().layout().empty()) {
+    ASSIGN_OR_RETURN(const StageLayout layout,
+                     ParseLayout("layout", scenario.parallelism().layout()));
+    return PartitionByLayout(layers, layout);
+  }
   const auto& given = scenario.parallelism().blocks_per_stage();
   if (!given.empty()) {
+    if (given.size() != num_stages) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("blocks_per_stage has ", given.size(),
+                       " entries, expected one per stage (", num_stages, ")"));
+    }
     return PartitionAsGiven(layers, {given.begin(), given.end()});
   }
   if (layers.front().role != LayerRole::kMeasured) {
@@ -106,6 +117,8 @@ void AddLayer(const LayerWork& layer, StageCosts* stage) {
       layer.tensor_collectives_backward * layer.tensor_collective_bytes;
   stage->output_bytes = layer.output_bytes;  // the last layer's stays
   stage->activation_bytes += layer.stash_bytes;
+  stage->layer_activation_bytes =
+      std::max(stage->layer_activation_bytes, layer.stash_bytes);
   // Layers are recomputed one after the other.
   stage->recompute_scratch_bytes =
       std::max(stage->recompute_scratch_bytes, layer.recompute_scratch_bytes);
@@ -118,17 +131,20 @@ void SetParameters(double parameters, const ParameterBytes& bytes,
   stage->gradient_bytes = parameters * bytes.gradient;
   stage->optimizer_state_bytes = parameters * bytes.optimizer;
   stage->stash_bytes = parameters * bytes.stash;
+  stage->fp32_bytes = parameters * 4;
 }
 
 // The step streams gradients and states in, states and weights out. Without
 // master weights among the states, the weights themselves come in too. A stage
-// that keeps more than one version first copies the one it replaces.
+// that keeps more than one version first copies the one it replaces. A replica
+// steps its own shard.
 double OptimizerSeconds(const DeviceProfile& device, const StageCosts& stage,
-                        bool has_master_weights, int num_versions) {
+                        bool has_master_weights, int num_versions, int shards) {
   Kernel kernel;
   kernel.bytes = stage.gradient_bytes + 2 * stage.optimizer_state_bytes +
                  (has_master_weights ? 1 : 2) * stage.weight_bytes;
   if (num_versions > 1) kernel.bytes += 2 * stage.stash_bytes;
+  kernel.bytes /= shards;
   return KernelSeconds(device, 1, kernel);
 }
 
@@ -147,9 +163,71 @@ Costs TextbookCostsOf(const Scenario& scenario, int num_stages) {
       stage.backward_seconds =
           given.backward_input_seconds() + given.backward_weight_seconds();
     }
+    if (given.has_overlapped_seconds()) {
+      stage.overlapped_seconds = given.overlapped_seconds();
+    }
+    stage.offload_seconds = given.offload_seconds();
+    stage.prediction_seconds = given.prediction_seconds();
+    stage.codec_seconds = given.codec_seconds();
     costs.stages.push_back(stage);
   }
   return costs;
+}
+
+absl::Status SetDevice(const ResolvedScenario& resolved, Costs* costs) {
+  const DeviceProfile& device = resolved.device;
+  ASSIGN_OR_RETURN(
+      costs->peak_flops,
+      PeakFlops(device,
+                MatrixFormat(resolved.scenario.training().precision())));
+  costs->memory_bytes = device.memory_bytes().value();
+  costs->reserved_bytes = device.reserved_bytes().value();
+  costs->communication_buffer_bytes =
+      device.communication_buffer_bytes().value();
+  return absl::OkStatus();
+}
+
+// One way between device and host, without PCIe in the cluster.
+double OffloadSeconds(const DeviceProfile& device, double bytes) {
+  if (!device.has_host_bytes_per_second()) return -1;
+  return bytes / device.host_bytes_per_second().value();
+}
+
+// The stages on one kind of GPU.
+absl::StatusOr<std::vector<StageCosts>> StagesOn(
+    const DeviceProfile& device, const Scenario& scenario,
+    const std::vector<LayerWork>& layers, const Partition& partition,
+    const std::vector<int>& num_versions, int shards) {
+  ASSIGN_OR_RETURN(
+      const double peak_flops,
+      PeakFlops(device, MatrixFormat(scenario.training().precision())));
+  const ParameterBytes bytes = BytesPerParameter(scenario.training());
+  const bool measured = layers.front().role == LayerRole::kMeasured;
+  std::vector<StageCosts> stages;
+  for (size_t s = 0; s + 1 < partition.first.size(); ++s) {
+    const int first = partition.first[s], last = partition.first[s + 1];
+    StageCosts stage;
+    // A stage without layers hands on what it gets.
+    if (s > 0) stage.output_bytes = stages.back().output_bytes;
+    if (!measured) {
+      stage.backward_input_seconds = stage.backward_weight_seconds = 0;
+    }
+    for (int l = first; l < last; ++l) {
+      AddSeconds(layers[l], device, peak_flops, &stage);
+      AddLayer(layers[l], &stage);
+    }
+    SetParameters(StageParameters(layers, first, last), bytes, &stage);
+    if (!measured) {
+      stage.backward_seconds =
+          stage.backward_input_seconds + stage.backward_weight_seconds;
+    }
+    stage.offload_seconds = OffloadSeconds(device, stage.activation_bytes);
+    stage.optimizer_seconds =
+        OptimizerSeconds(device, stage, scenario.training().precision() != FP32,
+                         num_versions[s], shards);
+    stages.push_back(stage);
+  }
+  return stages;
 }
 
 }  // namespace
@@ -166,7 +244,7 @@ double StageCosts::seconds_of(int op) const {
       return backward_weight_seconds;
     case Op::kOffload:
     case Op::kReload:
-      return 0;
+      return offload_seconds;
   }
   return 0;
 }
@@ -185,47 +263,24 @@ absl::StatusOr<Costs> ComputeCosts(const ResolvedScenario& resolved,
     return TextbookCostsOf(scenario, num_stages);
   }
 
-  const DeviceProfile& device = resolved.device;
   Costs costs;
-  ASSIGN_OR_RETURN(
-      costs.peak_flops,
-      PeakFlops(device, MatrixFormat(scenario.training().precision())));
-  costs.memory_bytes = device.memory_bytes().value();
-  costs.reserved_bytes = device.reserved_bytes().value();
-  costs.communication_buffer_bytes =
-      device.communication_buffer_bytes().value();
-
+  RETURN_IF_ERROR(SetDevice(resolved, &costs));
+  if (scenario.training().fully_sharded()) {
+    costs.shards = std::max(resolved.placement.data, 1);
+  }
   const std::vector<LayerWork> layers =
       LayersOf(resolved.model, MakeWorkSpec(scenario));
-  costs.model_flops = ModelFlops(layers, scenario.parallelism().tensor());
+  const int tensor = static_cast<int>(scenario.parallelism().tensor());
+  costs.model_flops = ModelFlops(layers, tensor);
+  costs.forward_flops = ForwardFlops(layers, tensor);
   absl::StatusOr<Partition> partition = Cut(scenario, layers, num_stages);
   if (!partition.ok()) {
     return absl::InvalidArgumentError(absl::StrCat(
         resolved.label, ": parallelism ", partition.status().message()));
   }
-  const ParameterBytes bytes = BytesPerParameter(scenario.training());
-  for (int s = 0; s < num_stages; ++s) {
-    StageCosts stage;
-    const bool measured = layers.front().role == LayerRole::kMeasured;
-    if (!measured) {
-      stage.backward_input_seconds = stage.backward_weight_seconds = 0;
-    }
-    for (int l = partition->first[s]; l < partition->first[s + 1]; ++l) {
-      AddSeconds(layers[l], device, costs.peak_flops, &stage);
-      AddLayer(layers[l], &stage);
-    }
-    SetParameters(
-        StageParameters(layers, partition->first[s], partition->first[s + 1]),
-        bytes, &stage);
-    if (!measured) {
-      stage.backward_seconds =
-          stage.backward_input_seconds + stage.backward_weight_seconds;
-    }
-    stage.optimizer_seconds =
-        OptimizerSeconds(device, stage, scenario.training().precision() != FP32,
-                         num_versions[s]);
-    costs.stages.push_back(stage);
-  }
+  ASSIGN_OR_RETURN(costs.stages,
+                   StagesOn(resolved.device, scenario, layers, *partition,
+                            num_versions, costs.shards));
   return costs;
 }
 

@@ -17,6 +17,15 @@ struct StageCosts {
   // The parts of B; absent (negative) where only the fused B is known.
   double backward_input_seconds = -1;   // I, recomputation included
   double backward_weight_seconds = -1;  // W
+  // F beside a B or I that overlaps it; absent (negative): one after the other.
+  double overlapped_seconds = -1;
+  // One way between device and host, where no PCIe of the cluster carries it;
+  // absent (negative): unknown.
+  double offload_seconds = 0;
+  // Where the schedule asks for it, see ApplySchedule: one estimate of the
+  // stage's weights; compressing what it sends on (or undoing it).
+  double prediction_seconds = 0;
+  double codec_seconds = 0;
 
   // Sum over the collectives inside the action, and how many there are.
   double tensor_forward_bytes = 0, tensor_backward_bytes = 0;
@@ -30,8 +39,10 @@ struct StageCosts {
   // Memory.
   double weight_bytes = 0;  // the version in use
   double stash_bytes = 0;   // one more version
+  double fp32_bytes = 0;    // the parameters in fp32: one estimate buffer
   double optimizer_state_bytes = 0;
   double activation_bytes = 0;             // from F to the end of B (or I)
+  double layer_activation_bytes = 0;       // of its largest layer
   double recompute_scratch_bytes = 0;      // during B (or I)
   double weight_gradient_stash_bytes = 0;  // from I to the end of W
 
@@ -40,11 +51,31 @@ struct StageCosts {
 
 struct Costs {
   std::vector<StageCosts> stages;
-  double model_flops = 0;   // one microbatch through all stages, all GPUs
-  double peak_flops = 0;    // of one GPU; 0: unknown
-  double memory_bytes = 0;  // of one GPU; 0: unknown
+  // Unlike GPUs: what the stages cost on the other devices, and which of them
+  // each GPU (Placement::index) is, 0 being `stages`. Empty where all are like.
+  std::vector<std::vector<StageCosts>> other_devices;
+  std::vector<int> gpu_device;
+
+  double model_flops = 0;    // one microbatch through all stages, all GPUs
+  double forward_flops = 0;  // of these, in forwards
+  // Of one GPU, 0: unknown. Unlike GPUs: of the fastest, of the smallest.
+  double peak_flops = 0;
+  double memory_bytes = 0;
   double reserved_bytes = 0;
   double communication_buffer_bytes = 0;
+  // Replicas over which weights, gradients and states are shared out.
+  int shards = 1;
+  // Part of the bytes that transfers between ranks have left.
+  double compression = 1;
+
+  const StageCosts& of(int gpu, int stage) const {
+    const int device = gpu_device.empty() ? 0 : gpu_device[gpu];
+    return device == 0 ? stages[stage] : other_devices[device - 1][stage];
+  }
+  // What a stage sends on for one microbatch, and gets back as its gradient.
+  double sent_bytes(int stage) const {
+    return stages[stage].output_bytes * compression;
+  }
 };
 
 // Prices `num_stages` stages: partition, kernels, memory. `num_versions` is the

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "sim/pipeline_graph.h"
 
 namespace weir {
@@ -19,6 +21,15 @@ int32_t FirstReader(const Schedule& schedule, const Semantics& semantics,
     }
   }
   return static_cast<int32_t>(actions.size());
+}
+
+// Both of an overlapped pair run or neither: nothing comes between them.
+int32_t AfterPair(const std::vector<Action>& actions, int32_t position) {
+  return actions[position].overlaps_next ? position + 1 : position;
+}
+int32_t BeforePair(const std::vector<Action>& actions, int32_t position) {
+  return position > 0 && actions[position - 1].overlaps_next ? position - 1
+                                                             : position;
 }
 
 }  // namespace
@@ -40,11 +51,13 @@ std::vector<std::vector<Step>> PlanSteps(const Schedule& schedule,
         step.reduce_after = overlapped ? position : end - 1;
         step.before = end;
       } else {
+        const int32_t next = AfterPair(actions, position) + 1;
         step.reduce_after = position;
-        step.before = overlapped
-                          ? FirstReader(schedule, semantics, rank, action.stage,
-                                        step.update + 1, position + 1)
-                          : position + 1;
+        step.before =
+            overlapped ? BeforePair(actions, FirstReader(schedule, semantics,
+                                                         rank, action.stage,
+                                                         step.update + 1, next))
+                       : next;
       }
       steps[rank].push_back(step);
     }
@@ -53,6 +66,43 @@ std::vector<std::vector<Step>> PlanSteps(const Schedule& schedule,
         [](const Step& a, const Step& b) { return a.before < b.before; });
   }
   return steps;
+}
+
+std::vector<Reduction> PlanReductions(
+    const std::vector<std::vector<Step>>& steps) {
+  std::vector<Reduction> reductions;
+  absl::flat_hash_map<std::pair<int32_t, int32_t>, size_t> index;
+  for (size_t rank = 0; rank < steps.size(); ++rank) {
+    for (size_t i = 0; i < steps[rank].size(); ++i) {
+      const Step& step = steps[rank][i];
+      const auto [at, added] =
+          index.try_emplace({step.stage, step.update}, reductions.size());
+      if (added) reductions.push_back({step.stage, step.update, {}});
+      reductions[at->second].members.push_back(
+          {static_cast<int32_t>(rank), static_cast<int32_t>(i)});
+    }
+  }
+  return reductions;
+}
+
+std::vector<std::vector<WeightRun>> PlanWeightRuns(const Schedule& schedule) {
+  std::vector<std::vector<WeightRun>> ranks;
+  for (const std::vector<Action>& actions : schedule.rank_actions) {
+    std::vector<WeightRun>& runs = ranks.emplace_back();
+    bool was_forward = false;
+    for (int32_t i = 0; i < std::ssize(actions); ++i) {
+      const Action& action = actions[i];
+      const bool forward = action.op == Op::kForward;
+      if (!forward && !MakesInputGradient(action.op)) continue;
+      if (runs.empty() || runs.back().stage != action.stage ||
+          was_forward != forward) {
+        runs.push_back({action.stage, i, i});
+      }
+      runs.back().last = i;
+      was_forward = forward;
+    }
+  }
+  return ranks;
 }
 
 }  // namespace weir

@@ -7,7 +7,12 @@ namespace weir {
 namespace {
 
 constexpr int kOptimizerStep = 4;  // Timeline.Actions.op
-enum CollectiveKind { kTensor = 0, kGradient = 1 };
+enum CollectiveKind { kTensor = 0, kGradient = 1, kWeights = 2 };
+
+int OpInTimeline(Op op) {
+  const int number = static_cast<int>(op);
+  return IsCompute(op) ? number : number + 1;  // after the optimizer step
+}
 
 class Filler {
  public:
@@ -25,33 +30,44 @@ class Filler {
     for (size_t i = 0; i < actions.size(); ++i) {
       const Action& action = actions[i];
       const int32_t task = graph_.ActionTask(gpu, static_cast<int>(i));
-      AddAction(gpu, static_cast<int>(action.op), action.stage,
-                action.microbatch, start_[task], end_[task]);
+      AddAction(gpu, OpInTimeline(action.op), action.stage, action.microbatch,
+                start_[task], end_[task], action.num_microbatches);
       const double end = end_[graph_.ActionEnd(gpu, static_cast<int>(i))];
       const StageCosts& stage = in_.costs.stages[action.stage];
       const bool forward = action.op == Op::kForward;
-      if (end > end_[task]) {
+      if (end > end_[task] && IsCompute(action.op)) {
         AddCollective(
             gpu, kTensor, action.stage, action.microbatch,
-            forward ? stage.tensor_forward_bytes : stage.tensor_backward_bytes,
+            action.num_microbatches * (forward ? stage.tensor_forward_bytes
+                                               : stage.tensor_backward_bytes),
             end_[task], end);
       }
       AddTransfer(gpu, action);
     }
     AddSteps(gpu);
+    AddGathers(gpu);
   }
 
  private:
   void AddAction(int gpu, int op, int stage, int microbatch, double start,
-                 double end) {
+                 double end, int num_microbatches = 1) {
     if (end < from_seconds_) return;
     Timeline::Actions* actions = timeline_->mutable_actions();
+    AddSpan(num_microbatches, actions);
     actions->add_gpu(gpu);
     actions->add_op(op);
     actions->add_stage(stage);
     actions->add_microbatch(microbatch);
     actions->add_start_seconds(start);
     actions->add_end_seconds(end);
+  }
+
+  // The column is there only if an action spans several microbatches.
+  static void AddSpan(int num_microbatches, Timeline::Actions* actions) {
+    auto* column = actions->mutable_num_microbatches();
+    if (column->empty() && num_microbatches == 1) return;
+    while (column->size() < actions->gpu_size()) column->Add(1);
+    column->Add(num_microbatches);
   }
 
   void AddCollective(int gpu, int kind, int stage, int microbatch, double bytes,
@@ -80,8 +96,8 @@ class Filler {
     transfers->add_kind(forward ? 0 : 1);
     transfers->add_stage(action.stage);
     transfers->add_microbatch(action.microbatch);
-    transfers->add_bytes(
-        in_.costs.stages[forward ? action.stage : to].output_bytes);
+    transfers->add_bytes(in_.costs.sent_bytes(forward ? action.stage : to) *
+                         action.num_microbatches);
     transfers->add_start_seconds(start_[task]);
     transfers->add_end_seconds(end_[task]);
   }
@@ -100,6 +116,18 @@ class Filler {
       const int32_t task = graph_.StepTask(gpu, index);
       AddAction(gpu, kOptimizerStep, steps[i].stage, steps[i].update,
                 start_[task], end_[task]);
+    }
+  }
+
+  void AddGathers(int gpu) {
+    if (graph_.weight_runs.empty()) return;
+    const auto& runs = graph_.weight_runs[graph_.rank_of(gpu)];
+    for (size_t i = 0; i < runs.size(); ++i) {
+      const int index = static_cast<int>(i);
+      AddCollective(gpu, kWeights, runs[i].stage, index,
+                    in_.costs.stages[runs[i].stage].weight_bytes,
+                    end_[graph_.GatherStart(gpu, index)],
+                    end_[graph_.GatherEnd(gpu, index)]);
     }
   }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <vector>
 
 namespace weir {
@@ -17,17 +18,48 @@ constexpr double kTolerance = 1e-9;
 constexpr double kStationaryTolerance = 5e-3;
 constexpr int kMinStationaryBatches = 48;
 
-int DivideUp(int a, int b) { return (a + b - 1) / b; }
+template <typename Int>
+Int DivideUp(Int a, Int b) {
+  return (a + b - 1) / b;
+}
 
 // Batches at the end of a run in which the pipeline empties.
-int DrainBatches(int num_ranks, int num_microbatches) {
-  return DivideUp(num_ranks, num_microbatches);
+int DrainBatches(int depth, int num_microbatches) {
+  return DivideUp(depth, num_microbatches);
 }
 
 // Batches whose actions, taken together, decide all that comes after them: an
 // action waits for nothing older than the microbatches in flight.
-int StateBatches(int num_ranks, int num_microbatches) {
-  return DivideUp(2 * num_ranks, num_microbatches) + 1;
+int StateBatches(int depth, int num_microbatches) {
+  return DivideUp(2 * depth, num_microbatches) + 1;
+}
+
+// Microbatches in flight: as many as the ranks that take the first stage have
+// begun and not ended in their orders, at least one per rank.
+int Depth(const Schedule& schedule) {
+  int depth = 0;
+  for (int rank : schedule.RanksOf(0)) {
+    int now = 0, most = 0;
+    for (const Action& action : schedule.rank_actions[rank]) {
+      if (action.stage != 0) continue;
+      if (action.op == Op::kForward) {
+        now += action.num_microbatches;
+        most = std::max(most, now);
+      } else if (MakesInputGradient(action.op)) {
+        now -= action.num_microbatches;
+      }
+    }
+    if (!schedule.forward_only) depth += most;
+  }
+  return std::max(depth, schedule.num_ranks);
+}
+
+// Batches after which the routes come in the same order again.
+int RouteCycle(const Schedule& schedule) {
+  const int64_t round =
+      int64_t{schedule.num_routes()} * schedule.microbatches_per_route_turn;
+  return static_cast<int>(round /
+                          std::gcd(round, int64_t{schedule.num_microbatches}));
 }
 
 class Run {
@@ -37,27 +69,37 @@ class Run {
       : schedule_(schedule),
         graph_(graph),
         end_(recording.end_seconds()),
+        depth_(Depth(schedule)),
         last_(schedule.num_batches - 1 -
-              DrainBatches(schedule.num_ranks, schedule.num_microbatches)) {
+              DrainBatches(depth_, schedule.num_microbatches)) {
     for (int rank = 0; rank < schedule.num_ranks; ++rank) {
-      last_backward_.push_back(LastBackwards(rank));
+      last_action_.push_back(LastActions(rank));
     }
+    // A batch is done when its last gradient is, or its last output.
+    end_ranks_ =
+        schedule.RanksOf(schedule.forward_only ? schedule.num_stages - 1 : 0);
   }
 
   // The last batch before the drain.
   int last() const { return last_; }
 
-  // When GPU 0 ended the last backward of a batch.
+  // When the first replica ended a batch.
   double BatchEnd(int batch) const {
-    return end_[graph_.ActionEnd(0, last_backward_[0][batch])];
+    double end = 0;
+    for (int rank : end_ranks_) {
+      const int32_t position = last_action_[rank][batch];
+      if (position < 0) continue;
+      end =
+          std::max(end, end_[graph_.ActionEnd(rank * graph_.tensor, position)]);
+    }
+    return end;
   }
 
   // Do all actions of the batches that decide the future end as long after
   // their likes `period` batches before as the batches themselves? Then so will
   // all that follow.
   bool IsPeriodic(int period) const {
-    const int num_state =
-        StateBatches(schedule_.num_ranks, schedule_.num_microbatches);
+    const int num_state = StateBatches(depth_, schedule_.num_microbatches);
     if (last_ - period - num_state < 0) return false;
     const double distance = BatchEnd(last_) - BatchEnd(last_ - period);
     for (int gpu = 0; gpu < graph_.num_gpus(); ++gpu) {
@@ -67,14 +109,19 @@ class Run {
   }
 
  private:
-  // [batch]
-  std::vector<int32_t> LastBackwards(int rank) const {
-    std::vector<int32_t> last(schedule_.num_batches, 0);
+  // [batch]: position of its last backward (forward, if there are none) or, of
+  // a batch that does not come to this rank, of the batch before; -1: none.
+  std::vector<int32_t> LastActions(int rank) const {
+    std::vector<int32_t> last(schedule_.num_batches, -1);
     const auto& actions = schedule_.rank_actions[rank];
     for (size_t i = 0; i < actions.size(); ++i) {
-      if (actions[i].op == Op::kForward) continue;
+      if (!IsCompute(actions[i].op)) continue;
+      if (actions[i].op == Op::kForward && !schedule_.forward_only) continue;
       last[actions[i].microbatch / schedule_.num_microbatches] =
           static_cast<int32_t>(i);
+    }
+    for (size_t batch = 1; batch < last.size(); ++batch) {
+      last[batch] = std::max(last[batch], last[batch - 1]);
     }
     return last;
   }
@@ -82,17 +129,16 @@ class Run {
   bool IsPeriodic(int gpu, int period, int num_state, double distance) const {
     const int rank = graph_.rank_of(gpu);
     const auto& actions = schedule_.rank_actions[rank];
-    const auto per_batch =
-        static_cast<int32_t>(actions.size()) / schedule_.num_batches;
-    const int32_t shift = period * per_batch;
-    const int32_t newest = last_backward_[rank][last_];
-    const int32_t oldest = newest - num_state * per_batch;
+    const int32_t newest = last_action_[rank][last_];
+    const int32_t shift = newest - last_action_[rank][last_ - period];
+    const auto state = static_cast<int32_t>(
+        DivideUp(static_cast<int64_t>(actions.size()) * num_state,
+                 int64_t{schedule_.num_batches}));
+    const int32_t oldest = newest - state;
     if (oldest - shift < 0) return false;
     for (int32_t i = newest; i > oldest; --i) {
-      const Action& action = actions[i];
-      const Action before = {
-          action.op, action.stage,
-          action.microbatch - period * schedule_.num_microbatches};
+      Action before = actions[i];
+      before.microbatch -= period * schedule_.num_microbatches;
       if (actions[i - shift] != before) return false;
       const double difference = end_[graph_.ActionEnd(gpu, i)] -
                                 end_[graph_.ActionEnd(gpu, i - shift)];
@@ -106,8 +152,10 @@ class Run {
   const Schedule& schedule_;
   const PipelineGraph& graph_;
   const std::span<const double> end_;
+  const int depth_;
   const int last_;
-  std::vector<std::vector<int32_t>> last_backward_;  // [rank][batch]
+  std::vector<std::vector<int32_t>> last_action_;  // [rank][batch]
+  std::vector<int> end_ranks_;
 };
 
 // Does the second half of the batches take as long as the quarter before it,
@@ -144,7 +192,8 @@ Window FindWindow(const Schedule& schedule, const PipelineGraph& graph,
   if (schedule.flush) return window;
 
   const Run run(schedule, graph, recording);
-  for (int period = 1; period < run.last(); ++period) {
+  const int cycle = RouteCycle(schedule);
+  for (int period = cycle; period < run.last(); period += cycle) {
     if (!run.IsPeriodic(period)) continue;
     window.begin_seconds = run.BatchEnd(run.last() - period);
     window.end_seconds = run.BatchEnd(run.last());

@@ -11,7 +11,8 @@ namespace weir {
 // With flush: the whole run, one batch. Without: one period of the steady
 // state. A period is seen when every action of every GPU, over so many batches
 // that nothing before them matters, comes one distance after its like some
-// batches earlier: from there on the run must repeat itself.
+// batches earlier: from there on the run must repeat itself. Where microbatches
+// take several routes, as many batches as bring them round.
 struct Window {
   double begin_seconds = 0;
   double end_seconds = 0;

@@ -61,23 +61,6 @@ double At(const std::vector<double>& seconds, int stage) {
   return seconds.empty() ? 0 : seconds[stage];
 }
 
-double ActionSeconds(const Costs& costs, const Action& action) {
-  switch (action.op) {
-    case Op::kForward:
-      return At(costs.forward_seconds, action.stage);
-    case Op::kBackward:
-      return At(costs.backward_seconds, action.stage);
-    case Op::kBackwardInput:
-      return At(costs.backward_input_seconds, action.stage);
-    case Op::kBackwardWeight:
-      return At(costs.backward_weight_seconds, action.stage);
-    case Op::kOffload:
-    case Op::kReload:
-      return 0;
-  }
-  return 0;
-}
-
 double TransferSeconds(const Costs& costs, const Action& producer,
                        int to_stage) {
   double seconds = costs.latency_seconds;
@@ -86,6 +69,12 @@ double TransferSeconds(const Costs& costs, const Action& producer,
   return seconds;
 }
 
+bool IsTransferToHost(const Action& action) {
+  return action.op == Op::kOffload || action.op == Op::kReload;
+}
+bool IsBackward(const Action& action) {
+  return action.op == Op::kBackward || action.op == Op::kBackwardInput;
+}
 // Backwards after which no gradient of their microbatch is missing.
 bool EndsBackward(const Action& action) {
   return action.op == Op::kBackward || action.op == Op::kBackwardWeight;
@@ -93,7 +82,7 @@ bool EndsBackward(const Action& action) {
 
 // Where an action is: its rank and its position there.
 using Place = std::pair<int, int>;
-enum class Output { kActivation, kGradient };
+enum class Output { kActivation, kGradient, kOnHost, kBack };
 
 class Builder {
  public:
@@ -107,83 +96,242 @@ class Builder {
   const std::vector<std::pair<int, int>>& updates() const { return updates_; }
 
  private:
-  void AddRank(int rank);
-  void Connect(Place producer, Place consumer);
-  std::pair<int, int> Block(Place place) const;
+  // What must have happened before an action, and what its end releases: for
+  // one of an overlapped pair those of the pair.
+  int BeginOf(Place place) const {
+    const auto found = gates_.find(place);
+    return found == gates_.end() ? NodeOf(place) : found->second;
+  }
   const Action& ActionAt(Place place) const {
     return schedule_.rank_actions[place.first][place.second];
   }
+
+  double Seconds(const Action& action, int rank);
+  double PlainSeconds(const Action& action) const;
+  bool Estimates(const Action& action, int rank);
+  void AddNodes(int rank);
+  void AddOutputs(int rank);
+  void ChainCompute(int rank);
+  void ChainChannel(int rank, Op op);
+  void AddUpdates();
+  void LimitResidents(int rank);
+  void ConnectInputs(int rank);
+  void Connect(Place producer, Place consumer);
+  void FindBlocks(int rank);
 
   const Schedule& schedule_;
   const Costs& costs_;
   const Transfers transfers_;
   Graph graph_;
   std::vector<std::vector<int>> action_nodes_;
-  // [rank]: holds several stages and has a forward after a backward.
-  std::vector<bool> alternates_;
+  std::map<Place, int> gates_;  // of overlapped pairs
+  // Of compute actions: first and last position between two exchanges.
+  std::map<Place, std::pair<int, int>> blocks_;
   std::vector<std::pair<int, int>> updates_;  // rank, node
   std::map<std::tuple<Output, int, int>, Place> outputs_;
+  std::map<std::tuple<int, int, int>, bool> estimated_;  // rank, stage, update
 };
 
 Graph Builder::Build() {
   action_nodes_.resize(schedule_.num_ranks);
-  for (const auto& actions : schedule_.rank_actions) {
-    bool backward = false, alternates = false;
-    for (const Action& action : actions) {
-      backward |= action.op != Op::kForward;
-      alternates |= backward && action.op == Op::kForward;
-    }
-    alternates_.push_back(alternates &&
-                          schedule_.num_stages > schedule_.num_ranks);
-  }
-  for (int rank = 0; rank < schedule_.num_ranks; ++rank) AddRank(rank);
   for (int rank = 0; rank < schedule_.num_ranks; ++rank) {
-    const auto& actions = schedule_.rank_actions[rank];
-    for (int i = 0; i < static_cast<int>(actions.size()); ++i) {
-      const Action& action = actions[i];
-      if (action.op == Op::kBackwardWeight) continue;
-      const bool is_forward = action.op == Op::kForward;
-      const int from_stage = action.stage + (is_forward ? -1 : 1);
-      if (from_stage < 0 || from_stage == schedule_.num_stages) continue;
-      const auto found =
-          outputs_.find({is_forward ? Output::kActivation : Output::kGradient,
-                         from_stage, action.microbatch});
-      if (found != outputs_.end()) Connect(found->second, {rank, i});
-    }
+    AddNodes(rank);
+    AddOutputs(rank);
+    FindBlocks(rank);
   }
+  for (int rank = 0; rank < schedule_.num_ranks; ++rank) {
+    ChainCompute(rank);
+    ChainChannel(rank, Op::kOffload);
+    ChainChannel(rank, Op::kReload);
+    if (schedule_.resident_activations > 0) LimitResidents(rank);
+    ConnectInputs(rank);
+  }
+  AddUpdates();
   return std::move(graph_);
 }
 
-// Adds the actions of one rank, in a chain with the updates between them.
-void Builder::AddRank(int rank) {
+double Builder::PlainSeconds(const Action& action) const {
+  double seconds = 0;
+  switch (action.op) {
+    case Op::kForward:
+      seconds = At(costs_.forward_seconds, action.stage);
+      break;
+    case Op::kBackward:
+      seconds = At(costs_.backward_seconds, action.stage);
+      break;
+    case Op::kBackwardInput:
+      seconds = At(costs_.backward_input_seconds, action.stage);
+      break;
+    case Op::kBackwardWeight:
+      seconds = At(costs_.backward_weight_seconds, action.stage);
+      break;
+    case Op::kOffload:
+    case Op::kReload:
+      seconds = At(costs_.offload_seconds, action.stage);
+      break;
+  }
+  return seconds * action.num_microbatches;
+}
+
+// Is an estimate of the weights made before this action?
+bool Builder::Estimates(const Action& action, int rank) {
+  using Prediction = WeightPolicy::Prediction;
+  const WeightPolicy& weights = schedule_.weights;
+  const bool forward = action.op == Op::kForward;
+  if (!forward && !IsBackward(action)) return false;
+  const auto& distance =
+      forward ? weights.forward_distance : weights.backward_distance;
+  if (At(distance, action.stage) == 0) return false;
+  if (weights.prediction == Prediction::kForwardAndBackward) return true;
+  if (weights.prediction == Prediction::kForward) return forward;
+  if (weights.prediction == Prediction::kBackward) return !forward;
+  if (weights.prediction == Prediction::kFirstForwardOfUpdate && forward) {
+    const int size =
+        weights.microbatches_per_update *
+        (weights.times_replicas
+             ? static_cast<int>(schedule_.RanksOf(action.stage).size())
+             : 1);
+    const int update = action.microbatch / size;
+    bool& done = estimated_[{rank, action.stage, update}];
+    return !std::exchange(done, true);
+  }
+  return false;
+}
+
+// What the action takes beside its own pass.
+double Builder::Seconds(const Action& action, int rank) {
+  double seconds =
+      Estimates(action, rank) ? At(costs_.prediction_seconds, action.stage) : 0;
+  if (!schedule_.compressed_transfers) return seconds;
+  if (action.op != Op::kForward && !IsBackward(action)) return seconds;
+  for (int boundary : {action.stage - 1, action.stage}) {
+    if (boundary < 0 || boundary + 1 == schedule_.num_stages) continue;
+    const auto& route =
+        schedule_
+            .routes[action.microbatch / schedule_.microbatches_per_route_turn %
+                    schedule_.routes.size()];
+    if (route[boundary] == route[boundary + 1]) continue;
+    seconds += At(costs_.codec_seconds, boundary) * action.num_microbatches;
+  }
+  return seconds;
+}
+
+void Builder::AddNodes(int rank) {
   const auto& actions = schedule_.rank_actions[rank];
-  const int per_update = schedule_.weights.microbatches_per_update;
-  std::map<std::pair<int, int>, int> num_gradients;  // by stage and update
-  int previous = -1;
+  for (int i = 0; i < static_cast<int>(actions.size()); ++i) {
+    const double extra = Seconds(actions[i], rank);
+    if (!actions[i].overlaps_next) {
+      action_nodes_[rank].push_back(
+          graph_.Add(PlainSeconds(actions[i]) + extra));
+      continue;
+    }
+    const Action& other = actions[i + 1];
+    const Action& forward = actions[i].op == Op::kForward ? actions[i] : other;
+    double seconds = PlainSeconds(actions[i]) + PlainSeconds(other);
+    if (!costs_.overlapped_seconds.empty()) {
+      seconds =
+          costs_.overlapped_seconds[forward.stage] * forward.num_microbatches;
+    }
+    seconds += extra + Seconds(other, rank);
+    const int gate = graph_.Add(0);
+    for (int k : {i, i + 1}) {
+      gates_[{rank, k}] = gate;
+      action_nodes_[rank].push_back(graph_.Add(seconds));
+      graph_.AddEdge(gate, action_nodes_[rank].back());
+    }
+    ++i;
+  }
+}
+
+void Builder::AddOutputs(int rank) {
+  const auto& actions = schedule_.rank_actions[rank];
   for (int i = 0; i < static_cast<int>(actions.size()); ++i) {
     const Action& action = actions[i];
-    const int node = graph_.Add(ActionSeconds(costs_, action));
-    action_nodes_[rank].push_back(node);
-    if (previous >= 0) graph_.AddEdge(previous, node);
-    previous = node;
-    if (action.op != Op::kBackwardWeight) {
-      const Output output =
-          action.op == Op::kForward ? Output::kActivation : Output::kGradient;
-      outputs_[{output, action.stage, action.microbatch}] = {rank, i};
+    if (action.op == Op::kBackwardWeight) continue;
+    const Output output = action.op == Op::kForward   ? Output::kActivation
+                          : action.op == Op::kOffload ? Output::kOnHost
+                          : action.op == Op::kReload  ? Output::kBack
+                                                      : Output::kGradient;
+    for (int k = 0; k < action.num_microbatches; ++k) {
+      outputs_[{output, action.stage, action.microbatch + k}] = {rank, i};
     }
-    if (!EndsBackward(action)) continue;
-    const std::pair<int, int> group = {action.stage,
-                                       action.microbatch / per_update};
-    if (++num_gradients[group] < per_update) continue;
-    previous = graph_.Add(At(costs_.update_seconds, action.stage));
-    graph_.AddEdge(node, previous);
-    updates_.push_back({rank, previous});
+  }
+}
+
+void Builder::ChainCompute(int rank) {
+  const auto& actions = schedule_.rank_actions[rank];
+  int last = -1, before_pair = -1;
+  for (int i = 0; i < static_cast<int>(actions.size()); ++i) {
+    if (IsTransferToHost(actions[i])) continue;
+    const bool second = i > 0 && actions[i - 1].overlaps_next;
+    const int previous = second ? before_pair : last;
+    if (previous >= 0) {
+      graph_.AddEdge(NodeOf({rank, previous}), BeginOf({rank, i}));
+    }
+    if (!second) before_pair = last;
+    last = i;
+  }
+}
+
+void Builder::ChainChannel(int rank, Op op) {
+  const auto& actions = schedule_.rank_actions[rank];
+  int computed = -1, moved = -1;
+  for (int i = 0; i < static_cast<int>(actions.size()); ++i) {
+    if (!IsTransferToHost(actions[i])) computed = i;
+    if (actions[i].op != op) continue;
+    for (int before : {computed, moved}) {
+      if (before >= 0)
+        graph_.AddEdge(NodeOf({rank, before}), NodeOf({rank, i}));
+    }
+    moved = i;
+  }
+}
+
+// Each room is handed on: what takes one more than there are waits for the
+// first offload whose room nobody before it in the order has taken.
+void Builder::LimitResidents(int rank) {
+  const auto& actions = schedule_.rank_actions[rank];
+  int rooms = schedule_.resident_activations;
+  int next_offload = 0;
+  for (int i = 0; i < static_cast<int>(actions.size()); ++i) {
+    if (IsBackward(actions[i])) rooms += actions[i].num_microbatches;
+    if (actions[i].op != Op::kForward && actions[i].op != Op::kReload) continue;
+    rooms -= actions[i].num_microbatches;
+    for (; rooms < 0 && next_offload < i; ++next_offload) {
+      if (actions[next_offload].op != Op::kOffload) continue;
+      rooms += actions[next_offload].num_microbatches;
+      graph_.AddEdge(NodeOf({rank, next_offload}), BeginOf({rank, i}));
+    }
+  }
+}
+
+void Builder::ConnectInputs(int rank) {
+  const auto& actions = schedule_.rank_actions[rank];
+  for (int i = 0; i < static_cast<int>(actions.size()); ++i) {
+    const Action& action = actions[i];
+    std::map<Place, bool> producers;
+    const auto need = [&](Output output, int stage) {
+      for (int k = 0; k < action.num_microbatches; ++k) {
+        const auto found =
+            outputs_.find({output, stage, action.microbatch + k});
+        if (found != outputs_.end()) producers[found->second] = true;
+      }
+    };
+    if (action.op == Op::kForward) need(Output::kActivation, action.stage - 1);
+    if (action.op == Op::kReload) need(Output::kOnHost, action.stage);
+    if (IsBackward(action)) {
+      need(Output::kGradient, action.stage + 1);
+      need(Output::kBack, action.stage);
+    }
+    for (const auto& [producer, needed] : producers) {
+      Connect(producer, {rank, i});
+    }
   }
 }
 
 void Builder::Connect(Place producer, Place consumer) {
   const int from = NodeOf(producer);
-  const int to = NodeOf(consumer);
+  const int to = BeginOf(consumer);
   if (producer.first == consumer.first) {
     graph_.AddEdge(from, to);
     return;
@@ -193,30 +341,84 @@ void Builder::Connect(Place producer, Place consumer) {
   graph_.AddEdge(from, transfer);
   graph_.AddEdge(transfer, to);
   if (transfers_ == Transfers::kBuffered) return;
-  const auto [unused_first, sent] = Block(producer);
-  const auto [needed, unused_last] = Block(consumer);
+  const int sent = blocks_.at(producer).second;
+  const int needed = blocks_.at(consumer).first;
   graph_.AddEdge(NodeOf({producer.first, sent}), transfer);
-  if (sent + 1 < static_cast<int>(action_nodes_[producer.first].size())) {
-    graph_.AddEdge(transfer, NodeOf({producer.first, sent + 1}));
+  const auto next = blocks_.upper_bound({producer.first, sent});
+  if (next != blocks_.end() && next->first.first == producer.first) {
+    graph_.AddEdge(transfer, BeginOf(next->first));
   }
-  if (needed > 0) {
-    graph_.AddEdge(NodeOf({consumer.first, needed - 1}), transfer);
+  auto at = blocks_.find({consumer.first, needed});
+  graph_.AddEdge(transfer, BeginOf(at->first));
+  if (at != blocks_.begin() && (--at)->first.first == consumer.first) {
+    graph_.AddEdge(NodeOf(at->first), transfer);
   }
-  graph_.AddEdge(transfer, NodeOf({consumer.first, needed}));
 }
 
-// First and last position of the actions between two exchanges.
-std::pair<int, int> Builder::Block(Place place) const {
-  const auto& actions = schedule_.rank_actions[place.first];
-  const auto is_forward = [&](int i) {
-    return i >= 0 && i < static_cast<int>(actions.size()) &&
-           actions[i].op == Op::kForward;
+void Builder::FindBlocks(int rank) {
+  const auto& actions = schedule_.rank_actions[rank];
+  std::vector<int> computes;
+  for (int i = 0; i < static_cast<int>(actions.size()); ++i) {
+    if (!IsTransferToHost(actions[i])) computes.push_back(i);
+  }
+  const auto is_pair = [&](size_t k) {
+    return k + 1 < computes.size() && actions[computes[k]].op == Op::kForward &&
+           IsBackward(actions[computes[k + 1]]);
   };
-  const int i = place.second;
-  if (!alternates_[place.first]) return {i, i};
-  if (is_forward(i) && !is_forward(i + 1)) return {i, i + 1};
-  if (!is_forward(i) && is_forward(i - 1)) return {i - 1, i};
-  return {i, i};
+  int num_pairs = 0;
+  for (size_t k = 0; k < computes.size(); ++k) num_pairs += is_pair(k);
+  const bool alternates = num_pairs > 1 && schedule_.StagesOf(rank).size() > 1;
+  for (size_t k = 0; k < computes.size();) {
+    const bool two =
+        actions[computes[k]].overlaps_next ||
+        (alternates && is_pair(k) && !actions[computes[k + 1]].overlaps_next);
+    const std::pair<int, int> block = {computes[k], computes[k + two]};
+    for (size_t end = k + two; k <= end; ++k)
+      blocks_[{rank, computes[k]}] = block;
+  }
+}
+
+// An update of a stage on every rank that holds it, after all their gradients.
+void Builder::AddUpdates() {
+  const int total = schedule_.num_microbatches * schedule_.num_batches;
+  for (int stage = 0; stage < schedule_.num_stages; ++stage) {
+    const std::vector<int> copies = schedule_.RanksOf(stage);
+    const int size =
+        schedule_.weights.microbatches_per_update *
+        (schedule_.weights.times_replicas ? static_cast<int>(copies.size())
+                                          : 1);
+    for (int update = 0; update < total / size; ++update) {
+      std::map<int, int> last;  // by rank: position of its last gradient
+      for (int rank : copies) {
+        const auto& actions = schedule_.rank_actions[rank];
+        for (int i = 0; i < static_cast<int>(actions.size()); ++i) {
+          if (actions[i].stage == stage && EndsBackward(actions[i]) &&
+              actions[i].microbatch / size == update) {
+            last[rank] = i;
+          }
+        }
+      }
+      for (const auto& [rank, position] : last) {
+        const int node = graph_.Add(At(costs_.update_seconds, stage));
+        updates_.push_back({rank, node});
+        const int count = static_cast<int>(schedule_.rank_actions[rank].size());
+        for (const auto& [other, at] : last) {
+          graph_.AddEdge(NodeOf({other, at}), node);
+        }
+        if (schedule_.flush) {
+          graph_.AddEdge(NodeOf({rank, count - 1}), node);
+          continue;
+        }
+        const int end = blocks_.at({rank, position}).second;
+        const bool pair = schedule_.rank_actions[rank][position].overlaps_next;
+        for (int i = pair ? end + 1 : position + 1; i < count; ++i) {
+          if (IsTransferToHost(ActionAt({rank, i}))) continue;
+          graph_.AddEdge(node, BeginOf({rank, i}));
+          break;
+        }
+      }
+    }
+  }
 }
 
 absl::Status Deadlock(const Schedule& schedule, const Builder& builder,
@@ -235,15 +437,36 @@ absl::Status Deadlock(const Schedule& schedule, const Builder& builder,
       absl::StrCat("deadlock: stuck are ", stuck));
 }
 
-double PeakMicrobatches(const Schedule& schedule, int rank) {
-  int now = 0;
-  int peak = 0;
-  for (const Action& action : schedule.rank_actions[rank]) {
-    if (action.op == Op::kForward) peak = std::max(peak, ++now);
-    if (EndsBackward(action)) --now;
+// Counts at every moment at which something begins.
+double PeakMicrobatches(const Schedule& schedule, int rank,
+                        const std::vector<double>& start,
+                        const std::vector<double>& end) {
+  const auto& actions = schedule.rank_actions[rank];
+  int share = 1;
+  for (const auto& route : schedule.routes) {
+    share = std::max(
+        share, static_cast<int>(std::count(route.begin(), route.end(), rank)));
   }
-  const auto num_chunks = schedule.StagesOf(rank).size();
-  return static_cast<double>(peak) / static_cast<double>(num_chunks);
+  int peak = 0;
+  for (size_t i = 0; i < actions.size(); ++i) {
+    if (actions[i].op != Op::kForward && actions[i].op != Op::kReload) continue;
+    // A pass of no time has come and gone at one moment: the order decides.
+    int now = 0;
+    for (size_t k = 0; k < actions.size(); ++k) {
+      const bool takes =
+          actions[k].op == Op::kForward || actions[k].op == Op::kReload;
+      const bool frees = actions[k].op == Op::kOffload ||
+                         IsBackward(actions[k]) ||
+                         (schedule.forward_only && takes);
+      const int n = actions[k].num_microbatches;
+      if (takes && (start[k] < start[i] || (start[k] == start[i] && k <= i))) {
+        now += n;
+      }
+      if (frees && end[k] <= start[i] && k != i) now -= n;
+    }
+    peak = std::max(peak, now);
+  }
+  return static_cast<double>(peak) / share;
 }
 
 }  // namespace
@@ -284,14 +507,19 @@ absl::StatusOr<Timing> Evaluate(const Schedule& schedule, const Costs& costs,
       const Node& node = graph.nodes[builder.NodeOf({rank, i})];
       starts.push_back(node.start);
       ends.push_back(node.end());
+      const Action& action = schedule.rank_actions[rank][i];
+      if (IsTransferToHost(action) || action.overlaps_next) continue;
       timing.busy_seconds[rank] += node.seconds;
     }
     timing.idle_seconds.push_back(timing.makespan_seconds -
                                   timing.busy_seconds[rank] -
                                   timing.update_seconds[rank]);
     timing.span_seconds.push_back(
-        starts.empty() ? 0 : ends.back() - starts.front());
-    timing.peak_microbatches.push_back(PeakMicrobatches(schedule, rank));
+        starts.empty() ? 0
+                       : *std::max_element(ends.begin(), ends.end()) -
+                             *std::min_element(starts.begin(), starts.end()));
+    timing.peak_microbatches.push_back(
+        PeakMicrobatches(schedule, rank, starts, ends));
   }
   return timing;
 }

@@ -19,9 +19,15 @@ struct Costs {
   std::vector<double> backward_seconds;
   std::vector<double> backward_input_seconds;
   std::vector<double> backward_weight_seconds;
-  // The optimizer after the last backward of an update: the rank's next action
-  // waits for it, and so do all later readers of the version it makes, which
-  // are on the same rank.
+  // A forward beside a B or I, by the forward's stage; empty: F + B (or I).
+  std::vector<double> overlapped_seconds;
+  std::vector<double> offload_seconds;     // one way
+  std::vector<double> prediction_seconds;  // of one estimate of the weights
+  std::vector<double> codec_seconds;  // packing or unpacking a stage's output
+  // The optimizer after the last backward of an update (with a flush: after
+  // all actions of the rank), on every copy of the stage once all of them have
+  // got there: the rank's next action waits for it, and so do all later readers
+  // of the version it makes, which are on the same rank.
   std::vector<double> update_seconds;
 
   // A transfer between ranks takes the sum of these three; between stages of
@@ -42,8 +48,9 @@ enum class Transfers {
   // Ranks exchange between actions: a transfer starts when the sender has come
   // to the exchange after its producer and the receiver to the one before its
   // consumer; both go on when it has ended. There is an exchange after every
-  // action, but with several stages per rank none between the forward and the
-  // backward of a pair, once forwards and backwards alternate.
+  // action, but none inside an overlapped pair, and with several stages per
+  // rank none between the forward and the backward of a pair, once forwards and
+  // backwards alternate. Offloads and reloads know of no exchanges.
   kBlocking,
 };
 
@@ -54,12 +61,13 @@ struct Timing {
   double makespan_seconds = 0;  // end of the last action, transfer or update
 
   // [rank]
-  std::vector<double> busy_seconds;    // in actions
+  std::vector<double> busy_seconds;    // in passes, an overlapped pair once
   std::vector<double> update_seconds;  // in optimizer updates
   std::vector<double> idle_seconds;    // the rest of the makespan
   std::vector<double> span_seconds;    // first start to last end of an action
   // Most microbatches between the start of their forward and the end of their
-  // backward (of W where it is split); a chunk counts 1 / chunks of the rank.
+  // backward (of I where it is split), less those on the host; a stage counts
+  // 1/n where a microbatch passes n stages of the rank.
   std::vector<double> peak_microbatches;
 };
 

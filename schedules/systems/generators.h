@@ -3,25 +3,51 @@
 #ifndef WEIR_SCHEDULES_GENERATORS_H_
 #define WEIR_SCHEDULES_GENERATORS_H_
 
+#include <functional>
 #include <vector>
 
+#include "base/problems.h"
 #include "schedules/registry.h"
 #include "schedules/schedule.h"
 
 namespace weir {
 
-ScheduleKind GPipeKind();           // gpipe.cc
-ScheduleKind PipeDreamFlushKind();  // pipedream_flush.cc
-ScheduleKind InterleavedKind();     // interleaved.cc
-ScheduleKind ZeroBubbleH1Kind();    // zero_bubble.cc
-ScheduleKind ZeroBubbleH2Kind();    // zero_bubble.cc
-ScheduleKind ZeroBubble1pKind();    // zero_bubble_auto.cc
-ScheduleKind ZeroBubble2pKind();    // zero_bubble_auto.cc
-ScheduleKind ZeroBubbleVKind();     // zero_bubble_v.cc
-ScheduleKind VHalfKind();           // v_blocks.cc
-ScheduleKind VMinKind();            // v_blocks.cc
-ScheduleKind PipeDreamKind();       // pipedream.cc
-ScheduleKind PipeDream2BWKind();    // pipedream.cc
+ScheduleKind GPipeKind();              // gpipe.cc
+ScheduleKind PipeDreamFlushKind();     // pipedream_flush.cc
+ScheduleKind DapplePAKind();           // dapple.cc
+ScheduleKind DapplePBKind();           // dapple.cc
+ScheduleKind InterleavedKind();        // interleaved.cc
+ScheduleKind BreadthFirstKind();       // breadth_first.cc
+ScheduleKind ChimeraKind();            // chimera.cc
+ScheduleKind HanayoKind();             // hanayo.cc
+ScheduleKind BitPipeKind();            // bitpipe.cc
+ScheduleKind TwoBpNaiveKind();         // two_stage_backward.cc
+ScheduleKind TwoBpGPipeKind();         // two_stage_backward.cc
+ScheduleKind TwoBp1F1B1Kind();         // two_stage_backward.cc
+ScheduleKind TwoBp1F1B2Kind();         // two_stage_backward.cc
+ScheduleKind ZeroBubbleH1Kind();       // zero_bubble.cc
+ScheduleKind ZeroBubbleH2Kind();       // zero_bubble.cc
+ScheduleKind ZeroBubble1pKind();       // zero_bubble_auto.cc
+ScheduleKind ZeroBubble2pKind();       // zero_bubble_auto.cc
+ScheduleKind ZeroBubbleVKind();        // zero_bubble_v.cc
+ScheduleKind VHalfKind();              // v_blocks.cc
+ScheduleKind VMinKind();               // v_blocks.cc
+ScheduleKind DualPipeKind();           // dualpipe.cc
+ScheduleKind DualPipeVKind();          // dualpipe.cc
+ScheduleKind OptPipeKind();            // optpipe.cc
+ScheduleKind PipeDreamKind();          // pipedream.cc
+ScheduleKind PipeDream2BWKind();       // pipedream.cc
+ScheduleKind PipeMareKind();           // pipemare.cc
+ScheduleKind SpecTrainKind();          // weight_prediction.cc
+ScheduleKind XPipeKind();              // weight_prediction.cc
+ScheduleKind PipelinedBackpropKind();  // pipelined_backprop.cc
+ScheduleKind TiMePReStKind();          // timeprest.cc
+ScheduleKind BaPipeAsKind();           // bapipe.cc
+ScheduleKind BaPipeFbpAsKind();        // bapipe.cc
+ScheduleKind BaPipeSnoKind();          // bapipe.cc
+ScheduleKind BaPipeSoKind();           // bapipe.cc
+ScheduleKind EdgePipeKind();           // edge.cc
+ScheduleKind AccEPTKind();             // edge.cc
 
 // Stage c*num_ranks + r on rank r as its chunk c.
 std::vector<int> LoopedRoute(const ScheduleSpec& spec);
@@ -37,9 +63,19 @@ Schedule EmptySchedule(absl::string_view name, const ScheduleSpec& spec);
 // turn, then the backwards that are left.
 std::vector<Action> OneFOneB(int stage, int num_warmup, int num_microbatches);
 
+// As OneFOneB, of all batches; warmup(stage) forwards before the first
+// backward. REQUIRES: one stage on a rank.
+Schedule OneFOneBSchedule(absl::string_view name, const ScheduleSpec& spec,
+                          const std::function<int(int stage)>& warmup);
+
 // A 1F1B of all batches without a pause between them: stage s warms up with
 // num_ranks-1-s forwards.
 Schedule OneFOneBSchedule(absl::string_view name, const ScheduleSpec& spec);
+
+// "backward-order" of the kinds that run all backwards of a stage at a time:
+// from the newest activations, or from the first microbatch on.
+ScheduleOption BackwardOrderOption();
+bool BackwardsReversed(const ScheduleSpec& spec, Problems* problems);
 
 }  // namespace weir
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // GPipe (Huang et al., 2019, section 2): all forwards, then all backwards in
-// reverse, the newest activations first.
+// reverse, the newest activations first. torchgpipe, PyTorch and
+// PipeDream-2BW's baseline run them from the first microbatch on.
 #include "schedules/limits.h"
+#include "schedules/options.h"
 #include "schedules/systems/generators.h"
 
 namespace weir {
@@ -14,25 +16,37 @@ absl::Status Check(const ScheduleSpec& spec) {
   CheckLimits(spec, &problems);
   CheckOneChunk(spec, &problems);
   CheckOneBatch(spec, &problems);
+  BackwardsReversed(spec, &problems);
   return problems.ToStatus();
 }
 
 Schedule Generate(const ScheduleSpec& spec) {
+  Problems none(kName);
+  const bool reversed = BackwardsReversed(spec, &none);
   Schedule schedule = EmptySchedule(kName, spec);
+  const int m = spec.num_microbatches;
   for (int rank = 0; rank < spec.num_ranks; ++rank) {
     std::vector<Action>& actions = schedule.rank_actions[rank];
-    actions.reserve(2 * static_cast<size_t>(spec.num_microbatches));
-    for (int k = 0; k < spec.num_microbatches; ++k) {
-      actions.push_back({Op::kForward, rank, k});
-    }
-    for (int k = spec.num_microbatches; k-- > 0;) {
-      actions.push_back({Op::kBackward, rank, k});
+    actions.reserve(2 * static_cast<size_t>(m));
+    for (int k = 0; k < m; ++k) actions.push_back({Op::kForward, rank, k});
+    for (int k = 0; k < m; ++k) {
+      actions.push_back({Op::kBackward, rank, reversed ? m - 1 - k : k});
     }
   }
   return schedule;
 }
 
 }  // namespace
+
+ScheduleOption BackwardOrderOption() {
+  return {"backward-order", "reverse",
+          "reverse: the last microbatch first; forward: the first first"};
+}
+
+bool BackwardsReversed(const ScheduleSpec& spec, Problems* problems) {
+  return ChoiceOption(spec, "backward-order", {"reverse", "forward"},
+                      problems) == "reverse";
+}
 
 ScheduleKind GPipeKind() {
   return {.name = kName,
@@ -43,6 +57,7 @@ ScheduleKind GPipeKind() {
           .constraints = "chunks is 1, num_batches is 1",
           .summary = "all forwards, all backwards, flush; one weight version",
           .flush = true,
+          .options = {BackwardOrderOption()},
           .check = Check,
           .generate = Generate};
 }

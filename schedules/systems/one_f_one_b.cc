@@ -54,13 +54,19 @@ std::vector<Action> OneFOneB(int stage, int num_warmup, int num_microbatches) {
   return actions;
 }
 
-Schedule OneFOneBSchedule(absl::string_view name, const ScheduleSpec& spec) {
+Schedule OneFOneBSchedule(absl::string_view name, const ScheduleSpec& spec,
+                          const std::function<int(int stage)>& warmup) {
   Schedule schedule = EmptySchedule(name, spec);
   for (int rank = 0; rank < spec.num_ranks; ++rank) {
-    schedule.rank_actions[rank] = OneFOneB(rank, spec.num_ranks - 1 - rank,
-                                           schedule.total_microbatches());
+    schedule.rank_actions[rank] =
+        OneFOneB(rank, warmup(rank), schedule.total_microbatches());
   }
   return schedule;
+}
+
+Schedule OneFOneBSchedule(absl::string_view name, const ScheduleSpec& spec) {
+  return OneFOneBSchedule(
+      name, spec, [&](int stage) { return spec.num_ranks - 1 - stage; });
 }
 
 }  // namespace weir

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // PipeDream-Flush (Narayanan et al., 2021, section 3.2), the order everybody
-// calls 1F1B; DAPPLE's policy A (Fan et al., 2021) without a memory limit is
-// the same order.
+// calls 1F1B.
 #include "schedules/limits.h"
 #include "schedules/systems/generators.h"
 
@@ -26,7 +25,7 @@ Schedule Generate(const ScheduleSpec& spec) {
 
 ScheduleKind PipeDreamFlushKind() {
   return {.name = kName,
-          .aliases = {"1f1b", "dapple", "dapple-pa", "non-interleaved",
+          .aliases = {"1f1b", "non-interleaved",
                       "forward-backward-pipelining-without-interleaving"},
           .paper =
               "Narayanan et al., Memory-Efficient Pipeline-Parallel DNN "

@@ -145,7 +145,7 @@ TEST(InputTest, AbsurdSharesOfAReplicaAreRefused) {
 
 TEST(InputTest, BadCostsAreRefused) {
   for (const char* costs : {"f=", "f=x", "f=-1,b=2", "f=nan,b=2", "f=inf,b=2",
-                            "f=1,b=2,z=3", "=", "f=1,f=2,b=1"}) {
+                            "f=1,b=2,q=3", "=", "f=1,f=2,b=1"}) {
     ExpectRefused(absl::StrCat("simulate --schedule gpipe --pp 2 "
                                "--microbatches 2 --costs ",
                                costs),

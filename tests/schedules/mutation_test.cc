@@ -3,9 +3,12 @@
 // the schedule does to the weights.
 #include <algorithm>
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "schedules/semantics.h"
+#include "schedules/stage_semantics.h"
 #include "schedules/validate.h"
+#include "tests/schedules/recount.h"
 #include "tests/schedules/test_schedules.h"
 
 namespace weir {
@@ -13,12 +16,21 @@ namespace {
 
 std::vector<Schedule> AllKinds() {
   std::vector<Schedule> schedules;
-  for (const ScheduleKind& kind : AllScheduleKinds()) {
-    ScheduleSpec spec = {.num_ranks = 3, .num_microbatches = 6};
-    if (!kind.flush) spec.num_batches = 3;
-    while (!kind.check(spec).ok()) ++spec.num_chunks;
-    schedules.push_back(kind.generate(spec));
+  for (const std::string& name : NamesWithOptions()) {
+    schedules.push_back(MutationSchedule(name));
   }
+  return schedules;
+}
+
+// Those whose weights change while microbatches are in flight.
+std::vector<Schedule> KindsWithoutFlush() {
+  std::vector<Schedule> schedules = AllKinds();
+  schedules.erase(std::remove_if(schedules.begin(), schedules.end(),
+                                 [](const Schedule& schedule) {
+                                   return schedule.flush ||
+                                          schedule.forward_only;
+                                 }),
+                  schedules.end());
   return schedules;
 }
 
@@ -38,6 +50,19 @@ bool SameUses(const Semantics& a, const Semantics& b) {
                     });
 }
 
+// The weights that passes compute with.
+std::vector<double> Predicted(const Schedule& schedule,
+                              const Semantics& semantics) {
+  std::vector<double> predicted;
+  for (int stage = 0; stage < schedule.num_stages; ++stage) {
+    for (const VersionUse& use : semantics.uses[stage]) {
+      predicted.push_back(PredictedForward(schedule, stage, use));
+      predicted.push_back(PredictedBackward(schedule, stage, use));
+    }
+  }
+  return predicted;
+}
+
 // Whether the validator or the version table tells `mutant` from `original`.
 bool IsCaught(const Schedule& original, const Schedule& mutant) {
   if (IsInvalid(mutant)) return true;
@@ -45,6 +70,7 @@ bool IsCaught(const Schedule& original, const Schedule& mutant) {
   if (!changed.ok()) return true;
   const Semantics expected = InterpretSchedule(original).value();
   return !SameUses(expected, *changed) ||
+         Predicted(original, expected) != Predicted(mutant, *changed) ||
          expected.live_versions != changed->live_versions ||
          expected.update_positions != changed->update_positions;
 }
@@ -162,26 +188,75 @@ TEST(ScheduleMutationTest, EverySwapInPipeDreamIsCaughtUnlessVersionsAgree) {
   EXPECT_EQ(num_caught, 750);
 }
 
-TEST(ScheduleMutationTest, SwapAcrossAnUpdateOf2BWIsCaught) {
-  const Schedule schedule = Generated("2bw", {4, 4, 1, 3});
-  const Semantics semantics = InterpretSchedule(schedule).value();
-  for (int rank = 0; rank < 4; ++rank) {
-    for (int position : semantics.update_positions[rank]) {
-      const auto& actions = schedule.rank_actions[rank];
-      for (size_t later = position + 1; later < actions.size(); ++later) {
-        Schedule mutant = schedule;
-        std::swap(mutant.rank_actions[rank][position],
-                  mutant.rank_actions[rank][later]);
-        EXPECT_TRUE(IsCaught(schedule, mutant))
-            << ToString(actions[position]) << " and "
-            << ToString(actions[later]);
+// The last backward of an update, done later.
+TEST(ScheduleMutationTest, SwapAcrossAnUpdateIsCaughtWithoutFlush) {
+  for (const Schedule& schedule : KindsWithoutFlush()) {
+    SCOPED_TRACE(schedule.name);
+    const Semantics semantics = InterpretSchedule(schedule).value();
+    int num_swaps = 0;
+    for (int rank = 0; rank < schedule.num_ranks; ++rank) {
+      for (int position : semantics.update_positions[rank]) {
+        const auto& actions = schedule.rank_actions[rank];
+        for (size_t later = position + 1; later < actions.size(); ++later) {
+          Schedule mutant = schedule;
+          std::swap(mutant.rank_actions[rank][position],
+                    mutant.rank_actions[rank][later]);
+          ++num_swaps;
+          EXPECT_TRUE(IsCaught(schedule, mutant))
+              << ToString(actions[position]) << " and "
+              << ToString(actions[later]);
+        }
       }
+    }
+    EXPECT_GT(num_swaps, 0);
+  }
+}
+
+// Whatever two actions of a rank change places: the order is refused, or the
+// version table is that of the changed order, by an independent recount.
+TEST(ScheduleMutationTest, EverySwapIsRefusedOrCountedAnew) {
+  for (const Schedule& schedule : AllKinds()) {
+    SCOPED_TRACE(schedule.name);
+    int num_refused = 0;
+    int num_changed = 0;
+    for (int rank = 0; rank < schedule.num_ranks; ++rank) {
+      const auto& actions = schedule.rank_actions[rank];
+      for (size_t i = 0; i < actions.size(); ++i) {
+        for (size_t j = i + 1; j < actions.size(); ++j) {
+          Schedule mutant = schedule;
+          std::swap(mutant.rank_actions[rank][i], mutant.rank_actions[rank][j]);
+          absl::StatusOr<Semantics> changed =
+              IsInvalid(mutant) ? absl::InvalidArgumentError("")
+                                : InterpretSchedule(mutant);
+          if (!changed.ok()) {
+            ++num_refused;
+            continue;
+          }
+          num_changed += IsCaught(schedule, mutant) ? 1 : 0;
+          const Recount recount(mutant);
+          for (int stage : mutant.StagesOf(rank)) {
+            for (int k = 0; k < mutant.total_microbatches(); ++k) {
+              if (mutant.rank_of(stage, k) != rank) continue;
+              const VersionUse& use = changed->uses[stage][k];
+              ASSERT_EQ(use.forward_version, recount.ForwardVersion(stage, k));
+              if (mutant.forward_only) continue;
+              ASSERT_EQ(use.backward_version,
+                        recount.BackwardVersion(stage, k));
+            }
+          }
+        }
+      }
+    }
+    EXPECT_GT(num_refused + (schedule.forward_only ? 1 : 0), 0);
+    if (!schedule.flush && !schedule.forward_only) {
+      EXPECT_GT(num_changed, 0);
     }
   }
 }
 
 TEST(ScheduleMutationTest, AnotherUpdatePeriodIsCaught) {
   for (const Schedule& schedule : AllKinds()) {
+    if (schedule.forward_only) continue;
     for (int period = 1; period <= schedule.total_microbatches(); ++period) {
       if (period == schedule.weights.microbatches_per_update) continue;
       Schedule mutant = schedule;
@@ -191,23 +266,81 @@ TEST(ScheduleMutationTest, AnotherUpdatePeriodIsCaught) {
   }
 }
 
-TEST(ScheduleMutationTest, AnotherReadPolicyIsCaughtWithoutFlush) {
-  for (const Schedule& schedule : AllKinds()) {
-    if (schedule.flush) continue;
+// With and without the stash of old versions.
+TEST(ScheduleMutationTest, AnotherBackwardReadIsCaughtWithoutFlush) {
+  for (const Schedule& schedule : KindsWithoutFlush()) {
     Schedule mutant = schedule;
-    mutant.weights.backward = WeightPolicy::BackwardRead::kLatest;
-    EXPECT_TRUE(IsCaught(schedule, mutant)) << schedule.name;
-    mutant = schedule;
-    mutant.weights.forward =
-        schedule.weights.forward == WeightPolicy::ForwardRead::kLatest
-            ? WeightPolicy::ForwardRead::kDelayed
-            : WeightPolicy::ForwardRead::kLatest;
-    EXPECT_TRUE(IsCaught(schedule, mutant)) << schedule.name;
-    mutant = schedule;
-    mutant.weights.forward = WeightPolicy::ForwardRead::kDelayed;
-    mutant.weights.delay_updates = 2;
+    mutant.weights.backward =
+        schedule.weights.backward == WeightPolicy::BackwardRead::kLatest
+            ? WeightPolicy::BackwardRead::kSameAsForward
+            : WeightPolicy::BackwardRead::kLatest;
     EXPECT_TRUE(IsCaught(schedule, mutant)) << schedule.name;
   }
+}
+
+bool ReadsOneVersionPerUpdate(const Schedule& schedule) {
+  const Semantics semantics = InterpretSchedule(schedule).value();
+  for (const std::vector<VersionUse>& uses : semantics.uses) {
+    for (size_t k = 1; k < uses.size(); ++k) {
+      if (uses[k].update == uses[k - 1].update &&
+          uses[k].forward_version != uses[k - 1].forward_version) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+// Vertical sync and the bellwether's reuse among them.
+TEST(ScheduleMutationTest, AnotherForwardReadIsCaughtWithoutFlush) {
+  using ForwardRead = WeightPolicy::ForwardRead;
+  for (const Schedule& schedule : KindsWithoutFlush()) {
+    for (const ForwardRead forward :
+         {ForwardRead::kLatest, ForwardRead::kDelayed, ForwardRead::kFirstStage,
+          ForwardRead::kFirstOfUpdate}) {
+      if (forward == schedule.weights.forward) continue;
+      // One version for all microbatches of an update is the first one's.
+      if (forward == ForwardRead::kFirstOfUpdate &&
+          ReadsOneVersionPerUpdate(schedule)) {
+        continue;
+      }
+      Schedule mutant = schedule;
+      mutant.weights.forward = forward;
+      EXPECT_TRUE(IsCaught(schedule, mutant))
+          << schedule.name << " " << static_cast<int>(forward);
+    }
+    Schedule mutant = schedule;
+    mutant.weights.forward = ForwardRead::kDelayed;
+    mutant.weights.delay_updates = schedule.weights.delay_updates + 4;
+    EXPECT_TRUE(IsCaught(schedule, mutant)) << schedule.name;
+  }
+}
+
+// By the table, and by F and B that no longer agree as the verdict said.
+TEST(ScheduleMutationTest, AWrongPredictionDistanceIsCaught) {
+  int num_kinds = 0;
+  for (const Schedule& schedule : AllKinds()) {
+    if (schedule.weights.prediction == WeightPolicy::Prediction::kNone) {
+      continue;
+    }
+    ++num_kinds;
+    const std::string verdict =
+        Verdict(schedule, InterpretSchedule(schedule).value());
+    EXPECT_THAT(verdict,
+                testing::HasSubstr("; after prediction F and B agree"));
+    for (auto distance :
+         {&WeightPolicy::forward_distance, &WeightPolicy::backward_distance}) {
+      for (size_t stage = 0; stage < (schedule.weights.*distance).size();
+           ++stage) {
+        Schedule mutant = schedule;
+        (mutant.weights.*distance)[stage] += 1;
+        EXPECT_TRUE(IsCaught(schedule, mutant)) << schedule.name << stage;
+        EXPECT_NE(Verdict(mutant, InterpretSchedule(mutant).value()), verdict)
+            << schedule.name << stage;
+      }
+    }
+  }
+  EXPECT_GE(num_kinds, 4);
 }
 
 }  // namespace

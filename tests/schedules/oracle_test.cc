@@ -126,7 +126,9 @@ TEST(OracleTest, BlockingNeverDeadlocksWithOneStagePerRank) {
         for (int batches : {1, 3}) {
           const ScheduleSpec spec = {p, m, 1, batches};
           if (!kind.check(spec).ok()) continue;
-          EXPECT_FALSE(BlockingDeadlocks(kind.generate(spec)))
+          const Schedule schedule = kind.generate(spec);
+          if (schedule.num_routes() > 1) continue;  // several stages per rank
+          EXPECT_FALSE(BlockingDeadlocks(schedule))
               << kind.name << " p " << p << " m " << m;
         }
       }
@@ -157,6 +159,7 @@ TEST(OracleTest, BlockingIsNeverFasterThanBuffered) {
         const ScheduleSpec spec = {p, m};
         if (!kind.check(spec).ok()) continue;
         const Schedule schedule = kind.generate(spec);
+        if (schedule.num_routes() > 1) continue;
         Costs costs = EqualStages(schedule, 1, 2.1);
         for (double latency_seconds : {0.0, 0.3, 4.0}) {
           costs.latency_seconds = latency_seconds;

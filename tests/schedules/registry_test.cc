@@ -51,6 +51,8 @@ TEST(RegistryTest, KnowsTheNamesOfPyTorchAndMegatron) {
   EXPECT_EQ(name_of("GPipe"), "gpipe");
   EXPECT_EQ(name_of("1F1B"), "pipedream-flush");
   EXPECT_EQ(name_of("Interleaved1F1B"), "interleaved-1f1b");
+  EXPECT_EQ(name_of("LoopedBFS"), "breadth-first");
+  EXPECT_EQ(name_of("DualPipeV"), "dualpipe-v");
   EXPECT_EQ(name_of("forward_backward_pipelining_without_interleaving"),
             "pipedream-flush");
   EXPECT_EQ(name_of("forward_backward_pipelining_with_interleaving"),
@@ -79,8 +81,8 @@ TEST(RegistryTest, EmptyAndEndlessNamesAreOnlyUnknown) {
 TEST(RegistryTest, EveryKindIsValidOnManyShapesAndKeepsItsName) {
   for (const ScheduleKind& kind : AllScheduleKinds()) {
     int num_legal = 0;
-    for (int p : {1, 2, 3, 5, 8}) {
-      for (int m : {1, 2, 3, 5, 8, 15, 16}) {
+    for (int p : {1, 2, 3, 4, 5, 6, 8}) {
+      for (int m : {1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 16, 18, 20, 22}) {
         for (int v : {1, 2, 3}) {
           for (int batches : {1, 3}) {
             const ScheduleSpec spec = {p, m, v, batches};
@@ -98,7 +100,8 @@ TEST(RegistryTest, EveryKindIsValidOnManyShapesAndKeepsItsName) {
         }
       }
     }
-    EXPECT_GE(num_legal, 20) << kind.name;
+    // 2BP's 1F1B take one number of microbatches per pipeline.
+    EXPECT_GE(num_legal, 5) << kind.name;
   }
 }
 

@@ -3,7 +3,12 @@
 #ifndef WEIR_TESTS_SCHEDULES_TEST_SCHEDULES_H_
 #define WEIR_TESTS_SCHEDULES_TEST_SCHEDULES_H_
 
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "schedules/options.h"
 #include "schedules/registry.h"
 #include "schedules/schedule_text.h"
 
@@ -17,6 +22,73 @@ inline Schedule Generated(absl::string_view name, const ScheduleSpec& spec) {
 // REQUIRES: the text parses and every stage is on one rank.
 inline Schedule FromText(absl::string_view text) {
   return ScheduleFromRows("test", ParseCsv("test", text).value()).value();
+}
+
+// Every name of the registry, and names with options that change what a
+// schedule does to the weights; those that it lacks are left out.
+inline std::vector<std::string> NamesWithOptions() {
+  std::vector<std::string> names;
+  for (const ScheduleKind& kind : AllScheduleKinds()) {
+    names.emplace_back(kind.name);
+  }
+  for (absl::string_view name :
+       {"pipedream:vertical-sync=yes", "pipedream:replicas=2-1",
+        "pipedream:replicas=1-2", "pipedream:replicas=2-2",
+        "pipedream:replicas=3-2-1-1", "pipemare:correction=none",
+        "pipemare:order=1f1b",
+        "pipelined-backprop:mitigation=linear-prediction",
+        "timeprest:ahead=minibatch"}) {
+    if (FindScheduleKind(name).ok()) names.emplace_back(name);
+  }
+  return names;
+}
+
+// All legal ones among small shapes, without flush of several batches.
+inline std::vector<Schedule> SmallSchedules(absl::string_view name) {
+  std::vector<Schedule> schedules;
+  const ScheduleKind* kind = FindScheduleKind(name).value();
+  for (int p : {1, 2, 3, 4, 7}) {
+    for (int m : {1, 2, 3, 4, 6, 8, 16}) {
+      for (int v : {1, 2, 3, 4}) {
+        for (int batches : {1, 2, 4}) {
+          if (kind->flush && batches > 1) continue;
+          absl::StatusOr<Schedule> schedule =
+              GenerateSchedule(name, {p, m, v, batches});
+          if (schedule.ok()) schedules.push_back(*std::move(schedule));
+        }
+      }
+    }
+  }
+  return schedules;
+}
+
+// One that shows a steady state, small enough to be mutated everywhere.
+// REQUIRES: some of the shapes is legal.
+inline Schedule MutationSchedule(absl::string_view name) {
+  const ScheduleKind* kind = FindScheduleKind(name).value();
+  for (int p : {3, 4, 7, 2}) {
+    for (int m : {6, 8, 4, 16}) {
+      for (int v : {1, 2, 4}) {
+        absl::StatusOr<Schedule> schedule =
+            GenerateSchedule(name, {p, m, v, kind->flush ? 1 : 3});
+        if (schedule.ok()) return *std::move(schedule);
+      }
+    }
+  }
+  return {};
+}
+
+// A small shape that is legal for the kind.
+inline ScheduleSpec LegalSpec(const ScheduleKind& kind) {
+  for (int p : {3, 4}) {
+    for (int m : {6, 4, 8}) {
+      for (int v : {1, 2}) {
+        const ScheduleSpec spec = {p, m, v, kind.flush ? 1 : 3};
+        if (kind.check(spec).ok()) return spec;
+      }
+    }
+  }
+  return {};
 }
 
 }  // namespace weir

@@ -16,12 +16,38 @@ struct Textbook {
   int num_microbatches = 8;
   int num_chunks = 1;
   int num_batches = 0;  // 0: until steady
-  // One entry for all stages or one per stage.
+  // One entry for all stages or one per stage, as many in each.
   std::vector<double> forward_seconds = {1};
   std::vector<double> backward_seconds = {2};
+  // Of the backward; empty: it is not split.
+  std::vector<double> weight_gradient_seconds = {};
+  // Empty: not given.
+  std::vector<double> overlapped_seconds = {}, offload_seconds = {},
+                      prediction_seconds = {}, codec_seconds = {};
   double hop_seconds = 0;
   bool blocking = false;
 };
+
+inline void FillStage(const Textbook& textbook, size_t s,
+                      TextbookCosts::Stage* stage) {
+  const auto given = [&](const std::vector<double>& seconds) {
+    return seconds.empty() ? 0 : seconds[s];
+  };
+  stage->set_forward_seconds(textbook.forward_seconds[s]);
+  if (textbook.weight_gradient_seconds.empty()) {
+    stage->set_backward_seconds(textbook.backward_seconds[s]);
+  } else {
+    stage->set_backward_input_seconds(textbook.backward_seconds[s] -
+                                      textbook.weight_gradient_seconds[s]);
+    stage->set_backward_weight_seconds(textbook.weight_gradient_seconds[s]);
+  }
+  if (!textbook.overlapped_seconds.empty()) {
+    stage->set_overlapped_seconds(textbook.overlapped_seconds[s]);
+  }
+  stage->set_offload_seconds(given(textbook.offload_seconds));
+  stage->set_prediction_seconds(given(textbook.prediction_seconds));
+  stage->set_codec_seconds(given(textbook.codec_seconds));
+}
 
 inline ResolvedScenario Resolve(const Textbook& textbook) {
   ResolvedScenario resolved;
@@ -41,9 +67,7 @@ inline ResolvedScenario Resolve(const Textbook& textbook) {
       textbook.blocking ? BLOCKING : OVERLAPPED);
   scenario.mutable_textbook()->set_hop_seconds(textbook.hop_seconds);
   for (size_t s = 0; s < textbook.forward_seconds.size(); ++s) {
-    auto* stage = scenario.mutable_textbook()->add_stages();
-    stage->set_forward_seconds(textbook.forward_seconds[s]);
-    stage->set_backward_seconds(textbook.backward_seconds[s]);
+    FillStage(textbook, s, scenario.mutable_textbook()->add_stages());
   }
   return resolved;
 }

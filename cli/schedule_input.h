@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// The schedule that a "weir schedule" command is about.
+#ifndef WEIR_CLI_SCHEDULE_INPUT_H_
+#define WEIR_CLI_SCHEDULE_INPUT_H_
+
+#include "absl/status/statusor.h"
+#include "cli/flags.h"
+#include "schedules/schedule.h"
+
+namespace weir {
+
+// A file, whose shape must be the one that the flags name, or a registry name
+// with its options in the shape that the flags give or the usual one: 4 ranks,
+// 8 microbatches (or as many as the kind takes), and where nothing flushes 3
+// batches. Not validated: `weir schedule lint` says what is wrong with it.
+absl::StatusOr<Schedule> ScheduleOfFlags(const Flags& flags);
+
+// ScheduleOfFlags, validated.
+absl::StatusOr<Schedule> ValidScheduleOfFlags(const Flags& flags);
+
+// InvalidArgument when the flags name a shape that is not the file's.
+absl::Status CheckShapeOfFlags(const Flags& flags, const Schedule& schedule);
+
+}  // namespace weir
+
+#endif  // WEIR_CLI_SCHEDULE_INPUT_H_

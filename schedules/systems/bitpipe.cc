@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// BitPipe (Wu et al., 2024): two V-shaped interleaved pipelines in opposite
+// directions, each on its own copy of the weights.
+#include "absl/strings/str_cat.h"
+#include "schedules/limits.h"
+#include "schedules/systems/generators.h"
+#include "schedules/systems/slots.h"
+
+namespace weir {
+namespace {
+
+constexpr absl::string_view kName = "bitpipe";
+
+absl::Status Check(const ScheduleSpec& spec) {
+  Problems problems(kName);
+  CheckLimits(spec, &problems);
+  CheckOneBatch(spec, &problems);
+  CheckEvenChunks(spec, &problems);
+  if (spec.num_ranks >= 1 && spec.num_ranks % 2 != 0) {
+    problems.Add("pipeline", absl::StrCat("is ", spec.num_ranks,
+                                          ", expected an even number"));
+  }
+  if (spec.num_microbatches == 1) {
+    problems.Add("num_microbatches",
+                 "is 1, expected 2 or more: one in each direction");
+  }
+  return problems.ToStatus();
+}
+
+Schedule Generate(const ScheduleSpec& spec) {
+  Schedule schedule = EmptySchedule(kName, spec);
+  const std::vector<int> down = ZigZagRoute(spec);
+  std::vector<int> up = down;
+  for (int& rank : up) rank = spec.num_ranks - 1 - rank;
+  schedule.routes = {down, up};
+  schedule.microbatches_per_route_turn =
+      spec.num_microbatches % 2 == 0 ? spec.num_microbatches / 2 : 1;
+  OrderBySlots({.num_forwards = spec.num_ranks / 2}, &schedule);
+  return schedule;
+}
+
+}  // namespace
+
+ScheduleKind BitPipeKind() {
+  return {.name = kName,
+          .aliases = {"bidirectional-interleaved"},
+          .paper =
+              "Wu et al., BitPipe: Bidirectional Interleaved Pipeline "
+              "Parallelism for Accelerating Large Models Training, 2024",
+          .constraints =
+              "pipeline even, chunks even (of each direction, the paper's is "
+              "2), num_microbatches >= 2, num_batches is 1",
+          .summary =
+              "1F1B in a V down and one up the ranks on a copy of the weights "
+              "each, gradients reduced between them, flush; one weight version",
+          .flush = true,
+          .check = Check,
+          .generate = Generate};
+}
+
+}  // namespace weir

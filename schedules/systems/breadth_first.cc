@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Breadth-first (Lamy-Poirier, 2023, section 3): GPipe over the stages of a
+// rank in turn, so that the weights of each are gathered once for all forwards
+// and once for all backwards, and its gradient reduced once.
+#include "schedules/limits.h"
+#include "schedules/options.h"
+#include "schedules/systems/generators.h"
+
+namespace weir {
+namespace {
+
+constexpr absl::string_view kName = "breadth-first";
+
+absl::Status Check(const ScheduleSpec& spec) {
+  Problems problems(kName);
+  CheckLimits(spec, &problems);
+  CheckOneBatch(spec, &problems);
+  BackwardsReversed(spec, &problems);
+  return problems.ToStatus();
+}
+
+Schedule Generate(const ScheduleSpec& spec) {
+  Problems none(kName);
+  const bool reversed = BackwardsReversed(spec, &none);
+  Schedule schedule = EmptySchedule(kName, spec);
+  const int m = spec.num_microbatches;
+  for (int rank = 0; rank < spec.num_ranks; ++rank) {
+    std::vector<Action>& actions = schedule.rank_actions[rank];
+    actions.reserve(2 * static_cast<size_t>(spec.num_chunks) * m);
+    for (int chunk = 0; chunk < spec.num_chunks; ++chunk) {
+      const int stage = chunk * spec.num_ranks + rank;
+      for (int k = 0; k < m; ++k) actions.push_back({Op::kForward, stage, k});
+    }
+    for (int chunk = spec.num_chunks; chunk-- > 0;) {
+      const int stage = chunk * spec.num_ranks + rank;
+      for (int k = 0; k < m; ++k) {
+        actions.push_back({Op::kBackward, stage, reversed ? m - 1 - k : k});
+      }
+    }
+  }
+  return schedule;
+}
+
+}  // namespace
+
+ScheduleKind BreadthFirstKind() {
+  return {
+      .name = kName,
+      .aliases = {"looped-bfs", "bfs", "looped-gpipe"},
+      .paper = "Lamy-Poirier, Breadth-First Pipeline Parallelism, MLSys 2023",
+      .constraints = "num_batches is 1",
+      .summary =
+          "all forwards and all backwards of a stage before the rank's "
+          "next, flush; one weight version",
+      .flush = true,
+      .options = {BackwardOrderOption()},
+      .check = Check,
+      .generate = Generate};
+}
+
+}  // namespace weir

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// Chimera (Li and Hoefler, 2021, section 3): f pipelines down the ranks and f
+// up, each on its own copy of the weights, merged without a conflict.
+#include "absl/strings/str_cat.h"
+#include "schedules/limits.h"
+#include "schedules/options.h"
+#include "schedules/systems/generators.h"
+#include "schedules/systems/slots.h"
+
+namespace weir {
+namespace {
+
+constexpr absl::string_view kName = "chimera";
+constexpr absl::string_view kDirect = "direct";
+
+struct Options {
+  int num_pipelines;
+  // Microbatches of a forward. With backward halving the backward takes half of
+  // what a forward does: in its microbatches a forward takes two.
+  int forward_span;
+};
+
+Options ReadOptions(const ScheduleSpec& spec, Problems* problems) {
+  Options options;
+  options.num_pipelines =
+      IntOption(spec, "pipelines", 2, 2, kMaxRanks, problems);
+  const std::string concatenation =
+      ChoiceOption(spec, "concatenation",
+                   {kDirect, "forward-doubling", "backward-halving"}, problems);
+  options.forward_span = concatenation == kDirect ? 1 : 2;
+  return options;
+}
+
+// A pipeline without a microbatch would have no gradient for its weights.
+void CheckEveryPipelineRuns(const ScheduleSpec& spec, const Options& options,
+                            Problems* problems) {
+  const int64_t pipelines = options.num_pipelines;
+  const bool is_even = spec.num_microbatches % pipelines == 0;
+  // In turns of two, the last may have one.
+  const int64_t least =
+      is_even || options.forward_span == 1 ? pipelines : 2 * pipelines - 1;
+  if (spec.num_microbatches < 1 || spec.num_microbatches >= least) return;
+  problems->Add("num_microbatches", absl::StrCat("is ", spec.num_microbatches,
+                                                 ", expected at least ", least,
+                                                 " for pipelines ", pipelines));
+}
+
+absl::Status Check(const ScheduleSpec& spec) {
+  Problems problems(kName);
+  CheckLimits(spec, &problems);
+  CheckOneChunk(spec, &problems);
+  CheckOneBatch(spec, &problems);
+  const Options options = ReadOptions(spec, &problems);
+  if (spec.num_ranks >= 1 && spec.num_ranks % 2 != 0) {
+    problems.Add("pipeline", absl::StrCat("is ", spec.num_ranks,
+                                          ", expected an even number"));
+  } else if (spec.num_ranks >= 1 && (options.num_pipelines % 2 != 0 ||
+                                     spec.num_ranks % options.num_pipelines)) {
+    problems.Add("pipelines",
+                 absl::StrCat("is ", options.num_pipelines,
+                              ", expected an even divisor of pipeline, which "
+                              "is ",
+                              spec.num_ranks));
+  }
+  CheckEveryPipelineRuns(spec, options, &problems);
+  return problems.ToStatus();
+}
+
+// Pipeline i down starts at rank i*D/f; those up run the other way.
+std::vector<std::vector<int>> Routes(int num_ranks, int num_pipelines) {
+  const int num_down = num_pipelines / 2;
+  std::vector<std::vector<int>> routes;
+  for (int i = 0; i < num_down; ++i) {
+    std::vector<int>& route = routes.emplace_back(num_ranks);
+    for (int stage = 0; stage < num_ranks; ++stage) {
+      route[stage] = (i * (num_ranks / num_down) + stage) % num_ranks;
+    }
+  }
+  for (int i = 0; i < num_down; ++i) routes.push_back(Reversed(routes[i]));
+  return routes;
+}
+
+Schedule Generate(const ScheduleSpec& spec) {
+  Problems none(kName);
+  const Options options = ReadOptions(spec, &none);
+  Schedule schedule = EmptySchedule(kName, spec);
+  schedule.routes = Routes(spec.num_ranks, options.num_pipelines);
+  // The first microbatches go down, the last up; where they cannot be shared
+  // out evenly they take turns.
+  schedule.microbatches_per_route_turn =
+      spec.num_microbatches % options.num_pipelines == 0
+          ? spec.num_microbatches / options.num_pipelines
+          : options.forward_span;
+  OrderBySlots({.num_forwards = spec.num_ranks / options.num_pipelines,
+                .forward_span = options.forward_span},
+               &schedule);
+  return schedule;
+}
+
+}  // namespace
+
+ScheduleKind ChimeraKind() {
+  return {.name = kName,
+          .aliases = {"bidirectional"},
+          .paper =
+              "Li and Hoefler, Chimera: Efficiently Training Large-Scale "
+              "Neural Networks with Bidirectional Pipelines, SC 2021",
+          .constraints =
+              "pipeline even and a multiple of pipelines, at least one "
+              "microbatch for each of these, chunks is 1, num_batches is 1",
+          .summary =
+              "1F1B down and up the ranks on a copy of the weights each, "
+              "gradients reduced between them, flush; one weight version",
+          .flush = true,
+          .options = {{"pipelines", "2", "in both directions together, even"},
+                      {"concatenation", kDirect,
+                       "of more microbatches than ranks: direct, "
+                       "forward-doubling or backward-halving (a forward takes "
+                       "two microbatches, for the latter halves of one)"}},
+          .check = Check,
+          .generate = Generate};
+}
+
+}  // namespace weir

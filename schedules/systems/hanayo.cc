@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Hanayo (Liu et al., 2023, section 3): a microbatch runs down the ranks and
+// back up in waves, two chunks of a rank each, so that Chimera's second
+// direction needs no second copy of the weights.
+#include "absl/strings/str_cat.h"
+#include "schedules/limits.h"
+#include "schedules/systems/generators.h"
+#include "schedules/systems/slots.h"
+
+namespace weir {
+namespace {
+
+constexpr absl::string_view kName = "hanayo";
+
+absl::Status Check(const ScheduleSpec& spec) {
+  Problems problems(kName);
+  CheckLimits(spec, &problems);
+  CheckOneBatch(spec, &problems);
+  CheckEvenChunks(spec, &problems);
+  return problems.ToStatus();
+}
+
+Schedule Generate(const ScheduleSpec& spec) {
+  Schedule schedule = EmptySchedule(kName, spec);
+  schedule.routes = {ZigZagRoute(spec)};
+  OrderBySlots({.num_forwards = spec.num_ranks}, &schedule);
+  return schedule;
+}
+
+}  // namespace
+
+ScheduleKind HanayoKind() {
+  return {.name = kName,
+          .aliases = {"wave"},
+          .paper =
+              "Liu et al., Hanayo: Harnessing Wave-like Pipeline Parallelism "
+              "for Enhanced Large Model Training Efficiency, SC 2023",
+          .constraints = "chunks is two per wave, num_batches is 1",
+          .summary =
+              "1F1B in waves down and up the ranks, flush; one weight version",
+          .flush = true,
+          .check = Check,
+          .generate = Generate};
+}
+
+}  // namespace weir

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pipelined Backpropagation at Scale (Kosson et al., 2021): one layer a stage,
+// one sample a microbatch, an update for every sample and no stash. In each
+// step a stage does one forward and one backward, so that stage s of S is
+// D = 2(S-1-s) updates behind (section 3).
+#include "schedules/limits.h"
+#include "schedules/options.h"
+#include "schedules/systems/generators.h"
+
+namespace weir {
+namespace {
+
+constexpr absl::string_view kName = "pipelined-backprop";
+constexpr absl::string_view kMitigation = "mitigation";
+
+std::string MitigationOf(const ScheduleSpec& spec, Problems* problems) {
+  return ChoiceOption(spec, kMitigation,
+                      {"none", "spike-compensation", "linear-prediction"},
+                      problems);
+}
+
+absl::Status Check(const ScheduleSpec& spec) {
+  Problems problems = CheckWithoutFlush(kName, spec);
+  MitigationOf(spec, &problems);
+  return problems.ToStatus();
+}
+
+Schedule Generate(const ScheduleSpec& spec) {
+  const auto delay = [&](int stage) {
+    return 2 * (spec.num_ranks - 1 - stage);
+  };
+  Schedule schedule = OneFOneBSchedule(kName, spec, delay);
+  schedule.flush = false;
+  schedule.weights = {.microbatches_per_update = 1,
+                      .forward = WeightPolicy::ForwardRead::kLatest,
+                      .backward = WeightPolicy::BackwardRead::kLatest};
+  Problems none(kName);
+  if (MitigationOf(spec, &none) != "linear-prediction") return schedule;
+  // w - eta T v with T = D: the weights that the backward will find.
+  schedule.weights.prediction = WeightPolicy::Prediction::kForward;
+  schedule.weights.predicted_copies = 1;
+  for (int stage = 0; stage < spec.num_ranks; ++stage) {
+    schedule.weights.forward_distance.push_back(delay(stage));
+  }
+  return schedule;
+}
+
+}  // namespace
+
+ScheduleKind PipelinedBackpropKind() {
+  return {.name = kName,
+          .aliases = {"pb", "pipelined-backpropagation"},
+          .paper =
+              "Kosson et al., Pipelined Backpropagation at Scale: Training "
+              "Large Models without Batches, MLSys 2021",
+          .constraints = "chunks is 1; microbatches are single samples",
+          .summary =
+              "no flush, no stash, update after every sample; one weight "
+              "version, delay 2(p-1-s)",
+          .flush = false,
+          .options = {{kMitigation, "none",
+                       "none, spike-compensation (a rule of the optimizer, no "
+                       "time or memory), linear-prediction of the forward's "
+                       "weights"}},
+          .check = Check,
+          .generate = Generate};
+}
+
+}  // namespace weir

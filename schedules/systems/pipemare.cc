@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// PipeMare (Yang et al., 2021): no flush and no stash. A forward at stage i of
+// p, counted from 1, reads weights that are (2(p-i)+1)/m updates older than
+// those its gradient changes (section 2); the backward reads the newest. T1
+// scales the learning rate by the delay, which costs neither time nor memory.
+// T2 lets the backward extrapolate to the forward's weights from an average of
+// past updates (section 3.2).
+#include "schedules/limits.h"
+#include "schedules/options.h"
+#include "schedules/systems/generators.h"
+
+namespace weir {
+namespace {
+
+constexpr absl::string_view kName = "pipemare";
+constexpr absl::string_view kCorrection = "correction";
+constexpr absl::string_view kOrder = "order";
+
+struct Choices {
+  bool corrects = true;  // T2
+  bool is_cycle = true;  // the paper's delay, not 1F1B's
+};
+
+Choices ChoicesOf(const ScheduleSpec& spec, Problems* problems) {
+  return {.corrects =
+              ChoiceOption(spec, kCorrection, {"t2", "none"}, problems) == "t2",
+          .is_cycle = ChoiceOption(spec, kOrder, {"cycle", "1f1b"}, problems) ==
+                      "cycle"};
+}
+
+absl::Status Check(const ScheduleSpec& spec) {
+  Problems problems = CheckWithoutFlush(kName, spec);
+  ChoicesOf(spec, &problems);
+  return problems.ToStatus();
+}
+
+Schedule Generate(const ScheduleSpec& spec) {
+  Problems none(kName);
+  const Choices choices = ChoicesOf(spec, &none);
+  // In the paper's model every stage does one forward and one backward in each
+  // cycle, so that 2(p-1-s)+1 other gradients lie between the two of a
+  // microbatch. As many warm-up forwards give that distance.
+  const auto warmup = [&](int stage) {
+    const int ahead = spec.num_ranks - 1 - stage;
+    return choices.is_cycle ? 2 * ahead + 1 : ahead;
+  };
+  Schedule schedule = OneFOneBSchedule(kName, spec, warmup);
+  schedule.flush = false;
+  schedule.weights = {.microbatches_per_update = spec.num_microbatches,
+                      .forward = WeightPolicy::ForwardRead::kLatest,
+                      .backward = WeightPolicy::BackwardRead::kLatest};
+  if (!choices.corrects) return schedule;
+  schedule.weights.prediction = WeightPolicy::Prediction::kBackward;
+  schedule.weights.estimate_buffers = 1;
+  for (int stage = 0; stage < spec.num_ranks; ++stage) {
+    schedule.weights.backward_distance.push_back(
+        -static_cast<double>(warmup(stage)) / spec.num_microbatches);
+  }
+  return schedule;
+}
+
+}  // namespace
+
+ScheduleKind PipeMareKind() {
+  return {.name = kName,
+          .aliases = {"pipemare-t2"},
+          .paper =
+              "Yang et al., PipeMare: Asynchronous Pipeline Parallel DNN "
+              "Training, MLSys 2021",
+          .constraints = "chunks is 1",
+          .summary =
+              "no flush, no stash, update after every batch of m; one weight "
+              "version, mean forward delay (2(p-1-s)+1)/m, backward delay 0",
+          .flush = false,
+          .options = {{kCorrection, "t2",
+                       "t2: the backward estimates the forward's weights; "
+                       "none"},
+                      {kOrder, "cycle",
+                       "cycle: the paper's delay; 1f1b: half of it"}},
+          .check = Check,
+          .generate = Generate};
+}
+
+}  // namespace weir

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// TiMePReSt (Dutta et al., 2024): the forward goes through the pipeline in N
+// microbatches, the backward of the minibatch in one piece, with the newest
+// weights (nF1B). No stash; what F and B read differs by the paper's version
+// difference.
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "schedules/limits.h"
+#include "schedules/options.h"
+#include "schedules/systems/generators.h"
+
+namespace weir {
+namespace {
+
+constexpr absl::string_view kName = "timeprest";
+constexpr absl::string_view kAhead = "ahead";
+
+// Whether a stage runs ahead of the next by a minibatch, not by a microbatch.
+bool IsAheadByMinibatch(const ScheduleSpec& spec, Problems* problems) {
+  return ChoiceOption(spec, kAhead, {"microbatch", "minibatch"}, problems) ==
+         "minibatch";
+}
+
+absl::Status Check(const ScheduleSpec& spec) {
+  Problems problems = CheckWithoutFlush(kName, spec);
+  IsAheadByMinibatch(spec, &problems);
+  if (spec.num_microbatches > kMaxSpan) {
+    problems.Add(
+        "num_microbatches",
+        absl::StrCat("is ", spec.num_microbatches, ", expected at most ",
+                     kMaxSpan, " in one backward"));
+  }
+  return problems.ToStatus();
+}
+
+// Before the backward of minibatch u a stage has done the forwards of the
+// minibatches up to u and `ahead` microbatches more.
+std::vector<Action> NFOneB(int stage, int64_t ahead, const ScheduleSpec& spec) {
+  const int minibatch = spec.num_microbatches;
+  const int total = minibatch * spec.num_batches;
+  std::vector<Action> actions;
+  actions.reserve(total + spec.num_batches);
+  int forward = 0;
+  for (int u = 0; u < spec.num_batches; ++u) {
+    const int64_t before = (u + int64_t{1}) * minibatch + ahead;
+    while (forward < std::min<int64_t>(before, total)) {
+      actions.push_back({Op::kForward, stage, forward++});
+    }
+    actions.push_back({.op = Op::kBackward,
+                       .stage = stage,
+                       .microbatch = u * minibatch,
+                       .num_microbatches = static_cast<uint16_t>(minibatch)});
+  }
+  return actions;
+}
+
+Schedule Generate(const ScheduleSpec& spec) {
+  Problems none(kName);
+  const int step = IsAheadByMinibatch(spec, &none) ? spec.num_microbatches : 1;
+  Schedule schedule = EmptySchedule(kName, spec);
+  for (int rank = 0; rank < spec.num_ranks; ++rank) {
+    const int64_t ahead = int64_t{step} * (spec.num_ranks - 1 - rank);
+    schedule.rank_actions[rank] = NFOneB(rank, ahead, spec);
+  }
+  schedule.flush = false;
+  schedule.weights = {.microbatches_per_update = spec.num_microbatches,
+                      .forward = WeightPolicy::ForwardRead::kLatest,
+                      .backward = WeightPolicy::BackwardRead::kLatest};
+  return schedule;
+}
+
+}  // namespace
+
+ScheduleKind TiMePReStKind() {
+  return {.name = kName,
+          .aliases = {"nf1b"},
+          .paper =
+              "Dutta et al., TiMePReSt: Time and Memory Efficient Pipeline "
+              "Parallel DNN Training with Removed Staleness, 2024",
+          .constraints = "chunks is 1",
+          .summary =
+              "forwards by microbatch, one backward per minibatch with the "
+              "newest weights, no flush, no stash; one weight version",
+          .flush = false,
+          .options = {{kAhead, "microbatch",
+                       "by how much a stage runs ahead of the next: "
+                       "microbatch, or minibatch, which keeps all busy"}},
+          .check = Check,
+          .generate = Generate};
+}
+
+}  // namespace weir

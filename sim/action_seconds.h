@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// How long the timer of every action runs.
+#ifndef WEIR_SIM_ACTION_SECONDS_H_
+#define WEIR_SIM_ACTION_SECONDS_H_
+
+#include <vector>
+
+#include "sim/pipeline_graph.h"
+
+namespace weir {
+
+// [position] of one GPU's order. A pass takes its cost times its microbatches,
+// before it the estimate of weights that it computes with (a distance of 0
+// needs none), and where its schedule compresses transfers, what it takes to
+// unpack what came and to pack what leaves. Both of an overlapped pair take as
+// long as the pair.
+std::vector<double> ActionSeconds(const PipelineInputs& inputs, int gpu);
+
+}  // namespace weir
+
+#endif  // WEIR_SIM_ACTION_SECONDS_H_

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Small schedules written by hand, one per thing that a schedule can say.
+#ifndef WEIR_TESTS_SIM_HAND_SCHEDULES_H_
+#define WEIR_TESTS_SIM_HAND_SCHEDULES_H_
+
+#include <initializer_list>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "schedules/schedule.h"
+
+namespace weir {
+
+// "2F0" and so on; a trailing '&' overlaps the next.
+inline std::vector<Action> Actions(
+    std::initializer_list<absl::string_view> texts) {
+  std::vector<Action> actions;
+  for (absl::string_view text : texts) {
+    const bool overlaps = text.back() == '&';
+    if (overlaps) text.remove_suffix(1);
+    actions.push_back(ParseAction(text).value());
+    actions.back().overlaps_next = overlaps;
+  }
+  return actions;
+}
+
+inline Schedule ByHand(std::vector<std::vector<int>> routes,
+                       int num_microbatches,
+                       std::vector<std::vector<Action>> rank_actions) {
+  Schedule schedule;
+  schedule.name = "by hand";
+  schedule.num_ranks = static_cast<int>(rank_actions.size());
+  schedule.num_stages = static_cast<int>(routes[0].size());
+  schedule.num_microbatches = num_microbatches;
+  schedule.routes = std::move(routes);
+  schedule.rank_actions = std::move(rank_actions);
+  schedule.weights.microbatches_per_update = num_microbatches;
+  return schedule;
+}
+
+// Two pipelines over two ranks, in opposite directions: Chimera with D = 2.
+inline Schedule TwoDirections() {
+  return ByHand({{0, 1}, {1, 0}}, 2,
+                {Actions({"0F0", "1F1", "1B1", "0B0"}),
+                 Actions({"0F1", "1F0", "1B0", "0B1"})});
+}
+
+// Chunk by chunk, all microbatches in each: breadth-first over one round of
+// `num_ranks` stages a chunk.
+inline Schedule BreadthFirst(int num_ranks, int num_chunks,
+                             int num_microbatches) {
+  std::vector<int> route;
+  std::vector<std::vector<Action>> ranks(num_ranks);
+  const int num_stages = num_ranks * num_chunks;
+  for (int s = 0; s < num_stages; ++s) route.push_back(s % num_ranks);
+  for (int rank = 0; rank < num_ranks; ++rank) {
+    for (int s = rank; s < num_stages; s += num_ranks) {
+      for (int k = 0; k < num_microbatches; ++k) {
+        ranks[rank].push_back({Op::kForward, s, k});
+      }
+    }
+    for (int s = num_stages - num_ranks + rank; s >= 0; s -= num_ranks) {
+      for (int k = 0; k < num_microbatches; ++k) {
+        ranks[rank].push_back({Op::kBackward, s, k});
+      }
+    }
+  }
+  return ByHand({route}, num_microbatches, std::move(ranks));
+}
+
+// Inference: every batch one microbatch, for ever.
+inline Schedule ForwardOnly(int num_ranks, int num_batches) {
+  std::vector<int> route;
+  std::vector<std::vector<Action>> ranks(num_ranks);
+  for (int rank = 0; rank < num_ranks; ++rank) {
+    route.push_back(rank);
+    for (int k = 0; k < num_batches; ++k) {
+      ranks[rank].push_back({Op::kForward, rank, k});
+    }
+  }
+  Schedule schedule = ByHand({route}, 1, std::move(ranks));
+  schedule.num_batches = num_batches;
+  schedule.flush = false;
+  schedule.forward_only = true;
+  return schedule;
+}
+
+// PipeDream's 1F1B-RR: two copies of the first stage take turns, one rank has
+// the second; an update for every microbatch of each copy.
+inline Schedule RoundRobin(int num_batches) {
+  std::vector<std::vector<Action>> ranks(3);
+  for (int copy : {0, 1}) {
+    std::vector<int> mine;
+    for (int k = copy; k < num_batches; k += 2) mine.push_back(k);
+    for (size_t i = 0; i < mine.size() + 1; ++i) {
+      if (i < mine.size()) ranks[copy].push_back({Op::kForward, 0, mine[i]});
+      if (i > 0) ranks[copy].push_back({Op::kBackward, 0, mine[i - 1]});
+    }
+  }
+  for (int k = 0; k < num_batches; ++k) {
+    ranks[2].push_back({Op::kForward, 1, k});
+    ranks[2].push_back({Op::kBackward, 1, k});
+  }
+  Schedule schedule = ByHand({{0, 2}, {1, 2}}, 1, std::move(ranks));
+  schedule.num_batches = num_batches;
+  schedule.flush = false;
+  schedule.weights.times_replicas = true;
+  return schedule;
+}
+
+}  // namespace weir
+
+#endif  // WEIR_TESTS_SIM_HAND_SCHEDULES_H_

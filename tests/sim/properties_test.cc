@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+// What must hold of any schedule on a real network, where transfers, offloads
+// and reductions share links: every second of computation is there, no bound is
+// beaten, every byte that was taken is given back.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <random>
+
+#include "absl/strings/str_cat.h"
+#include "schedules/schedule_text.h"
+#include "schedules/semantics.h"
+#include "sim/action_seconds.h"
+#include "sim/engine.h"
+#include "sim/gpu_times.h"
+#include "sim/memory.h"
+#include "tests/sim/measured.h"
+#include "tests/sim/random_schedule.h"
+
+namespace weir {
+namespace {
+
+// A switch for the GPUs and another to the host.
+Cluster SharedEverything(int num_gpus) {
+  Cluster cluster = OneSwitch(num_gpus, 100, 0.01);
+  PcieTree* pcie = cluster.mutable_groups(0)->mutable_node()->mutable_pcie();
+  PcieTree::Switch* pcie_switch = pcie->add_switches();
+  for (int gpu = 0; gpu < num_gpus; ++gpu) pcie_switch->add_gpus(gpu);
+  pcie->set_gpu_bytes_per_second(80);
+  pcie->set_uplink_bytes_per_second(150);
+  return cluster;
+}
+
+class Case {
+ public:
+  explicit Case(std::mt19937* random)
+      : schedule_(RandomSchedule(random)),
+        semantics_(*InterpretSchedule(schedule_)) {
+    const auto draw = [&](double low, double high) {
+      return std::uniform_real_distribution<>(low, high)(*random);
+    };
+    for (int s = 0; s < schedule_.num_stages; ++s) {
+      StageCosts& stage = costs_.stages.emplace_back();
+      stage.forward_seconds = draw(0.1, 2);
+      stage.backward_input_seconds = draw(0.1, 2);
+      stage.backward_weight_seconds = draw(0.1, 2);
+      stage.backward_seconds = draw(0.1, 3);
+      stage.prediction_seconds = draw(0, 0.3);
+      stage.codec_seconds = draw(0, 0.3);
+      stage.optimizer_seconds = draw(0, 0.5);
+      stage.output_bytes = draw(0, 200);
+      stage.gradient_bytes = draw(0, 200);
+      stage.weight_bytes = draw(0, 200);
+      stage.stash_bytes = draw(0, 100);
+      stage.fp32_bytes = draw(0, 100);
+      stage.activation_bytes = draw(0, 100);
+      stage.layer_activation_bytes = draw(0, 50);
+      stage.recompute_scratch_bytes = draw(0, 100);
+      stage.weight_gradient_stash_bytes = draw(0, 100);
+      stage.tensor_forward_bytes = draw(0, 100);
+      stage.tensor_forward_collectives = 2;
+    }
+    placement_.pipeline = schedule_.num_ranks;
+    placement_.data = std::uniform_int_distribution<>(1, 2)(*random);
+    placement_.tensor = std::uniform_int_distribution<>(1, 2)(*random);
+    placement_.gpus.resize(placement_.num_gpus());
+    std::iota(placement_.gpus.begin(), placement_.gpus.end(), 0);
+    if (schedule_.flush && !schedule_.forward_only) {
+      costs_.shards = placement_.data;
+    }
+    communication_.set_gradient_reduction(
+        std::uniform_int_distribution<>(0, 1)(*random) == 0
+            ? REDUCTION_OVERLAPPED
+            : REDUCTION_BLOCKING);
+    network_.emplace(SharedEverything(placement_.num_gpus()));
+  }
+
+  PipelineInputs inputs() const {
+    return {schedule_, semantics_, costs_,
+            *network_, placement_, communication_};
+  }
+  const Schedule& schedule() const { return schedule_; }
+  const Network& network() const { return *network_; }
+
+ private:
+  Schedule schedule_;
+  Semantics semantics_;
+  Costs costs_;
+  Placement placement_;
+  Communication communication_;
+  std::optional<Network> network_;
+};
+
+void ExpectWorkIsConserved(const PipelineInputs& inputs,
+                           const PipelineGraph& graph,
+                           const Recording& recording, int gpu,
+                           double makespan) {
+  const GpuTimes times = TimesOf(inputs, graph, recording, gpu, 0, makespan);
+  const auto& actions = inputs.schedule.rank_actions[graph.rank_of(gpu)];
+  const std::vector<double> seconds = ActionSeconds(inputs, gpu);
+  double work = times.optimizer_seconds + times.tensor_collective_seconds;
+  for (size_t i = 0; i < actions.size(); ++i) {
+    if (!IsCompute(actions[i].op) || actions[i].overlaps_next) continue;
+    work += seconds[i];
+  }
+  EXPECT_NEAR(times.busy_seconds, work, 1e-9 * std::max(work, 1.0));
+  double steps = 0;
+  if (graph.first_step[gpu] != PipelineGraph::kNone) {
+    for (const Step& step : graph.steps[graph.rank_of(gpu)]) {
+      steps += inputs.costs.stages[step.stage].optimizer_seconds;
+    }
+  }
+  EXPECT_NEAR(times.optimizer_seconds, steps, 1e-9 * std::max(steps, 1.0));
+  EXPECT_LE(times.busy_seconds, makespan * (1 + 1e-9));
+  const double idle = makespan - times.busy_seconds;
+  EXPECT_LE(times.exposed_transfer_seconds + times.exposed_reduction_seconds +
+                times.exposed_gather_seconds,
+            idle + 1e-9 * makespan);
+}
+
+// One at a time: passes and steps of a GPU but for overlapped pairs, and the
+// moves of each of its channels.
+void ExpectNothingOverlaps(const PipelineInputs& inputs,
+                           const PipelineGraph& graph,
+                           const Recording& recording, int gpu) {
+  const auto& actions = inputs.schedule.rank_actions[graph.rank_of(gpu)];
+  std::map<Op, double> last;  // forwards stand for all computation
+  for (size_t i = 0; i < actions.size(); ++i) {
+    const int position = static_cast<int>(i);
+    const double start =
+        recording.start_seconds()[graph.ActionTask(gpu, position)];
+    const Op channel = IsCompute(actions[i].op) ? Op::kForward : actions[i].op;
+    const bool second = i > 0 && actions[i - 1].overlaps_next;
+    if (second) {
+      EXPECT_EQ(start,
+                recording.start_seconds()[graph.ActionTask(gpu, position - 1)]);
+      EXPECT_EQ(recording.end_seconds()[graph.ActionEnd(gpu, position)],
+                recording.end_seconds()[graph.ActionEnd(gpu, position - 1)]);
+    } else {
+      EXPECT_GE(start, last[channel]);
+    }
+    last[channel] = recording.end_seconds()[graph.ActionEnd(gpu, position)];
+  }
+}
+
+void ExpectMemoryReturnsToItsFloor(const PipelineInputs& inputs,
+                                   const PipelineGraph& graph,
+                                   const Recording& recording, int gpu) {
+  const MemoryTimeline memory =
+      TraceMemory(inputs, graph, recording, gpu, /*keep_samples=*/true);
+  EXPECT_NEAR(memory.final_bytes, memory.floor_bytes,
+              1e-9 * std::max(memory.peak_bytes, 1.0));
+  double largest = 0;
+  for (const MemorySample& sample : memory.samples) {
+    EXPECT_GE(sample.bytes, memory.floor_bytes * (1 - 1e-9) - 1e-9);
+    largest = std::max(largest, sample.bytes);
+  }
+  EXPECT_EQ(memory.peak_bytes, largest);
+}
+
+// The first microbatch through all stages, forth and back, alone.
+double LongestChain(const PipelineInputs& inputs) {
+  double seconds = 0;
+  for (const auto& actions : inputs.schedule.rank_actions) {
+    for (const Action& action : actions) {
+      if (action.microbatch > 0 || action.op == Op::kBackwardWeight ||
+          !IsCompute(action.op)) {
+        continue;
+      }
+      const StageCosts& stage = inputs.costs.stages[action.stage];
+      seconds += stage.seconds_of(static_cast<int>(action.op)) *
+                 action.num_microbatches;
+    }
+  }
+  return seconds;
+}
+
+TEST(PropertiesTest, HoldForAnyScheduleOnAnyNetwork) {
+  std::mt19937 random(5);
+  int completed = 0;
+  for (int i = 0; i < 400; ++i) {
+    const Case one(&random);
+    SCOPED_TRACE(absl::StrCat("case ", i, "\n", PrintCsv(one.schedule())));
+    const PipelineInputs inputs = one.inputs();
+    const PipelineGraph graph = BuildPipelineGraph(inputs);
+    const auto recording = RunTaskGraph(graph.tasks, one.network().links());
+    ASSERT_TRUE(recording.ok()) << recording.status();
+    // Copies that step in the middle may wait for each other for ever.
+    if (!recording->complete()) {
+      EXPECT_FALSE(one.schedule().flush);
+      continue;
+    }
+    ++completed;
+    const auto ends = recording->end_seconds();
+    const double makespan = *std::max_element(ends.begin(), ends.end());
+    EXPECT_GE(makespan, LongestChain(inputs) * (1 - 1e-9));
+    for (int gpu = 0; gpu < graph.num_gpus(); ++gpu) {
+      ExpectWorkIsConserved(inputs, graph, *recording, gpu, makespan);
+      ExpectNothingOverlaps(inputs, graph, *recording, gpu);
+      ExpectMemoryReturnsToItsFloor(inputs, graph, *recording, gpu);
+    }
+    const double tasks = graph.tasks.num_tasks();
+    EXPECT_LT(tasks, 2 * EstimateTasks(inputs) + 100);
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(completed, 300);
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/sim/random_schedule.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "schedules/semantics.h"
+#include "schedules/validate.h"
+
+namespace weir {
+namespace {
+
+// Emits actions in an order in which all of them can run: each after what it
+// needs, a random one of those that can come next.
+class Generator {
+ public:
+  explicit Generator(std::mt19937* random) : random_(*random) {}
+
+  Schedule Next() {
+    schedule_ = {};
+    schedule_.name = "random";
+    DrawShape();
+    DrawPolicy();
+    DrawActions();
+    Emit();
+    return schedule_;
+  }
+
+  // Marks random pairs as overlapped where the schedule stays valid.
+  void DrawPairs(Schedule* schedule) {
+    for (auto& actions : schedule->rank_actions) {
+      for (size_t i = 0; i + 1 < actions.size(); ++i) {
+        if (!Chance(2)) continue;
+        actions[i].overlaps_next = true;
+        if (!ValidateSchedule(*schedule).ok()) actions[i].overlaps_next = false;
+      }
+    }
+  }
+
+  bool Chance(int one_in) { return Int(1, one_in) == 1; }
+
+ private:
+  struct Item {
+    Action action;
+    std::vector<int> needs;  // indices of items
+    bool done = false;
+  };
+
+  int Int(int low, int high) {
+    return std::uniform_int_distribution<>(low, high)(random_);
+  }
+
+  void DrawShape() {
+    schedule_.num_ranks = Int(1, 4);
+    schedule_.num_stages = Int(1, 6);
+    schedule_.num_microbatches = Int(1, 8);
+    schedule_.microbatches_per_route_turn = Int(1, 3);
+    const int num_routes = Int(1, 3);
+    for (int route = 0; route < num_routes; ++route) {
+      std::vector<int>& ranks = schedule_.routes.emplace_back();
+      for (int s = 0; s < schedule_.num_stages; ++s) {
+        ranks.push_back(Int(0, schedule_.num_ranks - 1));
+      }
+    }
+    schedule_.forward_only = Chance(8);
+  }
+
+  void DrawPolicy() {
+    using Prediction = WeightPolicy::Prediction;
+    WeightPolicy& weights = schedule_.weights;
+    weights.microbatches_per_update = schedule_.num_microbatches;
+    if (Chance(2)) {
+      weights.prediction = static_cast<Prediction>(Int(0, 4));
+      for (int s = 0; s < schedule_.num_stages; ++s) {
+        weights.forward_distance.push_back(Int(0, 2));
+        weights.backward_distance.push_back(Int(-1, 1));
+      }
+    }
+    schedule_.compressed_transfers = Chance(3);
+    if (Chance(3)) {  // several updates
+      schedule_.flush = false;
+      schedule_.num_batches = Int(1, 3);
+      weights.microbatches_per_update = Int(1, schedule_.num_microbatches);
+      weights.times_replicas = Chance(2);
+    }
+    spans_ = schedule_.flush && Chance(2);
+    offloads_ = !schedule_.forward_only && Chance(2);
+    if (offloads_ && Chance(2)) schedule_.resident_activations = Int(1, 8);
+    splits_ = Chance(2);
+  }
+
+  // First microbatches of the pieces that all stages take in one.
+  std::vector<int> DrawPieces() {
+    std::vector<int> pieces;
+    const int turn = schedule_.microbatches_per_route_turn;
+    for (int k = 0; k < schedule_.total_microbatches(); ++k) {
+      if (k % turn == 0 || !spans_ || Chance(2)) pieces.push_back(k);
+    }
+    pieces.push_back(schedule_.total_microbatches());
+    return pieces;
+  }
+
+  int AddItem(Op op, int stage, int first, int last, std::vector<int> needs) {
+    Action action = {op, stage, first};
+    action.num_microbatches = static_cast<uint16_t>(last - first);
+    items_.push_back({action, std::move(needs)});
+    return static_cast<int>(items_.size()) - 1;
+  }
+
+  void DrawActions() {
+    items_.clear();
+    const int total = schedule_.total_microbatches();
+    const int num_stages = schedule_.num_stages;
+    // [stage][microbatch]: what its backward has to wait for.
+    std::vector<std::vector<int>> ready(num_stages, std::vector<int>(total));
+    const std::vector<int> forwards = DrawPieces(), backwards = DrawPieces();
+    for (size_t piece = 0; piece + 1 < forwards.size(); ++piece) {
+      const int first = forwards[piece], last = forwards[piece + 1];
+      int before = -1;
+      for (int s = 0; s < num_stages; ++s) {
+        before =
+            AddItem(Op::kForward, s, first, last,
+                    before < 0 ? std::vector<int>{} : std::vector<int>{before});
+        int held = before;
+        if (offloads_ && Chance(3)) {
+          const int away = AddItem(Op::kOffload, s, first, last, {held});
+          held = AddItem(Op::kReload, s, first, last, {away});
+        }
+        std::fill(ready[s].begin() + first, ready[s].begin() + last, held);
+      }
+    }
+    if (schedule_.forward_only) return;
+    for (size_t piece = 0; piece + 1 < backwards.size(); ++piece) {
+      const int first = backwards[piece], last = backwards[piece + 1];
+      int before = -1;
+      for (int s = num_stages - 1; s >= 0; --s) {
+        std::vector<int> needs(ready[s].begin() + first,
+                               ready[s].begin() + last);
+        if (before >= 0) needs.push_back(before);
+        const bool split = splits_ && Chance(2);
+        before = AddItem(split ? Op::kBackwardInput : Op::kBackward, s, first,
+                         last, std::move(needs));
+        if (split) AddItem(Op::kBackwardWeight, s, first, last, {before});
+      }
+    }
+  }
+
+  void Emit() {
+    schedule_.rank_actions.assign(schedule_.num_ranks, {});
+    for (size_t left = items_.size(); left > 0; --left) {
+      std::vector<int> able;
+      for (size_t i = 0; i < items_.size(); ++i) {
+        const Item& item = items_[i];
+        const bool ready =
+            std::all_of(item.needs.begin(), item.needs.end(),
+                        [&](int need) { return items_[need].done; });
+        if (!item.done && ready) able.push_back(static_cast<int>(i));
+      }
+      Item& next = items_[able[Int(0, static_cast<int>(able.size()) - 1)]];
+      next.done = true;
+      const int rank =
+          schedule_.rank_of(next.action.stage, next.action.microbatch);
+      schedule_.rank_actions[rank].push_back(next.action);
+    }
+  }
+
+  std::mt19937& random_;
+  Schedule schedule_;
+  std::vector<Item> items_;
+  bool spans_ = false, offloads_ = false, splits_ = false;
+};
+
+}  // namespace
+
+Schedule RandomSchedule(std::mt19937* random) {
+  Generator generator(random);
+  while (true) {
+    Schedule schedule = generator.Next();
+    // Some rank without a stage, updates out of order, no room.
+    if (!ValidateSchedule(schedule).ok()) continue;
+    if (!InterpretSchedule(schedule).ok()) continue;
+    if (generator.Chance(2)) generator.DrawPairs(&schedule);
+    return schedule;
+  }
+}
+
+}  // namespace weir

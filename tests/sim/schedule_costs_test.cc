@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a schedule adds to the costs: estimates of weights, compression, spans,
+// overlapped pairs, inference; and costs that cannot say what it needs.
+#include "sim/schedule_costs.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+
+#include "sim/simulate.h"
+#include "tests/sim/hand_schedules.h"
+#include "tests/sim/measured.h"
+#include "tests/sim/textbook.h"
+
+namespace weir {
+namespace {
+
+Result RunByHand(const ResolvedScenario& scenario, const Schedule& schedule) {
+  SimulateOptions options;
+  options.keep_timeline = true;
+  const auto result = SimulateSchedule(scenario, schedule, options);
+  EXPECT_TRUE(result.ok()) << result.status();
+  return result.ok() ? *result : Result();
+}
+
+std::map<std::string, double> Classes(const RankResult& rank) {
+  std::map<std::string, double> classes;
+  for (const MemoryClass& entry : rank.peak_memory_classes()) {
+    classes[entry.name()] = entry.bytes();
+  }
+  return classes;
+}
+
+Measured Chain(int num_ranks) {
+  Measured measured;
+  measured.num_ranks = num_ranks;
+  measured.forward_seconds.assign(num_ranks, 1);
+  measured.backward_seconds.assign(num_ranks, 2);
+  measured.activation_bytes.assign(num_ranks, 1000);
+  measured.parameter_bytes.assign(num_ranks, 400);
+  return measured;
+}
+
+Schedule TwoRanks() {
+  return ByHand({{0, 1}}, 1,
+                {Actions({"0F0", "0B0"}), Actions({"1F0", "1B0"})});
+}
+
+// An estimate streams weights, averages and the copy that it writes.
+TEST(ScheduleCostsTest, EstimatesOfWeightsTakeTimeAndMemory) {
+  using Prediction = WeightPolicy::Prediction;
+  for (const auto& [prediction, forward, backward] :
+       {std::tuple(Prediction::kForward, true, false),
+        std::tuple(Prediction::kBackward, false, true),
+        std::tuple(Prediction::kForwardAndBackward, true, true),
+        std::tuple(Prediction::kFirstForwardOfUpdate, true, false),
+        std::tuple(Prediction::kNone, false, false)}) {
+    for (int buffers : {0, 1}) {
+      Schedule schedule = TwoRanks();
+      schedule.weights.prediction = prediction;
+      schedule.weights.forward_distance = {2, 0};
+      schedule.weights.backward_distance = {1, 0};
+      schedule.weights.predicted_copies = 1;
+      schedule.weights.estimate_buffers = buffers;
+      Measured measured = Chain(2);
+      ResolvedScenario scenario = Resolve(measured, OneSwitch(2, 1e15, 0));
+      scenario.device.mutable_memory_bytes_per_second()->set_value(1000);
+      const Result result = RunByHand(scenario, schedule);
+      // fp32 with Adam: the weights, two states or one buffer, one copy.
+      const double seconds = (1 + (buffers == 0 ? 2 : 1) + 1) * 0.4;
+      const auto& actions = result.timeline().actions();
+      const auto length = [&](int i) {
+        return actions.end_seconds(i) - actions.start_seconds(i);
+      };
+      EXPECT_NEAR(length(0), 1 + forward * seconds, 1e-9);
+      EXPECT_NEAR(length(1), 2 + backward * seconds, 1e-9);
+      // The last stage reads the newest weights: nothing to estimate.
+      EXPECT_NEAR(length(3), 1, 1e-9);
+      EXPECT_NEAR(length(4), 2, 1e-9);
+      auto classes = Classes(result.ranks(0));
+      EXPECT_EQ(classes["predicted_weights"], 400);
+      EXPECT_EQ(classes["estimate_buffers"], 400 * buffers);
+    }
+  }
+}
+
+// Once an update, however many microbatches it has.
+TEST(ScheduleCostsTest, OneEstimateServesAnUpdate) {
+  Schedule schedule = ByHand(
+      {{0}}, 4,
+      {Actions({"0F0", "0F1", "0B0", "0B1", "0F2", "0F3", "0B2", "0B3"})});
+  schedule.weights.microbatches_per_update = 2;
+  schedule.weights.prediction = WeightPolicy::Prediction::kFirstForwardOfUpdate;
+  schedule.weights.forward_distance = {1};
+  Textbook textbook;
+  textbook.num_ranks = 1;
+  textbook.prediction_seconds = {0.25};
+  const Result result = RunByHand(Resolve(textbook), schedule);
+  EXPECT_NEAR(result.makespan_seconds(), 4 * 3 + 2 * 0.25, 1e-9);
+}
+
+// A quarter of fp32 on the wire; a kernel packs it and another unpacks it, each
+// reading or writing both forms.
+TEST(ScheduleCostsTest, CompressionShortensTransfersForSomeComputation) {
+  Schedule schedule = TwoRanks();
+  schedule.compressed_transfers = true;
+  Measured measured = Chain(2);
+  measured.parameter_bytes = {};
+  for (int bits : {0, 16}) {
+    ResolvedScenario scenario = Resolve(measured, OneSwitch(2, 100, 0));
+    scenario.device.mutable_memory_bytes_per_second()->set_value(1000);
+    scenario.scenario.mutable_communication()->set_compressed_bits_per_element(
+        bits);
+    const Result result = RunByHand(scenario, schedule);
+    const double part = bits == 0 ? 0.25 : 0.5;
+    const auto& transfers = result.timeline().transfers();
+    ASSERT_EQ(transfers.bytes_size(), 2);
+    for (int i : {0, 1}) {
+      EXPECT_EQ(transfers.bytes(i), 1000 * part);
+      EXPECT_NEAR(transfers.end_seconds(i) - transfers.start_seconds(i),
+                  10 * part, 1e-9);
+    }
+    const double codec = 1 + part;
+    EXPECT_NEAR(result.makespan_seconds(),
+                2 * (1 + 2) + 4 * codec + 2 * 10 * part, 1e-9);
+  }
+}
+
+// A span is so many microbatches in one piece: time, bytes, memory.
+TEST(ScheduleCostsTest, SpansScaleEverything) {
+  const Schedule schedule = ByHand(
+      {{0, 1}}, 3, {Actions({"0F0-2", "0B0-2"}), Actions({"1F0-2", "1B0-2"})});
+  Measured measured = Chain(2);
+  measured.num_microbatches = 3;
+  const Result result =
+      RunByHand(Resolve(measured, OneSwitch(2, 1000, 0)), schedule);
+  EXPECT_NEAR(result.makespan_seconds(), 3 * (2 * 3 + 2 * 1), 1e-9);
+  EXPECT_EQ(result.timeline().transfers().bytes(0), 3000);
+  EXPECT_EQ(Classes(result.ranks(0))["activations"], 3000);
+  EXPECT_EQ(result.ranks(0).peak_activation_microbatches(), 3);
+  const auto& spans = result.timeline().actions().num_microbatches();
+  ASSERT_EQ(spans.size(), 6);  // with a step on each
+  EXPECT_EQ(spans[3], 3u);
+}
+
+// Both of a pair start when both can and end together; unless costs say more,
+// as if one came after the other.
+TEST(ScheduleCostsTest, PairsRunAsOne) {
+  const Schedule schedule = ByHand({{0, 1}}, 2,
+                                   {Actions({"0F0", "0F1&", "0B0", "0B1"}),
+                                    Actions({"1F0", "1B0", "1F1", "1B1"})});
+  for (const bool given : {false, true}) {
+    Textbook textbook;
+    textbook.num_ranks = textbook.num_microbatches = 2;
+    if (given) textbook.overlapped_seconds = {2.5};
+    const Result result = RunByHand(Resolve(textbook), schedule);
+    const double pair = given ? 2.5 : 3;
+    const auto& actions = result.timeline().actions();
+    // 1F0 1..2 and 1B0 2..4: only then can the pair start.
+    for (int i : {1, 2}) {
+      EXPECT_NEAR(actions.start_seconds(i), 4, 1e-9);
+      EXPECT_NEAR(actions.end_seconds(i), 4 + pair, 1e-9);
+    }
+    EXPECT_NEAR(result.ranks(0).busy_seconds(), 1 + pair + 2, 1e-9);
+    EXPECT_EQ(result.ranks(0).peak_activation_microbatches(), 2);
+  }
+}
+
+TEST(ScheduleCostsTest, InferenceKeepsNothingForTraining) {
+  Measured measured = Chain(3);
+  measured.num_microbatches = 1;
+  const Result result = RunByHand(
+      Resolve(measured, ChainOfLinks(3, 1e15, 1e-12)), ForwardOnly(3, 20));
+  EXPECT_TRUE(result.steady_state());
+  EXPECT_NEAR(result.batch_seconds(), 1, 1e-9);
+  EXPECT_NEAR(result.makespan_seconds(), 22, 1e-9);
+  auto classes = Classes(result.ranks(1));
+  EXPECT_EQ(classes["weights"], 400);
+  EXPECT_EQ(classes.count("gradients"), 0u);
+  EXPECT_EQ(classes.count("optimizer_state"), 0u);
+  EXPECT_EQ(classes["activations"], 1000);
+  EXPECT_EQ(result.ranks(1).peak_activation_microbatches(), 1);
+}
+
+// Transfers limit inference where they take longer than any stage.
+TEST(ScheduleCostsTest, InferenceIsAsFastAsItsSlowestPart) {
+  const Result result =
+      RunByHand(Resolve(Chain(3), ChainOfLinks(3, 400, 0)), ForwardOnly(3, 30));
+  EXPECT_NEAR(result.batch_seconds(), 2.5, 1e-9);
+}
+
+TEST(ScheduleCostsTest, WholeBackwardsCannotBeSplit) {
+  const Schedule schedule = ByHand({{0}}, 1, {Actions({"0F0", "0I0", "0W0"})});
+  Textbook textbook;
+  textbook.num_ranks = 1;
+  const auto by_hand = SimulateSchedule(Resolve(textbook), schedule);
+  EXPECT_EQ(by_hand.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_NE(by_hand.status().message().find("backward_input_seconds (i)"),
+            std::string::npos)
+      << by_hand.status();
+  const auto measured =
+      SimulateSchedule(Resolve(Chain(1), OneSwitch(1, 1, 0)), schedule);
+  EXPECT_EQ(measured.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_NE(measured.status().message().find("whole backwards"),
+            std::string::npos)
+      << measured.status();
+}
+
+// What an automatic schedule is told.
+TEST(ScheduleCostsTest, GeneratorsKnowTheScenariosCosts) {
+  const ResolvedScenario scenario = Resolve(Chain(2), OneSwitch(2, 500, 0.25));
+  const auto costs = ComputeCosts(scenario, 2, {1, 1});
+  ASSERT_TRUE(costs.ok()) << costs.status();
+  const PassCosts passes =
+      PassCostsOf(scenario, Network(scenario.cluster), *costs);
+  ASSERT_EQ(passes.stages.size(), 2u);
+  EXPECT_EQ(passes.stages[0].forward, 1);
+  EXPECT_EQ(passes.stages[0].fused_backward(), 2);
+  EXPECT_EQ(passes.stages[0].activation, 1000);
+  EXPECT_NEAR(passes.hop, 1000.0 / 500 + 0.25, 1e-12);
+}
+
+}  // namespace
+}  // namespace weir
