@@ -5,8 +5,9 @@
 #include <cstdint>
 #include <limits>
 
-#include "schedules/limits.h"
+#include "base/status_macros.h"
 #include "schedules/options.h"
+#include "schedules/source.h"
 
 namespace weir {
 
@@ -15,16 +16,6 @@ int LegalChunks(const ScheduleKind& kind, ScheduleSpec spec) {
   for (int chunks : {wanted, 1, 2}) {
     spec.num_chunks = chunks;
     if (kind.check(spec).ok()) return chunks;
-  }
-  return wanted;
-}
-
-int LegalMicrobatches(const ScheduleKind& kind, ScheduleSpec spec) {
-  const int wanted = spec.num_microbatches;
-  const int ranks = std::clamp(spec.num_ranks, 1, kMaxRanks);
-  for (int num_microbatches : {wanted, ranks, 2 * ranks}) {
-    spec.num_microbatches = num_microbatches;
-    if (kind.check(spec).ok()) return num_microbatches;
   }
   return wanted;
 }
@@ -80,6 +71,20 @@ void SetLegalChunks(const ScheduleKind& kind, Scenario* scenario) {
     ScaleCosts(static_cast<double>(spec.num_chunks) / chunks,
                scenario->mutable_textbook());
   }
+}
+
+absl::Status SetChunksOfFile(const std::string& name_or_path,
+                             Scenario* scenario) {
+  if (!IsScheduleFile(name_or_path) || scenario->parallelism().chunks() != 0) {
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(const Schedule schedule, LoadScheduleFile(name_or_path));
+  ASSIGN_OR_RETURN(const int chunks, ChunksOf(schedule));
+  scenario->mutable_parallelism()->set_chunks(static_cast<uint32_t>(chunks));
+  if (scenario->has_textbook() && chunks > 1) {
+    ScaleCosts(1.0 / chunks, scenario->mutable_textbook());
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace weir

@@ -3,6 +3,8 @@
 #ifndef WEIR_CLI_CHUNKS_H_
 #define WEIR_CLI_CHUNKS_H_
 
+#include <string>
+
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "scenarios/scenario.h"
@@ -14,14 +16,15 @@ namespace weir {
 // legal first; spec.num_chunks again when neither is.
 int LegalChunks(const ScheduleKind& kind, ScheduleSpec spec);
 
-// spec.num_microbatches where the schedule takes it, else the ranks or twice as
-// many, whichever is legal first; spec.num_microbatches again when neither is.
-int LegalMicrobatches(const ScheduleKind& kind, ScheduleSpec spec);
-
 // Gives the scenario chunks that are legal for `kind`, if there are. Textbook
 // costs that are the same for all stages are scaled, so that a rank's work
 // stays what it was.
 void SetLegalChunks(const ScheduleKind& kind, Scenario* scenario);
+
+// The same for a schedule file, whose chunks are what they are. Nothing for a
+// name, or where the scenario gives chunks.
+absl::Status SetChunksOfFile(const std::string& name_or_path,
+                             Scenario* scenario);
 
 }  // namespace weir
 

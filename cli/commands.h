@@ -17,6 +17,8 @@ Command RunTrace;  // an old result as a trace
 Command RunScheduleList;
 Command RunScheduleShow;
 Command RunScheduleSemantics;
+Command RunScheduleLint;
+Command RunScheduleConvert;
 Command RunModelList;
 Command RunModelShow;
 Command RunClusterList;

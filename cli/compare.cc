@@ -17,6 +17,7 @@
 #include "cli/overrides.h"
 #include "results/views.h"
 #include "schedules/options.h"
+#include "schedules/source.h"
 #include "sim/simulate.h"
 
 namespace weir {
@@ -24,8 +25,13 @@ namespace {
 
 absl::StatusOr<ResolvedScenario> ResolveFor(const Question& question,
                                             const std::string& schedule) {
-  ASSIGN_OR_RETURN(const ScheduleKind* kind, FindScheduleKind(schedule));
   Scenario scenario = question.scenario;
+  if (IsScheduleFile(schedule)) {
+    scenario.set_schedule(schedule);
+    RETURN_IF_ERROR(SetChunksOfFile(schedule, &scenario));
+    return ResolveScenario(question.label, scenario);
+  }
+  ASSIGN_OR_RETURN(const ScheduleKind* kind, FindScheduleKind(schedule));
   scenario.set_schedule(absl::StrCat(
       kind->name, schedule.substr(WithoutOptions(schedule).size())));
   if (kind->flush) scenario.clear_num_batches();  // every batch is the same
@@ -69,7 +75,9 @@ absl::StatusOr<ToSimulate> ResolveAll(const Flags& flags) {
   std::vector<std::string> lines;
   bool all_known = true;
   for (const std::string& schedule : schedules) {
-    const absl::Status known = FindScheduleKind(schedule).status();
+    const absl::Status known = IsScheduleFile(schedule)
+                                   ? absl::OkStatus()
+                                   : FindScheduleKind(schedule).status();
     if (!known.ok()) {
       Collect(absl::NotFoundError(absl::StrCat(from, known.message())), &lines);
       all_known = false;

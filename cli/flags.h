@@ -36,11 +36,22 @@ struct OutputFlags {
   std::string trace;  // timeline, .pftrace or .json
 };
 
+// "schedule lint" and "schedule convert".
+struct ScheduleFlags {
+  std::vector<std::string> runtimes;  // that must run it
+  bool legacy = false;                // the file is of PyTorch's old dialect
+  bool lower = false;
+  bool merge_backward = false;
+  bool transfers_only = false;  // no sharding, no reduction
+  std::string output;           // empty: standard output
+};
+
 struct Flags {
   std::string command;  // the whole line, for provenance
   std::string name;     // what "show" shows, what "trace" reads
   std::string result;   // which of several results
   ScenarioFlags scenario;
+  ScheduleFlags schedule;
   OutputFlags output;
 };
 

@@ -201,6 +201,9 @@ void AddPlacement(Options* options, Scenario* scenario) {
        parallelism->mutable_gpus());
   list("--blocks-per-stage", "an uneven cut of the model", 0,
        parallelism->mutable_blocks_per_stage());
+  group.Text("--layout,--pipeline-model-parallel-layout", "LAYOUT",
+             "Megatron-LM's placement of layers: \"Et*3|(tt|)*2t|L\"",
+             parallelism->mutable_layout());
 }
 
 void AddCluster(Options* options, Scenario* scenario) {
@@ -341,14 +344,28 @@ Options OptionsOfNamed(absl::string_view name, absl::string_view help,
   return options;
 }
 
+Options OptionsOfScheduleSource(Flags* flags) {
+  return OptionsOfNamed(
+      "SCHEDULE", "see weir schedule list, or a file: PyTorch's CSV", flags);
+}
+
 Options OptionsOfSchedule(Flags* flags, bool csv) {
-  Options options = OptionsOfNamed("NAME", "see weir schedule list", flags);
+  Options options = OptionsOfScheduleSource(flags);
   AddPipeline(&options, &flags->scenario.overrides, "4");
   AddMicrobatches(&options, &flags->scenario.overrides, "8",
                   "1, without flush 3");
   AddFormat(&options, &flags->output, csv);
   AddMessages(&options, &flags->output);
   return options;
+}
+
+void AddDialect(Options* options, ScheduleFlags* schedule) {
+  Group group("Schedule", options);
+  group
+      .Choice("--dialect", "of a file: PyTorch's, or as it was in 2024",
+              {{"pytorch", 0}, {"pytorch-legacy", 1}},
+              [=](int value) { schedule->legacy = value == 1; })
+      .fallback = "pytorch";
 }
 
 }  // namespace
@@ -403,6 +420,48 @@ Options OptionsOfScheduleShow(Flags* flags) {
 
 Options OptionsOfScheduleSemantics(Flags* flags) {
   return OptionsOfSchedule(flags, /*csv=*/false);
+}
+
+Options OptionsOfScheduleLint(Flags* flags) {
+  Options options = OptionsOfScheduleSource(flags);
+  AddPipeline(&options, &flags->scenario.overrides, "4");
+  AddMicrobatches(&options, &flags->scenario.overrides, "8",
+                  "1, without flush 3");
+  AddDialect(&options, &flags->schedule);
+  Option& runtime = Group("Schedule", &options)
+                        .Add("--runtime", "R,R,...",
+                             "must run it, beside buffered sends: rendezvous, "
+                             "pytorch, megatron",
+                             [=](const std::string& text) {
+                               flags->schedule.runtimes = absl::StrSplit(
+                                   text, ',', absl::SkipWhitespace());
+                               return absl::OkStatus();
+                             });
+  runtime.repeats = true;
+  AddFormat(&options, &flags->output, /*csv=*/false);
+  AddMessages(&options, &flags->output);
+  return options;
+}
+
+Options OptionsOfScheduleConvert(Flags* flags) {
+  Options options = OptionsOfScheduleSource(flags);
+  AddPipeline(&options, &flags->scenario.overrides, "4");
+  AddMicrobatches(&options, &flags->scenario.overrides, "8",
+                  "1, without flush 3");
+  ScheduleFlags* schedule = &flags->schedule;
+  AddDialect(&options, schedule);
+  Group group("Schedule", &options);
+  group.Switch("--lower", "add transfers, sharding and reduction as PyTorch",
+               [=](bool on) { schedule->lower = on; });
+  group.Switch("--merge-backward", "make an I with its own W behind it one B",
+               [=](bool on) { schedule->merge_backward = on; });
+  group.Switch("--transfers-only", "lower without sharding and reduction",
+               [=](bool on) { schedule->transfers_only = on; });
+  Group("Output", &options)
+      .Text("--output,-o", "FILE", "instead of standard output",
+            &schedule->output);
+  AddMessages(&options, &flags->output);
+  return options;
 }
 
 Options OptionsOfModelShow(Flags* flags) {

@@ -42,6 +42,8 @@ Options OptionsOfTrace(Flags* flags);
 Options OptionsOfList(Flags* flags);
 Options OptionsOfScheduleShow(Flags* flags);
 Options OptionsOfScheduleSemantics(Flags* flags);
+Options OptionsOfScheduleLint(Flags* flags);
+Options OptionsOfScheduleConvert(Flags* flags);
 Options OptionsOfModelShow(Flags* flags);
 Options OptionsOfClusterShow(Flags* flags);
 Options OptionsOfScenarioShow(Flags* flags);

@@ -29,6 +29,11 @@ absl::Status WriteResults(const OutputFlags& output, const Results& results) {
   return absl::OkStatus();
 }
 
+// A schedule file brings its path: its name without folders.
+absl::string_view FileNameOf(absl::string_view schedule) {
+  return schedule.substr(schedule.rfind('/') + 1);
+}
+
 }  // namespace
 
 absl::Status CheckTracePath(absl::string_view option, const std::string& path,
@@ -49,7 +54,7 @@ absl::Status WriteTrace(const std::string& path, const Result& result,
                         const OutputFlags& output) {
   const std::string file =
       absl::EndsWith(path, "/")
-          ? absl::StrCat(path, result.schedule(), kPerfetto)
+          ? absl::StrCat(path, FileNameOf(result.schedule()), kPerfetto)
           : path;
   const bool perfetto = absl::EndsWith(file, kPerfetto);
   ASSIGN_OR_RETURN(const std::string trace,

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/problems.h"
 #include "base/status_macros.h"
+#include "scenarios/check_scenario.h"
 #include "scenarios/scenario.h"
 
 namespace weir {
@@ -70,8 +71,10 @@ absl::StatusOr<Question> ApplyOverrides(const ScenarioFlags& flags) {
       !overrides.parallelism().order().empty()) {
     parallelism->clear_gpus();
   }
-  if (overrides.parallelism().blocks_per_stage_size() > 0) {
+  if (overrides.parallelism().blocks_per_stage_size() > 0 ||
+      !overrides.parallelism().layout().empty()) {
     parallelism->clear_blocks_per_stage();
+    parallelism->clear_layout();
   }
   if (!overrides.model().empty()) scenario.clear_textbook();
   scenario.MergeFrom(overrides);
@@ -93,6 +96,7 @@ absl::StatusOr<Question> ApplyOverrides(const ScenarioFlags& flags) {
   }
   RETURN_IF_ERROR(ApplyCosts(flags, &scenario));
   RETURN_IF_ERROR(ApplyMicrobatches(overrides, &scenario));
+  FillChunksFromLayout(scenario);
   return question;
 }
 

@@ -43,7 +43,7 @@ std::string Picture(const Schedule& schedule, const Semantics& semantics) {
 }
 
 absl::StatusOr<std::string> ShowView(const Flags& flags) {
-  ASSIGN_OR_RETURN(const Schedule schedule, ScheduleFromFlags(flags));
+  ASSIGN_OR_RETURN(const Schedule schedule, ValidScheduleOfFlags(flags));
   if (flags.output.format == OutputFlags::Format::kCsv) {
     return PrintCsv(schedule);
   }
@@ -54,7 +54,7 @@ absl::StatusOr<std::string> ShowView(const Flags& flags) {
 }
 
 absl::StatusOr<std::string> SemanticsView(const Flags& flags) {
-  ASSIGN_OR_RETURN(const Schedule schedule, ScheduleFromFlags(flags));
+  ASSIGN_OR_RETURN(const Schedule schedule, ValidScheduleOfFlags(flags));
   ASSIGN_OR_RETURN(const Semantics semantics, InterpretSchedule(schedule));
   if (flags.output.format != OutputFlags::Format::kJson) {
     return SemanticsTable(schedule, semantics);

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/schedule_input.h"
 
+#include "absl/strings/str_cat.h"
+#include "base/problems.h"
 #include "base/status_macros.h"
 #include "cli/chunks.h"
 #include "schedules/options.h"
 #include "schedules/registry.h"
+#include "schedules/source.h"
 #include "schedules/validate.h"
 
 namespace weir {
@@ -23,20 +26,61 @@ ScheduleSpec SpecOf(const ScheduleKind& kind, const Scenario& flags) {
   return spec;
 }
 
+// The usual number of microbatches, unless the kind only takes others.
+void SetLegalMicrobatches(const ScheduleKind& kind, ScheduleSpec* spec) {
+  const int usual = spec->num_microbatches;
+  for (int microbatches : {usual, spec->num_ranks, 2 * spec->num_ranks}) {
+    spec->num_microbatches = microbatches;
+    ScheduleSpec legal = *spec;
+    legal.num_chunks = LegalChunks(kind, *spec);
+    if (kind.check(legal).ok()) return;
+  }
+  spec->num_microbatches = usual;
+}
+
 }  // namespace
 
-absl::StatusOr<Schedule> ScheduleFromFlags(const Flags& flags) {
+absl::Status CheckShapeOfFlags(const Flags& flags, const Schedule& schedule) {
+  const Scenario& asked = flags.scenario.overrides;
+  Problems problems(schedule.name);
+  const auto check = [&](absl::string_view field, uint32_t value, int found) {
+    if (value == 0 || static_cast<int>(value) == found) return;
+    problems.Add("",
+                 absl::StrCat("has ", found, ", but ", field, " is ", value));
+  };
+  check("--pp", asked.parallelism().pipeline(), schedule.num_ranks);
+  check("--microbatches", asked.num_microbatches(), schedule.num_microbatches);
+  check("--batches", asked.num_batches(), schedule.num_batches);
+  if (asked.parallelism().chunks() != 0) {
+    ASSIGN_OR_RETURN(const int chunks, ChunksOf(schedule));
+    check("--chunks", asked.parallelism().chunks(), chunks);
+  }
+  return problems.ToStatus();
+}
+
+absl::StatusOr<Schedule> ScheduleOfFlags(const Flags& flags) {
+  if (IsScheduleFile(flags.name)) {
+    ASSIGN_OR_RETURN(
+        Schedule schedule,
+        LoadScheduleFile(flags.name, flags.schedule.legacy
+                                         ? CsvDialect::kPyTorchLegacy
+                                         : CsvDialect::kPyTorch));
+    RETURN_IF_ERROR(CheckShapeOfFlags(flags, schedule));
+    return schedule;
+  }
   const Scenario& shape = flags.scenario.overrides;
   ASSIGN_OR_RETURN(const ScheduleKind* kind, FindScheduleKind(flags.name));
   ASSIGN_OR_RETURN(ScheduleSpec spec,
                    WithOptionsOf(flags.name, *kind, SpecOf(*kind, shape)));
+  if (shape.num_microbatches() == 0) SetLegalMicrobatches(*kind, &spec);
   if (shape.parallelism().chunks() == 0) {
     spec.num_chunks = LegalChunks(*kind, spec);
   }
-  if (shape.num_microbatches() == 0) {
-    spec.num_microbatches = LegalMicrobatches(*kind, spec);
-  }
-  ASSIGN_OR_RETURN(Schedule schedule, GenerateSchedule(kind->name, spec));
+  return GenerateSchedule(kind->name, spec);
+}
+
+absl::StatusOr<Schedule> ValidScheduleOfFlags(const Flags& flags) {
+  ASSIGN_OR_RETURN(Schedule schedule, ScheduleOfFlags(flags));
   RETURN_IF_ERROR(ValidateSchedule(schedule));
   return schedule;
 }

@@ -9,10 +9,17 @@
 
 namespace weir {
 
-// The valid schedule that flags.name names, with its options, in the shape that
-// the flags give or the usual one: 4 ranks, 8 microbatches, and where nothing
-// flushes 3 batches.
-absl::StatusOr<Schedule> ScheduleFromFlags(const Flags& flags);
+// A file, whose shape must be the one that the flags name, or a registry name
+// with its options in the shape that the flags give or the usual one: 4 ranks,
+// 8 microbatches (or as many as the kind takes), and where nothing flushes 3
+// batches. Not validated: `weir schedule lint` says what is wrong with it.
+absl::StatusOr<Schedule> ScheduleOfFlags(const Flags& flags);
+
+// ScheduleOfFlags, validated.
+absl::StatusOr<Schedule> ValidScheduleOfFlags(const Flags& flags);
+
+// InvalidArgument when the flags name a shape that is not the file's.
+absl::Status CheckShapeOfFlags(const Flags& flags, const Schedule& schedule);
 
 }  // namespace weir
 

@@ -35,6 +35,8 @@ absl::StatusOr<ResolvedScenario> Resolve(Question question) {
   if (kind.ok() && question.scenario.parallelism().chunks() == 0) {
     SetLegalChunks(**kind, &question.scenario);
   }
+  RETURN_IF_ERROR(
+      SetChunksOfFile(question.scenario.schedule(), &question.scenario));
   return ResolveScenario(question.label, question.scenario);
 }
 

@@ -133,6 +133,7 @@ void CheckTextbookMode(Problems& problems, const Scenario& scenario) {
   refuse(parallelism.sequence_parallel(), "parallelism.sequence_parallel");
   refuse(!parallelism.blocks_per_stage().empty(),
          "parallelism.blocks_per_stage");
+  refuse(!parallelism.layout().empty(), "parallelism.layout");
   if (parallelism.pipeline() == 0) {
     problems.Add("parallelism.pipeline", "is 0, expected the number of ranks");
   }
@@ -220,6 +221,8 @@ void CheckAgainstTransformer(Problems& problems, const Scenario& scenario,
                  absl::StrCat("cannot split sequences of ", sequence_length,
                               " tokens over tensor ", tensor));
   }
+  CheckLayoutAgainst(problems, parallelism,
+                     static_cast<int>(transformer.num_layers()));
   if (parallelism.blocks_per_stage().empty()) return;
   double num_blocks = 0;
   for (const uint32_t blocks : parallelism.blocks_per_stage())
@@ -241,6 +244,7 @@ void CheckAgainstMeasured(Problems& problems, const Scenario& scenario) {
   refuse(scenario.parallelism().tensor() > 1, "parallelism.tensor");
   refuse(scenario.parallelism().sequence_parallel(),
          "parallelism.sequence_parallel");
+  refuse(!scenario.parallelism().layout().empty(), "parallelism.layout");
   refuse(scenario.batch().sequence_length() > 0, "batch.sequence_length");
   refuse(scenario.training().flash_attention(), "training.flash_attention");
   refuse(scenario.training().dropout(), "training.dropout");
@@ -254,7 +258,10 @@ void CheckAgainstMeasured(Problems& problems, const Scenario& scenario) {
 // Without blocks_per_stage the blocks are shared out evenly.
 void CheckStages(Problems& problems, const Parallelism& parallelism,
                  const Model& model) {
-  if (!parallelism.blocks_per_stage().empty()) return;
+  if (!parallelism.blocks_per_stage().empty() ||
+      !parallelism.layout().empty()) {
+    return;
+  }
   const double num_stages =
       Degree(parallelism.pipeline()) * Degree(parallelism.chunks());
   const bool measured = model.has_measured();
@@ -288,6 +295,8 @@ void CheckFields(Problems& problems, const Scenario& scenario) {
     problems.Add("schedule", "is empty, expected a schedule's name");
   }
   CheckParallelism(problems, scenario);
+  CheckUtf8(problems, "parallelism.layout", scenario.parallelism().layout());
+  CheckLayout(problems, scenario.parallelism());
   if (scenario.has_textbook()) {
     CheckTextbookMode(problems, scenario);
   } else {

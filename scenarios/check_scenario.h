@@ -22,9 +22,22 @@ inline constexpr double kMaxActions = 2e8;
 // fields that exclude each other, costs by hand.
 void CheckFields(Problems& problems, const Scenario& scenario);
 
+// Megatron-LM's layout of layers: the chunks that it means where none are
+// given, its words and number of stages, and whether it holds the model's
+// layers.
+void FillChunksFromLayout(Scenario& scenario);
+void CheckLayout(Problems& problems, const Parallelism& parallelism);
+void CheckLayoutAgainst(Problems& problems, const Parallelism& parallelism,
+                        int num_blocks);
+
 // Whether microbatches and replicas divide the batch. REQUIRES: CheckFields
 // found nothing, also below.
 void CheckBatchDivides(Problems& problems, const Scenario& scenario);
+
+// Where the schedule is a file, its shape stands in the fields that are not
+// given; those that are given and differ are problems that name both. Errors of
+// the file come back as they are.
+absl::Status FillFromScheduleFile(Problems& problems, Scenario& scenario);
 
 // Whether the schedule exists and, `with_shape`, takes the scenario's.
 absl::Status CheckSchedule(absl::string_view label, const Scenario& scenario,

@@ -14,6 +14,7 @@
 #include "models/model.h"
 #include "scenarios/check_scenario.h"
 #include "scenarios/cluster.h"
+#include "schedules/source.h"
 
 namespace weir {
 namespace {
@@ -156,12 +157,15 @@ absl::StatusOr<ResolvedScenario> ResolveScenario(absl::string_view label,
   resolved.scenario = scenario;
   resolved.textbook = scenario.has_textbook();
   Problems problems(label);
-  CheckFields(problems, scenario);
-  FillDefaults(resolved.scenario);
-  const bool fields_are_sound = problems.empty();
   std::vector<absl::Status> failures;
+  const absl::Status file = FillFromScheduleFile(problems, resolved.scenario);
+  if (!file.ok()) failures.push_back(file);
+  FillChunksFromLayout(resolved.scenario);
+  CheckFields(problems, resolved.scenario);
+  FillDefaults(resolved.scenario);
+  const bool fields_are_sound = problems.empty() && file.ok();
   if (fields_are_sound) CheckBatchDivides(problems, resolved.scenario);
-  if (!scenario.schedule().empty()) {
+  if (!scenario.schedule().empty() && !IsScheduleFile(scenario.schedule())) {
     // A batch that is not whole has no number of microbatches to judge.
     const absl::Status status =
         CheckSchedule(label, resolved.scenario, problems.empty());

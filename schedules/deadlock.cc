@@ -2,109 +2,285 @@
 #include "schedules/deadlock.h"
 
 #include <algorithm>
-#include <cstdint>
-#include <string>
-#include <vector>
+#include <functional>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "schedules/replay.h"
+#include "schedules/streams.h"
 
 namespace weir {
 namespace {
 
-// Where every rank stands once nothing can run any more.
-struct Standstill {
-  const Schedule& schedule;
-  const Dependencies& dependencies;
-  std::vector<int32_t> num_run;  // [rank]
+using Event = Streams::Event;
 
-  bool IsBlocked(int rank) const {
-    return num_run[rank] < std::ssize(schedule.rank_actions[rank]);
+// Streams whose items are runs of a rank's actions.
+struct Model {
+  Streams streams;
+  std::vector<Place> first;     // [item]
+  std::vector<int32_t> length;  // [item]
+
+  int32_t Add(Place place, int32_t num_actions, float duration) {
+    first.push_back(place);
+    length.push_back(num_actions);
+    return streams.AddItem(duration);
   }
-  const Action& Blocked(int rank) const {
-    return schedule.rank_actions[rank][num_run[rank]];
-  }
-  // The first action that a blocked rank waits for. REQUIRES: IsBlocked(rank).
-  Place Awaits(int rank) const {
-    const std::vector<Action>& actions = schedule.rank_actions[rank];
-    for (int32_t position = num_run[rank]; position < std::ssize(actions);
-         ++position) {
-      for (Place other :
-           dependencies.Awaited(actions[position], {rank, position})) {
-        if (num_run[other.rank] <= other.position) return other;
-      }
-      if (!actions[position].overlaps_next) break;
-    }
-    return {};
+  bool Holds(int32_t item, Place place) const {
+    return place.rank == first[item].rank &&
+           place.position >= first[item].position &&
+           place.position < first[item].position + length[item];
   }
 };
 
-// Every blocked rank waits for one rank, so the cycles share no rank: following
-// the waits from each rank finds them all.
-std::vector<int> ShortestCycle(const Standstill& standstill) {
-  const int num_ranks = standstill.schedule.num_ranks;
-  std::vector<int> walk_of(num_ranks, -1);  // the walk that reached the rank
-  std::vector<int> shortest;
-  for (int first = 0; first < num_ranks; ++first) {
-    if (!standstill.IsBlocked(first)) continue;
-    int rank = first;
-    while (walk_of[rank] < 0) {
-      walk_of[rank] = first;
-      rank = standstill.Awaits(rank).rank;
-    }
-    if (walk_of[rank] != first) continue;
-    std::vector<int> cycle;
-    for (int next = rank; cycle.empty() || next != rank;
-         next = standstill.Awaits(next).rank) {
-      cycle.push_back(next);
-    }
-    if (shortest.empty() || cycle.size() < shortest.size()) shortest = cycle;
+// Whom an item waits for in another item, action by action.
+using Awaits = std::function<Place(int32_t item, int32_t other)>;
+
+std::vector<Wait> CycleOf(const Model& model, const Streams::Outcome& outcome,
+                          const Awaits& awaits) {
+  std::vector<Wait> cycle;
+  if (!outcome.stands_still) return cycle;
+  for (const Streams::Wait& wait : model.streams.ShortestCycle(outcome)) {
+    cycle.push_back({model.first[wait.item], awaits(wait.item, wait.other),
+                     model.length[wait.item], wait.event == Event::kPosted});
   }
-  std::rotate(shortest.begin(),
-              std::min_element(shortest.begin(), shortest.end()),
-              shortest.end());
-  return shortest;
+  const auto lowest = std::min_element(
+      cycle.begin(), cycle.end(),
+      [](const Wait& a, const Wait& b) { return a.at.rank < b.at.rank; });
+  std::rotate(cycle.begin(), lowest, cycle.end());
+  return cycle;
 }
 
-std::string AwaitedText(const Standstill& standstill, int rank) {
-  const Place awaited = standstill.Awaits(rank);
-  return absl::StrCat(
-      ToString(
-          standstill.schedule.rank_actions[awaited.rank][awaited.position]),
-      " at position ", awaited.position, " of rank ", awaited.rank);
+float DurationOf(CommOp op, int num_microbatches) {
+  if (op == CommOp::kBackward) return 2.0F * num_microbatches;
+  return op <= CommOp::kBackwardWeight ? 1.0F * num_microbatches : 0.0F;
 }
 
-absl::Status Deadlock(const Standstill& standstill) {
+// One stream per rank whose items are passes, an overlapped pair in one.
+class ScheduleModel {
+ public:
+  explicit ScheduleModel(const Schedule& schedule)
+      : schedule_(schedule), dependencies_(schedule) {
+    for (int rank = 0; rank < schedule.num_ranks; ++rank) {
+      const std::vector<Action>& actions = schedule.rank_actions[rank];
+      model_.streams.BeginStream();
+      first_.push_back(static_cast<int32_t>(item_of_.size()));
+      for (int32_t i = 0; i < std::ssize(actions);) {
+        const int32_t length =
+            actions[i].overlaps_next && i + 1 < std::ssize(actions) ? 2 : 1;
+        float duration = 0;
+        for (int32_t k = i; k < i + length; ++k) {
+          duration += DurationOf(static_cast<CommOp>(actions[k].op),
+                                 actions[k].num_microbatches);
+        }
+        const int32_t item = model_.Add({rank, i}, length, duration);
+        item_of_.insert(item_of_.end(), length, item);
+        i += length;
+      }
+    }
+    for (int32_t item = 0; item < model_.streams.num_items(); ++item) {
+      ForEachAwaited(item, [&](Place other) {
+        const int32_t awaited = item_of_[first_[other.rank] + other.position];
+        // What comes before on the rank is done before.
+        if (other.rank == model_.first[item].rank && awaited < item) return;
+        model_.streams.NeedToPost(item, awaited, Event::kDone);
+      });
+    }
+  }
+
+  Standstill Run() const {
+    const Streams::Outcome outcome = model_.streams.Run(/*clock=*/true);
+    Standstill result;
+    result.end = outcome.end;
+    result.cycle =
+        CycleOf(model_, outcome, [this](int32_t item, int32_t other) {
+          Place awaited = model_.first[other];
+          ForEachAwaited(item, [&](Place place) {
+            if (model_.Holds(other, place)) awaited = place;
+          });
+          return awaited;
+        });
+    return result;
+  }
+
+ private:
+  template <typename Visit>
+  void ForEachAwaited(int32_t item, const Visit& visit) const {
+    const Place first = model_.first[item];
+    for (int32_t i = 0; i < model_.length[item]; ++i) {
+      const Place place = {first.rank, first.position + i};
+      const Action& action = schedule_.rank_actions[place.rank][place.position];
+      for (Place other : dependencies_.Awaited(action, place)) visit(other);
+    }
+  }
+
+  const Schedule& schedule_;
+  const Dependencies dependencies_;
+  Model model_;
+  std::vector<int32_t> first_;    // [rank], into item_of_
+  std::vector<int32_t> item_of_;  // [action]
+};
+
+class ProgramModel {
+ public:
+  ProgramModel(const CommProgram& program, const Links& links,
+               TransferRule rule)
+      : program_(program), links_(links), rule_(rule) {
+    item_of_.assign(links.first.back(), -1);
+    for (int rank = 0; rank < num_ranks(); ++rank) {
+      model_.streams.BeginStream();
+      if (rule != TransferRule::kOneStream) {
+        AddItems(rank, [](CommOp) { return true; });
+        continue;
+      }
+      AddItems(rank, [](CommOp op) { return !IsTransfer(op); });
+      model_.streams.BeginStream();
+      AddItems(rank, [](CommOp op) { return IsTransfer(op); });
+    }
+    for (int32_t item = 0; item < model_.streams.num_items(); ++item) {
+      const Place first = model_.first[item];
+      for (int32_t i = 0; i < model_.length[item]; ++i) {
+        AddNeeds(item, links_.first[first.rank] + first.position + i,
+                 program_.ranks[first.rank][first.position + i]);
+      }
+    }
+  }
+
+  Standstill Run(bool clock) const {
+    const Streams::Outcome outcome = model_.streams.Run(clock);
+    Standstill result;
+    result.end = outcome.end;
+    result.cycle =
+        CycleOf(model_, outcome, [this](int32_t item, int32_t other) {
+          Place awaited = model_.first[other];
+          const int32_t begin = IdOf(model_.first[item]);
+          for (int32_t id = begin; id < begin + model_.length[item]; ++id) {
+            for (int32_t met : {links_.partner[id], links_.local[id]}) {
+              if (met < 0 || item_of_[met] != other) continue;
+              awaited = links_.PlaceOf(met);
+            }
+          }
+          return awaited;
+        });
+    if (clock && result.cycle.empty()) FindHeld(outcome, &result);
+    return result;
+  }
+
+ private:
+  int num_ranks() const { return static_cast<int>(program_.ranks.size()); }
+  int32_t IdOf(Place place) const {
+    return links_.first[place.rank] + place.position;
+  }
+
+  template <typename Wanted>
+  void AddItems(int rank, const Wanted& wanted) {
+    const std::vector<CommAction>& actions = program_.ranks[rank];
+    for (int32_t i = 0; i < std::ssize(actions);) {
+      int32_t end = i + 1;
+      float duration = DurationOf(actions[i].op, actions[i].num_microbatches);
+      while (end < std::ssize(actions) && actions[end - 1].with_next) {
+        duration += DurationOf(actions[end].op, actions[end].num_microbatches);
+        ++end;
+      }
+      if (wanted(actions[i].op)) {
+        const int32_t item = model_.Add({rank, i}, end - i, duration);
+        std::fill_n(item_of_.begin() + links_.first[rank] + i, end - i, item);
+      }
+      i = end;
+    }
+  }
+
+  void Post(int32_t item, int32_t id) {
+    if (id < 0) return;
+    const int32_t other = item_of_[id];
+    // Before it in its own stream, or in the same item.
+    const bool is_near = model_.first[other].rank == model_.first[item].rank &&
+                         rule_ != TransferRule::kOneStream;
+    if (other == item || (is_near && other < item)) return;
+    model_.streams.NeedToPost(item, other, Event::kDone);
+  }
+
+  void AddNeeds(int32_t item, int32_t id, const CommAction& action) {
+    if (!IsTransfer(action.op)) {
+      Post(item, links_.partner[id]);
+      Post(item, links_.local[id]);
+      return;
+    }
+    Post(item, links_.local[id]);
+    const int32_t met = links_.partner[id];
+    if (met < 0 || item_of_[met] == item) return;
+    if (rule_ == TransferRule::kBuffered && IsSend(action.op)) return;
+    model_.streams.NeedToEnd(item, item_of_[met], Event::kPosted);
+  }
+
+  // The send that was made and waits longest for the receive before it on the
+  // stream.
+  void FindHeld(const Streams::Outcome& outcome, Standstill* result) const {
+    for (int32_t item = 1; item < model_.streams.num_items(); ++item) {
+      const Place at = model_.first[item];
+      const Place before = model_.first[item - 1];
+      const int32_t id = IdOf(at);
+      if (at.rank != before.rank || links_.local[id] < 0) continue;
+      const CommOp op = program_.ranks[at.rank][at.position].op;
+      const CommOp op_before = program_.ranks[before.rank][before.position].op;
+      if (!IsSend(op) || !IsTransfer(op_before) || IsSend(op_before)) continue;
+      const double held = outcome.done_at[item - 1] -
+                          outcome.done_at[item_of_[links_.local[id]]];
+      if (held <= result->held) continue;
+      result->held = held;
+      result->held_send = at;
+      result->held_by = before;
+    }
+  }
+
+  const CommProgram& program_;
+  const Links& links_;
+  const TransferRule rule_;
+  Model model_;
+  std::vector<int32_t> item_of_;  // [action]
+};
+
+}  // namespace
+
+Standstill RunSchedule(const Schedule& schedule) {
+  return ScheduleModel(schedule).Run();
+}
+
+Standstill RunProgram(const CommProgram& program, const Links& links,
+                      TransferRule rule, bool clock) {
+  return ProgramModel(program, links, rule).Run(clock);
+}
+
+std::string CycleText(const CommProgram& program,
+                      const std::vector<Wait>& cycle) {
   // A long cycle is cut: its first waits show what went wrong.
   constexpr size_t kMaxShown = 16;
-  const std::vector<int> cycle = ShortestCycle(standstill);
+  const auto name = [&](Place place) {
+    return ToString(program.ranks[place.rank][place.position]);
+  };
   std::vector<std::string> waits;
   for (size_t i = 0; i < cycle.size() && i < kMaxShown; ++i) {
-    const int rank = cycle[i];
-    waits.push_back(absl::StrCat("rank ", rank, " waits at position ",
-                                 standstill.num_run[rank], " (",
-                                 ToString(standstill.Blocked(rank)), ") for ",
-                                 AwaitedText(standstill, rank)));
+    const Wait& wait = cycle[i];
+    std::string what = name(wait.at);
+    for (int32_t k = 1; k < wait.batch; ++k) {
+      absl::StrAppend(&what, "+", name({wait.at.rank, wait.at.position + k}));
+    }
+    waits.push_back(
+        absl::StrCat("rank ", wait.at.rank, " waits at position ",
+                     wait.at.position, " (", what, ") for ", name(wait.awaited),
+                     " at position ", wait.awaited.position, " of rank ",
+                     wait.awaited.rank, wait.to_begin ? " to begin" : ""));
   }
   if (cycle.size() > kMaxShown) {
     waits.push_back(absl::StrCat("and ", cycle.size() - kMaxShown, " more"));
   }
-  return absl::FailedPreconditionError(
-      absl::StrCat("deadlock: ", absl::StrJoin(waits, "; ")));
+  return absl::StrJoin(waits, "; ");
 }
 
-}  // namespace
-
 absl::Status CheckExecutable(const Schedule& schedule) {
-  const Dependencies dependencies(schedule);
-  const Standstill standstill = {
-      schedule, dependencies,
-      Replay(schedule, dependencies, [](int, int32_t) {})};
-  for (int rank = 0; rank < schedule.num_ranks; ++rank) {
-    if (standstill.IsBlocked(rank)) return Deadlock(standstill);
-  }
-  return absl::OkStatus();
+  const Standstill standstill = RunSchedule(schedule);
+  if (standstill.cycle.empty()) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "deadlock: ", CycleText(WithoutTransfers(schedule), standstill.cycle)));
 }
 
 }  // namespace weir

@@ -14,15 +14,16 @@ void CheckAtLeastOne(absl::string_view field, int value, Problems* problems) {
 
 }  // namespace
 
-void CheckLimits(const ScheduleSpec& spec, Problems* problems) {
+void CheckLimits(const ScheduleSpec& spec, Problems* problems, int num_passes) {
   problems->CheckRange("pipeline", spec.num_ranks, 1, kMaxRanks);
   CheckAtLeastOne("num_microbatches", spec.num_microbatches, problems);
   CheckAtLeastOne("chunks", spec.num_chunks, problems);
   CheckAtLeastOne("num_batches", spec.num_batches, problems);
   if (!problems->empty()) return;
   // In doubles: the product of four ints overflows every integer type.
-  const double num_actions = 2.0 * spec.num_ranks * spec.num_chunks *
-                             spec.num_microbatches * spec.num_batches;
+  const double num_actions = static_cast<double>(num_passes) * spec.num_ranks *
+                             spec.num_chunks * spec.num_microbatches *
+                             spec.num_batches;
   if (num_actions <= kMaxActions) return;
   problems->Add(
       "", absl::StrFormat("pipeline %d x chunks %d x num_microbatches %d x "

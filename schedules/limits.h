@@ -16,8 +16,10 @@ inline constexpr int64_t kMaxActions = 400'000'000;
 
 // Notes everything about `spec` that is illegal for any kind: counts below 1,
 // too many ranks, too many actions. Fields are named as a user types them:
-// pipeline, chunks, num_microbatches, num_batches.
-void CheckLimits(const ScheduleSpec& spec, Problems* problems);
+// pipeline, chunks, num_microbatches, num_batches. `num_passes` is how many
+// actions a microbatch makes in a stage, 3 where the backward is split.
+void CheckLimits(const ScheduleSpec& spec, Problems* problems,
+                 int num_passes = 2);
 
 // Notes a problem unless a rank holds one stage.
 void CheckOneChunk(const ScheduleSpec& spec, Problems* problems);

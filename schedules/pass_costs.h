@@ -17,9 +17,9 @@ struct StagePassCosts {
   double forward = 1;
   double backward_input = 1;
   double backward_weight = 1;
-  std::optional<double> backward;    // B; I and W together unless given
-  std::optional<double> overlapped;  // F beside B; F + B unless given
-  double offload = 1;                // one way over the host link
+  std::optional<double> backward = {};    // B; I and W together unless given
+  std::optional<double> overlapped = {};  // F beside B; F + B unless given
+  double offload = 1;                     // one way over the host link
 
   double activation = 1;              // held from F to B or I
   double weight_gradient_inputs = 1;  // held from I to W
@@ -30,8 +30,8 @@ struct StagePassCosts {
 };
 
 struct PassCosts {
-  std::vector<StagePassCosts> stages;  // one per stage, one for all, or none
-  double hop = 0;                      // latency between ranks, occupies nobody
+  std::vector<StagePassCosts> stages = {};  // per stage, one for all, or none
+  double hop = 0;  // latency between ranks, occupies nobody
 
   const StagePassCosts& of(int stage) const;
   // All microbatches of the action; alone, not as half of an overlapped pair.

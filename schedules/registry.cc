@@ -27,16 +27,11 @@ std::vector<absl::string_view> NamesOf(const ScheduleKind& kind) {
   return names;
 }
 
-std::string Describe(const ScheduleKind& kind) {
-  if (kind.aliases.empty()) return std::string(kind.name);
-  return absl::StrCat(kind.name, " (", absl::StrJoin(kind.aliases, ", "), ")");
-}
-
 absl::Status UnknownKind(absl::string_view name) {
   constexpr size_t kMaxShown = 64;
   std::vector<std::string> names, known;
   for (const ScheduleKind& kind : AllScheduleKinds()) {
-    known.push_back(Describe(kind));
+    known.emplace_back(kind.name);
     for (absl::string_view candidate : NamesOf(kind)) {
       names.emplace_back(candidate);
     }
@@ -52,24 +47,43 @@ absl::Status UnknownKind(absl::string_view name) {
 
 const std::vector<ScheduleKind>& AllScheduleKinds() {
   static const auto& kinds = *new std::vector<ScheduleKind>{
-      GPipeKind(),        PipeDreamFlushKind(),
-      DapplePAKind(),     DapplePBKind(),
-      InterleavedKind(),  BreadthFirstKind(),
-      ChimeraKind(),      HanayoKind(),
-      BitPipeKind(),      TwoBpNaiveKind(),
-      TwoBpGPipeKind(),   TwoBp1F1B1Kind(),
-      TwoBp1F1B2Kind(),   ZeroBubbleH1Kind(),
-      ZeroBubbleH2Kind(), ZeroBubble1pKind(),
-      ZeroBubble2pKind(), ZeroBubbleVKind(),
-      VHalfKind(),        VMinKind(),
-      DualPipeKind(),     DualPipeVKind(),
-      PipeDreamKind(),    PipeDream2BWKind(),
-      PipeMareKind(),     SpecTrainKind(),
-      XPipeKind(),        PipelinedBackpropKind(),
-      TiMePReStKind(),    BaPipeAsKind(),
-      BaPipeFbpAsKind(),  BaPipeSnoKind(),
-      BaPipeSoKind(),     EdgePipeKind(),
-      AccEPTKind()};
+      GPipeKind(),
+      PipeDreamFlushKind(),
+      DapplePAKind(),
+      DapplePBKind(),
+      InterleavedKind(),
+      BreadthFirstKind(),
+      ChimeraKind(),
+      HanayoKind(),
+      BitPipeKind(),
+      TwoBpNaiveKind(),
+      TwoBpGPipeKind(),
+      TwoBp1F1B1Kind(),
+      TwoBp1F1B2Kind(),
+      ZeroBubbleH1Kind(),
+      ZeroBubbleH2Kind(),
+      ZeroBubble1pKind(),
+      ZeroBubble2pKind(),
+      ZeroBubbleVKind(),
+      VHalfKind(),
+      VMinKind(),
+      DualPipeKind(),
+      DualPipeVKind(),
+      OptPipeKind(),
+      PipeDreamKind(),
+      PipeDream2BWKind(),
+      PipeMareKind(),
+      SpecTrainKind(),
+      XPipeKind(),
+      PipelinedBackpropKind(),
+      TiMePReStKind(),
+      BaPipeAsKind(),
+      BaPipeFbpAsKind(),
+      BaPipeSnoKind(),
+      BaPipeSoKind(),
+      EdgePipeKind(),
+      AccEPTKind(),
+  };
   return kinds;
 }
 

@@ -1,7 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "schedules/schedule_json.h"
 
+#include <limits>
 #include <nlohmann/json.hpp>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/problems.h"
+#include "base/status_macros.h"
+#include "schedules/schedule_text.h"
 
 namespace weir {
 namespace {
@@ -12,12 +22,60 @@ Json RanksJson(const Schedule& schedule) {
   Json ranks = Json::array();
   for (int rank = 0; rank < schedule.num_ranks; ++rank) {
     Json actions = Json::array();
-    for (const Action& action : schedule.rank_actions[rank]) {
-      actions.push_back(ToString(action));
+    const std::vector<Action>& order = schedule.rank_actions[rank];
+    for (size_t i = 0; i < order.size(); ++i) {
+      // As the CSV writes it.
+      if (order[i].overlaps_next && i + 1 < order.size()) {
+        actions.push_back(absl::StrCat("(", ToString(order[i]), ";",
+                                       ToString(order[i + 1]), ")OVERLAP_F_B"));
+        ++i;
+      } else {
+        actions.push_back(ToString(order[i]));
+      }
     }
     ranks.push_back({{"rank", rank}, {"actions", std::move(actions)}});
   }
   return ranks;
+}
+
+using Forward = WeightPolicy::ForwardRead;
+using Backward = WeightPolicy::BackwardRead;
+using Prediction = WeightPolicy::Prediction;
+
+constexpr std::pair<Forward, const char*> kForwardReads[] = {
+    {Forward::kLatest, "latest"},
+    {Forward::kDelayed, "delayed"},
+    {Forward::kFirstStage, "first-stage"},
+    {Forward::kFirstOfUpdate, "first-of-update"}};
+constexpr std::pair<Backward, const char*> kBackwardReads[] = {
+    {Backward::kSameAsForward, "same-as-forward"},
+    {Backward::kLatest, "latest"}};
+constexpr std::pair<Prediction, const char*> kPredictions[] = {
+    {Prediction::kNone, "none"},
+    {Prediction::kForward, "forward"},
+    {Prediction::kForwardAndBackward, "forward-and-backward"},
+    {Prediction::kBackward, "backward"},
+    {Prediction::kFirstForwardOfUpdate, "first-forward-of-update"}};
+
+template <typename Choices, typename Value>
+const char* WordOf(const Choices& choices, Value value) {
+  for (const auto& [choice, word] : choices) {
+    if (choice == value) return word;
+  }
+  return "";
+}
+
+Json WeightsJson(const WeightPolicy& weights) {
+  return {{"microbatches_per_update", weights.microbatches_per_update},
+          {"times_replicas", weights.times_replicas},
+          {"forward", WordOf(kForwardReads, weights.forward)},
+          {"delay_updates", weights.delay_updates},
+          {"backward", WordOf(kBackwardReads, weights.backward)},
+          {"prediction", WordOf(kPredictions, weights.prediction)},
+          {"forward_distance", weights.forward_distance},
+          {"backward_distance", weights.backward_distance},
+          {"estimate_buffers", weights.estimate_buffers},
+          {"predicted_copies", weights.predicted_copies}};
 }
 
 Json VersionsJson(const Semantics& semantics) {
@@ -48,6 +106,10 @@ std::string ScheduleJson(const Schedule& schedule, const Semantics& semantics) {
       {"flush", schedule.flush},
       {"routes", schedule.routes},
       {"microbatches_per_route_turn", schedule.microbatches_per_route_turn},
+      {"forward_only", schedule.forward_only},
+      {"resident_activations", schedule.resident_activations},
+      {"compressed_transfers", schedule.compressed_transfers},
+      {"weights", WeightsJson(schedule.weights)},
       {"ranks", RanksJson(schedule)},
       {"versions", VersionsJson(semantics)},
       {"max_live_versions", semantics.max_live_versions},
@@ -57,6 +119,139 @@ std::string ScheduleJson(const Schedule& schedule, const Semantics& semantics) {
   // A name may come from a file name: bytes that are not UTF-8 are replaced.
   return json.dump(kIndent, ' ', /*ensure_ascii=*/false,
                    Json::error_handler_t::replace);
+}
+
+namespace {
+
+// Takes fields out of an object; notes those that are missing or of another
+// type.
+class Fields {
+ public:
+  Fields(const Json& json, std::string path, Problems* problems)
+      : json_(json), path_(std::move(path)), problems_(problems) {}
+
+  template <typename T>
+  void Take(const char* field, T* value) const {
+    const auto found = json_.find(field);
+    if (found == json_.end()) {
+      problems_->Add(absl::StrCat(path_, field), "is missing");
+      return;
+    }
+    // Numbers of another kind would be converted without a word.
+    const bool fits = std::is_same_v<T, bool> ? found->is_boolean()
+                      : std::is_integral_v<T> ? IsInt(*found)
+                                              : true;
+    if (fits) {
+      try {
+        *value = found->get<T>();
+        return;
+      } catch (const Json::exception&) {
+        // Of another type.
+      }
+    }
+    problems_->Add(
+        absl::StrCat(path_, field),
+        absl::StrCat("is ", found->type_name(), ", expected another type"));
+  }
+
+  template <typename T, typename Choices>
+  void TakeWord(const char* field, const Choices& choices, T* value) const {
+    std::string word;
+    Take(field, &word);
+    for (const auto& [choice, name] : choices) {
+      if (word != name) continue;
+      *value = choice;
+      return;
+    }
+    problems_->Add(absl::StrCat(path_, field),
+                   absl::StrCat("is unknown: '", word, "'"));
+  }
+
+ private:
+  static bool IsInt(const Json& json) {
+    if (!json.is_number_integer()) return false;
+    const double value = json.get<double>();
+    return value >= std::numeric_limits<int>::min() &&
+           value <= std::numeric_limits<int>::max();
+  }
+
+  const Json& json_;
+  const std::string path_;
+  Problems* const problems_;
+};
+
+void TakeWeights(const Fields& fields, WeightPolicy* weights) {
+  fields.Take("microbatches_per_update", &weights->microbatches_per_update);
+  fields.Take("times_replicas", &weights->times_replicas);
+  fields.TakeWord("forward", kForwardReads, &weights->forward);
+  fields.Take("delay_updates", &weights->delay_updates);
+  fields.TakeWord("backward", kBackwardReads, &weights->backward);
+  fields.TakeWord("prediction", kPredictions, &weights->prediction);
+  fields.Take("forward_distance", &weights->forward_distance);
+  fields.Take("backward_distance", &weights->backward_distance);
+  fields.Take("estimate_buffers", &weights->estimate_buffers);
+  fields.Take("predicted_copies", &weights->predicted_copies);
+}
+
+// One row of text for each rank: the CSV's parser reads it.
+std::string RowsOf(const Json& json, Problems* problems) {
+  std::string text;
+  const auto ranks = json.find("ranks");
+  if (ranks == json.end() || !ranks->is_array() || ranks->empty()) {
+    problems->Add("ranks", "is missing or no list");
+    return text;
+  }
+  for (size_t rank = 0; rank < ranks->size(); ++rank) {
+    std::vector<std::string> actions;
+    const Json& row = (*ranks)[rank];
+    if (row.is_object()) {
+      Fields(row, absl::StrCat("ranks[", rank, "]."), problems)
+          .Take("actions", &actions);
+    } else {
+      problems->Add(absl::StrCat("ranks[", rank, "]"), "is no object");
+    }
+    absl::StrAppend(&text, absl::StrJoin(actions, ","), "\n");
+  }
+  return text;
+}
+
+}  // namespace
+
+absl::StatusOr<Schedule> ParseScheduleJson(absl::string_view label,
+                                           absl::string_view text) {
+  const Json json = Json::parse(text.begin(), text.end(), nullptr,
+                                /*allow_exceptions=*/false);
+  Problems problems(label);
+  if (!json.is_object()) {
+    problems.Add("",
+                 "is no JSON object, expected what weir schedule show "
+                 "--format json writes");
+    return problems.ToStatus();
+  }
+  Schedule schedule;
+  schedule.name = std::string(label);
+  const Fields fields(json, "", &problems);
+  fields.Take("num_ranks", &schedule.num_ranks);
+  fields.Take("num_stages", &schedule.num_stages);
+  fields.Take("num_microbatches", &schedule.num_microbatches);
+  fields.Take("num_batches", &schedule.num_batches);
+  fields.Take("flush", &schedule.flush);
+  fields.Take("routes", &schedule.routes);
+  fields.Take("microbatches_per_route_turn",
+              &schedule.microbatches_per_route_turn);
+  fields.Take("forward_only", &schedule.forward_only);
+  fields.Take("resident_activations", &schedule.resident_activations);
+  fields.Take("compressed_transfers", &schedule.compressed_transfers);
+  const auto weights = json.find("weights");
+  if (weights != json.end() && weights->is_object()) {
+    TakeWeights(Fields(*weights, "weights.", &problems), &schedule.weights);
+  } else {
+    problems.Add("weights", "is missing or no object");
+  }
+  const std::string rows = RowsOf(json, &problems);
+  RETURN_IF_ERROR(problems.ToStatus());
+  ASSIGN_OR_RETURN(schedule.rank_actions, ParseCsv(label, rows));
+  return schedule;
 }
 
 }  // namespace weir

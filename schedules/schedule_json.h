@@ -3,7 +3,7 @@
 //
 //   {"schedule": "pipedream-2bw", "num_ranks": 4, "num_stages": 4,
 //    "num_microbatches": 8, "num_batches": 3, "flush": false,
-//    "routes": [[0, 1, 2, 3]], ...
+//    "routes": [[0, 1, 2, 3]], "weights": {...}, ...
 //    "ranks": [{"rank": 0, "actions": ["0F0", "0F1", ...]}, ...],
 //    "versions": [{"stage": 0, "microbatch": 0, "forward_version": 0,
 //                  "backward_version": 0, "update": 0, "staleness": 0}, ...],
@@ -14,6 +14,8 @@
 
 #include <string>
 
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "schedules/schedule.h"
 #include "schedules/semantics.h"
 
@@ -22,6 +24,13 @@ namespace weir {
 // `semantics` is InterpretSchedule(schedule). Same input, same bytes; the text
 // ends without a newline.
 std::string ScheduleJson(const Schedule& schedule, const Semantics& semantics);
+
+// Makes the schedule again; unlike the CSV, JSON tells routes, batches and
+// which weights are read. What follows from the schedule (versions, verdict) is
+// not read. InvalidArgument names every field that is missing or of another
+// type; the rest is for ValidateSchedule. The schedule is named `label`.
+absl::StatusOr<Schedule> ParseScheduleJson(absl::string_view label,
+                                           absl::string_view text);
 
 }  // namespace weir
 

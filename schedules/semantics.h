@@ -50,7 +50,7 @@ struct Semantics {
 //  - a forward would read a version that its stage has not produced yet;
 //  - updates would not happen in order;
 //  - one backward spans microbatches of two updates;
-//  - a replica has no gradient for an update;
+//  - a replica has gradients for some updates but not for all;
 //  - vertical sync joins stages that update at different times.
 // A last group with fewer microbatches than an update takes is never applied.
 absl::StatusOr<Semantics> InterpretSchedule(const Schedule& schedule);

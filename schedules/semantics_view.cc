@@ -63,9 +63,9 @@ std::string StageRows(const Schedule& schedule,
       &text, "staleness, distances: in updates; means without the start\n");
   const WeightPolicy& weights = schedule.weights;
   if (weights.predicted_copies > 0 || weights.estimate_buffers > 0) {
-    absl::StrAppend(&text, "beside the versions a rank holds ",
-                    weights.predicted_copies, " predicted copies and ",
-                    weights.estimate_buffers, " buffers of the estimate\n");
+    absl::StrAppend(&text, "beside the versions: predicted copies ",
+                    weights.predicted_copies, ", estimate buffers ",
+                    weights.estimate_buffers, "\n");
   }
   return text;
 }

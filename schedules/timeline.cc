@@ -87,8 +87,9 @@ std::string Label(const Picture& picture, const Row& row) {
       absl::StrCat("rank ", RightAligned(row.rank, schedule.num_ranks - 1));
   std::string detail;
   if (picture.has_many_stages || picture.has_offloads) {
-    detail = absl::StrCat(" stage ",
-                          RightAligned(row.stage, schedule.num_stages - 1));
+    const int stage = std::max(row.stage, 0);  // a channel has none
+    detail =
+        absl::StrCat(" stage ", RightAligned(stage, schedule.num_stages - 1));
   }
   if (row.kind != Row::kCompute) {
     const std::string channel = row.kind == Row::kOffloads ? " out" : " in";

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "base/problems.h"
 #include "base/status_macros.h"
 #include "schedules/deadlock.h"
@@ -16,29 +18,30 @@
 namespace weir {
 namespace {
 
-// A broken generator breaks every action: past this many, more lines say less.
-constexpr int kMaxProblems = 20;
-
-// Problems of single actions, cut after kMaxProblems.
+// Problems of single actions, cut after the limit.
 class ActionProblems {
  public:
-  explicit ActionProblems(Problems* problems) : problems_(problems) {}
+  ActionProblems(size_t limit, std::vector<ScheduleProblem>* problems)
+      : limit_(limit), problems_(problems) {}
   ~ActionProblems() {
-    if (count_ <= kMaxProblems) return;
-    problems_->Add("", absl::StrCat("and ", count_ - kMaxProblems, " more"));
+    if (count_ <= limit_) return;
+    problems_->push_back(
+        {"order", {}, absl::StrCat("and ", count_ - limit_, " more")});
   }
   ActionProblems(const ActionProblems&) = delete;
   ActionProblems& operator=(const ActionProblems&) = delete;
 
   // Calls describe() only while its text is shown.
   template <typename Describe>
-  void Add(const Describe& describe) {
-    if (++count_ <= kMaxProblems) problems_->Add("", describe());
+  void Add(absl::string_view rule, Place place, const Describe& describe) {
+    if (++count_ > limit_) return;
+    problems_->push_back({rule, place, describe()});
   }
 
  private:
-  Problems* problems_;
-  int64_t count_ = 0;
+  const size_t limit_;
+  std::vector<ScheduleProblem>* problems_;
+  size_t count_ = 0;
 };
 
 // Actions, each once for every microbatch in it.
@@ -71,7 +74,7 @@ void CheckCounts(const Schedule& schedule, Problems* problems) {
   }
 }
 
-void CheckPlacement(const Schedule& schedule, Problems* problems) {
+void CheckTables(const Schedule& schedule, Problems* problems) {
   const int64_t num_rows = std::ssize(schedule.rank_actions);
   if (schedule.routes.empty()) {
     problems->Add("routes", "is empty, expected at least one route");
@@ -89,8 +92,9 @@ void CheckPlacement(const Schedule& schedule, Problems* problems) {
                   absl::StrCat("has ", num_rows, " ranks, expected num_ranks, ",
                                schedule.num_ranks));
   }
-  if (!problems->empty()) return;
-  ActionProblems shown(problems);
+}
+
+void CheckPlacement(const Schedule& schedule, ActionProblems* problems) {
   std::vector<bool> is_used(schedule.num_ranks);
   for (int route = 0; route < schedule.num_routes(); ++route) {
     for (int stage = 0; stage < schedule.num_stages; ++stage) {
@@ -98,7 +102,7 @@ void CheckPlacement(const Schedule& schedule, Problems* problems) {
       if (rank >= 0 && rank < schedule.num_ranks) {
         is_used[rank] = true;
       } else {
-        shown.Add([&] {
+        problems->Add("placement", {}, [&] {
           return absl::StrCat("routes[", route, "][", stage, "] is ", rank,
                               ", expected 0 to ", schedule.num_ranks - 1);
         });
@@ -107,7 +111,9 @@ void CheckPlacement(const Schedule& schedule, Problems* problems) {
   }
   for (int rank = 0; rank < schedule.num_ranks; ++rank) {
     if (is_used[rank]) continue;
-    shown.Add([&] { return absl::StrCat("rank ", rank, " holds no stage"); });
+    problems->Add("placement", {}, [&] {
+      return absl::StrCat("rank ", rank, " holds no stage");
+    });
   }
 }
 
@@ -214,15 +220,14 @@ SeenTable CheckActions(const Schedule& schedule, ActionProblems* problems) {
     const std::vector<Action>& actions = schedule.rank_actions[rank];
     for (size_t position = 0; position < actions.size(); ++position) {
       const Action& action = actions[position];
-      auto report = [&](absl::string_view what) {
-        problems->Add([&] {
-          return absl::StrCat("rank ", rank, " position ", position, ": ",
-                              ToString(action), " ", what);
+      auto report = [&](absl::string_view rule, absl::string_view what) {
+        problems->Add(rule, {rank, static_cast<int32_t>(position)}, [&] {
+          return absl::StrCat(ToString(action), " ", what);
         });
       };
       const std::string misplaced = PlaceProblem(schedule, rank, action);
       if (!misplaced.empty()) {
-        report(misplaced);
+        report("placement", misplaced);
         continue;
       }
       absl::string_view misordered = PairProblem(actions, position);
@@ -231,7 +236,7 @@ SeenTable CheckActions(const Schedule& schedule, ActionProblems* problems) {
         if (misordered.empty()) misordered = OrderProblem(action.op, cell);
         cell |= Bit(action.op);
       }
-      if (!misordered.empty()) report(misordered);
+      if (!misordered.empty()) report("order", misordered);
     }
   }
   return seen;
@@ -264,7 +269,7 @@ void CheckComplete(const Schedule& schedule, const SeenTable& seen,
   for (size_t cell = 0; cell < seen.size(); ++cell) {
     const std::string missing = Missing(seen[cell], schedule.forward_only);
     if (missing.empty()) continue;
-    problems->Add([&] {
+    problems->Add("completeness", {}, [&] {
       return absl::StrCat("stage ", cell / total, " microbatch ", cell % total,
                           " has no ", missing);
     });
@@ -285,9 +290,8 @@ void CheckSpans(const Schedule& schedule, ActionProblems* problems) {
             other.num_microbatches == action.num_microbatches) {
           continue;
         }
-        problems->Add([&] {
-          return absl::StrCat("rank ", next.rank, " position ", next.position,
-                              ": ", ToString(other),
+        problems->Add("size", next, [&] {
+          return absl::StrCat(ToString(other),
                               " covers other microbatches than ",
                               ToString(action), ", which it waits for");
         });
@@ -306,22 +310,62 @@ void CheckDistances(const Schedule& schedule, Problems* problems) {
   check("weights.backward_distance", schedule.weights.backward_distance.size());
 }
 
+// Notes what is wrong with the schedule as a whole, line by line.
+bool AddLines(const Problems& found, absl::string_view name,
+              std::vector<ScheduleProblem>* problems) {
+  const absl::Status status = found.ToStatus();
+  if (status.ok()) return false;
+  const std::string prefix = absl::StrCat(name, ": ");
+  for (absl::string_view line : absl::StrSplit(status.message(), '\n')) {
+    absl::ConsumePrefix(&line, prefix);
+    problems->push_back({"shape", {}, std::string(line)});
+  }
+  return true;
+}
+
 }  // namespace
 
-absl::Status ValidateSchedule(const Schedule& schedule) {
-  Problems problems(schedule.name);
-  CheckCounts(schedule, &problems);
-  CheckDistances(schedule, &problems);
-  RETURN_IF_ERROR(problems.ToStatus());
-  CheckPlacement(schedule, &problems);
-  RETURN_IF_ERROR(problems.ToStatus());
-  CheckSize(schedule, &problems);
-  RETURN_IF_ERROR(problems.ToStatus());
+std::vector<ScheduleProblem> FindScheduleProblems(const Schedule& schedule,
+                                                  size_t limit) {
+  std::vector<ScheduleProblem> problems;
+  for (const auto check : {+[](const Schedule&s, Problems*p) {
+                             CheckCounts(s, p);
+                             CheckDistances(s, p);
+                           },
+                           CheckTables}) {
+    Problems found(schedule.name);
+    check(schedule, &found);
+    if (AddLines(found, schedule.name, &problems)) return problems;
+  }
   {
-    ActionProblems shown(&problems);
-    const SeenTable seen = CheckActions(schedule, &shown);
-    CheckComplete(schedule, seen, &shown);
-    if (problems.empty()) CheckSpans(schedule, &shown);
+    ActionProblems placement(limit, &problems);
+    CheckPlacement(schedule, &placement);
+  }
+  if (!problems.empty()) return problems;
+  Problems size(schedule.name);
+  CheckSize(schedule, &size);
+  if (AddLines(size, schedule.name, &problems)) return problems;
+  {
+    ActionProblems actions(limit, &problems);
+    const SeenTable seen = CheckActions(schedule, &actions);
+    CheckComplete(schedule, seen, &actions);
+    if (problems.empty()) CheckSpans(schedule, &actions);
+  }
+  return problems;
+}
+
+absl::Status ValidateSchedule(const Schedule& schedule) {
+  // A broken generator breaks every action: past this many, more lines say
+  // less.
+  constexpr size_t kMaxProblems = 20;
+  Problems problems(schedule.name);
+  for (const ScheduleProblem& problem :
+       FindScheduleProblems(schedule, kMaxProblems)) {
+    problems.Add(
+        "", problem.place.exists()
+                ? absl::StrCat("rank ", problem.place.rank, " position ",
+                               problem.place.position, ": ", problem.message)
+                : problem.message);
   }
   RETURN_IF_ERROR(problems.ToStatus());
   return CheckExecutable(schedule);

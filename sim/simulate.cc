@@ -19,6 +19,7 @@
 #include "scenarios/network.h"
 #include "schedules/registry.h"
 #include "schedules/semantics.h"
+#include "schedules/source.h"
 #include "schedules/validate.h"
 #include "sim/engine.h"
 #include "sim/gpu_times.h"
@@ -98,15 +99,17 @@ absl::Status CheckTasks(const ResolvedScenario& scenario, double num_tasks) {
 
 // An automatic schedule is ordered by the costs of the stages it will have.
 absl::StatusOr<ScheduleSpec> SpecOf(const ResolvedScenario& scenario,
-                                    const Network& network,
-                                    const ScheduleKind& kind, int num_batches) {
+                                    const Network& network, int num_batches) {
   const Parallelism& parallelism = scenario.scenario.parallelism();
   ScheduleSpec spec;
   spec.num_ranks = static_cast<int>(parallelism.pipeline());
   spec.num_microbatches = scenario.num_microbatches;
   spec.num_chunks = static_cast<int>(parallelism.chunks());
   spec.num_batches = num_batches;
-  if (!kind.uses_costs) return spec;
+  if (IsScheduleFile(scenario.scenario.schedule())) return spec;
+  ASSIGN_OR_RETURN(const ScheduleKind* kind,
+                   FindScheduleKind(scenario.scenario.schedule()));
+  if (!kind->uses_costs) return spec;
   const int num_stages = spec.num_ranks * spec.num_chunks;
   ASSIGN_OR_RETURN(
       const Costs costs,
@@ -142,30 +145,31 @@ absl::StatusOr<Run> RunOnce(const ResolvedScenario& scenario,
 }
 
 absl::StatusOr<Run> RunBatches(const ResolvedScenario& scenario,
-                               const Network& network, const ScheduleKind& kind,
-                               int num_batches,
+                               const Network& network, int num_batches,
                                const SimulateOptions& options) {
   ASSIGN_OR_RETURN(const ScheduleSpec spec,
-                   SpecOf(scenario, network, kind, num_batches));
+                   SpecOf(scenario, network, num_batches));
   ASSIGN_OR_RETURN(Schedule schedule,
-                   GenerateSchedule(scenario.scenario.schedule(), spec));
+                   GetSchedule(scenario.scenario.schedule(), spec));
   return RunOnce(scenario, network, std::move(schedule), options);
 }
 
 // Without flush: as many batches as it takes to see the steady state.
 absl::StatusOr<Run> RunToSteadyState(const ResolvedScenario& scenario,
                                      const Network& network,
-                                     const ScheduleKind& kind,
                                      const SimulateOptions& options) {
+  const std::string& name = scenario.scenario.schedule();
+  ASSIGN_OR_RETURN(const bool flush, ScheduleFlushes(name));
   const int given = static_cast<int>(scenario.scenario.num_batches());
-  if (kind.flush || given > 0) {
-    return RunBatches(scenario, network, kind, std::max(given, 1), options);
+  // A file brings its own batches.
+  if (flush || given > 0 || IsScheduleFile(name)) {
+    return RunBatches(scenario, network, std::max(given, 1), options);
   }
   int num_batches = InitialBatches(scenario.scenario.parallelism().pipeline(),
                                    scenario.num_microbatches);
   while (true) {
     ASSIGN_OR_RETURN(Run run,
-                     RunBatches(scenario, network, kind, num_batches, options));
+                     RunBatches(scenario, network, num_batches, options));
     if (run.window.steady || run.window.stationary ||
         2 * num_batches > kMaxSteadyBatches ||
         2.0 * run.graph.tasks.num_tasks() > kMaxSteadyTasks) {
@@ -387,11 +391,8 @@ Result MakeResult(const ResolvedScenario& scenario, const Network& network,
 
 absl::StatusOr<Result> Simulate(const ResolvedScenario& scenario,
                                 const SimulateOptions& options) {
-  ASSIGN_OR_RETURN(const ScheduleKind* kind,
-                   FindScheduleKind(scenario.scenario.schedule()));
   const Network network = NetworkOf(scenario);
-  ASSIGN_OR_RETURN(const Run run,
-                   RunToSteadyState(scenario, network, *kind, options));
+  ASSIGN_OR_RETURN(const Run run, RunToSteadyState(scenario, network, options));
   return MakeResult(scenario, network, run, options);
 }
 

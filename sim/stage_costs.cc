@@ -7,6 +7,7 @@
 #include "base/status_macros.h"
 #include "calibrate/device_profile.h"
 #include "models/layer_work.h"
+#include "models/layout.h"
 #include "models/partition.h"
 #include "schedules/action.h"
 
@@ -65,6 +66,11 @@ const char* MatrixFormat(Precision precision) {
 absl::StatusOr<Partition> Cut(const Scenario& scenario,
                               const std::vector<LayerWork>& layers,
                               int num_stages) {
+  if (!scenario.parallelism().layout().empty()) {
+    ASSIGN_OR_RETURN(const StageLayout layout,
+                     ParseLayout("layout", scenario.parallelism().layout()));
+    return PartitionByLayout(layers, layout);
+  }
   const auto& given = scenario.parallelism().blocks_per_stage();
   if (!given.empty()) {
     if (given.size() != num_stages) {
@@ -194,6 +200,8 @@ absl::StatusOr<DeviceCosts> CostsOn(const DeviceProfile& device,
   for (size_t s = 0; s + 1 < partition.first.size(); ++s) {
     const int first = partition.first[s], last = partition.first[s + 1];
     StageCosts stage;
+    // A stage without layers hands on what it gets.
+    if (s > 0) stage.output_bytes = stages.back().output_bytes;
     if (!measured) {
       stage.backward_input_seconds = stage.backward_weight_seconds = 0;
     }

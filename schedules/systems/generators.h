@@ -34,6 +34,7 @@ ScheduleKind VHalfKind();              // v_blocks.cc
 ScheduleKind VMinKind();               // v_blocks.cc
 ScheduleKind DualPipeKind();           // dualpipe.cc
 ScheduleKind DualPipeVKind();          // dualpipe.cc
+ScheduleKind OptPipeKind();            // optpipe.cc
 ScheduleKind PipeDreamKind();          // pipedream.cc
 ScheduleKind PipeDream2BWKind();       // pipedream.cc
 ScheduleKind PipeMareKind();           // pipemare.cc

@@ -65,6 +65,17 @@ double PassPlacer::Arrival(Op op, int stage) const {
   return end(op, before, num(op, stage)) + costs_.hop;
 }
 
+bool PassPlacer::CanPut(Op op, int stage) const {
+  const int next = num(op, stage);
+  if (next == num_microbatches_) return false;
+  if (op == Op::kForward) {
+    return stage == 0 || num(Op::kForward, stage - 1) > next;
+  }
+  const bool is_last = stage + 1 == std::ssize(route_);
+  return num(Op::kForward, stage) > next &&
+         (is_last || num(Op::kBackwardInput, stage + 1) > next);
+}
+
 void PassPlacer::Put(Op op, int stage) {
   Rank& rank = ranks_[route_[stage]];
   int& num = num_[static_cast<int>(op)][stage];

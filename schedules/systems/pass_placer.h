@@ -22,8 +22,10 @@ class PassPlacer {
   PassPlacer(const ScheduleSpec& spec, const std::vector<int>& route,
              double memory_limit);
 
+  // Whether the stage has a next F or I, and what it waits for is placed.
+  bool CanPut(Op op, int stage) const;
   // Puts the stage's next pass at the end of its rank's order.
-  // REQUIRES: it is F, I or W, and what it waits for is placed.
+  // REQUIRES: CanPut(op, stage), or a W after its I.
   void Put(Op op, int stage);
   // Puts the W that waits longest on the rank. REQUIRES: HasWeight(rank).
   void PutWeight(int rank);

@@ -273,7 +273,7 @@ Schedule Generate(absl::string_view name, const ScheduleSpec& spec,
 
 absl::Status Check(absl::string_view name, const ScheduleSpec& spec) {
   Problems problems(name);
-  CheckLimits(spec, &problems);
+  CheckLimits(spec, &problems, /*num_passes=*/3);
   CheckTwoChunks(spec, &problems);
   CheckOneBatch(spec, &problems);
   return problems.ToStatus();

@@ -68,7 +68,7 @@ std::vector<Action> H2Order(int stage, int num_ranks, int num_microbatches) {
 
 absl::Status Check(absl::string_view name, const ScheduleSpec& spec) {
   Problems problems(name);
-  CheckLimits(spec, &problems);
+  CheckLimits(spec, &problems, /*num_passes=*/3);
   CheckOneChunk(spec, &problems);
   CheckOneBatch(spec, &problems);
   return problems.ToStatus();

@@ -208,7 +208,7 @@ Schedule Generate(absl::string_view name, const ScheduleSpec& spec) {
 
 absl::Status Check(absl::string_view name, const ScheduleSpec& spec) {
   Problems problems(name);
-  CheckLimits(spec, &problems);
+  CheckLimits(spec, &problems, /*num_passes=*/3);
   CheckOneChunk(spec, &problems);
   CheckOneBatch(spec, &problems);
   CheckCosts(spec, &problems);

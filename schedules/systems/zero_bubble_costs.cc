@@ -39,6 +39,8 @@ void CheckCosts(const ScheduleSpec& spec, Problems* problems) {
     check("forward", costs.forward);
     check("backward_input", costs.backward_input);
     check("backward_weight", costs.backward_weight);
+    check("backward", costs.fused_backward());
+    check("offload", costs.offload);
     check("activation", costs.activation);
     check("weight_gradient_inputs", costs.weight_gradient_inputs);
   }

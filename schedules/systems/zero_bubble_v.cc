@@ -18,9 +18,12 @@ namespace {
 
 constexpr absl::string_view kName = "zb-v";
 
-// Into which gaps that would make the rank the busiest a W goes; into those
-// before an I of the way there it always does.
 struct Choices {
+  // Until the first microbatch returns a rank takes forwards as long as they
+  // end in time, else as many as there are slots.
+  bool warms_up_by_time;
+  // Into which gaps that would make the rank the busiest a W goes; into those
+  // before an I of the way there it always does.
   bool before_inputs_of_way_back;
   bool before_forwards;
 };
@@ -39,13 +42,12 @@ class Attempt {
         allowance_(allowance),
         placer_(spec, route, memory_limit) {}
 
-  void Run() {
+  // False where the rounds do not go with the warm-up: a pass would come before
+  // what it waits for, or find no slot.
+  bool Run() {
     FillUntilFirstReturns();
     FillTheLaterRanks();
-    // With even stages every round puts an I on every rank. Uneven ones leave
-    // some without until what they need is there.
-    int last_total = -1;
-    for (int total = 0; total != last_total;) {
+    for (int round = 0; fits_ && round < 2 * num_microbatches_; ++round) {
       RoundOfInputs();
       RoundOfForwards();
       last_total = std::exchange(total, TotalPasses());
@@ -53,6 +55,7 @@ class Attempt {
     for (int rank = 0; rank < num_ranks_; ++rank) {
       while (placer_.HasWeight(rank)) placer_.PutWeight(rank);
     }
+    return fits_;
   }
 
   PassPlacer& placer() { return placer_; }
@@ -87,25 +90,37 @@ class Attempt {
   }
 
   int InFlight(int rank) const {
-    return num_forwards(Out(rank)) + num_forwards(Back(rank));
+    return num_forwards(Out(rank)) + num_forwards(Back(rank)) -
+           num_inputs(Out(rank)) - num_inputs(Back(rank));
   }
 
-  // Forwards on the way out, as many as end before microbatch 0 comes back.
+  void Put(Op op, int stage) {
+    const int rank = std::min(stage, 2 * num_ranks_ - 1 - stage);
+    fits_ = fits_ && placer_.CanPut(op, stage) &&
+            (op != Op::kForward || InFlight(rank) + 1 <= num_slots_);
+    if (fits_) placer_.Put(op, stage);
+  }
+
+  // Forwards on the way out: as many as end before microbatch 0 comes back, or
+  // as many as there are slots for.
   void FillUntilFirstReturns() {
     for (int rank = 0; rank < num_ranks_; ++rank) {
-      placer_.Put(Op::kForward, Out(rank));
+      Put(Op::kForward, Out(rank));
     }
     for (int rank = num_ranks_ - 1; rank >= 0; --rank) {
       const double arrival = placer_.Arrival(Op::kForward, Back(rank));
+      const auto has_time = [&] {
+        return placer_.AtMost(
+            placer_.free_at(rank) + placer_.duration(Op::kForward, Out(rank)),
+            arrival);
+      };
       // The ranks before need a slot each on the way there and back.
-      while (InFlight(rank) + 2 * rank + 2 <= num_slots_ &&
-             placer_.AtMost(placer_.free_at(rank) +
-                                placer_.duration(Op::kForward, Out(rank)),
-                            arrival) &&
-             num_forwards(Out(rank)) < num_microbatches_) {
-        for (int r = 0; r <= rank; ++r) placer_.Put(Op::kForward, Out(r));
+      while (fits_ && InFlight(rank) + 2 * rank + 2 <= num_slots_ &&
+             num_forwards(Out(rank)) < num_microbatches_ &&
+             (!choices_.warms_up_by_time || has_time())) {
+        for (int r = 0; r <= rank; ++r) Put(Op::kForward, Out(r));
       }
-      placer_.Put(Op::kForward, Back(rank));
+      Put(Op::kForward, Back(rank));
     }
   }
 
@@ -115,13 +130,14 @@ class Attempt {
     bool is_out = true;
     for (int rank = 1; rank < num_ranks_; ++rank) {
       const int returned_before = num_forwards(Back(rank - 1));
-      while (InFlight(rank) < InFlight(rank - 1) ||
-             (num_forwards(Back(rank)) <= returned_before &&
-              returned_before < num_microbatches_)) {
-        const int before = TotalPasses();
+      while (fits_ && (InFlight(rank) < InFlight(rank - 1) ||
+                       (num_forwards(Back(rank)) <= returned_before &&
+                        returned_before < num_microbatches_))) {
         for (int r = num_ranks_ - 1; r >= rank; --r) {
           const int stage = is_out ? Out(r) : Back(r);
-          if (CanForward(stage)) placer_.Put(Op::kForward, stage);
+          if (num_forwards(stage) < num_microbatches_) {
+            Put(Op::kForward, stage);
+          }
         }
         is_out = !is_out;
         // Uneven stages: the rounds do the rest.
@@ -156,7 +172,7 @@ class Attempt {
 
   void PutInput(int rank, int stage, bool fills_gap) {
     FillGap(Op::kBackwardInput, rank, stage, fills_gap);
-    placer_.Put(Op::kBackwardInput, stage);
+    Put(Op::kBackwardInput, stage);
   }
 
   // One F on every rank that has one: of the way back where it can.
@@ -166,7 +182,7 @@ class Attempt {
       if (!stage || !CanForward(*stage)) continue;
       placer_.MakeRoomForForward(*stage);
       FillGap(Op::kForward, rank, *stage, choices_.before_forwards);
-      placer_.Put(Op::kForward, *stage);
+      Put(Op::kForward, *stage);
     }
   }
 
@@ -208,7 +224,8 @@ class Attempt {
 
   int num_ranks_;
   int num_microbatches_;
-  double num_slots_;  // microbatches that one stage may hold on a rank
+  double num_slots_;  // forwards that a rank may hold at a time
+  bool fits_ = true;
   Choices choices_;
   const std::vector<double>& allowance_;
   PassPlacer placer_;
@@ -230,8 +247,9 @@ struct Order {
 };
 
 // Attempts with the same choices, each knowing the idle of the one before,
-// while that helps. The best replaces `best` if it is better.
-void Improve(const ScheduleSpec& spec, const std::vector<int>& route,
+// while that helps. The best replaces `best` if it is better. False where the
+// choices do not fit.
+bool Improve(const ScheduleSpec& spec, const std::vector<int>& route,
              double memory_limit, const Choices& choices, Order* best) {
   // Two or three do; the limit only guards against a crawl.
   constexpr int kMaxAttempts = 16;
@@ -239,14 +257,30 @@ void Improve(const ScheduleSpec& spec, const std::vector<int>& route,
   double last_span = std::numeric_limits<double>::infinity();
   for (int i = 0; i < kMaxAttempts; ++i) {
     Attempt attempt(spec, route, memory_limit, choices, allowance);
-    attempt.Run();
+    if (!attempt.Run()) return false;
     PassPlacer& placer = attempt.placer();
     const double span = placer.longest_span();
-    if (!placer.Less(span, last_span)) return;
+    if (!placer.Less(span, last_span)) break;
     last_span = span;
     if (placer.Less(span, best->span)) *best = {span, placer.TakeActions()};
     allowance = AllowanceAfter(placer, spec.num_ranks);
   }
+  return true;
+}
+
+// The best of all gap choices; no actions where the warm-up does not fit.
+Order BestOrder(const ScheduleSpec& spec, const std::vector<int>& route,
+                double memory_limit, bool warms_up_by_time) {
+  Order best;
+  for (bool before_inputs : {true, false}) {
+    for (bool before_forwards : {true, false}) {
+      const Choices choices = {warms_up_by_time, before_inputs,
+                               before_forwards};
+      // Gaps do not change what fits: the order of F and I is the same.
+      if (!Improve(spec, route, memory_limit, choices, &best)) return best;
+    }
+  }
+  return best;
 }
 
 Schedule Generate(const ScheduleSpec& spec) {
@@ -255,12 +289,10 @@ Schedule Generate(const ScheduleSpec& spec) {
   Problems problems(kName);  // none: check() has read the option
   const double memory_limit =
       MemoryLimit(spec, spec.num_ranks, spec.num_ranks, &problems);
-  Order best;
-  for (bool before_inputs : {true, false}) {
-    for (bool before_forwards : {true, false}) {
-      Improve(spec, schedule.routes[0], memory_limit,
-              {before_inputs, before_forwards}, &best);
-    }
+  Order best = BestOrder(spec, schedule.routes[0], memory_limit, true);
+  if (best.rank_actions.empty()) {
+    // Very unequal stages. With full slots the rounds always fit.
+    best = BestOrder(spec, schedule.routes[0], memory_limit, false);
   }
   schedule.rank_actions = std::move(best.rank_actions);
   return schedule;
@@ -268,7 +300,7 @@ Schedule Generate(const ScheduleSpec& spec) {
 
 absl::Status Check(const ScheduleSpec& spec) {
   Problems problems(kName);
-  CheckLimits(spec, &problems);
+  CheckLimits(spec, &problems, /*num_passes=*/3);
   CheckTwoChunks(spec, &problems);
   CheckOneBatch(spec, &problems);
   CheckCosts(spec, &problems);

@@ -69,6 +69,8 @@ const Case kCases[] = {
     // What things are.
     {"schedule_2bw",
      "schedule show pipedream-2bw --pp 4 --microbatches 4 --batches 3"},
+    {"schedule_semantics",
+     "schedule semantics pipemare --pp 4 --microbatches 4 --batches 5"},
     {"schedule_interleaved",
      "schedule show interleaved-1f1b --pp 2 --microbatches 4 --chunks 2"},
     {"model_mistral", "model show mistral-7b-v0.1 --seq 4096"},

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/files.h"
+#include "base/status_macros.h"
+#include "cli/commands.h"
+#include "cli/messages.h"
+#include "cli/schedule_input.h"
+#include "schedules/lower.h"
+#include "schedules/schedule_text.h"
+#include "schedules/validate.h"
+
+namespace weir {
+namespace {
+
+absl::StatusOr<std::string> Converted(const Flags& flags) {
+  ASSIGN_OR_RETURN(Schedule schedule, ScheduleOfFlags(flags));
+  RETURN_IF_ERROR(ValidateSchedule(schedule));
+  const ScheduleFlags& asked = flags.schedule;
+  if (!asked.lower) {
+    if (asked.merge_backward) schedule = MergeBackwards(std::move(schedule));
+    const absl::Status reads = CheckPyTorchReads(schedule);
+    if (!reads.ok()) {
+      for (absl::string_view line : absl::StrSplit(reads.message(), '\n')) {
+        PrintWarning(absl::StrCat("not for PyTorch: ", line), flags.output);
+      }
+    }
+    return PrintCsv(schedule);
+  }
+  // What is lowered is for PyTorch.
+  RETURN_IF_ERROR(CheckPyTorchReads(schedule));
+  LoweringOptions options =
+      asked.transfers_only ? kTransfersOnly : LoweringOptions();
+  options.merge_backward = asked.merge_backward;
+  ASSIGN_OR_RETURN(const CommProgram program, LowerSchedule(schedule, options));
+  return PrintCsv(program);
+}
+
+}  // namespace
+
+int RunScheduleConvert(const Flags& flags) {
+  const absl::StatusOr<std::string> text = Converted(flags);
+  if (!text.ok()) return PrintError(text.status(), flags.output);
+  const std::string& path = flags.schedule.output;
+  const absl::Status written =
+      path.empty() ? PrintResult(*text) : WriteFile(path, *text);
+  if (!written.ok()) return PrintError(written, flags.output);
+  if (!path.empty()) {
+    PrintNote(absl::StrCat("wrote ", path), flags.output);
+  }
+  return kExitOk;
+}
+
+}  // namespace weir

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Megatron-LM's layout of layers in a scenario.
+#include "models/layout.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "scenarios/check_scenario.h"
+
+namespace weir {
+namespace {
+
+constexpr absl::string_view kField = "parallelism.layout";
+
+}  // namespace
+
+void FillChunksFromLayout(Scenario& scenario) {
+  const std::string& text = scenario.parallelism().layout();
+  Parallelism& parallelism = *scenario.mutable_parallelism();
+  const uint32_t pipeline = std::max(parallelism.pipeline(), 1u);
+  if (text.empty() || parallelism.chunks() != 0) return;
+  const auto layout = ParseLayout(kField, text);
+  if (!layout.ok() || layout->size() % pipeline != 0) return;
+  parallelism.set_chunks(static_cast<uint32_t>(layout->size() / pipeline));
+}
+
+void CheckLayout(Problems& problems, const Parallelism& parallelism) {
+  if (parallelism.layout().empty()) return;
+  if (!parallelism.blocks_per_stage().empty()) {
+    problems.Add(kField,
+                 "is given with blocks_per_stage, expected one of them");
+  }
+  const auto layout = ParseLayout(kField, parallelism.layout());
+  if (!layout.ok()) {
+    problems.Add("", layout.status().message());
+    return;
+  }
+  const uint64_t num_stages = uint64_t{std::max(parallelism.pipeline(), 1u)} *
+                              std::max(parallelism.chunks(), 1u);
+  if (layout->size() != num_stages) {
+    problems.Add(
+        kField,
+        absl::StrCat("has ", layout->size(), " stages, expected pipeline ",
+                     std::max(parallelism.pipeline(), 1u), " x chunks ",
+                     std::max(parallelism.chunks(), 1u), " = ", num_stages));
+  }
+}
+
+void CheckLayoutAgainst(Problems& problems, const Parallelism& parallelism,
+                        int num_blocks) {
+  if (parallelism.layout().empty()) return;
+  const auto layout = ParseLayout(kField, parallelism.layout());
+  if (!layout.ok()) return;  // told by CheckLayout
+  const int given = CountBlocks(*layout);
+  if (given != num_blocks) {
+    problems.Add(kField, absl::StrCat("holds ", given,
+                                      " blocks (t), expected "
+                                      "the model's ",
+                                      num_blocks));
+    return;
+  }
+  std::vector<LayerWork> layers(num_blocks + 2);
+  layers.front().role = LayerRole::kEmbedding;
+  layers.front().name = "embedding";
+  for (int i = 0; i < num_blocks; ++i) {
+    layers[i + 1].name = absl::StrCat("block ", i);
+  }
+  layers.back().role = LayerRole::kHead;
+  layers.back().name = "head";
+  const absl::Status fits = PartitionByLayout(layers, *layout).status();
+  if (!fits.ok()) problems.Add("", absl::StrCat(kField, ": ", fits.message()));
+}
+
+}  // namespace weir

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedules/infer.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <numeric>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "base/problems.h"
+#include "base/status_macros.h"
+#include "schedules/limits.h"
+#include "schedules/schedule_text.h"
+
+namespace weir {
+namespace {
+
+constexpr int kNowhere = -1;
+
+struct Shape {
+  int num_stages = 0;
+  int num_microbatches = 0;
+  bool forward_only = true;
+};
+
+absl::StatusOr<Shape> ShapeOf(
+    absl::string_view name,
+    const std::vector<std::vector<Action>>& rank_actions) {
+  int64_t num_actions = 0;
+  int64_t num_covered = 0;
+  Shape shape;
+  for (const std::vector<Action>& actions : rank_actions) {
+    num_actions += std::ssize(actions);
+    for (const Action& action : actions) {
+      num_covered += action.num_microbatches;
+      shape.num_stages = std::max(shape.num_stages, action.stage + 1);
+      shape.num_microbatches =
+          std::max(shape.num_microbatches, action.last_microbatch() + 1);
+      shape.forward_only = shape.forward_only && action.op == Op::kForward;
+    }
+  }
+  Problems problems(name);
+  if (num_actions == 0) problems.Add("", "has no action");
+  RETURN_IF_ERROR(problems.ToStatus());
+  if (shape.num_stages > num_actions) {
+    problems.Add("", absl::StrCat("has ", num_actions,
+                                  " actions, expected some of every stage up "
+                                  "to ",
+                                  shape.num_stages - 1));
+    return problems.ToStatus();
+  }
+  // As ValidateSchedule: tables have a cell per stage and microbatch.
+  constexpr int64_t kAlwaysFits = 1'000'000;
+  if (static_cast<double>(shape.num_stages) * shape.num_microbatches >
+      static_cast<double>(std::max(num_covered, kAlwaysFits))) {
+    problems.Add("", absl::StrCat("has ", num_actions,
+                                  " actions, expected one or more for each of ",
+                                  shape.num_stages, " stages x ",
+                                  shape.num_microbatches, " microbatches"));
+    return problems.ToStatus();
+  }
+  return shape;
+}
+
+// Who runs a microbatch of a stage, and whether that is said twice.
+class Holders {
+ public:
+  Holders(absl::string_view name, const Shape& shape)
+      : name_(name),
+        shape_(shape),
+        ranks_(static_cast<size_t>(shape.num_stages) * shape.num_microbatches,
+               kNowhere) {}
+
+  void Take(int rank, const Action& action,
+            std::vector<std::string>* problems) {
+    for (int k = action.microbatch; k <= action.last_microbatch(); ++k) {
+      int32_t& holder = at(action.stage, k);
+      if (holder == kNowhere) holder = rank;
+      if (holder == rank || told_) continue;
+      told_ = true;
+      problems->push_back(absl::StrCat(
+          name_, ": rank ", rank, ": ", ToString(action), " is of stage ",
+          action.stage, ", which rank ", holder, " holds for microbatch ", k));
+    }
+  }
+
+  // What nobody runs is where its stage is met first: only complaints about it
+  // need a rank.
+  void FillGaps(std::vector<std::string>* problems) {
+    for (int stage = 0; stage < shape_.num_stages; ++stage) {
+      int known = kNowhere;
+      for (int k = 0; k < shape_.num_microbatches && known == kNowhere; ++k) {
+        known = at(stage, k);
+      }
+      if (known == kNowhere) {
+        problems->push_back(
+            absl::StrCat(name_, ": stage ", stage, " has no action"));
+      }
+      for (int k = 0; k < shape_.num_microbatches; ++k) {
+        if (at(stage, k) == kNowhere) at(stage, k) = known;
+      }
+    }
+  }
+
+  std::vector<int> RouteOf(int microbatch) {
+    std::vector<int> route(shape_.num_stages);
+    for (int stage = 0; stage < shape_.num_stages; ++stage) {
+      route[stage] = at(stage, microbatch);
+    }
+    return route;
+  }
+
+ private:
+  int32_t& at(int stage, int microbatch) {
+    return ranks_[static_cast<size_t>(stage) * shape_.num_microbatches +
+                  microbatch];
+  }
+
+  absl::string_view name_;
+  const Shape shape_;
+  std::vector<int32_t> ranks_;  // [stage][microbatch]
+  bool told_ = false;
+};
+
+// Smallest p with values[i] == values[i + p] wherever both exist.
+int PeriodOf(const std::vector<int>& values) {
+  const int size = static_cast<int>(values.size());
+  std::vector<int> border(size, 0);  // Knuth, Morris and Pratt's
+  for (int i = 1; i < size; ++i) {
+    int length = border[i - 1];
+    while (length > 0 && values[i] != values[length]) {
+      length = border[length - 1];
+    }
+    border[i] = length + (values[i] == values[length] ? 1 : 0);
+  }
+  return size - border[size - 1];
+}
+
+// Routes in turn, each for as many consecutive microbatches as explains all.
+void SetRoutes(Holders* holders, Schedule* schedule) {
+  const int total = schedule->num_microbatches;
+  std::map<std::vector<int>, int> ids;
+  std::vector<std::vector<int>> routes;
+  std::vector<int> id_of(total);
+  for (int k = 0; k < total; ++k) {
+    std::vector<int> route = holders->RouteOf(k);
+    // Most files have one route: no search for it.
+    if (k > 0 && route == routes[id_of[k - 1]]) {
+      id_of[k] = id_of[k - 1];
+      continue;
+    }
+    const auto [found, is_new] =
+        ids.emplace(route, static_cast<int>(routes.size()));
+    if (is_new) routes.push_back(std::move(route));
+    id_of[k] = found->second;
+  }
+  int turn = 0;  // divides the length of every run but the last
+  int first = 0;
+  for (int k = 1; k < total; ++k) {
+    if (id_of[k] == id_of[k - 1]) continue;
+    turn = std::gcd(turn, k - first);
+    first = k;
+  }
+  if (turn == 0) {
+    schedule->routes.assign(1, routes[0]);
+    return;
+  }
+  // The last run may be a turn that was cut short, or more than a turn.
+  std::vector<int> blocks;
+  for (int k = 0; k < total; k += turn) blocks.push_back(id_of[k]);
+  schedule->microbatches_per_route_turn = turn;
+  const int period = PeriodOf(blocks);
+  for (int i = 0; i < period; ++i) {
+    schedule->routes.push_back(routes[blocks[i]]);
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<Inferred> InferSchedule(
+    absl::string_view name, std::vector<std::vector<Action>> rank_actions) {
+  ASSIGN_OR_RETURN(const Shape shape, ShapeOf(name, rank_actions));
+  Inferred inferred;
+  Schedule& schedule = inferred.schedule;
+  schedule.name = std::string(name);
+  schedule.num_ranks = static_cast<int>(rank_actions.size());
+  schedule.num_stages = shape.num_stages;
+  schedule.num_microbatches = shape.num_microbatches;
+  schedule.forward_only = shape.forward_only;
+  schedule.weights.microbatches_per_update = schedule.num_microbatches;
+  Holders holders(name, shape);
+  for (int rank = 0; rank < schedule.num_ranks; ++rank) {
+    for (const Action& action : rank_actions[rank]) {
+      holders.Take(rank, action, &inferred.problems);
+    }
+  }
+  holders.FillGaps(&inferred.problems);
+  SetRoutes(&holders, &schedule);
+  schedule.rank_actions = std::move(rank_actions);
+  return inferred;
+}
+
+absl::StatusOr<Schedule> ScheduleFromRows(
+    absl::string_view name, std::vector<std::vector<Action>> rank_actions) {
+  ASSIGN_OR_RETURN(Inferred inferred,
+                   InferSchedule(name, std::move(rank_actions)));
+  if (inferred.problems.empty()) return std::move(inferred.schedule);
+  return absl::InvalidArgumentError(inferred.problems[0]);
+}
+
+}  // namespace weir

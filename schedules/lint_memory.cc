@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedules/lint_memory.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace weir {
+namespace {
+
+struct RankMemory {
+  int64_t peak = 0;
+  int32_t peak_position = -1;
+  int64_t at_first_backward = -1;    // -1: no backward
+  std::vector<int64_t> batch_peaks;  // [batch], by the batch of the forwards
+};
+
+RankMemory WalkRank(const Schedule& schedule, int rank) {
+  RankMemory memory;
+  memory.batch_peaks.assign(schedule.num_batches, 0);
+  int64_t held = 0;
+  const std::vector<Action>& actions = schedule.rank_actions[rank];
+  for (int32_t i = 0; i < std::ssize(actions); ++i) {
+    const Action& action = actions[i];
+    if (MakesInputGradient(action.op)) {
+      if (memory.at_first_backward < 0) memory.at_first_backward = held;
+      held -= action.num_microbatches;
+    } else if (action.op == Op::kOffload) {
+      held -= action.num_microbatches;
+    } else if (action.op == Op::kForward || action.op == Op::kReload) {
+      held += action.num_microbatches;
+      int64_t& batch_peak =
+          memory.batch_peaks[action.microbatch / schedule.num_microbatches];
+      batch_peak = std::max(batch_peak, held);
+      if (held <= memory.peak) continue;
+      memory.peak = held;
+      memory.peak_position = i;
+    }
+  }
+  return memory;
+}
+
+// How many batches in a row reached a higher peak than the one before, up to
+// the last.
+int NumRising(const std::vector<int64_t>& peaks) {
+  int rising = 0;
+  for (size_t i = peaks.size(); i-- > 1 && peaks[i] > peaks[i - 1];) ++rising;
+  return rising;
+}
+
+}  // namespace
+
+std::vector<Finding> FindMemoryGrowth(const Schedule& schedule) {
+  std::vector<Finding> findings;
+  if (schedule.forward_only) return findings;
+  const int64_t bound = 2LL * schedule.num_stages;
+  RankMemory all, grown, rising;
+  int all_rank = -1, grown_rank = -1, rising_rank = -1;
+  for (int rank = 0; rank < schedule.num_ranks; ++rank) {
+    RankMemory memory = WalkRank(schedule, rank);
+    if (NumRising(memory.batch_peaks) >= 3 && memory.peak > rising.peak) {
+      rising = memory;
+      rising_rank = rank;
+    }
+    if (memory.peak <= bound) continue;
+    const bool grows =
+        memory.peak - memory.at_first_backward > schedule.num_stages;
+    RankMemory& worst = grows ? grown : all;
+    if (memory.peak <= worst.peak) continue;
+    worst = std::move(memory);
+    (grows ? grown_rank : all_rank) = rank;
+  }
+  if (grown_rank >= 0) {
+    findings.push_back(
+        {.rule = "memory",
+         .place = {grown_rank, grown.peak_position},
+         .message = absl::StrCat(
+             "rank ", grown_rank, " holds ", grown.at_first_backward,
+             " activations when its backwards begin and ", grown.peak,
+             " later: they grow with the microbatches, expected at most ",
+             bound, " (2 x stages) in a steady order"),
+         .advice = "run as many backwards as forwards after the warm-up"});
+  }
+  if (rising_rank >= 0) {
+    findings.push_back(
+        {.rule = "memory",
+         .place = {rising_rank, rising.peak_position},
+         .message = absl::StrCat("rank ", rising_rank,
+                                 " holds more activations in every batch: ",
+                                 absl::StrJoin(rising.batch_peaks, ", "),
+                                 ", expected a number that settles"),
+         .advice = "run as many backwards as forwards in every batch"});
+  }
+  if (all_rank >= 0) {
+    findings.push_back(
+        {.severity = Finding::Severity::kNote,
+         .rule = "memory-all",
+         .place = {all_rank, all.peak_position},
+         .message = absl::StrCat(
+             "rank ", all_rank, " holds ", all.peak,
+             " activations before its first backward, as many as there are "
+             "microbatches for its stages: as in GPipe, memory grows with the "
+             "microbatches"),
+         .advice = "an order such as 1f1b holds no more than one per stage of "
+                   "the pipeline"});
+  }
+  return findings;
+}
+
+}  // namespace weir

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// PyTorch's ScheduleInterleavedZeroBubble: interleaved 1F1B whose backwards are
+// split, after ZB-H1's idea (Qi et al., Zero Bubble Pipeline Parallelism, 2024,
+// section 2): the weight gradients of rank r begin r passes late and fill the
+// bubble.
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "schedules/limits.h"
+#include "schedules/systems/generators.h"
+
+namespace weir {
+namespace {
+
+constexpr absl::string_view kName = "interleaved-zb";
+
+// Microbatches go through the chunks in so many rounds, all of one size.
+int NumRounds(const ScheduleSpec& spec) {
+  return std::max(1, spec.num_microbatches / spec.num_ranks);
+}
+
+absl::Status Check(const ScheduleSpec& spec) {
+  Problems problems(kName);
+  CheckLimits(spec, &problems);
+  CheckOneBatch(spec, &problems);
+  if (spec.num_ranks >= 1 && spec.num_microbatches >= 1 &&
+      spec.num_microbatches % NumRounds(spec) != 0) {
+    problems.Add("num_microbatches",
+                 absl::StrCat("is ", spec.num_microbatches,
+                              ", expected a multiple of the rounds, "
+                              "num_microbatches / pipeline = ",
+                              NumRounds(spec)));
+  }
+  return problems.ToStatus();
+}
+
+// The i-th forward, input gradient or weight gradient of a rank.
+Action NthAction(Op op, int rank, int i, const ScheduleSpec& spec) {
+  const int round_size = spec.num_microbatches / NumRounds(spec);
+  const int group = round_size * spec.num_chunks;
+  const int chunk = i % group / round_size;
+  const int turned = op == Op::kForward ? chunk : spec.num_chunks - 1 - chunk;
+  return {op, turned * spec.num_ranks + rank,
+          i / group * round_size + i % round_size};
+}
+
+std::vector<Action> RankActions(int rank, const ScheduleSpec& spec) {
+  const int total = spec.num_microbatches * spec.num_chunks;
+  const int round_size = spec.num_microbatches / NumRounds(spec);
+  const int warmup = std::min(
+      (spec.num_chunks - 1) * round_size + spec.num_ranks - 1 - rank, total);
+  std::vector<Action> actions;
+  actions.reserve(3 * static_cast<size_t>(total));
+  int forward = 0;
+  int weight = 0;
+  const auto add = [&](Op op, int i) {
+    actions.push_back(NthAction(op, rank, i, spec));
+  };
+  while (forward < warmup) add(Op::kForward, forward++);
+  for (int input = 0; input < total; ++input) {
+    if (forward < total) add(Op::kForward, forward++);
+    add(Op::kBackwardInput, input);
+    if (input >= rank) add(Op::kBackwardWeight, weight++);
+  }
+  while (weight < total) add(Op::kBackwardWeight, weight++);
+  return actions;
+}
+
+Schedule Generate(const ScheduleSpec& spec) {
+  Schedule schedule = EmptySchedule(kName, spec);
+  for (int rank = 0; rank < spec.num_ranks; ++rank) {
+    schedule.rank_actions[rank] = RankActions(rank, spec);
+  }
+  return schedule;
+}
+
+}  // namespace
+
+ScheduleKind InterleavedZeroBubbleKind() {
+  return {
+      .name = kName,
+      .aliases = {"InterleavedZeroBubble"},
+      .paper =
+          "Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024, as "
+          "PyTorch interleaves it",
+      .constraints =
+          "num_microbatches a multiple of num_microbatches / pipeline "
+          "rounded down, num_batches is 1",
+      .summary =
+          "interleaved 1F1B with weight gradients in the bubble, flush; one "
+          "weight version",
+      .flush = true,
+      .check = Check,
+      .generate = Generate};
+}
+
+}  // namespace weir

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedules/systems/offload_search.h"
+
+#include <algorithm>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "schedules/replay.h"
+#include "schedules/systems/generators.h"
+#include "schedules/systems/zero_bubble_costs.h"
+
+namespace weir {
+namespace {
+
+// Actions put in order while looking for the best order: some 40 policies for
+// 64 ranks and 1,024 microbatches, thousands for small shapes.
+constexpr int64_t kMaxTriedActions = 12'000'000;
+
+constexpr double kRounding = 1e-12;
+constexpr double kAll = 1e9;  // weight gradients deferred
+
+// Nothing is faster: every rank does its work after the first forward has come
+// to it.
+double LowerBound(const ScheduleSpec& spec) {
+  double arrival = 0, bound = 0;
+  for (int s = 0; s < spec.num_ranks; ++s) {
+    const StagePassCosts& stage = spec.costs.of(s);
+    const double backward = std::min(
+        stage.fused_backward(), stage.backward_input + stage.backward_weight);
+    bound = std::max(
+        bound, arrival + spec.num_microbatches * (stage.forward + backward));
+    arrival += stage.forward + spec.costs.hop;
+  }
+  return bound;
+}
+
+// Looks for the policy with the fastest order: tries some, then changes one
+// choice after another of the best of them as long as that helps.
+class Search {
+ public:
+  Search(const ScheduleSpec& spec, double limit)
+      : spec_(spec),
+        limit_(limit),
+        good_enough_(LowerBound(spec) * (1 + kRounding)) {}
+
+  // Takes the schedule for the best if it is faster.
+  void Consider(Schedule schedule);
+
+  // Looks for so many actions. The best so far stays unless one is faster.
+  void Run(std::vector<OffloadPolicy> starts, int64_t max_actions);
+
+  OffloadOrder best() && { return std::move(*best_); }
+
+ private:
+  struct Found {
+    OffloadPolicy policy;
+    Speed speed;
+  };
+
+  bool Try(const OffloadPolicy& policy, Found* found);
+  template <typename Value>
+  bool TryEach(Value OffloadPolicy::*choice,
+               std::initializer_list<Value> values, Found* found);
+  void Improve(Found* found);
+
+  const ScheduleSpec& spec_;
+  const double limit_;
+  const double good_enough_;  // makespan
+  int64_t left_ = 0;
+  std::optional<OffloadOrder> best_;
+};
+
+// Whether the policy is better than the one found so far, which it replaces.
+bool Search::Try(const OffloadPolicy& policy, Found* found) {
+  if (left_ <= 0) return false;
+  if (best_.has_value() && best_->speed.makespan <= good_enough_) return false;
+  OffloadOrder order = OrderWithOffload(spec_, limit_, policy);
+  for (const auto& actions : order.rank_actions) left_ -= actions.size();
+  const Speed speed = order.speed;
+  if (!best_.has_value() || speed < best_->speed) best_ = std::move(order);
+  if (!(speed < found->speed)) return false;
+  *found = {policy, speed};
+  return true;
+}
+
+template <typename Value>
+bool Search::TryEach(Value OffloadPolicy::*choice,
+                     std::initializer_list<Value> values, Found* found) {
+  bool improved = false;
+  for (const Value& value : values) {
+    if (found->policy.*choice == value) continue;
+    OffloadPolicy policy = found->policy;
+    policy.*choice = value;
+    improved |= Try(policy, found);
+  }
+  return improved;
+}
+
+void Search::Improve(Found* found) {
+  using P = OffloadPolicy;
+  const bool offloads = found->policy.transit > 0;
+  for (bool improved = true; improved;) {
+    improved =
+        TryEach(&P::warmup, {1.0, 0.5, 0.0, -0.5, 1.5, 0.25, 0.75}, found);
+    if (offloads) {
+      improved |= TryEach(&P::transit, {1, 2, 3, 4}, found);
+      improved |= TryEach(&P::lookahead, {0, 1, 2, 3}, found);
+      improved |= TryEach(&P::spread, {true, false}, found);
+    }
+    improved |= TryEach(&P::reserved, {0, 1, 2, 3}, found);
+    improved |= TryEach(&P::deferred, {1.0, kAll, 0.5, 0.0}, found);
+    improved |= TryEach(&P::forward_first, {true, false}, found);
+    improved |= TryEach(&P::only_whole_gaps, {true, false}, found);
+    improved |= TryEach(&P::split, {false, true}, found);
+  }
+}
+
+void Search::Consider(Schedule schedule) {
+  const ReplayTimes times = TimedReplay(schedule, spec_.costs);
+  const Speed speed = {.makespan = times.makespan(), .span = times.span()};
+  if (best_.has_value() && !(speed < best_->speed)) return;
+  best_ = {.rank_actions = std::move(schedule.rank_actions), .speed = speed};
+}
+
+void Search::Run(std::vector<OffloadPolicy> starts, int64_t max_actions) {
+  // Half of the work is for starts.
+  left_ = max_actions / 2;
+  std::vector<Found> found;
+  for (const OffloadPolicy& start : starts) {
+    Found& next = found.emplace_back();
+    if (!Try(start, &next)) found.pop_back();
+  }
+  left_ += max_actions - max_actions / 2;
+  std::stable_sort(
+      found.begin(), found.end(),
+      [](const Found& a, const Found& b) { return a.speed < b.speed; });
+  for (Found& start : found) Improve(&start);
+}
+
+std::vector<OffloadPolicy> StartsWithoutOffload() {
+  std::vector<OffloadPolicy> starts = {{}};  // 1F1B, if the limit allows it
+  for (double warmup : {0.0, 1.0}) {
+    for (bool forward_first : {true, false}) {
+      for (double deferred : {kAll, 1.0}) {
+        starts.push_back({.split = true,
+                          .warmup = warmup,
+                          .deferred = deferred,
+                          .forward_first = forward_first});
+      }
+    }
+  }
+  return starts;
+}
+
+// The most different ones first: large shapes only get to try those.
+std::vector<OffloadPolicy> StartsWithOffload() {
+  std::vector<OffloadPolicy> starts;
+  for (double deferred : {1.0, kAll, 0.0}) {
+    for (bool forward_first : {false, true}) {
+      for (int transit : {3, 1}) {
+        for (double warmup : {1.0, 0.0, -0.5}) {
+          for (int reserved : {0, 2}) {
+            starts.push_back({.split = true,
+                              .warmup = warmup,
+                              .deferred = deferred,
+                              .forward_first = forward_first,
+                              .reserved = reserved,
+                              .transit = transit});
+          }
+        }
+      }
+    }
+  }
+  return starts;
+}
+
+}  // namespace
+
+OffloadOrder FastestOrder(const ScheduleSpec& spec, double limit,
+                          bool may_offload) {
+  Search search(spec, limit);
+  ScheduleSpec zero_bubble = spec;
+  zero_bubble.options = {
+      {std::string(kMemoryLimit), absl::StrFormat("%.17g", limit)}};
+  search.Consider(ZeroBubble1pKind().generate(zero_bubble));
+  search.Run(StartsWithoutOffload(), kMaxTriedActions / 3);
+  if (may_offload) search.Run(StartsWithOffload(), kMaxTriedActions * 2 / 3);
+  return std::move(search).best();
+}
+
+}  // namespace weir

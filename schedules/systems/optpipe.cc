@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// OptPipe (Li et al., 2025): the order and the offloads that make a batch
+// shortest under a memory limit. The paper's mixed-integer program starts from
+// a greedy schedule, AdaOffload; this is a greedy schedule, the best of many,
+// and for small shapes nearly always an optimum
+// (tests/schedules/optpipe_test.cc).
+#include <utility>
+
+#include "schedules/limits.h"
+#include "schedules/options.h"
+#include "schedules/systems/generators.h"
+#include "schedules/systems/offload_search.h"
+#include "schedules/systems/zero_bubble_costs.h"
+
+namespace weir {
+namespace {
+
+constexpr absl::string_view kName = "optpipe";
+
+bool MayOffload(const ScheduleSpec& spec, Problems* problems) {
+  return ChoiceOption(spec, "offload", {"auto", "never"}, problems) == "auto";
+}
+
+double Limit(const ScheduleSpec& spec, Problems* problems) {
+  return MemoryLimit(spec, spec.num_ranks, 1, problems);
+}
+
+absl::Status Check(const ScheduleSpec& spec) {
+  Problems problems(kName);
+  CheckLimits(spec, &problems);
+  CheckOneChunk(spec, &problems);
+  CheckOneBatch(spec, &problems);
+  CheckCosts(spec, &problems);
+  Limit(spec, &problems);
+  MayOffload(spec, &problems);
+  return problems.ToStatus();
+}
+
+Schedule Generate(const ScheduleSpec& spec) {
+  Problems none(kName);  // Check has seen them
+  OffloadOrder order =
+      FastestOrder(spec, Limit(spec, &none), MayOffload(spec, &none));
+  Schedule schedule = EmptySchedule(kName, spec);
+  schedule.rank_actions = std::move(order.rank_actions);
+  schedule.resident_activations = order.resident_activations;
+  return schedule;
+}
+
+}  // namespace
+
+ScheduleKind OptPipeKind() {
+  return {.name = kName,
+          .aliases = {"adaoffload"},
+          .paper =
+              "Li et al., OptPipe: Memory- and Scheduling-Optimized "
+              "Pipeline Parallelism for LLM Training, arXiv 2510.05186, "
+              "2025",
+          .constraints = "chunks is 1, num_batches is 1",
+          .summary =
+              "offloads activations to the host under a memory limit; "
+              "one weight version",
+          .flush = true,
+          .uses_costs = true,
+          .options = {{kMemoryLimit, "pipeline", kMemoryLimitSummary},
+                      {"offload", "auto",
+                       "auto or never: what the limit costs without"}},
+          .check = Check,
+          .generate = Generate};
+}
+
+}  // namespace weir

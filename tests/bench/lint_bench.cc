@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Generating a schedule and linting it under every runtime, and reading the
+// file of it: 64 ranks, 1,024 microbatches, four stages a rank (524,288 passes,
+// 1.57 million actions with transfers). The bar is one second for generating
+// and linting.
+#include <benchmark/benchmark.h>
+
+#include <cstdlib>
+
+#include "schedules/lint.h"
+#include "schedules/lower.h"
+#include "schedules/registry.h"
+#include "schedules/schedule_text.h"
+#include "tests/bench/cpu_time.h"
+
+namespace weir {
+namespace {
+
+Schedule Large(absl::string_view name, int chunks) {
+  absl::StatusOr<Schedule> schedule =
+      GenerateSchedule(name, {64, 1024, chunks});
+  if (!schedule.ok()) std::abort();
+  return *std::move(schedule);
+}
+
+constexpr LintOptions kAll = {
+    .rendezvous = true, .pytorch = true, .megatron = true};
+
+void GenerateAndLint(benchmark::State& state, absl::string_view name,
+                     int chunks) {
+  for (auto _ : state) {
+    const LintReport report = LintSchedule(Large(name, chunks), kAll);
+    benchmark::DoNotOptimize(report.findings.data());
+  }
+  state.counters["peak_MiB"] = PeakMebibytes();
+}
+BENCHMARK_CAPTURE(GenerateAndLint, interleaved, "interleaved-1f1b", 4)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(GenerateAndLint, interleaved_zb, "interleaved-zb", 4)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(GenerateAndLint, one_f_one_b, "1f1b", 1)
+    ->Unit(benchmark::kMillisecond);
+
+void Lower(benchmark::State& state) {
+  const Schedule schedule = Large("interleaved-1f1b", 4);
+  for (auto _ : state) {
+    if (!LowerSchedule(schedule, {}).ok()) std::abort();
+  }
+}
+BENCHMARK(Lower)->Unit(benchmark::kMillisecond);
+
+void LintLoweredFile(benchmark::State& state) {
+  const std::string text =
+      PrintCsv(*LowerSchedule(Large("interleaved-1f1b", 4), {}));
+  for (auto _ : state) {
+    absl::StatusOr<ScheduleRows> rows = ParseScheduleRows("bench", text);
+    if (!rows.ok() || !LintRows(*rows, {}).ok()) std::abort();
+  }
+  state.SetBytesProcessed(state.iterations() * text.size());
+}
+BENCHMARK(LintLoweredFile)->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace weir

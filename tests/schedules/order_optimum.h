@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// The least possible cost of a pipeline with split backwards, by exhaustive
+// search: what the automatic orders are judged by. For a few ranks and
+// microbatches and small integer times; shares no code with the generators.
+#ifndef WEIR_TESTS_SCHEDULES_ORDER_OPTIMUM_H_
+#define WEIR_TESTS_SCHEDULES_ORDER_OPTIMUM_H_
+
+#include <cstdint>
+
+namespace weir {
+
+// The same for every stage, one stage per rank. Memory as in StagePassCosts.
+struct OrderProblem {
+  int num_ranks = 1;                                         // up to 4
+  int num_microbatches = 1;                                  // up to 8
+  int forward = 1, backward_input = 1, backward_weight = 1;  // at least 1
+  int hop = 0;
+  int activation = 1, weight_gradient_inputs = 1;  // second <= first
+  int memory_limit = 1;                            // at least `activation`
+};
+
+struct Optimum {
+  int cost = 0;            // largest time from a rank's first start to last end
+  bool is_proven = false;  // else no order costs less, but maybe none so little
+  int64_t num_states = 0;
+};
+
+// Every order of every rank is considered, by states that cannot be told apart
+// and bounds that cannot be beaten; gives up after so many states.
+Optimum FindOptimum(const OrderProblem& problem, int64_t max_states);
+
+}  // namespace weir
+
+#endif  // WEIR_TESTS_SCHEDULES_ORDER_OPTIMUM_H_

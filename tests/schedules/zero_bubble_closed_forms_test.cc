@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+// Times and memory of the Zero Bubble family by formula. c is 0.
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "schedules/replay.h"
+#include "schedules/validate.h"
+#include "tests/schedules/test_schedules.h"
+
+namespace weir {
+namespace {
+
+struct Times {
+  double span, makespan;
+};
+
+Schedule Sound(absl::string_view name, const ScheduleSpec& spec) {
+  const Schedule schedule = Generated(name, spec);
+  EXPECT_TRUE(ValidateSchedule(schedule).ok()) << ValidateSchedule(schedule);
+  return schedule;
+}
+
+PassCosts Costs(double forward, double input, double weight) {
+  StagePassCosts stage;
+  stage.forward = forward;
+  stage.backward_input = input;
+  stage.backward_weight = weight;
+  PassCosts costs;
+  costs.stages = {stage};
+  return costs;
+}
+
+Times TimesOf(const Schedule& schedule, const PassCosts& costs) {
+  const ReplayTimes times = TimedReplay(schedule, costs);
+  return {times.span(), times.makespan()};
+}
+
+void ExpectClose(double found, double expected) {
+  EXPECT_NEAR(found, expected, 1e-9 * std::max(1.0, expected));
+}
+
+// Most memory at a time on a rank: `activation` from F to I, `inputs` from I to
+// W, per microbatch and stage.
+double PeakHeld(const std::vector<Action>& actions, double activation,
+                double inputs) {
+  double held = 0, peak = 0;
+  for (const Action& action : actions) {
+    if (action.op == Op::kForward) held += activation;
+    if (action.op == Op::kBackwardInput) held += inputs - activation;
+    if (action.op == Op::kBackwardWeight) held -= inputs;
+    peak = std::max(peak, held);
+  }
+  return peak;
+}
+
+constexpr double kPassTimes[] = {.5, .8, 1, 1.2, 1.7};
+
+// check(F, I, W) for all combinations of pass times.
+template <typename Check>
+void ForAllTimes(const Check& check) {
+  for (double forward : kPassTimes) {
+    for (double input : kPassTimes) {
+      for (double weight : kPassTimes) {
+        SCOPED_TRACE(absl::StrCat("F ", forward, " I ", input, " W ", weight));
+        check(forward, input, weight);
+        if (testing::Test::HasFailure()) return;
+      }
+    }
+  }
+}
+
+// check(p, m) for many microbatches per rank.
+template <typename Check>
+void ForShapes(int least_m_per_rank, const Check& check) {
+  for (int p = 1; p <= 16; ++p) {
+    for (int m : {p, p + 1, 2 * p, 3 * p - 1, 5 * p}) {
+      if (m < least_m_per_rank * p) continue;
+      SCOPED_TRACE(absl::StrCat("p ", p, " m ", m));
+      check(p, m);
+      if (testing::Test::HasFailure()) return;
+    }
+  }
+}
+
+TEST(ZeroBubbleClosedForms, H1LosesAForwardAndAnInputLessAWeightPerRank) {
+  ForShapes(1, [](int p, int m) {
+    const Schedule schedule =
+        Sound("zb-h1", {.num_ranks = p, .num_microbatches = m});
+    ForAllTimes([&](double f, double i, double w) {
+      const Times times = TimesOf(schedule, Costs(f, i, w));
+      const double cost = m * (f + i + w) + (p - 1) * (f + i - w);
+      if (w <= f) {
+        ExpectClose(times.span, cost);
+        if (w <= i) ExpectClose(times.makespan, cost);
+      } else {
+        if (p > 1) {
+          EXPECT_GT(times.span, cost + 1e-9);
+        }
+      }
+    });
+  });
+}
+
+TEST(ZeroBubbleClosedForms, H2LosesAnotherWeightLessPerRank) {
+  ForShapes(2, [](int p, int m) {
+    const Schedule schedule =
+        Sound("zb-h2", {.num_ranks = p, .num_microbatches = m});
+    ForAllTimes([&](double f, double i, double w) {
+      if (w > f || 2 * w > f + i) return;
+      const Times times = TimesOf(schedule, Costs(f, i, w));
+      const double cost = m * (f + i + w) + (p - 1) * (f + i - 2 * w);
+      ExpectClose(times.span, cost);
+      // From a common start the last rank begins too late to gain: at F=I=W the
+      // makespan is that of H1.
+      if (w <= i) {
+        ExpectClose(times.makespan, cost + (p - 1) * std::max(0.0, 2 * w - i));
+      }
+    });
+  });
+}
+
+TEST(ZeroBubbleClosedForms, H1AndH2HoldFewerActivationsAndMoreInputsByStage) {
+  ForShapes(2, [](int p, int m) {
+    const Schedule h1 = Sound("zb-h1", {.num_ranks = p, .num_microbatches = m});
+    const Schedule h2 = Sound("zb-h2", {.num_ranks = p, .num_microbatches = m});
+    for (double inputs : {0.0, 0.3, 0.8, 1.0}) {
+      for (int s = 0; s < p; ++s) {
+        ExpectClose(PeakHeld(h1.rank_actions[s], 1, inputs),
+                    (p - s) + s * inputs);
+        ExpectClose(PeakHeld(h2.rank_actions[s], 1, inputs),
+                    (2 * (p - s) - 1) + 2 * s * inputs);
+      }
+    }
+  });
+}
+
+// Appendix H: no W is on the way but the last.
+TEST(ZeroBubbleClosedForms, FewMicrobatchesWaitOnlyForTheLastWeight) {
+  for (int p = 1; p <= 16; ++p) {
+    for (int m = 1; m <= p; ++m) {
+      SCOPED_TRACE(absl::StrCat("p ", p, " m ", m));
+      const Schedule h1 =
+          Sound("zb-h1", {.num_ranks = p, .num_microbatches = m});
+      ForAllTimes([&](double f, double i, double w) {
+        if (w > f || w > i) return;
+        const double makespan = (m + p - 1) * (f + i) + w;
+        ExpectClose(TimesOf(h1, Costs(f, i, w)).makespan, makespan);
+        for (absl::string_view name : {"zb-1p", "zb-2p"}) {
+          if (f != 1) continue;
+          ScheduleSpec spec = {.num_ranks = p, .num_microbatches = m};
+          spec.costs = Costs(f, i, w);
+          ExpectClose(TimesOf(Generated(name, spec), spec.costs).makespan,
+                      makespan);
+        }
+      });
+    }
+  }
+}
+
+ScheduleSpec VSpec(int p, int m) {
+  return {.num_ranks = p, .num_microbatches = m, .num_chunks = 2};
+}
+
+// Per rank: the most chunks whose W is not done.
+int PeakChunks(const std::vector<Action>& actions) {
+  return static_cast<int>(PeakHeld(actions, 1, 1));
+}
+
+// The V's last rank begins p-1 chunks later, so a batch alone takes so much
+// longer; 6m chunks is the work.
+TEST(ZeroBubbleClosedForms, VHasNoBubbleFromTwiceTheRanksOnAtEqualTimes) {
+  for (int p = 1; p <= 16; ++p) {
+    for (int m = p; m <= 5 * p; ++m) {
+      SCOPED_TRACE(absl::StrCat("p ", p, " m ", m));
+      const Schedule schedule = Sound("zb-v", VSpec(p, m));
+      const Times times = TimesOf(schedule, Costs(1, 1, 1));
+      ExpectClose(times.span, 6 * m + std::max(0, 2 * p - 1 - m));
+      ExpectClose(times.makespan, 6 * m + p - 1);
+      for (const std::vector<Action>& actions : schedule.rank_actions) {
+        EXPECT_EQ(PeakChunks(actions), 2 * p);
+      }
+    }
+  }
+}
+
+TEST(ZeroBubbleClosedForms, VHalfHoldsHalfForHalfTheBubble) {
+  for (int p = 3; p <= 16; ++p) {
+    for (int m : {p, p + 1, 2 * p, 5 * p}) {
+      SCOPED_TRACE(absl::StrCat("p ", p, " m ", m));
+      const Schedule schedule = Sound("v-half", VSpec(p, m));
+      const Times times = TimesOf(schedule, Costs(1, 1, 1));
+      // 1F1B's is (p-1) times both chunks' F, I and W: 6p-6.
+      ExpectClose(times.span, 6 * m + 3 * p - (p % 2 == 0 ? 7 : 4));
+      ExpectClose(times.makespan, times.span);
+      int most = 0;
+      for (const std::vector<Action>& actions : schedule.rank_actions) {
+        most = std::max(most, PeakChunks(actions));
+      }
+      EXPECT_EQ(most, 2 * ((p + 2) / 2));
+    }
+  }
+}
+
+TEST(ZeroBubbleClosedForms, VMinHoldsAThirdForTwoThirdsOfTheBubble) {
+  for (int p = 3; p <= 16; ++p) {
+    for (int m : {p, p + 1, 2 * p, 5 * p}) {
+      SCOPED_TRACE(absl::StrCat("p ", p, " m ", m));
+      const Schedule schedule = Sound("v-min", VSpec(p, m));
+      const Times times = TimesOf(schedule, Costs(1, 1, 1));
+      ExpectClose(times.span, 6 * m + 4 * p - (p % 3 == 0 ? 7 : 5));
+      ExpectClose(times.makespan, times.span);
+      int most = 0;
+      for (const std::vector<Action>& actions : schedule.rank_actions) {
+        most = std::max(most, PeakChunks(actions));
+      }
+      EXPECT_EQ(most, 2 * ((p + 4) / 3));
+    }
+  }
+}
+
+// A microbatch crosses ranks 4(p-1) times in a V, 2(p-1) times in a line.
+TEST(ZeroBubbleClosedForms, AVHasTwiceTheTransfers) {
+  const auto num_transfers = [](const Schedule& schedule) {
+    int count = 0;
+    for (int stage = 0; stage + 1 < schedule.num_stages; ++stage) {
+      count += schedule.routes[0][stage] != schedule.routes[0][stage + 1];
+    }
+    return 2 * count * schedule.num_microbatches;
+  };
+  for (int p : {1, 2, 5, 8}) {
+    for (absl::string_view name : {"zb-v", "v-half", "v-min"}) {
+      EXPECT_EQ(num_transfers(Generated(name, VSpec(p, 7))),
+                2 * num_transfers(Generated("1f1b", {p, 7})));
+    }
+  }
+}
+
+// Any batch that fits the block's memory: never more, however few or many.
+TEST(ZeroBubbleClosedForms, VHalfAndVMinNeverHoldMoreThanTheirShare) {
+  for (int p = 1; p <= 20; ++p) {
+    for (int m = 1; m <= 3 * p + 2; ++m) {
+      SCOPED_TRACE(absl::StrCat("p ", p, " m ", m));
+      for (const auto& actions : Sound("v-half", VSpec(p, m)).rank_actions) {
+        EXPECT_LE(PeakChunks(actions), 2 * ((p + 2) / 2));
+      }
+      for (const auto& actions : Sound("v-min", VSpec(p, m)).rank_actions) {
+        EXPECT_LE(PeakChunks(actions), 2 * ((p + 4) / 3));
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace weir
