@@ -369,23 +369,20 @@ void CheckAgainstModel(Problems& problems, const Scenario& scenario,
   }
 }
 
-std::optional<std::string> DeviceName(Problems& problems,
-                                      const Scenario& scenario,
-                                      const Cluster& cluster) {
-  if (!scenario.device().empty()) return scenario.device();
-  const std::string& first = cluster.groups(0).node().device();
+DeviceNames NamesOfDevices(const Scenario& scenario, const Cluster& cluster) {
+  if (!scenario.device().empty()) return {{scenario.device()}, {}};
+  DeviceNames devices;
   for (const NodeGroup& group : cluster.groups()) {
-    const std::string& device = group.node().device();
-    if (device == first) continue;
-    problems.Add(
-        "cluster",
-        absl::StrCat("has nodes with \"", first, "\" and with \"", device,
-                     "\": different devices in one run are not "
-                     "supported yet, expected one, or field device "
-                     "to stand for both"));
-    return {};
+    const std::string& name = group.node().device();
+    const auto at = std::find(devices.names.begin(), devices.names.end(), name);
+    const auto index = static_cast<int>(at - devices.names.begin());
+    if (at == devices.names.end()) devices.names.push_back(name);
+    devices.gpu_device.insert(devices.gpu_device.end(),
+                              size_t{group.count()} * group.node().num_gpus(),
+                              index);
   }
-  return first;
+  if (devices.names.size() == 1) devices.gpu_device.clear();
+  return devices;
 }
 
 void CheckAgainstDevice(Problems& problems, const Scenario& scenario,

@@ -4,7 +4,8 @@
 #ifndef WEIR_SCENARIOS_CHECK_SCENARIO_H_
 #define WEIR_SCENARIOS_CHECK_SCENARIO_H_
 
-#include <optional>
+#include <string>
+#include <vector>
 
 #include "base/problems.h"
 #include "calibrate/device_profile.pb.h"
@@ -47,11 +48,13 @@ absl::Status CheckSchedule(absl::string_view label, const Scenario& scenario,
 void CheckAgainstModel(Problems& problems, const Scenario& scenario,
                        const Model& model);
 
-// The device of the scenario or of the cluster; notes a mixture and returns
-// nothing.
-std::optional<std::string> DeviceName(Problems& problems,
-                                      const Scenario& scenario,
-                                      const Cluster& cluster);
+// The devices of the cluster's GPUs, each name once, in order; the scenario's
+// instead, if it names one.
+struct DeviceNames {
+  std::vector<std::string> names;
+  std::vector<int> gpu_device;  // [GPU]: index into names; empty with one name
+};
+DeviceNames NamesOfDevices(const Scenario& scenario, const Cluster& cluster);
 
 // Whether the device computes in the scenario's precision.
 void CheckAgainstDevice(Problems& problems, const Scenario& scenario,

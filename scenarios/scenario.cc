@@ -74,10 +74,14 @@ class Loader {
 
   absl::Status Load() {
     if (!scenario_.model().empty()) TakeModel();
-    std::string device = scenario_.device();
+    DeviceNames devices;
+    if (!scenario_.device().empty()) devices.names = {scenario_.device()};
     if (!scenario_.cluster().empty() && scenario_.num_nodes() <= kMaxGpus)
-      device = TakeCluster();
-    if (!device.empty()) TakeDevice(device);
+      devices = TakeCluster();
+    for (const std::string& device : devices.names) TakeDevice(device);
+    // One that is named for all stays so when the scenario is run again.
+    if (devices.names.size() == 1) scenario_.set_device(devices.names[0]);
+    resolved_.gpu_device = std::move(devices.gpu_device);
     return Merge(problems_, failures_);
   }
 
@@ -95,13 +99,16 @@ class Loader {
       CheckAgainstModel(problems_, scenario_, resolved_.model);
   }
 
-  // The device to load; empty when none can be told.
-  std::string TakeCluster() {
+  // The devices to load; none when none can be told.
+  DeviceNames TakeCluster() {
     auto cluster = Keep(Where("cluster"),
                         LoadCluster(scenario_.cluster(),
                                     static_cast<int>(scenario_.num_nodes())),
                         failures_);
-    if (!cluster.has_value()) return scenario_.device();
+    if (!cluster.has_value()) {
+      if (scenario_.device().empty()) return {};
+      return {{scenario_.device()}, {}};
+    }
     resolved_.cluster = *std::move(cluster);
     if (resolved_.cluster.groups_size() == 1)
       scenario_.set_num_nodes(resolved_.cluster.groups(0).count());
@@ -112,21 +119,25 @@ class Loader {
                             failures_);
       if (placement.has_value()) resolved_.placement = *std::move(placement);
     }
-    return DeviceName(problems_, scenario_, resolved_.cluster).value_or("");
+    return NamesOfDevices(scenario_, resolved_.cluster);
   }
 
   void TakeDevice(const std::string& device) {
     auto profile = Keep(Where("device"), LoadDeviceProfile(device), failures_);
     if (!profile.has_value()) return;
-    scenario_.set_device(device);
-    resolved_.device = *std::move(profile);
-    CheckAgainstDevice(problems_, scenario_, resolved_.device);
+    CheckAgainstDevice(problems_, scenario_, *profile);
+    if (std::exchange(has_device_, true)) {
+      resolved_.other_devices.push_back(*std::move(profile));
+    } else {
+      resolved_.device = *std::move(profile);
+    }
   }
 
   Problems& problems_;
   ResolvedScenario& resolved_;
   Scenario& scenario_;
   const bool fields_are_sound_;
+  bool has_device_ = false;
   std::vector<absl::Status> failures_;
 };
 

@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -31,6 +32,10 @@ struct ResolvedScenario {
   Model model;
   Cluster cluster;
   DeviceProfile device;
+  // A cluster of unlike GPUs: the devices beyond `device`, and which of them
+  // each GPU of the cluster is, 0 being `device`. Empty where all are alike.
+  std::vector<DeviceProfile> other_devices;
+  std::vector<int> gpu_device;
 
   Placement placement;
   int num_microbatches = 0;  // per batch and pipeline

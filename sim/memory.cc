@@ -54,9 +54,10 @@ class Tracer {
   double& Static(MemoryKind kind) { return static_[static_cast<int>(kind)]; }
 
   void AddStatic() {
-    Static(MemoryKind::kReserved) = in_.costs.reserved_bytes;
+    const DeviceCosts& device = in_.costs.device_of(gpu_);
+    Static(MemoryKind::kReserved) = device.reserved_bytes;
     Static(MemoryKind::kCommunicationBuffers) =
-        in_.placement.num_gpus() > 1 ? in_.costs.communication_buffer_bytes : 0;
+        in_.placement.num_gpus() > 1 ? device.communication_buffer_bytes : 0;
     const WeightPolicy& weights = in_.schedule.weights;
     for (int s : graph_.rank_stages[rank_]) {
       const StageCosts& stage = in_.costs.stages[s];

@@ -157,6 +157,10 @@ absl::Status ApplySchedule(const ResolvedScenario& scenario,
   }
   Price(scenario.device, schedule, training, costs->compression,
         &costs->stages);
+  for (size_t i = 0; i < scenario.other_devices.size(); ++i) {
+    Price(scenario.other_devices[i], schedule, training, costs->compression,
+          &costs->other_devices[i].stages);
+  }
   return absl::OkStatus();
 }
 

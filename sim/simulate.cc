@@ -217,6 +217,14 @@ std::string DescribeUnsteady(const Window& window, const Run& run) {
       FormatPercent(window.spread_seconds / window.batch_seconds()));
 }
 
+double MeanPeakFlops(const Run& run) {
+  double flops = 0;
+  for (int gpu = 0; gpu < run.graph.num_gpus(); ++gpu) {
+    flops += run.costs.device_of(gpu).peak_flops;
+  }
+  return flops / run.graph.num_gpus();
+}
+
 void FillBatch(const ResolvedScenario& resolved, const PipelineInputs& inputs,
                const Run& run, Result* result) {
   const Window& window = run.window;
@@ -250,7 +258,7 @@ void FillBatch(const ResolvedScenario& resolved, const PipelineInputs& inputs,
     result->set_model_flops_utilization(ModelFlopsUtilization(
         run.costs.model_flops * run.schedule.num_microbatches *
             resolved.placement.data,
-        window.batch_seconds(), run.graph.num_gpus(), run.costs.peak_flops));
+        window.batch_seconds(), run.graph.num_gpus(), MeanPeakFlops(run)));
   }
 }
 
@@ -311,6 +319,22 @@ void FillRank(const ResolvedScenario& resolved, const PipelineInputs& inputs,
       LargestOf(run.graph.rank_stages[rank], run.semantics.max_staleness));
 }
 
+// Every GPU has a capacity of its own; shown is the smallest.
+void FillCapacity(const ResolvedScenario& resolved, const Run& run,
+                  Result* result) {
+  result->set_fits_memory(true);
+  if (resolved.textbook) return;
+  double smallest = std::numeric_limits<double>::infinity();
+  for (int gpu = 0; gpu < run.graph.num_gpus(); ++gpu) {
+    const double capacity = run.costs.device_of(gpu).memory_bytes;
+    smallest = std::min(smallest, capacity);
+    if (result->ranks(gpu).peak_memory_bytes() > capacity) {
+      result->set_fits_memory(false);
+    }
+  }
+  result->set_memory_capacity_bytes(smallest);
+}
+
 void FillRanks(const ResolvedScenario& resolved, const PipelineInputs& inputs,
                const Run& run, bool keep_timeline, Result* result) {
   std::vector<double> peaks;
@@ -329,11 +353,7 @@ void FillRanks(const ResolvedScenario& resolved, const PipelineInputs& inputs,
     result->set_staleness_updates(
         std::max(result->staleness_updates(), entry->staleness_updates()));
   }
-  if (!resolved.textbook) {
-    result->set_memory_capacity_bytes(run.costs.memory_bytes);
-  }
-  result->set_fits_memory(resolved.textbook || result->peak_memory_bytes() <=
-                                                   run.costs.memory_bytes);
+  FillCapacity(resolved, run, result);
 }
 
 double TimelineBegin(const Run& run, int num_batches) {

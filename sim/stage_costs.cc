@@ -174,19 +174,6 @@ Costs TextbookCostsOf(const Scenario& scenario, int num_stages) {
   return costs;
 }
 
-absl::Status SetDevice(const ResolvedScenario& resolved, Costs* costs) {
-  const DeviceProfile& device = resolved.device;
-  ASSIGN_OR_RETURN(
-      costs->peak_flops,
-      PeakFlops(device,
-                MatrixFormat(resolved.scenario.training().precision())));
-  costs->memory_bytes = device.memory_bytes().value();
-  costs->reserved_bytes = device.reserved_bytes().value();
-  costs->communication_buffer_bytes =
-      device.communication_buffer_bytes().value();
-  return absl::OkStatus();
-}
-
 // One way between device and host, without PCIe in the cluster.
 double OffloadSeconds(const DeviceProfile& device, double bytes) {
   if (!device.has_host_bytes_per_second()) return -1;
@@ -194,16 +181,22 @@ double OffloadSeconds(const DeviceProfile& device, double bytes) {
 }
 
 // The stages on one kind of GPU.
-absl::StatusOr<std::vector<StageCosts>> StagesOn(
-    const DeviceProfile& device, const Scenario& scenario,
-    const std::vector<LayerWork>& layers, const Partition& partition,
-    const std::vector<int>& num_versions, int shards) {
+absl::StatusOr<DeviceCosts> CostsOn(const DeviceProfile& device,
+                                    const Scenario& scenario,
+                                    const std::vector<LayerWork>& layers,
+                                    const Partition& partition,
+                                    const std::vector<int>& num_versions,
+                                    int shards) {
+  DeviceCosts costs;
   ASSIGN_OR_RETURN(
-      const double peak_flops,
+      costs.peak_flops,
       PeakFlops(device, MatrixFormat(scenario.training().precision())));
+  costs.memory_bytes = device.memory_bytes().value();
+  costs.reserved_bytes = device.reserved_bytes().value();
+  costs.communication_buffer_bytes =
+      device.communication_buffer_bytes().value();
   const ParameterBytes bytes = BytesPerParameter(scenario.training());
   const bool measured = layers.front().role == LayerRole::kMeasured;
-  std::vector<StageCosts> stages;
   for (size_t s = 0; s + 1 < partition.first.size(); ++s) {
     const int first = partition.first[s], last = partition.first[s + 1];
     StageCosts stage;
@@ -213,7 +206,7 @@ absl::StatusOr<std::vector<StageCosts>> StagesOn(
       stage.backward_input_seconds = stage.backward_weight_seconds = 0;
     }
     for (int l = first; l < last; ++l) {
-      AddSeconds(layers[l], device, peak_flops, &stage);
+      AddSeconds(layers[l], device, costs.peak_flops, &stage);
       AddLayer(layers[l], &stage);
     }
     SetParameters(StageParameters(layers, first, last), bytes, &stage);
@@ -225,9 +218,9 @@ absl::StatusOr<std::vector<StageCosts>> StagesOn(
     stage.optimizer_seconds =
         OptimizerSeconds(device, stage, scenario.training().precision() != FP32,
                          num_versions[s], shards);
-    stages.push_back(stage);
+    costs.stages.push_back(stage);
   }
-  return stages;
+  return costs;
 }
 
 }  // namespace
@@ -264,7 +257,6 @@ absl::StatusOr<Costs> ComputeCosts(const ResolvedScenario& resolved,
   }
 
   Costs costs;
-  RETURN_IF_ERROR(SetDevice(resolved, &costs));
   if (scenario.training().fully_sharded()) {
     costs.shards = std::max(resolved.placement.data, 1);
   }
@@ -278,9 +270,18 @@ absl::StatusOr<Costs> ComputeCosts(const ResolvedScenario& resolved,
     return absl::InvalidArgumentError(absl::StrCat(
         resolved.label, ": parallelism ", partition.status().message()));
   }
-  ASSIGN_OR_RETURN(costs.stages,
-                   StagesOn(resolved.device, scenario, layers, *partition,
-                            num_versions, costs.shards));
+  const auto on = [&](const DeviceProfile& device) {
+    return CostsOn(device, scenario, layers, *partition, num_versions,
+                   costs.shards);
+  };
+  ASSIGN_OR_RETURN(static_cast<DeviceCosts&>(costs), on(resolved.device));
+  for (const DeviceProfile& device : resolved.other_devices) {
+    ASSIGN_OR_RETURN(costs.other_devices.emplace_back(), on(device));
+  }
+  if (resolved.other_devices.empty()) return costs;
+  for (int gpu : resolved.placement.gpus) {
+    costs.gpu_device.push_back(resolved.gpu_device[gpu]);
+  }
   return costs;
 }
 

@@ -49,28 +49,36 @@ struct StageCosts {
   double seconds_of(int op) const;  // indexed by Op
 };
 
-struct Costs {
+// On one kind of GPU. 0 of the others: unknown.
+struct DeviceCosts {
   std::vector<StageCosts> stages;
-  // Unlike GPUs: what the stages cost on the other devices, and which of them
-  // each GPU (Placement::index) is, 0 being `stages`. Empty where all are like.
-  std::vector<std::vector<StageCosts>> other_devices;
-  std::vector<int> gpu_device;
-
-  double model_flops = 0;    // one microbatch through all stages, all GPUs
-  double forward_flops = 0;  // of these, in forwards
-  // Of one GPU, 0: unknown. Unlike GPUs: of the fastest, of the smallest.
   double peak_flops = 0;
   double memory_bytes = 0;
   double reserved_bytes = 0;
   double communication_buffer_bytes = 0;
+};
+
+// Those of the first device, and what all share. Seconds differ between
+// devices; bytes do not.
+struct Costs : DeviceCosts {
+  // Unlike GPUs: the other devices, and which one each GPU (Placement::index)
+  // is, 0 being this. Empty where all are alike.
+  std::vector<DeviceCosts> other_devices;
+  std::vector<int> gpu_device;
+
+  double model_flops = 0;    // one microbatch through all stages, all GPUs
+  double forward_flops = 0;  // of these, in forwards
   // Replicas over which weights, gradients and states are shared out.
   int shards = 1;
   // Part of the bytes that transfers between ranks have left.
   double compression = 1;
 
-  const StageCosts& of(int gpu, int stage) const {
+  const DeviceCosts& device_of(int gpu) const {
     const int device = gpu_device.empty() ? 0 : gpu_device[gpu];
-    return device == 0 ? stages[stage] : other_devices[device - 1][stage];
+    return device == 0 ? *this : other_devices[device - 1];
+  }
+  const StageCosts& of(int gpu, int stage) const {
+    return device_of(gpu).stages[stage];
   }
   // What a stage sends on for one microbatch, and gets back as its gradient.
   double sent_bytes(int stage) const {

@@ -33,6 +33,8 @@ constexpr Work kKinds[] = {
     {"zb-v", 2},
     {"v-half", 2},
     {"v-min", 2},
+    {"optpipe", 1},
+    {"optpipe:memory-limit=16", 1},
 };
 // clang-format on
 
@@ -42,6 +44,7 @@ PassCosts BlockCosts() {
   block.forward = 10.402;
   block.backward_input = 10.248;
   block.backward_weight = 7.698;
+  block.offload = 20;
   block.activation = 34 * 6144 + 5 * 48 * 1024;
   block.weight_gradient_inputs = 32 * 6144;
   PassCosts costs;

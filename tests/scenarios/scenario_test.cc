@@ -378,21 +378,31 @@ class ScenarioFileTest : public ::testing::Test {
   std::vector<std::string> paths_;
 };
 
-TEST_F(ScenarioFileTest, DifferentDevicesInOneClusterNeedOneName) {
+TEST_F(ScenarioFileTest, UnlikeGpusHaveDevicesOfTheirOwn) {
   Scenario scenario = Small();
   scenario.clear_num_nodes();
   scenario.set_cluster(Write("mixed.textproto", R"(
     groups { count: 4 node { num_gpus: 1 device: "a100-sxm-80gb"
       nics { bytes_per_second: 1e9 } } }
-    groups { count: 4 node { num_gpus: 1 device: "h100-sxm"
+    groups { count: 3 node { num_gpus: 1 device: "h100-sxm"
+      nics { bytes_per_second: 1e9 } } }
+    groups { count: 1 node { num_gpus: 1 device: "a100-sxm-80gb"
       nics { bytes_per_second: 1e9 } } }
     fabric { })"));
-  EXPECT_THAT(ProblemsOf(scenario),
-              ElementsAre(HasSubstr("s: cluster has nodes with "
-                                    "\"a100-sxm-80gb\" and with \"h100-sxm\": "
-                                    "different devices")));
+  const auto mixed = ResolveScenario("s", scenario);
+  ASSERT_TRUE(mixed.ok()) << mixed.status();
+  EXPECT_EQ(mixed->device.name(), "A100-SXM4-80GB");
+  ASSERT_EQ(mixed->other_devices.size(), 1u);
+  EXPECT_EQ(mixed->other_devices[0].name(), "H100-SXM5-80GB");
+  EXPECT_THAT(mixed->gpu_device, ElementsAre(0, 0, 0, 0, 1, 1, 1, 0));
+  EXPECT_EQ(mixed->scenario.device(), "");
+  // One name stands for all.
   scenario.set_device("h100-sxm");
-  EXPECT_TRUE(ResolveScenario("s", scenario).ok());
+  const auto alike = ResolveScenario("s", scenario);
+  ASSERT_TRUE(alike.ok()) << alike.status();
+  EXPECT_EQ(alike->device.name(), "H100-SXM5-80GB");
+  EXPECT_THAT(alike->other_devices, testing::IsEmpty());
+  EXPECT_THAT(alike->gpu_device, testing::IsEmpty());
 }
 
 TEST_F(ScenarioFileTest, ClusterProblemsComeWithTheScenarios) {

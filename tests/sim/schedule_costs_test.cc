@@ -207,6 +207,50 @@ TEST(ScheduleCostsTest, WholeBackwardsCannotBeSplit) {
       << measured.status();
 }
 
+// A device half as fast with half the room takes twice as long, wherever the
+// placement puts it.
+TEST(ScheduleCostsTest, UnlikeGpusTakeTheirOwnTime) {
+  Cluster cluster = OneSwitch(2, 1e15, 0);
+  for (int slow_rank : {0, 1}) {
+    ResolvedScenario scenario = Resolve(Chain(2), cluster);
+    scenario.scenario.mutable_training()->set_precision(FP32);
+    auto* transformer = scenario.model.mutable_transformer();
+    transformer->set_num_layers(2);
+    transformer->set_hidden_size(64);
+    transformer->set_num_heads(4);
+    transformer->set_num_kv_heads(4);
+    transformer->set_feed_forward_size(256);
+    transformer->set_vocabulary_size(128);
+    scenario.scenario.mutable_batch()->set_sequence_length(32);
+    scenario.device.mutable_matrix_rates(0)->mutable_peak_flops()->set_value(
+        1e6);
+    scenario.device.mutable_memory_bytes()->set_value(1e9);
+    DeviceProfile slow = scenario.device;
+    slow.mutable_matrix_rates(0)->mutable_peak_flops()->set_value(5e5);
+    slow.mutable_memory_bytes()->set_value(1e3);
+    scenario.other_devices = {slow};
+    scenario.gpu_device = {0, 1};  // the second GPU of the cluster
+    scenario.placement.gpus = {1 - slow_rank, slow_rank};
+    const Result result = RunByHand(scenario, TwoRanks());
+    scenario.other_devices.clear();
+    scenario.gpu_device.clear();
+    const Result alike = RunByHand(scenario, TwoRanks());
+    EXPECT_TRUE(alike.fits_memory());
+    EXPECT_FALSE(result.fits_memory());
+    EXPECT_EQ(result.memory_capacity_bytes(), 1e3);
+    for (int rank : {0, 1}) {
+      const bool is_slow = scenario.placement.gpus[rank] == 1;
+      EXPECT_NEAR(result.ranks(rank).busy_seconds(),
+                  (is_slow ? 2 : 1) * alike.ranks(rank).busy_seconds(),
+                  1e-9 * alike.makespan_seconds());
+    }
+    // The same work over three quarters of the peak.
+    EXPECT_NEAR(
+        result.model_flops_utilization() * 0.75 * result.batch_seconds(),
+        alike.model_flops_utilization() * alike.batch_seconds(), 1e-9);
+  }
+}
+
 // What an automatic schedule is told.
 TEST(ScheduleCostsTest, GeneratorsKnowTheScenariosCosts) {
   const ResolvedScenario scenario = Resolve(Chain(2), OneSwitch(2, 500, 0.25));
