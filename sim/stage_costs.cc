@@ -201,7 +201,7 @@ absl::StatusOr<DeviceCosts> CostsOn(const DeviceProfile& device,
     const int first = partition.first[s], last = partition.first[s + 1];
     StageCosts stage;
     // A stage without layers hands on what it gets.
-    if (s > 0) stage.output_bytes = stages.back().output_bytes;
+    if (s > 0) stage.output_bytes = costs.stages.back().output_bytes;
     if (!measured) {
       stage.backward_input_seconds = stage.backward_weight_seconds = 0;
     }
