@@ -5,6 +5,7 @@
 // free slots. How long the block keeps an activation decides the memory. Then
 // the ends of the pipeline are tightened without more memory.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <iterator>
 #include <tuple>
@@ -53,8 +54,9 @@ bool IsFree(const Action& action) { return action.stage < 0; }
 
 struct Grid {
   int num_microbatches = 0;
-  std::vector<Row> rows;      // [rank][slot]
-  std::vector<int> slots[2];  // of every F and I, [stage * m + microbatch]
+  std::vector<Row> rows;  // [rank][slot]
+  std::array<std::vector<int>, 2>
+      slots;  // of every F and I, [stage * m + microbatch]
 
   int& SlotOf(Op op, int stage, int microbatch) {
     return slots[op == Op::kForward ? 0 : 1]

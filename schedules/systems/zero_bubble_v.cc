@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
-#include <utility>
 
 #include "schedules/limits.h"
 #include "schedules/systems/generators.h"
@@ -50,7 +49,6 @@ class Attempt {
     for (int round = 0; fits_ && round < 2 * num_microbatches_; ++round) {
       RoundOfInputs();
       RoundOfForwards();
-      last_total = std::exchange(total, TotalPasses());
     }
     for (int rank = 0; rank < num_ranks_; ++rank) {
       while (placer_.HasWeight(rank)) placer_.PutWeight(rank);
@@ -69,26 +67,6 @@ class Attempt {
   int num_inputs(int stage) const {
     return placer_.num(Op::kBackwardInput, stage);
   }
-  int TotalPasses() const {
-    int total = 0;
-    for (int stage = 0; stage < 2 * num_ranks_; ++stage) {
-      total += num_forwards(stage) + num_inputs(stage);
-    }
-    return total;
-  }
-
-  // Has what it needs been placed?
-  bool CanForward(int stage) const {
-    const int next = num_forwards(stage);
-    return next < num_microbatches_ &&
-           (stage == 0 || num_forwards(stage - 1) > next);
-  }
-  bool CanInput(int stage) const {
-    const int next = num_inputs(stage);
-    return num_forwards(stage) > next &&
-           (stage + 1 == 2 * num_ranks_ || num_inputs(stage + 1) > next);
-  }
-
   int InFlight(int rank) const {
     return num_forwards(Out(rank)) + num_forwards(Back(rank)) -
            num_inputs(Out(rank)) - num_inputs(Back(rank));
@@ -140,8 +118,6 @@ class Attempt {
           }
         }
         is_out = !is_out;
-        // Uneven stages: the rounds do the rest.
-        if (is_out && TotalPasses() == before) break;
       }
     }
   }
@@ -153,12 +129,10 @@ class Attempt {
       is_out[rank] = NextInputIsOut(rank);
     }
     for (int rank = num_ranks_ - 1; rank >= 0; --rank) {
-      if (is_out[rank] && CanInput(Out(rank))) {
-        PutInput(rank, Out(rank), true);
-      }
+      if (is_out[rank]) PutInput(rank, Out(rank), true);
     }
     for (int rank = 0; rank < num_ranks_; ++rank) {
-      if (is_out[rank] || !CanInput(Back(rank))) continue;
+      if (is_out[rank]) continue;
       PutInput(rank, Back(rank), choices_.before_inputs_of_way_back);
     }
   }
@@ -179,7 +153,7 @@ class Attempt {
   void RoundOfForwards() {
     for (int rank = 0; rank < num_ranks_; ++rank) {
       const std::optional<int> stage = NextForward(rank);
-      if (!stage || !CanForward(*stage)) continue;
+      if (!stage) continue;
       placer_.MakeRoomForForward(*stage);
       FillGap(Op::kForward, rank, *stage, choices_.before_forwards);
       Put(Op::kForward, *stage);

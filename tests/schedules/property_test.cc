@@ -232,7 +232,10 @@ int MostActivations(absl::string_view kind, const ScheduleSpec& spec,
       {"xpipe", left},
       {"pipemare", 2 * left},
       {"pipelined-backprop", 2 * left - 1},
-      {"edgepipe", 1},
+      {"chimera", p / 2 + 1 + std::min(rank, p - 1 - rank)},
+      {"hanayo", (v - 1) * p + rank + 1},
+      {"timeprest", spec.num_microbatches + left - 1},
+      {"accept", left},
   };
   const auto found = most.find(kind);
   const int all = total * static_cast<int>(schedule.StagesOf(rank).size());

@@ -16,7 +16,7 @@ struct Times {
 };
 
 Schedule Sound(absl::string_view name, const ScheduleSpec& spec) {
-  const Schedule schedule = Generated(name, spec);
+  Schedule schedule = Generated(name, spec);
   EXPECT_TRUE(ValidateSchedule(schedule).ok()) << ValidateSchedule(schedule);
   return schedule;
 }
