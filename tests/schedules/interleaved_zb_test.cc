@@ -16,8 +16,8 @@ TEST(InterleavedZeroBubbleTest, TakesAllPassesAndTheFill) {
   for (int ranks = 1; ranks <= 8; ++ranks) {
     for (int rounds = 1; rounds <= 5; ++rounds) {
       for (int chunks = 1; chunks <= 4; ++chunks) {
-        const Schedule schedule = Generated(
-            "InterleavedZeroBubble", {ranks, rounds * ranks, chunks});
+        const Schedule schedule =
+            Generated("InterleavedZeroBubble", {ranks, rounds * ranks, chunks});
         ASSERT_TRUE(ValidateSchedule(schedule).ok());
         const double passes = 3.0 * rounds * ranks * chunks;
         EXPECT_DOUBLE_EQ(TimedReplay(schedule, {}).makespan(),
