@@ -70,7 +70,7 @@ std::string TextOf(const CommProgram& program, const Move& move) {
 std::optional<Reordering> FindReordering(
     const CommProgram& program, const std::vector<Wait>& cycle,
     const std::function<bool(const CommProgram&)>& runs) {
-  constexpr int64_t kMaxWork = 20'000'000;  // actions looked at
+  constexpr int64_t kMaxWork = 5'000'000;  // actions looked at
   int64_t num_actions = 1;
   for (const auto& row : program.ranks) num_actions += std::ssize(row);
   int64_t tries = std::min<int64_t>(200, kMaxWork / num_actions);
