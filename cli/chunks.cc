@@ -20,9 +20,6 @@ int LegalChunks(const ScheduleKind& kind, ScheduleSpec spec) {
   return wanted;
 }
 
-namespace {
-
-// The same work of a rank, cut into other chunks.
 void ScaleCosts(double factor, TextbookCosts* costs) {
   if (costs->stages_size() != 1) return;  // given stage by stage
   TextbookCosts::Stage* stage = costs->mutable_stages(0);
@@ -37,12 +34,16 @@ void ScaleCosts(double factor, TextbookCosts* costs) {
   if (stage->has_overlapped_seconds()) {
     stage->set_overlapped_seconds(factor * stage->overlapped_seconds());
   }
+  if (stage->has_activation_bytes()) {
+    stage->set_activation_bytes(factor * stage->activation_bytes());
+  }
+  if (stage->has_weight_gradient_bytes()) {
+    stage->set_weight_gradient_bytes(factor * stage->weight_gradient_bytes());
+  }
   // What a stage sends on does not depend on its size: the codec stays.
   stage->set_offload_seconds(factor * stage->offload_seconds());
   stage->set_prediction_seconds(factor * stage->prediction_seconds());
 }
-
-}  // namespace
 
 void SetLegalChunks(const ScheduleKind& kind, Scenario* scenario) {
   const auto or_one = [](uint32_t n) { return uint64_t{std::max(n, 1u)}; };

@@ -16,6 +16,10 @@ namespace weir {
 // legal first; spec.num_chunks again when neither is.
 int LegalChunks(const ScheduleKind& kind, ScheduleSpec spec);
 
+// The same work of a rank, cut into other chunks; costs that are given stage by
+// stage stay.
+void ScaleCosts(double factor, TextbookCosts* costs);
+
 // Gives the scenario chunks that are legal for `kind`, if there are. Textbook
 // costs that are the same for all stages are scaled, so that a rank's work
 // stays what it was.

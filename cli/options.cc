@@ -252,7 +252,8 @@ void AddSchedule(Options* options, ScenarioFlags* flags, bool several) {
   group.Text("--costs", "COSTS",
              "instead of model and cluster: f=1,b=2,c=0.1 or f=1,i=1,w=1 "
              "(c: one hop; o: a forward beside a backward; h: one way to the "
-             "host; p: one prediction of weights; z: one compression), or a "
+             "host; p: one prediction of weights; z: one compression; a: bytes "
+             "kept from forward to backward; g: from I to W), or a "
              "file; seconds of one stage: with --chunks a "
              "rank has several stages; where weir chooses the chunks, seconds "
              "of a whole rank, divided among its stages",
@@ -349,9 +350,18 @@ Options OptionsOfScheduleSource(Flags* flags) {
       "SCHEDULE", "see weir schedule list, or a file: PyTorch's CSV", flags);
 }
 
+void AddOrderCosts(Options* options, ScenarioFlags* flags) {
+  Group("Schedule", options)
+      .Text("--costs", "COSTS",
+            "what an automatic order is made for: f=1,i=1,w=1,c=0.1 (as in "
+            "weir simulate), or a file",
+            &flags->costs);
+}
+
 Options OptionsOfSchedule(Flags* flags, bool csv) {
   Options options = OptionsOfScheduleSource(flags);
   AddPipeline(&options, &flags->scenario.overrides, "4");
+  AddOrderCosts(&options, &flags->scenario);
   AddMicrobatches(&options, &flags->scenario.overrides, "8",
                   "1, without flush 3");
   AddFormat(&options, &flags->output, csv);
@@ -425,6 +435,7 @@ Options OptionsOfScheduleSemantics(Flags* flags) {
 Options OptionsOfScheduleLint(Flags* flags) {
   Options options = OptionsOfScheduleSource(flags);
   AddPipeline(&options, &flags->scenario.overrides, "4");
+  AddOrderCosts(&options, &flags->scenario);
   AddMicrobatches(&options, &flags->scenario.overrides, "8",
                   "1, without flush 3");
   AddDialect(&options, &flags->schedule);
@@ -446,6 +457,7 @@ Options OptionsOfScheduleLint(Flags* flags) {
 Options OptionsOfScheduleConvert(Flags* flags) {
   Options options = OptionsOfScheduleSource(flags);
   AddPipeline(&options, &flags->scenario.overrides, "4");
+  AddOrderCosts(&options, &flags->scenario);
   AddMicrobatches(&options, &flags->scenario.overrides, "8",
                   "1, without flush 3");
   ScheduleFlags* schedule = &flags->schedule;

@@ -12,14 +12,16 @@
 #include "scenarios/scenario.h"
 
 namespace weir {
+
+absl::StatusOr<TextbookCosts> ReadCosts(const std::string& costs) {
+  return absl::StrContains(costs, '=') ? ParseCosts(costs) : LoadCosts(costs);
+}
+
 namespace {
 
 absl::Status ApplyCosts(const ScenarioFlags& flags, Scenario* scenario) {
   if (flags.costs.empty()) return absl::OkStatus();
-  ASSIGN_OR_RETURN(*scenario->mutable_textbook(),
-                   absl::StrContains(flags.costs, '=')
-                       ? ParseCosts(flags.costs)
-                       : LoadCosts(flags.costs));
+  ASSIGN_OR_RETURN(*scenario->mutable_textbook(), ReadCosts(flags.costs));
   // Costs by hand replace what the file computes them from, but not what the
   // same command line asks for: that contradiction is the user's to solve.
   if (flags.overrides.model().empty()) scenario->clear_model();

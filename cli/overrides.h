@@ -11,6 +11,9 @@
 
 namespace weir {
 
+// What --costs gives: the costs themselves, "f=1,b=2", or a file of them.
+absl::StatusOr<TextbookCosts> ReadCosts(const std::string& costs);
+
 struct Question {
   std::string label;  // the file, or "command line"
   Scenario scenario;  // not resolved

@@ -5,6 +5,8 @@
 #include "base/problems.h"
 #include "base/status_macros.h"
 #include "cli/chunks.h"
+#include "cli/overrides.h"
+#include "scenarios/costs.h"
 #include "schedules/options.h"
 #include "schedules/registry.h"
 #include "schedules/source.h"
@@ -38,6 +40,27 @@ void SetLegalMicrobatches(const ScheduleKind& kind, ScheduleSpec* spec) {
   spec->num_microbatches = usual;
 }
 
+// The costs of --costs, which an automatic order is made for: seconds of a
+// whole rank where weir chooses its chunks, as in simulations.
+absl::Status SetCosts(const Flags& flags, ScheduleSpec* spec) {
+  if (flags.scenario.costs.empty()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(TextbookCosts costs, ReadCosts(flags.scenario.costs));
+  if (flags.scenario.overrides.parallelism().chunks() == 0) {
+    ScaleCosts(1.0 / spec->num_chunks, &costs);
+  }
+  const int num_stages = spec->num_ranks * spec->num_chunks;
+  if (costs.stages_size() != 1 && costs.stages_size() != num_stages) {
+    Problems problems("--costs");
+    problems.Add("stages", absl::StrCat("has ", costs.stages_size(),
+                                        " entries, expected 1 or one per "
+                                        "stage (",
+                                        num_stages, ")"));
+    return problems.ToStatus();
+  }
+  spec->costs = PassCostsOf(costs);
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status CheckShapeOfFlags(const Flags& flags, const Schedule& schedule) {
@@ -66,6 +89,11 @@ absl::StatusOr<Schedule> ScheduleOfFlags(const Flags& flags) {
                                          ? CsvDialect::kPyTorchLegacy
                                          : CsvDialect::kPyTorch));
     RETURN_IF_ERROR(CheckShapeOfFlags(flags, schedule));
+    if (!flags.scenario.costs.empty()) {
+      Problems problems("command line");
+      problems.Add("--costs", "is given with a file, whose order is made");
+      return problems.ToStatus();
+    }
     return schedule;
   }
   const Scenario& shape = flags.scenario.overrides;
@@ -76,6 +104,7 @@ absl::StatusOr<Schedule> ScheduleOfFlags(const Flags& flags) {
   if (shape.parallelism().chunks() == 0) {
     spec.num_chunks = LegalChunks(*kind, spec);
   }
+  RETURN_IF_ERROR(SetCosts(flags, &spec));
   return GenerateSchedule(kind->name, spec);
 }
 

@@ -120,6 +120,9 @@ Line ResultLine(const Result& result) {
   line.Add("model_flops_utilization", result.has_model_flops_utilization(),
            result.model_flops_utilization());
   line.Add("bubble_ratio", result.bubble_ratio());
+  line.Add("span_seconds", result.has_span_seconds(), result.span_seconds());
+  line.Add("span_bubble_ratio", result.has_span_bubble_ratio(),
+           result.span_bubble_ratio());
   line.Add("exposed_communication_ratio", result.exposed_communication_ratio());
   line.Add("steady_state",
            absl::string_view(result.steady_state() ? "true" : "false"));

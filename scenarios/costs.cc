@@ -23,6 +23,7 @@ namespace weir {
 namespace {
 
 constexpr double kMaxSeconds = 1e9;  // 31 years
+constexpr double kMaxBytes = 1e15;
 
 void CheckStage(Problems& problems, const std::string& path,
                 const TextbookCosts::Stage& stage) {
@@ -52,11 +53,26 @@ void CheckStage(Problems& problems, const std::string& path,
   check("offload_seconds", stage.offload_seconds());
   check("prediction_seconds", stage.prediction_seconds());
   check("codec_seconds", stage.codec_seconds());
+  const auto check_bytes = [&](const char* field, double bytes) {
+    problems.CheckRange(absl::StrCat(path, ".", field), bytes, 0, kMaxBytes);
+  };
+  check_bytes("activation_bytes", stage.activation_bytes());
+  check_bytes("weight_gradient_bytes", stage.weight_gradient_bytes());
+  if (stage.has_weight_gradient_bytes() && !(stage.activation_bytes() > 0)) {
+    problems.Add(path + ".activation_bytes",
+                 "is missing, expected it beside weight_gradient_bytes");
+  }
   if (stage.forward_seconds() == 0 && stage.backward_seconds() == 0 &&
       stage.backward_input_seconds() == 0 &&
       stage.backward_weight_seconds() == 0) {
     problems.Add(path, "takes no time, expected some");
   }
+}
+
+std::optional<double> ParseNumber(absl::string_view text) {
+  double number = 0;
+  if (!absl::SimpleAtod(text, &number) || !std::isfinite(number)) return {};
+  return number;
 }
 
 // "12.5ms" in seconds; nothing when it is no such number.
@@ -69,9 +85,9 @@ std::optional<double> ParseSeconds(absl::string_view text) {
   } else {
     absl::ConsumeSuffix(&text, "s");
   }
-  double number = 0;
-  if (!absl::SimpleAtod(text, &number) || !std::isfinite(number)) return {};
-  return number * unit;
+  const std::optional<double> number = ParseNumber(text);
+  if (!number.has_value()) return {};
+  return *number * unit;
 }
 
 }  // namespace
@@ -97,13 +113,21 @@ absl::StatusOr<TextbookCosts> ParseCosts(absl::string_view text) {
     const std::pair<absl::string_view, absl::string_view> entry =
         absl::StrSplit(part, absl::MaxSplits('=', 1));
     const std::string key(absl::StripAsciiWhitespace(entry.first));
+    const absl::string_view text = absl::StripAsciiWhitespace(entry.second);
+    const bool is_bytes = key == "a" || key == "g";
     const std::optional<double> seconds =
-        ParseSeconds(absl::StripAsciiWhitespace(entry.second));
-    if (key.size() != 1 || !absl::StrContains("fbiwcohpz", key)) {
+        is_bytes ? ParseNumber(text) : ParseSeconds(text);
+    if (key.size() != 1 || !absl::StrContains("fbiwcohpzag", key)) {
       problems.Add(absl::StrCat("\"", absl::StripAsciiWhitespace(part), "\""),
                    "is unknown, expected f, b, i, w, c, o, h, p or z with "
-                   "seconds, as in f=1,b=2 or f=1,i=1,w=1,c=0");
-    } else if (!seconds.has_value() || *seconds < 0 || *seconds > kMaxSeconds) {
+                   "seconds, as in f=1,b=2 or f=1,i=1,w=1,c=0, or a or g with "
+                   "bytes");
+    } else if (is_bytes &&
+               (!seconds.has_value() || *seconds < 0 || *seconds > kMaxBytes)) {
+      problems.Add(key, absl::StrCat("is \"", entry.second,
+                                     "\", expected bytes of 0 or more"));
+    } else if (!is_bytes && (!seconds.has_value() || *seconds < 0 ||
+                             *seconds > kMaxSeconds)) {
       problems.Add(key, absl::StrCat("is \"", entry.second,
                                      "\", expected seconds of 0 or more, as in "
                                      "1, 0.5s, 20ms or 30us"));
@@ -134,6 +158,8 @@ absl::StatusOr<TextbookCosts> ParseCosts(absl::string_view text) {
   stage.set_offload_seconds(values["h"]);
   stage.set_prediction_seconds(values["p"]);
   stage.set_codec_seconds(values["z"]);
+  if (values.count("a") > 0) stage.set_activation_bytes(values["a"]);
+  if (values.count("g") > 0) stage.set_weight_gradient_bytes(values["g"]);
   costs.set_hop_seconds(values["c"]);
   CheckCosts(problems, "", costs);
   RETURN_IF_ERROR(problems.ToStatus());
@@ -148,6 +174,33 @@ absl::StatusOr<TextbookCosts> LoadCosts(const std::string& path) {
   CheckCosts(problems, "", costs);
   RETURN_IF_ERROR(problems.ToStatus());
   return costs;
+}
+
+PassCosts PassCostsOf(const TextbookCosts& costs) {
+  PassCosts passes;
+  passes.hop = costs.hop_seconds();
+  for (const TextbookCosts::Stage& stage : costs.stages()) {
+    StagePassCosts& pass = passes.stages.emplace_back();
+    pass.forward = stage.forward_seconds();
+    if (stage.has_backward_seconds()) {
+      pass.backward = stage.backward_seconds();
+      pass.backward_input = pass.backward_weight = stage.backward_seconds() / 2;
+    } else {
+      pass.backward_input = stage.backward_input_seconds();
+      pass.backward_weight = stage.backward_weight_seconds();
+    }
+    if (stage.has_overlapped_seconds()) {
+      pass.overlapped = stage.overlapped_seconds();
+    }
+    pass.offload = stage.offload_seconds();
+    if (stage.activation_bytes() > 0) {
+      pass.activation = stage.activation_bytes();
+      pass.weight_gradient_inputs = stage.has_weight_gradient_bytes()
+                                        ? stage.weight_gradient_bytes()
+                                        : stage.activation_bytes();
+    }
+  }
+  return passes;
 }
 
 }  // namespace weir

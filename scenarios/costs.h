@@ -6,6 +6,7 @@
 #include "absl/strings/string_view.h"
 #include "base/problems.h"
 #include "scenarios/scenario.pb.h"
+#include "schedules/pass_costs.h"
 
 namespace weir {
 
@@ -13,6 +14,10 @@ namespace weir {
 // ("textbook." or nothing).
 void CheckCosts(Problems& problems, absl::string_view prefix,
                 const TextbookCosts& costs);
+
+// What a generator may know of them. Where only whole backwards are given I and
+// W are half of one each.
+PassCosts PassCostsOf(const TextbookCosts& costs);
 
 }  // namespace weir
 

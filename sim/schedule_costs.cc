@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "calibrate/device_profile.h"
+#include "scenarios/costs.h"
 #include "schedules/action.h"
 
 namespace weir {
@@ -166,6 +167,7 @@ absl::Status ApplySchedule(const ResolvedScenario& scenario,
 
 PassCosts PassCostsOf(const ResolvedScenario& scenario, const Network& network,
                       const Costs& costs) {
+  if (scenario.textbook) return PassCostsOf(scenario.scenario.textbook());
   PassCosts passes;
   const Route to_host = network.RouteToHost(scenario.placement.gpus[0]);
   for (const StageCosts& stage : costs.stages) {

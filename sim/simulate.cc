@@ -225,6 +225,33 @@ double MeanPeakFlops(const Run& run) {
   return flops / run.graph.num_gpus();
 }
 
+// From the start of a GPU's first action to the end of its last.
+double SpanOf(const Run& run, int gpu) {
+  const auto& actions = run.schedule.rank_actions[run.graph.rank_of(gpu)];
+  double first = std::numeric_limits<double>::infinity(), last = 0;
+  for (int i = 0; i < static_cast<int>(actions.size()); ++i) {
+    first = std::min(
+        first, run.recording.start_seconds()[run.graph.ActionTask(gpu, i)]);
+    last = std::max(last,
+                    run.recording.end_seconds()[run.graph.ActionEnd(gpu, i)]);
+  }
+  return actions.empty() ? 0 : last - first;
+}
+
+// The second definition of what a batch costs, see Result.span_seconds.
+void FillSpan(const Run& run, const std::vector<GpuTimes>& times,
+              Result* result) {
+  double span = 0;
+  std::vector<double> busy;
+  for (int gpu = 0; gpu < run.graph.num_gpus(); ++gpu) {
+    span = std::max(span, SpanOf(run, gpu));
+    busy.push_back(times[gpu].busy_seconds - times[gpu].optimizer_seconds);
+  }
+  if (!(span > 0)) return;
+  result->set_span_seconds(span);
+  result->set_span_bubble_ratio(BubbleRatio(busy, span));
+}
+
 void FillBatch(const ResolvedScenario& resolved, const PipelineInputs& inputs,
                const Run& run, Result* result) {
   const Window& window = run.window;
@@ -244,6 +271,7 @@ void FillBatch(const ResolvedScenario& resolved, const PipelineInputs& inputs,
   result->set_exposed_communication_ratio(
       ExposedCommunicationRatio(exposed, seconds));
   result->set_limit(DescribeLimit(inputs, run.graph, window, times));
+  if (run.schedule.flush) FillSpan(run, times, result);
   if (!window.steady) result->add_warnings(DescribeUnsteady(window, run));
   if (resolved.textbook || !(window.batch_seconds() > 0)) return;
   const Batch& batch = resolved.scenario.batch();
@@ -278,19 +306,6 @@ void FillMemory(const MemoryTimeline& memory, RankResult* rank) {
     entry->set_name(Name(static_cast<MemoryKind>(kind)));
     entry->set_bytes(memory.peak_by_kind[kind]);
   }
-}
-
-// From the first start of an action to the last end.
-double SpanOf(const Run& run, int gpu) {
-  const auto& actions = run.schedule.rank_actions[run.graph.rank_of(gpu)];
-  double first = std::numeric_limits<double>::infinity(), last = 0;
-  for (int i = 0; i < static_cast<int>(actions.size()); ++i) {
-    first = std::min(
-        first, run.recording.start_seconds()[run.graph.ActionTask(gpu, i)]);
-    last = std::max(last,
-                    run.recording.end_seconds()[run.graph.ActionEnd(gpu, i)]);
-  }
-  return actions.empty() ? 0 : last - first;
 }
 
 void FillRank(const ResolvedScenario& resolved, const PipelineInputs& inputs,

@@ -169,6 +169,10 @@ Costs TextbookCostsOf(const Scenario& scenario, int num_stages) {
     stage.offload_seconds = given.offload_seconds();
     stage.prediction_seconds = given.prediction_seconds();
     stage.codec_seconds = given.codec_seconds();
+    stage.activation_bytes = given.activation_bytes();
+    stage.weight_gradient_stash_bytes = given.has_weight_gradient_bytes()
+                                            ? given.weight_gradient_bytes()
+                                            : given.activation_bytes();
     costs.stages.push_back(stage);
   }
   return costs;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "scenarios/costs.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -126,6 +128,28 @@ TEST_F(CostsFileTest, EmptyTableIsRefused) {
 TEST_F(CostsFileTest, MissingFileIsNotFound) {
   EXPECT_EQ(LoadCosts("/nowhere.textproto").status().code(),
             absl::StatusCode::kNotFound);
+}
+
+TEST(CostsTest, MemoryIsInBytesAndKnownToGenerators) {
+  const auto costs = ParseCosts("f=1,i=1,w=1,a=4e9,g=1e9");
+  ASSERT_TRUE(costs.ok()) << costs.status();
+  EXPECT_EQ(costs->stages(0).activation_bytes(), 4e9);
+  const PassCosts passes = PassCostsOf(*costs);
+  EXPECT_EQ(passes.of(0).activation, 4e9);
+  EXPECT_EQ(passes.of(0).weight_gradient_inputs, 1e9);
+  const PassCosts alone = PassCostsOf(*ParseCosts("f=1,b=4,c=2,a=7"));
+  EXPECT_EQ(alone.of(3).weight_gradient_inputs, 7);
+  EXPECT_EQ(alone.of(3).backward_input, 2);
+  EXPECT_EQ(alone.hop, 2);
+  EXPECT_EQ(PassCostsOf(*ParseCosts("f=1,b=4")).of(0).activation, 1);
+}
+
+TEST(CostsTest, MemoryMustBeANumberOfBytes) {
+  EXPECT_EQ(Message(ParseCosts("f=1,b=1,a=3s")),
+            "--costs: a is \"3s\", expected bytes of 0 or more");
+  EXPECT_EQ(Message(ParseCosts("f=1,b=1,g=5")),
+            "--costs: stages[0].activation_bytes is missing, expected it "
+            "beside weight_gradient_bytes");
 }
 
 }  // namespace

@@ -265,5 +265,40 @@ TEST(ScheduleCostsTest, GeneratorsKnowTheScenariosCosts) {
   EXPECT_NEAR(passes.hop, 1000.0 / 500 + 0.25, 1e-12);
 }
 
+// Qi et al., 2024, Zero Bubble, Table 5 (1.5B model, ZB-2p) from the times of
+// its Table 9: the memory that a microbatch keeps, 34h + 5as and 32h per token
+// and layer with h 2304, a 24 and s 1024, decides how far the order can go.
+TEST(ScheduleCostsTest, MemoryByHandGivesThePublishedBubbleRatios) {
+  struct Row {
+    int num_microbatches;
+    double forward, input, weight, hop, published;
+  };
+  for (const Row& row : {Row{24, 18.522, 18.086, 9.337, 0.601, 0.0433},
+                         Row{32, 18.513, 18.086, 9.331, 0.626, 0.0039},
+                         Row{64, 18.546, 18.097, 9.321, 0.762, 0.0026}}) {
+    Scenario scenario;
+    scenario.set_schedule("zb-2p");
+    scenario.mutable_parallelism()->set_pipeline(8);
+    scenario.set_num_microbatches(row.num_microbatches);
+    TextbookCosts& costs = *scenario.mutable_textbook();
+    TextbookCosts::Stage& stage = *costs.add_stages();
+    stage.set_forward_seconds(row.forward);
+    stage.set_backward_input_seconds(row.input);
+    stage.set_backward_weight_seconds(row.weight);
+    stage.set_activation_bytes(34 * 2304 + 5 * 24 * 1024);
+    stage.set_weight_gradient_bytes(32 * 2304);
+    costs.set_hop_seconds(row.hop);
+    const auto resolved = ResolveScenario("test", scenario);
+    ASSERT_TRUE(resolved.ok()) << resolved.status();
+    const auto result = Simulate(*resolved, {});
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_NEAR(result->span_bubble_ratio(), row.published, 5e-5);
+    for (const RankResult& rank : result->ranks()) {
+      EXPECT_LE(rank.peak_memory_bytes(),
+                2 * 8 * stage.activation_bytes() * (1 + 1e-12));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace weir
