@@ -57,7 +57,7 @@ absl::StatusOr<ScheduleSpec> WithOptionsOf(absl::string_view name,
                               : absl::StrCat(", did you mean '", nearest, "'?"),
               known.empty()
                   ? ", expected none"
-                  : absl::StrCat(" Known: ", absl::StrJoin(known, ", "))));
+                  : absl::StrCat(", known: ", absl::StrJoin(known, ", "))));
       continue;
     }
     if (parts[i].find('=') == absl::string_view::npos) {

@@ -210,6 +210,10 @@ absl::string_view PairProblem(const std::vector<Action>& actions,
       (other.op == Op::kForward && MakesInputGradient(one.op));
   if (!is_pair) return "overlaps its next, expected a forward beside a B or I";
   if (other.overlaps_next) return "overlaps two others, expected one";
+  const bool same_microbatch = one.stage == other.stage &&
+                               one.microbatch <= other.last_microbatch() &&
+                               other.microbatch <= one.last_microbatch();
+  if (same_microbatch) return "overlaps its own backward";
   return "";
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The families behind the registry, one source file each.
-#ifndef WEIR_SCHEDULES_GENERATORS_H_
-#define WEIR_SCHEDULES_GENERATORS_H_
+#ifndef WEIR_SCHEDULES_SYSTEMS_GENERATORS_H_
+#define WEIR_SCHEDULES_SYSTEMS_GENERATORS_H_
 
 #include <functional>
 #include <vector>
@@ -80,4 +80,4 @@ bool BackwardsReversed(const ScheduleSpec& spec, Problems* problems);
 
 }  // namespace weir
 
-#endif  // WEIR_SCHEDULES_GENERATORS_H_
+#endif  // WEIR_SCHEDULES_SYSTEMS_GENERATORS_H_

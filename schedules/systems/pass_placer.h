@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Builds an order pass by pass and knows when each would run, so that the next
 // choice can depend on it: what the automatic Zero Bubble orders stand on.
-#ifndef WEIR_SCHEDULES_PASS_PLACER_H_
-#define WEIR_SCHEDULES_PASS_PLACER_H_
+#ifndef WEIR_SCHEDULES_SYSTEMS_PASS_PLACER_H_
+#define WEIR_SCHEDULES_SYSTEMS_PASS_PLACER_H_
 
 #include <cstdint>
 #include <vector>
@@ -94,4 +94,4 @@ class PassPlacer {
 
 }  // namespace weir
 
-#endif  // WEIR_SCHEDULES_PASS_PLACER_H_
+#endif  // WEIR_SCHEDULES_SYSTEMS_PASS_PLACER_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the automatic Zero Bubble orders take from a spec beyond the shape.
-#ifndef WEIR_SCHEDULES_ZERO_BUBBLE_COSTS_H_
-#define WEIR_SCHEDULES_ZERO_BUBBLE_COSTS_H_
+#ifndef WEIR_SCHEDULES_SYSTEMS_ZERO_BUBBLE_COSTS_H_
+#define WEIR_SCHEDULES_SYSTEMS_ZERO_BUBBLE_COSTS_H_
 
 #include "base/problems.h"
 #include "schedules/schedule.h"
@@ -26,4 +26,4 @@ double MemoryLimit(const ScheduleSpec& spec, double standard, double lowest,
 
 }  // namespace weir
 
-#endif  // WEIR_SCHEDULES_ZERO_BUBBLE_COSTS_H_
+#endif  // WEIR_SCHEDULES_SYSTEMS_ZERO_BUBBLE_COSTS_H_

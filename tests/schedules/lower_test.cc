@@ -74,9 +74,6 @@ TEST(LowerTest, ZeroBubbleProgramIsThatOfPyTorchsArtifact) {
 
 // dualpipev_4rank_10mb.csv
 TEST(LowerTest, DualPipeVPassesAreThoseOfPyTorchsArtifact) {
-  if (!FindScheduleKind("dualpipe-v").ok()) {
-    GTEST_SKIP() << "there is no kind dualpipe-v yet";
-  }
   constexpr absl::string_view kRows =
       "0F0,0F1,0F2,0F3,0F4,0F5,0F6,7F0,7I0,7W0,7F1,7I1,7W1,7F2,7I2,7W2,7F3,"
       "(0F7;7B3)OVERLAP_F_B,(7F4;0B0)OVERLAP_F_B,(0F8;7B4)OVERLAP_F_B,"

@@ -59,6 +59,15 @@ TEST(ValidateTest, HalvesOfABackwardAreAskedForByName) {
               HasSubstr("0B0 repeats a backward that B or I has done"));
 }
 
+TEST(ValidateTest, NoForwardRunsBesideItsOwnBackward) {
+  EXPECT_THAT(ErrorOf(FromText("(0F0;0B0)OVERLAP_F_B")),
+              HasSubstr("0F0 overlaps its own backward"));
+  EXPECT_THAT(
+      ErrorOf(FromText("0F0,0F1,0B0,0B1\n1F0,1B0,(1F1;1I1)OVERLAP_F_B,1W1")),
+      HasSubstr("rank 1 position 2: 1F1 overlaps its own backward"));
+  EXPECT_EQ(ErrorOf(FromText("0F0,(0F1;0B0)OVERLAP_F_B,0B1")), "");
+}
+
 TEST(ValidateTest, ManyProblemsAreCut) {
   Schedule schedule = Generated("1f1b", {1, 1000});
   schedule.rank_actions[0].clear();
