@@ -12,12 +12,20 @@
 namespace weir {
 
 int LegalChunks(const ScheduleKind& kind, ScheduleSpec spec) {
-  const int wanted = spec.num_chunks;
-  for (int chunks : {wanted, 1, 2}) {
+  // Where something else is wrong too, the chunks should not be.
+  int best = spec.num_chunks;
+  std::ptrdiff_t fewest = std::numeric_limits<std::ptrdiff_t>::max();
+  for (int chunks : {spec.num_chunks, 1, 2}) {
     spec.num_chunks = chunks;
-    if (kind.check(spec).ok()) return chunks;
+    const absl::Status status = kind.check(spec);
+    if (status.ok()) return chunks;
+    const absl::string_view problems = status.message();
+    const auto lines = std::count(problems.begin(), problems.end(), '\n');
+    if (lines >= fewest) continue;
+    fewest = lines;
+    best = chunks;
   }
-  return wanted;
+  return best;
 }
 
 void ScaleCosts(double factor, TextbookCosts* costs) {

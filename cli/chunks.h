@@ -13,7 +13,7 @@
 namespace weir {
 
 // spec.num_chunks where the schedule takes it, else 1, else 2, whichever is
-// legal first; spec.num_chunks again when neither is.
+// legal first; where none is, the one of them with the fewest problems.
 int LegalChunks(const ScheduleKind& kind, ScheduleSpec spec);
 
 // The same work of a rank, cut into other chunks; costs that are given stage by

@@ -336,9 +336,9 @@ absl::Status CheckSchedule(absl::string_view label, const Scenario& scenario,
         absl::StrCat(label, ": ", kind.status().message()));
   }
   if (scenario.training().fully_sharded() && !(*kind)->flush) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        label, ": training.fully_sharded is given with schedule ",
-        (*kind)->name, ", expected one with a flush: it keeps older weights"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(label, ": training.fully_sharded is given with schedule ",
+                     (*kind)->name, ", expected one with a flush"));
   }
   if (!with_shape) return absl::OkStatus();
   const Parallelism& parallelism = scenario.parallelism();

@@ -115,10 +115,10 @@ void CheckEnoughMicrobatches(const ScheduleSpec& spec, Problems* problems) {
   if (spec.num_ranks < 1 || spec.num_ranks > kMaxRanks) return;
   if (spec.num_microbatches < 1) return;
   if (spec.num_microbatches >= 2 * spec.num_ranks) return;
-  problems->Add("num_microbatches",
-                absl::StrCat("is ", spec.num_microbatches,
-                             ", expected at least twice pipeline, which is ",
-                             spec.num_ranks));
+  problems->Add(
+      "num_microbatches",
+      absl::StrCat("is ", spec.num_microbatches, ", expected at least ",
+                   2 * spec.num_ranks, ", twice pipeline"));
 }
 
 absl::Status CheckDualPipe(const ScheduleSpec& spec) {
