@@ -151,15 +151,16 @@ TEST(DualPipeTest, KeepsOneStageMoreThanThereAre) {
 }
 
 TEST(DualPipeTest, IllegalShapesAreNamed) {
-  EXPECT_THAT(ErrorOf("dualpipe", {3, 5, 2, 2}),
-              AllOf(HasSubstr("pipeline is 3, expected an even number"),
-                    HasSubstr("num_microbatches is 5, expected an even number"),
-                    HasSubstr("num_microbatches is 5, expected at least twice "
-                              "pipeline, which is 3"),
-                    HasSubstr("chunks is 2, expected 1"),
-                    HasSubstr("num_batches is 2, expected 1")));
+  EXPECT_THAT(
+      ErrorOf("dualpipe", {3, 5, 2, 2}),
+      AllOf(HasSubstr("pipeline is 3, expected an even number"),
+            HasSubstr("num_microbatches is 5, expected an even number"),
+            HasSubstr("num_microbatches is 5, expected at least 6, twice "
+                      "pipeline"),
+            HasSubstr("chunks is 2, expected 1"),
+            HasSubstr("num_batches is 2, expected 1")));
   EXPECT_THAT(ErrorOf("DualPipeV", {4, 7, 3}),
-              AllOf(HasSubstr("num_microbatches is 7, expected at least twice"),
+              AllOf(HasSubstr("num_microbatches is 7, expected at least 8"),
                     HasSubstr("chunks is 3, expected 2")));
 }
 
