@@ -30,6 +30,7 @@
 
 #include "absl/status/statusor.h"
 #include "schedules/deadlock.h"
+#include "schedules/reorder.h"
 #include "schedules/schedule.h"
 #include "schedules/schedule_text.h"
 
@@ -44,7 +45,10 @@ struct Finding {
   std::string message = {};
   std::string advice = {};              // empty: none
   std::vector<std::string> cycle = {};  // of a deadlock, wait by wait
-  std::string reordering = {};          // the smallest that ends it, if found
+  // The smallest reordering that ends it, if one was found: in words, and as
+  // moves of the file's actions, or of passes that wait for passes.
+  std::string reordering = {};
+  std::vector<Move> moves = {};
 };
 
 struct LintOptions {
