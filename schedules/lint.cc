@@ -17,8 +17,10 @@
 namespace weir {
 namespace {
 
+enum class Rules { kFile, kAll };  // of the file itself; of runtimes too
+
 LintReport RunRules(const Schedule& schedule, const ScheduleRows* rows,
-                    const LintOptions& options,
+                    const LintOptions& options, Rules rules,
                     const std::vector<std::string>& misfits) {
   Lint lint = {schedule, rows, options};
   lint.report.name = schedule.name;
@@ -33,12 +35,57 @@ LintReport RunRules(const Schedule& schedule, const ScheduleRows* rows,
   }
   const bool runs = LintPasses(&lint, misfits.empty());
   if (lint.has_transfers) LintOwnProgram(&lint, runs);
-  if (runs) LintRuntimes(&lint);
+  if (runs && rules == Rules::kAll) LintRuntimes(&lint);
   std::stable_sort(lint.report.findings.begin(), lint.report.findings.end(),
                    [](const Finding& a, const Finding& b) {
                      return a.severity < b.severity;
                    });
   return std::move(lint.report);
+}
+
+absl::StatusOr<LintReport> LintRows(const ScheduleRows& rows,
+                                    const LintOptions& options, Rules rules) {
+  ASSIGN_OR_RETURN(const Inferred inferred,
+                   InferSchedule(rows.label, PassesOf(rows.program)));
+  const ProgramShape shape = ShapeOf(rows.program);
+  if (shape.num_stages > inferred.schedule.num_stages ||
+      shape.num_microbatches > inferred.schedule.num_microbatches) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(rows.label, ": transfers and stages' actions name ",
+                     shape.num_stages, " stages and ", shape.num_microbatches,
+                     " microbatches, expected those of the passes, ",
+                     inferred.schedule.num_stages, " and ",
+                     inferred.schedule.num_microbatches));
+  }
+  return RunRules(inferred.schedule, &rows, options, rules, inferred.problems);
+}
+
+bool IsOfForm(absl::string_view rule) {
+  return rule == "shape" || rule == "placement" || rule == "order" ||
+         rule == "completeness" || rule == "size";
+}
+
+bool KeepsFromRunning(const Finding& finding, const ScheduleRows& rows) {
+  if (finding.severity != Finding::Severity::kError) return false;
+  if (finding.rule == "memory") return false;
+  // Copies run where no transfer names the stage that it means; what fits no
+  // schedule is refused by ScheduleFromRows.
+  return finding.rule != "placement" || rows.has_transfers();
+}
+
+// "a.csv:1:5: 0B0 has no RECV_B [transfer]".
+std::string LineOf(absl::string_view file, const Finding& finding) {
+  std::string line(file);
+  if (finding.line > 0) {
+    absl::StrAppend(&line, ":", finding.line, ":", finding.column);
+  }
+  absl::StrAppend(&line, ": ", finding.message,
+                  finding.cycle.empty() ? "" : ": ",
+                  absl::StrJoin(finding.cycle, "; "));
+  if (!finding.reordering.empty()) {
+    absl::StrAppend(&line, "; fix: ", finding.reordering);
+  }
+  return absl::StrCat(line, " [", finding.rule, "]");
 }
 
 }  // namespace
@@ -136,42 +183,27 @@ int LintReport::num_notes() const {
 }
 
 LintReport LintSchedule(const Schedule& schedule, const LintOptions& options) {
-  return RunRules(schedule, nullptr, options, {});
+  return RunRules(schedule, nullptr, options, Rules::kAll, {});
 }
 
 absl::StatusOr<LintReport> LintRows(const ScheduleRows& rows,
                                     const LintOptions& options) {
-  ASSIGN_OR_RETURN(const Inferred inferred,
-                   InferSchedule(rows.label, PassesOf(rows.program)));
-  const ProgramShape shape = ShapeOf(rows.program);
-  if (shape.num_stages > inferred.schedule.num_stages ||
-      shape.num_microbatches > inferred.schedule.num_microbatches) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(rows.label, ": transfers and stages' actions name ",
-                     shape.num_stages, " stages and ", shape.num_microbatches,
-                     " microbatches, expected those of the passes, ",
-                     inferred.schedule.num_stages, " and ",
-                     inferred.schedule.num_microbatches));
-  }
-  return RunRules(inferred.schedule, &rows, options, inferred.problems);
+  return LintRows(rows, options, Rules::kAll);
 }
 
-absl::Status CheckTransfers(const ScheduleRows& rows) {
-  if (!rows.has_transfers()) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const LintReport report, LintRows(rows, {}));
+absl::Status CheckRows(const ScheduleRows& rows) {
+  ASSIGN_OR_RETURN(const LintReport report, LintRows(rows, {}, Rules::kFile));
   std::vector<std::string> lines;
+  bool is_well_formed = true;
   for (const Finding& finding : report.findings) {
-    if (finding.severity != Finding::Severity::kError) continue;
-    std::string where = report.name;
-    if (finding.line > 0) {
-      absl::StrAppend(&where, ":", finding.line, ":", finding.column);
-    }
-    lines.push_back(absl::StrCat(where, ": ", finding.message,
-                                 finding.cycle.empty() ? "" : ": ",
-                                 absl::StrJoin(finding.cycle, "; ")));
+    if (!KeepsFromRunning(finding, rows)) continue;
+    lines.push_back(LineOf(report.name, finding));
+    is_well_formed &= !IsOfForm(finding.rule);
   }
   if (lines.empty()) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrJoin(lines, "\n"));
+  return absl::Status(is_well_formed ? absl::StatusCode::kFailedPrecondition
+                                     : absl::StatusCode::kInvalidArgument,
+                      absl::StrJoin(lines, "\n"));
 }
 
 }  // namespace weir

@@ -75,9 +75,12 @@ LintReport LintSchedule(const Schedule& schedule, const LintOptions& options);
 absl::StatusOr<LintReport> LintRows(const ScheduleRows& rows,
                                     const LintOptions& options);
 
-// Of a file's own transfers and stages alone, for a schedule that is to be used
-// in weir: errors as FailedPrecondition, one per line.
-absl::Status CheckTransfers(const ScheduleRows& rows);
+// Of a file that is to be used in weir: every error that keeps its passes, or
+// the transfers that it orders itself, from running, as
+// "a.csv:1:5: <what> [<rule>]", all together. InvalidArgument, or
+// FailedPrecondition when it is well-formed and cannot run. Copies of a stage
+// and activations that grow are no such error.
+absl::Status CheckRows(const ScheduleRows& rows);
 
 }  // namespace weir
 
