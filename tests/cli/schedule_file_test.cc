@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -44,9 +45,18 @@ TEST(ScheduleLintTest, NamesTakeShapesAndRuntimes) {
   EXPECT_THAT(run.err, HasSubstr("--runtime is nccl, expected buffered"));
 }
 
-TEST(ScheduleLintTest, PrintsJson) {
-  const ProgramRun run = RunWeir("schedule lint 1f1b --format json");
-  EXPECT_THAT(run.out, AllOf(StartsWith("{"), HasSubstr("\"errors\": 0")));
+TEST(ScheduleLintTest, PrintsJsonInTheFrame) {
+  const ProgramRun run =
+      RunWeir("schedule lint 1f1b --runtime rendezvous --format json");
+  const auto json = nlohmann::json::parse(run.out);
+  EXPECT_EQ(json["tool"], "weir");
+  EXPECT_THAT(std::string(json["command"]), HasSubstr("schedule lint 1f1b"));
+  EXPECT_EQ(json["config"]["pipeline"], 4);
+  EXPECT_EQ(json["config"]["runtimes"], nlohmann::json({"rendezvous"}));
+  EXPECT_EQ(json["result"]["errors"], 1);
+  EXPECT_EQ(json["result"]["findings"][0]["rule"], "rendezvous");
+  EXPECT_TRUE(json["warnings"].empty());
+  EXPECT_THAT(run.out, Not(testing::EndsWith("\n\n")));
 }
 
 TEST(ScheduleLintTest, ShapeFlagsMustBeTheFiles) {
