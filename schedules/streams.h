@@ -73,7 +73,7 @@ class Streams {
 
   int32_t num_items_ = 0;
   std::vector<int32_t> begin_;      // [stream]: its first item
-  std::vector<double> duration_;     // [item]
+  std::vector<double> duration_;    // [item]
   std::vector<uint32_t> need_end_;  // [item]: behind its last need
   std::vector<Packed> needs_;
 };
