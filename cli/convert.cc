@@ -2,6 +2,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/files.h"
+#include "base/problems.h"
 #include "base/status_macros.h"
 #include "cli/commands.h"
 #include "cli/messages.h"
@@ -14,9 +15,16 @@ namespace weir {
 namespace {
 
 absl::StatusOr<std::string> Converted(const Flags& flags) {
-  ASSIGN_OR_RETURN(Schedule schedule, ScheduleOfFlags(flags));
-  RETURN_IF_ERROR(ValidateSchedule(schedule));
   const ScheduleFlags& asked = flags.schedule;
+  if (asked.transfers_only && !asked.lower) {
+    Problems problems("command line");
+    problems.Add("--transfers-only", "says how to lower, expected --lower too");
+    return problems.ToStatus();
+  }
+  // A file's own transfers are not printed: what is wrong with them is mended.
+  ASSIGN_OR_RETURN(Schedule schedule,
+                   ScheduleOfFlags(flags, FileTransfers::kDropped));
+  RETURN_IF_ERROR(ValidateSchedule(schedule));
   if (!asked.lower) {
     if (asked.merge_backward) schedule = MergeBackwards(std::move(schedule));
     const absl::Status reads = CheckPyTorchReads(schedule);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The frame that all JSON of weir shares: tool, version, command, config,
-// result, warnings.
+// The frame that all JSON answers of weir share: tool, version, command,
+// config, result, warnings. `weir schedule show --format json` has none: it
+// prints a file format, which is read again (schedules/schedule_json.h).
 #ifndef WEIR_CLI_ENVELOPE_H_
 #define WEIR_CLI_ENVELOPE_H_
 
@@ -10,6 +11,10 @@
 #include "schedules/schedule.h"
 
 namespace weir {
+
+// `config` and `result` are JSON objects. Ends with a newline.
+std::string Envelope(absl::string_view command, absl::string_view config,
+                     absl::string_view result);
 
 // About a schedule; `result` is a JSON object. Ends with a newline.
 std::string ScheduleEnvelope(absl::string_view command,

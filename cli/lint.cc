@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "schedules/lint.h"
 
+#include <nlohmann/json.hpp>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/problems.h"
 #include "base/status_macros.h"
 #include "cli/commands.h"
+#include "cli/envelope.h"
 #include "cli/messages.h"
 #include "cli/schedule_input.h"
 #include "schedules/infer.h"
@@ -60,6 +63,19 @@ absl::StatusOr<LintReport> ReportOf(const Flags& flags) {
   return report;
 }
 
+std::string ReportJson(const Flags& flags, const LintReport& report) {
+  using Json = nlohmann::ordered_json;
+  const Json config = {{"schedule", flags.name},
+                       {"pipeline", report.num_ranks},
+                       {"num_stages", report.num_stages},
+                       {"num_microbatches", report.num_microbatches},
+                       {"runtimes", flags.schedule.runtimes}};
+  return Envelope(flags.command,
+                  config.dump(-1, ' ', /*ensure_ascii=*/false,
+                              Json::error_handler_t::replace),
+                  LintJson(report));
+}
+
 }  // namespace
 
 int RunScheduleLint(const Flags& flags) {
@@ -68,9 +84,10 @@ int RunScheduleLint(const Flags& flags) {
     PrintError(report.status(), flags.output);
     return kExitUsage;
   }
-  const absl::Status printed = PrintResult(
-      flags.output.format == OutputFlags::Format::kJson ? LintJson(*report)
-                                                        : LintText(*report));
+  const absl::Status printed =
+      PrintResult(flags.output.format == OutputFlags::Format::kJson
+                      ? ReportJson(flags, *report)
+                      : LintText(*report));
   if (!printed.ok()) return PrintError(printed, flags.output);
   return report->num_errors() > 0 ? kExitNegative : kExitOk;
 }

@@ -424,6 +424,13 @@ Options OptionsOfList(Flags* flags) {
   return options;
 }
 
+Options OptionsOfScheduleList(Flags* flags) {
+  Options options;
+  AddFormat(&options, &flags->output, /*csv=*/false);
+  AddMessages(&options, &flags->output);
+  return options;
+}
+
 Options OptionsOfScheduleShow(Flags* flags) {
   return OptionsOfSchedule(flags, /*csv=*/true);
 }

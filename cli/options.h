@@ -40,6 +40,7 @@ Options OptionsOfCompare(Flags* flags);
 Options OptionsOfShow(Flags* flags);
 Options OptionsOfTrace(Flags* flags);
 Options OptionsOfList(Flags* flags);
+Options OptionsOfScheduleList(Flags* flags);
 Options OptionsOfScheduleShow(Flags* flags);
 Options OptionsOfScheduleSemantics(Flags* flags);
 Options OptionsOfScheduleLint(Flags* flags);

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "schedules/schedule.h"
 
+#include <nlohmann/json.hpp>
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -79,7 +82,35 @@ int RunScheduleSemantics(const Flags& flags) {
   return PrintView(SemanticsView(flags), flags);
 }
 
-int RunScheduleList(const Flags& flags) {
+namespace {
+
+std::string KindsJson(absl::string_view command) {
+  using Json = nlohmann::ordered_json;
+  Json kinds = Json::array();
+  for (const ScheduleKind& kind : AllScheduleKinds()) {
+    Json aliases = Json::array();
+    for (absl::string_view alias : kind.aliases) {
+      aliases.push_back(std::string(alias));
+    }
+    Json options = Json::array();
+    for (const ScheduleOption& option : kind.options) {
+      options.push_back({{"name", std::string(option.name)},
+                         {"default", std::string(option.standard)},
+                         {"summary", std::string(option.summary)}});
+    }
+    kinds.push_back({{"name", std::string(kind.name)},
+                     {"aliases", std::move(aliases)},
+                     {"paper", std::string(kind.paper)},
+                     {"constraints", std::string(kind.constraints)},
+                     {"summary", std::string(kind.summary)},
+                     {"options", std::move(options)},
+                     {"flush", kind.flush},
+                     {"uses_costs", kind.uses_costs}});
+  }
+  return Envelope(command, "{}", Json{{"schedules", std::move(kinds)}}.dump());
+}
+
+std::string KindsText() {
   std::string text;
   for (const ScheduleKind& kind : AllScheduleKinds()) {
     absl::StrAppend(&text, text.empty() ? "" : "\n", kind.name, "\n  ",
@@ -94,8 +125,16 @@ int RunScheduleList(const Flags& flags) {
                       "\n");
     }
   }
-  const absl::Status printed = PrintResult(text);
-  return printed.ok() ? kExitOk : PrintError(printed, flags.output);
+  return text;
+}
+
+}  // namespace
+
+int RunScheduleList(const Flags& flags) {
+  return PrintView(flags.output.format == OutputFlags::Format::kJson
+                       ? KindsJson(flags.command)
+                       : KindsText(),
+                   flags);
 }
 
 }  // namespace weir

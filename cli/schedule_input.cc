@@ -66,28 +66,35 @@ absl::Status SetCosts(const Flags& flags, ScheduleSpec* spec) {
 absl::Status CheckShapeOfFlags(const Flags& flags, const Schedule& schedule) {
   const Scenario& asked = flags.scenario.overrides;
   Problems problems(schedule.name);
-  const auto check = [&](absl::string_view field, uint32_t value, int found) {
+  const auto check = [&](absl::string_view field, uint32_t value, int found,
+                         absl::string_view one, absl::string_view many) {
     if (value == 0 || static_cast<int>(value) == found) return;
-    problems.Add("",
-                 absl::StrCat("has ", found, ", but ", field, " is ", value));
+    problems.Add("", absl::StrCat("has ", found, " ", found == 1 ? one : many,
+                                  ", but ", field, " is ", value));
   };
-  check("--pp", asked.parallelism().pipeline(), schedule.num_ranks);
-  check("--microbatches", asked.num_microbatches(), schedule.num_microbatches);
-  check("--batches", asked.num_batches(), schedule.num_batches);
+  check("--pp", asked.parallelism().pipeline(), schedule.num_ranks, "rank",
+        "ranks");
+  check("--microbatches", asked.num_microbatches(), schedule.num_microbatches,
+        "microbatch", "microbatches");
+  check("--batches", asked.num_batches(), schedule.num_batches, "batch",
+        "batches");
   if (asked.parallelism().chunks() != 0) {
     ASSIGN_OR_RETURN(const int chunks, ChunksOf(schedule));
-    check("--chunks", asked.parallelism().chunks(), chunks);
+    check("--chunks", asked.parallelism().chunks(), chunks, "stage per rank",
+          "stages per rank");
   }
   return problems.ToStatus();
 }
 
-absl::StatusOr<Schedule> ScheduleOfFlags(const Flags& flags) {
+absl::StatusOr<Schedule> ScheduleOfFlags(const Flags& flags,
+                                         FileTransfers transfers) {
   if (IsScheduleFile(flags.name)) {
     ASSIGN_OR_RETURN(
         Schedule schedule,
-        LoadScheduleFile(flags.name, flags.schedule.legacy
-                                         ? CsvDialect::kPyTorchLegacy
-                                         : CsvDialect::kPyTorch));
+        LoadScheduleFile(flags.name,
+                         flags.schedule.legacy ? CsvDialect::kPyTorchLegacy
+                                               : CsvDialect::kPyTorch,
+                         transfers));
     RETURN_IF_ERROR(CheckShapeOfFlags(flags, schedule));
     if (!flags.scenario.costs.empty()) {
       Problems problems("command line");

@@ -6,6 +6,7 @@
 #include "absl/status/statusor.h"
 #include "cli/flags.h"
 #include "schedules/schedule.h"
+#include "schedules/source.h"
 
 namespace weir {
 
@@ -13,7 +14,8 @@ namespace weir {
 // with its options in the shape that the flags give or the usual one: 4 ranks,
 // 8 microbatches (or as many as the kind takes), and where nothing flushes 3
 // batches. Not validated: `weir schedule lint` says what is wrong with it.
-absl::StatusOr<Schedule> ScheduleOfFlags(const Flags& flags);
+absl::StatusOr<Schedule> ScheduleOfFlags(
+    const Flags& flags, FileTransfers transfers = FileTransfers::kChecked);
 
 // ScheduleOfFlags, validated.
 absl::StatusOr<Schedule> ValidScheduleOfFlags(const Flags& flags);

@@ -20,7 +20,7 @@ struct Model {
   std::vector<Place> first;     // [item]
   std::vector<int32_t> length;  // [item]
 
-  int32_t Add(Place place, int32_t num_actions, float duration) {
+  int32_t Add(Place place, int32_t num_actions, double duration) {
     first.push_back(place);
     length.push_back(num_actions);
     return streams.AddItem(duration);
@@ -50,9 +50,9 @@ std::vector<Wait> CycleOf(const Model& model, const Streams::Outcome& outcome,
   return cycle;
 }
 
-float DurationOf(CommOp op, int num_microbatches) {
-  if (op == CommOp::kBackward) return 2.0F * num_microbatches;
-  return op <= CommOp::kBackwardWeight ? 1.0F * num_microbatches : 0.0F;
+double DurationOf(CommOp op, int num_microbatches) {
+  if (op == CommOp::kBackward) return 2.0 * num_microbatches;
+  return op <= CommOp::kBackwardWeight ? 1.0 * num_microbatches : 0.0;
 }
 
 // One stream per rank whose items are passes, an overlapped pair in one.
@@ -67,7 +67,7 @@ class ScheduleModel {
       for (int32_t i = 0; i < std::ssize(actions);) {
         const int32_t length =
             actions[i].overlaps_next && i + 1 < std::ssize(actions) ? 2 : 1;
-        float duration = 0;
+        double duration = 0;
         for (int32_t k = i; k < i + length; ++k) {
           duration += DurationOf(static_cast<CommOp>(actions[k].op),
                                  actions[k].num_microbatches);
@@ -176,7 +176,7 @@ class ProgramModel {
     const std::vector<CommAction>& actions = program_.ranks[rank];
     for (int32_t i = 0; i < std::ssize(actions);) {
       int32_t end = i + 1;
-      float duration = DurationOf(actions[i].op, actions[i].num_microbatches);
+      double duration = DurationOf(actions[i].op, actions[i].num_microbatches);
       while (end < std::ssize(actions) && actions[end - 1].with_next) {
         duration += DurationOf(actions[end].op, actions[end].num_microbatches);
         ++end;

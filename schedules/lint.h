@@ -30,6 +30,7 @@
 
 #include "absl/status/statusor.h"
 #include "schedules/deadlock.h"
+#include "schedules/reorder.h"
 #include "schedules/schedule.h"
 #include "schedules/schedule_text.h"
 
@@ -44,7 +45,10 @@ struct Finding {
   std::string message = {};
   std::string advice = {};              // empty: none
   std::vector<std::string> cycle = {};  // of a deadlock, wait by wait
-  std::string reordering = {};          // the smallest that ends it, if found
+  // The smallest reordering that ends it, if one was found: in words, and as
+  // moves of the file's actions, or of passes that wait for passes.
+  std::string reordering = {};
+  std::vector<Move> moves = {};
 };
 
 struct LintOptions {
@@ -71,9 +75,12 @@ LintReport LintSchedule(const Schedule& schedule, const LintOptions& options);
 absl::StatusOr<LintReport> LintRows(const ScheduleRows& rows,
                                     const LintOptions& options);
 
-// Of a file's own transfers and stages alone, for a schedule that is to be used
-// in weir: errors as FailedPrecondition, one per line.
-absl::Status CheckTransfers(const ScheduleRows& rows);
+// Of a file that is to be used in weir: every error that keeps its passes, or
+// the transfers that it orders itself, from running, as
+// "a.csv:1:5: <what> [<rule>]", all together. InvalidArgument, or
+// FailedPrecondition when it is well-formed and cannot run. Copies of a stage
+// and activations that grow are no such error.
+absl::Status CheckRows(const ScheduleRows& rows);
 
 }  // namespace weir
 

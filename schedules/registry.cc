@@ -5,6 +5,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "base/spelling.h"
 #include "base/status_macros.h"
 #include "schedules/options.h"
@@ -65,7 +66,9 @@ const std::vector<ScheduleKind>& AllScheduleKinds() {
 }
 
 absl::StatusOr<const ScheduleKind*> FindScheduleKind(absl::string_view name) {
-  const std::string wanted = Normalized(WithoutOptions(name));
+  const std::string normalized = Normalized(WithoutOptions(name));
+  absl::string_view wanted = normalized;
+  absl::ConsumePrefix(&wanted, "schedule");  // no kind's name begins so
   for (const ScheduleKind& kind : AllScheduleKinds()) {
     for (absl::string_view candidate : NamesOf(kind)) {
       if (Normalized(candidate) == wanted) return &kind;

@@ -38,8 +38,9 @@ struct ScheduleKind {
 
 const std::vector<ScheduleKind>& AllScheduleKinds();
 
-// Finds by name or alias, without regard to case, '_' or '-', and to options
-// behind a colon. NotFound names a near spelling and lists all.
+// Finds by name or alias, without regard to case, '_' or '-', to options behind
+// a colon, and to the "Schedule" before PyTorch's names of classes. NotFound
+// names a near spelling and lists all.
 absl::StatusOr<const ScheduleKind*> FindScheduleKind(absl::string_view name);
 
 // Finds, checks and generates. `name` may bring options, each once and known to

@@ -3,22 +3,43 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <unordered_set>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 
 namespace weir {
 namespace {
 
-struct Move {
-  Place from;
-  int32_t to;
-  bool swaps;
+constexpr int kMaxMoves = 6;
+// Past so many tries, or actions looked at, nobody waits for a better answer.
+constexpr int64_t kMaxTries = 100'000;
+constexpr int64_t kMaxWork = 10'000'000;
 
-  int32_t distance() const { return std::abs(from.position - to); }
+struct Candidate {
+  Move move;
+  int32_t beyond = 0;  // positions further than the cycle asks
+  int32_t distance = 0;
 };
 
-std::vector<Move> MovesOf(const std::vector<Wait>& cycle) {
-  std::vector<Move> moves;
+void AddMoves(const CommProgram& program, int32_t rank, int32_t waiting,
+              int32_t awaited, std::vector<Candidate>* moves) {
+  const auto add = [&](int32_t from, int32_t to, int32_t beyond, bool swaps) {
+    moves->push_back({{{rank, from}, to, swaps}, beyond, std::abs(from - to)});
+  };
+  const int32_t size = static_cast<int32_t>(program.ranks[rank].size());
+  for (int32_t to = waiting; to >= 0; --to) {
+    add(awaited, to, waiting - to, false);
+  }
+  for (int32_t to = awaited; to < size; ++to) {
+    add(waiting, to, to - awaited, false);
+  }
+  add(awaited, waiting, 0, true);
+}
+
+std::vector<Candidate> MovesOf(const CommProgram& program,
+                               const std::vector<Wait>& cycle) {
+  std::vector<Candidate> moves;
   for (const Wait& wait : cycle) {
     for (const Wait& other : cycle) {
       // The rank of the awaited action stands at another, before it.
@@ -26,28 +47,25 @@ std::vector<Move> MovesOf(const std::vector<Wait>& cycle) {
           other.at.position >= wait.awaited.position) {
         continue;
       }
-      moves.push_back({wait.awaited, other.at.position, false});
-      moves.push_back({other.at, wait.awaited.position, false});
-      moves.push_back({wait.awaited, other.at.position, true});
+      AddMoves(program, wait.awaited.rank, other.at.position,
+               wait.awaited.position, &moves);
     }
   }
-  std::stable_sort(
-      moves.begin(), moves.end(),
-      [](const Move& a, const Move& b) { return a.distance() < b.distance(); });
+  std::stable_sort(moves.begin(), moves.end(),
+                   [](const Candidate& a, const Candidate& b) {
+                     return std::pair(a.beyond, a.distance) <
+                            std::pair(b.beyond, b.distance);
+                   });
   return moves;
 }
 
-void Apply(const Move& move, CommProgram* program) {
-  std::vector<CommAction>& row = program->ranks[move.from.rank];
-  const auto from = row.begin() + move.from.position;
-  const auto to = row.begin() + move.to;
-  if (move.swaps) {
-    std::iter_swap(from, to);
-  } else if (to < from) {
-    std::rotate(to, from, from + 1);
-  } else {
-    std::rotate(from, from + 1, to + 1);
-  }
+// A pair or a batch is not torn apart.
+bool TearsApart(const CommProgram& program, const Move& move) {
+  const std::vector<CommAction>& row = program.ranks[move.from.rank];
+  const auto is_bound = [&](int32_t i) {
+    return row[i].with_next || (i > 0 && row[i - 1].with_next);
+  };
+  return is_bound(move.from.position) || is_bound(move.to);
 }
 
 std::string TextOf(const CommProgram& program, const Move& move) {
@@ -65,31 +83,135 @@ std::string TextOf(const CommProgram& program, const Move& move) {
                       there);
 }
 
+std::string TextOf(CommProgram program, const std::vector<Move>& moves) {
+  std::string text;
+  for (const Move& move : moves) {
+    absl::StrAppend(&text, text.empty() ? "" : "; then ",
+                    TextOf(program, move));
+    ApplyMove(move, &program);
+  }
+  return text;
+}
+
+// FNV-1a; a collision costs one try.
+uint64_t HashOf(const CommProgram& program) {
+  uint64_t hash = 0xcbf29ce484222325;
+  const auto mix = [&](uint64_t value) {
+    hash = (hash ^ value) * 0x100000001b3;
+  };
+  for (const std::vector<CommAction>& row : program.ranks) {
+    mix(row.size());
+    for (const CommAction& action : row) {
+      mix(static_cast<uint64_t>(action.op));
+      mix(static_cast<uint32_t>(action.stage));
+      mix(static_cast<uint32_t>(action.microbatch));
+    }
+  }
+  return hash;
+}
+
+// A changed program, which still stands still.
+struct State {
+  std::vector<Move> moves;
+  std::vector<Wait> cycle;
+};
+
+class Search {
+ public:
+  // `far`: also to places further than the cycle asks.
+  Search(const CommProgram& program, const FindCycle& find_cycle, bool far)
+      : program_(program), find_cycle_(find_cycle), far_(far) {
+    int64_t num_actions = 1;
+    for (const auto& row : program.ranks) num_actions += std::ssize(row);
+    tries_ = std::min(kMaxTries, kMaxWork / num_actions);
+    seen_.insert(HashOf(program));
+  }
+
+  Reordering Run(const std::vector<Wait>& cycle, int max_moves) {
+    std::vector<State> level = {{{}, cycle}};
+    while (found_.moves.empty() && !found_.was_cut &&
+           found_.num_moves < max_moves && !level.empty()) {
+      ++found_.num_moves;
+      std::vector<State> next;
+      for (const State& state : level) {
+        if (!Expand(state, &next)) break;
+      }
+      level = std::move(next);
+    }
+    if (!found_.moves.empty()) found_.text = TextOf(program_, found_.moves);
+    return std::move(found_);
+  }
+
+ private:
+  // False once the search is over.
+  bool Expand(const State& state, std::vector<State>* next) {
+    CommProgram changed = program_;
+    for (const Move& move : state.moves) ApplyMove(move, &changed);
+    for (const Candidate& candidate : MovesOf(changed, state.cycle)) {
+      if (!far_ && candidate.beyond > 0) break;
+      const Move& move = candidate.move;
+      if (TearsApart(changed, move)) continue;
+      if (tries_-- <= 0) {
+        found_.was_cut = true;
+        return false;
+      }
+      std::vector<CommAction> row = changed.ranks[move.from.rank];
+      ApplyMove(move, &changed);
+      Try(changed, state, move, next);
+      changed.ranks[move.from.rank] = std::move(row);
+      if (!found_.moves.empty()) return false;
+    }
+    return true;
+  }
+
+  void Try(const CommProgram& changed, const State& state, const Move& move,
+           std::vector<State>* next) {
+    if (!seen_.insert(HashOf(changed)).second) return;
+    std::optional<std::vector<Wait>> cycle = find_cycle_(changed);
+    if (!cycle) return;
+    std::vector<Move> moves = state.moves;
+    moves.push_back(move);
+    if (cycle->empty()) {
+      found_.moves = std::move(moves);
+    } else {
+      next->push_back({std::move(moves), *std::move(cycle)});
+    }
+  }
+
+  const CommProgram& program_;
+  const FindCycle& find_cycle_;
+  const bool far_;
+  int64_t tries_ = 0;
+  std::unordered_set<uint64_t> seen_;
+  Reordering found_;
+};
+
 }  // namespace
 
-std::optional<Reordering> FindReordering(
-    const CommProgram& program, const std::vector<Wait>& cycle,
-    const std::function<bool(const CommProgram&)>& runs) {
-  constexpr int64_t kMaxWork = 5'000'000;  // actions looked at
-  int64_t num_actions = 1;
-  for (const auto& row : program.ranks) num_actions += std::ssize(row);
-  int64_t tries = std::min<int64_t>(200, kMaxWork / num_actions);
-  CommProgram changed = program;
-  for (const Move& move : MovesOf(cycle)) {
-    // A pair or a batch is not torn apart.
-    const std::vector<CommAction>& row = program.ranks[move.from.rank];
-    const auto is_bound = [&](int32_t i) {
-      return row[i].with_next || (i > 0 && row[i - 1].with_next);
-    };
-    if (is_bound(move.from.position) || is_bound(move.to)) continue;
-    if (tries-- <= 0) break;
-    Apply(move, &changed);
-    if (runs(changed)) {
-      return Reordering{move.from, move.to, move.swaps, TextOf(program, move)};
-    }
-    changed.ranks[move.from.rank] = row;
+void ApplyMove(const Move& move, CommProgram* program) {
+  std::vector<CommAction>& row = program->ranks[move.from.rank];
+  const auto from = row.begin() + move.from.position;
+  const auto to = row.begin() + move.to;
+  if (move.swaps) {
+    std::iter_swap(from, to);
+  } else if (to < from) {
+    std::rotate(to, from, from + 1);
+  } else {
+    std::rotate(from, from + 1, to + 1);
   }
-  return {};
+}
+
+Reordering FindReordering(const CommProgram& program,
+                          const std::vector<Wait>& cycle,
+                          const FindCycle& find_cycle) {
+  // Few places first: they bound how many moves all places have to be tried
+  // with.
+  Reordering near = Search(program, find_cycle, false).Run(cycle, kMaxMoves);
+  if (near.moves.size() == 1) return near;
+  const int max_moves =
+      near.moves.empty() ? kMaxMoves : static_cast<int>(near.moves.size()) - 1;
+  Reordering far = Search(program, find_cycle, true).Run(cycle, max_moves);
+  return far.moves.empty() && !near.moves.empty() ? near : far;
 }
 
 }  // namespace weir

@@ -20,10 +20,15 @@ bool IsScheduleFile(absl::string_view name_or_path);
 absl::StatusOr<ScheduleRows> ReadScheduleRows(
     const std::string& path, CsvDialect dialect = CsvDialect::kPyTorch);
 
+// What becomes of the transfers that a file orders itself.
+enum class FileTransfers { kChecked, kDropped };
+
 // Reads a CSV (see ScheduleFromRows) or what ScheduleJson wrote, and checks all
-// of it, the transfers of a compute_comms file too. It is named after the file.
+// of it: a CSV as CheckRows, with lines and columns; JSON, which has no lines
+// of actions, as ValidateSchedule. It is named after the file.
 absl::StatusOr<Schedule> LoadScheduleFile(
-    const std::string& path, CsvDialect dialect = CsvDialect::kPyTorch);
+    const std::string& path, CsvDialect dialect = CsvDialect::kPyTorch,
+    FileTransfers transfers = FileTransfers::kChecked);
 
 // Loads the file, or finds, checks and generates the named schedule. A file
 // brings its shape: InvalidArgument when `spec` has another.

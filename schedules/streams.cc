@@ -13,7 +13,7 @@ constexpr uint8_t kDone = static_cast<uint8_t>(Streams::Event::kDone);
 
 void Streams::BeginStream() { begin_.push_back(num_items_); }
 
-int32_t Streams::AddItem(float duration) {
+int32_t Streams::AddItem(double duration) {
   duration_.push_back(duration);
   return num_items_++;
 }
@@ -83,7 +83,7 @@ Streams::Outcome Streams::Run(bool clock) const {
   };
   // When the needs that counted had all happened.
   const auto needs_at = [&](int32_t item, bool to_end) {
-    float at = 0;
+    double at = 0;
     for (const Packed need : NeedsOf(item)) {
       if (static_cast<bool>(need.to_end) != to_end) continue;
       at = std::max(at, need.event != 0 ? outcome.done_at[need.other]
@@ -109,7 +109,7 @@ Streams::Outcome Streams::Run(bool clock) const {
       if (outcome.state[item] == 0) {
         outcome.state[item] = kPosted;
         if (clock) {
-          const float free =
+          const double free =
               item > begin_[stream] ? outcome.done_at[item - 1] : 0;
           outcome.posted_at[item] = std::max(free, needs_at(item, false));
         }

@@ -24,7 +24,7 @@ class Streams {
 
   // Items are numbered in the order in which they are added, stream by stream.
   void BeginStream();
-  int32_t AddItem(float duration = 0);
+  int32_t AddItem(double duration = 0);
   // What the item needs to be posted, or to be done once it is posted. Needs of
   // an item must be added together, items in ascending order.
   void NeedToPost(int32_t item, int32_t other, Event event);
@@ -36,8 +36,8 @@ class Streams {
 
   struct Outcome {
     std::vector<uint8_t> state;  // [item]: 0, or the Event that happened last
-    std::vector<float> posted_at, done_at;  // [item], with a clock only
-    float end = 0;                          // when the last item is done
+    std::vector<double> posted_at, done_at;  // [item], with a clock only
+    double end = 0;                          // when the last item is done
     bool stands_still = false;
   };
   // `clock`: also tells when, every item taking its duration after it is posted
@@ -73,7 +73,7 @@ class Streams {
 
   int32_t num_items_ = 0;
   std::vector<int32_t> begin_;      // [stream]: its first item
-  std::vector<float> duration_;     // [item]
+  std::vector<double> duration_;    // [item]
   std::vector<uint32_t> need_end_;  // [item]: behind its last need
   std::vector<Packed> needs_;
 };

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -44,9 +45,18 @@ TEST(ScheduleLintTest, NamesTakeShapesAndRuntimes) {
   EXPECT_THAT(run.err, HasSubstr("--runtime is nccl, expected buffered"));
 }
 
-TEST(ScheduleLintTest, PrintsJson) {
-  const ProgramRun run = RunWeir("schedule lint 1f1b --format json");
-  EXPECT_THAT(run.out, AllOf(StartsWith("{"), HasSubstr("\"errors\": 0")));
+TEST(ScheduleLintTest, PrintsJsonInTheFrame) {
+  const ProgramRun run =
+      RunWeir("schedule lint 1f1b --runtime rendezvous --format json");
+  const auto json = nlohmann::json::parse(run.out);
+  EXPECT_EQ(json["tool"], "weir");
+  EXPECT_THAT(std::string(json["command"]), HasSubstr("schedule lint 1f1b"));
+  EXPECT_EQ(json["config"]["pipeline"], 4);
+  EXPECT_EQ(json["config"]["runtimes"], nlohmann::json({"rendezvous"}));
+  EXPECT_EQ(json["result"]["errors"], 1);
+  EXPECT_EQ(json["result"]["findings"][0]["rule"], "rendezvous");
+  EXPECT_TRUE(json["warnings"].empty());
+  EXPECT_THAT(run.out, Not(testing::EndsWith("\n\n")));
 }
 
 TEST(ScheduleLintTest, ShapeFlagsMustBeTheFiles) {
@@ -54,7 +64,7 @@ TEST(ScheduleLintTest, ShapeFlagsMustBeTheFiles) {
   const ProgramRun run =
       RunWeir(absl::StrCat("schedule lint ", file, " --pp 4"));
   EXPECT_EQ(run.exit_code, 2);
-  EXPECT_THAT(run.err, HasSubstr("has 2, but --pp is 4"));
+  EXPECT_THAT(run.err, HasSubstr("has 2 ranks, but --pp is 4"));
 }
 
 TEST(ScheduleConvertTest, LowersAndMerges) {
@@ -71,6 +81,22 @@ TEST(ScheduleConvertTest, LowersAndMerges) {
       RunWeir(absl::StrCat("schedule convert --lower --transfers-only ", file))
           .out,
       "0F0,0SEND_F0,0RECV_B0,0I0,0W0\n1RECV_F0,1F0,1I0,1SEND_B0,1W0\n");
+}
+
+TEST(ScheduleConvertTest, TransfersOnlyIsAWayToLower) {
+  const ProgramRun run = RunWeir("schedule convert 1f1b --transfers-only");
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_THAT(run.err, HasSubstr("--transfers-only says how to lower"));
+}
+
+TEST(ScheduleConvertTest, LowersAnewWhatHangs) {
+  WriteInput("hangs.csv",
+             "0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0B0,0RECV_B1,0B1\n"
+             "1RECV_F0,1F0,1B0,1SEND_B0,1RECV_F1,1F1,1B1,1SEND_B1\n");
+  EXPECT_EQ(RunWeir("schedule lint hangs.csv").exit_code, 1);
+  EXPECT_EQ(RunWeir("schedule convert hangs.csv --lower -o runs.csv").exit_code,
+            0);
+  EXPECT_EQ(RunWeir("schedule lint runs.csv").exit_code, 0);
 }
 
 TEST(ScheduleConvertTest, ConvertsTheDialectOf2024) {
@@ -110,6 +136,30 @@ TEST(ScheduleFileTest, IsSimulatedLikeItsKind) {
   EXPECT_EQ(both.exit_code, 0) << both.err;
   EXPECT_THAT(both.err, HasSubstr("wrote t/i.csv.pftrace"));
   EXPECT_THAT(RunWeir("schedule show i.csv").out, HasSubstr("minibatch SGD"));
+}
+
+// Both formats, whatever the command.
+TEST(ScheduleFileTest, ErrorsNameLineAndColumnAndRule) {
+  WriteInput("passes.csv", "0F0,0B0,0F1,0B1\n1F0,1F1,1B0,1B1\n");
+  WriteInput("order.csv", "0F0,0B0\n1B0,1F0\n");
+  WriteInput("late.csv", "0F0,0SEND_F0,0B0\n1RECV_F0,1F0,1B0,1SEND_B0\n");
+  for (absl::string_view command : {"simulate --costs f=1,b=2 --schedule ",
+                                    "schedule show ", "schedule semantics "}) {
+    const ProgramRun hangs = RunWeir(absl::StrCat(command, "passes.csv"));
+    EXPECT_EQ(hangs.exit_code, 1);
+    EXPECT_THAT(hangs.err, AllOf(HasSubstr("passes.csv:1:5: deadlock"),
+                                 HasSubstr("rank 0 waits at position 1 (0B0)"),
+                                 HasSubstr("[deadlock]")));
+    const ProgramRun order = RunWeir(absl::StrCat(command, "order.csv"));
+    EXPECT_EQ(order.exit_code, 2);
+    EXPECT_THAT(order.err,
+                AllOf(HasSubstr("order.csv:2:1: "), HasSubstr("[order]")));
+    const ProgramRun late = RunWeir(absl::StrCat(command, "late.csv"));
+    EXPECT_EQ(late.exit_code, 2);
+    EXPECT_THAT(late.err, HasSubstr("late.csv:1:14: 0B0 has no RECV_B"));
+  }
+  EXPECT_THAT(RunWeir("schedule convert passes.csv").err,
+              HasSubstr("passes.csv:1:5: deadlock"));
 }
 
 TEST(ScheduleFileTest, ContradictionsNameBoth) {

@@ -65,6 +65,22 @@ TEST(ScheduleListTest, ShowsTheOptionsOfAName) {
                         "version that stage 0 read [no]\n"));
 }
 
+TEST(ScheduleListTest, JsonHasWhatTheRegistryHas) {
+  const auto json =
+      nlohmann::json::parse(RunWeir("schedule list --format json").out);
+  const auto& kinds = json["result"]["schedules"];
+  ASSERT_EQ(kinds.size(), AllScheduleKinds().size());
+  for (size_t i = 0; i < kinds.size(); ++i) {
+    const ScheduleKind& kind = AllScheduleKinds()[i];
+    EXPECT_EQ(kinds[i]["name"], std::string(kind.name));
+    EXPECT_EQ(kinds[i]["aliases"].size(), kind.aliases.size());
+    EXPECT_EQ(kinds[i]["options"].size(), kind.options.size());
+    EXPECT_EQ(kinds[i]["constraints"], std::string(kind.constraints));
+    EXPECT_EQ(kinds[i]["flush"], kind.flush);
+    EXPECT_EQ(kinds[i]["uses_costs"], kind.uses_costs);
+  }
+}
+
 TEST(ScheduleSemanticsTest, TableHasVerdictStagesAndMicrobatches) {
   const ProgramRun run = RunWeir(
       "schedule semantics spectrain --pp 3 --microbatches 4 --batches 2");

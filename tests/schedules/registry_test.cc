@@ -58,6 +58,15 @@ TEST(RegistryTest, KnowsTheNamesOfPyTorchAndMegatron) {
   EXPECT_EQ(name_of("forward_backward_pipelining_with_interleaving"),
             "interleaved-1f1b");
   EXPECT_EQ(name_of("2BW"), "pipedream-2bw");
+  // Its classes.
+  EXPECT_EQ(name_of("ScheduleGPipe"), "gpipe");
+  EXPECT_EQ(name_of("Schedule1F1B"), "pipedream-flush");
+  EXPECT_EQ(name_of("ScheduleInterleaved1F1B"), "interleaved-1f1b");
+  EXPECT_EQ(name_of("ScheduleLoopedBFS"), "breadth-first");
+  EXPECT_EQ(name_of("ScheduleInterleavedZeroBubble"), "interleaved-zb");
+  EXPECT_EQ(name_of("ScheduleZBVZeroBubble"), "zb-v");
+  EXPECT_EQ(name_of("ScheduleDualPipeV"), "dualpipe-v");
+  EXPECT_FALSE(FindScheduleKind("Schedule").ok());
 }
 
 TEST(RegistryTest, UnknownNameGetsTheNearestAndTheList) {

@@ -23,6 +23,15 @@ TEST(StreamsTest, ItemsRunInOrderAndTakeTheirTime) {
   EXPECT_EQ(outcome.end, 6);
 }
 
+TEST(StreamsTest, TheClockCountsUnitsPastTwoToThe24) {
+  Streams streams;
+  streams.BeginStream();
+  streams.AddItem(1 << 24);
+  streams.AddItem(1);
+  streams.AddItem(1);
+  EXPECT_EQ(streams.Run(/*clock=*/true).end, (1 << 24) + 2);
+}
+
 TEST(StreamsTest, TwoMeetWhenBothHaveBegun) {
   Streams streams;
   streams.BeginStream();
