@@ -200,6 +200,7 @@ void FillShape(const ResolvedScenario& resolved, const Run& run,
   result->set_sequence_length(scenario.batch().sequence_length());
   result->set_num_microbatches(run.schedule.num_microbatches);
   result->set_num_batches(run.schedule.num_batches);
+  result->set_forward_only(run.schedule.forward_only);
 }
 
 std::string DescribeUnsteady(const Window& window, const Run& run) {
