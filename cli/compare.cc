@@ -32,8 +32,7 @@ absl::StatusOr<ResolvedScenario> ResolveFor(const Question& question,
     return ResolveScenario(question.label, scenario);
   }
   ASSIGN_OR_RETURN(const ScheduleKind* kind, FindScheduleKind(schedule));
-  scenario.set_schedule(absl::StrCat(
-      kind->name, schedule.substr(WithoutOptions(schedule).size())));
+  scenario.set_schedule(WithOwnName(schedule, *kind));
   if (kind->flush) scenario.clear_num_batches();  // every batch is the same
   // One scenario serves schedules that need different numbers of chunks.
   SetLegalChunks(*kind, &scenario);

@@ -19,16 +19,28 @@ double MissingBytes(const Result& result) {
                   result.peak_memory_bytes() - result.memory_capacity_bytes());
 }
 
+std::vector<int> Comparable(std::span<const Result> results) {
+  const bool all_infer =
+      std::all_of(results.begin(), results.end(),
+                  [](const Result& result) { return result.forward_only(); });
+  std::vector<int> indices;
+  for (int i = 0; i < static_cast<int>(results.size()); ++i) {
+    if (all_infer || !results[i].forward_only()) indices.push_back(i);
+  }
+  return indices;
+}
+
 Fastest FindFastest(std::span<const Result> results) {
-  const bool by_samples = std::all_of(
-      results.begin(), results.end(),
-      [](const Result& result) { return result.has_samples_per_second(); });
+  const std::vector<int> comparable = Comparable(results);
+  const bool by_samples =
+      std::all_of(comparable.begin(), comparable.end(),
+                  [&](int i) { return results[i].has_samples_per_second(); });
   const auto faster = [&](const Result& a, const Result& b) {
     return by_samples ? a.samples_per_second() > b.samples_per_second()
                       : a.batch_seconds() < b.batch_seconds();
   };
   Fastest fastest;
-  for (int i = 0; i < static_cast<int>(results.size()); ++i) {
+  for (const int i : comparable) {
     const auto improve = [&](std::optional<int>* best) {
       if (!best->has_value() || faster(results[i], results[**best])) *best = i;
     };

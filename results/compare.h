@@ -19,8 +19,13 @@ bool FitsMemory(const Result& result);
 // does not or nothing limits it.
 double MissingBytes(const Result& result);
 
-// Indices of the fastest: by samples per second where all results have them
-// (their batches may differ), else by time per batch. The first of equals.
+// Indices of the results that can be measured against one another: inference
+// does a third of training's work, so beside training it is left out.
+std::vector<int> Comparable(std::span<const Result> results);
+
+// Indices of the fastest that are comparable: by samples per second where all
+// of them have them (their batches may differ), else by time per batch. The
+// first of equals.
 struct Fastest {
   std::optional<int> of_all;
   std::optional<int> that_fits;

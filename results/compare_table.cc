@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "results/cells.h"
 #include "results/compare.h"
 #include "results/text.h"
@@ -104,17 +105,29 @@ std::string SpeedText(const Result& result, const Common& common) {
   return absl::StrCat(TimeCell(result), " per batch");
 }
 
+// Inference beside training.
+std::string NotCompared(std::span<const Result> results, const Common& common) {
+  if (Comparable(results).size() == results.size()) return "";
+  std::vector<std::string> rows;
+  for (const Result& result : results) {
+    if (result.forward_only()) rows.push_back(RowText(result, common));
+  }
+  return absl::StrCat(
+      "not compared, inference only: ", absl::StrJoin(rows, "; "), "\n");
+}
+
 std::string Conclusion(std::span<const Result> results, const Common& common) {
   const Fastest fastest = FindFastest(results);
   const Result& first = results[*fastest.of_all];
   if (!fastest.that_fits.has_value()) {
-    const auto smallest = std::min_element(
-        results.begin(), results.end(), [](const Result& a, const Result& b) {
-          return MissingBytes(a) < MissingBytes(b);
-        });
+    const std::vector<int> comparable = Comparable(results);
+    const Result& smallest = results[*std::min_element(
+        comparable.begin(), comparable.end(), [&](int a, int b) {
+          return MissingBytes(results[a]) < MissingBytes(results[b]);
+        })];
     return absl::StrCat(
-        "none fits in memory; nearest: ", RowText(*smallest, common), ", ",
-        MisfitText(*smallest), "\n");
+        "none fits in memory; nearest: ", RowText(smallest, common), ", ",
+        MisfitText(smallest), "\n");
   }
   const Result& best = results[*fastest.that_fits];
   const bool limited = std::any_of(
@@ -142,9 +155,9 @@ std::string CompareTable(std::span<const Result> results) {
   const Common common = {
       AllEqual(results, [](const Result& r) { return r.name(); }),
       AllEqual(results, ShapeText)};
-  std::string text = absl::StrCat(Title(results.front(), common),
-                                  PrintTable(Rows(results, common)), "\n",
-                                  Conclusion(results, common));
+  std::string text = absl::StrCat(
+      Title(results.front(), common), PrintTable(Rows(results, common)), "\n",
+      Conclusion(results, common), NotCompared(results, common));
   if (std::any_of(results.begin(), results.end(), IsApproximate)) {
     absl::StrAppend(&text,
                     "~: no steady period was seen in the simulated batches\n");

@@ -38,6 +38,10 @@ absl::string_view WithoutOptions(absl::string_view name) {
   return name.substr(0, name.find(':'));
 }
 
+std::string WithOwnName(absl::string_view name, const ScheduleKind& kind) {
+  return absl::StrCat(kind.name, name.substr(WithoutOptions(name).size()));
+}
+
 absl::StatusOr<ScheduleSpec> WithOptionsOf(absl::string_view name,
                                            const ScheduleKind& kind,
                                            ScheduleSpec spec) {

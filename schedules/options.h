@@ -17,6 +17,9 @@ namespace weir {
 // "zb-1p" of "zb-1p:memory-limit=6".
 absl::string_view WithoutOptions(absl::string_view name);
 
+// The kind's own name with the options of `name` as they are written there.
+std::string WithOwnName(absl::string_view name, const ScheduleKind& kind);
+
 // The spec with the options of `name` added. InvalidArgument names an option
 // that the kind does not have, that is malformed or comes twice.
 absl::StatusOr<ScheduleSpec> WithOptionsOf(absl::string_view name,

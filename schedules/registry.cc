@@ -82,7 +82,10 @@ absl::StatusOr<Schedule> GenerateSchedule(absl::string_view name,
   ASSIGN_OR_RETURN(const ScheduleKind* kind, FindScheduleKind(name));
   ASSIGN_OR_RETURN(const ScheduleSpec full, WithOptionsOf(name, *kind, spec));
   RETURN_IF_ERROR(kind->check(full));
-  return kind->generate(full);
+  Schedule schedule = kind->generate(full);
+  // Two of one kind are told apart by their options.
+  schedule.name = WithOwnName(name, *kind);
+  return schedule;
 }
 
 }  // namespace weir

@@ -17,7 +17,9 @@ namespace weir {
 // every forward-backward pair of the steady phase, as Megatron's interleaved
 // schedule does, since its ranks would wait for each other in a circle between
 // the two; of an overlapped pair, after both. Offloads and reloads go on
-// meanwhile.
+// meanwhile. Any order can be run so; the linter's model, schedules/megatron.h,
+// is Megatron's own for the orders that Megatron runs, and stricter in two
+// cases (tests/sim/exchange_test.cc).
 struct Exchanges {
   // [position]: the exchange at which the action's output is sent: the first
   // position at or after its own.

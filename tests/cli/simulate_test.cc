@@ -107,6 +107,25 @@ TEST(CompareCommandTest, TakesSchedulesWithAndWithoutChunks) {
   EXPECT_TRUE(Exists("out/interleaved-1f1b.pftrace")) << run.err;
 }
 
+TEST(CompareCommandTest, OneKindIsToldApartByItsOptions) {
+  const ProgramRun run = RunWeir(absl::StrCat(
+      "compare --schedule chimera,Chimera:pipelines=4 --format json ",
+      kTextbook));
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  const Json results = Json::parse(run.out)["results"];
+  ASSERT_EQ(results.size(), 2);
+  EXPECT_EQ(results[0]["schedule"], "chimera");
+  EXPECT_EQ(results[1]["schedule"], "chimera:pipelines=4");
+}
+
+TEST(CompareCommandTest, InferenceIsNotTheFastest) {
+  const ProgramRun run =
+      RunWeir(absl::StrCat("compare --schedule edgepipe,1f1b ", kTextbook));
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("\nfastest: pipedream-flush, "));
+  EXPECT_THAT(run.out, HasSubstr("\nnot compared, inference only: edgepipe\n"));
+}
+
 TEST(CompareCommandTest, OneOfSeveralResultsIsShownAndTraced) {
   const ProgramRun run = RunWeir(
       absl::StrCat("compare --schedule gpipe,1f1b --out r.pb ", kTextbook));

@@ -19,6 +19,7 @@
 namespace weir {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
@@ -126,6 +127,23 @@ TEST(CompareTest, ALargerBatchWinsBySamplesPerSecond) {
   EXPECT_EQ(FindFastest(rows).of_all, 1);
   rows[1].clear_samples_per_second();
   EXPECT_EQ(FindFastest(rows).of_all, 0);
+}
+
+TEST(CompareTest, InferenceIsNotMeasuredAgainstTraining) {
+  std::vector<Result> rows = {SampleRow("edgepipe", 1, 18 * kGiB),
+                              SampleRow("1f1b", 3, 1),
+                              SampleRow("gpipe", 2, 1)};
+  rows[0].set_forward_only(true);
+  rows[0].clear_samples_per_second();
+  EXPECT_EQ(FindFastest(rows).of_all, 2);
+  EXPECT_EQ(FindFastest(rows).that_fits, 2);
+  EXPECT_THAT(CompareTable(rows),
+              AllOf(HasSubstr("\nfastest that fits: gpipe, "),
+                    HasSubstr("\nnot compared, inference only: edgepipe\n")));
+  // Alone it is.
+  EXPECT_EQ(FindFastest({rows.data(), 1}).of_all, 0);
+  EXPECT_EQ(FindFastest({rows.data(), 1}).that_fits, std::nullopt);
+  EXPECT_THAT(CompareTable({rows.data(), 1}), Not(HasSubstr("not compared")));
 }
 
 TEST(CompareTest, WarningsOfAllAreSaidOnceAndOthersNameTheirRow) {

@@ -156,6 +156,21 @@ TEST(BitPipeTest, LongerBackwardsLeaveAGapBetweenUnits) {
   }
 }
 
+TEST(BitPipeTest, KeepsChimerasOfOneChunkAndAUnitOfEachOther) {
+  for (int d = 2; d <= 12; d += 2) {
+    for (int chunks : {2, 4}) {
+      for (int n : {d, d + 1, 2 * d, 5 * d}) {
+        const Schedule schedule = Valid("bitpipe", {d, n, chunks});
+        for (int rank = 0; rank < d; ++rank) {
+          EXPECT_EQ(PeakActivations(schedule, rank),
+                    (chunks - 1) * d + d / 2 + 1 + std::min(rank, d - 1 - rank))
+              << d << " " << n << " " << chunks << " " << rank;
+        }
+      }
+    }
+  }
+}
+
 TEST(WavesTest, AnyNumberOfMicrobatchesIsLegal) {
   for (int d : {2, 4, 6}) {
     for (int n = 1; n <= 3 * d + 1; ++n) {

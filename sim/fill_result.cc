@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/fill_result.h"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/textproto.h"
+#include "base/units.h"
+#include "base/version.h"
+#include "results/metrics.h"
+#include "schedules/semantics.h"
+#include "sim/gpu_times.h"
+#include "sim/limit.h"
+#include "sim/memory.h"
+#include "sim/timeline.h"
+
+namespace weir {
+namespace {
+
+void FillShape(const ResolvedScenario& resolved, const Run& run,
+               Result* result) {
+  const Scenario& scenario = resolved.scenario;
+  result->set_name(scenario.name());
+  result->set_schedule(run.schedule.name);
+  result->set_method("full");
+  Provenance* provenance = result->mutable_provenance();
+  provenance->set_weir_version(std::string(WeirVersion()));
+  provenance->set_git_revision(std::string(GitRevision()));
+  provenance->set_simgrid_version(SimGridVersion());
+  provenance->set_scenario(PrintTextProto(scenario));
+  result->set_tensor_parallel(resolved.placement.tensor);
+  result->set_pipeline_parallel(resolved.placement.pipeline);
+  result->set_data_parallel(resolved.placement.data);
+  result->set_chunks(
+      std::max(run.schedule.num_stages / run.schedule.num_ranks, 1));
+  result->set_microbatch_size(scenario.batch().microbatch_size());
+  result->set_global_batch_size(scenario.batch().global_batch_size());
+  result->set_sequence_length(scenario.batch().sequence_length());
+  result->set_num_microbatches(run.schedule.num_microbatches);
+  result->set_num_batches(run.schedule.num_batches);
+  result->set_forward_only(run.schedule.forward_only);
+}
+
+std::string DescribeUnsteady(const Window& window, const Run& run) {
+  std::string text = absl::StrCat(run.schedule.name, ": no period within ",
+                                  run.schedule.num_batches, " batches");
+  if (window.num_batches < 2 ||
+      window.num_batches == run.schedule.num_batches) {
+    return absl::StrCat(text, ", too few to show one");
+  }
+  return absl::StrCat(
+      text, ", the time per batch ",
+      window.stationary ? "wanders" : "still drifts",
+      "; shown is the mean of the last ", window.num_batches,
+      ", their standard deviation is ",
+      FormatPercent(window.spread_seconds / window.batch_seconds()));
+}
+
+double MeanPeakFlops(const Run& run) {
+  double flops = 0;
+  for (int gpu = 0; gpu < run.graph.num_gpus(); ++gpu) {
+    flops += run.costs.device_of(gpu).peak_flops;
+  }
+  return flops / run.graph.num_gpus();
+}
+
+// From the start of a GPU's first action to the end of its last.
+double SpanOf(const Run& run, int gpu) {
+  const auto& actions = run.schedule.rank_actions[run.graph.rank_of(gpu)];
+  double first = std::numeric_limits<double>::infinity(), last = 0;
+  for (int i = 0; i < static_cast<int>(actions.size()); ++i) {
+    first = std::min(
+        first, run.recording.start_seconds()[run.graph.ActionTask(gpu, i)]);
+    last = std::max(last,
+                    run.recording.end_seconds()[run.graph.ActionEnd(gpu, i)]);
+  }
+  return actions.empty() ? 0 : last - first;
+}
+
+// The second definition of what a batch costs, see Result.span_seconds.
+void FillSpan(const Run& run, const std::vector<GpuTimes>& times,
+              Result* result) {
+  double span = 0;
+  std::vector<double> busy;
+  for (int gpu = 0; gpu < run.graph.num_gpus(); ++gpu) {
+    span = std::max(span, SpanOf(run, gpu));
+    busy.push_back(times[gpu].busy_seconds - times[gpu].optimizer_seconds);
+  }
+  if (!(span > 0)) return;
+  result->set_span_seconds(span);
+  result->set_span_bubble_ratio(BubbleRatio(busy, span));
+}
+
+void FillBatch(const ResolvedScenario& resolved, const PipelineInputs& inputs,
+               const Run& run, Result* result) {
+  const Window& window = run.window;
+  const double seconds = window.end_seconds - window.begin_seconds;
+  result->set_makespan_seconds(run.makespan_seconds);
+  result->set_batch_seconds(window.batch_seconds());
+  result->set_steady_state(window.steady);
+  std::vector<GpuTimes> times;
+  std::vector<double> busy, exposed;
+  for (int gpu = 0; gpu < run.graph.num_gpus(); ++gpu) {
+    times.push_back(TimesOf(inputs, run.graph, run.recording, gpu,
+                            window.begin_seconds, window.end_seconds));
+    busy.push_back(times.back().busy_seconds);
+    exposed.push_back(times.back().exposed_seconds());
+  }
+  result->set_bubble_ratio(BubbleRatio(busy, seconds));
+  result->set_exposed_communication_ratio(
+      ExposedCommunicationRatio(exposed, seconds));
+  result->set_limit(DescribeLimit(inputs, run.graph, window, times));
+  if (run.schedule.flush) FillSpan(run, times, result);
+  if (!window.steady) result->add_warnings(DescribeUnsteady(window, run));
+  if (resolved.textbook || !(window.batch_seconds() > 0)) return;
+  const Batch& batch = resolved.scenario.batch();
+  result->set_samples_per_second(
+      SamplesPerSecond(batch.global_batch_size(), window.batch_seconds()));
+  if (batch.sequence_length() > 0) {
+    result->set_tokens_per_second(TokensPerSecond(batch.global_batch_size(),
+                                                  batch.sequence_length(),
+                                                  window.batch_seconds()));
+  }
+  if (run.costs.model_flops > 0) {
+    result->set_model_flops_utilization(ModelFlopsUtilization(
+        run.costs.model_flops * run.schedule.num_microbatches *
+            resolved.placement.data,
+        window.batch_seconds(), run.graph.num_gpus(), MeanPeakFlops(run)));
+  }
+}
+
+int LargestOf(const std::vector<int>& stages,
+              const std::vector<int>& by_stage) {
+  int largest = 0;
+  for (int s : stages) largest = std::max(largest, by_stage[s]);
+  return largest;
+}
+
+void FillMemory(const MemoryTimeline& memory, RankResult* rank) {
+  rank->set_peak_memory_bytes(memory.peak_bytes);
+  rank->set_peak_memory_at_seconds(memory.peak_at_seconds);
+  for (int kind = 0; kind < kNumMemoryKinds; ++kind) {
+    if (memory.peak_by_kind[kind] == 0) continue;
+    MemoryClass* entry = rank->add_peak_memory_classes();
+    entry->set_name(Name(static_cast<MemoryKind>(kind)));
+    entry->set_bytes(memory.peak_by_kind[kind]);
+  }
+}
+
+void FillRank(const ResolvedScenario& resolved, const PipelineInputs& inputs,
+              const Run& run, int gpu, bool keep_timeline, Result* result) {
+  const int rank = run.graph.rank_of(gpu);
+  RankResult* entry = result->add_ranks();
+  entry->set_rank(rank);
+  entry->set_replica(run.graph.replica_of(gpu));
+  entry->set_tensor_rank(gpu % run.graph.tensor);
+  entry->set_gpu(resolved.placement.gpus[gpu]);
+
+  const GpuTimes times =
+      TimesOf(inputs, run.graph, run.recording, gpu, 0, run.makespan_seconds);
+  entry->set_busy_seconds(times.busy_seconds);
+  entry->set_idle_seconds(run.makespan_seconds - times.busy_seconds);
+  entry->set_exposed_communication_seconds(times.exposed_seconds());
+  entry->set_span_seconds(SpanOf(run, gpu));
+
+  const MemoryTimeline memory =
+      TraceMemory(inputs, run.graph, run.recording, gpu, keep_timeline);
+  FillMemory(memory, entry);
+  if (keep_timeline) FillMemory(gpu, memory, result->mutable_timeline());
+  entry->set_weight_versions(
+      LargestOf(run.graph.rank_stages[rank], run.semantics.max_live_versions));
+  entry->set_staleness_updates(
+      LargestOf(run.graph.rank_stages[rank], run.semantics.max_staleness));
+}
+
+// Every GPU has a capacity of its own; shown is the smallest.
+void FillCapacity(const ResolvedScenario& resolved, const Run& run,
+                  Result* result) {
+  result->set_fits_memory(true);
+  if (resolved.textbook) return;
+  double smallest = std::numeric_limits<double>::infinity();
+  for (int gpu = 0; gpu < run.graph.num_gpus(); ++gpu) {
+    const double capacity = run.costs.device_of(gpu).memory_bytes;
+    smallest = std::min(smallest, capacity);
+    if (result->ranks(gpu).peak_memory_bytes() > capacity) {
+      result->set_fits_memory(false);
+    }
+  }
+  result->set_memory_capacity_bytes(smallest);
+}
+
+void FillRanks(const ResolvedScenario& resolved, const PipelineInputs& inputs,
+               const Run& run, bool keep_timeline, Result* result) {
+  std::vector<double> peaks;
+  for (int rank = 0; rank < run.schedule.num_ranks; ++rank) {
+    peaks.push_back(PeakActivationMicrobatches(inputs, run.graph, run.recording,
+                                               rank * run.graph.tensor));
+  }
+  for (int gpu = 0; gpu < run.graph.num_gpus(); ++gpu) {
+    FillRank(resolved, inputs, run, gpu, keep_timeline, result);
+    RankResult* entry = result->mutable_ranks(gpu);
+    entry->set_peak_activation_microbatches(peaks[entry->rank()]);
+    result->set_peak_memory_bytes(
+        std::max(result->peak_memory_bytes(), entry->peak_memory_bytes()));
+    result->set_weight_versions(
+        std::max(result->weight_versions(), entry->weight_versions()));
+    result->set_staleness_updates(
+        std::max(result->staleness_updates(), entry->staleness_updates()));
+  }
+  FillCapacity(resolved, run, result);
+}
+
+double TimelineBegin(const Run& run, int num_batches) {
+  if (num_batches == 0 || run.schedule.num_batches <= 2 * num_batches) return 0;
+  return std::max(
+      run.window.end_seconds - num_batches * run.window.batch_seconds(), 0.0);
+}
+
+}  // namespace
+
+PipelineInputs InputsOf(const ResolvedScenario& scenario,
+                        const Network& network, const Run& run) {
+  return {run.schedule, run.semantics,      run.costs,
+          network,      scenario.placement, scenario.scenario.communication()};
+}
+
+Result MakeResult(const ResolvedScenario& scenario, const Network& network,
+                  const Run& run, const SimulateOptions& options) {
+  const PipelineInputs inputs = InputsOf(scenario, network, run);
+  Result result;
+  FillShape(scenario, run, &result);
+  result.set_semantics(Verdict(run.schedule, run.semantics));
+  FillBatch(scenario, inputs, run, &result);
+  if (options.keep_timeline) {
+    result.mutable_timeline()->set_from_seconds(
+        TimelineBegin(run, options.timeline_batches));
+  }
+  FillRanks(scenario, inputs, run, options.keep_timeline, &result);
+  if (options.keep_timeline) {
+    FillTimeline(inputs, run.graph, run.recording, result.mutable_timeline());
+  }
+  return result;
+}
+
+}  // namespace weir

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a simulated run to its result.
+#ifndef WEIR_SIM_FILL_RESULT_H_
+#define WEIR_SIM_FILL_RESULT_H_
+
+#include "results/result.pb.h"
+#include "scenarios/network.h"
+#include "scenarios/scenario.h"
+#include "schedules/schedule.h"
+#include "schedules/semantics.h"
+#include "sim/engine.h"
+#include "sim/pipeline_graph.h"
+#include "sim/simulate.h"
+#include "sim/stage_costs.h"
+#include "sim/window.h"
+
+namespace weir {
+
+// One simulated run with everything that was derived on the way.
+struct Run {
+  Schedule schedule;
+  Semantics semantics;
+  Costs costs;
+  PipelineGraph graph;
+  Recording recording{0};
+  double makespan_seconds = 0;
+  Window window;
+};
+
+// Refers to its arguments.
+PipelineInputs InputsOf(const ResolvedScenario& scenario,
+                        const Network& network, const Run& run);
+
+// REQUIRES: the run is complete.
+Result MakeResult(const ResolvedScenario& scenario, const Network& network,
+                  const Run& run, const SimulateOptions& options);
+
+}  // namespace weir
+
+#endif  // WEIR_SIM_FILL_RESULT_H_

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who waits for whom when a run has come to a standstill.
+#ifndef WEIR_SIM_STANDSTILL_H_
+#define WEIR_SIM_STANDSTILL_H_
+
+#include <string>
+
+#include "schedules/schedule.h"
+#include "sim/engine.h"
+#include "sim/pipeline_graph.h"
+
+namespace weir {
+
+// "rank 0 waits at position 1 (0B0) for 1B0 at position 2 of rank 1; rank 1
+// waits ...": a shortest cycle of waits through one of the actions of some
+// cycle, cut after 16 waits. REQUIRES: the recording is of the graph and is not
+// complete.
+std::string StandstillText(const Schedule& schedule, const PipelineGraph& graph,
+                           const Recording& recording);
+
+}  // namespace weir
+
+#endif  // WEIR_SIM_STANDSTILL_H_
