@@ -38,6 +38,12 @@ BENCHMARK_CAPTURE(GenerateAndLint, interleaved, "interleaved-1f1b", 4)
     ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(GenerateAndLint, interleaved_zb, "interleaved-zb", 4)
     ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(GenerateAndLint, breadth_first, "breadth-first", 4)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(GenerateAndLint, hanayo, "hanayo", 4)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(GenerateAndLint, bitpipe, "bitpipe", 4)
+    ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(GenerateAndLint, one_f_one_b, "1f1b", 1)
     ->Unit(benchmark::kMillisecond);
 

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "gtest/gtest.h"
 #include "schedules/options.h"
 #include "schedules/registry.h"
 #include "schedules/schedule_text.h"
@@ -25,7 +26,7 @@ inline Schedule FromText(absl::string_view text) {
 }
 
 // Every name of the registry, and names with options that change what a
-// schedule does to the weights; those that it lacks are left out.
+// schedule does to the weights. REQUIRES: the registry has them.
 inline std::vector<std::string> NamesWithOptions() {
   std::vector<std::string> names;
   for (const ScheduleKind& kind : AllScheduleKinds()) {
@@ -38,7 +39,9 @@ inline std::vector<std::string> NamesWithOptions() {
         "pipemare:order=1f1b",
         "pipelined-backprop:mitigation=linear-prediction",
         "timeprest:ahead=minibatch"}) {
-    if (FindScheduleKind(name).ok()) names.emplace_back(name);
+    const absl::StatusOr<const ScheduleKind*> kind = FindScheduleKind(name);
+    EXPECT_TRUE(kind.ok() && WithOptionsOf(name, **kind, {}).ok()) << name;
+    names.emplace_back(name);
   }
   return names;
 }

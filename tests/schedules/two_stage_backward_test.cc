@@ -93,6 +93,29 @@ TEST(TwoStageBackwardTest, OneFOneBFillsItsDrain) {
   }
 }
 
+// The bounds of 1F1B with a backward in two: Zero Bubble's H1 fills every gap
+// that a W fits into, all at the end fills none.
+TEST(TwoStageBackwardTest, OneFOneBIsBetweenH1AndNothingFilled) {
+  for (int p = 1; p <= 12; ++p) {
+    for (int per_rank : {1, 2}) {
+      const int m = per_rank * p;
+      const std::string kind = absl::StrCat("2bp-1f1b-", per_rank);
+      for (double f : {0.9, 1.0, 1.5}) {
+        for (double i : {0.9, 1.0, 1.5}) {
+          for (double w : {0.3, 0.9}) {
+            const RankSeconds seconds = {f, i, w};
+            const double makespan = Makespan(Valid(kind, {p, m}), seconds);
+            EXPECT_GE(makespan + 1e-9,
+                      Makespan(Valid("zb-h1", {p, m}), seconds))
+                << p << " " << m << " " << f << " " << i << " " << w;
+            EXPECT_LE(makespan, (m + p - 1) * (f + i) + m * w + 1e-9);
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST(TwoStageBackwardTest, NaiveHidesAllButTheLast) {
   for (int p = 2; p <= 8; ++p) {
     for (int m = 1; m <= 8; ++m) {

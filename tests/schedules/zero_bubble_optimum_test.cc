@@ -86,8 +86,8 @@ Tally Compare(bool is_two_p) {
 TEST(ZeroBubbleOptimumTest, OnePIsNearlyAlwaysOptimal) {
   const Tally tally = Compare(/*is_two_p=*/false);
   EXPECT_EQ(tally.num_shapes, 256);
-  EXPECT_EQ(tally.num_proven, 243);
-  EXPECT_EQ(tally.num_optimal, 239);
+  EXPECT_GE(tally.num_proven, 243);
+  EXPECT_GE(tally.num_optimal, 239);
   EXPECT_LE(tally.worst, 1.052);
   EXPECT_LE(tally.worst_unproven, 1.088);
 }
@@ -97,8 +97,8 @@ TEST(ZeroBubbleOptimumTest, OnePIsNearlyAlwaysOptimal) {
 TEST(ZeroBubbleOptimumTest, TwoPIsNearlyAlwaysOptimal) {
   const Tally tally = Compare(/*is_two_p=*/true);
   EXPECT_EQ(tally.num_shapes, 256);
-  EXPECT_EQ(tally.num_proven, 236);
-  EXPECT_EQ(tally.num_optimal, 234);
+  EXPECT_GE(tally.num_proven, 236);
+  EXPECT_GE(tally.num_optimal, 234);
   EXPECT_LE(tally.worst, 1.084);
   EXPECT_LE(tally.worst_unproven, 1.134);
 }

@@ -26,12 +26,15 @@ constexpr double kParameters = 12 * kHidden * kHidden + 13 * kHidden;
 constexpr double kTotal =
     kSequence * kMicrobatch * kHidden * (34 + 5 * kHeads * kSequence / kHidden);
 constexpr double kInput = 2 * kSequence * kMicrobatch * kHidden;
+constexpr double kTokenIds = 8 * kSequence * kMicrobatch;
 
 struct Setting {
   const char* schedule;
   int num_ranks;
   int num_microbatches;
   bool recompute;
+  int num_chunks = 1;
+  Precision precision = MIXED_FP16;
 };
 
 Result RunPaper(const Setting& setting) {
@@ -41,15 +44,30 @@ Result RunPaper(const Setting& setting) {
   scenario->set_num_nodes((setting.num_ranks + 7) / 8);
   scenario->mutable_parallelism()->set_data(1);
   scenario->mutable_parallelism()->set_pipeline(setting.num_ranks);
+  scenario->mutable_parallelism()->set_chunks(setting.num_chunks);
   scenario->mutable_batch()->set_global_batch_size(setting.num_microbatches *
                                                    kMicrobatch);
   scenario->mutable_training()->set_recompute(
       setting.recompute ? RECOMPUTE_FULL : RECOMPUTE_NONE);
+  if (setting.num_chunks > 1) {  // more microbatches than ranks would hang
+    scenario->mutable_communication()->set_transfers(OVERLAPPED);
+  }
+  if (setting.precision == FP32) {
+    scenario->mutable_training()->set_precision(FP32);
+  }
   const auto resolved = ResolveScenario("test", *scenario);
   EXPECT_TRUE(resolved.ok()) << resolved.status();
   const auto result = Simulate(*resolved);
   EXPECT_TRUE(result.ok()) << result.status();
   return result.ok() ? *result : Result();
+}
+
+std::map<std::string, double> Classes(const RankResult& rank) {
+  std::map<std::string, double> classes;
+  for (const MemoryClass& entry : rank.peak_memory_classes()) {
+    classes[entry.name()] = entry.bytes();
+  }
+  return classes;
 }
 
 // `in_flight` microbatches are held, `versions` versions of the weights.
@@ -114,6 +132,49 @@ TEST(PaperMemoryTest, PipeDreamStashesWeightsAndActivationsAlike) {
   ExpectStages(
       {"pipedream", 8, 16, false}, [](int s) { return 8 - s; },
       [](int s) { return 8 - s; });
+}
+
+// Lamy-Poirier 2023: all microbatches' checkpoints, m of each of the v chunks;
+// where the embedding is, its dropout mask too, half of an input, and the token
+// ids. (The last rank also keeps the head's logits.)
+TEST(PaperMemoryTest, BreadthFirstRecomputedKeepsTheInputsOfAllChunks) {
+  for (int m : {8, 16}) {
+    for (int v : {2, 4}) {
+      const Result result = RunPaper({"breadth-first", 8, m, true, v});
+      ASSERT_EQ(result.ranks_size(), 8);
+      const double blocks_per_chunk = kLayers / 8 / v;
+      for (int rank = 0; rank < 7; ++rank) {
+        SCOPED_TRACE(testing::Message()
+                     << "m " << m << " v " << v << " rank " << rank);
+        EXPECT_EQ(Classes(result.ranks(rank))["activations"],
+                  m * v * blocks_per_chunk * kInput +
+                      (rank == 0 ? m * (kInput / 2 + kTokenIds) : 0));
+      }
+    }
+  }
+}
+
+// Yang et al. 2021: beside Adam's weights and two states one average more, a
+// third, for T2; T1 needs none. The weights are there once.
+TEST(PaperMemoryTest, PipeMaresCorrectionIsAThirdOfTheOptimizersMemory) {
+  for (const bool corrects : {false, true}) {
+    const Result result =
+        RunPaper({corrects ? "pipemare" : "pipemare:correction=none", 8, 16,
+                  false, 1, FP32});
+    ASSERT_EQ(result.ranks_size(), 8);
+    EXPECT_EQ(result.weight_versions(), 1u);
+    for (int s = 0; s < 8; ++s) {
+      SCOPED_TRACE(testing::Message() << "stage " << s);
+      auto classes = Classes(result.ranks(s));
+      const double optimizer = classes["weights"] + classes["optimizer_state"];
+      if (s > 0 && s + 1 < 8) {
+        EXPECT_EQ(optimizer, 3 * 4 * (kLayers / 8) * kParameters);
+      }
+      EXPECT_EQ(classes["estimate_buffers"], corrects ? optimizer / 3 : 0);
+      EXPECT_EQ(classes.count("weight_stash"), 0u);
+      EXPECT_EQ(classes.count("predicted_weights"), 0u);
+    }
+  }
 }
 
 TEST(PaperMemoryTest, PipeDreamFlush) {
