@@ -9,6 +9,7 @@
 #include "cli/schedule_input.h"
 #include "schedules/lower.h"
 #include "schedules/schedule_text.h"
+#include "schedules/source.h"
 #include "schedules/validate.h"
 
 namespace weir {
@@ -25,6 +26,10 @@ absl::StatusOr<std::string> Converted(const Flags& flags) {
   ASSIGN_OR_RETURN(Schedule schedule,
                    ScheduleOfFlags(flags, FileTransfers::kDropped));
   RETURN_IF_ERROR(ValidateSchedule(schedule));
+  if (OrdersTransfers(flags.name)) {
+    PrintWarning(absl::StrCat(flags.name, ": its own transfers are left out"),
+                 flags.output);
+  }
   if (!asked.lower) {
     if (asked.merge_backward) schedule = MergeBackwards(std::move(schedule));
     const absl::Status reads = CheckPyTorchReads(schedule);

@@ -41,6 +41,29 @@ RankMemory WalkRank(const Schedule& schedule, int rank) {
   return memory;
 }
 
+// Most inputs of weight gradients that a rank keeps between I and W.
+struct Deferred {
+  int64_t peak = 0;
+  Place place;
+};
+
+Deferred MostDeferred(const Schedule& schedule) {
+  Deferred most;
+  for (int rank = 0; rank < schedule.num_ranks; ++rank) {
+    int64_t held = 0;
+    const std::vector<Action>& actions = schedule.rank_actions[rank];
+    for (int32_t i = 0; i < std::ssize(actions); ++i) {
+      if (actions[i].op == Op::kBackwardInput) {
+        held += actions[i].num_microbatches;
+      } else if (actions[i].op == Op::kBackwardWeight) {
+        held -= actions[i].num_microbatches;
+      }
+      if (held > most.peak) most = {held, {rank, i}};
+    }
+  }
+  return most;
+}
+
 // How many batches in a row reached a higher peak than the one before, up to
 // the last.
 int NumRising(const std::vector<int64_t>& peaks) {
@@ -104,6 +127,18 @@ std::vector<Finding> FindMemoryGrowth(const Schedule& schedule) {
              "microbatches"),
          .advice = "an order such as 1f1b holds no more than one per stage of "
                    "the pipeline"});
+  }
+  const Deferred deferred = MostDeferred(schedule);
+  if (deferred.peak > bound) {
+    findings.push_back(
+        {.severity = Finding::Severity::kNote,
+         .rule = "memory-deferred",
+         .place = deferred.place,
+         .message = absl::StrCat(
+             "rank ", deferred.place.rank, " keeps the inputs of ",
+             deferred.peak, " weight gradients between I and W, more than ",
+             bound, " (2 x stages): they grow with the microbatches"),
+         .advice = "run a W in every idle time, as zb-h1 does"});
   }
   return findings;
 }

@@ -19,6 +19,8 @@ namespace weir {
 //    an order that pretends to be steady. An error, "memory".
 //  - without flush, the peak rises from batch to batch, three times in a row or
 //    more: it never settles. An error, "memory".
+//  - inputs of weight gradients pile up between I and W, more than 2 x
+//    num_stages on a rank: W deferred to the end. A note, "memory-deferred".
 // The worst rank is reported, for each of these once.
 // REQUIRES: ValidateSchedule(schedule) is OK.
 std::vector<Finding> FindMemoryGrowth(const Schedule& schedule);

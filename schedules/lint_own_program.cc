@@ -116,6 +116,19 @@ void AddDeadlock(Lint* lint, TransferRule rule, const std::vector<Wait>& cycle,
   lint->Add(std::move(finding));
 }
 
+// Sends and receives that the rank itself waits for, in the order of the file.
+void CheckBlocking(Lint* lint, const CommProgram& program, const Links& links) {
+  const Standstill found = RunProgram(program, links, TransferRule::kBlocking);
+  if (found.cycle.empty()) return;
+  Finding finding =
+      DeadlockFinding("rendezvous", program, found.cycle,
+                      "with blocking sends and receives in program order");
+  finding.advice =
+      "a runtime must post receives ahead or pair them with sends, as "
+      "Megatron-LM's batches do";
+  AddDeadlock(lint, TransferRule::kBlocking, found.cycle, std::move(finding));
+}
+
 }  // namespace
 
 void LintOwnProgram(Lint* lint, bool sound) {
@@ -134,6 +147,7 @@ void LintOwnProgram(Lint* lint, bool sound) {
     return;
   }
   if (!faults.empty()) return;  // crossed or late: said, and the reason
+  if (lint->options.rendezvous) CheckBlocking(lint, program, links);
   const Standstill stream =
       RunProgram(program, links, TransferRule::kOneStream, true);
   if (stream.cycle.empty()) {

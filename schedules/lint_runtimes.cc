@@ -92,7 +92,7 @@ void CheckMegatron(Lint* lint) {
 void LintRuntimes(Lint* lint) {
   // Transfers that the file orders are posted in that order.
   const bool own = lint->has_transfers;
-  if (!own || lint->options.rendezvous) CheckInProgramOrder(lint);
+  if (!own) CheckInProgramOrder(lint);
   if (!own) CheckLowered(lint);
   if (!own || lint->options.megatron) CheckMegatron(lint);
 }

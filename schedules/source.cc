@@ -81,6 +81,12 @@ absl::StatusOr<Schedule> LoadScheduleFile(const std::string& path,
   return schedule;
 }
 
+bool OrdersTransfers(const std::string& name_or_path) {
+  if (!IsScheduleFile(name_or_path) || IsJson(name_or_path)) return false;
+  const absl::StatusOr<ScheduleRows> rows = ReadScheduleRows(name_or_path);
+  return rows.ok() && rows->has_transfers();
+}
+
 absl::StatusOr<int> ChunksOf(const Schedule& schedule) {
   if (schedule.num_stages < schedule.num_ranks) return 1;
   if (schedule.num_stages % schedule.num_ranks == 0) {

@@ -35,6 +35,10 @@ absl::StatusOr<Schedule> LoadScheduleFile(
 absl::StatusOr<Schedule> GetSchedule(const std::string& name_or_path,
                                      const ScheduleSpec& spec);
 
+// Is it a file that orders transfers too? Weir derives its own from the passes:
+// what simulates or converts such a file says so.
+bool OrdersTransfers(const std::string& name_or_path);
+
 // Stages per rank of a file's schedule: 1 when stages are fewer than ranks.
 // InvalidArgument when ranks do not divide the stages.
 absl::StatusOr<int> ChunksOf(const Schedule& schedule);

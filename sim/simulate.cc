@@ -154,7 +154,14 @@ absl::StatusOr<Result> Simulate(const ResolvedScenario& scenario,
                                 const SimulateOptions& options) {
   const Network network = NetworkOf(scenario);
   ASSIGN_OR_RETURN(const Run run, RunToSteadyState(scenario, network, options));
-  return MakeResult(scenario, network, run, options);
+  Result result = MakeResult(scenario, network, run, options);
+  if (OrdersTransfers(scenario.scenario.schedule())) {
+    result.add_warnings(absl::StrCat(
+        scenario.scenario.schedule(),
+        ": its own order of transfers is checked but not simulated: each is "
+        "sent when what it carries is there"));
+  }
+  return result;
 }
 
 absl::StatusOr<Result> SimulateSchedule(const ResolvedScenario& scenario,
