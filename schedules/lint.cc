@@ -134,15 +134,19 @@ void AddAdvice(absl::string_view advice, Finding* finding) {
 }
 
 void AddReordering(Reordering reordering, Finding* finding) {
+  const auto moves = [](int count) {
+    return absl::StrCat(count, count == 1 ? " move" : " moves");
+  };
   if (reordering.moves.empty()) {
-    AddAdvice(
-        absl::StrCat("found no reordering of up to ", reordering.num_moves,
-                     reordering.num_moves == 1 ? " move" : " moves",
-                     " that ends it",
-                     reordering.was_cut
-                         ? ", and not all were tried: the program is large"
-                         : ""),
-        finding);
+    const int all = reordering.num_moves - (reordering.was_cut ? 1 : 0);
+    std::string text = "found no reordering ";
+    if (all > 0) absl::StrAppend(&text, "of up to ", moves(all), " ");
+    text += "that ends it";
+    if (reordering.was_cut) {
+      absl::StrAppend(&text, "; those of ", moves(reordering.num_moves),
+                      " are too many to try all");
+    }
+    AddAdvice(text, finding);
   }
   finding->moves = std::move(reordering.moves);
   finding->reordering = std::move(reordering.text);

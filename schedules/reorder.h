@@ -29,8 +29,8 @@ struct Reordering {
   // "move 1RECV_F1 of rank 1 from position 5 to 4, before 1SEND_F0"; each move
   // with the positions that the ones before it left.
   std::string text;
-  // Where none was found: how many moves were tried together, and whether the
-  // program was too large to try all of that number.
+  // Where none was found: how many moves were tried together, and whether there
+  // were too many of that number to try them all.
   int num_moves = 0;
   bool was_cut = false;
 };

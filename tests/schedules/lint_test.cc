@@ -209,6 +209,7 @@ TEST(LintTest, DeadlocksWithoutASmallFixSaySo) {
   const Finding passes = Lint(text).findings[0];
   EXPECT_TRUE(passes.moves.empty()) << passes.reordering;
   EXPECT_THAT(passes.advice, HasSubstr("found no reordering of up to "));
+  EXPECT_THAT(passes.advice, HasSubstr("are too many to try all"));
 }
 
 TEST(LintTest, NotesBecomeErrorsForARuntimeThatIsAskedFor) {
