@@ -204,16 +204,19 @@ TEST(SemanticsTest, AReplicaWithoutAGradientForAnUpdateIsAnError) {
   schedule.weights.times_replicas = false;
   const absl::Status status = InterpretSchedule(schedule).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_EQ(status.message(),
-            "pipedream: rank 0 has no gradient of stage 0 for update 1, "
-            "expected one or more from every replica of a stage");
+  EXPECT_EQ(
+      status.message(),
+      "pipedream:replicas=2-1: rank 0 has no gradient of stage 0 for update "
+      "1, "
+      "expected one or more from every replica of a stage");
 }
 
 TEST(SemanticsTest, VerticalSyncOfStagesThatUpdateApartIsAnError) {
   Schedule schedule = TwoReplicas();
   schedule.weights.forward = WeightPolicy::ForwardRead::kFirstStage;
   EXPECT_EQ(InterpretSchedule(schedule).status().message(),
-            "pipedream: vertical sync: stage 1 updates after 1 microbatches, "
+            "pipedream:replicas=2-1: vertical sync: stage 1 updates after 1 "
+            "microbatches, "
             "expected 2 as in stage 0");
 }
 
