@@ -20,7 +20,7 @@
 namespace weir {
 namespace {
 
-void FillShape(const ResolvedScenario& resolved, const Run& run,
+void FillShape(const ResolvedScenario& resolved, const SimulatedRun& run,
                Result* result) {
   const Scenario& scenario = resolved.scenario;
   result->set_name(scenario.name());
@@ -44,7 +44,7 @@ void FillShape(const ResolvedScenario& resolved, const Run& run,
   result->set_forward_only(run.schedule.forward_only);
 }
 
-std::string DescribeUnsteady(const Window& window, const Run& run) {
+std::string DescribeUnsteady(const Window& window, const SimulatedRun& run) {
   std::string text = absl::StrCat(run.schedule.name, ": no period within ",
                                   run.schedule.num_batches, " batches");
   if (window.num_batches < 2 ||
@@ -59,7 +59,7 @@ std::string DescribeUnsteady(const Window& window, const Run& run) {
       FormatPercent(window.spread_seconds / window.batch_seconds()));
 }
 
-double MeanPeakFlops(const Run& run) {
+double MeanPeakFlops(const SimulatedRun& run) {
   double flops = 0;
   for (int gpu = 0; gpu < run.graph.num_gpus(); ++gpu) {
     flops += run.costs.device_of(gpu).peak_flops;
@@ -68,7 +68,7 @@ double MeanPeakFlops(const Run& run) {
 }
 
 // From the start of a GPU's first action to the end of its last.
-double SpanOf(const Run& run, int gpu) {
+double SpanOf(const SimulatedRun& run, int gpu) {
   const auto& actions = run.schedule.rank_actions[run.graph.rank_of(gpu)];
   double first = std::numeric_limits<double>::infinity(), last = 0;
   for (int i = 0; i < static_cast<int>(actions.size()); ++i) {
@@ -81,7 +81,7 @@ double SpanOf(const Run& run, int gpu) {
 }
 
 // The second definition of what a batch costs, see Result.span_seconds.
-void FillSpan(const Run& run, const std::vector<GpuTimes>& times,
+void FillSpan(const SimulatedRun& run, const std::vector<GpuTimes>& times,
               Result* result) {
   double span = 0;
   std::vector<double> busy;
@@ -95,7 +95,7 @@ void FillSpan(const Run& run, const std::vector<GpuTimes>& times,
 }
 
 void FillBatch(const ResolvedScenario& resolved, const PipelineInputs& inputs,
-               const Run& run, Result* result) {
+               const SimulatedRun& run, Result* result) {
   const Window& window = run.window;
   const double seconds = window.end_seconds - window.begin_seconds;
   result->set_makespan_seconds(run.makespan_seconds);
@@ -151,7 +151,8 @@ void FillMemory(const MemoryTimeline& memory, RankResult* rank) {
 }
 
 void FillRank(const ResolvedScenario& resolved, const PipelineInputs& inputs,
-              const Run& run, int gpu, bool keep_timeline, Result* result) {
+              const SimulatedRun& run, int gpu, bool keep_timeline,
+              Result* result) {
   const int rank = run.graph.rank_of(gpu);
   RankResult* entry = result->add_ranks();
   entry->set_rank(rank);
@@ -177,7 +178,7 @@ void FillRank(const ResolvedScenario& resolved, const PipelineInputs& inputs,
 }
 
 // Every GPU has a capacity of its own; shown is the smallest.
-void FillCapacity(const ResolvedScenario& resolved, const Run& run,
+void FillCapacity(const ResolvedScenario& resolved, const SimulatedRun& run,
                   Result* result) {
   result->set_fits_memory(true);
   if (resolved.textbook) return;
@@ -193,7 +194,7 @@ void FillCapacity(const ResolvedScenario& resolved, const Run& run,
 }
 
 void FillRanks(const ResolvedScenario& resolved, const PipelineInputs& inputs,
-               const Run& run, bool keep_timeline, Result* result) {
+               const SimulatedRun& run, bool keep_timeline, Result* result) {
   std::vector<double> peaks;
   for (int rank = 0; rank < run.schedule.num_ranks; ++rank) {
     peaks.push_back(PeakActivationMicrobatches(inputs, run.graph, run.recording,
@@ -213,7 +214,7 @@ void FillRanks(const ResolvedScenario& resolved, const PipelineInputs& inputs,
   FillCapacity(resolved, run, result);
 }
 
-double TimelineBegin(const Run& run, int num_batches) {
+double TimelineBegin(const SimulatedRun& run, int num_batches) {
   if (num_batches == 0 || run.schedule.num_batches <= 2 * num_batches) return 0;
   return std::max(
       run.window.end_seconds - num_batches * run.window.batch_seconds(), 0.0);
@@ -222,13 +223,13 @@ double TimelineBegin(const Run& run, int num_batches) {
 }  // namespace
 
 PipelineInputs InputsOf(const ResolvedScenario& scenario,
-                        const Network& network, const Run& run) {
+                        const Network& network, const SimulatedRun& run) {
   return {run.schedule, run.semantics,      run.costs,
           network,      scenario.placement, scenario.scenario.communication()};
 }
 
 Result MakeResult(const ResolvedScenario& scenario, const Network& network,
-                  const Run& run, const SimulateOptions& options) {
+                  const SimulatedRun& run, const SimulateOptions& options) {
   const PipelineInputs inputs = InputsOf(scenario, network, run);
   Result result;
   FillShape(scenario, run, &result);

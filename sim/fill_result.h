@@ -17,7 +17,7 @@
 namespace weir {
 
 // One simulated run with everything that was derived on the way.
-struct Run {
+struct SimulatedRun {
   Schedule schedule;
   Semantics semantics;
   Costs costs;
@@ -29,11 +29,11 @@ struct Run {
 
 // Refers to its arguments.
 PipelineInputs InputsOf(const ResolvedScenario& scenario,
-                        const Network& network, const Run& run);
+                        const Network& network, const SimulatedRun& run);
 
 // REQUIRES: the run is complete.
 Result MakeResult(const ResolvedScenario& scenario, const Network& network,
-                  const Run& run, const SimulateOptions& options);
+                  const SimulatedRun& run, const SimulateOptions& options);
 
 }  // namespace weir
 

@@ -40,7 +40,7 @@ std::vector<int> VersionsOfStages(const Semantics& semantics) {
 }
 
 // Names the actions that wait for each other.
-absl::Status Deadlock(const Run& run, bool blocking) {
+absl::Status Deadlock(const SimulatedRun& run, bool blocking) {
   return absl::FailedPreconditionError(absl::StrCat(
       "deadlock: ", run.schedule.name,
       blocking ? " cannot run with blocking transfers: "
@@ -80,10 +80,10 @@ absl::StatusOr<ScheduleSpec> SpecOf(const ResolvedScenario& scenario,
   return spec;
 }
 
-absl::StatusOr<Run> RunOnce(const ResolvedScenario& scenario,
-                            const Network& network, Schedule schedule,
-                            const SimulateOptions& options) {
-  Run run;
+absl::StatusOr<SimulatedRun> RunOnce(const ResolvedScenario& scenario,
+                                     const Network& network, Schedule schedule,
+                                     const SimulateOptions& options) {
+  SimulatedRun run;
   run.schedule = std::move(schedule);
   RETURN_IF_ERROR(ValidateSchedule(run.schedule));
   ASSIGN_OR_RETURN(run.semantics, InterpretSchedule(run.schedule));
@@ -106,9 +106,9 @@ absl::StatusOr<Run> RunOnce(const ResolvedScenario& scenario,
   return run;
 }
 
-absl::StatusOr<Run> RunBatches(const ResolvedScenario& scenario,
-                               const Network& network, int num_batches,
-                               const SimulateOptions& options) {
+absl::StatusOr<SimulatedRun> RunBatches(const ResolvedScenario& scenario,
+                                        const Network& network, int num_batches,
+                                        const SimulateOptions& options) {
   ASSIGN_OR_RETURN(const ScheduleSpec spec,
                    SpecOf(scenario, network, num_batches));
   ASSIGN_OR_RETURN(Schedule schedule,
@@ -117,9 +117,9 @@ absl::StatusOr<Run> RunBatches(const ResolvedScenario& scenario,
 }
 
 // Without flush: as many batches as it takes to see the steady state.
-absl::StatusOr<Run> RunToSteadyState(const ResolvedScenario& scenario,
-                                     const Network& network,
-                                     const SimulateOptions& options) {
+absl::StatusOr<SimulatedRun> RunToSteadyState(const ResolvedScenario& scenario,
+                                              const Network& network,
+                                              const SimulateOptions& options) {
   const std::string& name = scenario.scenario.schedule();
   ASSIGN_OR_RETURN(const bool flush, ScheduleFlushes(name));
   const int given = static_cast<int>(scenario.scenario.num_batches());
@@ -130,7 +130,7 @@ absl::StatusOr<Run> RunToSteadyState(const ResolvedScenario& scenario,
   int num_batches = InitialBatches(scenario.scenario.parallelism().pipeline(),
                                    scenario.num_microbatches);
   while (true) {
-    ASSIGN_OR_RETURN(Run run,
+    ASSIGN_OR_RETURN(SimulatedRun run,
                      RunBatches(scenario, network, num_batches, options));
     if (run.window.steady || run.window.stationary ||
         2 * num_batches > kMaxSteadyBatches ||
@@ -153,7 +153,8 @@ Network NetworkOf(const ResolvedScenario& scenario) {
 absl::StatusOr<Result> Simulate(const ResolvedScenario& scenario,
                                 const SimulateOptions& options) {
   const Network network = NetworkOf(scenario);
-  ASSIGN_OR_RETURN(const Run run, RunToSteadyState(scenario, network, options));
+  ASSIGN_OR_RETURN(const SimulatedRun run,
+                   RunToSteadyState(scenario, network, options));
   Result result = MakeResult(scenario, network, run, options);
   if (OrdersTransfers(scenario.scenario.schedule())) {
     result.add_warnings(absl::StrCat(
@@ -168,7 +169,7 @@ absl::StatusOr<Result> SimulateSchedule(const ResolvedScenario& scenario,
                                         const Schedule& schedule,
                                         const SimulateOptions& options) {
   const Network network = NetworkOf(scenario);
-  ASSIGN_OR_RETURN(const Run run,
+  ASSIGN_OR_RETURN(const SimulatedRun run,
                    RunOnce(scenario, network, schedule, options));
   return MakeResult(scenario, network, run, options);
 }
