@@ -1,85 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/options.h"
 
-#include <optional>
-#include <utility>
-
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "base/status_macros.h"
-#include "cli/values.h"
+#include "cli/option_group.h"
 
 namespace weir {
 namespace {
-
-// Appends options to a group; each returns the option for further settings.
-class Group {
- public:
-  Group(absl::string_view title, Options* options)
-      : title_(title), options_(options) {}
-
-  Option& Text(absl::string_view names, absl::string_view value,
-               absl::string_view help, std::string* target) {
-    return Add(names, value, help, [target](const std::string& text) {
-      if (text.empty()) return absl::InvalidArgumentError("is empty");
-      *target = text;
-      return absl::OkStatus();
-    });
-  }
-
-  Option& Count(absl::string_view names, absl::string_view help,
-                std::function<void(uint32_t)> set) {
-    return Add(names, "N", help,
-               [set = std::move(set)](const std::string& text) {
-                 ASSIGN_OR_RETURN(const uint32_t count, ParseCount(text));
-                 set(count);
-                 return absl::OkStatus();
-               });
-  }
-
-  Option& Choice(absl::string_view names, absl::string_view help,
-                 const Choices& choices, std::function<void(int)> set) {
-    const std::string words =
-        absl::StrJoin(choices, "|", [](std::string* out, const auto& choice) {
-          absl::StrAppend(out, choice.first);
-        });
-    return Add(names, words, help,
-               [choices, set = std::move(set)](const std::string& text) {
-                 ASSIGN_OR_RETURN(const int value, ParseChoice(text, choices));
-                 set(value);
-                 return absl::OkStatus();
-               });
-  }
-
-  Option& Switch(absl::string_view names, absl::string_view help,
-                 std::function<void(bool)> set) {
-    return Add(
-        names, "", help, [set = std::move(set)](const std::string& text) {
-          ASSIGN_OR_RETURN(const int value,
-                           ParseChoice(text, {{"true", 1}, {"false", 0}}));
-          set(value != 0);
-          return absl::OkStatus();
-        });
-  }
-
-  Option& Add(absl::string_view names, absl::string_view value,
-              absl::string_view help,
-              std::function<absl::Status(const std::string&)> set) {
-    Option option;
-    option.group = std::string(title_);
-    option.names = std::string(names);
-    option.value = std::string(value);
-    option.help = std::string(help);
-    option.set = std::move(set);
-    options_->push_back(std::move(option));
-    return options_->back();
-  }
-
- private:
-  absl::string_view title_;
-  Options* options_;
-};
 
 void AddModel(Options* options, Scenario* scenario) {
   Group group("Model", options);
@@ -162,22 +88,6 @@ void AddTensorParallel(Options* options, ScenarioFlags* flags) {
                [=](bool on) { flags->sequence_parallel = on; });
 }
 
-void AddPipeline(Options* options, Scenario* scenario,
-                 absl::string_view fallback) {
-  Group group("Parallelism", options);
-  group
-      .Count(
-          "--pp,--pipeline-model-parallel-size", "pipeline ranks",
-          [=](uint32_t n) { scenario->mutable_parallelism()->set_pipeline(n); })
-      .fallback = std::string(fallback);
-  group
-      .Count(
-          "--chunks,--vpp,--num-virtual-stages-per-pipeline-rank",
-          "stages per rank",
-          [=](uint32_t n) { scenario->mutable_parallelism()->set_chunks(n); })
-      .fallback = "what the schedule needs";
-}
-
 void AddPlacement(Options* options, Scenario* scenario) {
   Group group("Parallelism", options);
   group
@@ -218,20 +128,6 @@ void AddCluster(Options* options, Scenario* scenario) {
       .Text("--device", "D", "device profile, preset or file",
             scenario->mutable_device())
       .fallback = "the cluster's";
-}
-
-void AddMicrobatches(Options* options, Scenario* scenario,
-                     absl::string_view microbatches,
-                     absl::string_view batches) {
-  Group group("Schedule", options);
-  group
-      .Count("--microbatches", "microbatches per batch and pipeline",
-             [=](uint32_t n) { scenario->set_num_microbatches(n); })
-      .fallback = std::string(microbatches);
-  group
-      .Count("--batches", "batches to simulate (without flush)",
-             [=](uint32_t n) { scenario->set_num_batches(n); })
-      .fallback = std::string(batches);
 }
 
 void AddSchedule(Options* options, ScenarioFlags* flags, bool several) {
@@ -285,32 +181,6 @@ void AddSchedule(Options* options, ScenarioFlags* flags, bool several) {
       });
 }
 
-void AddFormat(Options* options, OutputFlags* output, bool csv) {
-  using Format = OutputFlags::Format;
-  Group group("Output", options);
-  Choices formats = {{"table", static_cast<int>(Format::kTable)},
-                     {"json", static_cast<int>(Format::kJson)}};
-  if (csv) formats.emplace_back("csv", static_cast<int>(Format::kCsv));
-  group
-      .Choice("--format", "of standard output", formats,
-              [=](int value) { output->format = static_cast<Format>(value); })
-      .fallback = "table";
-}
-
-void AddMessages(Options* options, OutputFlags* output) {
-  using Color = OutputFlags::Color;
-  Group group("Output", options);
-  group.Switch("--quiet,-q", "no progress, no notes",
-               [=](bool on) { output->quiet = on; });
-  group
-      .Choice("--color", "of messages",
-              {{"auto", static_cast<int>(Color::kAuto)},
-               {"always", static_cast<int>(Color::kAlways)},
-               {"never", static_cast<int>(Color::kNever)}},
-              [=](int value) { output->color = static_cast<Color>(value); })
-      .fallback = "auto";
-}
-
 Options OptionsOfRun(Flags* flags, bool several) {
   Options options;
   Group("", &options)
@@ -336,46 +206,6 @@ Options OptionsOfRun(Flags* flags, bool several) {
               &flags->output.trace);
   AddMessages(&options, &flags->output);
   return options;
-}
-
-Options OptionsOfNamed(absl::string_view name, absl::string_view help,
-                       Flags* flags) {
-  Options options;
-  Group("", &options).Text(name, "", help, &flags->name).required = true;
-  return options;
-}
-
-Options OptionsOfScheduleSource(Flags* flags) {
-  return OptionsOfNamed(
-      "SCHEDULE", "see weir schedule list, or a file: PyTorch's CSV", flags);
-}
-
-void AddOrderCosts(Options* options, ScenarioFlags* flags) {
-  Group("Schedule", options)
-      .Text("--costs", "COSTS",
-            "what an automatic order is made for: f=1,i=1,w=1,c=0.1 (as in "
-            "weir simulate), or a file",
-            &flags->costs);
-}
-
-Options OptionsOfSchedule(Flags* flags, bool csv) {
-  Options options = OptionsOfScheduleSource(flags);
-  AddPipeline(&options, &flags->scenario.overrides, "4");
-  AddOrderCosts(&options, &flags->scenario);
-  AddMicrobatches(&options, &flags->scenario.overrides, "8",
-                  "1, without flush 3");
-  AddFormat(&options, &flags->output, csv);
-  AddMessages(&options, &flags->output);
-  return options;
-}
-
-void AddDialect(Options* options, ScheduleFlags* schedule) {
-  Group group("Schedule", options);
-  group
-      .Choice("--dialect", "of a file: PyTorch's, or as it was in 2024",
-              {{"pytorch", 0}, {"pytorch-legacy", 1}},
-              [=](int value) { schedule->legacy = value == 1; })
-      .fallback = "pytorch";
 }
 
 }  // namespace
@@ -420,65 +250,6 @@ Options OptionsOfTrace(Flags* flags) {
 
 Options OptionsOfList(Flags* flags) {
   Options options;
-  AddMessages(&options, &flags->output);
-  return options;
-}
-
-Options OptionsOfScheduleList(Flags* flags) {
-  Options options;
-  AddFormat(&options, &flags->output, /*csv=*/false);
-  AddMessages(&options, &flags->output);
-  return options;
-}
-
-Options OptionsOfScheduleShow(Flags* flags) {
-  return OptionsOfSchedule(flags, /*csv=*/true);
-}
-
-Options OptionsOfScheduleSemantics(Flags* flags) {
-  return OptionsOfSchedule(flags, /*csv=*/false);
-}
-
-Options OptionsOfScheduleLint(Flags* flags) {
-  Options options = OptionsOfScheduleSource(flags);
-  AddPipeline(&options, &flags->scenario.overrides, "4");
-  AddOrderCosts(&options, &flags->scenario);
-  AddMicrobatches(&options, &flags->scenario.overrides, "8",
-                  "1, without flush 3");
-  AddDialect(&options, &flags->schedule);
-  Option& runtime = Group("Schedule", &options)
-                        .Add("--runtime", "R,R,...",
-                             "must run it, beside buffered sends: rendezvous, "
-                             "pytorch, megatron",
-                             [=](const std::string& text) {
-                               flags->schedule.runtimes = absl::StrSplit(
-                                   text, ',', absl::SkipWhitespace());
-                               return absl::OkStatus();
-                             });
-  runtime.repeats = true;
-  AddFormat(&options, &flags->output, /*csv=*/false);
-  AddMessages(&options, &flags->output);
-  return options;
-}
-
-Options OptionsOfScheduleConvert(Flags* flags) {
-  Options options = OptionsOfScheduleSource(flags);
-  AddPipeline(&options, &flags->scenario.overrides, "4");
-  AddOrderCosts(&options, &flags->scenario);
-  AddMicrobatches(&options, &flags->scenario.overrides, "8",
-                  "1, without flush 3");
-  ScheduleFlags* schedule = &flags->schedule;
-  AddDialect(&options, schedule);
-  Group group("Schedule", &options);
-  group.Switch("--lower", "add transfers, sharding and reduction as PyTorch",
-               [=](bool on) { schedule->lower = on; });
-  group.Switch("--merge-backward", "make an I with its own W behind it one B",
-               [=](bool on) { schedule->merge_backward = on; });
-  group.Switch("--transfers-only", "lower without sharding and reduction",
-               [=](bool on) { schedule->transfers_only = on; });
-  Group("Output", &options)
-      .Text("--output,-o", "FILE", "instead of standard output",
-            &schedule->output);
   AddMessages(&options, &flags->output);
   return options;
 }
