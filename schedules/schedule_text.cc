@@ -28,6 +28,7 @@ class Parser {
   }
 
   absl::StatusOr<ScheduleRows> Parse(absl::string_view text) && {
+    absl::ConsumePrefix(&text, "\xEF\xBB\xBF");  // what spreadsheets write
     text = absl::StripTrailingAsciiWhitespace(text);
     if (text.empty()) {
       return absl::InvalidArgumentError(

@@ -169,6 +169,17 @@ TEST(ScheduleTextTest, WhitespaceIdleCellsAndCrLfMeanNothing) {
                                              Action{Op::kBackward, 1, 0})));
 }
 
+TEST(ScheduleTextTest, AByteOrderMarkMeansNothing) {
+  const auto rows = ParseCsv("test",
+                             "\xEF\xBB\xBF"
+                             "0F0,0B0\n");
+  ASSERT_TRUE(rows.ok()) << rows.status();
+  EXPECT_EQ(rows->at(0).size(), 2u);
+  EXPECT_THAT(ErrorOf("0F0,\xEF\xBB\xBF"
+                      "0B0"),
+              HasSubstr("a.csv:1:5:"));
+}
+
 TEST(ScheduleTextTest, ErrorsNameLineColumnAndWhatWasFound) {
   EXPECT_THAT(ErrorOf("0F0,0B0\n1F0, 2XW0 ,1B0x\n"),
               AllOf(HasSubstr("a.csv:2:6: '2XW0' is not an action"),
