@@ -46,7 +46,8 @@ struct ScheduleRows {
 };
 
 // Spaces and tabs around a cell, a byte order mark, CRLF and empty cells are
-// accepted, an empty line only at the end. Errors name "<label>:<line>:<column>", all together.
+// accepted, an empty line only at the end. Errors name
+// "<label>:<line>:<column>", all together.
 absl::StatusOr<ScheduleRows> ParseScheduleRows(
     absl::string_view label, absl::string_view text,
     CsvDialect dialect = CsvDialect::kPyTorch);
