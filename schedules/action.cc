@@ -8,6 +8,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "schedules/action_text.h"
 #include "schedules/limits.h"
 
 namespace weir {
@@ -18,20 +19,6 @@ std::optional<Op> OpOf(char letter) {
     if (Letter(static_cast<Op>(op)) == letter) return static_cast<Op>(op);
   }
   return std::nullopt;
-}
-
-// Takes the digits at the front of `text`, nothing when there are none or they
-// name an index that no schedule can have.
-std::optional<int32_t> ConsumeIndex(absl::string_view* text) {
-  int64_t value = 0;
-  size_t length = 0;
-  while (length < text->size() && absl::ascii_isdigit((*text)[length])) {
-    value = value * 10 + ((*text)[length++] - '0');
-    if (value >= kMaxActions) return std::nullopt;
-  }
-  if (length == 0) return std::nullopt;
-  text->remove_prefix(length);
-  return static_cast<int32_t>(value);
 }
 
 absl::Status NotAnAction(absl::string_view text) {
@@ -45,6 +32,18 @@ absl::Status NotAnAction(absl::string_view text) {
 }
 
 }  // namespace
+
+std::optional<int32_t> ConsumeIndex(absl::string_view* text) {
+  int64_t value = 0;
+  size_t length = 0;
+  while (length < text->size() && absl::ascii_isdigit((*text)[length])) {
+    value = value * 10 + ((*text)[length++] - '0');
+    if (value >= kMaxActions) return std::nullopt;
+  }
+  if (length == 0) return std::nullopt;
+  text->remove_prefix(length);
+  return static_cast<int32_t>(value);
+}
 
 char Letter(Op op) {
   switch (op) {

@@ -20,9 +20,15 @@ absl::Status Check(const ScheduleSpec& spec) {
 }
 
 Schedule Generate(const ScheduleSpec& spec) {
-  Problems none(kName);
+  return StageByStage(kName, spec);
+}
+
+}  // namespace
+
+Schedule StageByStage(absl::string_view name, const ScheduleSpec& spec) {
+  Problems none(name);
   const bool reversed = BackwardsReversed(spec, &none);
-  Schedule schedule = EmptySchedule(kName, spec);
+  Schedule schedule = EmptySchedule(name, spec);
   const int m = spec.num_microbatches;
   for (int rank = 0; rank < spec.num_ranks; ++rank) {
     std::vector<Action>& actions = schedule.rank_actions[rank];
@@ -40,8 +46,6 @@ Schedule Generate(const ScheduleSpec& spec) {
   }
   return schedule;
 }
-
-}  // namespace
 
 ScheduleKind BreadthFirstKind() {
   return {

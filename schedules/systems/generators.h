@@ -78,6 +78,10 @@ Schedule OneFOneBSchedule(absl::string_view name, const ScheduleSpec& spec);
 ScheduleOption BackwardOrderOption();
 bool BackwardsReversed(const ScheduleSpec& spec, Problems* problems);
 
+// Breadth-first: all forwards of a rank's first stage, then of its next, and
+// back with the backwards. One stage per rank is GPipe.
+Schedule StageByStage(absl::string_view name, const ScheduleSpec& spec);
+
 }  // namespace weir
 
 #endif  // WEIR_SCHEDULES_SYSTEMS_GENERATORS_H_

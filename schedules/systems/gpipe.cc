@@ -21,19 +21,7 @@ absl::Status Check(const ScheduleSpec& spec) {
 }
 
 Schedule Generate(const ScheduleSpec& spec) {
-  Problems none(kName);
-  const bool reversed = BackwardsReversed(spec, &none);
-  Schedule schedule = EmptySchedule(kName, spec);
-  const int m = spec.num_microbatches;
-  for (int rank = 0; rank < spec.num_ranks; ++rank) {
-    std::vector<Action>& actions = schedule.rank_actions[rank];
-    actions.reserve(2 * static_cast<size_t>(m));
-    for (int k = 0; k < m; ++k) actions.push_back({Op::kForward, rank, k});
-    for (int k = 0; k < m; ++k) {
-      actions.push_back({Op::kBackward, rank, reversed ? m - 1 - k : k});
-    }
-  }
-  return schedule;
+  return StageByStage(kName, spec);
 }
 
 }  // namespace

@@ -15,14 +15,6 @@
 namespace weir {
 namespace {
 
-Result RunByHand(const ResolvedScenario& scenario, const Schedule& schedule) {
-  SimulateOptions options;
-  options.keep_timeline = true;
-  const auto result = SimulateSchedule(scenario, schedule, options);
-  EXPECT_TRUE(result.ok()) << result.status();
-  return result.ok() ? *result : Result();
-}
-
 Measured TwoStages() {
   Measured measured;
   measured.num_ranks = 2;

@@ -3,6 +3,8 @@
 #ifndef WEIR_TESTS_SIM_HAND_SCHEDULES_H_
 #define WEIR_TESTS_SIM_HAND_SCHEDULES_H_
 
+#include <gtest/gtest.h>
+
 #include <initializer_list>
 #include <string>
 #include <utility>
@@ -10,6 +12,7 @@
 
 #include "absl/strings/string_view.h"
 #include "schedules/schedule.h"
+#include "sim/simulate.h"
 
 namespace weir {
 
@@ -108,6 +111,16 @@ inline Schedule RoundRobin(int num_batches) {
   schedule.flush = false;
   schedule.weights.times_replicas = true;
   return schedule;
+}
+
+// With its timeline; an error fails the test.
+inline Result RunByHand(const ResolvedScenario& scenario,
+                        const Schedule& schedule) {
+  SimulateOptions options;
+  options.keep_timeline = true;
+  const auto result = SimulateSchedule(scenario, schedule, options);
+  EXPECT_TRUE(result.ok()) << result.status();
+  return result.ok() ? *result : Result();
 }
 
 }  // namespace weir

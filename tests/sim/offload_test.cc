@@ -40,14 +40,6 @@ Measured OneStage(int num_replicas) {
   return measured;
 }
 
-Result RunByHand(const ResolvedScenario& scenario, const Schedule& schedule) {
-  SimulateOptions options;
-  options.keep_timeline = true;
-  const auto result = SimulateSchedule(scenario, schedule, options);
-  EXPECT_TRUE(result.ok()) << result.status();
-  return result.ok() ? *result : Result();
-}
-
 // Start and end of the first GPU's offload and reload (ops 5 and 6).
 std::map<int, std::pair<double, double>> Moves(const Result& result) {
   std::map<int, std::pair<double, double>> moves;

@@ -16,14 +16,6 @@
 namespace weir {
 namespace {
 
-Result RunByHand(const ResolvedScenario& scenario, const Schedule& schedule) {
-  SimulateOptions options;
-  options.keep_timeline = true;
-  const auto result = SimulateSchedule(scenario, schedule, options);
-  EXPECT_TRUE(result.ok()) << result.status();
-  return result.ok() ? *result : Result();
-}
-
 std::map<std::string, double> Classes(const RankResult& rank) {
   std::map<std::string, double> classes;
   for (const MemoryClass& entry : rank.peak_memory_classes()) {

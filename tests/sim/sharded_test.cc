@@ -35,14 +35,6 @@ ResolvedScenario Sharded(int num_ranks, int num_stages, int num_microbatches) {
   return resolved;
 }
 
-Result RunByHand(const ResolvedScenario& scenario, const Schedule& schedule) {
-  SimulateOptions options;
-  options.keep_timeline = true;
-  const auto result = SimulateSchedule(scenario, schedule, options);
-  EXPECT_TRUE(result.ok()) << result.status();
-  return result.ok() ? *result : Result();
-}
-
 // Breadth-first's point: two gathers and one reduction per chunk and batch,
 // however many microbatches there are.
 TEST(ShardedTest, BreadthFirstGathersTwiceWhateverTheBatch) {
