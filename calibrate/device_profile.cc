@@ -10,25 +10,10 @@
 #include "base/problems.h"
 #include "base/status_macros.h"
 #include "base/textproto.h"
+#include "calibrate/figures.h"
 
 namespace weir {
 namespace {
-
-void CheckFigure(absl::string_view field, const Figure& figure, double low,
-                 double high, Problems* problems) {
-  problems->CheckRange(absl::StrCat(field, ".value"), figure.value(), low,
-                       high);
-  if (figure.kind() == Figure::KIND_UNSPECIFIED ||
-      !Figure::Kind_IsValid(figure.kind())) {
-    problems->Add(
-        absl::StrCat(field, ".kind"),
-        "is unspecified, expected DATASHEET, MEASURED, FITTED or ASSUMED");
-  }
-  if (figure.source().empty()) {
-    problems->Add(absl::StrCat(field, ".source"),
-                  "is empty, expected where the figure comes from");
-  }
-}
 
 void CheckRates(const DeviceProfile& profile, Problems* problems) {
   if (profile.matrix_rates().empty()) {

@@ -67,7 +67,7 @@ class Tracer {
       Static(MemoryKind::kGradients) +=
           stage.gradient_bytes / shards * (NeedsSecondGradient(s) ? 2 : 1);
       Static(MemoryKind::kOptimizerState) +=
-          stage.optimizer_state_bytes / shards;
+          stage.optimizer_state_bytes / shards / in_.costs.optimizer_shards;
       Static(MemoryKind::kPredictedWeights) +=
           stage.weight_bytes * weights.predicted_copies;
       Static(MemoryKind::kEstimateBuffers) +=
