@@ -49,7 +49,7 @@ void SetProtocol(const double (&us)[5], double part, double max_rate,
       costs->mutable_base_seconds(), costs->mutable_nvlink_hop_seconds(),
       costs->mutable_pci_hop_seconds(), costs->mutable_net_ring_hop_seconds(),
       costs->mutable_net_tree_hop_seconds()};
-  for (int i = 0; i < 5; ++i) *figures[i] = Constant(us[i] * 1e-6, kTuning);
+  for (int i = 0; i < 5; ++i) *figures[i] = Constant(us[i] / 1e6, kTuning);
   *costs->mutable_link_part() = Constant(part, kTuning);
   if (max_rate > 0) {
     *costs->mutable_max_bytes_per_second() = Constant(max_rate, kTuning);
@@ -92,6 +92,7 @@ const std::vector<CollectiveFigure>& CollectiveFigures() {
       WEIR_FIGURE_OF(pairs, link_efficiency, 1e-3, 1, false),
       WEIR_FIGURE(nvls_base_seconds, 0, 1, true),
       WEIR_FIGURE(nvls_efficiency, 1e-3, 1, true),
+      WEIR_FIGURE(nvls_chunk_seconds, 0, 1, true),
       WEIR_FIGURE(net_efficiency, 1e-3, 1, false),
       WEIR_FIGURE(net_overhead_seconds, 0, 1, false),
       WEIR_FIGURE(net_plateau, 1, 10, true),
