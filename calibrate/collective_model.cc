@@ -96,6 +96,7 @@ const std::vector<CollectiveFigure>& CollectiveFigures() {
       WEIR_FIGURE(net_efficiency, 1e-3, 1, false),
       WEIR_FIGURE(net_overhead_seconds, 0, 1, false),
       WEIR_FIGURE(net_plateau, 1, 10, true),
+      WEIR_FIGURE(link_bytes_per_second, 1e6, 1e16, true),
       WEIR_FIGURE_OF(memory, once_bytes, 0, 1e12, false),
       WEIR_FIGURE_OF(memory, num_channels, 1, 64, false),
       WEIR_FIGURE_OF(memory, num_pair_channels, 1, 64, false),
@@ -122,6 +123,10 @@ CollectiveModel NcclDefaults(NcclGeneration generation) {
   SetProtocol({8.4, 3.4, 5.7, 14.0, 14.0}, 1, 0, model.mutable_simple());
   *model.mutable_link_efficiency() =
       Constant(kEfficiency[g], "NCCL v2.28.9 src/graph/topo.h, NVLink rates");
+  constexpr double kLinks[] = {150e9, 300e9, 450e9, 900e9};
+  Figure& links = *model.mutable_link_bytes_per_second();
+  links = Constant(kLinks[g], "NVLink, datasheet, one direction");
+  links.set_kind(Figure::DATASHEET);
   PairCosts& pairs = *model.mutable_pairs();
   constexpr char kPairs[] =
       "as a ring's first hop, NCCL v2.28.9 src/graph/tuning.cc";
