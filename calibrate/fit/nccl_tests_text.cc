@@ -113,11 +113,14 @@ class TextReader {
     const auto again =
         std::find(columns_.begin() + time + 1, columns_.end(), "time");
     const size_t half = again - columns_.begin();
-    if (words.size() < half || words.size() > columns_.size() + 1) {
+    // A date and a time of day.
+    const size_t all = columns_.size() + (Column("timestamp") < 0 ? 0 : 1);
+    const size_t one = all - (columns_.end() - again);
+    if (words.size() != all && words.size() != half && words.size() != one) {
       problems_.Add(
           Here(),
           absl::StrCat("has ", words.size(), " fields, expected ", half, " or ",
-                       columns_.size(), ": ", absl::StrJoin(columns_, " ")));
+                       all, ": ", absl::StrJoin(columns_, " ")));
       return;
     }
     double bytes, us;
