@@ -138,7 +138,7 @@ TEST(NcclTestsTest, ErrorsNameTheLine) {
               HasSubstr("run.txt: line 15: time is \"fast\", expected"));
   EXPECT_THAT(Error(absl::StrReplaceAll(
                   kAllReduce, {{"0.17    0.17      0     5.98", "0.17"}})),
-              HasSubstr("run.txt: line 14: has 10 fields, expected 9 or 13"));
+              HasSubstr("run.txt: line 14 has 10 fields, expected 9 or 13"));
   EXPECT_THAT(Error(absl::StrReplaceAll(kAllReduce,
                                         {{"71.33    N/A", "71.33      7"}})),
               HasSubstr("line 15: #wrong is 7, expected 0 or N/A"));
