@@ -10,6 +10,7 @@
 #include "base/problems.h"
 #include "base/status_macros.h"
 #include "base/textproto.h"
+#include "calibrate/collective_model.h"
 #include "calibrate/figures.h"
 
 namespace weir {
@@ -33,6 +34,14 @@ void CheckRates(const DeviceProfile& profile, Problems* problems) {
     }
     CheckFigure(absl::StrCat(where, "peak_flops"), rate.peak_flops(), 1e6, 1e18,
                 problems);
+  }
+}
+
+void CheckCollectives(const CollectiveModel& model, Problems* problems) {
+  for (const CollectiveFigure& figure : CollectiveFigures()) {
+    if (figure.optional && !figure.has(model)) continue;
+    CheckFigure(absl::StrCat("collectives.", figure.name), figure.get(model),
+                figure.low, figure.high, problems);
   }
 }
 
@@ -82,6 +91,9 @@ absl::Status ValidateDeviceProfile(absl::string_view label,
   if (profile.has_host_bytes_per_second()) {
     CheckFigure("host_bytes_per_second", profile.host_bytes_per_second(), 1e3,
                 1e16, &problems);
+  }
+  if (profile.has_collectives()) {
+    CheckCollectives(profile.collectives(), &problems);
   }
   return problems.ToStatus();
 }
