@@ -56,7 +56,9 @@ WorkSpec MakeWorkSpec(const Scenario& scenario) {
     default:
       spec.recompute = Recompute::kNone;
   }
-  spec.bytes_per_element = scenario.training().precision() == FP32 ? 4 : 2;
+  const bool mixed = scenario.training().precision() != FP32;
+  spec.bytes_per_element = mixed ? 2 : 4;
+  spec.gradient_bytes = mixed && !scenario.training().fp32_gradients() ? 2 : 4;
   return spec;
 }
 
