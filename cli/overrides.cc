@@ -25,6 +25,7 @@ absl::Status ApplyCosts(const ScenarioFlags& flags, Scenario* scenario) {
   // Costs by hand replace what the file computes them from, but not what the
   // same command line asks for: that contradiction is the user's to solve.
   if (flags.overrides.model().empty()) scenario->clear_model();
+  if (!flags.overrides.has_transformer()) scenario->clear_transformer();
   if (flags.overrides.cluster().empty()) {
     scenario->clear_cluster();
     if (flags.overrides.num_nodes() == 0) scenario->clear_num_nodes();
@@ -78,7 +79,11 @@ absl::StatusOr<Question> ApplyOverrides(const ScenarioFlags& flags) {
     parallelism->clear_blocks_per_stage();
     parallelism->clear_layout();
   }
-  if (!overrides.model().empty()) scenario.clear_textbook();
+  if (!overrides.model().empty() || overrides.has_transformer()) {
+    scenario.clear_textbook();
+  }
+  if (!overrides.model().empty()) scenario.clear_transformer();
+  if (overrides.has_transformer()) scenario.clear_model();
   scenario.MergeFrom(overrides);
   if (flags.sequence_parallel) {
     parallelism->set_sequence_parallel(*flags.sequence_parallel);
