@@ -181,20 +181,24 @@ void AddSchedule(Options* options, ScenarioFlags* flags, bool several) {
       });
 }
 
+void AddScenario(Options* options, ScenarioFlags* flags, bool several) {
+  Scenario* scenario = &flags->overrides;
+  AddModel(options, scenario);
+  AddCluster(options, scenario);
+  AddPipeline(options, scenario, "1");
+  AddPlacement(options, scenario);
+  AddTensorParallel(options, flags);
+  AddSchedule(options, flags, several);
+  AddWork(options, flags);
+  AddOptimizer(options, flags);
+}
+
 Options OptionsOfRun(Flags* flags, bool several) {
   Options options;
   Group("", &options)
       .Text("SCENARIO", "", "preset or textproto file; flags override it",
             &flags->scenario.scenario);
-  Scenario* scenario = &flags->scenario.overrides;
-  AddModel(&options, scenario);
-  AddCluster(&options, scenario);
-  AddPipeline(&options, scenario, "1");
-  AddPlacement(&options, scenario);
-  AddTensorParallel(&options, &flags->scenario);
-  AddSchedule(&options, &flags->scenario, several);
-  AddWork(&options, &flags->scenario);
-  AddOptimizer(&options, &flags->scenario);
+  AddScenario(&options, &flags->scenario, several);
   AddFormat(&options, &flags->output, /*csv=*/true);
   Group output("Output", &options);
   output.Text("--out", "FILE.pb", "results with timelines, for show and trace",
@@ -216,12 +220,50 @@ std::vector<std::string> AllNames(const Option& option) {
 
 std::string FirstName(const Option& option) { return AllNames(option).front(); }
 
+Options OptionsOfScenario(ScenarioFlags* flags) {
+  Options options;
+  AddScenario(&options, flags, /*several=*/false);
+  return options;
+}
+
 Options OptionsOfSimulate(Flags* flags) {
   return OptionsOfRun(flags, /*several=*/false);
 }
 
 Options OptionsOfCompare(Flags* flags) {
   return OptionsOfRun(flags, /*several=*/true);
+}
+
+Options OptionsOfValidate(Flags* flags) {
+  Options options;
+  MeasuredFlags* measured = &flags->measured;
+  Group runs("Measured runs", &options);
+  runs.Text("--measured", "FILE.csv", "one measured run a row", &measured->file)
+      .required = true;
+  runs.Text("--scenario", "SCENARIO",
+            "preset or file: what the rows do not say",
+            &flags->scenario.scenario);
+  runs.Text("--columns", "MAP", "textproto: what the file's columns mean",
+            &measured->columns);
+  Option& where = runs.Text("--where", "COLUMN=VALUE,...",
+                            "only rows with these values (a|b: one of them)",
+                            &measured->where);
+  where.repeats = true;
+  runs.Add("--tolerance", "PART",
+           "exit 1 when a mean absolute error is above it (0.1: 10 %)",
+           [=](const std::string& text) {
+             ASSIGN_OR_RETURN(measured->tolerance, ParsePositive(text));
+             return absl::OkStatus();
+           });
+  runs.Count("--jobs,-j", "runs simulated at the same time",
+             [=](uint32_t n) { measured->num_jobs = n; })
+      .fallback = "the machine's cores";
+  AddFormat(&options, &flags->output, /*csv=*/true);
+  Group("Output", &options)
+      .Switch("--all", "every row in the table, not only the worst five",
+              [=](bool on) { measured->all = on; });
+  AddMessages(&options, &flags->output);
+  return options;
 }
 
 Options OptionsOfShow(Flags* flags) {

@@ -8,8 +8,10 @@
 #include "absl/strings/str_cat.h"
 #include "base/problems.h"
 #include "base/status_macros.h"
+#include "cli/chunks.h"
 #include "scenarios/check_scenario.h"
 #include "scenarios/scenario.h"
+#include "schedules/registry.h"
 
 namespace weir {
 
@@ -105,6 +107,24 @@ absl::StatusOr<Question> ApplyOverrides(const ScenarioFlags& flags) {
   RETURN_IF_ERROR(ApplyMicrobatches(overrides, &scenario));
   FillChunksFromLayout(scenario);
   return question;
+}
+
+absl::StatusOr<ResolvedScenario> ResolveFlags(const ScenarioFlags& flags) {
+  ASSIGN_OR_RETURN(Question question, ApplyOverrides(flags));
+  Scenario& scenario = question.scenario;
+  if (flags.schedules.size() > 1) {
+    Problems problems("command line");
+    problems.Add("--schedule",
+                 "names several, expected one (see weir compare)");
+    return problems.ToStatus();
+  }
+  if (!flags.schedules.empty()) scenario.set_schedule(flags.schedules[0]);
+  const auto kind = FindScheduleKind(scenario.schedule());
+  if (kind.ok() && scenario.parallelism().chunks() == 0) {
+    SetLegalChunks(**kind, &scenario);
+  }
+  RETURN_IF_ERROR(SetChunksOfFile(scenario.schedule(), &scenario));
+  return ResolveScenario(question.label, scenario);
 }
 
 }  // namespace weir
