@@ -142,13 +142,11 @@ absl::Status CheckColumns(const MeasuredTable& table) {
   return problems.ToStatus();
 }
 
-absl::StatusOr<MeasuredRun> ReadRun(const MeasuredTable& table,
-                                    const MeasuredRow& row,
-                                    const ScenarioFlags& base) {
-  MeasuredRun run;
-  run.line = row.line;
-  run.flags = base;
-  const Options options = OptionsOfScenario(&run.flags);
+absl::Status ReadRun(const MeasuredTable& table, const MeasuredRow& row,
+                     const ScenarioFlags& base, MeasuredRun* run) {
+  run->line = row.line;
+  run->flags = base;
+  const Options options = OptionsOfScenario(&run->flags);
   Problems problems(absl::StrCat(table.label, ":", row.line));
   for (const MeasuredField& field : row.fields) {
     absl::Status status;
@@ -156,14 +154,13 @@ absl::StatusOr<MeasuredRun> ReadRun(const MeasuredTable& table,
       status = option->set(field.text);
     } else if (const FieldDescriptor* size = FindField(field.column)) {
       status = SetField(*size, field.text,
-                        run.flags.overrides.mutable_transformer());
+                        run->flags.overrides.mutable_transformer());
     } else {
-      status = TakeMeasurement(field, &run);
+      status = TakeMeasurement(field, run);
     }
     if (!status.ok()) problems.Add(field.source, status.message());
   }
-  RETURN_IF_ERROR(problems.ToStatus());
-  return run;
+  return problems.ToStatus();
 }
 
 }  // namespace weir

@@ -37,10 +37,9 @@ struct MeasuredRun {
 absl::Status CheckColumns(const MeasuredTable& table);
 
 // `base` says what the row does not. InvalidArgument, all at once, "<file>:
-// <line>: <column> is x, expected y".
-absl::StatusOr<MeasuredRun> ReadRun(const MeasuredTable& table,
-                                    const MeasuredRow& row,
-                                    const ScenarioFlags& base);
+// <line>: <column> is x, expected y"; `run` then holds what could be read.
+absl::Status ReadRun(const MeasuredTable& table, const MeasuredRow& row,
+                     const ScenarioFlags& base, MeasuredRun* run);
 
 }  // namespace weir
 

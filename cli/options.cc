@@ -145,15 +145,16 @@ void AddSchedule(Options* options, ScenarioFlags* flags, bool several) {
         return absl::OkStatus();
       });
   schedule.repeats = several;
-  group.Text("--costs", "COSTS",
-             "instead of model and cluster: f=1,b=2,c=0.1 or f=1,i=1,w=1 "
-             "(c: one hop; o: a forward beside a backward; h: one way to the "
-             "host; p: one prediction of weights; z: one compression; a: bytes "
-             "kept from forward to backward; g: from I to W), or a "
-             "file; seconds of one stage: with --chunks a "
-             "rank has several stages; where weir chooses the chunks, seconds "
-             "of a whole rank, divided among its stages",
-             &flags->costs);
+  group.Text(
+      "--costs", "COSTS",
+      "instead of model and cluster: f=1,b=2,c=0.1 or f=1,i=1,w=1 "
+      "(c: one hop; o: a forward beside a backward; h: one way to the "
+      "host; p: one prediction of weights; z: one compression; a: bytes "
+      "kept from forward to backward; g: from I to W), or a "
+      "file; f=1/1/2 is stage by stage; seconds of one stage: with --chunks a "
+      "rank has several stages; where weir chooses the chunks, seconds "
+      "of a whole rank, divided among its stages",
+      &flags->costs);
   AddMicrobatches(options, scenario, "", "until steady");
   group
       .Choice("--transfers", "does a rank compute while it sends?",
@@ -258,6 +259,7 @@ Options OptionsOfValidate(Flags* flags) {
   runs.Count("--jobs,-j", "runs simulated at the same time",
              [=](uint32_t n) { measured->num_jobs = n; })
       .fallback = "the machine's cores";
+  AddScenario(&options, &flags->scenario, /*several=*/false);
   AddFormat(&options, &flags->output, /*csv=*/true);
   Group("Output", &options)
       .Switch("--all", "every row in the table, not only the worst five",

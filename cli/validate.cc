@@ -116,14 +116,13 @@ void Compare(const Work& work, Accuracy* accuracy) {
   }
 }
 
-absl::StatusOr<std::vector<Work>> ReadWork(const Flags& flags,
-                                           const MeasuredTable& table) {
+std::vector<Work> ReadWork(const Flags& flags, const MeasuredTable& table) {
   std::vector<Work> works;
   for (const MeasuredRow& row : table.rows) {
-    absl::StatusOr<MeasuredRun> run = ReadRun(table, row, flags.scenario);
-    if (!run.ok()) return run.status();
-    auto scenario = ResolveFlags(run->flags);
-    works.push_back({*std::move(run), std::move(scenario)});
+    MeasuredRun run;
+    const absl::Status read = ReadRun(table, row, flags.scenario, &run);
+    auto scenario = read.ok() ? ResolveFlags(run.flags) : read;
+    works.push_back({std::move(run), std::move(scenario)});
   }
   return works;
 }
@@ -166,7 +165,7 @@ absl::Status SimulateAll(const Flags& flags, std::vector<Work>* works) {
 
 absl::StatusOr<Accuracy> Validate(const Flags& flags) {
   ASSIGN_OR_RETURN(const MeasuredTable table, LoadTable(flags.measured));
-  ASSIGN_OR_RETURN(std::vector<Work> works, ReadWork(flags, table));
+  std::vector<Work> works = ReadWork(flags, table);
   RETURN_IF_ERROR(SimulateAll(flags, &works));
   Accuracy accuracy;
   accuracy.label = table.label;
