@@ -25,6 +25,7 @@ AttentionCore Fused(const Transformer& transformer, const Shape& shape) {
 
   Kernel forward;
   forward.kind = Kernel::Kind::kAttention;
+  forward.part = KernelPart::kAttentionCore;
   forward.batch = rows;
   forward.m = s;
   forward.n = reach;
@@ -49,15 +50,19 @@ AttentionCore Apart(const Shape& shape) {
   const double mask = shape.mask_bytes;
   const double rows = shape.sequences * shape.heads;
   const double scores = rows * s * s;
-  const Kernel to_scores = ProductKernel(rows, s, s, d, e);
-  const Kernel from_scores = ProductKernel(rows, s, d, s, e);
+  const Kernel to_scores =
+      ProductKernel(rows, s, s, d, e, KernelPart::kAttentionProduct);
+  const Kernel from_scores =
+      ProductKernel(rows, s, d, s, e, KernelPart::kAttentionProduct);
   AttentionCore core;
-  core.forward = {to_scores, MemoryKernel(2 * e * scores)};
+  core.forward = {to_scores,
+                  MemoryKernel(2 * e * scores, KernelPart::kSoftmax)};
   core.backward = {to_scores, from_scores, from_scores, from_scores,
-                   MemoryKernel(3 * e * scores)};
+                   MemoryKernel(3 * e * scores, KernelPart::kSoftmax)};
   core.stash_bytes = e * scores;  // the softmax's output
   if (mask > 0) {
-    const Kernel dropout = MemoryKernel((2 * e + mask) * scores);
+    const Kernel dropout =
+        MemoryKernel((2 * e + mask) * scores, KernelPart::kElementwise);
     core.forward.push_back(dropout);
     core.backward.push_back(dropout);
     core.stash_bytes += (e + mask) * scores;  // the dropout's output, its mask

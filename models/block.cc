@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/attention.h"
+#include "models/collectives.h"
 #include "models/kernels.h"
 #include "models/shape.h"
 #include "models/transformer_layers.h"
@@ -9,9 +10,9 @@ namespace {
 
 void AddNorm(const Shape& shape, LayerWork* work) {
   const double tensor = shape.element_bytes * shape.local_tokens * shape.hidden;
-  work->forward.push_back(MemoryKernel(2 * tensor));
+  work->forward.push_back(MemoryKernel(2 * tensor, KernelPart::kNorm));
   // Reads the gradient, the input and the residual's gradient; writes one.
-  work->backward_input.push_back(MemoryKernel(4 * tensor));
+  work->backward_input.push_back(MemoryKernel(4 * tensor, KernelPart::kNorm));
 }
 
 // Adds a sublayer's output to the residual stream, with dropout if any.
@@ -19,9 +20,11 @@ void AddResidual(const Shape& shape, LayerWork* work) {
   const double e = shape.element_bytes;
   const double mask = shape.mask_bytes;
   const double elements = shape.local_tokens * shape.hidden;
-  work->forward.push_back(MemoryKernel((3 * e + mask) * elements));
+  work->forward.push_back(
+      MemoryKernel((3 * e + mask) * elements, KernelPart::kElementwise));
   if (mask > 0) {
-    work->backward_input.push_back(MemoryKernel((2 * e + mask) * elements));
+    work->backward_input.push_back(
+        MemoryKernel((2 * e + mask) * elements, KernelPart::kElementwise));
   }
 }
 
@@ -29,8 +32,8 @@ void AddResidual(const Shape& shape, LayerWork* work) {
 void AddQueryKeyPass(const Shape& shape, LayerWork* work) {
   const double bytes =
       2 * shape.element_bytes * shape.tokens * (shape.query + shape.key_value);
-  work->forward.push_back(MemoryKernel(bytes));
-  work->backward_input.push_back(MemoryKernel(bytes));
+  work->forward.push_back(MemoryKernel(bytes, KernelPart::kElementwise));
+  work->backward_input.push_back(MemoryKernel(bytes, KernelPart::kElementwise));
 }
 
 void AddAttention(const Transformer& transformer, const WorkSpec& spec,
@@ -65,15 +68,19 @@ void AddFeedForward(const Transformer& transformer, const Shape& shape,
   const double inner = shape.tokens * shape.feed_forward;
   const double inputs = shape.feed_forward_inputs;
   const bool bias = transformer.feed_forward_bias();
-  AddLinear({.rows = shape.tokens,
+  AddLinear({.part = KernelPart::kFeedForwardProduct,
+             .rows = shape.tokens,
              .in = shape.hidden,
              .out = inputs * shape.feed_forward,
              .bias = bias,
              .element_bytes = e},
             work);
-  work->forward.push_back(MemoryKernel((inputs + 1) * e * inner));
-  work->backward_input.push_back(MemoryKernel((2 * inputs + 1) * e * inner));
-  AddLinear({.rows = shape.tokens,
+  work->forward.push_back(
+      MemoryKernel((inputs + 1) * e * inner, KernelPart::kElementwise));
+  work->backward_input.push_back(
+      MemoryKernel((2 * inputs + 1) * e * inner, KernelPart::kElementwise));
+  AddLinear({.part = KernelPart::kFeedForwardProduct,
+             .rows = shape.tokens,
              .in = shape.feed_forward,
              .out = shape.hidden,
              .bias = bias,
@@ -151,13 +158,12 @@ LayerWork BlockWork(const Transformer& transformer, const WorkSpec& spec) {
   work.output_bytes = shape.element_bytes * shape.local_tokens * shape.hidden;
   work.parameters =
       PerGpu(BlockParameters(transformer), transformer, spec.tensor_parallel);
-  if (spec.tensor_parallel > 1) {
-    work.tensor_collective_bytes =
-        shape.element_bytes * shape.tokens * shape.hidden;
-    work.tensor_collectives_forward = 2;
-    work.tensor_collectives_backward =
-        spec.recompute == Recompute::kFull ? 4 : 2;
+  const double whole = shape.element_bytes * shape.tokens * shape.hidden;
+  for (int sublayer = 0; sublayer < 2; ++sublayer) {
+    AddColumnInput(spec, whole, &work);
+    AddRowOutput(spec, whole, &work);
   }
+  if (spec.recompute == Recompute::kFull) RepeatForwardCollectives(&work);
   return work;
 }
 

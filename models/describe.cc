@@ -182,6 +182,22 @@ nlohmann::ordered_json Number(double value) {
   return value;
 }
 
+nlohmann::ordered_json CollectivesJson(
+    const std::vector<LayerCollective>& collectives) {
+  auto list = nlohmann::ordered_json::array();
+  for (const LayerCollective& collective : collectives) {
+    list.push_back(
+        {{"kind", Name(collective.kind)},
+         {"group", Name(collective.group)},
+         {"bytes", Number(collective.bytes)},
+         {"count", collective.count},
+         {"overlaps_weight_gradient", collective.overlaps_weight_gradient},
+         {"overlaps_input_gradient", collective.overlaps_input_gradient},
+         {"of_recompute", collective.of_recompute}});
+  }
+  return list;
+}
+
 nlohmann::ordered_json LayerJson(const Group& group) {
   const LayerWork& layer = group.layer;
   nlohmann::ordered_json json = {
@@ -196,9 +212,9 @@ nlohmann::ordered_json LayerJson(const Group& group) {
       {"weight_gradient_stash_bytes",
        Number(layer.weight_gradient_stash_bytes)},
       {"output_bytes", Number(layer.output_bytes)},
-      {"tensor_collective_bytes", Number(layer.tensor_collective_bytes)},
-      {"tensor_collectives_forward", layer.tensor_collectives_forward},
-      {"tensor_collectives_backward", layer.tensor_collectives_backward}};
+      {"expert_parameters", Number(layer.expert_parameters)},
+      {"forward_collectives", CollectivesJson(layer.forward_collectives)},
+      {"backward_collectives", CollectivesJson(layer.backward_collectives)}};
   if (layer.forward_seconds.has_value()) {
     json["forward_seconds"] = *layer.forward_seconds;
     json["backward_seconds"] = layer.backward_seconds.value_or(0);

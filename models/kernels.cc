@@ -3,16 +3,18 @@
 
 namespace weir {
 
-Kernel MemoryKernel(double bytes) {
+Kernel MemoryKernel(double bytes, KernelPart part) {
   Kernel kernel;
+  kernel.part = part;
   kernel.bytes = bytes;
   return kernel;
 }
 
 Kernel ProductKernel(double batch, double m, double n, double k,
-                     double element_bytes) {
+                     double element_bytes, KernelPart part) {
   Kernel kernel;
   kernel.kind = Kernel::Kind::kProduct;
+  kernel.part = part;
   kernel.batch = batch;
   kernel.m = m;
   kernel.n = n;
@@ -23,10 +25,10 @@ Kernel ProductKernel(double batch, double m, double n, double k,
 }
 
 void AddLinear(const Linear& linear, LayerWork* work) {
-  const auto [rows, in, out, bias, e, needed] = linear;
-  Kernel forward = ProductKernel(1, rows, out, in, e);
-  Kernel input = ProductKernel(1, rows, in, out, e);
-  Kernel weight = ProductKernel(1, out, in, rows, e);
+  const auto [part, rows, in, out, bias, e, needed] = linear;
+  Kernel forward = ProductKernel(1, rows, out, in, e, part);
+  Kernel input = ProductKernel(1, rows, in, out, e, part);
+  Kernel weight = ProductKernel(1, out, in, rows, e, part);
   weight.bytes += e * out * in;  // adds to what earlier microbatches left
   for (Kernel* kernel : {&forward, &input, &weight}) {
     if (needed == 1) continue;
@@ -36,7 +38,9 @@ void AddLinear(const Linear& linear, LayerWork* work) {
   work->forward.push_back(forward);
   work->backward_input.push_back(input);
   work->backward_weight.push_back(weight);
-  if (bias) work->backward_weight.push_back(MemoryKernel(e * rows * out));
+  if (bias)
+    work->backward_weight.push_back(
+        MemoryKernel(e * rows * out, KernelPart::kElementwise));
 }
 
 }  // namespace weir

@@ -7,15 +7,17 @@
 
 namespace weir {
 
-Kernel MemoryKernel(double bytes);
+Kernel MemoryKernel(double bytes, KernelPart part = KernelPart::kElementwise);
 
 // `batch` products of (m x k) by (k x n).
 Kernel ProductKernel(double batch, double m, double n, double k,
-                     double element_bytes);
+                     double element_bytes,
+                     KernelPart part = KernelPart::kProjectionProduct);
 
 // The products of a linear layer that maps `rows` vectors of width `in` to
 // width `out`.
 struct Linear {
+  KernelPart part = KernelPart::kProjectionProduct;
   double rows = 0;
   double in = 0;
   double out = 0;

@@ -89,11 +89,62 @@ void CheckTransformerSpec(const Transformer& transformer, const WorkSpec& spec,
 
 }  // namespace
 
+const char* Name(KernelPart part) {
+  switch (part) {
+    case KernelPart::kAttentionProduct:
+      return "attention_product";
+    case KernelPart::kProjectionProduct:
+      return "projection_product";
+    case KernelPart::kFeedForwardProduct:
+      return "feed_forward_product";
+    case KernelPart::kVocabularyProduct:
+      return "vocabulary_product";
+    case KernelPart::kAttentionCore:
+      return "attention_core";
+    case KernelPart::kNorm:
+      return "norm";
+    case KernelPart::kElementwise:
+      return "elementwise";
+    case KernelPart::kSoftmax:
+      return "softmax";
+    case KernelPart::kLoss:
+      return "loss";
+    case KernelPart::kEmbedding:
+      return "embedding";
+    case KernelPart::kOptimizer:
+      return "optimizer";
+    case KernelPart::kRouter:
+      return "router";
+    case KernelPart::kPermute:
+      return "permute";
+  }
+  return "elementwise";
+}
+
+const char* Name(LayerCollective::Kind kind) {
+  switch (kind) {
+    case LayerCollective::Kind::kAllReduce:
+      return "all_reduce";
+    case LayerCollective::Kind::kAllGather:
+      return "all_gather";
+    case LayerCollective::Kind::kReduceScatter:
+      return "reduce_scatter";
+    case LayerCollective::Kind::kAllToAll:
+      return "all_to_all";
+  }
+  return "all_reduce";
+}
+
+const char* Name(LayerCollective::Group group) {
+  return group == LayerCollective::Group::kExpert ? "expert" : "tensor";
+}
+
 absl::Status ValidateWorkSpec(absl::string_view label, const Model& model,
                               const WorkSpec& spec) {
   Problems problems(label);
   problems.CheckRange("microbatch_size", spec.microbatch_size, 1, 1e6);
   problems.CheckRange("tensor_parallel", spec.tensor_parallel, 1, 1e5);
+  problems.CheckRange("expert_parallel", spec.expert_parallel, 1, 1e5);
   problems.CheckRange("bytes_per_element", spec.bytes_per_element, 1, 8);
   if (model.has_transformer()) {
     CheckTransformerSpec(model.transformer(), spec, &problems);
@@ -128,6 +179,13 @@ double ForwardFlops(const std::vector<LayerWork>& layers, int tensor_parallel) {
     for (const Kernel& kernel : layer.forward) flops += kernel.flops;
   }
   return flops * tensor_parallel;
+}
+
+double StageExpertParameters(const std::vector<LayerWork>& layers, int first,
+                             int last) {
+  double parameters = 0;
+  for (int i = first; i < last; ++i) parameters += layers[i].expert_parameters;
+  return parameters;
 }
 
 double StageParameters(const std::vector<LayerWork>& layers, int first,

@@ -28,7 +28,29 @@ struct WorkSpec {
   bool dropout = false;            // masks are kept for the backward
   Recompute recompute = Recompute::kNone;
   int bytes_per_element = 2;  // of activations and of weights in use
+  int expert_parallel = 1;    // GPUs that share out the experts of a layer
+  // The backward's collectives of input and of input gradient run beside its
+  // products (Megatron-LM from version 3; before it waited for each).
+  bool tensor_async = false;
 };
+
+// What a kernel is for, so that a prediction can be explained part by part.
+enum class KernelPart : uint8_t {
+  kAttentionProduct,    // scores and weighted sum, where not fused
+  kProjectionProduct,   // queries, keys, values; output of the attention
+  kFeedForwardProduct,  // of dense layers and of experts
+  kVocabularyProduct,   // logits, and the other dense layers of the head
+  kAttentionCore,       // fused attention
+  kNorm,
+  kElementwise,  // bias, activation, dropout, residual, rotation
+  kSoftmax,      // of the scores, with its mask
+  kLoss,
+  kEmbedding,
+  kOptimizer,
+  kRouter,   // of a mixture of experts: its product, softmax and choice
+  kPermute,  // tokens into the order of the experts and back
+};
+const char* Name(KernelPart part);  // "attention_product"
 
 // One kernel. A product multiplies `batch` times (m x k) by (k x n); attention
 // is fused over `batch` heads with m queries, n keys and head size k; any other
@@ -36,6 +58,9 @@ struct WorkSpec {
 struct Kernel {
   enum class Kind : uint8_t { kProduct, kAttention, kMemory };
   Kind kind = Kind::kMemory;
+  KernelPart part = KernelPart::kElementwise;
+  // GPU kernels that an eager framework launches for it.
+  int launches = 1;
   double batch = 0, m = 0, n = 0, k = 0;
   // What the model needs of this GPU, multiply and add as two. Causal attention
   // counts in full, as the literature does.
@@ -46,6 +71,33 @@ struct Kernel {
   double performed_flops = 0;
   double bytes = 0;  // read and written in device memory
 };
+
+// Collectives of equal size that one GPU takes part in, one after the other.
+struct LayerCollective {
+  enum class Kind : uint8_t {
+    kAllReduce,
+    kAllGather,
+    kReduceScatter,
+    kAllToAll
+  };
+  enum class Group : uint8_t { kTensor, kExpert };
+  Kind kind = Kind::kAllReduce;
+  Group group = Group::kTensor;
+  // Of each: the whole tensor, which is what an all-reduce takes and leaves, an
+  // all-gather leaves and a reduce-scatter takes (nccl-tests' size). For an
+  // all-to-all what one GPU sends in all, its own share included.
+  double bytes = 0;
+  int count = 1;
+  // The framework runs it beside the product of the weight gradient, or of the
+  // input gradient; else the GPU waits for it.
+  bool overlaps_weight_gradient = false;
+  bool overlaps_input_gradient = false;
+  bool of_recompute = false;  // repeats one of the forward before the backward
+
+  bool operator==(const LayerCollective&) const = default;
+};
+const char* Name(LayerCollective::Kind kind);    // "all_reduce"
+const char* Name(LayerCollective::Group group);  // "tensor"
 
 enum class LayerRole : uint8_t { kEmbedding, kBlock, kHead, kMeasured };
 
@@ -62,15 +114,17 @@ struct LayerWork {
   std::optional<double> backward_seconds;
   std::optional<double> recompute_seconds;  // 0 without recomputation
 
-  // Collectives over the tensor-parallel group, each of tensor_collective_bytes
-  // (whole tensor; all-reduce, or all-gather + reduce-scatter of the same
-  // volume under sequence parallelism). The backward includes those that full
-  // recomputation repeats.
-  int tensor_collectives_forward = 0;
-  int tensor_collectives_backward = 0;
-  double tensor_collective_bytes = 0;
+  // In order, equal neighbours merged. The backward includes those that
+  // recomputation repeats. Sequence parallelism all-gathers before and
+  // reduce-scatters behind the products (Korthikanti et al. 2022, section
+  // 4.2.2); Megatron-LM then gathers the input once more in the backward.
+  std::vector<LayerCollective> forward_collectives;
+  std::vector<LayerCollective> backward_collectives;
 
-  double parameters = 0;  // on one GPU of the tensor-parallel group
+  double parameters = 0;  // on one GPU, experts included
+  // The part of `parameters` that belongs to experts: its gradients add up over
+  // the replicas of the expert, not over all data-parallel ranks.
+  double expert_parameters = 0;
   // The part of `parameters` that copies the embedding's (tied embeddings): a
   // stage that holds both layers has it once. StageParameters adds up right.
   double shared_parameters = 0;
@@ -103,6 +157,9 @@ double ForwardFlops(const std::vector<LayerWork>& layers, int tensor_parallel);
 // the embedding counts only where the embedding itself is elsewhere.
 double StageParameters(const std::vector<LayerWork>& layers, int first,
                        int last);
+// The part of them that belongs to experts.
+double StageExpertParameters(const std::vector<LayerWork>& layers, int first,
+                             int last);
 
 }  // namespace weir
 

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "calibrate/device_profile.h"
+#include "models/collectives.h"
 #include "models/layer_work.h"
 #include "models/layout.h"
 #include "models/partition.h"
@@ -108,13 +109,28 @@ void AddSeconds(const LayerWork& layer, const DeviceProfile& device,
   stage->backward_weight_seconds += seconds(layer.backward_weight);
 }
 
+void AddCollectives(const std::vector<LayerCollective>& from,
+                    std::vector<LayerCollective>* to) {
+  for (const LayerCollective& collective : from) AddCollective(collective, to);
+}
+
+// As all-reduces: an all-gather or a reduce-scatter is half of one.
+void SumTensorCollectives(const std::vector<LayerCollective>& collectives,
+                          double* bytes, int* count) {
+  int halves = 0;
+  for (const LayerCollective& collective : collectives) {
+    if (collective.group != LayerCollective::Group::kTensor) continue;
+    const int parts =
+        collective.kind == LayerCollective::Kind::kAllReduce ? 2 : 1;
+    halves += parts * collective.count;
+    *bytes += parts * 0.5 * collective.bytes * collective.count;
+  }
+  *count = (halves + 1) / 2;
+}
+
 void AddLayer(const LayerWork& layer, StageCosts* stage) {
-  stage->tensor_forward_collectives += layer.tensor_collectives_forward;
-  stage->tensor_backward_collectives += layer.tensor_collectives_backward;
-  stage->tensor_forward_bytes +=
-      layer.tensor_collectives_forward * layer.tensor_collective_bytes;
-  stage->tensor_backward_bytes +=
-      layer.tensor_collectives_backward * layer.tensor_collective_bytes;
+  AddCollectives(layer.forward_collectives, &stage->forward_collectives);
+  AddCollectives(layer.backward_collectives, &stage->backward_collectives);
   stage->output_bytes = layer.output_bytes;  // the last layer's stays
   stage->activation_bytes += layer.stash_bytes;
   stage->layer_activation_bytes =
@@ -141,6 +157,7 @@ void SetParameters(double parameters, const ParameterBytes& bytes,
 double OptimizerSeconds(const DeviceProfile& device, const StageCosts& stage,
                         bool has_master_weights, int num_versions, int shards) {
   Kernel kernel;
+  kernel.part = KernelPart::kOptimizer;
   kernel.bytes = stage.gradient_bytes + 2 * stage.optimizer_state_bytes +
                  (has_master_weights ? 1 : 2) * stage.weight_bytes;
   if (num_versions > 1) kernel.bytes += 2 * stage.stash_bytes;
@@ -213,7 +230,14 @@ absl::StatusOr<DeviceCosts> CostsOn(const DeviceProfile& device,
       AddSeconds(layers[l], device, costs.peak_flops, &stage);
       AddLayer(layers[l], &stage);
     }
+    SumTensorCollectives(stage.forward_collectives, &stage.tensor_forward_bytes,
+                         &stage.tensor_forward_collectives);
+    SumTensorCollectives(stage.backward_collectives,
+                         &stage.tensor_backward_bytes,
+                         &stage.tensor_backward_collectives);
     SetParameters(StageParameters(layers, first, last), bytes, &stage);
+    stage.expert_gradient_bytes =
+        StageExpertParameters(layers, first, last) * bytes.gradient;
     if (!measured) {
       stage.backward_seconds =
           stage.backward_input_seconds + stage.backward_weight_seconds;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "models/layer_work.h"
 #include "scenarios/scenario.h"
 
 namespace weir {
@@ -31,10 +32,15 @@ struct StageCosts {
   double tensor_forward_bytes = 0, tensor_backward_bytes = 0;
   int tensor_forward_collectives = 0, tensor_backward_collectives = 0;
 
+  // The same one by one, and those over the expert-parallel group, which no
+  // task of the graph carries yet.
+  std::vector<LayerCollective> forward_collectives, backward_collectives;
+
   double output_bytes = 0;  // sent to the next stage; its gradient is as large
 
-  double optimizer_seconds = 0;  // one step
-  double gradient_bytes = 0;     // reduced over the replicas per update
+  double optimizer_seconds = 0;      // one step
+  double gradient_bytes = 0;         // reduced over the replicas per update
+  double expert_gradient_bytes = 0;  // the part of it that experts have
 
   // Memory.
   double weight_bytes = 0;  // the version in use

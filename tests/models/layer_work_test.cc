@@ -13,7 +13,10 @@ namespace weir {
 namespace {
 
 using testing::AllOf;
+using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
+using Kind = LayerCollective::Kind;
 
 WorkSpec SmallSpec(const Model& model) {
   WorkSpec spec;
@@ -142,29 +145,61 @@ TEST(LayersOfTest, FusedCausalAttentionPerformsHalfAndFlopCountInFull) {
   EXPECT_SAME(attention(false).performed_flops, full / 4 * 7 / 8);
 }
 
-TEST(LayersOfTest, BlocksCallTwoCollectivesEachWay) {
-  const Model model = *LoadModel("gpt2");
-  WorkSpec spec = SmallSpec(model);
-  EXPECT_EQ(LayersOf(model, spec)[1].tensor_collectives_forward, 0);
-  spec.tensor_parallel = 2;
-  LayerWork block = LayersOf(model, spec)[1];
-  EXPECT_EQ(block.tensor_collectives_forward, 2);
-  EXPECT_EQ(block.tensor_collectives_backward, 2);
-  EXPECT_EQ(block.tensor_collective_bytes, 2.0 * 2 * 512 * 768);
-  spec.recompute = Recompute::kFull;
-  EXPECT_EQ(LayersOf(model, spec)[1].tensor_collectives_backward, 4);
+constexpr double kWhole = 2.0 * 2 * 512 * 768;
+
+LayerCollective Of(LayerCollective::Kind kind, int count = 1) {
+  return {.kind = kind, .bytes = kWhole, .count = count};
 }
 
-TEST(LayersOfTest, EmbeddingAndHeadCallOneCollectiveEach) {
+TEST(LayersOfTest, BlocksReduceTwiceEachWay) {
+  const Model model = *LoadModel("gpt2");
+  WorkSpec spec = SmallSpec(model);
+  EXPECT_THAT(LayersOf(model, spec)[1].forward_collectives, IsEmpty());
+  spec.tensor_parallel = 2;
+  LayerWork block = LayersOf(model, spec)[1];
+  LayerCollective twice = Of(Kind::kAllReduce, 2);
+  EXPECT_THAT(block.forward_collectives, ElementsAre(twice));
+  EXPECT_THAT(block.backward_collectives, ElementsAre(twice));
+  spec.tensor_async = true;
+  LayerCollective async = twice;
+  async.overlaps_weight_gradient = true;
+  spec.recompute = Recompute::kFull;
+  block = LayersOf(model, spec)[1];
+  twice.of_recompute = true;
+  EXPECT_THAT(block.backward_collectives, ElementsAre(twice, async));
+}
+
+TEST(LayersOfTest, EmbeddingAndHeadReduceOnceAndTheLossThreeRows) {
   const Model model = *LoadModel("gpt2");
   WorkSpec spec = SmallSpec(model);
   spec.tensor_parallel = 2;
   const std::vector<LayerWork> layers = LayersOf(model, spec);
-  EXPECT_EQ(layers.front().tensor_collectives_forward, 1);
-  EXPECT_EQ(layers.front().tensor_collectives_backward, 0);
-  EXPECT_EQ(layers.back().tensor_collectives_forward, 0);
-  EXPECT_EQ(layers.back().tensor_collectives_backward, 1);
-  EXPECT_EQ(layers.back().tensor_collective_bytes, 2.0 * 2 * 512 * 768);
+  const LayerCollective once = Of(Kind::kAllReduce);
+  EXPECT_THAT(layers.front().forward_collectives, ElementsAre(once));
+  EXPECT_THAT(layers.front().backward_collectives, IsEmpty());
+  EXPECT_THAT(layers.back().backward_collectives, ElementsAre(once));
+  LayerCollective rows = Of(Kind::kAllReduce, 3);
+  rows.bytes = 4 * 2 * 512;
+  EXPECT_THAT(layers.back().forward_collectives, ElementsAre(rows));
+}
+
+// Korthikanti et al. 2022, section 4.2.2, and the input gathered once more.
+TEST(LayersOfTest, SequenceParallelBlocksGatherAndScatter) {
+  const Model model = *LoadModel("gpt2");
+  WorkSpec spec = SmallSpec(model);
+  spec.tensor_parallel = 2;
+  spec.sequence_parallel = true;
+  spec.tensor_async = true;
+  const LayerWork block = LayersOf(model, spec)[1];
+  const LayerCollective gather = Of(Kind::kAllGather);
+  const LayerCollective scatter = Of(Kind::kReduceScatter);
+  EXPECT_THAT(block.forward_collectives,
+              ElementsAre(gather, scatter, gather, scatter));
+  LayerCollective input = gather, gradient = scatter;
+  input.overlaps_input_gradient = true;
+  gradient.overlaps_weight_gradient = true;
+  EXPECT_THAT(block.backward_collectives,
+              ElementsAre(gather, input, gradient, gather, input, gradient));
 }
 
 TEST(LayersOfTest, EmbeddingKeepsTokenNumbersAndItsMask) {
@@ -206,7 +241,7 @@ TEST(LayersOfTest, SequenceParallelGpusHandOnTheirOwnTokens) {
   const std::vector<LayerWork> layers = LayersOf(model, spec);
   for (size_t i = 0; i + 1 < layers.size(); ++i) {
     EXPECT_EQ(layers[i].output_bytes, 2.0 * 2 * 512 * 768 / 4);
-    EXPECT_EQ(layers[i].tensor_collective_bytes, 2.0 * 2 * 512 * 768);
+    EXPECT_EQ(layers[i].forward_collectives.back().bytes, 2.0 * 2 * 512 * 768);
   }
 }
 

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/collectives.h"
+
+#include <utility>
+
+namespace weir {
+namespace {
+
+using Kind = LayerCollective::Kind;
+
+bool SameButCount(const LayerCollective& a, LayerCollective b) {
+  b.count = a.count;
+  return a == b;
+}
+
+// The backward runs the other way round.
+void AddFront(const LayerCollective& collective,
+              std::vector<LayerCollective>* collectives) {
+  if (!collectives->empty() && SameButCount(collectives->front(), collective)) {
+    collectives->front().count += collective.count;
+  } else {
+    collectives->insert(collectives->begin(), collective);
+  }
+}
+
+}  // namespace
+
+void AddCollective(const LayerCollective& collective,
+                   std::vector<LayerCollective>* collectives) {
+  if (!collectives->empty() && SameButCount(collectives->back(), collective)) {
+    collectives->back().count += collective.count;
+  } else {
+    collectives->push_back(collective);
+  }
+}
+
+void AddColumnInput(const WorkSpec& spec, double bytes, LayerWork* work) {
+  if (spec.tensor_parallel == 1) return;
+  LayerCollective sum{.kind = Kind::kAllReduce, .bytes = bytes};
+  sum.overlaps_weight_gradient = spec.tensor_async;
+  if (spec.sequence_parallel) sum.kind = Kind::kReduceScatter;
+  AddFront(sum, &work->backward_collectives);
+  if (!spec.sequence_parallel) return;
+  LayerCollective gather{.kind = Kind::kAllGather, .bytes = bytes};
+  AddCollective(gather, &work->forward_collectives);
+  // For the weight gradient: only the GPU's own tokens were kept.
+  gather.overlaps_input_gradient = spec.tensor_async;
+  AddFront(gather, &work->backward_collectives);
+}
+
+void AddRowOutput(const WorkSpec& spec, double bytes, LayerWork* work) {
+  if (spec.tensor_parallel == 1) return;
+  LayerCollective collective{.kind = Kind::kAllReduce, .bytes = bytes};
+  if (spec.sequence_parallel) {
+    collective.kind = Kind::kAllGather;
+    AddFront(collective, &work->backward_collectives);
+    collective.kind = Kind::kReduceScatter;
+  }
+  AddCollective(collective, &work->forward_collectives);
+}
+
+void RepeatForwardCollectives(LayerWork* work) {
+  std::vector<LayerCollective> all = work->forward_collectives;
+  for (LayerCollective& collective : all) collective.of_recompute = true;
+  all.insert(all.end(), work->backward_collectives.begin(),
+             work->backward_collectives.end());
+  work->backward_collectives = std::move(all);
+}
+
+}  // namespace weir
