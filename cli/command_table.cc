@@ -19,6 +19,12 @@ const std::vector<CommandInfo>& AllCommands() {
         "--trace out/"},
        RunCompare,
        OptionsOfCompare},
+      {"validate",
+       "Checks predictions against measured runs: a table of errors.",
+       {"validate --measured runs.csv --scenario my.textproto "
+        "--tolerance 0.1"},
+       RunValidate,
+       OptionsOfValidate},
       {"show",
        "Shows an old result again.",
        {"show out/compare.pb", "show out/compare.pb --result gpipe"},

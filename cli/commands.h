@@ -12,6 +12,7 @@ using Command = int(const Flags& flags);
 
 Command RunSimulate;
 Command RunCompare;
+Command RunValidate;
 Command RunShow;   // an old result again
 Command RunTrace;  // an old result as a trace
 Command RunScheduleList;

@@ -47,12 +47,23 @@ struct ScheduleFlags {
   std::string output;           // empty: standard output
 };
 
+// "validate".
+struct MeasuredFlags {
+  std::string file;
+  std::string columns;    // a MeasuredColumns as textproto; empty: none
+  std::string where;      // "tp=2,pp=4"
+  double tolerance = 0;   // 0: none
+  uint32_t num_jobs = 0;  // 0: one per core
+  bool all = false;
+};
+
 struct Flags {
   std::string command;  // the whole line, for provenance
   std::string name;     // what "show" shows, what "trace" reads
   std::string result;   // which of several results
   ScenarioFlags scenario;
   ScheduleFlags schedule;
+  MeasuredFlags measured;
   OutputFlags output;
 };
 

@@ -154,15 +154,16 @@ void AddSchedule(Options* options, ScenarioFlags* flags, bool several) {
         return absl::OkStatus();
       });
   schedule.repeats = several;
-  group.Text("--costs", "COSTS",
-             "instead of model and cluster: f=1,b=2,c=0.1 or f=1,i=1,w=1 "
-             "(c: one hop; o: a forward beside a backward; h: one way to the "
-             "host; p: one prediction of weights; z: one compression; a: bytes "
-             "kept from forward to backward; g: from I to W), or a "
-             "file; seconds of one stage: with --chunks a "
-             "rank has several stages; where weir chooses the chunks, seconds "
-             "of a whole rank, divided among its stages",
-             &flags->costs);
+  group.Text(
+      "--costs", "COSTS",
+      "instead of model and cluster: f=1,b=2,c=0.1 or f=1,i=1,w=1 "
+      "(c: one hop; o: a forward beside a backward; h: one way to the "
+      "host; p: one prediction of weights; z: one compression; a: bytes "
+      "kept from forward to backward; g: from I to W), or a "
+      "file; f=1/1/2 is stage by stage; seconds of one stage: with --chunks a "
+      "rank has several stages; where weir chooses the chunks, seconds "
+      "of a whole rank, divided among its stages",
+      &flags->costs);
   AddMicrobatches(options, scenario, "", "until steady");
   group
       .Choice("--transfers", "does a rank compute while it sends?",
@@ -199,20 +200,24 @@ void AddSchedule(Options* options, ScenarioFlags* flags, bool several) {
       });
 }
 
+void AddScenario(Options* options, ScenarioFlags* flags, bool several) {
+  Scenario* scenario = &flags->overrides;
+  AddModel(options, scenario);
+  AddCluster(options, scenario);
+  AddPipeline(options, scenario, "1");
+  AddPlacement(options, scenario);
+  AddTensorParallel(options, flags);
+  AddSchedule(options, flags, several);
+  AddWork(options, flags);
+  AddOptimizer(options, flags);
+}
+
 Options OptionsOfRun(Flags* flags, bool several) {
   Options options;
   Group("", &options)
       .Text("SCENARIO", "", "preset or textproto file; flags override it",
             &flags->scenario.scenario);
-  Scenario* scenario = &flags->scenario.overrides;
-  AddModel(&options, scenario);
-  AddCluster(&options, scenario);
-  AddPipeline(&options, scenario, "1");
-  AddPlacement(&options, scenario);
-  AddTensorParallel(&options, &flags->scenario);
-  AddSchedule(&options, &flags->scenario, several);
-  AddWork(&options, &flags->scenario);
-  AddOptimizer(&options, &flags->scenario);
+  AddScenario(&options, &flags->scenario, several);
   AddFormat(&options, &flags->output, /*csv=*/true);
   Group output("Output", &options);
   output.Text("--out", "FILE.pb", "results with timelines, for show and trace",
@@ -234,12 +239,51 @@ std::vector<std::string> AllNames(const Option& option) {
 
 std::string FirstName(const Option& option) { return AllNames(option).front(); }
 
+Options OptionsOfScenario(ScenarioFlags* flags) {
+  Options options;
+  AddScenario(&options, flags, /*several=*/false);
+  return options;
+}
+
 Options OptionsOfSimulate(Flags* flags) {
   return OptionsOfRun(flags, /*several=*/false);
 }
 
 Options OptionsOfCompare(Flags* flags) {
   return OptionsOfRun(flags, /*several=*/true);
+}
+
+Options OptionsOfValidate(Flags* flags) {
+  Options options;
+  MeasuredFlags* measured = &flags->measured;
+  Group runs("Measured runs", &options);
+  runs.Text("--measured", "FILE.csv", "one measured run a row", &measured->file)
+      .required = true;
+  runs.Text("--scenario", "SCENARIO",
+            "preset or file: what the rows do not say",
+            &flags->scenario.scenario);
+  runs.Text("--columns", "MAP", "textproto: what the file's columns mean",
+            &measured->columns);
+  Option& where = runs.Text("--where", "COLUMN=VALUE,...",
+                            "only rows with these values (a|b: one of them)",
+                            &measured->where);
+  where.repeats = true;
+  runs.Add("--tolerance", "PART",
+           "exit 1 when a mean absolute error is above it (0.1: 10 %)",
+           [=](const std::string& text) {
+             ASSIGN_OR_RETURN(measured->tolerance, ParsePositive(text));
+             return absl::OkStatus();
+           });
+  runs.Count("--jobs,-j", "runs simulated at the same time",
+             [=](uint32_t n) { measured->num_jobs = n; })
+      .fallback = "the machine's cores";
+  AddScenario(&options, &flags->scenario, /*several=*/false);
+  AddFormat(&options, &flags->output, /*csv=*/true);
+  Group("Output", &options)
+      .Switch("--all", "every row in the table, not only the worst five",
+              [=](bool on) { measured->all = on; });
+  AddMessages(&options, &flags->output);
+  return options;
 }
 
 Options OptionsOfShow(Flags* flags) {

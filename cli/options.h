@@ -37,6 +37,7 @@ std::vector<std::string> AllNames(const Option& option);
 // The options of each command. `flags` must outlive them.
 Options OptionsOfSimulate(Flags* flags);
 Options OptionsOfCompare(Flags* flags);
+Options OptionsOfValidate(Flags* flags);
 Options OptionsOfShow(Flags* flags);
 Options OptionsOfTrace(Flags* flags);
 Options OptionsOfList(Flags* flags);
@@ -48,6 +49,10 @@ Options OptionsOfScheduleConvert(Flags* flags);
 Options OptionsOfModelShow(Flags* flags);
 Options OptionsOfClusterShow(Flags* flags);
 Options OptionsOfScenarioShow(Flags* flags);
+
+// Only those that say what is simulated: their names without dashes are the
+// columns of a table of runs.
+Options OptionsOfScenario(ScenarioFlags* flags);
 
 }  // namespace weir
 

@@ -8,8 +8,10 @@
 #include "absl/strings/str_cat.h"
 #include "base/problems.h"
 #include "base/status_macros.h"
+#include "cli/chunks.h"
 #include "scenarios/check_scenario.h"
 #include "scenarios/scenario.h"
+#include "schedules/registry.h"
 
 namespace weir {
 
@@ -25,6 +27,7 @@ absl::Status ApplyCosts(const ScenarioFlags& flags, Scenario* scenario) {
   // Costs by hand replace what the file computes them from, but not what the
   // same command line asks for: that contradiction is the user's to solve.
   if (flags.overrides.model().empty()) scenario->clear_model();
+  if (!flags.overrides.has_transformer()) scenario->clear_transformer();
   if (flags.overrides.cluster().empty()) {
     scenario->clear_cluster();
     if (flags.overrides.num_nodes() == 0) scenario->clear_num_nodes();
@@ -78,7 +81,11 @@ absl::StatusOr<Question> ApplyOverrides(const ScenarioFlags& flags) {
     parallelism->clear_blocks_per_stage();
     parallelism->clear_layout();
   }
-  if (!overrides.model().empty()) scenario.clear_textbook();
+  if (!overrides.model().empty() || overrides.has_transformer()) {
+    scenario.clear_textbook();
+  }
+  if (!overrides.model().empty()) scenario.clear_transformer();
+  if (overrides.has_transformer()) scenario.clear_model();
   scenario.MergeFrom(overrides);
   if (flags.sequence_parallel) {
     parallelism->set_sequence_parallel(*flags.sequence_parallel);
@@ -104,6 +111,24 @@ absl::StatusOr<Question> ApplyOverrides(const ScenarioFlags& flags) {
   RETURN_IF_ERROR(ApplyMicrobatches(overrides, &scenario));
   FillChunksFromLayout(scenario);
   return question;
+}
+
+absl::StatusOr<ResolvedScenario> ResolveFlags(const ScenarioFlags& flags) {
+  ASSIGN_OR_RETURN(Question question, ApplyOverrides(flags));
+  Scenario& scenario = question.scenario;
+  if (flags.schedules.size() > 1) {
+    Problems problems("command line");
+    problems.Add("--schedule",
+                 "names several, expected one (see weir compare)");
+    return problems.ToStatus();
+  }
+  if (!flags.schedules.empty()) scenario.set_schedule(flags.schedules[0]);
+  const auto kind = FindScheduleKind(scenario.schedule());
+  if (kind.ok() && scenario.parallelism().chunks() == 0) {
+    SetLegalChunks(**kind, &scenario);
+  }
+  RETURN_IF_ERROR(SetChunksOfFile(scenario.schedule(), &scenario));
+  return ResolveScenario(question.label, scenario);
 }
 
 }  // namespace weir

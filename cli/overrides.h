@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "cli/flags.h"
+#include "scenarios/scenario.h"
 #include "scenarios/scenario.pb.h"
 
 namespace weir {
@@ -21,6 +22,10 @@ struct Question {
 
 // Loads the scenario that the flags name (none: an empty one) and overrides it.
 absl::StatusOr<Question> ApplyOverrides(const ScenarioFlags& flags);
+
+// The one scenario that the flags ask about, with its one schedule; chunks that
+// nobody asked for are what the schedule needs.
+absl::StatusOr<ResolvedScenario> ResolveFlags(const ScenarioFlags& flags);
 
 }  // namespace weir
 

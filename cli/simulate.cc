@@ -1,49 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/simulate.h"
 
-#include "base/problems.h"
 #include "base/status_macros.h"
-#include "cli/chunks.h"
 #include "cli/commands.h"
 #include "cli/messages.h"
 #include "cli/output_files.h"
 #include "cli/overrides.h"
 #include "results/compare.h"
 #include "results/views.h"
-#include "schedules/registry.h"
 
 namespace weir {
 namespace {
 
-absl::StatusOr<Question> QuestionOf(const Flags& flags) {
-  ASSIGN_OR_RETURN(Question question, ApplyOverrides(flags.scenario));
-  if (flags.scenario.schedules.size() > 1) {
-    Problems problems("command line");
-    problems.Add("--schedule",
-                 "names several, expected one (see weir compare)");
-    return problems.ToStatus();
-  }
-  if (!flags.scenario.schedules.empty()) {
-    question.scenario.set_schedule(flags.scenario.schedules[0]);
-  }
-  return question;
-}
-
-// Chunks that nobody asked for are what the schedule needs.
-absl::StatusOr<ResolvedScenario> Resolve(Question question) {
-  const auto kind = FindScheduleKind(question.scenario.schedule());
-  if (kind.ok() && question.scenario.parallelism().chunks() == 0) {
-    SetLegalChunks(**kind, &question.scenario);
-  }
-  RETURN_IF_ERROR(
-      SetChunksOfFile(question.scenario.schedule(), &question.scenario));
-  return ResolveScenario(question.label, question.scenario);
-}
-
 absl::StatusOr<Result> SimulateQuestion(const Flags& flags) {
   RETURN_IF_ERROR(CheckTracePath("--trace", flags.output.trace, true));
-  ASSIGN_OR_RETURN(const Question question, QuestionOf(flags));
-  ASSIGN_OR_RETURN(const ResolvedScenario scenario, Resolve(question));
+  ASSIGN_OR_RETURN(const ResolvedScenario scenario,
+                   ResolveFlags(flags.scenario));
   ProgressLine progress(flags.output);
   SimulateOptions options;
   options.keep_timeline =

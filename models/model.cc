@@ -90,6 +90,10 @@ absl::StatusOr<Model> ParseModel(absl::string_view label,
   }
   absl::ConsumePrefix(&text, "\xEF\xBB\xBF");
   ASSIGN_OR_RETURN(Model model, ParseAny(label, text));
+  return CompleteModel(label, std::move(model));
+}
+
+absl::StatusOr<Model> CompleteModel(absl::string_view label, Model model) {
   RETURN_IF_ERROR(ValidateModel(label, model));
   FillDefaults(label, &model);
   return model;

@@ -22,6 +22,10 @@ absl::StatusOr<Model> LoadModel(const std::string& name_or_path);
 absl::StatusOr<Model> ParseModel(absl::string_view label,
                                  absl::string_view text);
 
+// The same from a message: `model` with every default filled in, once it is
+// found valid.
+absl::StatusOr<Model> CompleteModel(absl::string_view label, Model model);
+
 // Everything wrong with a model, all problems at once.
 absl::Status ValidateModel(absl::string_view label, const Model& model);
 

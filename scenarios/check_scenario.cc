@@ -107,8 +107,11 @@ void CheckTraining(Problems& problems, const Training& training) {
 }
 
 void CheckModelMode(Problems& problems, const Scenario& scenario) {
-  if (scenario.model().empty()) {
-    problems.Add("model", "is empty, expected a preset or a file");
+  if (scenario.has_transformer() && !scenario.model().empty()) {
+    problems.Add("transformer", "is given with model, expected one of them");
+  } else if (scenario.model().empty() && !scenario.has_transformer()) {
+    problems.Add("model",
+                 "is empty, expected a preset or a file (or transformer)");
   }
   if (scenario.cluster().empty()) {
     problems.Add("cluster", "is empty, expected a preset or a file");
@@ -127,6 +130,7 @@ void CheckTextbookMode(Problems& problems, const Scenario& scenario) {
                  "stand for model, cluster and batch of a single pipeline");
   };
   refuse(!scenario.model().empty(), "model");
+  refuse(scenario.has_transformer(), "transformer");
   refuse(!scenario.cluster().empty(), "cluster");
   refuse(scenario.num_nodes() != 0, "num_nodes");
   refuse(!scenario.device().empty(), "device");

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scenarios/costs.h"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -106,61 +108,109 @@ void CheckCosts(Problems& problems, absl::string_view prefix,
                       0, kMaxSeconds);
 }
 
-absl::StatusOr<TextbookCosts> ParseCosts(absl::string_view text) {
-  Problems problems("--costs");
-  std::map<std::string, double> values;
-  for (const absl::string_view part : absl::StrSplit(text, ',')) {
-    const std::pair<absl::string_view, absl::string_view> entry =
-        absl::StrSplit(part, absl::MaxSplits('=', 1));
-    const std::string key(absl::StripAsciiWhitespace(entry.first));
-    const absl::string_view text = absl::StripAsciiWhitespace(entry.second);
-    const bool is_bytes = key == "a" || key == "g";
-    const std::optional<double> seconds =
-        is_bytes ? ParseNumber(text) : ParseSeconds(text);
-    if (key.size() != 1 || !absl::StrContains("fbiwcohpzag", key)) {
-      problems.Add(absl::StrCat("\"", absl::StripAsciiWhitespace(part), "\""),
-                   "is unknown, expected f, b, i, w, c, o, h, p or z with "
-                   "seconds, as in f=1,b=2 or f=1,i=1,w=1,c=0, or a or g with "
-                   "bytes");
-    } else if (is_bytes &&
-               (!seconds.has_value() || *seconds < 0 || *seconds > kMaxBytes)) {
-      problems.Add(key, absl::StrCat("is \"", entry.second,
-                                     "\", expected bytes of 0 or more"));
-    } else if (!is_bytes && (!seconds.has_value() || *seconds < 0 ||
-                             *seconds > kMaxSeconds)) {
-      problems.Add(key, absl::StrCat("is \"", entry.second,
-                                     "\", expected seconds of 0 or more, as in "
-                                     "1, 0.5s, 20ms or 30us"));
-    } else if (!values.emplace(key, *seconds).second) {
-      problems.Add(key, "is given twice");
-    }
+namespace {
+
+// Of one key: one number, or one per stage.
+using Values = std::map<std::string, std::vector<double>>;
+
+constexpr absl::string_view kUnknown =
+    "is unknown, expected f, b, i, w, c, o, h, p or z with seconds, as in "
+    "f=1,b=2 or f=1,i=1,w=1,c=0, or a or g with bytes";
+
+// "f=1" or "f=1/2/2", one per stage.
+void ParseValue(absl::string_view part, Values* values, Problems* problems) {
+  const std::pair<absl::string_view, absl::string_view> entry =
+      absl::StrSplit(part, absl::MaxSplits('=', 1));
+  const std::string key(absl::StripAsciiWhitespace(entry.first));
+  if (key.size() != 1 || !absl::StrContains("fbiwcohpzag", key)) {
+    problems->Add(absl::StrCat("\"", absl::StripAsciiWhitespace(part), "\""),
+                  kUnknown);
+    return;
   }
-  RETURN_IF_ERROR(problems.ToStatus());
+  const bool is_bytes = key == "a" || key == "g";
+  std::vector<double> numbers;
+  for (absl::string_view text : absl::StrSplit(entry.second, '/')) {
+    text = absl::StripAsciiWhitespace(text);
+    const auto number = is_bytes ? ParseNumber(text) : ParseSeconds(text);
+    if (number.has_value() && *number >= 0 &&
+        *number <= (is_bytes ? kMaxBytes : kMaxSeconds)) {
+      numbers.push_back(*number);
+      continue;
+    }
+    problems->Add(key, absl::StrCat("is \"", entry.second, "\", expected ",
+                                    is_bytes ? "bytes of 0 or more"
+                                             : "seconds of 0 or more, as in 1, "
+                                               "0.5s, 20ms or 30us"));
+    return;
+  }
+  if (key == "c" && numbers.size() > 1) {
+    problems->Add(key, "is a list, expected one number for every hop");
+  }
+  if (!values->emplace(key, std::move(numbers)).second) {
+    problems->Add(key, "is given twice");
+  }
+}
+
+void CheckKeys(const Values& values, Problems* problems) {
   const bool parts = values.count("i") > 0 || values.count("w") > 0;
-  if (values.count("f") == 0) problems.Add("f", "is missing");
+  if (values.count("f") == 0) problems->Add("f", "is missing");
   if (values.count("b") > 0 && parts) {
-    problems.Add("b", "is given with i or w, expected b or both i and w");
+    problems->Add("b", "is given with i or w, expected b or both i and w");
   } else if (values.count("b") == 0 &&
              (values.count("i") == 0 || values.count("w") == 0)) {
-    problems.Add("", "the backward is missing, expected b or both i and w");
+    problems->Add("", "the backward is missing, expected b or both i and w");
+  }
+  size_t longest = 1;
+  for (const auto& [key, numbers] : values) {
+    if (numbers.size() > 1 && longest > 1 && numbers.size() != longest) {
+      problems->Add(
+          key, absl::StrCat("has ", numbers.size(), " entries, another key ",
+                            longest, ", expected one for each stage"));
+    }
+    longest = std::max(longest, numbers.size());
+  }
+}
+
+TextbookCosts::Stage StageOf(const Values& values, size_t s) {
+  const auto value = [&](const char* key) -> std::optional<double> {
+    const auto at = values.find(key);
+    if (at == values.end()) return {};
+    return at->second[at->second.size() == 1 ? 0 : s];
+  };
+  TextbookCosts::Stage stage;
+  stage.set_forward_seconds(value("f").value_or(0));
+  if (const auto b = value("b")) stage.set_backward_seconds(*b);
+  if (const auto i = value("i")) stage.set_backward_input_seconds(*i);
+  if (const auto w = value("w")) stage.set_backward_weight_seconds(*w);
+  if (const auto o = value("o")) stage.set_overlapped_seconds(*o);
+  stage.set_offload_seconds(value("h").value_or(0));
+  stage.set_prediction_seconds(value("p").value_or(0));
+  stage.set_codec_seconds(value("z").value_or(0));
+  if (const auto a = value("a")) stage.set_activation_bytes(*a);
+  if (const auto g = value("g")) stage.set_weight_gradient_bytes(*g);
+  return stage;
+}
+
+}  // namespace
+
+absl::StatusOr<TextbookCosts> ParseCosts(absl::string_view text) {
+  Problems problems("--costs");
+  Values values;
+  for (const absl::string_view part : absl::StrSplit(text, ',')) {
+    ParseValue(part, &values, &problems);
   }
   RETURN_IF_ERROR(problems.ToStatus());
-  TextbookCosts costs;
-  TextbookCosts::Stage& stage = *costs.add_stages();
-  stage.set_forward_seconds(values["f"]);
-  if (parts) {
-    stage.set_backward_input_seconds(values["i"]);
-    stage.set_backward_weight_seconds(values["w"]);
-  } else {
-    stage.set_backward_seconds(values["b"]);
+  CheckKeys(values, &problems);
+  RETURN_IF_ERROR(problems.ToStatus());
+  size_t num_stages = 1;
+  for (const auto& [key, numbers] : values) {
+    num_stages = std::max(num_stages, numbers.size());
   }
-  if (values.count("o") > 0) stage.set_overlapped_seconds(values["o"]);
-  stage.set_offload_seconds(values["h"]);
-  stage.set_prediction_seconds(values["p"]);
-  stage.set_codec_seconds(values["z"]);
-  if (values.count("a") > 0) stage.set_activation_bytes(values["a"]);
-  if (values.count("g") > 0) stage.set_weight_gradient_bytes(values["g"]);
-  costs.set_hop_seconds(values["c"]);
+  TextbookCosts costs;
+  for (size_t s = 0; s < num_stages; ++s) {
+    *costs.add_stages() = StageOf(values, s);
+  }
+  if (values.count("c") > 0) costs.set_hop_seconds(values["c"][0]);
   CheckCosts(problems, "", costs);
   RETURN_IF_ERROR(problems.ToStatus());
   return costs;

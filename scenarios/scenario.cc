@@ -74,7 +74,7 @@ class Loader {
         failures_(std::move(failures)) {}
 
   absl::Status Load() {
-    if (!scenario_.model().empty()) TakeModel();
+    if (scenario_.has_transformer() != !scenario_.model().empty()) TakeModel();
     DeviceNames devices;
     if (!scenario_.device().empty()) devices.names = {scenario_.device()};
     if (!scenario_.cluster().empty() && scenario_.num_nodes() <= kMaxGpus)
@@ -92,8 +92,18 @@ class Loader {
     return absl::StrCat(resolved_.label, ": ", field);
   }
 
+  absl::StatusOr<Model> ModelOfScenario() {
+    if (!scenario_.has_transformer()) return LoadModel(scenario_.model());
+    Model model;
+    model.set_name("transformer");
+    *model.mutable_transformer() = scenario_.transformer();
+    ASSIGN_OR_RETURN(model, CompleteModel(resolved_.label, std::move(model)));
+    *scenario_.mutable_transformer() = model.transformer();
+    return model;
+  }
+
   void TakeModel() {
-    auto model = Keep(Where("model"), LoadModel(scenario_.model()), failures_);
+    auto model = Keep(Where("model"), ModelOfScenario(), failures_);
     if (!model.has_value()) return;
     resolved_.model = *std::move(model);
     FillDefaultsOf(resolved_.model, scenario_);

@@ -52,7 +52,8 @@ absl::StatusOr<ResolvedScenario> ResolveScenario(absl::string_view label,
 
 // Parses --costs "f=1,i=1,w=1,c=0" or "f=1,b=2". Keys: f forward, b backward or
 // its parts i (input) and w (weight), c one hop, o a forward beside a backward,
-// h one way to the host, p one prediction of weights, z one compression.
+// h one way to the host, p one prediction of weights, z one compression. A
+// value may be a list, one entry per stage: "f=1/1/2,b=2".
 absl::StatusOr<TextbookCosts> ParseCosts(absl::string_view text);
 
 // Loads a per-stage table (weir.TextbookCosts as textproto).

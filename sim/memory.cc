@@ -87,6 +87,11 @@ class Tracer {
     if (bytes != 0) actions_.push_back({seconds, kind, bytes});
   }
 
+  void AddScratch(double start, double end, double bytes) {
+    Add(start, MemoryKind::kPassScratch, bytes);
+    Add(end, MemoryKind::kPassScratch, -bytes);
+  }
+
   void AddActions() {
     const auto& actions = in_.schedule.rank_actions[rank_];
     const auto& live = in_.semantics.live_versions[rank_];
@@ -130,6 +135,7 @@ class Tracer {
         } else {
           Add(start, MemoryKind::kActivations, activations);
         }
+        AddScratch(start, end, stage.forward_scratch_bytes * n);
         break;
       case Op::kBackward:
       case Op::kBackwardInput:
@@ -137,6 +143,7 @@ class Tracer {
             stage.recompute_scratch_bytes * n);
         Add(end, MemoryKind::kRecomputeScratch,
             -stage.recompute_scratch_bytes * n);
+        AddScratch(start, end, stage.backward_scratch_bytes * n);
         Add(end, MemoryKind::kActivations, -activations);
         if (action.op == Op::kBackwardInput) {
           Add(end, MemoryKind::kWeightGradientStash,
@@ -256,17 +263,10 @@ class Tracer {
 
 const char* Name(MemoryKind kind) {
   static constexpr const char* kNames[kNumMemoryKinds] = {
-      "weights",
-      "weight_stash",
-      "gradients",
-      "optimizer_state",
-      "activations",
-      "recompute_scratch",
-      "weight_gradient_stash",
-      "communication_buffers",
-      "reserved",
-      "gathered_weights",
-      "predicted_weights",
+      "weights",         "weight_stash",          "gradients",
+      "optimizer_state", "activations",           "recompute_scratch",
+      "pass_scratch",    "weight_gradient_stash", "communication_buffers",
+      "reserved",        "gathered_weights",      "predicted_weights",
       "estimate_buffers"};
   return kNames[static_cast<int>(kind)];
 }

@@ -38,7 +38,18 @@ ParameterBytes BytesPerParameter(const Training& training) {
   return bytes;
 }
 
-WorkSpec MakeWorkSpec(const Scenario& scenario) {
+// Some fused kernels only take shapes that divide; see softmax_heads_multiple.
+bool FusesSoftmax(const Runtime& runtime, const Transformer& transformer,
+                  const WorkSpec& spec) {
+  if (runtime.unfused_softmax()) return false;
+  const uint32_t multiple = runtime.softmax_heads_multiple();
+  const uint32_t heads = transformer.num_heads() / spec.tensor_parallel;
+  return multiple == 0 || heads * spec.microbatch_size % multiple == 0;
+}
+
+WorkSpec MakeWorkSpec(const ResolvedScenario& resolved) {
+  const Scenario& scenario = resolved.scenario;
+  const Runtime& runtime = resolved.runtime;
   WorkSpec spec;
   spec.microbatch_size = scenario.batch().microbatch_size();
   spec.sequence_length = scenario.batch().sequence_length();
@@ -59,6 +70,14 @@ WorkSpec MakeWorkSpec(const Scenario& scenario) {
   const bool mixed = scenario.training().precision() != FP32;
   spec.bytes_per_element = mixed ? 2 : 4;
   spec.gradient_bytes = mixed && !scenario.training().fp32_gradients() ? 2 : 4;
+  spec.tensor_async = runtime.overlaps_tensor_collectives();
+  spec.fused_softmax =
+      FusesSoftmax(runtime, resolved.model.transformer(), spec);
+  spec.fused_bias_gelu = !runtime.unfused_bias_gelu();
+  spec.fused_bias_dropout_add = !runtime.unfused_bias_dropout_add();
+  spec.fused_gradient_accumulation = !runtime.unfused_gradient_accumulation();
+  spec.fused_cross_entropy = !runtime.unfused_cross_entropy();
+  spec.vocabulary_multiple = static_cast<int>(runtime.vocabulary_multiple());
   return spec;
 }
 
@@ -157,6 +176,10 @@ void AddLayer(const LayerWork& layer, StageCosts* stage) {
   // Layers are recomputed one after the other.
   stage->recompute_scratch_bytes =
       std::max(stage->recompute_scratch_bytes, layer.recompute_scratch_bytes);
+  stage->forward_scratch_bytes =
+      std::max(stage->forward_scratch_bytes, layer.forward_scratch_bytes);
+  stage->backward_scratch_bytes =
+      std::max(stage->backward_scratch_bytes, layer.backward_scratch_bytes);
   stage->weight_gradient_stash_bytes += layer.weight_gradient_stash_bytes;
 }
 
@@ -346,7 +369,7 @@ absl::StatusOr<Costs> ComputeCosts(const ResolvedScenario& resolved,
   const double bucket_bytes = scenario.communication().bucket_bytes();
   costs.bucket_bytes = bucket_bytes > 0 ? bucket_bytes : kDefaultBucketBytes;
   const std::vector<LayerWork> layers =
-      LayersOf(resolved.model, MakeWorkSpec(scenario));
+      LayersOf(resolved.model, MakeWorkSpec(resolved));
   const int tensor = static_cast<int>(scenario.parallelism().tensor());
   costs.model_flops = ModelFlops(layers, tensor);
   costs.forward_flops = ForwardFlops(layers, tensor);

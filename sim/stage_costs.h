@@ -54,6 +54,8 @@ struct StageCosts {
   double activation_bytes = 0;             // from F to the end of B (or I)
   double layer_activation_bytes = 0;       // of its largest layer
   double recompute_scratch_bytes = 0;      // during B (or I)
+  double forward_scratch_bytes = 0;        // during F
+  double backward_scratch_bytes = 0;       // during B (or I), besides
   double weight_gradient_stash_bytes = 0;  // from I to the end of W
 
   double seconds_of(int op) const;  // indexed by Op

@@ -11,7 +11,7 @@
 #include "absl/types/span.h"
 #include "calibrate/collective_model.h"
 #include "calibrate/collective_seconds.h"
-#include "calibrate/fit/error_statistics.h"
+#include "base/error_statistics.h"
 
 namespace weir {
 

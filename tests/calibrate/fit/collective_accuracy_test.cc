@@ -14,7 +14,7 @@
 #include "calibrate/device_profile.h"
 #include "calibrate/fit/collective_table.h"
 #include "calibrate/fit/cross_validation.h"
-#include "calibrate/fit/error_statistics.h"
+#include "base/error_statistics.h"
 #include "calibrate/fit/fit_collectives.h"
 
 namespace weir {

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <string>
 
-#include "calibrate/fit/error_statistics.h"
+#include "base/error_statistics.h"
 
 namespace weir {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "calibrate/fit/error_statistics.h"
+#include "base/error_statistics.h"
 
 #include <algorithm>
 #include <cmath>
@@ -48,6 +48,7 @@ ErrorStatistics SummarizeErrors(absl::Span<const double> predicted,
   statistics.num_rows = static_cast<int>(errors.size());
   statistics.mean_absolute /= statistics.num_rows;
   statistics.bias /= statistics.num_rows;
+  statistics.median_absolute = Percentile(sizes, 0.5);
   statistics.percentile_90 = Percentile(std::move(sizes), 0.9);
   return statistics;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How far predictions are from measurements.
-#ifndef WEIR_CALIBRATE_FIT_ERROR_STATISTICS_H_
-#define WEIR_CALIBRATE_FIT_ERROR_STATISTICS_H_
+#ifndef WEIR_BASE_ERROR_STATISTICS_H_
+#define WEIR_BASE_ERROR_STATISTICS_H_
 
 #include <string>
 #include <vector>
@@ -14,7 +14,8 @@ namespace weir {
 struct ErrorStatistics {
   int num_rows = 0;
   double mean_absolute = 0;
-  double bias = 0;           // mean, with its sign
+  double bias = 0;  // mean, with its sign
+  double median_absolute = 0;
   double percentile_90 = 0;  // of the absolute errors, interpolated
   double worst = 0;          // the largest by absolute value, with its sign
   int worst_row = -1;        // index into what was given; -1: no rows
@@ -34,4 +35,4 @@ std::string Describe(const ErrorStatistics& statistics);
 
 }  // namespace weir
 
-#endif  // WEIR_CALIBRATE_FIT_ERROR_STATISTICS_H_
+#endif  // WEIR_BASE_ERROR_STATISTICS_H_

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// How close predictions are to measured runs.
+#ifndef WEIR_RESULTS_ACCURACY_H_
+#define WEIR_RESULTS_ACCURACY_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "base/error_statistics.h"
+
+namespace weir {
+
+// One measured number and its prediction. A run may have several.
+struct ComparedNumber {
+  int line = 0;          // of the file
+  std::string row;       // the run's name
+  std::string quantity;  // a column of results/quantities.h
+  double measured = 0;
+  double predicted = 0;
+  bool fits_memory = true;
+
+  double error() const { return predicted / measured - 1; }
+};
+
+// A run of the file that was not compared.
+struct SkippedRun {
+  int line = 0;
+  std::string row;
+  std::string reason;
+};
+
+// A run that was measured not to fit in memory.
+struct MisfitRun {
+  int line = 0;
+  std::string row;
+  bool predicted_to_fit = false;
+};
+
+struct Accuracy {
+  std::string label;  // the file
+  int num_runs = 0;
+  int num_left_out = 0;                 // by conditions that the user set
+  int num_not_reached = 0;              // interrupted before
+  std::vector<ComparedNumber> numbers;  // in the order of the file
+  std::vector<SkippedRun> skipped;
+  std::vector<MisfitRun> misfits;
+};
+
+// Of one quantity, in order of first appearance.
+struct QuantityErrors {
+  std::string quantity;
+  std::vector<const ComparedNumber*> numbers;
+  ErrorStatistics statistics;
+};
+std::vector<QuantityErrors> ErrorsByQuantity(const Accuracy& accuracy);
+
+// The largest mean absolute error of a quantity; 0 without numbers.
+double LargestMeanError(const Accuracy& accuracy);
+
+// The worst five rows of each quantity, or all, worst first; then statistics,
+// and what was not compared, with its reason.
+std::string AccuracyTable(const Accuracy& accuracy, bool all);
+
+// A JSON object: everything, in the order of the file.
+std::string AccuracyJson(const Accuracy& accuracy);
+
+// line,row,quantity,measured,predicted,error,fits_memory,reason: everything,
+// in the order of the file.
+std::string AccuracyCsv(const Accuracy& accuracy);
+
+}  // namespace weir
+
+#endif  // WEIR_RESULTS_ACCURACY_H_
