@@ -25,6 +25,7 @@ Command RunClusterList;
 Command RunClusterShow;
 Command RunScenarioList;
 Command RunScenarioShow;
+Command RunProfileImport;
 Command RunDoctor;
 
 }  // namespace weir

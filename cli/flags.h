@@ -46,12 +46,20 @@ struct ScheduleFlags {
   std::string output;           // empty: standard output
 };
 
+// "profile import".
+struct ProfileFlags {
+  std::string device;  // the profile to begin with
+  std::string source;  // what its figures name; empty: the file
+  std::string out;
+};
+
 struct Flags {
   std::string command;  // the whole line, for provenance
   std::string name;     // what "show" shows, what "trace" reads
   std::string result;   // which of several results
   ScenarioFlags scenario;
   ScheduleFlags schedule;
+  ProfileFlags profile;
   OutputFlags output;
 };
 

@@ -48,6 +48,7 @@ Options OptionsOfScheduleConvert(Flags* flags);
 Options OptionsOfModelShow(Flags* flags);
 Options OptionsOfClusterShow(Flags* flags);
 Options OptionsOfScenarioShow(Flags* flags);
+Options OptionsOfProfileImport(Flags* flags);
 
 }  // namespace weir
 
