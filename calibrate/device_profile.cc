@@ -12,6 +12,7 @@
 #include "base/textproto.h"
 #include "calibrate/collective_model.h"
 #include "calibrate/figures.h"
+#include "calibrate/product_model.h"
 
 namespace weir {
 namespace {
@@ -70,8 +71,6 @@ absl::Status ValidateDeviceProfile(absl::string_view label,
   };
   const Limit limits[] = {
       {"num_multiprocessors", profile.num_multiprocessors(), 1, 1e5},
-      {"product_efficiency", profile.product_efficiency(), 1e-3, 1},
-      {"product_tile", profile.product_tile(), 1, 1e4},
       {"memory_bytes_per_second", profile.memory_bytes_per_second(), 1e3, 1e16},
       {"memory_efficiency", profile.memory_efficiency(), 1e-3, 1},
       {"kernel_seconds", profile.kernel_seconds(), 0, 1},
@@ -83,6 +82,11 @@ absl::Status ValidateDeviceProfile(absl::string_view label,
   };
   for (const auto& [field, figure, low, high] : limits) {
     CheckFigure(field, figure, low, high, &problems);
+  }
+  for (const ProductFigure& figure : ProductFigures()) {
+    CheckFigure(absl::StrCat("product.", figure.name),
+                (profile.product().*figure.get)(), figure.low, figure.high,
+                &problems);
   }
   if (profile.has_attention_efficiency()) {
     CheckFigure("attention_efficiency", profile.attention_efficiency(), 1e-3, 1,

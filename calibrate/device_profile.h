@@ -26,11 +26,9 @@ absl::Status ValidateDeviceProfile(absl::string_view label,
 absl::StatusOr<double> PeakFlops(const DeviceProfile& profile,
                                  absl::string_view format);
 
-// Seconds one kernel takes: a fixed cost plus the larger of arithmetic and
-// memory traffic. The output of a product is cut into tiles, narrower ones
-// where the product itself is narrower; every multiprocessor works on one tile
-// at a time, so the last wave costs as much as a full one.
-// REQUIRES: peak_flops came from PeakFlops, the profile is valid.
+// Seconds one kernel takes in a training step: a product as product_seconds.h
+// says, any other a fixed cost plus the larger of arithmetic and memory
+// traffic. REQUIRES: peak_flops came from PeakFlops, the profile is valid.
 double KernelSeconds(const DeviceProfile& profile, double peak_flops,
                      const Kernel& kernel);
 

@@ -3,59 +3,53 @@
 #include <cmath>
 
 #include "calibrate/device_profile.h"
+#include "calibrate/product_seconds.h"
 
 namespace weir {
 namespace {
 
-// Seconds of arithmetic if whole waves of tiles ran at the reachable rate.
-double ProductSeconds(const DeviceProfile& profile, double peak_flops,
-                      const Kernel& kernel) {
-  const double processors = profile.num_multiprocessors().value();
-  const double tile = profile.product_tile().value();
-  const double tile_m = std::min(tile, kernel.m);
-  const double tile_n = std::min(tile, kernel.n);
-  if (!(tile_m > 0 && tile_n > 0)) return 0;
-  const double tiles = kernel.batch * std::ceil(kernel.m / tile_m) *
-                       std::ceil(kernel.n / tile_n);
-  const double waves = std::ceil(tiles / processors);
-  const double flops_per_second =
-      peak_flops * profile.product_efficiency().value();
-  return waves * processors * 2 * tile_m * tile_n * kernel.k / flops_per_second;
+// Bytes of an element: beyond the operands themselves, kernel.bytes may count
+// what an epilogue moves, or a gradient that is added to.
+double ElementBytes(const Kernel& kernel) {
+  const double elements =
+      kernel.batch *
+      (kernel.m * kernel.k + kernel.k * kernel.n + kernel.m * kernel.n);
+  return kernel.bytes > 0 && elements > 0
+             ? std::exp2(std::floor(std::log2(kernel.bytes / elements)))
+             : 0;
 }
 
 double AttentionSeconds(const DeviceProfile& profile, double peak_flops,
                         const Kernel& kernel) {
-  const double efficiency = profile.has_attention_efficiency()
-                                ? profile.attention_efficiency().value()
-                                : profile.product_efficiency().value();
+  const ProductModel& product = profile.product();
+  const double efficiency =
+      profile.has_attention_efficiency()
+          ? profile.attention_efficiency().value()
+          : product.matrix_rate().value() * product.sustained_rate().value();
   const double flops =
       kernel.performed_flops > 0 ? kernel.performed_flops : kernel.flops;
   return flops / (peak_flops * efficiency);
-}
-
-double ArithmeticSeconds(const DeviceProfile& profile, double peak_flops,
-                         const Kernel& kernel) {
-  switch (kernel.kind) {
-    case Kernel::Kind::kProduct:
-      return ProductSeconds(profile, peak_flops, kernel);
-    case Kernel::Kind::kAttention:
-      return AttentionSeconds(profile, peak_flops, kernel);
-    case Kernel::Kind::kMemory:
-      return 0;
-  }
-  return 0;
 }
 
 }  // namespace
 
 double KernelSeconds(const DeviceProfile& profile, double peak_flops,
                      const Kernel& kernel) {
+  if (kernel.kind == Kernel::Kind::kProduct) {
+    return ProductSeconds(profile, peak_flops,
+                          {kernel.batch, kernel.m, kernel.n, kernel.k,
+                           ElementBytes(kernel), kernel.bytes},
+                          Clock::kSustained);
+  }
   const double memory_seconds =
       kernel.bytes / (profile.memory_bytes_per_second().value() *
                       profile.memory_efficiency().value());
+  const double arithmetic_seconds =
+      kernel.kind == Kernel::Kind::kAttention
+          ? AttentionSeconds(profile, peak_flops, kernel)
+          : 0;
   return profile.kernel_seconds().value() +
-         std::max(memory_seconds,
-                  ArithmeticSeconds(profile, peak_flops, kernel));
+         std::max(memory_seconds, arithmetic_seconds);
 }
 
 double KernelSeconds(const DeviceProfile& profile, double peak_flops,

@@ -26,6 +26,7 @@ Command RunClusterList;
 Command RunClusterShow;
 Command RunScenarioList;
 Command RunScenarioShow;
+Command RunProfileImport;
 Command RunDoctor;
 
 }  // namespace weir

@@ -57,6 +57,13 @@ struct MeasuredFlags {
   bool all = false;
 };
 
+// "profile import".
+struct ProfileFlags {
+  std::string device;  // the profile to begin with
+  std::string source;  // what its figures name; empty: the file
+  std::string out;
+};
+
 struct Flags {
   std::string command;  // the whole line, for provenance
   std::string name;     // what "show" shows, what "trace" reads
@@ -64,6 +71,7 @@ struct Flags {
   ScenarioFlags scenario;
   ScheduleFlags schedule;
   MeasuredFlags measured;
+  ProfileFlags profile;
   OutputFlags output;
 };
 

@@ -344,4 +344,25 @@ Options OptionsOfScenarioShow(Flags* flags) {
   return options;
 }
 
+Options OptionsOfProfileImport(Flags* flags) {
+  Options options = OptionsOfNamed(
+      "FILE", "measurements: a CSV of products with m, n, k and latency_ms",
+      flags);
+  ProfileFlags* profile = &flags->profile;
+  Group group("Profile", &options);
+  group
+      .Text("--device", "D", "device profile to begin with, preset or file",
+            &profile->device)
+      .required = true;
+  group
+      .Text("--source", "TEXT", "where the measurements come from",
+            &profile->source)
+      .fallback = "the file's name";
+  Group("Output", &options)
+      .Text("--out", "FILE", "the fitted profile, a textproto", &profile->out)
+      .required = true;
+  AddMessages(&options, &flags->output);
+  return options;
+}
+
 }  // namespace weir

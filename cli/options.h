@@ -49,6 +49,7 @@ Options OptionsOfScheduleConvert(Flags* flags);
 Options OptionsOfModelShow(Flags* flags);
 Options OptionsOfClusterShow(Flags* flags);
 Options OptionsOfScenarioShow(Flags* flags);
+Options OptionsOfProfileImport(Flags* flags);
 
 // Only those that say what is simulated: their names without dashes are the
 // columns of a table of runs.

@@ -17,7 +17,7 @@ using testing::HasSubstr;
 
 TEST(DeviceProfileTest, EveryPresetIsValid) {
   const std::vector<std::string> presets = ListAssets("calibrate");
-  EXPECT_GE(presets.size(), 7u);
+  EXPECT_GE(presets.size(), 8u);
   for (const std::string& name : presets) {
     const auto profile = LoadDeviceProfile(name);
     ASSERT_TRUE(profile.ok()) << profile.status();
@@ -45,7 +45,7 @@ TEST(DeviceProfileTest, EmptyProfileReportsEveryMissingFigure) {
       ValidateDeviceProfile("x", DeviceProfile()).message());
   for (const char* field :
        {"name", "matrix_rates", "num_multiprocessors.value",
-        "product_efficiency.kind", "product_tile.source",
+        "product.matrix_rate.kind", "product.launch_seconds.source",
         "memory_bytes_per_second.value", "memory_efficiency.value",
         "memory_bytes.value", "reserved_bytes.kind"}) {
     EXPECT_THAT(message, HasSubstr(absl::StrCat("x: ", field, " is ")));
@@ -54,14 +54,14 @@ TEST(DeviceProfileTest, EmptyProfileReportsEveryMissingFigure) {
 
 TEST(DeviceProfileTest, RefusesImpossibleFigures) {
   DeviceProfile profile = *LoadDeviceProfile("t4");
-  profile.mutable_product_efficiency()->set_value(1.5);
+  profile.mutable_product()->mutable_matrix_rate()->set_value(1.5);
   profile.mutable_kernel_seconds()->set_value(-1);
   profile.mutable_memory_efficiency()->set_value(std::nan(""));
   profile.mutable_reserved_bytes()->set_value(1e12);
   profile.mutable_attention_efficiency()->clear_source();
   profile.add_matrix_rates()->set_format("fp16");
   EXPECT_THAT(std::string(ValidateDeviceProfile("x", profile).message()),
-              AllOf(HasSubstr("product_efficiency.value is 1.5"),
+              AllOf(HasSubstr("product.matrix_rate.value is 1.5"),
                     HasSubstr("kernel_seconds.value is -1"),
                     HasSubstr("memory_efficiency.value is nan"),
                     HasSubstr("reserved_bytes.value is 1e+12"),

@@ -32,8 +32,13 @@ inline DeviceProfile FreeDevice() {
   rate->set_format("fp32");
   rate->mutable_peak_flops()->set_value(1e15);
   device.mutable_num_multiprocessors()->set_value(1);
-  device.mutable_product_efficiency()->set_value(1);
-  device.mutable_product_tile()->set_value(1);
+  ProductModel& product = *device.mutable_product();
+  product.mutable_matrix_rate()->set_value(1);
+  product.mutable_cache_bytes_per_second()->set_value(1e300);
+  product.mutable_cache_shares()->set_value(1);
+  product.mutable_output_bytes_per_second()->set_value(1e300);
+  product.mutable_memory_rate()->set_value(1);
+  product.mutable_sustained_rate()->set_value(1);
   device.mutable_memory_bytes_per_second()->set_value(1e300);
   device.mutable_memory_efficiency()->set_value(1);
   device.mutable_memory_bytes()->set_value(1e12);

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "calibrate/fit/fit_products.h"
+
+#include <ceres/ceres.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "calibrate/fit/cross_validation.h"
+#include "calibrate/product_model.h"
+#include "calibrate/product_terms.h"
+
+namespace weir {
+namespace {
+
+constexpr int kNumFitted = 10;     // all of ProductFigures but sustained_rate
+constexpr double kOutlier = 0.05;  // of the logarithm
+// How much a change of a figure by its own size counts, in logarithms of one
+// sample.
+constexpr double kHold = 0.05;
+// Another valley must be this much lower than the start's.
+constexpr double kClearlyLower = 0.98;
+
+// Figures in parts of their start.
+using Parts = std::array<double, kNumFitted>;
+
+template <typename T>
+ProductTerms<T> TermsOf(const Parts& units, const T* parts) {
+  const auto at = [&](int i) { return units[i] * parts[i]; };
+  return {at(0), at(1), at(2), at(3), at(4), at(5), at(6), at(7), at(8), at(9)};
+}
+
+double Scalar(double x) { return x; }
+template <typename T, int N>
+double Scalar(const ceres::Jet<T, N>& x) {
+  return x.a;
+}
+
+// Logarithm of predicted over measured; the kernel that is fastest at this
+// point is the one to differentiate.
+struct Misfit {
+  const ProductMachine* machine;
+  const Parts* units;
+  const ProductSample* sample;
+
+  template <typename T>
+  bool operator()(const T* parts, T* residual) const {
+    using std::log;
+    Parts plain;
+    for (int i = 0; i < kNumFitted; ++i) plain[i] = Scalar(parts[i]);
+    const ProductChoice choice =
+        FastestProduct(*machine, TermsOf(*units, plain.data()), sample->shape);
+    *residual =
+        log(CandidateSeconds(*machine, TermsOf(*units, parts), sample->shape,
+                             choice.tile_m, choice.tile_n, choice.splits) /
+            sample->seconds);
+    return true;
+  }
+};
+
+struct Hold {
+  double parts[kNumFitted];
+
+  template <typename T>
+  bool operator()(const T* now, T* residuals) const {
+    for (int i = 0; i < kNumFitted; ++i) {
+      residuals[i] = kHold * (now[i] - parts[i]);
+    }
+    return true;
+  }
+};
+
+absl::Status Check(absl::Span<const ProductSample> samples) {
+  if (samples.empty()) {
+    return absl::InvalidArgumentError("no product is measured");
+  }
+  for (size_t i = 0; i < samples.size(); ++i) {
+    const ProductShape& shape = samples[i].shape;
+    const double least = std::min({shape.batch, shape.m, shape.n, shape.k,
+                                   shape.bytes, samples[i].seconds});
+    if (!(least > 0)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "product ", i, " has a size or a time that is not above 0"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Moves `parts` to the least misfit and returns it.
+absl::StatusOr<double> Solve(const ProductMachine& machine, const Parts& units,
+                             absl::Span<const ProductSample> samples,
+                             Parts* parts) {
+  ceres::Problem problem;
+  for (const ProductSample& sample : samples) {
+    problem.AddResidualBlock(
+        new ceres::AutoDiffCostFunction<Misfit, 1, kNumFitted>(
+            new Misfit{&machine, &units, &sample}),
+        new ceres::SoftLOneLoss(kOutlier), parts->data());
+  }
+  Hold hold;
+  std::copy(parts->begin(), parts->end(), hold.parts);
+  problem.AddResidualBlock(
+      new ceres::AutoDiffCostFunction<Hold, kNumFitted, kNumFitted>(
+          new Hold(hold)),
+      nullptr, parts->data());
+  for (int i = 0; i < kNumFitted; ++i) {
+    const ProductFigure& figure = ProductFigures()[i];
+    problem.SetParameterLowerBound(parts->data(), i, figure.low / units[i]);
+    problem.SetParameterUpperBound(parts->data(), i, figure.high / units[i]);
+  }
+  ceres::Solver::Options options;
+  options.linear_solver_type = ceres::DENSE_NORMAL_CHOLESKY;
+  options.max_num_iterations = 100;
+  options.function_tolerance = 1e-7;
+  options.num_threads = 1;  // sums in one order
+  options.logging_type = ceres::SILENT;
+  ceres::Solver::Summary summary;
+  ceres::Solve(options, &problem, &summary);
+  if (!summary.IsSolutionUsable()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the products cannot be fitted: ", summary.message));
+  }
+  return summary.final_cost;
+}
+
+struct Valley {
+  ProductModel model;
+  double cost = 0;
+};
+
+// The model at the bottom of the valley that `start` is in.
+absl::StatusOr<Valley> Descend(const ProductMachine& machine,
+                               const ProductModel& start,
+                               absl::Span<const ProductSample> samples) {
+  Parts units, parts;
+  for (int i = 0; i < kNumFitted; ++i) {
+    const ProductFigure& figure = ProductFigures()[i];
+    const double value =
+        std::clamp((start.*figure.get)().value(), figure.low, figure.high);
+    units[i] = std::max(value, figure.scale);
+    parts[i] = value / units[i];
+  }
+  Valley valley;
+  ASSIGN_OR_RETURN(valley.cost, Solve(machine, units, samples, &parts));
+  valley.model = start;
+  for (int i = 0; i < kNumFitted; ++i) {
+    (valley.model.*ProductFigures()[i].mutate)()->set_value(units[i] *
+                                                            parts[i]);
+  }
+  return valley;
+}
+
+}  // namespace
+
+absl::StatusOr<ProductFit> FitProducts(const ProductMachine& machine,
+                                       const ProductModel& start,
+                                       absl::Span<const ProductSample> samples,
+                                       absl::string_view source) {
+  RETURN_IF_ERROR(Check(samples));
+  ASSIGN_OR_RETURN(Valley best, Descend(machine, start, samples));
+  const double enough = kClearlyLower * best.cost;
+  for (const double quantization : {0.1, 0.9}) {
+    ProductModel generic = GenericProducts(machine, quantization);
+    *generic.mutable_sustained_rate() = start.sustained_rate();
+    ASSIGN_OR_RETURN(const Valley other, Descend(machine, generic, samples));
+    if (other.cost < std::min(enough, best.cost)) best = other;
+  }
+  ProductFit fit;
+  fit.model = best.model;
+  for (int i = 0; i < kNumFitted; ++i) {
+    Figure* figure = (fit.model.*ProductFigures()[i].mutate)();
+    figure->set_kind(Figure::FITTED);
+    figure->set_source(std::string(source));
+  }
+  std::vector<double> measured;
+  for (const ProductSample& sample : samples) {
+    measured.push_back(sample.seconds);
+  }
+  fit.errors =
+      SummarizeErrors(PredictProducts(machine, fit.model, samples), measured);
+  return fit;
+}
+
+ProductModel GenericProducts(const ProductMachine& machine,
+                             double wave_quantization) {
+  const double memory = machine.memory_bytes_per_second;
+  // A tile of 256 x 128 asks the cache for 0.012 bytes a FLOP.
+  const double cache = 0.015 * machine.flops_per_second;
+  const double values[] = {
+      // in the order of the message
+      2.5e-6, 5e-7, 0.9, cache, 1.5, memory, 0.85, 32e6, wave_quantization,
+      0.05,   0.9};
+  ProductModel model;
+  int i = 0;
+  for (const ProductFigure& figure : ProductFigures()) {
+    Figure* target = (model.*figure.mutate)();
+    target->set_value(values[i++]);
+    target->set_kind(Figure::ASSUMED);
+    target->set_source("a middling GPU");
+  }
+  return model;
+}
+
+std::vector<double> PredictProducts(const ProductMachine& machine,
+                                    const ProductModel& model,
+                                    absl::Span<const ProductSample> samples) {
+  const ProductTerms<double> terms = TermsOf(model, Clock::kBurst);
+  std::vector<double> seconds;
+  for (const ProductSample& sample : samples) {
+    seconds.push_back(FastestProduct(machine, terms, sample.shape).seconds);
+  }
+  return seconds;
+}
+
+absl::StatusOr<std::vector<double>> CrossValidateProducts(
+    const ProductMachine& machine, const ProductModel& start,
+    absl::Span<const ProductSample> samples, absl::Span<const int> groups) {
+  const auto pick = [&](absl::Span<const int> rows) {
+    std::vector<ProductSample> picked;
+    for (int row : rows) picked.push_back(samples[row]);
+    return picked;
+  };
+  return CrossValidate(
+      groups,
+      [&](absl::Span<const int> fitted, absl::Span<const int> left_out)
+          -> absl::StatusOr<std::vector<double>> {
+        ASSIGN_OR_RETURN(
+            const ProductFit fit,
+            FitProducts(machine, start, pick(fitted), "cross-validation"));
+        return PredictProducts(machine, fit.model, pick(left_out));
+      });
+}
+
+}  // namespace weir

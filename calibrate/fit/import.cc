@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "calibrate/fit/import.h"
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "base/utf8.h"
+#include "calibrate/device_profile.h"
+#include "calibrate/fit/import_products.h"
+
+namespace weir {
+
+const std::vector<MeasurementFormat>& MeasurementFormats() {
+  static const auto& formats = *new std::vector<MeasurementFormat>{
+      {"matrix products",
+       "a CSV with the columns m, n, k and one of latency_ms, latency_us, "
+       "seconds",
+       LooksLikeProducts, ImportProducts},
+  };
+  return formats;
+}
+
+absl::StatusOr<Import> ImportMeasurements(absl::string_view label,
+                                          absl::string_view text,
+                                          const DeviceProfile& start,
+                                          absl::string_view source) {
+  if (!IsUtf8(source)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(label, ": the name of its source is not UTF-8"));
+  }
+  for (const MeasurementFormat& format : MeasurementFormats()) {
+    if (!format.recognizes(text)) continue;
+    ASSIGN_OR_RETURN(Import import, format.import(label, text, start, source));
+    RETURN_IF_ERROR(ValidateDeviceProfile(label, import.profile));
+    return import;
+  }
+  std::string message =
+      absl::StrCat(label, ":1: is no format of measurements, expected one of:");
+  for (const MeasurementFormat& format : MeasurementFormats()) {
+    absl::StrAppend(&message, "\n  ", format.name, ": ", format.expected);
+  }
+  return absl::InvalidArgumentError(message);
+}
+
+}  // namespace weir

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// What it costs to price a product.
+#include <benchmark/benchmark.h>
+
+#include "calibrate/device_profile.h"
+#include "calibrate/product_seconds.h"
+
+namespace weir {
+namespace {
+
+void PriceProduct(benchmark::State& state) {
+  const DeviceProfile profile = *LoadDeviceProfile("h100-sxm");
+  const double peak = *PeakFlops(profile, "bf16");
+  const double m = static_cast<double>(state.range(0));
+  ProductShape shape = MakeProduct(m, 4 * 8192, 8192);
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(shape);
+    benchmark::DoNotOptimize(
+        ProductSeconds(profile, peak, shape, Clock::kSustained));
+  }
+}
+BENCHMARK(PriceProduct)->Arg(1)->Arg(64)->Arg(2048)->Arg(16384);
+
+}  // namespace
+}  // namespace weir
