@@ -7,6 +7,7 @@
 #include "base/utf8.h"
 #include "calibrate/device_profile.h"
 #include "calibrate/fit/import_products.h"
+#include "calibrate/fit/nccl_tests.h"
 
 namespace weir {
 
@@ -16,6 +17,8 @@ const std::vector<MeasurementFormat>& MeasurementFormats() {
        "a CSV with the columns m, n, k and one of latency_ms, latency_us, "
        "seconds",
        LooksLikeProducts, ImportProducts},
+      {"collectives", "what nccl-tests print, or the file of their option -J",
+       LooksLikeNcclTests, ImportNcclTests},
   };
   return formats;
 }

@@ -107,40 +107,38 @@ absl::StatusOr<std::vector<NcclTestsRun>> ParseNcclTests(
   return runs;
 }
 
-absl::StatusOr<CollectiveImport> ImportNcclTests(absl::string_view label,
-                                                 absl::string_view text,
-                                                 DeviceProfile* profile) {
+absl::StatusOr<Import> ImportNcclTests(absl::string_view label,
+                                       absl::string_view text,
+                                       const DeviceProfile& start,
+                                       absl::string_view source) {
   ASSIGN_OR_RETURN(const std::vector<NcclTestsRun> runs,
                    ParseNcclTests(label, text));
-  RETURN_IF_ERROR(CheckRuns(label, *profile, runs));
+  RETURN_IF_ERROR(CheckRuns(label, start, runs));
   std::vector<CollectiveSample> samples;
   for (const NcclTestsRun& run : runs) {
-    const CollectiveGroup group = GroupOf(run, profile->collectives());
+    const CollectiveGroup group = GroupOf(run, start.collectives());
     for (const NcclTestsRun::Row& row : run.rows) {
       samples.push_back({run.kind, row.bytes, group, row.seconds});
     }
   }
-  const std::string source = SourceOf(runs, samples.size());
+  const std::string what =
+      absl::StrCat(SourceOf(runs, samples.size()), ", ", source);
   ASSIGN_OR_RETURN(CollectiveFit fit,
-                   FitCollectives(profile->collectives(), samples, source));
-  const std::string errors = Describe(fit.errors);
+                   FitCollectives(start.collectives(), samples, what));
+  Import import{start, absl::StrCat(what, ": ", Describe(fit.errors))};
   for (const CollectiveFigure& figure : CollectiveFigures()) {
-    if (std::find(fit.fitted.begin(), fit.fitted.end(), figure.name) ==
+    if (std::find(fit.fitted.begin(), fit.fitted.end(), figure.name) !=
         fit.fitted.end()) {
-      continue;
+      figure.mutate(&fit.model)->set_source(import.report);
     }
-    figure.mutate(&fit.model)->set_source(absl::StrCat(source, ": ", errors));
   }
-  *profile->mutable_collectives() = std::move(fit.model);
-  CollectiveImport result;
-  result.summary = absl::StrCat(source, ": ", errors);
+  *import.profile.mutable_collectives() = std::move(fit.model);
   if (fit.errors.mean_absolute > kMistrust) {
-    result.warning = absl::StrCat(
-        label, ": the model is ", errors,
-        " off these measurements, expected a mean of 15 % at most: are the "
-        "links of this machine those of the profile?");
+    absl::StrAppend(&import.report,
+                    "\nwarning: the mean error is above 15 %: are the links of "
+                    "this machine those of the profile?");
   }
-  return result;
+  return import;
 }
 
 }  // namespace weir

@@ -10,6 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "calibrate/collective_seconds.h"
 #include "calibrate/device_profile.pb.h"
+#include "calibrate/fit/import.h"
 
 namespace weir {
 
@@ -36,18 +37,14 @@ struct NcclTestsRun {
 absl::StatusOr<std::vector<NcclTestsRun>> ParseNcclTests(
     absl::string_view label, absl::string_view text);
 
-// Moves the collective figures of a profile to what the runs measured.
-struct CollectiveImport {
-  std::string summary;  // runs, points, error of the fit
-  std::string warning;  // empty, or why to mistrust it
-};
-
-// Fits profile->collectives(), which says where to begin and how fast the links
-// are, to runs within one node. InvalidArgument where that is missing or a run
-// spans nodes; the profile is then as it was.
-absl::StatusOr<CollectiveImport> ImportNcclTests(absl::string_view label,
-                                                 absl::string_view text,
-                                                 DeviceProfile* profile);
+// For MeasurementFormats: fits start.collectives(), which says where to begin
+// and how fast the links are, to runs within one node. The report warns where
+// the fit's mean error is above 15 %. InvalidArgument where the figures are
+// missing or a run spans nodes.
+absl::StatusOr<Import> ImportNcclTests(absl::string_view label,
+                                       absl::string_view text,
+                                       const DeviceProfile& start,
+                                       absl::string_view source);
 
 }  // namespace weir
 

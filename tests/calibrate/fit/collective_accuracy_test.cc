@@ -164,7 +164,9 @@ INSTANTIATE_TEST_SUITE_P(
                     Device{"h100-sxm", NcclGeneration::kHopper,
                            "h100_sxm_comm_nccl_2.29.2_nccl_perf.csv"},
                     Device{"h200-sxm", NcclGeneration::kHopper,
-                           "h200_sxm_comm_nccl_2.29.2_nccl_perf.csv"}),
+                           "h200_sxm_comm_nccl_2.29.2_nccl_perf.csv"},
+                    Device{"b200-sxm", NcclGeneration::kBlackwell,
+                           "b200_sxm_comm_nccl_2.28.9_nccl_perf.csv"}),
     [](const auto& param) {
       return std::string(param.param.preset).substr(0, 4);
     });
