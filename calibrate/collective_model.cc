@@ -141,10 +141,9 @@ CollectiveModel NcclDefaults(NcclGeneration generation) {
     *model.mutable_nvls_base_seconds() = Constant(25e-6, kTuning);
     *model.mutable_nvls_efficiency() = Constant(0.85 * kEfficiency[g], kTuning);
   }
-  *model.mutable_net_efficiency() =
-      Constant(0.92,
-               "46 of 50 GB/s a network adapter, github.com/NVIDIA/nccl-tests "
-               "issue 290");
+  *model.mutable_net_efficiency() = Constant(
+      0.92,
+      "46 to 48 of 50 GB/s, github.com/NVIDIA/nccl-tests issue 290: the lower");
   *model.mutable_net_overhead_seconds() =
       Constant(1e-6, "NCCL v2.28.9 src/graph/tuning.cc, Intel hosts");
   *model.mutable_net_plateau() =
