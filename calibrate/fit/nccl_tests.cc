@@ -96,6 +96,11 @@ std::string NcclVersion(int code) {
   return absl::StrCat(code / unit, ".", code % unit / 100, ".", code % 100);
 }
 
+bool LooksLikeNcclTests(absl::string_view text) {
+  return absl::StrContains(text, "algbw") ||
+         absl::StrContains(text, "\"nccl_version\"");
+}
+
 absl::StatusOr<std::vector<NcclTestsRun>> ParseNcclTests(
     absl::string_view label, absl::string_view text) {
   Problems problems(label);

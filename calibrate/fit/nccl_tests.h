@@ -28,6 +28,9 @@ struct NcclTestsRun {
   std::vector<Row> rows;             // out of place; in place where only that
 };
 
+// Whether a text is of nccl-tests at all.
+bool LooksLikeNcclTests(absl::string_view text);
+
 // Reads the output of all_reduce_perf, all_gather_perf, reduce_scatter_perf,
 // alltoall_perf or sendrecv_perf. Columns go by the names in the header line,
 // so releases with more or fewer of them are read alike; rows of no bytes are

@@ -36,6 +36,8 @@ struct Device {
   const char* table;  // below aiconfigurator/
 };
 
+void PrintTo(const Device& device, std::ostream* out) { *out << device.preset; }
+
 std::vector<CollectiveSample> SamplesOf(const Device& device,
                                         const char* type) {
   CollectiveGroup node;

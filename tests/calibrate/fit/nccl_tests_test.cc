@@ -133,6 +133,13 @@ TEST(NcclTestsTest, JsonIsReadAlike) {
   EXPECT_DOUBLE_EQ(run.rows[1].seconds, 5.3e-6);
 }
 
+TEST(NcclTestsTest, IsKnownByItsContent) {
+  for (const char* text : {kAllReduce, kOld, kJson}) {
+    EXPECT_TRUE(LooksLikeNcclTests(text));
+  }
+  EXPECT_FALSE(LooksLikeNcclTests("m,n,k,latency_ms\n1,1,1,1\n"));
+}
+
 TEST(NcclTestsTest, ErrorsNameTheLine) {
   EXPECT_THAT(Error(absl::StrReplaceAll(kAllReduce, {{"14.70", "fast"}})),
               HasSubstr("run.txt: line 15: time is \"fast\", expected"));
