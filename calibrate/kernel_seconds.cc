@@ -23,14 +23,21 @@ double ProductSeconds(const DeviceProfile& profile, double peak_flops,
   return waves * processors * 2 * tile_m * tile_n * kernel.k / flops_per_second;
 }
 
+// Work on the keys that each query sees, and a ramp for every tile of queries:
+// efficiency rises with the length, slower where causal masks halve the keys.
 double AttentionSeconds(const DeviceProfile& profile, double peak_flops,
                         const Kernel& kernel) {
-  const double efficiency = profile.has_attention_efficiency()
-                                ? profile.attention_efficiency().value()
-                                : profile.product_efficiency().value();
+  double efficiency = profile.has_attention_efficiency()
+                          ? profile.attention_efficiency().value()
+                          : profile.product_efficiency().value();
+  if (kernel.products > 2 && profile.has_attention_backward_efficiency()) {
+    efficiency = profile.attention_backward_efficiency().value();
+  }
   const double flops =
       kernel.performed_flops > 0 ? kernel.performed_flops : kernel.flops;
-  return flops / (peak_flops * efficiency);
+  const double ramp_flops = 2 * kernel.products * kernel.batch * kernel.m *
+                            kernel.k * profile.attention_ramp_keys().value();
+  return (flops + ramp_flops) / (peak_flops * efficiency);
 }
 
 double ArithmeticSeconds(const DeviceProfile& profile, double peak_flops,
@@ -50,10 +57,14 @@ double ArithmeticSeconds(const DeviceProfile& profile, double peak_flops,
 
 double KernelSeconds(const DeviceProfile& profile, double peak_flops,
                      const Kernel& kernel) {
+  const bool norm =
+      kernel.part == KernelPart::kNorm && profile.has_norm_efficiency();
+  const double memory_efficiency = norm ? profile.norm_efficiency().value()
+                                        : profile.memory_efficiency().value();
   const double memory_seconds =
-      kernel.bytes / (profile.memory_bytes_per_second().value() *
-                      profile.memory_efficiency().value());
-  return profile.kernel_seconds().value() +
+      kernel.bytes /
+      (profile.memory_bytes_per_second().value() * memory_efficiency);
+  return kernel.launches * profile.kernel_seconds().value() +
          std::max(memory_seconds,
                   ArithmeticSeconds(profile, peak_flops, kernel));
 }
