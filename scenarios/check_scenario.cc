@@ -210,6 +210,8 @@ void CheckTensorDegree(Problems& problems, uint32_t tensor,
         transformer.hidden_size() % tensor == 0);
   check(transformer.feed_forward_size(), "feed-forward units",
         transformer.feed_forward_size() % tensor == 0);
+  check(transformer.expert_feed_forward_size(), "feed-forward units an expert",
+        transformer.expert_feed_forward_size() % tensor == 0);
 }
 
 void CheckExperts(Problems& problems, const Parallelism& parallelism,
