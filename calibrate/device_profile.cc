@@ -92,6 +92,18 @@ absl::Status ValidateDeviceProfile(absl::string_view label,
     CheckFigure("attention_efficiency", profile.attention_efficiency(), 1e-3, 1,
                 &problems);
   }
+  if (profile.has_attention_backward_efficiency()) {
+    CheckFigure("attention_backward_efficiency",
+                profile.attention_backward_efficiency(), 1e-3, 1, &problems);
+  }
+  if (profile.has_attention_ramp_keys()) {
+    CheckFigure("attention_ramp_keys", profile.attention_ramp_keys(), 0, 1e5,
+                &problems);
+  }
+  if (profile.has_norm_efficiency()) {
+    CheckFigure("norm_efficiency", profile.norm_efficiency(), 1e-3, 1,
+                &problems);
+  }
   if (profile.has_host_bytes_per_second()) {
     CheckFigure("host_bytes_per_second", profile.host_bytes_per_second(), 1e3,
                 1e16, &problems);

@@ -19,16 +19,23 @@ double ElementBytes(const Kernel& kernel) {
              : 0;
 }
 
+// Work on the keys that each query sees, and a ramp for every tile of queries:
+// efficiency rises with the length, slower where causal masks halve the keys.
 double AttentionSeconds(const DeviceProfile& profile, double peak_flops,
                         const Kernel& kernel) {
   const ProductModel& product = profile.product();
-  const double efficiency =
+  double efficiency =
       profile.has_attention_efficiency()
           ? profile.attention_efficiency().value()
           : product.matrix_rate().value() * product.sustained_rate().value();
+  if (kernel.products > 2 && profile.has_attention_backward_efficiency()) {
+    efficiency = profile.attention_backward_efficiency().value();
+  }
   const double flops =
       kernel.performed_flops > 0 ? kernel.performed_flops : kernel.flops;
-  return flops / (peak_flops * efficiency);
+  const double ramp_flops = 2 * kernel.products * kernel.batch * kernel.m *
+                            kernel.k * profile.attention_ramp_keys().value();
+  return (flops + ramp_flops) / (peak_flops * efficiency);
 }
 
 }  // namespace
@@ -41,14 +48,18 @@ double KernelSeconds(const DeviceProfile& profile, double peak_flops,
                            ElementBytes(kernel), kernel.bytes},
                           Clock::kSustained);
   }
+  const bool norm =
+      kernel.part == KernelPart::kNorm && profile.has_norm_efficiency();
+  const double memory_efficiency = norm ? profile.norm_efficiency().value()
+                                        : profile.memory_efficiency().value();
   const double memory_seconds =
-      kernel.bytes / (profile.memory_bytes_per_second().value() *
-                      profile.memory_efficiency().value());
+      kernel.bytes /
+      (profile.memory_bytes_per_second().value() * memory_efficiency);
   const double arithmetic_seconds =
       kernel.kind == Kernel::Kind::kAttention
           ? AttentionSeconds(profile, peak_flops, kernel)
           : 0;
-  return profile.kernel_seconds().value() +
+  return kernel.launches * profile.kernel_seconds().value() +
          std::max(memory_seconds, arithmetic_seconds);
 }
 

@@ -51,6 +51,7 @@ absl::StatusOr<WorkSpec> WorkOf(const Flags& flags, const Model& model) {
   spec.sequence_length = or_else(scenario.batch().sequence_length(),
                                  std::max(1u, DefaultSequenceLength(model)));
   spec.tensor_parallel = or_else(scenario.parallelism().tensor(), 1);
+  spec.expert_parallel = or_else(scenario.parallelism().expert(), 1);
   spec.sequence_parallel = flags.scenario.sequence_parallel.value_or(false);
   spec.flash_attention = flags.scenario.flash_attention.value_or(false);
   spec.dropout = flags.scenario.dropout.value_or(false);
@@ -69,6 +70,9 @@ absl::StatusOr<WorkSpec> WorkOf(const Flags& flags, const Model& model) {
     problems.Add("--tp", "is above 1, which a measured model cannot be");
   }
   RETURN_IF_ERROR(problems.ToStatus());
+  if (spec.expert_parallel > 1 || model.transformer().num_experts() > 0) {
+    RETURN_IF_ERROR(ValidateWorkSpec("command line", model, spec));
+  }
   return spec;
 }
 

@@ -87,6 +87,12 @@ void AddTensorParallel(Options* options, ScenarioFlags* flags) {
           "--tp,--tensor-model-parallel-size", "tensor-parallel GPUs",
           [=](uint32_t n) { scenario->mutable_parallelism()->set_tensor(n); })
       .fallback = "1";
+  group
+      .Count(
+          "--ep,--expert-model-parallel-size",
+          "replicas that share out the experts",
+          [=](uint32_t n) { scenario->mutable_parallelism()->set_expert(n); })
+      .fallback = "1";
   group.Switch("--sequence-parallel", "split norms and dropout over them too",
                [=](bool on) { flags->sequence_parallel = on; });
 }

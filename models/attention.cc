@@ -30,6 +30,7 @@ AttentionCore Fused(const Transformer& transformer, const Shape& shape) {
   forward.m = s;
   forward.n = reach;
   forward.k = shape.head_size;
+  forward.products = 2;
   // Dao et al. 2022: two products forward, five backward, of which one makes
   // the scores again.
   const double product = 2 * rows * s * shape.head_size;
@@ -37,6 +38,7 @@ AttentionCore Fused(const Transformer& transformer, const Shape& shape) {
   forward.performed_flops = 2 * product * seen;
   forward.bytes = 2 * wide + 2 * narrow + statistics;
   Kernel backward = forward;
+  backward.products = 5;
   backward.flops = 4 * product * reach;
   backward.performed_flops = 5 * product * seen;
   backward.bytes = 4 * wide + 4 * narrow + statistics;

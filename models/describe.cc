@@ -115,6 +115,9 @@ std::string SpecLine(const Model& model, const WorkSpec& spec) {
                     spec.sequence_parallel ? " (tensor and sequence parallel)"
                                            : " (tensor parallel)");
   }
+  if (spec.expert_parallel > 1) {
+    absl::StrAppend(&line, ", experts over ", spec.expert_parallel, " GPUs");
+  }
   if (spec.flash_attention) absl::StrAppend(&line, ", fused attention");
   if (spec.dropout) absl::StrAppend(&line, ", dropout");
   if (spec.recompute != Recompute::kNone) {
@@ -260,6 +263,7 @@ std::string ModelJson(const Model& model, const WorkSpec& spec) {
       {"sequence_length", spec.sequence_length},
       {"tensor_parallel", spec.tensor_parallel},
       {"sequence_parallel", spec.sequence_parallel},
+      {"expert_parallel", spec.expert_parallel},
       {"flash_attention", spec.flash_attention},
       {"dropout", spec.dropout},
       {"recompute", RecomputeName(spec.recompute)},

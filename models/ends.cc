@@ -119,6 +119,11 @@ LayerWork EmbeddingWork(const Transformer& transformer, const WorkSpec& spec) {
   work.forward.push_back(MemoryKernel(2 * e * whole, KernelPart::kEmbedding));
   work.backward_weight.push_back(
       MemoryKernel(3 * e * whole, KernelPart::kEmbedding));
+  // The scatter fills a table of its own, which is then added to the gradients:
+  // cleared, read, and two more passes over the buffer.
+  work.backward_weight.push_back(MemoryKernel(
+      (2 * e + 2 * spec.gradient_bytes) * shape.vocabulary * shape.hidden,
+      KernelPart::kEmbedding, 2));
   work.stash_bytes = kTokenIdBytes * shape.tokens;
   work.weight_gradient_stash_bytes = work.stash_bytes + e * local;
   for (uint32_t rows :

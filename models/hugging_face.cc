@@ -149,6 +149,107 @@ void ReadMistral(JsonFields* fields, Problems* problems, Transformer* out) {
       "sliding_window", fields->Mentions("sliding_window") ? 0 : 4096));
 }
 
+void ReadMixtral(JsonFields* fields, Problems* problems, Transformer* out) {
+  Architecture(fields, problems, {"MixtralForCausalLM"});
+  const bool absent = !fields->Mentions("num_key_value_heads");
+  ReadLlamaLike({.feed_forward_size = 14336,
+                 .num_kv_heads = absent ? 8u : 0u,
+                 .max_positions = 131072},
+                fields, out);
+  out->set_sliding_window(fields->Count("sliding_window", 0));
+  out->set_num_experts(fields->Count("num_local_experts", 8));
+  out->set_experts_per_token(fields->Count("num_experts_per_tok", 2));
+}
+
+// First blocks without experts, given one by one.
+void ReadDenseBlocks(JsonFields* fields, Problems* problems, Transformer* out) {
+  if (fields->Count("decoder_sparse_step", 1) != 1) {
+    problems->Add("decoder_sparse_step", "is not 1, expected 1");
+  }
+  const std::vector<uint32_t> dense = fields->Counts("mlp_only_layers");
+  for (size_t i = 0; i < dense.size(); ++i) {
+    if (dense[i] == i) continue;
+    problems->Add("mlp_only_layers",
+                  "is not 0, 1, ..., expected the first layers only");
+    return;
+  }
+  out->set_num_dense_blocks(static_cast<uint32_t>(dense.size()));
+}
+
+void ReadQwen2Moe(JsonFields* fields, Problems* problems, Transformer* out) {
+  Architecture(fields, problems, {"Qwen2MoeForCausalLM"});
+  ReadLlamaLike(
+      {.feed_forward_size = 5632, .num_kv_heads = 16, .max_positions = 32768},
+      fields, out);
+  out->set_attention_bias(true);
+  out->set_num_experts(fields->Count("num_experts", 60));
+  out->set_experts_per_token(fields->Count("num_experts_per_tok", 4));
+  const uint32_t expert = fields->Count("moe_intermediate_size", 1408);
+  const uint32_t shared =
+      fields->Count("shared_expert_intermediate_size", 5632);
+  out->set_expert_feed_forward_size(expert);
+  if (expert > 0 && shared % expert == 0) {
+    out->set_num_shared_experts(shared / expert);
+  } else {
+    problems->Add(
+        "shared_expert_intermediate_size",
+        absl::StrCat("is ", shared,
+                     ", expected a multiple of moe_intermediate_size (", expert,
+                     ")"));
+  }
+  out->set_shared_expert_gate(true);
+  ReadDenseBlocks(fields, problems, out);
+}
+
+void ReadQwen3Moe(JsonFields* fields, Problems* problems, Transformer* out) {
+  Architecture(fields, problems, {"Qwen3MoeForCausalLM"});
+  ReadLlamaLike(
+      {.feed_forward_size = 6144, .num_kv_heads = 4, .max_positions = 32768},
+      fields, out);
+  const bool attention_bias = fields->Flag("attention_bias", false);
+  out->set_attention_bias(attention_bias);
+  out->set_attention_output_bias(attention_bias);
+  out->set_query_key_norm(true);
+  out->set_num_experts(fields->Count("num_experts", 128));
+  out->set_experts_per_token(fields->Count("num_experts_per_tok", 8));
+  out->set_expert_feed_forward_size(
+      fields->Count("moe_intermediate_size", 768));
+  ReadDenseBlocks(fields, problems, out);
+}
+
+// DeepSeek-MoE; version 2 and later have another attention.
+void ReadDeepSeek(JsonFields* fields, Problems* problems, Transformer* out) {
+  Architecture(fields, problems, {"DeepseekForCausalLM"});
+  ReadLlamaLike(
+      {.feed_forward_size = 11008, .num_kv_heads = 0, .max_positions = 2048},
+      fields, out);
+  const bool attention_bias = fields->Flag("attention_bias", false);
+  out->set_attention_bias(attention_bias);
+  out->set_attention_output_bias(attention_bias);
+  out->set_num_experts(fields->Count("n_routed_experts", 0));
+  if (out->num_experts() == 0) return;
+  out->set_experts_per_token(fields->Count("num_experts_per_tok", 0));
+  out->set_expert_feed_forward_size(
+      fields->Count("moe_intermediate_size", 1407));
+  out->set_num_shared_experts(fields->Count("n_shared_experts", 0));
+  out->set_num_dense_blocks(fields->Count("first_k_dense_replace", 0));
+  if (fields->Count("moe_layer_freq", 1) != 1) {
+    problems->Add("moe_layer_freq", "is not 1, expected 1");
+  }
+}
+
+void RefuseLatentAttention(JsonFields* fields, Problems* problems,
+                           Transformer* out) {
+  problems->Add("model_type",
+                absl::StrCat("is \"", fields->Text("model_type", ""),
+                             "\", whose multi-head latent attention weir does "
+                             "not have; expected \"deepseek\" or another"));
+  out->set_num_layers(1);  // no more problems from what was not read
+  out->set_hidden_size(1);
+  out->set_num_heads(1);
+  out->set_vocabulary_size(1);
+}
+
 struct Family {
   const char* model_type;
   void (*read)(JsonFields*, Problems*, Transformer*);
@@ -159,6 +260,9 @@ struct Family {
 const std::vector<Family>& Families() {
   static const auto& families = *new std::vector<Family>{
       {"bert", ReadBert, {}},
+      {"deepseek", ReadDeepSeek, {{"num_experts", "n_routed_experts"}}},
+      {"deepseek_v2", RefuseLatentAttention, {}},
+      {"deepseek_v3", RefuseLatentAttention, {}},
       {"gpt2",
        ReadGpt2,
        {{"num_layers", "n_layer"},
@@ -168,6 +272,9 @@ const std::vector<Family>& Families() {
         {"num_positions", "n_positions"}}},
       {"llama", ReadLlama, {}},
       {"mistral", ReadMistral, {}},
+      {"mixtral", ReadMixtral, {{"num_experts", "num_local_experts"}}},
+      {"qwen2_moe", ReadQwen2Moe, {}},
+      {"qwen3_moe", ReadQwen3Moe, {}},
   };
   return families;
 }
@@ -183,6 +290,10 @@ std::string KeyOf(const Family& family, absl::string_view native) {
       {"num_positions", "max_position_embeddings"},
       {"num_token_types", "type_vocab_size"},
       {"default_sequence_length", "max_position_embeddings"},
+      {"experts_per_token", "num_experts_per_tok"},
+      {"expert_feed_forward_size", "moe_intermediate_size"},
+      {"num_shared_experts", "n_shared_experts"},
+      {"num_dense_blocks", "first_k_dense_replace"},
   };
   for (const auto& [name, key] : family.names) {
     if (name == native) return key;

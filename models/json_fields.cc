@@ -135,4 +135,22 @@ std::vector<std::string> JsonFields::Texts(const char* key) {
   return texts;
 }
 
+std::vector<uint32_t> JsonFields::Counts(const char* key) {
+  const json* found = Find(key);
+  if (found == nullptr) return {};
+  std::vector<uint32_t> counts;
+  const bool all_counts =
+      found->is_array() &&
+      std::all_of(found->begin(), found->end(), [](const json& entry) {
+        return entry.is_number_unsigned() &&
+               entry.get<uint64_t>() <= std::numeric_limits<uint32_t>::max();
+      });
+  if (!all_counts) {
+    Wrong(key, *found, "a list of whole numbers");
+    return counts;
+  }
+  for (const json& entry : *found) counts.push_back(entry.get<uint32_t>());
+  return counts;
+}
+
 }  // namespace weir

@@ -32,6 +32,7 @@ class JsonFields {
   bool Flag(const char* key, bool otherwise);
   std::string Text(const char* key, const std::string& otherwise);
   std::vector<std::string> Texts(const char* key);
+  std::vector<uint32_t> Counts(const char* key);
 
  private:
   const nlohmann::json* Find(const char* key) const;

@@ -80,6 +80,7 @@ struct Kernel {
   // GPU kernels that an eager framework launches for it.
   int launches = 1;
   double batch = 0, m = 0, n = 0, k = 0;
+  int products = 1;  // that fused attention makes of its performed_flops
   // What the model needs of this GPU, multiply and add as two. Causal attention
   // counts in full, as the literature does.
   double flops = 0;

@@ -42,6 +42,14 @@ void CheckParallelism(Problems& problems, const Scenario& scenario) {
   const std::string path = "parallelism.";
   // 0 stands for 1 everywhere.
   problems.CheckRange(path + "tensor", parallelism.tensor(), 0, kMaxGpus);
+  problems.CheckRange(path + "expert", parallelism.expert(), 0, kMaxGpus);
+  const uint32_t data = std::max(parallelism.data(), 1u);
+  if (parallelism.expert() > 1 && data % parallelism.expert() != 0) {
+    problems.Add(path + "expert",
+                 absl::StrCat("is ", parallelism.expert(),
+                              ", expected a divisor of parallelism.data (",
+                              data, "): experts are shared out over replicas"));
+  }
   problems.CheckRange(path + "data", parallelism.data(), 0, kMaxGpus);
   problems.CheckRange(path + "pipeline", parallelism.pipeline(), 0, kMaxGpus);
   problems.CheckRange(path + "chunks", parallelism.chunks(), 0, kMaxGpus);
@@ -138,6 +146,7 @@ void CheckTextbookMode(Problems& problems, const Scenario& scenario) {
   refuse(scenario.has_batch(), "batch");
   refuse(scenario.has_training(), "training");
   refuse(parallelism.tensor() > 1, "parallelism.tensor");
+  refuse(parallelism.expert() > 1, "parallelism.expert");
   refuse(parallelism.data() > 1, "parallelism.data");
   refuse(!parallelism.gpus().empty(), "parallelism.gpus");
   refuse(parallelism.sequence_parallel(), "parallelism.sequence_parallel");
@@ -211,6 +220,34 @@ void CheckTensorDegree(Problems& problems, uint32_t tensor,
         transformer.hidden_size() % tensor == 0);
   check(transformer.feed_forward_size(), "feed-forward units",
         transformer.feed_forward_size() % tensor == 0);
+  check(transformer.expert_feed_forward_size(), "feed-forward units an expert",
+        transformer.expert_feed_forward_size() % tensor == 0);
+}
+
+void CheckExperts(Problems& problems, const Parallelism& parallelism,
+                  const Transformer& transformer) {
+  const uint32_t expert = std::max(parallelism.expert(), 1u);
+  const uint32_t num_experts = transformer.num_experts();
+  if (num_experts == 0) {
+    if (expert > 1) {
+      problems.Add("parallelism.expert",
+                   absl::StrCat("is ", expert,
+                                ", expected 1: the model has no experts"));
+    }
+    return;
+  }
+  if (num_experts % expert != 0) {
+    problems.Add("parallelism.expert",
+                 absl::StrCat("is ", expert,
+                              ", expected a divisor of the "
+                              "model's ",
+                              num_experts, " experts"));
+  }
+  if (parallelism.tensor() > 1 && !parallelism.sequence_parallel()) {
+    problems.Add("parallelism.sequence_parallel",
+                 "is off, expected on: tensor parallelism of a model with "
+                 "experts needs it, as in Megatron-LM");
+  }
 }
 
 void CheckAgainstTransformer(Problems& problems, const Scenario& scenario,
@@ -218,6 +255,7 @@ void CheckAgainstTransformer(Problems& problems, const Scenario& scenario,
   const Parallelism& parallelism = scenario.parallelism();
   const uint32_t tensor = std::max(parallelism.tensor(), 1u);
   CheckTensorDegree(problems, tensor, transformer);
+  CheckExperts(problems, parallelism, transformer);
   const uint32_t sequence_length = scenario.batch().sequence_length();
   if (transformer.num_positions() > 0 &&
       sequence_length > transformer.num_positions()) {
@@ -252,6 +290,7 @@ void CheckAgainstMeasured(Problems& problems, const Scenario& scenario) {
     }
   };
   refuse(scenario.parallelism().tensor() > 1, "parallelism.tensor");
+  refuse(scenario.parallelism().expert() > 1, "parallelism.expert");
   refuse(scenario.parallelism().sequence_parallel(),
          "parallelism.sequence_parallel");
   refuse(!scenario.parallelism().layout().empty(), "parallelism.layout");
@@ -430,6 +469,7 @@ void FillDefaults(Scenario& scenario) {
   Parallelism& parallelism = *scenario.mutable_parallelism();
   parallelism.set_tensor(std::max(parallelism.tensor(), 1u));
   parallelism.set_data(std::max(parallelism.data(), 1u));
+  parallelism.set_expert(std::max(parallelism.expert(), 1u));
   parallelism.set_pipeline(std::max(parallelism.pipeline(), 1u));
   parallelism.set_chunks(std::max(parallelism.chunks(), 1u));
   if (parallelism.order().empty() && parallelism.gpus().empty())

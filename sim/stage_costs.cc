@@ -2,7 +2,9 @@
 #include "sim/stage_costs.h"
 
 #include <algorithm>
+#include <string>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "calibrate/device_profile.h"
@@ -54,6 +56,8 @@ WorkSpec MakeWorkSpec(const ResolvedScenario& resolved) {
   spec.microbatch_size = scenario.batch().microbatch_size();
   spec.sequence_length = scenario.batch().sequence_length();
   spec.tensor_parallel = scenario.parallelism().tensor();
+  spec.expert_parallel =
+      std::max(static_cast<int>(scenario.parallelism().expert()), 1);
   spec.sequence_parallel = scenario.parallelism().sequence_parallel();
   spec.flash_attention = scenario.training().flash_attention();
   spec.dropout = scenario.training().dropout();
@@ -114,22 +118,54 @@ absl::StatusOr<Partition> Cut(const Scenario& scenario,
   return PartitionBalanced(seconds, num_stages);
 }
 
-// Adds one layer's time to a stage.
-void AddSeconds(const LayerWork& layer, const DeviceProfile& device,
-                double peak_flops, StageCosts* stage) {
-  if (layer.forward_seconds.has_value()) {
-    stage->forward_seconds += *layer.forward_seconds;
-    stage->backward_seconds +=
-        layer.recompute_seconds.value_or(0) + *layer.backward_seconds;
-    return;
+struct LayerSeconds {
+  double forward = 0;
+  double recompute = 0;
+  double backward_input = 0;
+  double backward_weight = 0;
+  double backward = 0;  // of a measured layer, which has no parts
+};
+
+// Prices each kind of layer once: blocks are copies of one another, told apart
+// by their names.
+class Prices {
+ public:
+  Prices(const DeviceProfile& device, double peak_flops)
+      : device_(device), peak_flops_(peak_flops) {}
+
+  const LayerSeconds& Of(const LayerWork& layer) {
+    if (layer.forward_seconds.has_value()) {
+      measured_ = {.forward = *layer.forward_seconds,
+                   .recompute = layer.recompute_seconds.value_or(0),
+                   .backward = *layer.backward_seconds};
+      return measured_;
+    }
+    const auto [at, is_new] = known_.try_emplace(layer.name);
+    if (is_new) {
+      at->second = {.forward = Seconds(layer.forward),
+                    .recompute = Seconds(layer.recompute),
+                    .backward_input = Seconds(layer.backward_input),
+                    .backward_weight = Seconds(layer.backward_weight)};
+    }
+    return at->second;
   }
-  const auto seconds = [&](const std::vector<Kernel>& kernels) {
-    return KernelSeconds(device, peak_flops, kernels);
-  };
-  stage->forward_seconds += seconds(layer.forward);
-  stage->backward_input_seconds +=
-      seconds(layer.recompute) + seconds(layer.backward_input);
-  stage->backward_weight_seconds += seconds(layer.backward_weight);
+
+ private:
+  double Seconds(const std::vector<Kernel>& kernels) const {
+    return KernelSeconds(device_, peak_flops_, kernels);
+  }
+
+  const DeviceProfile& device_;
+  const double peak_flops_;
+  absl::flat_hash_map<std::string, LayerSeconds> known_;
+  LayerSeconds measured_;
+};
+
+void AddSeconds(const LayerSeconds& seconds, StageCosts* stage) {
+  stage->forward_seconds += seconds.forward;
+  stage->backward_seconds += seconds.recompute + seconds.backward;
+  stage->backward_input_seconds += seconds.recompute + seconds.backward_input;
+  stage->backward_weight_seconds += seconds.backward_weight;
 }
 
 void AddCollectives(const std::vector<LayerCollective>& from,
@@ -176,10 +212,14 @@ void AddLayer(const LayerWork& layer, StageCosts* stage) {
   // Layers are recomputed one after the other.
   stage->recompute_scratch_bytes =
       std::max(stage->recompute_scratch_bytes, layer.recompute_scratch_bytes);
+  // While an earlier layer runs, this one's stash is not there, forward not yet,
+  // backward no more.
   stage->forward_scratch_bytes =
-      std::max(stage->forward_scratch_bytes, layer.forward_scratch_bytes);
+      std::max(stage->forward_scratch_bytes - layer.stash_bytes,
+               layer.forward_scratch_bytes);
   stage->backward_scratch_bytes =
-      std::max(stage->backward_scratch_bytes, layer.backward_scratch_bytes);
+      std::max(stage->backward_scratch_bytes - layer.stash_bytes,
+               layer.backward_scratch_bytes);
   stage->weight_gradient_stash_bytes += layer.weight_gradient_stash_bytes;
 }
 
@@ -271,18 +311,19 @@ absl::StatusOr<DeviceCosts> CostsOn(const DeviceProfile& device,
       device.communication_buffer_bytes().value();
   const ParameterBytes bytes = BytesPerParameter(scenario.training());
   const bool measured = layers.front().role == LayerRole::kMeasured;
+  Prices prices(device, costs.peak_flops);
   for (size_t s = 0; s + 1 < partition.first.size(); ++s) {
     const int first = partition.first[s], last = partition.first[s + 1];
     StageCosts stage;
     // A stage without layers hands on what it gets.
     if (s > 0) stage.output_bytes = costs.stages.back().output_bytes;
+    stage.backward_input_seconds = stage.backward_weight_seconds = 0;
     if (!measured) {
-      stage.backward_input_seconds = stage.backward_weight_seconds = 0;
       const double pass = runtime.pass_seconds().value();
       stage.forward_host_seconds = stage.backward_input_host_seconds = pass;
     }
     for (int l = first; l < last; ++l) {
-      AddSeconds(layers[l], device, costs.peak_flops, &stage);
+      AddSeconds(prices.Of(layers[l]), &stage);
       AddHostSeconds(runtime, layers[l], &stage);
       AddLayer(layers[l], &stage);
     }
@@ -293,7 +334,9 @@ absl::StatusOr<DeviceCosts> CostsOn(const DeviceProfile& device,
         1);
     stage.expert_gradient_bytes =
         StageExpertParameters(layers, first, last) * bytes.gradient;
-    if (!measured) {
+    if (measured) {
+      stage.backward_input_seconds = stage.backward_weight_seconds = -1;
+    } else {
       stage.backward_seconds =
           stage.backward_input_seconds + stage.backward_weight_seconds;
     }
@@ -365,6 +408,10 @@ absl::StatusOr<Costs> ComputeCosts(const ResolvedScenario& resolved,
   if (resolved.device.has_collectives()) {
     costs.collectives = &resolved.device.collectives();
   }
+  costs.expert_parallel = std::max<int>(scenario.parallelism().expert(), 1);
+  costs.widens_gradients = resolved.runtime.widens_gradients() &&
+                           scenario.training().precision() != FP32 &&
+                           !scenario.training().fp32_gradients();
   costs.exchange_seconds = resolved.runtime.exchange_seconds().value();
   const double bucket_bytes = scenario.communication().bucket_bytes();
   costs.bucket_bytes = bucket_bytes > 0 ? bucket_bytes : kDefaultBucketBytes;

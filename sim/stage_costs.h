@@ -57,6 +57,9 @@ struct StageCosts {
   double forward_scratch_bytes = 0;        // during F
   double backward_scratch_bytes = 0;       // during B (or I), besides
   double weight_gradient_stash_bytes = 0;  // from I to the end of W
+  // What eager execution holds beside these at the worst moment of one layer;
+  // no timeline counts it yet.
+  double forward_scratch_bytes = 0, backward_scratch_bytes = 0;
 
   double seconds_of(int op) const;  // indexed by Op
   double host_seconds_of(int op) const;

@@ -89,6 +89,39 @@ TEST(KernelSecondsTest, AttentionCostsWhatItPerforms) {
   EXPECT_NEAR(KernelSeconds(profile, kPeak, kernel), 1e-6 + 4e-3, 1e-15);
 }
 
+// 2 heads of 5, 100 queries: each tile costs 30 keys more in both directions.
+TEST(KernelSecondsTest, AttentionPaysARampBesideItsKeys) {
+  Kernel kernel;
+  kernel.kind = Kernel::Kind::kAttention;
+  kernel.batch = 2;
+  kernel.m = 100;
+  kernel.k = 5;
+  kernel.products = 2;
+  kernel.performed_flops = 4e6;
+  DeviceProfile profile = Toy();
+  profile.mutable_attention_efficiency()->set_value(0.25);
+  profile.mutable_attention_backward_efficiency()->set_value(0.1);
+  profile.mutable_attention_ramp_keys()->set_value(30);
+  EXPECT_NEAR(KernelSeconds(profile, kPeak, kernel),
+              1e-6 + (4e6 + 2 * 2 * 2 * 100 * 5 * 30) / 0.5e12, 1e-15);
+  kernel.products = 5;
+  EXPECT_NEAR(KernelSeconds(profile, kPeak, kernel),
+              1e-6 + (4e6 + 2 * 5 * 2 * 100 * 5 * 30) / 0.2e12, 1e-15);
+}
+
+TEST(KernelSecondsTest, NormsHaveTheirOwnRate) {
+  DeviceProfile profile = Toy();
+  const Kernel norm = MemoryKernel(5e6, KernelPart::kNorm);
+  EXPECT_NEAR(KernelSeconds(profile, kPeak, norm), 1e-6 + 5e-3, 1e-15);
+  profile.mutable_norm_efficiency()->set_value(0.25);
+  EXPECT_NEAR(KernelSeconds(profile, kPeak, norm), 1e-6 + 10e-3, 1e-15);
+}
+
+TEST(KernelSecondsTest, EveryLaunchCostsTheFixedTime) {
+  EXPECT_NEAR(Seconds(MemoryKernel(5e6, KernelPart::kLoss, 6)), 6e-6 + 5e-3,
+              1e-15);
+}
+
 TEST(KernelSecondsTest, KernelsRunOneAfterTheOther) {
   EXPECT_NEAR(
       KernelSeconds(Toy(), kPeak,

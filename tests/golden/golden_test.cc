@@ -74,6 +74,8 @@ const Case kCases[] = {
     {"schedule_interleaved",
      "schedule show interleaved-1f1b --pp 2 --microbatches 4 --chunks 2"},
     {"model_mistral", "model show mistral-7b-v0.1 --seq 4096"},
+    {"model_mixtral",
+     "model show mixtral-8x7b --seq 4096 --tp 2 --sequence-parallel --ep 4"},
     {"cluster_p3", "cluster show p3-16xlarge"},
     {"cluster_h100", "cluster show dgx-h100"},
     // What is wrong.

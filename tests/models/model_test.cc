@@ -35,7 +35,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Published{"bert-base-uncased", 109514298},
                     Published{"llama-2-7b", 6738415616},
                     Published{"llama-2-70b", 68976648192},
-                    Published{"mistral-7b-v0.1", 7241732096}));
+                    Published{"mistral-7b-v0.1", 7241732096},
+                    Published{"mixtral-8x7b", 46702792704}));
 
 TEST(ModelTest, EveryPresetLoadsWithItsDefaultsFilledIn) {
   const std::vector<std::string> presets = ListAssets("models");

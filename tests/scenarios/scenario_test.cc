@@ -67,7 +67,7 @@ TEST(ScenarioTest, DefaultsAreFilledIn) {
       resolved->scenario, Parse(R"(
         model: "gpt2" cluster: "dgx-a100" num_nodes: 1 device: "a100-sxm-80gb"
         parallelism { tensor: 1 data: 2 pipeline: 4 chunks: 1
-                      order: "tp-dp-pp" }
+                      order: "tp-dp-pp" expert: 1 }
         batch { microbatch_size: 2 global_batch_size: 32
                 sequence_length: 1024 }
         schedule: "1f1b"
@@ -243,6 +243,20 @@ TEST(ScenarioTest, SequenceParallelMustDivideTheSequence) {
   EXPECT_THAT(ProblemsOf(scenario),
               ElementsAre("s: parallelism.sequence_parallel cannot split "
                           "sequences of 1023 tokens over tensor 2"));
+}
+
+TEST(ScenarioTest, ExpertsAreSharedOutOverReplicas) {
+  Scenario scenario = Small();
+  scenario.mutable_parallelism()->set_data(2);
+  scenario.mutable_parallelism()->set_expert(3);
+  EXPECT_THAT(ProblemsOf(scenario),
+              ElementsAre("s: parallelism.expert is 3, expected a divisor of "
+                          "parallelism.data (2): experts are shared out over "
+                          "replicas"));
+  scenario.mutable_parallelism()->set_expert(2);
+  EXPECT_THAT(ProblemsOf(scenario),
+              ElementsAre("s: parallelism.expert is 2, expected 1: the model "
+                          "has no experts"));
 }
 
 TEST(ScenarioTest, PrecisionMustBeTheDevices) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "schedules/registry.h"
 #include "schedules/semantics.h"
@@ -64,6 +65,7 @@ ResolvedScenario Resolve(const Tensor& tensor, const Cluster& cluster) {
   transformer->set_vocabulary_size(1024);
   transformer->set_num_positions(kSequence);
   transformer->set_causal(true);
+  transformer->set_pooler(true);  // no logits: no collectives of the head
   Scenario& scenario = resolved.scenario;
   scenario.set_schedule(tensor.schedule);
   scenario.mutable_parallelism()->set_tensor(tensor.tensor);
@@ -86,14 +88,13 @@ ResolvedScenario Resolve(const Tensor& tensor, const Cluster& cluster) {
 }
 
 // Collectives of one microbatch: two a block and pass; the embedding's forward
-// and the head's backward have one.
+// has one.
 double NumForward(const Tensor& tensor, int stage) {
   return 2 * tensor.blocks_per_stage + (stage == 0 ? 1 : 0);
 }
-double NumBackward(const Tensor& tensor, int stage) {
+double NumBackward(const Tensor& tensor) {
   const int repeats = tensor.recompute == RECOMPUTE_FULL ? 2 : 1;
-  return 2 * repeats * tensor.blocks_per_stage +
-         (stage == tensor.num_stages() - 1 ? 1 : 0);
+  return 2 * repeats * tensor.blocks_per_stage;
 }
 
 // A ring all-reduce of one tensor: 2(t-1) steps of 1/t of it.
@@ -136,7 +137,7 @@ TEST(TensorTest, CollectivesTakeWhatTheRingTakes) {
         const Result result = RunTensor(tensor, OneSwitch(t, 100e9, latency));
         const double ring = RingSeconds(t, kTensorBytes, 100e9, latency);
         const double expected =
-            3 * (NumForward(tensor, 0) + NumBackward(tensor, 0)) * ring;
+            3 * (NumForward(tensor, 0) + NumBackward(tensor)) * ring;
         EXPECT_NEAR(result.makespan_seconds(), expected, 1e-9 * expected);
         for (const RankResult& rank : result.ranks()) {
           EXPECT_NEAR(rank.busy_seconds(), expected, 1e-9 * expected);
@@ -158,8 +159,7 @@ TEST(TensorTest, ComputationIsBusyButNotExposed) {
   const auto costs = ComputeCosts(Resolve(tensor, cluster), 1, {1});
   ASSERT_TRUE(costs.ok()) << costs.status();
   const StageCosts& stage = costs->stages[0];
-  const double collectives = 2 *
-                             (NumForward(tensor, 0) + NumBackward(tensor, 0)) *
+  const double collectives = 2 * (NumForward(tensor, 0) + NumBackward(tensor)) *
                              RingSeconds(4, kTensorBytes, 100e9, 2e-6);
   const double computation =
       2 * (stage.forward_seconds + stage.backward_seconds) +
@@ -207,13 +207,24 @@ TEST(TensorTest, PipelinesOfTensorGroupsEqualTheOracle) {
       const auto plan = GenerateSchedule(schedule, {p, 8, chunks, batches});
       ASSERT_TRUE(plan.ok()) << plan.status();
       oracle::Costs expect;
-      const double ring = RingSeconds(t, kTensorBytes, nv, nv_latency);
+      const auto collectives = [&](double halves) {
+        return RingSeconds(t, halves / 2 * kTensorBytes, nv,
+                           std::ceil(halves / 2) * nv_latency);
+      };
       for (int s = 0; s < tensor.num_stages(); ++s) {
         const StageCosts& stage = costs->stages[s];
+        // All-gathers and reduce-scatters are halves of all-reduces; a block's
+        // backward gathers both inputs once more.
+        double forward = 2 * NumForward(tensor, s);
+        double backward = 2 * NumBackward(tensor);
+        if (sequence_parallel) {
+          backward += 2 * tensor.blocks_per_stage + (s == 0 ? 1 : 0);
+          forward -= s == 0 ? 1 : 0;
+        }
         expect.forward_seconds.push_back(stage.forward_seconds +
-                                         NumForward(tensor, s) * ring);
+                                         collectives(forward));
         expect.backward_seconds.push_back(stage.backward_seconds +
-                                          NumBackward(tensor, s) * ring);
+                                          collectives(backward));
         expect.update_seconds.push_back(batches > 1 ? stage.optimizer_seconds
                                                     : 0);
       }
@@ -284,9 +295,8 @@ TEST(TensorTest, CollectivesAndTransfersShareNvLink) {
     stage_bytes[collectives.stage(i)] += collectives.bytes(i);
   }
   for (int s : {0, 1}) {  // two GPUs, two microbatches
-    EXPECT_EQ(
-        stage_bytes[s],
-        4 * (NumForward(tensor, s) + NumBackward(tensor, s)) * kTensorBytes);
+    EXPECT_EQ(stage_bytes[s],
+              4 * (NumForward(tensor, s) + NumBackward(tensor)) * kTensorBytes);
   }
   for (uint32_t gpu : {0, 1}) {
     EXPECT_NEAR(collective_end(gpu, 0), alone, 1e-9 * alone);
@@ -304,7 +314,7 @@ TEST(TensorTest, ReplicasReduceTheirPartOfTheGradients) {
   ASSERT_TRUE(costs.ok()) << costs.status();
   const double reduce =
       RingSeconds(replicas, costs->stages[0].gradient_bytes, 100e9, 2e-6);
-  const double collectives = (NumForward(tensor, 0) + NumBackward(tensor, 0)) *
+  const double collectives = (NumForward(tensor, 0) + NumBackward(tensor)) *
                              RingSeconds(t, kTensorBytes, 100e9, 2e-6);
   const Result result = RunTensor(tensor, cluster);
   // A hop carries whole bytes.
@@ -332,7 +342,7 @@ TEST(TensorTest, EveryTensorRankWaitsForItsOwnReduction) {
       ->set_bytes_per_second(nic[1]);
   const auto costs = ComputeCosts(Resolve(tensor, cluster), 1, {1});
   ASSERT_TRUE(costs.ok()) << costs.status();
-  const double collectives = (NumForward(tensor, 0) + NumBackward(tensor, 0)) *
+  const double collectives = (NumForward(tensor, 0) + NumBackward(tensor)) *
                              RingSeconds(2, kTensorBytes, 100e9, 0);
   const Result result = RunTensor(tensor, cluster);
   for (int gpu = 0; gpu < 4; ++gpu) {
@@ -367,7 +377,7 @@ TEST(TensorTest, CollectivesWaitForEveryMember) {
       expect.forward_seconds.push_back(costs->stages[s].forward_seconds +
                                        NumForward(tensor, s) * ring);
       expect.backward_seconds.push_back(costs->stages[s].backward_seconds +
-                                        NumBackward(tensor, s) * ring);
+                                        NumBackward(tensor) * ring);
     }
     expect.transfer_seconds = [&](const Action&) {
       return kTensorBytes / slow_nic;

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+// Mixtures of experts: kernels, exchanges, memory, parameters.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "models/layer_work.h"
+#include "models/model.h"
+#include "tests/models/gpt.h"
+
+namespace weir {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using Kind = LayerCollective::Kind;
+using Group = LayerCollective::Group;
+
+// Mixtral 8x7B: 8 experts, 2 of them for each token.
+constexpr double h = 4096, f = 14336, T = 4096, kv = 1024, s = 4096;
+
+WorkSpec Spec() {
+  WorkSpec spec;
+  spec.sequence_length = 4096;
+  spec.flash_attention = true;
+  return spec;
+}
+
+LayerWork Block(const WorkSpec& spec) {
+  return LayersOf(*LoadModel("mixtral-8x7b"), spec)[1];
+}
+
+TEST(ExpertLayersTest, EachTokenPassesItsExpertsAndTheRouter) {
+  const double attention = 2 * T * h * (2 * h + 2 * kv) + 4 * T * s * h;
+  EXPECT_SAME(Flops(Block(Spec()).forward),
+              attention + 2 * T * h * 8 + 2 * 6 * T * h * f);
+}
+
+TEST(ExpertLayersTest, FlopDoNotDependOnHowExpertsAreSharedOut) {
+  const Model model = *LoadModel("mixtral-8x7b");
+  const double flops = ModelFlops(LayersOf(model, Spec()), 1);
+  for (int expert : {1, 2, 8}) {
+    for (int tensor : {1, 2, 4}) {
+      WorkSpec spec = Spec();
+      spec.expert_parallel = expert;
+      spec.tensor_parallel = tensor;
+      spec.sequence_parallel = tensor > 1;
+      EXPECT_SAME(ModelFlops(LayersOf(model, spec), tensor), flops);
+    }
+  }
+}
+
+TEST(ExpertLayersTest, ExpertsAreSharedOutAndTheRestIsNot) {
+  WorkSpec spec = Spec();
+  const LayerWork whole = Block(spec);
+  EXPECT_EQ(whole.expert_parameters, 8 * 3 * h * f);
+  EXPECT_EQ(whole.parameters - whole.expert_parameters,
+            2 * h * h + 2 * h * kv + 2 * h + 8 * h);
+  spec.expert_parallel = 4;
+  const LayerWork part = Block(spec);
+  EXPECT_EQ(part.expert_parameters, whole.expert_parameters / 4);
+  EXPECT_EQ(part.parameters - part.expert_parameters,
+            whole.parameters - whole.expert_parameters);
+  const std::vector<LayerWork> layers =
+      LayersOf(*LoadModel("mixtral-8x7b"), spec);
+  EXPECT_EQ(StageExpertParameters(layers, 0, 3), 2 * part.expert_parameters);
+}
+
+TEST(ExpertLayersTest, LocalExpertsRunAsOneBatchedProduct) {
+  WorkSpec spec = Spec();
+  spec.expert_parallel = 4;
+  for (const Kernel& kernel : Block(spec).forward) {
+    if (kernel.part != KernelPart::kFeedForwardProduct) continue;
+    EXPECT_EQ(kernel.batch, 2);
+    EXPECT_EQ(kernel.m, 2 * T / 2);
+  }
+}
+
+// Dispatch and combine, each way: every token is sent to two experts.
+TEST(ExpertLayersTest, TokensAreExchangedTwiceEachWay) {
+  WorkSpec spec = Spec();
+  EXPECT_TRUE(Block(spec).forward_collectives.empty());
+  spec.expert_parallel = 8;
+  const LayerCollective twice = {.kind = Kind::kAllToAll,
+                                 .group = Group::kExpert,
+                                 .bytes = 2 * 2 * T * h,
+                                 .count = 2};
+  EXPECT_THAT(Block(spec).forward_collectives, ElementsAre(twice));
+  EXPECT_THAT(Block(spec).backward_collectives, ElementsAre(twice));
+}
+
+TEST(ExpertLayersTest, TensorParallelGroupsGatherWhatTheirGpusGot) {
+  WorkSpec spec = Spec();
+  spec.expert_parallel = 2;
+  spec.tensor_parallel = 4;
+  spec.sequence_parallel = true;
+  const LayerCollective exchange = {.kind = Kind::kAllToAll,
+                                    .group = Group::kExpert,
+                                    .bytes = 2 * 2 * T * h / 4};
+  const LayerCollective gather = {.kind = Kind::kAllGather,
+                                  .bytes = 2 * 2 * T * h};
+  const LayerCollective scatter = {.kind = Kind::kReduceScatter,
+                                   .bytes = 2 * 2 * T * h};
+  const auto all = Block(spec).forward_collectives;
+  ASSERT_EQ(all.size(), 6u);
+  EXPECT_THAT(std::vector(all.begin() + 2, all.end()),
+              ElementsAre(exchange, gather, scatter, exchange));
+}
+
+// Norms, attention (q, k, v, sum, its input, statistics); router: input and
+// probabilities; twice the tokens in, between and out of the experts.
+TEST(ExpertLayersTest, KeepsTheInputsOfEveryProduct) {
+  EXPECT_SAME(Block(Spec()).stash_bytes,
+              2 * (2 * T * h + T * h + T * (2 * h + 2 * kv)) + 4 * 32 * s +
+                  2 * T * h + 4 * T * 8 + 2 * (2 * T * (h + 3 * f + h)));
+}
+
+TEST(ExpertLayersTest, CapacityPadsTheProductsNotTheNeed) {
+  Model model = *LoadModel("mixtral-8x7b");
+  const double needed = ModelFlops(LayersOf(model, Spec()), 1);
+  model.mutable_transformer()->set_capacity_factor(1.25);
+  const std::vector<LayerWork> layers = LayersOf(model, Spec());
+  EXPECT_SAME(ModelFlops(layers, 1), needed);
+  for (const Kernel& kernel : layers[1].forward) {
+    if (kernel.part != KernelPart::kFeedForwardProduct) continue;
+    EXPECT_SAME(kernel.performed_flops / kernel.flops, 1.25);
+  }
+}
+
+TEST(ExpertLayersTest, SpecMustFitTheExperts) {
+  const Model model = *LoadModel("mixtral-8x7b");
+  WorkSpec spec = Spec();
+  spec.expert_parallel = 3;
+  spec.tensor_parallel = 2;
+  const std::string message(ValidateWorkSpec("s", model, spec).message());
+  EXPECT_THAT(message, HasSubstr("expert_parallel is 3, expected a divisor of "
+                                 "the model's 8 experts"));
+  EXPECT_THAT(message, HasSubstr("sequence_parallel is off"));
+  spec.tensor_parallel = 1;
+  spec.expert_parallel = 2;
+  EXPECT_THAT(
+      std::string(
+          ValidateWorkSpec("s", *LoadModel("mistral-7b-v0.1"), spec).message()),
+      HasSubstr("the model has no experts"));
+}
+
+struct Published {
+  const char* config;
+  double parameters;
+};
+
+// Parameters that the model cards and checkpoints count.
+TEST(ExpertLayersTest, HuggingFaceConfigsCountThePublishedParameters) {
+  for (const Published& published :
+       {Published{R"({"model_type": "qwen2_moe", "hidden_size": 2048,
+                      "num_hidden_layers": 24, "num_attention_heads": 16,
+                      "num_key_value_heads": 16, "vocab_size": 151936,
+                      "intermediate_size": 5632, "num_experts": 60,
+                      "moe_intermediate_size": 1408,
+                      "shared_expert_intermediate_size": 5632})",
+                  14315784192},
+        Published{R"({"model_type": "qwen3_moe", "hidden_size": 2048,
+                      "num_hidden_layers": 48, "num_attention_heads": 32,
+                      "num_key_value_heads": 4, "head_dim": 128,
+                      "vocab_size": 151936, "num_experts": 128,
+                      "moe_intermediate_size": 768})",
+                  30532122624},
+        Published{R"({"model_type": "deepseek", "hidden_size": 2048,
+                      "num_hidden_layers": 28, "num_attention_heads": 16,
+                      "num_key_value_heads": 16, "vocab_size": 102400,
+                      "intermediate_size": 10944, "n_routed_experts": 64,
+                      "num_experts_per_tok": 6, "n_shared_experts": 2,
+                      "moe_intermediate_size": 1408, "moe_layer_freq": 1,
+                      "first_k_dense_replace": 1})",
+                  16375728128}}) {
+    const auto model = ParseModel("config.json", published.config);
+    ASSERT_TRUE(model.ok()) << model.status();
+    EXPECT_EQ(CountParameters(*model), published.parameters);
+    const std::vector<LayerWork> layers = LayersOf(*model, Spec());
+    EXPECT_EQ(StageParameters(layers, 0, static_cast<int>(layers.size())),
+              published.parameters);
+  }
+}
+
+TEST(ExpertLayersTest, LatentAttentionIsRefusedAndNothingElse) {
+  for (const char* type : {"deepseek_v2", "deepseek_v3"}) {
+    const std::string config =
+        std::string(R"({"model_type": ")") + type + R"("})";
+    const std::string message(ParseModel("c", config).status().message());
+    EXPECT_THAT(message, HasSubstr("multi-head latent attention"));
+    EXPECT_EQ(message.find('\n'), std::string::npos) << message;
+  }
+}
+
+}  // namespace
+}  // namespace weir
