@@ -87,6 +87,21 @@ class Tracer {
     if (bytes != 0) actions_.push_back({seconds, kind, bytes});
   }
 
+  void AddWidenedGradients() {
+    const auto& steps = graph_.steps[rank_];
+    if (!in_.costs.widens_gradients ||
+        graph_.first_step[gpu_] == PipelineGraph::kNone) {
+      return;
+    }
+    for (size_t i = 0; i < steps.size(); ++i) {
+      const int32_t task = graph_.StepTask(gpu_, static_cast<int>(i));
+      const StageCosts& stage = in_.costs.stages[steps[i].stage];
+      AddScratch(start_[task], end_[task],
+                 stage.fp32_bytes / in_.costs.shards /
+                     in_.costs.optimizer_shards);
+    }
+  }
+
   void AddScratch(double start, double end, double bytes) {
     Add(start, MemoryKind::kPassScratch, bytes);
     Add(end, MemoryKind::kPassScratch, -bytes);
@@ -115,6 +130,7 @@ class Tracer {
       Add(last_end_, MemoryKind::kWeightStash,
           -stashed[s] * in_.costs.stages[s].stash_bytes);
     }
+    AddWidenedGradients();
     if (in_.costs.shards > 1) AddUnsharded();
     // Channels and overlapped pairs end out of the order.
     if (!std::is_sorted(actions_.begin(), actions_.end(), Earlier)) {

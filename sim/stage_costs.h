@@ -57,9 +57,6 @@ struct StageCosts {
   double forward_scratch_bytes = 0;        // during F
   double backward_scratch_bytes = 0;       // during B (or I), besides
   double weight_gradient_stash_bytes = 0;  // from I to the end of W
-  // What eager execution holds beside these at the worst moment of one layer;
-  // no timeline counts it yet.
-  double forward_scratch_bytes = 0, backward_scratch_bytes = 0;
 
   double seconds_of(int op) const;  // indexed by Op
   double host_seconds_of(int op) const;
@@ -96,6 +93,8 @@ struct Costs : DeviceCosts {
   const CollectiveModel* collectives = nullptr;
   double exchange_seconds = 0;  // of every blocking exchange besides
   double bucket_bytes = 0;      // of overlapped reductions
+  // The step makes fp32 copies of 16-bit gradients.
+  bool widens_gradients = false;
   // Part of the bytes that transfers between ranks have left.
   double compression = 1;
 
