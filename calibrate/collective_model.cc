@@ -49,7 +49,7 @@ void SetProtocol(const double (&us)[5], double part, double max_rate,
       costs->mutable_base_seconds(), costs->mutable_nvlink_hop_seconds(),
       costs->mutable_pci_hop_seconds(), costs->mutable_net_ring_hop_seconds(),
       costs->mutable_net_tree_hop_seconds()};
-  for (int i = 0; i < 5; ++i) *figures[i] = Constant(us[i] * 1e-6, kTuning);
+  for (int i = 0; i < 5; ++i) *figures[i] = Constant(us[i] / 1e6, kTuning);
   *costs->mutable_link_part() = Constant(part, kTuning);
   if (max_rate > 0) {
     *costs->mutable_max_bytes_per_second() = Constant(max_rate, kTuning);
@@ -92,9 +92,11 @@ const std::vector<CollectiveFigure>& CollectiveFigures() {
       WEIR_FIGURE_OF(pairs, link_efficiency, 1e-3, 1, false),
       WEIR_FIGURE(nvls_base_seconds, 0, 1, true),
       WEIR_FIGURE(nvls_efficiency, 1e-3, 1, true),
+      WEIR_FIGURE(nvls_chunk_seconds, 0, 1, true),
       WEIR_FIGURE(net_efficiency, 1e-3, 1, false),
       WEIR_FIGURE(net_overhead_seconds, 0, 1, false),
       WEIR_FIGURE(net_plateau, 1, 10, true),
+      WEIR_FIGURE(link_bytes_per_second, 1e6, 1e16, true),
       WEIR_FIGURE_OF(memory, once_bytes, 0, 1e12, false),
       WEIR_FIGURE_OF(memory, num_channels, 1, 64, false),
       WEIR_FIGURE_OF(memory, num_pair_channels, 1, 64, false),
@@ -121,6 +123,10 @@ CollectiveModel NcclDefaults(NcclGeneration generation) {
   SetProtocol({8.4, 3.4, 5.7, 14.0, 14.0}, 1, 0, model.mutable_simple());
   *model.mutable_link_efficiency() =
       Constant(kEfficiency[g], "NCCL v2.28.9 src/graph/topo.h, NVLink rates");
+  constexpr double kLinks[] = {150e9, 300e9, 450e9, 900e9};
+  Figure& links = *model.mutable_link_bytes_per_second();
+  links = Constant(kLinks[g], "NVLink, datasheet, one direction");
+  links.set_kind(Figure::DATASHEET);
   PairCosts& pairs = *model.mutable_pairs();
   constexpr char kPairs[] =
       "as a ring's first hop, NCCL v2.28.9 src/graph/tuning.cc";

@@ -5,8 +5,6 @@
 
 #include <vector>
 
-#include "absl/strings/string_view.h"
-#include "base/problems.h"
 #include "calibrate/collective_model.pb.h"
 
 namespace weir {

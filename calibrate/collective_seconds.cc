@@ -53,8 +53,10 @@ void AddLocalSeconds(const Question& q, CollectiveCost* cost) {
   if (cost->protocol == CollectiveProtocol::kLl) return;
   const CollectiveModel& model = q.model;
   if (cost->protocol == CollectiveProtocol::kSimple) {
-    cost->latency_seconds +=
-        2 * std::sqrt(model.chunk_seconds().value() * cost->LinkSeconds());
+    const double chunk = cost->algorithm == CollectiveAlgorithm::kNvls
+                             ? model.nvls_chunk_seconds().value()
+                             : model.chunk_seconds().value();
+    cost->latency_seconds += 2 * std::sqrt(chunk * cost->LinkSeconds());
   }
   if (model.has_local_bytes_per_second() &&
       q.kind != CollectiveKind::kSendReceive) {

@@ -10,25 +10,11 @@
 #include "base/problems.h"
 #include "base/status_macros.h"
 #include "base/textproto.h"
+#include "calibrate/collective_model.h"
+#include "calibrate/figures.h"
 
 namespace weir {
 namespace {
-
-void CheckFigure(absl::string_view field, const Figure& figure, double low,
-                 double high, Problems* problems) {
-  problems->CheckRange(absl::StrCat(field, ".value"), figure.value(), low,
-                       high);
-  if (figure.kind() == Figure::KIND_UNSPECIFIED ||
-      !Figure::Kind_IsValid(figure.kind())) {
-    problems->Add(
-        absl::StrCat(field, ".kind"),
-        "is unspecified, expected DATASHEET, MEASURED, FITTED or ASSUMED");
-  }
-  if (figure.source().empty()) {
-    problems->Add(absl::StrCat(field, ".source"),
-                  "is empty, expected where the figure comes from");
-  }
-}
 
 void CheckRates(const DeviceProfile& profile, Problems* problems) {
   if (profile.matrix_rates().empty()) {
@@ -48,6 +34,14 @@ void CheckRates(const DeviceProfile& profile, Problems* problems) {
     }
     CheckFigure(absl::StrCat(where, "peak_flops"), rate.peak_flops(), 1e6, 1e18,
                 problems);
+  }
+}
+
+void CheckCollectives(const CollectiveModel& model, Problems* problems) {
+  for (const CollectiveFigure& figure : CollectiveFigures()) {
+    if (figure.optional && !figure.has(model)) continue;
+    CheckFigure(absl::StrCat("collectives.", figure.name), figure.get(model),
+                figure.low, figure.high, problems);
   }
 }
 
@@ -97,6 +91,9 @@ absl::Status ValidateDeviceProfile(absl::string_view label,
   if (profile.has_host_bytes_per_second()) {
     CheckFigure("host_bytes_per_second", profile.host_bytes_per_second(), 1e3,
                 1e16, &problems);
+  }
+  if (profile.has_collectives()) {
+    CheckCollectives(profile.collectives(), &problems);
   }
   return problems.ToStatus();
 }

@@ -22,6 +22,7 @@ struct ScenarioFlags {
   std::optional<bool> dropout;
   std::optional<bool> fp32_gradients;
   std::optional<bool> fully_sharded;
+  std::optional<bool> distributed_optimizer;
   std::string costs;                   // "f=1,b=2", or the path of a table
   std::vector<std::string> schedules;  // "compare" takes several
 };

@@ -70,6 +70,9 @@ void AddOptimizer(Options* options, ScenarioFlags* flags) {
       .fallback = "adam";
   group.Switch("--fp32-gradients", "accumulate gradients in fp32",
                [=](bool on) { flags->fp32_gradients = on; });
+  group.Switch("--use-distributed-optimizer,--distributed-optimizer",
+               "share the optimizer's states out over the replicas (ZeRO-1)",
+               [=](bool on) { flags->distributed_optimizer = on; });
   group.Switch("--fully-sharded",
                "share weights, gradients and states out over the replicas "
                "(FSDP, ZeRO-3)",
@@ -125,6 +128,12 @@ void AddCluster(Options* options, Scenario* scenario) {
              [=](uint32_t n) { scenario->set_num_nodes(n); })
       .fallback = "the cluster's";
   group
+      .Text("--runtime", "R",
+            "training framework: megatron-lm, megatron-deepspeed, pytorch, "
+            "none, or textproto file",
+            scenario->mutable_runtime())
+      .fallback = "megatron-lm";
+  group
       .Text("--device", "D", "device profile, preset or file",
             scenario->mutable_device())
       .fallback = "the cluster's";
@@ -173,6 +182,15 @@ void AddSchedule(Options* options, ScenarioFlags* flags, bool several) {
                     static_cast<ReductionMode>(value));
               })
       .fallback = "blocking";
+  group
+      .Add("--bucket-bytes", "BYTES",
+           "overlapped gradients are reduced in pieces this large",
+           [=](const std::string& text) {
+             ASSIGN_OR_RETURN(const double bytes, ParsePositive(text));
+             scenario->mutable_communication()->set_bucket_bytes(bytes);
+             return absl::OkStatus();
+           })
+      .fallback = "25 MiB";
   group.Add(
       "--stash-bytes-per-parameter", "BYTES", "of one stashed weight version",
       [=](const std::string& text) {

@@ -100,6 +100,10 @@ absl::StatusOr<Question> ApplyOverrides(const ScenarioFlags& flags) {
   if (flags.fp32_gradients) {
     scenario.mutable_training()->set_fp32_gradients(*flags.fp32_gradients);
   }
+  if (flags.distributed_optimizer) {
+    scenario.mutable_training()->set_distributed_optimizer(
+        *flags.distributed_optimizer);
+  }
   if (flags.fully_sharded) {
     scenario.mutable_training()->set_fully_sharded(*flags.fully_sharded);
   }

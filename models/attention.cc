@@ -40,42 +40,72 @@ AttentionCore Fused(const Transformer& transformer, const Shape& shape) {
   backward.flops = 4 * product * reach;
   backward.performed_flops = 5 * product * seen;
   backward.bytes = 4 * wide + 4 * narrow + statistics;
-  return {{forward}, {backward}, statistics};
+  return {{forward}, {backward}, statistics, 0};
 }
 
-AttentionCore Apart(const Shape& shape) {
+// Bytes per score of the softmax, its launches, and what it keeps.
+struct SoftmaxPasses {
+  double forward, backward;
+  int launches;
+  double stash;
+};
+
+SoftmaxPasses SoftmaxOf(const WorkSpec& spec, bool masked) {
+  const double e = spec.bytes_per_element;
+  if (spec.fused_softmax) return {2 * e, 3 * e, 1, e};
+  // In fp32 scaled and softmax; the mask is one byte a score.
+  SoftmaxPasses passes = {8 + 8, 8 + 12, 2, 4};
+  if (masked) {
+    passes.forward += 9;
+    passes.backward += 9;
+    ++passes.launches;
+  }
+  if (e < 4) {  // widened and narrowed
+    passes.forward += 2 * (e + 4);
+    passes.backward += 2 * (e + 4);
+    passes.launches += 2;
+  }
+  return passes;
+}
+
+AttentionCore Apart(const WorkSpec& spec, const Shape& shape, bool masked) {
   const double s = shape.sequence_length;
   const double d = shape.head_size;
   const double e = shape.element_bytes;
   const double mask = shape.mask_bytes;
   const double rows = shape.sequences * shape.heads;
   const double scores = rows * s * s;
-  const Kernel to_scores =
-      ProductKernel(rows, s, s, d, e, KernelPart::kAttentionProduct);
-  const Kernel from_scores =
-      ProductKernel(rows, s, d, s, e, KernelPart::kAttentionProduct);
+  const auto product = [&](double n, double k) {
+    return ProductKernel(rows, s, n, k, e, KernelPart::kAttentionProduct);
+  };
+  const SoftmaxPasses softmax = SoftmaxOf(spec, masked);
   AttentionCore core;
-  core.forward = {to_scores,
-                  MemoryKernel(2 * e * scores, KernelPart::kSoftmax)};
-  core.backward = {to_scores, from_scores, from_scores, from_scores,
-                   MemoryKernel(3 * e * scores, KernelPart::kSoftmax)};
-  core.stash_bytes = e * scores;  // the softmax's output
+  core.forward = {product(s, d),
+                  MemoryKernel(softmax.forward * scores, KernelPart::kSoftmax,
+                               softmax.launches)};
+  core.backward = {product(s, d), product(d, s), product(d, s), product(d, s),
+                   MemoryKernel(softmax.backward * scores, KernelPart::kSoftmax,
+                                softmax.launches)};
+  core.stash_bytes = softmax.stash * scores;
   if (mask > 0) {
-    const Kernel dropout =
-        MemoryKernel((2 * e + mask) * scores, KernelPart::kElementwise);
+    const Kernel dropout = MemoryKernel((2 * e + mask) * scores);
     core.forward.push_back(dropout);
     core.backward.push_back(dropout);
     core.stash_bytes += (e + mask) * scores;  // the dropout's output, its mask
+  } else if (!spec.fused_softmax && e < 4) {
+    core.stash_bytes += e * scores;  // narrowed, for the product
   }
-  core.forward.push_back(from_scores);
+  core.backward_scratch_bytes = 2 * e * scores;
+  core.forward.push_back(product(d, s));
   return core;
 }
 
 }  // namespace
 
 AttentionCore AttentionCoreOf(const Transformer& transformer,
-                              const Shape& shape, bool fused) {
-  return fused ? Fused(transformer, shape) : Apart(shape);
+                              const WorkSpec& spec, const Shape& shape) {
+  return spec.flash_attention ? Fused(transformer, shape)
+                              : Apart(spec, shape, transformer.causal());
 }
 
 }  // namespace weir

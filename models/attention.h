@@ -13,12 +13,14 @@ struct AttentionCore {
   std::vector<Kernel> forward;
   std::vector<Kernel> backward;
   double stash_bytes = 0;  // beyond queries, keys, values and the output
+  double backward_scratch_bytes = 0;  // gradients of the scores
 };
 
 // Fused: one kernel each way, no score matrix in memory, masked parts skipped.
-// Apart: products around a softmax over the whole score matrix.
+// Apart: products around a softmax over the whole score matrix, causal or not,
+// as Megatron-LM's CoreAttention: baddbmm, scaled masked softmax, dropout, bmm.
 AttentionCore AttentionCoreOf(const Transformer& transformer,
-                              const Shape& shape, bool fused);
+                              const WorkSpec& spec, const Shape& shape);
 
 }  // namespace weir
 

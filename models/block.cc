@@ -1,169 +1,173 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "models/attention.h"
 #include "models/collectives.h"
 #include "models/kernels.h"
 #include "models/shape.h"
+#include "models/sublayers.h"
 #include "models/transformer_layers.h"
 
 namespace weir {
 namespace {
 
-void AddNorm(const Shape& shape, LayerWork* work) {
-  const double tensor = shape.element_bytes * shape.local_tokens * shape.hidden;
-  work->forward.push_back(MemoryKernel(2 * tensor, KernelPart::kNorm));
-  // Reads the gradient, the input and the residual's gradient; writes one.
-  work->backward_input.push_back(MemoryKernel(4 * tensor, KernelPart::kNorm));
+double Local(const Shape& shape) {
+  return shape.element_bytes * shape.local_tokens * shape.hidden;
 }
 
-// Adds a sublayer's output to the residual stream, with dropout if any.
-void AddResidual(const Shape& shape, LayerWork* work) {
+double Whole(const Shape& shape) {
+  return shape.element_bytes * shape.tokens * shape.hidden;
+}
+
+// Adds a sublayer's output to the residual stream, with bias and dropout if
+// any. In the backward the two gradients that meet again are added up.
+void AddResidual(const WorkSpec& spec, const Shape& shape, bool bias,
+                 LayerWork* work) {
   const double e = shape.element_bytes;
   const double mask = shape.mask_bytes;
   const double elements = shape.local_tokens * shape.hidden;
-  work->forward.push_back(
-      MemoryKernel((3 * e + mask) * elements, KernelPart::kElementwise));
-  if (mask > 0) {
-    work->backward_input.push_back(
-        MemoryKernel((2 * e + mask) * elements, KernelPart::kElementwise));
+  const bool dropout = mask > 0;
+  double bytes = 3 * e + mask;
+  int launches = 1;
+  if (!spec.fused_bias_dropout_add) {
+    bytes = 3 * e + (bias ? 2 * e : 0) + (dropout ? 2 * e + mask : 0);
+    launches = 1 + bias + dropout;
   }
+  AddPasses(KernelPart::kElementwise, bytes * elements, launches,
+            3 * e * elements, 1, work);
+  if (dropout) {
+    AddPasses(KernelPart::kElementwise, 0, 0, (2 * e + mask) * elements, 1,
+              work);
+  }
+  work->stash_bytes += mask * elements;
 }
 
 // Queries and keys pass through one element-wise kernel each way.
 void AddQueryKeyPass(const Shape& shape, LayerWork* work) {
   const double bytes =
       2 * shape.element_bytes * shape.tokens * (shape.query + shape.key_value);
-  work->forward.push_back(MemoryKernel(bytes, KernelPart::kElementwise));
-  work->backward_input.push_back(MemoryKernel(bytes, KernelPart::kElementwise));
+  AddPasses(KernelPart::kElementwise, bytes, 1, bytes, 1, work);
 }
 
 void AddAttention(const Transformer& transformer, const WorkSpec& spec,
-                  const Shape& shape, LayerWork* work) {
+                  const Shape& shape, const AttentionCore& core,
+                  LayerWork* work) {
+  const double e = shape.element_bytes;
   const double width = shape.query + 2 * shape.key_value;
-  AddLinear({.rows = shape.tokens,
+  AddColumnInput(spec, Whole(shape), work);
+  AddLinear(spec,
+            {.rows = shape.tokens,
              .in = shape.hidden,
              .out = width,
              .bias = transformer.attention_bias(),
-             .element_bytes = shape.element_bytes,
              .needed = (shape.query + 2 * shape.key_value_share) / width},
             work);
-  if (transformer.query_key_norm()) AddQueryKeyPass(shape, work);
+  if (transformer.query_key_norm()) {
+    AddQueryKeyPass(shape, work);
+    work->stash_bytes += e * shape.tokens * (shape.query + shape.key_value);
+  }
   if (transformer.num_positions() == 0) AddQueryKeyPass(shape, work);  // rotary
-  const AttentionCore core =
-      AttentionCoreOf(transformer, shape, spec.flash_attention);
   work->forward.insert(work->forward.end(), core.forward.begin(),
                        core.forward.end());
   work->backward_input.insert(work->backward_input.end(), core.backward.begin(),
                               core.backward.end());
-  AddLinear({.rows = shape.tokens,
+  AddLinear(spec,
+            {.rows = shape.tokens,
              .in = shape.query,
              .out = shape.hidden,
-             .bias = transformer.attention_output_bias(),
-             .element_bytes = shape.element_bytes},
+             .bias = transformer.attention_output_bias()},
             work);
+  AddRowOutput(spec, Whole(shape), work);
+  // Input of the first linear layer; queries, keys, values; their sum.
+  work->stash_bytes += Local(shape) + e * shape.tokens * (width + shape.query);
+  // The two linear layers' inputs, the gradients of their outputs.
+  work->weight_gradient_stash_bytes +=
+      2 * Local(shape) + e * shape.tokens * (width + shape.query);
 }
 
-void AddFeedForward(const Transformer& transformer, const Shape& shape,
-                    LayerWork* work) {
+void AddDenseFeedForward(const Transformer& transformer, const WorkSpec& spec,
+                         const Shape& shape, LayerWork* work) {
+  AddColumnInput(spec, Whole(shape), work);
+  AddFeedForward(spec, shape,
+                 {.rows = shape.tokens,
+                  .width = shape.feed_forward,
+                  .bias = transformer.feed_forward_bias()},
+                 work);
+  AddRowOutput(spec, Whole(shape), work);
+  work->stash_bytes += Local(shape);  // the first linear layer's input
+  // That and, instead of the whole, this GPU's own part of the gradient.
+  work->weight_gradient_stash_bytes += 2 * Local(shape) - Whole(shape);
+}
+
+// The worst moment of a backward, eagerly executed: at its begin the gradients
+// of the feed-forward layer, or, when all that it kept is gone, the scores'.
+double BackwardScratch(const WorkSpec& spec, const Shape& shape, double width,
+                       double scores_bytes, double feed_forward_stash) {
   const double e = shape.element_bytes;
-  const double inner = shape.tokens * shape.feed_forward;
-  const double inputs = shape.feed_forward_inputs;
-  const bool bias = transformer.feed_forward_bias();
-  AddLinear({.part = KernelPart::kFeedForwardProduct,
-             .rows = shape.tokens,
-             .in = shape.hidden,
-             .out = inputs * shape.feed_forward,
-             .bias = bias,
-             .element_bytes = e},
-            work);
-  work->forward.push_back(
-      MemoryKernel((inputs + 1) * e * inner, KernelPart::kElementwise));
-  work->backward_input.push_back(
-      MemoryKernel((2 * inputs + 1) * e * inner, KernelPart::kElementwise));
-  AddLinear({.part = KernelPart::kFeedForwardProduct,
-             .rows = shape.tokens,
-             .in = shape.feed_forward,
-             .out = shape.hidden,
-             .bias = bias,
-             .element_bytes = e},
-            work);
+  const double inner = e * shape.tokens * width * shape.feed_forward_inputs;
+  const double weights =
+      spec.fused_gradient_accumulation ? 0 : e * width * shape.hidden;
+  return 2 * Local(shape) +
+         std::max(inner + weights, scores_bytes - feed_forward_stash);
 }
 
-// Everything a block keeps for its backward except the attention core's own:
-// Korthikanti et al. 2022, section 4.1, part by part.
-double StashWithoutCore(const Transformer& transformer, const Shape& shape) {
-  const double e = shape.element_bytes;
-  const double local = shape.local_tokens * shape.hidden;
-  const double query = shape.tokens * shape.query;
-  const double key_value = shape.tokens * shape.key_value;
-  const double inner = shape.tokens * shape.feed_forward;
-  const double norms = 2 * e * local;           // their inputs
-  const double linear_inputs = 2 * e * local +  // QKV, feed-forward
-                               e * query;       // attention output
-  const double attention_inputs = e * (query + 2 * key_value);
-  const double query_key_norm =
-      transformer.query_key_norm() ? e * (query + key_value) : 0;
-  const double activation =  // its inputs, its output
-      e * (shape.feed_forward_inputs + 1) * inner;
-  const double masks = 2 * shape.mask_bytes * local;
-  return norms + linear_inputs + attention_inputs + query_key_norm +
-         activation + masks;
-}
-
-// Inputs of the linear layers and gradients of their outputs: what the
-// backward-weight needs (Qi et al. 2023, M_W).
-double WeightGradientStash(const Shape& shape) {
-  const double local = shape.local_tokens * shape.hidden;
-  const double inner = shape.tokens * shape.feed_forward;
-  const double query = shape.tokens * shape.query;
-  const double inputs = 2 * local + query + inner;
-  const double gradients = query + 2 * shape.tokens * shape.key_value + local +
-                           shape.feed_forward_inputs * inner + local;
-  return shape.element_bytes * (inputs + gradients);
-}
-
-void SetStash(const Transformer& transformer, const WorkSpec& spec,
-              const Shape& shape, LayerWork* work) {
-  const AttentionCore core =
-      AttentionCoreOf(transformer, shape, spec.flash_attention);
-  const double others = StashWithoutCore(transformer, shape);
-  const double input = shape.element_bytes * shape.local_tokens * shape.hidden;
-  work->stash_bytes = others + core.stash_bytes;
+void SetRecompute(const WorkSpec& spec, const Shape& shape,
+                  const AttentionCore& core, LayerWork* work) {
   if (spec.recompute == Recompute::kFull) {
     work->recompute = work->forward;
-    work->recompute_scratch_bytes = work->stash_bytes - input;
-    work->stash_bytes = input;
+    work->recompute_scratch_bytes = work->stash_bytes - Local(shape);
+    work->stash_bytes = Local(shape);
+    RepeatForwardCollectives(work);
   } else if (spec.recompute == Recompute::kSelective && !spec.flash_attention) {
     // Fused attention keeps no scores: there is nothing to select.
     work->recompute = core.forward;
     work->recompute_scratch_bytes = core.stash_bytes;
-    work->stash_bytes = others;
+    work->stash_bytes -= core.stash_bytes;
   }
-  work->weight_gradient_stash_bytes = WeightGradientStash(shape);
 }
 
 }  // namespace
 
-LayerWork BlockWork(const Transformer& transformer, const WorkSpec& spec) {
+void AddNorm(const Shape& shape, LayerWork* work) {
+  AddPasses(KernelPart::kNorm, 2 * Local(shape), 1, 5 * Local(shape), 3, work);
+  work->stash_bytes += Local(shape);
+}
+
+// The sum of what the parts keep is Korthikanti et al. 2022, section 4.1.
+LayerWork BlockWork(const Transformer& transformer, const WorkSpec& spec,
+                    bool experts) {
   const Shape shape = ShapeOf(transformer, spec);
+  const AttentionCore core = AttentionCoreOf(transformer, spec, shape);
   LayerWork work;
-  work.name = "block";
+  work.name = experts ? "expert block" : "block";
   work.role = LayerRole::kBlock;
   AddNorm(shape, &work);
-  AddAttention(transformer, spec, shape, &work);
-  AddResidual(shape, &work);
+  AddAttention(transformer, spec, shape, core, &work);
+  AddResidual(spec, shape, transformer.attention_output_bias(), &work);
+  const double attention_stash = work.stash_bytes;
   AddNorm(shape, &work);
-  AddFeedForward(transformer, shape, &work);
-  AddResidual(shape, &work);
-  SetStash(transformer, spec, shape, &work);
-  work.output_bytes = shape.element_bytes * shape.local_tokens * shape.hidden;
-  work.parameters =
-      PerGpu(BlockParameters(transformer), transformer, spec.tensor_parallel);
-  const double whole = shape.element_bytes * shape.tokens * shape.hidden;
-  for (int sublayer = 0; sublayer < 2; ++sublayer) {
-    AddColumnInput(spec, whole, &work);
-    AddRowOutput(spec, whole, &work);
+  if (experts) {
+    AddExperts(transformer, spec, shape, &work);
+  } else {
+    AddDenseFeedForward(transformer, spec, shape, &work);
   }
-  if (spec.recompute == Recompute::kFull) RepeatForwardCollectives(&work);
+  AddResidual(spec, shape, transformer.feed_forward_bias(), &work);
+  const double width = experts ? transformer.expert_feed_forward_size() *
+                                     transformer.experts_per_token() /
+                                     shape.tensor_parallel
+                               : shape.feed_forward;
+  work.backward_scratch_bytes =
+      BackwardScratch(spec, shape, width, core.backward_scratch_bytes,
+                      work.stash_bytes - attention_stash);
+  work.stash_bytes += core.stash_bytes;
+  SetRecompute(spec, shape, core, &work);
+  work.output_bytes = Local(shape);
+  const double expert = experts ? ExpertParameters(transformer) : 0;
+  work.expert_parameters =
+      expert / (spec.expert_parallel * shape.tensor_parallel);
+  work.parameters = PerGpu(BlockParameters(transformer, experts), transformer,
+                           spec.tensor_parallel) +
+                    work.expert_parameters;
   return work;
 }
 

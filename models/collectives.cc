@@ -13,16 +13,6 @@ bool SameButCount(const LayerCollective& a, LayerCollective b) {
   return a == b;
 }
 
-// The backward runs the other way round.
-void AddFront(const LayerCollective& collective,
-              std::vector<LayerCollective>* collectives) {
-  if (!collectives->empty() && SameButCount(collectives->front(), collective)) {
-    collectives->front().count += collective.count;
-  } else {
-    collectives->insert(collectives->begin(), collective);
-  }
-}
-
 }  // namespace
 
 void AddCollective(const LayerCollective& collective,
@@ -34,18 +24,27 @@ void AddCollective(const LayerCollective& collective,
   }
 }
 
+void AddFrontCollective(const LayerCollective& collective,
+                        std::vector<LayerCollective>* collectives) {
+  if (!collectives->empty() && SameButCount(collectives->front(), collective)) {
+    collectives->front().count += collective.count;
+  } else {
+    collectives->insert(collectives->begin(), collective);
+  }
+}
+
 void AddColumnInput(const WorkSpec& spec, double bytes, LayerWork* work) {
   if (spec.tensor_parallel == 1) return;
   LayerCollective sum{.kind = Kind::kAllReduce, .bytes = bytes};
   sum.overlaps_weight_gradient = spec.tensor_async;
   if (spec.sequence_parallel) sum.kind = Kind::kReduceScatter;
-  AddFront(sum, &work->backward_collectives);
+  AddFrontCollective(sum, &work->backward_collectives);
   if (!spec.sequence_parallel) return;
   LayerCollective gather{.kind = Kind::kAllGather, .bytes = bytes};
   AddCollective(gather, &work->forward_collectives);
   // For the weight gradient: only the GPU's own tokens were kept.
   gather.overlaps_input_gradient = spec.tensor_async;
-  AddFront(gather, &work->backward_collectives);
+  AddFrontCollective(gather, &work->backward_collectives);
 }
 
 void AddRowOutput(const WorkSpec& spec, double bytes, LayerWork* work) {
@@ -53,7 +52,7 @@ void AddRowOutput(const WorkSpec& spec, double bytes, LayerWork* work) {
   LayerCollective collective{.kind = Kind::kAllReduce, .bytes = bytes};
   if (spec.sequence_parallel) {
     collective.kind = Kind::kAllGather;
-    AddFront(collective, &work->backward_collectives);
+    AddFrontCollective(collective, &work->backward_collectives);
     collective.kind = Kind::kReduceScatter;
   }
   AddCollective(collective, &work->forward_collectives);

@@ -15,6 +15,10 @@ namespace weir {
 void AddCollective(const LayerCollective& collective,
                    std::vector<LayerCollective>* collectives);
 
+// The same at the front: a backward runs the other way round.
+void AddFrontCollective(const LayerCollective& collective,
+                        std::vector<LayerCollective>* collectives);
+
 // Around a product split by its columns: its input of `bytes` is needed whole,
 // and so is the sum of its gradients.
 void AddColumnInput(const WorkSpec& spec, double bytes, LayerWork* work);

@@ -10,17 +10,23 @@ namespace {
 constexpr double kTokenIdBytes = 8;
 constexpr double kLogitBytes = 4;  // the loss is computed in fp32
 
+double PaddingParameters(const Transformer& transformer, const WorkSpec& spec) {
+  return (PaddedVocabulary(transformer, spec) - transformer.vocabulary_size()) *
+         transformer.hidden_size() / spec.tensor_parallel;
+}
+
 // A dense layer with GELU and norm that every GPU of the group repeats.
-void AddMlmTransform(const Shape& shape, LayerWork* work) {
+void AddMlmTransform(const WorkSpec& spec, const Shape& shape,
+                     LayerWork* work) {
   const double e = shape.element_bytes;
   const double tensor = e * shape.local_tokens * shape.hidden;
   AddLinear(
+      spec,
       {.part = KernelPart::kVocabularyProduct,
        .rows = shape.local_tokens,
        .in = shape.hidden,
        .out = shape.hidden,
        .bias = true,
-       .element_bytes = e,
        .needed = shape.tokens / shape.tensor_parallel / shape.local_tokens},
       work);
   for (KernelPart part : {KernelPart::kElementwise, KernelPart::kNorm}) {
@@ -31,23 +37,42 @@ void AddMlmTransform(const Shape& shape, LayerWork* work) {
   work->weight_gradient_stash_bytes += 2 * tensor;
 }
 
+// From 16-bit logits to fp32 probabilities, which are kept, and back. Apart,
+// forward: widened; largest; minus it; exponential; sum; quotient. Backward:
+// times the loss's gradient in place; narrowed.
+void AddLoss(const WorkSpec& spec, double logits, LayerWork* work) {
+  const double e = spec.bytes_per_element;
+  const double f = kLogitBytes;
+  if (spec.fused_cross_entropy) {
+    AddPasses(KernelPart::kLoss, (2 * e + f) * logits, 2, (e + f) * logits, 1,
+              work);
+    return;
+  }
+  const double convert = e < f ? e + f : 0;
+  AddPasses(KernelPart::kLoss, (convert + 8 * f) * logits, 6,
+            (convert + 2 * f) * logits, 2, work);
+  // The logits in both formats beside the probabilities.
+  work->forward_scratch_bytes = (e < f ? e + f : f) * logits;
+}
+
 void AddLogits(const WorkSpec& spec, const Shape& shape, bool bias,
                LayerWork* work) {
   const double e = shape.element_bytes;
   const double input = e * shape.local_tokens * shape.hidden;
   const double logits = shape.tokens * shape.vocabulary;
-  AddLinear({.part = KernelPart::kVocabularyProduct,
+  AddLinear(spec,
+            {.part = KernelPart::kVocabularyProduct,
              .rows = shape.tokens,
              .in = shape.hidden,
              .out = shape.vocabulary,
              .bias = bias,
-             .element_bytes = e},
+             .needed = shape.vocabulary_needed},
             work);
-  // Softmax and loss: 16-bit logits in, fp32 probabilities kept, and back.
-  work->forward.push_back(
-      MemoryKernel((e + kLogitBytes) * logits, KernelPart::kLoss));
-  work->backward_input.push_back(
-      MemoryKernel((e + kLogitBytes) * logits, KernelPart::kLoss));
+  AddLoss(spec, logits, work);
+  work->backward_scratch_bytes =
+      e * (logits + shape.tokens * shape.hidden) +
+      (spec.fused_gradient_accumulation ? 0
+                                        : e * shape.vocabulary * shape.hidden);
   work->stash_bytes += input + kLogitBytes * logits;
   work->weight_gradient_stash_bytes += input + e * logits;
   AddColumnInput(spec, e * shape.tokens * shape.hidden, work);
@@ -60,7 +85,8 @@ void AddLogits(const WorkSpec& spec, const Shape& shape, bool bias,
 }
 
 // Dense on the first token of each sequence, and two outputs from it.
-void AddPooler(const Shape& shape, bool next_sentence, LayerWork* work) {
+void AddPooler(const WorkSpec& spec, const Shape& shape, bool next_sentence,
+               LayerWork* work) {
   const double e = shape.element_bytes;
   const double tensor = e * shape.sequences * shape.hidden;
   Linear linear{.part = KernelPart::kVocabularyProduct,
@@ -68,14 +94,13 @@ void AddPooler(const Shape& shape, bool next_sentence, LayerWork* work) {
                 .in = shape.hidden,
                 .out = shape.hidden,
                 .bias = true,
-                .element_bytes = e,
                 .needed = 1 / shape.tensor_parallel};
-  AddLinear(linear, work);
+  AddLinear(spec, linear, work);
   work->stash_bytes += 2 * tensor;
   work->weight_gradient_stash_bytes += 2 * tensor;
   if (next_sentence) {
     linear.out = 2;
-    AddLinear(linear, work);
+    AddLinear(spec, linear, work);
     work->weight_gradient_stash_bytes += tensor;
   }
 }
@@ -118,7 +143,11 @@ LayerWork EmbeddingWork(const Transformer& transformer, const WorkSpec& spec) {
   }
   work.output_bytes = e * local;
   work.parameters = PerGpu(EmbeddingParameters(transformer), transformer,
-                           spec.tensor_parallel);
+                           spec.tensor_parallel) +
+                    PaddingParameters(transformer, spec);
+  // The table's gradient, before it is added.
+  work.backward_scratch_bytes =
+      e * (shape.vocabulary * shape.hidden + 2 * local);
   AddRowOutput(spec, e * whole, &work);
   return work;
 }
@@ -134,16 +163,20 @@ LayerWork HeadWork(const Transformer& transformer, const WorkSpec& spec) {
     work.backward_input.push_back(MemoryKernel(3 * tensor, KernelPart::kNorm));
     work.stash_bytes += tensor;
   }
-  if (transformer.mlm_head()) AddMlmTransform(shape, &work);
+  if (transformer.mlm_head()) AddMlmTransform(spec, shape, &work);
   if (transformer.pooler()) {
-    AddPooler(shape, transformer.next_sentence_head(), &work);
+    AddPooler(spec, shape, transformer.next_sentence_head(), &work);
   }
   if (HasLogits(transformer))
     AddLogits(spec, shape, transformer.mlm_head(), &work);
+  const double padding =
+      HasLogits(transformer) ? PaddingParameters(transformer, spec) : 0;
   work.shared_parameters = TiedParameters(transformer) / spec.tensor_parallel;
+  if (work.shared_parameters > 0) work.shared_parameters += padding;
   work.parameters =
       work.shared_parameters +
-      PerGpu(HeadParameters(transformer), transformer, spec.tensor_parallel);
+      PerGpu(HeadParameters(transformer), transformer, spec.tensor_parallel) +
+      (work.shared_parameters > 0 ? 0 : padding);
   return work;
 }
 

@@ -3,8 +3,9 @@
 
 namespace weir {
 
-Kernel MemoryKernel(double bytes, KernelPart part) {
+Kernel MemoryKernel(double bytes, KernelPart part, int launches) {
   Kernel kernel;
+  kernel.launches = launches;
   kernel.part = part;
   kernel.bytes = bytes;
   return kernel;
@@ -24,12 +25,15 @@ Kernel ProductKernel(double batch, double m, double n, double k,
   return kernel;
 }
 
-void AddLinear(const Linear& linear, LayerWork* work) {
-  const auto [part, rows, in, out, bias, e, needed] = linear;
-  Kernel forward = ProductKernel(1, rows, out, in, e, part);
-  Kernel input = ProductKernel(1, rows, in, out, e, part);
-  Kernel weight = ProductKernel(1, out, in, rows, e, part);
-  weight.bytes += e * out * in;  // adds to what earlier microbatches left
+void AddLinear(const WorkSpec& spec, const Linear& linear, LayerWork* work) {
+  const auto [part, batch, rows, in, out, bias, needed] = linear;
+  const double e = spec.bytes_per_element;
+  const double g = spec.gradient_bytes;
+  const double weights = batch * in * out;
+  Kernel forward = ProductKernel(batch, rows, out, in, e, part);
+  Kernel input = ProductKernel(batch, rows, in, out, e, part);
+  Kernel weight = ProductKernel(batch, out, in, rows, e, part);
+  if (spec.fused_gradient_accumulation) weight.bytes += (2 * g - e) * weights;
   for (Kernel* kernel : {&forward, &input, &weight}) {
     if (needed == 1) continue;
     kernel->performed_flops = kernel->flops;
@@ -38,9 +42,24 @@ void AddLinear(const Linear& linear, LayerWork* work) {
   work->forward.push_back(forward);
   work->backward_input.push_back(input);
   work->backward_weight.push_back(weight);
-  if (bias)
-    work->backward_weight.push_back(
-        MemoryKernel(e * rows * out, KernelPart::kElementwise));
+  if (!spec.fused_gradient_accumulation) {
+    work->backward_weight.push_back(MemoryKernel((e + 2 * g) * weights));
+  }
+  if (bias) {
+    work->backward_weight.push_back(MemoryKernel(e * batch * rows * out));
+  }
+}
+
+void AddPasses(KernelPart part, double forward_bytes, int forward_launches,
+               double backward_bytes, int backward_launches, LayerWork* work) {
+  if (forward_bytes > 0) {
+    work->forward.push_back(
+        MemoryKernel(forward_bytes, part, forward_launches));
+  }
+  if (backward_bytes > 0) {
+    work->backward_input.push_back(
+        MemoryKernel(backward_bytes, part, backward_launches));
+  }
 }
 
 }  // namespace weir

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/problems.h"
+#include "models/parameters.h"
 #include "models/transformer_layers.h"
 
 namespace weir {
@@ -16,8 +17,14 @@ std::vector<LayerWork> TransformerLayers(const Transformer& transformer,
   std::vector<LayerWork> layers;
   layers.reserve(transformer.num_layers() + 2);
   layers.push_back(EmbeddingWork(transformer, spec));
-  layers.insert(layers.end(), transformer.num_layers(),
-                BlockWork(transformer, spec));
+  // Blocks are made once per kind and copied.
+  const LayerWork dense = BlockWork(transformer, spec, false);
+  const LayerWork experts = transformer.num_experts() > 0
+                                ? BlockWork(transformer, spec, true)
+                                : LayerWork();
+  for (int i = 0; i < static_cast<int>(transformer.num_layers()); ++i) {
+    layers.push_back(HasExperts(transformer, i) ? experts : dense);
+  }
   layers.push_back(HeadWork(transformer, spec));
   return layers;
 }
@@ -72,6 +79,32 @@ void CheckTensorParallel(const Transformer& transformer, uint32_t t,
   }
 }
 
+void CheckExpertParallel(const Transformer& transformer, const WorkSpec& spec,
+                         Problems* problems) {
+  const int experts = static_cast<int>(transformer.num_experts());
+  const int ep = spec.expert_parallel;
+  if (experts == 0) {
+    if (ep > 1) {
+      problems->Add(
+          "expert_parallel",
+          absl::StrFormat("is %d, expected 1: the model has no experts", ep));
+    }
+    return;
+  }
+  if (ep >= 1 && experts % ep != 0) {
+    problems->Add("expert_parallel",
+                  absl::StrFormat("is %d, expected a divisor of the model's %d "
+                                  "experts",
+                                  ep, experts));
+  }
+  // Else every GPU of the group would send every token (Megatron-LM refuses).
+  if (spec.tensor_parallel > 1 && !spec.sequence_parallel) {
+    problems->Add("sequence_parallel",
+                  "is off, expected on: tensor parallelism of a model with "
+                  "experts needs it");
+  }
+}
+
 void CheckTransformerSpec(const Transformer& transformer, const WorkSpec& spec,
                           Problems* problems) {
   problems->CheckRange("sequence_length", spec.sequence_length, 1, 1e8);
@@ -85,6 +118,7 @@ void CheckTransformerSpec(const Transformer& transformer, const WorkSpec& spec,
   if (spec.tensor_parallel >= 1) {
     CheckTensorParallel(transformer, spec.tensor_parallel, problems);
   }
+  CheckExpertParallel(transformer, spec, problems);
 }
 
 }  // namespace
@@ -148,11 +182,15 @@ absl::Status ValidateWorkSpec(absl::string_view label, const Model& model,
   problems.CheckRange("bytes_per_element", spec.bytes_per_element, 1, 8);
   if (model.has_transformer()) {
     CheckTransformerSpec(model.transformer(), spec, &problems);
-  } else if (spec.tensor_parallel > 1) {
-    problems.Add("tensor_parallel",
-                 absl::StrFormat("is %d, expected 1: the layers of this model "
-                                 "were measured whole",
-                                 spec.tensor_parallel));
+  } else {
+    const auto whole = [&](absl::string_view field, int value) {
+      if (value <= 1) return;
+      problems.Add(field, absl::StrFormat("is %d, expected 1: the layers of "
+                                          "this model were measured whole",
+                                          value));
+    };
+    whole("tensor_parallel", spec.tensor_parallel);
+    whole("expert_parallel", spec.expert_parallel);
   }
   return problems.ToStatus();
 }

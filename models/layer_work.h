@@ -18,7 +18,9 @@ namespace weir {
 
 enum class Recompute { kNone, kSelective, kFull };
 
-// How a layer is run.
+// How a layer is run. What a framework fuses is a fact about it: each fusion
+// saves the passes over memory that its name says (Narayanan et al. 2021,
+// section 5.9: 113 to 135 and 133 to 148 TFLOP/s on A100).
 struct WorkSpec {
   int microbatch_size = 1;
   int sequence_length = 0;
@@ -28,10 +30,26 @@ struct WorkSpec {
   bool dropout = false;            // masks are kept for the backward
   Recompute recompute = Recompute::kNone;
   int bytes_per_element = 2;  // of activations and of weights in use
+  int gradient_bytes = 2;     // per element, of accumulated weight gradients
   int expert_parallel = 1;    // GPUs that share out the experts of a layer
   // The backward's collectives of input and of input gradient run beside its
   // products (Megatron-LM from version 3; before it waited for each).
   bool tensor_async = false;
+  // Megatron-LM's scaled masked softmax: one kernel in the 16-bit format. Else
+  // widened to fp32, scaled, masked, softmax, narrowed, a kernel each.
+  bool fused_softmax = true;
+  // Bias and activation in one kernel; gate, activation and product of SwiGLU.
+  bool fused_bias_gelu = true;
+  bool fused_bias_dropout_add = true;  // else three kernels
+  // The product of a weight gradient adds to what is there; else it leaves a
+  // tensor of its own, added by one more kernel.
+  bool fused_gradient_accumulation = true;
+  // The loss in two passes over the logits; else operation by operation, as
+  // Megatron-LM's vocab_parallel_cross_entropy.
+  bool fused_cross_entropy = false;
+  // The vocabulary is padded to a multiple of this x t (Megatron-LM:
+  // make_vocab_size_divisible_by, 128); 0: not padded.
+  int vocabulary_multiple = 0;
 };
 
 // What a kernel is for, so that a prediction can be explained part by part.
@@ -134,6 +152,10 @@ struct LayerWork {
 
   double stash_bytes = 0;  // kept from forward until the backward ends
   double recompute_scratch_bytes = 0;  // extra while its backward runs
+  // What eager execution holds beside the stash at the worst moment of a pass:
+  // gradients of activations, weight gradients not yet added, unfused logits.
+  double forward_scratch_bytes = 0;
+  double backward_scratch_bytes = 0;
   // Kept from backward-input until backward-weight when the two are apart.
   double weight_gradient_stash_bytes = 0;
 };

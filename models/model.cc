@@ -41,6 +41,14 @@ void FillDefaults(absl::string_view label, Model* model) {
   if (transformer.feed_forward_size() == 0) {
     transformer.set_feed_forward_size(4 * transformer.hidden_size());
   }
+  if (transformer.num_experts() > 0) {
+    if (transformer.expert_feed_forward_size() == 0) {
+      transformer.set_expert_feed_forward_size(transformer.feed_forward_size());
+    }
+    if (transformer.expert_block_interval() == 0) {
+      transformer.set_expert_block_interval(1);
+    }
+  }
   if (transformer.default_sequence_length() == 0) {
     transformer.set_default_sequence_length(transformer.num_positions() != 0
                                                 ? transformer.num_positions()

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/model_limits.h"
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
@@ -33,6 +35,35 @@ void CheckShape(const Transformer& transformer, const FieldName& name,
   }
 }
 
+void CheckExperts(const Transformer& transformer, const FieldName& name,
+                  Problems* problems) {
+  const uint32_t experts = transformer.num_experts();
+  problems->CheckRange(name("num_experts"), experts, 0, 1e5);
+  problems->CheckRange(name("capacity_factor"), transformer.capacity_factor(),
+                       0, 1e3);
+  if (experts == 0) {
+    for (const auto& [field, value] :
+         {std::pair("experts_per_token", transformer.experts_per_token()),
+          std::pair("num_shared_experts", transformer.num_shared_experts()),
+          std::pair("num_dense_blocks", transformer.num_dense_blocks())}) {
+      if (value == 0) continue;
+      problems->Add(name(field), absl::StrFormat("is %d, expected 0: %s is 0",
+                                                 value, name("num_experts")));
+    }
+    return;
+  }
+  problems->CheckRange(name("experts_per_token"),
+                       transformer.experts_per_token(), 1, experts);
+  problems->CheckRange(name("expert_feed_forward_size"),
+                       transformer.expert_feed_forward_size(), 0, 1e7);
+  problems->CheckRange(name("num_shared_experts"),
+                       transformer.num_shared_experts(), 0, 1e4);
+  problems->CheckRange(name("num_dense_blocks"), transformer.num_dense_blocks(),
+                       0, transformer.num_layers());
+  problems->CheckRange(name("expert_block_interval"),
+                       transformer.expert_block_interval(), 0, kMaxLayers);
+}
+
 }  // namespace
 
 void CheckTransformer(const Transformer& transformer, const FieldName& name,
@@ -54,6 +85,7 @@ void CheckTransformer(const Transformer& transformer, const FieldName& name,
     problems->CheckRange(name(limit.field), limit.value, limit.low, limit.high);
   }
   CheckShape(transformer, name, problems);
+  CheckExperts(transformer, name, problems);
   const uint32_t positions = transformer.num_positions();
   if (positions != 0 && transformer.default_sequence_length() > positions) {
     problems->Add(name("default_sequence_length"),

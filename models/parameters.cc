@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/parameters.h"
 
+#include <algorithm>
+
 #include "models/model.h"
 
 namespace weir {
@@ -32,13 +34,29 @@ ParameterCount EmbeddingParameters(const Transformer& transformer) {
   return count;
 }
 
-ParameterCount BlockParameters(const Transformer& transformer) {
+bool HasExperts(const Transformer& transformer, int index) {
+  const int behind = index - static_cast<int>(transformer.num_dense_blocks());
+  const int interval =
+      std::max(static_cast<int>(transformer.expert_block_interval()), 1);
+  return transformer.num_experts() > 0 && behind >= 0 && behind % interval == 0;
+}
+
+double ExpertParameters(const Transformer& transformer) {
+  const double into = transformer.gated_feed_forward() ? 2 : 1;
+  return double(transformer.num_experts()) * (into + 1) *
+         transformer.hidden_size() * transformer.expert_feed_forward_size();
+}
+
+ParameterCount BlockParameters(const Transformer& transformer, bool experts) {
   const double hidden = transformer.hidden_size();
   const double query =
       double(transformer.num_heads()) * transformer.head_size();
   const double key_value =
       double(transformer.num_kv_heads()) * transformer.head_size();
-  const double feed_forward = transformer.feed_forward_size();
+  const double feed_forward = experts
+                                  ? double(transformer.num_shared_experts()) *
+                                        transformer.expert_feed_forward_size()
+                                  : transformer.feed_forward_size();
   const double into = transformer.gated_feed_forward() ? 2 : 1;
   ParameterCount count;
   count.split = 2 * hidden * query + (into + 1) * hidden * feed_forward;
@@ -49,7 +67,10 @@ ParameterCount BlockParameters(const Transformer& transformer) {
     count.key_value += 2 * key_value;
   }
   if (transformer.attention_output_bias()) count.replicated += hidden;
-  if (transformer.feed_forward_bias()) {
+  if (experts) {
+    count.replicated += hidden * transformer.num_experts();  // router
+    if (transformer.shared_expert_gate()) count.replicated += hidden;
+  } else if (transformer.feed_forward_bias()) {
     count.split += into * feed_forward;
     count.replicated += hidden;
   }
@@ -89,8 +110,13 @@ double CountParameters(const Model& model) {
     return bytes / 4;
   }
   const Transformer& transformer = model.transformer();
-  return EmbeddingParameters(transformer).Whole() +
-         transformer.num_layers() * BlockParameters(transformer).Whole() +
+  double blocks = 0;
+  for (int i = 0; i < static_cast<int>(transformer.num_layers()); ++i) {
+    const bool experts = HasExperts(transformer, i);
+    blocks += BlockParameters(transformer, experts).Whole();
+    if (experts) blocks += ExpertParameters(transformer);
+  }
+  return EmbeddingParameters(transformer).Whole() + blocks +
          HeadParameters(transformer).Whole();
 }
 

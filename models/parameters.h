@@ -17,7 +17,12 @@ struct ParameterCount {
 };
 
 ParameterCount EmbeddingParameters(const Transformer& transformer);
-ParameterCount BlockParameters(const Transformer& transformer);
+// Of block `index`: does it have experts?
+bool HasExperts(const Transformer& transformer, int index);
+// Without its routed experts if it has any.
+ParameterCount BlockParameters(const Transformer& transformer, bool experts);
+// All routed experts of one block.
+double ExpertParameters(const Transformer& transformer);
 // Without the output projection where that is the token embedding.
 ParameterCount HeadParameters(const Transformer& transformer);
 // Token embedding that a head far from the embedding keeps a copy of; 0 when

@@ -2,6 +2,7 @@
 #include "models/shape.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace weir {
 
@@ -22,10 +23,19 @@ Shape ShapeOf(const Transformer& transformer, const WorkSpec& spec) {
   shape.key_value_share = kv_heads / t * shape.head_size;
   shape.feed_forward = transformer.feed_forward_size() / t;
   shape.feed_forward_inputs = transformer.gated_feed_forward() ? 2 : 1;
-  shape.vocabulary = transformer.vocabulary_size() / t;
+  const double padded = PaddedVocabulary(transformer, spec);
+  shape.vocabulary = padded / t;
+  shape.vocabulary_needed = transformer.vocabulary_size() / padded;
   shape.element_bytes = spec.bytes_per_element;
   shape.mask_bytes = spec.dropout ? 1 : 0;
   return shape;
+}
+
+double PaddedVocabulary(const Transformer& transformer, const WorkSpec& spec) {
+  const double multiple =
+      double(spec.vocabulary_multiple) * spec.tensor_parallel;
+  const double size = transformer.vocabulary_size();
+  return multiple > 0 ? multiple * std::ceil(size / multiple) : size;
 }
 
 double PerGpu(const ParameterCount& count, const Transformer& transformer,

@@ -25,12 +25,16 @@ struct Shape {
   double key_value_share = 0;  // 1/t of the whole; less where heads repeat
   double feed_forward = 0;
   double feed_forward_inputs = 1;  // matrices that read the input; 2 if gated
-  double vocabulary = 0;
+  double vocabulary = 0;           // of one GPU, padded
+  double vocabulary_needed = 1;    // part of it that the model has
   double element_bytes = 2;
   double mask_bytes = 0;  // per element that passes a dropout; 0 without
 };
 
 Shape ShapeOf(const Transformer& transformer, const WorkSpec& spec);
+
+// Padded to a multiple of spec.vocabulary_multiple x t.
+double PaddedVocabulary(const Transformer& transformer, const WorkSpec& spec);
 
 double PerGpu(const ParameterCount& count, const Transformer& transformer,
               int tensor_parallel);

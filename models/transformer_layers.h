@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The three kinds of transformer layer. Element-wise kernels are fused as in
-// Megatron-LM: bias with GELU, bias with dropout and residual.
+// The kinds of transformer layer.
 #ifndef WEIR_MODELS_TRANSFORMER_LAYERS_H_
 #define WEIR_MODELS_TRANSFORMER_LAYERS_H_
 
@@ -9,7 +8,9 @@
 namespace weir {
 
 LayerWork EmbeddingWork(const Transformer& transformer, const WorkSpec& spec);
-LayerWork BlockWork(const Transformer& transformer, const WorkSpec& spec);
+// `experts`: a mixture of experts instead of one feed-forward layer.
+LayerWork BlockWork(const Transformer& transformer, const WorkSpec& spec,
+                    bool experts);
 LayerWork HeadWork(const Transformer& transformer, const WorkSpec& spec);
 
 }  // namespace weir

@@ -99,6 +99,11 @@ void CheckTraining(Problems& problems, const Training& training) {
             RecomputeMode_IsValid(training.recompute()));
   problems.CheckRange("training.stash_bytes_per_parameter",
                       training.stash_bytes_per_parameter(), 0, 1024);
+  if (training.fully_sharded() && training.distributed_optimizer()) {
+    problems.Add("training.distributed_optimizer",
+                 "is given with fully_sharded, which includes it, expected one "
+                 "of them");
+  }
 }
 
 void CheckModelMode(Problems& problems, const Scenario& scenario) {
@@ -129,6 +134,7 @@ void CheckTextbookMode(Problems& problems, const Scenario& scenario) {
   refuse(!scenario.cluster().empty(), "cluster");
   refuse(scenario.num_nodes() != 0, "num_nodes");
   refuse(!scenario.device().empty(), "device");
+  refuse(!scenario.runtime().empty(), "runtime");
   refuse(scenario.has_batch(), "batch");
   refuse(scenario.has_training(), "training");
   refuse(parallelism.tensor() > 1, "parallelism.tensor");
@@ -294,6 +300,7 @@ void CheckFields(Problems& problems, const Scenario& scenario) {
   CheckUtf8(problems, "model", scenario.model());
   CheckUtf8(problems, "cluster", scenario.cluster());
   CheckUtf8(problems, "device", scenario.device());
+  CheckUtf8(problems, "runtime", scenario.runtime());
   CheckUtf8(problems, "schedule", scenario.schedule());
   if (scenario.schedule().empty()) {
     problems.Add("schedule", "is empty, expected a schedule's name");
@@ -314,6 +321,8 @@ void CheckFields(Problems& problems, const Scenario& scenario) {
             ReductionMode_IsValid(communication.gradient_reduction()));
   problems.CheckRange("communication.compressed_bits_per_element",
                       communication.compressed_bits_per_element(), 0, 32);
+  problems.CheckRange("communication.bucket_bytes",
+                      communication.bucket_bytes(), 0, 1e12);
   problems.CheckRange("num_batches", scenario.num_batches(), 0, kMaxBatches);
   CheckSize(problems, scenario);
 }
@@ -339,10 +348,14 @@ absl::Status CheckSchedule(absl::string_view label, const Scenario& scenario,
     return absl::NotFoundError(
         absl::StrCat(label, ": ", kind.status().message()));
   }
-  if (scenario.training().fully_sharded() && !(*kind)->flush) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(label, ": training.fully_sharded is given with schedule ",
-                     (*kind)->name, ", expected one with a flush"));
+  const Training& training = scenario.training();
+  if ((training.fully_sharded() || training.distributed_optimizer()) &&
+      !(*kind)->flush) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        label, ": training.",
+        training.fully_sharded() ? "fully_sharded" : "distributed_optimizer",
+        " is given with schedule ", (*kind)->name,
+        ", expected one with a flush"));
   }
   if (!with_shape) return absl::OkStatus();
   const Parallelism& parallelism = scenario.parallelism();
@@ -440,6 +453,8 @@ void FillDefaultsOf(const Model& model, Scenario& scenario) {
   Training& training = *scenario.mutable_training();
   if (training.precision() == PRECISION_UNSPECIFIED)
     training.set_precision(model.has_measured() ? FP32 : MIXED_FP16);
+  if (scenario.runtime().empty())
+    scenario.set_runtime(model.has_measured() ? "none" : "megatron-lm");
   Batch& batch = *scenario.mutable_batch();
   if (batch.sequence_length() == 0)
     batch.set_sequence_length(DefaultSequenceLength(model));

@@ -87,6 +87,14 @@ Route Network::RouteBetween(int from, int to) const {
   return route;
 }
 
+Wire Network::WireBetween(int from, int to) const {
+  if (nodes_.empty() || from == to) return Wire::kNone;
+  if (NodeOf(from) != NodeOf(to)) return Wire::kNetwork;
+  const Place& place = nodes_[NodeOf(from)];
+  return WireInNode(*wiring_[place.group], from - place.first_gpu,
+                    to - place.first_gpu);
+}
+
 Route Network::RouteToHost(int gpu) const {
   Route route;
   if (nodes_.empty()) return route;

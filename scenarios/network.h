@@ -33,6 +33,10 @@ struct Ring {
   std::vector<int32_t> gpus;
 };
 
+// What joins two GPUs: a switch that may reduce, NVLinks from GPU to GPU, PCIe,
+// the network between nodes.
+enum class Wire { kNone, kNvSwitch, kNvLink, kPcie, kNetwork };
+
 struct NodeWiring;  // scenarios/node_wiring.h
 
 class Network {
@@ -51,6 +55,9 @@ class Network {
   // The way from one GPU to another; empty for a GPU to itself. Costs a few
   // look-ups: no table holds all pairs.
   Route RouteBetween(int from, int to) const;
+
+  // kNone in textbook mode and for a GPU to itself.
+  Wire WireBetween(int from, int to) const;
 
   // The way between a GPU and its node's memory: over its PCIe switch to the
   // root complex, or back. Empty where the cluster says nothing of PCIe.

@@ -220,6 +220,14 @@ void AppendGpuToGpu(const NodeWiring& wiring, int from, int to,
   }
 }
 
+Wire WireInNode(const NodeWiring& wiring, int from, int to) {
+  if (wiring.node.has_nv_switch()) return Wire::kNvSwitch;
+  const int n = wiring.num_gpus();
+  const bool direct =
+      !wiring.mesh_link.empty() && wiring.mesh_link[from * n + to] >= 0;
+  return !direct && wiring.node.has_pcie() ? Wire::kPcie : Wire::kNvLink;
+}
+
 void AppendGpuToNic(const NodeWiring& wiring, int gpu, int nic,
                     int32_t first_link, Route& route) {
   AppendPcieToNic(wiring, gpu, nic, /*inbound=*/false, first_link, route);

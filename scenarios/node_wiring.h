@@ -50,6 +50,9 @@ NodeWiring WireNode(const Node& node);
 void AppendGpuToGpu(const NodeWiring& wiring, int from, int to,
                     int32_t first_link, Route& route);
 
+// What that way is made of.
+Wire WireInNode(const NodeWiring& wiring, int from, int to);
+
 // Appends the way from a GPU out of a NIC that serves it.
 void AppendGpuToNic(const NodeWiring& wiring, int gpu, int nic,
                     int32_t first_link, Route& route);

@@ -11,6 +11,7 @@
 #include "base/status_macros.h"
 #include "base/textproto.h"
 #include "calibrate/device_profile.h"
+#include "calibrate/runtime.h"
 #include "models/model.h"
 #include "scenarios/check_scenario.h"
 #include "scenarios/cluster.h"
@@ -79,6 +80,7 @@ class Loader {
     if (!scenario_.cluster().empty() && scenario_.num_nodes() <= kMaxGpus)
       devices = TakeCluster();
     for (const std::string& device : devices.names) TakeDevice(device);
+    TakeRuntime();
     // One that is named for all stays so when the scenario is run again.
     if (devices.names.size() == 1) scenario_.set_device(devices.names[0]);
     resolved_.gpu_device = std::move(devices.gpu_device);
@@ -141,6 +143,13 @@ class Loader {
     } else {
       resolved_.device = *std::move(profile);
     }
+  }
+
+  void TakeRuntime() {
+    if (scenario_.runtime().empty()) return;  // the model did not load
+    auto runtime =
+        Keep(Where("runtime"), LoadRuntime(scenario_.runtime()), failures_);
+    if (runtime.has_value()) resolved_.runtime = *std::move(runtime);
   }
 
   Problems& problems_;

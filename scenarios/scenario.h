@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "calibrate/device_profile.pb.h"
+#include "calibrate/runtime.pb.h"
 #include "models/model.pb.h"
 #include "scenarios/cluster.pb.h"
 #include "scenarios/placement.h"
@@ -36,6 +37,7 @@ struct ResolvedScenario {
   // each GPU of the cluster is, 0 being `device`. Empty where all are alike.
   std::vector<DeviceProfile> other_devices;
   std::vector<int> gpu_device;
+  Runtime runtime;
 
   Placement placement;
   int num_microbatches = 0;  // per batch and pipeline

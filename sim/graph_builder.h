@@ -8,9 +8,10 @@
 #include <initializer_list>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "schedules/dependencies.h"
+#include "sim/groups.h"
 #include "sim/pipeline_graph.h"
-#include "sim/rings.h"
 
 namespace weir {
 
@@ -28,6 +29,7 @@ class GraphBuilder {
   // Both of an overlapped pair start when both can: what one waits for, the
   // other does too.
   void AddEdgeTo(int32_t before, int gpu, int32_t position);
+  void AddEdgeToStart(int32_t before, int32_t task);
 
   // Which updates are reduced. Where all copies of a stage are one GPU each,
   // nothing is; copies in one pipeline wait for each other even if their
@@ -38,28 +40,59 @@ class GraphBuilder {
   // Over the cluster's PCIe where there is some: a flow that shares it.
   void AddOffload(int gpu, const Action& action, double seconds);
 
-  struct Collective {
-    double bytes = 0;
-    int count = 0;
-  };
-  Collective CollectiveOf(const Action& action) const;
-  void AddTensorCollectives();
+  // What one pass (or an overlapped pair) calls: in line with its kernels,
+  // beside them, and over the expert-parallel group.
+  struct PassCollectives {
+    std::vector<Collectives> in_line, beside, experts;
 
-  // The collectives of both follow the pair, so that it ends as one.
-  void AddPairCollective(int first, size_t i, const RingSet& rings,
-                         int32_t end);
-  void AddCollective(int first, size_t i, const RingSet& rings,
-                     const Collective& collective,
-                     std::initializer_list<int32_t> ends);
+    bool empty() const {
+      return in_line.empty() && beside.empty() && experts.empty();
+    }
+  };
+  void AddCollectivesOf(const Action& action, PassCollectives* collectives);
+
+  // Ends of passes: behind their collectives, and not before the host has
+  // launched it all.
+  void AddPassEnds();
+  bool CallsExperts() const;
+  // The GPUs that run one pass together: one tensor group, or as many as share
+  // out experts.
+  struct PassGroup {
+    std::vector<int> firsts;     // [replica] first GPU of the tensor group
+    std::vector<Group> tensors;  // [replica], empty without tensor parallelism
+    std::vector<Group> experts;  // [tensor rank], empty without experts
+  };
+  PassGroup PassGroupOf(int rank, int replica);
+  void AddEndOf(const PassGroup& group, size_t position);
+  void AddJoined(const PassGroup& group, size_t position,
+                 const PassCollectives& collectives,
+                 const std::vector<int32_t>& ends);
+  void WaitForHost(const PassGroup& group, size_t position,
+                   const PassCollectives& collectives);
+
+  // A timer that starts with the passes at `position` of these GPUs: with the
+  // last of them.
+  int32_t AddBeside(const std::vector<int>& gpus, int position, double seconds);
 
   // Steps that take no time and follow no reduction are left out.
   void AddSteps();
   void AddReductions();
-  RingSet RingsOverCopies(const std::vector<int>& ranks, int t);
-
-  // Without rings nothing moves: the copies only wait for each other.
+  Group GroupOfCopies(const std::vector<int>& ranks, int t);
+  // In pieces, as the last backward completes them; the last piece follows it.
+  // Without a group nothing moves: the copies only wait for each other.
   void AddReduction(const Reduction& reduction, int t, int32_t index,
-                    const RingSet* rings, int32_t* last);
+                    const Group* group, int32_t* last);
+  int32_t AddEarlyPieces(const Reduction& reduction, int t, const Group& group,
+                         const Collectives& piece, int num_pieces,
+                         int32_t last);
+  void ReduceExperts(const Reduction& reduction, int t, int32_t before,
+                     int32_t after);
+  // The new weights, behind the steps that made the parts of them.
+  void GatherSteppedWeights(const Reduction& reduction, int t,
+                            const Group& group);
+  // Gradients of an embedding that the first and the last stage have.
+  void AddTiedReductions();
+  int32_t StepOfStage(int rank, int stage) const;
 
   // Every GPU computes its passes and steps one after the other.
   void AddStreams();
@@ -70,8 +103,12 @@ class GraphBuilder {
   void FindHostWaits();
 
   // The weights of the run under way and of the next one are there: a gather
-  // starts when the run before the last has ended.
+  // starts when the run before the last has ended. The first layer's come
+  // before the run, the others' beside its first pass.
   void AddGathers();
+  // Returns when the last of its layers is there.
+  int32_t AddGather(const Group& group, int rank, int t, int32_t i,
+                    int32_t start, int32_t end);
   void AddTransfers();
 
   // What an action makes goes to the next stage, an input gradient to the stage
@@ -98,6 +135,8 @@ class GraphBuilder {
   bool has_pairs_ = false;     // overlap passes?
   PipelineGraph graph_;
   Ways ways_;
+  // Tasks that start when a pass does, by its task.
+  absl::flat_hash_map<int32_t, std::vector<int32_t>> beside_;
 };
 
 }  // namespace weir

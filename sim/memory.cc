@@ -67,7 +67,7 @@ class Tracer {
       Static(MemoryKind::kGradients) +=
           stage.gradient_bytes / shards * (NeedsSecondGradient(s) ? 2 : 1);
       Static(MemoryKind::kOptimizerState) +=
-          stage.optimizer_state_bytes / shards;
+          stage.optimizer_state_bytes / shards / in_.costs.optimizer_shards;
       Static(MemoryKind::kPredictedWeights) +=
           stage.weight_bytes * weights.predicted_copies;
       Static(MemoryKind::kEstimateBuffers) +=
@@ -85,6 +85,11 @@ class Tracer {
 
   void Add(double seconds, MemoryKind kind, double bytes) {
     if (bytes != 0) actions_.push_back({seconds, kind, bytes});
+  }
+
+  void AddScratch(double start, double end, double bytes) {
+    Add(start, MemoryKind::kPassScratch, bytes);
+    Add(end, MemoryKind::kPassScratch, -bytes);
   }
 
   void AddActions() {
@@ -130,6 +135,7 @@ class Tracer {
         } else {
           Add(start, MemoryKind::kActivations, activations);
         }
+        AddScratch(start, end, stage.forward_scratch_bytes * n);
         break;
       case Op::kBackward:
       case Op::kBackwardInput:
@@ -137,6 +143,7 @@ class Tracer {
             stage.recompute_scratch_bytes * n);
         Add(end, MemoryKind::kRecomputeScratch,
             -stage.recompute_scratch_bytes * n);
+        AddScratch(start, end, stage.backward_scratch_bytes * n);
         Add(end, MemoryKind::kActivations, -activations);
         if (action.op == Op::kBackwardInput) {
           Add(end, MemoryKind::kWeightGradientStash,
@@ -256,17 +263,10 @@ class Tracer {
 
 const char* Name(MemoryKind kind) {
   static constexpr const char* kNames[kNumMemoryKinds] = {
-      "weights",
-      "weight_stash",
-      "gradients",
-      "optimizer_state",
-      "activations",
-      "recompute_scratch",
-      "weight_gradient_stash",
-      "communication_buffers",
-      "reserved",
-      "gathered_weights",
-      "predicted_weights",
+      "weights",         "weight_stash",          "gradients",
+      "optimizer_state", "activations",           "recompute_scratch",
+      "pass_scratch",    "weight_gradient_stash", "communication_buffers",
+      "reserved",        "gathered_weights",      "predicted_weights",
       "estimate_buffers"};
   return kNames[static_cast<int>(kind)];
 }

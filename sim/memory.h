@@ -20,6 +20,7 @@ enum class MemoryKind : uint8_t {
   kOptimizerState,
   kActivations,
   kRecomputeScratch,
+  kPassScratch,          // what eager passes hold besides
   kWeightGradientStash,  // inputs that W still needs after I
   kCommunicationBuffers,
   kReserved,         // context, libraries, workspace
@@ -27,7 +28,7 @@ enum class MemoryKind : uint8_t {
   kPredictedWeights,
   kEstimateBuffers,  // averages that predictions extrapolate with
 };
-inline constexpr int kNumMemoryKinds = 12;
+inline constexpr int kNumMemoryKinds = 13;
 
 // "weights", "weight_stash", ...
 const char* Name(MemoryKind kind);

@@ -24,7 +24,7 @@ GraphBuilder::GraphBuilder(const PipelineInputs& inputs)
       place_(inputs.placement),
       blocking_(inputs.communication.transfers() == BLOCKING),
       dependencies_(inputs.schedule),
-      ways_(inputs.network, &graph_.tasks) {
+      ways_(inputs.network, inputs.costs.collectives, &graph_.tasks) {
   graph_.tensor = place_.tensor;
   graph_.pipeline = place_.pipeline;
   graph_.num_stages = schedule_.num_stages;
@@ -41,12 +41,14 @@ PipelineGraph GraphBuilder::Build() {
   if (blocking_) graph_.exchanges = PlanExchanges(schedule_);
   SelectReductions();
   AddActions();
-  AddTensorCollectives();
+  AddPassEnds();
   AddSteps();
   AddReductions();
+  AddTiedReductions();
+  // From here on edges lead to passes, and to what goes on beside them.
+  AddGathers();
   AddStreams();
   if (has_channels_) AddChannels();
-  AddGathers();
   AddTransfers();
   if (!blocking_) QueueTransfers();
   graph_.tasks.Finish();
@@ -55,14 +57,30 @@ PipelineGraph GraphBuilder::Build() {
 
 void GraphBuilder::AddEdgeTo(int32_t before, int gpu, int32_t position) {
   const int32_t task = graph_.ActionTask(gpu, position);
-  graph_.tasks.AddEdge(before, task);
+  AddEdgeToStart(before, task);
   if (!has_pairs_) return;
   const std::vector<Action>& actions = Actions(gpu);
   if (actions[position].overlaps_next) {
-    graph_.tasks.AddEdge(before, task + 1);
+    AddEdgeToStart(before, task + 1);
   } else if (position > 0 && actions[position - 1].overlaps_next) {
-    graph_.tasks.AddEdge(before, task - 1);
+    AddEdgeToStart(before, task - 1);
   }
+}
+
+void GraphBuilder::AddEdgeToStart(int32_t before, int32_t task) {
+  graph_.tasks.AddEdge(before, task);
+  const auto at = beside_.find(task);
+  if (at == beside_.end()) return;
+  for (int32_t other : at->second) graph_.tasks.AddEdge(before, other);
+}
+
+int32_t GraphBuilder::AddBeside(const std::vector<int>& gpus, int position,
+                                double seconds) {
+  const int32_t timer = graph_.tasks.AddTimer(seconds);
+  for (int gpu : gpus) {
+    beside_[graph_.ActionTask(gpu, position)].push_back(timer);
+  }
+  return timer;
 }
 
 void GraphBuilder::AddActions() {
@@ -214,9 +232,14 @@ void GraphBuilder::AddTransfer(int sender, int32_t produced,
     AddEdgeTo(producer, receiver, next.position);
     return;
   }
-  const int32_t transfer =
-      flow ? graph_.tasks.AddFlow(ways_.PairOf(from_gpu, to_gpu), bytes)
-           : graph_.tasks.AddTimer(route.latency_seconds);
+  const double extra = blocking_ ? in_.costs.exchange_seconds : 0;
+  int32_t transfer;
+  if (flow) {
+    const SendCost send = ways_.SendBetween(from_gpu, to_gpu, bytes, extra);
+    transfer = graph_.tasks.AddFlow(send.pair, send.bytes);
+  } else {
+    transfer = graph_.tasks.AddTimer(route.latency_seconds + extra);
+  }
   (forward ? graph_.activations : graph_.gradients)[graph_.TransferCell(
       sender, action.stage, action.microbatch)] = transfer;
   graph_.tasks.AddEdge(producer, transfer);

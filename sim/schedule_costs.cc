@@ -63,6 +63,27 @@ absl::Status CheckOffload(const ResolvedScenario& scenario,
   return absl::OkStatus();
 }
 
+// Each GPU of a tensor group sends its part of what all of them have; the next
+// stage gathers it.
+void ScatterTransfers(const ResolvedScenario& scenario,
+                      const Schedule& schedule, Costs* costs) {
+  const Parallelism& parallelism = scenario.scenario.parallelism();
+  const int tensor = scenario.placement.tensor;
+  if (!scenario.runtime.scatters_transfers() || tensor == 1 ||
+      parallelism.sequence_parallel()) {
+    return;
+  }
+  costs->sent_part = 1.0 / tensor;
+  for (int s = 0; s + 1 < schedule.num_stages; ++s) {
+    if (schedule.rank_of(s, 0) == schedule.rank_of(s + 1, 0)) continue;
+    LayerCollective gather;
+    gather.kind = LayerCollective::Kind::kAllGather;
+    gather.bytes = costs->stages[s].output_bytes * costs->compression;
+    costs->stages[s + 1].forward_collectives.push_back(gather);
+    costs->stages[s].backward_collectives.push_back(gather);
+  }
+}
+
 double StreamSeconds(const DeviceProfile& device, double bytes) {
   Kernel kernel;
   kernel.bytes = bytes;
@@ -135,6 +156,7 @@ absl::Status ApplySchedule(const ResolvedScenario& scenario,
   absl::Status status = CheckSplit(scenario, schedule, *costs);
   if (status.ok()) status = CheckOffload(scenario, network, schedule, *costs);
   if (!status.ok()) return status;
+  ScatterTransfers(scenario, schedule, costs);
   if (schedule.forward_only) {
     costs->model_flops = costs->forward_flops;
     costs->shards = 1;

@@ -15,6 +15,8 @@
 namespace weir {
 namespace {
 
+constexpr double kDefaultBucketBytes = 25.0 * (1 << 20);
+
 // Bytes per parameter of each copy that training keeps.
 struct ParameterBytes {
   double weight;  // in use by forward and backward
@@ -36,7 +38,18 @@ ParameterBytes BytesPerParameter(const Training& training) {
   return bytes;
 }
 
-WorkSpec MakeWorkSpec(const Scenario& scenario) {
+// Some fused kernels only take shapes that divide; see softmax_heads_multiple.
+bool FusesSoftmax(const Runtime& runtime, const Transformer& transformer,
+                  const WorkSpec& spec) {
+  if (runtime.unfused_softmax()) return false;
+  const uint32_t multiple = runtime.softmax_heads_multiple();
+  const uint32_t heads = transformer.num_heads() / spec.tensor_parallel;
+  return multiple == 0 || heads * spec.microbatch_size % multiple == 0;
+}
+
+WorkSpec MakeWorkSpec(const ResolvedScenario& resolved) {
+  const Scenario& scenario = resolved.scenario;
+  const Runtime& runtime = resolved.runtime;
   WorkSpec spec;
   spec.microbatch_size = scenario.batch().microbatch_size();
   spec.sequence_length = scenario.batch().sequence_length();
@@ -54,7 +67,17 @@ WorkSpec MakeWorkSpec(const Scenario& scenario) {
     default:
       spec.recompute = Recompute::kNone;
   }
-  spec.bytes_per_element = scenario.training().precision() == FP32 ? 4 : 2;
+  const bool mixed = scenario.training().precision() != FP32;
+  spec.bytes_per_element = mixed ? 2 : 4;
+  spec.gradient_bytes = mixed && !scenario.training().fp32_gradients() ? 2 : 4;
+  spec.tensor_async = runtime.overlaps_tensor_collectives();
+  spec.fused_softmax =
+      FusesSoftmax(runtime, resolved.model.transformer(), spec);
+  spec.fused_bias_gelu = !runtime.unfused_bias_gelu();
+  spec.fused_bias_dropout_add = !runtime.unfused_bias_dropout_add();
+  spec.fused_gradient_accumulation = !runtime.unfused_gradient_accumulation();
+  spec.fused_cross_entropy = !runtime.unfused_cross_entropy();
+  spec.vocabulary_multiple = static_cast<int>(runtime.vocabulary_multiple());
   return spec;
 }
 
@@ -114,18 +137,33 @@ void AddCollectives(const std::vector<LayerCollective>& from,
   for (const LayerCollective& collective : from) AddCollective(collective, to);
 }
 
-// As all-reduces: an all-gather or a reduce-scatter is half of one.
-void SumTensorCollectives(const std::vector<LayerCollective>& collectives,
-                          double* bytes, int* count) {
-  int halves = 0;
+double Launches(const std::vector<Kernel>& kernels) {
+  double launches = 0;
+  for (const Kernel& kernel : kernels) launches += kernel.launches;
+  return launches;
+}
+
+double Count(const std::vector<LayerCollective>& collectives) {
+  double count = 0;
   for (const LayerCollective& collective : collectives) {
-    if (collective.group != LayerCollective::Group::kTensor) continue;
-    const int parts =
-        collective.kind == LayerCollective::Kind::kAllReduce ? 2 : 1;
-    halves += parts * collective.count;
-    *bytes += parts * 0.5 * collective.bytes * collective.count;
+    count += collective.count;
   }
-  *count = (halves + 1) / 2;
+  return count;
+}
+
+void AddHostSeconds(const Runtime& runtime, const LayerWork& layer,
+                    StageCosts* stage) {
+  const double forward = runtime.forward_launch_seconds().value();
+  const double backward = runtime.backward_launch_seconds().value();
+  const double collective = runtime.collective_launch_seconds().value();
+  stage->forward_host_seconds += forward * Launches(layer.forward) +
+                                 collective * Count(layer.forward_collectives);
+  stage->backward_input_host_seconds +=
+      forward * Launches(layer.recompute) +
+      backward * Launches(layer.backward_input) +
+      collective * Count(layer.backward_collectives);
+  stage->backward_weight_host_seconds +=
+      backward * Launches(layer.backward_weight);
 }
 
 void AddLayer(const LayerWork& layer, StageCosts* stage) {
@@ -138,6 +176,10 @@ void AddLayer(const LayerWork& layer, StageCosts* stage) {
   // Layers are recomputed one after the other.
   stage->recompute_scratch_bytes =
       std::max(stage->recompute_scratch_bytes, layer.recompute_scratch_bytes);
+  stage->forward_scratch_bytes =
+      std::max(stage->forward_scratch_bytes, layer.forward_scratch_bytes);
+  stage->backward_scratch_bytes =
+      std::max(stage->backward_scratch_bytes, layer.backward_scratch_bytes);
   stage->weight_gradient_stash_bytes += layer.weight_gradient_stash_bytes;
 }
 
@@ -201,8 +243,19 @@ double OffloadSeconds(const DeviceProfile& device, double bytes) {
   return bytes / device.host_bytes_per_second().value();
 }
 
+// An embedding that the first and the last stage both have.
+void SetTiedGradient(const std::vector<LayerWork>& layers,
+                     const Partition& partition, const Training& training,
+                     Costs* costs) {
+  const int first_of_last = partition.first[partition.first.size() - 2];
+  if (first_of_last == 0) return;  // one stage has both
+  costs->tied_gradient_bytes =
+      layers.back().shared_parameters * BytesPerParameter(training).gradient;
+}
+
 // The stages on one kind of GPU.
 absl::StatusOr<DeviceCosts> CostsOn(const DeviceProfile& device,
+                                    const Runtime& runtime,
                                     const Scenario& scenario,
                                     const std::vector<LayerWork>& layers,
                                     const Partition& partition,
@@ -225,17 +278,19 @@ absl::StatusOr<DeviceCosts> CostsOn(const DeviceProfile& device,
     if (s > 0) stage.output_bytes = costs.stages.back().output_bytes;
     if (!measured) {
       stage.backward_input_seconds = stage.backward_weight_seconds = 0;
+      const double pass = runtime.pass_seconds().value();
+      stage.forward_host_seconds = stage.backward_input_host_seconds = pass;
     }
     for (int l = first; l < last; ++l) {
       AddSeconds(layers[l], device, costs.peak_flops, &stage);
+      AddHostSeconds(runtime, layers[l], &stage);
       AddLayer(layers[l], &stage);
     }
-    SumTensorCollectives(stage.forward_collectives, &stage.tensor_forward_bytes,
-                         &stage.tensor_forward_collectives);
-    SumTensorCollectives(stage.backward_collectives,
-                         &stage.tensor_backward_bytes,
-                         &stage.tensor_backward_collectives);
     SetParameters(StageParameters(layers, first, last), bytes, &stage);
+    stage.num_parameter_layers = std::max<int>(
+        std::count_if(layers.begin() + first, layers.begin() + last,
+                      [](const LayerWork& l) { return l.parameters > 0; }),
+        1);
     stage.expert_gradient_bytes =
         StageExpertParameters(layers, first, last) * bytes.gradient;
     if (!measured) {
@@ -245,7 +300,8 @@ absl::StatusOr<DeviceCosts> CostsOn(const DeviceProfile& device,
     stage.offload_seconds = OffloadSeconds(device, stage.activation_bytes);
     stage.optimizer_seconds =
         OptimizerSeconds(device, stage, scenario.training().precision() != FP32,
-                         num_versions[s], shards);
+                         num_versions[s], shards) +
+        runtime.update_seconds().value();
     costs.stages.push_back(stage);
   }
   return costs;
@@ -270,6 +326,21 @@ double StageCosts::seconds_of(int op) const {
   return 0;
 }
 
+double StageCosts::host_seconds_of(int op) const {
+  switch (static_cast<Op>(op)) {
+    case Op::kForward:
+      return forward_host_seconds;
+    case Op::kBackward:
+      return backward_input_host_seconds + backward_weight_host_seconds;
+    case Op::kBackwardInput:
+      return backward_input_host_seconds;
+    case Op::kBackwardWeight:
+      return backward_weight_host_seconds;
+    default:
+      return 0;
+  }
+}
+
 absl::StatusOr<Costs> ComputeCosts(const ResolvedScenario& resolved,
                                    int num_stages,
                                    const std::vector<int>& num_versions) {
@@ -288,8 +359,17 @@ absl::StatusOr<Costs> ComputeCosts(const ResolvedScenario& resolved,
   if (scenario.training().fully_sharded()) {
     costs.shards = std::max(resolved.placement.data, 1);
   }
+  if (scenario.training().distributed_optimizer()) {
+    costs.optimizer_shards = std::max(resolved.placement.data, 1);
+  }
+  if (resolved.device.has_collectives()) {
+    costs.collectives = &resolved.device.collectives();
+  }
+  costs.exchange_seconds = resolved.runtime.exchange_seconds().value();
+  const double bucket_bytes = scenario.communication().bucket_bytes();
+  costs.bucket_bytes = bucket_bytes > 0 ? bucket_bytes : kDefaultBucketBytes;
   const std::vector<LayerWork> layers =
-      LayersOf(resolved.model, MakeWorkSpec(scenario));
+      LayersOf(resolved.model, MakeWorkSpec(resolved));
   const int tensor = static_cast<int>(scenario.parallelism().tensor());
   costs.model_flops = ModelFlops(layers, tensor);
   costs.forward_flops = ForwardFlops(layers, tensor);
@@ -299,10 +379,11 @@ absl::StatusOr<Costs> ComputeCosts(const ResolvedScenario& resolved,
         resolved.label, ": parallelism ", partition.status().message()));
   }
   const auto on = [&](const DeviceProfile& device) {
-    return CostsOn(device, scenario, layers, *partition, num_versions,
-                   costs.shards);
+    return CostsOn(device, resolved.runtime, scenario, layers, *partition,
+                   num_versions, costs.shards * costs.optimizer_shards);
   };
   ASSIGN_OR_RETURN(static_cast<DeviceCosts&>(costs), on(resolved.device));
+  SetTiedGradient(layers, *partition, scenario.training(), &costs);
   for (const DeviceProfile& device : resolved.other_devices) {
     ASSIGN_OR_RETURN(costs.other_devices.emplace_back(), on(device));
   }

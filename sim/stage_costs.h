@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "calibrate/collective_model.pb.h"
 #include "models/layer_work.h"
 #include "scenarios/scenario.h"
 
@@ -28,12 +29,12 @@ struct StageCosts {
   double prediction_seconds = 0;
   double codec_seconds = 0;
 
-  // Sum over the collectives inside the action, and how many there are.
-  double tensor_forward_bytes = 0, tensor_backward_bytes = 0;
-  int tensor_forward_collectives = 0, tensor_backward_collectives = 0;
+  // What the host needs to launch a pass: the pass takes at least that long.
+  double forward_host_seconds = 0;
+  double backward_input_host_seconds = 0;
+  double backward_weight_host_seconds = 0;
 
-  // The same one by one, and those over the expert-parallel group, which no
-  // task of the graph carries yet.
+  // Inside the pass, for one microbatch.
   std::vector<LayerCollective> forward_collectives, backward_collectives;
 
   double output_bytes = 0;  // sent to the next stage; its gradient is as large
@@ -41,6 +42,9 @@ struct StageCosts {
   double optimizer_seconds = 0;      // one step
   double gradient_bytes = 0;         // reduced over the replicas per update
   double expert_gradient_bytes = 0;  // the part of it that experts have
+
+  // Layers that have parameters: sharded weights are gathered one by one.
+  int num_parameter_layers = 1;
 
   // Memory.
   double weight_bytes = 0;  // the version in use
@@ -50,9 +54,12 @@ struct StageCosts {
   double activation_bytes = 0;             // from F to the end of B (or I)
   double layer_activation_bytes = 0;       // of its largest layer
   double recompute_scratch_bytes = 0;      // during B (or I)
+  double forward_scratch_bytes = 0;        // during F
+  double backward_scratch_bytes = 0;       // during B (or I), besides
   double weight_gradient_stash_bytes = 0;  // from I to the end of W
 
   double seconds_of(int op) const;  // indexed by Op
+  double host_seconds_of(int op) const;
 };
 
 // On one kind of GPU. 0 of the others: unknown.
@@ -76,6 +83,16 @@ struct Costs : DeviceCosts {
   double forward_flops = 0;  // of these, in forwards
   // Replicas over which weights, gradients and states are shared out.
   int shards = 1;
+  int optimizer_shards = 1;  // over which only the states are shared out
+  // Replicas that share out the experts of a layer.
+  int expert_parallel = 1;
+  // What the first and the last stage add up of their gradients, having one
+  // embedding twice; 0: they do not.
+  double tied_gradient_bytes = 0;
+  // Null: collectives are rings at the full rate of the links.
+  const CollectiveModel* collectives = nullptr;
+  double exchange_seconds = 0;  // of every blocking exchange besides
+  double bucket_bytes = 0;      // of overlapped reductions
   // Part of the bytes that transfers between ranks have left.
   double compression = 1;
 
@@ -86,10 +103,11 @@ struct Costs : DeviceCosts {
   const StageCosts& of(int gpu, int stage) const {
     return device_of(gpu).stages[stage];
   }
-  // What a stage sends on for one microbatch, and gets back as its gradient.
+  // What a GPU sends on for one microbatch, and gets back as its gradient.
   double sent_bytes(int stage) const {
-    return stages[stage].output_bytes * compression;
+    return stages[stage].output_bytes * compression * sent_part;
   }
+  double sent_part = 1;  // below 1: each GPU of a tensor group sends its part
 };
 
 // Prices `num_stages` stages: partition, kernels, memory. `num_versions` is the

@@ -14,6 +14,12 @@ int OpInTimeline(Op op) {
   return IsCompute(op) ? number : number + 1;  // after the optimizer step
 }
 
+double BytesOf(const std::vector<LayerCollective>& collectives) {
+  double bytes = 0;
+  for (const LayerCollective& one : collectives) bytes += one.bytes * one.count;
+  return bytes;
+}
+
 class Filler {
  public:
   Filler(const PipelineInputs& inputs, const PipelineGraph& graph,
@@ -36,11 +42,11 @@ class Filler {
       const StageCosts& stage = in_.costs.stages[action.stage];
       const bool forward = action.op == Op::kForward;
       if (end > end_[task] && IsCompute(action.op)) {
-        AddCollective(
-            gpu, kTensor, action.stage, action.microbatch,
-            action.num_microbatches * (forward ? stage.tensor_forward_bytes
-                                               : stage.tensor_backward_bytes),
-            end_[task], end);
+        AddCollective(gpu, kTensor, action.stage, action.microbatch,
+                      action.num_microbatches *
+                          BytesOf(forward ? stage.forward_collectives
+                                          : stage.backward_collectives),
+                      end_[task], end);
       }
       AddTransfer(gpu, action);
     }

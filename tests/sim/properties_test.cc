@@ -59,8 +59,7 @@ class Case {
       stage.layer_activation_bytes = draw(0, 50);
       stage.recompute_scratch_bytes = draw(0, 100);
       stage.weight_gradient_stash_bytes = draw(0, 100);
-      stage.tensor_forward_bytes = draw(0, 100);
-      stage.tensor_forward_collectives = 2;
+      stage.forward_collectives = {{.bytes = draw(0, 50), .count = 2}};
     }
     placement_.pipeline = schedule_.num_ranks;
     placement_.data = std::uniform_int_distribution<>(1, 2)(*random);

@@ -408,10 +408,8 @@ TEST(TensorTest, WeightGradientsCallNoCollective) {
   stage.forward_seconds = 1;
   stage.backward_input_seconds = 2;
   stage.backward_weight_seconds = 4;
-  stage.tensor_forward_bytes = 1000;
-  stage.tensor_forward_collectives = 1;
-  stage.tensor_backward_bytes = 3000;
-  stage.tensor_backward_collectives = 3;
+  stage.forward_collectives = {{.bytes = 1000, .count = 1}};
+  stage.backward_collectives = {{.bytes = 1000, .count = 3}};
   const Network network(OneSwitch(2, 100, 0));
   const Placement placement{2, 1, 1, {0, 1}};
   const Communication communication;

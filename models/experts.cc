@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "models/collectives.h"
+#include "models/kernels.h"
+#include "models/sublayers.h"
+
+namespace weir {
+namespace {
+
+constexpr double kProbabilityBytes = 4;  // the router computes in fp32
+
+using Kind = LayerCollective::Kind;
+
+// Product, softmax, and the choice of the best.
+void AddRouter(const Transformer& transformer, const WorkSpec& spec,
+               const Shape& shape, LayerWork* work) {
+  const double experts = transformer.num_experts();
+  const double scores = kProbabilityBytes * shape.local_tokens * experts;
+  Linear linear{.part = KernelPart::kRouter,
+                .rows = shape.local_tokens,
+                .in = shape.hidden,
+                .out = experts};
+  // Without sequence parallelism every GPU of the group routes every token.
+  linear.needed = shape.tokens / shape.tensor_parallel / shape.local_tokens;
+  AddLinear(spec, linear, work);
+  AddPasses(KernelPart::kRouter, 2 * scores, 1, 3 * scores, 1, work);
+  AddPasses(KernelPart::kRouter, 2 * scores, 3, 2 * scores, 2, work);
+  work->stash_bytes += scores;
+  work->weight_gradient_stash_bytes += scores;
+}
+
+// A collective of the forward and its counterpart, which the backward runs in
+// the opposite order.
+void AddExchange(const LayerCollective& forward, Kind backward,
+                 LayerWork* work) {
+  AddCollective(forward, &work->forward_collectives);
+  LayerCollective back = forward;
+  back.kind = backward;
+  AddFrontCollective(back, &work->backward_collectives);
+}
+
+// What the tokens do on their way to the experts: `sent` bytes leave this GPU,
+// `gathered` are there when the tensor-parallel group has put its parts
+// together.
+void AddDispatch(const WorkSpec& spec, double sent, double gathered,
+                 LayerWork* work) {
+  AddPasses(KernelPart::kPermute, 2 * sent, 2, 2 * sent, 1, work);
+  if (spec.expert_parallel > 1) {
+    AddExchange({.kind = Kind::kAllToAll,
+                 .group = LayerCollective::Group::kExpert,
+                 .bytes = sent},
+                Kind::kAllToAll, work);
+  }
+  if (spec.tensor_parallel > 1) {
+    AddExchange({.kind = Kind::kAllGather, .bytes = gathered},
+                Kind::kReduceScatter, work);
+  }
+  // Chunks of each sender into the order of the experts.
+  AddPasses(KernelPart::kPermute, 2 * gathered, 1, 2 * gathered, 1, work);
+}
+
+// The way back, and the weighted sum of what `sent` brought, `local` bytes.
+void AddCombine(const WorkSpec& spec, double sent, double gathered,
+                double local, LayerWork* work) {
+  AddPasses(KernelPart::kPermute, 2 * gathered, 1, 2 * gathered, 1, work);
+  if (spec.tensor_parallel > 1) {
+    AddExchange({.kind = Kind::kReduceScatter, .bytes = gathered},
+                Kind::kAllGather, work);
+  }
+  if (spec.expert_parallel > 1) {
+    AddExchange({.kind = Kind::kAllToAll,
+                 .group = LayerCollective::Group::kExpert,
+                 .bytes = sent},
+                Kind::kAllToAll, work);
+  }
+  // The backward also makes the gradient of the weights in that sum.
+  AddPasses(KernelPart::kPermute, sent + local, 2, 2 * sent + local, 2, work);
+  work->stash_bytes += sent;
+}
+
+void AddSharedExperts(const Transformer& transformer, const WorkSpec& spec,
+                      const Shape& shape, LayerWork* work) {
+  const double width = double(transformer.num_shared_experts()) *
+                       transformer.expert_feed_forward_size();
+  const double whole = shape.element_bytes * shape.tokens * shape.hidden;
+  const double local = whole / shape.tokens * shape.local_tokens;
+  AddColumnInput(spec, whole, work);
+  AddFeedForward(spec, shape,
+                 {.rows = shape.tokens, .width = width / shape.tensor_parallel},
+                 work);
+  AddRowOutput(spec, whole, work);
+  AddPasses(KernelPart::kElementwise, 3 * local, 1, 3 * local, 1, work);
+  work->weight_gradient_stash_bytes += local - whole;
+}
+
+}  // namespace
+
+void AddExperts(const Transformer& transformer, const WorkSpec& spec,
+                const Shape& shape, LayerWork* work) {
+  const double e = shape.element_bytes;
+  const double local = e * shape.local_tokens * shape.hidden;
+  const double capacity = transformer.capacity_factor();
+  const double copies =
+      transformer.experts_per_token() * (capacity > 0 ? capacity : 1);
+  const double sent = copies * local;
+  const double gathered =
+      spec.sequence_parallel ? sent * shape.tensor_parallel : sent;
+  const double num_local =
+      double(transformer.num_experts()) / spec.expert_parallel;
+  AddRouter(transformer, spec, shape, work);
+  work->stash_bytes += local;  // the router's input, and the shared experts'
+  work->weight_gradient_stash_bytes += local;
+  AddDispatch(spec, sent, gathered, work);
+  AddFeedForward(
+      spec, shape,
+      {.batch = num_local,
+       .rows = gathered / (e * shape.hidden) / num_local,
+       .width = transformer.expert_feed_forward_size() / shape.tensor_parallel,
+       .needed = 1 / std::max(capacity, 1.0)},
+      work);
+  work->stash_bytes += gathered;  // the experts' input
+  work->weight_gradient_stash_bytes += gathered;
+  AddCombine(spec, sent, gathered, local, work);
+  if (transformer.num_shared_experts() > 0) {
+    AddSharedExperts(transformer, spec, shape, work);
+  }
+}
+
+}  // namespace weir

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/kernels.h"
+#include "models/sublayers.h"
+
+namespace weir {
+namespace {
+
+// Passes over the activation's elements, `inner` on each side: with fusion one
+// kernel each way. Apart, GELU: bias, GELU. SwiGLU: SiLU, product; backward two
+// products and SiLU's.
+void AddActivation(const WorkSpec& spec, const FeedForward& feed_forward,
+                   double inputs, double inner, LayerWork* work) {
+  const double bytes = spec.bytes_per_element * inner;
+  const double fused_forward = (inputs + 1) * bytes;
+  const double fused_backward = (2 * inputs + 1) * bytes;
+  if (spec.fused_bias_gelu) {
+    AddPasses(KernelPart::kElementwise, fused_forward, 1, fused_backward, 1,
+              work);
+  } else if (inputs == 2) {
+    AddPasses(KernelPart::kElementwise, 5 * bytes, 2, 9 * bytes, 3, work);
+  } else {
+    const double bias = feed_forward.bias ? 2 * bytes : 0;
+    AddPasses(KernelPart::kElementwise, fused_forward + bias,
+              feed_forward.bias ? 2 : 1, fused_backward, 1, work);
+  }
+}
+
+}  // namespace
+
+void AddFeedForward(const WorkSpec& spec, const Shape& shape,
+                    const FeedForward& feed_forward, LayerWork* work) {
+  const auto [batch, rows, width, bias, needed] = feed_forward;
+  const double e = shape.element_bytes;
+  const double inputs = shape.feed_forward_inputs;
+  const double inner = batch * rows * width;
+  const double outer = batch * rows * shape.hidden;
+  Linear linear{.part = KernelPart::kFeedForwardProduct,
+                .batch = batch,
+                .rows = rows,
+                .in = shape.hidden,
+                .out = inputs * width,
+                .bias = bias,
+                .needed = needed};
+  AddLinear(spec, linear, work);
+  AddActivation(spec, feed_forward, inputs, inner, work);
+  linear.in = width;
+  linear.out = shape.hidden;
+  AddLinear(spec, linear, work);
+  // The activation's inputs and output; apart, SwiGLU keeps SiLU's too.
+  const double kept = inputs + 1 + (inputs == 2 && !spec.fused_bias_gelu);
+  work->stash_bytes += e * kept * inner;
+  work->weight_gradient_stash_bytes += e * (1 + inputs) * inner + e * outer;
+}
+
+}  // namespace weir

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/groups.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace weir {
+namespace {
+
+// Most seconds that a link needs for one byte over each of these pairs.
+class LinkLoads {
+ public:
+  explicit LinkLoads(const Network& network) : network_(network) {}
+
+  void Add(const Route& route) {
+    for (int32_t link : route.links) {
+      double& seconds = seconds_[link];
+      seconds += 1 / network_.links()[link].bytes_per_second;
+      largest_ = std::max(largest_, seconds);
+    }
+  }
+  double largest() const { return largest_; }
+
+ private:
+  const Network& network_;
+  absl::flat_hash_map<int32_t, double> seconds_;
+  double largest_ = 0;
+};
+
+double SecondsPerByte(const Network& network, const Route& route) {
+  LinkLoads loads(network);
+  loads.Add(route);
+  return loads.largest();
+}
+
+// An all-reduce passes its bytes round a ring twice.
+double Passes(CollectiveKind kind) {
+  return kind == CollectiveKind::kAllReduce ? 2 : 1;
+}
+
+}  // namespace
+
+const Route& Ways::RouteOf(int from, int to) {
+  const auto [at, added] = routes_.try_emplace({from, to});
+  if (added) at->second = network_.RouteBetween(from, to);
+  return at->second;
+}
+
+int32_t Ways::PairOf(int from, int to, double latency_seconds) {
+  const auto known =
+      std::find(latencies_.begin(), latencies_.end(), latency_seconds);
+  const int host = static_cast<int>(known - latencies_.begin());
+  if (known == latencies_.end()) latencies_.push_back(latency_seconds);
+  const auto [at, added] = pair_index_.try_emplace(
+      {from, to, host}, static_cast<int32_t>(tasks_->pairs.size()));
+  if (added) {
+    Route route = RouteOf(from, to);
+    route.latency_seconds = latency_seconds;
+    // Numbers from num_gpus on are the memory of the GPUs' hosts.
+    const int first = host == 0 ? 0 : (host + 1) * network_.num_gpus();
+    tasks_->pairs.push_back({first + from, first + to, std::move(route)});
+  }
+  return at->second;
+}
+
+int32_t Ways::HostPairOf(int gpu, bool to_host) {
+  Route route =
+      to_host ? network_.RouteToHost(gpu) : network_.RouteFromHost(gpu);
+  if (route.links.empty()) return -1;
+  // The host stands behind all GPUs, once for each of them.
+  const int host = network_.num_gpus() + gpu;
+  const int from = to_host ? gpu : host, to = to_host ? host : gpu;
+  const auto [at, added] = pair_index_.try_emplace(
+      {from, to, 0}, static_cast<int32_t>(tasks_->pairs.size()));
+  if (added) tasks_->pairs.push_back({from, to, std::move(route)});
+  return at->second;
+}
+
+SendCost Ways::SendBetween(int from, int to, double bytes,
+                           double extra_seconds) {
+  const Route& route = RouteOf(from, to);
+  if (model_ == nullptr) {
+    return {PairOf(from, to, route.latency_seconds + extra_seconds), bytes};
+  }
+  const double seconds_per_byte = SecondsPerByte(network_, route);
+  const Wire wire = network_.WireBetween(from, to);
+  CollectiveGroup pair;
+  pair.num_ranks = 2;
+  pair.ranks_per_node = wire == Wire::kNetwork ? 1 : 2;
+  pair.intra_bytes_per_second = pair.inter_bytes_per_second =
+      1 / seconds_per_byte;
+  pair.pci = wire == Wire::kPcie;
+  const CollectiveCost cost =
+      CheapestCollective(*model_, CollectiveKind::kSendReceive, bytes, pair);
+  return {PairOf(from, to, cost.latency_seconds + extra_seconds),
+          std::round(cost.LinkSeconds() / seconds_per_byte)};
+}
+
+Group Ways::GroupOf(const std::vector<int>& gpus) {
+  Group group;
+  LinkLoads intra(network_), inter(network_);
+  for (const Ring& ring : network_.RingsOver(gpus)) {
+    ++group.num_rings;
+    for (size_t i = 0; i < ring.gpus.size(); ++i) {
+      const int from = ring.gpus[i];
+      const int to = ring.gpus[(i + 1) % ring.gpus.size()];
+      const Route& route = RouteOf(from, to);
+      const bool inside = network_.NodeOf(from) == network_.NodeOf(to);
+      (inside ? intra : inter).Add(route);
+      group.hop_seconds = std::max(group.hop_seconds, route.latency_seconds);
+      (inside ? group.intra_hops : group.inter_hops)
+          .push_back(
+              PairOf(from, to, model_ == nullptr ? route.latency_seconds : 0));
+    }
+  }
+  group.intra_seconds_per_byte = intra.largest();
+  group.inter_seconds_per_byte = inter.largest();
+  SetLinks(gpus, &group);
+  return group;
+}
+
+void Ways::SetLinks(const std::vector<int>& gpus, Group* group) const {
+  CollectiveGroup& links = group->links;
+  links.num_ranks = static_cast<int>(gpus.size());
+  absl::flat_hash_map<int, int> in_node;
+  for (int gpu : gpus) ++in_node[network_.NodeOf(gpu)];
+  const int per_node = in_node[network_.NodeOf(gpus.front())];
+  const bool even =
+      std::all_of(in_node.begin(), in_node.end(),
+                  [&](const auto& node) { return node.second == per_node; });
+  links.ranks_per_node = even ? per_node : 1;
+  if (group->intra_seconds_per_byte > 0) {
+    links.intra_bytes_per_second =
+        group->num_rings / group->intra_seconds_per_byte;
+  }
+  if (group->inter_seconds_per_byte > 0) {
+    // Each ring leaves a node once.
+    links.inter_bytes_per_second =
+        group->num_rings / group->inter_seconds_per_byte / links.ranks_per_node;
+  }
+  if (per_node < 2) return;
+  for (size_t i = 0; i + 1 < gpus.size(); ++i) {
+    if (network_.NodeOf(gpus[i]) != network_.NodeOf(gpus[i + 1])) continue;
+    const Wire wire = network_.WireBetween(gpus[i], gpus[i + 1]);
+    links.pci |= wire == Wire::kPcie;
+    links.nvls = wire == Wire::kNvSwitch;
+  }
+}
+
+void Ways::AddLoad(const Group& group, const Collectives& collectives,
+                   Load* load) const {
+  const auto [kind, bytes, count] = collectives;
+  if (model_ == nullptr) {
+    const int n = group.links.num_ranks;
+    const double steps = Passes(kind) * (n - 1);
+    const double hop_bytes = count * bytes * steps / n / group.num_rings;
+    load->intra_bytes += hop_bytes;
+    load->inter_bytes += hop_bytes;
+    load->latency_seconds += steps * count * group.hop_seconds;
+    return;
+  }
+  const CollectiveCost cost =
+      CheapestCollective(*model_, kind, bytes, group.links);
+  load->latency_seconds += count * cost.latency_seconds;
+  if (cost.intra_bytes > 0) {
+    load->intra_bytes += count * cost.intra_bytes /
+                         cost.intra_bytes_per_second /
+                         group.intra_seconds_per_byte;
+  }
+  if (cost.inter_bytes > 0) {
+    load->inter_bytes += count * cost.inter_bytes /
+                         cost.inter_bytes_per_second /
+                         group.inter_seconds_per_byte;
+  }
+}
+
+Ways::Load Ways::LoadOf(const Group& group,
+                        std::span<const Collectives> collectives) const {
+  Load load;
+  for (const Collectives& one : collectives) AddLoad(group, one, &load);
+  // The flows themselves take one hop's latency.
+  if (model_ == nullptr && load.latency_seconds > 0) {
+    load.latency_seconds -= group.hop_seconds;
+  }
+  return load;
+}
+
+double Ways::SecondsAlone(const Group& group,
+                          std::span<const Collectives> collectives) const {
+  const Load load = LoadOf(group, collectives);
+  const double hop = model_ == nullptr ? group.hop_seconds : 0;
+  return hop + load.latency_seconds +
+         std::max(load.intra_bytes * group.intra_seconds_per_byte,
+                  load.inter_bytes * group.inter_seconds_per_byte);
+}
+
+void Ways::AddCollectives(const Group& group,
+                          std::span<const Collectives> collectives,
+                          int32_t before, std::span<const int32_t> after) {
+  const Load load = LoadOf(group, collectives);
+  const double intra_bytes = std::round(load.intra_bytes);
+  const double inter_bytes = std::round(load.inter_bytes);
+  if (intra_bytes == 0 && inter_bytes == 0) {  // a stage without parameters
+    for (int32_t task : after) tasks_->AddEdge(before, task);
+    return;
+  }
+  const auto add = [&](const std::vector<int32_t>& hops, double bytes) {
+    if (bytes == 0) return;
+    for (int32_t pair : hops) {
+      const int32_t flow = tasks_->AddFlow(pair, bytes);
+      tasks_->AddEdge(before, flow);
+      for (int32_t task : after) tasks_->AddEdge(flow, task);
+    }
+  };
+  add(group.intra_hops, intra_bytes);
+  add(group.inter_hops, inter_bytes);
+  for (int32_t task : after) {
+    tasks_->SetSeconds(task, tasks_->amount(task) + load.latency_seconds);
+  }
+}
+
+}  // namespace weir

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who communicates over which links: pairs of GPUs and groups of them, and
+// their collectives as tasks.
+#ifndef WEIR_SIM_GROUPS_H_
+#define WEIR_SIM_GROUPS_H_
+
+#include <cstdint>
+#include <span>
+#include <tuple>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/node_hash_map.h"
+#include "calibrate/collective_seconds.h"
+#include "scenarios/network.h"
+#include "sim/task_graph.h"
+
+namespace weir {
+
+// Some GPUs and the hops that their collectives use: those of their rings.
+struct Group {
+  std::vector<int32_t> intra_hops, inter_hops;  // pairs, in and between nodes
+  int num_rings = 0;
+  // What one byte over every hop of every ring takes where the rings have the
+  // links for themselves.
+  double intra_seconds_per_byte = 0, inter_seconds_per_byte = 0;
+  double hop_seconds = 0;  // largest latency of any hop
+  CollectiveGroup links;   // as calibrate/ prices it
+};
+
+// `count` collectives of `bytes` each, one after the other.
+struct Collectives {
+  CollectiveKind kind = CollectiveKind::kAllReduce;
+  double bytes = 0;
+  double count = 1;
+};
+
+// A lone transfer.
+struct SendCost {
+  int32_t pair = 0;
+  double bytes = 0;  // that the links carry
+};
+
+// The pairs of GPUs that send, and the ways between them.
+class Ways {
+ public:
+  // With a model of collectives, a collective that has its links for itself
+  // takes exactly what the model says. Without (null): rings at the full rate
+  // of the links, each step after a hop's latency.
+  Ways(const Network& network, const CollectiveModel* model, TaskGraph* tasks)
+      : network_(network), model_(model), tasks_(tasks) {}
+
+  const Route& RouteOf(int from, int to);
+  // A transfer of `bytes` over links, after the latency and `extra_seconds`.
+  // REQUIRES: the two are joined by links.
+  SendCost SendBetween(int from, int to, double bytes, double extra_seconds);
+  // A GPU and its host's memory; -1 where they are not joined.
+  int32_t HostPairOf(int gpu, bool to_host);
+  Group GroupOf(const std::vector<int>& gpus);
+
+  // Adds collectives from the end of `before` to the timers `after`, which they
+  // lengthen by the latencies. Every hop carries the bytes of all steps at once
+  // (measured equal to the single steps, which cost n times as many flows).
+  void AddCollectives(const Group& group,
+                      std::span<const Collectives> collectives, int32_t before,
+                      std::span<const int32_t> after);
+  void AddCollectives(const Group& group, const Collectives& collectives,
+                      int32_t before, int32_t after) {
+    AddCollectives(group, {&collectives, 1}, before, {&after, 1});
+  }
+
+  // What they take when nobody else uses the links.
+  double SecondsAlone(const Group& group,
+                      std::span<const Collectives> collectives) const;
+
+ private:
+  // What all of them together put on the links, and their latencies.
+  struct Load {
+    double intra_bytes = 0, inter_bytes = 0;  // of each hop
+    double latency_seconds = 0;
+  };
+  Load LoadOf(const Group& group,
+              std::span<const Collectives> collectives) const;
+  void AddLoad(const Group& group, const Collectives& collectives,
+               Load* load) const;
+  // Index into TaskGraph::pairs of flows with this latency.
+  int32_t PairOf(int from, int to, double latency_seconds);
+  void SetLinks(const std::vector<int>& gpus, Group* group) const;
+
+  const Network& network_;
+  const CollectiveModel* model_;
+  TaskGraph* tasks_;
+  // SimGrid knows one latency between two hosts: a GPU has one host for each
+  // latency that its flows have.
+  std::vector<double> latencies_;
+  absl::flat_hash_map<std::tuple<int, int, int>, int32_t> pair_index_;
+  absl::node_hash_map<std::pair<int, int>, Route> routes_;
+};
+
+}  // namespace weir
+
+#endif  // WEIR_SIM_GROUPS_H_
