@@ -9,9 +9,9 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "base/error_statistics.h"
 #include "calibrate/collective_model.h"
 #include "calibrate/collective_seconds.h"
-#include "base/error_statistics.h"
 
 namespace weir {
 

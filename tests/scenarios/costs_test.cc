@@ -48,6 +48,20 @@ TEST(CostsTest, UnitsAreSeconds) {
   EXPECT_DOUBLE_EQ(costs->hop_seconds(), 30e-6);
 }
 
+TEST(CostsTest, AListHasOneEntryPerStage) {
+  const auto costs = ParseCosts("f=1/2ms/3,b=4,c=0.5");
+  ASSERT_TRUE(costs.ok()) << costs.status();
+  ASSERT_EQ(costs->stages_size(), 3);
+  EXPECT_DOUBLE_EQ(costs->stages(1).forward_seconds(), 2e-3);
+  EXPECT_EQ(costs->stages(2).forward_seconds(), 3);
+  EXPECT_EQ(costs->stages(2).backward_seconds(), 4);
+  EXPECT_THAT(Message(ParseCosts("f=1/2,b=1/2/3")),
+              HasSubstr("expected one for each stage"));
+  EXPECT_THAT(Message(ParseCosts("f=1,b=1,c=1/2")),
+              HasSubstr("c is a list, expected one number for every hop"));
+  EXPECT_THAT(Message(ParseCosts("f=1//2,b=1")), HasSubstr("f is \"1//2\""));
+}
+
 TEST(CostsTest, EveryBadEntryIsNamedAtOnce) {
   const std::string message =
       Message(ParseCosts("f=-1,b=nan,i=inf,w=,c=1h,x=1,f=1,f=2"));

@@ -134,6 +134,30 @@ TEST(ScenarioTest, TextbookRefusesWhatItReplaces) {
   }
 }
 
+TEST(ScenarioTest, ATransformerStandsInPlaceOfAModel) {
+  Scenario scenario = Small();
+  scenario.clear_model();
+  Transformer& transformer = *scenario.mutable_transformer();
+  transformer.set_num_layers(12);
+  transformer.set_hidden_size(768);
+  transformer.set_num_heads(12);
+  transformer.set_vocabulary_size(50257);
+  const auto resolved = ResolveScenario("s", scenario);
+  ASSERT_TRUE(resolved.ok()) << resolved.status();
+  EXPECT_EQ(resolved->model.transformer().num_layers(), 12u);
+  // Filled in, and kept for whoever runs the scenario again.
+  EXPECT_EQ(resolved->model.transformer().feed_forward_size(), 3072u);
+  EXPECT_EQ(resolved->scenario.transformer().feed_forward_size(), 3072u);
+
+  scenario.set_model("gpt2");
+  EXPECT_THAT(ProblemsOf(scenario),
+              ElementsAre("s: transformer is given with model, expected one of "
+                          "them"));
+  scenario.clear_model();
+  transformer.set_num_heads(0);
+  EXPECT_THAT(MessageOf(scenario), HasSubstr("transformer.num_heads is 0"));
+}
+
 TEST(ScenarioTest, TextbookNeedsItsNumbers) {
   Scenario scenario;
   scenario.mutable_textbook();
@@ -162,12 +186,13 @@ TEST(ScenarioTest, TextbookStagesAreOneOrAll) {
 TEST(ScenarioTest, EmptyScenarioNamesAllThatIsMissing) {
   EXPECT_THAT(
       ProblemsOf(Scenario()),
-      ElementsAre("s: schedule is empty, expected a schedule's name",
-                  "s: model is empty, expected a preset or a file",
-                  "s: cluster is empty, expected a preset or a file",
-                  "s: batch.microbatch_size is 0, expected 1 to 1000000",
-                  "s: batch.global_batch_size is 0, expected 1 to "
-                  "1073741824"));
+      ElementsAre(
+          "s: schedule is empty, expected a schedule's name",
+          "s: model is empty, expected a preset or a file (or transformer)",
+          "s: cluster is empty, expected a preset or a file",
+          "s: batch.microbatch_size is 0, expected 1 to 1000000",
+          "s: batch.global_batch_size is 0, expected 1 to "
+          "1073741824"));
 }
 
 TEST(ScenarioTest, ProblemsOfAllSourcesComeTogether) {

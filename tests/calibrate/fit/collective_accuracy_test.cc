@@ -11,10 +11,10 @@
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
+#include "base/error_statistics.h"
 #include "calibrate/device_profile.h"
 #include "calibrate/fit/collective_table.h"
 #include "calibrate/fit/cross_validation.h"
-#include "base/error_statistics.h"
 #include "calibrate/fit/fit_collectives.h"
 
 namespace weir {

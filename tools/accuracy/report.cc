@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes results/accuracy/README.md from the rows of every set:
+//
+//   accuracy_report SETS.csv FOLDER > FOLDER/README.md
+//
+// FOLDER holds SET.csv as "weir validate --format csv" writes it and, where a
+// figure was fitted to the set itself, SET_left_out.csv: every row predicted by
+// a fit that has not seen it.
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
+#include "base/csv.h"
+#include "base/files.h"
+#include "base/status_macros.h"
+#include "tools/accuracy/row_errors.h"
+
+namespace weir {
+namespace {
+
+struct Set {
+  std::string name, title, quantity, target, worst_target;
+};
+
+std::string Percent(double part) {
+  return absl::StrFormat("%.1f %%", 100 * part);
+}
+std::string Signed(double part) {
+  return absl::StrFormat("%+.1f %%", 100 * part);
+}
+
+// In a table of Markdown.
+std::string Cell(absl::string_view text) {
+  return absl::StrReplaceAll(text, {{"|", "\\|"}, {"\n", " "}});
+}
+
+std::string TargetOf(const Set& set) {
+  double target = 0;
+  if (set.target.empty() || !absl::SimpleAtod(set.target, &target)) return "-";
+  std::string text = absl::StrFormat("%g %%", 100 * target);
+  if (absl::SimpleAtod(set.worst_target, &target)) {
+    absl::StrAppend(&text, absl::StrFormat(", worst %g %%", 100 * target));
+  }
+  return text;
+}
+
+bool Meets(const Set& set, const ErrorStatistics& statistics) {
+  double target = 0;
+  if (absl::SimpleAtod(set.target, &target) &&
+      statistics.mean_absolute > target)
+    return false;
+  return !absl::SimpleAtod(set.worst_target, &target) ||
+         std::abs(statistics.worst) <= target;
+}
+
+absl::StatusOr<std::string> RowOf(const Set& set, const std::string& folder) {
+  const std::string path = absl::StrCat(folder, "/", set.name);
+  ASSIGN_OR_RETURN(const RowErrors rows,
+                   LoadRowErrors(path + ".csv", set.quantity));
+  const ErrorStatistics own = rows.Statistics();
+  // The error of rows that no fit has seen counts; a set that nothing was
+  // fitted to has only one.
+  ErrorStatistics counts = own;
+  std::string left_out = "nothing fitted";
+  if (std::filesystem::exists(path + "_left_out.csv")) {
+    ASSIGN_OR_RETURN(const RowErrors unseen,
+                     LoadRowErrors(path + "_left_out.csv", set.quantity));
+    counts = unseen.Statistics();
+    left_out = Percent(counts.mean_absolute);
+  }
+  std::string worst = "-";
+  if (own.worst_row >= 0) {
+    worst =
+        absl::StrCat(Signed(own.worst), ": line ", rows.lines[own.worst_row],
+                     ", ", rows.names[own.worst_row]);
+  }
+  const std::string met = set.target.empty()   ? ""
+                          : Meets(set, counts) ? "yes"
+                                               : "**no**";
+  return absl::StrCat("| [", Cell(set.title), "](", set.name, ".csv) | ",
+                      TargetOf(set), " | ", met, " | ", own.num_rows, " | ",
+                      Percent(own.mean_absolute), " | ", left_out, " | ",
+                      Signed(own.bias), " | ", Percent(own.percentile_90),
+                      " | ", Cell(worst), " |\n");
+}
+
+// What a row of the table has no room for.
+absl::StatusOr<std::string> NotesOf(const Set& set, const std::string& folder) {
+  ASSIGN_OR_RETURN(
+      const RowErrors rows,
+      LoadRowErrors(absl::StrCat(folder, "/", set.name, ".csv"), set.quantity));
+  std::string notes;
+  if (!rows.skipped.empty()) {
+    absl::StrAppend(&notes, "- ", rows.skipped.size(),
+                    " runs could not be simulated:\n");
+    for (const std::string& line : rows.skipped) {
+      absl::StrAppend(&notes, "  - ", Cell(line), "\n");
+    }
+  }
+  if (rows.num_predicted_misfits > 0) {
+    absl::StrAppend(&notes, "- ", rows.num_predicted_misfits,
+                    " runs ran, but are predicted not to fit in memory (they "
+                    "count in the table).\n");
+  }
+  if (rows.num_misfits > 0) {
+    absl::StrAppend(&notes, "- ", rows.num_misfits - rows.wrong_misfits.size(),
+                    " of ", rows.num_misfits,
+                    " runs that did not fit in memory are predicted not to.\n");
+  }
+  const Order order = CompareOrder(rows);
+  if (order.num_pairs > 0 && set.target.empty()) {
+    absl::StrAppend(&notes, "- ", order.num_pairs - order.wrong.size(), " of ",
+                    order.num_pairs,
+                    " pairs of systems are predicted in their measured order");
+    absl::StrAppend(&notes, order.wrong.empty() ? ".\n" : ":\n");
+    for (const std::string& wrong : order.wrong) {
+      absl::StrAppend(&notes, "  - ", Cell(wrong), "\n");
+    }
+  }
+  return notes;
+}
+
+absl::StatusOr<std::vector<Set>> LoadSets(const std::string& path,
+                                          const std::string& folder) {
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
+  ASSIGN_OR_RETURN(const CsvTable table, ReadCsv(path, text));
+  std::vector<CsvColumn> columns;
+  for (const char* name :
+       {"set", "title", "quantity", "target", "worst_target"}) {
+    ASSIGN_OR_RETURN(const CsvColumn column, table.Column(name));
+    columns.push_back(column);
+  }
+  std::vector<Set> sets;
+  for (int i = 0; i < table.num_rows(); ++i) {
+    Set set{columns[0].Text(i), columns[1].Text(i), columns[2].Text(i),
+            columns[3].Text(i), columns[4].Text(i)};
+    const std::string rows = absl::StrCat(folder, "/", set.name, ".csv");
+    if (std::filesystem::exists(rows)) sets.push_back(std::move(set));
+  }
+  return sets;
+}
+
+constexpr absl::string_view kHead =
+    R"(# How far weir's predictions are from published measurements
+
+Written by `tools/reproduce`; do not edit. `sets/` holds what was asked: for each set the scenario, what the columns mean,
+and every assumption with its reason. Errors are relative, predicted / measured - 1, of what was measured: above 0 is a
+time or memory predicted too large, or a throughput predicted too high. "Left out" is the same for rows that the fit had
+not seen (cross-validation); "nothing fitted": no figure of any profile was fitted to rows of the set.
+
+| set | target | met | rows | mean abs. error | left out | bias | 90th percentile | worst |
+|---|---|---|---|---|---|---|---|---|
+)";
+
+absl::StatusOr<std::string> Report(const std::string& sets_path,
+                                   const std::string& folder) {
+  ASSIGN_OR_RETURN(const std::vector<Set> sets, LoadSets(sets_path, folder));
+  std::string out(kHead);
+  for (const Set& set : sets) {
+    ASSIGN_OR_RETURN(const std::string row, RowOf(set, folder));
+    absl::StrAppend(&out, row);
+  }
+  absl::StrAppend(&out, "\nThe part of rows within an error, all sets:\n\n",
+                  "![errors of all sets](errors.svg)\n");
+  for (const Set& set : sets) {
+    ASSIGN_OR_RETURN(const std::string notes, NotesOf(set, folder));
+    absl::StrAppend(&out, "\n## ", set.title, "\n\n", notes,
+                    notes.empty() ? "" : "\n", "![", set.title, "](", set.name,
+                    ".svg)\n");
+  }
+  return out;
+}
+
+int Main(int argc, char** argv) {
+  if (argc != 3) {
+    std::fprintf(stderr, "usage: %s SETS.csv FOLDER\n", argv[0]);
+    return 2;
+  }
+  const absl::StatusOr<std::string> report = Report(argv[1], argv[2]);
+  if (!report.ok()) {
+    std::fprintf(stderr, "error: %s\n",
+                 std::string(report.status().message()).c_str());
+    return 2;
+  }
+  std::fwrite(report->data(), 1, report->size(), stdout);
+  return 0;
+}
+
+}  // namespace
+}  // namespace weir
+
+int main(int argc, char** argv) { return weir::Main(argc, argv); }

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rows of a set of kernels or collectives, in the form that "weir validate
+// --format csv" gives whole steps.
+#ifndef WEIR_TOOLS_ACCURACY_WRITE_ROWS_H_
+#define WEIR_TOOLS_ACCURACY_WRITE_ROWS_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+
+namespace weir {
+
+struct MeasuredSeconds {
+  int line = 0;  // of the table it comes from, or its number
+  std::string row;
+  double seconds = 0;
+};
+
+// Writes FOLDER/SET.csv. REQUIRES: as many predictions as rows.
+absl::Status WriteRows(const std::string& path,
+                       absl::Span<const MeasuredSeconds> rows,
+                       absl::Span<const double> predicted_seconds);
+
+}  // namespace weir
+
+#endif  // WEIR_TOOLS_ACCURACY_WRITE_ROWS_H_
