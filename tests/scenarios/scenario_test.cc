@@ -74,7 +74,8 @@ TEST(ScenarioTest, DefaultsAreFilledIn) {
         training { precision: MIXED_FP16 optimizer: ADAM
                    recompute: RECOMPUTE_NONE stash_bytes_per_parameter: 4 }
         communication { transfers: OVERLAPPED
-                        gradient_reduction: REDUCTION_BLOCKING })")))
+                        gradient_reduction: REDUCTION_BLOCKING }
+        runtime: "megatron-lm")")))
       << PrintTextProto(resolved->scenario);
 }
 
