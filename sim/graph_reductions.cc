@@ -17,6 +17,23 @@ constexpr int kMaxPieces = 8;
 
 }  // namespace
 
+ReductionParts PartsOfReduction(const PipelineInputs& inputs,
+                                const StageCosts& stage) {
+  const Costs& costs = inputs.costs;
+  ReductionParts parts;
+  if (costs.shards > 1) {
+    parts.num_calls = stage.num_parameter_layers;
+  } else if (inputs.communication.gradient_reduction() ==
+                 REDUCTION_OVERLAPPED &&
+             costs.bucket_bytes > 0) {
+    parts.num_calls =
+        std::max(std::ceil(stage.gradient_bytes / costs.bucket_bytes), 1.0);
+  }
+  parts.num_pieces =
+      static_cast<int>(std::min<double>(parts.num_calls, kMaxPieces));
+  return parts;
+}
+
 void GraphBuilder::SelectReductions() {
   std::vector<Reduction> all = PlanReductions(graph_.steps);
   const auto meets = [&](const Reduction& reduction) {
@@ -101,17 +118,9 @@ double GraphBuilder::ExpertPart(const StageCosts& stage) const {
 
 GraphBuilder::Pieces GraphBuilder::PiecesOf(const Reduction& reduction) const {
   const StageCosts& stage = in_.costs.stages[reduction.stage];
-  const bool overlapped =
-      in_.communication.gradient_reduction() == REDUCTION_OVERLAPPED;
-  double num_calls = 1;
-  if (in_.costs.shards > 1) {
-    num_calls = stage.num_parameter_layers;
-  } else if (overlapped && in_.costs.bucket_bytes > 0) {
-    num_calls =
-        std::max(std::ceil(stage.gradient_bytes / in_.costs.bucket_bytes), 1.0);
-  }
+  const auto [num_calls, num_pieces] = PartsOfReduction(in_, stage);
   Pieces pieces;
-  pieces.count = static_cast<int>(std::min<double>(num_calls, kMaxPieces));
+  pieces.count = num_pieces;
   // Shards are only reduced to where they belong.
   const bool scatters = in_.costs.shards * in_.costs.optimizer_shards > 1 &&
                         reduction.members.size() == 1;

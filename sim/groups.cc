@@ -27,6 +27,11 @@ class LinkLoads {
       largest_ = std::max(largest_, seconds);
     }
   }
+  bool MeetsAny(const LinkLoads& other) const {
+    return std::any_of(seconds_.begin(), seconds_.end(), [&](const auto& load) {
+      return other.seconds_.contains(load.first);
+    });
+  }
   double largest() const { return largest_; }
 
  private:
@@ -125,33 +130,49 @@ Group Ways::GroupOf(const std::vector<int>& gpus) {
   }
   group.intra_seconds_per_byte = intra.largest();
   group.inter_seconds_per_byte = inter.largest();
-  if (!group.intra_hops.empty() && !group.inter_hops.empty()) {
+  SetLinks(gpus, &group);
+  if (intra.MeetsAny(inter)) {
     const double apart = std::max(intra.largest(), inter.largest());
     intra.Add(inter);
-    group.shares_links = intra.largest() > apart;
-    if (group.shares_links) {
-      group.intra_seconds_per_byte = group.inter_seconds_per_byte =
-          intra.largest();
-    }
+    group.shares_links = true;
+    group.intra_seconds_per_byte = group.inter_seconds_per_byte =
+        intra.largest();
+    group.links.intra_bytes_per_second *= apart / intra.largest();
+    group.links.inter_bytes_per_second *= apart / intra.largest();
   }
-  SetLinks(gpus, &group);
   SetWires(&group);
   return group;
 }
 
-void Ways::SetLinks(const std::vector<int>& gpus, Group* group) const {
+double Ways::SecondsPerByteOf(const std::vector<Ring>& rings) {
+  LinkLoads loads(network_);
+  for (const Ring& ring : rings) {
+    for (size_t i = 0; i < ring.gpus.size(); ++i) {
+      loads.Add(RouteOf(ring.gpus[i], ring.gpus[(i + 1) % ring.gpus.size()]));
+    }
+  }
+  return loads.largest();
+}
+
+void Ways::SetLinks(const std::vector<int>& gpus, Group* group) {
   CollectiveGroup& links = group->links;
   links.num_ranks = static_cast<int>(gpus.size());
-  absl::flat_hash_map<int, int> in_node;
-  for (int gpu : gpus) ++in_node[network_.NodeOf(gpu)];
-  const int per_node = in_node[network_.NodeOf(gpus.front())];
-  const bool even =
-      std::all_of(in_node.begin(), in_node.end(),
-                  [&](const auto& node) { return node.second == per_node; });
-  links.ranks_per_node = even ? per_node : 1;
-  if (group->intra_seconds_per_byte > 0) {
-    links.intra_bytes_per_second =
-        group->num_rings / group->intra_seconds_per_byte;
+  absl::flat_hash_map<int, std::vector<int>> in_node;
+  for (int gpu : gpus) in_node[network_.NodeOf(gpu)].push_back(gpu);
+  const std::vector<int>& inside = in_node[network_.NodeOf(gpus.front())];
+  const bool even = std::all_of(
+      in_node.begin(), in_node.end(),
+      [&](const auto& node) { return node.second.size() == inside.size(); });
+  links.ranks_per_node = even ? static_cast<int>(inside.size()) : 1;
+  if (even && inside.size() > 1) {
+    // Between nodes a ring leaves out one of a node's hops: the links of a GPU
+    // are those of rings that stay inside.
+    const std::vector<Ring> rings = network_.RingsOver(inside);
+    const double seconds = SecondsPerByteOf(rings);
+    if (seconds > 0) {
+      links.intra_bytes_per_second =
+          static_cast<double>(rings.size()) / seconds;
+    }
   }
   if (group->inter_seconds_per_byte > 0) {
     // Each ring leaves a node once.

@@ -22,8 +22,9 @@ struct Group {
   std::vector<int32_t> intra_hops, inter_hops;  // pairs, in and between nodes
   int num_rings = 0;
   // What one byte over every hop of every ring takes where the rings have the
-  // links for themselves. Where hops in and between nodes share a link, as on
-  // one PCIe tree, both are what all of them together take.
+  // links for themselves. Where a link carries hops in and between nodes, as a
+  // PCIe tree does, or NVLink before another GPU's adapter, the collective
+  // loads all hops alike, and both are what all of them take.
   double intra_seconds_per_byte = 0, inter_seconds_per_byte = 0;
   bool shares_links = false;
   double hop_seconds = 0;  // largest latency of any hop
@@ -87,7 +88,9 @@ class Ways {
                Load* load) const;
   // Index into TaskGraph::pairs of flows with this latency.
   int32_t PairOf(int from, int to, double latency_seconds);
-  void SetLinks(const std::vector<int>& gpus, Group* group) const;
+  // Largest time that a link needs for one byte over every hop of these rings.
+  double SecondsPerByteOf(const std::vector<Ring>& rings);
+  void SetLinks(const std::vector<int>& gpus, Group* group);
   void SetWires(Group* group) const;
 
   const Network& network_;

@@ -162,6 +162,15 @@ struct PipelineGraph {
   int num_stages = 1, total_microbatches = 1;
 };
 
+// In how many parts a stage's gradients are reduced: one after every so many
+// calls, of which there are `num_calls`.
+struct ReductionParts {
+  double num_calls = 1;
+  int num_pieces = 1;
+};
+ReductionParts PartsOfReduction(const PipelineInputs& inputs,
+                                const StageCosts& stage);
+
 // How many tasks the graph will have, to a few percent: to be asked before it
 // is built.
 double EstimateTasks(const PipelineInputs& inputs);
