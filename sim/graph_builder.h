@@ -120,6 +120,9 @@ class GraphBuilder {
   // starts when the run before the last has ended. The first layer's come
   // before the run, the others' beside its first pass.
   void AddGathers();
+  // The first passes of both runs are a pair: it waits for both first layers,
+  // and no layer that comes beside it may come before them.
+  bool StartsWithTheOneBefore(int rank, int32_t run) const;
   // Returns the gather of its other layers.
   CollectiveSpan AddGather(const Group& group, int rank, int t, int32_t i,
                            int32_t start, int32_t end);

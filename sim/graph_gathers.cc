@@ -25,14 +25,27 @@ void GraphBuilder::AddGathers() {
       graph_.first_gather_end.push_back(ends);
       std::vector<CollectiveSpan>& layers =
           graph_.layer_gathers.emplace_back(count);
-      int32_t last = kNone;
+      std::vector<int32_t> last;  // ends of what comes before
       for (int32_t i = 0; i < count; ++i) {
-        if (last != kNone) graph_.tasks.AddEdge(last, starts + i);
+        if (StartsWithTheOneBefore(rank, i)) {
+          graph_.tasks.AddEdge(ends + i - 1, starts + i);
+        } else {
+          for (int32_t end : last) graph_.tasks.AddEdge(end, starts + i);
+          last.clear();
+        }
         layers[i] = AddGather(group, rank, t, i, starts + i, ends + i);
-        last = layers[i].end != kNone ? layers[i].end : ends + i;
+        last.push_back(layers[i].end != kNone ? layers[i].end : ends + i);
       }
     }
   }
+}
+
+bool GraphBuilder::StartsWithTheOneBefore(int rank, int32_t run) const {
+  if (run == 0) return false;
+  const auto& runs = graph_.weight_runs[rank];
+  const int32_t before = runs[run - 1].first;
+  return runs[run].first == before + 1 &&
+         schedule_.rank_actions[rank][before].overlaps_next;
 }
 
 CollectiveSpan GraphBuilder::AddGather(const Group& group, int rank, int t,

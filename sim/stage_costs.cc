@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
@@ -202,6 +203,21 @@ void AddHostSeconds(const Runtime& runtime, const LayerWork& layer,
       backward * Launches(layer.backward_weight);
 }
 
+// A layer computes again right before its own backward: the worst of the layers
+// counts, not the worst of either.
+void AddBackwardScratch(const LayerWork& layer, StageCosts* stage) {
+  double& again = stage->recompute_scratch_bytes;
+  double& backward = stage->backward_scratch_bytes;
+  backward -= layer.stash_bytes;
+  if (again + backward <=
+      layer.recompute_scratch_bytes + layer.backward_scratch_bytes) {
+    again = layer.recompute_scratch_bytes;
+    backward = layer.backward_scratch_bytes;
+  } else if (backward < 0) {
+    again += std::exchange(backward, 0.0);
+  }
+}
+
 void AddLayer(const LayerWork& layer, StageCosts* stage) {
   AddCollectives(layer.forward_collectives, &stage->forward_collectives);
   AddCollectives(layer.backward_collectives, &stage->backward_collectives);
@@ -209,17 +225,12 @@ void AddLayer(const LayerWork& layer, StageCosts* stage) {
   stage->activation_bytes += layer.stash_bytes;
   stage->layer_activation_bytes =
       std::max(stage->layer_activation_bytes, layer.stash_bytes);
-  // Layers are recomputed one after the other.
-  stage->recompute_scratch_bytes =
-      std::max(stage->recompute_scratch_bytes, layer.recompute_scratch_bytes);
   // While an earlier layer runs, this one's stash is not there, forward not
   // yet, backward no more.
   stage->forward_scratch_bytes =
       std::max(stage->forward_scratch_bytes - layer.stash_bytes,
                layer.forward_scratch_bytes);
-  stage->backward_scratch_bytes =
-      std::max(stage->backward_scratch_bytes - layer.stash_bytes,
-               layer.backward_scratch_bytes);
+  AddBackwardScratch(layer, stage);
   stage->weight_gradient_stash_bytes += layer.weight_gradient_stash_bytes;
 }
 

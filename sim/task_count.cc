@@ -15,7 +15,11 @@ class Counter {
         place_(inputs.placement),
         schedule_(inputs.schedule),
         tensor_flows_(FlowsOver(1, 0, place_.tensor)),
-        expert_flows_(FlowsOver(in_.costs.expert_parallel, 0, 1)) {}
+        expert_flows_(FlowsOver(in_.costs.expert_parallel, 0, 1)) {
+    for (int rank = 0; rank < place_.pipeline; ++rank) {
+      replica_flows_.push_back(FlowsOver(place_.data, rank, 1));
+    }
+  }
 
   double Count() {
     double tasks = 0;
@@ -24,7 +28,10 @@ class Counter {
     }
     tasks += place_.tensor * OfReductions();
     if (in_.costs.shards > 1) tasks += place_.tensor * OfGathers();
-    if (in_.costs.tied_gradient_bytes > 0) {
+    const std::vector<int> first = schedule_.RanksOf(0);
+    const std::vector<int> last = schedule_.RanksOf(schedule_.num_stages - 1);
+    if (in_.costs.tied_gradient_bytes > 0 && schedule_.flush &&
+        first.size() == 1 && last.size() == 1 && first != last) {
       tasks += 4.0 * place_.data * place_.tensor;
     }
     return tasks;
@@ -109,43 +116,41 @@ class Counter {
 
   // Of the steps of a rank on one tensor rank, in all replicas.
   double OfSteps(int rank) const {
-    const auto steps =
-        static_cast<double>(in_.semantics.update_positions[rank].size());
-    double tasks = steps * place_.data;
-    if (in_.costs.optimizer_shards > 1) {
-      tasks += steps * (2 + FlowsOver(place_.data, rank, 1));
+    const auto& positions = in_.semantics.update_positions[rank];
+    double tasks = static_cast<double>(positions.size()) * place_.data;
+    if (in_.costs.optimizer_shards == 1) return tasks;
+    const double flows = replica_flows_[rank];
+    for (int32_t position : positions) {
+      tasks += 2 + OfPiece(StageOf(schedule_.rank_actions[rank][position]),
+                           place_.data, flows);
     }
     return tasks;
   }
 
-  // On one tensor rank. A stage on several ranks is reduced over all of them.
+  // On one tensor rank.
   double OfReductions() const {
     double tasks = 0;
-    for (int s = 0; s < schedule_.num_stages; ++s) {
-      const std::vector<int> ranks = schedule_.RanksOf(s);
-      const auto copies = static_cast<double>(ranks.size()) * place_.data;
+    for (const Reduction& reduction :
+         PlanReductions(PlanSteps(schedule_, in_.semantics,
+                                  in_.communication.gradient_reduction()))) {
+      const auto& members = reduction.members;
+      const auto copies = static_cast<double>(members.size()) * place_.data;
       if (copies < 2) continue;
-      const double updates = UpdatesOf(s, ranks[0]);
-      const double pieces =
-          PartsOfReduction(in_, in_.costs.stages[s]).num_pieces;
-      double flows = FlowsOver(place_.data, ranks[0], 1);
-      if (ranks.size() > 1) flows = copies;
-      double each = flows;
-      if (in_.costs.expert_parallel > 1 &&
-          in_.costs.stages[s].expert_gradient_bytes > 0) {
-        each += 1 + in_.costs.expert_parallel + flows;
-      }
-      tasks += updates * (2 + pieces * each + (pieces - 1) * (2 + copies));
+      const StageCosts& stage = in_.costs.stages[reduction.stage];
+      const double pieces = PartsOfReduction(in_, stage).num_pieces;
+      // Over several ranks: as if they were one ring.
+      const double flows =
+          members.size() > 1 ? copies : replica_flows_[members[0].rank];
+      tasks += 2 + pieces * OfPiece(stage, copies, flows) +
+               (pieces - 1) * (2 + copies);
     }
     return tasks;
   }
 
-  double UpdatesOf(int stage, int rank) const {
-    double updates = 0;
-    for (int32_t position : in_.semantics.update_positions[rank]) {
-      updates += schedule_.rank_actions[rank][position].stage == stage;
-    }
-    return updates;
+  double OfPiece(const StageCosts& stage, double copies, double flows) const {
+    const double parallel = in_.costs.expert_parallel;
+    if (parallel == 1 || stage.expert_gradient_bytes == 0) return flows;
+    return copies == parallel ? flows + 1 : 2 * flows + parallel + 1;
   }
 
   // On one tensor rank.
@@ -153,7 +158,7 @@ class Counter {
     const auto ranks = PlanWeightRuns(schedule_);
     double tasks = 0;
     for (size_t rank = 0; rank < ranks.size(); ++rank) {
-      const double flows = FlowsOver(place_.data, static_cast<int>(rank), 1);
+      const double flows = replica_flows_[rank];
       for (const WeightRun& run : ranks[rank]) {
         const int layers = in_.costs.stages[run.stage].num_parameter_layers;
         tasks += (2 + flows) * (layers > 1 ? 2 : 1);
@@ -166,6 +171,7 @@ class Counter {
   const Placement& place_;
   const Schedule& schedule_;
   const double tensor_flows_, expert_flows_;
+  std::vector<double> replica_flows_;  // [rank]
 };
 
 }  // namespace
