@@ -136,9 +136,8 @@ absl::Status SimulateAll(const Flags& flags, std::vector<Work>* works) {
   int num_done = 0;
   Jobs jobs;
   jobs.num_jobs = static_cast<int>(valid.size());
-  jobs.num_processes = flags.measured.num_jobs > 0
-                           ? static_cast<int>(flags.measured.num_jobs)
-                           : DefaultProcesses();
+  jobs.num_processes = flags.num_jobs > 0 ? static_cast<int>(flags.num_jobs)
+                                          : DefaultProcesses();
   jobs.run = [&](int job) -> absl::StatusOr<std::string> {
     ASSIGN_OR_RETURN(const Result result, Simulate(*valid[job]->scenario));
     return result.SerializeAsString();

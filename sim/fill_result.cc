@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -12,6 +13,7 @@
 #include "base/version.h"
 #include "results/metrics.h"
 #include "schedules/semantics.h"
+#include "sim/breakdown.h"
 #include "sim/gpu_times.h"
 #include "sim/limit.h"
 #include "sim/memory.h"
@@ -113,6 +115,12 @@ void FillBatch(const ResolvedScenario& resolved, const PipelineInputs& inputs,
   result->set_exposed_communication_ratio(
       ExposedCommunicationRatio(exposed, seconds));
   result->set_limit(DescribeLimit(inputs, run.graph, window, times));
+  const int busiest = BusiestGpu(times);
+  result->set_busiest_gpu(busiest);
+  for (PartSeconds& part : BreakDown(inputs, run.graph, run.recording, busiest,
+                                     window, times[busiest])) {
+    *result->add_parts() = std::move(part);
+  }
   if (run.schedule.flush) FillSpan(run, times, result);
   if (!window.steady) result->add_warnings(DescribeUnsteady(window, run));
   if (resolved.textbook || !(window.batch_seconds() > 0)) return;

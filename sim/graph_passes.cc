@@ -161,6 +161,7 @@ void GraphBuilder::AddJoined(const PassGroup& group, size_t position,
   if (collectives.experts.empty()) return;
   const int32_t join = graph_.tasks.AddTimer(0);
   for (int32_t task : waits) graph_.tasks.AddEdge(task, join);
+  for (int32_t task : ends) graph_.expert_start[task] = join;
   for (const Group& experts : group.experts) {
     const int32_t end = graph_.tasks.AddTimer(0);
     ways_.AddCollectives(experts, collectives.experts, join, {&end, 1});

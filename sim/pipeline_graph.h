@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "scenarios/network.h"
 #include "scenarios/placement.h"
 #include "scenarios/scenario.pb.h"
@@ -117,6 +118,8 @@ struct PipelineGraph {
   std::vector<int32_t> first_reduce_start, first_reduce_end;
   // [rank * tensor + tensor rank], empty unless sharded.
   std::vector<int32_t> first_gather_start, first_gather_end;
+  // Where the collectives of experts in a pass begin, by the pass's ActionEnd.
+  absl::flat_hash_map<int32_t, int32_t> expert_start;
   // The transfers that leave a stage forwards (activations) and backwards
   // (gradients), by TransferCell().
   std::vector<int32_t> activations, gradients;
