@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -79,6 +80,21 @@ std::string FiguresTable(const Explanation& explanation) {
   return text;
 }
 
+// What the interval is made of.
+std::string UncertaintyTable(const Uncertainty& uncertainty) {
+  TextTable table;
+  table.header = {"uncertain", "one standard deviation"};
+  const std::pair<const char*, double> rows[] = {
+      {"figures", uncertainty.figures()},
+      {"single kernels", uncertainty.kernels()},
+      {"single collectives", uncertainty.collectives()},
+      {"the step as a whole", uncertainty.step()}};
+  for (const auto& [name, error] : rows) {
+    table.rows.push_back({name, absl::StrFormat("%.1f %%", 100 * error)});
+  }
+  return PrintTable(table);
+}
+
 std::map<std::string, double> ByKind(const Explanation& explanation) {
   std::map<std::string, double> kinds;
   for (const FigureInfluence& figure : explanation.figures) {
@@ -93,8 +109,8 @@ std::string ExplanationTable(const Explanation& explanation) {
   const Result& result = explanation.result;
   std::string text = absl::StrCat(
       result.name().empty() ? "" : absl::StrCat(Ascii(result.name()), ": "),
-      ShapeText(result), "\n", Ascii(RowName(result)), ": ", TimeCell(result),
-      " per batch\n");
+      ShapeText(result), "\n", Ascii(RowName(result)), ": ",
+      TimeIntervalCell(result), " per batch\n");
   if (result.busiest_gpu() < static_cast<uint32_t>(result.ranks_size())) {
     const RankResult& rank = result.ranks(result.busiest_gpu());
     absl::StrAppend(&text, "\nwhat the busiest GPU (rank ", rank.rank(),
@@ -111,6 +127,9 @@ std::string ExplanationTable(const Explanation& explanation) {
   absl::StrAppend(&text, PrintTable(kinds),
                   "a rate and its efficiency share the same seconds: sums "
                   "exceed 100 %\n");
+  if (result.has_uncertainty()) {
+    absl::StrAppend(&text, "\n", UncertaintyTable(result.uncertainty()));
+  }
   return text;
 }
 

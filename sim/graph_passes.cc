@@ -159,6 +159,7 @@ void GraphBuilder::AddJoined(const PassGroup& group, size_t position,
     for (int32_t task : after) graph_.tasks.AddEdge(end, task);
   }
   if (collectives.experts.empty()) return;
+  ways_.set_role(CallRole::kExpert);
   const int32_t join = graph_.tasks.AddTimer(0);
   for (int32_t task : waits) graph_.tasks.AddEdge(task, join);
   for (int32_t task : ends) graph_.expert_start[task] = join;
@@ -167,6 +168,7 @@ void GraphBuilder::AddJoined(const PassGroup& group, size_t position,
     ways_.AddCollectives(experts, collectives.experts, join, {&end, 1});
     for (int32_t task : ends) graph_.tasks.AddEdge(end, task);
   }
+  ways_.set_role(CallRole::kTensor);
 }
 
 void GraphBuilder::WaitForHost(const PassGroup& group, size_t position,

@@ -16,6 +16,7 @@
 #include "schedules/schedule.h"
 #include "schedules/semantics.h"
 #include "sim/exchange.h"
+#include "sim/groups.h"
 #include "sim/stage_costs.h"
 #include "sim/task_graph.h"
 
@@ -118,6 +119,12 @@ struct PipelineGraph {
   std::vector<int32_t> first_reduce_start, first_reduce_end;
   // [rank * tensor + tensor rank], empty unless sharded.
   std::vector<int32_t> first_gather_start, first_gather_end;
+  // Tasks by what they are for, in this order: actions, collectives and ends of
+  // passes, steps, reductions, gathers, transfers.
+  int32_t end_of_actions = 0, end_of_passes = 0, end_of_steps = 0,
+          end_of_reductions = 0, end_of_gathers = 0;
+  // Empty without a model of collectives.
+  std::vector<CollectiveCall> calls;
   // Where the collectives of experts in a pass begin, by the pass's ActionEnd.
   absl::flat_hash_map<int32_t, int32_t> expert_start;
   // The transfers that leave a stage forwards (activations) and backwards

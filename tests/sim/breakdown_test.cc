@@ -81,7 +81,8 @@ TEST(BreakdownTest, AddsUpForEveryKindOfSchedule) {
     SCOPED_TRACE(schedule);
     ResolvedScenario scenario = Preset("pipedream-flush-gpt-2.2b", "");
     scenario.scenario.set_schedule(schedule);
-    scenario.scenario.mutable_parallelism()->set_chunks(1);
+    scenario.scenario.mutable_communication()->set_transfers(OVERLAPPED);
+    scenario.num_microbatches = 16;  // twice the pipeline, for DualPipe
     const auto result = Simulate(scenario);
     ASSERT_TRUE(result.ok()) << result.status();
     ExpectSum(*result);
