@@ -2,6 +2,7 @@
 #include "calibrate/device_profile.h"
 
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -44,6 +45,33 @@ void CheckCollectives(const CollectiveModel& model, Problems* problems) {
     CheckFigure(absl::StrCat("collectives.", figure.name), figure.get(model),
                 figure.low, figure.high, problems);
   }
+}
+
+void CheckRangeOf(absl::string_view field, const Range& range,
+                  Problems* problems) {
+  problems->CheckRange(absl::StrCat(field, ".low"), range.low(), 0, 1e18);
+  problems->CheckRange(absl::StrCat(field, ".high"), range.high(), range.low(),
+                       1e18);
+}
+
+void CheckUncertainty(const DeviceProfile& profile, Problems* problems) {
+  const std::pair<const char*, const Figure*> residuals[] = {
+      {"product_residual", &profile.product_residual()},
+      {"collective_residual", &profile.collective_residual()},
+      {"memory_residual", &profile.memory_residual()}};
+  for (const auto& [field, figure] : residuals) {
+    if (figure->kind() != Figure::KIND_UNSPECIFIED || figure->value() != 0) {
+      CheckFigure(field, *figure, 0, 3, problems);
+    }
+  }
+  const Coverage& coverage = profile.coverage();
+  CheckRangeOf("coverage.product_m", coverage.product_m(), problems);
+  CheckRangeOf("coverage.product_n", coverage.product_n(), problems);
+  CheckRangeOf("coverage.product_k", coverage.product_k(), problems);
+  CheckRangeOf("coverage.collective_bytes", coverage.collective_bytes(),
+               problems);
+  CheckRangeOf("coverage.collective_ranks", coverage.collective_ranks(),
+               problems);
 }
 
 }  // namespace
@@ -111,6 +139,7 @@ absl::Status ValidateDeviceProfile(absl::string_view label,
   if (profile.has_collectives()) {
     CheckCollectives(profile.collectives(), &problems);
   }
+  CheckUncertainty(profile, &problems);
   return problems.ToStatus();
 }
 

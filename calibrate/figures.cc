@@ -3,6 +3,8 @@
 
 #include <google/protobuf/message.h>
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 
 namespace weir {
@@ -66,6 +68,34 @@ absl::string_view NameOf(Figure::Kind kind) {
   }
 }
 
+double RelativeError(const Figure& figure) {
+  if (figure.has_relative_error()) return figure.relative_error();
+  switch (figure.kind()) {
+    case Figure::MEASURED:
+      return 0.02;
+    case Figure::FITTED:
+      return 0.05;
+    case Figure::ASSUMED:
+      return 0.2;
+    default:
+      return 0;
+  }
+}
+
+void Include(double value, Range* range) {
+  const bool absent = range->high() == 0;
+  range->set_low(absent ? value : std::min(range->low(), value));
+  range->set_high(std::max(range->high(), value));
+}
+
+Figure ResidualOf(double mean_absolute_error, absl::string_view source) {
+  Figure figure;
+  figure.set_value(kDeviationOfMeanError * mean_absolute_error);
+  figure.set_kind(Figure::FITTED);
+  figure.set_source(absl::StrCat("1.25 x the mean error of: ", source));
+  return figure;
+}
+
 void CheckFigure(absl::string_view field, const Figure& figure, double low,
                  double high, Problems* problems) {
   problems->CheckRange(absl::StrCat(field, ".value"), figure.value(), low,
@@ -75,6 +105,10 @@ void CheckFigure(absl::string_view field, const Figure& figure, double low,
     problems->Add(
         absl::StrCat(field, ".kind"),
         "is unspecified, expected DATASHEET, MEASURED, FITTED or ASSUMED");
+  }
+  if (figure.has_relative_error()) {
+    problems->CheckRange(absl::StrCat(field, ".relative_error"),
+                         figure.relative_error(), 0, 3);
   }
   if (figure.source().empty()) {
     problems->Add(absl::StrCat(field, ".source"),

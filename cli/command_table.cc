@@ -19,6 +19,11 @@ const std::vector<CommandInfo>& AllCommands() {
         "--trace out/"},
        RunCompare,
        OptionsOfCompare},
+      {"explain",
+       "Says which figures a prediction rests on, and by how much.",
+       {"explain pipedream-2bw-gpt-2.2b --schedule 1f1b"},
+       RunExplain,
+       OptionsOfExplain},
       {"validate",
        "Checks predictions against measured runs: a table of errors.",
        {"validate --measured runs.csv --scenario my.textproto "

@@ -11,6 +11,7 @@ namespace weir {
 using Command = int(const Flags& flags);
 
 Command RunSimulate;
+Command RunExplain;
 Command RunCompare;
 Command RunValidate;
 Command RunShow;   // an old result again

@@ -50,10 +50,9 @@ struct ScheduleFlags {
 // "validate".
 struct MeasuredFlags {
   std::string file;
-  std::string columns;    // a MeasuredColumns as textproto; empty: none
-  std::string where;      // "tp=2,pp=4"
-  double tolerance = 0;   // 0: none
-  uint32_t num_jobs = 0;  // 0: one per core
+  std::string columns;   // a MeasuredColumns as textproto; empty: none
+  std::string where;     // "tp=2,pp=4"
+  double tolerance = 0;  // 0: none
   bool all = false;
 };
 
@@ -65,9 +64,10 @@ struct ProfileFlags {
 };
 
 struct Flags {
-  std::string command;  // the whole line, for provenance
-  std::string name;     // what "show" shows, what "trace" reads
-  std::string result;   // which of several results
+  std::string command;    // the whole line, for provenance
+  std::string name;       // what "show" shows, what "trace" reads
+  std::string result;     // which of several results
+  uint32_t num_jobs = 0;  // simulated at the same time; 0: one per core
   ScenarioFlags scenario;
   ScheduleFlags schedule;
   MeasuredFlags measured;

@@ -255,6 +255,21 @@ Options OptionsOfSimulate(Flags* flags) {
   return OptionsOfRun(flags, /*several=*/false);
 }
 
+Options OptionsOfExplain(Flags* flags) {
+  Options options;
+  Group scenario("", &options);
+  scenario.Text("SCENARIO", "", "preset or textproto file; flags override it",
+                &flags->scenario.scenario);
+  scenario
+      .Count("--jobs,-j", "simulations at the same time",
+             [=](uint32_t n) { flags->num_jobs = n; })
+      .fallback = "the machine's cores";
+  AddScenario(&options, &flags->scenario, /*several=*/false);
+  AddFormat(&options, &flags->output, /*csv=*/false);
+  AddMessages(&options, &flags->output);
+  return options;
+}
+
 Options OptionsOfCompare(Flags* flags) {
   return OptionsOfRun(flags, /*several=*/true);
 }
@@ -281,7 +296,7 @@ Options OptionsOfValidate(Flags* flags) {
              return absl::OkStatus();
            });
   runs.Count("--jobs,-j", "runs simulated at the same time",
-             [=](uint32_t n) { measured->num_jobs = n; })
+             [=](uint32_t n) { flags->num_jobs = n; })
       .fallback = "the machine's cores";
   AddScenario(&options, &flags->scenario, /*several=*/false);
   AddFormat(&options, &flags->output, /*csv=*/true);

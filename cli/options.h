@@ -36,6 +36,7 @@ std::vector<std::string> AllNames(const Option& option);
 
 // The options of each command. `flags` must outlive them.
 Options OptionsOfSimulate(Flags* flags);
+Options OptionsOfExplain(Flags* flags);
 Options OptionsOfCompare(Flags* flags);
 Options OptionsOfValidate(Flags* flags);
 Options OptionsOfShow(Flags* flags);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -84,6 +85,20 @@ FlopsBasis BasisOf(const MeasuredRun& run, const ResolvedScenario& scenario) {
           1.0 * transformer.hidden_size(), 1.0 * transformer.vocabulary_size()};
 }
 
+// What of the quantity follows from the interval of the time: a throughput is
+// lowest where the time is highest, memory does not change.
+void SetInterval(const Result& result, const FlopsBasis& basis,
+                 const Quantity& quantity, ComparedNumber* number) {
+  if (!result.has_batch_seconds_low()) return;
+  const auto at = [&](double batch_seconds) {
+    const auto value =
+        quantity.predict(AtBatchSeconds(result, batch_seconds), basis);
+    return value.ok() ? *value / quantity.unit : number->predicted;
+  };
+  std::tie(number->low, number->high) = std::minmax(
+      {at(result.batch_seconds_low()), at(result.batch_seconds_high())});
+}
+
 void Compare(const Work& work, Accuracy* accuracy) {
   const MeasuredRun& run = work.run;
   const std::string name = NameOf(run);
@@ -110,9 +125,14 @@ void Compare(const Work& work, Accuracy* accuracy) {
       skip(predicted.status());
       continue;
     }
-    accuracy->numbers.push_back(
-        {run.line, name, std::string(number.quantity->name), number.value,
-         *predicted / number.quantity->unit, fits});
+    ComparedNumber compared = {run.line,
+                               name,
+                               std::string(number.quantity->name),
+                               number.value,
+                               *predicted / number.quantity->unit,
+                               fits};
+    SetInterval(*work.result, basis, *number.quantity, &compared);
+    accuracy->numbers.push_back(std::move(compared));
   }
 }
 
@@ -136,9 +156,8 @@ absl::Status SimulateAll(const Flags& flags, std::vector<Work>* works) {
   int num_done = 0;
   Jobs jobs;
   jobs.num_jobs = static_cast<int>(valid.size());
-  jobs.num_processes = flags.measured.num_jobs > 0
-                           ? static_cast<int>(flags.measured.num_jobs)
-                           : DefaultProcesses();
+  jobs.num_processes = flags.num_jobs > 0 ? static_cast<int>(flags.num_jobs)
+                                          : DefaultProcesses();
   jobs.run = [&](int job) -> absl::StatusOr<std::string> {
     ASSIGN_OR_RETURN(const Result result, Simulate(*valid[job]->scenario));
     return result.SerializeAsString();

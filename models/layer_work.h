@@ -89,6 +89,8 @@ struct Kernel {
   // product that tensor parallelism repeats on every GPU counts 1/t in `flops`.
   double performed_flops = 0;
   double bytes = 0;  // read and written in device memory
+
+  bool operator==(const Kernel&) const = default;
 };
 
 // Collectives of equal size that one GPU takes part in, one after the other.

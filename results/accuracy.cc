@@ -29,14 +29,28 @@ std::string RowTable(const QuantityErrors& errors, bool all) {
     return std::abs(a->error()) > std::abs(b->error());
   });
   if (!all && worst.size() > kNumWorst) worst.resize(kNumWorst);
+  const bool intervals = errors.num_intervals > 0;
   TextTable table;
   table.header = {"line", "run", "measured", "predicted", "error", ""};
   table.left = {false, true, false, false, false, true};
+  if (intervals) {
+    table.header.insert(table.header.end() - 1, {"90 % interval", "inside"});
+    table.left = {false, true, false, false, false, false, true, true};
+  }
   for (const ComparedNumber* number : worst) {
     table.rows.push_back({absl::StrCat(number->line), Ascii(number->row),
                           Number(number->measured), Number(number->predicted),
                           Signed(number->error()),
                           number->fits_memory ? "" : "predicted not to fit"});
+    if (!intervals) continue;
+    std::vector<std::string>& row = table.rows.back();
+    if (number->has_interval()) {
+      row.insert(row.end() - 1, {absl::StrCat(Number(number->low), " to ",
+                                              Number(number->high)),
+                                 number->inside() ? "yes" : "no"});
+    } else {
+      row.insert(row.end() - 1, {"-", "-"});
+    }
   }
   return PrintTable(table);
 }
@@ -46,6 +60,13 @@ std::string SummaryTable(const std::vector<QuantityErrors>& quantities) {
   table.header = {"quantity", "count",           "mean |error|", "bias",
                   "median",   "90th percentile", "worst",        "of"};
   table.left = {true, false, false, false, false, false, false, true};
+  const bool intervals = std::any_of(
+      quantities.begin(), quantities.end(),
+      [](const QuantityErrors& errors) { return errors.num_intervals > 0; });
+  if (intervals) {
+    table.header.push_back("inside 90 %");
+    table.left.push_back(false);
+  }
   for (const QuantityErrors& errors : quantities) {
     const ErrorStatistics& statistics = errors.statistics;
     const ComparedNumber& worst = *errors.numbers[statistics.worst_row];
@@ -55,6 +76,11 @@ std::string SummaryTable(const std::vector<QuantityErrors>& quantities) {
          Percent(statistics.median_absolute), Percent(statistics.percentile_90),
          Signed(statistics.worst),
          absl::StrCat("line ", worst.line, ": ", Ascii(worst.row))});
+    if (!intervals) continue;
+    table.rows.back().push_back(
+        errors.num_intervals == 0
+            ? "-"
+            : Percent(1.0 * errors.num_inside / errors.num_intervals));
   }
   return PrintTable(table);
 }
@@ -118,6 +144,9 @@ std::vector<QuantityErrors> ErrorsByQuantity(const Accuracy& accuracy) {
       at = quantities.insert(at, QuantityErrors{number.quantity, {}, {}});
     }
     at->numbers.push_back(&number);
+    if (!number.has_interval()) continue;
+    ++at->num_intervals;
+    if (number.inside()) ++at->num_inside;
   }
   for (QuantityErrors& errors : quantities) {
     std::vector<double> predicted, measured;
@@ -167,22 +196,28 @@ std::string AccuracyTable(const Accuracy& accuracy, bool all) {
 
 std::string AccuracyCsv(const Accuracy& accuracy) {
   std::string out =
-      "line,row,quantity,measured,predicted,error,fits_memory,reason\n";
+      "line,row,quantity,measured,predicted,error,fits_memory,reason,low,high"
+      "\n";
   for (const ComparedNumber& number : accuracy.numbers) {
     absl::StrAppend(&out, number.line, ",", Field(number.row), ",",
                     number.quantity, ",", ShortestNumber(number.measured), ",",
                     absl::StrFormat("%.6g", number.predicted), ",",
                     absl::StrFormat("%.5f", number.error()), ",",
-                    number.fits_memory ? "true" : "false", ",\n");
+                    number.fits_memory ? "true" : "false", ",,");
+    if (number.has_interval()) {
+      absl::StrAppendFormat(&out, "%.6g,%.6g\n", number.low, number.high);
+    } else {
+      absl::StrAppend(&out, ",\n");
+    }
   }
   for (const MisfitRun& run : accuracy.misfits) {
     absl::StrAppend(&out, run.line, ",", Field(run.row), ",,,,,",
                     run.predicted_to_fit ? "true" : "false",
-                    ",measured not to fit\n");
+                    ",measured not to fit,,\n");
   }
   for (const SkippedRun& run : accuracy.skipped) {
     absl::StrAppend(&out, run.line, ",", Field(run.row), ",,,,,,",
-                    Field(run.reason), "\n");
+                    Field(run.reason), ",,\n");
   }
   return out;
 }

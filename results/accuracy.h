@@ -19,7 +19,11 @@ struct ComparedNumber {
   double measured = 0;
   double predicted = 0;
   bool fits_memory = true;
+  // Holds the value in nine cases of ten; 0: nothing is said.
+  double low = 0, high = 0;
 
+  bool has_interval() const { return high > low; }
+  bool inside() const { return low <= measured && measured <= high; }
   double error() const { return predicted / measured - 1; }
 };
 
@@ -52,6 +56,8 @@ struct QuantityErrors {
   std::string quantity;
   std::vector<const ComparedNumber*> numbers;
   ErrorStatistics statistics;
+  int num_intervals = 0;
+  int num_inside = 0;  // of those
 };
 std::vector<QuantityErrors> ErrorsByQuantity(const Accuracy& accuracy);
 
@@ -65,8 +71,9 @@ std::string AccuracyTable(const Accuracy& accuracy, bool all);
 // A JSON object: everything, in the order of the file.
 std::string AccuracyJson(const Accuracy& accuracy);
 
-// line,row,quantity,measured,predicted,error,fits_memory,reason: everything,
-// in the order of the file.
+// line,row,quantity,measured,predicted,error,fits_memory,reason,low,high:
+// everything, in the order of the file; the interval is empty where there is
+// none.
 std::string AccuracyCsv(const Accuracy& accuracy);
 
 }  // namespace weir

@@ -20,17 +20,25 @@ Json Statistics(const QuantityErrors& errors) {
   json["percentile_90"] = statistics.percentile_90;
   json["worst"] = statistics.worst;
   json["worst_line"] = errors.numbers[statistics.worst_row]->line;
+  if (errors.num_intervals > 0) {
+    json["inside_interval"] = 1.0 * errors.num_inside / errors.num_intervals;
+  }
   return json;
 }
 
 Json Number(const ComparedNumber& number) {
-  return {{"line", number.line},
-          {"run", number.row},
-          {"quantity", number.quantity},
-          {"measured", number.measured},
-          {"predicted", number.predicted},
-          {"error", number.error()},
-          {"fits_memory", number.fits_memory}};
+  Json json = {{"line", number.line},
+               {"run", number.row},
+               {"quantity", number.quantity},
+               {"measured", number.measured},
+               {"predicted", number.predicted},
+               {"error", number.error()},
+               {"fits_memory", number.fits_memory}};
+  if (number.has_interval()) {
+    json["low"] = number.low;
+    json["high"] = number.high;
+  }
+  return json;
 }
 
 }  // namespace

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "results/cells.h"
 
+#include <utility>
+
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "base/units.h"
 #include "results/compare.h"
 
@@ -50,6 +55,20 @@ bool IsApproximate(const Result& result) {
 std::string TimeCell(const Result& result) {
   return absl::StrCat(IsApproximate(result) ? "~" : "",
                       FormatSeconds(result.batch_seconds()));
+}
+
+std::string TimeIntervalCell(const Result& result) {
+  if (!result.has_batch_seconds_low() || !result.has_batch_seconds_high()) {
+    return TimeCell(result);
+  }
+  const std::string low = FormatSeconds(result.batch_seconds_low());
+  const std::string high = FormatSeconds(result.batch_seconds_high());
+  const std::pair<absl::string_view, absl::string_view> sides =
+      absl::StrSplit(low, absl::MaxSplits(' ', 1));
+  const bool one_unit = absl::EndsWith(high, absl::StrCat(" ", sides.second));
+  return absl::StrCat(TimeCell(result), " (",
+                      one_unit ? sides.first : absl::string_view(low), " to ",
+                      high, ")");
 }
 
 std::string SamplesCell(const Result& result) {

@@ -18,6 +18,8 @@ std::string ShapeText(const Result& result);
 std::string ShapeCell(const Result& result);
 
 std::string TimeCell(const Result& result);  // "9.84 s", "~9.84 s"
+// "9.84 s (9.10 to 10.6 s)"; without the interval where there is none.
+std::string TimeIntervalCell(const Result& result);
 std::string SamplesCell(const Result& result);
 std::string TokensCell(const Result& result);
 std::string UtilizationCell(const Result& result);

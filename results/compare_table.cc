@@ -66,7 +66,7 @@ TextTable Rows(std::span<const Result> results, const Common& common) {
       {true, true, "schedule", ScheduleCell},
       {!common.name, true, "name", NameCell},
       {!common.shape, true, "shape", ShapeCell},
-      {true, false, "time per batch", TimeCell},
+      {true, false, "time per batch", TimeIntervalCell},
       {true, false, "samples/s", SamplesCell},
       {true, false, "tokens/s", TokensCell},
       {true, false, "MFU", UtilizationCell},

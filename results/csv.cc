@@ -113,6 +113,10 @@ Line ResultLine(const Result& result) {
   line.Add("num_batches", result.num_batches());
   line.Add("makespan_seconds", result.makespan_seconds());
   line.Add("batch_seconds", result.batch_seconds());
+  line.Add("batch_seconds_low", result.has_batch_seconds_low(),
+           result.batch_seconds_low());
+  line.Add("batch_seconds_high", result.has_batch_seconds_high(),
+           result.batch_seconds_high());
   line.Add("samples_per_second", result.has_samples_per_second(),
            result.samples_per_second());
   line.Add("tokens_per_second", result.has_tokens_per_second(),

@@ -135,6 +135,22 @@ absl::StatusOr<FlopsFormula> ParseFlopsFormula(absl::string_view text) {
       absl::StrCat("is \"", text, "\", expected megatron96 or model72"));
 }
 
+Result AtBatchSeconds(const Result& result, double batch_seconds) {
+  Result other = result;
+  const double factor = result.batch_seconds() / batch_seconds;
+  other.set_batch_seconds(batch_seconds);
+  if (other.has_samples_per_second()) {
+    other.set_samples_per_second(factor * other.samples_per_second());
+  }
+  if (other.has_tokens_per_second()) {
+    other.set_tokens_per_second(factor * other.tokens_per_second());
+  }
+  if (other.has_model_flops_utilization()) {
+    other.set_model_flops_utilization(factor * other.model_flops_utilization());
+  }
+  return other;
+}
+
 double FlopsOfStep(const FlopsBasis& basis, const Result& result) {
   const double h = basis.hidden_size;
   const double l = basis.num_layers;

@@ -40,6 +40,10 @@ struct Quantity {
   absl::StatusOr<double> (*predict)(const Result&, const FlopsBasis&);
 };
 
+// The same prediction if a batch took `batch_seconds`: what people measure of
+// time, not the events.
+Result AtBatchSeconds(const Result& result, double batch_seconds);
+
 // In the order in which the help lists them.
 std::span<const Quantity> AllQuantities();
 

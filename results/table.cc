@@ -45,7 +45,7 @@ std::string SummaryBlock(const Result& result) {
       result.semantics().empty() ? "" : absl::StrCat(": ", result.semantics());
   table.header = {"schedule", Ascii(absl::StrCat(RowName(result), semantics))};
   table.rows = {
-      {"time per batch", TimeCell(result)},
+      {"time per batch", TimeIntervalCell(result)},
       {"samples/s", SamplesCell(result)},
       {"tokens/s", TokensCell(result)},
       {"MFU", UtilizationCell(result)},

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -12,10 +13,13 @@
 #include "base/version.h"
 #include "results/metrics.h"
 #include "schedules/semantics.h"
+#include "sim/breakdown.h"
 #include "sim/gpu_times.h"
+#include "sim/gpu_work.h"
 #include "sim/limit.h"
 #include "sim/memory.h"
 #include "sim/timeline.h"
+#include "sim/uncertainty.h"
 
 namespace weir {
 namespace {
@@ -94,6 +98,21 @@ void FillSpan(const SimulatedRun& run, const std::vector<GpuTimes>& times,
   result->set_span_bubble_ratio(BubbleRatio(busy, span));
 }
 
+// Where the busiest GPU's seconds go, and how certain they are.
+void FillBusiest(const ResolvedScenario& resolved, const PipelineInputs& inputs,
+                 const SimulatedRun& run, const std::vector<GpuTimes>& times,
+                 Result* result) {
+  const int gpu = BusiestGpu(times);
+  result->set_busiest_gpu(gpu);
+  const std::vector<PartSeconds> parts =
+      BreakDown(inputs, run.graph, run.recording, gpu, run.window, times[gpu]);
+  result->mutable_parts()->Assign(parts.begin(), parts.end());
+  if (resolved.textbook || !(run.window.batch_seconds() > 0)) return;
+  FillUncertainty(resolved,
+                  WorkOf(inputs, run.graph, run.recording, gpu, run.window),
+                  result);
+}
+
 void FillBatch(const ResolvedScenario& resolved, const PipelineInputs& inputs,
                const SimulatedRun& run, Result* result) {
   const Window& window = run.window;
@@ -113,6 +132,7 @@ void FillBatch(const ResolvedScenario& resolved, const PipelineInputs& inputs,
   result->set_exposed_communication_ratio(
       ExposedCommunicationRatio(exposed, seconds));
   result->set_limit(DescribeLimit(inputs, run.graph, window, times));
+  FillBusiest(resolved, inputs, run, times, result);
   if (run.schedule.flush) FillSpan(run, times, result);
   if (!window.steady) result->add_warnings(DescribeUnsteady(window, run));
   if (resolved.textbook || !(window.batch_seconds() > 0)) return;

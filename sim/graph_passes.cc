@@ -161,6 +161,10 @@ void GraphBuilder::AddExchange(const PassGroup& group, int position,
   for (int first : group.firsts) {
     graph_.tasks.AddEdge(graph_.TensorEnd(first, position), join);
   }
+  ways_.set_role(CallRole::kExpert);
+  for (int first : group.firsts) {
+    graph_.expert_start[graph_.ActionEnd(first, position)] = join;
+  }
   const int32_t done = graph_.tasks.AddTimer(0);
   for (const Group& members : group.experts) {
     const int32_t end = graph_.tasks.AddTimer(0);
@@ -170,6 +174,7 @@ void GraphBuilder::AddExchange(const PassGroup& group, int position,
   for (int first : group.firsts) {
     graph_.tasks.AddEdge(done, graph_.ActionEnd(first, position));
   }
+  ways_.set_role(CallRole::kTensor);
 }
 
 void GraphBuilder::WaitForHost(const PassGroup& group, size_t position,

@@ -107,6 +107,7 @@ SendCost Ways::SendBetween(int from, int to, double bytes,
   pair.pci = wire == Wire::kPcie;
   const CollectiveCost cost =
       CheapestCollective(*model_, CollectiveKind::kSendReceive, bytes, pair);
+  CountCall({CollectiveKind::kSendReceive, bytes, 1}, pair);
   return {PairOf(from, to, cost.latency_seconds + extra_seconds),
           std::round(cost.LinkSeconds() / seconds_per_byte)};
 }
@@ -229,6 +230,18 @@ void Ways::AddLoad(const Group& group, const Collectives& collectives,
   }
 }
 
+void Ways::CountCall(const Collectives& collectives,
+                     const CollectiveGroup& group) {
+  if (model_ == nullptr || group.num_ranks < 2) return;
+  const auto& [kind, bytes, count] = collectives;
+  const auto [at, added] = call_index_.try_emplace(
+      {role_, kind, bytes, group.num_ranks, group.ranks_per_node,
+       group.intra_bytes_per_second, group.inter_bytes_per_second},
+      calls_.size());
+  if (added) calls_.push_back({role_, kind, bytes, group, 0});
+  calls_[at->second].count += count;
+}
+
 Ways::Load Ways::LoadOf(const Group& group,
                         std::span<const Collectives> collectives) const {
   Load load;
@@ -259,6 +272,7 @@ void Ways::AddCollectives(const Group& group,
     tasks_->AddEdge(before, after);
     return;
   }
+  for (const Collectives& one : collectives) CountCall(one, group.links);
   const auto add = [&](const std::vector<int32_t>& hops, double bytes) {
     if (bytes == 0) return;
     for (int32_t pair : hops) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <span>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -38,6 +39,18 @@ struct Collectives {
   double count = 1;
 };
 
+// What collectives are for.
+enum class CallRole { kTensor, kExpert, kReduction, kGather, kTransfer };
+
+// Equal collectives of the whole run, priced by the model.
+struct CollectiveCall {
+  CallRole role = CallRole::kTensor;
+  CollectiveKind kind = CollectiveKind::kAllReduce;
+  double bytes = 0;
+  CollectiveGroup group;
+  double count = 0;
+};
+
 // A lone transfer.
 struct SendCost {
   int32_t pair = 0;
@@ -52,6 +65,11 @@ class Ways {
   // of the links, each step after a hop's latency.
   Ways(const Network& network, const CollectiveModel* model, TaskGraph* tasks)
       : network_(network), model_(model), tasks_(tasks) {}
+
+  // Of what is added from here on.
+  void set_role(CallRole role) { role_ = role; }
+  // All that were added, in the order of their first; none without a model.
+  std::vector<CollectiveCall> TakeCalls() { return std::move(calls_); }
 
   const Route& RouteOf(int from, int to);
   // A transfer of `bytes` over links, after the latency and `extra_seconds`.
@@ -86,6 +104,7 @@ class Ways {
               std::span<const Collectives> collectives) const;
   void AddLoad(const Group& group, const Collectives& collectives,
                Load* load) const;
+  void CountCall(const Collectives& collectives, const CollectiveGroup& group);
   // Index into TaskGraph::pairs of flows with this latency.
   int32_t PairOf(int from, int to, double latency_seconds);
   // Largest time that a link needs for one byte over every hop of these rings.
@@ -96,6 +115,13 @@ class Ways {
   const Network& network_;
   const CollectiveModel* model_;
   TaskGraph* tasks_;
+  CallRole role_ = CallRole::kTensor;
+  std::vector<CollectiveCall> calls_;
+  // Role, kind, bytes, ranks, ranks in a node, rates: index into calls_.
+  absl::flat_hash_map<
+      std::tuple<CallRole, CollectiveKind, double, int, int, double, double>,
+      size_t>
+      call_index_;
   // SimGrid knows one latency between two hosts: a GPU has one host for each
   // latency that its flows have.
   std::vector<double> latencies_;

@@ -20,17 +20,23 @@ std::string StagesOf(const Schedule& schedule, int rank) {
 
 }  // namespace
 
+int BusiestGpu(const std::vector<GpuTimes>& times) {
+  const auto busiest = std::max_element(
+      times.begin(), times.end(), [](const GpuTimes& a, const GpuTimes& b) {
+        return a.busy_seconds < b.busy_seconds;
+      });
+  return static_cast<int>(busiest - times.begin());
+}
+
 std::string DescribeLimit(const PipelineInputs& inputs,
                           const PipelineGraph& graph, const Window& window,
                           const std::vector<GpuTimes>& times) {
   const double seconds = window.end_seconds - window.begin_seconds;
   if (!(seconds > 0)) return "nothing: the batch takes no time";
-  size_t busiest = 0;
   double mean_busy = 0;
-  for (size_t gpu = 0; gpu < times.size(); ++gpu) {
-    mean_busy += times[gpu].busy_seconds / times.size();
-    if (times[gpu].busy_seconds > times[busiest].busy_seconds) busiest = gpu;
-  }
+  for (const GpuTimes& one : times)
+    mean_busy += one.busy_seconds / times.size();
+  const int busiest = BusiestGpu(times);
   const GpuTimes& time = times[busiest];
   const double idle = seconds - time.busy_seconds;
   const double compute = time.busy_seconds - time.tensor_collective_seconds -
@@ -50,7 +56,7 @@ std::string DescribeLimit(const PipelineInputs& inputs,
   std::stable_sort(
       parts.begin(), parts.end(),
       [](const auto& a, const auto& b) { return a.first > b.first; });
-  const int rank = graph.rank_of(static_cast<int>(busiest));
+  const int rank = graph.rank_of(busiest);
   std::string text = absl::StrCat("busiest rank ", rank, " (",
                                   StagesOf(inputs.schedule, rank), ") is ");
   for (size_t i = 0; i < parts.size(); ++i) {

@@ -12,6 +12,9 @@
 
 namespace weir {
 
+// The first of those that are busy longest.
+int BusiestGpu(const std::vector<GpuTimes>& times);
+
 // `times` of every GPU in the window. Names the busiest rank and the largest
 // of: its own computation, collectives inside it, waiting for transfers, for
 // gradient reductions, and the bubble.

@@ -45,16 +45,25 @@ PipelineGraph GraphBuilder::Build() {
   if (blocking_) graph_.exchanges = PlanExchanges(schedule_);
   SelectReductions();
   AddActions();
+  graph_.end_of_actions = graph_.tasks.num_tasks();
   AddPassEnds();
+  graph_.end_of_passes = graph_.tasks.num_tasks();
   AddSteps();
+  graph_.end_of_steps = graph_.tasks.num_tasks();
+  ways_.set_role(CallRole::kReduction);
   AddReductions();
   AddTiedReductions();
+  graph_.end_of_reductions = graph_.tasks.num_tasks();
+  ways_.set_role(CallRole::kGather);
   // From here on edges lead to passes, and to what goes on beside them.
   AddGathers();
+  graph_.end_of_gathers = graph_.tasks.num_tasks();
   AddStreams();
   if (has_channels_) AddChannels();
+  ways_.set_role(CallRole::kTransfer);
   AddTransfers();
   if (!blocking_) QueueTransfers();
+  graph_.calls = ways_.TakeCalls();
   graph_.tasks.Finish();
   return std::move(graph_);
 }

@@ -18,6 +18,7 @@
 #include "schedules/schedule.h"
 #include "schedules/semantics.h"
 #include "sim/exchange.h"
+#include "sim/groups.h"
 #include "sim/stage_costs.h"
 #include "sim/task_graph.h"
 
@@ -151,6 +152,14 @@ struct PipelineGraph {
   // By gpu and step.
   absl::flat_hash_map<std::pair<int, int>, CollectiveSpan> tied_reductions;
   absl::flat_hash_map<std::pair<int, int>, CollectiveSpan> step_gathers;
+  // Tasks by what they are for, in this order: actions, collectives and ends of
+  // passes, steps, reductions, gathers, transfers.
+  int32_t end_of_actions = 0, end_of_passes = 0, end_of_steps = 0,
+          end_of_reductions = 0, end_of_gathers = 0;
+  // Empty without a model of collectives.
+  std::vector<CollectiveCall> calls;
+  // Where the collectives of experts in a pass begin, by the pass's ActionEnd.
+  absl::flat_hash_map<int32_t, int32_t> expert_start;
   // The transfers that leave a stage forwards (activations) and backwards
   // (gradients), by TransferCell().
   std::vector<int32_t> activations, gradients;

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/hash/hash.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
@@ -80,9 +81,10 @@ absl::StatusOr<ScheduleSpec> SpecOf(const ResolvedScenario& scenario,
   return spec;
 }
 
-absl::StatusOr<SimulatedRun> RunOnce(const ResolvedScenario& scenario,
-                                     const Network& network, Schedule schedule,
-                                     const SimulateOptions& options) {
+// Everything up to the task graph.
+absl::StatusOr<SimulatedRun> Prepare(const ResolvedScenario& scenario,
+                                     const Network& network,
+                                     Schedule schedule) {
   SimulatedRun run;
   run.schedule = std::move(schedule);
   RETURN_IF_ERROR(ValidateSchedule(run.schedule));
@@ -93,10 +95,19 @@ absl::StatusOr<SimulatedRun> RunOnce(const ResolvedScenario& scenario,
   const PipelineInputs inputs = InputsOf(scenario, network, run);
   RETURN_IF_ERROR(CheckTasks(scenario, EstimateTasks(inputs)));
   run.graph = BuildPipelineGraph(inputs);
+  return run;
+}
+
+absl::StatusOr<SimulatedRun> RunOnce(const ResolvedScenario& scenario,
+                                     const Network& network, Schedule schedule,
+                                     const SimulateOptions& options) {
+  ASSIGN_OR_RETURN(SimulatedRun run,
+                   Prepare(scenario, network, std::move(schedule)));
   ASSIGN_OR_RETURN(run.recording, RunTaskGraph(run.graph.tasks, network.links(),
                                                {options.progress}));
   if (!run.recording.complete()) {
-    return Deadlock(run, inputs.communication.transfers() == BLOCKING);
+    return Deadlock(run,
+                    scenario.scenario.communication().transfers() == BLOCKING);
   }
   for (double end : run.recording.end_seconds()) {
     run.makespan_seconds = std::max(run.makespan_seconds, end);
@@ -106,29 +117,43 @@ absl::StatusOr<SimulatedRun> RunOnce(const ResolvedScenario& scenario,
   return run;
 }
 
+absl::StatusOr<Schedule> ScheduleOf(const ResolvedScenario& scenario,
+                                    const Network& network, int num_batches) {
+  ASSIGN_OR_RETURN(const ScheduleSpec spec,
+                   SpecOf(scenario, network, num_batches));
+  return GetSchedule(scenario.scenario.schedule(), spec);
+}
+
 absl::StatusOr<SimulatedRun> RunBatches(const ResolvedScenario& scenario,
                                         const Network& network, int num_batches,
                                         const SimulateOptions& options) {
-  ASSIGN_OR_RETURN(const ScheduleSpec spec,
-                   SpecOf(scenario, network, num_batches));
   ASSIGN_OR_RETURN(Schedule schedule,
-                   GetSchedule(scenario.scenario.schedule(), spec));
+                   ScheduleOf(scenario, network, num_batches));
   return RunOnce(scenario, network, std::move(schedule), options);
+}
+
+// How many batches to begin with; 0: until the steady state shows.
+absl::StatusOr<int> GivenBatches(const ResolvedScenario& scenario) {
+  const std::string& name = scenario.scenario.schedule();
+  ASSIGN_OR_RETURN(const bool flush, ScheduleFlushes(name));
+  const int given = static_cast<int>(scenario.scenario.num_batches());
+  // A file brings its own batches.
+  if (flush || given > 0 || IsScheduleFile(name)) return std::max(given, 1);
+  return 0;
+}
+
+int FirstBatches(const ResolvedScenario& scenario) {
+  return InitialBatches(scenario.scenario.parallelism().pipeline(),
+                        scenario.num_microbatches);
 }
 
 // Without flush: as many batches as it takes to see the steady state.
 absl::StatusOr<SimulatedRun> RunToSteadyState(const ResolvedScenario& scenario,
                                               const Network& network,
                                               const SimulateOptions& options) {
-  const std::string& name = scenario.scenario.schedule();
-  ASSIGN_OR_RETURN(const bool flush, ScheduleFlushes(name));
-  const int given = static_cast<int>(scenario.scenario.num_batches());
-  // A file brings its own batches.
-  if (flush || given > 0 || IsScheduleFile(name)) {
-    return RunBatches(scenario, network, std::max(given, 1), options);
-  }
-  int num_batches = InitialBatches(scenario.scenario.parallelism().pipeline(),
-                                   scenario.num_microbatches);
+  ASSIGN_OR_RETURN(const int given, GivenBatches(scenario));
+  if (given > 0) return RunBatches(scenario, network, given, options);
+  int num_batches = FirstBatches(scenario);
   while (true) {
     ASSIGN_OR_RETURN(SimulatedRun run,
                      RunBatches(scenario, network, num_batches, options));
@@ -163,6 +188,29 @@ absl::StatusOr<Result> Simulate(const ResolvedScenario& scenario,
         "sent when what it carries is there"));
   }
   return result;
+}
+
+absl::StatusOr<uint64_t> FingerprintOf(const ResolvedScenario& scenario) {
+  const Network network = NetworkOf(scenario);
+  ASSIGN_OR_RETURN(const int given, GivenBatches(scenario));
+  ASSIGN_OR_RETURN(Schedule schedule,
+                   ScheduleOf(scenario, network,
+                              given > 0 ? given : FirstBatches(scenario)));
+  ASSIGN_OR_RETURN(const SimulatedRun run,
+                   Prepare(scenario, network, std::move(schedule)));
+  const TaskGraph& tasks = run.graph.tasks;
+  std::vector<double> numbers;
+  for (int32_t i = 0; i < tasks.num_tasks(); ++i) {
+    numbers.push_back(tasks.amount(i));
+    for (int32_t next : tasks.successors(i)) numbers.push_back(next);
+  }
+  for (const GpuPair& pair : tasks.pairs) {
+    numbers.push_back(pair.route.latency_seconds);
+  }
+  for (const Link& link : network.links()) {
+    numbers.push_back(link.bytes_per_second);
+  }
+  return absl::HashOf(numbers);
 }
 
 absl::StatusOr<Result> SimulateSchedule(const ResolvedScenario& scenario,

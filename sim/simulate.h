@@ -4,6 +4,7 @@
 #ifndef WEIR_SIM_SIMULATE_H_
 #define WEIR_SIM_SIMULATE_H_
 
+#include <cstdint>
 #include <functional>
 
 #include "absl/status/statusor.h"
@@ -28,6 +29,11 @@ struct SimulateOptions {
 // A schedule that does not fit in memory is a result (fits_memory is false).
 absl::StatusOr<Result> Simulate(const ResolvedScenario& scenario,
                                 const SimulateOptions& options = {});
+
+// Of all that the engine would run (of a run without flush: of its first
+// length): equal ones take equal times. Comparable within one process and its
+// children. Errors as Simulate's, deadlocks aside.
+absl::StatusOr<uint64_t> FingerprintOf(const ResolvedScenario& scenario);
 
 // The same for a schedule that is there already, as many batches as it has:
 // scenario.schedule is not asked. FailedPrecondition, too, for one that is

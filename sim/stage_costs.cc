@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
@@ -125,7 +126,20 @@ struct LayerSeconds {
   double backward_input = 0;
   double backward_weight = 0;
   double backward = 0;  // of a measured layer, which has no parts
+  // [StageCosts::forward_kernels and so on] of a layer that is computed
+  std::vector<PricedKernel> kernels[3];
 };
+
+void AddKernel(const PricedKernel& kernel, double count,
+               std::vector<PricedKernel>* to) {
+  auto at = std::find_if(to->begin(), to->end(), [&](const PricedKernel& k) {
+    return k.kernel == kernel.kernel;
+  });
+  if (at == to->end()) {
+    at = to->insert(at, {kernel.kernel, 0, kernel.seconds});
+  }
+  at->count += count * kernel.count;
+}
 
 // Prices each kind of layer once: blocks are copies of one another, told apart
 // by their names.
@@ -138,22 +152,32 @@ class Prices {
     if (layer.forward_seconds.has_value()) {
       measured_ = {.forward = *layer.forward_seconds,
                    .recompute = layer.recompute_seconds.value_or(0),
-                   .backward = *layer.backward_seconds};
+                   .backward = *layer.backward_seconds,
+                   .kernels = {}};
       return measured_;
     }
     const auto [at, is_new] = known_.try_emplace(layer.name);
     if (is_new) {
-      at->second = {.forward = Seconds(layer.forward),
-                    .recompute = Seconds(layer.recompute),
-                    .backward_input = Seconds(layer.backward_input),
-                    .backward_weight = Seconds(layer.backward_weight)};
+      LayerSeconds& seconds = at->second;
+      seconds.forward = Price(layer.forward, &seconds.kernels[0]);
+      seconds.recompute = Price(layer.recompute, &seconds.kernels[1]);
+      seconds.backward_input = Price(layer.backward_input, &seconds.kernels[1]);
+      seconds.backward_weight =
+          Price(layer.backward_weight, &seconds.kernels[2]);
     }
     return at->second;
   }
 
  private:
-  double Seconds(const std::vector<Kernel>& kernels) const {
-    return KernelSeconds(device_, peak_flops_, kernels);
+  double Price(const std::vector<Kernel>& kernels,
+               std::vector<PricedKernel>* priced) const {
+    double sum = 0;
+    for (const Kernel& kernel : kernels) {
+      const double seconds = KernelSeconds(device_, peak_flops_, kernel);
+      AddKernel({kernel, 1, seconds}, 1, priced);
+      sum += seconds;
+    }
+    return sum;
   }
 
   const DeviceProfile& device_;
@@ -188,19 +212,51 @@ double Count(const std::vector<LayerCollective>& collectives) {
   return count;
 }
 
-void AddHostSeconds(const Runtime& runtime, const LayerWork& layer,
-                    StageCosts* stage) {
-  const double forward = runtime.forward_launch_seconds().value();
-  const double backward = runtime.backward_launch_seconds().value();
-  const double collective = runtime.collective_launch_seconds().value();
-  stage->forward_host_seconds += forward * Launches(layer.forward) +
-                                 collective * Count(layer.forward_collectives);
-  stage->backward_input_host_seconds +=
-      forward * Launches(layer.recompute) +
-      backward * Launches(layer.backward_input) +
-      collective * Count(layer.backward_collectives);
-  stage->backward_weight_host_seconds +=
-      backward * Launches(layer.backward_weight);
+void AddHostWork(const LayerWork& layer, StageCosts* stage) {
+  stage->forward_host.forward_launches += Launches(layer.forward);
+  stage->forward_host.collectives += Count(layer.forward_collectives);
+  stage->backward_input_host.forward_launches += Launches(layer.recompute);
+  stage->backward_input_host.backward_launches +=
+      Launches(layer.backward_input);
+  stage->backward_input_host.collectives += Count(layer.backward_collectives);
+  stage->backward_weight_host.backward_launches +=
+      Launches(layer.backward_weight);
+}
+
+void SetHostSeconds(const Runtime& runtime, StageCosts* stage) {
+  stage->forward_host_seconds = stage->forward_host.Seconds(runtime);
+  stage->backward_input_host_seconds =
+      stage->backward_input_host.Seconds(runtime);
+  stage->backward_weight_host_seconds =
+      stage->backward_weight_host.Seconds(runtime);
+}
+
+// Layers of one name are copies of each other: `counts` of them.
+void AddKernels(const std::vector<std::pair<const LayerWork*, int>>& counts,
+                Prices* prices, StageCosts* stage) {
+  std::vector<PricedKernel>* to[] = {&stage->forward_kernels,
+                                     &stage->backward_input_kernels,
+                                     &stage->backward_weight_kernels};
+  for (const auto& [layer, count] : counts) {
+    const LayerSeconds& seconds = prices->Of(*layer);
+    for (int i = 0; i < 3; ++i) {
+      for (const PricedKernel& kernel : seconds.kernels[i]) {
+        AddKernel(kernel, count, to[i]);
+      }
+    }
+  }
+}
+
+void CountLayer(const LayerWork& layer,
+                std::vector<std::pair<const LayerWork*, int>>* counts) {
+  const auto at = std::find_if(
+      counts->begin(), counts->end(),
+      [&](const auto& known) { return known.first->name == layer.name; });
+  if (at == counts->end()) {
+    counts->push_back({&layer, 1});
+  } else {
+    ++at->second;
+  }
 }
 
 // A layer computes again right before its own backward: the worst of the layers
@@ -268,16 +324,16 @@ void SetLayers(const std::vector<LayerWork>& layers, int first, int last,
 // master weights among the states, the weights themselves come in too. A stage
 // that keeps more than one version first copies the one it replaces. A replica
 // steps its own shard.
-double OptimizerSeconds(const DeviceProfile& device, const StageCosts& stage,
-                        bool has_master_weights, int num_versions,
-                        double stepped_part) {
+PricedKernel OptimizerKernel(const DeviceProfile& device,
+                             const StageCosts& stage, bool has_master_weights,
+                             int num_versions, double stepped_part) {
   Kernel kernel;
   kernel.part = KernelPart::kOptimizer;
   kernel.bytes = stage.gradient_bytes + 2 * stage.optimizer_state_bytes +
                  (has_master_weights ? 1 : 2) * stage.weight_bytes;
   if (num_versions > 1) kernel.bytes += 2 * stage.stash_bytes;
   kernel.bytes *= stepped_part;
-  return KernelSeconds(device, 1, kernel);
+  return {kernel, 1, KernelSeconds(device, 1, kernel)};
 }
 
 Costs TextbookCostsOf(const Scenario& scenario, int num_stages) {
@@ -352,14 +408,17 @@ absl::StatusOr<DeviceCosts> CostsOn(const DeviceProfile& device,
     if (s > 0) stage.output_bytes = costs.stages.back().output_bytes;
     stage.backward_input_seconds = stage.backward_weight_seconds = 0;
     if (!measured) {
-      const double pass = runtime.pass_seconds().value();
-      stage.forward_host_seconds = stage.backward_input_host_seconds = pass;
+      stage.forward_host.passes = stage.backward_input_host.passes = 1;
     }
+    std::vector<std::pair<const LayerWork*, int>> counts;
     for (int l = first; l < last; ++l) {
       AddSeconds(prices.Of(layers[l]), &stage);
-      AddHostSeconds(runtime, layers[l], &stage);
+      AddHostWork(layers[l], &stage);
       AddLayer(layers[l], &stage);
+      if (!measured) CountLayer(layers[l], &counts);
     }
+    SetHostSeconds(runtime, &stage);
+    AddKernels(counts, &prices, &stage);
     SetParameters(StageParameters(layers, first, last), bytes, &stage);
     SetLayers(layers, first, last, bytes, &stage);
     stage.expert_gradient_bytes =
@@ -371,16 +430,25 @@ absl::StatusOr<DeviceCosts> CostsOn(const DeviceProfile& device,
           stage.backward_input_seconds + stage.backward_weight_seconds;
     }
     stage.offload_seconds = OffloadSeconds(device, stage.activation_bytes);
+    stage.optimizer_kernel =
+        OptimizerKernel(device, stage, scenario.training().precision() != FP32,
+                        num_versions[s], shared.stepped_part(stage));
+    stage.update_seconds = runtime.update_seconds().value();
     stage.optimizer_seconds =
-        OptimizerSeconds(device, stage, scenario.training().precision() != FP32,
-                         num_versions[s], shared.stepped_part(stage)) +
-        runtime.update_seconds().value();
+        stage.optimizer_kernel.seconds + stage.update_seconds;
     costs.stages.push_back(stage);
   }
   return costs;
 }
 
 }  // namespace
+
+double HostWork::Seconds(const Runtime& runtime) const {
+  return forward_launches * runtime.forward_launch_seconds().value() +
+         backward_launches * runtime.backward_launch_seconds().value() +
+         collectives * runtime.collective_launch_seconds().value() +
+         passes * runtime.pass_seconds().value();
+}
 
 double StageCosts::seconds_of(int op) const {
   switch (static_cast<Op>(op)) {

@@ -12,6 +12,23 @@
 
 namespace weir {
 
+// Equal kernels of one pass of one microbatch.
+struct PricedKernel {
+  Kernel kernel;
+  double count = 0;
+  double seconds = 0;  // of each
+};
+
+// What the host launches in a pass.
+struct HostWork {
+  double forward_launches = 0;   // also of what is recomputed
+  double backward_launches = 0;  // by autograd
+  double collectives = 0;
+  double passes = 0;  // 1: what a pass costs besides
+
+  double Seconds(const Runtime& runtime) const;
+};
+
 // One microbatch in one stage, on each GPU of its tensor-parallel group.
 struct StageCosts {
   double forward_seconds = 0;
@@ -33,6 +50,14 @@ struct StageCosts {
   double forward_host_seconds = 0;
   double backward_input_host_seconds = 0;
   double backward_weight_host_seconds = 0;
+
+  // Where those seconds come from; empty where they were given or measured.
+  std::vector<PricedKernel> forward_kernels;
+  std::vector<PricedKernel> backward_input_kernels;  // recomputation included
+  std::vector<PricedKernel> backward_weight_kernels;
+  HostWork forward_host, backward_input_host, backward_weight_host;
+  PricedKernel optimizer_kernel;
+  double update_seconds = 0;  // of the host, in every step
 
   // Inside the pass, for one microbatch.
   std::vector<LayerCollective> forward_collectives, backward_collectives;

@@ -9,6 +9,7 @@
 #include "base/csv.h"
 #include "base/status_macros.h"
 #include "calibrate/device_profile.h"
+#include "calibrate/figures.h"
 #include "calibrate/fit/cross_validation.h"
 #include "calibrate/product_model.h"
 
@@ -71,6 +72,19 @@ std::vector<double> SecondsOf(const std::vector<ProductSample>& samples) {
   std::vector<double> seconds;
   for (const ProductSample& sample : samples) seconds.push_back(sample.seconds);
   return seconds;
+}
+
+void SetCoverage(const MeasuredProducts& products, Coverage* coverage) {
+  coverage->clear_product_m();
+  coverage->clear_product_n();
+  coverage->clear_product_k();
+  coverage->clear_batched_products();
+  for (const ProductSample& sample : products.samples) {
+    Include(sample.shape.m, coverage->mutable_product_m());
+    Include(sample.shape.n, coverage->mutable_product_n());
+    Include(sample.shape.k, coverage->mutable_product_k());
+    if (sample.shape.batch > 1) coverage->set_batched_products(true);
+  }
 }
 
 }  // namespace
@@ -147,6 +161,7 @@ absl::StatusOr<Import> ImportProducts(absl::string_view label,
   std::string what =
       absl::StrFormat("%s: %d products, mean |error| %.1f %%", source,
                       fit.errors.num_rows, 100 * fit.errors.mean_absolute);
+  double mean_error = fit.errors.mean_absolute;
   // All rows of one (n, k) leave nothing to be validated with.
   if (folds.front() != folds.back()) {
     ASSIGN_OR_RETURN(const std::vector<double> unseen,
@@ -156,6 +171,7 @@ absl::StatusOr<Import> ImportProducts(absl::string_view label,
     absl::StrAppend(
         &import.report,
         Percent("left out by (n, k), a tenth at a time", errors, products));
+    mean_error = errors.mean_absolute;
     absl::StrAppendFormat(&what, ", %.1f %% with their (n, k) left out",
                           100 * errors.mean_absolute);
   }
@@ -166,6 +182,8 @@ absl::StatusOr<Import> ImportProducts(absl::string_view label,
     }
   }
   *import.profile.mutable_product() = fit.model;
+  *import.profile.mutable_product_residual() = ResidualOf(mean_error, what);
+  SetCoverage(products, import.profile.mutable_coverage());
   return import;
 }
 

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
+#include "calibrate/figures.h"
 #include "calibrate/fit/fit_collectives.h"
 #include "calibrate/fit/nccl_tests_internal.h"
 
@@ -138,6 +139,15 @@ absl::StatusOr<Import> ImportNcclTests(absl::string_view label,
     }
   }
   *import.profile.mutable_collectives() = std::move(fit.model);
+  *import.profile.mutable_collective_residual() =
+      ResidualOf(fit.errors.mean_absolute, what);
+  Coverage& coverage = *import.profile.mutable_coverage();
+  coverage.clear_collective_bytes();
+  coverage.clear_collective_ranks();
+  for (const CollectiveSample& sample : samples) {
+    Include(sample.bytes, coverage.mutable_collective_bytes());
+    Include(sample.group.num_ranks, coverage.mutable_collective_ranks());
+  }
   if (fit.errors.mean_absolute > kMistrust) {
     absl::StrAppend(&import.report,
                     "\nwarning: the mean error is above 15 %: are the links of "

@@ -52,10 +52,33 @@ TEST(ValidateCommandTest, TheCsvHasEveryRowInItsOrder) {
   WriteInput("runs.csv", kRuns);
   const ProgramRun run = RunWeir("validate --measured runs.csv --format csv");
   EXPECT_EQ(run.out,
-            "line,row,quantity,measured,predicted,error,fits_memory,reason\n"
-            "2,flush,step_seconds,30,33,0.10000,true,\n"
-            "3,steady,step_seconds,50,45,-0.10000,true,\n"
-            "4,short,step_seconds,12,18,0.50000,true,\n");
+            "line,row,quantity,measured,predicted,error,fits_memory,reason,"
+            "low,high\n"
+            "2,flush,step_seconds,30,33,0.10000,true,,,\n"
+            "3,steady,step_seconds,50,45,-0.10000,true,,,\n"
+            "4,short,step_seconds,12,18,0.50000,true,,,\n");
+}
+
+// Every time has an interval, and says whether it holds what was measured.
+TEST(ValidateCommandTest, IntervalsHoldWhatTheyShould) {
+  const std::string run = "validate --measured runs.csv --format json";
+  const std::string head =
+      "scenario,gbs,dp,step_seconds\npipedream-flush-gpt-2.2b,64,8,";
+  WriteInput("runs.csv", absl::StrCat(head, "1\n"));
+  ProgramRun first = RunWeir(run);
+  ASSERT_EQ(first.exit_code, 0) << first.err;
+  Json number = Json::parse(first.out)["result"]["numbers"][0];
+  const double predicted = number["predicted"], low = number["low"],
+               high = number["high"];
+  EXPECT_LT(low, predicted);
+  EXPECT_GT(high, predicted);
+  WriteInput("runs.csv",
+             absl::StrCat(head, predicted, "\npipedream-flush-gpt-2.2b,64,8,",
+                          1.01 * high, "\n"));
+  const Json result = Json::parse(RunWeir(run).out)["result"];
+  EXPECT_EQ(result["statistics"][0]["inside_interval"], 0.5);
+  EXPECT_THAT(RunWeir("validate --measured runs.csv").out,
+              HasSubstr("inside 90 %"));
 }
 
 TEST(ValidateCommandTest, TheMeanAboveTheToleranceIsAVerdict) {

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/accuracy/row_errors.h"
 
+#include <algorithm>
+#include <cmath>
 #include <limits>
+#include <map>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/csv.h"
@@ -14,6 +18,32 @@ namespace {
 std::string GroupOf(const std::string& name) {
   const size_t colon = name.find(": ");
   return colon == std::string::npos ? "" : name.substr(0, colon);
+}
+
+// Standard deviations that hold a normal variable in nine cases of ten.
+constexpr double kNineOfTen = 1.6448536269514722;
+
+struct Scored {
+  double log_error = 0;  // of measured over predicted
+  double deviation = 0;  // that the interval claims
+};
+
+// Rows whose line has an interval.
+std::vector<Scored> Score(const RowErrors& rows, const RowErrors& of) {
+  std::map<int, double> deviation;
+  for (size_t i = 0; i < of.high.size() && i < of.low.size(); ++i) {
+    if (!(of.high[i] > of.low[i]) || !(of.low[i] > 0)) continue;
+    deviation[of.lines[i]] =
+        std::log(of.high[i] / of.low[i]) / (2 * kNineOfTen);
+  }
+  std::vector<Scored> scored;
+  for (size_t i = 0; i < rows.lines.size(); ++i) {
+    const auto at = deviation.find(rows.lines[i]);
+    if (at == deviation.end() || !(rows.predicted[i] > 0)) continue;
+    scored.push_back(
+        {std::log(rows.measured[i] / rows.predicted[i]), at->second});
+  }
+  return scored;
 }
 
 }  // namespace
@@ -51,9 +81,45 @@ absl::StatusOr<RowErrors> LoadRowErrors(const std::string& path,
     rows.names.push_back(name.Text(i));
     rows.measured.push_back(was);
     rows.predicted.push_back(is);
+    for (const auto& [name, values] :
+         {std::pair{"low", &rows.low}, {"high", &rows.high}}) {
+      if (!table.HasColumn(name)) continue;
+      ASSIGN_OR_RETURN(const CsvColumn column, table.Column(name));
+      double value = 0;
+      if (!column.Text(i).empty()) {
+        ASSIGN_OR_RETURN(value, column.Number(i, 0, kMost));
+      }
+      values->push_back(value);
+    }
     if (fits.Text(i) == "false") ++rows.num_predicted_misfits;
   }
   return rows;
+}
+
+double PartInside(const RowErrors& rows, const RowErrors& of) {
+  const std::vector<Scored> scored = Score(rows, of);
+  if (scored.empty()) return -1;
+  const auto inside =
+      std::count_if(scored.begin(), scored.end(), [](const Scored& row) {
+        return std::abs(row.log_error) <= kNineOfTen * row.deviation;
+      });
+  return 1.0 * inside / scored.size();
+}
+
+double StepResidual(const RowErrors& rows, const RowErrors& of,
+                    double residual) {
+  const std::vector<Scored> scored = Score(rows, of);
+  if (scored.empty()) return -1;
+  // What each row needs, its costs' own part known.
+  std::vector<double> needed;
+  for (const Scored& row : scored) {
+    const double costs = row.deviation * row.deviation - residual * residual;
+    const double all = row.log_error / kNineOfTen;
+    needed.push_back(std::sqrt(std::max(all * all - costs, 0.0)));
+  }
+  std::sort(needed.begin(), needed.end());
+  const auto ninth = static_cast<size_t>(std::ceil(0.9 * needed.size())) - 1;
+  return needed[ninth];
 }
 
 Order CompareOrder(const RowErrors& rows) {

@@ -71,6 +71,12 @@ TEST(ImportProductsTest, FiguresBecomeFittedAndSayFromWhat) {
               HasSubstr("my cluster: 27 products, mean |error|"));
   EXPECT_NEAR(rate.value(), start.product().matrix_rate().value(), 1e-2);
   EXPECT_EQ(import->profile.product().sustained_rate().kind(), Figure::ASSUMED);
+  const Coverage& coverage = import->profile.coverage();
+  EXPECT_EQ(coverage.product_m().low(), 256);
+  EXPECT_EQ(coverage.product_k().high(), 4096);
+  EXPECT_FALSE(coverage.batched_products());
+  EXPECT_EQ(import->profile.product_residual().kind(), Figure::FITTED);
+  EXPECT_LT(import->profile.product_residual().value(), 0.01);
   EXPECT_THAT(import->report,
               AllOf(HasSubstr("fit: mean |error| 0.0 %"),
                     HasSubstr("left out by (n, k), a tenth at a time: mean")));

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/breakdown.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "absl/container/btree_map.h"
+#include "absl/strings/string_view.h"
+#include "sim/action_seconds.h"
+
+namespace weir {
+namespace {
+
+class Parts {
+ public:
+  Parts(const PipelineInputs& inputs, const PipelineGraph& graph,
+        const Recording& recording, int gpu, const Window& window)
+      : in_(inputs),
+        graph_(graph),
+        start_(recording.start_seconds()),
+        end_(recording.end_seconds()),
+        gpu_(gpu),
+        window_(window),
+        modelled_(inputs.costs.model_flops > 0) {}
+
+  std::vector<PartSeconds> Run(const GpuTimes& times) {
+    const auto& actions = in_.schedule.rank_actions[graph_.rank_of(gpu_)];
+    const std::vector<double> seconds = ActionSeconds(in_, gpu_);
+    for (size_t i = 0; i < actions.size(); ++i) {
+      if (!IsCompute(actions[i].op)) continue;
+      AddPass(i, seconds[i]);
+      if (actions[i].overlaps_next) ++i;
+    }
+    const auto& steps = graph_.steps[graph_.rank_of(gpu_)];
+    for (size_t i = 0; i < steps.size(); ++i) AddStep(static_cast<int>(i));
+    Add("transfers", times.exposed_transfer_seconds);
+    Add("reductions", times.exposed_reduction_seconds);
+    Add("gathers", times.exposed_gather_seconds);
+    return Finish(times.busy_seconds);
+  }
+
+ private:
+  double Clipped(double begin, double end) const {
+    return std::max(std::min(end, window_.end_seconds) -
+                        std::max(begin, window_.begin_seconds),
+                    0.0);
+  }
+  // The part of a task that lies in the window.
+  double InWindow(int32_t task) const {
+    const double length = end_[task] - start_[task];
+    return length > 0 ? Clipped(start_[task], end_[task]) / length : 0;
+  }
+
+  void Add(absl::string_view name, double seconds) {
+    parts_[name].set_seconds(parts_[name].seconds() + seconds);
+  }
+  void Add(absl::string_view name, double seconds, bool forward) {
+    PartSeconds& part = parts_[name];
+    part.set_seconds(part.seconds() + seconds);
+    if (forward) {
+      part.set_forward_seconds(part.forward_seconds() + seconds);
+    } else {
+      part.set_backward_seconds(part.backward_seconds() + seconds);
+    }
+  }
+
+  // Of all kernels of the action; their seconds go to their parts, times
+  // `scale`.
+  double AddKernels(const Action& action, double scale) {
+    const StageCosts& stage = in_.costs.of(gpu_, action.stage);
+    double sum = 0;
+    const auto add = [&](const std::vector<PricedKernel>& kernels) {
+      for (const PricedKernel& priced : kernels) {
+        const double seconds =
+            priced.count * priced.seconds * action.num_microbatches;
+        sum += seconds;
+        Add(Name(priced.kernel.part), seconds * scale,
+            action.op == Op::kForward);
+      }
+    };
+    if (action.op == Op::kForward) add(stage.forward_kernels);
+    if (MakesInputGradient(action.op)) add(stage.backward_input_kernels);
+    if (action.op == Op::kBackward || action.op == Op::kBackwardWeight) {
+      add(stage.backward_weight_kernels);
+    }
+    return sum;
+  }
+
+  // `own_seconds`: before the host makes it longer.
+  void AddPass(size_t position, double own_seconds) {
+    const auto at = static_cast<int>(position);
+    const auto& actions = in_.schedule.rank_actions[graph_.rank_of(gpu_)];
+    const int32_t task = graph_.ActionTask(gpu_, at);
+    const double scale = InWindow(task);
+    const bool pair = actions[position].overlaps_next;
+    const bool forward = actions[position].op == Op::kForward && !pair;
+    double kernels = AddKernels(actions[position], scale);
+    if (pair) kernels += AddKernels(actions[position + 1], scale);
+    Add(modelled_ ? "weight_estimates" : "given",
+        (own_seconds - kernels) * scale, forward);
+    Add("host", (graph_.tasks.amount(task) - own_seconds) * scale, forward);
+    AddCollectives(task, graph_.ActionEnd(gpu_, at), forward);
+  }
+
+  void AddCollectives(int32_t task, int32_t end, bool forward) {
+    double experts = end_[end];
+    if (const auto found = graph_.expert_start.find(end);
+        found != graph_.expert_start.end()) {
+      experts = end_[found->second];
+    }
+    Add("tensor_collectives", Clipped(end_[task], experts), forward);
+    Add("expert_collectives", Clipped(experts, end_[end]), forward);
+  }
+
+  void AddStep(int step) {
+    const int32_t task = graph_.StepTask(gpu_, step);
+    if (task == PipelineGraph::kNone) return;
+    const StageCosts& stage =
+        in_.costs.of(gpu_, graph_.steps[graph_.rank_of(gpu_)][step].stage);
+    const double scale = InWindow(task);
+    Add("update", stage.update_seconds * scale);
+    Add("optimizer",
+        (graph_.tasks.amount(task) - stage.update_seconds) * scale);
+  }
+
+  std::vector<PartSeconds> Finish(double busy_seconds) {
+    const double seconds = window_.end_seconds - window_.begin_seconds;
+    double exposed = 0;
+    for (const char* name : {"transfers", "reductions", "gathers"}) {
+      exposed += parts_[name].seconds();
+    }
+    Add("bubble", seconds - busy_seconds - exposed);
+    std::vector<PartSeconds> parts;
+    for (auto& [name, part] : parts_) {
+      // What is left over where nothing is, is rounding.
+      if (std::abs(part.seconds()) <= 1e-12 * seconds) continue;
+      part.set_name(std::string(name));
+      part.set_seconds(part.seconds() / window_.num_batches);
+      part.set_forward_seconds(part.forward_seconds() / window_.num_batches);
+      part.set_backward_seconds(part.backward_seconds() / window_.num_batches);
+      parts.push_back(part);
+    }
+    std::stable_sort(parts.begin(), parts.end(),
+                     [](const PartSeconds& a, const PartSeconds& b) {
+                       return a.seconds() > b.seconds();
+                     });
+    return parts;
+  }
+
+  const PipelineInputs& in_;
+  const PipelineGraph& graph_;
+  const std::span<const double> start_, end_;
+  const int gpu_;
+  const Window& window_;
+  const bool modelled_;
+  absl::btree_map<absl::string_view, PartSeconds> parts_;
+};
+
+}  // namespace
+
+std::vector<PartSeconds> BreakDown(const PipelineInputs& inputs,
+                                   const PipelineGraph& graph,
+                                   const Recording& recording, int gpu,
+                                   const Window& window,
+                                   const GpuTimes& times) {
+  return Parts(inputs, graph, recording, gpu, window).Run(times);
+}
+
+}  // namespace weir

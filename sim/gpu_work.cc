@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/gpu_work.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <tuple>
+
+#include "calibrate/collective_seconds.h"
+#include "calibrate/device_profile.h"
+#include "sim/action_seconds.h"
+#include "sim/critical_path.h"
+
+namespace weir {
+namespace {
+
+class Gatherer {
+ public:
+  Gatherer(const PipelineInputs& inputs, const PipelineGraph& graph,
+           const Recording& recording, int gpu, const Window& window)
+      : in_(inputs),
+        graph_(graph),
+        start_(recording.start_seconds()),
+        end_(recording.end_seconds()),
+        gpu_(gpu),
+        window_(window) {}
+
+  GpuWork Run() {
+    work_.device =
+        in_.costs.gpu_device.empty() ? 0 : in_.costs.gpu_device[gpu_];
+    work_.peak_flops = in_.costs.device_of(gpu_).peak_flops;
+    work_.calls = graph_.calls;
+    work_.blocking = in_.communication.transfers() == BLOCKING;
+    const auto& actions = in_.schedule.rank_actions[graph_.rank_of(gpu_)];
+    const std::vector<double> seconds = ActionSeconds(in_, gpu_);
+    for (size_t i = 0; i < actions.size(); ++i) {
+      if (IsCompute(actions[i].op)) AddAction(static_cast<int>(i), seconds[i]);
+    }
+    const auto& steps = graph_.steps[graph_.rank_of(gpu_)];
+    for (size_t i = 0; i < steps.size(); ++i) AddStep(static_cast<int>(i));
+    for (auto& [key, pass] : passes_) {
+      if (!(pass.count > 0)) continue;
+      pass.tensor_seconds /= pass.count;
+      pass.expert_seconds /= pass.count;
+      work_.passes.push_back(pass);
+    }
+    return std::move(work_);
+  }
+
+ private:
+  double Clipped(double begin, double end) const {
+    return std::max(std::min(end, window_.end_seconds) -
+                        std::max(begin, window_.begin_seconds),
+                    0.0) /
+           window_.num_batches;
+  }
+  double InWindow(int32_t task) const {
+    const double length = end_[task] - start_[task];
+    return length > 0 ? Clipped(start_[task], end_[task]) / length : 0;
+  }
+
+  int IndexOf(const Kernel& kernel) {
+    const auto first = work_.kernels.begin();
+    const auto index = std::find(first, work_.kernels.end(), kernel) - first;
+    if (index == std::ssize(work_.kernels)) work_.kernels.push_back(kernel);
+    return static_cast<int>(index);
+  }
+
+  // Of both of an overlapped pair, the first brings the collectives.
+  void AddAction(int position, double own_seconds) {
+    const auto& actions = in_.schedule.rank_actions[graph_.rank_of(gpu_)];
+    const Action& action = actions[position];
+    const bool second = position > 0 && actions[position - 1].overlaps_next;
+    GpuWork::Pass& pass =
+        passes_[{action.stage, action.op, action.num_microbatches}];
+    if (pass.kernels.empty()) Describe(action, own_seconds, &pass);
+    const int32_t task = graph_.ActionTask(gpu_, position);
+    const int32_t end = graph_.ActionEnd(gpu_, position);
+    pass.count += InWindow(task);
+    if (second) return;
+    pass.seconds += Clipped(start_[task], end_[end]);
+    const auto found = graph_.expert_start.find(end);
+    const double experts =
+        found == graph_.expert_start.end() ? end_[end] : end_[found->second];
+    pass.tensor_seconds += Clipped(end_[task], experts);
+    pass.expert_seconds += Clipped(experts, end_[end]);
+  }
+
+  void Describe(const Action& action, double own_seconds, GpuWork::Pass* pass) {
+    const StageCosts& stage = in_.costs.of(gpu_, action.stage);
+    double sum = 0;
+    const auto add = [&](const std::vector<PricedKernel>& kernels) {
+      for (const PricedKernel& priced : kernels) {
+        const double count = priced.count * action.num_microbatches;
+        pass->kernels.push_back({IndexOf(priced.kernel), count});
+        sum += count * priced.seconds;
+      }
+    };
+    if (action.op == Op::kForward) {
+      add(stage.forward_kernels);
+      pass->host = stage.forward_host;
+    }
+    if (MakesInputGradient(action.op)) {
+      add(stage.backward_input_kernels);
+      pass->host = stage.backward_input_host;
+    }
+    if (action.op == Op::kBackward || action.op == Op::kBackwardWeight) {
+      add(stage.backward_weight_kernels);
+      pass->host.backward_launches +=
+          stage.backward_weight_host.backward_launches;
+    }
+    // A pair's seconds are those of both.
+    const double alone =
+        stage.seconds_of(static_cast<int>(action.op)) * action.num_microbatches;
+    pass->given_seconds =
+        std::max((action.overlaps_next ? alone : own_seconds) - sum, 0.0);
+  }
+
+  void AddStep(int step) {
+    const int32_t task = graph_.StepTask(gpu_, step);
+    if (task == PipelineGraph::kNone) return;
+    const StageCosts& stage =
+        in_.costs.of(gpu_, graph_.steps[graph_.rank_of(gpu_)][step].stage);
+    work_.steps.push_back({InWindow(task), Clipped(start_[task], end_[task]),
+                           IndexOf(stage.optimizer_kernel.kernel),
+                           stage.optimizer_seconds - stage.update_seconds -
+                               stage.optimizer_kernel.seconds});
+  }
+
+  const PipelineInputs& in_;
+  const PipelineGraph& graph_;
+  const std::span<const double> start_, end_;
+  const int gpu_;
+  const Window& window_;
+  GpuWork work_;
+  std::map<std::tuple<int, Op, int>, GpuWork::Pass> passes_;
+};
+
+// How many times longer the calls of each role take than at `base`.
+std::array<double, kNumCallRoles> Ratios(const GpuWork& work,
+                                         const WorkPrices& base,
+                                         const WorkPrices& prices) {
+  std::array<double, kNumCallRoles> before = {}, after = {}, ratios;
+  for (size_t i = 0; i < work.calls.size(); ++i) {
+    const auto role = static_cast<size_t>(work.calls[i].role);
+    const bool exchange =
+        work.blocking && work.calls[i].role == CallRole::kTransfer;
+    const auto seconds = [&](const WorkPrices& p) {
+      return work.calls[i].count *
+             (p.call_seconds[i] +
+              (exchange ? p.runtime.exchange_seconds().value() : 0));
+    };
+    before[role] += seconds(base);
+    after[role] += seconds(prices);
+  }
+  for (int i = 0; i < kNumCallRoles; ++i) {
+    ratios[i] = before[i] > 0 ? after[i] / before[i] : 1;
+  }
+  return ratios;
+}
+
+double PassSeconds(const GpuWork::Pass& pass, const WorkPrices& prices,
+                   double tensor_ratio, double expert_ratio,
+                   double given_factor) {
+  double own = pass.given_seconds * given_factor;
+  for (const auto& [kernel, count] : pass.kernels) {
+    own += count * prices.kernel_seconds[kernel];
+  }
+  const double collectives =
+      pass.tensor_seconds * tensor_ratio + pass.expert_seconds * expert_ratio;
+  return std::max(own, pass.host.Seconds(prices.runtime) - collectives) +
+         collectives;
+}
+
+}  // namespace
+
+WorkPrices PriceWork(const GpuWork& work, const DeviceProfile& device,
+                     const CollectiveModel* collectives,
+                     const Runtime& runtime) {
+  WorkPrices prices;
+  for (const Kernel& kernel : work.kernels) {
+    prices.kernel_seconds.push_back(
+        KernelSeconds(device, work.peak_flops, kernel));
+  }
+  for (const CollectiveCall& call : work.calls) {
+    prices.call_seconds.push_back(
+        CheapestCollective(*collectives, call.kind, call.bytes, call.group)
+            .Seconds());
+  }
+  prices.runtime = runtime;
+  return prices;
+}
+
+double WorkSeconds(const GpuWork& work, const WorkPrices& base,
+                   const WorkPrices& prices, double given_factor) {
+  const std::array<double, kNumCallRoles> ratios = Ratios(work, base, prices);
+  const auto ratio = [&](CallRole role) {
+    return ratios[static_cast<size_t>(role)];
+  };
+  double seconds = 0;
+  for (const GpuWork::Pass& pass : work.passes) {
+    seconds += pass.count * PassSeconds(pass, prices, ratio(CallRole::kTensor),
+                                        ratio(CallRole::kExpert), given_factor);
+  }
+  seconds *= work.pass_scale;
+  for (const GpuWork::Step& step : work.steps) {
+    seconds += work.step_scale * step.count *
+               (prices.kernel_seconds[step.kernel] + step.given_seconds +
+                prices.runtime.update_seconds().value());
+  }
+  return seconds + work.transfer_seconds * ratio(CallRole::kTransfer) +
+         work.reduction_seconds * ratio(CallRole::kReduction) +
+         work.gather_seconds * ratio(CallRole::kGather);
+}
+
+GpuWork WorkOf(const PipelineInputs& inputs, const PipelineGraph& graph,
+               const Recording& recording, int gpu, const Window& window) {
+  GpuWork work = Gatherer(inputs, graph, recording, gpu, window).Run();
+  const PathSeconds path = CriticalPath(graph, recording, window);
+  work.transfer_seconds = path.transfers;
+  work.reduction_seconds = path.reductions;
+  work.gather_seconds = path.gathers;
+  double passes = 0;
+  for (const GpuWork::Pass& pass : work.passes) passes += pass.seconds;
+  if (passes > 0) work.pass_scale = path.passes / passes;
+  double steps = 0;
+  for (const GpuWork::Step& step : work.steps) steps += step.seconds;
+  if (steps > 0) work.step_scale = path.steps / steps;
+  return work;
+}
+
+}  // namespace weir

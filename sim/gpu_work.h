@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a batch's time is made of, as far as it can be priced again with other
+// figures without another simulation: the critical path, whose passes are taken
+// for those of one GPU.
+#ifndef WEIR_SIM_GPU_WORK_H_
+#define WEIR_SIM_GPU_WORK_H_
+
+#include <array>
+#include <utility>
+#include <vector>
+
+#include "calibrate/device_profile.pb.h"
+#include "calibrate/runtime.pb.h"
+#include "sim/engine.h"
+#include "sim/pipeline_graph.h"
+#include "sim/window.h"
+
+namespace weir {
+
+inline constexpr int kNumCallRoles = 5;
+
+struct GpuWork {
+  // Equal passes.
+  struct Pass {
+    double count = 0;
+    double seconds = 0;                           // of all of them
+    std::vector<std::pair<int, double>> kernels;  // index, how often
+    double given_seconds = 0;                     // not from kernels
+    HostWork host;
+    double tensor_seconds = 0, expert_seconds = 0;  // of its collectives
+  };
+  struct Step {
+    double count = 0;
+    double seconds = 0;
+    int kernel = 0;
+    double given_seconds = 0;
+  };
+
+  int device = 0;  // Costs::gpu_device
+  double peak_flops = 0;
+  std::vector<Kernel> kernels;  // distinct
+  std::vector<Pass> passes;
+  std::vector<Step> steps;
+  std::vector<CollectiveCall> calls;  // of all GPUs
+  bool blocking = false;
+  // Of the batch's critical path (sim/critical_path.h): what is not passes or
+  // steps; and how much of those this GPU's are.
+  double transfer_seconds = 0, reduction_seconds = 0, gather_seconds = 0;
+  double pass_scale = 1, step_scale = 1;
+};
+
+// Per batch of the window.
+GpuWork WorkOf(const PipelineInputs& inputs, const PipelineGraph& graph,
+               const Recording& recording, int gpu, const Window& window);
+
+// What is varied: seconds of each kernel and call, and the host.
+struct WorkPrices {
+  std::vector<double> kernel_seconds;  // [GpuWork::kernels]
+  std::vector<double> call_seconds;    // [GpuWork::calls]
+  Runtime runtime;
+};
+WorkPrices PriceWork(const GpuWork& work, const DeviceProfile& device,
+                     const CollectiveModel* collectives,
+                     const Runtime& runtime);
+
+// Seconds of one batch at `prices`: those of the batch itself at `base`, as far
+// as collectives take what they take alone.
+double WorkSeconds(const GpuWork& work, const WorkPrices& base,
+                   const WorkPrices& prices, double given_factor = 1);
+
+}  // namespace weir
+
+#endif  // WEIR_SIM_GPU_WORK_H_

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parts of a batch add up to it.
+#include "sim/breakdown.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "sim/simulate.h"
+#include "tests/sim/measured.h"
+
+namespace weir {
+namespace {
+
+double SecondsOf(const Result& result, const std::string& name) {
+  for (const PartSeconds& part : result.parts()) {
+    if (part.name() == name) return part.seconds();
+  }
+  return 0;
+}
+
+void ExpectSum(const Result& result) {
+  double sum = 0;
+  for (const PartSeconds& part : result.parts()) {
+    EXPECT_GT(part.seconds(), 0) << part.name();
+    EXPECT_LE(part.forward_seconds() + part.backward_seconds(),
+              part.seconds() * (1 + 1e-12))
+        << part.name();
+    sum += part.seconds();
+  }
+  EXPECT_NEAR(sum, result.batch_seconds(), 1e-9 * result.batch_seconds());
+}
+
+// Rank 0: F 0..2, B 7..9, B 9..11; the first gradient travels 6..7 (see
+// gpu_times_test.cc).
+TEST(BreakdownTest, OfTwoMeasuredStages) {
+  Measured measured;
+  measured.num_ranks = measured.num_microbatches = 2;
+  measured.forward_seconds = {1, 1};
+  measured.backward_seconds = {2, 2};
+  measured.activation_bytes = {10, 0};
+  const auto result = Simulate(Resolve(measured, ChainOfLinks(2, 10, 0)));
+  ASSERT_TRUE(result.ok()) << result.status();
+  ExpectSum(*result);
+  EXPECT_EQ(result->busiest_gpu(), 0);
+  ASSERT_EQ(result->parts_size(), 3);
+  EXPECT_EQ(result->parts(0).name(), "given");
+  EXPECT_NEAR(result->parts(0).forward_seconds(), 2, 1e-9);
+  EXPECT_NEAR(result->parts(0).backward_seconds(), 4, 1e-9);
+  EXPECT_NEAR(SecondsOf(*result, "bubble"), 4, 1e-9);
+  EXPECT_NEAR(SecondsOf(*result, "transfers"), 1, 1e-9);
+}
+
+ResolvedScenario Preset(const std::string& name, const std::string& schedule) {
+  auto scenario = LoadScenario(name);
+  EXPECT_TRUE(scenario.ok()) << scenario.status();
+  if (!schedule.empty()) scenario->set_schedule(schedule);
+  scenario->mutable_batch()->set_global_batch_size(
+      scenario->batch().microbatch_size() * 8 *
+      std::max(1u, scenario->parallelism().data()));
+  auto resolved = ResolveScenario(name, *scenario);
+  EXPECT_TRUE(resolved.ok()) << resolved.status();
+  return *std::move(resolved);
+}
+
+TEST(BreakdownTest, AddsUpWithTensorGroupsReplicasAndSharding) {
+  for (const char* name : {"llama-2-70b-dgx-h100", "pipedream-2bw-gpt-2.2b",
+                           "pipedream-flush-gpt-2.2b"}) {
+    SCOPED_TRACE(name);
+    const auto result = Simulate(Preset(name, ""));
+    ASSERT_TRUE(result.ok()) << result.status();
+    ExpectSum(*result);
+    EXPECT_GT(SecondsOf(*result, "feed_forward_product"), 0);
+    EXPECT_EQ(SecondsOf(*result, "given"), 0);
+  }
+}
+
+TEST(BreakdownTest, AddsUpForEveryKindOfSchedule) {
+  for (const char* schedule :
+       {"gpipe", "1f1b", "zb-h1", "pipedream", "pipemare", "dualpipe"}) {
+    SCOPED_TRACE(schedule);
+    ResolvedScenario scenario = Preset("pipedream-flush-gpt-2.2b", "");
+    scenario.scenario.set_schedule(schedule);
+    scenario.scenario.mutable_communication()->set_transfers(OVERLAPPED);
+    scenario.num_microbatches = 16;  // twice the pipeline, for DualPipe
+    const auto result = Simulate(scenario);
+    ASSERT_TRUE(result.ok()) << result.status();
+    ExpectSum(*result);
+  }
+}
+
+// A host that needs ten times as long as the GPU is all that the passes take.
+TEST(BreakdownTest, ASlowHostTakesTheRestOfThePass) {
+  ResolvedScenario scenario = Preset("pipedream-flush-gpt-2.2b", "");
+  const auto fast = Simulate(scenario);
+  scenario.runtime.mutable_forward_launch_seconds()->set_value(0.1);
+  const auto slow = Simulate(scenario);
+  ASSERT_TRUE(fast.ok() && slow.ok()) << fast.status() << slow.status();
+  ExpectSum(*slow);
+  EXPECT_EQ(SecondsOf(*fast, "host"), 0);
+  EXPECT_GT(SecondsOf(*slow, "host"), 0.1 * slow->batch_seconds());
+}
+
+}  // namespace
+}  // namespace weir
