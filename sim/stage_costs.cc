@@ -371,10 +371,11 @@ absl::StatusOr<DeviceCosts> CostsOn(const DeviceProfile& device,
           stage.backward_input_seconds + stage.backward_weight_seconds;
     }
     stage.offload_seconds = OffloadSeconds(device, stage.activation_bytes);
+    stage.update_seconds = runtime.update_seconds().value();
     stage.optimizer_seconds =
         OptimizerSeconds(device, stage, scenario.training().precision() != FP32,
                          num_versions[s], shared.stepped_part(stage)) +
-        runtime.update_seconds().value();
+        stage.update_seconds;
     costs.stages.push_back(stage);
   }
   return costs;

@@ -39,7 +39,8 @@ struct StageCosts {
 
   double output_bytes = 0;  // sent to the next stage; its gradient is as large
 
-  double optimizer_seconds = 0;      // one step
+  double optimizer_seconds = 0;      // one step, with update_seconds
+  double update_seconds = 0;         // of it, once for all stages of a rank
   double gradient_bytes = 0;         // reduced over the replicas per update
   double expert_gradient_bytes = 0;  // the part of it that experts have
 
