@@ -55,6 +55,7 @@ PipelineGraph GraphBuilder::Build() {
   if (has_channels_) AddChannels();
   AddTransfers();
   if (!blocking_) QueueTransfers();
+  ways_.FoldHops();
   graph_.tasks.Finish();
   return std::move(graph_);
 }
