@@ -142,6 +142,12 @@ Group Ways::GroupOf(const std::vector<int>& gpus) {
     group.links.inter_bytes_per_second *= apart / intra.largest();
   }
   SetWires(&group);
+  if (group.inter_hops.empty() && !group.intra_hops.empty()) {
+    const auto [at, added] = hop_set_index_.try_emplace(
+        group.intra_hops, static_cast<int32_t>(hop_sets_.size()));
+    if (added) hop_sets_.push_back({group.intra_hops, {}});
+    group.hop_set = at->second;
+  }
   return group;
 }
 
@@ -253,6 +259,40 @@ Ways::Load Ways::LoadOf(const Group& group,
   return load;
 }
 
+bool Ways::CarryAlike(const HopSet& set, const std::vector<int64_t>& pair_flows,
+                      const std::vector<int32_t>& link_pairs) const {
+  const Route& first = tasks_->pairs[set.hops[0]].route;
+  const double seconds_per_byte = SecondsPerByte(network_, first);
+  return std::all_of(set.hops.begin(), set.hops.end(), [&](int32_t hop) {
+    const Route& route = tasks_->pairs[hop].route;
+    return pair_flows[hop] == std::ssize(set.first_flows) &&
+           route.latency_seconds == first.latency_seconds &&
+           SecondsPerByte(network_, route) == seconds_per_byte &&
+           std::all_of(route.links.begin(), route.links.end(),
+                       [&](int32_t link) { return link_pairs[link] == 1; });
+  });
+}
+
+void Ways::FoldHops() {
+  std::vector<int64_t> pair_flows(tasks_->pairs.size());
+  for (int32_t task = 0; task < tasks_->num_tasks(); ++task) {
+    if (!tasks_->is_timer(task)) ++pair_flows[tasks_->pair(task)];
+  }
+  std::vector<int32_t> link_pairs(network_.links().size());
+  for (size_t pair = 0; pair < pair_flows.size(); ++pair) {
+    if (pair_flows[pair] == 0) continue;
+    for (int32_t link : tasks_->pairs[pair].route.links) ++link_pairs[link];
+  }
+  for (const HopSet& set : hop_sets_) {
+    if (!CarryAlike(set, pair_flows, link_pairs)) continue;
+    for (int32_t first : set.first_flows) {
+      for (int32_t i = 1; i < std::ssize(set.hops); ++i) {
+        tasks_->DropFlow(first + i);
+      }
+    }
+  }
+}
+
 double Ways::SecondsAlone(const Group& group,
                           std::span<const Collectives> collectives) const {
   const Load load = LoadOf(group, collectives);
@@ -273,6 +313,9 @@ void Ways::AddCollectives(const Group& group,
     return;
   }
   for (const Collectives& one : collectives) CountCall(one, group.links);
+  if (group.hop_set >= 0 && intra_bytes > 0) {
+    hop_sets_[group.hop_set].first_flows.push_back(tasks_->num_tasks());
+  }
   const auto add = [&](const std::vector<int32_t>& hops, double bytes) {
     if (bytes == 0) return;
     for (int32_t pair : hops) {

@@ -30,6 +30,7 @@ struct Group {
   bool shares_links = false;
   double hop_seconds = 0;  // largest latency of any hop
   CollectiveGroup links;   // as calibrate/ prices it
+  int32_t hop_set = -1;    // of those in one node, an index into hop_sets_
 };
 
 // `count` collectives of `bytes` each, one after the other.
@@ -90,6 +91,11 @@ class Ways {
     AddCollectives(group, {&collectives, 1}, before, after);
   }
 
+  // Where the hops of groups in a node have links that nobody else uses, all
+  // hops carry the same at the same time: one of them stands for all. Call
+  // once, after the last flow was added; changes no time.
+  void FoldHops();
+
   // What they take when nobody else uses the links.
   double SecondsAlone(const Group& group,
                       std::span<const Collectives> collectives) const;
@@ -122,11 +128,21 @@ class Ways {
       std::tuple<CallRole, CollectiveKind, double, int, int, double, double>,
       size_t>
       call_index_;
+  // The hops of groups in a node, and the first flows of their collectives.
+  struct HopSet {
+    std::vector<int32_t> hops;
+    std::vector<int32_t> first_flows;
+  };
+  bool CarryAlike(const HopSet& set, const std::vector<int64_t>& pair_flows,
+                  const std::vector<int32_t>& link_pairs) const;
+
   // SimGrid knows one latency between two hosts: a GPU has one host for each
   // latency that its flows have.
   std::vector<double> latencies_;
   absl::flat_hash_map<std::tuple<int, int, int>, int32_t> pair_index_;
   absl::node_hash_map<std::pair<int, int>, Route> routes_;
+  std::vector<HopSet> hop_sets_;
+  absl::flat_hash_map<std::vector<int32_t>, int32_t> hop_set_index_;
 };
 
 }  // namespace weir

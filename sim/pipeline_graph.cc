@@ -64,6 +64,7 @@ PipelineGraph GraphBuilder::Build() {
   AddTransfers();
   if (!blocking_) QueueTransfers();
   graph_.calls = ways_.TakeCalls();
+  ways_.FoldHops();
   graph_.tasks.Finish();
   return std::move(graph_);
 }
@@ -150,8 +151,12 @@ void GraphBuilder::AddSteps() {
       continue;
     }
     graph_.first_step.push_back(graph_.tasks.num_tasks());
-    for (const Step& step : graph_.steps[graph_.rank_of(gpu)]) {
-      graph_.tasks.AddTimer(in_.costs.of(gpu, step.stage).optimizer_seconds);
+    const std::vector<Step>& steps = graph_.steps[graph_.rank_of(gpu)];
+    for (size_t i = 0; i < steps.size(); ++i) {
+      const StageCosts& stage = in_.costs.of(gpu, steps[i].stage);
+      graph_.tasks.AddTimer(
+          stage.optimizer_seconds -
+          (FollowsAStep(steps, i) ? stage.update_seconds : 0));
     }
   }
 }

@@ -192,6 +192,10 @@ std::vector<std::vector<Step>> PlanSteps(const Schedule& schedule,
                                          const Semantics& semantics,
                                          ReductionMode mode);
 
+// Is this step taken together with the one before it, as those of a rank's
+// chunks are? What an update costs besides is paid once.
+bool FollowsAStep(const std::vector<Step>& rank_steps, size_t step);
+
 // The steps of all ranks by stage and update, in the order of the ranks and
 // their steps.
 std::vector<Reduction> PlanReductions(

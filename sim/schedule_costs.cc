@@ -74,13 +74,16 @@ void ScatterTransfers(const ResolvedScenario& scenario,
     return;
   }
   costs->sent_part = 1.0 / tensor;
+  const double launch = scenario.runtime.collective_launch_seconds().value();
   for (int s = 0; s + 1 < schedule.num_stages; ++s) {
     if (schedule.rank_of(s, 0) == schedule.rank_of(s + 1, 0)) continue;
     LayerCollective gather;
     gather.kind = LayerCollective::Kind::kAllGather;
     gather.bytes = costs->stages[s].output_bytes * costs->compression;
     costs->stages[s + 1].forward_collectives.push_back(gather);
+    costs->stages[s + 1].forward_host_seconds += launch;
     costs->stages[s].backward_collectives.push_back(gather);
+    costs->stages[s].backward_input_host_seconds += launch;
   }
 }
 

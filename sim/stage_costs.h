@@ -57,14 +57,14 @@ struct StageCosts {
   std::vector<PricedKernel> backward_weight_kernels;
   HostWork forward_host, backward_input_host, backward_weight_host;
   PricedKernel optimizer_kernel;
-  double update_seconds = 0;  // of the host, in every step
 
   // Inside the pass, for one microbatch.
   std::vector<LayerCollective> forward_collectives, backward_collectives;
 
   double output_bytes = 0;  // sent to the next stage; its gradient is as large
 
-  double optimizer_seconds = 0;      // one step
+  double optimizer_seconds = 0;      // one step, with update_seconds
+  double update_seconds = 0;         // of it, once for all stages of a rank
   double gradient_bytes = 0;         // reduced over the replicas per update
   double expert_gradient_bytes = 0;  // the part of it that experts have
 

@@ -68,6 +68,10 @@ std::vector<std::vector<Step>> PlanSteps(const Schedule& schedule,
   return steps;
 }
 
+bool FollowsAStep(const std::vector<Step>& rank_steps, size_t step) {
+  return step > 0 && rank_steps[step - 1].before == rank_steps[step].before;
+}
+
 std::vector<Reduction> PlanReductions(
     const std::vector<std::vector<Step>>& steps) {
   std::vector<Reduction> reductions;

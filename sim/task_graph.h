@@ -30,6 +30,11 @@ class TaskGraph {
   int32_t AddFlow(int32_t pair, double bytes) { return Add(pair, bytes); }
   // Adds `count` timers of zero seconds and returns the first.
   int32_t AddTimers(int64_t count);
+  // A flow becomes a timer of zero seconds.
+  void DropFlow(int32_t flow) {
+    pair_[flow] = kTimer;
+    amounts_[flow] = 0;
+  }
   void SetSeconds(int32_t timer, double seconds) { amounts_[timer] = seconds; }
 
   void AddEdge(int32_t before, int32_t after) {

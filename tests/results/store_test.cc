@@ -100,8 +100,8 @@ TEST(StoreTest, BrokenTimelinesNameTheColumnAndTheEntry) {
        "timeline.transfers.to_gpu[0] is 4000000000, expected 0 to 2"},
       {[](Timeline* t) { t->mutable_transfers()->set_bytes(0, -1); },
        "timeline.transfers.bytes[0] is -1, expected a finite number"},
-      {[](Timeline* t) { t->mutable_collectives()->set_kind(0, 3); },
-       "timeline.collectives.kind[0] is 3, expected 0 to 2"},
+      {[](Timeline* t) { t->mutable_collectives()->set_kind(0, 5); },
+       "timeline.collectives.kind[0] is 5, expected 0 to 4"},
       {[](Timeline* t) { t->mutable_memory()->clear_bytes(); },
        "timeline.memory.bytes has 0 entries, expected 17"},
   };

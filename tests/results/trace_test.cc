@@ -18,6 +18,7 @@
 namespace weir {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -116,6 +117,30 @@ TEST_P(TraceTest, EverythingHasItsNameAndTrack) {
                        b + "tensor collectives / collective 1 mb0",
                        b + "gradient all-reduce / all-reduce 1 u0",
                    }));
+}
+
+// What experts and tied embeddings say has names of its own.
+TEST_P(TraceTest, EveryKindOfCollectiveHasItsName) {
+  Result result = PipelineTimeline(2, 1);
+  auto* collectives = result.mutable_timeline()->mutable_collectives();
+  for (uint32_t kind : {2, 3, 4}) {
+    collectives->add_gpu(0);
+    collectives->add_kind(kind);
+    collectives->add_stage(0);
+    collectives->add_microbatch(0);
+    collectives->add_bytes(1);
+    collectives->add_start_seconds(20 + kind);
+    collectives->add_end_seconds(20.5 + kind);
+  }
+  std::vector<std::string> names;
+  for (const ReadSlice& slice : RoundTrip(result).slices) {
+    names.push_back(slice.track + " / " + slice.name);
+  }
+  for (const char* name :
+       {"weight all-gather / gather 0", "expert exchange / experts 0 mb0",
+        "gradient all-reduce / tied embedding 0 u0"}) {
+    EXPECT_THAT(names, Contains(name));
+  }
 }
 
 TEST_P(TraceTest, MemoryIsInBytesAtItsTime) {

@@ -319,5 +319,31 @@ TEST(CollectivesTest, EveryLatencyOfAPairHasItsOwnHosts) {
   EXPECT_NEAR(ends[4], cost.latency_seconds + 0.5 + link, 1e-9);
 }
 
+// One hop stands for all where nobody else uses their links, and all ends stay
+// the same to the last bit.
+TEST(CollectivesTest, FoldedHopsChangeNoTime) {
+  for (bool send_inside : {false, true}) {
+    std::vector<double> ends[2];
+    int num_flows[] = {0, 0};
+    for (int folded : {0, 1}) {
+      Lab lab(*LoadCluster("dgx-h100", 2));
+      for (int node : {0, 1}) {
+        lab.Add(Gpus(8 * node, 8), {CollectiveKind::kAllGather, 3e8, 2});
+        lab.Add(Gpus(8 * node, 8), {CollectiveKind::kReduceScatter, 1e8, 1});
+      }
+      lab.Send(0, send_inside ? 1 : 8, 2e8);
+      if (folded == 1) lab.ways().FoldHops();
+      for (int32_t task = 0; task < lab.tasks().num_tasks(); ++task) {
+        num_flows[folded] += !lab.tasks().is_timer(task);
+      }
+      ends[folded] = lab.Run();
+    }
+    EXPECT_EQ(ends[0], ends[1]);
+    EXPECT_EQ(num_flows[0], 4 * 8 + 1);
+    // The send uses two ports of the first node.
+    EXPECT_EQ(num_flows[1], send_inside ? 2 * 8 + 2 + 1 : 4 + 1);
+  }
+}
+
 }  // namespace
 }  // namespace weir

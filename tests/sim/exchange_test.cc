@@ -8,13 +8,17 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <numeric>
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "schedules/lint.h"
 #include "schedules/megatron.h"
 #include "schedules/registry.h"
 #include "sim/simulate.h"
+#include "sim/standstill.h"
+#include "tests/sim/by_costs.h"
 #include "tests/sim/textbook.h"
 
 namespace weir {
@@ -96,6 +100,39 @@ TEST(ExchangeTest, ADeadlockIsToldAsItsCycleOfWaits) {
           "rank 0 waits at position 10 (0I1) for 1W0 at position 10 of rank 1; "
           "rank 1 waits at position 10 (1W0) for 0W1 at position 11 of "
           "rank 0"));
+}
+
+// Tensor groups, hosts and buckets add tasks to the cycle, but nothing to say.
+TEST(ExchangeTest, CollectivesDoNotChangeTheCycleThatIsTold) {
+  const auto text = [](int tensor) {
+    const Schedule schedule = GenerateSchedule("zb-h2", {4, 8}).value();
+    const Semantics semantics = InterpretSchedule(schedule).value();
+    Costs costs = OneStage(1, 2);
+    costs.stages[0].output_bytes = 10;
+    costs.stages[0].gradient_bytes = 100;
+    costs.stages[0].forward_host_seconds = 1.5;
+    costs.stages[0].forward_collectives = {{.bytes = 10}};
+    costs.stages[0].backward_collectives = {
+        {.bytes = 10, .overlaps_weight_gradient = true}};
+    costs.stages.resize(4, costs.stages[0]);
+    costs.bucket_bytes = 30;
+    Placement placement{tensor, tensor, 4, {}};
+    placement.gpus.resize(placement.num_gpus());
+    std::iota(placement.gpus.begin(), placement.gpus.end(), 0);
+    const Network network(OneSwitch(placement.num_gpus(), 100, 0));
+    Communication communication;
+    communication.set_transfers(BLOCKING);
+    communication.set_gradient_reduction(REDUCTION_OVERLAPPED);
+    const PipelineInputs inputs{schedule, semantics, costs,
+                                network,  placement, communication};
+    const PipelineGraph graph = BuildPipelineGraph(inputs);
+    const auto recording = RunTaskGraph(graph.tasks, network.links());
+    EXPECT_FALSE(recording->complete());
+    return StandstillText(schedule, graph, *recording);
+  };
+  EXPECT_THAT(text(1), HasSubstr("waits at position"));
+  // Any replica may be the one that is told.
+  EXPECT_EQ(absl::StrReplaceAll(text(2), {{" of replica 1", ""}}), text(1));
 }
 
 }  // namespace

@@ -199,5 +199,16 @@ TEST(PassesTest, TransfersStayWholeWhereNothingIsSaved) {
   EXPECT_TRUE(one_rank.costs.stages[0].backward_collectives.empty());
 }
 
+// The host launches the gathers too.
+TEST(PassesTest, GathersOfScatteredTransfersAreLaunched) {
+  Scattered it;
+  it.scenario.runtime.mutable_collective_launch_seconds()->set_value(0.5);
+  it.Apply();
+  EXPECT_EQ(it.costs.stages[0].forward_host_seconds, 0);
+  EXPECT_EQ(it.costs.stages[1].forward_host_seconds, 0.5);
+  EXPECT_EQ(it.costs.stages[0].backward_input_host_seconds, 0.5);
+  EXPECT_EQ(it.costs.stages[1].backward_input_host_seconds, 0);
+}
+
 }  // namespace
 }  // namespace weir

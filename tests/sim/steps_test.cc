@@ -5,6 +5,7 @@
 
 #include "schedules/registry.h"
 #include "sim/pipeline_graph.h"
+#include "tests/sim/by_costs.h"
 
 namespace weir {
 namespace {
@@ -91,6 +92,17 @@ TEST(StepsTest, OverlappedStepsRunBeforeTheirFirstReader) {
                     : end);
     }
   }
+}
+
+// A rank steps its chunks together: what an update costs its host is paid once.
+TEST(StepsTest, ARankPaysOnceForAnUpdate) {
+  ByCosts run{.schedule = BreadthFirst(1, 3, 1), .costs = OneStage(1, 2)};
+  run.costs.stages[0].optimizer_seconds = 0.75;
+  run.costs.stages[0].update_seconds = 0.5;
+  run.costs.stages.resize(3, run.costs.stages[0]);
+  const CostsRun result(run);
+  EXPECT_NEAR(result.Makespan(), 9 + 0.5 + 3 * 0.25, 1e-9);
+  EXPECT_NEAR(result.Times(0).optimizer_seconds, 1.25, 1e-9);
 }
 
 }  // namespace
