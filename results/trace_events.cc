@@ -45,6 +45,9 @@ constexpr int64_t kNoCause = int64_t{1} << 40;
 // Timeline.Actions.op
 enum { kOptimizerStep = 4, kOffload = 5, kReload = 6 };
 
+// Timeline.Collectives.kind
+constexpr uint32_t kTiedReduction = 4;
+
 Lane LaneOf(uint32_t op) {
   if (op == kOffload) return Lane::kToHost;
   return op == kReload ? Lane::kFromHost : Lane::kCompute;
@@ -52,7 +55,8 @@ Lane LaneOf(uint32_t op) {
 
 Lane LaneOfCollective(uint32_t kind) {
   constexpr Lane kLanes[] = {Lane::kTensorCollective, Lane::kGradientReduction,
-                             Lane::kWeightGather};
+                             Lane::kWeightGather, Lane::kExpertExchange,
+                             Lane::kGradientReduction};
   return kLanes[kind];
 }
 
@@ -245,14 +249,15 @@ absl::string_view LaneName(Lane lane) {
       "gradient all-reduce",
       "weight all-gather",
       "to host",
-      "from host"};
+      "from host",
+      "expert exchange"};
   return kNames[static_cast<size_t>(lane)];
 }
 
 absl::string_view LaneCategory(Lane lane) {
   static constexpr std::array<const char*, kNumLanes> kCategories = {
-      "compute",    "transfer",   "transfer", "collective",
-      "collective", "collective", "transfer", "transfer"};
+      "compute",    "transfer", "transfer", "collective", "collective",
+      "collective", "transfer", "transfer", "collective"};
   return kCategories[static_cast<size_t>(lane)];
 }
 
@@ -334,8 +339,16 @@ void AppendSliceName(const Result& result, const TraceEvents& events,
       absl::StrAppend(out, "collective ", timeline.collectives().stage(i),
                       " mb", timeline.collectives().microbatch(i));
       return;
+    case Lane::kExpertExchange:
+      absl::StrAppend(out, "experts ", timeline.collectives().stage(i), " mb",
+                      timeline.collectives().microbatch(i));
+      return;
     case Lane::kGradientReduction:
-      absl::StrAppend(out, "all-reduce ", timeline.collectives().stage(i), " u",
+      absl::StrAppend(out,
+                      timeline.collectives().kind(i) == kTiedReduction
+                          ? "tied embedding "
+                          : "all-reduce ",
+                      timeline.collectives().stage(i), " u",
                       timeline.collectives().microbatch(i));
       return;
     case Lane::kWeightGather:
@@ -356,6 +369,7 @@ double SliceBytes(const Result& result, const TraceEvents& events,
     case Lane::kReceive:
       return result.timeline().transfers().bytes(i);
     case Lane::kTensorCollective:
+    case Lane::kExpertExchange:
     case Lane::kGradientReduction:
     case Lane::kWeightGather:
       return result.timeline().collectives().bytes(i);

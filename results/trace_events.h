@@ -25,6 +25,7 @@ enum class Lane : uint8_t {
   kWeightGather,
   kToHost,
   kFromHost,
+  kExpertExchange,
 };
 
 inline constexpr Lane kAllLanes[] = {Lane::kCompute,
@@ -34,7 +35,8 @@ inline constexpr Lane kAllLanes[] = {Lane::kCompute,
                                      Lane::kGradientReduction,
                                      Lane::kWeightGather,
                                      Lane::kToHost,
-                                     Lane::kFromHost};
+                                     Lane::kFromHost,
+                                     Lane::kExpertExchange};
 
 absl::string_view LaneName(Lane lane);      // "gradient all-reduce"
 absl::string_view LaneCategory(Lane lane);  // "collective"

@@ -141,7 +141,7 @@ void CheckTimeline(const Result& result, Problems* problems) {
     ColumnChecker check("timeline.collectives", collectives.gpu_size(),
                         problems);
     check.CheckAtMost("gpu", collectives.gpu(), last_gpu);
-    check.CheckAtMost("kind", collectives.kind(), 2);
+    check.CheckAtMost("kind", collectives.kind(), 4);
     check.HasSize("stage", collectives.stage());
     check.HasSize("microbatch", collectives.microbatch());
     check.CheckFinite("bytes", collectives.bytes());

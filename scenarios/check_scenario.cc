@@ -98,7 +98,8 @@ void CheckBatch(Problems& problems, const Scenario& scenario) {
   }
 }
 
-void CheckTraining(Problems& problems, const Training& training) {
+void CheckTraining(Problems& problems, const Training& training,
+                   const Parallelism& parallelism) {
   CheckEnum(problems, "training.precision", training.precision(),
             Precision_IsValid(training.precision()));
   CheckEnum(problems, "training.optimizer", training.optimizer(),
@@ -107,6 +108,11 @@ void CheckTraining(Problems& problems, const Training& training) {
             RecomputeMode_IsValid(training.recompute()));
   problems.CheckRange("training.stash_bytes_per_parameter",
                       training.stash_bytes_per_parameter(), 0, 1024);
+  if (training.fully_sharded() && parallelism.expert() > 1) {
+    problems.Add("training.fully_sharded",
+                 "is given with parallelism.expert, expected one of them: "
+                 "sharding of shared experts is not simulated");
+  }
   if (training.fully_sharded() && training.distributed_optimizer()) {
     problems.Add("training.distributed_optimizer",
                  "is given with fully_sharded, which includes it, expected one "
@@ -126,7 +132,7 @@ void CheckModelMode(Problems& problems, const Scenario& scenario) {
   }
   problems.CheckRange("num_nodes", scenario.num_nodes(), 0, kMaxGpus);
   CheckBatch(problems, scenario);
-  CheckTraining(problems, scenario.training());
+  CheckTraining(problems, scenario.training(), scenario.parallelism());
 }
 
 void CheckTextbookMode(Problems& problems, const Scenario& scenario) {

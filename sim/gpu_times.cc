@@ -56,6 +56,7 @@ class Walk {
       const bool second = i > 0 && actions[i - 1].overlaps_next;
       if (!second) AddAction(i);
     }
+    AddStepGathers();
     return times_;
   }
 
@@ -63,6 +64,12 @@ class Walk {
   Interval Span(int32_t task) const {
     return task == PipelineGraph::kNone ? Interval{}
                                         : Interval{start_[task], end_[task]};
+  }
+
+  Interval Span(const CollectiveSpan& span) const {
+    return span.end == PipelineGraph::kNone
+               ? Interval{}
+               : Interval{end_[span.start], end_[span.end]};
   }
 
   // What a gap before `position` may have waited for: the action's input, and
@@ -139,10 +146,18 @@ class Walk {
           CoveredLength(std::move(waits), gap) - gathers;
     }
     last_end_ = end_[graph_.ActionEnd(gpu_, first)];
-    times_.busy_seconds +=
-        Interval{start_[task], last_end_}.Clip(window_).length();
+    const double tensor_end = end_[graph_.TensorEnd(gpu_, first)];
     times_.tensor_collective_seconds +=
-        Interval{end_[task], last_end_}.Clip(window_).length();
+        Interval{end_[task], tensor_end}.Clip(window_).length();
+    const double rest = Interval{tensor_end, last_end_}.Clip(window_).length();
+    times_.busy_seconds +=
+        Interval{start_[task], tensor_end}.Clip(window_).length();
+    if (in_.costs.shards > 1) {
+      times_.exposed_gather_seconds += rest;
+    } else {
+      times_.busy_seconds += rest;
+      times_.expert_exchange_seconds += rest;
+    }
   }
 
   // A blocking exchange comes before the step that follows it; what of the gap
@@ -154,10 +169,10 @@ class Walk {
       std::vector<Interval> waits;
       if (!graph_.exchanges.empty()) waits = TransfersBefore(position);
       const double transfers = CoveredLength(waits, gap);
-      const int32_t reduce = graph_.ReduceStart(gpu_, step);
-      if (reduce != PipelineGraph::kNone) {
-        waits.push_back({end_[reduce], end_[graph_.ReduceEnd(gpu_, step)]});
+      for (const CollectiveSpan& piece : graph_.ReductionPieces(gpu_, step)) {
+        waits.push_back(Span(piece));
       }
+      waits.push_back(Span(graph_.TiedReduction(gpu_, step)));
       times_.exposed_transfer_seconds += transfers;
       times_.exposed_reduction_seconds +=
           CoveredLength(std::move(waits), gap) - transfers;
@@ -166,6 +181,18 @@ class Walk {
     times_.busy_seconds += seconds;
     times_.optimizer_seconds += seconds;
     last_end_ = end_[task];
+  }
+
+  // Nothing follows the steps of a schedule with a flush.
+  void AddStepGathers() {
+    if (graph_.step_gathers.empty()) return;
+    std::vector<Interval> gathers;
+    const auto num_steps = std::ssize(graph_.steps[graph_.rank_of(gpu_)]);
+    for (int step = 0; step < num_steps; ++step) {
+      gathers.push_back(Span(graph_.StepGather(gpu_, step)));
+    }
+    times_.exposed_gather_seconds += CoveredLength(
+        std::move(gathers), Interval{last_end_, window_.end}.Clip(window_));
   }
 
   Interval GapBefore(int32_t task) const {

@@ -8,23 +8,26 @@
 
 namespace weir {
 
-// Seconds inside one interval of the run. Busy is passes (with the tensor
-// collectives in them; an overlapped pair counts once) and optimizer steps;
-// what is left is idle, and of that the exposed parts are waits while something
-// that the next task needs was under way: a transfer between ranks or from the
-// host, a reduction, a gather of sharded weights. The rest of idle is the
-// pipeline's bubble.
+// Seconds inside one interval of the run. Busy is passes (with the collectives
+// in them; an overlapped pair counts once) and optimizer steps; what is left is
+// idle, and of that the exposed parts are waits while something that the next
+// task needs was under way: a transfer between ranks or from the host, a
+// reduction (of copies, or of an embedding that two stages have), a gather of
+// weights (of sharded ones before or inside a pass, of stepped ones at the
+// end). The rest of idle is the pipeline's bubble.
 struct GpuTimes {
   double busy_seconds = 0;
   double tensor_collective_seconds = 0;  // part of busy
+  double expert_exchange_seconds = 0;    // part of busy
   double exposed_transfer_seconds = 0;   // part of idle
   double exposed_reduction_seconds = 0;  // part of idle
   double exposed_gather_seconds = 0;     // part of idle
   double optimizer_seconds = 0;          // part of busy
 
   double exposed_seconds() const {
-    return tensor_collective_seconds + exposed_transfer_seconds +
-           exposed_reduction_seconds + exposed_gather_seconds;
+    return tensor_collective_seconds + expert_exchange_seconds +
+           exposed_transfer_seconds + exposed_reduction_seconds +
+           exposed_gather_seconds;
   }
 };
 

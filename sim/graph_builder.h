@@ -5,10 +5,11 @@
 #define WEIR_SIM_GRAPH_BUILDER_H_
 
 #include <cstdint>
-#include <initializer_list>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/node_hash_map.h"
 #include "schedules/dependencies.h"
 #include "sim/groups.h"
 #include "sim/pipeline_graph.h"
@@ -30,6 +31,8 @@ class GraphBuilder {
   // other does too.
   void AddEdgeTo(int32_t before, int gpu, int32_t position);
   void AddEdgeToStart(int32_t before, int32_t task);
+  // Both of a pair end together.
+  void AddEdgeToEnd(int32_t before, int gpu, int32_t position);
 
   // Which updates are reduced. Where all copies of a stage are one GPU each,
   // nothing is; copies in one pipeline wait for each other even if their
@@ -44,10 +47,6 @@ class GraphBuilder {
   // beside them, and over the expert-parallel group.
   struct PassCollectives {
     std::vector<Collectives> in_line, beside, experts;
-
-    bool empty() const {
-      return in_line.empty() && beside.empty() && experts.empty();
-    }
   };
   void AddCollectivesOf(const Action& action, PassCollectives* collectives);
 
@@ -62,11 +61,12 @@ class GraphBuilder {
     std::vector<Group> tensors;  // [replica], empty without tensor parallelism
     std::vector<Group> experts;  // [tensor rank], empty without experts
   };
-  PassGroup PassGroupOf(int rank, int replica);
+  PassGroup PassGroupOf(int rank, int replica, int num_replicas);
   void AddEndOf(const PassGroup& group, size_t position);
-  void AddJoined(const PassGroup& group, size_t position,
-                 const PassCollectives& collectives,
-                 const std::vector<int32_t>& ends);
+  void AddTensorEnd(const PassGroup& group, size_t replica, int position,
+                    const PassCollectives& collectives, int32_t end);
+  void AddExchange(const PassGroup& group, int position,
+                   const std::vector<Collectives>& experts);
   void WaitForHost(const PassGroup& group, size_t position,
                    const PassCollectives& collectives);
 
@@ -77,22 +77,36 @@ class GraphBuilder {
   // Steps that take no time and follow no reduction are left out.
   void AddSteps();
   void AddReductions();
-  Group GroupOfCopies(const std::vector<int>& ranks, int t);
+  // The copies of a stage on one tensor rank.
+  struct Copies {
+    Group all;
+    std::vector<Group> experts;  // that have the same ones; empty: all do
+  };
+  const Copies& CopiesOf(const std::vector<int>& ranks, int t);
+  // What reduces the gradients of one update: so many times both.
+  struct Pieces {
+    int count = 1;
+    Collectives dense, experts;
+  };
+  Pieces PiecesOf(const Reduction& reduction) const;
+  double ExpertPart(const StageCosts& stage) const;
   // In pieces, as the last backward completes them; the last piece follows it.
-  // Without a group nothing moves: the copies only wait for each other.
+  // Where nothing moves the copies only wait for each other.
   void AddReduction(const Reduction& reduction, int t, int32_t index,
-                    const Group* group, int32_t* last);
-  int32_t AddEarlyPieces(const Reduction& reduction, int t, const Group& group,
-                         const Collectives& piece, int num_pieces,
+                    int32_t* last);
+  int32_t AddEarlyPieces(const Reduction& reduction, int t, int32_t index,
+                         const Copies& copies, const Pieces& pieces,
                          int32_t last);
-  void ReduceExperts(const Reduction& reduction, int t, int32_t before,
-                     int32_t after);
+  // Of both, one after the other.
+  void AddPiece(const Copies& copies, const Collectives& dense,
+                const Collectives& experts, int32_t start, int32_t end);
   // The new weights, behind the steps that made the parts of them.
-  void GatherSteppedWeights(const Reduction& reduction, int t,
-                            const Group& group);
+  void GatherSteppedWeights(int rank, int step, int t);
   // Gradients of an embedding that the first and the last stage have.
   void AddTiedReductions();
   int32_t StepOfStage(int rank, int stage) const;
+  void AddTiedReduction(int replica, int t, const int (&ranks)[2],
+                        const int32_t (&steps)[2]);
 
   // Every GPU computes its passes and steps one after the other.
   void AddStreams();
@@ -106,9 +120,12 @@ class GraphBuilder {
   // starts when the run before the last has ended. The first layer's come
   // before the run, the others' beside its first pass.
   void AddGathers();
-  // Returns when the last of its layers is there.
-  int32_t AddGather(const Group& group, int rank, int t, int32_t i,
-                    int32_t start, int32_t end);
+  // The first passes of both runs are a pair: it waits for both first layers,
+  // and no layer that comes beside it may come before them.
+  bool StartsWithTheOneBefore(int rank, int32_t run) const;
+  // Returns the gather of its other layers.
+  CollectiveSpan AddGather(const Group& group, int rank, int t, int32_t i,
+                           int32_t start, int32_t end);
   void AddTransfers();
 
   // What an action makes goes to the next stage, an input gradient to the stage
@@ -135,6 +152,8 @@ class GraphBuilder {
   bool has_pairs_ = false;     // overlap passes?
   PipelineGraph graph_;
   Ways ways_;
+  absl::node_hash_map<std::pair<std::vector<int>, int>, Copies> copies_;
+  std::vector<int32_t> last_step_gather_;  // [rank]
   // Tasks that start when a pass does, by its task.
   absl::flat_hash_map<int32_t, std::vector<int32_t>> beside_;
 };

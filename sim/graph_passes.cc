@@ -55,8 +55,8 @@ void GraphBuilder::AddCollectivesOf(const Action& action,
   }
 }
 
-GraphBuilder::PassGroup GraphBuilder::PassGroupOf(int rank, int replica) {
-  const int num_replicas = CallsExperts() ? in_.costs.expert_parallel : 1;
+GraphBuilder::PassGroup GraphBuilder::PassGroupOf(int rank, int replica,
+                                                  int num_replicas) {
   PassGroup group;
   for (int r = replica; r < replica + num_replicas; ++r) {
     group.firsts.push_back(place_.index(r, rank, 0));
@@ -66,8 +66,9 @@ GraphBuilder::PassGroup GraphBuilder::PassGroupOf(int rank, int replica) {
                             place_.gpus.begin() + first + place_.tensor);
   };
   for (int first : group.firsts) {
-    if (place_.tensor > 1)
+    if (place_.tensor > 1) {
       group.tensors.push_back(ways_.GroupOf(members(first)));
+    }
   }
   if (num_replicas == 1) return group;
   for (int t = 0; t < place_.tensor; ++t) {
@@ -79,16 +80,20 @@ GraphBuilder::PassGroup GraphBuilder::PassGroupOf(int rank, int replica) {
 }
 
 void GraphBuilder::AddPassEnds() {
-  if (place_.tensor > 1 || in_.costs.shards > 1 || CallsExperts()) {
+  const bool experts = CallsExperts(), sharded = in_.costs.shards > 1;
+  if (place_.tensor > 1 || sharded || experts) {
     for (int gpu = 0; gpu < place_.num_gpus(); gpu += place_.tensor) {
-      graph_.first_group_end.push_back(
-          graph_.tasks.AddTimers(std::ssize(Actions(gpu))));
+      const auto count = std::ssize(Actions(gpu));
+      graph_.first_group_end.push_back(graph_.tasks.AddTimers(count));
+      if (experts || (sharded && place_.tensor > 1)) {
+        graph_.first_tensor_end.push_back(graph_.tasks.AddTimers(count));
+      }
     }
   }
-  const int num_replicas = CallsExperts() ? in_.costs.expert_parallel : 1;
+  const int num_replicas = experts ? in_.costs.expert_parallel : 1;
   for (int replica = 0; replica < place_.data; replica += num_replicas) {
     for (int rank = 0; rank < place_.pipeline; ++rank) {
-      const PassGroup group = PassGroupOf(rank, replica);
+      const PassGroup group = PassGroupOf(rank, replica, num_replicas);
       const auto& actions = schedule_.rank_actions[rank];
       for (size_t i = 0; i < actions.size(); ++i) {
         AddEndOf(group, i);
@@ -100,73 +105,74 @@ void GraphBuilder::AddPassEnds() {
 
 void GraphBuilder::AddEndOf(const PassGroup& group, size_t position) {
   const std::vector<Action>& actions = Actions(group.firsts[0]);
+  const bool pair = actions[position].overlaps_next;
   PassCollectives collectives;
   AddCollectivesOf(actions[position], &collectives);
-  std::vector<int32_t> ends;
-  const bool pair = actions[position].overlaps_next;
   if (pair) AddCollectivesOf(actions[position + 1], &collectives);
   WaitForHost(group, position, collectives);
   if (graph_.first_group_end.empty()) return;
-  for (int first : group.firsts) {
-    const int32_t end = graph_.ActionEnd(first, static_cast<int>(position));
-    ends.push_back(end);
-    if (pair) ends.push_back(end + 1);
-  }
-  if (!collectives.empty()) {
-    AddJoined(group, position, collectives, ends);
-    return;
-  }
-  const size_t ends_each = ends.size() / group.firsts.size();
+  const auto at = static_cast<int>(position);
   for (size_t r = 0; r < group.firsts.size(); ++r) {
-    for (int t = 0; t < place_.tensor; ++t) {
-      graph_.tasks.AddEdge(
-          graph_.ActionTask(group.firsts[r] + t, static_cast<int>(position)),
-          ends[r * ends_each]);
+    const int first = group.firsts[r];
+    const int32_t end = graph_.ActionEnd(first, at);
+    if (graph_.first_tensor_end.empty()) {
+      AddTensorEnd(group, r, at, collectives, end);
+    } else {
+      const int32_t tensor_end = graph_.TensorEnd(first, at);
+      AddTensorEnd(group, r, at, collectives, tensor_end);
+      graph_.tasks.AddEdge(tensor_end, end);
+      if (pair) graph_.tasks.AddEdge(tensor_end, tensor_end + 1);
     }
-    if (pair) graph_.tasks.AddEdge(ends[r * 2], ends[r * 2 + 1]);
+    if (pair) graph_.tasks.AddEdge(end, end + 1);
+  }
+  if (!collectives.experts.empty()) {
+    AddExchange(group, at, collectives.experts);
   }
 }
 
-void GraphBuilder::AddJoined(const PassGroup& group, size_t position,
-                             const PassCollectives& collectives,
-                             const std::vector<int32_t>& ends) {
-  const auto at = static_cast<int>(position);
-  const size_t ends_each = ends.size() / group.firsts.size();
-  std::vector<int32_t> waits;  // before the experts' collectives
-  for (size_t r = 0; r < group.firsts.size(); ++r) {
-    const int first = group.firsts[r];
-    const int32_t join = graph_.tasks.AddTimer(0);
-    std::vector<int> members;
-    for (int t = 0; t < place_.tensor; ++t) {
-      members.push_back(first + t);
-      graph_.tasks.AddEdge(graph_.ActionTask(first + t, at), join);
-    }
-    std::vector<int32_t> after(ends.begin() + r * ends_each,
-                               ends.begin() + (r + 1) * ends_each);
-    if (!collectives.experts.empty()) {
-      after = {graph_.tasks.AddTimer(0)};
-      waits.push_back(after[0]);
-    }
-    if (collectives.in_line.empty()) {
-      for (int32_t task : after) graph_.tasks.AddEdge(join, task);
-    } else {
-      ways_.AddCollectives(group.tensors[r], collectives.in_line, join, after);
-    }
-    if (collectives.beside.empty()) continue;
-    const int32_t end = graph_.tasks.AddTimer(0);
-    ways_.AddCollectives(group.tensors[r], collectives.beside,
-                         AddBeside(members, at, 0), {&end, 1});
-    for (int32_t task : after) graph_.tasks.AddEdge(end, task);
+void GraphBuilder::AddTensorEnd(const PassGroup& group, size_t replica,
+                                int position,
+                                const PassCollectives& collectives,
+                                int32_t end) {
+  std::vector<int> members;
+  for (int t = 0; t < place_.tensor; ++t) {
+    members.push_back(group.firsts[replica] + t);
   }
-  if (collectives.experts.empty()) return;
-  ways_.set_role(CallRole::kExpert);
+  int32_t join = end;
+  if (!collectives.in_line.empty()) {
+    join = graph_.tasks.AddTimer(0);
+    ways_.AddCollectives(group.tensors[replica], collectives.in_line, join,
+                         end);
+  }
+  for (int gpu : members) {
+    graph_.tasks.AddEdge(graph_.ActionTask(gpu, position), join);
+  }
+  if (collectives.beside.empty()) return;
+  const int32_t done = graph_.tasks.AddTimer(0);
+  ways_.AddCollectives(group.tensors[replica], collectives.beside,
+                       AddBeside(members, position, 0), done);
+  graph_.tasks.AddEdge(done, end);
+}
+
+// All send at once, when the last of them can.
+void GraphBuilder::AddExchange(const PassGroup& group, int position,
+                               const std::vector<Collectives>& experts) {
   const int32_t join = graph_.tasks.AddTimer(0);
-  for (int32_t task : waits) graph_.tasks.AddEdge(task, join);
-  for (int32_t task : ends) graph_.expert_start[task] = join;
-  for (const Group& experts : group.experts) {
+  for (int first : group.firsts) {
+    graph_.tasks.AddEdge(graph_.TensorEnd(first, position), join);
+  }
+  ways_.set_role(CallRole::kExpert);
+  for (int first : group.firsts) {
+    graph_.expert_start[graph_.ActionEnd(first, position)] = join;
+  }
+  const int32_t done = graph_.tasks.AddTimer(0);
+  for (const Group& members : group.experts) {
     const int32_t end = graph_.tasks.AddTimer(0);
-    ways_.AddCollectives(experts, collectives.experts, join, {&end, 1});
-    for (int32_t task : ends) graph_.tasks.AddEdge(end, task);
+    ways_.AddCollectives(members, experts, join, end);
+    graph_.tasks.AddEdge(end, done);
+  }
+  for (int first : group.firsts) {
+    graph_.tasks.AddEdge(done, graph_.ActionEnd(first, position));
   }
   ways_.set_role(CallRole::kTensor);
 }

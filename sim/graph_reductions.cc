@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What replicas do together: reductions of gradients, gathers of weights.
+// What replicas do together: reductions of gradients, gathers of what they have
+// stepped; and the sum of an embedding that two stages have.
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
 #include "sim/graph_builder.h"
 
 namespace weir {
@@ -16,6 +16,23 @@ constexpr int32_t kNone = PipelineGraph::kNone;
 constexpr int kMaxPieces = 8;
 
 }  // namespace
+
+ReductionParts PartsOfReduction(const PipelineInputs& inputs,
+                                const StageCosts& stage) {
+  const Costs& costs = inputs.costs;
+  ReductionParts parts;
+  if (costs.shards > 1) {
+    parts.num_calls = stage.num_parameter_layers;
+  } else if (inputs.communication.gradient_reduction() ==
+                 REDUCTION_OVERLAPPED &&
+             costs.bucket_bytes > 0) {
+    parts.num_calls =
+        std::max(std::ceil(stage.gradient_bytes / costs.bucket_bytes), 1.0);
+  }
+  parts.num_pieces =
+      static_cast<int>(std::min<double>(parts.num_calls, kMaxPieces));
+  return parts;
+}
 
 void GraphBuilder::SelectReductions() {
   std::vector<Reduction> all = PlanReductions(graph_.steps);
@@ -45,49 +62,105 @@ void GraphBuilder::SelectReductions() {
 void GraphBuilder::AddReductions() {
   if (graph_.reductions.empty()) return;
   const auto count = static_cast<int64_t>(graph_.reductions.size());
+  last_step_gather_.assign(schedule_.num_ranks, kNone);
   for (int t = 0; t < place_.tensor; ++t) {
     graph_.first_reduce_start.push_back(graph_.tasks.AddTimers(count));
     graph_.first_reduce_end.push_back(graph_.tasks.AddTimers(count));
-    absl::flat_hash_map<std::vector<int>, Group> groups;  // by ranks
+    graph_.reduction_pieces.emplace_back(count);
     // One communicator for the replicas of a rank and one for the copies of
     // a stage: what each does, it does one after the other.
     std::vector<int32_t> last_of_rank(schedule_.num_ranks, kNone);
     std::vector<int32_t> last_of_stage(schedule_.num_stages, kNone);
     for (int32_t i = 0; i < count; ++i) {
       const Reduction& reduction = graph_.reductions[i];
-      std::vector<int> ranks;
-      for (const auto& member : reduction.members) {
-        ranks.push_back(member.rank);
+      AddReduction(reduction, t, i,
+                   reduction.members.size() == 1
+                       ? &last_of_rank[reduction.members[0].rank]
+                       : &last_of_stage[reduction.stage]);
+    }
+    last_step_gather_.assign(schedule_.num_ranks, kNone);
+    for (const Reduction& reduction : graph_.reductions) {
+      if (in_.costs.optimizer_shards == 1) break;
+      for (const auto& [rank, step] : reduction.members) {
+        GatherSteppedWeights(rank, step, t);
       }
-      const Group* over = nullptr;
-      if (in_.costs.stages[reduction.stage].gradient_bytes > 0) {
-        const auto [at, added] = groups.try_emplace(ranks);
-        if (added) at->second = GroupOfCopies(ranks, t);
-        over = &at->second;
-      }
-      AddReduction(reduction, t, i, over,
-                   ranks.size() == 1 ? &last_of_rank[ranks[0]]
-                                     : &last_of_stage[reduction.stage]);
     }
   }
 }
 
-Group GraphBuilder::GroupOfCopies(const std::vector<int>& ranks, int t) {
-  std::vector<int> gpus;
-  for (int rank : ranks) {
-    for (int r = 0; r < place_.data; ++r) {
-      gpus.push_back(place_.gpu(r, rank, t));
+const GraphBuilder::Copies& GraphBuilder::CopiesOf(
+    const std::vector<int>& ranks, int t) {
+  const auto [at, added] = copies_.try_emplace(std::pair(ranks, t));
+  Copies& copies = at->second;
+  if (!added) return copies;
+  const auto group_of = [&](int first_replica, int stride) {
+    std::vector<int> gpus;
+    for (int rank : ranks) {
+      for (int r = first_replica; r < place_.data; r += stride) {
+        gpus.push_back(place_.gpu(r, rank, t));
+      }
     }
+    return ways_.GroupOf(gpus);
+  };
+  copies.all = group_of(0, 1);
+  const int num_parts = in_.costs.expert_parallel;
+  for (int part = 0; num_parts > 1 && part < num_parts; ++part) {
+    copies.experts.push_back(group_of(part, num_parts));
   }
-  return ways_.GroupOf(gpus);
+  return copies;
+}
+
+// Of a stage's parameters, those that not all replicas have.
+double GraphBuilder::ExpertPart(const StageCosts& stage) const {
+  if (in_.costs.expert_parallel == 1 || stage.gradient_bytes == 0) return 0;
+  return stage.expert_gradient_bytes / stage.gradient_bytes;
+}
+
+GraphBuilder::Pieces GraphBuilder::PiecesOf(const Reduction& reduction) const {
+  const StageCosts& stage = in_.costs.stages[reduction.stage];
+  const auto [num_calls, num_pieces] = PartsOfReduction(in_, stage);
+  Pieces pieces;
+  pieces.count = num_pieces;
+  // Shards are only reduced to where they belong.
+  const bool scatters = in_.costs.shards * in_.costs.optimizer_shards > 1 &&
+                        reduction.members.size() == 1;
+  const double bytes = stage.gradient_bytes / num_calls;
+  const double part = ExpertPart(stage);
+  pieces.dense = {
+      scatters ? CollectiveKind::kReduceScatter : CollectiveKind::kAllReduce,
+      bytes * (1 - part), num_calls / pieces.count};
+  pieces.experts = pieces.dense;
+  pieces.experts.bytes = bytes * part;
+  return pieces;
+}
+
+void GraphBuilder::AddPiece(const Copies& copies, const Collectives& dense,
+                            const Collectives& experts, int32_t start,
+                            int32_t end) {
+  if (experts.bytes == 0) {
+    ways_.AddCollectives(copies.all, dense, start, end);
+    return;
+  }
+  const int32_t next = graph_.tasks.AddTimer(0);
+  ways_.AddCollectives(copies.all, dense, start, next);
+  for (const Group& same : copies.experts) {
+    if (same.links.num_ranks == 1) {
+      graph_.tasks.AddEdge(next, end);
+      continue;
+    }
+    const int32_t reduced = graph_.tasks.AddTimer(0);
+    ways_.AddCollectives(same, experts, next, reduced);
+    graph_.tasks.AddEdge(reduced, end);
+  }
 }
 
 void GraphBuilder::AddReduction(const Reduction& reduction, int t,
-                                int32_t index, const Group* group,
-                                int32_t* last) {
+                                int32_t index, int32_t* last) {
   const int32_t start = graph_.first_reduce_start[t] + index;
   const int32_t end = graph_.first_reduce_end[t] + index;
+  std::vector<int> ranks;
   for (const auto& [rank, step] : reduction.members) {
+    ranks.push_back(rank);
     for (int r = 0; r < place_.data; ++r) {
       const int gpu = place_.index(r, rank, t);
       graph_.tasks.AddEdge(
@@ -96,50 +169,23 @@ void GraphBuilder::AddReduction(const Reduction& reduction, int t,
     }
   }
   int32_t before = std::exchange(*last, end);
-  if (group == nullptr) {
+  if (in_.costs.stages[reduction.stage].gradient_bytes == 0) {
     if (before != kNone) graph_.tasks.AddEdge(before, start);
     graph_.tasks.AddEdge(start, end);
-    return;
-  }
-  const StageCosts& stage = in_.costs.stages[reduction.stage];
-  // Shards are only reduced to where they belong.
-  const bool scatters = in_.costs.shards * in_.costs.optimizer_shards > 1 &&
-                        reduction.members.size() == 1;
-  Collectives piece;
-  piece.kind =
-      scatters ? CollectiveKind::kReduceScatter : CollectiveKind::kAllReduce;
-  const double dense_bytes = stage.gradient_bytes - stage.expert_gradient_bytes;
-  int num_pieces = 1;
-  piece.bytes = dense_bytes;
-  if (in_.communication.gradient_reduction() == REDUCTION_OVERLAPPED ||
-      in_.costs.shards > 1) {
-    const double num_calls =
-        in_.costs.shards > 1
-            ? stage.num_parameter_layers
-            : std::max(std::ceil(dense_bytes / in_.costs.bucket_bytes), 1.0);
-    num_pieces = static_cast<int>(std::min<double>(num_calls, kMaxPieces));
-    piece.bytes = dense_bytes / num_calls;
-    piece.count = num_calls / num_pieces;
-  }
-  before = AddEarlyPieces(reduction, t, *group, piece, num_pieces, before);
-  if (before != kNone) graph_.tasks.AddEdge(before, start);
-  if (stage.expert_gradient_bytes > 0) {
-    const int32_t dense_end = graph_.tasks.AddTimer(0);
-    ways_.AddCollectives(*group, piece, start, dense_end);
-    ReduceExperts(reduction, t, dense_end, end);
   } else {
-    ways_.AddCollectives(*group, piece, start, end);
+    const Copies& copies = CopiesOf(ranks, t);
+    const Pieces pieces = PiecesOf(reduction);
+    before = AddEarlyPieces(reduction, t, index, copies, pieces, before);
+    if (before != kNone) graph_.tasks.AddEdge(before, start);
+    AddPiece(copies, pieces.dense, pieces.experts, start, end);
   }
-  if (in_.costs.optimizer_shards > 1 && scatters) {
-    GatherSteppedWeights(reduction, t, *group);
-  }
+  graph_.reduction_pieces[t][index].push_back({start, end});
 }
 
 int32_t GraphBuilder::AddEarlyPieces(const Reduction& reduction, int t,
-                                     const Group& group,
-                                     const Collectives& piece, int num_pieces,
-                                     int32_t last) {
-  for (int k = 1; k < num_pieces; ++k) {
+                                     int32_t index, const Copies& copies,
+                                     const Pieces& pieces, int32_t last) {
+  for (int k = 1; k < pieces.count; ++k) {
     const int32_t start = graph_.tasks.AddTimer(0);
     for (const auto& [rank, step] : reduction.members) {
       const int position = graph_.steps[rank][step].reduce_after;
@@ -148,53 +194,32 @@ int32_t GraphBuilder::AddEarlyPieces(const Reduction& reduction, int t,
         const double seconds =
             graph_.tasks.amount(graph_.ActionTask(gpu, position));
         graph_.tasks.AddEdge(
-            AddBeside({gpu}, position, seconds * k / num_pieces), start);
+            AddBeside({gpu}, position, seconds * k / pieces.count), start);
       }
     }
     if (last != kNone) graph_.tasks.AddEdge(last, start);
     last = graph_.tasks.AddTimer(0);
-    ways_.AddCollectives(group, piece, start, last);
+    AddPiece(copies, pieces.dense, pieces.experts, start, last);
+    graph_.reduction_pieces[t][index].push_back({start, last});
   }
   return last;
 }
 
-// Of an expert's gradients there is one in so many replicas.
-void GraphBuilder::ReduceExperts(const Reduction& reduction, int t,
-                                 int32_t before, int32_t after) {
-  const int num_parts = in_.costs.expert_parallel;
-  const double bytes = in_.costs.stages[reduction.stage].expert_gradient_bytes;
-  for (int part = 0; part < num_parts; ++part) {
-    std::vector<int> gpus;
-    for (const auto& member : reduction.members) {
-      for (int r = part; r < place_.data; r += num_parts) {
-        gpus.push_back(place_.gpu(r, member.rank, t));
-      }
-    }
-    const int32_t end = graph_.tasks.AddTimer(0);
-    if (gpus.size() > 1) {
-      ways_.AddCollectives(ways_.GroupOf(gpus),
-                           {CollectiveKind::kAllReduce, bytes, 1}, before, end);
-    } else {
-      graph_.tasks.AddEdge(before, end);
-    }
-    graph_.tasks.AddEdge(end, after);
-  }
-}
-
-void GraphBuilder::GatherSteppedWeights(const Reduction& reduction, int t,
-                                        const Group& group) {
+void GraphBuilder::GatherSteppedWeights(int rank, int step, int t) {
   const int32_t start = graph_.tasks.AddTimer(0);
   const int32_t end = graph_.tasks.AddTimer(0);
-  for (const auto& [rank, step] : reduction.members) {
-    for (int r = 0; r < place_.data; ++r) {
-      graph_.tasks.AddEdge(graph_.StepTask(place_.index(r, rank, t), step),
-                           start);
-    }
+  for (int r = 0; r < place_.data; ++r) {
+    const int gpu = place_.index(r, rank, t);
+    graph_.tasks.AddEdge(graph_.StepTask(gpu, step), start);
+    graph_.step_gathers[{gpu, step}] = {start, end};
   }
-  ways_.AddCollectives(group,
-                       {CollectiveKind::kAllGather,
-                        in_.costs.stages[reduction.stage].weight_bytes, 1},
-                       start, end);
+  const int32_t before = std::exchange(last_step_gather_[rank], end);
+  if (before != kNone) graph_.tasks.AddEdge(before, start);
+  const StageCosts& stage = in_.costs.stages[graph_.steps[rank][step].stage];
+  const double part = ExpertPart(stage);
+  AddPiece(CopiesOf({rank}, t),
+           {CollectiveKind::kAllGather, stage.weight_bytes * (1 - part)},
+           {CollectiveKind::kAllGather, stage.weight_bytes * part}, start, end);
 }
 
 int32_t GraphBuilder::StepOfStage(int rank, int stage) const {
@@ -207,90 +232,45 @@ int32_t GraphBuilder::StepOfStage(int rank, int stage) const {
 
 void GraphBuilder::AddTiedReductions() {
   const int last_stage = schedule_.num_stages - 1;
-  const double bytes = in_.costs.tied_gradient_bytes;
   // Without flush the two stages are at different updates: not modelled.
-  if (bytes == 0 || !schedule_.flush || schedule_.forward_only) return;
+  if (in_.costs.tied_gradient_bytes == 0 || !schedule_.flush ||
+      schedule_.forward_only) {
+    return;
+  }
   const std::vector<int> first = schedule_.RanksOf(0);
   const std::vector<int> last = schedule_.RanksOf(last_stage);
   if (first.size() != 1 || last.size() != 1 || first == last) return;
-  const int steps[] = {StepOfStage(first[0], 0),
-                       StepOfStage(last[0], last_stage)};
   const int ranks[] = {first[0], last[0]};
+  const int32_t steps[] = {StepOfStage(ranks[0], 0),
+                           StepOfStage(ranks[1], last_stage)};
   if (steps[0] == kNone || steps[1] == kNone) return;
+  if (graph_.first_step[0] == kNone) return;
   for (int r = 0; r < place_.data; ++r) {
     for (int t = 0; t < place_.tensor; ++t) {
-      const int32_t start = graph_.tasks.AddTimer(0);
-      const int32_t end = graph_.tasks.AddTimer(0);
-      std::vector<int> gpus;
-      for (int i : {0, 1}) {
-        const int gpu = place_.index(r, ranks[i], t);
-        if (graph_.first_step[gpu] == kNone) return;
-        gpus.push_back(place_.gpus[gpu]);
-        const int32_t reduced = graph_.ReduceEnd(gpu, steps[i]);
-        const Step& step = graph_.steps[ranks[i]][steps[i]];
-        graph_.tasks.AddEdge(reduced != kNone
-                                 ? reduced
-                                 : graph_.ActionEnd(gpu, step.reduce_after),
-                             start);
-        graph_.tasks.AddEdge(end, graph_.StepTask(gpu, steps[i]));
-      }
-      ways_.AddCollectives(ways_.GroupOf(gpus),
-                           {CollectiveKind::kAllReduce, bytes, 1}, start, end);
+      AddTiedReduction(r, t, ranks, steps);
     }
   }
 }
 
-void GraphBuilder::AddGathers() {
-  if (in_.costs.shards == 1) return;
-  graph_.weight_runs = PlanWeightRuns(schedule_);
-  for (int rank = 0; rank < place_.pipeline; ++rank) {
-    const auto& runs = graph_.weight_runs[rank];
-    const auto count = static_cast<int64_t>(runs.size());
-    for (int t = 0; t < place_.tensor; ++t) {
-      const Group group = GroupOfCopies({rank}, t);
-      const int32_t starts = graph_.tasks.AddTimers(count);
-      const int32_t ends = graph_.tasks.AddTimers(count);
-      graph_.first_gather_start.push_back(starts);
-      graph_.first_gather_end.push_back(ends);
-      int32_t last = kNone;
-      for (int32_t i = 0; i < count; ++i) {
-        if (last != kNone) graph_.tasks.AddEdge(last, starts + i);
-        last = AddGather(group, rank, t, i, starts + i, ends + i);
-      }
-    }
-  }
-}
-
-int32_t GraphBuilder::AddGather(const Group& group, int rank, int t, int32_t i,
-                                int32_t start, int32_t end) {
-  const auto& runs = graph_.weight_runs[rank];
-  const StageCosts& stage = in_.costs.stages[runs[i].stage];
-  Collectives layer;
-  layer.kind = CollectiveKind::kAllGather;
-  layer.bytes = stage.weight_bytes / stage.num_parameter_layers;
+void GraphBuilder::AddTiedReduction(int replica, int t, const int (&ranks)[2],
+                                    const int32_t (&steps)[2]) {
+  const int32_t start = graph_.tasks.AddTimer(0);
+  const int32_t end = graph_.tasks.AddTimer(0);
   std::vector<int> gpus;
-  for (int r = 0; r < place_.data; ++r) {
-    gpus.push_back(place_.index(r, rank, t));
+  for (int i : {0, 1}) {
+    const int gpu = place_.index(replica, ranks[i], t);
+    gpus.push_back(place_.gpus[gpu]);
+    const int32_t reduced = graph_.ReduceEnd(gpu, steps[i]);
+    const Step& step = graph_.steps[ranks[i]][steps[i]];
+    graph_.tasks.AddEdge(
+        reduced != kNone ? reduced : graph_.ActionEnd(gpu, step.reduce_after),
+        start);
+    graph_.tasks.AddEdge(end, graph_.StepTask(gpu, steps[i]));
+    graph_.tied_reductions[{gpu, steps[i]}] = {start, end};
   }
-  int32_t last = end;
-  if (stage.num_parameter_layers > 1) {
-    Collectives others = layer;
-    others.count = stage.num_parameter_layers - 1;
-    last = graph_.tasks.AddTimer(0);
-    ways_.AddCollectives(group, others, AddBeside(gpus, runs[i].first, 0),
-                         last);
-    for (int gpu : gpus) {
-      graph_.tasks.AddEdge(last, graph_.ActionEnd(gpu, runs[i].first));
-    }
-  }
-  ways_.AddCollectives(group, layer, start, end);
-  for (int gpu : gpus) {
-    if (i > 1) {
-      graph_.tasks.AddEdge(graph_.ActionEnd(gpu, runs[i - 2].last), start);
-    }
-    AddEdgeTo(end, gpu, runs[i].first);
-  }
-  return last;
+  ways_.AddCollectives(
+      ways_.GroupOf(gpus),
+      {CollectiveKind::kAllReduce, in_.costs.tied_gradient_bytes}, start, end);
 }
 
 }  // namespace weir

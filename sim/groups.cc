@@ -20,6 +20,18 @@ class LinkLoads {
       largest_ = std::max(largest_, seconds);
     }
   }
+  void Add(const LinkLoads& other) {
+    for (const auto& [link, other_seconds] : other.seconds_) {
+      double& seconds = seconds_[link];
+      seconds += other_seconds;
+      largest_ = std::max(largest_, seconds);
+    }
+  }
+  bool MeetsAny(const LinkLoads& other) const {
+    return std::any_of(seconds_.begin(), seconds_.end(), [&](const auto& load) {
+      return other.seconds_.contains(load.first);
+    });
+  }
   double largest() const { return largest_; }
 
  private:
@@ -29,9 +41,11 @@ class LinkLoads {
 };
 
 double SecondsPerByte(const Network& network, const Route& route) {
-  LinkLoads loads(network);
-  loads.Add(route);
-  return loads.largest();
+  double seconds = 0;
+  for (int32_t link : route.links) {
+    seconds = std::max(seconds, 1 / network.links()[link].bytes_per_second);
+  }
+  return seconds;
 }
 
 // An all-reduce passes its bytes round a ring twice.
@@ -118,34 +132,67 @@ Group Ways::GroupOf(const std::vector<int>& gpus) {
   group.intra_seconds_per_byte = intra.largest();
   group.inter_seconds_per_byte = inter.largest();
   SetLinks(gpus, &group);
+  if (intra.MeetsAny(inter)) {
+    const double apart = std::max(intra.largest(), inter.largest());
+    intra.Add(inter);
+    group.shares_links = true;
+    group.intra_seconds_per_byte = group.inter_seconds_per_byte =
+        intra.largest();
+    group.links.intra_bytes_per_second *= apart / intra.largest();
+    group.links.inter_bytes_per_second *= apart / intra.largest();
+  }
+  SetWires(&group);
   return group;
 }
 
-void Ways::SetLinks(const std::vector<int>& gpus, Group* group) const {
+double Ways::SecondsPerByteOf(const std::vector<Ring>& rings) {
+  LinkLoads loads(network_);
+  for (const Ring& ring : rings) {
+    for (size_t i = 0; i < ring.gpus.size(); ++i) {
+      loads.Add(RouteOf(ring.gpus[i], ring.gpus[(i + 1) % ring.gpus.size()]));
+    }
+  }
+  return loads.largest();
+}
+
+void Ways::SetLinks(const std::vector<int>& gpus, Group* group) {
   CollectiveGroup& links = group->links;
   links.num_ranks = static_cast<int>(gpus.size());
-  absl::flat_hash_map<int, int> in_node;
-  for (int gpu : gpus) ++in_node[network_.NodeOf(gpu)];
-  const int per_node = in_node[network_.NodeOf(gpus.front())];
-  const bool even =
-      std::all_of(in_node.begin(), in_node.end(),
-                  [&](const auto& node) { return node.second == per_node; });
-  links.ranks_per_node = even ? per_node : 1;
-  if (group->intra_seconds_per_byte > 0) {
-    links.intra_bytes_per_second =
-        group->num_rings / group->intra_seconds_per_byte;
+  absl::flat_hash_map<int, std::vector<int>> in_node;
+  for (int gpu : gpus) in_node[network_.NodeOf(gpu)].push_back(gpu);
+  const std::vector<int>& inside = in_node[network_.NodeOf(gpus.front())];
+  const bool even = std::all_of(
+      in_node.begin(), in_node.end(),
+      [&](const auto& node) { return node.second.size() == inside.size(); });
+  links.ranks_per_node = even ? static_cast<int>(inside.size()) : 1;
+  if (even && inside.size() > 1) {
+    // Between nodes a ring leaves out one of a node's hops: the links of a GPU
+    // are those of rings that stay inside.
+    const std::vector<Ring> rings = network_.RingsOver(inside);
+    const double seconds = SecondsPerByteOf(rings);
+    if (seconds > 0) {
+      links.intra_bytes_per_second =
+          static_cast<double>(rings.size()) / seconds;
+    }
   }
   if (group->inter_seconds_per_byte > 0) {
     // Each ring leaves a node once.
     links.inter_bytes_per_second =
         group->num_rings / group->inter_seconds_per_byte / links.ranks_per_node;
   }
-  if (per_node < 2) return;
-  for (size_t i = 0; i + 1 < gpus.size(); ++i) {
-    if (network_.NodeOf(gpus[i]) != network_.NodeOf(gpus[i + 1])) continue;
-    const Wire wire = network_.WireBetween(gpus[i], gpus[i + 1]);
+}
+
+// Of the hops: a mesh has pairs that only PCIe joins, but rings may do without.
+void Ways::SetWires(Group* group) const {
+  CollectiveGroup& links = group->links;
+  if (links.ranks_per_node < 2) return;
+  links.nvls = true;
+  for (int32_t hop : group->intra_hops) {
+    const GpuPair& pair = tasks_->pairs[hop];
+    const Wire wire = network_.WireBetween(pair.from % network_.num_gpus(),
+                                           pair.to % network_.num_gpus());
     links.pci |= wire == Wire::kPcie;
-    links.nvls = wire == Wire::kNvSwitch;
+    links.nvls &= wire == Wire::kNvSwitch;
   }
 }
 
@@ -164,6 +211,13 @@ void Ways::AddLoad(const Group& group, const Collectives& collectives,
   const CollectiveCost cost =
       CheapestCollective(*model_, kind, bytes, group.links);
   load->latency_seconds += count * cost.latency_seconds;
+  if (group.shares_links) {
+    const double hop_bytes =
+        count * cost.LinkSeconds() / group.intra_seconds_per_byte;
+    load->intra_bytes += hop_bytes;
+    load->inter_bytes += hop_bytes;
+    return;
+  }
   if (cost.intra_bytes > 0) {
     load->intra_bytes += count * cost.intra_bytes /
                          cost.intra_bytes_per_second /
@@ -210,12 +264,12 @@ double Ways::SecondsAlone(const Group& group,
 
 void Ways::AddCollectives(const Group& group,
                           std::span<const Collectives> collectives,
-                          int32_t before, std::span<const int32_t> after) {
+                          int32_t before, int32_t after) {
   const Load load = LoadOf(group, collectives);
   const double intra_bytes = std::round(load.intra_bytes);
   const double inter_bytes = std::round(load.inter_bytes);
   if (intra_bytes == 0 && inter_bytes == 0) {  // a stage without parameters
-    for (int32_t task : after) tasks_->AddEdge(before, task);
+    tasks_->AddEdge(before, after);
     return;
   }
   for (const Collectives& one : collectives) CountCall(one, group.links);
@@ -224,14 +278,12 @@ void Ways::AddCollectives(const Group& group,
     for (int32_t pair : hops) {
       const int32_t flow = tasks_->AddFlow(pair, bytes);
       tasks_->AddEdge(before, flow);
-      for (int32_t task : after) tasks_->AddEdge(flow, task);
+      tasks_->AddEdge(flow, after);
     }
   };
   add(group.intra_hops, intra_bytes);
   add(group.inter_hops, inter_bytes);
-  for (int32_t task : after) {
-    tasks_->SetSeconds(task, tasks_->amount(task) + load.latency_seconds);
-  }
+  tasks_->SetSeconds(after, tasks_->amount(after) + load.latency_seconds);
 }
 
 }  // namespace weir

@@ -23,8 +23,11 @@ struct Group {
   std::vector<int32_t> intra_hops, inter_hops;  // pairs, in and between nodes
   int num_rings = 0;
   // What one byte over every hop of every ring takes where the rings have the
-  // links for themselves.
+  // links for themselves. Where a link carries hops in and between nodes, as a
+  // PCIe tree does, or NVLink before another GPU's adapter, the collective
+  // loads all hops alike, and both are what all of them take.
   double intra_seconds_per_byte = 0, inter_seconds_per_byte = 0;
+  bool shares_links = false;
   double hop_seconds = 0;  // largest latency of any hop
   CollectiveGroup links;   // as calibrate/ prices it
 };
@@ -76,15 +79,15 @@ class Ways {
   int32_t HostPairOf(int gpu, bool to_host);
   Group GroupOf(const std::vector<int>& gpus);
 
-  // Adds collectives from the end of `before` to the timers `after`, which they
+  // Adds collectives from the end of `before` to the timer `after`, which they
   // lengthen by the latencies. Every hop carries the bytes of all steps at once
   // (measured equal to the single steps, which cost n times as many flows).
   void AddCollectives(const Group& group,
                       std::span<const Collectives> collectives, int32_t before,
-                      std::span<const int32_t> after);
+                      int32_t after);
   void AddCollectives(const Group& group, const Collectives& collectives,
                       int32_t before, int32_t after) {
-    AddCollectives(group, {&collectives, 1}, before, {&after, 1});
+    AddCollectives(group, {&collectives, 1}, before, after);
   }
 
   // What they take when nobody else uses the links.
@@ -104,7 +107,10 @@ class Ways {
   void CountCall(const Collectives& collectives, const CollectiveGroup& group);
   // Index into TaskGraph::pairs of flows with this latency.
   int32_t PairOf(int from, int to, double latency_seconds);
-  void SetLinks(const std::vector<int>& gpus, Group* group) const;
+  // Largest time that a link needs for one byte over every hop of these rings.
+  double SecondsPerByteOf(const std::vector<Ring>& rings);
+  void SetLinks(const std::vector<int>& gpus, Group* group);
+  void SetWires(Group* group) const;
 
   const Network& network_;
   const CollectiveModel* model_;

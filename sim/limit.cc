@@ -40,10 +40,11 @@ std::string DescribeLimit(const PipelineInputs& inputs,
   const GpuTimes& time = times[busiest];
   const double idle = seconds - time.busy_seconds;
   const double compute = time.busy_seconds - time.tensor_collective_seconds -
-                         time.optimizer_seconds;
-  std::array<std::pair<double, std::string>, 7> parts = {{
+                         time.expert_exchange_seconds - time.optimizer_seconds;
+  std::array<std::pair<double, std::string>, 8> parts = {{
       {compute, "computing"},
       {time.tensor_collective_seconds, "in tensor-parallel collectives"},
+      {time.expert_exchange_seconds, "exchanging tokens between experts"},
       {time.optimizer_seconds, "in optimizer steps"},
       {time.exposed_transfer_seconds, "waiting for stage transfers"},
       {time.exposed_reduction_seconds, "waiting for gradient all-reduces"},

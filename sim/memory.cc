@@ -67,7 +67,7 @@ class Tracer {
       Static(MemoryKind::kGradients) +=
           stage.gradient_bytes / shards * (NeedsSecondGradient(s) ? 2 : 1);
       Static(MemoryKind::kOptimizerState) +=
-          stage.optimizer_state_bytes / shards / in_.costs.optimizer_shards;
+          stage.optimizer_state_bytes * in_.costs.stepped_part(stage);
       Static(MemoryKind::kPredictedWeights) +=
           stage.weight_bytes * weights.predicted_copies;
       Static(MemoryKind::kEstimateBuffers) +=
@@ -97,14 +97,17 @@ class Tracer {
       const int32_t task = graph_.StepTask(gpu_, static_cast<int>(i));
       const StageCosts& stage = in_.costs.stages[steps[i].stage];
       AddScratch(start_[task], end_[task],
-                 stage.fp32_bytes / in_.costs.shards /
-                     in_.costs.optimizer_shards);
+                 stage.fp32_bytes * in_.costs.stepped_part(stage));
     }
   }
 
+  void AddFor(double start, double end, MemoryKind kind, double bytes) {
+    Add(start, kind, bytes);
+    Add(end, kind, -bytes);
+  }
+
   void AddScratch(double start, double end, double bytes) {
-    Add(start, MemoryKind::kPassScratch, bytes);
-    Add(end, MemoryKind::kPassScratch, -bytes);
+    AddFor(start, end, MemoryKind::kPassScratch, bytes);
   }
 
   void AddActions() {
@@ -179,32 +182,65 @@ class Tracer {
     }
   }
 
-  // Sharded stages in full: weights from their gather to the end of the run,
-  // gradients from the first backward of an update until they are reduced.
+  // Of sharded stages what passes need. In a pipeline a run has its stage in
+  // full, weights from its gather on, gradients from the first backward of an
+  // update until they are reduced. Without one, layers come and go: the one at
+  // work and the next (PyTorch's FSDP2, reshard_after_forward).
   void AddUnsharded() {
+    const bool by_layer = graph_.pipeline == 1;
+    const auto& actions = in_.schedule.rank_actions[rank_];
     const auto& runs = graph_.weight_runs[rank_];
+    const auto stage_of = [&](size_t run) -> const StageCosts& {
+      return in_.costs.stages[runs[run].stage];
+    };
+    const auto end_of = [&](size_t run) {
+      return end_[graph_.ActionEnd(gpu_, runs[run].last)];
+    };
     for (size_t i = 0; i < runs.size(); ++i) {
-      const double bytes = in_.costs.stages[runs[i].stage].weight_bytes;
-      const auto gather = graph_.GatherStart(gpu_, static_cast<int>(i));
-      Add(end_[gather], MemoryKind::kGatheredWeights, bytes);
-      Add(end_[graph_.ActionEnd(gpu_, runs[i].last)],
-          MemoryKind::kGatheredWeights, -bytes);
+      const double gathered =
+          end_[graph_.GatherStart(gpu_, static_cast<int>(i))];
+      const StageCosts& stage = stage_of(i);
+      if (!by_layer) {
+        AddFor(gathered, end_of(i), MemoryKind::kGatheredWeights,
+               stage.weight_bytes);
+        continue;
+      }
+      const double before = i > 0 ? end_of(i - 1) : gathered;
+      AddFor(std::max(gathered, before), end_of(i),
+             MemoryKind::kGatheredWeights, stage.most_gathered_bytes());
+      if (i == 0 || gathered >= before) continue;
+      // Its first layer joins the last one of the run before.
+      const auto forward = [&](size_t run) {
+        return actions[runs[run].first].op == Op::kForward;
+      };
+      const double two = stage_of(i - 1).first_gathered_bytes(!forward(i - 1)) +
+                         stage.first_gathered_bytes(forward(i));
+      AddFor(gathered, before, MemoryKind::kGatheredWeights,
+             std::max(two - stage_of(i - 1).most_gathered_bytes(), 0.0));
     }
+    AddUnshardedGradients();
+  }
+
+  void AddUnshardedGradients() {
     const auto& actions = in_.schedule.rank_actions[rank_];
     const auto& steps = graph_.steps[rank_];
     for (size_t i = 0; i < steps.size(); ++i) {
-      const auto first = std::find_if(actions.begin(), actions.end(),
-                                      [&](const Action& action) {
-                                        return action.stage == steps[i].stage &&
-                                               CompletesGradient(action.op);
-                                      });
-      const auto position = static_cast<int>(first - actions.begin());
       const int32_t reduced = graph_.ReduceEnd(gpu_, static_cast<int>(i));
       if (reduced == PipelineGraph::kNone) continue;
-      const double bytes = in_.costs.stages[steps[i].stage].gradient_bytes;
-      Add(start_[graph_.ActionTask(gpu_, position)], MemoryKind::kGradients,
-          bytes);
-      Add(end_[reduced], MemoryKind::kGradients, -bytes);
+      const auto makes = [&](const Action& action) {
+        return action.stage == steps[i].stage && CompletesGradient(action.op);
+      };
+      const auto first = std::find_if(actions.begin(), actions.end(), makes);
+      const StageCosts& stage = in_.costs.stages[steps[i].stage];
+      // A layer's are reduced while the next layer makes its own.
+      const bool by_layer = graph_.pipeline == 1 &&
+                            std::count_if(first, actions.end(), makes) == 1;
+      const double part =
+          by_layer ? stage.most_gathered_bytes() / stage.weight_bytes : 1;
+      AddFor(start_[graph_.ActionTask(
+                 gpu_, static_cast<int>(first - actions.begin()))],
+             end_[reduced], MemoryKind::kGradients,
+             stage.gradient_bytes * part);
     }
   }
 

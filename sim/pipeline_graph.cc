@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What ranks do by themselves and send each other: passes, steps, offloads,
-// transfers. Collectives are in graph_collectives.cc.
+// transfers. Collectives are in graph_passes.cc, graph_reductions.cc and
+// graph_gathers.cc.
 #include "sim/pipeline_graph.h"
 
 #include <algorithm>
@@ -36,8 +37,11 @@ GraphBuilder::GraphBuilder(const PipelineInputs& inputs)
 }
 
 PipelineGraph GraphBuilder::Build() {
-  graph_.steps = PlanSteps(schedule_, in_.semantics,
-                           in_.communication.gradient_reduction());
+  // Sharded gradients are reduced as soon as they are there.
+  graph_.steps =
+      PlanSteps(schedule_, in_.semantics,
+                in_.costs.shards > 1 ? REDUCTION_OVERLAPPED
+                                     : in_.communication.gradient_reduction());
   if (blocking_) graph_.exchanges = PlanExchanges(schedule_);
   SelectReductions();
   AddActions();
@@ -81,6 +85,16 @@ void GraphBuilder::AddEdgeToStart(int32_t before, int32_t task) {
   const auto at = beside_.find(task);
   if (at == beside_.end()) return;
   for (int32_t other : at->second) graph_.tasks.AddEdge(before, other);
+}
+
+void GraphBuilder::AddEdgeToEnd(int32_t before, int gpu, int32_t position) {
+  const std::vector<Action>& actions = Actions(gpu);
+  graph_.tasks.AddEdge(before, graph_.ActionEnd(gpu, position));
+  if (actions[position].overlaps_next) {
+    graph_.tasks.AddEdge(before, graph_.ActionEnd(gpu, position + 1));
+  } else if (position > 0 && actions[position - 1].overlaps_next) {
+    graph_.tasks.AddEdge(before, graph_.ActionEnd(gpu, position - 1));
+  }
 }
 
 int32_t GraphBuilder::AddBeside(const std::vector<int>& gpus, int position,

@@ -7,6 +7,8 @@
 #define WEIR_SIM_PIPELINE_GRAPH_H_
 
 #include <cstdint>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -57,6 +59,11 @@ struct WeightRun {
   int32_t first = 0, last = 0;  // positions
 };
 
+// A collective, from the end of one task to the end of another.
+struct CollectiveSpan {
+  int32_t start = -1, end = -1;
+};
+
 // Everything that is wanted of the graph; the referenced must outlive it.
 struct PipelineInputs {
   const Schedule& schedule;
@@ -87,11 +94,19 @@ struct PipelineGraph {
   int32_t ActionTask(int gpu, int position) const {
     return first_action[gpu] + position;
   }
-  // The task with whose end the action ends: its timer, or the end of the
-  // tensor-parallel collectives inside it.
+  // The task with whose end the action ends: its timer, or the end of what
+  // others do inside it.
   int32_t ActionEnd(int gpu, int position) const {
     return first_group_end.empty() ? ActionTask(gpu, position)
                                    : first_group_end[gpu / tensor] + position;
+  }
+  // With whose end the tensor-parallel collectives inside it end. Until the
+  // action ends, tokens go between experts or sharded weights come in.
+  int32_t TensorEnd(int gpu, int position) const {
+    if (!first_tensor_end.empty()) {
+      return first_tensor_end[gpu / tensor] + position;
+    }
+    return tensor > 1 ? ActionEnd(gpu, position) : ActionTask(gpu, position);
   }
   // The transfer that brings an action its input, or takes its output away.
   int32_t InboundTransfer(int gpu, const Action& action) const;
@@ -103,22 +118,40 @@ struct PipelineGraph {
   // Start and end of the reduction before a step.
   int32_t ReduceStart(int gpu, int step) const;
   int32_t ReduceEnd(int gpu, int step) const;
-  // Start and end of the gather before a run of weight_runs.
+  // What is reduced beside the last backward, piece by piece, and the rest.
+  // Empty where nothing is.
+  std::span<const CollectiveSpan> ReductionPieces(int gpu, int step) const;
+  // Start and end of the gather before a run of weight_runs: of its first
+  // layer. The others come beside the first pass; absent: it has no others.
   int32_t GatherStart(int gpu, int run) const;
   int32_t GatherEnd(int gpu, int run) const;
+  CollectiveSpan LayersGather(int gpu, int run) const;
+  // Before the step, the sum of an embedding that two stages have; after it,
+  // the gather of what the other replicas have stepped. Absent: none.
+  CollectiveSpan TiedReduction(int gpu, int step) const;
+  CollectiveSpan StepGather(int gpu, int step) const;
 
   int rank_of(int gpu) const { return gpu / tensor % pipeline; }
   int replica_of(int gpu) const { return gpu / tensor / pipeline; }
   int num_gpus() const { return static_cast<int>(first_action.size()); }
 
   int tensor = 1, pipeline = 1;
-  std::vector<int32_t> first_action;     // [gpu]
-  std::vector<int32_t> first_group_end;  // [gpu / tensor], empty if tensor is 1
-  std::vector<int32_t> first_step;       // [gpu]
+  std::vector<int32_t> first_action;  // [gpu]
+  // [gpu / tensor], empty if passes end with their timers.
+  std::vector<int32_t> first_group_end;
+  // [gpu / tensor], empty unless something follows the tensor collectives.
+  std::vector<int32_t> first_tensor_end;
+  std::vector<int32_t> first_step;  // [gpu]
   // [tensor rank], by index into reductions; empty without any.
   std::vector<int32_t> first_reduce_start, first_reduce_end;
+  // [tensor rank][index into reductions]; empty without any.
+  std::vector<std::vector<std::vector<CollectiveSpan>>> reduction_pieces;
   // [rank * tensor + tensor rank], empty unless sharded.
   std::vector<int32_t> first_gather_start, first_gather_end;
+  std::vector<std::vector<CollectiveSpan>> layer_gathers;  // [.., run]
+  // By gpu and step.
+  absl::flat_hash_map<std::pair<int, int>, CollectiveSpan> tied_reductions;
+  absl::flat_hash_map<std::pair<int, int>, CollectiveSpan> step_gathers;
   // Tasks by what they are for, in this order: actions, collectives and ends of
   // passes, steps, reductions, gathers, transfers.
   int32_t end_of_actions = 0, end_of_passes = 0, end_of_steps = 0,
@@ -137,6 +170,15 @@ struct PipelineGraph {
   }
   int num_stages = 1, total_microbatches = 1;
 };
+
+// In how many parts a stage's gradients are reduced: one after every so many
+// calls, of which there are `num_calls`.
+struct ReductionParts {
+  double num_calls = 1;
+  int num_pieces = 1;
+};
+ReductionParts PartsOfReduction(const PipelineInputs& inputs,
+                                const StageCosts& stage);
 
 // How many tasks the graph will have, to a few percent: to be asked before it
 // is built.

@@ -43,4 +43,26 @@ int32_t PipelineGraph::GatherEnd(int gpu, int run) const {
   return first_gather_end[rank_of(gpu) * tensor + gpu % tensor] + run;
 }
 
+std::span<const CollectiveSpan> PipelineGraph::ReductionPieces(int gpu,
+                                                               int step) const {
+  if (reduction_pieces.empty()) return {};
+  const int32_t reduction = step_reduction[rank_of(gpu)][step];
+  if (reduction == kNone) return {};
+  return reduction_pieces[gpu % tensor][reduction];
+}
+
+CollectiveSpan PipelineGraph::LayersGather(int gpu, int run) const {
+  return layer_gathers[rank_of(gpu) * tensor + gpu % tensor][run];
+}
+
+CollectiveSpan PipelineGraph::TiedReduction(int gpu, int step) const {
+  const auto at = tied_reductions.find({gpu, step});
+  return at == tied_reductions.end() ? CollectiveSpan() : at->second;
+}
+
+CollectiveSpan PipelineGraph::StepGather(int gpu, int step) const {
+  const auto at = step_gathers.find({gpu, step});
+  return at == step_gathers.end() ? CollectiveSpan() : at->second;
+}
+
 }  // namespace weir

@@ -159,7 +159,12 @@ absl::Status ApplySchedule(const ResolvedScenario& scenario,
   ScatterTransfers(scenario, schedule, costs);
   if (schedule.forward_only) {
     costs->model_flops = costs->forward_flops;
-    costs->shards = 1;
+    costs->shards = costs->optimizer_shards = 1;
+  }
+  if (!schedule.flush && costs->shards * costs->optimizer_shards > 1) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        scenario.label, ": training shares out states over the replicas, but ",
+        schedule.name, " has no flush, expected a schedule with one"));
   }
   if (scenario.textbook) {
     for (StageCosts& stage : costs->stages) {

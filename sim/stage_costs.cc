@@ -259,6 +259,21 @@ void CountLayer(const LayerWork& layer,
   }
 }
 
+// A layer computes again right before its own backward: the worst of the layers
+// counts, not the worst of either.
+void AddBackwardScratch(const LayerWork& layer, StageCosts* stage) {
+  double& again = stage->recompute_scratch_bytes;
+  double& backward = stage->backward_scratch_bytes;
+  backward -= layer.stash_bytes;
+  if (again + backward <=
+      layer.recompute_scratch_bytes + layer.backward_scratch_bytes) {
+    again = layer.recompute_scratch_bytes;
+    backward = layer.backward_scratch_bytes;
+  } else if (backward < 0) {
+    again += std::exchange(backward, 0.0);
+  }
+}
+
 void AddLayer(const LayerWork& layer, StageCosts* stage) {
   AddCollectives(layer.forward_collectives, &stage->forward_collectives);
   AddCollectives(layer.backward_collectives, &stage->backward_collectives);
@@ -266,17 +281,12 @@ void AddLayer(const LayerWork& layer, StageCosts* stage) {
   stage->activation_bytes += layer.stash_bytes;
   stage->layer_activation_bytes =
       std::max(stage->layer_activation_bytes, layer.stash_bytes);
-  // Layers are recomputed one after the other.
-  stage->recompute_scratch_bytes =
-      std::max(stage->recompute_scratch_bytes, layer.recompute_scratch_bytes);
   // While an earlier layer runs, this one's stash is not there, forward not
   // yet, backward no more.
   stage->forward_scratch_bytes =
       std::max(stage->forward_scratch_bytes - layer.stash_bytes,
                layer.forward_scratch_bytes);
-  stage->backward_scratch_bytes =
-      std::max(stage->backward_scratch_bytes - layer.stash_bytes,
-               layer.backward_scratch_bytes);
+  AddBackwardScratch(layer, stage);
   stage->weight_gradient_stash_bytes += layer.weight_gradient_stash_bytes;
 }
 
@@ -289,19 +299,40 @@ void SetParameters(double parameters, const ParameterBytes& bytes,
   stage->fp32_bytes = parameters * 4;
 }
 
+// Layer by layer, where weights are sharded. A copy of an embedding is there
+// with the embedding.
+void SetLayers(const std::vector<LayerWork>& layers, int first, int last,
+               const ParameterBytes& bytes, StageCosts* stage) {
+  std::vector<double> weights;
+  for (int l = first; l < last; ++l) {
+    const double own = StageParameters(layers, first, l + 1) -
+                       (l > first ? StageParameters(layers, first, l) : 0);
+    if (own > 0) weights.push_back(own * bytes.weight);
+  }
+  if (weights.empty()) return;
+  stage->num_parameter_layers = static_cast<int>(weights.size());
+  stage->first_layer_bytes = weights.front();
+  stage->last_layer_bytes = weights.back();
+  stage->two_layers_bytes = weights.front();
+  for (size_t i = 1; i < weights.size(); ++i) {
+    stage->two_layers_bytes =
+        std::max(stage->two_layers_bytes, weights[i - 1] + weights[i]);
+  }
+}
+
 // The step streams gradients and states in, states and weights out. Without
 // master weights among the states, the weights themselves come in too. A stage
 // that keeps more than one version first copies the one it replaces. A replica
 // steps its own shard.
 PricedKernel OptimizerKernel(const DeviceProfile& device,
                              const StageCosts& stage, bool has_master_weights,
-                             int num_versions, int shards) {
+                             int num_versions, double stepped_part) {
   Kernel kernel;
   kernel.part = KernelPart::kOptimizer;
   kernel.bytes = stage.gradient_bytes + 2 * stage.optimizer_state_bytes +
                  (has_master_weights ? 1 : 2) * stage.weight_bytes;
   if (num_versions > 1) kernel.bytes += 2 * stage.stash_bytes;
-  kernel.bytes /= shards;
+  kernel.bytes *= stepped_part;
   return {kernel, 1, KernelSeconds(device, 1, kernel)};
 }
 
@@ -358,7 +389,7 @@ absl::StatusOr<DeviceCosts> CostsOn(const DeviceProfile& device,
                                     const std::vector<LayerWork>& layers,
                                     const Partition& partition,
                                     const std::vector<int>& num_versions,
-                                    int shards) {
+                                    const Costs& shared) {
   DeviceCosts costs;
   ASSIGN_OR_RETURN(
       costs.peak_flops,
@@ -389,10 +420,7 @@ absl::StatusOr<DeviceCosts> CostsOn(const DeviceProfile& device,
     SetHostSeconds(runtime, &stage);
     AddKernels(counts, &prices, &stage);
     SetParameters(StageParameters(layers, first, last), bytes, &stage);
-    stage.num_parameter_layers = std::max<int>(
-        std::count_if(layers.begin() + first, layers.begin() + last,
-                      [](const LayerWork& l) { return l.parameters > 0; }),
-        1);
+    SetLayers(layers, first, last, bytes, &stage);
     stage.expert_gradient_bytes =
         StageExpertParameters(layers, first, last) * bytes.gradient;
     if (measured) {
@@ -404,7 +432,7 @@ absl::StatusOr<DeviceCosts> CostsOn(const DeviceProfile& device,
     stage.offload_seconds = OffloadSeconds(device, stage.activation_bytes);
     stage.optimizer_kernel =
         OptimizerKernel(device, stage, scenario.training().precision() != FP32,
-                        num_versions[s], shards);
+                        num_versions[s], shared.stepped_part(stage));
     stage.update_seconds = runtime.update_seconds().value();
     stage.optimizer_seconds =
         stage.optimizer_kernel.seconds + stage.update_seconds;
@@ -437,6 +465,26 @@ double StageCosts::seconds_of(int op) const {
       return offload_seconds;
   }
   return 0;
+}
+
+double StageCosts::first_gathered_bytes(bool forward) const {
+  const double bytes = forward ? first_layer_bytes : last_layer_bytes;
+  return bytes > 0 ? bytes : weight_bytes / num_parameter_layers;
+}
+
+double StageCosts::most_gathered_bytes() const {
+  return two_layers_bytes > 0
+             ? two_layers_bytes
+             : weight_bytes * std::min(2.0 / num_parameter_layers, 1.0);
+}
+
+double Costs::stepped_part(const StageCosts& stage) const {
+  const double num_shards = static_cast<double>(shards) * optimizer_shards;
+  if (num_shards == 1 || stage.expert_gradient_bytes == 0) {
+    return 1 / num_shards;
+  }
+  const double experts = stage.expert_gradient_bytes / stage.gradient_bytes;
+  return (1 - experts) / num_shards + experts * expert_parallel / num_shards;
 }
 
 double StageCosts::host_seconds_of(int op) const {
@@ -497,7 +545,7 @@ absl::StatusOr<Costs> ComputeCosts(const ResolvedScenario& resolved,
   }
   const auto on = [&](const DeviceProfile& device) {
     return CostsOn(device, resolved.runtime, scenario, layers, *partition,
-                   num_versions, costs.shards * costs.optimizer_shards);
+                   num_versions, costs);
   };
   ASSIGN_OR_RETURN(static_cast<DeviceCosts&>(costs), on(resolved.device));
   SetTiedGradient(layers, *partition, scenario.training(), &costs);

@@ -70,6 +70,13 @@ struct StageCosts {
 
   // Layers that have parameters: sharded weights are gathered one by one.
   int num_parameter_layers = 1;
+  // Weights of the first and of the last of these, and the most that two
+  // neighbours have; 0: all layers are alike.
+  double first_layer_bytes = 0, last_layer_bytes = 0, two_layers_bytes = 0;
+  // What a pass needs before it can start; the most while it runs, where
+  // layers come and go one by one.
+  double first_gathered_bytes(bool forward) const;
+  double most_gathered_bytes() const;
 
   // Memory.
   double weight_bytes = 0;  // the version in use
@@ -109,6 +116,9 @@ struct Costs : DeviceCosts {
   // Replicas over which weights, gradients and states are shared out.
   int shards = 1;
   int optimizer_shards = 1;  // over which only the states are shared out
+  // Of a stage's states and of its step, what each replica has. Of experts
+  // there are fewer copies to share out.
+  double stepped_part(const StageCosts& stage) const;
   // Replicas that share out the experts of a layer.
   int expert_parallel = 1;
   // What the first and the last stage add up of their gradients, having one

@@ -7,16 +7,20 @@ namespace weir {
 namespace {
 
 constexpr int kOptimizerStep = 4;  // Timeline.Actions.op
-enum CollectiveKind { kTensor = 0, kGradient = 1, kWeights = 2 };
+// Timeline.Collectives.kind
+enum Kind { kTensor = 0, kGradient = 1, kWeights = 2, kExpert = 3, kTied = 4 };
 
 int OpInTimeline(Op op) {
   const int number = static_cast<int>(op);
   return IsCompute(op) ? number : number + 1;  // after the optimizer step
 }
 
-double BytesOf(const std::vector<LayerCollective>& collectives) {
+double BytesOf(const std::vector<LayerCollective>& collectives,
+               LayerCollective::Group group) {
   double bytes = 0;
-  for (const LayerCollective& one : collectives) bytes += one.bytes * one.count;
+  for (const LayerCollective& one : collectives) {
+    if (one.group == group) bytes += one.bytes * one.count;
+  }
   return bytes;
 }
 
@@ -38,16 +42,7 @@ class Filler {
       const int32_t task = graph_.ActionTask(gpu, static_cast<int>(i));
       AddAction(gpu, OpInTimeline(action.op), action.stage, action.microbatch,
                 start_[task], end_[task], action.num_microbatches);
-      const double end = end_[graph_.ActionEnd(gpu, static_cast<int>(i))];
-      const StageCosts& stage = in_.costs.stages[action.stage];
-      const bool forward = action.op == Op::kForward;
-      if (end > end_[task] && IsCompute(action.op)) {
-        AddCollective(gpu, kTensor, action.stage, action.microbatch,
-                      action.num_microbatches *
-                          BytesOf(forward ? stage.forward_collectives
-                                          : stage.backward_collectives),
-                      end_[task], end);
-      }
+      if (IsCompute(action.op)) AddCollectivesIn(gpu, static_cast<int>(i));
       AddTransfer(gpu, action);
     }
     AddSteps(gpu);
@@ -76,6 +71,32 @@ class Filler {
     column->Add(num_microbatches);
   }
 
+  // What of them ends behind the kernels.
+  void AddCollectivesIn(int gpu, int position) {
+    using Group = LayerCollective::Group;
+    const Action& action =
+        in_.schedule.rank_actions[graph_.rank_of(gpu)][position];
+    const StageCosts& stage = in_.costs.stages[action.stage];
+    const auto& collectives = action.op == Op::kForward
+                                  ? stage.forward_collectives
+                                  : stage.backward_collectives;
+    const double computed = end_[graph_.ActionTask(gpu, position)];
+    const double tensor_end = end_[graph_.TensorEnd(gpu, position)];
+    const double end = end_[graph_.ActionEnd(gpu, position)];
+    if (tensor_end > computed) {
+      AddCollective(
+          gpu, kTensor, action.stage, action.microbatch,
+          action.num_microbatches * BytesOf(collectives, Group::kTensor),
+          computed, tensor_end);
+    }
+    if (end > tensor_end && in_.costs.shards == 1) {
+      AddCollective(
+          gpu, kExpert, action.stage, action.microbatch,
+          action.num_microbatches * BytesOf(collectives, Group::kExpert),
+          tensor_end, end);
+    }
+  }
+
   void AddCollective(int gpu, int kind, int stage, int microbatch, double bytes,
                      double start, double end) {
     if (end < from_seconds_) return;
@@ -87,6 +108,13 @@ class Filler {
     collectives->add_bytes(bytes);
     collectives->add_start_seconds(start);
     collectives->add_end_seconds(end);
+  }
+
+  void AddSpanOf(int gpu, int kind, int stage, int number, double bytes,
+                 const CollectiveSpan& span) {
+    if (span.end == PipelineGraph::kNone) return;
+    AddCollective(gpu, kind, stage, number, bytes, end_[span.start],
+                  end_[span.end]);
   }
 
   void AddTransfer(int gpu, const Action& action) {
@@ -113,12 +141,17 @@ class Filler {
     if (graph_.first_step[gpu] == PipelineGraph::kNone) return;
     for (size_t i = 0; i < steps.size(); ++i) {
       const int index = static_cast<int>(i);
-      const int32_t reduce = graph_.ReduceStart(gpu, index);
-      if (reduce != PipelineGraph::kNone) {
-        AddCollective(gpu, kGradient, steps[i].stage, steps[i].update,
-                      in_.costs.stages[steps[i].stage].gradient_bytes,
-                      end_[reduce], end_[graph_.ReduceEnd(gpu, index)]);
+      const StageCosts& stage = in_.costs.stages[steps[i].stage];
+      const auto pieces = graph_.ReductionPieces(gpu, index);
+      for (const CollectiveSpan& piece : pieces) {
+        AddSpanOf(gpu, kGradient, steps[i].stage, steps[i].update,
+                  stage.gradient_bytes / pieces.size(), piece);
       }
+      AddSpanOf(gpu, kTied, steps[i].stage, steps[i].update,
+                in_.costs.tied_gradient_bytes,
+                graph_.TiedReduction(gpu, index));
+      AddSpanOf(gpu, kWeights, steps[i].stage, steps[i].update,
+                stage.weight_bytes, graph_.StepGather(gpu, index));
       const int32_t task = graph_.StepTask(gpu, index);
       AddAction(gpu, kOptimizerStep, steps[i].stage, steps[i].update,
                 start_[task], end_[task]);
@@ -130,10 +163,16 @@ class Filler {
     const auto& runs = graph_.weight_runs[graph_.rank_of(gpu)];
     for (size_t i = 0; i < runs.size(); ++i) {
       const int index = static_cast<int>(i);
-      AddCollective(gpu, kWeights, runs[i].stage, index,
-                    in_.costs.stages[runs[i].stage].weight_bytes,
-                    end_[graph_.GatherStart(gpu, index)],
-                    end_[graph_.GatherEnd(gpu, index)]);
+      const StageCosts& stage = in_.costs.stages[runs[i].stage];
+      const bool forward =
+          in_.schedule.rank_actions[graph_.rank_of(gpu)][runs[i].first].op ==
+          Op::kForward;
+      const double first_bytes = stage.first_gathered_bytes(forward);
+      AddSpanOf(gpu, kWeights, runs[i].stage, index, first_bytes,
+                {graph_.GatherStart(gpu, index), graph_.GatherEnd(gpu, index)});
+      AddSpanOf(gpu, kWeights, runs[i].stage, index,
+                stage.weight_bytes - first_bytes,
+                graph_.LayersGather(gpu, index));
     }
   }
 

@@ -74,7 +74,8 @@ TEST(ScenarioTest, DefaultsAreFilledIn) {
         training { precision: MIXED_FP16 optimizer: ADAM
                    recompute: RECOMPUTE_NONE stash_bytes_per_parameter: 4 }
         communication { transfers: OVERLAPPED
-                        gradient_reduction: REDUCTION_BLOCKING })")))
+                        gradient_reduction: REDUCTION_BLOCKING }
+        runtime: "megatron-lm")")))
       << PrintTextProto(resolved->scenario);
 }
 
@@ -282,6 +283,58 @@ TEST(ScenarioTest, ExpertsAreSharedOutOverReplicas) {
   EXPECT_THAT(ProblemsOf(scenario),
               ElementsAre("s: parallelism.expert is 2, expected 1: the model "
                           "has no experts"));
+}
+
+TEST(ScenarioTest, ShardsOfStatesNeedAFlush) {
+  Scenario scenario = Small();
+  scenario.set_schedule("pipedream");
+  scenario.mutable_training()->set_distributed_optimizer(true);
+  EXPECT_THAT(ProblemsOf(scenario),
+              ElementsAre("s: training.distributed_optimizer is given with "
+                          "schedule pipedream, expected one with a flush"));
+  scenario.set_schedule("1f1b");
+  EXPECT_TRUE(ResolveScenario("s", scenario).ok());
+}
+
+TEST(ScenarioTest, OneKindOfSharding) {
+  Scenario scenario = Small();
+  scenario.mutable_training()->set_fully_sharded(true);
+  EXPECT_TRUE(ResolveScenario("s", scenario).ok());
+  scenario.mutable_training()->set_distributed_optimizer(true);
+  EXPECT_THAT(
+      ProblemsOf(scenario),
+      ElementsAre("s: training.distributed_optimizer is given with "
+                  "fully_sharded, which includes it, expected one of them"));
+  scenario.mutable_training()->set_distributed_optimizer(false);
+  scenario.set_model("mixtral-8x7b");
+  scenario.mutable_parallelism()->set_expert(2);
+  EXPECT_THAT(ProblemsOf(scenario),
+              ElementsAre("s: training.fully_sharded is given with "
+                          "parallelism.expert, expected one of them: sharding "
+                          "of shared experts is not simulated"));
+}
+
+TEST(ScenarioTest, RuntimesAreFoundByName) {
+  Scenario scenario = Small();
+  scenario.set_runtime("megatron");
+  EXPECT_THAT(ResolveScenario("s", scenario).status().message(),
+              HasSubstr("runtime"));
+  EXPECT_EQ(ResolveScenario("s", scenario).status().code(),
+            absl::StatusCode::kNotFound);
+  scenario.set_runtime("none");
+  EXPECT_EQ(ResolveScenario("s", scenario)->runtime.name(), "none");
+  EXPECT_EQ(ResolveScenario("s", Small())->runtime.name(), "megatron-lm");
+  Scenario textbook = Textbook();
+  textbook.set_runtime("none");
+  EXPECT_THAT(ProblemsOf(textbook),
+              ElementsAre(HasSubstr("runtime is given with textbook")));
+}
+
+TEST(ScenarioTest, BucketsHaveASize) {
+  Scenario scenario = Small();
+  scenario.mutable_communication()->set_bucket_bytes(-1);
+  EXPECT_THAT(ProblemsOf(scenario),
+              ElementsAre(HasSubstr("communication.bucket_bytes is -1")));
 }
 
 TEST(ScenarioTest, PrecisionMustBeTheDevices) {

@@ -11,6 +11,7 @@
 #include "schedules/registry.h"
 #include "sim/simulate.h"
 #include "sim/stage_costs.h"
+#include "tests/sim/by_costs.h"
 #include "tests/sim/measured.h"
 
 namespace weir {
@@ -291,6 +292,46 @@ TEST(MemoryTest, ReturnsToItsFloor) {
     // Weights, gradients, states; all else is gone.
     EXPECT_EQ(last[0], 400 + 400 + 800) << schedule;
     EXPECT_EQ(last[1], 800 + 800 + 1600) << schedule;
+  }
+}
+
+// What eager passes hold besides is there while they run, and only then.
+TEST(MemoryTest, ScratchLastsAsLongAsItsPass) {
+  ByCosts run{.schedule = ByHand({{0}}, 1, {Actions({"0F0", "0I0", "0W0"})}),
+              .costs = OneStage(1, 3)};
+  StageCosts& stage = run.costs.stages[0];
+  stage.activation_bytes = 100;
+  stage.forward_scratch_bytes = 30;
+  stage.backward_scratch_bytes = 20;
+  stage.recompute_scratch_bytes = 7;
+  stage.weight_gradient_stash_bytes = 10;
+  const MemoryTimeline memory = CostsRun(run).Memory(0);
+  const std::pair<double, double> expected[] = {
+      {0, 130}, {1, 127}, {2, 10}, {4, 0}};
+  ASSERT_EQ(memory.samples.size(), std::size(expected));
+  for (size_t i = 0; i < std::size(expected); ++i) {
+    EXPECT_NEAR(memory.samples[i].seconds, expected[i].first, 1e-9);
+    EXPECT_EQ(memory.samples[i].bytes, expected[i].second);
+  }
+}
+
+// 16-bit gradients in fp32 while the step runs, of what the replica steps.
+TEST(MemoryTest, WidenedGradientsLastAsLongAsTheStep) {
+  for (int shards : {1, 2}) {
+    ByCosts run{.schedule = OnePass(), .costs = OneStage(1, 2), .data = shards};
+    StageCosts& stage = run.costs.stages[0];
+    stage.optimizer_seconds = 0.5;
+    stage.fp32_bytes = 400;
+    stage.activation_bytes = 100;
+    run.costs.optimizer_shards = shards;
+    run.costs.widens_gradients = true;
+    const CostsRun result(run);
+    const MemoryTimeline memory = result.Memory(0);
+    EXPECT_EQ(memory.peak_bytes, 400.0 / shards);
+    EXPECT_NEAR(memory.peak_at_seconds, result.StepStart(0, 0), 1e-9);
+    EXPECT_EQ(memory.final_bytes, 0);
+    run.costs.widens_gradients = false;
+    EXPECT_EQ(CostsRun(run).Memory(0).peak_bytes, 100);
   }
 }
 

@@ -41,6 +41,7 @@ Result RunPaper(const Setting& setting) {
   auto scenario = LoadScenario("pipedream-2bw-gpt-2.2b");
   EXPECT_TRUE(scenario.ok()) << scenario.status();
   scenario->set_schedule(setting.schedule);
+  scenario->set_runtime("none");  // the formulas know no fp32 copies
   scenario->set_num_nodes((setting.num_ranks + 7) / 8);
   scenario->mutable_parallelism()->set_data(1);
   scenario->mutable_parallelism()->set_pipeline(setting.num_ranks);

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "sim/simulate.h"
+#include "tests/sim/by_costs.h"
 #include "tests/sim/hand_schedules.h"
 #include "tests/sim/measured.h"
 
@@ -121,6 +122,149 @@ TEST(ShardedTest, StepsTakeTheirShareOfTheTime) {
   // Gathers of 2 s (the second beside the forward), a reduction of 2 s. The
   // step moves gradients, states twice, weights twice: 7 x 400 bytes by halves.
   EXPECT_NEAR(sharded, 2 + 30 + 2 + 7 * 400 / 100 / 2.0, 1e-9);
+}
+
+// One rank, two replicas; a gather of 800 bytes moves half: 4 s.
+ByCosts Layers(double forward_seconds, double backward_seconds,
+               int num_layers) {
+  ByCosts run{.schedule = OnePass(),
+              .costs = OneStage(forward_seconds, backward_seconds),
+              .data = 2};
+  StageCosts& stage = run.costs.stages[0];
+  stage.weight_bytes = 800;
+  stage.gradient_bytes = 800;
+  stage.num_parameter_layers = num_layers;
+  run.costs.shards = 2;
+  return run;
+}
+
+// The first layer is waited for; the others come beside the pass, which ends
+// with the later of both. The next pass's first layer comes then, unless the
+// links are free before.
+TEST(ShardedTest, LayersComeBesideThePass) {
+  for (int num_layers : {1, 2, 4, 8}) {
+    const double first = 4.0 / num_layers, others = 4 - first;
+    for (double forward : {0.5, 2.0, 3.0, 10.0}) {
+      for (double backward : {0.5, 3.0, 20.0}) {
+        ByCosts run = Layers(forward, backward, num_layers);
+        run.costs.stages[0].gradient_bytes = 0;  // nobody shares the links
+        const CostsRun result(run);
+        const double forward_end = first + std::max(forward, others);
+        EXPECT_NEAR(result.Start(0, 0), first, 1e-9);
+        EXPECT_NEAR(result.End(0, 0), forward_end, 1e-9);
+        // The gather of the backward's first layer follows the last of these.
+        const double ready = first + others + first;
+        const double start = std::max(forward_end, ready);
+        EXPECT_NEAR(result.Start(0, 1), start, 1e-9);
+        EXPECT_NEAR(result.End(0, 1), start + std::max(backward, others), 1e-9);
+        const GpuTimes times = result.Times(0);
+        EXPECT_NEAR(times.busy_seconds, forward + backward, 1e-9);
+        const auto gathers = result.Events(0, 2);
+        EXPECT_EQ(gathers.size(), num_layers > 1 ? 4u : 2u);
+        double bytes = 0;
+        for (const CollectiveEvent& event : gathers) bytes += event.bytes;
+        EXPECT_NEAR(bytes, 2 * 800, 1e-9);
+      }
+    }
+  }
+}
+
+// A pass that is longer than its gathers hides all but the first layer's.
+TEST(ShardedTest, LongPassesHideAllButTheFirstLayer) {
+  const CostsRun result(Layers(10, 20, 4));
+  EXPECT_NEAR(result.End(0, 1), 1 + 10 + 20, 1e-9);
+  EXPECT_NEAR(result.Times(0).exposed_gather_seconds, 1, 1e-9);
+  // Four layers reduced as they come, 1 s each: the last behind the backward.
+  const auto reductions = result.Events(0, 1);
+  ASSERT_EQ(reductions.size(), 4u);
+  const double starts[] = {16, 21, 26, 31};
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_NEAR(reductions[i].start, starts[i], 1e-9);
+    EXPECT_NEAR(reductions[i].end, starts[i] + 1, 1e-9);
+  }
+  EXPECT_NEAR(result.Makespan(), 32, 1e-9);
+}
+
+// A forward begins with the embedding, a backward with the head.
+TEST(ShardedTest, TheFirstLayerOfAPassHasItsOwnSize) {
+  ByCosts run = Layers(10, 20, 4);
+  run.costs.stages[0].first_layer_bytes = 100;
+  run.costs.stages[0].last_layer_bytes = 500;
+  run.costs.stages[0].two_layers_bytes = 600;
+  const CostsRun result(run);
+  EXPECT_NEAR(result.Start(0, 0), 0.5, 1e-9);
+  const auto gathers = result.Events(0, 2);
+  ASSERT_EQ(gathers.size(), 4u);
+  EXPECT_EQ(gathers[0].bytes, 100);
+  EXPECT_EQ(gathers[1].bytes, 700);
+  EXPECT_EQ(gathers[2].bytes, 500);
+  EXPECT_EQ(gathers[3].bytes, 300);
+}
+
+// Both of a pair end when the layers of either are there.
+TEST(ShardedTest, PairsWaitForTheLayersOfBoth) {
+  for (bool forward_first : {false, true}) {
+    ByCosts run = Layers(0.5, 0.5, 4);
+    run.schedule =
+        ByHand({{0}}, 2,
+               {forward_first ? Actions({"0F0", "0F1&", "0B0", "0B1"})
+                              : Actions({"0F0", "0B0&", "0F1", "0B1"})});
+    const CostsRun result(run);
+    EXPECT_EQ(result.End(0, 1), result.End(0, 2));
+    EXPECT_GE(result.End(0, 1), result.Start(0, 1) + 3 - 1e-9);
+  }
+}
+
+// The tensor group's collectives and the layers' gathers are told apart.
+TEST(ShardedTest, WhatAPassWaitsForIsNamed) {
+  ByCosts run = Layers(1, 20, 4);
+  run.tensor = 2;
+  run.costs.stages[0].forward_collectives = {{.bytes = 100}};
+  const CostsRun result(run);
+  // Forward 1 s and its all-reduce 1 s; 3 s of gathers share the links of the
+  // switch with it.
+  const GpuTimes times = result.Times(0);
+  EXPECT_NEAR(times.busy_seconds, 21 + times.tensor_collective_seconds, 1e-9);
+  EXPECT_GE(times.tensor_collective_seconds, 1 - 1e-9);
+  EXPECT_NEAR(times.exposed_gather_seconds,
+              result.Start(0, 1) - result.Start(0, 0) - 1 -
+                  times.tensor_collective_seconds + result.Start(0, 0),
+              1e-9);
+}
+
+// Without a pipeline only the layer at work and the next are there.
+TEST(ShardedTest, WithoutAPipelineTwoLayersAreGathered) {
+  const CostsRun result(Layers(10, 20, 8));
+  EXPECT_EQ(result.PeakOf(0, MemoryKind::kWeights), 400);
+  EXPECT_EQ(result.PeakOf(0, MemoryKind::kGatheredWeights), 200);
+  // Shards of all, and two layers that are on their way.
+  EXPECT_EQ(result.PeakOf(0, MemoryKind::kGradients), 400 + 200);
+  // Two microbatches add up before they are reduced.
+  ByCosts two = Layers(10, 20, 8);
+  two.schedule = ByHand({{0}}, 2, {Actions({"0F0", "0B0", "0F1", "0B1"})});
+  EXPECT_EQ(CostsRun(two).PeakOf(0, MemoryKind::kGradients), 400 + 800);
+  EXPECT_EQ(CostsRun(two).PeakOf(0, MemoryKind::kGatheredWeights), 200);
+}
+
+// In a pipeline a run keeps its stage, and the next run's comes beside it.
+TEST(ShardedTest, InAPipelineTheRunsStageIsGathered) {
+  ByCosts run = Layers(10, 20, 8);
+  run.schedule =
+      ByHand({{0, 1}}, 1, {Actions({"0F0", "0B0"}), Actions({"1F0", "1B0"})});
+  run.costs.stages.push_back(run.costs.stages[0]);
+  EXPECT_EQ(CostsRun(run).PeakOf(0, MemoryKind::kGatheredWeights), 2 * 800);
+  // Gradients that weigh more make the backward the peak.
+  for (StageCosts& stage : run.costs.stages) stage.gradient_bytes = 1600;
+  const CostsRun result(run);
+  EXPECT_EQ(result.PeakOf(0, MemoryKind::kGatheredWeights), 800);
+  EXPECT_EQ(result.PeakOf(0, MemoryKind::kGradients), 800 + 1600);
+}
+
+// Reduced layer by layer whatever the mode says.
+TEST(ShardedTest, BlockingReductionsAreNotForShards) {
+  ByCosts blocking = Layers(10, 20, 4), overlapped = blocking;
+  overlapped.overlapped_reduction = true;
+  EXPECT_EQ(CostsRun(blocking).Makespan(), CostsRun(overlapped).Makespan());
 }
 
 }  // namespace

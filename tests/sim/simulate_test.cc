@@ -19,6 +19,7 @@ ResolvedScenario Gpt2() {
   scenario.set_cluster("p3-16xlarge");
   scenario.set_num_nodes(1);
   scenario.set_schedule("pipedream-flush");
+  scenario.set_runtime("none");
   scenario.mutable_parallelism()->set_pipeline(2);
   scenario.mutable_parallelism()->set_data(2);
   scenario.mutable_batch()->set_microbatch_size(2);
@@ -55,7 +56,8 @@ TEST(SimulateTest, FitsUpToTheLastByte) {
     peak = std::max(peak, rank.peak_memory_bytes());
   }
   EXPECT_EQ(result->peak_memory_bytes(), peak);
-  EXPECT_GT(result->ranks(0).peak_memory_bytes(),
+  // One has a second microbatch in flight, the other the logits.
+  EXPECT_NE(result->ranks(0).peak_memory_bytes(),
             result->ranks(1).peak_memory_bytes());
   for (double missing : {0, 1}) {
     resolved.device.mutable_memory_bytes()->set_value(peak - missing);

@@ -135,6 +135,68 @@ TEST(StageCostsTest, BlocksAddUpAndShareTheScratch) {
   EXPECT_NEAR(middle.backward_seconds, input + weight, 1e-9 * (input + weight));
 }
 
+// What a pass holds beside all that the stage keeps: at every layer what it
+// needs itself, less what later layers do not keep yet, or no more.
+TEST(StageCostsTest, ScratchIsThatOfTheWorstLayer) {
+  for (const RecomputeMode mode :
+       {RECOMPUTE_NONE, RECOMPUTE_SELECTIVE, RECOMPUTE_FULL}) {
+    Measured none;
+    none.num_ranks = 0;
+    ResolvedScenario resolved = Resolve(none, OneSwitch(1, 1e9, 0));
+    resolved.scenario.mutable_training()->set_recompute(mode);
+    resolved.scenario.mutable_batch()->set_sequence_length(512);
+    resolved.model = *LoadModel("gpt2");
+    const auto costs = ComputeCosts(resolved, 2, {1, 1});
+    ASSERT_TRUE(costs.ok()) << costs.status();
+    WorkSpec spec;
+    spec.sequence_length = 512;
+    spec.bytes_per_element = spec.gradient_bytes = 4;
+    spec.fused_cross_entropy = true;  // unless a runtime says otherwise
+    spec.recompute = mode == RECOMPUTE_FULL        ? Recompute::kFull
+                     : mode == RECOMPUTE_SELECTIVE ? Recompute::kSelective
+                                                   : Recompute::kNone;
+    const std::vector<LayerWork> layers = LayersOf(resolved.model, spec);
+    const int cuts[] = {0, 7, 14};  // embedding and 6 blocks, 6 and the head
+    for (int s : {0, 1}) {
+      double forward = 0, backward = 0, later = 0;
+      for (int l = cuts[s + 1] - 1; l >= cuts[s]; --l) {
+        forward = std::max(forward, layers[l].forward_scratch_bytes - later);
+        backward =
+            std::max(backward, layers[l].recompute_scratch_bytes +
+                                   layers[l].backward_scratch_bytes - later);
+        later += layers[l].stash_bytes;
+      }
+      const StageCosts& stage = costs->stages[s];
+      EXPECT_EQ(stage.forward_scratch_bytes, forward);
+      EXPECT_EQ(stage.recompute_scratch_bytes + stage.backward_scratch_bytes,
+                backward);
+      EXPECT_GE(stage.backward_scratch_bytes, 0);
+    }
+  }
+}
+
+// Embedding, blocks, norm and head one by one, for shards that are gathered.
+TEST(StageCostsTest, LayersOfAStageHaveTheirSizes) {
+  Measured none;
+  none.num_ranks = 0;
+  ResolvedScenario resolved = Resolve(none, OneSwitch(1, 1e9, 0));
+  resolved.scenario.mutable_batch()->set_sequence_length(512);
+  resolved.model = *LoadModel("llama-2-7b");
+  const auto costs = ComputeCosts(resolved, 2, {1, 1});
+  ASSERT_TRUE(costs.ok()) << costs.status();
+  const double vocabulary = 4.0 * 32000 * 4096;
+  const StageCosts &first = costs->stages[0], &last = costs->stages[1];
+  EXPECT_EQ(first.num_parameter_layers, 17);
+  EXPECT_EQ(first.first_gathered_bytes(/*forward=*/true), vocabulary);
+  const double block = first.first_gathered_bytes(/*forward=*/false);
+  EXPECT_EQ(first.weight_bytes, vocabulary + 16 * block);
+  EXPECT_EQ(first.most_gathered_bytes(), std::max(vocabulary, block) + block);
+  EXPECT_EQ(last.num_parameter_layers, 17);
+  EXPECT_EQ(last.first_gathered_bytes(/*forward=*/true), block);
+  EXPECT_EQ(last.first_gathered_bytes(/*forward=*/false),
+            vocabulary + 4 * 4096);
+}
+
 TEST(StageCostsTest, TextbookStagesHaveTheirOwnCosts) {
   ResolvedScenario resolved;
   resolved.label = "test";

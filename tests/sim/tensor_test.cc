@@ -209,7 +209,7 @@ TEST(TensorTest, PipelinesOfTensorGroupsEqualTheOracle) {
       oracle::Costs expect;
       const auto collectives = [&](double halves) {
         return RingSeconds(t, halves / 2 * kTensorBytes, nv,
-                           std::ceil(halves / 2) * nv_latency);
+                           halves / 2 * nv_latency);
       };
       for (int s = 0; s < tensor.num_stages(); ++s) {
         const StageCosts& stage = costs->stages[s];

@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: Apache-2.0
+// Collectives and sends as flows: alone they take exactly what the model of
+// collectives says of their links, told here by hand; together they share them.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "calibrate/device_profile.h"
+#include "scenarios/cluster.h"
+#include "sim/engine.h"
+#include "sim/groups.h"
+#include "tests/sim/measured.h"
+
+namespace weir {
+namespace {
+
+const CollectiveModel& Model() {
+  static const auto& model =
+      *new CollectiveModel(LoadDeviceProfile("h100-sxm").value().collectives());
+  return model;
+}
+
+std::vector<int> Gpus(int first, int count, int stride = 1) {
+  std::vector<int> gpus(count);
+  for (int i = 0; i < count; ++i) gpus[i] = first + i * stride;
+  return gpus;
+}
+
+// Tasks between a start and an end each, run together.
+class Lab {
+ public:
+  explicit Lab(const Cluster& cluster)
+      : network_(cluster), ways_(network_, &Model(), &tasks_) {}
+
+  Ways& ways() { return ways_; }
+  const TaskGraph& tasks() const { return tasks_; }
+
+  void Add(const std::vector<int>& gpus, const Collectives& collectives) {
+    const int32_t start = tasks_.AddTimer(0);
+    ends_.push_back(tasks_.AddTimer(0));
+    ways_.AddCollectives(ways_.GroupOf(gpus), collectives, start, ends_.back());
+  }
+  void Send(int from, int to, double bytes, double extra_seconds = 0) {
+    const SendCost send = ways_.SendBetween(from, to, bytes, extra_seconds);
+    ends_.push_back(tasks_.AddFlow(send.pair, send.bytes));
+  }
+  std::vector<double> Run() {
+    tasks_.Finish();
+    const auto recording = RunTaskGraph(tasks_, network_.links());
+    EXPECT_TRUE(recording.ok()) << recording.status();
+    std::vector<double> seconds;
+    for (int32_t end : ends_) seconds.push_back(recording->end_seconds()[end]);
+    return seconds;
+  }
+
+ private:
+  const Network network_;
+  TaskGraph tasks_;
+  Ways ways_;
+  std::vector<int32_t> ends_;
+};
+
+// Four GPUs on two PCIe switches, one adapter.
+Cluster PcieNodes(int num_nodes) {
+  return *LoadCluster("nc24rs-v3", num_nodes);
+}
+
+struct Shape {
+  std::string name;
+  Cluster cluster;
+  std::vector<int> gpus;
+  CollectiveGroup links;
+};
+
+std::vector<Shape> Shapes() {
+  const Cluster dgx1 = *LoadCluster("dgx-1-v100", 2);
+  const Cluster h100 = *LoadCluster("dgx-h100", 4);
+  const double nv = 450e9, pcie = 48e9;  // narrower than its adapter of 50e9
+  return {
+      {"two in a node",
+       h100,
+       Gpus(0, 2),
+       {.num_ranks = 2,
+        .ranks_per_node = 2,
+        .intra_bytes_per_second = nv,
+        .nvls = true}},
+      {"a node",
+       h100,
+       Gpus(0, 8),
+       {.num_ranks = 8,
+        .ranks_per_node = 8,
+        .intra_bytes_per_second = nv,
+        .nvls = true}},
+      {"two nodes on eight rails",
+       h100,
+       Gpus(0, 16),
+       {.num_ranks = 16,
+        .ranks_per_node = 8,
+        .intra_bytes_per_second = nv,
+        .inter_bytes_per_second = pcie,
+        .nvls = true}},
+      {"four nodes on eight rails",
+       h100,
+       Gpus(0, 32),
+       {.num_ranks = 32,
+        .ranks_per_node = 8,
+        .intra_bytes_per_second = nv,
+        .inter_bytes_per_second = pcie,
+        .nvls = true}},
+      {"one GPU of each node",
+       h100,
+       Gpus(3, 4, 8),
+       {.num_ranks = 4, .ranks_per_node = 1, .inter_bytes_per_second = pcie}},
+      {"two of four in each node",
+       h100,
+       {0, 1, 8, 9, 16, 17},
+       {.num_ranks = 6,
+        .ranks_per_node = 2,
+        .intra_bytes_per_second = nv,
+        .inter_bytes_per_second = pcie,
+        .nvls = true}},
+      {"replica order across nodes",
+       h100,
+       {0, 8, 1, 9},
+       {.num_ranks = 4,
+        .ranks_per_node = 2,
+        .intra_bytes_per_second = nv,
+        .inter_bytes_per_second = pcie,
+        .nvls = true}},
+      // One ring on the rail that both nodes have.
+      {"two here, one there",
+       h100,
+       {0, 1, 8},
+       {.num_ranks = 3, .ranks_per_node = 1, .inter_bytes_per_second = pcie}},
+      // Three NVLink cycles in both directions, at 25e9 each; 3 and 4 have no
+      // NVLink between them.
+      {"a V100 mesh",
+       dgx1,
+       Gpus(0, 8),
+       {.num_ranks = 8, .ranks_per_node = 8, .intra_bytes_per_second = 150e9}},
+      {"two V100 with two NVLinks",
+       dgx1,
+       {0, 3},
+       {.num_ranks = 2, .ranks_per_node = 2, .intra_bytes_per_second = 50e9}},
+      {"two V100 without NVLink",
+       dgx1,
+       {0, 5},
+       {.num_ranks = 2,
+        .ranks_per_node = 2,
+        .intra_bytes_per_second = 6e9,
+        .pci = true}},
+      {"PCIe", OneSwitch(1, 1, 0), {}, {}},  // below
+  };
+}
+
+TEST(CollectivesTest, AloneTakeWhatTheModelSays) {
+  for (Shape& shape : Shapes()) {
+    SCOPED_TRACE(shape.name);
+    if (shape.name == "PCIe") {
+      shape.cluster = PcieNodes(1);
+      shape.gpus = Gpus(0, 2);
+      shape.links = {.num_ranks = 2,
+                     .ranks_per_node = 2,
+                     .intra_bytes_per_second = 12e9,
+                     .pci = true};
+    }
+    for (CollectiveKind kind :
+         {CollectiveKind::kAllReduce, CollectiveKind::kAllGather,
+          CollectiveKind::kReduceScatter, CollectiveKind::kAllToAll}) {
+      for (double bytes : {1024.0, 1e6, 64e6, 16e9}) {
+        SCOPED_TRACE(testing::Message() << NameOf(kind) << " " << bytes);
+        Lab lab(shape.cluster);
+        lab.Add(shape.gpus, {kind, bytes, 1});
+        const double expected =
+            CheapestCollective(Model(), kind, bytes, shape.links).Seconds();
+        // Flows carry whole bytes.
+        const double byte = 1 / 6e9;
+        EXPECT_NEAR(lab.Run()[0], expected, 1e-9 * expected + byte);
+      }
+    }
+  }
+}
+
+TEST(CollectivesTest, SecondsAloneAreWhatTheyTakeAlone) {
+  for (const Shape& shape : Shapes()) {
+    if (shape.gpus.empty()) continue;
+    SCOPED_TRACE(shape.name);
+    const Collectives calls[] = {{CollectiveKind::kAllReduce, 8e9, 3},
+                                 {CollectiveKind::kAllGather, 4e9, 2}};
+    Lab lab(shape.cluster);
+    const double alone =
+        lab.ways().SecondsAlone(lab.ways().GroupOf(shape.gpus), calls);
+    double sum = 0;
+    for (const auto& [kind, bytes, count] : calls) {
+      sum += count *
+             CheapestCollective(Model(), kind, bytes, shape.links).Seconds();
+    }
+    // Not more than one after the other: what one leaves of the links in the
+    // node while it waits for those between nodes, another may use.
+    EXPECT_LE(alone, sum * (1 + 1e-9));
+    EXPECT_GE(alone, 0.9 * sum);
+  }
+}
+
+// Hops in and between nodes over the same PCIe links: never below the model of
+// the rates that remain, never above both one after the other.
+TEST(CollectivesTest, HopsThatShareAPcieTreeAreChargedTogether) {
+  Lab lab(PcieNodes(2));
+  const Group group = lab.ways().GroupOf(Gpus(0, 8));
+  lab.Add(Gpus(0, 8), {CollectiveKind::kAllReduce, 8e9, 1});
+  const double expected =
+      CheapestCollective(Model(), CollectiveKind::kAllReduce, 8e9, group.links)
+          .Seconds();
+  EXPECT_NEAR(lab.Run()[0], expected, 1e-8 * expected);
+}
+
+TEST(CollectivesTest, TwoOnTheSameLinksTakeTwiceTheTime) {
+  const Cluster cluster = *LoadCluster("dgx-h100", 2);
+  const CollectiveGroup links = {.num_ranks = 16,
+                                 .ranks_per_node = 8,
+                                 .intra_bytes_per_second = 450e9,
+                                 .inter_bytes_per_second = 48e9,
+                                 .nvls = true};
+  const CollectiveCost cost =
+      CheapestCollective(Model(), CollectiveKind::kAllGather, 16e9, links);
+  Lab lab(cluster);
+  for (int i : {0, 1}) {
+    (void)i;
+    lab.Add(Gpus(0, 16), {CollectiveKind::kAllGather, 16e9, 1});
+  }
+  const double expected = cost.latency_seconds + 2 * cost.LinkSeconds();
+  for (double seconds : lab.Run()) {
+    EXPECT_NEAR(seconds, expected, 1e-9 * expected + 1e-9);
+  }
+}
+
+// Groups of different GPUs whose nodes have one adapter.
+TEST(CollectivesTest, GroupsShareTheAdaptersOfTheirNodes) {
+  Cluster cluster = OneSwitch(2, 450e9, 0);
+  cluster.mutable_groups(0)->set_count(2);
+  Nic* nic = cluster.mutable_groups(0)->mutable_node()->add_nics();
+  nic->set_bytes_per_second(25e9);
+  const CollectiveCost cost = CheapestCollective(
+      Model(), CollectiveKind::kAllReduce, 8e9,
+      {.num_ranks = 2, .ranks_per_node = 1, .inter_bytes_per_second = 25e9});
+  Lab lab(cluster);
+  lab.Add({0, 2}, {CollectiveKind::kAllReduce, 8e9, 1});
+  lab.Add({1, 3}, {CollectiveKind::kAllReduce, 8e9, 1});
+  const double expected = cost.latency_seconds + 2 * cost.LinkSeconds();
+  for (double seconds : lab.Run()) {
+    EXPECT_NEAR(seconds, expected, 1e-9 * expected);
+  }
+}
+
+// To the GPU beside it, to another node on the same rail and on another one.
+TEST(CollectivesTest, SendsTakeWhatTheModelSays) {
+  for (double bytes : {1024.0, 1e6, 8e9}) {
+    for (int to : {1, 8, 9}) {
+      Lab lab(*LoadCluster("dgx-h100", 2));
+      lab.Send(0, to, bytes, 0.25);
+      const CollectiveGroup links = {.num_ranks = 2,
+                                     .ranks_per_node = to == 1 ? 2 : 1,
+                                     .intra_bytes_per_second = 450e9,
+                                     .inter_bytes_per_second = 48e9};
+      const double expected =
+          0.25 + CheapestCollective(Model(), CollectiveKind::kSendReceive,
+                                    bytes, links)
+                     .Seconds();
+      EXPECT_NEAR(lab.Run()[0], expected, 1e-9 * expected + 1 / 48e9)
+          << bytes << " to " << to;
+    }
+  }
+}
+
+// One port, two receivers.
+TEST(CollectivesTest, SendsShareTheirPort) {
+  const CollectiveCost cost = CheapestCollective(
+      Model(), CollectiveKind::kSendReceive, 8e9,
+      {.num_ranks = 2, .ranks_per_node = 2, .intra_bytes_per_second = 450e9});
+  Lab lab(*LoadCluster("dgx-h100", 1));
+  lab.Send(0, 1, 8e9);
+  lab.Send(0, 2, 8e9);
+  const double expected = cost.latency_seconds + 2 * cost.LinkSeconds();
+  for (double seconds : lab.Run()) {
+    EXPECT_NEAR(seconds, expected, 1e-9 * expected);
+  }
+}
+
+// SimGrid knows one latency between two hosts: every latency has hosts of its
+// own, apart from those that stand for the GPUs' memory.
+TEST(CollectivesTest, EveryLatencyOfAPairHasItsOwnHosts) {
+  Cluster cluster = *LoadCluster("dgx-h100", 1);
+  Lab lab(cluster);
+  const double extra[] = {0, 0.5, 1, 0.5};
+  for (double seconds : extra) lab.Send(0, 1, 8e9, seconds);
+  lab.Send(1, 0, 8e9, 0.5);
+  EXPECT_GE(lab.ways().HostPairOf(0, true), 0);
+  EXPECT_GE(lab.ways().HostPairOf(1, false), 0);
+  std::set<std::pair<int, int>> hosts;
+  for (const GpuPair& pair : lab.tasks().pairs) {
+    EXPECT_TRUE(hosts.insert({pair.from, pair.to}).second);
+  }
+  // Three latencies one way, one of them the other way, two ways to a host.
+  EXPECT_EQ(hosts.size(), 6u);
+  const CollectiveCost cost = CheapestCollective(
+      Model(), CollectiveKind::kSendReceive, 8e9,
+      {.num_ranks = 2, .ranks_per_node = 2, .intra_bytes_per_second = 450e9});
+  const double link = cost.LinkSeconds();
+  ASSERT_LT(link, 0.2);
+  const std::vector<double> ends = lab.Run();
+  EXPECT_NEAR(ends[0], cost.latency_seconds + link, 1e-9);
+  EXPECT_NEAR(ends[1], cost.latency_seconds + 0.5 + 2 * link, 1e-9);
+  EXPECT_NEAR(ends[2], cost.latency_seconds + 1 + link, 1e-9);
+  EXPECT_NEAR(ends[3], ends[1], 1e-9);
+  EXPECT_NEAR(ends[4], cost.latency_seconds + 0.5 + link, 1e-9);
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// What happens inside a pass: the host that launches it, collectives in line
+// and beside, tokens between experts, scattered transfers. By hand, on a switch
+// of 100 bytes a second: an all-reduce of two GPUs takes bytes / 100.
+#include <gtest/gtest.h>
+
+#include "sim/schedule_costs.h"
+#include "tests/sim/by_costs.h"
+
+namespace weir {
+namespace {
+
+using Group = LayerCollective::Group;
+using Kind = LayerCollective::Kind;
+
+// A pass takes what the longer of the GPU and its host takes.
+TEST(PassesTest, TakeAtLeastWhatTheHostNeedsToLaunchThem) {
+  for (const auto& [gpu, host] :
+       {std::pair(1.0, 3.0), std::pair(3.0, 1.0), std::pair(2.0, 2.0)}) {
+    ByCosts run{.schedule = OnePass(), .costs = OneStage(gpu, 6)};
+    run.costs.stages[0].forward_host_seconds = host;
+    run.costs.stages[0].backward_input_host_seconds = 3;
+    run.costs.stages[0].backward_weight_host_seconds = 4;
+    const CostsRun result(run);
+    EXPECT_NEAR(result.End(0, 0), std::max(gpu, host), 1e-9);
+    EXPECT_NEAR(result.End(0, 1), std::max(gpu, host) + 7, 1e-9);
+  }
+}
+
+TEST(PassesTest, HostsOfSplitBackwardsLaunchTheirPart) {
+  ByCosts run{.schedule = ByHand({{0}}, 1, {Actions({"0F0", "0I0", "0W0"})}),
+              .costs = OneStage(1, 3)};
+  run.costs.stages[0].backward_input_host_seconds = 5;
+  run.costs.stages[0].backward_weight_host_seconds = 0.5;
+  const CostsRun result(run);
+  EXPECT_NEAR(result.End(0, 1), 1 + 5, 1e-9);
+  EXPECT_NEAR(result.End(0, 2), 6 + 2, 1e-9);
+}
+
+// What the collectives take is not the host's to fill.
+TEST(PassesTest, HostsCountTheCollectivesInAPass) {
+  for (const auto& [host, end] :
+       {std::pair(1.5, 2.0), std::pair(3.0, 3.0), std::pair(0.5, 2.0)}) {
+    ByCosts run{.schedule = OnePass(), .costs = OneStage(1, 3), .tensor = 2};
+    run.costs.stages[0].forward_collectives = {{.bytes = 100}};
+    run.costs.stages[0].forward_host_seconds = host;
+    const CostsRun result(run);
+    for (int gpu : {0, 1}) EXPECT_NEAR(result.End(gpu, 0), end, 1e-9);
+  }
+}
+
+TEST(PassesTest, HostsLaunchBothOfAPair) {
+  for (double overlapped : {1.0, 4.0}) {
+    ByCosts run{
+        .schedule = ByHand({{0}}, 2, {Actions({"0F0", "0F1&", "0B0", "0B1"})}),
+        .costs = OneStage(1, 1)};
+    run.costs.stages[0].overlapped_seconds = overlapped;
+    run.costs.stages[0].forward_host_seconds = 1;
+    run.costs.stages[0].backward_input_host_seconds = 1.5;
+    const CostsRun result(run);
+    EXPECT_NEAR(result.End(0, 1), 1 + std::max(overlapped, 2.5), 1e-9);
+    EXPECT_NEAR(result.End(0, 2), result.End(0, 1), 1e-9);
+  }
+}
+
+// Beside the products of a fused backward; a split one waits for it in I, and
+// W has nothing to do with it.
+TEST(PassesTest, CollectivesHideBehindTheWeightGradient) {
+  for (const auto& [bytes, fused, split] :
+       {std::tuple(100.0, 6.0, 3.0), std::tuple(1000.0, 10.0, 12.0)}) {
+    ByCosts run{.schedule = OnePass(), .costs = OneStage(1, 6), .tensor = 2};
+    run.costs.stages[0].backward_collectives = {
+        {.bytes = bytes, .overlaps_weight_gradient = true}};
+    EXPECT_NEAR(CostsRun(run).End(1, 1), 1 + fused, 1e-9);
+    EXPECT_NEAR(CostsRun(run).Times(1).tensor_collective_seconds, fused - 6,
+                1e-9);
+    run.schedule = ByHand({{0}}, 1, {Actions({"0F0", "0I0", "0W0"})});
+    EXPECT_NEAR(CostsRun(run).End(1, 1), 1 + split, 1e-9);
+    EXPECT_NEAR(CostsRun(run).End(1, 2), 1 + split + 4, 1e-9);
+    // The input that sequence parallelism gathers again is needed by W only.
+    run.costs.stages[0].backward_collectives = {
+        {.bytes = bytes, .overlaps_input_gradient = true}};
+    EXPECT_NEAR(CostsRun(run).End(1, 1), 1 + std::max(2.0, bytes / 100), 1e-9);
+  }
+}
+
+// One after the other in line, and what is beside shares the links with it.
+TEST(PassesTest, CollectivesInLineFollowTheKernels) {
+  ByCosts run{.schedule = OnePass(), .costs = OneStage(1, 6), .tensor = 2};
+  run.costs.stages[0].forward_collectives = {
+      {.kind = Kind::kAllGather, .bytes = 100, .count = 3},
+      {.kind = Kind::kReduceScatter, .bytes = 200, .count = 2}};
+  EXPECT_NEAR(CostsRun(run).End(0, 0), 1 + 1.5 + 2, 1e-9);
+}
+
+// Every GPU sends all but its own share of its tokens, when the last of the
+// expert group has them.
+TEST(PassesTest, ExpertsMeetAcrossTheReplicasOfTheirGroup) {
+  ByCosts run{.schedule = OnePass(), .costs = OneStage(1, 2), .data = 4};
+  run.costs.stages[0].forward_collectives = {
+      {.kind = Kind::kAllToAll, .group = Group::kExpert, .bytes = 100}};
+  run.costs.stages[0].expert_gradient_bytes = 0;
+  run.costs.expert_parallel = 2;
+  // Replica 1 computes longer.
+  DeviceCosts slow = run.costs;
+  slow.stages[0].forward_seconds = 3;
+  run.costs.other_devices = {slow};
+  run.costs.gpu_device = {0, 1, 0, 0};
+  const CostsRun result(run);
+  for (int gpu : {0, 1}) EXPECT_NEAR(result.End(gpu, 0), 3 + 0.5, 1e-9);
+  for (int gpu : {2, 3}) EXPECT_NEAR(result.End(gpu, 0), 1 + 0.5, 1e-9);
+  EXPECT_NEAR(result.Times(0).expert_exchange_seconds, 2.5, 1e-9);
+  EXPECT_NEAR(result.Times(1).expert_exchange_seconds, 0.5, 1e-9);
+  EXPECT_NEAR(result.Times(1).tensor_collective_seconds, 0, 1e-9);
+  const auto events = result.Events(0, 3);
+  ASSERT_EQ(events.size(), 1u);
+  EXPECT_EQ(events[0].bytes, 100);
+  EXPECT_NEAR(events[0].start, 1, 1e-9);
+  EXPECT_NEAR(events[0].end, 3.5, 1e-9);
+}
+
+// A GPU that has all experts sends nothing.
+TEST(PassesTest, ExpertsOnOneReplicaExchangeNothing) {
+  ByCosts run{.schedule = OnePass(), .costs = OneStage(1, 2), .data = 2};
+  run.costs.stages[0].forward_collectives = {
+      {.kind = Kind::kAllToAll, .group = Group::kExpert, .bytes = 100}};
+  EXPECT_NEAR(CostsRun(run).End(0, 0), 1, 1e-9);
+}
+
+TEST(PassesTest, ExpertsFollowTheTensorCollectives) {
+  ByCosts run{
+      .schedule = OnePass(), .costs = OneStage(1, 2), .tensor = 2, .data = 2};
+  run.costs.stages[0].forward_collectives = {
+      {.bytes = 100},
+      {.kind = Kind::kAllToAll, .group = Group::kExpert, .bytes = 100}};
+  run.costs.expert_parallel = 2;
+  const CostsRun result(run);
+  for (int gpu : {0, 1, 2, 3}) {
+    EXPECT_NEAR(result.End(gpu, 0), 1 + 1 + 0.5, 1e-9);
+    EXPECT_NEAR(result.Times(gpu).tensor_collective_seconds, 1, 1e-9);
+    EXPECT_NEAR(result.Times(gpu).expert_exchange_seconds, 0.5, 1e-9);
+  }
+}
+
+// Two ranks of two GPUs; what a stage makes weighs 200 bytes.
+struct Scattered {
+  ResolvedScenario scenario;
+  Costs costs = OneStage(1, 2);
+  Schedule schedule =
+      ByHand({{0, 1}}, 1, {Actions({"0F0", "0B0"}), Actions({"1F0", "1B0"})});
+
+  Scattered() {
+    scenario.placement.tensor = 2;
+    scenario.runtime.set_scatters_transfers(true);
+    costs.stages[0].output_bytes = 200;
+    costs.stages.push_back(costs.stages[0]);
+  }
+  void Apply() {
+    const Network network(OneSwitch(4, 100, 0));
+    ASSERT_TRUE(ApplySchedule(scenario, network, schedule, &costs).ok());
+  }
+};
+
+// Each GPU sends half, 1 s; the receivers gather it: half of it again, 1 s.
+TEST(PassesTest, ScatteredTransfersAreGatheredWhereTheyArrive) {
+  Scattered it;
+  it.Apply();
+  EXPECT_EQ(it.costs.sent_bytes(0), 100);
+  const CostsRun result(
+      ByCosts{.schedule = it.schedule, .costs = it.costs, .tensor = 2});
+  for (int t : {0, 1}) {
+    EXPECT_NEAR(result.Start(2 + t, 0), 1 + 1, 1e-9);
+    EXPECT_NEAR(result.End(2 + t, 0), 2 + 1 + 1, 1e-9);
+    EXPECT_NEAR(result.End(2 + t, 1), 4 + 2, 1e-9);
+    EXPECT_NEAR(result.Start(t, 1), 6 + 1, 1e-9);
+    EXPECT_NEAR(result.End(t, 1), 7 + 2 + 1, 1e-9);
+  }
+}
+
+TEST(PassesTest, TransfersStayWholeWhereNothingIsSaved) {
+  Scattered sequence_parallel;
+  sequence_parallel.scenario.scenario.mutable_parallelism()
+      ->set_sequence_parallel(true);
+  Scattered alone;
+  alone.scenario.placement.tensor = 1;
+  Scattered not_asked;
+  not_asked.scenario.runtime.set_scatters_transfers(false);
+  for (Scattered* it : {&sequence_parallel, &alone, &not_asked}) {
+    it->Apply();
+    EXPECT_EQ(it->costs.sent_bytes(0), 200);
+    EXPECT_TRUE(it->costs.stages[1].forward_collectives.empty());
+    EXPECT_TRUE(it->costs.stages[0].backward_collectives.empty());
+  }
+  Scattered one_rank;  // has both stages
+  one_rank.schedule =
+      ByHand({{0, 0}}, 1, {Actions({"0F0", "1F0", "1B0", "0B0"})});
+  one_rank.Apply();
+  EXPECT_TRUE(one_rank.costs.stages[1].forward_collectives.empty());
+  EXPECT_TRUE(one_rank.costs.stages[0].backward_collectives.empty());
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gradients in buckets, a sharded optimizer, experts' gradients, embeddings
+// that two stages have. By hand, on a switch of 100 bytes a second: an
+// all-reduce of n GPUs takes 2 (n - 1) / n of bytes / 100, a reduce-scatter or
+// an all-gather half of that.
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "tests/sim/by_costs.h"
+
+namespace weir {
+namespace {
+
+enum { kGradient = 1, kWeights = 2, kTied = 4 };
+
+// Two replicas; forward until 1, backward until 9, gradients of 800 bytes.
+ByCosts Reduced(double bucket_bytes, bool overlapped = true) {
+  ByCosts run{.schedule = OnePass(),
+              .costs = OneStage(1, 8),
+              .data = 2,
+              .overlapped_reduction = overlapped};
+  run.costs.stages[0].gradient_bytes = 800;
+  run.costs.bucket_bytes = bucket_bytes;
+  return run;
+}
+
+// A bucket is full after every eighth of the backward.
+TEST(ReductionsTest, BucketsAreReducedAsTheBackwardCompletesThem) {
+  const CostsRun result(Reduced(100));
+  const auto events = result.Events(0, kGradient);
+  ASSERT_EQ(events.size(), 8u);
+  double bytes = 0;
+  for (int i = 0; i < 8; ++i) {
+    EXPECT_NEAR(events[i].start, 2 + i, 1e-9);
+    EXPECT_NEAR(events[i].end, 3 + i, 1e-9);
+    bytes += events[i].bytes;
+  }
+  EXPECT_EQ(bytes, 800);
+  EXPECT_NEAR(result.Makespan(), 10, 1e-9);
+  EXPECT_NEAR(result.Times(0).exposed_reduction_seconds, 1, 1e-9);
+}
+
+// Slower links: a bucket waits for the one before.
+TEST(ReductionsTest, BucketsFollowEachOther) {
+  ByCosts run = Reduced(400);
+  run.costs.stages[0].gradient_bytes = 1600;
+  const auto events = CostsRun(run).Events(1, kGradient);
+  ASSERT_EQ(events.size(), 4u);
+  const double starts[] = {3, 7, 11, 15};
+  for (int i = 0; i < 4; ++i) EXPECT_NEAR(events[i].start, starts[i], 1e-9);
+}
+
+TEST(ReductionsTest, OneBucketAndBlockingFollowTheBackward) {
+  for (const ByCosts& run : {Reduced(800), Reduced(1e9), Reduced(0),
+                             Reduced(100, /*overlapped=*/false)}) {
+    const CostsRun result(run);
+    const auto events = result.Events(0, kGradient);
+    ASSERT_EQ(events.size(), 1u);
+    EXPECT_NEAR(events[0].start, 9, 1e-9);
+    EXPECT_NEAR(result.Makespan(), 17, 1e-9);
+    EXPECT_NEAR(result.Times(1).exposed_reduction_seconds, 8, 1e-9);
+  }
+}
+
+// Where a call costs nothing by itself.
+TEST(ReductionsTest, BucketsNeverEndLaterNorBeforeTheirBytesAreThrough) {
+  std::mt19937 random(7);
+  const auto draw = [&](double low, double high) {
+    return std::uniform_real_distribution<>(low, high)(random);
+  };
+  for (int i = 0; i < 50; ++i) {
+    ByCosts run = Reduced(draw(1, 1000));
+    run.costs.stages[0].backward_seconds = draw(0.5, 20);
+    run.costs.stages[0].gradient_bytes = std::round(draw(1, 3000));
+    run.data = 2 + i % 3;
+    const CostsRun result(run);
+    ByCosts one = run;
+    one.costs.bucket_bytes = 0;
+    // A hop carries whole bytes, of each of eight pieces.
+    const double tolerance = 8 / 100.0;
+    EXPECT_LE(result.Makespan(), CostsRun(one).Makespan() + tolerance);
+    const auto events = result.Events(0, kGradient);
+    const double backward_end = 1 + run.costs.stages[0].backward_seconds;
+    EXPECT_GE(events.back().start, backward_end - 1e-9);
+    EXPECT_GE(events.front().start, 1);
+    double bytes = 0, seconds = 0;
+    for (const CollectiveEvent& event : events) {
+      bytes += event.bytes;
+      seconds += event.end - event.start;
+    }
+    EXPECT_NEAR(bytes, run.costs.stages[0].gradient_bytes, 1e-9 * bytes);
+    EXPECT_NEAR(seconds, 2.0 * (run.data - 1) / run.data * bytes / 100,
+                tolerance);
+  }
+}
+
+// More buckets than pieces: each piece stands for several, latencies too.
+TEST(ReductionsTest, EveryBucketHasItsLatency) {
+  ByCosts run = Reduced(10);
+  run.cluster = OneSwitch(2, 100, 0.001);
+  const auto events = CostsRun(run).Events(0, kGradient);
+  ASSERT_EQ(events.size(), 8u);
+  for (const CollectiveEvent& event : events) {
+    EXPECT_NEAR(event.end - event.start, 1 + 10 * 2 * 0.001, 1e-9);
+  }
+}
+
+// Reduce and scatter 4 s, step, gather 2 s.
+TEST(ReductionsTest, AShardedOptimizerScattersAndGathers) {
+  for (bool overlapped : {false, true}) {
+    ByCosts run = Reduced(0, overlapped);
+    run.costs.optimizer_shards = 2;
+    run.costs.stages[0].weight_bytes = 400;
+    run.costs.stages[0].optimizer_state_bytes = 1200;
+    run.costs.stages[0].optimizer_seconds = 0.5;
+    const CostsRun result(run);
+    EXPECT_NEAR(result.StepStart(0, 0), 9 + 4, 1e-9);
+    EXPECT_NEAR(result.Makespan(), 13.5 + 2, 1e-9);
+    EXPECT_NEAR(result.Times(1).exposed_reduction_seconds, 4, 1e-9);
+    EXPECT_NEAR(result.Times(1).exposed_gather_seconds, 2, 1e-9);
+    EXPECT_EQ(result.PeakOf(0, MemoryKind::kOptimizerState), 600);
+    EXPECT_EQ(result.PeakOf(0, MemoryKind::kWeights), 400);
+    EXPECT_EQ(result.PeakOf(0, MemoryKind::kGradients), 800);
+    const auto gathers = result.Events(1, kWeights);
+    ASSERT_EQ(gathers.size(), 1u);
+    EXPECT_EQ(gathers[0].bytes, 400);
+    EXPECT_NEAR(gathers[0].start, 13.5, 1e-9);
+  }
+}
+
+// Both ranks have both stages: gradients add up over four copies, and each
+// rank's replicas step what they share.
+TEST(ReductionsTest, CopiesOnOtherRanksGatherTheirOwnSteps) {
+  ByCosts run{.schedule = TwoDirections(), .costs = OneStage(1, 2), .data = 2};
+  run.costs.stages[0].gradient_bytes = 800;
+  run.costs.stages[0].weight_bytes = 400;
+  run.costs.stages.push_back(run.costs.stages[0]);
+  run.costs.optimizer_shards = 2;
+  const CostsRun result(run);
+  for (uint32_t gpu : {0, 1, 2, 3}) {
+    EXPECT_EQ(result.Events(gpu, kGradient).size(), 2u);
+    EXPECT_EQ(result.Events(gpu, kWeights).size(), 2u);
+  }
+}
+
+// Of 800 bytes 300 are experts', of which two replicas in four have the same.
+TEST(ReductionsTest, ExpertsAddUpOverTheReplicasThatHaveThem) {
+  ByCosts run{.schedule = OnePass(), .costs = OneStage(1, 2), .data = 4};
+  StageCosts& stage = run.costs.stages[0];
+  stage.gradient_bytes = 800;
+  stage.expert_gradient_bytes = 300;
+  run.costs.expert_parallel = 2;
+  const double dense = 1.5 * 500 / 100, experts = 300.0 / 100;
+  EXPECT_NEAR(CostsRun(run).Makespan(), 3 + dense + experts, 1e-9);
+  // One copy each: nothing to add up.
+  run.costs.expert_parallel = 4;
+  EXPECT_NEAR(CostsRun(run).Makespan(), 3 + dense, 1e-9);
+  // A sharded optimizer: halves of both, and the weights likewise.
+  run.costs.expert_parallel = 2;
+  run.costs.optimizer_shards = 4;
+  stage.weight_bytes = 400;
+  stage.optimizer_state_bytes = 1600;
+  const CostsRun result(run);
+  EXPECT_NEAR(result.Makespan(), 3 + 1.5 * (dense + experts) / 2, 0.02);
+  // 5/8 of the states over four replicas, 3/8 over two.
+  EXPECT_EQ(result.PeakOf(0, MemoryKind::kOptimizerState), 250 + 300);
+}
+
+// Two stages on two ranks, each with an embedding of 100 bytes.
+ByCosts Tied() {
+  ByCosts run{
+      .schedule = ByHand({{0, 1}}, 1,
+                         {Actions({"0F0", "0B0"}), Actions({"1F0", "1B0"})}),
+      .costs = OneStage(1, 2)};
+  run.costs.stages[0].optimizer_seconds = 0.5;
+  run.costs.stages.push_back(run.costs.stages[0]);
+  run.costs.tied_gradient_bytes = 100;
+  return run;
+}
+
+TEST(ReductionsTest, TiedEmbeddingsAddUpBeforeBothSteps) {
+  const CostsRun result(Tied());
+  // Backwards end at 4 and at 6.
+  for (int gpu : {0, 1}) {
+    EXPECT_NEAR(result.StepStart(gpu, 0), 6 + 1, 1e-9);
+    const auto events = result.Events(gpu, kTied);
+    ASSERT_EQ(events.size(), 1u);
+    EXPECT_EQ(events[0].bytes, 100);
+    EXPECT_NEAR(events[0].start, 6, 1e-9);
+    EXPECT_NEAR(events[0].end, 7, 1e-9);
+    EXPECT_NEAR(result.Times(gpu).exposed_reduction_seconds, 1, 1e-9);
+  }
+}
+
+// Behind the replicas' own sum: 4 s of 400 bytes.
+TEST(ReductionsTest, TiedEmbeddingsFollowTheReplicas) {
+  ByCosts run = Tied();
+  run.data = 2;
+  for (StageCosts& stage : run.costs.stages) stage.gradient_bytes = 400;
+  const CostsRun result(run);
+  for (int gpu : {0, 1, 2, 3}) {
+    EXPECT_NEAR(result.StepStart(gpu, 0), 6 + 4 + 1, 1e-9);
+  }
+}
+
+TEST(ReductionsTest, NothingIsTiedWithinARankOrWithoutFlush) {
+  ByCosts one_rank = Tied();
+  one_rank.schedule =
+      ByHand({{0, 0}}, 1, {Actions({"0F0", "1F0", "1B0", "0B0"})});
+  EXPECT_NEAR(CostsRun(one_rank).Makespan(), 6 + 1, 1e-9);
+  ByCosts no_flush = Tied();
+  no_flush.schedule.flush = false;
+  EXPECT_TRUE(CostsRun(no_flush).Events(0, kTied).empty());
+  ByCosts one_stage{.schedule = OnePass(), .costs = OneStage(1, 2)};
+  one_stage.costs.tied_gradient_bytes = 100;
+  EXPECT_NEAR(CostsRun(one_stage).Makespan(), 3, 1e-9);
+}
+
+}  // namespace
+}  // namespace weir
