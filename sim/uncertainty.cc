@@ -24,7 +24,7 @@ constexpr double kGivenError = 0.02;
 // A normal variable lies this many standard deviations from its mean in nine
 // cases of ten.
 constexpr double kNineOfTen = 1.6448536269514722;
-constexpr double kLeastWarned = 0.01;
+constexpr double kLeastWarned = 0.05;
 
 double ValueOr(bool has, const Figure& figure, double value) {
   return has ? figure.value() : value;

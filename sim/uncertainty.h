@@ -20,7 +20,7 @@ Uncertainty UncertaintyOf(const ResolvedScenario& scenario,
 double TotalLogError(const Uncertainty& uncertainty);
 
 // Sets the uncertainty of a result and the interval that holds nine of ten
-// times, and warns of each kind of cost of which at least 1 % of the time is
+// times, and warns of each kind of cost of which at least 5 % of the time is
 // outside of the device's Coverage. REQUIRES: batch_seconds and parts are set;
 // `work` is of the busiest GPU.
 void FillUncertainty(const ResolvedScenario& scenario, const GpuWork& work,

@@ -65,6 +65,10 @@ Result SampleRow(absl::string_view schedule, double batch_seconds,
   result.set_num_batches(1);
   result.set_makespan_seconds(batch_seconds);
   result.set_batch_seconds(batch_seconds);
+  result.set_batch_seconds_low(0.75 * batch_seconds);
+  result.set_batch_seconds_high(1.25 * batch_seconds);
+  result.mutable_uncertainty()->set_figures(0.125);
+  result.mutable_uncertainty()->set_step(0.0625);
   result.set_samples_per_second(32 / batch_seconds);
   result.set_tokens_per_second(32 * 1024 / batch_seconds);
   result.set_model_flops_utilization(0.5 / batch_seconds);
@@ -88,6 +92,28 @@ Result SampleResult() {
     }
   }
   return result;
+}
+
+Explanation SampleExplanation() {
+  Explanation explanation;
+  explanation.result = SampleResult();
+  const auto add_part = [&](const char* name, double seconds, double forward) {
+    PartSeconds* part = explanation.result.add_parts();
+    part->set_name(name);
+    part->set_seconds(seconds);
+    part->set_forward_seconds(forward);
+    part->set_backward_seconds(forward > 0 ? seconds - forward : 0);
+  };
+  add_part("feed_forward_product", 1, 0.25);
+  add_part("bubble", 0.25, 0);
+  explanation.figures = {
+      {"A100", "memory_efficiency", 0.8, "fitted", "a table", -0.125},
+      {"A100", "product.matrix_rate", 0.9, "fitted",
+       "a long source that says where each of the many products was measured",
+       -0.75},
+      {"megatron-lm", "update_seconds", 0.005, "assumed", "a guess", 0.0001}};
+  explanation.num_without_influence = 42;
+  return explanation;
 }
 
 Result TextbookResult() {

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "absl/strings/string_view.h"
+#include "results/explanation.h"
 #include "results/result.pb.h"
 
 namespace weir {
@@ -16,6 +17,9 @@ Result SampleResult();
 // The same without ranks and warnings: a row of a comparison.
 Result SampleRow(absl::string_view schedule, double batch_seconds,
                  double peak_memory_bytes);
+
+// The first with two parts and three figures.
+Explanation SampleExplanation();
 
 // What textbook mode gives: no samples, no device.
 Result TextbookResult();

@@ -12,6 +12,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_split.h"
 #include "results/compare.h"
+#include "results/explanation.h"
 #include "results/text.h"
 #include "tests/golden.h"
 #include "tests/results/sample.h"
@@ -41,6 +42,13 @@ std::vector<Result> SampleRows() {
   for (Result& row : rows) row.add_warnings("the cluster profile is nominal");
   rows[3].add_warnings("staleness changes what is learned");
   return rows;
+}
+
+TEST(ViewsGoldenTest, Explanation) {
+  ExpectGolden("results/golden/explain.txt",
+               ExplanationTable(SampleExplanation()));
+  ExpectGolden("results/golden/explain.json",
+               ExplanationJson("explain", SampleExplanation()));
 }
 
 TEST(ViewsGoldenTest, CompareTable) {

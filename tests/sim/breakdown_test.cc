@@ -89,6 +89,30 @@ TEST(BreakdownTest, AddsUpForEveryKindOfSchedule) {
   }
 }
 
+TEST(BreakdownTest, ExpertsAreApartFromTensorGroups) {
+  Scenario scenario;
+  scenario.set_model("mixtral-8x7b");
+  scenario.set_cluster("dgx-h100");
+  scenario.set_num_nodes(2);
+  scenario.set_schedule("1f1b");
+  Parallelism& parallelism = *scenario.mutable_parallelism();
+  parallelism.set_tensor(2);
+  parallelism.set_pipeline(2);
+  parallelism.set_data(4);
+  parallelism.set_expert(4);
+  parallelism.set_sequence_parallel(true);
+  scenario.mutable_batch()->set_microbatch_size(1);
+  scenario.mutable_batch()->set_global_batch_size(16);
+  scenario.mutable_training()->set_precision(MIXED_BF16);
+  const auto resolved = ResolveScenario("test", scenario);
+  ASSERT_TRUE(resolved.ok()) << resolved.status();
+  const auto result = Simulate(*resolved);
+  ASSERT_TRUE(result.ok()) << result.status();
+  ExpectSum(*result);
+  EXPECT_GT(SecondsOf(*result, "tensor_collectives"), 0);
+  EXPECT_GT(SecondsOf(*result, "expert_collectives"), 0);
+}
+
 // A host that needs ten times as long as the GPU is all that the passes take.
 TEST(BreakdownTest, ASlowHostTakesTheRestOfThePass) {
   ResolvedScenario scenario = Preset("pipedream-flush-gpt-2.2b", "");
