@@ -119,9 +119,12 @@ class Parts {
     const StageCosts& stage =
         in_.costs.of(gpu_, graph_.steps[graph_.rank_of(gpu_)][step].stage);
     const double scale = InWindow(task);
-    Add("update", stage.update_seconds * scale);
-    Add("optimizer",
-        (graph_.tasks.amount(task) - stage.update_seconds) * scale);
+    // Not every step has its update.
+    const double seconds = graph_.tasks.amount(task);
+    const double update = std::clamp(seconds - stage.optimizer_kernel.seconds,
+                                     0.0, stage.update_seconds);
+    Add("update", update * scale);
+    Add("optimizer", (seconds - update) * scale);
   }
 
   std::vector<PartSeconds> Finish(double busy_seconds) {

@@ -121,10 +121,14 @@ class Gatherer {
     if (task == PipelineGraph::kNone) return;
     const StageCosts& stage =
         in_.costs.of(gpu_, graph_.steps[graph_.rank_of(gpu_)][step].stage);
-    work_.steps.push_back({InWindow(task), Clipped(start_[task], end_[task]),
-                           IndexOf(stage.optimizer_kernel.kernel),
-                           stage.optimizer_seconds - stage.update_seconds -
-                               stage.optimizer_kernel.seconds});
+    // Not every step has its update.
+    const double rest =
+        graph_.tasks.amount(task) - stage.optimizer_kernel.seconds;
+    const bool updates = rest > stage.update_seconds / 2;
+    work_.steps.push_back(
+        {InWindow(task), Clipped(start_[task], end_[task]),
+         IndexOf(stage.optimizer_kernel.kernel), updates,
+         std::max(rest - (updates ? stage.update_seconds : 0), 0.0)});
   }
 
   const PipelineInputs& in_;
@@ -206,7 +210,7 @@ double WorkSeconds(const GpuWork& work, const WorkPrices& base,
   for (const GpuWork::Step& step : work.steps) {
     seconds += work.step_scale * step.count *
                (prices.kernel_seconds[step.kernel] + step.given_seconds +
-                prices.runtime.update_seconds().value());
+                (step.updates ? prices.runtime.update_seconds().value() : 0));
   }
   return seconds + work.transfer_seconds * ratio(CallRole::kTransfer) +
          work.reduction_seconds * ratio(CallRole::kReduction) +

@@ -33,6 +33,7 @@ struct GpuWork {
     double count = 0;
     double seconds = 0;
     int kernel = 0;
+    bool updates = false;  // the host's part of an update is in it
     double given_seconds = 0;
   };
 
