@@ -128,6 +128,10 @@ absl::Status ValidateDeviceProfile(absl::string_view label,
     CheckFigure("attention_ramp_keys", profile.attention_ramp_keys(), 0, 1e5,
                 &problems);
   }
+  if (profile.has_elementwise_efficiency()) {
+    CheckFigure("elementwise_efficiency", profile.elementwise_efficiency(),
+                1e-3, 1, &problems);
+  }
   if (profile.has_norm_efficiency()) {
     CheckFigure("norm_efficiency", profile.norm_efficiency(), 1e-3, 1,
                 &problems);

@@ -19,6 +19,18 @@ double ElementBytes(const Kernel& kernel) {
              : 0;
 }
 
+double MemoryEfficiency(const DeviceProfile& profile, KernelPart part) {
+  if (part == KernelPart::kNorm && profile.has_norm_efficiency()) {
+    return profile.norm_efficiency().value();
+  }
+  const bool elementwise =
+      part == KernelPart::kElementwise || part == KernelPart::kSoftmax;
+  if (elementwise && profile.has_elementwise_efficiency()) {
+    return profile.elementwise_efficiency().value();
+  }
+  return profile.memory_efficiency().value();
+}
+
 // Work on the keys that each query sees, and a ramp for every tile of queries:
 // efficiency rises with the length, slower where causal masks halve the keys.
 double AttentionSeconds(const DeviceProfile& profile, double peak_flops,
@@ -48,13 +60,9 @@ double KernelSeconds(const DeviceProfile& profile, double peak_flops,
                            ElementBytes(kernel), kernel.bytes},
                           Clock::kSustained);
   }
-  const bool norm =
-      kernel.part == KernelPart::kNorm && profile.has_norm_efficiency();
-  const double memory_efficiency = norm ? profile.norm_efficiency().value()
-                                        : profile.memory_efficiency().value();
   const double memory_seconds =
-      kernel.bytes /
-      (profile.memory_bytes_per_second().value() * memory_efficiency);
+      kernel.bytes / (profile.memory_bytes_per_second().value() *
+                      MemoryEfficiency(profile, kernel.part));
   const double arithmetic_seconds =
       kernel.kind == Kernel::Kind::kAttention
           ? AttentionSeconds(profile, peak_flops, kernel)

@@ -129,7 +129,9 @@ void ParseValue(absl::string_view part, Values* values, Problems* problems) {
   }
   const bool is_bytes = key == "a" || key == "g";
   std::vector<double> numbers;
-  for (absl::string_view text : absl::StrSplit(entry.second, '/')) {
+  // "f" alone has no text at all, which splits into nothing.
+  const std::string value(entry.second);
+  for (absl::string_view text : absl::StrSplit(value, '/')) {
     text = absl::StripAsciiWhitespace(text);
     const auto number = is_bytes ? ParseNumber(text) : ParseSeconds(text);
     if (number.has_value() && *number >= 0 &&

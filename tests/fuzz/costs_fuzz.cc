@@ -21,14 +21,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     Require(costs.status().message().find("--costs") != std::string::npos);
     return 0;
   }
-  Require(costs->stages_size() == 1);
-  const auto& stage = costs->stages(0);
-  Require(Sound(stage.forward_seconds()) && Sound(stage.backward_seconds()) &&
-          Sound(stage.backward_input_seconds()) &&
-          Sound(stage.backward_weight_seconds()) &&
-          Sound(costs->hop_seconds()));
-  Require(stage.has_backward_seconds() !=
-          (stage.has_backward_input_seconds() &&
-           stage.has_backward_weight_seconds()));
+  Require(costs->stages_size() >= 1 && Sound(costs->hop_seconds()));
+  for (const auto& stage : costs->stages()) {
+    Require(Sound(stage.forward_seconds()) && Sound(stage.backward_seconds()) &&
+            Sound(stage.backward_input_seconds()) &&
+            Sound(stage.backward_weight_seconds()));
+    Require(stage.has_backward_seconds() !=
+            (stage.has_backward_input_seconds() &&
+             stage.has_backward_weight_seconds()));
+  }
   return 0;
 }
