@@ -98,7 +98,7 @@ Predicted LeastAllocated(const Result& result, const FlopsBasis&) {
   return least;
 }
 
-Predicted Activations(const Result& result, const FlopsBasis&) {
+Predicted BlockActivations(const Result& result, const FlopsBasis&) {
   double most = 0;
   for (const RankResult& rank : result.ranks()) {
     most = std::max(most, BytesOf(rank, "activations"));
@@ -122,8 +122,9 @@ constexpr Quantity kQuantities[] = {
     {"peak_allocated_gb", "the same", 1e9, MostAllocated},
     {"peak_allocated_mib", "the same", kMib, MostAllocated},
     {"least_allocated_mib", "the same of the best GPU", kMib, LeastAllocated},
-    {"activation_gib", "activations at the peak of the worst GPU", kGib,
-     Activations},
+    {"block_activation_gib",
+     "activations of the blocks at the peak of the worst GPU", kGib,
+     BlockActivations},
 };
 
 }  // namespace

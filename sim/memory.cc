@@ -141,10 +141,16 @@ class Tracer {
     }
   }
 
+  // Of so many microbatches; below 0: freed.
+  void AddActivations(double seconds, const StageCosts& stage, int n) {
+    const double ends = stage.end_activation_bytes * n;
+    Add(seconds, MemoryKind::kActivations, stage.activation_bytes * n - ends);
+    Add(seconds, MemoryKind::kEndActivations, ends);
+  }
+
   void AddPass(const Action& action, const StageCosts& stage, double start,
                double end) {
     const int n = action.num_microbatches;
-    const double activations = stage.activation_bytes * n;
     switch (action.op) {
       case Op::kForward:
         if (in_.schedule.forward_only) {
@@ -152,7 +158,7 @@ class Tracer {
               stage.layer_activation_bytes * n);
           Add(end, MemoryKind::kActivations, -stage.layer_activation_bytes * n);
         } else {
-          Add(start, MemoryKind::kActivations, activations);
+          AddActivations(start, stage, n);
         }
         AddScratch(start, end, stage.forward_scratch_bytes * n);
         break;
@@ -163,7 +169,7 @@ class Tracer {
         Add(end, MemoryKind::kRecomputeScratch,
             -stage.recompute_scratch_bytes * n);
         AddScratch(start, end, stage.backward_scratch_bytes * n);
-        Add(end, MemoryKind::kActivations, -activations);
+        AddActivations(end, stage, -n);
         if (action.op == Op::kBackwardInput) {
           Add(end, MemoryKind::kWeightGradientStash,
               stage.weight_gradient_stash_bytes * n);
@@ -174,10 +180,10 @@ class Tracer {
             -stage.weight_gradient_stash_bytes * n);
         break;
       case Op::kOffload:
-        Add(end, MemoryKind::kActivations, -activations);
+        AddActivations(end, stage, -n);
         break;
       case Op::kReload:
-        Add(start, MemoryKind::kActivations, activations);
+        AddActivations(start, stage, n);
         break;
     }
   }

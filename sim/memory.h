@@ -18,7 +18,8 @@ enum class MemoryKind : uint8_t {
   kWeightStash,  // versions beyond the one in use
   kGradients,
   kOptimizerState,
-  kActivations,
+  kActivations,     // of blocks and measured layers
+  kEndActivations,  // of the embedding and of what follows the last block
   kRecomputeScratch,
   kPassScratch,          // what eager passes hold besides
   kWeightGradientStash,  // inputs that W still needs after I
@@ -28,7 +29,7 @@ enum class MemoryKind : uint8_t {
   kPredictedWeights,
   kEstimateBuffers,  // averages that predictions extrapolate with
 };
-inline constexpr int kNumMemoryKinds = 13;
+inline constexpr int kNumMemoryKinds = 14;
 
 // "weights", "weight_stash", ...
 const char* Name(MemoryKind kind);

@@ -279,6 +279,9 @@ void AddLayer(const LayerWork& layer, StageCosts* stage) {
   AddCollectives(layer.backward_collectives, &stage->backward_collectives);
   stage->output_bytes = layer.output_bytes;  // the last layer's stays
   stage->activation_bytes += layer.stash_bytes;
+  if (layer.role == LayerRole::kEmbedding || layer.role == LayerRole::kHead) {
+    stage->end_activation_bytes += layer.stash_bytes;
+  }
   stage->layer_activation_bytes =
       std::max(stage->layer_activation_bytes, layer.stash_bytes);
   // While an earlier layer runs, this one's stash is not there, forward not

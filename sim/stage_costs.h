@@ -84,6 +84,7 @@ struct StageCosts {
   double fp32_bytes = 0;    // the parameters in fp32: one estimate buffer
   double optimizer_state_bytes = 0;
   double activation_bytes = 0;             // from F to the end of B (or I)
+  double end_activation_bytes = 0;         // of these, outside the blocks
   double layer_activation_bytes = 0;       // of its largest layer
   double recompute_scratch_bytes = 0;      // during B (or I)
   double forward_scratch_bytes = 0;        // during F

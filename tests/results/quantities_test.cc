@@ -51,7 +51,7 @@ TEST(QuantitiesTest, MemoryWholeAndOfTheAllocatorAndActivationsAlone) {
   EXPECT_DOUBLE_EQ(Predict("peak_memory_gb"), 7);
   EXPECT_DOUBLE_EQ(Predict("peak_allocated_gb"), 6);
   EXPECT_DOUBLE_EQ(Predict("least_allocated_mib"), 4e9 / (1 << 20));
-  EXPECT_DOUBLE_EQ(Predict("activation_gib"), 3e9 / (1 << 30));
+  EXPECT_DOUBLE_EQ(Predict("block_activation_gib"), 3e9 / (1 << 30));
 }
 
 TEST(QuantitiesTest, FlopFormulasAreThoseOfThePapers) {

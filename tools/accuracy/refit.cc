@@ -3,6 +3,7 @@
 // rows that it has not seen:
 //
 //   accuracy_refit device:PROFILE FIGURES QUANTITY FOLDS OUT.csv WEIR ARG...
+//   accuracy_refit runtime:RUNTIME  ...
 //   accuracy_refit scenario:FILE  ...
 //
 // FIGURES: "runtime.launch_seconds.value=1e-6:1e-4:9,...": a path into the
@@ -32,6 +33,7 @@
 #include "base/status_macros.h"
 #include "base/textproto.h"
 #include "calibrate/device_profile.pb.h"
+#include "calibrate/runtime.pb.h"
 #include "calibrate/fit/cross_validation.h"
 #include "scenarios/scenario.pb.h"
 #include "tools/accuracy/row_errors.h"
@@ -46,8 +48,8 @@ struct Figure {
 };
 
 struct Task {
-  bool device = false;
-  std::string base;  // of the profile or scenario
+  std::string kind;  // device, runtime, scenario: an option of weir
+  std::string base;  // what its figures belong to
   std::vector<Figure> figures;
   std::string quantity;
   int num_folds = 1;
@@ -85,12 +87,18 @@ absl::StatusOr<Figure> ParseFigure(absl::string_view text) {
 absl::Status WriteBase(const Task& task, const std::vector<double>& values,
                        const std::string& path) {
   DeviceProfile device;
+  Runtime runtime;
   Scenario scenario;
   google::protobuf::Message* message = &scenario;
-  if (task.device) message = &device;
-  ASSIGN_OR_RETURN(
-      const Asset asset,
-      LoadAsset(task.device ? "calibrate" : "scenarios", task.base));
+  const char* folder = "scenarios";
+  if (task.kind == "device") {
+    message = &device;
+    folder = "calibrate";
+  } else if (task.kind == "runtime") {
+    message = &runtime;
+    folder = "calibrate/runtimes";
+  }
+  ASSIGN_OR_RETURN(const Asset asset, LoadAsset(folder, task.base));
   RETURN_IF_ERROR(ParseTextProto(asset.label, asset.contents, message));
   for (size_t i = 0; i < values.size(); ++i) {
     RETURN_IF_ERROR(SetNumber(task.figures[i].path, values[i], message));
@@ -112,8 +120,8 @@ absl::StatusOr<Point> Predict(const Task& task,
   for (const std::string& word : task.command) {
     absl::StrAppend(&command, Quoted(word), " ");
   }
-  absl::StrAppend(&command, task.device ? "--device " : "--scenario ",
-                  Quoted(base), " --quiet --format csv > ", Quoted(rows));
+  absl::StrAppend(&command, "--", task.kind, " ", Quoted(base),
+                  " --quiet --format csv > ", Quoted(rows));
   if (std::system(command.c_str()) != 0) {
     return absl::InternalError(absl::StrCat("failed: ", command));
   }
@@ -209,17 +217,21 @@ absl::Status Refit(const Task& task) {
 absl::StatusOr<Task> ParseTask(int argc, char** argv) {
   if (argc < 8) {
     return absl::InvalidArgumentError(
-        "usage: accuracy_refit device:PROFILE|scenario:FILE FIGURES QUANTITY "
-        "FOLDS OUT.csv WEIR ARG...");
+        "usage: accuracy_refit device:PROFILE|runtime:RUNTIME|scenario:FILE "
+        "FIGURES QUANTITY FOLDS OUT.csv WEIR ARG...");
   }
   Task task;
-  absl::string_view base = argv[1];
-  task.device = absl::ConsumePrefix(&base, "device:");
-  if (!task.device && !absl::ConsumePrefix(&base, "scenario:")) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(base, ": expected device:PROFILE or scenario:FILE"));
+  for (const char* kind : {"device", "runtime", "scenario"}) {
+    absl::string_view base = argv[1];
+    if (!absl::ConsumePrefix(&base, absl::StrCat(kind, ":"))) continue;
+    task.kind = kind;
+    task.base = std::string(base);
   }
-  task.base = std::string(base);
+  if (task.kind.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        argv[1],
+        ": expected device:PROFILE, runtime:RUNTIME or scenario:FILE"));
+  }
   for (absl::string_view figure : absl::StrSplit(argv[2], ',')) {
     ASSIGN_OR_RETURN(Figure parsed, ParseFigure(figure));
     task.figures.push_back(std::move(parsed));
