@@ -2,6 +2,7 @@
 #include "sim/memory.h"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 
 #include "absl/container/flat_hash_map.h"
@@ -320,12 +321,21 @@ class Tracer {
 }  // namespace
 
 const char* Name(MemoryKind kind) {
-  static constexpr const char* kNames[kNumMemoryKinds] = {
-      "weights",         "weight_stash",          "gradients",
-      "optimizer_state", "activations",           "recompute_scratch",
-      "pass_scratch",    "weight_gradient_stash", "communication_buffers",
-      "reserved",        "gathered_weights",      "predicted_weights",
-      "estimate_buffers"};
+  static constexpr const char* kNames[] = {"weights",
+                                           "weight_stash",
+                                           "gradients",
+                                           "optimizer_state",
+                                           "activations",
+                                           "end_activations",
+                                           "recompute_scratch",
+                                           "pass_scratch",
+                                           "weight_gradient_stash",
+                                           "communication_buffers",
+                                           "reserved",
+                                           "gathered_weights",
+                                           "predicted_weights",
+                                           "estimate_buffers"};
+  static_assert(std::size(kNames) == kNumMemoryKinds);
   return kNames[static_cast<int>(kind)];
 }
 

@@ -252,9 +252,11 @@ void FillUncertainty(const ResolvedScenario& scenario, const GpuWork& work,
   const auto warn = [&](double seconds, const char* what) {
     const double part = seconds / result->batch_seconds();
     if (part < kLeastWarned) return;
+    // In words, so that results of several schedules share a warning.
     result->add_warnings(absl::StrCat(
-        FormatPercent(part), " of the time rests on ", what,
-        ", which no measurement of ", scenario.device.name(), " covers"));
+        part < 0.2 ? "more than a twentieth" : "more than a fifth",
+        " of the time rests on ", what, ", which no measurement of ",
+        scenario.device.name(), " covers"));
   };
   warn(outside.products, "products of other sizes or in batches");
   warn(outside.between_nodes, "collectives and transfers between nodes");
