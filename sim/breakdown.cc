@@ -100,10 +100,13 @@ class Parts {
     Add(modelled_ ? "weight_estimates" : "given",
         (own_seconds - kernels) * scale, forward);
     Add("host", (graph_.tasks.amount(task) - own_seconds) * scale, forward);
-    AddCollectives(task, graph_.ActionEnd(gpu_, at), forward);
+    AddCollectives(task, at, forward);
   }
 
-  void AddCollectives(int32_t task, int32_t end, bool forward) {
+  void AddCollectives(int32_t task, int position, bool forward) {
+    // Behind those of a pass with sharded weights it waits for its gathers.
+    const int32_t end = in_.costs.shards > 1 ? graph_.TensorEnd(gpu_, position)
+                                             : graph_.ActionEnd(gpu_, position);
     double experts = end_[end];
     if (const auto found = graph_.expert_start.find(end);
         found != graph_.expert_start.end()) {

@@ -75,7 +75,9 @@ class Gatherer {
         passes_[{action.stage, action.op, action.num_microbatches}];
     if (pass.kernels.empty()) Describe(action, own_seconds, &pass);
     const int32_t task = graph_.ActionTask(gpu_, position);
-    const int32_t end = graph_.ActionEnd(gpu_, position);
+    // What a pass with sharded weights waits for behind that is a gather.
+    const int32_t end = in_.costs.shards > 1 ? graph_.TensorEnd(gpu_, position)
+                                             : graph_.ActionEnd(gpu_, position);
     pass.count += InWindow(task);
     if (second) return;
     pass.seconds += Clipped(start_[task], end_[end]);

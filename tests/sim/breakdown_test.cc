@@ -113,6 +113,24 @@ TEST(BreakdownTest, ExpertsAreApartFromTensorGroups) {
   EXPECT_GT(SecondsOf(*result, "expert_collectives"), 0);
 }
 
+// What a pass waits for of its weights is a gather, and no collective of a
+// tensor group that is not there.
+TEST(BreakdownTest, GathersInsideAPassCountOnce) {
+  for (const char* schedule : {"1f1b", "dualpipe"}) {
+    SCOPED_TRACE(schedule);
+    ResolvedScenario scenario = Preset("pipedream-flush-gpt-2.2b", "");
+    scenario.scenario.set_schedule(schedule);
+    scenario.scenario.mutable_communication()->set_transfers(OVERLAPPED);
+    scenario.scenario.mutable_training()->set_fully_sharded(true);
+    scenario.num_microbatches = 16;  // twice the pipeline, for DualPipe
+    const auto result = Simulate(scenario);
+    ASSERT_TRUE(result.ok()) << result.status();
+    ExpectSum(*result);
+    EXPECT_GT(SecondsOf(*result, "gathers"), 0);
+    EXPECT_EQ(SecondsOf(*result, "tensor_collectives"), 0);
+  }
+}
+
 // A host that needs ten times as long as the GPU is all that the passes take.
 TEST(BreakdownTest, ASlowHostTakesTheRestOfThePass) {
   ResolvedScenario scenario = Preset("pipedream-flush-gpt-2.2b", "");
