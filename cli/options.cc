@@ -135,8 +135,8 @@ void AddCluster(Options* options, Scenario* scenario) {
       .fallback = "the cluster's";
   group
       .Text("--runtime", "R",
-            "training framework: megatron-lm, megatron-deepspeed, pytorch, "
-            "none, or textproto file",
+            "training framework: megatron-lm, megatron-lm-2021, "
+            "megatron-deepspeed, pytorch, none, or textproto file",
             scenario->mutable_runtime())
       .fallback = "megatron-lm";
   group
