@@ -23,6 +23,25 @@ const std::vector<MeasurementFormat>& MeasurementFormats() {
   return formats;
 }
 
+namespace {
+
+// Errors this large are those of another device or another unit.
+constexpr double kMaxResidual = 3;
+
+absl::Status CheckFit(absl::string_view label, const Import& import) {
+  for (const Figure& residual : {import.profile.product_residual(),
+                                 import.profile.collective_residual()}) {
+    if (residual.value() <= kMaxResidual) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(label, ": no figures explain these times: ", import.report,
+                     "\n", label, ": is not of ", import.profile.name(),
+                     ", expected measurements of the profile's device"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
 absl::StatusOr<Import> ImportMeasurements(absl::string_view label,
                                           absl::string_view text,
                                           const DeviceProfile& start,
@@ -34,6 +53,7 @@ absl::StatusOr<Import> ImportMeasurements(absl::string_view label,
   for (const MeasurementFormat& format : MeasurementFormats()) {
     if (!format.recognizes(text)) continue;
     ASSIGN_OR_RETURN(Import import, format.import(label, text, start, source));
+    RETURN_IF_ERROR(CheckFit(label, import));
     RETURN_IF_ERROR(ValidateDeviceProfile(label, import.profile));
     return import;
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "calibrate/fit/import_products.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -50,8 +51,9 @@ absl::StatusOr<std::vector<double>> Sizes(const CsvTable& table,
 
 // The one number format of all rows; empty without the column.
 absl::StatusOr<std::string> Format(const CsvTable& table) {
-  if (!table.HasColumn("dtype") || table.num_rows() == 0) return "";
-  ASSIGN_OR_RETURN(const CsvColumn column, table.Column("dtype"));
+  const char* name = table.HasColumn("type") ? "type" : "dtype";
+  if (!table.HasColumn(name) || table.num_rows() == 0) return "";
+  ASSIGN_OR_RETURN(const CsvColumn column, table.Column(name));
   for (int row = 1; row < table.num_rows(); ++row) {
     if (column.Text(row) == column.Text(0)) continue;
     return column.Error(row, absl::StrCat("expected \"", column.Text(0),
@@ -153,6 +155,7 @@ absl::StatusOr<Import> ImportProducts(absl::string_view label,
   ASSIGN_OR_RETURN(ProductFit fit, FitProducts(machine, start.product(),
                                                products.samples, source));
   std::vector<int> folds = WeightShapes(products.samples);
+  const bool one_shape = *std::max_element(folds.begin(), folds.end()) == 0;
   for (int& fold : folds) fold %= kNumFolds;
   const std::vector<double> measured = SecondsOf(products.samples);
   Import import;
@@ -161,9 +164,12 @@ absl::StatusOr<Import> ImportProducts(absl::string_view label,
   std::string what =
       absl::StrFormat("%s: %d products, mean |error| %.1f %%", source,
                       fit.errors.num_rows, 100 * fit.errors.mean_absolute);
-  double mean_error = fit.errors.mean_absolute;
-  // All rows of one (n, k) leave nothing to be validated with.
-  if (folds.front() != folds.back()) {
+  if (one_shape) {
+    absl::StrAppend(&import.report,
+                    "warning: all rows have one (n, k), which leaves nothing "
+                    "to check the fit with: product_residual stays as in the "
+                    "profile\n");
+  } else {
     ASSIGN_OR_RETURN(const std::vector<double> unseen,
                      CrossValidateProducts(machine, start.product(),
                                            products.samples, folds));
@@ -171,9 +177,10 @@ absl::StatusOr<Import> ImportProducts(absl::string_view label,
     absl::StrAppend(
         &import.report,
         Percent("left out by (n, k), a tenth at a time", errors, products));
-    mean_error = errors.mean_absolute;
     absl::StrAppendFormat(&what, ", %.1f %% with their (n, k) left out",
                           100 * errors.mean_absolute);
+    *import.profile.mutable_product_residual() =
+        ResidualOf(errors.mean_absolute, what);
   }
   for (const ProductFigure& figure : ProductFigures()) {
     Figure* fitted = (fit.model.*figure.mutate)();
@@ -182,7 +189,6 @@ absl::StatusOr<Import> ImportProducts(absl::string_view label,
     }
   }
   *import.profile.mutable_product() = fit.model;
-  *import.profile.mutable_product_residual() = ResidualOf(mean_error, what);
   SetCoverage(products, import.profile.mutable_coverage());
   return import;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Measured matrix products from a CSV: columns m, n, k, one of latency_ms,
-// latency_us or seconds, and if wanted dtype ("bf16", one for all rows) and
-// batch. Other columns are left alone.
+// latency_us or seconds, and if wanted dtype or type ("bf16", one for all rows)
+// and batch. Other columns are left alone.
 #ifndef WEIR_CALIBRATE_FIT_IMPORT_PRODUCTS_H_
 #define WEIR_CALIBRATE_FIT_IMPORT_PRODUCTS_H_
 

@@ -49,6 +49,45 @@ TEST(ImportProductsTest, BatchAndNumberFormatCount) {
   EXPECT_EQ(products->samples[0].shape.bytes, 3 * 4 * 192);
 }
 
+TEST(ImportProductsTest, TheFormatsColumnMayBeCalledType) {
+  const auto products = ReadProducts("x", "m,n,k,type,seconds\n8,8,8,fp32,1\n");
+  ASSERT_TRUE(products.ok()) << products.status();
+  EXPECT_EQ(products->format, "fp32");
+}
+
+// As many products as rows, (n, k) = (128, 128 i).
+std::string Products(int num_shapes, double seconds) {
+  std::string text = "m,n,k,seconds\n";
+  for (int i = 1; i <= num_shapes; ++i) {
+    absl::StrAppend(&text, "4096,128,", 128 * i, ",", seconds * (1 + i), "\n");
+  }
+  return text;
+}
+
+TEST(ImportProductsTest, ElevenShapesAreLeftOutAFoldAtATime) {
+  const DeviceProfile start = *LoadDeviceProfile("t4");
+  const auto import =
+      ImportMeasurements("x.csv", Products(11, 1e-5), start, "s");
+  ASSERT_TRUE(import.ok()) << import.status();
+  EXPECT_THAT(import->report, HasSubstr("left out by (n, k)"));
+}
+
+TEST(ImportProductsTest, AFitThatNothingChecksKeepsTheResidual) {
+  const DeviceProfile start = *LoadDeviceProfile("h100-sxm");
+  const auto import =
+      ImportMeasurements("x.csv", Products(1, 1e-5), start, "s");
+  ASSERT_TRUE(import.ok()) << import.status();
+  EXPECT_EQ(import->profile.product_residual().value(),
+            start.product_residual().value());
+  EXPECT_THAT(import->report, HasSubstr("warning: all rows have one (n, k)"));
+}
+
+TEST(ImportProductsTest, TimesOfAnotherDeviceAreRefused) {
+  EXPECT_THAT(ErrorOf(Products(20, 1e-9)),
+              AllOf(HasSubstr("x.csv: no figures explain these times: fit:"),
+                    HasSubstr("x.csv: is not of T4")));
+}
+
 TEST(ImportProductsTest, FiguresBecomeFittedAndSayFromWhat) {
   const DeviceProfile start = *LoadDeviceProfile("t4");
   std::string text = "m,n,k,latency_us\n";
