@@ -33,8 +33,9 @@ absl::Status CheckFit(absl::string_view label, const Import& import) {
                                  import.profile.collective_residual()}) {
     if (residual.value() <= kMaxResidual) continue;
     return absl::InvalidArgumentError(
-        absl::StrCat(label, ": no figures explain these times: ", import.report,
-                     "\n", label, ": is not of ", import.profile.name(),
+        absl::StrCat(label, ": no figures explain these times: ",
+                     import.report.substr(0, import.report.find('\n')), "\n",
+                     label, ": is not of ", import.profile.name(),
                      ", expected measurements of the profile's device"));
   }
   return absl::OkStatus();
