@@ -3,6 +3,7 @@
 
 #include <google/protobuf/descriptor.h>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -148,10 +149,15 @@ absl::Status ReadRun(const MeasuredTable& table, const MeasuredRow& row,
   run->flags = base;
   const Options options = OptionsOfScenario(&run->flags);
   Problems problems(absl::StrCat(table.label, ":", row.line));
+  absl::flat_hash_map<const Option*, std::string> given;
   for (const MeasuredField& field : row.fields) {
     absl::Status status;
     if (const Option* option = FindOption(options, field.column)) {
-      status = option->set(field.text);
+      const auto [known, is_new] = given.try_emplace(option, field.source);
+      status = is_new ? option->set(field.text)
+                      : absl::InvalidArgumentError(
+                            absl::StrCat("says the same as ", known->second,
+                                         ", expected one of them"));
     } else if (const FieldDescriptor* size = FindField(field.column)) {
       status = SetField(*size, field.text,
                         run->flags.overrides.mutable_transformer());

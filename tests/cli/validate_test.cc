@@ -121,6 +121,16 @@ TEST(ValidateCommandTest, AColumnThatMeansNothingIsAnErrorWithANearName) {
   EXPECT_THAT(run.err, HasSubstr("column wheather means nothing"));
 }
 
+TEST(ValidateCommandTest, TwoNamesOfOneOptionAreAnError) {
+  WriteInput("runs.csv",
+             "pp,pipeline_model_parallel_size,step_seconds\n2,4,1\n");
+  const ProgramRun run = RunWeir("validate --measured runs.csv");
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_THAT(run.out,
+              HasSubstr("runs.csv:2: pipeline_model_parallel_size says "
+                        "the same as pp, expected one of them"));
+}
+
 TEST(ValidateCommandTest, ABadFieldSkipsItsRowWithFileLineAndColumn) {
   WriteInput("runs.csv", absl::StrCat(kRuns, "odd,1f1b,two,4,\"f=1\",fast,\n"));
   const ProgramRun run = RunWeir("validate --measured runs.csv");
