@@ -67,6 +67,12 @@ ScenarioFigure FigureOf(const Cluster& cluster, const LinkNumber& number) {
   return figure;
 }
 
+// There is no 1 % of a multiprocessor, and with the same peak more of them are
+// slower each.
+bool IsCount(absl::string_view path) {
+  return absl::StartsWith(path.substr(path.rfind('.') + 1), "num_");
+}
+
 // All of them, those of `scenario`'s own messages.
 struct Found {
   std::vector<ScenarioFigure> figures;
@@ -78,6 +84,7 @@ Found Find(ResolvedScenario* scenario) {
   Found found;
   const auto add = [&](const std::string& owner, Message* message) {
     for (const NamedFigure& named : FiguresOf(message)) {
+      if (IsCount(named.path)) continue;
       const Figure& figure = *named.figure;
       found.figures.push_back(
           {owner, named.path, figure.value(), figure.kind(), figure.source()});

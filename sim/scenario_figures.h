@@ -24,7 +24,7 @@ struct ScenarioFigure {
 
 // In the order of the files; empty for textbook costs. Links of a cluster that
 // differ only in their number (NICs, switches) and have one value are one
-// figure: a datasheet's rate, an assumed latency.
+// figure: a datasheet's rate, an assumed latency. Counts (num_x) are left out.
 std::vector<ScenarioFigure> FiguresOf(const ResolvedScenario& scenario);
 
 // The same scenario with figure `index` of them times `factor`.

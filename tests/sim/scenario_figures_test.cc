@@ -42,6 +42,12 @@ TEST(ScenarioFiguresTest, ChangesOneFigureAndNothingElse) {
   }
 }
 
+TEST(ScenarioFiguresTest, CountsAreNoFigureToFollow) {
+  for (const ScenarioFigure& figure : FiguresOf(Small())) {
+    EXPECT_FALSE(absl::StrContains(figure.path, "num_")) << figure.path;
+  }
+}
+
 TEST(ScenarioFiguresTest, LinksOfOneKindAreOneFigure) {
   const ResolvedScenario scenario = Small();
   const auto figures = FiguresOf(scenario);
