@@ -14,7 +14,7 @@
 #include "models/layer_work.h"
 #include "models/layout.h"
 #include "models/partition.h"
-#include "schedules/action.h"
+#include "sim/work_spec.h"
 
 namespace weir {
 namespace {
@@ -40,51 +40,6 @@ ParameterBytes BytesPerParameter(const Training& training) {
                     ? training.stash_bytes_per_parameter()
                     : 4;
   return bytes;
-}
-
-// Some fused kernels only take shapes that divide; see softmax_heads_multiple.
-bool FusesSoftmax(const Runtime& runtime, const Transformer& transformer,
-                  const WorkSpec& spec) {
-  if (runtime.unfused_softmax()) return false;
-  const uint32_t multiple = runtime.softmax_heads_multiple();
-  const uint32_t heads = transformer.num_heads() / spec.tensor_parallel;
-  return multiple == 0 || heads * spec.microbatch_size % multiple == 0;
-}
-
-WorkSpec MakeWorkSpec(const ResolvedScenario& resolved) {
-  const Scenario& scenario = resolved.scenario;
-  const Runtime& runtime = resolved.runtime;
-  WorkSpec spec;
-  spec.microbatch_size = scenario.batch().microbatch_size();
-  spec.sequence_length = scenario.batch().sequence_length();
-  spec.tensor_parallel = scenario.parallelism().tensor();
-  spec.expert_parallel =
-      std::max(static_cast<int>(scenario.parallelism().expert()), 1);
-  spec.sequence_parallel = scenario.parallelism().sequence_parallel();
-  spec.flash_attention = scenario.training().flash_attention();
-  spec.dropout = scenario.training().dropout();
-  switch (scenario.training().recompute()) {
-    case RECOMPUTE_SELECTIVE:
-      spec.recompute = Recompute::kSelective;
-      break;
-    case RECOMPUTE_FULL:
-      spec.recompute = Recompute::kFull;
-      break;
-    default:
-      spec.recompute = Recompute::kNone;
-  }
-  const bool mixed = scenario.training().precision() != FP32;
-  spec.bytes_per_element = mixed ? 2 : 4;
-  spec.gradient_bytes = mixed && !scenario.training().fp32_gradients() ? 2 : 4;
-  spec.tensor_async = runtime.overlaps_tensor_collectives();
-  spec.fused_softmax =
-      FusesSoftmax(runtime, resolved.model.transformer(), spec);
-  spec.fused_bias_gelu = !runtime.unfused_bias_gelu();
-  spec.fused_bias_dropout_add = !runtime.unfused_bias_dropout_add();
-  spec.fused_gradient_accumulation = !runtime.unfused_gradient_accumulation();
-  spec.fused_cross_entropy = !runtime.unfused_cross_entropy();
-  spec.vocabulary_multiple = static_cast<int>(runtime.vocabulary_multiple());
-  return spec;
 }
 
 const char* MatrixFormat(Precision precision) {
@@ -445,65 +400,6 @@ absl::StatusOr<DeviceCosts> CostsOn(const DeviceProfile& device,
 }
 
 }  // namespace
-
-double HostWork::Seconds(const Runtime& runtime) const {
-  return forward_launches * runtime.forward_launch_seconds().value() +
-         backward_launches * runtime.backward_launch_seconds().value() +
-         collectives * runtime.collective_launch_seconds().value() +
-         passes * runtime.pass_seconds().value();
-}
-
-double StageCosts::seconds_of(int op) const {
-  switch (static_cast<Op>(op)) {
-    case Op::kForward:
-      return forward_seconds;
-    case Op::kBackward:
-      return backward_seconds;
-    case Op::kBackwardInput:
-      return backward_input_seconds;
-    case Op::kBackwardWeight:
-      return backward_weight_seconds;
-    case Op::kOffload:
-    case Op::kReload:
-      return offload_seconds;
-  }
-  return 0;
-}
-
-double StageCosts::first_gathered_bytes(bool forward) const {
-  const double bytes = forward ? first_layer_bytes : last_layer_bytes;
-  return bytes > 0 ? bytes : weight_bytes / num_parameter_layers;
-}
-
-double StageCosts::most_gathered_bytes() const {
-  return two_layers_bytes > 0
-             ? two_layers_bytes
-             : weight_bytes * std::min(2.0 / num_parameter_layers, 1.0);
-}
-
-double Costs::stepped_part(const StageCosts& stage) const {
-  const double num_shards = static_cast<double>(shards) * optimizer_shards;
-  if (num_shards == 1 || stage.expert_gradient_bytes == 0) {
-    return 1 / num_shards;
-  }
-  const double experts = stage.expert_gradient_bytes / stage.gradient_bytes;
-  return (1 - experts) / num_shards + experts * expert_parallel / num_shards;
-}
-
-double StageCosts::host_seconds_of(int op) const {
-  switch (static_cast<Op>(op)) {
-    case Op::kForward:
-      return forward_host_seconds;
-    case Op::kBackward:
-      return backward_input_host_seconds + backward_weight_host_seconds;
-    case Op::kBackwardInput:
-      return backward_input_host_seconds;
-    case Op::kBackwardWeight:
-      return backward_weight_host_seconds;
-    default:
-      return 0;
-  }
-}
 
 absl::StatusOr<Costs> ComputeCosts(const ResolvedScenario& resolved,
                                    int num_stages,

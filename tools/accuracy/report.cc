@@ -87,7 +87,7 @@ absl::StatusOr<std::string> RowOf(const Set& set, const std::string& folder) {
                           : Meets(set, counts) ? "yes"
                                                : "**no**";
   return absl::StrCat(
-      "| [", Cell(set.title), "](", set.name, ".csv) | ", TargetOf(set), " | ",
+      "| [", Cell(set.title), "](", set.name, ".svg) | ", TargetOf(set), " | ",
       met, " | ", own.num_rows, " | ", Percent(own.mean_absolute), " | ",
       left_out, " | ", Signed(own.bias), " | ", Percent(own.percentile_90),
       " | ", inside < 0 ? "-" : Percent(inside), " | ", Cell(worst), " |\n");

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a scenario and its training framework run a layer.
+#ifndef WEIR_SIM_WORK_SPEC_H_
+#define WEIR_SIM_WORK_SPEC_H_
+
+#include "models/layer_work.h"
+#include "scenarios/scenario.h"
+
+namespace weir {
+
+WorkSpec MakeWorkSpec(const ResolvedScenario& resolved);
+
+}  // namespace weir
+
+#endif  // WEIR_SIM_WORK_SPEC_H_
