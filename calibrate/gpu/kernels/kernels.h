@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Our CUDA kernels behind the operations of calibrate/stage/stage_op.h, which
+// says what each computes; products are the library's (calibrate/gpu/). All
+// launch on `stream` and return at once; sizes are not checked here. `half` is
+// bf16 or fp16 by `format`; all sums are fp32. Pointers are 16-byte aligned
+// device memory, null where the operation leaves a tensor out.
+#ifndef WEIR_CALIBRATE_GPU_KERNELS_KERNELS_H_
+#define WEIR_CALIBRATE_GPU_KERNELS_KERNELS_H_
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+#include "calibrate/stage/stage_op.h"
+
+namespace weir {
+
+struct Launch {
+  cudaStream_t stream = nullptr;
+  ElementFormat format = ElementFormat::kBf16;
+  int num_multiprocessors = 132;  // that the stream may use
+};
+
+// Row counts, widths and the rest come from the StageOp; pointers in the order
+// of its table (OpKind), inputs and outputs. Error: what the launch reported,
+// or cudaErrorNotSupported for a size the kernel does not take (head size of
+// fused attention: 64 and 128; widths: multiples of 8).
+cudaError_t LaunchOp(const Launch& launch, const StageOp& op,
+                     const void* const* inputs, void* const* outputs);
+
+// True where LaunchOp runs it: all kinds but kProduct and unfused attention.
+bool HasKernel(const StageOp& op);
+
+// The softmax of unfused attention, over rows of `columns` scores, in place:
+// scaled, causal (row r sees columns up to r mod `columns`), to probabilities;
+// and its gradient, in place in d_probabilities.
+cudaError_t LaunchSoftmax(const Launch& launch, void* scores, int64_t num_rows,
+                          int64_t columns, float scale, bool causal);
+cudaError_t LaunchSoftmaxGradient(const Launch& launch,
+                                  const void* probabilities,
+                                  void* d_probabilities, int64_t num_rows,
+                                  int64_t columns, float scale);
+
+// Normal random numbers of the format, mean 0; the same for the same seed.
+cudaError_t LaunchFillNormal(const Launch& launch, ElementFormat format,
+                             void* data, int64_t num_elements, float deviation,
+                             uint64_t seed);
+// Whole numbers in [0, limit).
+cudaError_t LaunchFillTokens(const Launch& launch, int32_t* data,
+                             int64_t num_elements, int32_t limit,
+                             uint64_t seed);
+// Does nothing: what a launch costs.
+cudaError_t LaunchEmpty(const Launch& launch);
+// Reads and writes 16 bytes a thread: what streaming kernels could reach.
+cudaError_t LaunchCopy(const Launch& launch, const void* from, void* to,
+                       int64_t bytes);
+
+}  // namespace weir
+
+#endif  // WEIR_CALIBRATE_GPU_KERNELS_KERNELS_H_

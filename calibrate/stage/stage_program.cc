@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "calibrate/stage/stage_program.h"
+
+namespace weir {
+
+const char* Name(BufferClass buffer_class) {
+  static constexpr const char* kNames[kNumBufferClasses] = {
+      "weights", "gradients",   "optimizer_state",       "input",
+      "output",  "activations", "weight_gradient_stash", "scratch"};
+  return kNames[static_cast<int>(buffer_class)];
+}
+
+const char* Name(StagePass pass) {
+  static constexpr const char* kNames[kNumStagePasses] = {
+      "forward", "backward_input", "backward_weight", "optimizer"};
+  return kNames[static_cast<int>(pass)];
+}
+
+}  // namespace weir
