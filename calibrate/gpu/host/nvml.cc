@@ -54,11 +54,12 @@ struct Nvml::Library {
   void FindAll();
 
   // 0 where the function is missing or fails.
-  template <typename... Arguments>
-  static unsigned Ask(NvmlReturn (*function)(Arguments..., unsigned*),
-                      Arguments... arguments) {
+  template <typename Function, typename... Arguments>
+  unsigned Ask(Function function, Arguments... arguments) const {
     unsigned value = 0;
-    if (function == nullptr || function(arguments..., &value) != 0) return 0;
+    if (function == nullptr || function(device, arguments..., &value) != 0) {
+      return 0;
+    }
     return value;
   }
 };
@@ -117,11 +118,9 @@ Nvml::~Nvml() = default;
 DeviceState Nvml::Sample() const {
   const Library& nvml = *library_;
   DeviceState state;
-  state.multiprocessor_hertz = 1e6 * Library::Ask<NvmlDevice, unsigned>(
-                                         nvml.clock, nvml.device, kSmClock);
-  state.watts = 1e-3 * Library::Ask<NvmlDevice>(nvml.power, nvml.device);
-  state.celsius = Library::Ask<NvmlDevice, unsigned>(
-      nvml.temperature, nvml.device, kGpuTemperature);
+  state.multiprocessor_hertz = 1e6 * nvml.Ask(nvml.clock, kSmClock);
+  state.watts = 1e-3 * nvml.Ask(nvml.power);
+  state.celsius = nvml.Ask(nvml.temperature, kGpuTemperature);
   unsigned long long reasons = 0;
   if (nvml.reasons != nullptr && nvml.reasons(nvml.device, &reasons) == 0) {
     state.power_capped = (reasons & (kSwPowerCap | kHwPowerBrake)) != 0;
@@ -142,17 +141,14 @@ std::string Nvml::driver_version() const {
 
 std::string Nvml::clocks() const {
   const Library& nvml = *library_;
-  const unsigned set = Library::Ask<NvmlDevice, unsigned>(
-      nvml.application_clock, nvml.device, kSmClock);
-  const unsigned usual = Library::Ask<NvmlDevice, unsigned>(
-      nvml.default_clock, nvml.device, kSmClock);
+  const unsigned set = nvml.Ask(nvml.application_clock, kSmClock);
+  const unsigned usual = nvml.Ask(nvml.default_clock, kSmClock);
   if (set == 0 || set == usual) return "default";
   return absl::StrCat("application clocks at ", set, " MHz");
 }
 
 double Nvml::power_limit_watts() const {
-  return 1e-3 *
-         Library::Ask<NvmlDevice>(library_->power_limit, library_->device);
+  return 1e-3 * library_->Ask(library_->power_limit);
 }
 
 double Nvml::memory_in_use_bytes() const {

@@ -204,7 +204,9 @@ double HostCost(const StageOp& op) {
   }
 }
 
-OpSample SampleOp(const StageOp& op, double limit) {
+namespace {
+
+OpSample AnySample(const StageOp& op, double limit) {
   if (HostCost(op) <= limit) return WholeOp(op);
   switch (op.kind) {
     case OpKind::kProduct:
@@ -224,6 +226,15 @@ OpSample SampleOp(const StageOp& op, double limit) {
     default:
       return SampleRows(op, limit);
   }
+}
+
+}  // namespace
+
+OpSample SampleOp(const StageOp& op, double limit) {
+  OpSample sample = AnySample(op, limit);
+  // Scratch is each implementation's own.
+  if (op.kind == OpKind::kAttentionBackward) sample.outputs[1].compared = false;
+  return sample;
 }
 
 std::vector<int64_t> PickSome(int64_t n, int64_t count) {
