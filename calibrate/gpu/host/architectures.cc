@@ -54,7 +54,8 @@ absl::Status CheckArchitecture(absl::string_view gpu_name, int major, int minor,
   const int card = 10 * major + minor;
   std::vector<std::string> names;
   bool runs = false;
-  for (absl::string_view entry : absl::StrSplit(compiled, ';')) {
+  for (absl::string_view entry :
+       absl::StrSplit(compiled, absl::ByAnyChar(";,"))) {
     const Compiled parsed = Parse(entry);
     runs |= RunsOn(parsed, card);
     names.push_back(Words(parsed));
