@@ -84,7 +84,7 @@ struct Pair<__half> {
   }
   static __device__ __forceinline__ float2 Unpack(uint32_t word) {
     __half2 pair;
-    memcpy(&pair, &word, 4);
+    memcpy(static_cast<void*>(&pair), &word, 4);
     return __half22float2(pair);
   }
   static __device__ __forceinline__ float ToFloat(__half x) {
@@ -164,7 +164,7 @@ __device__ __forceinline__ float WarpMax(float x) {
 template <typename Reduce>
 __device__ __forceinline__ float BlockReduce(float x, float neutral,
                                              float* scratch, Reduce reduce) {
-  const int lane = threadIdx.x % kWarpSize;
+  const unsigned lane = threadIdx.x % kWarpSize;
   x = reduce(x);
   if (lane == 0) scratch[threadIdx.x / kWarpSize] = x;
   __syncthreads();

@@ -105,7 +105,7 @@ __device__ __forceinline__ void LoadRow(const NormBackwardTensors<Half>& t,
 }
 
 __device__ __forceinline__ float2 BlockSum2(float2 x, float2* scratch) {
-  const int lane = threadIdx.x % kWarpSize;
+  const unsigned lane = threadIdx.x % kWarpSize;
   x = {WarpSum(x.x), WarpSum(x.y)};
   if (lane == 0) scratch[threadIdx.x / kWarpSize] = x;
   __syncthreads();
