@@ -7,8 +7,8 @@
 
 namespace weir {
 
-constexpr int kSumWarps = 8;                        // rows at a time
-constexpr int kSumColumns = kWarpSize * kVector;    // of one block
+constexpr int kSumWarps = 8;                      // rows at a time
+constexpr int kSumColumns = kWarpSize * kVector;  // of one block
 constexpr int kSumThreads = kSumWarps * kWarpSize;
 constexpr int kSumSharedBytes = kSumWarps * kSumColumns * 4;
 
@@ -47,7 +47,7 @@ __global__ void ColumnSums(const Half* x, float* partials, int64_t rows,
 // sums[column] += partials [num_partials, columns] summed: 32 columns a block
 // of 32 warps.
 static __global__ void SumPartials(const float* partials, float* sums,
-                            int64_t num_partials, int64_t columns) {
+                                   int64_t num_partials, int64_t columns) {
   float* tile = SharedMemory<float>();  // [32][33]
   const int lane = threadIdx.x % kWarpSize, warp = threadIdx.x / kWarpSize;
   const int64_t column = static_cast<int64_t>(blockIdx.x) * kWarpSize + lane;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "calibrate/gpu/kernels/elementwise.cuh"
-
 #include "calibrate/gpu/kernels/embedding.cuh"
 #include "calibrate/gpu/kernels/launch.cuh"
 

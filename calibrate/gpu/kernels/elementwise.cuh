@@ -59,8 +59,8 @@ __device__ __forceinline__ void Add(Float8& x, const Float8& y) {
 // the row. Writes the mask where one is wanted.
 template <typename Half>
 __device__ __forceinline__ Float8 AddDelta(Float8 x, Float8 delta,
-                                           const Half* bias,
-                                           int64_t row_vector, int64_t vector,
+                                           const Half* bias, int64_t row_vector,
+                                           int64_t vector,
                                            const Dropout& dropout) {
   if (bias != nullptr) Add(delta, Load8(bias, row_vector));
   uint32_t kept = 0xFF;

@@ -43,9 +43,8 @@ cudaError_t Start(const Launch& launch, void (*kernel)(Parameters...),
   return cudaGetLastError();
 #else
   (void)launch;
-  return emulator::Run(num_blocks, threads, shared_bytes, [=] {
-    kernel(static_cast<Parameters>(arguments)...);
-  });
+  return emulator::Run(num_blocks, threads, shared_bytes,
+                       [=] { kernel(static_cast<Parameters>(arguments)...); });
 #endif
 }
 

@@ -55,11 +55,10 @@ __device__ __forceinline__ void LoadMatrix4(uint32_t (&r)[4],
 #if defined(WEIR_NO_ASYNC_MMA)
   __trap();
 #elif defined(__CUDACC__)
-  asm volatile(
-      "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
-      : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-      : "r"(SharedAddress(shared))
-      : "memory");
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+               : "r"(SharedAddress(shared))
+               : "memory");
 #else
   emulator::LoadMatrix4(r, shared, false);
 #endif

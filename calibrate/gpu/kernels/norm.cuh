@@ -23,12 +23,11 @@ __global__ void __launch_bounds__(1024, 1)
   float* scratch = SharedMemory<float>();
   const int64_t begin = blockIdx.x * num_vectors;
   const float columns = static_cast<float>(num_vectors * kVector);
-  Float8 x[kVectors];
+  Float8 x[kVectors] = {};
   float total = 0;
 #pragma unroll
   for (int i = 0; i < kVectors; ++i) {
     const int64_t v = threadIdx.x + i * static_cast<int64_t>(blockDim.x);
-    x[i] = {};
     if (v >= num_vectors) continue;
     x[i] = Load8(t.x, begin + v);
     if (t.delta != nullptr) {
@@ -148,8 +147,8 @@ __global__ void __launch_bounds__(1024, 1)
         sums.y += dy.v[j] * gain.v[j] * normed;
       }
     }
-    sums = BlockSum2(
-        sums, SharedMemory<float2>() + turn * (blockDim.x / kWarpSize));
+    sums = BlockSum2(sums,
+                     SharedMemory<float2>() + turn * (blockDim.x / kWarpSize));
     turn ^= 1;
     const float offset = rms ? 0.0F : sums.x / columns;
     const float slope = sums.y / columns;

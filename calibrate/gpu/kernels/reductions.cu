@@ -83,13 +83,12 @@ cudaError_t LaunchNormBackward(const Launch& launch, const StageOp& op,
       t.in<Half>(0), t.in<Half>(1),  t.in<float2>(2), t.in<Half>(3),
       t.in<Half>(4), t.out<Half>(0), partials,        shift_partials};
   const bool wide = vectors > threads;
-  cudaError_t error =
-      Start(launch, wide ? NormBackward<Half, 2> : NormBackward<Half, 1>,
-            blocks, threads, ScratchBytes(threads, 4), tensors, op.rows,
-            vectors, op.rms);
+  cudaError_t error = Start(
+      launch, wide ? NormBackward<Half, 2> : NormBackward<Half, 1>, blocks,
+      threads, ScratchBytes(threads, 4), tensors, op.rows, vectors, op.rms);
   if (error != cudaSuccess) return error;
-  error = StartSumPartials(launch, partials, t.out<float>(1), blocks,
-                           op.columns);
+  error =
+      StartSumPartials(launch, partials, t.out<float>(1), blocks, op.columns);
   if (error != cudaSuccess || shift_partials == nullptr) return error;
   return StartSumPartials(launch, shift_partials, t.out<float>(2), blocks,
                           op.columns);
@@ -150,8 +149,8 @@ cudaError_t LaunchReduction(const Launch& launch, const StageOp& op,
     return cudaErrorNotSupported;
   }
   const int64_t needed = WorkspaceBytes(launch, op);
-  if (needed > 0 && (launch.workspace == nullptr ||
-                     launch.workspace_bytes < needed)) {
+  if (needed > 0 &&
+      (launch.workspace == nullptr || launch.workspace_bytes < needed)) {
     return cudaErrorInvalidValue;
   }
   return WithHalf(launch.format, [&](auto half) {

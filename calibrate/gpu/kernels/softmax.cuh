@@ -29,8 +29,8 @@ __device__ __forceinline__ RowStatistics SoftmaxRow(const Half* x,
     float most = largest;
 #pragma unroll
     for (int j = 0; j < kVector; ++j) {
-      score.v[j] = v * kVector + j < num_elements ? score.v[j] * log2_scale
-                                                  : -INFINITY;
+      score.v[j] =
+          v * kVector + j < num_elements ? score.v[j] * log2_scale : -INFINITY;
       most = fmaxf(most, score.v[j]);
     }
     sum *= Exp2(largest - most);  // 2^-inf the first time: most is finite
@@ -40,8 +40,7 @@ __device__ __forceinline__ RowStatistics SoftmaxRow(const Half* x,
   }
   float* scratch = SharedMemory<float>();
   const float most = BlockMax(largest, scratch);
-  sum = BlockSum(sum * Exp2(largest - most),
-                 scratch + blockDim.x / kWarpSize);
+  sum = BlockSum(sum * Exp2(largest - most), scratch + blockDim.x / kWarpSize);
   return {most, sum};
 }
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "calibrate/gpu/kernels/streaming.cuh"
-
 #include <cmath>
 
 #include "calibrate/gpu/kernels/launch.cuh"
+#include "calibrate/gpu/kernels/streaming.cuh"
 
 namespace weir {
 namespace {
@@ -19,9 +18,8 @@ AdamFactors FactorsOf(const AdamStep& adam) {
     return static_cast<float>(
         1 / (1 - std::pow(static_cast<double>(beta), adam.step)));
   };
-  return {adam.learning_rate, adam.beta1,
-          adam.beta2,         adam.epsilon,
-          adam.weight_decay,  correction(adam.beta1),
+  return {adam.learning_rate,    adam.beta1,        adam.beta2,
+          adam.epsilon,          adam.weight_decay, correction(adam.beta1),
           correction(adam.beta2)};
 }
 

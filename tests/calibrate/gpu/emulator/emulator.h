@@ -56,6 +56,7 @@ void WaitCopies(int num_pending);  // all but the last num_pending commits
 
 }  // namespace weir::emulator
 
+#define __launch_bounds__(...)
 #define __syncthreads() weir::emulator::BlockBarrier()
 
 inline void __syncwarp() {

@@ -186,9 +186,9 @@ void ExpectPlainProduct() {
   for (Half& x : a) x = Pair<Half>::FromFloat(normal(random));
   for (Half& x : b) x = Pair<Half>::FromFloat(normal(random));
   std::vector<float> d(128);
-  ASSERT_EQ(emulator::Run(1, 32, 768,
-                          [&] { Product(a.data(), b.data(), d.data()); }),
-            cudaSuccess);
+  ASSERT_EQ(
+      emulator::Run(1, 32, 768, [&] { Product(a.data(), b.data(), d.data()); }),
+      cudaSuccess);
   for (int i = 0; i < 16; ++i) {
     for (int j = 0; j < 8; ++j) {
       double sum = 1;
