@@ -129,6 +129,23 @@ absl::Status TakeFlush(BenchDevice* device) {
   return absl::OkStatus();
 }
 
+cudaError_t Enqueue(const Launch& launch, const Fill& fill,
+                    ElementFormat format, void* data, int64_t num_elements,
+                    uint64_t seed) {
+  switch (fill.kind) {
+    case Fill::Kind::kNormal:
+      return LaunchFillNormal(launch, format, data, num_elements,
+                              fill.deviation, seed);
+    case Fill::Kind::kTokens:
+      return LaunchFillTokens(launch, static_cast<int32_t*>(data), num_elements,
+                              fill.limit, seed);
+    case Fill::Kind::kBytes:
+      return cudaMemsetAsync(data, fill.byte, num_elements * BytesOf(format),
+                             launch.stream);
+  }
+  return cudaSuccess;
+}
+
 }  // namespace
 
 absl::Status BenchDevice::EnqueueFlush(double seconds) const {
@@ -187,23 +204,24 @@ absl::Status MeasureCommunicator(BenchDevice* device) {
   return absl::OkStatus();
 }
 
-absl::Status FillBuffer(const Launch& launch, const Fill& fill,
-                        const StageBuffer& buffer, void* data, uint64_t seed) {
-  cudaError_t code = cudaSuccess;
-  switch (fill.kind) {
-    case Fill::Kind::kNormal:
-      code = LaunchFillNormal(launch, buffer.format, data, buffer.num_elements,
-                              fill.deviation, seed);
-      break;
-    case Fill::Kind::kTokens:
-      code = LaunchFillTokens(launch, static_cast<int32_t*>(data),
-                              buffer.num_elements, fill.limit, seed);
-      break;
-    case Fill::Kind::kBytes:
-      code = cudaMemsetAsync(data, fill.byte, buffer.bytes(), launch.stream);
-      break;
+absl::Status FillPiece(const Launch& launch, const StageProgram& program,
+                       const std::vector<PieceFill>& fills, const Piece& piece,
+                       void* data, uint64_t seed) {
+  const ElementFormat format = program.buffers[piece.buffer].format;
+  for (const PieceFill& each : fills) {
+    if (each.piece.buffer != piece.buffer) continue;
+    const int64_t begin = std::max(each.piece.first, piece.first);
+    const int64_t end = std::min(each.piece.first + each.piece.num_elements,
+                                 piece.first + piece.num_elements);
+    if (begin >= end) continue;
+    RETURN_IF_ERROR(CudaStatus(
+        Enqueue(
+            launch, each.fill, format,
+            static_cast<char*>(data) + (begin - piece.first) * BytesOf(format),
+            end - begin, seed),
+        "filling a buffer with random data"));
   }
-  return CudaStatus(code, "filling a buffer with random data");
+  return absl::OkStatus();
 }
 
 }  // namespace weir

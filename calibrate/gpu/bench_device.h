@@ -64,9 +64,11 @@ absl::StatusOr<std::unique_ptr<BenchDevice>> OpenBenchDevice(
 // first call measures.
 absl::Status MeasureCommunicator(BenchDevice* device);
 
-// Enqueues random data into a buffer.
-absl::Status FillBuffer(const Launch& launch, const Fill& fill,
-                        const StageBuffer& buffer, void* data, uint64_t seed);
+// Enqueues what `fills` say of a piece of a buffer; `data` is its first
+// element.
+absl::Status FillPiece(const Launch& launch, const StageProgram& program,
+                       const std::vector<PieceFill>& fills, const Piece& piece,
+                       void* data, uint64_t seed);
 
 }  // namespace weir
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "calibrate/gpu/buffer_sets.h"
 
+#include <cstdint>
+
 #include "base/status_macros.h"
 #include "calibrate/gpu/errors.h"
 #include "calibrate/gpu/host/rotation.h"
@@ -19,12 +21,15 @@ int64_t Rounded(int64_t bytes) {
 
 absl::StatusOr<BufferSets> BufferSets::Create(const BenchDevice& device,
                                               const StageProgram& program,
-                                              const std::vector<int>& buffers,
+                                              const std::vector<Piece>& pieces,
                                               int64_t touched_bytes,
                                               bool is_pass) {
+  const auto element_bytes = [&](const Piece& piece) {
+    return BytesOf(program.buffers[piece.buffer].format);
+  };
   int64_t set_bytes = 0;
-  for (int buffer : buffers) {
-    set_bytes += Rounded(program.buffers[buffer].bytes());
+  for (const Piece& piece : pieces) {
+    set_bytes += Rounded(piece.num_elements * element_bytes(piece));
   }
   ASSIGN_OR_RETURN(const int64_t free, FreeMemory());
   ASSIGN_OR_RETURN(
@@ -33,16 +38,17 @@ absl::StatusOr<BufferSets> BufferSets::Create(const BenchDevice& device,
   BufferSets sets;
   ASSIGN_OR_RETURN(sets.memory_,
                    Allocate(num_sets * set_bytes, "the buffers of a workload"));
-  const std::vector<Fill> fills = FillsOf(program);
-  auto* next = static_cast<char*>(sets.memory_.get());
+  const std::vector<PieceFill> fills = FillsOf(program);
+  auto next = reinterpret_cast<uintptr_t>(sets.memory_.get());
   uint64_t seed = device.options.seed;
   for (int set = 0; set < num_sets; ++set) {
     BufferTable table(program.buffers.size(), nullptr);
-    for (int buffer : buffers) {
-      table[buffer] = next;
-      RETURN_IF_ERROR(FillBuffer(device.launch(), fills[buffer],
-                                 program.buffers[buffer], next, ++seed));
-      next += Rounded(program.buffers[buffer].bytes());
+    for (const Piece& piece : pieces) {
+      const int64_t bytes = element_bytes(piece);
+      table[piece.buffer] = reinterpret_cast<void*>(next - piece.first * bytes);
+      RETURN_IF_ERROR(FillPiece(device.launch(), program, fills, piece,
+                                reinterpret_cast<void*>(next), ++seed));
+      next += Rounded(piece.num_elements * bytes);
     }
     sets.tables_.push_back(std::move(table));
   }

@@ -12,11 +12,13 @@ namespace weir {
 
 class BufferSets {
  public:
-  // `touched_bytes`: what one launch reads and writes, for the number of sets
-  // (host/rotation.h). All filled. ResourceExhausted: not even one fits.
+  // Only the pieces have memory: an address in a table is where the buffer
+  // would begin. `touched_bytes`: what one launch reads and writes, for the
+  // number of sets (host/rotation.h). All filled. ResourceExhausted: not even
+  // one fits.
   static absl::StatusOr<BufferSets> Create(const BenchDevice& device,
                                            const StageProgram& program,
-                                           const std::vector<int>& buffers,
+                                           const std::vector<Piece>& pieces,
                                            int64_t touched_bytes, bool is_pass);
 
   int size() const { return static_cast<int>(tables_.size()); }

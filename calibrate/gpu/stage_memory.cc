@@ -69,8 +69,8 @@ class StageRun {
     if (step.microbatch >= 0 && buffer.buffer_class != BufferClass::kInput) {
       return absl::OkStatus();
     }
-    return FillBuffer(device_.launch(), fills_[step.buffer], buffer, memory,
-                      ++seed_);
+    return FillPiece(device_.launch(), program_, fills_,
+                     {step.buffer, 0, buffer.num_elements}, memory, ++seed_);
   }
 
   absl::Status GiveBack(const StageStep& step) {
@@ -82,7 +82,7 @@ class StageRun {
 
   const BenchDevice& device_;
   const StageProgram& program_;
-  const std::vector<Fill> fills_;
+  const std::vector<PieceFill> fills_;
   MemoryPool* pool_;
   StageExecutor executor_;
   BufferTable permanent_;

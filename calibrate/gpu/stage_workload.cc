@@ -3,7 +3,6 @@
 
 #include <cmath>
 #include <limits>
-#include <numeric>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
@@ -14,10 +13,13 @@
 namespace weir {
 namespace {
 
-std::vector<int> AllBuffers(const StageProgram& program) {
-  std::vector<int> buffers(program.buffers.size());
-  std::iota(buffers.begin(), buffers.end(), 0);
-  return buffers;
+// Whole buffers, whether this pass uses them or not: earlier ones run too.
+std::vector<Piece> AllBuffers(const StageProgram& program) {
+  std::vector<Piece> pieces;
+  for (int i = 0; i < static_cast<int>(program.buffers.size()); ++i) {
+    pieces.push_back({i, 0, program.buffers[i].num_elements});
+  }
+  return pieces;
 }
 
 // Passes before this one, so that its inputs are what they leave behind.
@@ -57,20 +59,20 @@ absl::StatusOr<std::unique_ptr<StageWorkload>> StageWorkload::Create(
 }
 
 absl::Status StageWorkload::TakeBuffers() {
-  std::vector<int> buffers;
+  std::vector<Piece> pieces;
   int64_t touched_bytes = 0;
   if (is_pass()) {
-    buffers = AllBuffers(program());
+    pieces = AllBuffers(program());
     for (const OpIndex& op : OpsOf(program(), workload_.pass)) {
       touched_bytes += TouchedBytes(program(), op);
     }
   } else {
     std::vector<OpIndex> ops = ProducersOf(program(), index());
     ops.push_back(index());
-    buffers = BuffersOf(program(), ops);
+    pieces = PiecesOf(program(), ops);
     touched_bytes = TouchedBytes(program(), index());
   }
-  ASSIGN_OR_RETURN(sets_, BufferSets::Create(*device_, program(), buffers,
+  ASSIGN_OR_RETURN(sets_, BufferSets::Create(*device_, program(), pieces,
                                              touched_bytes, is_pass()));
   return absl::OkStatus();
 }

@@ -2,9 +2,11 @@
 #include "calibrate/gpu/host/fill_plan.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <tuple>
 
+#include "calibrate/gpu/host/host_tensor.h"
 #include "calibrate/stage/op_shapes.h"
 
 namespace weir {
@@ -38,27 +40,31 @@ Fill FillOfClass(const StageBuffer& buffer) {
   return fill;
 }
 
-void LearnFrom(const StageOp& op, std::vector<Fill>* fills) {
-  const auto of = [&](int input) { return &(*fills)[op.inputs[input].buffer]; };
+Piece PieceOf(const TensorView& view, const TensorShape& shape) {
+  return {view.buffer, view.offset, SpanOf(view, shape)};
+}
+
+// What an operation must find in its inputs.
+void AddFills(const StageOp& op, std::vector<PieceFill>* fills) {
+  const auto add = [&](int input, const Fill& fill) {
+    fills->push_back({PieceOf(op.inputs[input], InputShape(op, input)), fill});
+  };
+  const auto tokens = [](int64_t limit) {
+    return Fill{Fill::Kind::kTokens, 1, static_cast<int32_t>(limit), 0};
+  };
   switch (op.kind) {
     case OpKind::kEmbeddingForward:
-      of(0)->limit = static_cast<int32_t>(op.inner);
-      break;
+      return add(0, tokens(op.inner));
     case OpKind::kEmbeddingBackward:
-      of(1)->limit = static_cast<int32_t>(op.inner);
-      break;
+      return add(1, tokens(op.inner));
     case OpKind::kCrossEntropy:
-      of(1)->limit = static_cast<int32_t>(op.columns);
-      break;
+      return add(1, tokens(op.columns));
     case OpKind::kNormForward:
-      of(4)->deviation = 1;
-      break;
+      return add(4, Fill{});
     case OpKind::kAdam:
-      of(3)->kind = Fill::Kind::kBytes;
-      of(3)->byte = kSmallFloatByte;
-      break;
+      return add(3, {Fill::Kind::kBytes, 1, 1, kSmallFloatByte});
     default:
-      break;
+      return;
   }
 }
 
@@ -79,13 +85,14 @@ bool Writes(const StageOp& op, int buffer) {
 
 }  // namespace
 
-std::vector<Fill> FillsOf(const StageProgram& program) {
-  std::vector<Fill> fills;
-  for (const StageBuffer& buffer : program.buffers) {
-    fills.push_back(FillOfClass(buffer));
+std::vector<PieceFill> FillsOf(const StageProgram& program) {
+  std::vector<PieceFill> fills;
+  for (int i = 0; i < static_cast<int>(program.buffers.size()); ++i) {
+    const StageBuffer& buffer = program.buffers[i];
+    fills.push_back({{i, 0, buffer.num_elements}, FillOfClass(buffer)});
   }
   for (const auto& ops : program.passes) {
-    for (const StageOp& op : ops) LearnFrom(op, &fills);
+    for (const StageOp& op : ops) AddFills(op, &fills);
   }
   return fills;
 }
@@ -128,18 +135,32 @@ std::vector<OpIndex> ProducersOf(const StageProgram& program, OpIndex index) {
   return producers;
 }
 
-std::vector<int> BuffersOf(const StageProgram& program,
-                           const std::vector<OpIndex>& ops) {
-  std::set<int> buffers;
+std::vector<Piece> PiecesOf(const StageProgram& program,
+                            const std::vector<OpIndex>& ops) {
+  constexpr int64_t kStep = 256;
+  std::map<int, std::pair<int64_t, int64_t>> ranges;  // by buffer: begin, end
+  const auto add = [&](const TensorView& view, const TensorShape& shape) {
+    if (!view.present()) return;
+    const Piece piece = PieceOf(view, shape);
+    const int64_t begin = piece.first / kStep * kStep;
+    const int64_t end = piece.first + piece.num_elements;
+    auto& range = ranges.try_emplace(view.buffer, begin, end).first->second;
+    range = {std::min(range.first, begin), std::max(range.second, end)};
+  };
   for (const OpIndex& index : ops) {
     const StageOp& op = program.ops(index.pass)[index.op];
-    for (const auto* views : {&op.inputs, &op.outputs}) {
-      for (const TensorView& view : *views) {
-        if (view.present()) buffers.insert(view.buffer);
-      }
+    for (int i = 0; i < static_cast<int>(op.inputs.size()); ++i) {
+      add(op.inputs[i], InputShape(op, i));
+    }
+    for (int i = 0; i < static_cast<int>(op.outputs.size()); ++i) {
+      add(op.outputs[i], OutputShape(op, i));
     }
   }
-  return {buffers.begin(), buffers.end()};
+  std::vector<Piece> pieces;
+  for (const auto& [buffer, range] : ranges) {
+    pieces.push_back({buffer, range.first, range.second - range.first});
+  }
+  return pieces;
 }
 
 int64_t TouchedBytes(const StageProgram& program, OpIndex index) {

@@ -22,10 +22,22 @@ struct Fill {
   int byte = 0;
 };
 
-// Of each buffer. Activations and gains of norms have the deviation 1, other
-// weights 0.02; gradients as much as a product adds to them, so that one that
-// does not add shows; second moments are above 0.
-std::vector<Fill> FillsOf(const StageProgram& program);
+// A part of a buffer: elements [first, first + num_elements).
+struct Piece {
+  int buffer = 0;
+  int64_t first = 0, num_elements = 0;
+};
+
+struct PieceFill {
+  Piece piece;
+  Fill fill;
+};
+
+// For all buffers, later ones on top of earlier ones. Activations and gains of
+// norms have the deviation 1, other weights 0.02; gradients as much as a
+// product adds to them, so that one that does not add shows; second moments are
+// above 0.
+std::vector<PieceFill> FillsOf(const StageProgram& program);
 
 struct OpIndex {
   StagePass pass = StagePass::kForward;
@@ -38,9 +50,11 @@ struct OpIndex {
 // statistics of norms and attention, masks. In the order in which they run.
 std::vector<OpIndex> ProducersOf(const StageProgram& program, OpIndex op);
 
-// Buffers that the operations touch, ascending.
-std::vector<int> BuffersOf(const StageProgram& program,
-                           const std::vector<OpIndex>& ops);
+// What the operations touch: one piece of a buffer, from the first element that
+// any of them needs to the last; it begins at a multiple of 256 elements.
+// Ascending by buffer.
+std::vector<Piece> PiecesOf(const StageProgram& program,
+                            const std::vector<OpIndex>& ops);
 std::vector<OpIndex> OpsOf(const StageProgram& program, StagePass pass);
 
 // Bytes that the operation reads and writes, views counted once.
