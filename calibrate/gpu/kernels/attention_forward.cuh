@@ -151,6 +151,7 @@ __global__ void __launch_bounds__(ForwardTile::kThreads, 2)
 
   const int warp_row = static_cast<int>(threadIdx.x) / kWarpSize * 16 * kMTiles;
   const int query = tile * kQueries + warp_row;  // the warp's first
+  const LaneBytes<kHeadSize> lane;
   ForwardRows<kHeadSize> mine = {};
 #pragma unroll
   for (int i = 0; i < kMTiles; ++i) {
@@ -158,9 +159,8 @@ __global__ void __launch_bounds__(ForwardTile::kThreads, 2)
   }
   int end = length;  // of the keys that any query of the block sees
   if (shape.causal && (tile + 1) * kQueries < end) end = (tile + 1) * kQueries;
-  // Keys that all of the warp's queries see, and that any does.
+  // Keys that all of the warp's queries see.
   const int all_see = shape.causal && query + 1 < length ? query + 1 : length;
-  const int any_sees = shape.causal ? query + 16 * kMTiles : length;
 #pragma unroll 1
   for (int key = 0; key < end; key += kKeys) {
     WaitCopies<0>();
@@ -168,20 +168,17 @@ __global__ void __launch_bounds__(ForwardTile::kThreads, 2)
     CopyTile<kHeadSize, kKeys, kThreads>(v_tile, values, key, length);
     CommitCopies();
     Scores scores = {};
-    if (key < any_sees) {
-      MultiplyRows<Half, kHeadSize, kMTiles, kKeys>(
-          scores, q_tile + warp_row * kBytes, k_tile);
-    }
+    MultiplyRows<Half, kHeadSize, kMTiles, kKeys>(
+        scores, q_tile + warp_row * kBytes, k_tile, lane);
     WaitCopies<0>();
     __syncthreads();  // values are here, the keys are used up
     if (key + kKeys < end) {
       CopyTile<kHeadSize, kKeys, kThreads>(k_tile, keys, key + kKeys, length);
     }
     CommitCopies();
-    if (key >= any_sees) continue;
     if (key + kKeys > all_see) MaskScores(scores, query, key, shape);
     Exponentials(scores, mine, shape.scale * kLog2E);
-    MultiplySums<Half, kHeadSize, kMTiles, kKeys>(mine.o, scores, v_tile);
+    MultiplySums<Half, kHeadSize, kMTiles, kKeys>(mine.o, scores, v_tile, lane);
   }
   FinishRows(mine, statistics + static_cast<int64_t>(index) * length, query,
              shape);

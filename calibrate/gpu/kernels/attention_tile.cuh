@@ -86,7 +86,8 @@ template <int kHeadSize>
 struct LaneBytes {
   int a, b;
 
-  __device__ __forceinline__ explicit LaneBytes(int lane) {
+  __device__ __forceinline__ LaneBytes() {
+    const int lane = Lane();
     a = TileByte<kHeadSize>(lane % 16, lane / 16);
     b = TileByte<kHeadSize>(lane / 16 * 8 + lane % 8, lane / 8 % 2);
   }
@@ -96,21 +97,21 @@ struct LaneBytes {
 template <typename Half, int kHeadSize, int kMTiles, int kColumns>
 __device__ __forceinline__ void MultiplyRows(
     float (&d)[kMTiles][kColumns / 8][4], SharedAddress a_rows,
-    SharedAddress b_rows) {
-  const LaneBytes<kHeadSize> lane(Opaque(Lane()));
+    SharedAddress b_rows, const LaneBytes<kHeadSize>& lane) {
+  const int lane_a = Opaque(lane.a), lane_b = Opaque(lane.b);
 #pragma unroll 4
   for (int k = 0; k < kHeadSize / 16; ++k) {
     uint32_t a[kMTiles][4];
 #pragma unroll
     for (int i = 0; i < kMTiles; ++i) {
       LoadMatrix4(a[i],
-                  a_rows + (lane.a ^ 32 * k) + 16 * i * kRowBytes<kHeadSize>);
+                  a_rows + (lane_a ^ 32 * k) + 16 * i * kRowBytes<kHeadSize>);
     }
 #pragma unroll
     for (int n = 0; n < kColumns / 16; ++n) {
       uint32_t b[4];
       LoadMatrix4(b,
-                  b_rows + (lane.b ^ 32 * k) + 16 * n * kRowBytes<kHeadSize>);
+                  b_rows + (lane_b ^ 32 * k) + 16 * n * kRowBytes<kHeadSize>);
 #pragma unroll
       for (int i = 0; i < kMTiles; ++i) {
         Mma<Half>(d[i][2 * n], a[i], b[0], b[1]);
@@ -125,8 +126,9 @@ __device__ __forceinline__ void MultiplyRows(
 template <typename Half, int kHeadSize, int kMTiles, int kInner>
 __device__ __forceinline__ void MultiplySums(
     float (&d)[kMTiles][kHeadSize / 8][4],
-    const float (&x)[kMTiles][kInner / 8][4], SharedAddress rows) {
-  const LaneBytes<kHeadSize> lane(Opaque(Lane()));
+    const float (&x)[kMTiles][kInner / 8][4], SharedAddress rows,
+    const LaneBytes<kHeadSize>& lane) {
+  const int lane_a = Opaque(lane.a);
 #pragma unroll
   for (int k = 0; k < kInner / 16; ++k) {
     uint32_t a[kMTiles][4];
@@ -142,7 +144,7 @@ __device__ __forceinline__ void MultiplySums(
     for (int n = 0; n < kHeadSize / 16; ++n) {
       uint32_t b[4];
       LoadMatrix4Transposed(
-          b, rows + (lane.a ^ 32 * n) + 16 * k * kRowBytes<kHeadSize>);
+          b, rows + (lane_a ^ 32 * n) + 16 * k * kRowBytes<kHeadSize>);
 #pragma unroll
       for (int i = 0; i < kMTiles; ++i) {
         Mma<Half>(d[i][2 * n], a[i], b[0], b[1]);
