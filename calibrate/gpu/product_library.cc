@@ -134,7 +134,16 @@ absl::Status ProductLibrary::Choose(Product* product,
   for (int i = 0; i < num_offered && num_timed < num_candidates_; ++i) {
     if (offered[i].state != CUBLAS_STATUS_SUCCESS) continue;
     absl::StatusOr<double> seconds = 0.0;
-    if (!tune_on.empty()) {
+    if (tune_on.empty()) {
+      cublasLtMatmulHeuristicResult_t checked;
+      if (cublasLtMatmulAlgoCheck(handle_.get(), product->desc_.get(),
+                                  product->first_.get(), product->second_.get(),
+                                  product->result_.get(),
+                                  product->result_.get(), &offered[i].algo,
+                                  &checked) != CUBLAS_STATUS_SUCCESS) {
+        continue;
+      }
+    } else {
       seconds = Time(*product, offered[i].algo, tune_on, workspace, stream);
       if (absl::IsDeadlineExceeded(seconds.status())) return seconds.status();
       if (!seconds.ok()) continue;  // offered, but does not run
