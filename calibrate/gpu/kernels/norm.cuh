@@ -17,7 +17,7 @@ struct NormForwardTensors {
 
 // Shared memory: two floats a warp.
 template <typename Half, int kVectors>
-__global__ void __launch_bounds__(1024, 1)
+__global__ void __launch_bounds__(1024, kVectors == 1 ? 2 : 1)
     NormForward(NormForwardTensors<Half> t, Dropout dropout,
                 int64_t num_vectors, bool rms, float epsilon) {
   float* scratch = SharedMemory<float>();
