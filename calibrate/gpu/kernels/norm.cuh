@@ -41,7 +41,7 @@ __global__ void __launch_bounds__(1024, kVectors == 1 ? kNormBlocks : 1)
     if (t.delta != nullptr) {
       x[i] = AddDelta(x[i], Load8(t.delta, begin + v), t.bias, v, begin + v,
                       dropout);
-      Store8(t.sum, begin + v, x[i]);
+      if (t.sum != nullptr) Store8(t.sum, begin + v, x[i]);
     }
 #pragma unroll
     for (int j = 0; j < kVector; ++j) total += x[i].v[j];
