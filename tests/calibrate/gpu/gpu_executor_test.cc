@@ -22,6 +22,7 @@ struct Case {
   bool llama = false, fused = true;
   float dropout = 0;
 };
+void PrintTo(const Case& printed, std::ostream* out) { *out << printed.name; }
 
 class GpuExecutorTest : public GpuTest,
                         public testing::WithParamInterface<Case> {
@@ -113,7 +114,8 @@ class GpuExecutorTest : public GpuTest,
   BufferTable table_;
 };
 
-TEST_P(GpuExecutorTest, LossesAndGradientsAreTheReferencesAndAnUpdateClearsThem) {
+TEST_P(GpuExecutorTest,
+       LossesAndGradientsAreTheReferencesAndAnUpdateClearsThem) {
   StageExecutor executor(program_, device_->executor_options(),
                          device_->products.get());
   const Lane lane = device_->lane();

@@ -151,6 +151,7 @@ struct Named {
   std::string name;
   StageOp op;
 };
+void PrintTo(const Named& printed, std::ostream* out) { *out << printed.name; }
 
 StageOp Product(bool transpose_a, bool transpose_b, Epilogue epilogue) {
   StageOp op = Op(OpKind::kProduct, 60, 70);
