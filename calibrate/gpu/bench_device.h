@@ -40,7 +40,8 @@ struct BenchDevice {
     return {stream.get(), {workspace.get(), options.workspace_bytes}};
   }
   Launch launch() const {
-    return {stream.get(), facts.half_format, facts.num_multiprocessors};
+    return {stream.get(), facts.half_format, facts.num_multiprocessors,
+            workspace.get(), options.workspace_bytes};
   }
   ExecutorOptions executor_options() const {
     return {facts.half_format, facts.num_multiprocessors, false};

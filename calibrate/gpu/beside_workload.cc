@@ -43,7 +43,7 @@ class Background {
     };
     RETURN_IF_ERROR(CudaStatus(
         LaunchFillNormal({stream(), device->facts.half_format,
-                          device->facts.num_multiprocessors},
+                          device->facts.num_multiprocessors, nullptr, 0},
                          ElementFormat::kFp32, from, 2 * bytes / 4, 1, 1),
         "filling a buffer with random data"));
     RETURN_IF_ERROR(transfer());

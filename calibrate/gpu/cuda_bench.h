@@ -16,7 +16,7 @@ namespace weir {
 struct CudaBenchOptions {
   int device = 0;                          // as CUDA counts those it sees
   uint64_t seed = 1;                       // of all random data
-  int64_t workspace_bytes = 32LL << 20;    // of matrix products
+  int64_t workspace_bytes = 32LL << 20;    // of products and kernels
   int num_candidates = 8;                  // algorithms timed per product
   double timeout_seconds = 120;            // of any wait for the GPU
   std::string nvml = "libnvidia-ml.so.1";  // clocks, power, temperature

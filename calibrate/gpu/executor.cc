@@ -47,7 +47,8 @@ absl::StatusOr<StageExecutor::Pointers> StageExecutor::PointersOf(
 }
 
 Launch StageExecutor::LaunchOn(const Lane& lane) const {
-  return {lane.stream, options_.format, options_.num_multiprocessors};
+  return {lane.stream, options_.format, options_.num_multiprocessors,
+          lane.workspace.data, lane.workspace.num_bytes};
 }
 
 absl::Status StageExecutor::PlanOp(StagePass pass, int op,
@@ -59,6 +60,11 @@ absl::Status StageExecutor::PlanOp(StagePass pass, int op,
     RETURN_IF_ERROR(PlanProduct(stage_op, tune_on, lane, planned));
   } else if (!HasKernel(stage_op)) {
     RETURN_IF_ERROR(PlanAttention(stage_op, tune_on, lane, planned));
+  } else if (const int64_t needed = WorkspaceBytes(LaunchOn(lane), stage_op);
+             needed > lane.workspace.num_bytes) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(stage_op.name, " needs a workspace of ", needed,
+                     " bytes; there are ", lane.workspace.num_bytes));
   }
   planned->planned = true;
   return absl::OkStatus();

@@ -23,7 +23,8 @@ namespace weir {
 // this moment. One table per microbatch, with the same weights in all.
 using BufferTable = std::vector<void*>;
 
-// Where and with what the work is done: one lane per stream.
+// Where and with what the work is done: one lane per stream. The workspace is
+// for products and kernels.
 struct Lane {
   cudaStream_t stream = nullptr;
   Workspace workspace;

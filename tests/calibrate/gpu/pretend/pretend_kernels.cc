@@ -87,8 +87,17 @@ bool HasKernel(const StageOp& op) {
   return op.kind != OpKind::kProduct && (!is_attention || op.fused);
 }
 
+int64_t WorkspaceBytes(const Launch&, const StageOp& op) {
+  return op.kind == OpKind::kNormBackward || op.kind == OpKind::kBiasGradient
+             ? 1 << 20
+             : 0;
+}
+
 cudaError_t LaunchOp(const Launch& launch, const StageOp& op,
                      const void* const* inputs, void* const* outputs) {
+  if (WorkspaceBytes(launch, op) > launch.workspace_bytes) {
+    return cudaErrorInvalidValue;
+  }
   std::vector<const void*> in(inputs, inputs + op.inputs.size());
   std::vector<void*> out(outputs, outputs + op.outputs.size());
   Enqueue(launch, [=] { RunKernel(launch, op, in, out); });
