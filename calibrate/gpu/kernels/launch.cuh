@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Starting a kernel, on a device or in the emulator.
+#ifndef WEIR_CALIBRATE_GPU_KERNELS_LAUNCH_CUH_
+#define WEIR_CALIBRATE_GPU_KERNELS_LAUNCH_CUH_
+
+#include <algorithm>
+
+#include "calibrate/gpu/kernels/elementwise.cuh"
+#include "calibrate/gpu/kernels/launchers.h"
+
+namespace weir {
+
+constexpr int64_t kMaxGrid = (int64_t{1} << 31) - 1;
+
+inline int64_t CeilDivide(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// Threads for rows of `vectors`: as many rounds as it takes, all of them full.
+inline int ThreadsFor(int64_t vectors, int most) {
+  vectors = std::max<int64_t>(vectors, 1);
+  const int64_t each = CeilDivide(vectors, CeilDivide(vectors, most));
+  return static_cast<int>(CeilDivide(each, kWarpSize) * kWarpSize);
+}
+
+// For BlockReduce: a float a warp and reduction.
+inline int ScratchBytes(int threads, int num_reductions) {
+  return threads / kWarpSize * num_reductions * static_cast<int>(sizeof(float));
+}
+
+// An empty grid launches nothing.
+template <typename... Parameters, typename... Arguments>
+cudaError_t Start(const Launch& launch, void (*kernel)(Parameters...),
+                  int64_t num_blocks, int threads, int shared_bytes,
+                  Arguments... arguments) {
+  if (num_blocks <= 0) return cudaSuccess;
+  if (num_blocks > kMaxGrid) return cudaErrorNotSupported;
+#ifdef __CUDACC__
+  if (shared_bytes > 48 * 1024 &&
+      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                           shared_bytes) != cudaSuccess) {
+    (void)cudaGetLastError();  // it would be the next launch's, too
+    return cudaErrorNotSupported;
+  }
+  kernel<<<static_cast<unsigned>(num_blocks), threads, shared_bytes,
+           launch.stream>>>(static_cast<Parameters>(arguments)...);
+  return cudaGetLastError();
+#else
+  (void)launch;
+  return emulator::Run(num_blocks, threads, shared_bytes,
+                       [=] { kernel(static_cast<Parameters>(arguments)...); });
+#endif
+}
+
+// Calls run(Half()) with the type of the format; NotSupported for others.
+template <typename Run>
+cudaError_t WithHalf(ElementFormat format, Run run) {
+  if (format == ElementFormat::kBf16) return run(__nv_bfloat16());
+  if (format == ElementFormat::kFp16) return run(__half());
+  return cudaErrorNotSupported;
+}
+
+inline Dropout DropoutOf(const StageOp& op, const uint8_t* mask_in,
+                         uint8_t* mask_out) {
+  return {mask_in, mask_out, op.seed, DropThreshold(op.dropout),
+          1 / (1 - op.dropout)};
+}
+
+}  // namespace weir
+
+#endif  // WEIR_CALIBRATE_GPU_KERNELS_LAUNCH_CUH_
