@@ -79,10 +79,10 @@ absl::StatusOr<bool> WarmUp(const SamplingOptions& options, Runner* runner) {
 
 }  // namespace
 
-absl::Status SampleWorkload(PreparedWorkload* workload,
-                            const SamplingOptions& options,
-                            const std::function<bool()>& stop,
-                            WorkloadResult* result) {
+absl::StatusOr<double> SampleWorkload(PreparedWorkload* workload,
+                                      const SamplingOptions& options,
+                                      const std::function<bool()>& stop,
+                                      WorkloadResult* result) {
   Runner runner(workload, options, stop);
   ASSIGN_OR_RETURN(const bool settled, WarmUp(options, &runner));
   result->set_unsettled(!settled);
@@ -115,7 +115,7 @@ absl::Status SampleWorkload(PreparedWorkload* workload,
   result->set_celsius(sum.celsius / n);
   result->set_num_power_capped(capped);
   result->set_num_slowed_by_heat(hot);
-  return absl::OkStatus();
+  return runner.device_seconds();
 }
 
 }  // namespace weir

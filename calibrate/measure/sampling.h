@@ -34,11 +34,12 @@ struct SamplingOptions {
 };
 
 // Fills seconds, clocks and flags of `result`; `stop` is asked between batches
-// and may be empty. Cancelled when it says so; else what the workload said.
-absl::Status SampleWorkload(PreparedWorkload* workload,
-                            const SamplingOptions& options,
-                            const std::function<bool()>& stop,
-                            WorkloadResult* result);
+// and may be empty. Returns the seconds that the device was busy. Cancelled when
+// `stop` says so; else what the workload said.
+absl::StatusOr<double> SampleWorkload(PreparedWorkload* workload,
+                                      const SamplingOptions& options,
+                                      const std::function<bool()>& stop,
+                                      WorkloadResult* result);
 
 }  // namespace weir
 

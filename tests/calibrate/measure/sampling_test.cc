@@ -36,9 +36,9 @@ class Scripted : public PreparedWorkload {
 
 WorkloadResult Sample(Scripted* workload) {
   WorkloadResult result;
-  const absl::Status status =
-      SampleWorkload(workload, SamplingOptions(), {}, &result);
-  EXPECT_TRUE(status.ok()) << status;
+  const auto seconds = SampleWorkload(workload, SamplingOptions(), {}, &result);
+  EXPECT_TRUE(seconds.ok()) << seconds.status();
+  EXPECT_NEAR(*seconds, workload->now, 1e-9);
   return result;
 }
 
@@ -136,9 +136,9 @@ TEST(SamplingTest, SamplesUnderThePowerLimitAndHeatAreCounted) {
 TEST(SamplingTest, StopEndsItBetweenBatches) {
   Scripted steady([](double) { return Of(1e-3); });
   WorkloadResult result;
-  const absl::Status status = SampleWorkload(
+  const auto seconds = SampleWorkload(
       &steady, SamplingOptions(), [&] { return steady.batches == 7; }, &result);
-  EXPECT_TRUE(absl::IsCancelled(status)) << status;
+  EXPECT_TRUE(absl::IsCancelled(seconds.status())) << seconds.status();
   EXPECT_EQ(steady.batches, 7);
 }
 
@@ -146,7 +146,7 @@ TEST(SamplingTest, TimeThatIsNoneIsAnError) {
   Scripted broken([](double) { return Of(std::nan("")); });
   WorkloadResult result;
   EXPECT_TRUE(absl::IsInternal(
-      SampleWorkload(&broken, SamplingOptions(), {}, &result)));
+      SampleWorkload(&broken, SamplingOptions(), {}, &result).status()));
 }
 
 }  // namespace
