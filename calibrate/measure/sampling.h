@@ -34,8 +34,8 @@ struct SamplingOptions {
 };
 
 // Fills seconds, clocks and flags of `result`; `stop` is asked between batches
-// and may be empty. Returns the seconds that the device was busy. Cancelled when
-// `stop` says so; else what the workload said.
+// and may be empty. Returns the seconds that the device was busy. Cancelled
+// when `stop` says so; else what the workload said.
 absl::StatusOr<double> SampleWorkload(PreparedWorkload* workload,
                                       const SamplingOptions& options,
                                       const std::function<bool()>& stop,
