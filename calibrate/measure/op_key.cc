@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -106,6 +107,17 @@ std::shared_ptr<const StageProgram> ProductProgram(double m, double n, double k,
   op.kernels = {kernel};
   program->passes[0] = {op};
   return program;
+}
+
+double PredictedPeakBytes(const StageProgram& program, int num_microbatches) {
+  int64_t most = 0;
+  for (int pass = 0; pass < kNumStagePasses; ++pass) {
+    // The update comes when all are through.
+    const bool update = pass == static_cast<int>(StagePass::kOptimizer);
+    most = std::max(most, PeakBytes(program, static_cast<StagePass>(pass),
+                                    update ? 0 : num_microbatches - 1));
+  }
+  return static_cast<double>(most);
 }
 
 const StageOp& OpOf(const Workload& workload) {

@@ -82,6 +82,9 @@ std::shared_ptr<const StageProgram> ProductProgram(double m, double n, double k,
 // The operation of a kOp workload. REQUIRES: it has a program.
 const StageOp& OpOf(const Workload& workload);
 
+// The most that a stage takes with so many forwards before the first backward.
+double PredictedPeakBytes(const StageProgram& program, int num_microbatches);
+
 // A guess at the device seconds of one launch, from a profile's figures.
 double EstimateSeconds(const DeviceProfile& profile, const Workload& workload);
 // And of measuring it, verification and buffers included.
