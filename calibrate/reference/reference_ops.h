@@ -19,6 +19,9 @@ namespace weir {
 // apart, or dense where it is 0 or the op carries no views at all. What is
 // updated in place is read and written through outputs[i].
 //
+// Of unfused attention's backward the scratch is the gradient of the products
+// q . k, the scale head_size^-1/2 included.
+//
 // REQUIRES: sizes are as stage_op.h says; outputs do not overlap other tensors.
 void RunReference(const StageOp& op, absl::Span<const double* const> inputs,
                   absl::Span<double* const> outputs);
