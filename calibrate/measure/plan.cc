@@ -72,12 +72,13 @@ class Planner {
 
 WorkSpec Planner::Work(int microbatch, int sequence, int tensor,
                        bool fused) const {
-  WorkSpec work = StageWork();
+  WorkSpec work;
   work.microbatch_size = microbatch;
   work.sequence_length = sequence;
   work.tensor_parallel = tensor;
   work.flash_attention = fused;
   work.dropout = options_.dropout > 0;
+  work.vocabulary_multiple = options_.vocabulary_multiple;
   return work;
 }
 
@@ -325,13 +326,6 @@ absl::StatusOr<Plan> Planner::Make() {
 }
 
 }  // namespace
-
-WorkSpec StageWork() {
-  WorkSpec work;
-  work.gradient_bytes = 4;
-  work.fused_cross_entropy = true;
-  return work;
-}
 
 absl::StatusOr<Plan> MakePlan(const Model& model, const PlanOptions& options) {
   return Planner(model, options).Make();

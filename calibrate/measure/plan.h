@@ -21,6 +21,8 @@ struct PlanOptions {
   std::vector<int> tensor_parallel = {1};
   bool fused_attention = true, unfused_attention = false;
   double dropout = 0;
+  // Padded as Megatron-LM pads; kernels need rows of whole 16 bytes.
+  int vocabulary_multiple = 128;
   ElementFormat format = ElementFormat::kBf16;
 };
 
@@ -64,9 +66,6 @@ struct Plan {
   std::vector<PlannedOverlap> overlaps;
   std::vector<PlannedMemory> memory;
 };
-
-// How the stage kernels run a layer; sizes are left to the caller.
-WorkSpec StageWork();
 
 // InvalidArgument names what of the model, or which option, cannot be measured.
 absl::StatusOr<Plan> MakePlan(const Model& model, const PlanOptions& options);
