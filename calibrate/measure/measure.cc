@@ -38,9 +38,18 @@ class Measurer {
         bench_(bench),
         journal_(journal) {
     for (const PlannedPass& pass : plan.passes) passes_[pass.key] = &pass;
-    for (const WorkloadResult& result : journal->workloads()) {
-      const int index = static_cast<int>(index_.size());
-      index_[result.key()] = index;
+    std::map<std::string, const Workload*> planned;
+    for (const Workload& workload : plan.workloads) {
+      planned[workload.key] = &workload;
+    }
+    for (int i = 0; i < journal->workloads_size(); ++i) {
+      const WorkloadResult& result = journal->workloads(i);
+      index_[result.key()] = i;
+      // An earlier run ended before it looked at the reference again.
+      if (result.state() == WorkloadResult::TIMED &&
+          result.reference_ratio() == 0 && planned.count(result.key()) > 0) {
+        recent_.push_back(planned[result.key()]);
+      }
     }
   }
 

@@ -20,6 +20,7 @@ constexpr double kReferenceSize = 4096;
 // reach and what short ones lose can be told apart.
 constexpr int kAttentionLengths[] = {512, 1024, 2048, 4096, 8192};
 constexpr double kAttentionTokens = 8192;  // about so many in each
+constexpr uint32_t kMostPositions = 8192;
 
 // Layers [first, last) of embedding, blocks and head.
 struct Layers {
@@ -31,6 +32,34 @@ constexpr Layers kStages[] = {{"1 block", 1, false, false},
                               {"2 blocks", 2, false, false},
                               {"embedding + 2 blocks", 2, true, false},
                               {"2 blocks + head", 2, false, true}};
+
+absl::StatusOr<PlannedStage> MakeStage(const Model& model,
+                                       const PlanOptions& options,
+                                       const Layers& layers,
+                                       const WorkSpec& work) {
+  const int blocks = static_cast<int>(model.transformer().num_layers());
+  PlannedStage stage;
+  stage.num_blocks = layers.num_blocks;
+  stage.has_embedding = layers.embedding;
+  stage.has_head = layers.head;
+  stage.spec.work = work;
+  stage.spec.format = options.format;
+  stage.spec.dropout = static_cast<float>(options.dropout);
+  stage.spec.fused_attention = work.flash_attention;
+  // Layer 0 is the embedding, blocks + 1 the head.
+  stage.spec.last_layer = layers.head ? blocks + 2 : layers.num_blocks + 1;
+  stage.spec.first_layer = layers.head        ? blocks + 1 - layers.num_blocks
+                           : layers.embedding ? 0
+                                              : 1;
+  stage.key =
+      absl::StrCat(model.name(), " ", layers.name, " mb ", work.microbatch_size,
+                   " s ", work.sequence_length, " tp ", work.tensor_parallel,
+                   work.flash_attention ? " fused" : "",
+                   work.dropout ? " dropout " : " ", Name(options.format));
+  ASSIGN_OR_RETURN(StageProgram program, BuildStageProgram(model, stage.spec));
+  stage.program = std::make_shared<const StageProgram>(std::move(program));
+  return stage;
+}
 
 class Planner {
  public:
@@ -45,13 +74,11 @@ class Planner {
  private:
   using Kind = Workload::Kind;
 
-  absl::StatusOr<PlannedStage> MakeStage(const Layers& layers,
-                                         const WorkSpec& work) const;
   absl::Status AddStages();
   void AddOps(const PlannedStage& stage);
   void AddPasses(int stage);
   void AddMemory(int stage);
-  absl::Status AddAttention();
+  void AddAttention();
   void AddProduct(double m, double n, double k);
   void AddProducts();
   void AddTransfers();
@@ -82,32 +109,6 @@ WorkSpec Planner::Work(int microbatch, int sequence, int tensor,
   return work;
 }
 
-absl::StatusOr<PlannedStage> Planner::MakeStage(const Layers& layers,
-                                                const WorkSpec& work) const {
-  const int blocks = static_cast<int>(model_.transformer().num_layers());
-  PlannedStage stage;
-  stage.num_blocks = layers.num_blocks;
-  stage.has_embedding = layers.embedding;
-  stage.has_head = layers.head;
-  stage.spec.work = work;
-  stage.spec.format = options_.format;
-  stage.spec.dropout = static_cast<float>(options_.dropout);
-  stage.spec.fused_attention = work.flash_attention;
-  // Layer 0 is the embedding, blocks + 1 the head.
-  stage.spec.last_layer = layers.head ? blocks + 2 : layers.num_blocks + 1;
-  stage.spec.first_layer = layers.head        ? blocks + 1 - layers.num_blocks
-                           : layers.embedding ? 0
-                                              : 1;
-  stage.key =
-      absl::StrCat(model_.name(), " ", layers.name, " mb ",
-                   work.microbatch_size, " s ", work.sequence_length, " tp ",
-                   work.tensor_parallel, work.flash_attention ? " fused" : "",
-                   work.dropout ? " dropout " : " ", Name(options_.format));
-  ASSIGN_OR_RETURN(StageProgram program, BuildStageProgram(model_, stage.spec));
-  stage.program = std::make_shared<const StageProgram>(std::move(program));
-  return stage;
-}
-
 absl::Status Planner::AddStages() {
   std::vector<int> lengths = options_.sequence_lengths;
   if (lengths.empty()) {
@@ -125,7 +126,8 @@ absl::Status Planner::AddStages() {
           const WorkSpec work = Work(microbatch, length, tensor, fused);
           for (const Layers& layers : kStages) {
             if (layers.num_blocks > blocks) continue;
-            ASSIGN_OR_RETURN(PlannedStage stage, MakeStage(layers, work));
+            ASSIGN_OR_RETURN(PlannedStage stage,
+                             MakeStage(model_, options_, layers, work));
             plan_.stages.push_back(std::move(stage));
           }
         }
@@ -181,19 +183,22 @@ void Planner::AddMemory(int stage) {
   }
 }
 
-absl::Status Planner::AddAttention() {
-  if (!options_.fused_attention) return absl::OkStatus();
+void Planner::AddAttention() {
+  if (!options_.fused_attention) return;
+  Model model = model_;
+  // Learned positions end somewhere, attention does not.
+  uint32_t positions = model.transformer().num_positions();
+  if (positions > 0) positions = std::max<uint32_t>(positions, kMostPositions);
+  model.mutable_transformer()->set_num_positions(positions);
   for (int length : kAttentionLengths) {
     const int microbatch =
         std::max(1, static_cast<int>(kAttentionTokens / length));
     WorkSpec work =
         Work(microbatch, length, options_.tensor_parallel.front(), true);
     work.dropout = false;
-    // Learned positions end somewhere.
-    if (!ValidateWorkSpec("", model_, work).ok()) continue;
-    auto stage = MakeStage(kStages[0], work);
-    RETURN_IF_ERROR(stage.status());
-    // Only the attention of it.
+    // Only the attention of it. A window may be shorter.
+    auto stage = MakeStage(model, options_, kStages[0], work);
+    if (!stage.ok()) continue;
     for (int pass = 0; pass < kNumStagePasses; ++pass) {
       const auto& ops = stage->program->passes[pass];
       for (size_t op = 0; op < ops.size(); ++op) {
@@ -206,7 +211,6 @@ absl::Status Planner::AddAttention() {
       }
     }
   }
-  return absl::OkStatus();
 }
 
 void Planner::AddProduct(double m, double n, double k) {
@@ -315,7 +319,7 @@ absl::StatusOr<Plan> Planner::Make() {
                      0};
   AddTransfers();
   for (const PlannedStage& stage : plan_.stages) AddOps(stage);
-  RETURN_IF_ERROR(AddAttention());
+  AddAttention();
   AddProducts();
   AddOverlaps();
   for (size_t i = 0; i < plan_.stages.size(); ++i) {
