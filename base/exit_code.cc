@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/exit_code.h"
+#include "base/exit_code.h"
 
 #include "absl/strings/match.h"
 
