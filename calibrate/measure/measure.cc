@@ -30,8 +30,8 @@ bool CannotDo(const absl::Status& status) {
 
 class Measurer {
  public:
-  Measurer(const Plan& plan, const MeasureOptions& options,
-           const MeasureHooks& hooks, Bench* bench, Calibration* journal)
+  Measurer(const Plan& plan, const CalibrationOptions& options,
+           const CalibrationHooks& hooks, Bench* bench, Calibration* journal)
       : plan_(plan),
         options_(options),
         hooks_(hooks),
@@ -78,8 +78,8 @@ class Measurer {
   }
 
   const Plan& plan_;
-  const MeasureOptions& options_;
-  const MeasureHooks& hooks_;
+  const CalibrationOptions& options_;
+  const CalibrationHooks& hooks_;
   Bench* bench_;
   Calibration* journal_;
   std::map<std::string, const PlannedPass*> passes_;
@@ -281,8 +281,8 @@ absl::Status Measurer::Run() {
 
 }  // namespace
 
-absl::Status Measure(const Plan& plan, const MeasureOptions& options,
-                     const MeasureHooks& hooks, Bench* bench,
+absl::Status Measure(const Plan& plan, const CalibrationOptions& options,
+                     const CalibrationHooks& hooks, Bench* bench,
                      Calibration* journal) {
   return Measurer(plan, options, hooks, bench, journal).Run();
 }

@@ -14,7 +14,7 @@
 
 namespace weir {
 
-struct MeasureOptions {
+struct CalibrationOptions {
   SamplingOptions sampling;
   // Of operations against the reference, norm-wise; more is refused.
   double max_relative_error = 1e-2;
@@ -27,7 +27,7 @@ struct MeasureOptions {
   int max_repeats = 2;
 };
 
-struct MeasureHooks {
+struct CalibrationHooks {
   // Before a workload (what it is), and after it (its result).
   std::function<void(const std::string& key)> begin;
   std::function<void(const WorkloadResult& result)> end;
@@ -42,8 +42,8 @@ struct MeasureHooks {
 // DeadlineExceeded), or after three workloads in a row broke: all of it with
 // the journal as it stands. A workload that is refused or skipped is no error
 // here. REQUIRES: the journal is empty, or CheckSameMachine is OK.
-absl::Status Measure(const Plan& plan, const MeasureOptions& options,
-                     const MeasureHooks& hooks, Bench* bench,
+absl::Status Measure(const Plan& plan, const CalibrationOptions& options,
+                     const CalibrationHooks& hooks, Bench* bench,
                      Calibration* journal);
 
 // Workloads that were wrong or broke.

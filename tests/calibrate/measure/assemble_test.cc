@@ -64,7 +64,7 @@ Loop RunLoop(PretendOptions options, const std::string& model) {
   loop.journal.mutable_provenance()->set_weir_version("0.1.0");
   loop.journal.mutable_provenance()->set_measured_on("2026-01-31");
   const absl::Status measured =
-      Measure(loop.plan, MeasureOptions(), {}, &bench, &loop.journal);
+      Measure(loop.plan, CalibrationOptions(), {}, &bench, &loop.journal);
   EXPECT_TRUE(measured.ok()) << measured;
   auto profile = AssembleProfile(loop.plan, loop.journal, loop.start);
   EXPECT_TRUE(profile.ok()) << profile.status();

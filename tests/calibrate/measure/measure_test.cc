@@ -48,7 +48,7 @@ struct Outcome {
 };
 
 Outcome MeasureAll(PretendBench* bench, const Plan& plan,
-                   const MeasureOptions& options = {},
+                   const CalibrationOptions& options = {},
                    Calibration journal = {}) {
   Outcome run;
   run.journal = std::move(journal);
@@ -213,7 +213,7 @@ TEST(MeasureTest, ResumedAfterAnyWorkloadItIsTheUndisturbedRun) {
     PretendBench first(options);
     Calibration saved;
     int ended = 0;
-    MeasureHooks hooks;
+    CalibrationHooks hooks;
     hooks.save = [&](const Calibration& journal) {
       saved = journal;  // what a kill -9 leaves
       return absl::OkStatus();
@@ -222,7 +222,7 @@ TEST(MeasureTest, ResumedAfterAnyWorkloadItIsTheUndisturbedRun) {
     hooks.stop = [&] { return ended >= after; };
     Calibration journal;
     EXPECT_TRUE(absl::IsCancelled(
-        Measure(plan, MeasureOptions(), hooks, &first, &journal)));
+        Measure(plan, CalibrationOptions(), hooks, &first, &journal)));
     EXPECT_EQ(saved.workloads_size(), after);
     PretendBench second(options);
     const Outcome resumed = MeasureAll(&second, plan, {}, saved);
@@ -244,7 +244,7 @@ TEST(MeasureTest, CheckVerifiesAllAndTimesNothing) {
   PretendOptions options = PretendH200();
   options.hangs = {""};  // whatever runs never comes back
   PretendBench bench(options);
-  MeasureOptions measure;
+  CalibrationOptions measure;
   measure.only_verify = true;
   const Outcome run = MeasureAll(&bench, plan, measure);
   ASSERT_TRUE(run.status.ok()) << run.status;
