@@ -47,6 +47,24 @@ const char* NameOf(Epilogue epilogue) {
   return "";
 }
 
+// Which of the sizes that every operation of a stage carries matter to it.
+bool IsAttention(OpKind kind) {
+  return kind == OpKind::kAttentionForward ||
+         kind == OpKind::kAttentionBackward;
+}
+bool HasHeads(OpKind kind) {
+  return IsAttention(kind) || kind == OpKind::kRotaryForward ||
+         kind == OpKind::kRotaryBackward;
+}
+bool HasSequences(OpKind kind) {
+  return HasHeads(kind) || kind == OpKind::kEmbeddingForward ||
+         kind == OpKind::kEmbeddingBackward;
+}
+bool HasDropout(OpKind kind) {
+  return kind == OpKind::kNormForward || kind == OpKind::kResidualForward ||
+         kind == OpKind::kDropoutBackward;
+}
+
 }  // namespace
 
 std::string OpKey(const StageProgram& program, const StageOp& op) {
@@ -58,15 +76,21 @@ std::string OpKey(const StageProgram& program, const StageOp& op) {
   AddFlag("bt", op.transpose_b, &key);
   AddFlag("add", op.accumulate, &key);
   absl::StrAppend(&key, NameOf(op.epilogue));
-  AddFlag("rms", op.rms, &key);
-  AddFlag("dropout", op.dropout > 0, &key);
-  AddSize("sequences", op.sequences, &key);
-  AddSize("s", op.sequence_length, &key);
-  AddSize("heads", op.heads, &key);
-  AddSize("kv", op.kv_heads, &key);
-  AddSize("head", op.head_size, &key);
-  AddFlag("causal", op.causal, &key);
-  AddFlag("fused", op.fused, &key);
+  const bool norm =
+      op.kind == OpKind::kNormForward || op.kind == OpKind::kNormBackward;
+  AddFlag("rms", op.rms && norm, &key);
+  AddFlag("dropout", op.dropout > 0 && HasDropout(op.kind), &key);
+  if (HasSequences(op.kind)) {
+    AddSize("sequences", op.sequences, &key);
+    AddSize("s", op.sequence_length, &key);
+  }
+  if (HasHeads(op.kind)) {
+    AddSize("heads", op.heads, &key);
+    AddSize("kv", op.kv_heads, &key);
+    AddSize("head", op.head_size, &key);
+  }
+  AddFlag("causal", op.causal && IsAttention(op.kind), &key);
+  AddFlag("fused", op.fused && IsAttention(op.kind), &key);
   absl::StrAppend(&key, " :", TensorsOf(program, op.inputs), " ->",
                   TensorsOf(program, op.outputs));
   return key;

@@ -18,18 +18,15 @@ namespace {
 void AddFigures(const DeviceProfile& start, const DeviceProfile& profile,
                 std::vector<ReportRow>* rows) {
   DeviceProfile before = start, after = profile;
-  std::map<std::string, double> values;
+  std::map<std::string, Figure> known;
   for (const NamedFigure& named : FiguresOf(&before)) {
-    values[named.path] = named.figure->value();
+    known[named.path] = *named.figure;
   }
   for (const NamedFigure& named : FiguresOf(&after)) {
-    const auto found = values.find(named.path);
-    const bool moved =
-        found == values.end() || found->second != named.figure->value();
-    if (!moved && named.figure->kind() != Figure::MEASURED) continue;
-    rows->push_back(
-        {"figure", named.path, found == values.end() ? 0 : found->second,
-         named.figure->value(), std::string(NameOf(named.figure->kind()))});
+    const Figure& was = known[named.path];
+    if (was.source() == named.figure->source()) continue;
+    rows->push_back({"figure", named.path, was.value(), named.figure->value(),
+                     std::string(NameOf(named.figure->kind()))});
   }
 }
 

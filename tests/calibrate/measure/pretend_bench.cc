@@ -112,6 +112,9 @@ class PretendWorkload : public PreparedWorkload {
 PretendOptions PretendH200() {
   PretendOptions options;
   options.truth = *LoadDeviceProfile("h200-sxm");
+  options.truth.mutable_copy_slowdown()->set_value(1.1);
+  options.truth.mutable_collective_slowdown()->set_value(1.05);
+  options.truth.mutable_kernel_gap_seconds()->set_value(4e-7);
   return options;
 }
 

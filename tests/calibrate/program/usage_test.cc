@@ -21,7 +21,7 @@ constexpr char kNoDriver[] =
 TEST(CalibrateUsageTest, CheckVerifiesAndTimesNothing) {
   const ProgramRun run = RunWeirAfter("WEIR_PRETEND='hangs=product'", kCheck);
   EXPECT_EQ(run.exit_code, 0) << run.err;
-  EXPECT_THAT(run.out, AllOf(HasSubstr("right     0.003  norm_forward"),
+  EXPECT_THAT(run.out, AllOf(HasSubstr("right      0.003  norm_forward"),
                              HasSubstr("operations are right")));
 }
 
