@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/exit_code.h"
 #include "base/files.h"
 #include "base/problems.h"
 #include "base/status_macros.h"
@@ -27,34 +28,9 @@
 namespace weir {
 namespace {
 
-constexpr int kExitNegative = 1;
-constexpr int kExitUsage = 2;
-constexpr int kExitMissing = 3;
-constexpr int kExitInternal = 70;
 // Transfers are given up earlier than whoever waits for them, so that the rank
 // that hangs is told from those that hang with it.
 constexpr double kTransferPart = 0.8;
-
-int ExitCodeOf(const absl::Status& status) {
-  switch (status.code()) {
-    case absl::StatusCode::kOk:
-      return 0;
-    case absl::StatusCode::kAborted:
-    case absl::StatusCode::kDeadlineExceeded:
-      return kExitNegative;
-    case absl::StatusCode::kInvalidArgument:
-    case absl::StatusCode::kNotFound:
-    case absl::StatusCode::kOutOfRange:
-    case absl::StatusCode::kFailedPrecondition:
-      return kExitUsage;
-    case absl::StatusCode::kUnavailable:
-    case absl::StatusCode::kUnimplemented:
-    case absl::StatusCode::kResourceExhausted:
-      return kExitMissing;
-    default:
-      return kExitInternal;
-  }
-}
 
 // In one piece, or the lines of several ranks mix.
 void Print(const absl::Status& status) {
@@ -184,6 +160,7 @@ class Lead {
     ASSIGN_OR_RETURN(const std::vector<Presence> presences,
                      PrepareAll(launch_, leader_));
     RETURN_IF_ERROR(CheckGpus(flags_, presences));
+    std::remove(PartialOf(flags_).c_str());  // of an earlier run
     NetworkMeasurements measured;
     ASSIGN_OR_RETURN(
         measured.places,

@@ -46,8 +46,7 @@ std::vector<int> PortsOf(absl::string_view job) {
 
 // What all ranks of a job know and those of another do not.
 std::string JobOf(const Launch& launch, const Environment& environment) {
-  std::vector<std::string> parts = {launch.launcher,
-                                    absl::StrCat(launch.num_ranks)};
+  std::vector<std::string> parts = {launch.launcher};
   for (const char* name :
        {"SLURM_JOB_ID", "SLURM_STEP_ID",
         "OMPI_MCA_orte_precondition_transports", "PMIX_NAMESPACE",

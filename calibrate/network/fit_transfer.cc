@@ -84,6 +84,28 @@ void Solve(absl::Span<const TransferSample> samples, size_t num_knots,
                    2 * LogChoices(static_cast<int>(num_knots), num_breaks);
 }
 
+double SquaresOf(const Candidate& candidate,
+                 absl::Span<const TransferSample> samples) {
+  double squares = 0;
+  for (const TransferSample& sample : samples) {
+    const double fitted =
+        Basis(candidate, sample.bytes).dot(candidate.coefficients);
+    squares += std::pow(fitted / sample.seconds - 1, 2);
+  }
+  return squares;
+}
+
+// Of the best time that does not depend on the size.
+double SquaresOfConstant(absl::Span<const TransferSample> samples) {
+  double sum = 0;
+  double sum_of_squares = 0;
+  for (const TransferSample& sample : samples) {
+    sum += 1 / sample.seconds;
+    sum_of_squares += 1 / (sample.seconds * sample.seconds);
+  }
+  return static_cast<double>(samples.size()) - sum * sum / sum_of_squares;
+}
+
 // The best of all choices of knots from `next` on beside those taken.
 void Search(absl::Span<const TransferSample> samples,
             const std::set<double>& sizes, absl::Span<const double> knots,
@@ -163,7 +185,8 @@ absl::StatusOr<TransferFit> FitTransfer(
                                   sorted.lower_bound(*sizes.rbegin()));
   Candidate best;
   Search(samples, sizes, inner, 0, {}, &best);
-  if (!std::isfinite(best.bic)) {
+  if (!std::isfinite(best.bic) ||
+      SquaresOfConstant(samples) <= SquaresOf(best, samples)) {
     return absl::InvalidArgumentError(
         "transfers: seconds do not grow with bytes, expected larger messages "
         "to take longer");

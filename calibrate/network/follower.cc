@@ -159,9 +159,9 @@ absl::StatusOr<int> Follower::Serve(const Perform& perform) {
 
 void Follower::Watch() {
   absl::Time last_sign;
+  // The welcome may have brought a request with it.
+  bool readable = true;
   while (true) {
-    const bool readable =
-        !WaitReadable({wire_->fd()}, absl::Now() + kTick).empty();
     bool left_alone = false;
     bool over = false;
     {
@@ -189,6 +189,7 @@ void Follower::Watch() {
       last_sign = absl::Now();
       wire_->Send(Answer(), absl::Now() + kTick).IgnoreError();
     }
+    readable = !WaitReadable({wire_->fd()}, absl::Now() + kTick).empty();
   }
 }
 

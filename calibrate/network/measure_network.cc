@@ -88,7 +88,7 @@ class Session {
   void Restart() { last_seconds_ = 0; }
 
   double init_bytes() const { return init_bytes_; }
-  // Since the communicator's beginning, the most of all ranks.
+  // Of the first rank, since before it joined.
   double used_bytes() const { return used_bytes_; }
 
  private:
@@ -108,13 +108,8 @@ class Session {
     return AskAll(request);
   }
 
-  double Growth(const std::vector<Answer>& answers) {
-    double most = 0;
-    for (size_t i = 0; i < answers.size(); ++i) {
-      most =
-          std::max(most, answers[i].memory_bytes() - before_[i].memory_bytes());
-    }
-    return most;
+  double Growth(const std::vector<Answer>& answers) const {
+    return answers[0].memory_bytes() - before_[0].memory_bytes();
   }
 
   absl::StatusOr<double> Run(const Timed& timed, double bytes, int repeats) {

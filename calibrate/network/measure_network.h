@@ -15,7 +15,7 @@
 
 namespace weir {
 
-// Device memory that a rank's communicator took, the most of its ranks.
+// Device memory that a communicator took of its first rank.
 struct MemorySteps {
   double init_bytes = 0;
   double first_use_bytes = 0;  // by the first collective, or the first pair

@@ -93,8 +93,11 @@ LinkClass::Distance WithinNode(const NetworkMeasurements& measured,
   return farthest;
 }
 
+// Those between nodes are left out where nothing says how fast the adapters
+// are.
 std::vector<CollectiveSample> SamplesOf(const NetworkMeasurements& measured,
-                                        const DeviceProfile& profile) {
+                                        const DeviceProfile& profile,
+                                        bool* left_out) {
   const CollectiveModel& model = profile.collectives();
   std::vector<CollectiveSample> samples;
   for (const CollectiveTimes& times : measured.collectives) {
@@ -106,6 +109,11 @@ std::vector<CollectiveSample> SamplesOf(const NetworkMeasurements& measured,
         group.pci ? PciRate(profile) : model.link_bytes_per_second().value();
     group.inter_bytes_per_second = AdapterRate(profile);
     group.nvls = !group.pci && model.has_nvls_efficiency();
+    if (group.num_ranks > group.ranks_per_node &&
+        group.inter_bytes_per_second <= 0) {
+      *left_out = true;
+      continue;
+    }
     for (const CollectiveTimes::Row& row : times.rows) {
       samples.push_back({times.kind, row.bytes, group, row.seconds});
     }
@@ -124,7 +132,14 @@ absl::Status SetCollectives(const NetworkMeasurements& measured,
         "collectives.link_bytes_per_second");
     return absl::OkStatus();
   }
-  const std::vector<CollectiveSample> samples = SamplesOf(measured, *profile);
+  bool left_out = false;
+  const std::vector<CollectiveSample> samples =
+      SamplesOf(measured, *profile, &left_out);
+  if (left_out) {
+    remark(
+        "collectives between nodes were not fitted: no pair between nodes was "
+        "measured");
+  }
   if (samples.empty()) return absl::OkStatus();
   ASSIGN_OR_RETURN(
       CollectiveFit fit,

@@ -15,6 +15,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "calibrate/network/wire.h"
 
@@ -190,7 +191,10 @@ std::string PeerOf(const Wire& wire) {
   sockaddr_storage address{};
   socklen_t length = sizeof address;
   getpeername(wire.fd(), reinterpret_cast<sockaddr*>(&address), &length);
-  return Numeric(reinterpret_cast<sockaddr*>(&address), length);
+  const std::string host =
+      Numeric(reinterpret_cast<sockaddr*>(&address), length);
+  // IPv4 on a socket for both.
+  return std::string(absl::StripPrefix(host, "::ffff:"));
 }
 
 }  // namespace weir
