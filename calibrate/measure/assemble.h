@@ -28,6 +28,7 @@ absl::StatusOr<std::string> StartProfileOf(const std::string& gpu_name);
 //     over the number of kernels, least squares of relative errors;
 //   slowdowns: geometric means of beside over alone;
 //   memory: the driver's steps;
+//   the link of the GPU to itself: FitTransfer of NCCL's self-sends;
 //   residuals and coverage of the fits.
 // What was not measured stays. Workloads that drifted or did not settle are
 // used, and named in the provenance's remarks.

@@ -111,6 +111,12 @@ TEST(AssembleTest, WithoutNoiseTheFiguresComeBack) {
   EXPECT_NEAR(product.launch_seconds().value() / 3.3e-6, 1, 0.02);
   EXPECT_NEAR(product.memory_rate().value(), 0.93, 0.02);
   EXPECT_THAT(product.matrix_rate().source(), HasSubstr("NVIDIA H200"));
+  ASSERT_EQ(loop.profile.links_size(), 1);
+  const LinkClass& self = loop.profile.links(0);
+  EXPECT_EQ(self.distance(), LinkClass::SAME_GPU);
+  ASSERT_EQ(self.pieces_size(), 1);
+  EXPECT_NEAR(self.pieces(0).latency_seconds() / 8e-6, 1, 1e-6);
+  EXPECT_NEAR(self.figure().value() / (4.8e12 * 0.9 / 2), 1, 1e-6);
   EXPECT_EQ(product.sustained_rate().value(),
             loop.start.product().sustained_rate().value());
 }
