@@ -28,9 +28,6 @@ WEIR_HOST_DEVICE Philox4 Philox(Philox4 counter, uint64_t key) {
   uint32_t* c = counter.words;
   auto low = static_cast<uint32_t>(key);
   auto high = static_cast<uint32_t>(key >> 32);
-#ifdef __CUDACC__
-#pragma unroll
-#endif
   for (int round = 0; round < 10; ++round) {
     const uint64_t first = uint64_t{0xD2511F53u} * c[0];
     const uint64_t second = uint64_t{0xCD9E8D57u} * c[2];
@@ -62,9 +59,6 @@ WEIR_HOST_DEVICE uint32_t KeptOfEight(uint64_t seed, uint32_t drop_threshold,
                                       uint64_t group) {
   const Philox4 random = RandomWords(seed, group);
   uint32_t kept = 0;
-#ifdef __CUDACC__
-#pragma unroll
-#endif
   for (int j = 0; j < 8; ++j) {
     const uint32_t bits = random.words[j / 2] >> (16 * (j % 2)) & 0xFFFFu;
     kept |= static_cast<uint32_t>(bits >= drop_threshold) << j;

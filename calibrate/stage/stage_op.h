@@ -13,9 +13,15 @@
 #include <string>
 #include <vector>
 
+#ifndef __CUDACC__
 #include "models/layer_work.h"
+#endif
 
 namespace weir {
+
+#ifdef __CUDACC__
+struct Kernel;  // launchers only pass a StageOp on; nvcc need not parse models/
+#endif
 
 enum class ElementFormat : uint8_t { kFp32, kBf16, kFp16, kInt32, kUint8 };
 int BytesOf(ElementFormat format);
