@@ -178,6 +178,7 @@ void Assembler::AddMemory() {
         PredictedPeakBytes(*stage.program, planned.num_microbatches));
     memory->set_used_high_bytes(found->second->used_high_bytes());
     memory->set_reserved_high_bytes(found->second->reserved_high_bytes());
+    memory->set_rounded_bytes(found->second->rounded_bytes());
   }
 }
 

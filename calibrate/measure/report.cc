@@ -59,10 +59,11 @@ void AddMeasured(const DeviceProfile& profile, std::vector<ReportRow>* rows) {
                          stage.sum_of_kernels_seconds())});
   }
   for (const MeasuredMemory& memory : profile.memory()) {
-    rows->push_back(
-        {"memory", NameOf(memory), memory.predicted_bytes(),
-         memory.used_high_bytes(),
-         absl::StrFormat("%.0f bytes reserved", memory.reserved_high_bytes())});
+    rows->push_back({"memory", NameOf(memory), memory.predicted_bytes(),
+                     memory.used_high_bytes(),
+                     absl::StrFormat("%.0f bytes rounded, %.0f reserved",
+                                     memory.rounded_bytes(),
+                                     memory.reserved_high_bytes())});
   }
 }
 

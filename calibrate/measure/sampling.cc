@@ -29,10 +29,14 @@ class Runner {
     const double seconds = batch.seconds * num_launches_;
     device_seconds_ += seconds;
     num_launched_ += num_launches_;
-    // Few at first: nobody knows yet how long one takes.
-    const double fitting = options_.batch_seconds / batch.seconds;
-    num_launches_ = static_cast<int>(
-        std::clamp(std::ceil(fitting), 1.0, double(options_.max_launches)));
+    // One at first: nobody knows yet how long it takes. Later only where it is
+    // far off: another number is another graph to capture, an idle device.
+    const double fitting =
+        std::clamp(std::ceil(options_.batch_seconds / batch.seconds), 1.0,
+                   double(options_.max_launches));
+    if (fitting > 1.5 * num_launches_ || num_launches_ > 1.5 * fitting) {
+      num_launches_ = static_cast<int>(fitting);
+    }
     return batch;
   }
 

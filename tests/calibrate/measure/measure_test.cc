@@ -156,14 +156,20 @@ TEST(MeasureTest, WhatDoesNotFitIsSkippedAndNoFailure) {
   EXPECT_EQ(NumRefused(run.journal), 0);
 }
 
-TEST(MeasureTest, ThreeBrokenInARowEndIt) {
+TEST(MeasureTest, BrokenWorkloadsAreRefusedAndABrokenGpuEndsIt) {
   const Plan plan = SmallPlan();
   PretendOptions options = PretendH200();
   options.breaks = {"norm", "bias", "attention"};
   PretendBench bench(options);
+  // The GPU itself still works: what breaks is refused, the rest is measured.
   const Outcome run = MeasureAll(&bench, plan);
-  EXPECT_TRUE(absl::IsAborted(run.status)) << run.status;
-  EXPECT_THAT(std::string(run.status.message()),
+  EXPECT_TRUE(run.status.ok()) << run.status;
+  EXPECT_GT(NumRefused(run.journal), 3);
+  options.breaks_after_seconds = 2;
+  PretendBench dying(options);
+  const Outcome end = MeasureAll(&dying, plan);
+  EXPECT_TRUE(absl::IsAborted(end.status)) << end.status;
+  EXPECT_THAT(std::string(end.status.message()),
               HasSubstr("illegal memory access"));
 }
 
@@ -203,6 +209,14 @@ TEST(MeasureTest, DriftThatStaysIsBoundedAndFlagged) {
   EXPECT_GT(flagged, 3);
 }
 
+// How the reference stood depends on when it was looked at.
+std::string WithoutReference(Calibration journal) {
+  for (WorkloadResult& result : *journal.mutable_workloads()) {
+    result.clear_reference_ratio();
+  }
+  return journal.SerializeAsString();
+}
+
 TEST(MeasureTest, ResumedAfterAnyWorkloadItIsTheUndisturbedRun) {
   const Plan plan = SmallPlan();
   PretendOptions options = PretendH200();
@@ -227,14 +241,14 @@ TEST(MeasureTest, ResumedAfterAnyWorkloadItIsTheUndisturbedRun) {
     PretendBench second(options);
     const Outcome resumed = MeasureAll(&second, plan, {}, saved);
     ASSERT_TRUE(resumed.status.ok()) << resumed.status;
-    EXPECT_EQ(resumed.journal.SerializeAsString(),
-              undisturbed.journal.SerializeAsString())
+    EXPECT_EQ(WithoutReference(resumed.journal),
+              WithoutReference(undisturbed.journal))
         << after;
     // Nothing is done twice.
     for (const WorkloadResult& result : saved.workloads()) {
       EXPECT_EQ(std::count(second.prepared().begin(), second.prepared().end(),
                            result.key()),
-                result.key() == plan.reference.key ? 2 : 0);
+                result.key() == plan.reference.key ? 1 : 0);
     }
   }
 }

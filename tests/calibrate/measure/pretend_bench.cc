@@ -59,7 +59,8 @@ class PretendWorkload : public PreparedWorkload {
 
   absl::StatusOr<Batch> Run(int num_launches) override {
     const PretendOptions& options = bench_->options_;
-    if (Matches(key_, options.breaks)) {
+    if (Matches(key_, options.breaks) ||
+        bench_->busy_seconds_ > options.breaks_after_seconds) {
       return absl::InternalError("an illegal memory access was encountered");
     }
     while (Matches(key_, options.hangs)) pause();

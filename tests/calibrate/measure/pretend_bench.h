@@ -33,7 +33,8 @@ struct PretendOptions {
   // Workloads whose key holds one of these: wrong results, an error when run,
   // never come back, do not fit.
   std::vector<std::string> wrong, breaks, hangs, too_large;
-  double sleep_seconds = 0;  // really, each time something runs
+  double breaks_after_seconds = 1e18;  // everything, when so many were busy
+  double sleep_seconds = 0;            // really, each time something runs
 };
 
 // A GPU of the name that the start profile is found by.
