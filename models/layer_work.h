@@ -50,6 +50,27 @@ struct WorkSpec {
   // The vocabulary is padded to a multiple of this x t (Megatron-LM:
   // make_vocab_size_divisible_by, 128); 0: not padded.
   int vocabulary_multiple = 0;
+
+  // Further fusions, of our own stage kernels (calibrate/stage/).
+  // GELU, its bias and its gradient in the epilogues of the products around
+  // it, which write and read the pre-activation on the way.
+  bool gelu_epilogue = false;
+  // The residual before a norm is added in the norm's kernel, the gradients
+  // that meet there in that of its backward, with those of gain and shift. The
+  // norm keeps two fp32 statistics a row.
+  bool fused_residual_norm = false;
+  // The loss makes the gradient in the place of the 16-bit logits, at once.
+  bool in_place_cross_entropy = false;
+  // Token and position in one kernel; the gradient is scattered straight into
+  // the accumulated one.
+  bool fused_embedding = false;
+  // Dropout where sublayers meet the residual, none of attention probabilities
+  // and embeddings (attn_pdrop and embd_pdrop of 0).
+  bool residual_dropout_only = false;
+  bool int32_tokens = false;  // else int64
+  // Every tensor goes back behind the last kernel that reads it; no kernel
+  // leaves one for another to copy. Else as eager execution holds them.
+  bool early_release = false;
 };
 
 // What a kernel is for, so that a prediction can be explained part by part.

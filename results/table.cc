@@ -28,7 +28,7 @@ namespace {
 
 constexpr size_t kMaxRankRows = 16;
 
-std::string MadeBy(const Provenance& provenance) {
+std::string MadeBy(const ResultProvenance& provenance) {
   std::string text = absl::StrCat("weir ", provenance.weir_version());
   if (!provenance.git_revision().empty()) {
     absl::StrAppend(&text, " (", provenance.git_revision(), ")");

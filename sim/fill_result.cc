@@ -30,7 +30,7 @@ void FillShape(const ResolvedScenario& resolved, const SimulatedRun& run,
   result->set_name(scenario.name());
   result->set_schedule(run.schedule.name);
   result->set_method("full");
-  Provenance* provenance = result->mutable_provenance();
+  ResultProvenance* provenance = result->mutable_provenance();
   provenance->set_weir_version(std::string(WeirVersion()));
   provenance->set_git_revision(std::string(GitRevision()));
   provenance->set_simgrid_version(SimGridVersion());

@@ -19,12 +19,28 @@ struct Launch {
   cudaStream_t stream = nullptr;
   ElementFormat format = ElementFormat::kBf16;
   int num_multiprocessors = 132;  // that the stream may use
+  // At least WorkspaceBytes of what is launched, 16-byte aligned; launches of
+  // one stream may share it, also with the products.
+  void* workspace = nullptr;
+  int64_t workspace_bytes = 0;
 };
 
+// Partial sums over rows (bias gradients, norms' backward), so that they add up
+// in a fixed order: at most some 10 MB for 132 multiprocessors; else 0.
+int64_t WorkspaceBytes(const Launch& launch, const StageOp& op);
+
 // Row counts, widths and the rest come from the StageOp; pointers in the order
-// of its table (OpKind), inputs and outputs. Error: what the launch reported,
-// or cudaErrorNotSupported for a size the kernel does not take (head size of
-// fused attention: 64 and 128; widths: multiples of 8).
+// of its table (OpKind), inputs and outputs, a view's offset already in them.
+// What is updated in place is the output; Adam's and the others' inputs of the
+// same view are not looked at. Error: what the launch reported,
+// cudaErrorInvalidValue for too small a workspace, or cudaErrorNotSupported for
+// what the kernel does not take: widths that are no multiple of 8 (rotary: head
+// sizes of 16), rows with a stride, norms wider than 16384, fused attention
+// with a head size other than 64 and 128 or before compute capability 8.0.
+//
+// The same bits on each run, but for the gradient of the embedding table
+// (atomics). The gradients of fused attention take the scores twice, once by
+// keys and once by queries, rather than add up in any order.
 cudaError_t LaunchOp(const Launch& launch, const StageOp& op,
                      const void* const* inputs, void* const* outputs);
 

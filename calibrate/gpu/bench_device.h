@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// What all workloads of the bench share: the GPU, its libraries, its streams.
+#ifndef WEIR_CALIBRATE_GPU_BENCH_DEVICE_H_
+#define WEIR_CALIBRATE_GPU_BENCH_DEVICE_H_
+
+#include <map>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "calibrate/gpu/cuda_bench.h"
+#include "calibrate/gpu/device.h"
+#include "calibrate/gpu/executor.h"
+#include "calibrate/gpu/graph.h"
+#include "calibrate/gpu/handles.h"
+#include "calibrate/gpu/host/fill_plan.h"
+#include "calibrate/gpu/product.h"
+#include "calibrate/gpu/self_communicator.h"
+
+namespace weir {
+
+struct BenchDevice {
+  CudaBenchOptions options;
+  DeviceFacts facts;
+  std::unique_ptr<Nvml> nvml;  // null: unknown clocks
+  absl::Status nvml_status;    // why
+  std::unique_ptr<ProductLibrary> products;
+  DeviceMemory workspace;
+  Stream stream;             // what is measured
+  Stream background_stream;  // what runs beside it
+  // Copied ahead of a measurement: the GPU is busy, and its cache full of other
+  // data, while the host launches.
+  DeviceMemory flush;
+  int64_t flush_bytes = 0;  // of each of two halves
+  double flush_seconds = 0;
+  MemorySteps memory_steps;
+  // By their greatest number of CTAs; 0: the library's choice.
+  std::map<int, std::unique_ptr<SelfCommunicator>> communicators;
+
+  Lane lane() const {
+    return {stream.get(), {workspace.get(), options.workspace_bytes}};
+  }
+  Launch launch() const {
+    return {stream.get(), facts.half_format, facts.num_multiprocessors};
+  }
+  ExecutorOptions executor_options() const {
+    return {facts.half_format, facts.num_multiprocessors, false};
+  }
+  DeviceState Sample() const {
+    return nvml != nullptr ? nvml->Sample() : DeviceState{};
+  }
+  absl::Status Wait(absl::string_view what) const {
+    return WaitFor(stream.get(), options.timeout_seconds, what);
+  }
+  // Copies for at least `seconds`.
+  absl::Status EnqueueFlush(double seconds) const;
+  absl::StatusOr<SelfCommunicator*> Communicator(int max_ctas);
+};
+
+// Takes the device, its libraries and the workspace, noting what each took.
+absl::StatusOr<std::unique_ptr<BenchDevice>> OpenBenchDevice(
+    const CudaBenchOptions& options);
+
+// The communicator's part of the steps, by making one and using it. Only the
+// first call measures.
+absl::Status MeasureCommunicator(BenchDevice* device);
+
+// Enqueues what `fills` say of a piece of a buffer; `data` is its first
+// element.
+absl::Status FillPiece(const Launch& launch, const StageProgram& program,
+                       const std::vector<PieceFill>& fills, const Piece& piece,
+                       void* data, uint64_t seed);
+
+}  // namespace weir
+
+#endif  // WEIR_CALIBRATE_GPU_BENCH_DEVICE_H_

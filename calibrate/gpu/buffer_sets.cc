@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "calibrate/gpu/buffer_sets.h"
+
+#include <cstdint>
+
+#include "base/status_macros.h"
+#include "calibrate/gpu/errors.h"
+#include "calibrate/gpu/host/rotation.h"
+
+namespace weir {
+namespace {
+
+// As cudaMalloc aligns: StageExecutor counts on it.
+constexpr int64_t kAlignment = 256;
+
+int64_t Rounded(int64_t bytes) {
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+}  // namespace
+
+absl::StatusOr<BufferSets> BufferSets::Create(const BenchDevice& device,
+                                              const StageProgram& program,
+                                              const std::vector<Piece>& pieces,
+                                              int64_t touched_bytes,
+                                              bool is_pass) {
+  const auto element_bytes = [&](const Piece& piece) {
+    return BytesOf(program.buffers[piece.buffer].format);
+  };
+  int64_t set_bytes = 0;
+  for (const Piece& piece : pieces) {
+    set_bytes += Rounded(piece.num_elements * element_bytes(piece));
+  }
+  ASSIGN_OR_RETURN(const int64_t free, FreeMemory());
+  ASSIGN_OR_RETURN(
+      const int num_sets,
+      NumSets(touched_bytes, set_bytes, device.facts.l2_bytes, free, is_pass));
+  BufferSets sets;
+  ASSIGN_OR_RETURN(sets.memory_,
+                   Allocate(num_sets * set_bytes, "the buffers of a workload"));
+  const std::vector<PieceFill> fills = FillsOf(program);
+  auto next = reinterpret_cast<uintptr_t>(sets.memory_.get());
+  uint64_t seed = device.options.seed;
+  for (int set = 0; set < num_sets; ++set) {
+    BufferTable table(program.buffers.size(), nullptr);
+    for (const Piece& piece : pieces) {
+      const int64_t bytes = element_bytes(piece);
+      table[piece.buffer] = reinterpret_cast<void*>(next - piece.first * bytes);
+      RETURN_IF_ERROR(FillPiece(device.launch(), program, fills, piece,
+                                reinterpret_cast<void*>(next), ++seed));
+      next += Rounded(piece.num_elements * bytes);
+    }
+    sets.tables_.push_back(std::move(table));
+  }
+  RETURN_IF_ERROR(device.Wait("filling buffers with random data"));
+  return sets;
+}
+
+}  // namespace weir

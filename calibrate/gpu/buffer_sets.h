@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Several sets of the same buffers, to rotate over.
+#ifndef WEIR_CALIBRATE_GPU_BUFFER_SETS_H_
+#define WEIR_CALIBRATE_GPU_BUFFER_SETS_H_
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "calibrate/gpu/bench_device.h"
+
+namespace weir {
+
+class BufferSets {
+ public:
+  // Only the pieces have memory: an address in a table is where the buffer
+  // would begin. `touched_bytes`: what one launch reads and writes, for the
+  // number of sets (host/rotation.h). All filled. ResourceExhausted: not even
+  // one fits.
+  static absl::StatusOr<BufferSets> Create(const BenchDevice& device,
+                                           const StageProgram& program,
+                                           const std::vector<Piece>& pieces,
+                                           int64_t touched_bytes, bool is_pass);
+
+  int size() const { return static_cast<int>(tables_.size()); }
+  const std::vector<BufferTable>& tables() const { return tables_; }
+
+ private:
+  DeviceMemory memory_;
+  std::vector<BufferTable> tables_;
+};
+
+}  // namespace weir
+
+#endif  // WEIR_CALIBRATE_GPU_BUFFER_SETS_H_

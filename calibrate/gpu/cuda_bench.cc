@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "calibrate/gpu/cuda_bench.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "calibrate/gpu/bench_device.h"
+#include "calibrate/gpu/stage_memory.h"
+#include "calibrate/gpu/workloads.h"
+
+namespace weir {
+namespace {
+
+class CudaBench : public Bench {
+ public:
+  CudaBench(std::unique_ptr<BenchDevice> device, absl::Status nvml)
+      : device_(std::move(device)),
+        provenance_(ProvenanceOf(device_->facts, device_->nvml.get())) {
+    if (!nvml.ok()) provenance_.add_remarks(std::string(nvml.message()));
+  }
+
+  const Provenance& provenance() const override { return provenance_; }
+  ElementFormat half_format() const override {
+    return device_->facts.half_format;
+  }
+
+  absl::StatusOr<MemorySteps> MeasureMemorySteps() override {
+    RETURN_IF_ERROR(MeasureCommunicator(device_.get()));
+    return device_->memory_steps;
+  }
+
+  absl::StatusOr<std::unique_ptr<PreparedWorkload>> Prepare(
+      const Workload& workload) override {
+    switch (workload.kind) {
+      case Workload::Kind::kOp:
+      case Workload::Kind::kPass:
+        return PrepareStageWorkload(device_.get(), workload);
+      case Workload::Kind::kOpBesideCopies:
+      case Workload::Kind::kOpBesideCollectives:
+        return PrepareBesideWorkload(device_.get(), workload);
+      case Workload::Kind::kEmptyKernel:
+      case Workload::Kind::kCopy:
+      case Workload::Kind::kSelfSend:
+        return PreparePlainWorkload(device_.get(), workload);
+    }
+    return absl::InternalError(
+        absl::StrCat(workload.key, ": an unknown kind of workload"));
+  }
+
+  absl::StatusOr<MeasuredMemory> MeasureStageMemory(
+      const StageProgram& program, int num_microbatches) override {
+    return MeasureStage(*device_, program, num_microbatches);
+  }
+
+ private:
+  std::unique_ptr<BenchDevice> device_;
+  Provenance provenance_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Bench>> OpenCudaBench(
+    const CudaBenchOptions& options) {
+  ASSIGN_OR_RETURN(std::unique_ptr<BenchDevice> device,
+                   OpenBenchDevice(options));
+  const absl::Status nvml = device->nvml_status;
+  return std::make_unique<CudaBench>(std::move(device), nvml);
+}
+
+}  // namespace weir

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "calibrate/gpu/executor.h"
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "calibrate/gpu/errors.h"
+#include "calibrate/stage/op_shapes.h"
+
+namespace weir {
+namespace {
+
+void* At(void* base, int64_t offset, ElementFormat format) {
+  return static_cast<char*>(base) + offset * BytesOf(format);
+}
+
+}  // namespace
+
+StageExecutor::StageExecutor(std::shared_ptr<const StageProgram> program,
+                             const ExecutorOptions& options,
+                             ProductLibrary* library)
+    : program_(std::move(program)), options_(options), library_(library) {
+  for (int pass = 0; pass < kNumStagePasses; ++pass) {
+    planned_[pass].resize(program_->passes[pass].size());
+  }
+}
+
+absl::StatusOr<StageExecutor::Pointers> StageExecutor::PointersOf(
+    const StageOp& op, const BufferTable& buffers) const {
+  Pointers pointers;
+  const auto resolve = [&](const std::vector<TensorView>& views,
+                           std::array<void*, 8>* resolved) {
+    for (size_t i = 0; i < views.size(); ++i) {
+      if (!views[i].present()) continue;
+      void* base = buffers[views[i].buffer];
+      if (base == nullptr) {
+        return absl::InternalError(absl::StrCat(
+            op.name, ": the buffer ", program_->buffers[views[i].buffer].name,
+            " is not there when it is needed"));
+      }
+      (*resolved)[i] = At(base, views[i].offset, FormatOf(views[i]));
+    }
+    return absl::OkStatus();
+  };
+  RETURN_IF_ERROR(resolve(op.inputs, &pointers.inputs));
+  RETURN_IF_ERROR(resolve(op.outputs, &pointers.outputs));
+  return pointers;
+}
+
+Launch StageExecutor::LaunchOn(const Lane& lane) const {
+  return {lane.stream, options_.format, options_.num_multiprocessors};
+}
+
+absl::Status StageExecutor::PlanOp(StagePass pass, int op,
+                                   absl::Span<const BufferTable> tune_on,
+                                   const Lane& lane) {
+  const StageOp& stage_op = OpOf(pass, op);
+  PlannedOp* planned = &planned_[static_cast<int>(pass)][op];
+  if (stage_op.kind == OpKind::kProduct) {
+    RETURN_IF_ERROR(PlanProduct(stage_op, tune_on, lane, planned));
+  } else if (!HasKernel(stage_op)) {
+    RETURN_IF_ERROR(PlanAttention(stage_op, tune_on, lane, planned));
+  }
+  planned->planned = true;
+  return absl::OkStatus();
+}
+
+absl::Status StageExecutor::PlanPass(StagePass pass,
+                                     absl::Span<const BufferTable> tune_on,
+                                     const Lane& lane) {
+  for (int op = 0; op < static_cast<int>(program_->ops(pass).size()); ++op) {
+    RETURN_IF_ERROR(PlanOp(pass, op, tune_on, lane));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status StageExecutor::RunOp(StagePass pass, int op,
+                                  const BufferTable& buffers,
+                                  const Lane& lane) const {
+  const StageOp& stage_op = OpOf(pass, op);
+  const PlannedOp& planned = planned_[static_cast<int>(pass)][op];
+  if (!planned.planned) {
+    return absl::InternalError(
+        absl::StrCat(stage_op.name, " is run before it is planned"));
+  }
+  ASSIGN_OR_RETURN(const Pointers pointers, PointersOf(stage_op, buffers));
+  if (planned.product != nullptr) {
+    return RunProduct(stage_op, planned, pointers, lane);
+  }
+  if (!planned.before.empty()) {
+    return RunAttention(stage_op, planned, pointers, lane);
+  }
+  return CudaStatus(
+      LaunchOp(LaunchOn(lane), stage_op, pointers.inputs.data(),
+               pointers.outputs.data()),
+      absl::StrCat(stage_op.name, " (", Name(stage_op.kind), ")"));
+}
+
+absl::Status StageExecutor::RunPass(StagePass pass, const BufferTable& buffers,
+                                    const Lane& lane) const {
+  for (int op = 0; op < static_cast<int>(program_->ops(pass).size()); ++op) {
+    RETURN_IF_ERROR(RunOp(pass, op, buffers, lane));
+  }
+  return absl::OkStatus();
+}
+
+std::string StageExecutor::algorithm(StagePass pass, int op) const {
+  const PlannedOp& planned = planned_[static_cast<int>(pass)][op];
+  if (planned.product != nullptr) {
+    return absl::StrCat(planned.product->algorithm(),
+                        planned.composed ? ", GELU by its own kernel" : "");
+  }
+  std::string words;
+  const Product* last = nullptr;
+  for (const auto* products : {&planned.before, &planned.after}) {
+    for (const Product* product : *products) {
+      if (product == last) continue;
+      absl::StrAppend(&words, words.empty() ? "" : "; ", product->algorithm());
+      last = product;
+      if (words.size() > 400) return absl::StrCat(words, "; ...");
+    }
+  }
+  return words;
+}
+
+}  // namespace weir

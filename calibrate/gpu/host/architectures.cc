@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "calibrate/gpu/host/architectures.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+
+namespace weir {
+namespace {
+
+// Matrix units of 16-bit numbers begin with the V100.
+constexpr int kOldest = 70;
+
+struct Compiled {
+  int architecture = 0;
+  bool machine_code = true, portable = true;
+  bool exact = false;  // "90a" runs on nothing else
+};
+
+Compiled Parse(absl::string_view entry) {
+  Compiled compiled;
+  compiled.portable = !absl::ConsumeSuffix(&entry, "-real");
+  compiled.machine_code = !absl::ConsumeSuffix(&entry, "-virtual");
+  compiled.exact = absl::ConsumeSuffix(&entry, "a");
+  // "native", "all": the compiler knows, architecture stays 0.
+  if (!absl::SimpleAtoi(entry, &compiled.architecture)) {
+    compiled = {kOldest, true, true, false};
+  }
+  return compiled;
+}
+
+bool RunsOn(const Compiled& compiled, int card) {
+  if (compiled.exact) return card == compiled.architecture;
+  if (card < compiled.architecture) return false;
+  return compiled.portable ||
+         (compiled.machine_code && card / 10 == compiled.architecture / 10);
+}
+
+std::string Words(const Compiled& compiled) {
+  return absl::StrCat("sm_", compiled.architecture,
+                      compiled.portable && !compiled.exact ? " and later" : "");
+}
+
+}  // namespace
+
+absl::Status CheckArchitecture(absl::string_view gpu_name, int major, int minor,
+                               absl::string_view compiled) {
+  const int card = 10 * major + minor;
+  std::vector<std::string> names;
+  bool runs = false;
+  for (absl::string_view entry :
+       absl::StrSplit(compiled, absl::ByAnyChar(";,"))) {
+    const Compiled parsed = Parse(entry);
+    runs |= RunsOn(parsed, card);
+    names.push_back(Words(parsed));
+  }
+  if (runs && card >= kOldest) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("this card (", gpu_name, ") is sm_", card,
+                   "; weir-calibrate was built for ",
+                   absl::StrJoin(names, ", "), " (CMAKE_CUDA_ARCHITECTURES)"));
+}
+
+}  // namespace weir

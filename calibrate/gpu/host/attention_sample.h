@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attention of a few queries and keys, where a whole head takes too long.
+#ifndef WEIR_CALIBRATE_GPU_HOST_ATTENTION_SAMPLE_H_
+#define WEIR_CALIBRATE_GPU_HOST_ATTENTION_SAMPLE_H_
+
+#include "calibrate/gpu/host/op_error.h"
+
+namespace weir {
+
+// As RelativeError; num_samples queries (forward: output and statistics;
+// backward: their gradient) and keys (the gradients of key and value), in
+// different sequences and heads. Scratch is not looked at.
+double AttentionSampleError(const StageOp& op, const OpCopies& copies,
+                            int num_samples);
+
+}  // namespace weir
+
+#endif  // WEIR_CALIBRATE_GPU_HOST_ATTENTION_SAMPLE_H_

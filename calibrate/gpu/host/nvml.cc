@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "calibrate/gpu/host/nvml.h"
+
+#include <dlfcn.h>
+
+#include "absl/strings/str_cat.h"
+
+namespace weir {
+namespace {
+
+// From NVIDIA's documentation of NVML; its ABI does not change.
+using NvmlReturn = int;  // 0: success
+using NvmlDevice = void*;
+struct NvmlMemory {
+  unsigned long long total, free, used;
+};
+constexpr unsigned kSmClock = 1;
+constexpr unsigned kGpuTemperature = 0;
+constexpr unsigned long long kSwPowerCap = 0x4, kHwSlowdown = 0x8,
+                             kSwThermal = 0x20, kHwThermal = 0x40,
+                             kHwPowerBrake = 0x80;
+
+}  // namespace
+
+struct Nvml::Library {
+  void* handle = nullptr;
+  NvmlDevice device = nullptr;
+  NvmlReturn (*init)() = nullptr;
+  NvmlReturn (*shutdown)() = nullptr;
+  NvmlReturn (*by_bus_id)(const char*, NvmlDevice*) = nullptr;
+  const char* (*error_string)(NvmlReturn) = nullptr;
+  // Each of these may be missing.
+  NvmlReturn (*driver_version)(char*, unsigned) = nullptr;
+  NvmlReturn (*clock)(NvmlDevice, unsigned, unsigned*) = nullptr;
+  NvmlReturn (*application_clock)(NvmlDevice, unsigned, unsigned*) = nullptr;
+  NvmlReturn (*default_clock)(NvmlDevice, unsigned, unsigned*) = nullptr;
+  NvmlReturn (*power)(NvmlDevice, unsigned*) = nullptr;
+  NvmlReturn (*power_limit)(NvmlDevice, unsigned*) = nullptr;
+  NvmlReturn (*temperature)(NvmlDevice, unsigned, unsigned*) = nullptr;
+  NvmlReturn (*reasons)(NvmlDevice, unsigned long long*) = nullptr;
+  NvmlReturn (*memory)(NvmlDevice, NvmlMemory*) = nullptr;
+  bool initialized = false;
+
+  ~Library() {
+    if (initialized && shutdown != nullptr) shutdown();
+    if (handle != nullptr) dlclose(handle);
+  }
+
+  template <typename Function>
+  bool Find(const char* name, Function* function) const {
+    *function = reinterpret_cast<Function>(dlsym(handle, name));
+    return *function != nullptr;
+  }
+  void FindAll();
+
+  // 0 where the function is missing or fails.
+  template <typename Function, typename... Arguments>
+  unsigned Ask(Function function, Arguments... arguments) const {
+    unsigned value = 0;
+    if (function == nullptr || function(device, arguments..., &value) != 0) {
+      return 0;
+    }
+    return value;
+  }
+};
+
+void Nvml::Library::FindAll() {
+  Find("nvmlShutdown", &shutdown);
+  Find("nvmlErrorString", &error_string);
+  Find("nvmlSystemGetDriverVersion", &driver_version);
+  Find("nvmlDeviceGetClockInfo", &clock);
+  Find("nvmlDeviceGetApplicationsClock", &application_clock);
+  Find("nvmlDeviceGetDefaultApplicationsClock", &default_clock);
+  Find("nvmlDeviceGetPowerUsage", &power);
+  Find("nvmlDeviceGetEnforcedPowerLimit", &power_limit);
+  Find("nvmlDeviceGetTemperature", &temperature);
+  // Renamed in driver 535.
+  if (!Find("nvmlDeviceGetCurrentClocksEventReasons", &reasons)) {
+    Find("nvmlDeviceGetCurrentClocksThrottleReasons", &reasons);
+  }
+  Find("nvmlDeviceGetMemoryInfo", &memory);
+}
+
+absl::StatusOr<std::unique_ptr<Nvml>> Nvml::Open(const std::string& library,
+                                                 const std::string& bus_id) {
+  const auto unavailable = [&](absl::string_view why) {
+    return absl::UnavailableError(
+        absl::StrCat("clocks, power and temperature are unknown: ", why));
+  };
+  auto opened = std::make_unique<Library>();
+  opened->handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (opened->handle == nullptr) return unavailable(dlerror());
+  opened->FindAll();
+  if (!opened->Find("nvmlInit_v2", &opened->init) ||
+      !opened->Find("nvmlDeviceGetHandleByPciBusId_v2", &opened->by_bus_id)) {
+    return unavailable(absl::StrCat(library, " is too old"));
+  }
+  const auto words = [&](NvmlReturn code) {
+    return opened->error_string != nullptr ? opened->error_string(code)
+                                           : "unknown error";
+  };
+  if (NvmlReturn code = opened->init(); code != 0) {
+    return unavailable(absl::StrCat("nvmlInit: ", words(code)));
+  }
+  opened->initialized = true;
+  if (NvmlReturn code = opened->by_bus_id(bus_id.c_str(), &opened->device);
+      code != 0) {
+    return unavailable(
+        absl::StrCat("NVML does not show GPU ", bus_id, ": ", words(code)));
+  }
+  std::unique_ptr<Nvml> nvml(new Nvml);
+  nvml->library_ = std::move(opened);
+  return nvml;
+}
+
+Nvml::~Nvml() = default;
+
+DeviceState Nvml::Sample() const {
+  const Library& nvml = *library_;
+  DeviceState state;
+  state.multiprocessor_hertz = 1e6 * nvml.Ask(nvml.clock, kSmClock);
+  state.watts = 1e-3 * nvml.Ask(nvml.power);
+  state.celsius = nvml.Ask(nvml.temperature, kGpuTemperature);
+  unsigned long long reasons = 0;
+  if (nvml.reasons != nullptr && nvml.reasons(nvml.device, &reasons) == 0) {
+    state.power_capped = (reasons & (kSwPowerCap | kHwPowerBrake)) != 0;
+    state.thermal_slowdown =
+        (reasons & (kHwSlowdown | kSwThermal | kHwThermal)) != 0;
+  }
+  return state;
+}
+
+std::string Nvml::driver_version() const {
+  char version[96] = "";
+  if (library_->driver_version == nullptr ||
+      library_->driver_version(version, sizeof version) != 0) {
+    return "";
+  }
+  return version;
+}
+
+std::string Nvml::clocks() const {
+  const Library& nvml = *library_;
+  const unsigned set = nvml.Ask(nvml.application_clock, kSmClock);
+  const unsigned usual = nvml.Ask(nvml.default_clock, kSmClock);
+  if (set == 0 || set == usual) return "default";
+  return absl::StrCat("application clocks at ", set, " MHz");
+}
+
+double Nvml::power_limit_watts() const {
+  return 1e-3 * library_->Ask(library_->power_limit);
+}
+
+double Nvml::memory_in_use_bytes() const {
+  NvmlMemory memory{};
+  if (library_->memory == nullptr ||
+      library_->memory(library_->device, &memory) != 0) {
+    return 0;
+  }
+  return static_cast<double>(memory.used);
+}
+
+}  // namespace weir

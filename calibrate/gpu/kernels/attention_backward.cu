@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "calibrate/gpu/kernels/launch.cuh"
+namespace weir {
+cudaError_t LaunchAttentionBackward(const Launch&, const StageOp&,
+                                    const Tensors&) {
+  return cudaErrorNotSupported;
+}
+}  // namespace weir

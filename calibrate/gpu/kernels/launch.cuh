@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Starting a kernel, on a device or in the emulator.
+#ifndef WEIR_CALIBRATE_GPU_KERNELS_LAUNCH_CUH_
+#define WEIR_CALIBRATE_GPU_KERNELS_LAUNCH_CUH_
+
+#include <algorithm>
+
+#include "calibrate/gpu/kernels/elementwise.cuh"
+#include "calibrate/gpu/kernels/launchers.h"
+
+namespace weir {
+
+constexpr int64_t kMaxGrid = (int64_t{1} << 31) - 1;
+
+inline int64_t CeilDivide(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// Threads for rows of `vectors`, one each as long as they fit.
+inline int ThreadsFor(int64_t vectors, int most) {
+  return static_cast<int>(
+      std::min<int64_t>(most, CeilDivide(vectors, kWarpSize) * kWarpSize));
+}
+
+// Rows of `floats` floats, for one BlockReduce each.
+inline int ScratchBytes(int threads, int num_reductions) {
+  return threads / kWarpSize * num_reductions * static_cast<int>(sizeof(float));
+}
+
+// An empty grid launches nothing.
+template <typename... Parameters, typename... Arguments>
+cudaError_t Start(const Launch& launch, void (*kernel)(Parameters...),
+                  int64_t num_blocks, int threads, int shared_bytes,
+                  Arguments... arguments) {
+  if (num_blocks <= 0) return cudaSuccess;
+  if (num_blocks > kMaxGrid) return cudaErrorNotSupported;
+#ifdef __CUDACC__
+  if (shared_bytes > 48 * 1024) {
+    const cudaError_t error = cudaFuncSetAttribute(
+        kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
+    if (error != cudaSuccess) return error;
+  }
+  kernel<<<static_cast<unsigned>(num_blocks), threads, shared_bytes,
+           launch.stream>>>(static_cast<Parameters>(arguments)...);
+  return cudaGetLastError();
+#else
+  (void)launch;
+  return emulator::Run(num_blocks, threads, shared_bytes,
+                       [=] { kernel(static_cast<Parameters>(arguments)...); });
+#endif
+}
+
+// Calls run(Half()) with the type of the format; NotSupported for others.
+template <typename Run>
+cudaError_t WithHalf(ElementFormat format, Run run) {
+  if (format == ElementFormat::kBf16) return run(__nv_bfloat16());
+  if (format == ElementFormat::kFp16) return run(__half());
+  return cudaErrorNotSupported;
+}
+
+inline Dropout DropoutOf(const StageOp& op, const uint8_t* mask_in,
+                         uint8_t* mask_out) {
+  return {mask_in, mask_out, op.seed, DropThreshold(op.dropout),
+          1 / (1 - op.dropout)};
+}
+
+}  // namespace weir
+
+#endif  // WEIR_CALIBRATE_GPU_KERNELS_LAUNCH_CUH_

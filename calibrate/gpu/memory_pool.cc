@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "calibrate/gpu/memory_pool.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "calibrate/gpu/errors.h"
+
+namespace weir {
+namespace {
+
+absl::StatusOr<int64_t> Read(cudaMemPool_t pool, cudaMemPoolAttr attribute) {
+  uint64_t value = 0;
+  RETURN_IF_ERROR(CudaStatus(cudaMemPoolGetAttribute(pool, attribute, &value),
+                             "reading a memory pool's marks"));
+  return static_cast<int64_t>(value);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<MemoryPool>> MemoryPool::Create(
+    int device, int64_t max_bytes) {
+  cudaMemPoolProps properties{};
+  properties.allocType = cudaMemAllocationTypePinned;
+  properties.handleTypes = cudaMemHandleTypeNone;
+  properties.location.type = cudaMemLocationTypeDevice;
+  properties.location.id = device;
+  properties.maxSize = max_bytes;
+  std::unique_ptr<MemoryPool> pool(new MemoryPool);
+  RETURN_IF_ERROR(
+      CudaStatus(cudaMemPoolCreate(pool->pool_.receive(), &properties),
+                 "creating a memory pool"));
+  // What was reserved stays: the mark then says what the stage ever needed.
+  uint64_t keep = ~uint64_t{0};
+  RETURN_IF_ERROR(
+      CudaStatus(cudaMemPoolSetAttribute(
+                     pool->pool_.get(), cudaMemPoolAttrReleaseThreshold, &keep),
+                 "setting up a memory pool"));
+  return pool;
+}
+
+absl::StatusOr<void*> MemoryPool::Take(int64_t num_bytes, cudaStream_t stream,
+                                       absl::string_view what_for) {
+  void* memory = nullptr;
+  const cudaError_t code = cudaMallocFromPoolAsync(
+      &memory, std::max<int64_t>(num_bytes, 1), pool_.get(), stream);
+  if (code != cudaSuccess) cudaGetLastError();
+  RETURN_IF_ERROR(
+      CudaStatus(code, absl::StrCat("allocating ", num_bytes,
+                                    " bytes of a memory pool for ", what_for)));
+  return memory;
+}
+
+absl::Status MemoryPool::GiveBack(void* memory, cudaStream_t stream) {
+  return CudaStatus(cudaFreeAsync(memory, stream),
+                    "giving memory back to a pool");
+}
+
+absl::StatusOr<PoolMarks> MemoryPool::Marks() const {
+  PoolMarks marks;
+  ASSIGN_OR_RETURN(marks.used_bytes,
+                   Read(pool_.get(), cudaMemPoolAttrUsedMemHigh));
+  ASSIGN_OR_RETURN(marks.reserved_bytes,
+                   Read(pool_.get(), cudaMemPoolAttrReservedMemHigh));
+  return marks;
+}
+
+absl::Status MemoryPool::ResetMarks() {
+  for (const cudaMemPoolAttr attribute :
+       {cudaMemPoolAttrUsedMemHigh, cudaMemPoolAttrReservedMemHigh}) {
+    uint64_t zero = 0;
+    RETURN_IF_ERROR(
+        CudaStatus(cudaMemPoolSetAttribute(pool_.get(), attribute, &zero),
+                   "resetting a memory pool's marks"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<int64_t> MemoryPool::MeasureGranularity(cudaStream_t stream) {
+  ASSIGN_OR_RETURN(const int64_t before,
+                   Read(pool_.get(), cudaMemPoolAttrUsedMemCurrent));
+  ASSIGN_OR_RETURN(void* memory, Take(1, stream, "measuring its rounding"));
+  ASSIGN_OR_RETURN(const int64_t with,
+                   Read(pool_.get(), cudaMemPoolAttrUsedMemCurrent));
+  RETURN_IF_ERROR(GiveBack(memory, stream));
+  return std::max<int64_t>(with - before, 1);
+}
+
+}  // namespace weir

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs something again and again, from graphs, and times it.
+#ifndef WEIR_CALIBRATE_GPU_REPLAYER_H_
+#define WEIR_CALIBRATE_GPU_REPLAYER_H_
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "calibrate/gpu/bench_device.h"
+#include "calibrate/gpu/host/rotation.h"
+
+namespace weir {
+
+struct Launchable {
+  std::string what;  // in errors
+  int num_sets = 1;
+  int ops_per_launch = 1;
+  // Enqueues one launch on the device's stream, using this set of buffers.
+  std::function<absl::Status(int set)> launch;
+};
+
+class Replayer {
+ public:
+  // Warms it up: a launch on each of some sets.
+  static absl::StatusOr<Replayer> Create(const BenchDevice* device,
+                                         Launchable launchable);
+
+  // Captures the graphs for that many launches, if not the last ones.
+  absl::Status Prepare(int num_launches);
+  // Copies that flush the cache and hide what launching takes, then the
+  // launches between two events.
+  absl::StatusOr<Batch> Run(int num_launches);
+
+  // Of the last run, or a guess from warming up: seconds per launch.
+  double seconds_per_launch() const { return seconds_per_launch_; }
+  int num_launches() const { return plan_.num_launches(); }
+
+ private:
+  Replayer() = default;
+  absl::Status WarmUp();
+  absl::Status TimeHost();
+
+  const BenchDevice* device_ = nullptr;
+  Launchable launchable_;
+  Stopwatch watch_;
+  GraphPlan plan_;
+  int planned_launches_ = 0;
+  std::vector<GraphExec> graphs_;
+  int next_graph_ = 0;
+  double seconds_per_launch_ = 0;
+  double host_seconds_ = 0;          // per launch, without a graph
+  double graph_launch_seconds_ = 0;  // on the host
+};
+
+}  // namespace weir
+
+#endif  // WEIR_CALIBRATE_GPU_REPLAYER_H_

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// NCCL with one rank that sends to itself.
+#ifndef WEIR_CALIBRATE_GPU_SELF_COMMUNICATOR_H_
+#define WEIR_CALIBRATE_GPU_SELF_COMMUNICATOR_H_
+
+#include <cuda_runtime_api.h>
+#include <nccl.h>
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/statusor.h"
+
+namespace weir {
+
+class SelfCommunicator {
+ public:
+  // At most max_ctas thread blocks an operation; 0: NCCL's choice.
+  static absl::StatusOr<std::unique_ptr<SelfCommunicator>> Create(
+      int max_ctas, double timeout_seconds);
+  ~SelfCommunicator();
+
+  // From one buffer to the other, enqueued; can be captured once it has run.
+  absl::Status Send(const void* from, void* to, int64_t num_bytes,
+                    cudaStream_t stream);
+
+ private:
+  explicit SelfCommunicator(ncclComm_t communicator)
+      : communicator_(communicator) {}
+  ncclComm_t communicator_;
+};
+
+}  // namespace weir
+
+#endif  // WEIR_CALIBRATE_GPU_SELF_COMMUNICATOR_H_

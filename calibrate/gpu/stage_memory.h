@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a stage takes from a pool of its own, run from its first forward to its
+// update.
+#ifndef WEIR_CALIBRATE_GPU_STAGE_MEMORY_H_
+#define WEIR_CALIBRATE_GPU_STAGE_MEMORY_H_
+
+#include "absl/status/statusor.h"
+#include "calibrate/gpu/bench_device.h"
+#include "calibrate/measured_costs.pb.h"
+
+namespace weir {
+
+// Sets predicted, rounded and measured bytes and the number of microbatches.
+absl::StatusOr<MeasuredMemory> MeasureStage(const BenchDevice& device,
+                                            const StageProgram& program,
+                                            int num_microbatches);
+
+}  // namespace weir
+
+#endif  // WEIR_CALIBRATE_GPU_STAGE_MEMORY_H_

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "calibrate/gpu/stage_workload.h"
+
+#include <cmath>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "calibrate/gpu/errors.h"
+#include "calibrate/gpu/workloads.h"
+#include "calibrate/stage/op_shapes.h"
+
+namespace weir {
+namespace {
+
+// Whole buffers, whether this pass uses them or not: earlier ones run too.
+std::vector<Piece> AllBuffers(const StageProgram& program) {
+  std::vector<Piece> pieces;
+  for (int i = 0; i < static_cast<int>(program.buffers.size()); ++i) {
+    pieces.push_back({i, 0, program.buffers[i].num_elements});
+  }
+  return pieces;
+}
+
+// Passes before this one, so that its inputs are what they leave behind.
+std::vector<StagePass> PassesBefore(StagePass pass) {
+  std::vector<StagePass> before;
+  for (int earlier = 0; earlier < static_cast<int>(pass); ++earlier) {
+    before.push_back(static_cast<StagePass>(earlier));
+  }
+  return before;
+}
+
+}  // namespace
+
+StageWorkload::StageWorkload(const BenchDevice* device,
+                             const Workload& workload)
+    : device_(device),
+      workload_(workload),
+      executor_(std::make_unique<StageExecutor>(workload.program,
+                                                device->executor_options(),
+                                                device->products.get())) {}
+
+absl::StatusOr<std::unique_ptr<StageWorkload>> StageWorkload::Create(
+    const BenchDevice* device, const Workload& workload) {
+  const int num_ops =
+      static_cast<int>(workload.program->ops(workload.pass).size());
+  if (workload.kind == Workload::Kind::kPass
+          ? num_ops == 0
+          : workload.op < 0 || workload.op >= num_ops) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(workload.key, ": the pass has ", num_ops, " operations"));
+  }
+  std::unique_ptr<StageWorkload> prepared(new StageWorkload(device, workload));
+  RETURN_IF_ERROR(prepared->TakeBuffers());
+  RETURN_IF_ERROR(prepared->RunProducers());
+  RETURN_IF_ERROR(prepared->StartReplayer());
+  return prepared;
+}
+
+absl::Status StageWorkload::TakeBuffers() {
+  std::vector<Piece> pieces;
+  int64_t touched_bytes = 0;
+  if (is_pass()) {
+    pieces = AllBuffers(program());
+    for (const OpIndex& op : OpsOf(program(), workload_.pass)) {
+      touched_bytes += TouchedBytes(program(), op);
+    }
+  } else {
+    std::vector<OpIndex> ops = ProducersOf(program(), index());
+    ops.push_back(index());
+    pieces = PiecesOf(program(), ops);
+    touched_bytes = TouchedBytes(program(), index());
+  }
+  ASSIGN_OR_RETURN(sets_, BufferSets::Create(*device_, program(), pieces,
+                                             touched_bytes, is_pass()));
+  return absl::OkStatus();
+}
+
+absl::Status StageWorkload::RunProducers() {
+  const Lane lane = device_->lane();
+  std::vector<OpIndex> producers;
+  if (is_pass()) {
+    for (const StagePass pass : PassesBefore(workload_.pass)) {
+      for (const OpIndex& op : OpsOf(program(), pass)) producers.push_back(op);
+    }
+  } else {
+    producers = ProducersOf(program(), index());
+  }
+  // Only what is measured is worth the search for its fastest algorithm.
+  for (const OpIndex& op : producers) {
+    RETURN_IF_ERROR(executor_->PlanOp(op.pass, op.op, {}, lane));
+  }
+  for (const BufferTable& table : sets_.tables()) {
+    for (const OpIndex& op : producers) {
+      RETURN_IF_ERROR(executor_->RunOp(op.pass, op.op, table, lane));
+    }
+  }
+  RETURN_IF_ERROR(device_->Wait(absl::StrCat(workload_.key, ": its inputs")));
+  RETURN_IF_ERROR(
+      is_pass() ? executor_->PlanPass(workload_.pass, sets_.tables(), lane)
+                : executor_->PlanOp(workload_.pass, workload_.op,
+                                    sets_.tables(), lane));
+  return device_->Wait(absl::StrCat(workload_.key, ": choosing algorithms"));
+}
+
+absl::Status StageWorkload::StartReplayer() {
+  Launchable launchable;
+  launchable.what = workload_.key;
+  launchable.num_sets = sets_.size();
+  if (is_pass()) {
+    launchable.ops_per_launch =
+        static_cast<int>(program().ops(workload_.pass).size());
+  }
+  launchable.launch = [this](int set) {
+    const BufferTable& table = sets_.tables()[set];
+    return is_pass()
+               ? executor_->RunPass(workload_.pass, table, device_->lane())
+               : executor_->RunOp(workload_.pass, workload_.op, table,
+                                  device_->lane());
+  };
+  absl::StatusOr<Replayer> replayer =
+      Replayer::Create(device_, std::move(launchable));
+  RETURN_IF_ERROR(replayer.status());
+  replayer_ = std::make_unique<Replayer>(*std::move(replayer));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<HostTensor> StageWorkload::CopyBack(
+    const TensorView& view, const TensorShape& shape) const {
+  HostTensor tensor;
+  if (!view.present()) return tensor;
+  tensor.format = program().buffers[view.buffer].format;
+  tensor.stride = StrideOf(view, shape);
+  tensor.bytes.resize(SpanOf(view, shape) * BytesOf(tensor.format));
+  const char* from = static_cast<const char*>(sets_.tables()[0][view.buffer]) +
+                     view.offset * BytesOf(tensor.format);
+  RETURN_IF_ERROR(
+      CudaStatus(cudaMemcpyAsync(tensor.bytes.data(), from, tensor.bytes.size(),
+                                 cudaMemcpyDeviceToHost, device_->stream.get()),
+                 "copying results back"));
+  RETURN_IF_ERROR(device_->Wait("copying results back"));
+  return tensor;
+}
+
+absl::Status StageWorkload::Poison(const TensorView& view,
+                                   const TensorShape& shape) const {
+  const int bytes = BytesOf(program().buffers[view.buffer].format);
+  char* at =
+      static_cast<char*>(sets_.tables()[0][view.buffer]) + view.offset * bytes;
+  const int64_t pitch = StrideOf(view, shape) * bytes;
+  const int64_t width = shape.columns * bytes;
+  cudaStream_t stream = device_->stream.get();
+  // All bits set is a NaN in every format; between the rows others may live.
+  return CudaStatus(
+      pitch == width || shape.rows == 1
+          ? cudaMemsetAsync(at, 0xFF, width * shape.rows, stream)
+          : cudaMemset2DAsync(at, pitch, 0xFF, width, shape.rows, stream),
+      "poisoning outputs");
+}
+
+absl::StatusOr<double> StageWorkload::Verify() {
+  return is_pass() ? VerifyPass() : VerifyOp();
+}
+
+absl::StatusOr<double> StageWorkload::VerifyOp() {
+  const StageOp& op = program().ops(workload_.pass)[workload_.op];
+  OpCopies copies;
+  for (int i = 0; i < static_cast<int>(op.inputs.size()); ++i) {
+    ASSIGN_OR_RETURN(HostTensor input,
+                     CopyBack(op.inputs[i], InputShape(op, i)));
+    copies.inputs.push_back(std::move(input));
+  }
+  for (int i = 0; i < static_cast<int>(op.outputs.size()); ++i) {
+    HostTensor before;
+    if (ReadsOutput(op, i)) {
+      ASSIGN_OR_RETURN(before, CopyBack(op.outputs[i], OutputShape(op, i)));
+    } else if (op.outputs[i].present()) {
+      RETURN_IF_ERROR(Poison(op.outputs[i], OutputShape(op, i)));
+    }
+    copies.outputs_before.push_back(std::move(before));
+  }
+  RETURN_IF_ERROR(executor_->RunOp(workload_.pass, workload_.op,
+                                   sets_.tables()[0], device_->lane()));
+  RETURN_IF_ERROR(device_->Wait(workload_.key));
+  for (int i = 0; i < static_cast<int>(op.outputs.size()); ++i) {
+    ASSIGN_OR_RETURN(HostTensor output,
+                     CopyBack(op.outputs[i], OutputShape(op, i)));
+    copies.outputs.push_back(std::move(output));
+  }
+  return RelativeError(op, copies);
+}
+
+absl::StatusOr<double> StageWorkload::VerifyPass() {
+  RETURN_IF_ERROR(
+      executor_->RunPass(workload_.pass, sets_.tables()[0], device_->lane()));
+  RETURN_IF_ERROR(device_->Wait(workload_.key));
+  const StageOp& last = program().ops(workload_.pass).back();
+  for (int i = 0; i < static_cast<int>(last.outputs.size()); ++i) {
+    const TensorShape shape = OutputShape(last, i);
+    ASSIGN_OR_RETURN(const HostTensor output, CopyBack(last.outputs[i], shape));
+    if (!output.present()) continue;
+    for (const int64_t row : PickSome(shape.rows, 64)) {
+      for (int64_t column = 0; column < shape.columns; ++column) {
+        if (std::isnan(output.At(row, column))) {
+          return std::numeric_limits<double>::infinity();
+        }
+      }
+    }
+  }
+  return 0.0;
+}
+
+std::string StageWorkload::algorithm() const {
+  return is_pass() ? "" : executor_->algorithm(workload_.pass, workload_.op);
+}
+
+absl::StatusOr<std::unique_ptr<PreparedWorkload>> PrepareStageWorkload(
+    const BenchDevice* device, const Workload& workload) {
+  return StageWorkload::Create(device, workload);
+}
+
+}  // namespace weir

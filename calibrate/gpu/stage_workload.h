@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// An operation or a pass of a stage on rotating buffers.
+#ifndef WEIR_CALIBRATE_GPU_STAGE_WORKLOAD_H_
+#define WEIR_CALIBRATE_GPU_STAGE_WORKLOAD_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "calibrate/gpu/buffer_sets.h"
+#include "calibrate/gpu/host/op_error.h"
+#include "calibrate/gpu/replayer.h"
+#include "calibrate/measure/bench.h"
+
+namespace weir {
+
+class StageWorkload : public PreparedWorkload {
+ public:
+  static absl::StatusOr<std::unique_ptr<StageWorkload>> Create(
+      const BenchDevice* device, const Workload& workload);
+
+  absl::StatusOr<double> Verify() override;
+  absl::StatusOr<Batch> Run(int num_launches) override {
+    return replayer_->Run(num_launches);
+  }
+  std::string algorithm() const override;
+
+  Replayer* replayer() { return replayer_.get(); }
+
+ private:
+  StageWorkload(const BenchDevice* device, const Workload& workload);
+  const StageProgram& program() const { return *workload_.program; }
+  bool is_pass() const { return workload_.kind == Workload::Kind::kPass; }
+  OpIndex index() const { return {workload_.pass, workload_.op}; }
+
+  absl::Status TakeBuffers();
+  absl::Status RunProducers();
+  absl::Status StartReplayer();
+  absl::StatusOr<double> VerifyOp();
+  // A pass is as right as its operations; here only that no NaN comes out.
+  absl::StatusOr<double> VerifyPass();
+  absl::StatusOr<HostTensor> CopyBack(const TensorView& view,
+                                      const TensorShape& shape) const;
+  absl::Status Poison(const TensorView& view, const TensorShape& shape) const;
+
+  const BenchDevice* device_;
+  const Workload workload_;
+  std::unique_ptr<StageExecutor> executor_;
+  BufferSets sets_;
+  std::unique_ptr<Replayer> replayer_;
+};
+
+}  // namespace weir
+
+#endif  // WEIR_CALIBRATE_GPU_STAGE_WORKLOAD_H_
