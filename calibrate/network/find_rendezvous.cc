@@ -80,7 +80,8 @@ absl::Status FromMaster(const Environment& environment, Rendezvous* meeting) {
   return absl::OkStatus();
 }
 
-// The first node of the step; its address too, for where names do not resolve.
+// The first node of the step, by the address that Slurm itself uses: names may
+// not resolve, and take long over it.
 absl::Status FromSlurm(const Environment& environment, const RunProgram& run,
                        Rendezvous* meeting) {
   std::string list = Get(environment, "SLURM_STEP_NODELIST");
@@ -102,11 +103,13 @@ absl::Status FromSlurm(const Environment& environment, const RunProgram& run,
         "\", expected --rendezvous FILE or MASTER_ADDR and MASTER_PORT"));
   }
   meeting->hosts = {first};
-  // "n1: 127.0.0.1:17001"
-  if (const auto address = run({"scontrol", "getaddrs", first}); address.ok()) {
-    absl::string_view text = absl::StripAsciiWhitespace(*address);
-    if (absl::ConsumePrefix(&text, absl::StrCat(first, ": "))) {
-      meeting->hosts.emplace_back(text.substr(0, text.rfind(':')));
+  // "NodeName=n1 Arch=x86_64 ... NodeAddr=10.0.0.1 ..."
+  if (const auto node = run({"scontrol", "--oneliner", "show", "node", first});
+      node.ok()) {
+    for (absl::string_view word : absl::StrSplit(*node, ' ')) {
+      if (absl::ConsumePrefix(&word, "NodeAddr=")) {
+        meeting->hosts = {std::string(word)};
+      }
     }
   }
   return absl::OkStatus();

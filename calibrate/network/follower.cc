@@ -27,8 +27,8 @@ absl::StatusOr<std::unique_ptr<Wire>> TryOnce(const Rendezvous& meeting,
                                               std::string* where) {
   absl::Status last = absl::UnavailableError("nothing was tried");
   absl::Status refused;
-  for (const int port : meeting.ports) {
-    for (const std::string& host : meeting.hosts) {
+  for (const std::string& host : meeting.hosts) {
+    for (const int port : meeting.ports) {
       const absl::Time soon =
           std::min(deadline, absl::Now() + absl::Seconds(5));
       absl::StatusOr<std::unique_ptr<Wire>> wire = Connect(host, port, soon);

@@ -183,20 +183,20 @@ TEST(FindRendezvousTest, TorchrunsOwnPortIsLeftToItsAgent) {
   EXPECT_THAT(found->ports, ElementsAre(2951));
 }
 
-TEST(FindRendezvousTest, SlurmsFirstNodeAndItsAddress) {
+TEST(FindRendezvousTest, TheAddressOfSlurmsFirstNode) {
   const RunProgram run = [](const std::vector<std::string>& command)
       -> absl::StatusOr<std::string> {
     if (command[1] == "show") {
       EXPECT_EQ(command[3], "n[1-4]");
       return "n1\nn2\nn3\nn4\n";
     }
-    return "n1: 127.0.0.1:17001\n";
+    return "NodeName=n1 Arch=x86_64 NodeAddr=127.0.0.1 Port=17001\n";
   };
   const auto found = FindRendezvous(
       LaunchBy("Slurm"), "",
       Of({{"SLURM_STEP_NODELIST", "n[1-4]"}, {"SLURM_JOB_ID", "7"}}), run);
   ASSERT_TRUE(found.ok()) << found.status();
-  EXPECT_THAT(found->hosts, ElementsAre("n1", "127.0.0.1"));
+  EXPECT_THAT(found->hosts, ElementsAre("127.0.0.1"));
   const auto other = FindRendezvous(
       LaunchBy("Slurm"), "",
       Of({{"SLURM_STEP_NODELIST", "n[1-4]"}, {"SLURM_JOB_ID", "8"}}), run);
