@@ -225,6 +225,7 @@ LayerWork BlockWork(const Transformer& transformer, const WorkSpec& spec,
     work.forward_scratch_bytes = 2 * Local(shape);  // the last residual's
     work.backward_scratch_bytes =
         EarlyReleaseBackwardScratch(spec, shape, core);
+    work.backward_kept_bytes = work.weight_gradient_stash_bytes;
   }
   work.stash_bytes += core.stash_bytes;
   SetRecompute(spec, shape, core, &work);

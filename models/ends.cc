@@ -212,6 +212,7 @@ LayerWork HeadWork(const Transformer& transformer, const WorkSpec& spec) {
     work.forward_scratch_bytes =
         (kTargetBytes + kLogitBytes) * shape.local_tokens;
     work.backward_scratch_bytes = 2 * tensor;
+    work.backward_kept_bytes = work.weight_gradient_stash_bytes + tensor;
   }
   const double padding =
       HasLogits(transformer) ? PaddingParameters(transformer, spec) : 0;

@@ -68,8 +68,9 @@ struct WorkSpec {
   // and embeddings (attn_pdrop and embd_pdrop of 0).
   bool residual_dropout_only = false;
   bool int32_tokens = false;  // else int64
-  // Every tensor goes back behind the last kernel that reads it; no kernel
-  // leaves one for another to copy. Else as eager execution holds them.
+  // Every tensor goes back behind the last kernel that reads it, and a backward
+  // is backward-input of all layers, then backward-weight. Else as eager
+  // execution holds them.
   bool early_release = false;
 };
 
@@ -182,6 +183,10 @@ struct LayerWork {
   double backward_scratch_bytes = 0;
   // Kept from backward-input until backward-weight when the two are apart.
   double weight_gradient_stash_bytes = 0;
+  // What is there instead of the stash while earlier layers' backward runs:
+  // nothing, or with early release, whose backward-weight is a pass of its own,
+  // weight_gradient_stash_bytes and the gradient that the head hands on.
+  double backward_kept_bytes = 0;
 };
 
 // Everything that LayersOf requires of a spec, all problems at once.

@@ -219,7 +219,7 @@ void CountLayer(const LayerWork& layer,
 void AddBackwardScratch(const LayerWork& layer, StageCosts* stage) {
   double& again = stage->recompute_scratch_bytes;
   double& backward = stage->backward_scratch_bytes;
-  backward -= layer.stash_bytes;
+  backward -= layer.stash_bytes - layer.backward_kept_bytes;
   if (again + backward <=
       layer.recompute_scratch_bytes + layer.backward_scratch_bytes) {
     again = layer.recompute_scratch_bytes;

@@ -33,6 +33,7 @@ uint16_t ToFp16(double value) {
   const uint16_t sign = std::signbit(value) ? 0x8000 : 0;
   if (std::isnan(value)) return 0x7E00;
   const double magnitude = std::fabs(value);
+  if (magnitude == 0) return sign;
   if (magnitude >= 65520) return sign | 0x7C00;
   int exponent = 0;
   std::frexp(magnitude, &exponent);  // magnitude < 2^exponent

@@ -33,10 +33,11 @@ cudaError_t Start(const Launch& launch, void (*kernel)(Parameters...),
   if (num_blocks <= 0) return cudaSuccess;
   if (num_blocks > kMaxGrid) return cudaErrorNotSupported;
 #ifdef __CUDACC__
-  if (shared_bytes > 48 * 1024) {
-    const cudaError_t error = cudaFuncSetAttribute(
-        kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
-    if (error != cudaSuccess) return error;
+  if (shared_bytes > 48 * 1024 &&
+      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                           shared_bytes) != cudaSuccess) {
+    (void)cudaGetLastError();  // it would be the next launch's, too
+    return cudaErrorNotSupported;
   }
   kernel<<<static_cast<unsigned>(num_blocks), threads, shared_bytes,
            launch.stream>>>(static_cast<Parameters>(arguments)...);

@@ -42,56 +42,71 @@ __device__ __forceinline__ void Mma(float (&d)[4], const uint32_t (&a)[4],
 #endif
 }
 
+// A place in shared memory, in bytes: 32 bits for nvcc, so that it takes one
+// register.
 #ifdef __CUDACC__
-__device__ __forceinline__ uint32_t SharedAddress(const void* shared) {
+using SharedAddress = uint32_t;
+__device__ __forceinline__ SharedAddress AddressOf(const void* shared) {
   return static_cast<uint32_t>(__cvta_generic_to_shared(shared));
+}
+#else
+using SharedAddress = uintptr_t;
+inline SharedAddress AddressOf(const void* shared) {
+  return reinterpret_cast<uintptr_t>(shared);
 }
 #endif
 
-// Four 8 x 8 matrices; lanes 8 i to 8 i + 7 point at the 16-byte rows of the
-// i-th. r[i] of lane l: row l / 4, columns 2 (l % 4) and the next.
+// Four 8 x 8 matrices; lanes 8 i to 8 i + 7 have the addresses of the 16-byte
+// rows of the i-th. r[i] of lane l: row l / 4, columns 2 (l % 4) and the next.
 __device__ __forceinline__ void LoadMatrix4(uint32_t (&r)[4],
-                                            const void* shared) {
+                                            SharedAddress row) {
 #if defined(WEIR_NO_ASYNC_MMA)
   __trap();
 #elif defined(__CUDACC__)
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
                : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-               : "r"(SharedAddress(shared))
+               : "r"(row)
                : "memory");
 #else
-  emulator::LoadMatrix4(r, shared, false);
+  emulator::LoadMatrix4(r, reinterpret_cast<const void*>(row), false);
 #endif
 }
 // The same of the transposed matrices.
 __device__ __forceinline__ void LoadMatrix4Transposed(uint32_t (&r)[4],
-                                                      const void* shared) {
+                                                      SharedAddress row) {
 #if defined(WEIR_NO_ASYNC_MMA)
   __trap();
 #elif defined(__CUDACC__)
   asm volatile(
       "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
       : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-      : "r"(SharedAddress(shared))
+      : "r"(row)
       : "memory");
 #else
-  emulator::LoadMatrix4(r, shared, true);
+  emulator::LoadMatrix4(r, reinterpret_cast<const void*>(row), true);
 #endif
 }
 
-// 16 bytes to shared memory, past the registers; zeros where not `valid`
-// (`global` is not read then, but must be an address).
-__device__ __forceinline__ void CopyAsync16(void* shared, const void* global,
-                                            bool valid) {
+// kBytes (4 or 16) to shared memory, past the registers; zeros where not
+// `valid` (`global` is not read then, but must be an address).
+template <int kBytes>
+__device__ __forceinline__ void CopyAsync(SharedAddress shared,
+                                          const void* global, bool valid) {
+  static_assert(kBytes == 4 || kBytes == 16);
 #if defined(WEIR_NO_ASYNC_MMA)
   __trap();
 #elif defined(__CUDACC__)
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(
-                   SharedAddress(shared)),
-               "l"(__cvta_generic_to_global(global)), "r"(valid ? 16 : 0)
-               : "memory");
+  if constexpr (kBytes == 16) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared),
+                 "l"(__cvta_generic_to_global(global)), "r"(valid ? 16 : 0)
+                 : "memory");
+  } else {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(shared),
+                 "l"(__cvta_generic_to_global(global)), "r"(valid ? 4 : 0)
+                 : "memory");
+  }
 #else
-  emulator::CopyAsync16(shared, global, valid);
+  emulator::CopyAsync(reinterpret_cast<void*>(shared), global, kBytes, valid);
 #endif
 }
 __device__ __forceinline__ void CommitCopies() {

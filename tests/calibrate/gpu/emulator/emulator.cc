@@ -22,6 +22,7 @@ constexpr size_t kStackBytes = 128 << 10;
 struct AsyncCopy {
   unsigned char* to;
   const unsigned char* from;  // null: zeros
+  int num_bytes;
 };
 
 enum class State { kReady, kAtWarp, kAtBarrier, kDone };
@@ -164,11 +165,15 @@ void WarpTogether(const char* name, void* mine, WarpFunction run) {
   Yield(State::kReady);
 }
 
-void CopyAsync16(void* shared, const void* global, bool valid) {
-  memset(shared, 0xFF, 16);
+void CopyAsync(void* shared, const void* global, int num_bytes, bool valid) {
+  if (reinterpret_cast<uintptr_t>(shared) % num_bytes != 0 ||
+      reinterpret_cast<uintptr_t>(global) % num_bytes != 0) {
+    Fail("cp.async: not aligned");
+  }
+  memset(shared, 0xFF, num_bytes);
   Current().copies.push_back(
       {static_cast<unsigned char*>(shared),
-       valid ? static_cast<const unsigned char*>(global) : nullptr});
+       valid ? static_cast<const unsigned char*>(global) : nullptr, num_bytes});
 }
 
 void CommitCopies() {
@@ -181,9 +186,9 @@ void WaitCopies(int num_pending) {
   while (static_cast<int>(commits.size()) > num_pending) {
     for (const AsyncCopy& copy : commits.front()) {
       if (copy.from == nullptr) {
-        memset(copy.to, 0, 16);
+        memset(copy.to, 0, copy.num_bytes);
       } else {
-        memcpy(copy.to, copy.from, 16);
+        memcpy(copy.to, copy.from, copy.num_bytes);
       }
     }
     commits.pop_front();

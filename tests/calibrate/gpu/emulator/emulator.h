@@ -49,8 +49,8 @@ void BlockBarrier();
 using WarpFunction = void (*)(void* const* lanes);
 void WarpTogether(const char* name, void* mine, WarpFunction run);
 
-// 16 bytes, of zeros where not `valid`; done by the wait that covers it.
-void CopyAsync16(void* shared, const void* global, bool valid);
+// Zeros where not `valid`; done by the wait that covers it.
+void CopyAsync(void* shared, const void* global, int num_bytes, bool valid);
 void CommitCopies();
 void WaitCopies(int num_pending);  // all but the last num_pending commits
 

@@ -114,9 +114,9 @@ TEST(EmulatorTest, AnAsynchronousCopyArrivesWhenItIsWaitedFor) {
                             if (threadIdx.x != 0) return;
                             auto* to = SharedMemory<float>();
                             to[0] = 5;
-                            CopyAsync16(to, from, true);
+                            CopyAsync<16>(AddressOf(to), from, true);
                             CommitCopies();
-                            CopyAsync16(to + 4, from + 4, false);
+                            CopyAsync<16>(AddressOf(to + 4), from + 4, false);
                             CommitCopies();
                             seen[0] = to[0];
                             WaitCopies<1>();
@@ -169,8 +169,8 @@ void Product(const Half* a, const Half* b, float* d) {
   for (int i = 0; i < 4; ++i) shared_b[lane * 4 + i] = b[lane * 4 + i];
   __syncwarp();
   uint32_t of_a[4], of_b[4];
-  LoadMatrix4(of_a, shared_a + lane % 16 * 16 + lane / 16 * 8);
-  LoadMatrix4Transposed(of_b, shared_b + lane % 16 * 8);
+  LoadMatrix4(of_a, AddressOf(shared_a + lane % 16 * 16 + lane / 16 * 8));
+  LoadMatrix4Transposed(of_b, AddressOf(shared_b + lane % 16 * 8));
   float sums[4] = {1, 1, 1, 1};
   Mma<Half>(sums, of_a, of_b[0], of_b[1]);
   for (int i = 0; i < 4; ++i) {

@@ -207,12 +207,19 @@ absl::Status RunKernel(const KernelCase& test, TestDevice* device,
     in.push_back(in_place ? out[i] : (*inputs)[i].device);
   }
   const cudaError_t error = LaunchOp(launch, test.op, in.data(), out.data());
-  if (error == cudaSuccess) return absl::OkStatus();
-  return absl::InternalError(
-      absl::StrCat("the launch: cudaError ", static_cast<int>(error)));
+  return LaunchStatus(error);
 }
 
 }  // namespace
+
+absl::Status LaunchStatus(cudaError_t error) {
+  if (error == cudaSuccess) return absl::OkStatus();
+  if (error == cudaErrorNotSupported) {
+    return absl::UnimplementedError("not supported on this device");
+  }
+  return absl::InternalError(
+      absl::StrCat("the launch: cudaError ", static_cast<int>(error)));
+}
 
 double NormwiseError(const std::vector<double>& got,
                      const std::vector<double>& expected) {

@@ -43,6 +43,9 @@ ElementFormat OutputFormat(const KernelCase& test, int index);
 absl::StatusOr<std::vector<OutputError>> CheckKernel(const KernelCase& test,
                                                      TestDevice* device);
 
+// Unimplemented for cudaErrorNotSupported, else Internal.
+absl::Status LaunchStatus(cudaError_t error);
+
 // Rounds to the format and back.
 std::vector<uint8_t> Encode(ElementFormat format,
                             const std::vector<double>& values);

@@ -3,20 +3,21 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/calibrate/gpu/emulator/emulator.h"
 #include "tests/calibrate/gpu/kernels/emulated_device.h"
 #include "tests/calibrate/gpu/kernels/kernel_cases.h"
 #include "tests/calibrate/gpu/kernels/kernel_check.h"
+#include "tests/calibrate/gpu/kernels/other_checks.h"
 
 namespace weir {
 namespace {
 
+using ::testing::TestParamInfo;
 using ::testing::TestWithParam;
+using ::testing::ValuesIn;
 
-class EmulatedKernelTest : public TestWithParam<KernelCase> {};
-
-TEST_P(EmulatedKernelTest, ComputesWhatTheReferenceDoes) {
-  EmulatedDevice device;
-  const auto errors = CheckKernel(GetParam(), &device);
+void ExpectWithinBounds(
+    const absl::StatusOr<std::vector<OutputError>>& errors) {
   ASSERT_TRUE(errors.ok()) << errors.status();
   for (const OutputError& error : *errors) {
     EXPECT_LE(error.error, error.bound) << error.output;
@@ -24,14 +25,31 @@ TEST_P(EmulatedKernelTest, ComputesWhatTheReferenceDoes) {
   }
 }
 
-std::string CaseName(const testing::TestParamInfo<KernelCase>& info) {
+class EmulatedKernelTest : public TestWithParam<KernelCase> {};
+
+TEST_P(EmulatedKernelTest, ComputesWhatTheReferenceDoes) {
+  EmulatedDevice device;
+  ExpectWithinBounds(CheckKernel(GetParam(), &device));
+}
+
+class EmulatedOtherTest : public TestWithParam<OtherCheck> {};
+
+TEST_P(EmulatedOtherTest, DoesWhatItSays) {
+  EmulatedDevice device;
+  ExpectWithinBounds(GetParam().run(&device));
+}
+
+template <typename Case>
+std::string CaseName(const TestParamInfo<Case>& info) {
   return info.param.name;
 }
 
-INSTANTIATE_TEST_SUITE_P(Rows, EmulatedKernelTest,
-                         testing::ValuesIn(RowCases()), CaseName);
+INSTANTIATE_TEST_SUITE_P(Rows, EmulatedKernelTest, ValuesIn(RowCases()),
+                         CaseName<KernelCase>);
 INSTANTIATE_TEST_SUITE_P(Attention, EmulatedKernelTest,
-                         testing::ValuesIn(AttentionCases()), CaseName);
+                         ValuesIn(AttentionCases()), CaseName<KernelCase>);
+INSTANTIATE_TEST_SUITE_P(Other, EmulatedOtherTest, ValuesIn(OtherChecks()),
+                         CaseName<OtherCheck>);
 
 }  // namespace
 }  // namespace weir

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the launchers of fused attention share.
+#ifndef WEIR_CALIBRATE_GPU_KERNELS_ATTENTION_LAUNCH_CUH_
+#define WEIR_CALIBRATE_GPU_KERNELS_ATTENTION_LAUNCH_CUH_
+
+#include <type_traits>
+
+#include "calibrate/gpu/kernels/attention_tile.cuh"
+#include "calibrate/gpu/kernels/launch.cuh"
+
+namespace weir {
+
+inline AttentionShape ShapeOf(const StageOp& op) {
+  return {static_cast<int>(op.sequence_length),
+          static_cast<int>(op.sequences),
+          op.heads,
+          op.kv_heads,
+          1 / std::sqrt(static_cast<float>(op.head_size)),
+          op.causal};
+}
+
+// The kernel's code on this device is for compute capability 8.0 or later.
+template <typename Kernel>
+cudaError_t NeedsTensorCores(Kernel* kernel) {
+#ifdef __CUDACC__
+  cudaFuncAttributes attributes;
+  const cudaError_t error = cudaFuncGetAttributes(&attributes, kernel);
+  if (error != cudaSuccess) return error;
+  return attributes.binaryVersion < 80 ? cudaErrorNotSupported : cudaSuccess;
+#else
+  (void)kernel;
+  return cudaSuccess;
+#endif
+}
+
+// Calls run(Half(), head size as a type's value).
+template <typename Run>
+cudaError_t WithHead(ElementFormat format, int head_size, Run run) {
+  return WithHalf(format, [&](auto half) {
+    if (head_size == 64) return run(half, std::integral_constant<int, 64>());
+    if (head_size == 128) return run(half, std::integral_constant<int, 128>());
+    return cudaErrorNotSupported;
+  });
+}
+
+}  // namespace weir
+
+#endif  // WEIR_CALIBRATE_GPU_KERNELS_ATTENTION_LAUNCH_CUH_

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a column-major BLAS computes, element by element.
+#ifndef WEIR_TESTS_CALIBRATE_GPU_COLUMN_MAJOR_HOST_H_
+#define WEIR_TESTS_CALIBRATE_GPU_COLUMN_MAJOR_HOST_H_
+
+#include <vector>
+
+#include "calibrate/gpu/host/product_shape.h"
+
+namespace weir {
+
+// result = op(first) op(second) + beta result, for each of a batch; the
+// dimensions are the library's: it knows nothing of rows and of our m, n, k.
+inline void MultiplyColumnMajor(const ColumnMajorProduct& product,
+                                int64_t num_batches, double beta,
+                                const double* first, const double* second,
+                                double* result) {
+  const auto at = [](const ColumnMajorMatrix& matrix, int64_t batch,
+                     int64_t row, int64_t column) {
+    if (matrix.transposed) std::swap(row, column);
+    return batch * matrix.batch_stride + column * matrix.leading + row;
+  };
+  const int64_t inner =
+      product.first.transposed ? product.first.rows : product.first.columns;
+  for (int64_t batch = 0; batch < num_batches; ++batch) {
+    for (int64_t i = 0; i < product.result.rows; ++i) {
+      for (int64_t j = 0; j < product.result.columns; ++j) {
+        double sum = 0;
+        for (int64_t k = 0; k < inner; ++k) {
+          sum += first[at(product.first, batch, i, k)] *
+                 second[at(product.second, batch, k, j)];
+        }
+        double& d = result[at(product.result, batch, i, j)];
+        d = beta * d + sum;
+      }
+    }
+  }
+}
+
+}  // namespace weir
+
+#endif  // WEIR_TESTS_CALIBRATE_GPU_COLUMN_MAJOR_HOST_H_

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// A pretended NVML with one GPU at bus 0000:3B:00.0, for tests.
+#include <cstring>
+
+namespace {
+int device;
+int num_users = 0;
+}  // namespace
+
+extern "C" {
+
+int nvmlInit_v2() {
+  ++num_users;
+  return 0;
+}
+int nvmlShutdown() {
+  --num_users;
+  return 0;
+}
+const char* nvmlErrorString(int code) {
+  return code == 6 ? "Not Found" : "Unknown Error";
+}
+int nvmlDeviceGetHandleByPciBusId_v2(const char* bus_id, void** found) {
+  if (std::strcmp(bus_id, "0000:3B:00.0") != 0) return 6;
+  *found = &device;
+  return 0;
+}
+int nvmlSystemGetDriverVersion(char* version, unsigned length) {
+  std::strncpy(version, "580.65.06", length);
+  return 0;
+}
+int nvmlDeviceGetTemperature(void* asked, unsigned sensor, unsigned* celsius) {
+  if (asked != &device || sensor != 0) return 2;
+  *celsius = 61;
+  return 0;
+}
+int nvmlDeviceGetClockInfo(void* asked, unsigned type, unsigned* megahertz) {
+  if (asked != &device || type != 1) return 2;
+  *megahertz = 1755;
+  return 0;
+}
+
+#ifdef FAKE_OLD_NVML
+// Before driver 535: the old name; no power meter.
+int nvmlDeviceGetCurrentClocksThrottleReasons(void*, unsigned long long* bits) {
+  *bits = 0x40;  // hardware, too hot
+  return 0;
+}
+int nvmlDeviceGetPowerUsage(void*, unsigned*) { return 3; }
+int nvmlDeviceGetApplicationsClock(void*, unsigned, unsigned* megahertz) {
+  *megahertz = 1305;
+  return 0;
+}
+#else
+int nvmlDeviceGetCurrentClocksEventReasons(void*, unsigned long long* bits) {
+  *bits = 0x4;  // the power limit
+  return 0;
+}
+int nvmlDeviceGetPowerUsage(void*, unsigned* milliwatts) {
+  *milliwatts = 698500;
+  return 0;
+}
+int nvmlDeviceGetApplicationsClock(void*, unsigned, unsigned* megahertz) {
+  *megahertz = 1980;
+  return 0;
+}
+#endif
+
+int nvmlDeviceGetDefaultApplicationsClock(void*, unsigned,
+                                          unsigned* megahertz) {
+  *megahertz = 1980;
+  return 0;
+}
+int nvmlDeviceGetEnforcedPowerLimit(void*, unsigned* milliwatts) {
+  *milliwatts = 700000;
+  return 0;
+}
+int nvmlDeviceGetMemoryInfo(void*, unsigned long long* total_free_used) {
+  total_free_used[0] = 1000;
+  total_free_used[1] = 400;
+  total_free_used[2] = 600;
+  return 0;
+}
+
+}  // extern "C"

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checks of the kernels that are no operation of a stage: softmax of unfused
+// attention, random data, copies.
+#ifndef WEIR_TESTS_CALIBRATE_GPU_KERNELS_OTHER_CHECKS_H_
+#define WEIR_TESTS_CALIBRATE_GPU_KERNELS_OTHER_CHECKS_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "tests/calibrate/gpu/kernels/kernel_check.h"
+
+namespace weir {
+
+struct OtherCheck {
+  std::string name;  // a gtest name
+  absl::StatusOr<std::vector<OutputError>> (*run)(TestDevice* device);
+};
+
+std::vector<OtherCheck> OtherChecks();
+
+}  // namespace weir
+
+#endif  // WEIR_TESTS_CALIBRATE_GPU_KERNELS_OTHER_CHECKS_H_
