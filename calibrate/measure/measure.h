@@ -40,9 +40,9 @@ struct CalibrationHooks {
 // Measures what the plan has and `journal` has not. Cancelled when told to
 // stop; whatever the bench says when the GPU is lost (Unavailable, Aborted,
 // DeadlineExceeded), or after three workloads in a row broke and then the
-// reference: all of it with
-// the journal as it stands. A workload that is refused or skipped is no error
-// here. REQUIRES: the journal is empty, or CheckSameMachine is OK.
+// reference: all of it with the journal as it stands. A workload that is
+// refused or skipped is no error here.
+// REQUIRES: the journal is empty, or CheckSameMachine is OK.
 absl::Status Measure(const Plan& plan, const CalibrationOptions& options,
                      const CalibrationHooks& hooks, Bench* bench,
                      Calibration* journal);

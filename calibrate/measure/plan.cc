@@ -295,8 +295,8 @@ void Planner::AddOverlaps() {
       beside.kind = Kind::kOpBesideCollectives;
       beside.bytes = 64 * kMebibyte;
       beside.max_ctas = ctas;
-      beside.key =
-          absl::StrCat(product.key, " | self-sends of 64 MiB, ", ctas, " CTAs");
+      beside.key = absl::StrCat(product.key, " | self-sends of 64 MiB with ",
+                                ctas, " CTAs");
       plan_.overlaps.push_back({product.key, beside.key, true});
       Add(beside);
     }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 
 #include "absl/strings/str_cat.h"
@@ -11,6 +12,7 @@
 #include "base/error_statistics.h"
 #include "calibrate/device_profile.h"
 #include "calibrate/figures.h"
+#include "calibrate/measure/journal.h"
 
 namespace weir {
 namespace {
@@ -44,8 +46,8 @@ std::string NameOf(const MeasuredMemory& memory) {
       memory.model(), " ", memory.has_embedding() ? "embedding + " : "",
       memory.num_blocks(), memory.num_blocks() == 1 ? " block" : " blocks",
       memory.has_head() ? " + head" : "", " mb ", memory.microbatch_size(),
-      " s ", memory.sequence_length(), " tp ", memory.tensor_parallel(), ", ",
-      memory.num_microbatches(), " alive");
+      " s ", memory.sequence_length(), " tp ", memory.tensor_parallel(),
+      " with ", memory.num_microbatches(), " alive");
 }
 
 void AddMeasured(const DeviceProfile& profile, std::vector<ReportRow>* rows) {
@@ -78,6 +80,48 @@ std::string NoteOf(const WorkloadResult& result) {
   return note;
 }
 
+// What copies of as many bytes reach, read and written, between two sizes on a
+// line; 0: outside of those that were measured.
+class CopyRates {
+ public:
+  CopyRates(const Plan& plan, const Calibration& journal) {
+    for (const Workload& workload : plan.workloads) {
+      if (workload.kind != Workload::Kind::kCopy) continue;
+      const WorkloadResult* result = FindResult(journal, workload.key);
+      if (result == nullptr || !result->has_seconds()) continue;
+      seconds_[2 * workload.bytes] = result->seconds().p50();
+    }
+  }
+
+  double At(double bytes) const {
+    const auto above = seconds_.lower_bound(bytes);
+    if (above == seconds_.end() || above == seconds_.begin()) return 0;
+    const auto below = std::prev(above);
+    const double part = (bytes - below->first) / (above->first - below->first);
+    return bytes / (below->second + part * (above->second - below->second));
+  }
+
+ private:
+  std::map<double, double> seconds_;  // by bytes
+};
+
+// Our own kernels beside what bounds them.
+void AddBounds(const StageOp& op, const WorkloadResult& result,
+               const DeviceProfile& start, double peak, const CopyRates& copies,
+               std::vector<ReportRow>* rows) {
+  if (op.kernels.size() != 1) return;
+  const Kernel& kernel = op.kernels[0];
+  const double seconds = result.seconds().p50();
+  if (kernel.kind == Kernel::Kind::kMemory && copies.At(kernel.bytes) > 0) {
+    rows->push_back({"bandwidth", result.key(), copies.At(kernel.bytes),
+                     kernel.bytes / seconds, "of a copy of as many bytes"});
+  } else if (kernel.kind == Kernel::Kind::kAttention) {
+    rows->push_back({"attention", result.key(),
+                     KernelSeconds(start, peak, kernel), seconds,
+                     start.attention_efficiency().source()});
+  }
+}
+
 void AddFlags(const WorkloadResult& result, std::vector<ReportRow>* rows) {
   const double n = result.seconds().num_samples();
   if (result.num_power_capped() + result.num_slowed_by_heat() > 0) {
@@ -95,12 +139,14 @@ void AddFlags(const WorkloadResult& result, std::vector<ReportRow>* rows) {
 }
 
 void AddWorkloads(const Plan& plan, const Calibration& journal,
-                  const DeviceProfile& profile, std::vector<ReportRow>* rows) {
+                  const DeviceProfile& start, const DeviceProfile& profile,
+                  std::vector<ReportRow>* rows) {
   std::map<std::string, const Workload*> planned;
   for (const Workload& workload : plan.workloads) {
     planned[workload.key] = &workload;
   }
   const double peak = PeakFlops(profile, Name(plan.format)).value_or(0);
+  const CopyRates copies(plan, journal);
   for (const WorkloadResult& result : journal.workloads()) {
     const auto found = planned.find(result.key());
     if (found == planned.end()) continue;
@@ -123,6 +169,7 @@ void AddWorkloads(const Plan& plan, const Calibration& journal,
       rows->push_back({"kernel", result.key(),
                        KernelSeconds(profile, peak, op.kernels), seconds,
                        NoteOf(result)});
+      AddBounds(op, result, start, peak, copies, rows);
     } else if (workload.kind == Workload::Kind::kCopy) {
       rows->push_back({"copy", result.key(),
                        profile.memory_bytes_per_second().value(),
@@ -204,7 +251,7 @@ std::vector<ReportRow> MakeReport(const Plan& plan, const Calibration& journal,
   std::vector<ReportRow> rows;
   AddFigures(start, profile, &rows);
   AddMeasured(profile, &rows);
-  AddWorkloads(plan, journal, profile, &rows);
+  AddWorkloads(plan, journal, start, profile, &rows);
   return rows;
 }
 

@@ -17,7 +17,9 @@ struct ReportRow {
   // "figure": the start's and the new one; "stage": a pass from its kernels
   // (and gaps) and as measured; "kernel": by the figures and as measured;
   // "memory": from the buffers and the pool's high-water mark; "copy": of the
-  // peak and as measured, bytes per second; "verify": the limit and the error
+  // peak and as measured, bytes per second; "bandwidth": of a copy of as many
+  // bytes and of a kernel that moves them; "attention": by the start's figures
+  // and as measured; "verify": the limit and the error
   // of an operation; "other": seconds of any other workload; "refused",
   // "skipped", "throttled", "drifted": a workload.
   std::string kind;

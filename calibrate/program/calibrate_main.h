@@ -17,6 +17,7 @@ namespace weir {
 
 struct BenchRequest {
   int device = 0;
+  int num_candidates = 8;        // algorithms tried for a product
   double timeout_seconds = 120;  // of any wait for the GPU
 };
 

@@ -17,6 +17,8 @@ struct RunFlags {
   std::string report;  // CSV; empty: none
   PlanOptions plan;    // the format is the GPU's
   int device = 0;
+  int num_candidates = 8;        // algorithms tried for a product
+  std::string only;              // workloads whose key has this; empty: all
   double timeout_seconds = 120;  // without any progress
   bool list = false;             // print the plan, measure nothing
   bool fresh = false;            // leave an earlier OUT.partial aside

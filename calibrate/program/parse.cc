@@ -52,6 +52,12 @@ void AddPlan(CLI::App* app, RunFlags* flags, std::string* attention) {
                   "seconds without progress after which it gives up")
       ->check(CLI::Range(0.1, 1e5))
       ->capture_default_str();
+  app->add_option("--only", flags->only,
+                  "only workloads whose name (--list) has this in it");
+  app->add_option("--candidates", flags->num_candidates,
+                  "algorithms that are tried for every product")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
   app->add_option("--report", flags->report, "also as a CSV, to this file");
   app->add_flag("--quiet", flags->quiet, "no progress on standard error");
 }

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
@@ -41,11 +42,29 @@ void Note(const RunFlags& flags, absl::string_view text) {
   }
 }
 
+// The plan, or what --only leaves of it.
+absl::StatusOr<Plan> PlanOf(const RunFlags& flags, const Model& model,
+                            ElementFormat format) {
+  PlanOptions options = flags.plan;
+  options.format = format;
+  ASSIGN_OR_RETURN(Plan plan, MakePlan(model, options));
+  const auto left_out = [&](const auto& planned) {
+    return !absl::StrContains(planned.key, flags.only);
+  };
+  std::erase_if(plan.workloads, left_out);
+  std::erase_if(plan.memory, left_out);
+  if (plan.workloads.empty() && plan.memory.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--only ", flags.only, ": no workload has this in its name (--list)"));
+  }
+  return plan;
+}
+
 absl::StatusOr<int> List(const RunFlags& flags, const Model& model) {
   ASSIGN_OR_RETURN(
       const DeviceProfile profile,
       LoadDeviceProfile(flags.start.empty() ? kListProfile : flags.start));
-  ASSIGN_OR_RETURN(const Plan plan, MakePlan(model, flags.plan));
+  ASSIGN_OR_RETURN(const Plan plan, PlanOf(flags, model, flags.plan.format));
   std::string text;
   double sum = 0;
   for (const Workload& workload : plan.workloads) {
@@ -202,10 +221,8 @@ absl::StatusOr<int> Calibrate(const RunFlags& flags,
                      StartProfileOf(bench->provenance().gpu_name()));
   }
   ASSIGN_OR_RETURN(const DeviceProfile start, LoadDeviceProfile(start_name));
-  PlanOptions options = flags.plan;
-  options.format = bench->half_format();
-  RETURN_IF_ERROR(PeakFlops(start, Name(options.format)).status());
-  ASSIGN_OR_RETURN(const Plan plan, MakePlan(model, options));
+  RETURN_IF_ERROR(PeakFlops(start, Name(bench->half_format())).status());
+  ASSIGN_OR_RETURN(const Plan plan, PlanOf(flags, model, bench->half_format()));
   const std::string path = absl::StrCat(flags.out, ".partial");
   ASSIGN_OR_RETURN(Calibration journal, OpenJournal(flags, path, *bench));
   const absl::Status measured =
@@ -234,9 +251,7 @@ absl::StatusOr<int> Check(const RunFlags& flags, const Factories& factories) {
   ASSIGN_OR_RETURN(const Model model, LoadModel(flags.model));
   ASSIGN_OR_RETURN(const std::unique_ptr<Bench> bench,
                    OpenBench(flags, factories));
-  PlanOptions options = flags.plan;
-  options.format = bench->half_format();
-  ASSIGN_OR_RETURN(Plan plan, MakePlan(model, options));
+  ASSIGN_OR_RETURN(Plan plan, PlanOf(flags, model, bench->half_format()));
   std::erase_if(plan.workloads, [](const Workload& workload) {
     return workload.kind != Workload::Kind::kOp;
   });
@@ -279,7 +294,8 @@ absl::StatusOr<int> Check(const RunFlags& flags, const Factories& factories) {
 
 absl::StatusOr<std::unique_ptr<Bench>> OpenBench(const RunFlags& flags,
                                                  const Factories& factories) {
-  auto bench = factories.open_bench({flags.device, flags.timeout_seconds});
+  auto bench = factories.open_bench(
+      {flags.device, flags.num_candidates, flags.timeout_seconds});
   if (!bench.ok()) {
     return absl::UnavailableError(
         absl::StrCat(bench.status().message(), " (weir-calibrate doctor)"));
