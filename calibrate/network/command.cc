@@ -47,8 +47,8 @@ absl::Status CheckFlags(const NetworkFlags& flags) {
     problems.Add("--start", "is missing, expected a profile to begin with");
   }
   problems.CheckRange("--pairs-per-class", flags.pairs_per_class, 1, 1000);
-  problems.CheckRange("--max-bytes", flags.max_bytes, 4 * kLeastBytes, 0x1p36);
-  problems.CheckRange("--timeout-seconds", flags.timeout_seconds, 1, 86400);
+  problems.CheckRange("--max-bytes", flags.max_bytes, 4 * kLeastBytes, 1e12);
+  problems.CheckRange("--timeout", flags.timeout_seconds, 0.1, 1e5);
   return problems.ToStatus();
 }
 
@@ -241,8 +241,12 @@ absl::StatusOr<int> RunFollower(const NetworkFlags& flags, const Launch& launch,
   options.tell = Print;
   ASSIGN_OR_RETURN(const std::unique_ptr<Follower> follower,
                    Follower::Meet(launch, rendezvous, std::move(options)));
-  return follower->Serve(
+  const absl::StatusOr<int> code = follower->Serve(
       [work](const Request& request) { return work->Perform(request); });
+  if (code.ok() && *code == 0) return code;
+  if (!code.ok()) Print(code.status());
+  // A transfer that was given up may hold the driver, and so a normal exit.
+  _exit(code.ok() ? *code : ExitCodeOf(code.status()));
 }
 
 int RunLeader(const NetworkFlags& flags, const Launch& launch,
@@ -264,8 +268,7 @@ int RunLeader(const NetworkFlags& flags, const Launch& launch,
   std::fflush(stdout);
   leader.Finish(ExitCodeOf(done));
   if (!rendezvous.file.empty()) std::remove(rendezvous.file.c_str());
-  // A transfer that was given up may hold the driver, and so a normal exit.
-  if (!done.ok()) _exit(ExitCodeOf(done));
+  if (!done.ok()) _exit(ExitCodeOf(done));  // as a follower
   return 0;
 }
 
@@ -301,9 +304,8 @@ absl::StatusOr<int> Run(const NetworkFlags& flags,
 int RunNetworkCommand(const NetworkFlags& flags,
                       const TransportFactory& make_transport) {
   const absl::StatusOr<int> code = Run(flags, make_transport);
-  if (code.ok()) return *code;
-  Print(code.status());
-  return ExitCodeOf(code.status());
+  if (!code.ok()) Print(code.status());
+  return code.ok() ? *code : ExitCodeOf(code.status());
 }
 
 }  // namespace weir

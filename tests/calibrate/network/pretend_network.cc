@@ -20,7 +20,7 @@ int main(int argc, char** argv) {
   app.add_option("--start", flags.start);
   app.add_option("--pairs-per-class", flags.pairs_per_class);
   app.add_option("--max-bytes", flags.max_bytes);
-  app.add_option("--timeout-seconds", flags.timeout_seconds);
+  app.add_option("--timeout", flags.timeout_seconds);
   app.add_option("--topology", flags.topology);
   app.add_option("--rendezvous", flags.rendezvous);
   app.add_option("--groups", flags.groups);
