@@ -74,7 +74,7 @@ std::vector<Order> ToAll(int num_ranks, const Request& request) {
 }
 
 // Every rank makes its transport and says where it is.
-absl::StatusOr<std::vector<Presence>> PrepareAll(const Launch& launch,
+absl::StatusOr<std::vector<Presence>> PrepareAll(const RankLaunch& launch,
                                                  Leader* leader) {
   Request prepare;
   prepare.set_what(Request::PREPARE);
@@ -147,7 +147,7 @@ bool IsTopologyUnknown(const std::vector<Place>& places) {
 // Rank 0 after all have come.
 class Lead {
  public:
-  Lead(const NetworkFlags& flags, const Launch& launch, Leader* leader)
+  Lead(const NetworkFlags& flags, const RankLaunch& launch, Leader* leader)
       : flags_(flags), launch_(launch), leader_(leader) {}
 
   absl::Status Run() {
@@ -228,12 +228,13 @@ class Lead {
   }
 
   const NetworkFlags& flags_;
-  const Launch& launch_;
+  const RankLaunch& launch_;
   Leader* const leader_;
   Provenance provenance_;
 };
 
-absl::StatusOr<int> RunFollower(const NetworkFlags& flags, const Launch& launch,
+absl::StatusOr<int> RunFollower(const NetworkFlags& flags,
+                                const RankLaunch& launch,
                                 const Rendezvous& rendezvous, RankWork* work) {
   FollowerOptions options;
   options.weir_version = flags.weir_version;
@@ -249,7 +250,7 @@ absl::StatusOr<int> RunFollower(const NetworkFlags& flags, const Launch& launch,
   _exit(code.ok() ? *code : ExitCodeOf(code.status()));
 }
 
-int RunLeader(const NetworkFlags& flags, const Launch& launch,
+int RunLeader(const NetworkFlags& flags, const RankLaunch& launch,
               const Rendezvous& rendezvous, RankWork* work) {
   LeaderOptions options;
   options.weir_version = flags.weir_version;
@@ -274,7 +275,7 @@ int RunLeader(const NetworkFlags& flags, const Launch& launch,
 
 absl::StatusOr<int> Run(const NetworkFlags& flags,
                         const TransportFactory& make_transport) {
-  ASSIGN_OR_RETURN(const Launch launch,
+  ASSIGN_OR_RETURN(const RankLaunch launch,
                    ReadLaunch([](const char* name) { return getenv(name); }));
   if (const absl::Status checked = CheckFlags(flags); !checked.ok()) {
     // All ranks have the same.

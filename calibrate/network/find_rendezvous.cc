@@ -45,7 +45,7 @@ std::vector<int> PortsOf(absl::string_view job) {
 }
 
 // What all ranks of a job know and those of another do not.
-std::string JobOf(const Launch& launch, const Environment& environment) {
+std::string JobOf(const RankLaunch& launch, const Environment& environment) {
   std::vector<std::string> parts = {launch.launcher};
   for (const char* name :
        {"SLURM_JOB_ID", "SLURM_STEP_ID",
@@ -117,8 +117,8 @@ absl::Status FromSlurm(const Environment& environment, const RunProgram& run,
 
 // mpirun's own addresses: "3866361856.0;tcp://10.0.0.1,192.168.0.1:52003". Of
 // use where rank 0 is beside it, as it is unless somebody says otherwise.
-absl::Status FromMpirun(const Launch& launch, const Environment& environment,
-                        Rendezvous* meeting) {
+absl::Status FromMpirun(const RankLaunch& launch,
+                        const Environment& environment, Rendezvous* meeting) {
   const std::string uri = Get(environment, "OMPI_MCA_orte_hnp_uri");
   const size_t begin = uri.find("tcp://");
   const size_t end = uri.rfind(':');
@@ -144,7 +144,7 @@ absl::Status FromMpirun(const Launch& launch, const Environment& environment,
 
 }  // namespace
 
-absl::StatusOr<Rendezvous> FindRendezvous(const Launch& launch,
+absl::StatusOr<Rendezvous> FindRendezvous(const RankLaunch& launch,
                                           const std::string& file,
                                           const Environment& environment,
                                           const RunProgram& run) {

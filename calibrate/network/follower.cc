@@ -65,7 +65,7 @@ absl::Status ReadMeetingPoint(Rendezvous* meeting) {
   return absl::OkStatus();
 }
 
-Hello Greeting(const Launch& launch, const FollowerOptions& options) {
+Hello Greeting(const RankLaunch& launch, const FollowerOptions& options) {
   Hello hello;
   hello.set_rank(launch.rank);
   hello.set_num_ranks(launch.num_ranks);
@@ -78,7 +78,7 @@ Hello Greeting(const Launch& launch, const FollowerOptions& options) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Follower>> Follower::Meet(
-    const Launch& launch, const Rendezvous& rendezvous,
+    const RankLaunch& launch, const Rendezvous& rendezvous,
     FollowerOptions options) {
   const absl::Time deadline =
       absl::Now() + absl::Seconds(options.timeout_seconds);
@@ -113,7 +113,7 @@ absl::StatusOr<std::unique_ptr<Follower>> Follower::Meet(
       absl::StrFormat("%.3g s: ", options.timeout_seconds), last.message()));
 }
 
-Follower::Follower(const Launch& launch, FollowerOptions options,
+Follower::Follower(const RankLaunch& launch, FollowerOptions options,
                    std::unique_ptr<Wire> wire, std::string leader)
     : options_(std::move(options)),
       timeout_(absl::Seconds(options_.timeout_seconds)),

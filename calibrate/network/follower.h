@@ -33,7 +33,7 @@ class Follower {
   // Tries until the time is over. Aborted: rank 0 was not found or does not
   // want this rank.
   static absl::StatusOr<std::unique_ptr<Follower>> Meet(
-      const Launch& launch, const Rendezvous& rendezvous,
+      const RankLaunch& launch, const Rendezvous& rendezvous,
       FollowerOptions options);
   ~Follower();
   Follower(const Follower&) = delete;
@@ -44,7 +44,7 @@ class Follower {
   absl::StatusOr<int> Serve(const Perform& perform);
 
  private:
-  Follower(const Launch& launch, FollowerOptions options,
+  Follower(const RankLaunch& launch, FollowerOptions options,
            std::unique_ptr<Wire> wire, std::string leader);
   void Watch();
   void Hear();

@@ -61,13 +61,13 @@ class Reader {
   const Environment& environment_;
 };
 
-std::optional<Launch> ReadOne(const Launcher& launcher, Reader* reader) {
+std::optional<RankLaunch> ReadOne(const Launcher& launcher, Reader* reader) {
   const bool slurm = launcher.name == absl::string_view("Slurm");
   if (!reader->Has(launcher.rank)) {
     // Images of clusters leave WORLD_SIZE behind; a count alone is no launch.
     return std::nullopt;
   }
-  Launch launch;
+  RankLaunch launch;
   launch.launcher = launcher.name;
   const char* size = launcher.num_ranks;
   if (slurm && !reader->Has(size)) {
@@ -101,8 +101,9 @@ std::optional<Launch> ReadOne(const Launcher& launcher, Reader* reader) {
   return launch;
 }
 
-void CheckAgreement(const Launcher& a, const Launch& first, const Launcher& b,
-                    const Launch& second, Reader* reader) {
+void CheckAgreement(const Launcher& a, const RankLaunch& first,
+                    const Launcher& b, const RankLaunch& second,
+                    Reader* reader) {
   const auto compare = [&](const char* name, int value, const char* other_name,
                            int other) {
     if (value == other) return;
@@ -116,7 +117,7 @@ void CheckAgreement(const Launcher& a, const Launch& first, const Launcher& b,
 }
 
 // A process manager that speaks only to those who link its library.
-void CheckPmix(const std::optional<Launch>& found, Reader* reader) {
+void CheckPmix(const std::optional<RankLaunch>& found, Reader* reader) {
   if (!reader->Has("PMIX_RANK")) return;
   if (!found.has_value()) {
     reader->problems.Add("PMIX_RANK",
@@ -136,14 +137,14 @@ void CheckPmix(const std::optional<Launch>& found, Reader* reader) {
 
 }  // namespace
 
-absl::StatusOr<Launch> ReadLaunch(const Environment& environment) {
+absl::StatusOr<RankLaunch> ReadLaunch(const Environment& environment) {
   Reader reader(environment);
-  std::optional<Launch> found;
+  std::optional<RankLaunch> found;
   const Launcher* by = nullptr;
   for (const Launcher& launcher : kLaunchers) {
     const bool outer = launcher.name == absl::string_view("Slurm");
     if (outer && found.has_value()) break;
-    const std::optional<Launch> launch = ReadOne(launcher, &reader);
+    const std::optional<RankLaunch> launch = ReadOne(launcher, &reader);
     if (!launch.has_value()) continue;
     if (found.has_value()) {
       CheckAgreement(*by, *found, launcher, *launch, &reader);
@@ -154,7 +155,7 @@ absl::StatusOr<Launch> ReadLaunch(const Environment& environment) {
   }
   CheckPmix(found, &reader);
   RETURN_IF_ERROR(reader.problems.ToStatus());
-  Launch launch = found.value_or(Launch());
+  RankLaunch launch = found.value_or(RankLaunch());
   // Also below mpirun in a job: Slurm's daemon of the node starts the ranks.
   launch.node = reader.Text("SLURMD_NODENAME");
   if (launch.node.empty()) launch.node = HostName();

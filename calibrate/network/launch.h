@@ -16,7 +16,7 @@ namespace weir {
 // Null where there is no such variable.
 using Environment = std::function<const char*(const char* name)>;
 
-struct Launch {
+struct RankLaunch {
   std::string launcher = "none";  // "torchrun", "Open MPI", "PMI", "Slurm"
   int rank = 0;
   int num_ranks = 1;
@@ -31,7 +31,7 @@ struct Launch {
 // One rank where nothing launched. Slurm counts only where no other launcher
 // speaks: srun and sbatch start the others. InvalidArgument names every
 // variable that is missing, no number, or against another.
-absl::StatusOr<Launch> ReadLaunch(const Environment& environment);
+absl::StatusOr<RankLaunch> ReadLaunch(const Environment& environment);
 
 // Where rank 0 listens and what proves that a rank is one of us.
 struct Rendezvous {
@@ -52,7 +52,7 @@ absl::StatusOr<std::string> RunAndRead(const std::vector<std::string>& command);
 // address. The token is WEIR_NETWORK_TOKEN, else one of the job: enough against
 // strays, not against somebody who reads the job's environment. InvalidArgument
 // names what to set where nothing helps. REQUIRES: num_ranks > 1.
-absl::StatusOr<Rendezvous> FindRendezvous(const Launch& launch,
+absl::StatusOr<Rendezvous> FindRendezvous(const RankLaunch& launch,
                                           const std::string& file,
                                           const Environment& environment,
                                           const RunProgram& run);

@@ -41,7 +41,7 @@ struct LeaderOptions {
 
 class Leader {
  public:
-  Leader(const Launch& launch, LeaderOptions options);
+  Leader(const RankLaunch& launch, LeaderOptions options);
   ~Leader();
   Leader(const Leader&) = delete;
   Leader& operator=(const Leader&) = delete;

@@ -16,7 +16,7 @@
 namespace weir {
 
 // Device memory that a communicator took of its first rank.
-struct MemorySteps {
+struct CommunicatorSteps {
   double init_bytes = 0;
   double first_use_bytes = 0;  // by the first collective, or the first pair
   double Sum() const { return init_bytes + first_use_bytes; }
@@ -32,7 +32,7 @@ struct PairTimes {
   LinkClass::Distance distance = LinkClass::DISTANCE_UNSPECIFIED;
   int from = 0;
   int to = 0;
-  MemorySteps memory;
+  CommunicatorSteps memory;
   double first_seconds = 0;  // of the first transfer: sets the connection up
   std::vector<Row> rows;
 };
@@ -53,7 +53,7 @@ struct GroupMemory {
   GroupPlan group;
   bool first = false;  // the first communicator of the processes
   LinkClass::Distance distance = LinkClass::DISTANCE_UNSPECIFIED;
-  MemorySteps collective;
+  CommunicatorSteps collective;
   double first_pair_bytes = 0;  // after it
 };
 

@@ -65,7 +65,7 @@ std::string Count(size_t n) {
 
 }  // namespace
 
-Leader::Leader(const Launch& launch, LeaderOptions options)
+Leader::Leader(const RankLaunch& launch, LeaderOptions options)
     : options_(std::move(options)),
       timeout_(absl::Seconds(options_.timeout_seconds)),
       num_ranks_(launch.num_ranks),

@@ -13,7 +13,7 @@ namespace weir {
 
 class RankWork {
  public:
-  RankWork(const Launch& launch, TransportRequest request,
+  RankWork(const RankLaunch& launch, TransportRequest request,
            TransportFactory make_transport)
       : launch_(launch),
         request_(request),
@@ -27,7 +27,7 @@ class RankWork {
   absl::Status Do(const Request& request, Answer* answer);
   absl::Status Prepare(const Request& request, Answer* answer);
 
-  const Launch launch_;
+  const RankLaunch launch_;
   TransportRequest request_;
   const TransportFactory make_transport_;
   std::unique_ptr<Transport> transport_;

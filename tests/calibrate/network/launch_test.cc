@@ -155,8 +155,8 @@ absl::StatusOr<std::string> NoProgram(const std::vector<std::string>&) {
   return absl::UnavailableError("not there");
 }
 
-Launch LaunchBy(const std::string& launcher) {
-  Launch launch;
+RankLaunch LaunchBy(const std::string& launcher) {
+  RankLaunch launch;
   launch.launcher = launcher;
   launch.rank = 1;
   launch.num_ranks = 4;
@@ -215,7 +215,7 @@ TEST(FindRendezvousTest, MpirunsAddress) {
 }
 
 TEST(FindRendezvousTest, RanksOfOneNodeMeetOnTheLoopbackInterface) {
-  Launch launch = LaunchBy("PMI");
+  RankLaunch launch = LaunchBy("PMI");
   launch.num_local = 4;
   const auto found = FindRendezvous(launch, "", Of({}), NoProgram);
   ASSERT_TRUE(found.ok()) << found.status();

@@ -208,7 +208,7 @@ class PretendTransport : public Transport {
 
  private:
   Presence Self() const {
-    const absl::StatusOr<Launch> launch =
+    const absl::StatusOr<RankLaunch> launch =
         ReadLaunch([](const char* name) { return getenv(name); });
     Presence presence;
     presence.set_node(launch->node);
