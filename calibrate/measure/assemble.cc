@@ -130,7 +130,8 @@ void Assembler::AddStages() {
   profile_.clear_stages();
   for (const PlannedPass& pass : plan_.passes) {
     const WorkloadResult* result = Find(pass.key);
-    if (result == nullptr) continue;
+    // An update is no pass of the schedule: it stays in the journal.
+    if (result == nullptr || pass.pass == StagePass::kOptimizer) continue;
     double sum = 0;
     bool whole = true;
     for (const std::string& key : pass.op_keys) {

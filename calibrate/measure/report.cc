@@ -174,7 +174,8 @@ void AddWorkloads(const Plan& plan, const Calibration& journal,
       rows->push_back({"copy", result.key(),
                        profile.memory_bytes_per_second().value(),
                        2 * workload.bytes / seconds, NoteOf(result)});
-    } else if (workload.kind != Workload::Kind::kPass) {
+    } else if (workload.kind != Workload::Kind::kPass ||
+               workload.pass == StagePass::kOptimizer) {
       rows->push_back({"other", result.key(), 0, seconds, NoteOf(result)});
     }
     AddFlags(result, rows);

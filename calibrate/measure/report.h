@@ -20,8 +20,8 @@ struct ReportRow {
   // peak and as measured, bytes per second; "bandwidth": of a copy of as many
   // bytes and of a kernel that moves them; "attention": by the start's figures
   // and as measured; "verify": the limit and the error
-  // of an operation; "other": seconds of any other workload; "refused",
-  // "skipped", "throttled", "drifted": a workload.
+  // of an operation; "other": seconds of any other workload, updates among
+  // them; "refused", "skipped", "throttled", "drifted": a workload.
   std::string kind;
   std::string name;
   double expected = 0, measured = 0;

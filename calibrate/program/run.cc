@@ -105,6 +105,10 @@ absl::StatusOr<Calibration> OpenJournal(const RunFlags& flags,
     }
     Calibration done = journal;
     done.clear_workloads();
+    done.clear_stage_memory();
+    for (const StageMemoryResult& result : journal.stage_memory()) {
+      if (result.has_memory()) *done.add_stage_memory() = result;
+    }
     for (const WorkloadResult& result : journal.workloads()) {
       if (result.state() == WorkloadResult::TIMED) {
         *done.add_workloads() = result;
