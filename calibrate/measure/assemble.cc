@@ -234,9 +234,9 @@ void Assembler::AddProvenance() {
 absl::StatusOr<DeviceProfile> Assembler::Assemble() {
   ASSIGN_OR_RETURN(peak_flops_, PeakFlops(profile_, Name(plan_.format)));
   CollectOps();
-  if (ops_.empty()) {
+  if (results_.empty()) {
     return absl::InvalidArgumentError(
-        "no operation was timed: there is nothing to make a profile of");
+        "nothing was timed: there is nothing to make a profile of");
   }
   SetMemoryFigures();
   AddProvenance();

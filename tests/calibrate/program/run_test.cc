@@ -207,6 +207,16 @@ TEST_F(CalibrateRunTest, ListNeedsNoGpuAndSumsUp) {
                     HasSubstr("pass forward of llama-2-7b 1 block")));
 }
 
+TEST_F(CalibrateRunTest, OnlyCopiesAreAProfileTooAndOnlyNothingIsNone) {
+  const ProgramRun run = RunWeir(absl::StrCat(kSmall, " --only copy"));
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.out, AllOf(HasSubstr("memory_efficiency"),
+                             Not(HasSubstr("product.matrix_rate"))));
+  const ProgramRun none = RunWeir(absl::StrCat(kSmall, " --only nonsense"));
+  EXPECT_EQ(none.exit_code, 2);
+  EXPECT_THAT(none.err, HasSubstr("--only nonsense"));
+}
+
 TEST_F(CalibrateRunTest, UnfusedAttentionAndDropoutHaveTheirOwnOperations) {
   const ProgramRun run =
       RunWeir("run --model gpt2 --attention both --dropout 0.1 --list");
