@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -242,7 +243,7 @@ absl::StatusOr<int> RunFollower(const NetworkFlags& flags,
   options.tell = Print;
   ASSIGN_OR_RETURN(const std::unique_ptr<Follower> follower,
                    Follower::Meet(launch, rendezvous, std::move(options)));
-  const absl::StatusOr<int> code = follower->Serve(
+  absl::StatusOr<int> code = follower->Serve(
       [work](const Request& request) { return work->Perform(request); });
   if (code.ok() && *code == 0) return code;
   if (!code.ok()) Print(code.status());

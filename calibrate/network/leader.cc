@@ -104,8 +104,8 @@ absl::Status Leader::FirstError() const {
     const Peer& peer = peers_[rank];
     if (!peer.asked || !peer.answered || peer.answer.code() == 0) continue;
     const auto code = static_cast<absl::StatusCode>(peer.answer.code());
-    const absl::Status status(code, absl::StrCat(NameOf(rank), ": ", doing_,
-                                                 ": ", peer.answer.error()));
+    absl::Status status(code, absl::StrCat(NameOf(rank), ": ", doing_, ": ",
+                                           peer.answer.error()));
     if (code != absl::StatusCode::kDeadlineExceeded) return status;
     if (late.ok()) late = status;
   }

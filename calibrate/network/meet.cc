@@ -45,7 +45,7 @@ absl::Status WriteMeetingPoint(const std::string& path, int port,
   point.set_port(port);
   point.set_token(token);
   const mode_t old = umask(077);
-  const absl::Status written = WriteFile(path, PrintTextProto(point));
+  absl::Status written = WriteFile(path, PrintTextProto(point));
   umask(old);
   return written;
 }

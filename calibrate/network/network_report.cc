@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <utility>
 
@@ -15,10 +16,8 @@ namespace {
 // Every second power of two is enough to read.
 bool IsShown(double bytes, double largest) {
   if (bytes == largest) return true;
-  for (double at = kLeastBytes; at <= bytes; at *= 4) {
-    if (at == bytes) return true;
-  }
-  return false;
+  const int power = std::ilogb(bytes / kLeastBytes);
+  return power % 2 == 0 && std::ldexp(kLeastBytes, power) == bytes;
 }
 
 std::string Rate(double bytes_per_second) {

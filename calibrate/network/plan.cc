@@ -2,6 +2,7 @@
 #include "calibrate/network/plan.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "absl/strings/str_cat.h"
@@ -44,7 +45,7 @@ std::vector<double> TransferKnots(int num_channels, double max_bytes) {
 
 std::vector<double> TransferSizes(int num_channels, double max_bytes) {
   std::set<double> sizes;
-  for (double bytes = kLeastBytes; bytes <= max_bytes; bytes *= 2) {
+  for (const double bytes : CollectiveSizes(max_bytes)) {
     sizes.insert(bytes);
     sizes.insert(bytes * 1.5);
   }
@@ -57,8 +58,8 @@ std::vector<double> TransferSizes(int num_channels, double max_bytes) {
 
 std::vector<double> CollectiveSizes(double max_bytes) {
   std::vector<double> sizes;
-  for (double bytes = kLeastBytes; bytes <= max_bytes; bytes *= 2) {
-    sizes.push_back(bytes);
+  for (int power = 0; power <= std::ilogb(max_bytes / kLeastBytes); ++power) {
+    sizes.push_back(std::ldexp(kLeastBytes, power));
   }
   return sizes;
 }
