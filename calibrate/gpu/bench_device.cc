@@ -78,10 +78,9 @@ absl::Status WarmProducts(BenchDevice* device) {
     spec.operands = device->facts.half_format;
     spec.result = accumulate ? ElementFormat::kFp32 : spec.operands;
     const ProductOperands operands = {at(0), at(1), nullptr, nullptr, at(2)};
-    ASSIGN_OR_RETURN(
-        const Product* product,
-        device->products->Plan(spec, {operands}, device->lane().workspace,
-                               device->stream.get()));
+    ASSIGN_OR_RETURN(const Product* product,
+                     device->products->Plan(spec, {}, device->lane().workspace,
+                                            device->stream.get()));
     RETURN_IF_ERROR(
         product->Run(operands, device->lane().workspace, device->stream.get()));
   }

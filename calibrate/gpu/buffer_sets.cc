@@ -38,22 +38,34 @@ absl::StatusOr<BufferSets> BufferSets::Create(const BenchDevice& device,
   BufferSets sets;
   ASSIGN_OR_RETURN(sets.memory_,
                    Allocate(num_sets * set_bytes, "the buffers of a workload"));
-  const std::vector<PieceFill> fills = FillsOf(program);
+  sets.pieces_ = pieces;
+  sets.fills_ = FillsOf(program);
   auto next = reinterpret_cast<uintptr_t>(sets.memory_.get());
-  uint64_t seed = device.options.seed;
   for (int set = 0; set < num_sets; ++set) {
     BufferTable table(program.buffers.size(), nullptr);
     for (const Piece& piece : pieces) {
       const int64_t bytes = element_bytes(piece);
       table[piece.buffer] = reinterpret_cast<void*>(next - piece.first * bytes);
-      RETURN_IF_ERROR(FillPiece(device.launch(), program, fills, piece,
-                                reinterpret_cast<void*>(next), ++seed));
       next += Rounded(piece.num_elements * bytes);
     }
     sets.tables_.push_back(std::move(table));
+    RETURN_IF_ERROR(sets.Refill(device, program, set));
   }
-  RETURN_IF_ERROR(device.Wait("filling buffers with random data"));
   return sets;
+}
+
+absl::Status BufferSets::Refill(const BenchDevice& device,
+                                const StageProgram& program, int set) const {
+  // Of its own for each piece of each set.
+  uint64_t seed = device.options.seed + set * pieces_.size();
+  for (const Piece& piece : pieces_) {
+    const auto begin =
+        reinterpret_cast<uintptr_t>(tables_[set][piece.buffer]) +
+        piece.first * BytesOf(program.buffers[piece.buffer].format);
+    RETURN_IF_ERROR(FillPiece(device.launch(), program, fills_, piece,
+                              reinterpret_cast<void*>(begin), ++seed));
+  }
+  return device.Wait("filling buffers with random data");
 }
 
 }  // namespace weir

@@ -21,11 +21,17 @@ class BufferSets {
                                            const std::vector<Piece>& pieces,
                                            int64_t touched_bytes, bool is_pass);
 
+  // As at first: what ran since has added to some and overwritten others.
+  absl::Status Refill(const BenchDevice& device, const StageProgram& program,
+                      int set) const;
+
   int size() const { return static_cast<int>(tables_.size()); }
   const std::vector<BufferTable>& tables() const { return tables_; }
 
  private:
   DeviceMemory memory_;
+  std::vector<Piece> pieces_;
+  std::vector<PieceFill> fills_;
   std::vector<BufferTable> tables_;
 };
 

@@ -28,6 +28,9 @@ struct CudaBenchOptions {
 // driver, too old a driver, no GPU, no such GPU, or one that this program was
 // not built for. provenance() leaves command, date and version of weir to the
 // caller.
+//
+// DeadlineExceeded from any of its methods: the GPU hangs. Write down what
+// there is and leave by std::_Exit; the driver's own exit handlers would wait.
 absl::StatusOr<std::unique_ptr<Bench>> OpenCudaBench(
     const CudaBenchOptions& options);
 

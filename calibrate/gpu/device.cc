@@ -41,7 +41,10 @@ absl::Status CheckCount(int device) {
     return absl::FailedPreconditionError(
         "no GPU on this machine, or CUDA_VISIBLE_DEVICES hides all");
   }
-  RETURN_IF_ERROR(CudaStatus(code, "looking for GPUs"));
+  if (code != cudaSuccess) {  // a driver without its kernel module, say
+    return absl::FailedPreconditionError(
+        CudaStatus(code, "no GPU can be used on this machine").message());
+  }
   if (device < 0 || device >= count) {
     return absl::FailedPreconditionError(
         absl::StrCat("there is no GPU ", device, ": this machine shows ", count,

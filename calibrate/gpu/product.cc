@@ -109,18 +109,21 @@ absl::Status Product::Describe(const ProductSpec& spec) {
   return SetLayout(product.result, spec.result, batches, &result_);
 }
 
+absl::Status Product::SetPointers(const void* bias, const void* aux) const {
+  if (UsesBias(spec_)) {
+    RETURN_IF_ERROR(Set(desc_, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias));
+  }
+  if (UsesAux(spec_)) {
+    RETURN_IF_ERROR(Set(desc_, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, aux));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Product::RunAlgorithm(const ProductOperands& operands,
                                    const cublasLtMatmulAlgo_t& algorithm,
                                    const Workspace& workspace,
                                    cudaStream_t stream) const {
-  if (UsesBias(spec_)) {
-    RETURN_IF_ERROR(
-        Set(desc_, CUBLASLT_MATMUL_DESC_BIAS_POINTER, operands.bias));
-  }
-  if (UsesAux(spec_)) {
-    RETURN_IF_ERROR(
-        Set(desc_, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, operands.aux));
-  }
+  RETURN_IF_ERROR(SetPointers(operands.bias, operands.aux));
   const float alpha = 1, beta = spec_.shape.accumulate ? 1 : 0;
   // The library's a is our b: column-major.
   return CublasStatus(

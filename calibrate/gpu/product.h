@@ -56,6 +56,7 @@ class Product {
  private:
   friend class ProductLibrary;
   absl::Status Describe(const ProductSpec& spec);
+  absl::Status SetPointers(const void* bias, const void* aux) const;
   absl::Status RunAlgorithm(const ProductOperands& operands,
                             const cublasLtMatmulAlgo_t& algorithm,
                             const Workspace& workspace,

@@ -118,19 +118,32 @@ absl::Status ProductLibrary::Choose(Product* product,
   std::vector<cublasLtMatmulHeuristicResult_t> offered(kAskedPerCandidate *
                                                        num_candidates_);
   int num_offered = 0;
-  RETURN_IF_ERROR(CublasStatus(
-      cublasLtMatmulAlgoGetHeuristic(
-          handle_.get(), product->desc_.get(), product->first_.get(),
-          product->second_.get(), product->result_.get(),
-          product->result_.get(), preference.get(),
-          static_cast<int>(offered.size()), offered.data(), &num_offered),
-      absl::StrCat("asking cuBLASLt for ", what)));
+  // The heuristics look at how bias and aux are aligned.
+  RETURN_IF_ERROR(product->SetPointers(workspace.data, workspace.data));
+  cublasStatus_t asked = cublasLtMatmulAlgoGetHeuristic(
+      handle_.get(), product->desc_.get(), product->first_.get(),
+      product->second_.get(), product->result_.get(), product->result_.get(),
+      preference.get(), static_cast<int>(offered.size()), offered.data(),
+      &num_offered);
+  // Some versions call invalid what they do not support.
+  if (asked == CUBLAS_STATUS_INVALID_VALUE) asked = CUBLAS_STATUS_NOT_SUPPORTED;
+  RETURN_IF_ERROR(
+      CublasStatus(asked, absl::StrCat("asking cuBLASLt for ", what)));
   double best = std::numeric_limits<double>::infinity();
   int num_timed = 0;
   for (int i = 0; i < num_offered && num_timed < num_candidates_; ++i) {
     if (offered[i].state != CUBLAS_STATUS_SUCCESS) continue;
     absl::StatusOr<double> seconds = 0.0;
-    if (!tune_on.empty()) {
+    if (tune_on.empty()) {
+      cublasLtMatmulHeuristicResult_t checked;
+      if (cublasLtMatmulAlgoCheck(handle_.get(), product->desc_.get(),
+                                  product->first_.get(), product->second_.get(),
+                                  product->result_.get(),
+                                  product->result_.get(), &offered[i].algo,
+                                  &checked) != CUBLAS_STATUS_SUCCESS) {
+        continue;
+      }
+    } else {
       seconds = Time(*product, offered[i].algo, tune_on, workspace, stream);
       if (absl::IsDeadlineExceeded(seconds.status())) return seconds.status();
       if (!seconds.ok()) continue;  // offered, but does not run

@@ -22,15 +22,6 @@ std::vector<Piece> AllBuffers(const StageProgram& program) {
   return pieces;
 }
 
-// Passes before this one, so that its inputs are what they leave behind.
-std::vector<StagePass> PassesBefore(StagePass pass) {
-  std::vector<StagePass> before;
-  for (int earlier = 0; earlier < static_cast<int>(pass); ++earlier) {
-    before.push_back(static_cast<StagePass>(earlier));
-  }
-  return before;
-}
-
 }  // namespace
 
 StageWorkload::StageWorkload(const BenchDevice* device,
@@ -53,7 +44,7 @@ absl::StatusOr<std::unique_ptr<StageWorkload>> StageWorkload::Create(
   }
   std::unique_ptr<StageWorkload> prepared(new StageWorkload(device, workload));
   RETURN_IF_ERROR(prepared->TakeBuffers());
-  RETURN_IF_ERROR(prepared->RunProducers());
+  RETURN_IF_ERROR(prepared->ChooseAlgorithms());
   RETURN_IF_ERROR(prepared->StartReplayer());
   return prepared;
 }
@@ -77,26 +68,35 @@ absl::Status StageWorkload::TakeBuffers() {
   return absl::OkStatus();
 }
 
-absl::Status StageWorkload::RunProducers() {
-  const Lane lane = device_->lane();
+std::vector<OpIndex> StageWorkload::Producers() const {
+  if (!is_pass()) return ProducersOf(program(), index());
+  // Passes before this one: its inputs are what they leave behind.
   std::vector<OpIndex> producers;
-  if (is_pass()) {
-    for (const StagePass pass : PassesBefore(workload_.pass)) {
-      for (const OpIndex& op : OpsOf(program(), pass)) producers.push_back(op);
+  for (int pass = 0; pass < static_cast<int>(workload_.pass); ++pass) {
+    for (const OpIndex& op : OpsOf(program(), static_cast<StagePass>(pass))) {
+      producers.push_back(op);
     }
-  } else {
-    producers = ProducersOf(program(), index());
   }
+  return producers;
+}
+
+absl::Status StageWorkload::RunProducers(int set) {
+  for (const OpIndex& op : Producers()) {
+    RETURN_IF_ERROR(
+        executor_->RunOp(op.pass, op.op, sets_.tables()[set], device_->lane()));
+  }
+  return device_->Wait(absl::StrCat(workload_.key, ": its inputs"));
+}
+
+absl::Status StageWorkload::ChooseAlgorithms() {
+  const Lane lane = device_->lane();
   // Only what is measured is worth the search for its fastest algorithm.
-  for (const OpIndex& op : producers) {
+  for (const OpIndex& op : Producers()) {
     RETURN_IF_ERROR(executor_->PlanOp(op.pass, op.op, {}, lane));
   }
-  for (const BufferTable& table : sets_.tables()) {
-    for (const OpIndex& op : producers) {
-      RETURN_IF_ERROR(executor_->RunOp(op.pass, op.op, table, lane));
-    }
+  for (int set = 0; set < sets_.size(); ++set) {
+    RETURN_IF_ERROR(RunProducers(set));
   }
-  RETURN_IF_ERROR(device_->Wait(absl::StrCat(workload_.key, ": its inputs")));
   RETURN_IF_ERROR(
       is_pass() ? executor_->PlanPass(workload_.pass, sets_.tables(), lane)
                 : executor_->PlanOp(workload_.pass, workload_.op,
@@ -165,6 +165,8 @@ absl::StatusOr<double> StageWorkload::Verify() {
 
 absl::StatusOr<double> StageWorkload::VerifyOp() {
   const StageOp& op = program().ops(workload_.pass)[workload_.op];
+  RETURN_IF_ERROR(sets_.Refill(*device_, program(), 0));
+  RETURN_IF_ERROR(RunProducers(0));
   OpCopies copies;
   for (int i = 0; i < static_cast<int>(op.inputs.size()); ++i) {
     ASSIGN_OR_RETURN(HostTensor input,
@@ -173,9 +175,9 @@ absl::StatusOr<double> StageWorkload::VerifyOp() {
   }
   for (int i = 0; i < static_cast<int>(op.outputs.size()); ++i) {
     HostTensor before;
-    if (ReadsOutput(op, i)) {
+    if (ReadsOutput(op, i) && SameInput(op, i) < 0) {
       ASSIGN_OR_RETURN(before, CopyBack(op.outputs[i], OutputShape(op, i)));
-    } else if (op.outputs[i].present()) {
+    } else if (op.outputs[i].present() && !ReadsOutput(op, i)) {
       RETURN_IF_ERROR(Poison(op.outputs[i], OutputShape(op, i)));
     }
     copies.outputs_before.push_back(std::move(before));

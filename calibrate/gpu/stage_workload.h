@@ -34,7 +34,9 @@ class StageWorkload : public PreparedWorkload {
   OpIndex index() const { return {workload_.pass, workload_.op}; }
 
   absl::Status TakeBuffers();
-  absl::Status RunProducers();
+  std::vector<OpIndex> Producers() const;
+  absl::Status RunProducers(int set);
+  absl::Status ChooseAlgorithms();
   absl::Status StartReplayer();
   absl::StatusOr<double> VerifyOp();
   // A pass is as right as its operations; here only that no NaN comes out.

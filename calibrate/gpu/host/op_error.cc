@@ -52,12 +52,16 @@ Tensors GatherInputs(const StageOp& op, const OpCopies& copies,
   return inputs;
 }
 
-Tensors GatherOutputs(const OpCopies& copies, const OpSample& sample) {
+Tensors GatherOutputs(const StageOp& op, const OpCopies& copies,
+                      const OpSample& sample) {
   Tensors outputs(copies.outputs.size());
   for (size_t i = 0; i < outputs.size(); ++i) {
     const TensorSample& part = sample.outputs[i];
+    const int input = SameInput(op, static_cast<int>(i));
     if (copies.outputs_before[i].present()) {
       outputs[i] = Gather(copies.outputs_before[i], part);
+    } else if (input >= 0) {
+      outputs[i] = Gather(copies.inputs[input], part);
     } else if (copies.outputs[i].present()) {
       outputs[i].assign(part.rows.size() * part.columns.size(),
                         std::numeric_limits<double>::quiet_NaN());
@@ -91,7 +95,7 @@ double NormGradientError(const StageOp& op, const OpCopies& copies) {
 double SampleError(const StageOp& op, const OpCopies& copies,
                    const OpSample& sample) {
   Tensors inputs = GatherInputs(op, copies, sample);
-  Tensors outputs = GatherOutputs(copies, sample);
+  Tensors outputs = GatherOutputs(op, copies, sample);
   std::vector<const double*> in;
   std::vector<double*> out;
   for (auto& tensor : inputs)
@@ -137,12 +141,19 @@ bool ReadsOutput(const StageOp& op, int index) {
     default:
       break;
   }
+  return SameInput(op, index) >= 0;
+}
+
+int SameInput(const StageOp& op, int index) {
   const TensorView& output = op.outputs[index];
-  return std::any_of(
-      op.inputs.begin(), op.inputs.end(), [&](const TensorView& input) {
-        return input.present() && input.buffer == output.buffer &&
-               input.offset == output.offset;
-      });
+  for (size_t i = 0; i < op.inputs.size(); ++i) {
+    const TensorView& input = op.inputs[i];
+    if (input.present() && input.buffer == output.buffer &&
+        input.offset == output.offset) {
+      return static_cast<int>(i);
+    }
+  }
+  return -1;
 }
 
 double RelativeError(const StageOp& op, const OpCopies& copies, double limit) {

@@ -12,11 +12,13 @@ namespace weir {
 
 // True where outputs[index] is read too: accumulated into, or updated in place.
 bool ReadsOutput(const StageOp& op, int index);
+// The input that outputs[index] updates in place; -1: none.
+int SameInput(const StageOp& op, int index);
 
 // The tensors of `op`, its views' strides kept.
 struct OpCopies {
   std::vector<HostTensor> inputs;          // before it ran
-  std::vector<HostTensor> outputs_before;  // present where ReadsOutput
+  std::vector<HostTensor> outputs_before;  // present where accumulated into
   std::vector<HostTensor> outputs;         // behind it
 };
 

@@ -6,8 +6,6 @@
 
 #include <vector>
 
-#include "absl/functional/function_ref.h"
-#include "absl/status/status.h"
 #include "calibrate/stage/stage_program.h"
 
 namespace weir {

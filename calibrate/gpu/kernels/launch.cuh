@@ -14,13 +14,14 @@ constexpr int64_t kMaxGrid = (int64_t{1} << 31) - 1;
 
 inline int64_t CeilDivide(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-// Threads for rows of `vectors`, one each as long as they fit.
+// Threads for rows of `vectors`: as many rounds as it takes, all of them full.
 inline int ThreadsFor(int64_t vectors, int most) {
-  return static_cast<int>(
-      std::min<int64_t>(most, CeilDivide(vectors, kWarpSize) * kWarpSize));
+  vectors = std::max<int64_t>(vectors, 1);
+  const int64_t each = CeilDivide(vectors, CeilDivide(vectors, most));
+  return static_cast<int>(CeilDivide(each, kWarpSize) * kWarpSize);
 }
 
-// Rows of `floats` floats, for one BlockReduce each.
+// For BlockReduce: a float a warp and reduction.
 inline int ScratchBytes(int threads, int num_reductions) {
   return threads / kWarpSize * num_reductions * static_cast<int>(sizeof(float));
 }

@@ -8,6 +8,14 @@
 
 namespace weir {
 
+// As many threads as a multiprocessor has (7.5: 1024, else 2048 or 1536) bound
+// the registers of narrow rows.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ == 750
+constexpr int kNormBlocks = 1;
+#else
+constexpr int kNormBlocks = 2;
+#endif
+
 template <typename Half>
 struct NormForwardTensors {
   const Half *x, *delta, *bias, *gain, *shift;
@@ -17,7 +25,7 @@ struct NormForwardTensors {
 
 // Shared memory: two floats a warp.
 template <typename Half, int kVectors>
-__global__ void __launch_bounds__(1024, 1)
+__global__ void __launch_bounds__(1024, kVectors == 1 ? kNormBlocks : 1)
     NormForward(NormForwardTensors<Half> t, Dropout dropout,
                 int64_t num_vectors, bool rms, float epsilon) {
   float* scratch = SharedMemory<float>();
@@ -33,7 +41,7 @@ __global__ void __launch_bounds__(1024, 1)
     if (t.delta != nullptr) {
       x[i] = AddDelta(x[i], Load8(t.delta, begin + v), t.bias, v, begin + v,
                       dropout);
-      Store8(t.sum, begin + v, x[i]);
+      if (t.sum != nullptr) Store8(t.sum, begin + v, x[i]);
     }
 #pragma unroll
     for (int j = 0; j < kVector; ++j) total += x[i].v[j];

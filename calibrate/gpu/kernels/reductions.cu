@@ -9,11 +9,15 @@ namespace {
 
 constexpr int kMostThreads = 1024;
 
+int64_t Multiprocessors(const Launch& launch) {
+  return std::max(1, launch.num_multiprocessors);
+}
+
 // Blocks of the backward's first phase: as many as are there at once.
 int64_t NormBlocks(const Launch& launch, const StageOp& op) {
   const int threads = ThreadsFor(op.columns / kVector, kMostThreads);
   return std::min<int64_t>(
-      op.rows, launch.num_multiprocessors * std::min(16, 1024 / threads));
+      op.rows, Multiprocessors(launch) * std::min(16, 1024 / threads));
 }
 
 struct Chunks {
@@ -25,7 +29,7 @@ Chunks ChunksOf(const Launch& launch, const StageOp& op) {
   Chunks chunks;
   chunks.num_tiles = CeilDivide(op.columns, kSumColumns);
   const int64_t wanted =
-      CeilDivide(8 * launch.num_multiprocessors, chunks.num_tiles);
+      CeilDivide(8 * Multiprocessors(launch), chunks.num_tiles);
   chunks.rows_per_chunk =
       std::max<int64_t>(4 * kSumWarps, CeilDivide(op.rows, wanted));
   chunks.num_chunks = CeilDivide(op.rows, chunks.rows_per_chunk);

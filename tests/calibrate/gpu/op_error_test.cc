@@ -125,7 +125,9 @@ OpCopies RunOnDevice(const StageOp& op) {
         Store(device.inputs[i], InputShape(op, static_cast<int>(i))));
   }
   for (size_t i = 0; i < device.outputs.size(); ++i) {
-    const bool read = ReadsOutput(device.op, static_cast<int>(i));
+    const int output = static_cast<int>(i);
+    const bool read =
+        ReadsOutput(device.op, output) && SameInput(device.op, output) < 0;
     copies.outputs_before.push_back(
         read ? Store(device.outputs[i], OutputShape(op, static_cast<int>(i)))
              : HostTensor{});
@@ -149,6 +151,7 @@ struct Named {
   std::string name;
   StageOp op;
 };
+void PrintTo(const Named& printed, std::ostream* out) { *out << printed.name; }
 
 StageOp Product(bool transpose_a, bool transpose_b, Epilogue epilogue) {
   StageOp op = Op(OpKind::kProduct, 60, 70);

@@ -158,7 +158,7 @@ std::vector<KernelCase> AttentionCases() {
                     absl::StrCat(mask, "_", sequences, "x", length, "_", heads,
                                  "_", kv_heads, "_", head_size));
         };
-        add(2, 33, 2, 1);
+        add(2, 33, 4, 2);
         add(1, 200, 2, 2);
         add(1, 256, 1, 1);
       }

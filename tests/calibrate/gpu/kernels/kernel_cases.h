@@ -4,6 +4,7 @@
 #ifndef WEIR_TESTS_CALIBRATE_GPU_KERNELS_KERNEL_CASES_H_
 #define WEIR_TESTS_CALIBRATE_GPU_KERNELS_KERNEL_CASES_H_
 
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,10 @@ struct KernelCase {
   // A gtest name: "norm_forward_rms_3x776_bf16".
   std::string name;
 };
+
+inline void PrintTo(const KernelCase& test, std::ostream* out) {
+  *out << test.name;
+}
 
 // All kinds but attention.
 std::vector<KernelCase> RowCases();

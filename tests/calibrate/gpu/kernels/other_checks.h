@@ -4,6 +4,7 @@
 #ifndef WEIR_TESTS_CALIBRATE_GPU_KERNELS_OTHER_CHECKS_H_
 #define WEIR_TESTS_CALIBRATE_GPU_KERNELS_OTHER_CHECKS_H_
 
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,10 @@ struct OtherCheck {
   std::string name;  // a gtest name
   absl::StatusOr<std::vector<OutputError>> (*run)(TestDevice* device);
 };
+
+inline void PrintTo(const OtherCheck& check, std::ostream* out) {
+  *out << check.name;
+}
 
 std::vector<OtherCheck> OtherChecks();
 

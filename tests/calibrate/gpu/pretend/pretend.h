@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// A pretended GPU on the host: the functions of CUDA, cuBLASLt and NCCL that
+// calibrate/gpu/ calls, and the launchers of its kernels. Work is done when it
+// is enqueued, in double precision; time is pretended: a stream is busy for as
+// long as its work takes, and the clock goes on while the host asks.
+#ifndef WEIR_TESTS_CALIBRATE_GPU_PRETEND_PRETEND_H_
+#define WEIR_TESTS_CALIBRATE_GPU_PRETEND_PRETEND_H_
+
+#include <cuda_runtime_api.h>
+
+#include <functional>
+#include <map>
+#include <vector>
+
+#include "calibrate/stage/stage_op.h"
+
+struct CUgraph_st {
+  struct Node {
+    double seconds;
+    std::function<void()> work;
+  };
+  std::vector<Node> nodes;
+};
+struct CUgraphExec_st : CUgraph_st {};
+struct CUstream_st {
+  double busy_until = 0;
+  CUgraph_st* captured = nullptr;
+};
+
+namespace weir {
+
+struct Pretended {
+  // Set by tests.
+  double kernel_seconds = 1e-5;
+  double copy_seconds = 2e-6, copy_bytes_per_second = 1e12;
+  double library_algorithm_seconds[2] = {3e-5, 2e-5};  // the second is faster
+  bool has_gelu_epilogues = true;
+  bool hangs = false;             // no work ends any more
+  double kernels_are_off_by = 1;  // a factor of all that kernels write
+  // Seen by tests.
+  int64_t num_kernels = 0, num_products = 0;
+  int num_destroyed = 0;
+
+  double now = 0;
+  int64_t total_bytes = int64_t{1} << 30, used_bytes = 0;
+  std::map<void*, int64_t> allocations;
+};
+Pretended& Gpu();
+
+// Does the work, or notes it in the graph that the stream captures.
+void Enqueue(cudaStream_t stream, double seconds, std::function<void()> work);
+
+}  // namespace weir
+
+#endif  // WEIR_TESTS_CALIBRATE_GPU_PRETEND_PRETEND_H_
