@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "calibrate/device_profile.pb.h"
+#include "calibrate/product_seconds.h"
 #include "models/layer_work.h"
 
 namespace weir {
@@ -25,6 +26,9 @@ absl::Status ValidateDeviceProfile(absl::string_view label,
 // does not have it.
 absl::StatusOr<double> PeakFlops(const DeviceProfile& profile,
                                  absl::string_view format);
+
+// A product as product_seconds.h prices it. REQUIRES: the kernel is one.
+ProductShape ShapeOf(const Kernel& kernel);
 
 // Seconds one kernel takes in a training step: a product as product_seconds.h
 // says, any other a fixed cost plus the larger of arithmetic and memory

@@ -52,12 +52,15 @@ double AttentionSeconds(const DeviceProfile& profile, double peak_flops,
 
 }  // namespace
 
+ProductShape ShapeOf(const Kernel& kernel) {
+  return {kernel.batch,         kernel.m,    kernel.n, kernel.k,
+          ElementBytes(kernel), kernel.bytes};
+}
+
 double KernelSeconds(const DeviceProfile& profile, double peak_flops,
                      const Kernel& kernel) {
   if (kernel.kind == Kernel::Kind::kProduct) {
-    return ProductSeconds(profile, peak_flops,
-                          {kernel.batch, kernel.m, kernel.n, kernel.k,
-                           ElementBytes(kernel), kernel.bytes},
+    return ProductSeconds(profile, peak_flops, ShapeOf(kernel),
                           Clock::kSustained);
   }
   const double memory_seconds =

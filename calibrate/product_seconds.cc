@@ -38,12 +38,9 @@ ProductTerms<double> TermsOf(const ProductModel& model, Clock clock) {
   terms.cache_bytes = model.cache_bytes().value();
   terms.wave_quantization = model.wave_quantization().value();
   terms.throttling = model.throttling().value();
-  if (clock == Clock::kSustained) {
-    terms.matrix_rate *= model.sustained_rate().value();
-    terms.cache_bytes = 0;
-    terms.throttling = 0;  // within sustained_rate
-  }
-  return terms;
+  return clock == Clock::kBurst
+             ? terms
+             : Sustained(terms, model.sustained_rate().value());
 }
 
 ProductChoice FastestProduct(const ProductMachine& machine,

@@ -52,6 +52,15 @@ struct ProductTerms {
       wave_quantization, throttling;
 };
 
+// From burst to sustained clocks.
+template <typename T>
+ProductTerms<T> Sustained(ProductTerms<T> terms, double sustained_rate) {
+  terms.matrix_rate = terms.matrix_rate * sustained_rate;
+  terms.cache_bytes = T(0.0);
+  terms.throttling = T(0.0);  // within sustained_rate
+  return terms;
+}
+
 // What the datasheet says.
 struct ProductMachine {
   double flops_per_second = 0;  // peak in the product's number format

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/interrupt.h"
 #include "base/status_macros.h"
 #include "calibrate/figures.h"
 #include "cli/commands.h"
-#include "cli/interrupt.h"
 #include "cli/messages.h"
 #include "cli/output_files.h"
 #include "cli/overrides.h"

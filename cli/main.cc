@@ -4,7 +4,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "cli/interrupt.h"
+#include "base/interrupt.h"
 #include "cli/messages.h"
 #include "cli/parse.h"
 

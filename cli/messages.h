@@ -6,7 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "cli/exit_code.h"
+#include "base/exit_code.h"
 #include "cli/flags.h"
 
 namespace weir {

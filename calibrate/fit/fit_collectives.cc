@@ -17,7 +17,7 @@ constexpr double kOutlier = 0.1;    // of a logarithm
 constexpr double kHoldBack = 0.02;  // residual per change of a logarithm
 constexpr int kNumStarts = 6;
 
-// Of one node; what happens between nodes stays as NCCL has it.
+// Of one node first; those between nodes only matter where samples span some.
 constexpr absl::string_view kFree[] = {
     "ll.base_seconds",
     "ll.nvlink_hop_seconds",
@@ -40,6 +40,13 @@ constexpr absl::string_view kFree[] = {
     "nvls_base_seconds",
     "nvls_efficiency",
     "nvls_chunk_seconds",
+    "ll.net_ring_hop_seconds",
+    "ll.net_tree_hop_seconds",
+    "ll128.net_ring_hop_seconds",
+    "ll128.net_tree_hop_seconds",
+    "simple.net_ring_hop_seconds",
+    "simple.net_tree_hop_seconds",
+    "net_efficiency",
 };
 
 using Figures = std::vector<const CollectiveFigure*>;

@@ -29,10 +29,28 @@ constexpr double kClearlyLower = 0.98;
 // Figures in parts of their start.
 using Parts = std::array<double, kNumFitted>;
 
+// The machine, and the clocks of all samples.
+struct Setting {
+  ProductMachine machine;
+  Clock clock = Clock::kBurst;
+  double sustained_rate = 1;
+  Parts units;
+};
+
 template <typename T>
-ProductTerms<T> TermsOf(const Parts& units, const T* parts) {
-  const auto at = [&](int i) { return units[i] * parts[i]; };
-  return {at(0), at(1), at(2), at(3), at(4), at(5), at(6), at(7), at(8), at(9)};
+ProductTerms<T> TermsAt(const Setting& setting, const T* parts) {
+  const auto at = [&](int i) { return setting.units[i] * parts[i]; };
+  const ProductTerms<T> terms = {at(0), at(1), at(2), at(3), at(4),
+                                 at(5), at(6), at(7), at(8), at(9)};
+  return setting.clock == Clock::kBurst
+             ? terms
+             : Sustained(terms, setting.sustained_rate);
+}
+
+bool ShowsAt(Clock clock, const ProductFigure& figure) {
+  const absl::string_view name = figure.name;
+  return clock == Clock::kBurst ||
+         (name != "cache_bytes" && name != "throttling");
 }
 
 double Scalar(double x) { return x; }
@@ -44,8 +62,7 @@ double Scalar(const ceres::Jet<T, N>& x) {
 // Logarithm of predicted over measured; the kernel that is fastest at this
 // point is the one to differentiate.
 struct Misfit {
-  const ProductMachine* machine;
-  const Parts* units;
+  const Setting* setting;
   const ProductSample* sample;
 
   template <typename T>
@@ -53,10 +70,11 @@ struct Misfit {
     using std::log;
     Parts plain;
     for (int i = 0; i < kNumFitted; ++i) plain[i] = Scalar(parts[i]);
+    const ProductMachine& machine = setting->machine;
     const ProductChoice choice =
-        FastestProduct(*machine, TermsOf(*units, plain.data()), sample->shape);
+        FastestProduct(machine, TermsAt(*setting, plain.data()), sample->shape);
     *residual =
-        log(CandidateSeconds(*machine, TermsOf(*units, parts), sample->shape,
+        log(CandidateSeconds(machine, TermsAt(*setting, parts), sample->shape,
                              choice.tile_m, choice.tile_n, choice.splits) /
             sample->seconds);
     return true;
@@ -92,14 +110,14 @@ absl::Status Check(absl::Span<const ProductSample> samples) {
 }
 
 // Moves `parts` to the least misfit and returns it.
-absl::StatusOr<double> Solve(const ProductMachine& machine, const Parts& units,
+absl::StatusOr<double> Solve(const Setting& setting,
                              absl::Span<const ProductSample> samples,
                              Parts* parts) {
   ceres::Problem problem;
   for (const ProductSample& sample : samples) {
     problem.AddResidualBlock(
         new ceres::AutoDiffCostFunction<Misfit, 1, kNumFitted>(
-            new Misfit{&machine, &units, &sample}),
+            new Misfit{&setting, &sample}),
         new ceres::SoftLOneLoss(kOutlier), parts->data());
   }
   Hold hold;
@@ -110,8 +128,10 @@ absl::StatusOr<double> Solve(const ProductMachine& machine, const Parts& units,
       nullptr, parts->data());
   for (int i = 0; i < kNumFitted; ++i) {
     const ProductFigure& figure = ProductFigures()[i];
-    problem.SetParameterLowerBound(parts->data(), i, figure.low / units[i]);
-    problem.SetParameterUpperBound(parts->data(), i, figure.high / units[i]);
+    problem.SetParameterLowerBound(parts->data(), i,
+                                   figure.low / setting.units[i]);
+    problem.SetParameterUpperBound(parts->data(), i,
+                                   figure.high / setting.units[i]);
   }
   ceres::Solver::Options options;
   options.linear_solver_type = ceres::DENSE_NORMAL_CHOLESKY;
@@ -136,8 +156,11 @@ struct Valley {
 // The model at the bottom of the valley that `start` is in.
 absl::StatusOr<Valley> Descend(const ProductMachine& machine,
                                const ProductModel& start,
-                               absl::Span<const ProductSample> samples) {
-  Parts units, parts;
+                               absl::Span<const ProductSample> samples,
+                               Clock clock) {
+  Setting setting = {machine, clock, start.sustained_rate().value(), {}};
+  Parts parts;
+  Parts& units = setting.units;
   for (int i = 0; i < kNumFitted; ++i) {
     const ProductFigure& figure = ProductFigures()[i];
     const double value =
@@ -146,9 +169,10 @@ absl::StatusOr<Valley> Descend(const ProductMachine& machine,
     parts[i] = value / units[i];
   }
   Valley valley;
-  ASSIGN_OR_RETURN(valley.cost, Solve(machine, units, samples, &parts));
+  ASSIGN_OR_RETURN(valley.cost, Solve(setting, samples, &parts));
   valley.model = start;
   for (int i = 0; i < kNumFitted; ++i) {
+    if (!ShowsAt(clock, ProductFigures()[i])) continue;
     (valley.model.*ProductFigures()[i].mutate)()->set_value(units[i] *
                                                             parts[i]);
   }
@@ -160,19 +184,25 @@ absl::StatusOr<Valley> Descend(const ProductMachine& machine,
 absl::StatusOr<ProductFit> FitProducts(const ProductMachine& machine,
                                        const ProductModel& start,
                                        absl::Span<const ProductSample> samples,
-                                       absl::string_view source) {
+                                       absl::string_view source, Clock clock) {
   RETURN_IF_ERROR(Check(samples));
-  ASSIGN_OR_RETURN(Valley best, Descend(machine, start, samples));
+  ASSIGN_OR_RETURN(Valley best, Descend(machine, start, samples, clock));
   const double enough = kClearlyLower * best.cost;
   for (const double quantization : {0.1, 0.9}) {
     ProductModel generic = GenericProducts(machine, quantization);
     *generic.mutable_sustained_rate() = start.sustained_rate();
-    ASSIGN_OR_RETURN(const Valley other, Descend(machine, generic, samples));
+    for (const ProductFigure& figure : ProductFigures()) {
+      if (ShowsAt(clock, figure)) continue;
+      *(generic.*figure.mutate)() = (start.*figure.get)();
+    }
+    ASSIGN_OR_RETURN(const Valley other,
+                     Descend(machine, generic, samples, clock));
     if (other.cost < std::min(enough, best.cost)) best = other;
   }
   ProductFit fit;
   fit.model = best.model;
   for (int i = 0; i < kNumFitted; ++i) {
+    if (!ShowsAt(clock, ProductFigures()[i])) continue;
     Figure* figure = (fit.model.*ProductFigures()[i].mutate)();
     figure->set_kind(Figure::FITTED);
     figure->set_source(std::string(source));
@@ -181,8 +211,8 @@ absl::StatusOr<ProductFit> FitProducts(const ProductMachine& machine,
   for (const ProductSample& sample : samples) {
     measured.push_back(sample.seconds);
   }
-  fit.errors =
-      SummarizeErrors(PredictProducts(machine, fit.model, samples), measured);
+  fit.errors = SummarizeErrors(
+      PredictProducts(machine, fit.model, samples, clock), measured);
   return fit;
 }
 
@@ -208,8 +238,9 @@ ProductModel GenericProducts(const ProductMachine& machine,
 
 std::vector<double> PredictProducts(const ProductMachine& machine,
                                     const ProductModel& model,
-                                    absl::Span<const ProductSample> samples) {
-  const ProductTerms<double> terms = TermsOf(model, Clock::kBurst);
+                                    absl::Span<const ProductSample> samples,
+                                    Clock clock) {
+  const ProductTerms<double> terms = TermsOf(model, clock);
   std::vector<double> seconds;
   for (const ProductSample& sample : samples) {
     seconds.push_back(FastestProduct(machine, terms, sample.shape).seconds);

@@ -15,7 +15,7 @@ namespace weir {
 
 struct ProductSample {
   ProductShape shape;
-  double seconds = 0;  // measured at burst clocks
+  double seconds = 0;  // measured
 };
 
 struct ProductFit {
@@ -32,19 +32,23 @@ struct ProductFit {
 // Least squares end in valleys: it also sets out from GenericProducts with few
 // and with much quantization, and keeps to `start` unless another valley is
 // clearly lower.
+// At sustained clocks, as weir-calibrate measures, cache_bytes and throttling
+// do not show: they stay as `start` has them.
 absl::StatusOr<ProductFit> FitProducts(const ProductMachine& machine,
                                        const ProductModel& start,
                                        absl::Span<const ProductSample> samples,
-                                       absl::string_view source);
+                                       absl::string_view source,
+                                       Clock clock = Clock::kBurst);
 
 // Middling figures for a machine that nobody has measured.
 ProductModel GenericProducts(const ProductMachine& machine,
                              double wave_quantization);
 
-// Burst seconds of each sample.
+// Seconds of each sample.
 std::vector<double> PredictProducts(const ProductMachine& machine,
                                     const ProductModel& model,
-                                    absl::Span<const ProductSample> samples);
+                                    absl::Span<const ProductSample> samples,
+                                    Clock clock = Clock::kBurst);
 
 // For every sample the prediction of a fit without the samples of its group
 // (calibrate/fit/cross_validation.h).

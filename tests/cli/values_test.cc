@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "absl/status/status.h"
-#include "cli/exit_code.h"
+#include "base/exit_code.h"
 
 namespace weir {
 namespace {

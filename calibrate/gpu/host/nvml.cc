@@ -3,6 +3,11 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
+#include <set>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
 namespace weir {
@@ -14,6 +19,12 @@ using NvmlDevice = void*;
 struct NvmlMemory {
   unsigned long long total, free, used;
 };
+struct NvmlPci {
+  char legacy_bus_id[16];
+  unsigned domain, bus, device, device_id, subsystem_id;
+  char bus_id[32];
+};
+constexpr unsigned kMostLinks = 18, kRemoteSwitch = 2;
 constexpr unsigned kSmClock = 1;
 constexpr unsigned kGpuTemperature = 0;
 constexpr unsigned long long kSwPowerCap = 0x4, kHwSlowdown = 0x8,
@@ -39,6 +50,10 @@ struct Nvml::Library {
   NvmlReturn (*temperature)(NvmlDevice, unsigned, unsigned*) = nullptr;
   NvmlReturn (*reasons)(NvmlDevice, unsigned long long*) = nullptr;
   NvmlReturn (*memory)(NvmlDevice, NvmlMemory*) = nullptr;
+  NvmlReturn (*link_state)(NvmlDevice, unsigned, unsigned*) = nullptr;
+  NvmlReturn (*remote_type)(NvmlDevice, unsigned, unsigned*) = nullptr;
+  NvmlReturn (*remote_pci)(NvmlDevice, unsigned, NvmlPci*) = nullptr;
+  std::string bus_id;
   bool initialized = false;
 
   ~Library() {
@@ -79,6 +94,9 @@ void Nvml::Library::FindAll() {
     Find("nvmlDeviceGetCurrentClocksThrottleReasons", &reasons);
   }
   Find("nvmlDeviceGetMemoryInfo", &memory);
+  Find("nvmlDeviceGetNvLinkState", &link_state);
+  Find("nvmlDeviceGetNvLinkRemoteDeviceType", &remote_type);
+  Find("nvmlDeviceGetNvLinkRemotePciInfo_v2", &remote_pci);
 }
 
 absl::StatusOr<std::unique_ptr<Nvml>> Nvml::Open(const std::string& library,
@@ -103,6 +121,7 @@ absl::StatusOr<std::unique_ptr<Nvml>> Nvml::Open(const std::string& library,
     return unavailable(absl::StrCat("nvmlInit: ", words(code)));
   }
   opened->initialized = true;
+  opened->bus_id = bus_id;
   if (NvmlReturn code = opened->by_bus_id(bus_id.c_str(), &opened->device);
       code != 0) {
     return unavailable(
@@ -149,6 +168,41 @@ std::string Nvml::clocks() const {
 
 double Nvml::power_limit_watts() const {
   return 1e-3 * library_->Ask(library_->power_limit);
+}
+
+std::string Nvml::LinkBetween(absl::string_view bus_id,
+                              absl::string_view other) {
+  // NVML writes the domain with eight digits, CUDA with four.
+  const auto plain = [](absl::string_view address) {
+    constexpr size_t kLength = 12;
+    if (address.size() > kLength) {
+      address.remove_prefix(address.size() - kLength);
+    }
+    return absl::AsciiStrToLower(address);
+  };
+  const std::string a = plain(bus_id);
+  const std::string b = plain(other);
+  return absl::StrCat(std::min(a, b), "-", std::max(a, b));
+}
+
+std::vector<std::string> Nvml::link_addresses() const {
+  const Library& nvml = *library_;
+  std::set<std::string> addresses;
+  for (unsigned link = 0; link < kMostLinks; ++link) {
+    if (nvml.Ask(nvml.link_state, link) == 0) continue;
+    NvmlPci pci{};
+    const bool known = nvml.remote_pci != nullptr &&
+                       nvml.remote_pci(nvml.device, link, &pci) == 0;
+    pci.bus_id[sizeof pci.bus_id - 1] = '\0';
+    // Virtual machines hide what their switches are.
+    if (nvml.Ask(nvml.remote_type, link) == kRemoteSwitch ||
+        (known && absl::StartsWithIgnoreCase(pci.bus_id, "ffff"))) {
+      addresses.insert("nvswitch");
+    } else if (known) {
+      addresses.insert(LinkBetween(nvml.bus_id, pci.bus_id));
+    }
+  }
+  return {addresses.begin(), addresses.end()};
 }
 
 double Nvml::memory_in_use_bytes() const {

@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -33,6 +34,14 @@ class Nvml {
   std::string clocks() const;
   double power_limit_watts() const;    // 0: unknown
   double memory_in_use_bytes() const;  // by all processes; 0: unknown
+  // What its NVLinks lead to, each once: "nvswitch" (a node's switches are
+  // one), or "0000:3b:00.0-0000:5e:00.0", a link between two GPUs, which both
+  // have.
+  std::vector<std::string> link_addresses() const;
+
+  // Of the link to a GPU; bus addresses as CUDA or NVML write them.
+  static std::string LinkBetween(absl::string_view bus_id,
+                                 absl::string_view other);
 
  private:
   struct Library;

@@ -22,14 +22,16 @@ const std::vector<double> kSizes = {32,   64,   128,  256,   512,  1024,
 
 // What a profile says of products of many sizes.
 std::vector<ProductSample> Samples(const ProductMachine& machine,
-                                   const ProductModel& model) {
+                                   const ProductModel& model,
+                                   Clock clock = Clock::kBurst) {
   std::vector<ProductSample> samples;
   for (double m : {512, 2048, 8192}) {
     for (double n : kSizes) {
       for (double k : kSizes) samples.push_back({MakeProduct(m, n, k), 0});
     }
   }
-  const std::vector<double> seconds = PredictProducts(machine, model, samples);
+  const std::vector<double> seconds =
+      PredictProducts(machine, model, samples, clock);
   for (size_t i = 0; i < samples.size(); ++i) samples[i].seconds = seconds[i];
   return samples;
 }
@@ -62,6 +64,29 @@ TEST(FitProductsTest, PlantedFiguresComeBack) {
     EXPECT_NEAR(found.value() / expected, 1, 0.05) << figure.name;
     EXPECT_EQ(found.kind(), Figure::FITTED);
     EXPECT_EQ(found.source(), "planted");
+  }
+}
+
+TEST(FitProductsTest, SteadyMeasurementsMoveOnlyWhatTheyShow) {
+  const DeviceProfile profile = *LoadDeviceProfile("h100-sxm");
+  const ProductMachine machine = *MachineOf(profile, "bf16");
+  ProductModel planted = profile.product();
+  planted.mutable_wave_quantization()->set_value(0.6);
+  planted.mutable_matrix_rate()->set_value(0.75);
+  planted.mutable_launch_seconds()->set_value(3.5e-6);
+  const std::vector<ProductSample> samples =
+      Samples(machine, planted, Clock::kSustained);
+  const auto fit = FitProducts(machine, profile.product(), samples, "planted",
+                               Clock::kSustained);
+  ASSERT_TRUE(fit.ok()) << fit.status();
+  EXPECT_LT(fit->errors.mean_absolute, 1e-3);
+  EXPECT_NEAR(fit->model.matrix_rate().value(), 0.75, 0.01);
+  EXPECT_NEAR(fit->model.launch_seconds().value(), 3.5e-6, 5e-8);
+  EXPECT_EQ(fit->model.matrix_rate().source(), "planted");
+  for (const auto get : {&ProductModel::cache_bytes, &ProductModel::throttling,
+                         &ProductModel::sustained_rate}) {
+    EXPECT_EQ((fit->model.*get)().SerializeAsString(),
+              (profile.product().*get)().SerializeAsString());
   }
 }
 

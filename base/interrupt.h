@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ctrl-C ends weir with exit code 130.
-#ifndef WEIR_CLI_INTERRUPT_H_
-#define WEIR_CLI_INTERRUPT_H_
+// Ctrl-C ends a program with exit code 130.
+#ifndef WEIR_BASE_INTERRUPT_H_
+#define WEIR_BASE_INTERRUPT_H_
 
 namespace weir {
 
@@ -15,4 +15,4 @@ bool Interrupted();
 
 }  // namespace weir
 
-#endif  // WEIR_CLI_INTERRUPT_H_
+#endif  // WEIR_BASE_INTERRUPT_H_

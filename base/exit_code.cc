@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/exit_code.h"
+#include "base/exit_code.h"
 
 #include "absl/strings/match.h"
 
@@ -17,6 +17,10 @@ ExitCode ExitCodeOf(const absl::Status& status) {
     case absl::StatusCode::kFailedPrecondition:
       return absl::StrContains(status.message(), "deadlock") ? kExitNegative
                                                              : kExitUsage;
+    // Another process died or did not answer in time.
+    case absl::StatusCode::kAborted:
+    case absl::StatusCode::kDeadlineExceeded:
+      return kExitNegative;
     case absl::StatusCode::kUnavailable:
     case absl::StatusCode::kUnimplemented:
       return kExitMissing;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/interrupt.h"
+#include "base/interrupt.h"
 
 #include <unistd.h>
 
 #include <csignal>
 
-#include "cli/exit_code.h"
+#include "base/exit_code.h"
 
 namespace weir {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the exit code of weir says.
-#ifndef WEIR_CLI_EXIT_CODE_H_
-#define WEIR_CLI_EXIT_CODE_H_
+// What the exit code of weir, and of weir-calibrate, says.
+#ifndef WEIR_BASE_EXIT_CODE_H_
+#define WEIR_BASE_EXIT_CODE_H_
 
 #include "absl/status/status.h"
 
@@ -20,4 +20,4 @@ ExitCode ExitCodeOf(const absl::Status& status);
 
 }  // namespace weir
 
-#endif  // WEIR_CLI_EXIT_CODE_H_
+#endif  // WEIR_BASE_EXIT_CODE_H_

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// From what was measured to a device profile.
+#ifndef WEIR_CALIBRATE_MEASURE_ASSEMBLE_H_
+#define WEIR_CALIBRATE_MEASURE_ASSEMBLE_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "calibrate/device_profile.pb.h"
+#include "calibrate/measure/calibration.pb.h"
+#include "calibrate/measure/plan.h"
+
+namespace weir {
+
+// The profile that has figures of this GPU before it is measured: the preset
+// for its name ("NVIDIA H200"). NotFound lists the presets.
+absl::StatusOr<std::string> StartProfileOf(const std::string& gpu_name);
+
+// A measured profile: `start` with provenance, kernels, stages and memory of
+// the journal, and every figure that they speak about MEASURED or FITTED with
+// where it comes from:
+//   memory, norm and element-wise efficiency, kernel_seconds: one fit to all
+//     kernels that move bytes, copies among them;
+//   attention's: a fit to fused attention of several lengths;
+//   product: FitProducts at sustained clocks;
+//   kernel_gap_seconds: what passes take beyond the medians of their kernels,
+//     over the number of kernels, least squares of relative errors;
+//   slowdowns: geometric means of beside over alone;
+//   memory: the driver's steps;
+//   the link of the GPU to itself: FitTransfer of NCCL's self-sends;
+//   residuals and coverage of the fits.
+// What was not measured stays. Workloads that drifted or did not settle are
+// used, and named in the provenance's remarks.
+// InvalidArgument where nothing of the plan was measured, or the start has no
+// rate for the plan's format.
+absl::StatusOr<DeviceProfile> AssembleProfile(const Plan& plan,
+                                              const Calibration& journal,
+                                              const DeviceProfile& start);
+
+}  // namespace weir
+
+#endif  // WEIR_CALIBRATE_MEASURE_ASSEMBLE_H_

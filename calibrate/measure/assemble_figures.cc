@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+// The figures that are fitted, or are means, of what was measured.
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/status_macros.h"
+#include "calibrate/device_profile.h"
+#include "calibrate/figures.h"
+#include "calibrate/fit/fit_products.h"
+#include "calibrate/measure/assembler.h"
+#include "calibrate/measure/fit_figures.h"
+#include "calibrate/network/fit_transfer.h"
+
+namespace weir {
+namespace {
+
+// A fit of fewer is none.
+constexpr size_t kLeastSelfSends = 6;
+
+double Median(const WorkloadResult& result) { return result.seconds().p50(); }
+
+StreamKind StreamKindOf(KernelPart part) {
+  switch (part) {
+    case KernelPart::kNorm:
+      return StreamKind::kNorm;
+    case KernelPart::kElementwise:
+    case KernelPart::kSoftmax:
+      return StreamKind::kElementwise;
+    default:
+      return StreamKind::kMemory;
+  }
+}
+
+}  // namespace
+
+absl::Status Assembler::FitMemoryFigures() {
+  std::vector<StreamSample> samples;
+  std::set<StreamKind> kinds;
+  for (const Workload& workload : plan_.workloads) {
+    const WorkloadResult* result = Find(workload.key);
+    if (workload.kind != Workload::Kind::kCopy || result == nullptr) continue;
+    samples.push_back(
+        {StreamKind::kMemory, 1, 2 * workload.bytes, Median(*result)});
+  }
+  for (const TimedOp& timed : ops_) {
+    if (timed.op->kernels.size() != 1) continue;
+    const Kernel& kernel = timed.op->kernels[0];
+    if (kernel.kind != Kernel::Kind::kMemory || !(kernel.bytes > 0)) continue;
+    samples.push_back({StreamKindOf(kernel.part), double(kernel.launches),
+                       kernel.bytes, timed.seconds()});
+  }
+  if (samples.empty()) return absl::OkStatus();
+  for (const StreamSample& sample : samples) kinds.insert(sample.kind);
+  Figure* figures[] = {profile_.mutable_memory_efficiency(),
+                       profile_.mutable_norm_efficiency(),
+                       profile_.mutable_elementwise_efficiency()};
+  StreamFigures start = {profile_.kernel_seconds().value(), {}};
+  for (int i = 0; i < 3; ++i) {
+    start.efficiency[i] = figures[figures[i]->value() > 0 ? i : 0]->value();
+  }
+  ASSIGN_OR_RETURN(
+      const StreamFit fit,
+      FitStreams(profile_.memory_bytes_per_second().value(), start, samples));
+  const std::string source =
+      FitSource("copies and kernels that move bytes", fit.errors);
+  Set(fit.figures.launch_seconds, Figure::FITTED, source,
+      profile_.mutable_kernel_seconds());
+  for (const StreamKind kind : kinds) {
+    const int i = static_cast<int>(kind);
+    Set(fit.figures.efficiency[i], Figure::FITTED, source, figures[i]);
+  }
+  if (kinds.count(StreamKind::kNorm) == 0 &&
+      profile_.norm_efficiency().value() == 0) {
+    profile_.clear_norm_efficiency();
+  }
+  if (kinds.count(StreamKind::kElementwise) == 0 &&
+      profile_.elementwise_efficiency().value() == 0) {
+    profile_.clear_elementwise_efficiency();
+  }
+  *profile_.mutable_memory_residual() =
+      ResidualOf(fit.errors.mean_absolute, source);
+  return absl::OkStatus();
+}
+
+absl::Status Assembler::FitAttentionFigures() {
+  std::vector<AttentionSample> samples;
+  bool backward = false;
+  for (const TimedOp& timed : ops_) {
+    if (timed.op->kernels.size() != 1) continue;
+    const Kernel& kernel = timed.op->kernels[0];
+    if (kernel.kind != Kernel::Kind::kAttention) continue;
+    AttentionSample sample;
+    sample.products = kernel.products;
+    sample.flops =
+        kernel.performed_flops > 0 ? kernel.performed_flops : kernel.flops;
+    sample.flops_per_ramp_key =
+        2 * kernel.products * kernel.batch * kernel.m * kernel.k;
+    sample.launches = kernel.launches;
+    sample.seconds = timed.seconds();
+    backward = backward || kernel.products > 2;
+    samples.push_back(sample);
+  }
+  if (samples.empty()) return absl::OkStatus();
+  AttentionFigures start;
+  start.forward_efficiency = profile_.has_attention_efficiency()
+                                 ? profile_.attention_efficiency().value()
+                                 : 0.5;
+  start.backward_efficiency =
+      profile_.has_attention_backward_efficiency()
+          ? profile_.attention_backward_efficiency().value()
+          : start.forward_efficiency;
+  start.ramp_keys = profile_.attention_ramp_keys().value();
+  ASSIGN_OR_RETURN(const AttentionFit fit,
+                   FitAttention(peak_flops_, profile_.kernel_seconds().value(),
+                                start, samples));
+  const std::string source = FitSource("runs of fused attention", fit.errors);
+  Set(fit.figures.forward_efficiency, Figure::FITTED, source,
+      profile_.mutable_attention_efficiency());
+  if (backward) {
+    Set(fit.figures.backward_efficiency, Figure::FITTED, source,
+        profile_.mutable_attention_backward_efficiency());
+  }
+  Set(fit.figures.ramp_keys, Figure::FITTED, source,
+      profile_.mutable_attention_ramp_keys());
+  return absl::OkStatus();
+}
+
+absl::Status Assembler::FitProductFigures() {
+  std::vector<ProductSample> samples;
+  Coverage* coverage = profile_.mutable_coverage();
+  coverage->clear_product_m();
+  coverage->clear_product_n();
+  coverage->clear_product_k();
+  coverage->clear_batched_products();
+  for (const TimedOp& timed : ops_) {
+    if (timed.op->kernels.size() != 1) continue;
+    const Kernel& kernel = timed.op->kernels[0];
+    if (kernel.kind != Kernel::Kind::kProduct) continue;
+    samples.push_back({ShapeOf(kernel), timed.seconds()});
+    Include(kernel.m, coverage->mutable_product_m());
+    Include(kernel.n, coverage->mutable_product_n());
+    Include(kernel.k, coverage->mutable_product_k());
+    if (kernel.batch > 1) coverage->set_batched_products(true);
+  }
+  if (samples.empty()) return absl::OkStatus();
+  const ProductMachine machine = {peak_flops_,
+                                  profile_.num_multiprocessors().value(),
+                                  profile_.memory_bytes_per_second().value()};
+  ASSIGN_OR_RETURN(ProductFit fit, FitProducts(machine, profile_.product(),
+                                               samples, "", Clock::kSustained));
+  const std::string source = FitSource("products in steady work", fit.errors);
+  for (const NamedFigure& named : FiguresOf(&fit.model)) {
+    if (!named.figure->source().empty()) continue;  // as it was at the start
+    named.figure->set_source(source);
+    named.figure->clear_relative_error();
+  }
+  *profile_.mutable_product() = fit.model;
+  *profile_.mutable_product_residual() =
+      ResidualOf(fit.errors.mean_absolute, source);
+  return absl::OkStatus();
+}
+
+// Through the origin, each pass weighed by its relative error.
+void Assembler::FitGap() {
+  double products = 0, squares = 0;
+  int num_passes = 0;
+  for (const MeasuredStage& stage : profile_.stages()) {
+    const double seconds = stage.seconds().p50();
+    const double n = stage.num_kernels() / seconds;
+    products += n * (seconds - stage.sum_of_kernels_seconds()) / seconds;
+    squares += n * n;
+    ++num_passes;
+  }
+  if (num_passes == 0) return;
+  const double gap = products / squares;
+  double error = 0;
+  for (const MeasuredStage& stage : profile_.stages()) {
+    error +=
+        std::abs((stage.sum_of_kernels_seconds() + stage.num_kernels() * gap) /
+                     stage.seconds().p50() -
+                 1);
+  }
+  Set(gap, Figure::FITTED,
+      absl::StrFormat("%d passes of stages less their kernels, on %s: mean "
+                      "error of a pass %.2f %%",
+                      num_passes, where_, 100 * error / num_passes),
+      profile_.mutable_kernel_gap_seconds());
+}
+
+void Assembler::FitSlowdowns() {
+  for (const bool collectives : {false, true}) {
+    double logarithms = 0;
+    int n = 0;
+    for (const PlannedOverlap& overlap : plan_.overlaps) {
+      const WorkloadResult* alone = Find(overlap.alone_key);
+      const WorkloadResult* beside = Find(overlap.beside_key);
+      if (overlap.collectives != collectives || !alone || !beside) continue;
+      logarithms += std::log(Median(*beside) / Median(*alone));
+      ++n;
+    }
+    if (n == 0) continue;
+    Set(std::exp(logarithms / n), Figure::MEASURED,
+        absl::StrFormat("mean of %d products beside endless %s, on %s", n,
+                        collectives ? "self-sends of NCCL" : "copies", where_),
+        collectives ? profile_.mutable_collective_slowdown()
+                    : profile_.mutable_copy_slowdown());
+  }
+}
+
+// What NCCL makes of a message from a GPU to itself.
+absl::Status Assembler::FitSelfSends() {
+  std::vector<TransferSample> samples;
+  std::vector<double> knots;
+  for (const Workload& workload : plan_.workloads) {
+    const WorkloadResult* result = Find(workload.key);
+    if (workload.kind != Workload::Kind::kSelfSend || result == nullptr) {
+      continue;
+    }
+    samples.push_back({workload.bytes, Median(*result)});
+    knots.push_back(workload.bytes);
+  }
+  if (samples.size() < kLeastSelfSends) return absl::OkStatus();
+  const auto fit = FitTransfer(samples, knots);
+  if (!fit.ok()) {
+    profile_.mutable_provenance()->add_remarks(
+        absl::StrCat("no link of the GPU to itself: ", fit.status().message()));
+    return absl::OkStatus();
+  }
+  auto* links = profile_.mutable_links();
+  for (int i = links->size() - 1; i >= 0; --i) {
+    if (links->Get(i).distance() == LinkClass::SAME_GPU) {
+      links->DeleteSubrange(i, 1);
+    }
+  }
+  LinkClass* link = profile_.add_links();
+  link->set_distance(LinkClass::SAME_GPU);
+  link->mutable_pieces()->Assign(fit->pieces.begin(), fit->pieces.end());
+  link->set_bidirectional_slowdown(1);
+  link->set_num_pairs(1);
+  link->set_pair_spread(1);
+  link->set_residual(fit->residual);
+  Set(fit->pieces.back().bytes_per_second(), Figure::FITTED,
+      absl::StrCat(samples.size(), " sizes of self-sends of NCCL ",
+                   journal_.provenance().software().nccl(), " on ", where_),
+      link->mutable_figure());
+  return absl::OkStatus();
+}
+
+}  // namespace weir

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// The inside of AssembleProfile: what the files of the assembly share.
+#ifndef WEIR_CALIBRATE_MEASURE_ASSEMBLER_H_
+#define WEIR_CALIBRATE_MEASURE_ASSEMBLER_H_
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "base/error_statistics.h"
+#include "calibrate/device_profile.pb.h"
+#include "calibrate/measure/calibration.pb.h"
+#include "calibrate/measure/plan.h"
+
+namespace weir {
+
+// An operation of the plan that was timed.
+struct TimedOp {
+  const StageOp* op;
+  const WorkloadResult* result;
+  bool of_pass = false;  // else only for fits
+
+  double seconds() const { return result->seconds().p50(); }
+};
+
+class Assembler {
+ public:
+  Assembler(const Plan& plan, const Calibration& journal,
+            const DeviceProfile& start);
+
+  absl::StatusOr<DeviceProfile> Assemble();
+
+ private:
+  void CollectOps();
+  void AddKernels();
+  void AddStages();
+  void AddMemory();
+  absl::Status FitMemoryFigures();
+  absl::Status FitAttentionFigures();
+  absl::Status FitProductFigures();
+  void FitGap();
+  void FitSlowdowns();
+  absl::Status FitSelfSends();
+  void SetMemoryFigures();
+  void AddProvenance();
+
+  const WorkloadResult* Find(const std::string& key) const {
+    const auto found = results_.find(key);
+    return found == results_.end() ? nullptr : found->second;
+  }
+  static void Set(double value, Figure::Kind kind, const std::string& source,
+                  Figure* figure);
+  std::string FitSource(const char* what, const ErrorStatistics& errors) const;
+
+  const Plan& plan_;
+  const Calibration& journal_;
+  DeviceProfile profile_;
+  std::string where_;
+  double peak_flops_ = 0;
+  std::map<std::string, const WorkloadResult*> results_;
+  std::vector<TimedOp> ops_;
+};
+
+}  // namespace weir
+
+#endif  // WEIR_CALIBRATE_MEASURE_ASSEMBLER_H_

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "calibrate/measure/fit_figures.h"
+
+#include <ceres/ceres.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+
+namespace weir {
+namespace {
+
+constexpr double kOutlier = 0.05;  // of the logarithm
+// How much a change of a figure by its own size counts, in logarithms of one
+// sample: only holds what no sample speaks about.
+constexpr double kHold = 1e-4;
+constexpr double kLaunch = 1e-6;  // unit of launch_seconds
+constexpr double kRamp = 100;     // unit of ramp_keys
+constexpr double kLeastEfficiency = 1e-3;
+
+template <int N>
+struct Hold {
+  double start[N];
+
+  template <typename T>
+  bool operator()(const T* now, T* residuals) const {
+    for (int i = 0; i < N; ++i) residuals[i] = kHold * (now[i] - start[i]);
+    return true;
+  }
+};
+
+// launch [us] and the three efficiencies.
+constexpr int kNumStream = 4;
+
+template <typename T>
+T StreamSeconds(double peak, const StreamSample& sample, const T* figures) {
+  return sample.launches * kLaunch * figures[0] +
+         sample.bytes / (peak * figures[1 + static_cast<int>(sample.kind)]);
+}
+
+struct StreamMisfit {
+  double peak;
+  const StreamSample* sample;
+
+  template <typename T>
+  bool operator()(const T* figures, T* residual) const {
+    using std::log;
+    *residual = log(StreamSeconds(peak, *sample, figures) / sample->seconds);
+    return true;
+  }
+};
+
+// Efficiencies of both directions, ramp [100 keys].
+constexpr int kNumAttention = 3;
+
+template <typename T>
+T AttentionSeconds(double peak, double launch, const AttentionSample& sample,
+                   const T* figures) {
+  const T flops = sample.flops + sample.flops_per_ramp_key * kRamp * figures[2];
+  return sample.launches * launch +
+         flops / (peak * figures[sample.products > 2 ? 1 : 0]);
+}
+
+struct AttentionMisfit {
+  double peak, launch;
+  const AttentionSample* sample;
+
+  template <typename T>
+  bool operator()(const T* figures, T* residual) const {
+    using std::log;
+    *residual =
+        log(AttentionSeconds(peak, launch, *sample, figures) / sample->seconds);
+    return true;
+  }
+};
+
+template <typename Sample>
+absl::Status Check(absl::Span<const Sample> samples, double Sample::*size,
+                   const char* what) {
+  if (samples.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("no ", what, " is measured"));
+  }
+  for (size_t i = 0; i < samples.size(); ++i) {
+    if (!(samples[i].*size > 0 && samples[i].seconds > 0)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          what, " ", i, " has a size or a time that is not above 0"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+template <int N>
+absl::Status Solve(const char* what, ceres::Problem* problem, double* figures) {
+  Hold<N>* hold = new Hold<N>;
+  std::copy(figures, figures + N, hold->start);
+  problem->AddResidualBlock(
+      new ceres::AutoDiffCostFunction<Hold<N>, N, N>(hold), nullptr, figures);
+  ceres::Solver::Options options;
+  options.linear_solver_type = ceres::DENSE_QR;
+  options.max_num_iterations = 200;
+  options.function_tolerance = 1e-14;
+  options.parameter_tolerance = 1e-14;
+  options.gradient_tolerance = 1e-16;
+  options.num_threads = 1;  // sums in one order
+  options.logging_type = ceres::SILENT;
+  ceres::Solver::Summary summary;
+  ceres::Solve(options, problem, &summary);
+  if (summary.IsSolutionUsable()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("the ", what, " cannot be fitted: ", summary.message));
+}
+
+}  // namespace
+
+absl::StatusOr<StreamFit> FitStreams(double peak_bytes_per_second,
+                                     const StreamFigures& start,
+                                     absl::Span<const StreamSample> samples) {
+  const double peak = peak_bytes_per_second;
+  RETURN_IF_ERROR(Check(samples, &StreamSample::bytes, "streaming kernel"));
+  double figures[kNumStream] = {start.launch_seconds / kLaunch};
+  for (int i = 0; i < 3; ++i) {
+    figures[1 + i] = std::clamp(start.efficiency[i], kLeastEfficiency, 1.0);
+  }
+  ceres::Problem problem;
+  for (const StreamSample& sample : samples) {
+    problem.AddResidualBlock(
+        new ceres::AutoDiffCostFunction<StreamMisfit, 1, kNumStream>(
+            new StreamMisfit{peak, &sample}),
+        new ceres::SoftLOneLoss(kOutlier), figures);
+  }
+  problem.SetParameterLowerBound(figures, 0, 0);
+  problem.SetParameterUpperBound(figures, 0, 1e3);
+  for (int i = 1; i < kNumStream; ++i) {
+    problem.SetParameterLowerBound(figures, i, kLeastEfficiency);
+    problem.SetParameterUpperBound(figures, i, 1);
+  }
+  RETURN_IF_ERROR(Solve<kNumStream>("streaming kernels", &problem, figures));
+  StreamFit fit;
+  fit.figures = {figures[0] * kLaunch, {figures[1], figures[2], figures[3]}};
+  std::vector<double> predicted, measured;
+  for (const StreamSample& sample : samples) {
+    predicted.push_back(StreamSeconds<double>(peak, sample, figures));
+    measured.push_back(sample.seconds);
+  }
+  fit.errors = SummarizeErrors(predicted, measured);
+  return fit;
+}
+
+absl::StatusOr<AttentionFit> FitAttention(
+    double peak_flops, double launch_seconds, const AttentionFigures& start,
+    absl::Span<const AttentionSample> samples) {
+  RETURN_IF_ERROR(Check(samples, &AttentionSample::flops, "fused attention"));
+  double figures[kNumAttention] = {
+      std::clamp(start.forward_efficiency, kLeastEfficiency, 1.0),
+      std::clamp(start.backward_efficiency, kLeastEfficiency, 1.0),
+      start.ramp_keys / kRamp};
+  ceres::Problem problem;
+  for (const AttentionSample& sample : samples) {
+    problem.AddResidualBlock(
+        new ceres::AutoDiffCostFunction<AttentionMisfit, 1, kNumAttention>(
+            new AttentionMisfit{peak_flops, launch_seconds, &sample}),
+        new ceres::SoftLOneLoss(kOutlier), figures);
+  }
+  for (int i = 0; i < 2; ++i) {
+    problem.SetParameterLowerBound(figures, i, kLeastEfficiency);
+    problem.SetParameterUpperBound(figures, i, 1);
+  }
+  problem.SetParameterLowerBound(figures, 2, 0);
+  problem.SetParameterUpperBound(figures, 2, 1e3);
+  RETURN_IF_ERROR(Solve<kNumAttention>("fused attention", &problem, figures));
+  AttentionFit fit;
+  fit.figures = {figures[0], figures[1], figures[2] * kRamp};
+  std::vector<double> predicted, measured;
+  for (const AttentionSample& sample : samples) {
+    predicted.push_back(
+        AttentionSeconds<double>(peak_flops, launch_seconds, sample, figures));
+    measured.push_back(sample.seconds);
+  }
+  fit.errors = SummarizeErrors(predicted, measured);
+  return fit;
+}
+
+}  // namespace weir

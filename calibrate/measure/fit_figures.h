@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// A device's figures of streaming kernels and of fused attention, from measured
+// ones: the formulas of calibrate/kernel_seconds.cc turned round.
+#ifndef WEIR_CALIBRATE_MEASURE_FIT_FIGURES_H_
+#define WEIR_CALIBRATE_MEASURE_FIT_FIGURES_H_
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "base/error_statistics.h"
+
+namespace weir {
+
+// Which efficiency a streaming kernel goes by.
+enum class StreamKind { kMemory, kNorm, kElementwise };
+
+struct StreamSample {
+  StreamKind kind = StreamKind::kMemory;
+  double launches = 1;
+  double bytes = 0;  // read and written
+  double seconds = 0;
+};
+
+struct StreamFigures {
+  double launch_seconds = 0;
+  double efficiency[3] = {};  // by StreamKind
+};
+
+struct StreamFit {
+  StreamFigures figures;
+  ErrorStatistics errors;
+};
+
+// launches x launch_seconds + bytes / (peak x efficiency): least squares of the
+// logarithms, outliers beyond 5 % count linearly. What has no sample stays as
+// `start` has it. InvalidArgument without samples, or with a size or time that
+// is not above 0.
+absl::StatusOr<StreamFit> FitStreams(double peak_bytes_per_second,
+                                     const StreamFigures& start,
+                                     absl::Span<const StreamSample> samples);
+
+struct AttentionSample {
+  double products = 2;  // more than 2: a backward
+  double flops = 0;     // performed
+  // What a ramp of one key more adds: 2 products x heads x queries x head size.
+  double flops_per_ramp_key = 0;
+  double launches = 1;
+  double seconds = 0;
+};
+
+struct AttentionFigures {
+  double forward_efficiency = 0, backward_efficiency = 0;  // of the peak
+  double ramp_keys = 0;
+};
+
+struct AttentionFit {
+  AttentionFigures figures;
+  ErrorStatistics errors;
+};
+
+// launches x launch_seconds + (flops + ramp) / (peak x efficiency). Samples of
+// one length cannot tell ramp and efficiency apart: the ramp stays near
+// `start`. InvalidArgument as above.
+absl::StatusOr<AttentionFit> FitAttention(
+    double peak_flops, double launch_seconds, const AttentionFigures& start,
+    absl::Span<const AttentionSample> samples);
+
+}  // namespace weir
+
+#endif  // WEIR_CALIBRATE_MEASURE_FIT_FIGURES_H_

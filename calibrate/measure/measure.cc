@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "calibrate/measure/measure.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/status_macros.h"
+#include "calibrate/measure/journal.h"
+
+namespace weir {
+namespace {
+
+constexpr int kMostBrokenInARow = 3;
+
+// The GPU, or this process's hold on it, is gone: nothing else will work.
+bool IsFatal(const absl::Status& status) {
+  return absl::IsCancelled(status) || absl::IsUnavailable(status) ||
+         absl::IsAborted(status) || absl::IsDeadlineExceeded(status);
+}
+
+bool CannotDo(const absl::Status& status) {
+  return absl::IsResourceExhausted(status) || absl::IsUnimplemented(status);
+}
+
+class Measurer {
+ public:
+  Measurer(const Plan& plan, const CalibrationOptions& options,
+           const CalibrationHooks& hooks, Bench* bench, Calibration* journal)
+      : plan_(plan),
+        options_(options),
+        hooks_(hooks),
+        bench_(bench),
+        journal_(journal) {
+    for (const PlannedPass& pass : plan.passes) passes_[pass.key] = &pass;
+    std::map<std::string, const Workload*> planned;
+    for (const Workload& workload : plan.workloads) {
+      planned[workload.key] = &workload;
+    }
+    for (int i = 0; i < journal->workloads_size(); ++i) {
+      const WorkloadResult& result = journal->workloads(i);
+      index_[result.key()] = i;
+      // An earlier run ended before it looked at the reference again.
+      if (result.state() == WorkloadResult::TIMED &&
+          result.reference_ratio() == 0 && planned.count(result.key()) > 0) {
+        recent_.push_back(planned[result.key()]);
+      }
+    }
+  }
+
+  absl::Status Run();
+
+ private:
+  absl::Status MeasureMemorySteps();
+  absl::Status MeasureStages();
+  absl::Status MeasureNew(const Workload& workload);
+  // Into `result`; an error is fatal.
+  absl::Status MeasureOne(const Workload& workload, WorkloadResult* result);
+  absl::Status VerifyAndTime(const Workload& workload, WorkloadResult* result);
+  // Why the pass cannot be timed, or nothing.
+  std::string Hindrance(const Workload& workload) const;
+
+  absl::StatusOr<double> TimeReference();
+  absl::Status CheckReference();
+  absl::Status RepeatRecent();
+  void NoteReference(double ratio, bool drifted);
+  absl::Status Save() {
+    return hooks_.save ? hooks_.save(*journal_) : absl::OkStatus();
+  }
+  absl::Status CheckStop() const {
+    return hooks_.stop && hooks_.stop() ? absl::CancelledError("interrupted")
+                                        : absl::OkStatus();
+  }
+
+  const Plan& plan_;
+  const CalibrationOptions& options_;
+  const CalibrationHooks& hooks_;
+  Bench* bench_;
+  Calibration* journal_;
+  std::map<std::string, const PlannedPass*> passes_;
+  std::map<std::string, int> index_;  // of the journal's workloads
+  int broken_in_a_row_ = 0;
+  std::unique_ptr<PreparedWorkload> reference_;
+  double busy_seconds_ = 0;              // since the reference was timed
+  double steady_reference_ = 0;          // what it took the last time
+  std::vector<const Workload*> recent_;  // measured since then
+};
+
+absl::Status Measurer::MeasureMemorySteps() {
+  if (journal_->has_memory_steps()) return absl::OkStatus();
+  if (hooks_.begin) hooks_.begin("memory of context, libraries and NCCL");
+  const auto steps = bench_->MeasureMemorySteps();
+  if (IsFatal(steps.status())) return steps.status();
+  if (!steps.ok()) {
+    journal_->mutable_provenance()->add_remarks(
+        absl::StrCat("memory of context, libraries and NCCL is not measured: ",
+                     steps.status().message()));
+    return absl::OkStatus();
+  }
+  MemoryStepResult* result = journal_->mutable_memory_steps();
+  result->set_context_bytes(steps->context_bytes);
+  result->set_library_bytes(steps->library_bytes);
+  result->set_workspace_bytes(steps->workspace_bytes);
+  result->set_communicator_bytes(steps->communicator_bytes);
+  result->set_communication_bytes(steps->communication_bytes);
+  return Save();
+}
+
+std::string Measurer::Hindrance(const Workload& workload) const {
+  const auto pass = passes_.find(workload.key);
+  if (pass == passes_.end()) return "";
+  for (const std::string& key : pass->second->op_keys) {
+    const auto op = index_.find(key);
+    if (op == index_.end()) continue;
+    const WorkloadResult& result = journal_->workloads(op->second);
+    if (result.state() == WorkloadResult::REFUSED ||
+        result.state() == WorkloadResult::SKIPPED) {
+      return absl::StrCat("its operation \"", key, "\" was not measured");
+    }
+  }
+  return "";
+}
+
+absl::Status Measurer::VerifyAndTime(const Workload& workload,
+                                     WorkloadResult* result) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<PreparedWorkload> prepared,
+                   bench_->Prepare(workload));
+  ASSIGN_OR_RETURN(const double error, prepared->Verify());
+  result->set_relative_error(error);
+  result->set_algorithm(prepared->algorithm());
+  // NaN is not below the limit either.
+  if (!(error <= options_.max_relative_error)) {
+    result->set_state(WorkloadResult::REFUSED);
+    result->set_reason(absl::StrFormat(
+        "relative error %.2g against double precision, at most %.2g is right",
+        error, options_.max_relative_error));
+    return absl::OkStatus();
+  }
+  if (options_.only_verify) {
+    result->set_state(WorkloadResult::VERIFIED);
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(
+      const double seconds,
+      SampleWorkload(prepared.get(), options_.sampling, hooks_.stop, result));
+  busy_seconds_ += seconds;
+  result->set_state(WorkloadResult::TIMED);
+  return absl::OkStatus();
+}
+
+absl::Status Measurer::MeasureOne(const Workload& workload,
+                                  WorkloadResult* result) {
+  RETURN_IF_ERROR(CheckStop());
+  if (hooks_.begin) hooks_.begin(workload.key);
+  result->set_key(workload.key);
+  const std::string hindrance = Hindrance(workload);
+  if (!hindrance.empty()) {
+    result->set_state(WorkloadResult::SKIPPED);
+    result->set_reason(hindrance);
+    return absl::OkStatus();
+  }
+  const absl::Status status = VerifyAndTime(workload, result);
+  if (status.ok()) {
+    broken_in_a_row_ = 0;
+    return status;
+  }
+  if (IsFatal(status)) return status;
+  result->set_state(CannotDo(status) ? WorkloadResult::SKIPPED
+                                     : WorkloadResult::REFUSED);
+  result->set_reason(std::string(status.message()));
+  if (CannotDo(status)) return absl::OkStatus();
+  if (++broken_in_a_row_ < kMostBrokenInARow) return absl::OkStatus();
+  // Is it them, or the GPU?
+  broken_in_a_row_ = 0;
+  const absl::Status reference =
+      options_.only_verify ? status : TimeReference().status();
+  if (reference.ok()) return absl::OkStatus();
+  return absl::AbortedError(
+      absl::StrCat(kMostBrokenInARow, " workloads in a row broke, the last \"",
+                   workload.key, "\": ", status.message()));
+}
+
+absl::Status Measurer::MeasureNew(const Workload& workload) {
+  WorkloadResult result;
+  RETURN_IF_ERROR(MeasureOne(workload, &result));
+  index_[workload.key] = journal_->workloads_size();
+  *journal_->add_workloads() = result;
+  if (result.state() == WorkloadResult::TIMED) recent_.push_back(&workload);
+  RETURN_IF_ERROR(Save());
+  if (hooks_.end) hooks_.end(result);
+  if (busy_seconds_ < options_.reference_every_seconds) return absl::OkStatus();
+  return CheckReference();
+}
+
+absl::StatusOr<double> Measurer::TimeReference() {
+  // Kept: another choice of algorithm would look like drift.
+  if (reference_ == nullptr) {
+    ASSIGN_OR_RETURN(reference_, bench_->Prepare(plan_.reference));
+  }
+  WorkloadResult result;
+  RETURN_IF_ERROR(
+      SampleWorkload(reference_.get(), options_.sampling, hooks_.stop, &result)
+          .status());
+  busy_seconds_ = 0;
+  return result.seconds().p50();
+}
+
+void Measurer::NoteReference(double ratio, bool drifted) {
+  for (const Workload* workload : recent_) {
+    WorkloadResult* result = journal_->mutable_workloads(index_[workload->key]);
+    result->set_reference_ratio(ratio);
+    result->set_drifted(drifted);
+  }
+}
+
+absl::Status Measurer::RepeatRecent() {
+  for (const Workload* workload : recent_) {
+    WorkloadResult again;
+    RETURN_IF_ERROR(MeasureOne(*workload, &again));
+    // A repeat that breaks leaves what was measured.
+    if (again.state() != WorkloadResult::TIMED) continue;
+    WorkloadResult* result = journal_->mutable_workloads(index_[workload->key]);
+    again.set_num_repeats(result->num_repeats() + 1);
+    *result = again;
+  }
+  return Save();
+}
+
+// The reference is compared with the last time, so that a device that has
+// changed for good is told once; and what it takes with the first time, so that
+// all of a profile belongs together.
+absl::Status Measurer::CheckReference() {
+  const auto moved = [&](double ratio) {
+    return std::abs(ratio - 1) > options_.max_drift;
+  };
+  ASSIGN_OR_RETURN(double seconds, TimeReference());
+  for (int i = 0; i < options_.max_repeats &&
+                  moved(seconds / steady_reference_) && !recent_.empty();
+       ++i) {
+    steady_reference_ = seconds;
+    RETURN_IF_ERROR(RepeatRecent());
+    ASSIGN_OR_RETURN(seconds, TimeReference());
+  }
+  const double ratio = seconds / journal_->reference_seconds();
+  NoteReference(ratio, moved(ratio) || moved(seconds / steady_reference_));
+  steady_reference_ = seconds;
+  recent_.clear();
+  return Save();
+}
+
+absl::Status Measurer::MeasureStages() {
+  for (const PlannedMemory& planned : plan_.memory) {
+    if (FindMemory(*journal_, planned.key) != nullptr) continue;
+    RETURN_IF_ERROR(CheckStop());
+    if (hooks_.begin) hooks_.begin(planned.key);
+    const StageProgram& program = *plan_.stages[planned.stage].program;
+    auto memory = bench_->MeasureStageMemory(program, planned.num_microbatches);
+    if (IsFatal(memory.status())) return memory.status();
+    StageMemoryResult* result = journal_->add_stage_memory();
+    result->set_key(planned.key);
+    if (memory.ok()) {
+      *result->mutable_memory() = *std::move(memory);
+    } else {
+      result->set_reason(std::string(memory.status().message()));
+    }
+    RETURN_IF_ERROR(Save());
+    if (hooks_.end) hooks_.end(WorkloadResult());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Measurer::Run() {
+  if (!options_.only_verify) {
+    RETURN_IF_ERROR(MeasureMemorySteps());
+    if (hooks_.begin) hooks_.begin("reference product");
+    ASSIGN_OR_RETURN(steady_reference_, TimeReference());
+    if (journal_->reference_seconds() == 0) {
+      journal_->set_reference_seconds(steady_reference_);
+      RETURN_IF_ERROR(Save());
+    }
+  }
+  for (const Workload& workload : plan_.workloads) {
+    if (index_.count(workload.key) == 0) RETURN_IF_ERROR(MeasureNew(workload));
+  }
+  if (options_.only_verify) return absl::OkStatus();
+  if (!recent_.empty()) RETURN_IF_ERROR(CheckReference());
+  reference_.reset();
+  return MeasureStages();
+}
+
+}  // namespace
+
+absl::Status Measure(const Plan& plan, const CalibrationOptions& options,
+                     const CalibrationHooks& hooks, Bench* bench,
+                     Calibration* journal) {
+  return Measurer(plan, options, hooks, bench, journal).Run();
+}
+
+int NumRefused(const Calibration& journal) {
+  return static_cast<int>(
+      std::count_if(journal.workloads().begin(), journal.workloads().end(),
+                    [](const WorkloadResult& result) {
+                      return result.state() == WorkloadResult::REFUSED;
+                    }));
+}
+
+}  // namespace weir

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "calibrate/measure/report.h"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
+#include "base/error_statistics.h"
+#include "calibrate/device_profile.h"
+#include "calibrate/figures.h"
+#include "calibrate/measure/journal.h"
+
+namespace weir {
+namespace {
+
+void AddFigures(const DeviceProfile& start, const DeviceProfile& profile,
+                std::vector<ReportRow>* rows) {
+  DeviceProfile before = start, after = profile;
+  std::map<std::string, Figure> known;
+  for (const NamedFigure& named : FiguresOf(&before)) {
+    known[named.path] = *named.figure;
+  }
+  for (const NamedFigure& named : FiguresOf(&after)) {
+    const Figure& was = known[named.path];
+    if (was.source() == named.figure->source()) continue;
+    rows->push_back({"figure", named.path, was.value(), named.figure->value(),
+                     std::string(NameOf(named.figure->kind()))});
+  }
+}
+
+std::string NameOf(const MeasuredStage& stage) {
+  return absl::StrCat(
+      stage.model(), " ", stage.has_embedding() ? "embedding + " : "",
+      stage.num_blocks(), stage.num_blocks() == 1 ? " block" : " blocks",
+      stage.has_head() ? " + head" : "", " mb ", stage.microbatch_size(), " s ",
+      stage.sequence_length(), " tp ", stage.tensor_parallel(), " ",
+      stage.pass());
+}
+
+std::string NameOf(const MeasuredMemory& memory) {
+  return absl::StrCat(
+      memory.model(), " ", memory.has_embedding() ? "embedding + " : "",
+      memory.num_blocks(), memory.num_blocks() == 1 ? " block" : " blocks",
+      memory.has_head() ? " + head" : "", " mb ", memory.microbatch_size(),
+      " s ", memory.sequence_length(), " tp ", memory.tensor_parallel(),
+      " with ", memory.num_microbatches(), " alive");
+}
+
+void AddMeasured(const DeviceProfile& profile, std::vector<ReportRow>* rows) {
+  for (const MeasuredStage& stage : profile.stages()) {
+    const double predicted =
+        stage.sum_of_kernels_seconds() +
+        stage.num_kernels() * profile.kernel_gap_seconds().value();
+    rows->push_back(
+        {"stage", NameOf(stage), predicted, stage.seconds().p50(),
+         absl::StrFormat("%d kernels, %.6g s of them", stage.num_kernels(),
+                         stage.sum_of_kernels_seconds())});
+  }
+  for (const MeasuredMemory& memory : profile.memory()) {
+    rows->push_back({"memory", NameOf(memory), memory.predicted_bytes(),
+                     memory.used_high_bytes(),
+                     absl::StrFormat("%.0f bytes rounded, %.0f reserved",
+                                     memory.rounded_bytes(),
+                                     memory.reserved_high_bytes())});
+  }
+}
+
+std::string NoteOf(const WorkloadResult& result) {
+  std::string note = absl::StrFormat(
+      "n %d, interval %.2f %%, %.0f MHz, %.0f W",
+      result.seconds().num_samples(), 100 * result.seconds().relative_ci(),
+      result.multiprocessor_hertz() / 1e6, result.watts());
+  if (!result.algorithm().empty()) {
+    absl::StrAppend(&note, ", ", result.algorithm());
+  }
+  return note;
+}
+
+// What copies of as many bytes reach, read and written, between two sizes on a
+// line; 0: outside of those that were measured.
+class CopyRates {
+ public:
+  CopyRates(const Plan& plan, const Calibration& journal) {
+    for (const Workload& workload : plan.workloads) {
+      if (workload.kind != Workload::Kind::kCopy) continue;
+      const WorkloadResult* result = FindResult(journal, workload.key);
+      if (result == nullptr || !result->has_seconds()) continue;
+      seconds_[2 * workload.bytes] = result->seconds().p50();
+    }
+  }
+
+  double At(double bytes) const {
+    const auto above = seconds_.lower_bound(bytes);
+    if (above == seconds_.end() || above == seconds_.begin()) return 0;
+    const auto below = std::prev(above);
+    const double part = (bytes - below->first) / (above->first - below->first);
+    return bytes / (below->second + part * (above->second - below->second));
+  }
+
+ private:
+  std::map<double, double> seconds_;  // by bytes
+};
+
+// Our own kernels beside what bounds them.
+void AddBounds(const StageOp& op, const WorkloadResult& result,
+               const DeviceProfile& start, double peak, const CopyRates& copies,
+               std::vector<ReportRow>* rows) {
+  if (op.kernels.size() != 1) return;
+  const Kernel& kernel = op.kernels[0];
+  const double seconds = result.seconds().p50();
+  if (kernel.kind == Kernel::Kind::kMemory && copies.At(kernel.bytes) > 0) {
+    rows->push_back({"bandwidth", result.key(), copies.At(kernel.bytes),
+                     kernel.bytes / seconds, "of a copy of as many bytes"});
+  } else if (kernel.kind == Kernel::Kind::kAttention) {
+    rows->push_back({"attention", result.key(),
+                     KernelSeconds(start, peak, kernel), seconds,
+                     start.attention_efficiency().source()});
+  }
+}
+
+void AddFlags(const WorkloadResult& result, std::vector<ReportRow>* rows) {
+  const double n = result.seconds().num_samples();
+  if (result.num_power_capped() + result.num_slowed_by_heat() > 0) {
+    rows->push_back(
+        {"throttled", result.key(), 0, 0,
+         absl::StrFormat("%.0f %% of samples at the power limit, %.0f %% "
+                         "slowed by heat",
+                         100 * result.num_power_capped() / n,
+                         100 * result.num_slowed_by_heat() / n)});
+  }
+  if (result.drifted()) {
+    rows->push_back({"drifted", result.key(), 1, result.reference_ratio(),
+                     "the reference product, over its first time"});
+  }
+}
+
+void AddWorkloads(const Plan& plan, const Calibration& journal,
+                  const DeviceProfile& start, const DeviceProfile& profile,
+                  std::vector<ReportRow>* rows) {
+  std::map<std::string, const Workload*> planned;
+  for (const Workload& workload : plan.workloads) {
+    planned[workload.key] = &workload;
+  }
+  const double peak = PeakFlops(profile, Name(plan.format)).value_or(0);
+  const CopyRates copies(plan, journal);
+  for (const WorkloadResult& result : journal.workloads()) {
+    const auto found = planned.find(result.key());
+    if (found == planned.end()) continue;
+    const Workload& workload = *found->second;
+    if (result.state() == WorkloadResult::REFUSED ||
+        result.state() == WorkloadResult::SKIPPED) {
+      rows->push_back(
+          {result.state() == WorkloadResult::REFUSED ? "refused" : "skipped",
+           result.key(), 0, result.relative_error(), result.reason()});
+      continue;
+    }
+    if (workload.kind == Workload::Kind::kOp) {
+      rows->push_back(
+          {"verify", result.key(), 1e-2, result.relative_error(), ""});
+    }
+    if (result.state() != WorkloadResult::TIMED) continue;
+    const double seconds = result.seconds().p50();
+    if (workload.kind == Workload::Kind::kOp && peak > 0) {
+      const StageOp& op = OpOf(workload);
+      rows->push_back({"kernel", result.key(),
+                       KernelSeconds(profile, peak, op.kernels), seconds,
+                       NoteOf(result)});
+      AddBounds(op, result, start, peak, copies, rows);
+    } else if (workload.kind == Workload::Kind::kCopy) {
+      rows->push_back({"copy", result.key(),
+                       profile.memory_bytes_per_second().value(),
+                       2 * workload.bytes / seconds, NoteOf(result)});
+    } else if (workload.kind != Workload::Kind::kPass ||
+               workload.pass == StagePass::kOptimizer) {
+      rows->push_back({"other", result.key(), 0, seconds, NoteOf(result)});
+    }
+    AddFlags(result, rows);
+  }
+}
+
+double ErrorOf(const ReportRow& row) {
+  return row.expected > 0 ? row.measured / row.expected - 1 : 0;
+}
+
+std::string ErrorText(const ReportRow& row) {
+  return row.expected > 0 ? absl::StrFormat("%+.1f %%", 100 * ErrorOf(row))
+                          : "";
+}
+
+std::vector<const ReportRow*> Of(const std::vector<ReportRow>& rows,
+                                 absl::string_view kind) {
+  std::vector<const ReportRow*> some;
+  for (const ReportRow& row : rows) {
+    if (row.kind == kind) some.push_back(&row);
+  }
+  return some;
+}
+
+void PrintTable(const std::vector<ReportRow>& all, absl::string_view kind,
+                absl::string_view title, absl::string_view expected,
+                std::string* text) {
+  const auto rows = Of(all, kind);
+  if (rows.empty()) return;
+  size_t width = title.size();
+  for (const ReportRow* row : rows) width = std::max(width, row->name.size());
+  absl::StrAppendFormat(text, "%-*s  %12s %12s %9s\n", width, title, expected,
+                        "measured", "off by");
+  for (const ReportRow* row : rows) {
+    absl::StrAppendFormat(text, "%-*s  %12.6g %12.6g %9s  %s\n", width,
+                          row->name, row->expected, row->measured,
+                          ErrorText(*row), row->note);
+  }
+  absl::StrAppend(text, "\n");
+}
+
+void PrintErrors(const std::vector<ReportRow>& all, absl::string_view kind,
+                 absl::string_view title, std::string* text) {
+  std::vector<double> expected, measured;
+  for (const ReportRow* row : Of(all, kind)) {
+    if (!(row->expected > 0 && row->measured > 0)) continue;
+    expected.push_back(row->expected);
+    measured.push_back(row->measured);
+  }
+  if (measured.empty()) return;
+  absl::StrAppend(text, title, ": ",
+                  Describe(SummarizeErrors(expected, measured)), "\n");
+}
+
+void PrintNames(const std::vector<ReportRow>& all, absl::string_view kind,
+                std::string* text) {
+  for (const ReportRow* row : Of(all, kind)) {
+    absl::StrAppend(text, kind, ": ", row->name, ": ", row->note, "\n");
+  }
+}
+
+std::string Field(absl::string_view text) {
+  if (text.find_first_of(",\"\n") == absl::string_view::npos) {
+    return std::string(text);
+  }
+  return absl::StrCat("\"", absl::StrReplaceAll(text, {{"\"", "\"\""}}), "\"");
+}
+
+}  // namespace
+
+std::vector<ReportRow> MakeReport(const Plan& plan, const Calibration& journal,
+                                  const DeviceProfile& start,
+                                  const DeviceProfile& profile) {
+  std::vector<ReportRow> rows;
+  AddFigures(start, profile, &rows);
+  AddMeasured(profile, &rows);
+  AddWorkloads(plan, journal, start, profile, &rows);
+  return rows;
+}
+
+std::string PrintReport(const std::vector<ReportRow>& rows) {
+  std::string text;
+  PrintTable(rows, "figure", "figure", "start", &text);
+  PrintTable(rows, "stage", "pass of a stage, s", "its kernels", &text);
+  PrintTable(rows, "memory", "memory of a stage, bytes", "its buffers", &text);
+  PrintErrors(rows, "stage", "stages from their kernels and gaps", &text);
+  PrintErrors(rows, "kernel", "kernels from the figures", &text);
+  double worst = 0;
+  for (const ReportRow* row : Of(rows, "verify")) {
+    worst = std::max(worst, row->measured);
+  }
+  absl::StrAppendFormat(&text,
+                        "%d operations right, relative error at most %.2g\n",
+                        Of(rows, "verify").size(), worst);
+  const size_t throttled = Of(rows, "throttled").size();
+  if (throttled > 0) {
+    absl::StrAppendFormat(&text,
+                          "%d workloads were held back by the power "
+                          "limit or by heat\n",
+                          throttled);
+  }
+  PrintNames(rows, "drifted", &text);
+  PrintNames(rows, "skipped", &text);
+  PrintNames(rows, "refused", &text);
+  return text;
+}
+
+std::string PrintReportCsv(const std::vector<ReportRow>& rows) {
+  std::string text = "kind,name,expected,measured,error,note\n";
+  for (const ReportRow& row : rows) {
+    absl::StrAppendFormat(&text, "%s,%s,%.9g,%.9g,%.6f,%s\n", row.kind,
+                          Field(row.name), row.expected, row.measured,
+                          ErrorOf(row), Field(row.note));
+  }
+  return text;
+}
+
+}  // namespace weir

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rank 0's end of the control plane: it waits until all ranks have come, asks
+// them, and notices those that die, fall silent or do not finish.
+#ifndef WEIR_CALIBRATE_NETWORK_LEADER_H_
+#define WEIR_CALIBRATE_NETWORK_LEADER_H_
+
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "calibrate/network/control.pb.h"
+#include "calibrate/network/failure.h"
+#include "calibrate/network/launch.h"
+#include "calibrate/network/wire.h"
+
+namespace weir {
+
+// What a rank does with a request; it may take long.
+using Perform = std::function<Answer(const Request& request)>;
+
+// A request and who gets it.
+struct Order {
+  int rank;
+  Request request;
+};
+
+struct LeaderOptions {
+  std::string weir_version;
+  double timeout_seconds = 60;
+  Perform perform;  // rank 0's own part
+  // Where that part is stuck when another rank fails; the process ends then.
+  Tell tell;
+};
+
+class Leader {
+ public:
+  Leader(const RankLaunch& launch, LeaderOptions options);
+  ~Leader();
+  Leader(const Leader&) = delete;
+  Leader& operator=(const Leader&) = delete;
+
+  // Waits for all others; one that comes with a wrong token is sent away.
+  // Aborted: they did not come in time (names the missing), a rank came twice,
+  // was launched with other counts or is of another version.
+  absl::Status Meet(const Rendezvous& rendezvous);
+
+  // Sends the requests, does rank 0's own, gathers the answers in the same
+  // order; a barrier too. Every answer is without error. Aborted: a rank died,
+  // fell silent or did not finish in time, "rank 3 (host n2, pid 7) died while
+  // ..."; else the error of an answer, with its rank. After an error nothing
+  // more can be asked. Ranks are asked once each.
+  absl::StatusOr<std::vector<Answer>> Ask(std::vector<Order> orders);
+
+  // The others exit with this code; waits a moment until they have.
+  void Finish(int exit_code);
+
+  // "rank 3 (host n2, pid 1234)"
+  std::string NameOf(int rank) const;
+  const std::string& NodeOf(int rank) const { return peers_[rank].node; }
+
+ private:
+  struct Peer {
+    std::unique_ptr<Wire> wire;  // none of rank 0
+    std::string node;
+    int pid = 0;
+    absl::Time last_heard;
+    bool gone = false;
+    bool asked = false;
+    bool answered = false;
+    Answer answer;
+  };
+
+  absl::Status Gather(const Rendezvous& rendezvous);
+  absl::Status Admit(const Rendezvous& rendezvous, std::unique_ptr<Wire> wire,
+                     const Hello& hello);
+  absl::Status Missing(absl::string_view where) const;
+  void CheckPresent();
+  void Watch();
+  void Hear(const std::vector<int>& ranks);
+  void CheckClocks();
+  void SendAll(const Request& request);
+  void Fail(int rank, absl::string_view what);
+  absl::Status FirstError() const;
+
+  const LeaderOptions options_;
+  const absl::Duration timeout_;
+  const int num_ranks_;
+  std::vector<Peer> peers_;
+  std::vector<std::string> refused_;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  Failure failure_;
+  std::string doing_ = "meeting";
+  absl::Time asked_at_;
+  uint64_t number_ = 0;
+  bool finished_ = false;
+  std::thread watch_;
+};
+
+}  // namespace weir
+
+#endif  // WEIR_CALIBRATE_NETWORK_LEADER_H_

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every rank does with what rank 0 asks.
+#ifndef WEIR_CALIBRATE_NETWORK_RANK_WORK_H_
+#define WEIR_CALIBRATE_NETWORK_RANK_WORK_H_
+
+#include <memory>
+
+#include "calibrate/network/command.h"
+#include "calibrate/network/control.pb.h"
+#include "calibrate/network/launch.h"
+
+namespace weir {
+
+class RankWork {
+ public:
+  RankWork(const RankLaunch& launch, TransportRequest request,
+           TransportFactory make_transport)
+      : launch_(launch),
+        request_(request),
+        make_transport_(std::move(make_transport)) {}
+
+  // The answer has what went wrong, if something did. It holds one communicator
+  // at a time.
+  Answer Perform(const Request& request);
+
+ private:
+  absl::Status Do(const Request& request, Answer* answer);
+  absl::Status Prepare(const Request& request, Answer* answer);
+
+  const RankLaunch launch_;
+  TransportRequest request_;
+  const TransportFactory make_transport_;
+  std::unique_ptr<Transport> transport_;
+  std::unique_ptr<Communicator> communicator_;
+};
+
+}  // namespace weir
+
+#endif  // WEIR_CALIBRATE_NETWORK_RANK_WORK_H_

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// Protobuf messages over TCP, every wait with an end.
+#ifndef WEIR_CALIBRATE_NETWORK_WIRE_H_
+#define WEIR_CALIBRATE_NETWORK_WIRE_H_
+
+#include <google/protobuf/message_lite.h>
+
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+namespace weir {
+
+// One connection. Send may be called while another thread receives.
+class Wire {
+ public:
+  explicit Wire(int fd) : fd_(fd) {}
+  ~Wire();
+  Wire(const Wire&) = delete;
+  Wire& operator=(const Wire&) = delete;
+
+  int fd() const { return fd_; }
+
+  // Unavailable: the other end is gone. DeadlineExceeded: it does not read.
+  absl::Status Send(const google::protobuf::MessageLite& message,
+                    absl::Time deadline);
+
+  // Takes in what has arrived, without waiting. Unavailable: the other end is
+  // gone.
+  absl::Status Fill();
+
+  // The next whole message of what was taken in; false: there is none yet.
+  // InvalidArgument: what came is no such message, or longer than `max_bytes`.
+  absl::StatusOr<bool> Take(google::protobuf::MessageLite* message,
+                            size_t max_bytes = size_t{16} << 20);
+
+  // Waits for one message.
+  absl::Status Receive(google::protobuf::MessageLite* message,
+                       absl::Time deadline,
+                       size_t max_bytes = size_t{16} << 20);
+
+ private:
+  const int fd_;
+  std::mutex sending_;
+  std::string received_;
+};
+
+// Listens on the first free one of `ports` (0: any); `local_only` on the
+// loopback interface alone.
+class Listener {
+ public:
+  static absl::StatusOr<std::unique_ptr<Listener>> Open(
+      const std::vector<int>& ports, bool local_only);
+  ~Listener();
+  Listener(const Listener&) = delete;
+  Listener& operator=(const Listener&) = delete;
+
+  int fd() const { return fd_; }
+  int port() const { return port_; }
+
+  // Who knocks now; null: nobody.
+  std::unique_ptr<Wire> Accept();
+
+ private:
+  Listener(int fd, int port) : fd_(fd), port_(port) {}
+  const int fd_;
+  const int port_;
+};
+
+// Tries every address of the host. Unavailable: nobody listens there (yet).
+absl::StatusOr<std::unique_ptr<Wire>> Connect(const std::string& host, int port,
+                                              absl::Time deadline);
+
+// Waits until one of the descriptors can be read; their indices. Empty: none
+// until the deadline.
+std::vector<int> WaitReadable(const std::vector<int>& fds, absl::Time deadline);
+
+// Addresses of this machine that others may reach, and its name.
+std::vector<std::string> OwnAddresses();
+std::string HostName();
+
+// "10.0.0.1" of the other end, for messages.
+std::string PeerOf(const Wire& wire);
+
+}  // namespace weir
+
+#endif  // WEIR_CALIBRATE_NETWORK_WIRE_H_

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// The commands of weir-calibrate. Each returns the exit code.
+#ifndef WEIR_CALIBRATE_PROGRAM_COMMANDS_H_
+#define WEIR_CALIBRATE_PROGRAM_COMMANDS_H_
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "base/exit_code.h"
+#include "calibrate/program/calibrate_main.h"
+#include "calibrate/program/flags.h"
+
+namespace weir {
+
+int RunCalibration(const RunFlags& flags, const Factories& factories);
+int CheckKernels(const RunFlags& flags, const Factories& factories);
+int RunDoctor(const DoctorFlags& flags, const Factories& factories);
+
+// Every line as "error: <line>" on standard error.
+ExitCode PrintError(const absl::Status& status);
+// To standard output, ended by a newline.
+ExitCode PrintResult(absl::string_view text);
+
+// The bench, or Unavailable (exit 3) with why there is none.
+absl::StatusOr<std::unique_ptr<Bench>> OpenBench(const RunFlags& flags,
+                                                 const Factories& factories);
+
+}  // namespace weir
+
+#endif  // WEIR_CALIBRATE_PROGRAM_COMMANDS_H_

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/version.h"
+#include "calibrate/program/commands.h"
+
+namespace weir {
+namespace {
+
+std::string Text(const std::vector<Finding>& findings) {
+  std::string text = absl::StrFormat("%-9s %s (git %s)\n", "weir",
+                                     WeirVersion(), GitRevision());
+  for (const Finding& finding : findings) {
+    absl::StrAppendFormat(&text, "%-9s %s\n", finding.name,
+                          finding.found.empty()
+                              ? absl::StrCat("not found: ", finding.advice)
+                              : finding.found);
+  }
+  return text;
+}
+
+std::string Json(const std::vector<Finding>& findings, bool usable) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const Finding& finding : findings) {
+    nlohmann::ordered_json entry = {{"name", finding.name},
+                                    {"found", finding.found},
+                                    {"required", finding.required}};
+    if (finding.found.empty()) entry["advice"] = finding.advice;
+    list.push_back(std::move(entry));
+  }
+  const nlohmann::ordered_json answer = {
+      {"tool", "weir-calibrate"},
+      {"version", std::string(WeirVersion())},
+      {"command", "doctor"},
+      {"config", nlohmann::ordered_json::object()},
+      {"result", {{"usable", usable}, {"findings", std::move(list)}}},
+      {"warnings", nlohmann::ordered_json::array()}};
+  return answer.dump(2, ' ', false,
+                     nlohmann::ordered_json::error_handler_t::replace);
+}
+
+}  // namespace
+
+int RunDoctor(const DoctorFlags& flags, const Factories& factories) {
+  const std::vector<Finding> findings = factories.find(flags.device);
+  bool usable = true;
+  for (const Finding& finding : findings) {
+    if (finding.required && finding.found.empty()) usable = false;
+  }
+  const ExitCode printed =
+      PrintResult(flags.json ? Json(findings, usable) : Text(findings));
+  if (printed != kExitOk) return printed;
+  return usable ? kExitOk : kExitMissing;
+}
+
+}  // namespace weir

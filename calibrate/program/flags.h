@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the arguments of weir-calibrate say.
+#ifndef WEIR_CALIBRATE_PROGRAM_FLAGS_H_
+#define WEIR_CALIBRATE_PROGRAM_FLAGS_H_
+
+#include <string>
+
+#include "calibrate/measure/plan.h"
+#include "calibrate/network/command.h"
+
+namespace weir {
+
+struct RunFlags {
+  std::string model;   // preset or file
+  std::string out;     // profile to write
+  std::string start;   // profile to begin with; empty: by the GPU's name
+  std::string report;  // CSV; empty: none
+  PlanOptions plan;    // the format is the GPU's
+  int device = 0;
+  int num_candidates = 8;        // algorithms tried for a product
+  std::string only;              // workloads whose key has this; empty: all
+  double timeout_seconds = 120;  // without any progress
+  bool list = false;             // print the plan, measure nothing
+  bool fresh = false;            // leave an earlier OUT.partial aside
+  bool quiet = false;
+  std::string command;  // as it was typed
+};
+
+struct DoctorFlags {
+  int device = 0;
+  bool json = false;
+};
+
+struct CommandLine {
+  enum class Command { kText, kRun, kCheck, kNetwork, kDoctor };
+  Command command = Command::kText;
+  std::string text;  // help or version
+  RunFlags run;      // of `check` too
+  NetworkFlags network;
+  DoctorFlags doctor;
+};
+
+}  // namespace weir
+
+#endif  // WEIR_CALIBRATE_PROGRAM_FLAGS_H_

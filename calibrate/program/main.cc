@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "calibrate/gpu/cuda_bench.h"
+#include "calibrate/gpu/nccl_transport.h"
+#include "calibrate/program/calibrate_main.h"
+#include "calibrate/program/find_cuda.h"
+
+int main(int argc, char** argv) {
+  weir::Factories factories;
+  factories.open_bench = [](const weir::BenchRequest& request) {
+    weir::CudaBenchOptions options;
+    options.device = request.device;
+    options.num_candidates = request.num_candidates;
+    options.timeout_seconds = request.timeout_seconds;
+    return weir::OpenCudaBench(options);
+  };
+  factories.make_transport = weir::MakeNcclTransport;
+  factories.find = weir::FindCuda;
+  return weir::CalibrateMain(argc, argv, factories);
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// A status line for who looks, and a watchdog for who does not.
+#ifndef WEIR_CALIBRATE_PROGRAM_PROGRESS_H_
+#define WEIR_CALIBRATE_PROGRAM_PROGRESS_H_
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "absl/strings/string_view.h"
+
+namespace weir {
+
+// "[57/210] 3 min left, product m 2048 ..., last 312 us", written over; only
+// where standard error is a terminal.
+class ProgressLine {
+ public:
+  ProgressLine(bool quiet, int num_done, int num_all, double estimated_seconds);
+  ~ProgressLine() { Clear(); }
+
+  void Begin(absl::string_view what);
+  // `estimated_seconds`: of the plan's, that this was.
+  void End(absl::string_view result, double estimated_seconds);
+  void Clear();
+
+ private:
+  bool enabled_;
+  int num_done_, num_all_;
+  double estimated_left_, estimated_done_ = 0;
+  std::string last_;
+  std::chrono::steady_clock::time_point begin_;
+  bool shown_ = false;
+};
+
+// Calls `on_hang` from a thread of its own when nothing was heard for so long,
+// with what was begun last; it should not return. Whatever hangs cannot be
+// ended otherwise.
+class Watchdog {
+ public:
+  Watchdog(double timeout_seconds,
+           std::function<void(const std::string& what)> on_hang);
+  ~Watchdog();
+  Watchdog(const Watchdog&) = delete;
+  Watchdog& operator=(const Watchdog&) = delete;
+
+  void Begin(const std::string& what);
+  void Alive();
+
+ private:
+  void Watch();
+
+  using Clock = std::chrono::steady_clock;
+  const std::chrono::duration<double> timeout_;
+  const std::function<void(const std::string&)> on_hang_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::string what_;
+  Clock::time_point last_;
+  bool done_ = false;
+  std::thread thread_;
+};
+
+}  // namespace weir
+
+#endif  // WEIR_CALIBRATE_PROGRAM_PROGRESS_H_

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "base/files.h"
+#include "base/interrupt.h"
+#include "base/status_macros.h"
+#include "base/textproto.h"
+#include "base/units.h"
+#include "base/version.h"
+#include "calibrate/device_profile.h"
+#include "calibrate/measure/assemble.h"
+#include "calibrate/measure/journal.h"
+#include "calibrate/measure/measure.h"
+#include "calibrate/measure/report.h"
+#include "calibrate/program/commands.h"
+#include "calibrate/program/progress.h"
+#include "models/model.h"
+
+namespace weir {
+namespace {
+
+// Where --list has no GPU to ask.
+constexpr char kListProfile[] = "h200-sxm";
+// Of the whole stage in a pool, for --list.
+constexpr double kMemorySeconds = 1;
+
+void Note(const RunFlags& flags, absl::string_view text) {
+  if (!flags.quiet) {
+    std::fputs(absl::StrCat(text, "\n").c_str(), stderr);
+  }
+}
+
+// The plan, or what --only leaves of it.
+absl::StatusOr<Plan> PlanOf(const RunFlags& flags, const Model& model,
+                            ElementFormat format) {
+  PlanOptions options = flags.plan;
+  options.format = format;
+  ASSIGN_OR_RETURN(Plan plan, MakePlan(model, options));
+  const auto left_out = [&](const auto& planned) {
+    return !absl::StrContains(planned.key, flags.only);
+  };
+  std::erase_if(plan.workloads, left_out);
+  std::erase_if(plan.memory, left_out);
+  if (plan.workloads.empty() && plan.memory.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--only ", flags.only, ": no workload has this in its name (--list)"));
+  }
+  return plan;
+}
+
+absl::StatusOr<int> List(const RunFlags& flags, const Model& model) {
+  ASSIGN_OR_RETURN(
+      const DeviceProfile profile,
+      LoadDeviceProfile(flags.start.empty() ? kListProfile : flags.start));
+  ASSIGN_OR_RETURN(const Plan plan, PlanOf(flags, model, flags.plan.format));
+  std::string text;
+  double sum = 0;
+  for (const Workload& workload : plan.workloads) {
+    const double seconds = EstimateMeasuringSeconds(profile, workload);
+    sum += seconds;
+    absl::StrAppendFormat(&text, "%6.1f s  %s\n", seconds, workload.key);
+  }
+  for (const PlannedMemory& memory : plan.memory) {
+    absl::StrAppendFormat(&text, "%6.1f s  %s\n", kMemorySeconds, memory.key);
+    sum += kMemorySeconds;
+  }
+  absl::StrAppendFormat(&text, "%d workloads, about %.0f min on a %s\n",
+                        plan.workloads.size() + plan.memory.size(), sum / 60,
+                        profile.name());
+  return PrintResult(text);
+}
+
+// What an earlier run has left, or an empty journal; what was wrong or did not
+// work is tried again.
+absl::StatusOr<Calibration> OpenJournal(const RunFlags& flags,
+                                        const std::string& path,
+                                        const Bench& bench) {
+  Provenance now = bench.provenance();
+  now.set_weir_version(std::string(WeirVersion()));
+  now.set_command(flags.command);
+  now.set_measured_on(
+      absl::FormatTime("%Y-%m-%d", absl::Now(), absl::UTCTimeZone()));
+  Calibration journal;
+  std::error_code error;
+  if (!flags.fresh && std::filesystem::exists(path, error)) {
+    ASSIGN_OR_RETURN(journal, LoadJournal(path));
+    const absl::Status same = CheckSameMachine(path, journal, now);
+    if (!same.ok()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          same.message(),
+          "\ntheir times do not belong together: give another --out, or "
+          "--fresh to begin anew"));
+    }
+    Calibration done = journal;
+    done.clear_workloads();
+    done.clear_stage_memory();
+    for (const StageMemoryResult& result : journal.stage_memory()) {
+      if (result.has_memory()) *done.add_stage_memory() = result;
+    }
+    for (const WorkloadResult& result : journal.workloads()) {
+      if (result.state() == WorkloadResult::TIMED) {
+        *done.add_workloads() = result;
+      }
+    }
+    journal = std::move(done);
+    Note(flags, absl::StrCat("goes on from ", path, ": ",
+                             journal.workloads_size(), " workloads are done"));
+    return journal;
+  }
+  *journal.mutable_provenance() = std::move(now);
+  journal.set_format(Name(bench.half_format()));
+  // Better now than after ten minutes.
+  RETURN_IF_ERROR(SaveJournal(path, journal));
+  return journal;
+}
+
+std::string ShortResult(const WorkloadResult& result) {
+  return result.state() == WorkloadResult::TIMED
+             ? FormatSeconds(result.seconds().p50())
+             : "";
+}
+
+// A run of the plan with progress, Ctrl-C and watchdog.
+absl::Status MeasurePlan(const RunFlags& flags, const Plan& plan,
+                         const DeviceProfile& start,
+                         const CalibrationOptions& options,
+                         const std::string& path, Bench* bench,
+                         Calibration* journal) {
+  std::map<std::string, double> estimates;
+  double left = 0;
+  for (const Workload& workload : plan.workloads) {
+    if (FindResult(*journal, workload.key) != nullptr) continue;
+    left += estimates[workload.key] = EstimateMeasuringSeconds(start, workload);
+  }
+  ProgressLine progress(
+      flags.quiet, journal->workloads_size(),
+      static_cast<int>(plan.workloads.size() + plan.memory.size()), left);
+  Watchdog watchdog(flags.timeout_seconds, [&](const std::string& what) {
+    const std::string kept =
+        path.empty() ? ""
+                     : absl::StrCat("error: the results so far are in ", path,
+                                    ", where the same command goes on\n");
+    std::fputs(absl::StrFormat("\nerror: no progress for %g s in \"%s\": the "
+                               "GPU or its driver hangs\n%s",
+                               flags.timeout_seconds, what, kept)
+                   .c_str(),
+               stderr);
+    std::fflush(stderr);
+    // Nothing that waits for the GPU would come back.
+    _exit(kExitNegative);
+  });
+  CalibrationHooks hooks;
+  hooks.begin = [&](const std::string& key) {
+    watchdog.Begin(key);
+    progress.Begin(key);
+  };
+  hooks.end = [&](const WorkloadResult& result) {
+    progress.End(ShortResult(result), estimates[result.key()]);
+  };
+  hooks.stop = [&] {
+    watchdog.Alive();
+    return Interrupted();
+  };
+  if (!path.empty()) {
+    hooks.save = [&](const Calibration& now) { return SaveJournal(path, now); };
+  }
+  NoteInterrupt();
+  const absl::Status status = Measure(plan, options, hooks, bench, journal);
+  ExitOnInterrupt();
+  return status;
+}
+
+absl::Status WriteProfile(const std::string& path,
+                          const DeviceProfile& profile) {
+  RETURN_IF_ERROR(ValidateDeviceProfile(path, profile));
+  return WriteFile(path,
+                   absl::StrCat("# proto-file: calibrate/device_profile.proto\n"
+                                "# proto-message: weir.DeviceProfile\n",
+                                PrintTextProto(profile)));
+}
+
+// Why the run ended early; the journal is on disk.
+ExitCode PrintEnd(const absl::Status& status, const Calibration& journal,
+                  const Plan& plan, const std::string& path) {
+  const bool interrupted = absl::IsCancelled(status);
+  PrintError(absl::UnknownError(
+      absl::StrCat(status.message(), "\n", journal.workloads_size(), " of ",
+                   plan.workloads.size(), " workloads are in ", path,
+                   ", where the same command goes on")));
+  return interrupted ? kExitInterrupted : kExitNegative;
+}
+
+ExitCode PrintRefused(const Calibration& journal) {
+  ExitCode code = kExitOk;
+  for (const WorkloadResult& result : journal.workloads()) {
+    if (result.state() != WorkloadResult::REFUSED) continue;
+    PrintError(absl::UnknownError(
+        absl::StrCat("refused: ", result.key(), ": ", result.reason())));
+    code = kExitNegative;
+  }
+  return code;
+}
+
+absl::StatusOr<int> Calibrate(const RunFlags& flags,
+                              const Factories& factories) {
+  ASSIGN_OR_RETURN(const Model model, LoadModel(flags.model));
+  if (flags.list) return List(flags, model);
+  ASSIGN_OR_RETURN(const std::unique_ptr<Bench> bench,
+                   OpenBench(flags, factories));
+  std::string start_name = flags.start;
+  if (start_name.empty()) {
+    ASSIGN_OR_RETURN(start_name,
+                     StartProfileOf(bench->provenance().gpu_name()));
+  }
+  ASSIGN_OR_RETURN(const DeviceProfile start, LoadDeviceProfile(start_name));
+  RETURN_IF_ERROR(PeakFlops(start, Name(bench->half_format())).status());
+  ASSIGN_OR_RETURN(const Plan plan, PlanOf(flags, model, bench->half_format()));
+  const std::string path = absl::StrCat(flags.out, ".partial");
+  ASSIGN_OR_RETURN(Calibration journal, OpenJournal(flags, path, *bench));
+  const absl::Status measured =
+      MeasurePlan(flags, plan, start, {}, path, bench.get(), &journal);
+  if (!measured.ok()) return PrintEnd(measured, journal, plan, path);
+
+  ASSIGN_OR_RETURN(const DeviceProfile profile,
+                   AssembleProfile(plan, journal, start));
+  RETURN_IF_ERROR(WriteProfile(flags.out, profile));
+  const std::vector<ReportRow> rows = MakeReport(plan, journal, start, profile);
+  if (!flags.report.empty()) {
+    RETURN_IF_ERROR(WriteFile(flags.report, PrintReportCsv(rows)));
+  }
+  const ExitCode printed = PrintResult(PrintReport(rows));
+  if (printed != kExitOk) return printed;
+  const ExitCode refused = PrintRefused(journal);
+  if (refused != kExitOk) return refused;
+  std::error_code error;
+  std::filesystem::rename(path, absl::StrCat(flags.out, ".journal"), error);
+  Note(flags,
+       absl::StrCat("wrote ", flags.out, " and ", flags.out, ".journal"));
+  return kExitOk;
+}
+
+absl::StatusOr<int> Check(const RunFlags& flags, const Factories& factories) {
+  ASSIGN_OR_RETURN(const Model model, LoadModel(flags.model));
+  ASSIGN_OR_RETURN(const std::unique_ptr<Bench> bench,
+                   OpenBench(flags, factories));
+  ASSIGN_OR_RETURN(Plan plan, PlanOf(flags, model, bench->half_format()));
+  std::erase_if(plan.workloads, [](const Workload& workload) {
+    return workload.kind != Workload::Kind::kOp;
+  });
+  plan.memory.clear();
+  ASSIGN_OR_RETURN(const DeviceProfile start, LoadDeviceProfile(kListProfile));
+  CalibrationOptions measure;
+  measure.only_verify = true;
+  Calibration journal;
+  const absl::Status checked =
+      MeasurePlan(flags, plan, start, measure, "", bench.get(), &journal);
+  std::string text;
+  int num_right = 0;
+  for (const WorkloadResult& result : journal.workloads()) {
+    const bool right = result.state() == WorkloadResult::VERIFIED;
+    num_right += right;
+    absl::StrAppendFormat(
+        &text, "%-7s %8.2g  %s%s%s\n",
+        right
+            ? "right"
+            : (result.state() == WorkloadResult::SKIPPED ? "skipped" : "wrong"),
+        result.relative_error(), result.key(),
+        result.reason().empty() ? "" : ": ", result.reason());
+  }
+  absl::StrAppend(&text, num_right, " of ", plan.workloads.size(),
+                  " operations are right\n");
+  if (!flags.report.empty()) {
+    const std::vector<ReportRow> rows = MakeReport(plan, journal, start, start);
+    RETURN_IF_ERROR(WriteFile(flags.report, PrintReportCsv(rows)));
+  }
+  const ExitCode printed = PrintResult(text);
+  if (printed != kExitOk) return printed;
+  if (!checked.ok()) {
+    PrintError(checked);
+    return absl::IsCancelled(checked) ? kExitInterrupted : kExitNegative;
+  }
+  return PrintRefused(journal);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Bench>> OpenBench(const RunFlags& flags,
+                                                 const Factories& factories) {
+  auto bench = factories.open_bench(
+      {flags.device, flags.num_candidates, flags.timeout_seconds});
+  if (!bench.ok()) {
+    return absl::UnavailableError(
+        absl::StrCat(bench.status().message(), " (weir-calibrate doctor)"));
+  }
+  return bench;
+}
+
+int RunCalibration(const RunFlags& flags, const Factories& factories) {
+  const absl::StatusOr<int> code = Calibrate(flags, factories);
+  return code.ok() ? *code : PrintError(code.status());
+}
+
+int CheckKernels(const RunFlags& flags, const Factories& factories) {
+  const absl::StatusOr<int> code = Check(flags, factories);
+  return code.ok() ? *code : PrintError(code.status());
+}
+
+}  // namespace weir

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+// The closed loop: figures -> pretended measurements -> figures.
+#include "calibrate/measure/assemble.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+
+#include "absl/strings/match.h"
+#include "calibrate/device_profile.h"
+#include "calibrate/measure/journal.h"
+#include "calibrate/measure/measure.h"
+#include "calibrate/measure/report.h"
+#include "models/model.h"
+#include "tests/calibrate/measure/pretend_bench.h"
+
+namespace weir {
+namespace {
+
+using testing::HasSubstr;
+
+void Set(double value, Figure* figure) {
+  figure->set_value(value);
+  figure->set_kind(Figure::MEASURED);
+  figure->set_source("planted");
+}
+
+// An H200 that nobody has published.
+DeviceProfile Planted() {
+  DeviceProfile truth = *LoadDeviceProfile("h200-sxm");
+  Set(0.9, truth.mutable_memory_efficiency());
+  Set(0.72, truth.mutable_norm_efficiency());
+  Set(0.81, truth.mutable_elementwise_efficiency());
+  Set(2.1e-6, truth.mutable_kernel_seconds());
+  Set(0.58, truth.mutable_attention_efficiency());
+  Set(0.44, truth.mutable_attention_backward_efficiency());
+  Set(260, truth.mutable_attention_ramp_keys());
+  Set(0.8, truth.mutable_product()->mutable_matrix_rate());
+  Set(3.3e-6, truth.mutable_product()->mutable_launch_seconds());
+  Set(0.3, truth.mutable_product()->mutable_wave_quantization());
+  Set(0.93, truth.mutable_product()->mutable_memory_rate());
+  Set(6e-7, truth.mutable_kernel_gap_seconds());
+  Set(1.13, truth.mutable_copy_slowdown());
+  Set(1.07, truth.mutable_collective_slowdown());
+  return truth;
+}
+
+struct Loop {
+  Plan plan;
+  Calibration journal;
+  DeviceProfile start, profile;
+};
+
+Loop RunLoop(PretendOptions options, const std::string& model) {
+  Loop loop;
+  PlanOptions plan_options;
+  plan_options.microbatch_sizes = {1, 4};
+  loop.plan = *MakePlan(*LoadModel(model), plan_options);
+  loop.start = *LoadDeviceProfile("h200-sxm");
+  PretendBench bench(std::move(options));
+  *loop.journal.mutable_provenance() = bench.provenance();
+  loop.journal.mutable_provenance()->set_weir_version("0.1.0");
+  loop.journal.mutable_provenance()->set_measured_on("2026-01-31");
+  const absl::Status measured =
+      Measure(loop.plan, CalibrationOptions(), {}, &bench, &loop.journal);
+  EXPECT_TRUE(measured.ok()) << measured;
+  auto profile = AssembleProfile(loop.plan, loop.journal, loop.start);
+  EXPECT_TRUE(profile.ok()) << profile.status();
+  loop.profile = *std::move(profile);
+  EXPECT_TRUE(ValidateDeviceProfile("assembled", loop.profile).ok());
+  return loop;
+}
+
+PretendOptions Quiet() {
+  PretendOptions options = PretendH200();
+  options.truth = Planted();
+  return options;
+}
+
+void ExpectFigures(const DeviceProfile& found, double tolerance) {
+  const DeviceProfile truth = Planted();
+  const auto near = [&](const char* what, const Figure& a, const Figure& b,
+                        double slack = 1) {
+    EXPECT_NEAR(a.value() / b.value(), 1, slack * tolerance) << what;
+    EXPECT_THAT(a.source(), HasSubstr("NVIDIA H200, 2026-01-31")) << what;
+  };
+  near("memory", found.memory_efficiency(), truth.memory_efficiency());
+  near("norm", found.norm_efficiency(), truth.norm_efficiency());
+  near("elementwise", found.elementwise_efficiency(),
+       truth.elementwise_efficiency());
+  near("kernel", found.kernel_seconds(), truth.kernel_seconds(), 3);
+  near("attention", found.attention_efficiency(), truth.attention_efficiency());
+  near("attention backward", found.attention_backward_efficiency(),
+       truth.attention_backward_efficiency());
+  near("ramp", found.attention_ramp_keys(), truth.attention_ramp_keys(), 3);
+  near("copies", found.copy_slowdown(), truth.copy_slowdown());
+  near("collectives", found.collective_slowdown(), truth.collective_slowdown());
+}
+
+TEST(AssembleTest, WithoutNoiseTheFiguresComeBack) {
+  const Loop loop = RunLoop(Quiet(), "gpt-2.2b");
+  ExpectFigures(loop.profile, 1e-4);
+  EXPECT_NEAR(loop.profile.kernel_gap_seconds().value() / 6e-7, 1, 1e-6);
+  // Products: figures that hide behind others need not come back one by one;
+  // what they predict must.
+  EXPECT_LT(loop.profile.product_residual().value(), 2e-3);
+  const ProductModel& product = loop.profile.product();
+  EXPECT_NEAR(product.matrix_rate().value(), 0.8, 0.008);
+  EXPECT_NEAR(product.launch_seconds().value() / 3.3e-6, 1, 0.02);
+  EXPECT_NEAR(product.memory_rate().value(), 0.93, 0.02);
+  EXPECT_THAT(product.matrix_rate().source(), HasSubstr("NVIDIA H200"));
+  ASSERT_EQ(loop.profile.links_size(), 1);
+  const LinkClass& self = loop.profile.links(0);
+  EXPECT_EQ(self.distance(), LinkClass::SAME_GPU);
+  ASSERT_EQ(self.pieces_size(), 1);
+  EXPECT_NEAR(self.pieces(0).latency_seconds() / 8e-6, 1, 1e-6);
+  EXPECT_NEAR(self.figure().value() / (4.8e12 * 0.9 / 2), 1, 1e-6);
+  EXPECT_EQ(product.sustained_rate().value(),
+            loop.start.product().sustained_rate().value());
+}
+
+TEST(AssembleTest, WithNoiseTheyComeBackAsCloselyAsItLets) {
+  PretendOptions options = Quiet();
+  options.noise = 0.02;
+  options.run_to_run = 0.01;
+  options.outlier_part = 0.02;
+  options.clock_ramp = 0.2;
+  const Loop loop = RunLoop(options, "gpt-2.2b");
+  ExpectFigures(loop.profile, 0.02);
+  EXPECT_LT(loop.profile.product_residual().value(), 0.03);
+  EXPECT_LT(loop.profile.memory_residual().value(), 0.03);
+}
+
+// The proof's bound for a whole stage from its operations is 3 %.
+TEST(AssembleTest, StagesFollowFromTheirOperationsAndGaps) {
+  const Loop loop = RunLoop(Quiet(), "llama-2-7b");
+  ASSERT_FALSE(loop.profile.stages().empty());
+  for (const MeasuredStage& stage : loop.profile.stages()) {
+    EXPECT_NEAR(
+        (stage.sum_of_kernels_seconds() +
+         stage.num_kernels() * loop.profile.kernel_gap_seconds().value()) /
+            stage.seconds().p50(),
+        1, 1e-6);
+  }
+  for (const MeasuredMemory& memory : loop.profile.memory()) {
+    EXPECT_EQ(memory.predicted_bytes(), memory.used_high_bytes());
+    EXPECT_GE(memory.reserved_high_bytes(), memory.used_high_bytes());
+  }
+}
+
+TEST(AssembleTest, KernelsAreWhatModelsCountAndPriceThemselves) {
+  const Loop loop = RunLoop(Quiet(), "gpt2");
+  ASSERT_FALSE(loop.profile.kernels().empty());
+  const double peak = *PeakFlops(loop.profile, "bf16");
+  int products = 0, attention = 0, memory = 0;
+  for (const MeasuredKernel& measured : loop.profile.kernels()) {
+    products += measured.kind() == MeasuredKernel::PRODUCT;
+    attention += measured.kind() == MeasuredKernel::ATTENTION;
+    memory += measured.kind() == MeasuredKernel::MEMORY;
+    EXPECT_EQ(measured.algorithm(), "pretended");
+    EXPECT_GT(measured.multiprocessor_hertz(), 1e9);
+    Kernel kernel;
+    if (measured.kind() != MeasuredKernel::PRODUCT) continue;
+    kernel.kind = Kernel::Kind::kProduct;
+    kernel.batch = measured.batch();
+    kernel.m = measured.m();
+    kernel.n = measured.n();
+    kernel.k = measured.k();
+    kernel.bytes = measured.bytes();
+    EXPECT_NEAR(
+        KernelSeconds(loop.profile, peak, kernel) / measured.seconds().p50(), 1,
+        0.02);
+  }
+  EXPECT_GT(products, 70);
+  EXPECT_GT(attention, 4);
+  EXPECT_GT(memory, 10);
+}
+
+TEST(AssembleTest, WhatWasNotMeasuredStaysAndIsRemarked) {
+  PretendOptions options = Quiet();
+  options.too_large = {"attention"};
+  options.wrong = {"norm"};
+  options.episodes = {{10, 60, 1, true, false}};
+  const Loop loop = RunLoop(options, "gpt2");
+  EXPECT_EQ(loop.profile.attention_efficiency().SerializeAsString(),
+            loop.start.attention_efficiency().SerializeAsString());
+  EXPECT_EQ(loop.profile.norm_efficiency().SerializeAsString(),
+            loop.start.norm_efficiency().SerializeAsString());
+  std::string remarks;
+  for (const auto& remark : loop.profile.provenance().remarks()) {
+    remarks += remark + "\n";
+  }
+  EXPECT_THAT(remarks, HasSubstr("at the power limit"));
+  EXPECT_THAT(remarks, HasSubstr("left out"));
+  const std::string report = PrintReport(
+      MakeReport(loop.plan, loop.journal, loop.start, loop.profile));
+  EXPECT_THAT(report, HasSubstr("refused: norm_forward"));
+  EXPECT_THAT(report, HasSubstr("skipped: attention_forward"));
+  EXPECT_THAT(report, HasSubstr("memory_efficiency"));
+}
+
+TEST(AssembleTest, MemoryAndProvenanceAreTheDrivers) {
+  const Loop loop = RunLoop(Quiet(), "gpt2");
+  const DeviceProfile& profile = loop.profile;
+  EXPECT_EQ(profile.context_bytes().value(), 5.2e8);
+  EXPECT_EQ(profile.library_bytes().value(), 1.1e8);
+  EXPECT_EQ(profile.workspace_bytes().value(), 32 << 20);
+  EXPECT_EQ(profile.reserved_bytes().value(), 5.2e8 + 1.1e8 + (32 << 20));
+  EXPECT_EQ(profile.memory_bytes().value(), 150109106995.0);
+  EXPECT_EQ(profile.provenance().gpu_name(), "NVIDIA H200");
+  EXPECT_EQ(profile.provenance().software().cublas(), "13.1.0");
+  EXPECT_EQ(profile.coverage().product_m().low(), 16);
+  EXPECT_EQ(profile.coverage().product_n().high(), 50304);
+}
+
+TEST(AssembleTest, SameJournalSameBytes) {
+  const Loop loop = RunLoop(Quiet(), "gpt2");
+  const auto again = AssembleProfile(loop.plan, loop.journal, loop.start);
+  EXPECT_EQ(again->SerializeAsString(), loop.profile.SerializeAsString());
+}
+
+TEST(AssembleTest, NothingTimedIsAnError) {
+  const Plan plan = *MakePlan(*LoadModel("gpt2"), {});
+  const auto profile = AssembleProfile(plan, Calibration(), Planted());
+  EXPECT_TRUE(absl::IsInvalidArgument(profile.status()));
+}
+
+TEST(StartProfileTest, BoardsAreKnownByTheDriversNames) {
+  EXPECT_EQ(*StartProfileOf("NVIDIA H200"), "h200-sxm");
+  EXPECT_EQ(*StartProfileOf("NVIDIA H100 80GB HBM3"), "h100-sxm");
+  EXPECT_EQ(*StartProfileOf("NVIDIA A100-SXM4-40GB"), "a100-sxm-40gb");
+  EXPECT_EQ(*StartProfileOf("Tesla T4"), "t4");
+  for (const char* other : {"NVIDIA H100 PCIe", "NVIDIA H200 NVL", "Quadro"}) {
+    const auto start = StartProfileOf(other);
+    EXPECT_TRUE(absl::IsNotFound(start.status())) << other;
+    EXPECT_THAT(std::string(start.status().message()), HasSubstr("--start"));
+    EXPECT_THAT(std::string(start.status().message()), HasSubstr("h200-sxm"));
+  }
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/calibrate/measure/pretend_bench.h"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <random>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "calibrate/device_profile.h"
+#include "calibrate/measure/plan.h"
+
+namespace weir {
+namespace {
+
+constexpr double kRampSeconds = 0.06;
+constexpr double kRightError = 3e-3;
+constexpr double kPoolGranule = 2 << 20;
+
+bool Matches(const std::string& key, const std::vector<std::string>& parts) {
+  for (const std::string& part : parts) {
+    if (absl::StrContains(key, part)) return true;
+  }
+  return false;
+}
+
+// The same on every machine, so that a workload has the same noise wherever it
+// stands in a run.
+uint64_t HashOf(const std::string& text, uint64_t seed) {
+  uint64_t hash = 14695981039346656037U ^ seed;
+  for (unsigned char letter : text) hash = (hash ^ letter) * 1099511628211U;
+  return hash;
+}
+
+}  // namespace
+
+class PretendWorkload : public PreparedWorkload {
+ public:
+  PretendWorkload(const Workload& workload, PretendBench* bench)
+      : key_(workload.key),
+        seconds_(bench->TrueSeconds(workload)),
+        bench_(bench),
+        random_(HashOf(key_, bench->options_.seed)) {
+    std::normal_distribution<double> normal;
+    seconds_ *= std::exp(bench->options_.run_to_run * normal(random_));
+  }
+
+  absl::StatusOr<double> Verify() override {
+    if (!Matches(key_, bench_->options_.wrong)) return kRightError;
+    return absl::StrContains(key_, "norm")
+               ? std::numeric_limits<double>::quiet_NaN()
+               : 0.37;
+  }
+
+  absl::StatusOr<Batch> Run(int num_launches) override {
+    const PretendOptions& options = bench_->options_;
+    if (Matches(key_, options.breaks) ||
+        bench_->busy_seconds_ > options.breaks_after_seconds) {
+      return absl::InternalError("an illegal memory access was encountered");
+    }
+    while (Matches(key_, options.hangs)) pause();
+    if (options.sleep_seconds > 0) {
+      std::this_thread::sleep_for(
+          std::chrono::duration<double>(options.sleep_seconds));
+    }
+    Batch batch;
+    batch.seconds = seconds_;
+    batch.state = {1.98e9, 650, 55, false, false};
+    Disturb(&batch);
+    batch.host_launch_seconds = 3e-6;
+    run_seconds_ += batch.seconds * num_launches;
+    bench_->busy_seconds_ += batch.seconds * num_launches;
+    return batch;
+  }
+
+  std::string algorithm() const override { return "pretended"; }
+
+ private:
+  void Disturb(Batch* batch) {
+    const PretendOptions& options = bench_->options_;
+    batch->seconds *=
+        1 + options.clock_ramp * std::exp(-run_seconds_ / kRampSeconds);
+    for (const auto& episode : options.episodes) {
+      if (bench_->busy_seconds_ < episode.from_seconds ||
+          bench_->busy_seconds_ >= episode.to_seconds) {
+        continue;
+      }
+      batch->seconds *= episode.factor;
+      batch->state.multiprocessor_hertz /= episode.factor;
+      batch->state.power_capped = episode.power_capped;
+      batch->state.thermal_slowdown = episode.thermal_slowdown;
+    }
+    std::normal_distribution<double> normal;
+    if (options.noise > 0) {
+      batch->seconds *= std::exp(options.noise * normal(random_));
+    }
+    std::uniform_real_distribution<double> uniform;
+    if (uniform(random_) < options.outlier_part) batch->seconds *= 3;
+  }
+
+  std::string key_;
+  double seconds_;
+  PretendBench* bench_;
+  std::mt19937_64 random_;
+  double run_seconds_ = 0;
+};
+
+PretendOptions PretendH200() {
+  PretendOptions options;
+  options.truth = *LoadDeviceProfile("h200-sxm");
+  options.truth.mutable_copy_slowdown()->set_value(1.1);
+  options.truth.mutable_collective_slowdown()->set_value(1.05);
+  options.truth.mutable_kernel_gap_seconds()->set_value(4e-7);
+  return options;
+}
+
+PretendBench::PretendBench(PretendOptions options)
+    : options_(std::move(options)) {
+  peak_flops_ = *PeakFlops(options_.truth, Name(options_.format));
+  provenance_.set_gpu_name("NVIDIA H200");
+  provenance_.set_gpu_hash("0123456789abcdef");
+  provenance_.set_num_multiprocessors(132);
+  provenance_.set_memory_bytes(150109106995);
+  provenance_.mutable_software()->set_driver("580.95.05");
+  provenance_.mutable_software()->set_cuda("13.0");
+  provenance_.mutable_software()->set_cublas("13.1.0");
+  provenance_.mutable_software()->set_nccl("2.28.9");
+  provenance_.set_clocks("default");
+  provenance_.set_num_ranks(1);
+  provenance_.set_num_nodes(1);
+}
+
+absl::StatusOr<MemorySteps> PretendBench::MeasureMemorySteps() {
+  return MemorySteps{5.2e8, 1.1e8, 32 << 20, 2e8, 5e7};
+}
+
+absl::StatusOr<std::unique_ptr<PreparedWorkload>> PretendBench::Prepare(
+    const Workload& workload) {
+  prepared_.push_back(workload.key);
+  if (Matches(workload.key, options_.too_large)) {
+    return absl::ResourceExhaustedError(
+        "needs 200 GiB of device memory, 139 GiB are free");
+  }
+  return std::make_unique<PretendWorkload>(workload, this);
+}
+
+absl::StatusOr<MeasuredMemory> PretendBench::MeasureStageMemory(
+    const StageProgram& program, int num_microbatches) {
+  const double peak = PredictedPeakBytes(program, num_microbatches);
+  MeasuredMemory memory;
+  memory.set_used_high_bytes(peak);
+  memory.set_reserved_high_bytes(std::ceil(peak / kPoolGranule) * kPoolGranule);
+  return memory;
+}
+
+double PretendBench::TrueSeconds(const Workload& workload) const {
+  using Kind = Workload::Kind;
+  const DeviceProfile& truth = options_.truth;
+  const double launch = truth.kernel_seconds().value();
+  const double move = 1 / (truth.memory_bytes_per_second().value() *
+                           truth.memory_efficiency().value());
+  const auto seconds_of = [&](const StageOp& op) {
+    return op.kernels.empty() ? launch
+                              : KernelSeconds(truth, peak_flops_, op.kernels);
+  };
+  switch (workload.kind) {
+    case Kind::kOp:
+      return seconds_of(OpOf(workload));
+    case Kind::kOpBesideCopies:
+      return seconds_of(OpOf(workload)) * truth.copy_slowdown().value();
+    case Kind::kOpBesideCollectives:
+      return seconds_of(OpOf(workload)) * truth.collective_slowdown().value();
+    case Kind::kEmptyKernel:
+      return launch;
+    case Kind::kCopy:
+      return launch + 2 * workload.bytes * move;
+    case Kind::kSelfSend:
+      return 8e-6 + 2 * workload.bytes * move;
+    case Kind::kPass:
+      break;
+  }
+  double seconds = 0;
+  for (const StageOp& op : workload.program->ops(workload.pass)) {
+    seconds += seconds_of(op) + truth.kernel_gap_seconds().value();
+  }
+  return seconds;
+}
+
+}  // namespace weir

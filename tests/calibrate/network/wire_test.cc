@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "calibrate/network/wire.h"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <string>
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "calibrate/network/control.pb.h"
+#include "gtest/gtest.h"
+
+namespace weir {
+namespace {
+
+struct Ends {
+  Ends() {
+    int fds[2];
+    EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds), 0);
+    wire = std::make_unique<Wire>(fds[0]);
+    other = fds[1];
+  }
+  ~Ends() {
+    if (other >= 0) close(other);
+  }
+  void Put(const std::string& bytes) {
+    EXPECT_EQ(write(other, bytes.data(), bytes.size()),
+              static_cast<ssize_t>(bytes.size()));
+  }
+  std::unique_ptr<Wire> wire;
+  int other;
+};
+
+absl::Time Soon() { return absl::Now() + absl::Milliseconds(50); }
+
+TEST(WireTest, AMessageArrivesByteByByte) {
+  Ends ends;
+  Request request;
+  request.set_text(std::string(300, 'x'));
+  std::string bytes = request.SerializeAsString();
+  const size_t size = bytes.size();
+  bytes.insert(
+      0, {static_cast<char>((size & 127) | 128), static_cast<char>(size >> 7)});
+  Request received;
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    ASSERT_TRUE(ends.wire->Fill().ok());
+    const auto taken = ends.wire->Take(&received);
+    ASSERT_TRUE(taken.ok());
+    EXPECT_FALSE(*taken);
+    ends.Put(bytes.substr(i, 1));
+  }
+  ASSERT_TRUE(ends.wire->Receive(&received, Soon()).ok());
+  EXPECT_EQ(received.text(), request.text());
+}
+
+TEST(WireTest, WhatIsSentIsReceived) {
+  Ends ends;
+  Wire other(std::exchange(ends.other, -1));
+  Answer answer;
+  answer.set_id(std::string("\0\xff\x80", 3));
+  ASSERT_TRUE(other.Send(answer, Soon()).ok());
+  ASSERT_TRUE(other.Send(Answer(), Soon()).ok());
+  Answer received;
+  ASSERT_TRUE(ends.wire->Receive(&received, Soon()).ok());
+  EXPECT_EQ(received.id(), answer.id());
+  ASSERT_TRUE(ends.wire->Receive(&received, Soon()).ok());
+  EXPECT_EQ(received.id(), "");
+}
+
+TEST(WireTest, SilenceEndsAtTheDeadline) {
+  Ends ends;
+  Request request;
+  EXPECT_EQ(ends.wire->Receive(&request, Soon()).code(),
+            absl::StatusCode::kDeadlineExceeded);
+}
+
+TEST(WireTest, AClosedEndIsNoticedAfterItsLastMessage) {
+  Ends ends;
+  ends.Put(std::string("\0", 1));  // an empty message
+  close(std::exchange(ends.other, -1));
+  Request request;
+  EXPECT_TRUE(ends.wire->Receive(&request, Soon()).ok());
+  EXPECT_EQ(ends.wire->Receive(&request, Soon()).code(),
+            absl::StatusCode::kUnavailable);
+  EXPECT_EQ(ends.wire->Send(request, Soon()).code(),
+            absl::StatusCode::kUnavailable);
+}
+
+TEST(WireTest, GarbageIsNoMessage) {
+  Ends ends;
+  ends.Put("GET / HTTP/1.1\r\nHost: n1\r\n\r\n" + std::string(200, '\xff'));
+  Hello hello;
+  EXPECT_EQ(ends.wire->Receive(&hello, Soon()).code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+TEST(WireTest, ATooLongMessageIsRefusedAtOnce) {
+  Ends ends;
+  ends.Put("\xff\xff\xff\x7f");
+  Hello hello;
+  EXPECT_EQ(ends.wire->Receive(&hello, Soon(), 4096).code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+TEST(WireTest, WhoDoesNotReadDoesNotHoldUpForever) {
+  Ends ends;
+  Request request;
+  request.set_text(std::string(1 << 22, 'x'));
+  EXPECT_EQ(ends.wire->Send(request, Soon()).code(),
+            absl::StatusCode::kDeadlineExceeded);
+}
+
+TEST(ListenerTest, TakesTheFirstFreePort) {
+  const auto first = Listener::Open({0}, true);
+  ASSERT_TRUE(first.ok()) << first.status();
+  const int port = (*first)->port();
+  EXPECT_FALSE(Listener::Open({port}, true).ok());
+  const auto second = Listener::Open({port, 0}, true);
+  ASSERT_TRUE(second.ok()) << second.status();
+  EXPECT_NE((*second)->port(), port);
+  const auto wire = Connect("127.0.0.1", port, absl::Now() + absl::Seconds(5));
+  ASSERT_TRUE(wire.ok()) << wire.status();
+  const auto closed = Connect("no-such-host.invalid", port, Soon());
+  EXPECT_EQ(closed.status().code(), absl::StatusCode::kUnavailable);
+}
+
+}  // namespace
+}  // namespace weir
