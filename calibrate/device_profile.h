@@ -26,9 +26,15 @@ absl::Status ValidateDeviceProfile(absl::string_view label,
 absl::StatusOr<double> PeakFlops(const DeviceProfile& profile,
                                  absl::string_view format);
 
-// Seconds one kernel takes in a training step: a product as product_seconds.h
-// says, any other a fixed cost plus the larger of arithmetic and memory
-// traffic. REQUIRES: peak_flops came from PeakFlops, the profile is valid.
+// Taken before the first tensor: the sum of its parts where the profile has
+// them, else reserved_bytes.
+bool HasReservedParts(const DeviceProfile& profile);
+double ReservedBytes(const DeviceProfile& profile);
+
+// Seconds that the figures give one kernel in a training step: a product as
+// product_seconds.h says, any other a fixed cost plus the larger of arithmetic
+// and memory traffic. What was measured itself: kernel_prices.h. REQUIRES:
+// peak_flops came from PeakFlops, the profile is valid.
 double KernelSeconds(const DeviceProfile& profile, double peak_flops,
                      const Kernel& kernel);
 

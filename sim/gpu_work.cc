@@ -7,7 +7,6 @@
 #include <tuple>
 
 #include "calibrate/collective_seconds.h"
-#include "calibrate/device_profile.h"
 #include "sim/action_seconds.h"
 #include "sim/critical_path.h"
 
@@ -29,6 +28,7 @@ class Gatherer {
     work_.device =
         in_.costs.gpu_device.empty() ? 0 : in_.costs.gpu_device[gpu_];
     work_.peak_flops = in_.costs.device_of(gpu_).peak_flops;
+    work_.kernel_prices = &in_.costs.device_of(gpu_).prices;
     work_.calls = graph_.calls;
     work_.blocking = in_.communication.transfers() == BLOCKING;
     const auto& actions = in_.schedule.rank_actions[graph_.rank_of(gpu_)];
@@ -90,12 +90,13 @@ class Gatherer {
 
   void Describe(const Action& action, double own_seconds, GpuWork::Pass* pass) {
     const StageCosts& stage = in_.costs.of(gpu_, action.stage);
+    const double gap = in_.costs.device_of(gpu_).kernel_gap_seconds;
     double sum = 0;
     const auto add = [&](const std::vector<PricedKernel>& kernels) {
       for (const PricedKernel& priced : kernels) {
         const double count = priced.count * action.num_microbatches;
         pass->kernels.push_back({IndexOf(priced.kernel), count});
-        sum += count * priced.seconds;
+        sum += count * (priced.seconds + GapAfter(priced.seconds, gap));
       }
     };
     if (action.op == Op::kForward) {
@@ -170,7 +171,8 @@ double PassSeconds(const GpuWork::Pass& pass, const WorkPrices& prices,
                    double given_factor) {
   double own = pass.given_seconds * given_factor;
   for (const auto& [kernel, count] : pass.kernels) {
-    own += count * prices.kernel_seconds[kernel];
+    const double seconds = prices.kernels[kernel].seconds;
+    own += count * (seconds + GapAfter(seconds, prices.kernel_gap_seconds));
   }
   const double collectives =
       pass.tensor_seconds * tensor_ratio + pass.expert_seconds * expert_ratio;
@@ -185,9 +187,10 @@ WorkPrices PriceWork(const GpuWork& work, const DeviceProfile& device,
                      const Runtime& runtime) {
   WorkPrices prices;
   for (const Kernel& kernel : work.kernels) {
-    prices.kernel_seconds.push_back(
-        KernelSeconds(device, work.peak_flops, kernel));
+    prices.kernels.push_back(
+        work.kernel_prices->Price(device, work.peak_flops, kernel));
   }
+  prices.kernel_gap_seconds = device.kernel_gap_seconds().value();
   for (const CollectiveCall& call : work.calls) {
     prices.call_seconds.push_back(
         CheapestCollective(*collectives, call.kind, call.bytes, call.group)
@@ -211,7 +214,7 @@ double WorkSeconds(const GpuWork& work, const WorkPrices& base,
   seconds *= work.pass_scale;
   for (const GpuWork::Step& step : work.steps) {
     seconds += work.step_scale * step.count *
-               (prices.kernel_seconds[step.kernel] + step.given_seconds +
+               (prices.kernels[step.kernel].seconds + step.given_seconds +
                 (step.updates ? prices.runtime.update_seconds().value() : 0));
   }
   return seconds + work.transfer_seconds * ratio(CallRole::kTransfer) +

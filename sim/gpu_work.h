@@ -39,7 +39,8 @@ struct GpuWork {
 
   int device = 0;  // Costs::gpu_device
   double peak_flops = 0;
-  std::vector<Kernel> kernels;  // distinct
+  const KernelPrices* kernel_prices = nullptr;  // of the costs
+  std::vector<Kernel> kernels;                  // distinct
   std::vector<Pass> passes;
   std::vector<Step> steps;
   std::vector<CollectiveCall> calls;  // of all GPUs
@@ -56,8 +57,9 @@ GpuWork WorkOf(const PipelineInputs& inputs, const PipelineGraph& graph,
 
 // What is varied: seconds of each kernel and call, and the host.
 struct WorkPrices {
-  std::vector<double> kernel_seconds;  // [GpuWork::kernels]
-  std::vector<double> call_seconds;    // [GpuWork::calls]
+  std::vector<KernelPrice> kernels;  // [GpuWork::kernels]
+  double kernel_gap_seconds = 0;
+  std::vector<double> call_seconds;  // [GpuWork::calls]
   Runtime runtime;
 };
 WorkPrices PriceWork(const GpuWork& work, const DeviceProfile& device,

@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "calibrate/collective_model.pb.h"
+#include "calibrate/kernel_prices.h"
 #include "models/layer_work.h"
 #include "scenarios/scenario.h"
 
@@ -18,6 +19,9 @@ struct PricedKernel {
   double count = 0;
   double seconds = 0;  // of each
 };
+
+// What a kernel of a pass adds to it beyond its own seconds.
+double GapAfter(double kernel_seconds, double gap_seconds);
 
 // What the host launches in a pass.
 struct HostWork {
@@ -99,6 +103,9 @@ struct StageCosts {
 struct DeviceCosts {
   std::vector<StageCosts> stages;
   double peak_flops = 0;
+  KernelPrices prices;
+  // Of every kernel of a pass besides; below 0 at most the kernel's seconds.
+  double kernel_gap_seconds = 0;
   double memory_bytes = 0;
   double reserved_bytes = 0;
   double communication_buffer_bytes = 0;

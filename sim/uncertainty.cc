@@ -126,7 +126,7 @@ class Variations {
       for (size_t k = i; k < kernels.size(); ++k) {
         if (!ShareResidual(kernels[i], kernels[k])) continue;
         done[k] = true;
-        prices.kernel_seconds[k] *=
+        prices.kernels[k].seconds *=
             std::exp(IsMemory(kernels[i]) ? memory : product);
       }
       sum += Change(prices);
@@ -214,7 +214,7 @@ Outside OutsideOf(const ResolvedScenario& scenario, const GpuWork& work) {
           Covers(device.coverage(), kernel)) {
         continue;
       }
-      outside.products += count * calls * prices.kernel_seconds[index];
+      outside.products += count * calls * prices.kernels[index].seconds;
     }
   }
   const std::pair<CallRole, double> roles[] = {
