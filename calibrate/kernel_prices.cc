@@ -42,7 +42,9 @@ double ExtraBytes(const Kernel& kernel) {
          (kernel.batch * kernel.m * kernel.n);
 }
 
-Kernel KernelOf(const MeasuredKernel& measured) {
+}  // namespace
+
+Kernel ShapeOf(const MeasuredKernel& measured) {
   Kernel kernel;
   kernel.part =
       KernelPartOf(measured.part()).value_or(KernelPart::kElementwise);
@@ -67,8 +69,6 @@ Kernel KernelOf(const MeasuredKernel& measured) {
   return kernel;
 }
 
-}  // namespace
-
 KernelPrices::Key KernelPrices::KeyOf(Along along, const Kernel& kernel) {
   switch (along) {
     case Along::kM:
@@ -86,7 +86,7 @@ KernelPrices::Key KernelPrices::KeyOf(Along along, const Kernel& kernel) {
 
 KernelPrices::Point KernelPrices::PointOf(const MeasuredKernel& measured) {
   Point point;
-  point.kernel = KernelOf(measured);
+  point.kernel = ShapeOf(measured);
   point.seconds = measured.seconds().p50();
   point.relative_error =
       std::hypot(kRepeatError, measured.seconds().relative_ci() / kHalfOf95);

@@ -83,6 +83,9 @@ class KernelPrices {
   absl::flat_hash_map<std::pair<KernelPart, int64_t>, Point> memory_;
 };
 
+// What was measured, as models/ says it.
+Kernel ShapeOf(const MeasuredKernel& measured);
+
 // The part of this name, if there is one.
 std::optional<KernelPart> KernelPartOf(absl::string_view name);
 

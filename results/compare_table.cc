@@ -13,9 +13,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/text.h"
 #include "results/cells.h"
 #include "results/compare.h"
-#include "results/text.h"
 #include "results/views.h"
 
 namespace weir {

@@ -17,10 +17,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "results/cells.h"
 #include "results/compare.h"
-#include "results/text.h"
 #include "results/views.h"
 
 namespace weir {

@@ -76,13 +76,13 @@ class Loader {
   absl::Status Load() {
     if (scenario_.has_transformer() != !scenario_.model().empty()) TakeModel();
     DeviceNames devices;
-    if (!scenario_.device().empty()) devices.names = {scenario_.device()};
+    if (!scenario_.profile().empty()) devices.names = {scenario_.profile()};
     if (!scenario_.cluster().empty() && scenario_.num_nodes() <= kMaxGpus)
       devices = TakeCluster();
     for (const std::string& device : devices.names) TakeDevice(device);
     TakeRuntime();
     // One that is named for all stays so when the scenario is run again.
-    if (devices.names.size() == 1) scenario_.set_device(devices.names[0]);
+    if (devices.names.size() == 1) scenario_.set_profile(devices.names[0]);
     resolved_.gpu_device = std::move(devices.gpu_device);
     return Merge(problems_, failures_);
   }
@@ -118,8 +118,8 @@ class Loader {
                                     static_cast<int>(scenario_.num_nodes())),
                         failures_);
     if (!cluster.has_value()) {
-      if (scenario_.device().empty()) return {};
-      return {{scenario_.device()}, {}};
+      if (scenario_.profile().empty()) return {};
+      return {{scenario_.profile()}, {}};
     }
     resolved_.cluster = *std::move(cluster);
     if (resolved_.cluster.groups_size() == 1)
@@ -135,7 +135,8 @@ class Loader {
   }
 
   void TakeDevice(const std::string& device) {
-    auto profile = Keep(Where("device"), LoadDeviceProfile(device), failures_);
+    const char* field = scenario_.profile().empty() ? "device" : "profile";
+    auto profile = Keep(Where(field), LoadDeviceProfile(device), failures_);
     if (!profile.has_value()) return;
     CheckAgainstDevice(problems_, scenario_, *profile);
     if (std::exchange(has_device_, true)) {

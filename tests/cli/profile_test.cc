@@ -24,29 +24,29 @@ TEST(ProfileImportTest, WritesAProfileThatNamesItsSource) {
   const std::string file = WriteInput("gemm.csv", kProducts);
   const ProgramRun run = RunWeir(absl::StrCat(
       "profile import ", file,
-      " --device a100-sxm-80gb --source \"our cluster\" --out a.textproto"));
+      " --profile a100-sxm-80gb --source \"our cluster\" --out a.textproto"));
   EXPECT_EQ(run.exit_code, 0) << run.err;
   EXPECT_THAT(run.out, AllOf(HasSubstr("fit: mean |error|"),
                              HasSubstr("3 rows; worst: m=")));
   EXPECT_THAT(run.err, HasSubstr("wrote a.textproto"));
   // A profile is where the next import may begin.
   const ProgramRun again = RunWeir(absl::StrCat(
-      "profile import ", file, " --device a.textproto --out b.textproto"));
+      "profile import ", file, " --profile a.textproto --out b.textproto"));
   EXPECT_EQ(again.exit_code, 0) << again.err;
 }
 
 TEST(ProfileImportTest, ErrorsNameFileLineAndColumn) {
   const std::string file = WriteInput("bad.csv", "m,n,k,latency_us\n8,8,x,1\n");
   const ProgramRun run = RunWeir(
-      absl::StrCat("profile import ", file, " --device t4 --out a.textproto"));
+      absl::StrCat("profile import ", file, " --profile t4 --out a.textproto"));
   EXPECT_EQ(run.exit_code, 2);
   EXPECT_THAT(run.err,
               HasSubstr("error: bad.csv:2: k is \"x\", expected a number"));
-  EXPECT_EQ(RunWeir("profile import gone.csv --device t4 --out a").exit_code,
+  EXPECT_EQ(RunWeir("profile import gone.csv --profile t4 --out a").exit_code,
             2);
   EXPECT_THAT(
       RunWeir(absl::StrCat("profile import ", file)).err,
-      AllOf(HasSubstr("--device is missing"), HasSubstr("--out is missing")));
+      AllOf(HasSubstr("--profile is missing"), HasSubstr("--out is missing")));
 }
 
 }  // namespace

@@ -65,7 +65,7 @@ TEST(ScenarioTest, DefaultsAreFilledIn) {
   EXPECT_EQ(resolved->placement.gpu(1, 2, 0), 5);
   EXPECT_TRUE(google::protobuf::util::MessageDifferencer::Equals(
       resolved->scenario, Parse(R"(
-        model: "gpt2" cluster: "dgx-a100" num_nodes: 1 device: "a100-sxm-80gb"
+        model: "gpt2" cluster: "dgx-a100" num_nodes: 1 profile: "a100-sxm-80gb"
         parallelism { tensor: 1 data: 2 pipeline: 4 chunks: 1
                       order: "tp-dp-pp" expert: 1 }
         batch { microbatch_size: 2 global_batch_size: 32
@@ -487,7 +487,7 @@ TEST_F(ScenarioFileTest, UnlikeGpusHaveDevicesOfTheirOwn) {
   ASSERT_EQ(mixed->other_devices.size(), 1u);
   EXPECT_EQ(mixed->other_devices[0].name(), "H100-SXM5-80GB");
   EXPECT_THAT(mixed->gpu_device, ElementsAre(0, 0, 0, 0, 1, 1, 1, 0));
-  EXPECT_EQ(mixed->scenario.device(), "");
+  EXPECT_EQ(mixed->scenario.profile(), "");
   // One name stands for all.
   scenario.set_device("h100-sxm");
   const auto alike = ResolveScenario("s", scenario);
