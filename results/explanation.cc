@@ -105,6 +105,8 @@ std::string ExplanationTable(const Explanation& explanation) {
       result.name().empty() ? "" : absl::StrCat(Ascii(result.name()), ": "),
       ShapeText(result), "\n", Ascii(RowName(result)), ": ",
       TimeIntervalCell(result), " per batch\n");
+  const std::string evidence = EvidenceCell(result);
+  if (!evidence.empty()) absl::StrAppend(&text, "of that: ", evidence, "\n");
   if (result.busiest_gpu() < static_cast<uint32_t>(result.ranks_size())) {
     const RankResult& rank = result.ranks(result.busiest_gpu());
     absl::StrAppend(&text, "\nwhat the busiest GPU (rank ", rank.rank(),

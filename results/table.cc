@@ -55,6 +55,10 @@ std::string SummaryBlock(const Result& result) {
       {"staleness", absl::StrCat(result.staleness_updates(), " updates")},
       {"peak memory", MemoryCell(result)},
   };
+  const std::string evidence = EvidenceCell(result);
+  if (!evidence.empty()) {
+    table.rows.insert(table.rows.begin() + 1, {"of that", evidence});
+  }
   if (!result.method().empty()) {
     table.rows.push_back({"simulation", Ascii(result.method())});
   }
