@@ -11,6 +11,7 @@
 #include "calibrate/device_profile.h"
 #include "calibrate/figures.h"
 #include "calibrate/kernel_prices.h"
+#include "calibrate/software.h"
 
 namespace weir {
 namespace {
@@ -247,6 +248,8 @@ void CheckMeasured(const DeviceProfile& profile, Problems* problems) {
   CheckEach("memory", profile.memory(), CheckMemory, problems);
   CheckLinks(profile, problems);
   CheckOverlap(profile, problems);
+  CheckSoftware("provenance.software", profile.provenance().software(),
+                problems);
   CheckReserved(profile, problems);
 }
 

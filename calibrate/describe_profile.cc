@@ -18,6 +18,7 @@
 #include "calibrate/device_profile.h"
 #include "calibrate/figures.h"
 #include "calibrate/kernel_prices.h"
+#include "calibrate/software.h"
 
 namespace weir {
 namespace {
@@ -30,21 +31,6 @@ std::string Number(double value) { return absl::StrFormat("%.4g", value); }
 
 std::string Percent(double part) {
   return absl::StrFormat("%+.1f %%", 100 * part);
-}
-
-// "driver 580.65, CUDA 13.0"; without what is not known.
-std::string SoftwareText(const Software& software) {
-  std::vector<std::string> parts;
-  const std::pair<const char*, const std::string*> versions[] = {
-      {"driver", &software.driver()},
-      {"CUDA", &software.cuda()},
-      {"cuBLAS", &software.cublas()},
-      {"cuDNN", &software.cudnn()},
-      {"NCCL", &software.nccl()}};
-  for (const auto& [name, version] : versions) {
-    if (!version->empty()) parts.push_back(absl::StrCat(name, " ", *version));
-  }
-  return absl::StrJoin(parts, ", ");
 }
 
 std::string ProvenanceText(const DeviceProfile& profile) {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <google/protobuf/message.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -14,7 +12,7 @@
 #include "base/units.h"
 #include "calibrate/describe_profile.h"
 #include "calibrate/figures.h"
-#include "calibrate/kernel_prices.h"
+#include "calibrate/software.h"
 
 namespace weir {
 namespace {
@@ -22,18 +20,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr size_t kMostWorst = 5;
-
-// Every field of a message that is a string.
-std::map<std::string, std::string> StringsOf(
-    const google::protobuf::Message& message) {
-  std::map<std::string, std::string> strings;
-  const auto* descriptor = message.GetDescriptor();
-  for (int i = 0; i < descriptor->field_count(); ++i) {
-    const auto* field = descriptor->field(i);
-    strings[field->name()] = message.GetReflection()->GetString(message, field);
-  }
-  return strings;
-}
 
 std::string ShapeText(const MeasuredKernel& kernel) {
   std::string text = kernel.part();
@@ -196,12 +182,13 @@ double ProfileDifference::Largest() const {
 
 ProfileDifference DiffProfiles(const DeviceProfile& a, const DeviceProfile& b) {
   ProfileDifference difference;
-  const auto versions_a = StringsOf(a.provenance().software());
-  const auto versions_b = StringsOf(b.provenance().software());
-  for (const auto& [name, version] : versions_a) {
-    const std::string& other = versions_b.at(name);
+  const auto versions_a = VersionsOf(a.provenance().software());
+  const auto versions_b = VersionsOf(b.provenance().software());
+  for (size_t i = 0; i < versions_a.size(); ++i) {
+    const auto& [name, version] = versions_a[i];
+    const std::string& other = versions_b[i].second;
     if (version != other) {
-      difference.versions.push_back({name, version, other});
+      difference.versions.push_back({std::string(name), version, other});
     }
   }
   DiffFigures(a, b, &difference.figures);

@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "calibrate/software.h"
 #include "models/model.h"
 #include "scenarios/cluster.h"
 #include "scenarios/costs.h"
@@ -149,6 +150,7 @@ void CheckTextbookMode(Problems& problems, const Scenario& scenario) {
   refuse(scenario.num_nodes() != 0, "num_nodes");
   refuse(!scenario.profile().empty(), "profile");
   refuse(!scenario.runtime().empty(), "runtime");
+  refuse(scenario.has_software(), "software");
   refuse(scenario.has_batch(), "batch");
   refuse(scenario.has_training(), "training");
   refuse(parallelism.tensor() > 1, "parallelism.tensor");
@@ -347,6 +349,7 @@ void CheckFields(Problems& problems, const Scenario& scenario) {
   CheckUtf8(problems, "profile", scenario.profile());
   CheckUtf8(problems, "runtime", scenario.runtime());
   CheckUtf8(problems, "schedule", scenario.schedule());
+  CheckSoftware("software", scenario.software(), &problems);
   if (scenario.schedule().empty()) {
     problems.Add("schedule", "is empty, expected a schedule's name");
   }

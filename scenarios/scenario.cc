@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scenarios/scenario.h"
 
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "models/model.h"
 #include "scenarios/check_scenario.h"
 #include "scenarios/cluster.h"
+#include "scenarios/profile_warnings.h"
 #include "schedules/source.h"
 
 namespace weir {
@@ -81,6 +83,7 @@ class Loader {
       devices = TakeCluster();
     for (const std::string& device : devices.names) TakeDevice(device);
     TakeRuntime();
+    Warn();
     // One that is named for all stays so when the scenario is run again.
     if (devices.names.size() == 1) scenario_.set_profile(devices.names[0]);
     resolved_.gpu_device = std::move(devices.gpu_device);
@@ -143,6 +146,33 @@ class Loader {
       resolved_.other_devices.push_back(*std::move(profile));
     } else {
       resolved_.device = *std::move(profile);
+    }
+  }
+
+  // A profile that the scenario names may be of another GPU.
+  void Warn() {
+    Software software = resolved_.cluster.software();
+    software.MergeFrom(scenario_.software());
+    std::vector<const DeviceProfile*> profiles = {&resolved_.device};
+    for (const DeviceProfile& other : resolved_.other_devices) {
+      profiles.push_back(&other);
+    }
+    for (const DeviceProfile* profile : profiles) {
+      for (const std::string& text : ProfileWarnings(*profile, software)) {
+        resolved_.warnings.push_back(text);
+      }
+    }
+    std::set<std::string> devices;
+    for (const NodeGroup& group : resolved_.cluster.groups()) {
+      const std::string& device = group.node().device();
+      if (scenario_.profile().empty() || device == scenario_.profile() ||
+          !devices.insert(device).second) {
+        continue;
+      }
+      const auto of_cluster = LoadDeviceProfile(device);
+      if (!of_cluster.ok()) continue;  // it is not asked for
+      const std::string text = OtherGpuWarning(resolved_.device, *of_cluster);
+      if (!text.empty()) resolved_.warnings.push_back(text);
     }
   }
 
