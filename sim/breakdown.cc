@@ -103,6 +103,11 @@ class Parts {
     if (pair) kernels += AddKernels(actions[position + 1], scale);
     Add(modelled_ ? "weight_estimates" : "given",
         (own_seconds - kernels) * scale, forward);
+    if (!graph_.tasks.slowdowns.timer_gpu.empty()) {
+      Add("overlap_slowdown",
+          (end_[task] - start_[task] - graph_.tasks.amount(task)) * scale,
+          forward);
+    }
     Add("host", (graph_.tasks.amount(task) - own_seconds) * scale, forward);
     AddCollectives(task, at, forward);
   }

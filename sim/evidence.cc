@@ -96,6 +96,7 @@ class Sum {
       Add(device_.kernel_gap_seconds().kind(), count * calls * gap);
       own += calls * (seconds + gap);
     }
+    Add(SlowdownFigure(work_, device_).kind(), count * pass.slowdown_seconds);
     const double collectives = pass.tensor_seconds + pass.expert_seconds;
     const double host = pass.host.Seconds(prices_.runtime) - collectives - own;
     if (host > 0) Add(kinds_.of_host(index), count * host);

@@ -23,6 +23,9 @@ class WeakestKinds {
   // One figure of this kind was moved by so much of its logarithm.
   void Note(Figure::Kind kind, double log_move, const WorkPrices& moved);
 
+  // What a call rests on is known without.
+  void SetCall(size_t index, Figure::Kind kind) { calls_[index] = kind; }
+
   Figure::Kind of_kernel(size_t index) const { return kernels_[index]; }
   Figure::Kind of_call(size_t index) const { return calls_[index]; }
   // What the host needs for a pass.

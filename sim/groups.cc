@@ -5,6 +5,8 @@
 #include <cmath>
 #include <utility>
 
+#include "calibrate/link_seconds.h"
+
 namespace weir {
 namespace {
 
@@ -91,13 +93,41 @@ int32_t Ways::HostPairOf(int gpu, bool to_host) {
   return at->second;
 }
 
+LinkClass::Distance Ways::DistanceBetween(int from, int to) const {
+  switch (network_.WireBetween(from, to)) {
+    case Wire::kNone:
+      return LinkClass::DISTANCE_UNSPECIFIED;
+    case Wire::kNvSwitch:
+    case Wire::kNvLink:
+      return LinkClass::SAME_SWITCH;
+    case Wire::kPcie:
+      return LinkClass::SAME_NODE;
+    case Wire::kNetwork:
+      break;
+  }
+  return network_.SameLeaf(from, to) ? LinkClass::SAME_LEAF
+                                     : LinkClass::ACROSS_SPINES;
+}
+
 SendCost Ways::SendBetween(int from, int to, double bytes,
                            double extra_seconds) {
   const Route& route = RouteOf(from, to);
+  const LinkClass::Distance distance = DistanceBetween(from, to);
+  const LinkClass* link =
+      links_ == nullptr ? nullptr : FindLink(*links_, distance);
+  const double seconds_per_byte = SecondsPerByte(network_, route);
+  if (link != nullptr) {
+    const LinkTime time = LinkTimeOf(*link, bytes);
+    CollectiveGroup pair;
+    pair.num_ranks = 2;
+    pair.ranks_per_node = network_.NodeOf(from) == network_.NodeOf(to) ? 2 : 1;
+    CountCall({CollectiveKind::kSendReceive, bytes, 1}, pair, distance);
+    return {PairOf(from, to, time.latency_seconds + extra_seconds),
+            std::round(time.link_seconds / seconds_per_byte)};
+  }
   if (model_ == nullptr) {
     return {PairOf(from, to, route.latency_seconds + extra_seconds), bytes};
   }
-  const double seconds_per_byte = SecondsPerByte(network_, route);
   const Wire wire = network_.WireBetween(from, to);
   CollectiveGroup pair;
   pair.num_ranks = 2;
@@ -237,14 +267,16 @@ void Ways::AddLoad(const Group& group, const Collectives& collectives,
 }
 
 void Ways::CountCall(const Collectives& collectives,
-                     const CollectiveGroup& group) {
-  if (model_ == nullptr || group.num_ranks < 2) return;
+                     const CollectiveGroup& group,
+                     LinkClass::Distance distance) {
+  const bool measured = distance != LinkClass::DISTANCE_UNSPECIFIED;
+  if ((model_ == nullptr && !measured) || group.num_ranks < 2) return;
   const auto& [kind, bytes, count] = collectives;
   const auto [at, added] = call_index_.try_emplace(
       {role_, kind, bytes, group.num_ranks, group.ranks_per_node,
-       group.intra_bytes_per_second, group.inter_bytes_per_second},
+       group.intra_bytes_per_second, group.inter_bytes_per_second, distance},
       calls_.size());
-  if (added) calls_.push_back({role_, kind, bytes, group, 0});
+  if (added) calls_.push_back({role_, kind, bytes, group, 0, distance});
   calls_[at->second].count += count;
 }
 
@@ -283,14 +315,43 @@ void Ways::FoldHops() {
     if (pair_flows[pair] == 0) continue;
     for (int32_t link : tasks_->pairs[pair].route.links) ++link_pairs[link];
   }
-  for (const HopSet& set : hop_sets_) {
+  for (size_t s = 0; s < hop_sets_.size(); ++s) {
+    const HopSet& set = hop_sets_[s];
     if (!CarryAlike(set, pair_flows, link_pairs)) continue;
+    folded_.push_back(s);
     for (int32_t first : set.first_flows) {
       for (int32_t i = 1; i < std::ssize(set.hops); ++i) {
         tasks_->DropFlow(first + i);
       }
     }
   }
+}
+
+std::vector<Slowdowns::Touch> Ways::Touches() const {
+  const int num_gpus = network_.num_gpus();
+  std::vector<Slowdowns::Touch> touches;
+  for (const GpuPair& pair : tasks_->pairs) {
+    Slowdowns::Touch& touch = touches.emplace_back();
+    for (int host : {pair.from, pair.to}) {
+      if (host / num_gpus == 1) {
+        touch.mover = Mover::kCopies;  // the other end is the host's memory
+      } else {
+        touch.gpus.push_back(host % num_gpus);
+      }
+    }
+  }
+  // One hop stands for all: it touches everybody.
+  for (size_t s : folded_) {
+    std::vector<int32_t>& gpus = touches[hop_sets_[s].hops[0]].gpus;
+    for (int32_t hop : hop_sets_[s].hops) {
+      for (int host : {tasks_->pairs[hop].from, tasks_->pairs[hop].to}) {
+        gpus.push_back(host % num_gpus);
+      }
+    }
+    std::sort(gpus.begin(), gpus.end());
+    gpus.erase(std::unique(gpus.begin(), gpus.end()), gpus.end());
+  }
+  return touches;
 }
 
 double Ways::SecondsAlone(const Group& group,

@@ -355,6 +355,12 @@ absl::StatusOr<DeviceCosts> CostsOn(const DeviceProfile& device,
   ASSIGN_OR_RETURN(costs.peak_flops, PeakFlops(device, MatrixFormat(scenario)));
   costs.prices = KernelPrices(device, MatrixFormat(scenario));
   costs.kernel_gap_seconds = device.kernel_gap_seconds().value();
+  if (device.has_collective_slowdown()) {
+    costs.collective_slowdown = device.collective_slowdown().value();
+  }
+  if (device.has_copy_slowdown()) {
+    costs.copy_slowdown = device.copy_slowdown().value();
+  }
   costs.memory_bytes = device.memory_bytes().value();
   costs.reserved_bytes = ReservedBytes(device);
   costs.communication_buffer_bytes =
@@ -428,6 +434,7 @@ absl::StatusOr<Costs> ComputeCosts(const ResolvedScenario& resolved,
   if (resolved.device.has_collectives()) {
     costs.collectives = &resolved.device.collectives();
   }
+  if (resolved.device.links_size() > 0) costs.links = &resolved.device;
   costs.expert_parallel = std::max<int>(scenario.parallelism().expert(), 1);
   costs.widens_gradients = resolved.runtime.widens_gradients() &&
                            scenario.training().precision() != FP32 &&

@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "calibrate/collective_model.pb.h"
+#include "calibrate/device_profile.pb.h"
 #include "calibrate/kernel_prices.h"
 #include "models/layer_work.h"
 #include "scenarios/scenario.h"
@@ -106,6 +107,8 @@ struct DeviceCosts {
   KernelPrices prices;
   // Of every kernel of a pass besides; below 0 at most the kernel's seconds.
   double kernel_gap_seconds = 0;
+  // Of passes while flows move data on the GPU.
+  double collective_slowdown = 1, copy_slowdown = 1;
   double memory_bytes = 0;
   double reserved_bytes = 0;
   double communication_buffer_bytes = 0;
@@ -134,6 +137,8 @@ struct Costs : DeviceCosts {
   double tied_gradient_bytes = 0;
   // Null: collectives are rings at the full rate of the links.
   const CollectiveModel* collectives = nullptr;
+  // Has measured sends between some GPUs; null: none.
+  const DeviceProfile* links = nullptr;
   double exchange_seconds = 0;  // of every blocking exchange besides
   double bucket_bytes = 0;      // of overlapped reductions
   // The step makes fp32 copies of 16-bit gradients.

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/units.h"
 #include "calibrate/figures.h"
+#include "calibrate/link_seconds.h"
 #include "sim/evidence.h"
 
 namespace weir {
@@ -59,6 +60,10 @@ class Variations {
         kinds_(work, base_) {}
 
   Uncertainty Run() {
+    for (size_t i = 0; i < work_.calls.size(); ++i) {
+      const LinkClass* link = FindLink(first_, work_.calls[i].distance);
+      if (link != nullptr) kinds_.SetCall(i, link->figure().kind());
+    }
     Uncertainty result;
     if (!(base_seconds_ > 0)) return result;
     result.set_figures(std::sqrt(Figures()));
@@ -76,7 +81,7 @@ class Variations {
 
  private:
   WorkPrices Price() const {
-    return PriceWork(work_, device_, &first_.collectives(), runtime_);
+    return PriceWork(work_, device_, first_, runtime_);
   }
 
   // The square of the change of the logarithm.
@@ -165,7 +170,11 @@ class Variations {
     double sum = 0;
     for (size_t i = 0; i < work_.calls.size(); ++i) {
       WorkPrices prices = base_;
-      prices.call_seconds[i] *= std::exp(residual);
+      const LinkClass* link = FindLink(first_, work_.calls[i].distance);
+      prices.call_seconds[i] *=
+          std::exp(link == nullptr ? residual
+                                   : std::hypot(link->residual(),
+                                                RelativeError(link->figure())));
       sum += Change(prices);
     }
     return sum;
@@ -213,6 +222,7 @@ void AddCalls(const GpuWork& work, const WorkPrices& prices,
     if (call.role != role) continue;
     const double seconds = call.count * prices.call_seconds[i];
     all += seconds;
+    if (call.distance != LinkClass::DISTANCE_UNSPECIFIED) continue;
     if (IsBetweenNodes(call)) {
       if (!coverage.between_nodes()) between += seconds;
     } else if (!Holds(coverage.collective_ranks(), call.group.num_ranks) ||
@@ -228,7 +238,7 @@ void AddCalls(const GpuWork& work, const WorkPrices& prices,
 Outside OutsideOf(const ResolvedScenario& scenario, const GpuWork& work) {
   const DeviceProfile& device = DeviceOf(scenario, work.device);
   const WorkPrices prices =
-      PriceWork(work, device, &scenario.device.collectives(), scenario.runtime);
+      PriceWork(work, device, scenario.device, scenario.runtime);
   Outside outside;
   double tensor = 0, expert = 0;
   for (const GpuWork::Pass& pass : work.passes) {
