@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "calibrate/device_profile.h"
 
+#include <algorithm>
 #include <set>
 #include <utility>
 #include <vector>
@@ -154,6 +155,17 @@ absl::Status ValidateDeviceProfile(absl::string_view label,
 bool HasReservedParts(const DeviceProfile& profile) {
   return profile.has_context_bytes() || profile.has_library_bytes() ||
          profile.has_workspace_bytes();
+}
+
+bool HasMeasuredCommunicators(const DeviceProfile& profile) {
+  CommunicatorMemory memory = profile.collectives().memory();
+  memory.clear_nvls_bytes();  // few GPUs have what it needs
+  const std::vector<NamedFigure> figures = FiguresOf(&memory);
+  return !figures.empty() &&
+         std::all_of(figures.begin(), figures.end(),
+                     [](const NamedFigure& named) {
+                       return named.figure->kind() == Figure::MEASURED;
+                     });
 }
 
 double ReservedBytes(const DeviceProfile& profile) {

@@ -31,6 +31,10 @@ absl::StatusOr<double> PeakFlops(const DeviceProfile& profile,
 bool HasReservedParts(const DeviceProfile& profile);
 double ReservedBytes(const DeviceProfile& profile);
 
+// Whether all that the profile says of communicators' memory was measured, what
+// NVLS takes aside.
+bool HasMeasuredCommunicators(const DeviceProfile& profile);
+
 // Seconds that the figures give one kernel in a training step: a product as
 // product_seconds.h says, any other a fixed cost plus the larger of arithmetic
 // and memory traffic. What was measured itself: kernel_prices.h. REQUIRES:

@@ -103,11 +103,10 @@ class Parts {
     if (pair) kernels += AddKernels(actions[position + 1], scale);
     Add(modelled_ ? "weight_estimates" : "given",
         (own_seconds - kernels) * scale, forward);
-    if (!graph_.tasks.slowdowns.timer_gpu.empty()) {
-      Add("overlap_slowdown",
-          (end_[task] - start_[task] - graph_.tasks.amount(task)) * scale,
-          forward);
-    }
+    const double length = end_[task] - start_[task];
+    const double slower = length - graph_.tasks.amount(task);
+    if (slower > 1e-12 * length)
+      Add("overlap_slowdown", slower * scale, forward);
     Add("host", (graph_.tasks.amount(task) - own_seconds) * scale, forward);
     AddCollectives(task, at, forward);
   }

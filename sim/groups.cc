@@ -112,6 +112,7 @@ LinkClass::Distance Ways::DistanceBetween(int from, int to) const {
 SendCost Ways::SendBetween(int from, int to, double bytes,
                            double extra_seconds) {
   const Route& route = RouteOf(from, to);
+  peers_.insert(std::minmax(from, to));
   const LinkClass::Distance distance = DistanceBetween(from, to);
   const LinkClass* link =
       links_ == nullptr ? nullptr : FindLink(*links_, distance);
@@ -172,6 +173,14 @@ Group Ways::GroupOf(const std::vector<int>& gpus) {
     group.links.inter_bytes_per_second *= apart / intra.largest();
   }
   SetWires(&group);
+  std::vector<int> members = gpus;
+  std::sort(members.begin(), members.end());
+  const auto [known, is_new] = communicator_index_.try_emplace(
+      std::move(members), static_cast<int32_t>(communicators_.size()));
+  if (is_new) {
+    communicators_.push_back({!group.inter_hops.empty(), group.links.nvls});
+  }
+  group.communicator = known->second;
   if (group.inter_hops.empty() && !group.intra_hops.empty()) {
     const auto [at, added] = hop_set_index_.try_emplace(
         group.intra_hops, static_cast<int32_t>(hop_sets_.size()));
@@ -354,6 +363,30 @@ std::vector<Slowdowns::Touch> Ways::Touches() const {
   return touches;
 }
 
+std::vector<CommunicatorCounts> Ways::CountCommunicators() const {
+  std::vector<CommunicatorCounts> counts(network_.num_gpus());
+  for (const auto& [gpus, index] : communicator_index_) {
+    if (gpus.size() < 2) continue;
+    const Communicator& communicator = communicators_[index];
+    for (int gpu : gpus) {
+      CommunicatorCounts& count = counts[gpu];
+      if (communicator.collectives) {
+        ++(communicator.across_nodes ? count.num_across_nodes
+                                     : count.num_in_node);
+        count.num_nvls += communicator.nvls;
+      }
+      if (communicator.pairs) {
+        count.num_pair_peers += static_cast<int>(gpus.size()) - 1;
+      }
+    }
+  }
+  for (const auto& [one, other] : peers_) {
+    ++counts[one].num_pair_peers;
+    ++counts[other].num_pair_peers;
+  }
+  return counts;
+}
+
 double Ways::SecondsAlone(const Group& group,
                           std::span<const Collectives> collectives) const {
   const Load load = LoadOf(group, collectives);
@@ -373,7 +406,12 @@ void Ways::AddCollectives(const Group& group,
     tasks_->AddEdge(before, after);
     return;
   }
-  for (const Collectives& one : collectives) CountCall(one, group.links);
+  for (const Collectives& one : collectives) {
+    CountCall(one, group.links);
+    Communicator& communicator = communicators_[group.communicator];
+    (one.kind == CollectiveKind::kAllToAll ? communicator.pairs
+                                           : communicator.collectives) = true;
+  }
   if (group.hop_set >= 0 && intra_bytes > 0) {
     hop_sets_[group.hop_set].first_flows.push_back(tasks_->num_tasks());
   }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/container/node_hash_map.h"
 #include "calibrate/collective_seconds.h"
 #include "calibrate/device_profile.pb.h"
@@ -29,9 +30,10 @@ struct Group {
   // loads all hops alike, and both are what all of them take.
   double intra_seconds_per_byte = 0, inter_seconds_per_byte = 0;
   bool shares_links = false;
-  double hop_seconds = 0;  // largest latency of any hop
-  CollectiveGroup links;   // as calibrate/ prices it
-  int32_t hop_set = -1;    // of those in one node, an index into hop_sets_
+  double hop_seconds = 0;     // largest latency of any hop
+  CollectiveGroup links;      // as calibrate/ prices it
+  int32_t hop_set = -1;       // of those in one node, an index into hop_sets_
+  int32_t communicator = -1;  // an index into communicators_
 };
 
 // `count` collectives of `bytes` each, one after the other.
@@ -105,6 +107,9 @@ class Ways {
   // Which GPUs each pair's flows touch. Call after FoldHops.
   std::vector<Slowdowns::Touch> Touches() const;
 
+  // What each GPU of the cluster is in, of what was added.
+  std::vector<CommunicatorCounts> CountCommunicators() const;
+
   // What they take when nobody else uses the links.
   double SecondsAlone(const Group& group,
                       std::span<const Collectives> collectives) const;
@@ -156,6 +161,14 @@ class Ways {
   absl::node_hash_map<std::pair<int, int>, Route> routes_;
   std::vector<HopSet> hop_sets_;
   std::vector<size_t> folded_;  // indices into hop_sets_
+  // By their GPUs, ascending: what was called over them.
+  struct Communicator {
+    bool across_nodes = false, nvls = false;
+    bool collectives = false, pairs = false;
+  };
+  std::vector<Communicator> communicators_;
+  absl::flat_hash_map<std::vector<int>, int32_t> communicator_index_;
+  absl::flat_hash_set<std::pair<int, int>> peers_;  // that send, either way
   absl::flat_hash_map<std::vector<int32_t>, int32_t> hop_set_index_;
 };
 

@@ -67,6 +67,7 @@ PipelineGraph GraphBuilder::Build() {
   graph_.calls = ways_.TakeCalls();
   ways_.FoldHops();
   AddSlowdowns();
+  graph_.communicators = ways_.CountCommunicators();
   graph_.tasks.Finish();
   return std::move(graph_);
 }

@@ -365,6 +365,9 @@ absl::StatusOr<DeviceCosts> CostsOn(const DeviceProfile& device,
   costs.reserved_bytes = ReservedBytes(device);
   costs.communication_buffer_bytes =
       device.communication_buffer_bytes().value();
+  if (HasMeasuredCommunicators(device)) {
+    costs.communicators = &device.collectives();
+  }
   const ParameterBytes bytes = BytesPerParameter(scenario.training());
   const bool measured = layers.front().role == LayerRole::kMeasured;
   Prices prices(device, costs);

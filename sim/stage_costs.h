@@ -112,6 +112,8 @@ struct DeviceCosts {
   double memory_bytes = 0;
   double reserved_bytes = 0;
   double communication_buffer_bytes = 0;
+  // Whose communicators' memory was measured, which is counted then; else null.
+  const CollectiveModel* communicators = nullptr;
 };
 
 // Those of the first device, and what all share. Seconds differ between
