@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "absl/strings/str_cat.h"
 #include "base/textproto.h"
 #include "calibrate/collective_seconds.h"
 #include "sim/simulate.h"
@@ -20,16 +21,16 @@ using testing::HasSubstr;
 using testing::Not;
 
 // gpt2 as the toy was measured, on one node of DGX A100.
-ResolvedScenario Toy(int microbatch_size, const std::string& more = "") {
+ResolvedScenario Toy(int microbatch_size,
+                     const std::string& parallelism = "pipeline: 4") {
   Scenario scenario;
-  EXPECT_TRUE(ParseTextProto("x",
-                             R"(
-      model: "gpt2" cluster: "dgx-a100" num_nodes: 1 schedule: "1f1b"
-      parallelism { pipeline: 4 } batch { global_batch_size: 16 }
-      training { precision: MIXED_BF16 flash_attention: true })" +
-                                 more,
-                             &scenario)
-                  .ok());
+  const std::string text = absl::StrCat(
+      "model: 'gpt2' cluster: 'dgx-a100' num_nodes: 1 schedule: '1f1b' "
+      "batch { global_batch_size: 16 } parallelism {",
+      parallelism,
+      "} "
+      "training { precision: MIXED_BF16 flash_attention: true }");
+  EXPECT_TRUE(ParseTextProto("x", text, &scenario).ok());
   scenario.mutable_batch()->set_microbatch_size(microbatch_size);
   auto resolved = ResolveScenario("x", scenario);
   EXPECT_TRUE(resolved.ok()) << resolved.status();
@@ -132,7 +133,7 @@ TEST(MeasuredProfileTest, AGapBelowZeroTakesAtMostTheKernel) {
 }
 
 TEST(MeasuredProfileTest, CommunicatorsAreCountedWhereTheirMemoryWasMeasured) {
-  ResolvedScenario scenario = Toy(1, "parallelism { data: 2 tensor: 2 }");
+  ResolvedScenario scenario = Toy(1, "pipeline: 2 data: 2 tensor: 2");
   const auto buffers = [](const Result& result, int rank) {
     for (const MemoryClass& memory : result.ranks(rank).peak_memory_classes()) {
       if (memory.name() == "communication_buffers") return memory.bytes();
@@ -141,8 +142,7 @@ TEST(MeasuredProfileTest, CommunicatorsAreCountedWhereTheirMemoryWasMeasured) {
   };
   CommunicatorMemory* memory =
       scenario.device.mutable_collectives()->mutable_memory();
-  const double before = buffers(Predict(scenario), 0);
-  EXPECT_EQ(before, scenario.device.communication_buffer_bytes().value());
+  const Result before = Predict(scenario);
   for (Figure* figure :
        {memory->mutable_once_bytes(), memory->mutable_num_channels(),
         memory->mutable_num_pair_channels(), memory->mutable_ll_buffer_bytes(),
@@ -151,18 +151,18 @@ TEST(MeasuredProfileTest, CommunicatorsAreCountedWhereTheirMemoryWasMeasured) {
     figure->set_kind(Figure::MEASURED);
   }
   const Result result = Predict(scenario);
-  // A tensor and a data group in the node; neighbours in the pipeline: one at
-  // an end, two in the middle. The first and the last stage add up the tied
-  // embedding: two groups more of two.
-  const CollectiveModel& model = scenario.device.collectives();
-  const auto count = [&](int groups, int peers) {
-    CommunicatorCounts counts;
-    counts.num_in_node = groups;
-    counts.num_pair_peers = peers;
-    return CommunicatorBytes(model, counts);
-  };
-  EXPECT_EQ(buffers(result, 0), count(3, 1));
-  EXPECT_EQ(buffers(result, 2), count(2, 2));
+  // Of each GPU: its tensor and its data group, the sum of the tied embedding
+  // over the first and the last stage, one neighbour in the pipeline.
+  CommunicatorCounts counts;
+  counts.num_in_node = 3;
+  counts.num_pair_peers = 1;
+  const double all = CommunicatorBytes(scenario.device.collectives(), counts);
+  for (int rank = 0; rank < 8; ++rank) {
+    // Both hold the same beside the communicators.
+    EXPECT_EQ(buffers(result, rank) - all,
+              buffers(before, rank) -
+                  scenario.device.communication_buffer_bytes().value());
+  }
 }
 
 // Toy's links: 10 us, half the rate below 1 MB, then the rate.
