@@ -178,7 +178,9 @@ Group Ways::GroupOf(const std::vector<int>& gpus) {
   const auto [known, is_new] = communicator_index_.try_emplace(
       std::move(members), static_cast<int32_t>(communicators_.size()));
   if (is_new) {
-    communicators_.push_back({!group.inter_hops.empty(), group.links.nvls});
+    const bool nvls = group.links.nvls && model_ != nullptr &&
+                      model_->has_nvls_base_seconds();
+    communicators_.push_back({!group.inter_hops.empty(), nvls});
   }
   group.communicator = known->second;
   if (group.inter_hops.empty() && !group.intra_hops.empty()) {
