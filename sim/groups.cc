@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <utility>
 
 #include "calibrate/link_seconds.h"
@@ -112,8 +113,9 @@ LinkClass::Distance Ways::DistanceBetween(int from, int to) const {
 SendCost Ways::SendBetween(int from, int to, double bytes,
                            double extra_seconds) {
   const Route& route = RouteOf(from, to);
-  peers_.insert(std::minmax(from, to));
-  const LinkClass::Distance distance = DistanceBetween(from, to);
+  const LinkClass::Distance distance = links_ == nullptr
+                                           ? LinkClass::DISTANCE_UNSPECIFIED
+                                           : DistanceBetween(from, to);
   const LinkClass* link =
       links_ == nullptr ? nullptr : FindLink(*links_, distance);
   const double seconds_per_byte = SecondsPerByte(network_, route);
@@ -123,11 +125,12 @@ SendCost Ways::SendBetween(int from, int to, double bytes,
     pair.num_ranks = 2;
     pair.ranks_per_node = network_.NodeOf(from) == network_.NodeOf(to) ? 2 : 1;
     CountCall({CollectiveKind::kSendReceive, bytes, 1}, pair, distance);
-    return {PairOf(from, to, time.latency_seconds + extra_seconds),
-            std::round(time.link_seconds / seconds_per_byte)};
+    return SendOver(PairOf(from, to, time.latency_seconds + extra_seconds),
+                    std::round(time.link_seconds / seconds_per_byte));
   }
   if (model_ == nullptr) {
-    return {PairOf(from, to, route.latency_seconds + extra_seconds), bytes};
+    return SendOver(PairOf(from, to, route.latency_seconds + extra_seconds),
+                    bytes);
   }
   const Wire wire = network_.WireBetween(from, to);
   CollectiveGroup pair;
@@ -139,8 +142,14 @@ SendCost Ways::SendBetween(int from, int to, double bytes,
   const CollectiveCost cost =
       CheapestCollective(*model_, CollectiveKind::kSendReceive, bytes, pair);
   CountCall({CollectiveKind::kSendReceive, bytes, 1}, pair);
-  return {PairOf(from, to, cost.latency_seconds + extra_seconds),
-          std::round(cost.LinkSeconds() / seconds_per_byte)};
+  return SendOver(PairOf(from, to, cost.latency_seconds + extra_seconds),
+                  std::round(cost.LinkSeconds() / seconds_per_byte));
+}
+
+SendCost Ways::SendOver(int32_t pair, double bytes) {
+  sends_.resize(tasks_->pairs.size());
+  sends_[pair] = true;
+  return {pair, bytes};
 }
 
 Group Ways::GroupOf(const std::vector<int>& gpus) {
@@ -382,7 +391,14 @@ std::vector<CommunicatorCounts> Ways::CountCommunicators() const {
       }
     }
   }
-  for (const auto& [one, other] : peers_) {
+  std::set<std::pair<int, int>> peers;
+  for (size_t pair = 0; pair < sends_.size(); ++pair) {
+    if (!sends_[pair]) continue;
+    const int one = tasks_->pairs[pair].from % network_.num_gpus();
+    const int other = tasks_->pairs[pair].to % network_.num_gpus();
+    peers.insert({std::min(one, other), std::max(one, other)});
+  }
+  for (const auto& [one, other] : peers) {
     ++counts[one].num_pair_peers;
     ++counts[other].num_pair_peers;
   }

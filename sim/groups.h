@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/container/node_hash_map.h"
 #include "calibrate/collective_seconds.h"
 #include "calibrate/device_profile.pb.h"
@@ -128,6 +127,7 @@ class Ways {
       const Collectives& collectives, const CollectiveGroup& group,
       LinkClass::Distance distance = LinkClass::DISTANCE_UNSPECIFIED);
   LinkClass::Distance DistanceBetween(int from, int to) const;
+  SendCost SendOver(int32_t pair, double bytes);
   // Index into TaskGraph::pairs of flows with this latency.
   int32_t PairOf(int from, int to, double latency_seconds);
   // Largest time that a link needs for one byte over every hop of these rings.
@@ -168,7 +168,7 @@ class Ways {
   };
   std::vector<Communicator> communicators_;
   absl::flat_hash_map<std::vector<int>, int32_t> communicator_index_;
-  absl::flat_hash_set<std::pair<int, int>> peers_;  // that send, either way
+  std::vector<bool> sends_;  // [pair]: transfers between GPUs go over it
   absl::flat_hash_map<std::vector<int32_t>, int32_t> hop_set_index_;
 };
 

@@ -200,7 +200,7 @@ TEST(ScenarioTest, ProblemsOfAllSourcesComeTogether) {
   Scenario scenario = Small();
   scenario.set_model("gpt9");
   scenario.set_cluster("dgx-9");
-  scenario.set_device("a9");
+  scenario.set_profile("a9");
   scenario.mutable_batch()->set_global_batch_size(33);
   EXPECT_THAT(
       ProblemsOf(scenario),
@@ -208,7 +208,7 @@ TEST(ScenarioTest, ProblemsOfAllSourcesComeTogether) {
                   "microbatch_size 2 x data 2 = 4",
                   StartsWith("s: model gpt9: no such file"),
                   StartsWith("s: cluster dgx-9: no such file"),
-                  StartsWith("s: device a9: no such file")));
+                  StartsWith("s: profile a9: no such file")));
 }
 
 TEST(ScenarioTest, OneMissingNameIsNotFound) {
@@ -339,7 +339,7 @@ TEST(ScenarioTest, BucketsHaveASize) {
 
 TEST(ScenarioTest, PrecisionMustBeTheDevices) {
   Scenario scenario = Small();
-  scenario.set_device("v100-sxm2-16gb");
+  scenario.set_profile("v100-sxm2-16gb");
   scenario.mutable_training()->set_precision(MIXED_BF16);
   EXPECT_THAT(ProblemsOf(scenario),
               ElementsAre("s: training.precision is MIXED_BF16, but device "
@@ -418,9 +418,9 @@ TEST(ScenarioTest, AnUnknownScheduleIsToldWithBadFields) {
 
 TEST(ScenarioTest, NamesThatAreNoUtf8AreRefused) {
   Scenario scenario = Small();
-  scenario.set_device("a\xff");
+  scenario.set_profile("a\xff");
   EXPECT_THAT(ProblemsOf(scenario),
-              testing::Contains("s: device is \"a\\xff\", expected UTF-8"));
+              testing::Contains("s: profile is \"a\\xff\", expected UTF-8"));
 }
 
 TEST(ScenarioTest, TooManyActionsAreCounted) {
@@ -489,7 +489,7 @@ TEST_F(ScenarioFileTest, UnlikeGpusHaveDevicesOfTheirOwn) {
   EXPECT_THAT(mixed->gpu_device, ElementsAre(0, 0, 0, 0, 1, 1, 1, 0));
   EXPECT_EQ(mixed->scenario.profile(), "");
   // One name stands for all.
-  scenario.set_device("h100-sxm");
+  scenario.set_profile("h100-sxm");
   const auto alike = ResolveScenario("s", scenario);
   ASSERT_TRUE(alike.ok()) << alike.status();
   EXPECT_EQ(alike->device.name(), "H100-SXM5-80GB");
