@@ -114,7 +114,7 @@ const std::vector<CommandInfo>& AllCommands() {
       {"profile diff",
        "Says what two device profiles differ in.",
        {"profile diff h100-sxm h200-sxm",
-        "profile diff monday.textproto friday.textproto --tolerance 0.02"},
+        "profile diff h100-sxm my.textproto --tolerance 0.02"},
        RunProfileDiff,
        OptionsOfProfileDiff},
       {"profile import",

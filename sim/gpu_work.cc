@@ -216,9 +216,11 @@ const Figure& SlowdownFigure(const GpuWork& work, const DeviceProfile& device) {
 WorkPrices PriceWork(const GpuWork& work, const DeviceProfile& device,
                      const DeviceProfile& first, const Runtime& runtime) {
   WorkPrices prices;
+  static const KernelPrices& unmeasured = *new KernelPrices;
+  const KernelPrices& measured =
+      work.kernel_prices == nullptr ? unmeasured : *work.kernel_prices;
   for (const Kernel& kernel : work.kernels) {
-    prices.kernels.push_back(
-        work.kernel_prices->Price(device, work.peak_flops, kernel));
+    prices.kernels.push_back(measured.Price(device, work.peak_flops, kernel));
   }
   prices.kernel_gap_seconds = device.kernel_gap_seconds().value();
   for (const CollectiveCall& call : work.calls) {

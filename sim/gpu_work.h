@@ -40,7 +40,7 @@ struct GpuWork {
 
   int device = 0;  // Costs::gpu_device
   double peak_flops = 0;
-  const KernelPrices* kernel_prices = nullptr;  // of the costs
+  const KernelPrices* kernel_prices = nullptr;  // of the costs; null: figures
   std::vector<Kernel> kernels;                  // distinct
   std::vector<Pass> passes;
   std::vector<Step> steps;
