@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "calibrate/device_profile.h"
 
-#include <algorithm>
 #include <set>
 #include <utility>
 #include <vector>
@@ -158,14 +157,14 @@ bool HasReservedParts(const DeviceProfile& profile) {
 }
 
 bool HasMeasuredCommunicators(const DeviceProfile& profile) {
-  CommunicatorMemory memory = profile.collectives().memory();
-  memory.clear_nvls_bytes();  // few GPUs have what it needs
-  const std::vector<NamedFigure> figures = FiguresOf(&memory);
-  return !figures.empty() &&
-         std::all_of(figures.begin(), figures.end(),
-                     [](const NamedFigure& named) {
-                       return named.figure->kind() == Figure::MEASURED;
-                     });
+  const CommunicatorMemory& memory = profile.collectives().memory();
+  for (const Figure* figure :
+       {&memory.once_bytes(), &memory.num_channels(),
+        &memory.num_pair_channels(), &memory.ll_buffer_bytes(),
+        &memory.ll128_buffer_bytes(), &memory.simple_buffer_bytes()}) {
+    if (figure->kind() != Figure::MEASURED) return false;
+  }
+  return true;
 }
 
 double ReservedBytes(const DeviceProfile& profile) {
