@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "calibrate/runtime.h"
 
+#include <cstdint>
+
 #include "base/assets.h"
 #include "base/problems.h"
 #include "base/status_macros.h"
@@ -8,6 +10,18 @@
 #include "calibrate/figures.h"
 
 namespace weir {
+namespace {
+
+// Some fused kernels only take shapes that divide; see softmax_heads_multiple.
+bool FusesSoftmax(const Runtime& runtime, const Transformer& transformer,
+                  const WorkSpec& spec) {
+  if (runtime.unfused_softmax()) return false;
+  const uint32_t multiple = runtime.softmax_heads_multiple();
+  const uint32_t heads = transformer.num_heads() / spec.tensor_parallel;
+  return multiple == 0 || heads * spec.microbatch_size % multiple == 0;
+}
+
+}  // namespace
 
 absl::StatusOr<Runtime> LoadRuntime(const std::string& name_or_path) {
   ASSIGN_OR_RETURN(const Asset asset,
@@ -23,6 +37,24 @@ absl::StatusOr<Runtime> LoadRuntime(const std::string& name_or_path) {
   }
   RETURN_IF_ERROR(problems.ToStatus());
   return runtime;
+}
+
+void SetFusions(const Runtime& runtime, const Transformer& transformer,
+                WorkSpec* spec) {
+  spec->tensor_async = runtime.overlaps_tensor_collectives();
+  spec->fused_softmax = FusesSoftmax(runtime, transformer, *spec);
+  spec->fused_bias_gelu = !runtime.unfused_bias_gelu();
+  spec->fused_bias_dropout_add = !runtime.unfused_bias_dropout_add();
+  spec->fused_gradient_accumulation = !runtime.unfused_gradient_accumulation();
+  spec->fused_cross_entropy = !runtime.unfused_cross_entropy();
+  spec->vocabulary_multiple = static_cast<int>(runtime.vocabulary_multiple());
+  spec->gelu_epilogue = runtime.gelu_epilogue();
+  spec->fused_residual_norm = runtime.fused_residual_norm();
+  spec->in_place_cross_entropy = runtime.in_place_cross_entropy();
+  spec->fused_embedding = runtime.fused_embedding();
+  spec->residual_dropout_only = runtime.residual_dropout_only();
+  spec->int32_tokens = runtime.int32_tokens();
+  spec->early_release = runtime.early_release();
 }
 
 }  // namespace weir

@@ -136,7 +136,7 @@ void AddCluster(Options* options, Scenario* scenario) {
   group
       .Text("--runtime", "R",
             "training framework: megatron-lm, megatron-lm-2021, "
-            "megatron-deepspeed, pytorch, none, or textproto file",
+            "megatron-deepspeed, pytorch, weir, none, or textproto file",
             scenario->mutable_runtime())
       .fallback = "megatron-lm";
   group

@@ -10,7 +10,8 @@ namespace {
 
 constexpr double kStatisticBytes = 4;  // log of a softmax's sum, fp32
 
-AttentionCore Fused(const Transformer& transformer, const Shape& shape) {
+AttentionCore Fused(const Transformer& transformer, const WorkSpec& spec,
+                    const Shape& shape) {
   const double s = shape.sequence_length;
   const double window = transformer.sliding_window();
   const double reach = window > 0 ? std::min(s, window) : s;
@@ -42,7 +43,9 @@ AttentionCore Fused(const Transformer& transformer, const Shape& shape) {
   backward.flops = 4 * product * reach;
   backward.performed_flops = 5 * product * seen;
   backward.bytes = 4 * wide + 4 * narrow + statistics;
-  return {{forward}, {backward}, statistics, 0};
+  // The rows of the output times its gradient.
+  const double scratch = spec.early_release ? statistics : 0;
+  return {{forward}, {backward}, statistics, scratch};
 }
 
 // Bytes per score of the softmax, its launches, and what it keeps.
@@ -74,7 +77,7 @@ AttentionCore Apart(const WorkSpec& spec, const Shape& shape, bool masked) {
   const double s = shape.sequence_length;
   const double d = shape.head_size;
   const double e = shape.element_bytes;
-  const double mask = shape.mask_bytes;
+  const double mask = spec.residual_dropout_only ? 0 : shape.mask_bytes;
   const double rows = shape.sequences * shape.heads;
   const double scores = rows * s * s;
   const auto product = [&](double n, double k) {
@@ -97,7 +100,7 @@ AttentionCore Apart(const WorkSpec& spec, const Shape& shape, bool masked) {
   } else if (!spec.fused_softmax && e < 4) {
     core.stash_bytes += e * scores;  // narrowed, for the product
   }
-  core.backward_scratch_bytes = 2 * e * scores;
+  core.backward_scratch_bytes = (spec.early_release ? 1 : 2) * e * scores;
   core.forward.push_back(product(d, s));
   return core;
 }
@@ -106,7 +109,7 @@ AttentionCore Apart(const WorkSpec& spec, const Shape& shape, bool masked) {
 
 AttentionCore AttentionCoreOf(const Transformer& transformer,
                               const WorkSpec& spec, const Shape& shape) {
-  return spec.flash_attention ? Fused(transformer, shape)
+  return spec.flash_attention ? Fused(transformer, spec, shape)
                               : Apart(spec, shape, transformer.causal());
 }
 

@@ -13,7 +13,7 @@ struct AttentionCore {
   std::vector<Kernel> forward;
   std::vector<Kernel> backward;
   double stash_bytes = 0;  // beyond queries, keys, values and the output
-  double backward_scratch_bytes = 0;  // gradients of the scores
+  double backward_scratch_bytes = 0;  // gradients of the scores, sums of rows
 };
 
 // Fused: one kernel each way, no score matrix in memory, masked parts skipped.

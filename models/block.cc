@@ -11,6 +11,8 @@
 namespace weir {
 namespace {
 
+constexpr double kStatisticsBytes = 8;  // of a norm's row, fp32
+
 double Local(const Shape& shape) {
   return shape.element_bytes * shape.local_tokens * shape.hidden;
 }
@@ -19,10 +21,28 @@ double Whole(const Shape& shape) {
   return shape.element_bytes * shape.tokens * shape.hidden;
 }
 
+// Norm of the residual stream, behind a residual or at the block's begin. Its
+// backward is three passes and two more for the gradients of its weights; in
+// one kernel with the residual's, input, output and both gradients that meet.
+void AddNorm(const WorkSpec& spec, const Shape& shape, bool behind_residual,
+             LayerWork* work) {
+  const double tensor = Local(shape);
+  work->stash_bytes += tensor;
+  if (!spec.fused_residual_norm) {
+    AddPasses(KernelPart::kNorm, 2 * tensor, 1, 5 * tensor, 3, work);
+    return;
+  }
+  work->stash_bytes += kStatisticsBytes * shape.local_tokens;
+  const double masks = shape.mask_bytes * shape.local_tokens * shape.hidden;
+  AddPasses(KernelPart::kNorm,
+            behind_residual ? 4 * tensor + masks : 2 * tensor, 1, 4 * tensor, 1,
+            work);
+}
+
 // Adds a sublayer's output to the residual stream, with bias and dropout if
 // any. In the backward the two gradients that meet again are added up.
 void AddResidual(const WorkSpec& spec, const Shape& shape, bool bias,
-                 LayerWork* work) {
+                 bool before_norm, LayerWork* work) {
   const double e = shape.element_bytes;
   const double mask = shape.mask_bytes;
   const double elements = shape.local_tokens * shape.hidden;
@@ -33,8 +53,10 @@ void AddResidual(const WorkSpec& spec, const Shape& shape, bool bias,
     bytes = 3 * e + (bias ? 2 * e : 0) + (dropout ? 2 * e + mask : 0);
     launches = 1 + bias + dropout;
   }
-  AddPasses(KernelPart::kElementwise, bytes * elements, launches,
-            3 * e * elements, 1, work);
+  const bool in_norm = spec.fused_residual_norm;
+  AddPasses(KernelPart::kElementwise,
+            in_norm && before_norm ? 0 : bytes * elements, launches,
+            in_norm ? 0 : 3 * e * elements, 1, work);
   if (dropout) {
     AddPasses(KernelPart::kElementwise, 0, 0, (2 * e + mask) * elements, 1,
               work);
@@ -111,6 +133,49 @@ double BackwardScratch(const WorkSpec& spec, const Shape& shape, double width,
          std::max(inner + weights, scores_bytes - feed_forward_stash);
 }
 
+// Bytes beside the stash of a pass that gives back what nobody reads any more.
+class Moments {
+ public:
+  void Take(double bytes) { most_ = std::max(most_, now_ += bytes); }
+  void GiveBack(double bytes) { now_ -= bytes; }
+  double most() const { return most_; }
+
+ private:
+  double now_ = 0, most_ = 0;
+};
+
+// The gradient that the block receives is its neighbour's; what it hands on is
+// its own.
+double EarlyReleaseBackwardScratch(const WorkSpec& spec, const Shape& shape,
+                                   const AttentionCore& core) {
+  const double stream = Local(shape);
+  const double inner = shape.element_bytes * shape.tokens * shape.feed_forward;
+  const double activation = shape.feed_forward_inputs * inner;
+  const double query = shape.element_bytes * shape.tokens * shape.query;
+  const double packed =
+      query + 2 * shape.element_bytes * shape.tokens * shape.key_value;
+  const double statistics = kStatisticsBytes * shape.local_tokens;
+  const double mask = shape.mask_bytes * shape.local_tokens * shape.hidden;
+  Moments moments;
+  const auto dropout = [&] {
+    if (!spec.dropout) return;
+    moments.Take(stream);
+    moments.GiveBack(mask);
+  };
+  dropout();
+  if (shape.feed_forward_inputs == 2) moments.Take(inner);
+  moments.Take(activation);
+  moments.GiveBack(activation + (shape.feed_forward_inputs == 2 ? inner : 0));
+  moments.Take(2 * stream);  // into the second norm's backward, and out of it
+  moments.GiveBack(2 * stream + statistics + (spec.dropout ? stream : 0));
+  dropout();
+  moments.Take(query + packed + core.backward_scratch_bytes);
+  moments.GiveBack(query + packed + core.backward_scratch_bytes +
+                   core.stash_bytes);
+  moments.Take(2 * stream);
+  return moments.most();
+}
+
 void SetRecompute(const WorkSpec& spec, const Shape& shape,
                   const AttentionCore& core, LayerWork* work) {
   if (spec.recompute == Recompute::kFull) {
@@ -128,11 +193,6 @@ void SetRecompute(const WorkSpec& spec, const Shape& shape,
 
 }  // namespace
 
-void AddNorm(const Shape& shape, LayerWork* work) {
-  AddPasses(KernelPart::kNorm, 2 * Local(shape), 1, 5 * Local(shape), 3, work);
-  work->stash_bytes += Local(shape);
-}
-
 // The sum of what the parts keep is Korthikanti et al. 2022, section 4.1.
 LayerWork BlockWork(const Transformer& transformer, const WorkSpec& spec,
                     bool experts) {
@@ -141,17 +201,19 @@ LayerWork BlockWork(const Transformer& transformer, const WorkSpec& spec,
   LayerWork work;
   work.name = experts ? "expert block" : "block";
   work.role = LayerRole::kBlock;
-  AddNorm(shape, &work);
+  AddNorm(spec, shape, /*behind_residual=*/false, &work);
   AddAttention(transformer, spec, shape, core, &work);
-  AddResidual(spec, shape, transformer.attention_output_bias(), &work);
+  AddResidual(spec, shape, transformer.attention_output_bias(),
+              /*before_norm=*/true, &work);
   const double attention_stash = work.stash_bytes;
-  AddNorm(shape, &work);
+  AddNorm(spec, shape, /*behind_residual=*/true, &work);
   if (experts) {
     AddExperts(transformer, spec, shape, &work);
   } else {
     AddDenseFeedForward(transformer, spec, shape, &work);
   }
-  AddResidual(spec, shape, transformer.feed_forward_bias(), &work);
+  AddResidual(spec, shape, transformer.feed_forward_bias(),
+              /*before_norm=*/false, &work);
   const double width = experts ? transformer.expert_feed_forward_size() *
                                      transformer.experts_per_token() /
                                      shape.tensor_parallel
@@ -159,6 +221,12 @@ LayerWork BlockWork(const Transformer& transformer, const WorkSpec& spec,
   work.backward_scratch_bytes =
       BackwardScratch(spec, shape, width, core.backward_scratch_bytes,
                       work.stash_bytes - attention_stash);
+  if (spec.early_release) {
+    work.forward_scratch_bytes = 2 * Local(shape);  // the last residual's
+    work.backward_scratch_bytes =
+        EarlyReleaseBackwardScratch(spec, shape, core);
+    work.backward_kept_bytes = work.weight_gradient_stash_bytes;
+  }
   work.stash_bytes += core.stash_bytes;
   SetRecompute(spec, shape, core, &work);
   work.output_bytes = Local(shape);

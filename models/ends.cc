@@ -7,7 +7,8 @@
 namespace weir {
 namespace {
 
-constexpr double kTokenIdBytes = 8;
+constexpr double kStatisticsBytes = 8;  // of a norm's row, fp32
+constexpr double kTargetBytes = 4;
 constexpr double kLogitBytes = 4;  // the loss is computed in fp32
 
 double PaddingParameters(const Transformer& transformer, const WorkSpec& spec) {
@@ -43,6 +44,10 @@ void AddMlmTransform(const WorkSpec& spec, const Shape& shape,
 void AddLoss(const WorkSpec& spec, double logits, LayerWork* work) {
   const double e = spec.bytes_per_element;
   const double f = kLogitBytes;
+  if (spec.in_place_cross_entropy) {  // a row is read again from the cache
+    AddPasses(KernelPart::kLoss, 2 * e * logits, 1, 0, 0, work);
+    return;
+  }
   if (spec.fused_cross_entropy) {
     AddPasses(KernelPart::kLoss, (2 * e + f) * logits, 2, (e + f) * logits, 1,
               work);
@@ -73,7 +78,8 @@ void AddLogits(const WorkSpec& spec, const Shape& shape, bool bias,
       e * (logits + shape.tokens * shape.hidden) +
       (spec.fused_gradient_accumulation ? 0
                                         : e * shape.vocabulary * shape.hidden);
-  work->stash_bytes += input + kLogitBytes * logits;
+  work->stash_bytes +=
+      input + (spec.in_place_cross_entropy ? e : kLogitBytes) * logits;
   work->weight_gradient_stash_bytes += input + e * logits;
   AddColumnInput(spec, e * shape.tokens * shape.hidden, work);
   if (spec.tensor_parallel == 1) return;
@@ -105,34 +111,54 @@ void AddPooler(const WorkSpec& spec, const Shape& shape, bool next_sentence,
   }
 }
 
+// Gathers a row for each token, and one for each position or token type; the
+// gradients go back. Apart, the scatter fills a table of its own, which is then
+// added to the gradients: cleared, read, and two more passes over the buffer.
+void AddEmbedding(const WorkSpec& spec, const Transformer& transformer,
+                  const Shape& shape, LayerWork* work) {
+  const double e = shape.element_bytes;
+  const double g = spec.gradient_bytes;
+  const double whole = shape.tokens * shape.hidden;
+  const double local = shape.local_tokens * shape.hidden;
+  const auto forward = [&](double bytes) {
+    work->forward.push_back(MemoryKernel(bytes, KernelPart::kEmbedding));
+  };
+  const auto backward = [&](double bytes, int launches = 1) {
+    work->backward_weight.push_back(
+        MemoryKernel(bytes, KernelPart::kEmbedding, launches));
+  };
+  if (spec.fused_embedding) {
+    const bool positions = transformer.num_positions() > 0;
+    forward((positions ? 3 : 2) * e * whole);
+    backward((e + 2 * g) * whole +
+             (positions ? 2 * g * shape.sequence_length * shape.hidden : 0));
+    return;
+  }
+  forward(2 * e * whole);
+  backward(3 * e * whole);
+  backward((2 * e + 2 * g) * shape.vocabulary * shape.hidden, 2);
+  for (uint32_t rows :
+       {transformer.num_positions(), transformer.num_token_types()}) {
+    if (rows == 0) continue;
+    forward(3 * e * local);
+    backward(e * local);
+  }
+}
+
 }  // namespace
 
 LayerWork EmbeddingWork(const Transformer& transformer, const WorkSpec& spec) {
   const Shape shape = ShapeOf(transformer, spec);
   const double e = shape.element_bytes;
-  const double mask = shape.mask_bytes;
+  const double mask = spec.residual_dropout_only ? 0 : shape.mask_bytes;
   const double whole = shape.tokens * shape.hidden;
   const double local = shape.local_tokens * shape.hidden;
   LayerWork work;
   work.name = "embedding";
   work.role = LayerRole::kEmbedding;
-  work.forward.push_back(MemoryKernel(2 * e * whole, KernelPart::kEmbedding));
-  work.backward_weight.push_back(
-      MemoryKernel(3 * e * whole, KernelPart::kEmbedding));
-  // The scatter fills a table of its own, which is then added to the gradients:
-  // cleared, read, and two more passes over the buffer.
-  work.backward_weight.push_back(MemoryKernel(
-      (2 * e + 2 * spec.gradient_bytes) * shape.vocabulary * shape.hidden,
-      KernelPart::kEmbedding, 2));
-  work.stash_bytes = kTokenIdBytes * shape.tokens;
+  AddEmbedding(spec, transformer, shape, &work);
+  work.stash_bytes = (spec.int32_tokens ? 4 : 8) * shape.tokens;
   work.weight_gradient_stash_bytes = work.stash_bytes + e * local;
-  for (uint32_t rows :
-       {transformer.num_positions(), transformer.num_token_types()}) {
-    if (rows == 0) continue;
-    work.forward.push_back(MemoryKernel(3 * e * local, KernelPart::kEmbedding));
-    work.backward_weight.push_back(
-        MemoryKernel(e * local, KernelPart::kEmbedding));
-  }
   if (transformer.embedding_norm()) {
     work.forward.push_back(MemoryKernel(2 * e * local, KernelPart::kNorm));
     work.backward_input.push_back(
@@ -150,9 +176,13 @@ LayerWork EmbeddingWork(const Transformer& transformer, const WorkSpec& spec) {
   work.parameters = PerGpu(EmbeddingParameters(transformer), transformer,
                            spec.tensor_parallel) +
                     PaddingParameters(transformer, spec);
-  // The table's gradient, before it is added.
-  work.backward_scratch_bytes =
-      e * (shape.vocabulary * shape.hidden + 2 * local);
+  if (spec.early_release) {
+    work.forward_scratch_bytes = e * local;  // the sum, as it is made
+  } else {
+    // The table's gradient, before it is added.
+    work.backward_scratch_bytes =
+        e * (shape.vocabulary * shape.hidden + 2 * local);
+  }
   AddRowOutput(spec, e * whole, &work);
   return work;
 }
@@ -167,6 +197,9 @@ LayerWork HeadWork(const Transformer& transformer, const WorkSpec& spec) {
     work.forward.push_back(MemoryKernel(2 * tensor, KernelPart::kNorm));
     work.backward_input.push_back(MemoryKernel(3 * tensor, KernelPart::kNorm));
     work.stash_bytes += tensor;
+    if (spec.fused_residual_norm) {
+      work.stash_bytes += kStatisticsBytes * shape.local_tokens;
+    }
   }
   if (transformer.mlm_head()) AddMlmTransform(spec, shape, &work);
   if (transformer.pooler()) {
@@ -174,6 +207,13 @@ LayerWork HeadWork(const Transformer& transformer, const WorkSpec& spec) {
   }
   if (HasLogits(transformer))
     AddLogits(spec, shape, transformer.mlm_head(), &work);
+  if (spec.early_release) {
+    // Targets and losses; into the norm's backward, and out of it.
+    work.forward_scratch_bytes =
+        (kTargetBytes + kLogitBytes) * shape.local_tokens;
+    work.backward_scratch_bytes = 2 * tensor;
+    work.backward_kept_bytes = work.weight_gradient_stash_bytes + tensor;
+  }
   const double padding =
       HasLogits(transformer) ? PaddingParameters(transformer, spec) : 0;
   work.shared_parameters = TiedParameters(transformer) / spec.tensor_parallel;

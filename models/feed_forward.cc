@@ -41,11 +41,17 @@ void AddFeedForward(const WorkSpec& spec, const Shape& shape,
                 .out = inputs * width,
                 .bias = bias,
                 .needed = needed};
+  const bool epilogue = spec.gelu_epilogue && inputs == 1;
   AddLinear(spec, linear, work);
-  AddActivation(spec, feed_forward, inputs, inner, work);
+  if (epilogue) {
+    work->forward.back().bytes += e * inner;
+  } else {
+    AddActivation(spec, feed_forward, inputs, inner, work);
+  }
   linear.in = width;
   linear.out = shape.hidden;
   AddLinear(spec, linear, work);
+  if (epilogue) work->backward_input.back().bytes += e * inner;
   // The activation's inputs and output; apart, SwiGLU keeps SiLU's too.
   const double kept = inputs + 1 + (inputs == 2 && !spec.fused_bias_gelu);
   work->stash_bytes += e * kept * inner;

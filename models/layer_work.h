@@ -50,6 +50,28 @@ struct WorkSpec {
   // The vocabulary is padded to a multiple of this x t (Megatron-LM:
   // make_vocab_size_divisible_by, 128); 0: not padded.
   int vocabulary_multiple = 0;
+
+  // Further fusions, of our own stage kernels (calibrate/stage/).
+  // GELU, its bias and its gradient in the epilogues of the products around
+  // it, which write and read the pre-activation on the way.
+  bool gelu_epilogue = false;
+  // The residual before a norm is added in the norm's kernel, the gradients
+  // that meet there in that of its backward, with those of gain and shift. The
+  // norm keeps two fp32 statistics a row.
+  bool fused_residual_norm = false;
+  // The loss makes the gradient in the place of the 16-bit logits, at once.
+  bool in_place_cross_entropy = false;
+  // Token and position in one kernel; the gradient is scattered straight into
+  // the accumulated one.
+  bool fused_embedding = false;
+  // Dropout where sublayers meet the residual, none of attention probabilities
+  // and embeddings (attn_pdrop and embd_pdrop of 0).
+  bool residual_dropout_only = false;
+  bool int32_tokens = false;  // else int64
+  // Every tensor goes back behind the last kernel that reads it, and a backward
+  // is backward-input of all layers, then backward-weight. Else as eager
+  // execution holds them.
+  bool early_release = false;
 };
 
 // What a kernel is for, so that a prediction can be explained part by part.
@@ -161,6 +183,10 @@ struct LayerWork {
   double backward_scratch_bytes = 0;
   // Kept from backward-input until backward-weight when the two are apart.
   double weight_gradient_stash_bytes = 0;
+  // What is there instead of the stash while earlier layers' backward runs:
+  // nothing, or with early release, whose backward-weight is a pass of its own,
+  // weight_gradient_stash_bytes and the gradient that the head hands on.
+  double backward_kept_bytes = 0;
 };
 
 // Everything that LayersOf requires of a spec, all problems at once.

@@ -9,10 +9,6 @@
 
 namespace weir {
 
-// Norm of the residual stream; its backward is three passes and two more for
-// the gradients of its weights.
-void AddNorm(const Shape& shape, LayerWork* work);
-
 // Two linear layers around an activation, `width` wide on each GPU. `rows`
 // vectors of the hidden size go through each of `batch` equal ones.
 struct FeedForward {

@@ -221,7 +221,7 @@ void CountLayer(const LayerWork& layer,
 void AddBackwardScratch(const LayerWork& layer, StageCosts* stage) {
   double& again = stage->recompute_scratch_bytes;
   double& backward = stage->backward_scratch_bytes;
-  backward -= layer.stash_bytes;
+  backward -= layer.stash_bytes - layer.backward_kept_bytes;
   if (again + backward <=
       layer.recompute_scratch_bytes + layer.backward_scratch_bytes) {
     again = layer.recompute_scratch_bytes;
@@ -287,11 +287,13 @@ void SetLayers(const std::vector<LayerWork>& layers, int first, int last,
 PricedKernel OptimizerKernel(const DeviceProfile& device,
                              const KernelPrices& prices,
                              const StageCosts& stage, bool has_master_weights,
-                             int num_versions, double stepped_part) {
+                             bool clears_gradients, int num_versions,
+                             double stepped_part) {
   Kernel kernel;
   kernel.part = KernelPart::kOptimizer;
   kernel.bytes = stage.gradient_bytes + 2 * stage.optimizer_state_bytes +
                  (has_master_weights ? 1 : 2) * stage.weight_bytes;
+  if (clears_gradients) kernel.bytes += stage.gradient_bytes;
   if (num_versions > 1) kernel.bytes += 2 * stage.stash_bytes;
   kernel.bytes *= stepped_part;
   return {kernel, 1, prices.Price(device, 1, kernel).seconds};
@@ -402,7 +404,8 @@ absl::StatusOr<DeviceCosts> CostsOn(const DeviceProfile& device,
     stage.offload_seconds = OffloadSeconds(device, stage.activation_bytes);
     stage.optimizer_kernel = OptimizerKernel(
         device, costs.prices, stage, scenario.training().precision() != FP32,
-        num_versions[s], shared.stepped_part(stage));
+        runtime.clears_gradients(), num_versions[s],
+        shared.stepped_part(stage));
     stage.update_seconds = runtime.update_seconds().value();
     stage.optimizer_seconds =
         stage.optimizer_kernel.seconds + stage.update_seconds;

@@ -22,7 +22,9 @@ int BytesOf(ElementFormat format);
 const char* Name(ElementFormat format);  // "bf16"
 
 // Inputs -> outputs, in this order. [r, c] is rows x columns. "+=" outputs are
-// accumulated into. An optional tensor that is absent is buffer -1.
+// accumulated into. An optional tensor that is absent is buffer -1; the lists
+// are always as long as said here. What is updated in place stands in both
+// lists, the same view twice; implementations read and write the output.
 enum class OpKind : uint8_t {
   // a, b, [bias half [n] | aux half [m, n]] -> d, [aux half [m, n]]
   // d[m, n] = op(a) op(b), or += with `accumulate`. m = rows, n = columns,
@@ -40,13 +42,15 @@ enum class OpKind : uint8_t {
   // sum = x + dropout(delta + bias); y = norm(sum) gain + shift. LayerNorm
   // where rms = false (statistics: mean, 1 / deviation), else RMSNorm
   // (statistics: 0, 1 / root mean square). Without delta: sum = x, not written.
+  // A mask in is used as it is; else, with dropout > 0, dropout_mask.h makes
+  // it of `seed` and the element's index row * c + column.
   kNormForward,
   // dy half, sum half, statistics, gain, [residual half [r, c]] -> dsum half,
   // gain gradient fp32 [c] +=, [shift gradient fp32 [c] +=]
   // dsum = d norm + residual, the gradient that meets it on the residual path.
   kNormBackward,
   // x half [r, c], delta half, [bias half [c]] -> sum half, [mask uint8]
-  // sum = x + dropout(delta + bias): a residual that no norm follows.
+  // sum = x + dropout(delta + bias): a residual at the end of a layer.
   kResidualForward,
   // d half [r, c], mask uint8 -> delta gradient half: d mask / (1 - dropout).
   // Not needed without dropout: the gradient is d itself.
@@ -77,7 +81,7 @@ enum class OpKind : uint8_t {
   // or half [sequences, heads, s, s] (unfused: gradient of the scores)
   kAttentionBackward,
   // tokens int32 [T], table half [vocabulary, c], [positions half [s, c]]
-  // -> y half [T, c]
+  // -> y half [T, c]. rows T, columns c, inner: the table's rows.
   kEmbeddingForward,
   // d half [T, c], tokens int32 [T] -> table gradient fp32 [vocabulary, c] +=,
   // [position gradient fp32 [s, c] +=]
@@ -87,8 +91,11 @@ enum class OpKind : uint8_t {
   kCrossEntropy,
   // gradient, master, first, second moment fp32 [n], weight half [n]: all
   // updated in place (AdamW, decoupled weight decay); gradient is cleared.
+  // n = rows x columns. Loshchilov & Hutter 2019, algorithm 2:
+  // master -= learning_rate (m / (sqrt(v) + epsilon) + weight_decay master),
+  // m and v with their bias corrected.
   kAdam,
-  // x -> zeros
+  // x fp32 [r, c], in place -> zeros
   kClear,
 };
 const char* Name(OpKind kind);  // "norm_forward"

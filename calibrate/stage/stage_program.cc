@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "calibrate/stage/stage_program.h"
 
+#include "base/status_macros.h"
+#include "calibrate/stage/stage_builder.h"
+#include "calibrate/stage/stage_limits.h"
+
 namespace weir {
 
 const char* Name(BufferClass buffer_class) {
@@ -14,6 +18,14 @@ const char* Name(StagePass pass) {
   static constexpr const char* kNames[kNumStagePasses] = {
       "forward", "backward_input", "backward_weight", "optimizer"};
   return kNames[static_cast<int>(pass)];
+}
+
+absl::StatusOr<StageProgram> BuildStageProgram(const Model& model,
+                                               const StageSpec& spec) {
+  RETURN_IF_ERROR(CheckStage(model, spec));
+  StageBuilder builder(model.transformer(), spec);
+  AddLayers(&builder);
+  return builder.Finish();
 }
 
 }  // namespace weir

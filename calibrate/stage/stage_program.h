@@ -53,10 +53,15 @@ struct StageBuffer {
   int64_t bytes() const { return num_elements * BytesOf(format); }
 };
 
+// Weights and gradients are one buffer each, tensors views of it; the state is
+// master weights, first and second moments, one behind the other. Several
+// microbatches have a set each of the buffers from kInput on; dropouts of
+// theirs should differ in op.seed.
 struct StageProgram {
   std::vector<StageBuffer> buffers;
   std::array<std::vector<StageOp>, kNumStagePasses> passes;
-  // Buffers that cross stages; -1: the stage has none (it is the first, last).
+  // Buffers that cross stages, or come and go with a microbatch; -1: the stage
+  // has none (it is the first, last).
   int input = -1, output = -1, output_gradient = -1, input_gradient = -1;
   int tokens = -1, targets = -1, losses = -1;
   int64_t num_parameters = 0;
@@ -67,11 +72,14 @@ struct StageProgram {
 };
 
 struct StageSpec {
-  WorkSpec work;  // fused_* as the runtime "weir" has them
+  // Sizes of the microbatch and of tensor parallelism, and how far the
+  // vocabulary is padded. What is fused is as the runtime "weir" has it,
+  // gradients are fp32, whatever this says.
+  WorkSpec work;
   ElementFormat format = ElementFormat::kBf16;  // kFp32 only on the host
   int first_layer = 0, last_layer = 0;          // of LayersOf: [first, last)
   float dropout = 0;
-  bool fused_attention = true;  // same as work.flash_attention
+  bool fused_attention = true;
 };
 
 // GPT and Llama shapes: causal or not, LayerNorm or RMSNorm, GELU or SwiGLU,
@@ -81,6 +89,19 @@ struct StageSpec {
 // BERT's heads, sliding windows, sequence parallelism, recomputation).
 absl::StatusOr<StageProgram> BuildStageProgram(const Model& model,
                                                const StageSpec& spec);
+
+// Weights, gradients, optimizer state.
+int64_t StaticBytes(const StageProgram& program);
+// Kept of a microbatch between its forward and its backward-input, what it
+// received included; between backward-input and backward-weight. LayersOf's
+// stash_bytes and weight_gradient_stash_bytes.
+int64_t StashBytes(const StageProgram& program);
+int64_t WeightGradientStashBytes(const StageProgram& program);
+// What a pass has at its worst moment besides: over StashBytes in the forward
+// (where the output is being made), over StashBytes and the received gradient
+// in backward-input, over WeightGradientStashBytes in backward-weight.
+// LayersOf's forward_scratch_bytes and backward_scratch_bytes.
+int64_t ScratchBytes(const StageProgram& program, StagePass pass);
 
 // Bytes in use over one pass of one microbatch, `alive` others being between
 // their forward and their backward: what a pool's high-water mark says, but for

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the stage kernels do not do.
+#ifndef WEIR_CALIBRATE_STAGE_STAGE_LIMITS_H_
+#define WEIR_CALIBRATE_STAGE_STAGE_LIMITS_H_
+
+#include "absl/status/status.h"
+#include "calibrate/stage/stage_program.h"
+
+namespace weir {
+
+// InvalidArgument names all of it at once.
+absl::Status CheckStage(const Model& model, const StageSpec& spec);
+
+}  // namespace weir
+
+#endif  // WEIR_CALIBRATE_STAGE_STAGE_LIMITS_H_
