@@ -11,6 +11,7 @@
 #include "base/problems.h"
 #include "base/status_macros.h"
 #include "base/textproto.h"
+#include "calibrate/check_measured.h"
 #include "calibrate/collective_model.h"
 #include "calibrate/figures.h"
 #include "calibrate/product_model.h"
@@ -103,13 +104,15 @@ absl::Status ValidateDeviceProfile(absl::string_view label,
       {"memory_efficiency", profile.memory_efficiency(), 1e-3, 1},
       {"kernel_seconds", profile.kernel_seconds(), 0, 1},
       {"memory_bytes", profile.memory_bytes(), 1e6, 1e15},
-      {"reserved_bytes", profile.reserved_bytes(), 0,
-       profile.memory_bytes().value()},
       {"communication_buffer_bytes", profile.communication_buffer_bytes(), 0,
        profile.memory_bytes().value()},
   };
   for (const auto& [field, figure, low, high] : limits) {
     CheckFigure(field, figure, low, high, &problems);
+  }
+  if (profile.has_reserved_bytes() || !HasReservedParts(profile)) {
+    CheckFigure("reserved_bytes", profile.reserved_bytes(), 0,
+                profile.memory_bytes().value(), &problems);
   }
   for (const ProductFigure& figure : ProductFigures()) {
     CheckFigure(absl::StrCat("product.", figure.name),
@@ -144,7 +147,31 @@ absl::Status ValidateDeviceProfile(absl::string_view label,
     CheckCollectives(profile.collectives(), &problems);
   }
   CheckUncertainty(profile, &problems);
+  CheckMeasured(profile, &problems);
   return problems.ToStatus();
+}
+
+bool HasReservedParts(const DeviceProfile& profile) {
+  return profile.has_context_bytes() || profile.has_library_bytes() ||
+         profile.has_workspace_bytes();
+}
+
+bool HasMeasuredCommunicators(const DeviceProfile& profile) {
+  const CommunicatorMemory& memory = profile.collectives().memory();
+  for (const Figure* figure :
+       {&memory.once_bytes(), &memory.num_channels(),
+        &memory.num_pair_channels(), &memory.ll_buffer_bytes(),
+        &memory.ll128_buffer_bytes(), &memory.simple_buffer_bytes()}) {
+    if (figure->kind() != Figure::MEASURED) return false;
+  }
+  return true;
+}
+
+double ReservedBytes(const DeviceProfile& profile) {
+  return HasReservedParts(profile) ? profile.context_bytes().value() +
+                                         profile.library_bytes().value() +
+                                         profile.workspace_bytes().value()
+                                   : profile.reserved_bytes().value();
 }
 
 absl::StatusOr<double> PeakFlops(const DeviceProfile& profile,

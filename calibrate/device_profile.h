@@ -30,9 +30,19 @@ absl::StatusOr<double> PeakFlops(const DeviceProfile& profile,
 // A product as product_seconds.h prices it. REQUIRES: the kernel is one.
 ProductShape ShapeOf(const Kernel& kernel);
 
-// Seconds one kernel takes in a training step: a product as product_seconds.h
-// says, any other a fixed cost plus the larger of arithmetic and memory
-// traffic. REQUIRES: peak_flops came from PeakFlops, the profile is valid.
+// Taken before the first tensor: the sum of its parts where the profile has
+// them, else reserved_bytes.
+bool HasReservedParts(const DeviceProfile& profile);
+double ReservedBytes(const DeviceProfile& profile);
+
+// Whether all that the profile says of communicators' memory was measured, what
+// NVLS takes aside.
+bool HasMeasuredCommunicators(const DeviceProfile& profile);
+
+// Seconds that the figures give one kernel in a training step: a product as
+// product_seconds.h says, any other a fixed cost plus the larger of arithmetic
+// and memory traffic. What was measured itself: kernel_prices.h. REQUIRES:
+// peak_flops came from PeakFlops, the profile is valid.
 double KernelSeconds(const DeviceProfile& profile, double peak_flops,
                      const Kernel& kernel);
 

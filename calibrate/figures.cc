@@ -17,6 +17,19 @@ using google::protobuf::Reflection;
 void Collect(Message* message, const std::string& prefix,
              std::vector<NamedFigure>* figures);
 
+// A profile may have thousands of measured kernels, which have none.
+bool MayHoldFigures(const google::protobuf::Descriptor* type) {
+  if (type == Figure::descriptor()) return true;
+  for (int i = 0; i < type->field_count(); ++i) {
+    const FieldDescriptor* field = type->field(i);
+    if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE &&
+        MayHoldFigures(field->message_type())) {
+      return true;
+    }
+  }
+  return false;
+}
+
 void CollectOne(Message* message, const std::string& path,
                 std::vector<NamedFigure>* figures) {
   if (auto* figure = dynamic_cast<Figure*>(message)) {
@@ -32,7 +45,10 @@ void Collect(Message* message, const std::string& prefix,
   std::vector<const FieldDescriptor*> fields;
   reflection.ListFields(*message, &fields);
   for (const FieldDescriptor* field : fields) {
-    if (field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) continue;
+    if (field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE ||
+        !MayHoldFigures(field->message_type())) {
+      continue;
+    }
     const std::string path = absl::StrCat(prefix, field->name());
     if (!field->is_repeated()) {
       CollectOne(reflection.MutableMessage(message, field), path, figures);

@@ -27,6 +27,9 @@ Command RunClusterList;
 Command RunClusterShow;
 Command RunScenarioList;
 Command RunScenarioShow;
+Command RunProfileList;
+Command RunProfileShow;
+Command RunProfileDiff;
 Command RunProfileImport;
 Command RunDoctor;
 

@@ -56,11 +56,13 @@ struct MeasuredFlags {
   bool all = false;
 };
 
-// "profile import".
+// "profile import" and "profile diff".
 struct ProfileFlags {
-  std::string device;  // the profile to begin with
+  std::string start;   // the profile to begin with
   std::string source;  // what its figures name; empty: the file
   std::string out;
+  std::string other;     // the second of two
+  double tolerance = 0;  // 0: none
 };
 
 struct Flags {

@@ -140,8 +140,9 @@ void AddCluster(Options* options, Scenario* scenario) {
             scenario->mutable_runtime())
       .fallback = "megatron-lm";
   group
-      .Text("--device", "D", "device profile, preset or file",
-            scenario->mutable_device())
+      .Text("--profile", "P",
+            "device profile, preset (weir profile list) or file",
+            scenario->mutable_profile())
       .fallback = "the cluster's";
 }
 
@@ -218,6 +219,15 @@ void AddScenario(Options* options, ScenarioFlags* flags, bool several) {
   AddOptimizer(options, flags);
 }
 
+void AddTolerance(absl::string_view help, double* tolerance, Options* options,
+                  absl::string_view title) {
+  Group(title, options)
+      .Add("--tolerance", "PART", help, [=](const std::string& text) {
+        ASSIGN_OR_RETURN(*tolerance, ParsePositive(text));
+        return absl::OkStatus();
+      });
+}
+
 Options OptionsOfRun(Flags* flags, bool several) {
   Options options;
   Group("", &options)
@@ -289,12 +299,8 @@ Options OptionsOfValidate(Flags* flags) {
                             "only rows with these values (a|b: one of them)",
                             &measured->where);
   where.repeats = true;
-  runs.Add("--tolerance", "PART",
-           "exit 1 when a mean absolute error is above it (0.1: 10 %)",
-           [=](const std::string& text) {
-             ASSIGN_OR_RETURN(measured->tolerance, ParsePositive(text));
-             return absl::OkStatus();
-           });
+  AddTolerance("exit 1 when a mean absolute error is above it (0.1: 10 %)",
+               &measured->tolerance, &options, "Measured runs");
   runs.Count("--jobs,-j", "runs simulated at the same time",
              [=](uint32_t n) { flags->num_jobs = n; })
       .fallback = "the machine's cores";
@@ -365,6 +371,25 @@ Options OptionsOfScenarioShow(Flags* flags) {
   return options;
 }
 
+Options OptionsOfProfileShow(Flags* flags) {
+  Options options = OptionsOfNamed("PROFILE", "preset or file", flags);
+  AddFormat(&options, &flags->output, /*csv=*/false);
+  AddMessages(&options, &flags->output);
+  return options;
+}
+
+Options OptionsOfProfileDiff(Flags* flags) {
+  Options options = OptionsOfNamed("A", "preset or file", flags);
+  Group("", &options)
+      .Text("B", "", "preset or file", &flags->profile.other)
+      .required = true;
+  AddTolerance("exit 1 when a figure or a kernel differs by more (0.02: 2 %)",
+               &flags->profile.tolerance, &options, "Output");
+  AddFormat(&options, &flags->output, /*csv=*/false);
+  AddMessages(&options, &flags->output);
+  return options;
+}
+
 Options OptionsOfProfileImport(Flags* flags) {
   Options options = OptionsOfNamed(
       "FILE", "measurements: a CSV of products with m, n, k and latency_ms",
@@ -372,8 +397,8 @@ Options OptionsOfProfileImport(Flags* flags) {
   ProfileFlags* profile = &flags->profile;
   Group group("Profile", &options);
   group
-      .Text("--device", "D", "device profile to begin with, preset or file",
-            &profile->device)
+      .Text("--profile", "P", "device profile to begin with, preset or file",
+            &profile->start)
       .required = true;
   group
       .Text("--source", "TEXT", "where the measurements come from",

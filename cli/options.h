@@ -50,6 +50,8 @@ Options OptionsOfScheduleConvert(Flags* flags);
 Options OptionsOfModelShow(Flags* flags);
 Options OptionsOfClusterShow(Flags* flags);
 Options OptionsOfScenarioShow(Flags* flags);
+Options OptionsOfProfileShow(Flags* flags);
+Options OptionsOfProfileDiff(Flags* flags);
 Options OptionsOfProfileImport(Flags* flags);
 
 // Only those that say what is simulated: their names without dashes are the

@@ -31,7 +31,7 @@ absl::Status ApplyCosts(const ScenarioFlags& flags, Scenario* scenario) {
   if (flags.overrides.cluster().empty()) {
     scenario->clear_cluster();
     if (flags.overrides.num_nodes() == 0) scenario->clear_num_nodes();
-    if (flags.overrides.device().empty()) scenario->clear_device();
+    if (flags.overrides.profile().empty()) scenario->clear_profile();
   }
   if (flags.overrides.batch().ByteSizeLong() == 0) scenario->clear_batch();
   return absl::OkStatus();

@@ -1,27 +1,90 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measurements into a device profile.
+// Device profiles: shown, compared, made from measurements.
+#include <nlohmann/json.hpp>
+
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/assets.h"
 #include "base/files.h"
 #include "base/status_macros.h"
 #include "base/textproto.h"
+#include "calibrate/describe_profile.h"
 #include "calibrate/device_profile.h"
 #include "calibrate/fit/import.h"
 #include "cli/commands.h"
+#include "cli/envelope.h"
 #include "cli/messages.h"
 
 namespace weir {
 namespace {
 
+using Json = nlohmann::ordered_json;
+
+bool WantsJson(const Flags& flags) {
+  return flags.output.format == OutputFlags::Format::kJson;
+}
+
+std::string Framed(const Flags& flags, const Json& config, const Json& result) {
+  const auto text = [](const Json& json) {
+    return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  };
+  return Envelope(flags.command, text(config), text(result));
+}
+
+int Print(const absl::StatusOr<std::string>& text, const OutputFlags& output) {
+  if (!text.ok()) return PrintError(text.status(), output);
+  const absl::Status printed = PrintResult(*text);
+  return printed.ok() ? kExitOk : PrintError(printed, output);
+}
+
+absl::StatusOr<std::string> Shown(const Flags& flags) {
+  ASSIGN_OR_RETURN(const DeviceProfile profile, LoadDeviceProfile(flags.name));
+  return WantsJson(flags)
+             ? Framed(flags, {{"profile", flags.name}}, ProfileJson(profile))
+             : DescribeProfile(profile);
+}
+
+absl::StatusOr<ProfileDifference> Compared(const Flags& flags) {
+  ASSIGN_OR_RETURN(const DeviceProfile a, LoadDeviceProfile(flags.name));
+  ASSIGN_OR_RETURN(const DeviceProfile b,
+                   LoadDeviceProfile(flags.profile.other));
+  return DiffProfiles(a, b);
+}
+
 absl::StatusOr<Import> Imported(const Flags& flags) {
   ASSIGN_OR_RETURN(const std::string text, ReadFile(flags.name));
   ASSIGN_OR_RETURN(const DeviceProfile start,
-                   LoadDeviceProfile(flags.profile.device));
+                   LoadDeviceProfile(flags.profile.start));
   return ImportMeasurements(
       flags.name, text, start,
       flags.profile.source.empty() ? flags.name : flags.profile.source);
 }
 
 }  // namespace
+
+int RunProfileList(const Flags& flags) {
+  return Print(absl::StrCat(absl::StrJoin(ListAssets("calibrate"), "\n"), "\n"),
+               flags.output);
+}
+
+int RunProfileShow(const Flags& flags) {
+  return Print(Shown(flags), flags.output);
+}
+
+int RunProfileDiff(const Flags& flags) {
+  const absl::StatusOr<ProfileDifference> difference = Compared(flags);
+  if (!difference.ok()) return PrintError(difference.status(), flags.output);
+  const int printed = Print(
+      WantsJson(flags)
+          ? Framed(flags, {{"a", flags.name}, {"b", flags.profile.other}},
+                   DifferenceJson(*difference))
+          : DescribeDifference(flags.name, flags.profile.other, *difference),
+      flags.output);
+  if (printed != kExitOk) return printed;
+  const double tolerance = flags.profile.tolerance;
+  return tolerance > 0 && difference->Largest() > tolerance ? kExitNegative
+                                                            : kExitOk;
+}
 
 int RunProfileImport(const Flags& flags) {
   const absl::StatusOr<Import> import = Imported(flags);

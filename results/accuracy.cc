@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "results/text.h"
+#include "base/text.h"
 
 namespace weir {
 namespace {

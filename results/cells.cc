@@ -5,6 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "base/units.h"
@@ -69,6 +70,25 @@ std::string TimeIntervalCell(const Result& result) {
   return absl::StrCat(TimeCell(result), " (",
                       one_unit ? sides.first : absl::string_view(low), " to ",
                       high, ")");
+}
+
+std::string EvidenceCell(const Result& result) {
+  if (!result.has_seconds_by_evidence() || !(result.batch_seconds() > 0)) {
+    return "";
+  }
+  const SecondsByEvidence& by = result.seconds_by_evidence();
+  const std::pair<const char*, double> kinds[] = {
+      {"measured", by.measured()}, {"interpolated", by.interpolated()},
+      {"fitted", by.fitted()},     {"datasheet", by.datasheet()},
+      {"assumed", by.assumed()},   {"given", by.given()}};
+  std::string text;
+  for (const auto& [name, seconds] : kinds) {
+    const double percent = 100 * seconds / result.batch_seconds();
+    if (percent < 0.5) continue;
+    absl::StrAppendFormat(&text, "%s%.0f %% %s", text.empty() ? "" : ", ",
+                          percent, name);
+  }
+  return text;
 }
 
 std::string SamplesCell(const Result& result) {

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "results/text.h"
+#include "base/text.h"
 #include "results/trace.h"
 #include "results/trace_events.h"
 

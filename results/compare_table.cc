@@ -13,9 +13,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/text.h"
 #include "results/cells.h"
 #include "results/compare.h"
-#include "results/text.h"
 #include "results/views.h"
 
 namespace weir {
@@ -140,6 +140,10 @@ std::string Conclusion(std::span<const Result> results, const Common& common) {
     absl::StrAppend(&text, "; limit: ", Ascii(best.limit()));
   }
   absl::StrAppend(&text, "\n");
+  const std::string evidence = EvidenceCell(best);
+  if (!evidence.empty()) {
+    absl::StrAppend(&text, "of its time: ", evidence, "\n");
+  }
   if (fastest.of_all != fastest.that_fits) {
     absl::StrAppend(
         &text, "fastest of all does not fit: ", RowText(first, common), ", ",

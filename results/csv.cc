@@ -7,8 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "base/text.h"
 #include "results/compare.h"
-#include "results/text.h"
 #include "results/views.h"
 
 namespace weir {

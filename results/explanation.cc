@@ -9,10 +9,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "results/cells.h"
 #include "results/compare.h"
-#include "results/text.h"
 #include "results/views.h"
 
 namespace weir {
@@ -46,12 +46,6 @@ std::vector<FigureInfluence> Sorted(const Explanation& explanation) {
   return figures;
 }
 
-std::string Shortened(const std::string& source) {
-  const std::string text = Ascii(source);
-  return text.size() <= kMaxSource ? text
-                                   : text.substr(0, kMaxSource - 3) + "...";
-}
-
 std::string FiguresTable(const Explanation& explanation) {
   TextTable table;
   table.header = {"part", "of", "figure", "value", "kind", "source"};
@@ -68,7 +62,7 @@ std::string FiguresTable(const Explanation& explanation) {
     table.rows.push_back({absl::StrFormat("%.1f %%", 100 * part),
                           Ascii(figure.owner), Ascii(figure.path),
                           absl::StrFormat("%.4g", figure.value), figure.kind,
-                          Shortened(figure.source)});
+                          Shortened(figure.source, kMaxSource)});
   }
   std::string text = PrintTable(table);
   if (num_small > 0) {
@@ -111,6 +105,8 @@ std::string ExplanationTable(const Explanation& explanation) {
       result.name().empty() ? "" : absl::StrCat(Ascii(result.name()), ": "),
       ShapeText(result), "\n", Ascii(RowName(result)), ": ",
       TimeIntervalCell(result), " per batch\n");
+  const std::string evidence = EvidenceCell(result);
+  if (!evidence.empty()) absl::StrAppend(&text, "of that: ", evidence, "\n");
   if (result.busiest_gpu() < static_cast<uint32_t>(result.ranks_size())) {
     const RankResult& rank = result.ranks(result.busiest_gpu());
     absl::StrAppend(&text, "\nwhat the busiest GPU (rank ", rank.rank(),

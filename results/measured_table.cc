@@ -14,7 +14,7 @@
 #include "base/csv.h"
 #include "base/problems.h"
 #include "base/status_macros.h"
-#include "results/text.h"
+#include "base/text.h"
 
 namespace weir {
 namespace {

@@ -17,10 +17,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "results/cells.h"
 #include "results/compare.h"
-#include "results/text.h"
 #include "results/views.h"
 
 namespace weir {
@@ -55,6 +55,10 @@ std::string SummaryBlock(const Result& result) {
       {"staleness", absl::StrCat(result.staleness_updates(), " updates")},
       {"peak memory", MemoryCell(result)},
   };
+  const std::string evidence = EvidenceCell(result);
+  if (!evidence.empty()) {
+    table.rows.insert(table.rows.begin() + 1, {"of that", evidence});
+  }
   if (!result.method().empty()) {
     table.rows.push_back({"simulation", Ascii(result.method())});
   }

@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "calibrate/software.h"
 #include "models/model.h"
 #include "scenarios/cluster.h"
 #include "scenarios/costs.h"
@@ -147,8 +148,9 @@ void CheckTextbookMode(Problems& problems, const Scenario& scenario) {
   refuse(scenario.has_transformer(), "transformer");
   refuse(!scenario.cluster().empty(), "cluster");
   refuse(scenario.num_nodes() != 0, "num_nodes");
-  refuse(!scenario.device().empty(), "device");
+  refuse(!scenario.profile().empty(), "profile");
   refuse(!scenario.runtime().empty(), "runtime");
+  refuse(scenario.has_software(), "software");
   refuse(scenario.has_batch(), "batch");
   refuse(scenario.has_training(), "training");
   refuse(parallelism.tensor() > 1, "parallelism.tensor");
@@ -344,9 +346,10 @@ void CheckFields(Problems& problems, const Scenario& scenario) {
   // The command line gives these too, files hold UTF-8 only.
   CheckUtf8(problems, "model", scenario.model());
   CheckUtf8(problems, "cluster", scenario.cluster());
-  CheckUtf8(problems, "device", scenario.device());
+  CheckUtf8(problems, "profile", scenario.profile());
   CheckUtf8(problems, "runtime", scenario.runtime());
   CheckUtf8(problems, "schedule", scenario.schedule());
+  CheckSoftware("software", scenario.software(), &problems);
   if (scenario.schedule().empty()) {
     problems.Add("schedule", "is empty, expected a schedule's name");
   }
@@ -432,7 +435,7 @@ void CheckAgainstModel(Problems& problems, const Scenario& scenario,
 }
 
 DeviceNames NamesOfDevices(const Scenario& scenario, const Cluster& cluster) {
-  if (!scenario.device().empty()) return {{scenario.device()}, {}};
+  if (!scenario.profile().empty()) return {{scenario.profile()}, {}};
   DeviceNames devices;
   for (const NodeGroup& group : cluster.groups()) {
     const std::string& name = group.node().device();

@@ -6,9 +6,11 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "calibrate/software.h"
 #include "scenarios/cluster.h"
 #include "scenarios/node_wiring.h"
 #include "scenarios/utf8.h"
@@ -231,6 +233,8 @@ std::string DescribeCluster(const Cluster& cluster) {
                     " each way between ", num_nodes / 2, " and ",
                     num_nodes - num_nodes / 2, " nodes\n");
   }
+  const std::string software = SoftwareText(cluster.software());
+  if (!software.empty()) absl::StrAppend(&text, "\nsoftware: ", software, "\n");
   return text;
 }
 
@@ -252,6 +256,10 @@ nlohmann::ordered_json ClusterJson(const Cluster& cluster) {
     fabric["latency_seconds"] = cluster.fabric().latency_seconds();
     fabric["hop_latency_seconds"] = cluster.fabric().hop_latency_seconds();
     fabric["rail_optimized"] = cluster.fabric().rail_optimized();
+  }
+  for (const auto& [name, version] : VersionsOf(cluster.software())) {
+    if (!version.empty())
+      json["software"][absl::AsciiStrToLower(name)] = version;
   }
   json["bisection_bytes_per_second"] = BisectionBytesPerSecond(cluster);
   return json;

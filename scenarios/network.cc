@@ -95,6 +95,12 @@ Wire Network::WireBetween(int from, int to) const {
                     to - place.first_gpu);
 }
 
+bool Network::SameLeaf(int from, int to) const {
+  const int nodes_per_leaf = static_cast<int>(fabric_.nodes_per_leaf());
+  return nodes_per_leaf <= 0 ||
+         NodeOf(from) / nodes_per_leaf == NodeOf(to) / nodes_per_leaf;
+}
+
 Route Network::RouteToHost(int gpu) const {
   Route route;
   if (nodes_.empty()) return route;

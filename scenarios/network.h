@@ -59,6 +59,9 @@ class Network {
   // kNone in textbook mode and for a GPU to itself.
   Wire WireBetween(int from, int to) const;
 
+  // Whether their nodes have a leaf switch in common.
+  bool SameLeaf(int from, int to) const;
+
   // The way between a GPU and its node's memory: over its PCIe switch to the
   // root complex, or back. Empty where the cluster says nothing of PCIe.
   Route RouteToHost(int gpu) const;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scenarios/scenario.h"
 
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "models/model.h"
 #include "scenarios/check_scenario.h"
 #include "scenarios/cluster.h"
+#include "scenarios/profile_warnings.h"
 #include "schedules/source.h"
 
 namespace weir {
@@ -76,13 +78,14 @@ class Loader {
   absl::Status Load() {
     if (scenario_.has_transformer() != !scenario_.model().empty()) TakeModel();
     DeviceNames devices;
-    if (!scenario_.device().empty()) devices.names = {scenario_.device()};
+    if (!scenario_.profile().empty()) devices.names = {scenario_.profile()};
     if (!scenario_.cluster().empty() && scenario_.num_nodes() <= kMaxGpus)
       devices = TakeCluster();
     for (const std::string& device : devices.names) TakeDevice(device);
     TakeRuntime();
+    Warn();
     // One that is named for all stays so when the scenario is run again.
-    if (devices.names.size() == 1) scenario_.set_device(devices.names[0]);
+    if (devices.names.size() == 1) scenario_.set_profile(devices.names[0]);
     resolved_.gpu_device = std::move(devices.gpu_device);
     return Merge(problems_, failures_);
   }
@@ -118,8 +121,8 @@ class Loader {
                                     static_cast<int>(scenario_.num_nodes())),
                         failures_);
     if (!cluster.has_value()) {
-      if (scenario_.device().empty()) return {};
-      return {{scenario_.device()}, {}};
+      if (scenario_.profile().empty()) return {};
+      return {{scenario_.profile()}, {}};
     }
     resolved_.cluster = *std::move(cluster);
     if (resolved_.cluster.groups_size() == 1)
@@ -135,13 +138,41 @@ class Loader {
   }
 
   void TakeDevice(const std::string& device) {
-    auto profile = Keep(Where("device"), LoadDeviceProfile(device), failures_);
+    const char* field = scenario_.profile().empty() ? "device" : "profile";
+    auto profile = Keep(Where(field), LoadDeviceProfile(device), failures_);
     if (!profile.has_value()) return;
     CheckAgainstDevice(problems_, scenario_, *profile);
     if (std::exchange(has_device_, true)) {
       resolved_.other_devices.push_back(*std::move(profile));
     } else {
       resolved_.device = *std::move(profile);
+    }
+  }
+
+  // A profile that the scenario names may be of another GPU.
+  void Warn() {
+    Software software = resolved_.cluster.software();
+    software.MergeFrom(scenario_.software());
+    std::vector<const DeviceProfile*> profiles = {&resolved_.device};
+    for (const DeviceProfile& other : resolved_.other_devices) {
+      profiles.push_back(&other);
+    }
+    for (const DeviceProfile* profile : profiles) {
+      for (const std::string& text : ProfileWarnings(*profile, software)) {
+        resolved_.warnings.push_back(text);
+      }
+    }
+    std::set<std::string> devices;
+    for (const NodeGroup& group : resolved_.cluster.groups()) {
+      const std::string& device = group.node().device();
+      if (scenario_.profile().empty() || device == scenario_.profile() ||
+          !devices.insert(device).second) {
+        continue;
+      }
+      const auto of_cluster = LoadDeviceProfile(device);
+      if (!of_cluster.ok()) continue;  // it is not asked for
+      const std::string text = OtherGpuWarning(resolved_.device, *of_cluster);
+      if (!text.empty()) resolved_.warnings.push_back(text);
     }
   }
 

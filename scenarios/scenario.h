@@ -41,6 +41,8 @@ struct ResolvedScenario {
 
   Placement placement;
   int num_microbatches = 0;  // per batch and pipeline
+  // What speaks against the profiles here.
+  std::vector<std::string> warnings;
 };
 
 // Loads and checks; all problems of the scenario come back together, each with

@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "base/problems.h"
+#include "calibrate/software.h"
 #include "scenarios/cluster.h"
 
 namespace weir {
@@ -311,6 +312,7 @@ absl::Status ValidateCluster(absl::string_view label, const Cluster& cluster) {
   }
   if (cluster.has_fabric()) CheckFabric(problems, cluster.fabric());
   CheckTotals(problems, cluster);
+  CheckSoftware("software", cluster.software(), &problems);
   return problems.ToStatus();
 }
 

@@ -69,12 +69,16 @@ class Parts {
   // `scale`.
   double AddKernels(const Action& action, double scale) {
     const StageCosts& stage = in_.costs.of(gpu_, action.stage);
+    const double gap = in_.costs.device_of(gpu_).kernel_gap_seconds;
     double sum = 0;
     const auto add = [&](const std::vector<PricedKernel>& kernels) {
       for (const PricedKernel& priced : kernels) {
         const double seconds =
             priced.count * priced.seconds * action.num_microbatches;
-        sum += seconds;
+        const double gaps = priced.count * GapAfter(priced.seconds, gap) *
+                            action.num_microbatches;
+        sum += seconds + gaps;
+        Add("kernel_gaps", gaps * scale, action.op == Op::kForward);
         Add(Name(priced.kernel.part), seconds * scale,
             action.op == Op::kForward);
       }
@@ -99,6 +103,10 @@ class Parts {
     if (pair) kernels += AddKernels(actions[position + 1], scale);
     Add(modelled_ ? "weight_estimates" : "given",
         (own_seconds - kernels) * scale, forward);
+    const double length = end_[task] - start_[task];
+    const double slower = length - graph_.tasks.amount(task);
+    if (slower > 1e-12 * length)
+      Add("overlap_slowdown", slower * scale, forward);
     Add("host", (graph_.tasks.amount(task) - own_seconds) * scale, forward);
     AddCollectives(task, at, forward);
   }

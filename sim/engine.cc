@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
@@ -49,7 +50,10 @@ class Replay {
         start_(recording->start_seconds()),
         end_(recording->end_seconds()),
         shared_(shared),
-        waiting_(graph.num_predecessors()) {}
+        waiting_(graph.num_predecessors()),
+        slowdowns_(graph.slowdowns),
+        num_moving_(slowdowns_.factors.size()),
+        running_(slowdowns_.factors.size()) {}
 
   void Run(sg4::Engine* engine) {
 #if SIMGRID_VERSION < 33500
@@ -81,6 +85,9 @@ class Replay {
       start_[task] = sg4::Engine::get_clock();
       if (!graph_.is_timer(task)) {
         StartFlow(task);
+      } else if (!slowdowns_.timer_gpu.empty() &&
+                 slowdowns_.timer_gpu[task] >= 0 && graph_.amount(task) > 0) {
+        StartSlowable(task);
       } else if (graph_.amount(task) > 0) {
         simgrid::kernel::timer::Timer::set(start_[task] + graph_.amount(task),
                                            [this, task] {
@@ -93,7 +100,69 @@ class Replay {
     }
   }
 
+  // A timer of a GPU: what is left of it at full speed, and when that was so.
+  struct Running {
+    int32_t task = 0;
+    double left_seconds = 0, since = 0;
+    double factor = 1;
+    simgrid::kernel::timer::Timer* timer = nullptr;
+  };
+
+  double FactorOf(int32_t gpu) const {
+    const auto& factors = slowdowns_.factors[gpu];
+    const auto& moving = num_moving_[gpu];
+    if (moving[0] > 0 && moving[1] > 0) return std::max(factors[0], factors[1]);
+    return moving[0] > 0 ? factors[0] : moving[1] > 0 ? factors[1] : 1;
+  }
+
+  void SetTimer(int32_t gpu, Running* running) {
+    const int32_t task = running->task;
+    running->timer = simgrid::kernel::timer::Timer::set(
+        running->since + running->left_seconds * running->factor,
+        [this, gpu, task] {
+          std::erase_if(running_[gpu], [task](const Running& other) {
+            return other.task == task;
+          });
+          End(task);
+          StartReady();
+        });
+  }
+
+  void StartSlowable(int32_t task) {
+    const int32_t gpu = slowdowns_.timer_gpu[task];
+    running_[gpu].push_back(
+        {task, graph_.amount(task), start_[task], FactorOf(gpu), nullptr});
+    SetTimer(gpu, &running_[gpu].back());
+  }
+
+  // A flow begins (+1) or ends (-1): what runs on the GPUs that it touches goes
+  // on at another speed.
+  void CountFlow(int32_t task, int change) {
+    if (slowdowns_.timer_gpu.empty()) return;
+    const Slowdowns::Touch& touch = slowdowns_.touches[graph_.pair(task)];
+    for (int32_t gpu : touch.gpus) {
+      num_moving_[gpu][static_cast<size_t>(touch.mover)] += change;
+      const double factor = FactorOf(gpu);
+      for (Running& running : running_[gpu]) Retime(gpu, factor, &running);
+    }
+  }
+
+  void Retime(int32_t gpu, double factor, Running* running) {
+    if (factor == running->factor) return;
+    const double now = sg4::Engine::get_clock();
+    const double left =
+        running->left_seconds - (now - running->since) / running->factor;
+    // It ends now; its timer is set for that.
+    if (left <= 1e-15 * graph_.amount(running->task)) return;
+    running->left_seconds = left;
+    running->since = now;
+    running->factor = factor;
+    running->timer->remove();
+    SetTimer(gpu, running);
+  }
+
   void StartFlow(int32_t task) {
+    CountFlow(task, 1);
     const GpuPair& pair = graph_.pairs[graph_.pair(task)];
     int32_t slot;
     if (free_slots_.empty()) {
@@ -126,6 +195,7 @@ class Replay {
     // SimGrid still uses the activity that reports here: let it go next time.
     last_ended_ = std::move(flows_[slot].comm);
     free_slots_.push_back(slot);
+    CountFlow(flows_[slot].task, -1);
     End(flows_[slot].task);
     StartReady();
   }
@@ -154,6 +224,9 @@ class Replay {
   std::vector<int32_t> free_slots_;
   sg4::CommPtr last_ended_;
   int64_t num_ended_ = 0;
+  const Slowdowns& slowdowns_;
+  std::vector<std::array<int32_t, 2>> num_moving_;  // [gpu][mover]
+  std::vector<std::vector<Running>> running_;       // [gpu]
 };
 
 // The child: everything SimGrid happens here. Never returns.

@@ -253,6 +253,9 @@ Result MakeResult(const ResolvedScenario& scenario, const Network& network,
   const PipelineInputs inputs = InputsOf(scenario, network, run);
   Result result;
   FillShape(scenario, run, &result);
+  for (const std::string& warning : scenario.warnings) {
+    result.add_warnings(warning);
+  }
   result.set_semantics(Verdict(run.schedule, run.semantics));
   FillBatch(scenario, inputs, run, &result);
   if (options.keep_timeline) {

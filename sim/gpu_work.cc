@@ -7,7 +7,7 @@
 #include <tuple>
 
 #include "calibrate/collective_seconds.h"
-#include "calibrate/device_profile.h"
+#include "calibrate/link_seconds.h"
 #include "sim/action_seconds.h"
 #include "sim/critical_path.h"
 
@@ -29,7 +29,9 @@ class Gatherer {
     work_.device =
         in_.costs.gpu_device.empty() ? 0 : in_.costs.gpu_device[gpu_];
     work_.peak_flops = in_.costs.device_of(gpu_).peak_flops;
+    work_.kernel_prices = &in_.costs.device_of(gpu_).prices;
     work_.calls = graph_.calls;
+    work_.slowed_by = SlowedBy();
     work_.blocking = in_.communication.transfers() == BLOCKING;
     const auto& actions = in_.schedule.rank_actions[graph_.rank_of(gpu_)];
     const std::vector<double> seconds = ActionSeconds(in_, gpu_);
@@ -42,6 +44,7 @@ class Gatherer {
       if (!(pass.count > 0)) continue;
       pass.tensor_seconds /= pass.count;
       pass.expert_seconds /= pass.count;
+      pass.slowdown_seconds /= pass.count;
       work_.passes.push_back(pass);
     }
     return std::move(work_);
@@ -57,6 +60,21 @@ class Gatherer {
   double InWindow(int32_t task) const {
     const double length = end_[task] - start_[task];
     return length > 0 ? Clipped(start_[task], end_[task]) / length : 0;
+  }
+
+  // Flows of both kinds on one GPU count as the library's kernels.
+  Mover SlowedBy() const {
+    const int number = in_.placement.gpus[gpu_];
+    bool copies = false;
+    for (const Slowdowns::Touch& touch : graph_.tasks.slowdowns.touches) {
+      if (std::find(touch.gpus.begin(), touch.gpus.end(), number) ==
+          touch.gpus.end()) {
+        continue;
+      }
+      if (touch.mover == Mover::kKernels) return Mover::kKernels;
+      copies = true;
+    }
+    return copies ? Mover::kCopies : Mover::kKernels;
   }
 
   int IndexOf(const Kernel& kernel) {
@@ -81,6 +99,10 @@ class Gatherer {
     pass.count += InWindow(task);
     if (second) return;
     pass.seconds += Clipped(start_[task], end_[end]);
+    if (!graph_.tasks.slowdowns.timer_gpu.empty()) {
+      pass.slowdown_seconds += InWindow(task) * (end_[task] - start_[task] -
+                                                 graph_.tasks.amount(task));
+    }
     const auto found = graph_.expert_start.find(end);
     const double experts =
         found == graph_.expert_start.end() ? end_[end] : end_[found->second];
@@ -90,12 +112,13 @@ class Gatherer {
 
   void Describe(const Action& action, double own_seconds, GpuWork::Pass* pass) {
     const StageCosts& stage = in_.costs.of(gpu_, action.stage);
+    const double gap = in_.costs.device_of(gpu_).kernel_gap_seconds;
     double sum = 0;
     const auto add = [&](const std::vector<PricedKernel>& kernels) {
       for (const PricedKernel& priced : kernels) {
         const double count = priced.count * action.num_microbatches;
         pass->kernels.push_back({IndexOf(priced.kernel), count});
-        sum += count * priced.seconds;
+        sum += count * (priced.seconds + GapAfter(priced.seconds, gap));
       }
     };
     if (action.op == Op::kForward) {
@@ -167,32 +190,49 @@ std::array<double, kNumCallRoles> Ratios(const GpuWork& work,
 
 double PassSeconds(const GpuWork::Pass& pass, const WorkPrices& prices,
                    double tensor_ratio, double expert_ratio,
-                   double given_factor) {
+                   double given_factor, double slowdown_ratio) {
   double own = pass.given_seconds * given_factor;
   for (const auto& [kernel, count] : pass.kernels) {
-    own += count * prices.kernel_seconds[kernel];
+    const double seconds = prices.kernels[kernel].seconds;
+    own += count * (seconds + GapAfter(seconds, prices.kernel_gap_seconds));
   }
   const double collectives =
       pass.tensor_seconds * tensor_ratio + pass.expert_seconds * expert_ratio;
-  return std::max(own, pass.host.Seconds(prices.runtime) - collectives) +
-         collectives;
+  const double alone =
+      std::max(own, pass.host.Seconds(prices.runtime) - collectives) +
+      collectives;
+  return pass.slowdown_seconds == 0
+             ? alone
+             : alone + pass.slowdown_seconds * slowdown_ratio;
 }
 
 }  // namespace
 
+const Figure& SlowdownFigure(const GpuWork& work, const DeviceProfile& device) {
+  return work.slowed_by == Mover::kCopies ? device.copy_slowdown()
+                                          : device.collective_slowdown();
+}
+
 WorkPrices PriceWork(const GpuWork& work, const DeviceProfile& device,
-                     const CollectiveModel* collectives,
-                     const Runtime& runtime) {
+                     const DeviceProfile& first, const Runtime& runtime) {
   WorkPrices prices;
+  static const KernelPrices& unmeasured = *new KernelPrices;
+  const KernelPrices& measured =
+      work.kernel_prices == nullptr ? unmeasured : *work.kernel_prices;
   for (const Kernel& kernel : work.kernels) {
-    prices.kernel_seconds.push_back(
-        KernelSeconds(device, work.peak_flops, kernel));
+    prices.kernels.push_back(measured.Price(device, work.peak_flops, kernel));
   }
+  prices.kernel_gap_seconds = device.kernel_gap_seconds().value();
   for (const CollectiveCall& call : work.calls) {
+    const LinkClass* link = FindLink(first, call.distance);
     prices.call_seconds.push_back(
-        CheapestCollective(*collectives, call.kind, call.bytes, call.group)
-            .Seconds());
+        link != nullptr ? LinkTimeOf(*link, call.bytes).Seconds()
+                        : CheapestCollective(first.collectives(), call.kind,
+                                             call.bytes, call.group)
+                              .Seconds());
   }
+  const Figure& slowdown = SlowdownFigure(work, device);
+  if (slowdown.value() != 0) prices.slowdown = slowdown.value();
   prices.runtime = runtime;
   return prices;
 }
@@ -203,15 +243,19 @@ double WorkSeconds(const GpuWork& work, const WorkPrices& base,
   const auto ratio = [&](CallRole role) {
     return ratios[static_cast<size_t>(role)];
   };
+  // What a flow adds to the pass beside it grows with the factor.
+  const double slowdown_ratio =
+      base.slowdown == 1 ? 1 : (prices.slowdown - 1) / (base.slowdown - 1);
   double seconds = 0;
   for (const GpuWork::Pass& pass : work.passes) {
     seconds += pass.count * PassSeconds(pass, prices, ratio(CallRole::kTensor),
-                                        ratio(CallRole::kExpert), given_factor);
+                                        ratio(CallRole::kExpert), given_factor,
+                                        slowdown_ratio);
   }
   seconds *= work.pass_scale;
   for (const GpuWork::Step& step : work.steps) {
     seconds += work.step_scale * step.count *
-               (prices.kernel_seconds[step.kernel] + step.given_seconds +
+               (prices.kernels[step.kernel].seconds + step.given_seconds +
                 (step.updates ? prices.runtime.update_seconds().value() : 0));
   }
   return seconds + work.transfer_seconds * ratio(CallRole::kTransfer) +

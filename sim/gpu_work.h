@@ -28,6 +28,7 @@ struct GpuWork {
     double given_seconds = 0;                     // not from kernels
     HostWork host;
     double tensor_seconds = 0, expert_seconds = 0;  // of its collectives
+    double slowdown_seconds = 0;                    // by flows on its GPU
   };
   struct Step {
     double count = 0;
@@ -39,11 +40,14 @@ struct GpuWork {
 
   int device = 0;  // Costs::gpu_device
   double peak_flops = 0;
-  std::vector<Kernel> kernels;  // distinct
+  const KernelPrices* kernel_prices = nullptr;  // of the costs; null: figures
+  std::vector<Kernel> kernels;                  // distinct
   std::vector<Pass> passes;
   std::vector<Step> steps;
   std::vector<CollectiveCall> calls;  // of all GPUs
   bool blocking = false;
+  // What slows its passes down: copies, or kernels that communicate.
+  Mover slowed_by = Mover::kKernels;
   // Of the batch's critical path (sim/critical_path.h): what is not passes or
   // steps; and how much of those this GPU's are.
   double transfer_seconds = 0, reduction_seconds = 0, gather_seconds = 0;
@@ -56,13 +60,18 @@ GpuWork WorkOf(const PipelineInputs& inputs, const PipelineGraph& graph,
 
 // What is varied: seconds of each kernel and call, and the host.
 struct WorkPrices {
-  std::vector<double> kernel_seconds;  // [GpuWork::kernels]
-  std::vector<double> call_seconds;    // [GpuWork::calls]
+  std::vector<KernelPrice> kernels;  // [GpuWork::kernels]
+  double kernel_gap_seconds = 0;
+  std::vector<double> call_seconds;  // [GpuWork::calls]
+  double slowdown = 1;               // of passes, by GpuWork::slowed_by
   Runtime runtime;
 };
+// Collectives and links are those of the first device.
 WorkPrices PriceWork(const GpuWork& work, const DeviceProfile& device,
-                     const CollectiveModel* collectives,
-                     const Runtime& runtime);
+                     const DeviceProfile& first, const Runtime& runtime);
+
+// The figure behind WorkPrices::slowdown.
+const Figure& SlowdownFigure(const GpuWork& work, const DeviceProfile& device);
 
 // Seconds of one batch at `prices`: those of the batch itself at `base`, as far
 // as collectives take what they take alone.

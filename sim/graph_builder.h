@@ -111,6 +111,9 @@ class GraphBuilder {
   // Every GPU computes its passes and steps one after the other.
   void AddStreams();
 
+  // Passes run slower while flows move data on their GPUs.
+  void AddSlowdowns();
+
   // Offloads and reloads: each channel in its order, after the computation
   // before it in the rank's; and whatever waits for one.
   void AddChannels();

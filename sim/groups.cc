@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <utility>
+
+#include "calibrate/link_seconds.h"
 
 namespace weir {
 namespace {
@@ -91,13 +94,44 @@ int32_t Ways::HostPairOf(int gpu, bool to_host) {
   return at->second;
 }
 
+LinkClass::Distance Ways::DistanceBetween(int from, int to) const {
+  switch (network_.WireBetween(from, to)) {
+    case Wire::kNone:
+      return LinkClass::DISTANCE_UNSPECIFIED;
+    case Wire::kNvSwitch:
+    case Wire::kNvLink:
+      return LinkClass::SAME_SWITCH;
+    case Wire::kPcie:
+      return LinkClass::SAME_NODE;
+    case Wire::kNetwork:
+      break;
+  }
+  return network_.SameLeaf(from, to) ? LinkClass::SAME_LEAF
+                                     : LinkClass::ACROSS_SPINES;
+}
+
 SendCost Ways::SendBetween(int from, int to, double bytes,
                            double extra_seconds) {
   const Route& route = RouteOf(from, to);
-  if (model_ == nullptr) {
-    return {PairOf(from, to, route.latency_seconds + extra_seconds), bytes};
-  }
+  const LinkClass::Distance distance = links_ == nullptr
+                                           ? LinkClass::DISTANCE_UNSPECIFIED
+                                           : DistanceBetween(from, to);
+  const LinkClass* link =
+      links_ == nullptr ? nullptr : FindLink(*links_, distance);
   const double seconds_per_byte = SecondsPerByte(network_, route);
+  if (link != nullptr) {
+    const LinkTime time = LinkTimeOf(*link, bytes);
+    CollectiveGroup pair;
+    pair.num_ranks = 2;
+    pair.ranks_per_node = network_.NodeOf(from) == network_.NodeOf(to) ? 2 : 1;
+    CountCall({CollectiveKind::kSendReceive, bytes, 1}, pair, distance);
+    return SendOver(PairOf(from, to, time.latency_seconds + extra_seconds),
+                    std::round(time.link_seconds / seconds_per_byte));
+  }
+  if (model_ == nullptr) {
+    return SendOver(PairOf(from, to, route.latency_seconds + extra_seconds),
+                    bytes);
+  }
   const Wire wire = network_.WireBetween(from, to);
   CollectiveGroup pair;
   pair.num_ranks = 2;
@@ -108,8 +142,14 @@ SendCost Ways::SendBetween(int from, int to, double bytes,
   const CollectiveCost cost =
       CheapestCollective(*model_, CollectiveKind::kSendReceive, bytes, pair);
   CountCall({CollectiveKind::kSendReceive, bytes, 1}, pair);
-  return {PairOf(from, to, cost.latency_seconds + extra_seconds),
-          std::round(cost.LinkSeconds() / seconds_per_byte)};
+  return SendOver(PairOf(from, to, cost.latency_seconds + extra_seconds),
+                  std::round(cost.LinkSeconds() / seconds_per_byte));
+}
+
+SendCost Ways::SendOver(int32_t pair, double bytes) {
+  sends_.resize(tasks_->pairs.size());
+  sends_[pair] = true;
+  return {pair, bytes};
 }
 
 Group Ways::GroupOf(const std::vector<int>& gpus) {
@@ -142,6 +182,16 @@ Group Ways::GroupOf(const std::vector<int>& gpus) {
     group.links.inter_bytes_per_second *= apart / intra.largest();
   }
   SetWires(&group);
+  std::vector<int> members = gpus;
+  std::sort(members.begin(), members.end());
+  const auto [known, is_new] = communicator_index_.try_emplace(
+      std::move(members), static_cast<int32_t>(communicators_.size()));
+  if (is_new) {
+    const bool nvls = group.links.nvls && model_ != nullptr &&
+                      model_->has_nvls_base_seconds();
+    communicators_.push_back({!group.inter_hops.empty(), nvls});
+  }
+  group.communicator = known->second;
   if (group.inter_hops.empty() && !group.intra_hops.empty()) {
     const auto [at, added] = hop_set_index_.try_emplace(
         group.intra_hops, static_cast<int32_t>(hop_sets_.size()));
@@ -237,14 +287,16 @@ void Ways::AddLoad(const Group& group, const Collectives& collectives,
 }
 
 void Ways::CountCall(const Collectives& collectives,
-                     const CollectiveGroup& group) {
-  if (model_ == nullptr || group.num_ranks < 2) return;
+                     const CollectiveGroup& group,
+                     LinkClass::Distance distance) {
+  const bool measured = distance != LinkClass::DISTANCE_UNSPECIFIED;
+  if ((model_ == nullptr && !measured) || group.num_ranks < 2) return;
   const auto& [kind, bytes, count] = collectives;
   const auto [at, added] = call_index_.try_emplace(
       {role_, kind, bytes, group.num_ranks, group.ranks_per_node,
-       group.intra_bytes_per_second, group.inter_bytes_per_second},
+       group.intra_bytes_per_second, group.inter_bytes_per_second, distance},
       calls_.size());
-  if (added) calls_.push_back({role_, kind, bytes, group, 0});
+  if (added) calls_.push_back({role_, kind, bytes, group, 0, distance});
   calls_[at->second].count += count;
 }
 
@@ -283,14 +335,74 @@ void Ways::FoldHops() {
     if (pair_flows[pair] == 0) continue;
     for (int32_t link : tasks_->pairs[pair].route.links) ++link_pairs[link];
   }
-  for (const HopSet& set : hop_sets_) {
+  for (size_t s = 0; s < hop_sets_.size(); ++s) {
+    const HopSet& set = hop_sets_[s];
     if (!CarryAlike(set, pair_flows, link_pairs)) continue;
+    folded_.push_back(s);
     for (int32_t first : set.first_flows) {
       for (int32_t i = 1; i < std::ssize(set.hops); ++i) {
         tasks_->DropFlow(first + i);
       }
     }
   }
+}
+
+std::vector<Slowdowns::Touch> Ways::Touches() const {
+  const int num_gpus = network_.num_gpus();
+  std::vector<Slowdowns::Touch> touches;
+  for (const GpuPair& pair : tasks_->pairs) {
+    Slowdowns::Touch& touch = touches.emplace_back();
+    for (int host : {pair.from, pair.to}) {
+      if (host / num_gpus == 1) {
+        touch.mover = Mover::kCopies;  // the other end is the host's memory
+      } else {
+        touch.gpus.push_back(host % num_gpus);
+      }
+    }
+  }
+  // One hop stands for all: it touches everybody.
+  for (size_t s : folded_) {
+    std::vector<int32_t>& gpus = touches[hop_sets_[s].hops[0]].gpus;
+    for (int32_t hop : hop_sets_[s].hops) {
+      for (int host : {tasks_->pairs[hop].from, tasks_->pairs[hop].to}) {
+        gpus.push_back(host % num_gpus);
+      }
+    }
+    std::sort(gpus.begin(), gpus.end());
+    gpus.erase(std::unique(gpus.begin(), gpus.end()), gpus.end());
+  }
+  return touches;
+}
+
+std::vector<CommunicatorCounts> Ways::CountCommunicators() const {
+  std::vector<CommunicatorCounts> counts(network_.num_gpus());
+  for (const auto& [gpus, index] : communicator_index_) {
+    if (gpus.size() < 2) continue;
+    const Communicator& communicator = communicators_[index];
+    for (int gpu : gpus) {
+      CommunicatorCounts& count = counts[gpu];
+      if (communicator.collectives) {
+        ++(communicator.across_nodes ? count.num_across_nodes
+                                     : count.num_in_node);
+        count.num_nvls += communicator.nvls;
+      }
+      if (communicator.pairs) {
+        count.num_pair_peers += static_cast<int>(gpus.size()) - 1;
+      }
+    }
+  }
+  std::set<std::pair<int, int>> peers;
+  for (size_t pair = 0; pair < sends_.size(); ++pair) {
+    if (!sends_[pair]) continue;
+    const int one = tasks_->pairs[pair].from % network_.num_gpus();
+    const int other = tasks_->pairs[pair].to % network_.num_gpus();
+    peers.insert({std::min(one, other), std::max(one, other)});
+  }
+  for (const auto& [one, other] : peers) {
+    ++counts[one].num_pair_peers;
+    ++counts[other].num_pair_peers;
+  }
+  return counts;
 }
 
 double Ways::SecondsAlone(const Group& group,
@@ -312,7 +424,12 @@ void Ways::AddCollectives(const Group& group,
     tasks_->AddEdge(before, after);
     return;
   }
-  for (const Collectives& one : collectives) CountCall(one, group.links);
+  for (const Collectives& one : collectives) {
+    CountCall(one, group.links);
+    Communicator& communicator = communicators_[group.communicator];
+    (one.kind == CollectiveKind::kAllToAll ? communicator.pairs
+                                           : communicator.collectives) = true;
+  }
   if (group.hop_set >= 0 && intra_bytes > 0) {
     hop_sets_[group.hop_set].first_flows.push_back(tasks_->num_tasks());
   }

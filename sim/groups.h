@@ -13,6 +13,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/node_hash_map.h"
 #include "calibrate/collective_seconds.h"
+#include "calibrate/device_profile.pb.h"
 #include "scenarios/network.h"
 #include "sim/task_graph.h"
 
@@ -28,9 +29,10 @@ struct Group {
   // loads all hops alike, and both are what all of them take.
   double intra_seconds_per_byte = 0, inter_seconds_per_byte = 0;
   bool shares_links = false;
-  double hop_seconds = 0;  // largest latency of any hop
-  CollectiveGroup links;   // as calibrate/ prices it
-  int32_t hop_set = -1;    // of those in one node, an index into hop_sets_
+  double hop_seconds = 0;     // largest latency of any hop
+  CollectiveGroup links;      // as calibrate/ prices it
+  int32_t hop_set = -1;       // of those in one node, an index into hop_sets_
+  int32_t communicator = -1;  // an index into communicators_
 };
 
 // `count` collectives of `bytes` each, one after the other.
@@ -50,6 +52,9 @@ struct CollectiveCall {
   double bytes = 0;
   CollectiveGroup group;
   double count = 0;
+  // Of transfers between GPUs so far apart, where the profile has measured
+  // them.
+  LinkClass::Distance distance = LinkClass::DISTANCE_UNSPECIFIED;
 };
 
 // A lone transfer.
@@ -64,8 +69,10 @@ class Ways {
   // With a model of collectives, a collective that has its links for itself
   // takes exactly what the model says. Without (null): rings at the full rate
   // of the links, each step after a hop's latency.
-  Ways(const Network& network, const CollectiveModel* model, TaskGraph* tasks)
-      : network_(network), model_(model), tasks_(tasks) {}
+  // Sends take what `links` has measured of their distance; null: nothing.
+  Ways(const Network& network, const CollectiveModel* model,
+       const DeviceProfile* links, TaskGraph* tasks)
+      : network_(network), model_(model), links_(links), tasks_(tasks) {}
 
   // Of what is added from here on.
   void set_role(CallRole role) { role_ = role; }
@@ -96,6 +103,12 @@ class Ways {
   // once, after the last flow was added; changes no time.
   void FoldHops();
 
+  // Which GPUs each pair's flows touch. Call after FoldHops.
+  std::vector<Slowdowns::Touch> Touches() const;
+
+  // What each GPU of the cluster is in, of what was added.
+  std::vector<CommunicatorCounts> CountCommunicators() const;
+
   // What they take when nobody else uses the links.
   double SecondsAlone(const Group& group,
                       std::span<const Collectives> collectives) const;
@@ -110,7 +123,11 @@ class Ways {
               std::span<const Collectives> collectives) const;
   void AddLoad(const Group& group, const Collectives& collectives,
                Load* load) const;
-  void CountCall(const Collectives& collectives, const CollectiveGroup& group);
+  void CountCall(
+      const Collectives& collectives, const CollectiveGroup& group,
+      LinkClass::Distance distance = LinkClass::DISTANCE_UNSPECIFIED);
+  LinkClass::Distance DistanceBetween(int from, int to) const;
+  SendCost SendOver(int32_t pair, double bytes);
   // Index into TaskGraph::pairs of flows with this latency.
   int32_t PairOf(int from, int to, double latency_seconds);
   // Largest time that a link needs for one byte over every hop of these rings.
@@ -120,13 +137,14 @@ class Ways {
 
   const Network& network_;
   const CollectiveModel* model_;
+  const DeviceProfile* links_;
   TaskGraph* tasks_;
   CallRole role_ = CallRole::kTensor;
   std::vector<CollectiveCall> calls_;
   // Role, kind, bytes, ranks, ranks in a node, rates: index into calls_.
-  absl::flat_hash_map<
-      std::tuple<CallRole, CollectiveKind, double, int, int, double, double>,
-      size_t>
+  absl::flat_hash_map<std::tuple<CallRole, CollectiveKind, double, int, int,
+                                 double, double, LinkClass::Distance>,
+                      size_t>
       call_index_;
   // The hops of groups in a node, and the first flows of their collectives.
   struct HopSet {
@@ -142,6 +160,15 @@ class Ways {
   absl::flat_hash_map<std::tuple<int, int, int>, int32_t> pair_index_;
   absl::node_hash_map<std::pair<int, int>, Route> routes_;
   std::vector<HopSet> hop_sets_;
+  std::vector<size_t> folded_;  // indices into hop_sets_
+  // By their GPUs, ascending: what was called over them.
+  struct Communicator {
+    bool across_nodes = false, nvls = false;
+    bool collectives = false, pairs = false;
+  };
+  std::vector<Communicator> communicators_;
+  absl::flat_hash_map<std::vector<int>, int32_t> communicator_index_;
+  std::vector<bool> sends_;  // [pair]: transfers between GPUs go over it
   absl::flat_hash_map<std::vector<int32_t>, int32_t> hop_set_index_;
 };
 

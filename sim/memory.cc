@@ -54,11 +54,18 @@ class Tracer {
  private:
   double& Static(MemoryKind kind) { return static_[static_cast<int>(kind)]; }
 
+  double CommunicationBytes(const DeviceCosts& device) const {
+    if (device.communicators != nullptr) {
+      return CommunicatorBytes(*device.communicators,
+                               graph_.communicators[in_.placement.gpus[gpu_]]);
+    }
+    return in_.placement.num_gpus() > 1 ? device.communication_buffer_bytes : 0;
+  }
+
   void AddStatic() {
     const DeviceCosts& device = in_.costs.device_of(gpu_);
     Static(MemoryKind::kReserved) = device.reserved_bytes;
-    Static(MemoryKind::kCommunicationBuffers) =
-        in_.placement.num_gpus() > 1 ? device.communication_buffer_bytes : 0;
+    Static(MemoryKind::kCommunicationBuffers) = CommunicationBytes(device);
     const WeightPolicy& weights = in_.schedule.weights;
     for (int s : graph_.rank_stages[rank_]) {
       const StageCosts& stage = in_.costs.stages[s];

@@ -25,7 +25,8 @@ GraphBuilder::GraphBuilder(const PipelineInputs& inputs)
       place_(inputs.placement),
       blocking_(inputs.communication.transfers() == BLOCKING),
       dependencies_(inputs.schedule),
-      ways_(inputs.network, inputs.costs.collectives, &graph_.tasks) {
+      ways_(inputs.network, inputs.costs.collectives, inputs.costs.links,
+            &graph_.tasks) {
   graph_.tensor = place_.tensor;
   graph_.pipeline = place_.pipeline;
   graph_.num_stages = schedule_.num_stages;
@@ -65,8 +66,31 @@ PipelineGraph GraphBuilder::Build() {
   if (!blocking_) QueueTransfers();
   graph_.calls = ways_.TakeCalls();
   ways_.FoldHops();
+  AddSlowdowns();
+  graph_.communicators = ways_.CountCommunicators();
   graph_.tasks.Finish();
   return std::move(graph_);
+}
+
+void GraphBuilder::AddSlowdowns() {
+  Slowdowns& slowdowns = graph_.tasks.slowdowns;
+  for (int gpu = 0; gpu < place_.num_gpus(); ++gpu) {
+    const DeviceCosts& device = in_.costs.device_of(gpu);
+    if (device.collective_slowdown == 1 && device.copy_slowdown == 1) continue;
+    if (slowdowns.timer_gpu.empty()) {
+      slowdowns.timer_gpu.assign(graph_.tasks.num_tasks(), -1);
+      slowdowns.touches = ways_.Touches();
+      slowdowns.factors.assign(in_.network.num_gpus(), {1, 1});
+    }
+    const int number = place_.gpus[gpu];
+    slowdowns.factors[number] = {device.collective_slowdown,
+                                 device.copy_slowdown};
+    const std::vector<Action>& actions = Actions(gpu);
+    for (int32_t i = 0; i < std::ssize(actions); ++i) {
+      if (!IsCompute(actions[i].op)) continue;
+      slowdowns.timer_gpu[graph_.ActionTask(gpu, i)] = number;
+    }
+  }
 }
 
 void GraphBuilder::AddEdgeTo(int32_t before, int gpu, int32_t position) {

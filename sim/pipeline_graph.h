@@ -158,6 +158,8 @@ struct PipelineGraph {
           end_of_reductions = 0, end_of_gathers = 0;
   // Empty without a model of collectives.
   std::vector<CollectiveCall> calls;
+  // [GPU of the cluster]
+  std::vector<CommunicatorCounts> communicators;
   // Where the collectives of experts in a pass begin, by the pass's ActionEnd.
   absl::flat_hash_map<int32_t, int32_t> expert_start;
   // The transfers that leave a stage forwards (activations) and backwards

@@ -104,6 +104,17 @@ Found Find(ResolvedScenario* scenario) {
   return found;
 }
 
+// The figure of a measured link stands for all its rates.
+void ScaleLinkOf(const Figure* figure, double factor,
+                 ResolvedScenario* scenario) {
+  for (LinkClass& link : *scenario->device.mutable_links()) {
+    if (&link.figure() != figure) continue;
+    for (TransferPiece& piece : *link.mutable_pieces()) {
+      piece.set_bytes_per_second(piece.bytes_per_second() * factor);
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<ScenarioFigure> FiguresOf(const ResolvedScenario& scenario) {
@@ -119,6 +130,7 @@ ResolvedScenario WithFigure(const ResolvedScenario& scenario, int index,
   if (index < num_in_profiles) {
     Figure* figure = found.in_profiles[index];
     figure->set_value(figure->value() * factor);
+    ScaleLinkOf(figure, factor, &changed);
     return changed;
   }
   const LinkNumber& number = found.links[index - num_in_profiles];

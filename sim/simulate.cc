@@ -207,6 +207,9 @@ absl::StatusOr<uint64_t> FingerprintOf(const ResolvedScenario& scenario) {
   for (const GpuPair& pair : tasks.pairs) {
     numbers.push_back(pair.route.latency_seconds);
   }
+  for (const auto& factors : tasks.slowdowns.factors) {
+    numbers.insert(numbers.end(), factors.begin(), factors.end());
+  }
   for (const Link& link : network.links()) {
     numbers.push_back(link.bytes_per_second);
   }

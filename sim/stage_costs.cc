@@ -42,7 +42,8 @@ ParameterBytes BytesPerParameter(const Training& training) {
   return bytes;
 }
 
-const char* MatrixFormat(Precision precision) {
+const char* MatrixFormat(const Scenario& scenario) {
+  const Precision precision = scenario.training().precision();
   if (precision == FP32) return "fp32";
   return precision == MIXED_BF16 ? "bf16" : "fp16";
 }
@@ -100,8 +101,8 @@ void AddKernel(const PricedKernel& kernel, double count,
 // by their names.
 class Prices {
  public:
-  Prices(const DeviceProfile& device, double peak_flops)
-      : device_(device), peak_flops_(peak_flops) {}
+  Prices(const DeviceProfile& device, const DeviceCosts& costs)
+      : device_(device), costs_(costs) {}
 
   const LayerSeconds& Of(const LayerWork& layer) {
     if (layer.forward_seconds.has_value()) {
@@ -128,15 +129,16 @@ class Prices {
                std::vector<PricedKernel>* priced) const {
     double sum = 0;
     for (const Kernel& kernel : kernels) {
-      const double seconds = KernelSeconds(device_, peak_flops_, kernel);
+      const double seconds =
+          costs_.prices.Price(device_, costs_.peak_flops, kernel).seconds;
       AddKernel({kernel, 1, seconds}, 1, priced);
-      sum += seconds;
+      sum += seconds + GapAfter(seconds, costs_.kernel_gap_seconds);
     }
     return sum;
   }
 
   const DeviceProfile& device_;
-  const double peak_flops_;
+  const DeviceCosts& costs_;
   absl::flat_hash_map<std::string, LayerSeconds> known_;
   LayerSeconds measured_;
 };
@@ -283,6 +285,7 @@ void SetLayers(const std::vector<LayerWork>& layers, int first, int last,
 // that keeps more than one version first copies the one it replaces. A replica
 // steps its own shard.
 PricedKernel OptimizerKernel(const DeviceProfile& device,
+                             const KernelPrices& prices,
                              const StageCosts& stage, bool has_master_weights,
                              bool clears_gradients, int num_versions,
                              double stepped_part) {
@@ -293,7 +296,7 @@ PricedKernel OptimizerKernel(const DeviceProfile& device,
   if (clears_gradients) kernel.bytes += stage.gradient_bytes;
   if (num_versions > 1) kernel.bytes += 2 * stage.stash_bytes;
   kernel.bytes *= stepped_part;
-  return {kernel, 1, KernelSeconds(device, 1, kernel)};
+  return {kernel, 1, prices.Price(device, 1, kernel).seconds};
 }
 
 Costs TextbookCostsOf(const Scenario& scenario, int num_stages) {
@@ -351,16 +354,25 @@ absl::StatusOr<DeviceCosts> CostsOn(const DeviceProfile& device,
                                     const std::vector<int>& num_versions,
                                     const Costs& shared) {
   DeviceCosts costs;
-  ASSIGN_OR_RETURN(
-      costs.peak_flops,
-      PeakFlops(device, MatrixFormat(scenario.training().precision())));
+  ASSIGN_OR_RETURN(costs.peak_flops, PeakFlops(device, MatrixFormat(scenario)));
+  costs.prices = KernelPrices(device, MatrixFormat(scenario));
+  costs.kernel_gap_seconds = device.kernel_gap_seconds().value();
+  if (device.has_collective_slowdown()) {
+    costs.collective_slowdown = device.collective_slowdown().value();
+  }
+  if (device.has_copy_slowdown()) {
+    costs.copy_slowdown = device.copy_slowdown().value();
+  }
   costs.memory_bytes = device.memory_bytes().value();
-  costs.reserved_bytes = device.reserved_bytes().value();
+  costs.reserved_bytes = ReservedBytes(device);
   costs.communication_buffer_bytes =
       device.communication_buffer_bytes().value();
+  if (HasMeasuredCommunicators(device)) {
+    costs.communicators = &device.collectives();
+  }
   const ParameterBytes bytes = BytesPerParameter(scenario.training());
   const bool measured = layers.front().role == LayerRole::kMeasured;
-  Prices prices(device, costs.peak_flops);
+  Prices prices(device, costs);
   for (size_t s = 0; s + 1 < partition.first.size(); ++s) {
     const int first = partition.first[s], last = partition.first[s + 1];
     StageCosts stage;
@@ -390,10 +402,10 @@ absl::StatusOr<DeviceCosts> CostsOn(const DeviceProfile& device,
           stage.backward_input_seconds + stage.backward_weight_seconds;
     }
     stage.offload_seconds = OffloadSeconds(device, stage.activation_bytes);
-    stage.optimizer_kernel =
-        OptimizerKernel(device, stage, scenario.training().precision() != FP32,
-                        runtime.clears_gradients(), num_versions[s],
-                        shared.stepped_part(stage));
+    stage.optimizer_kernel = OptimizerKernel(
+        device, costs.prices, stage, scenario.training().precision() != FP32,
+        runtime.clears_gradients(), num_versions[s],
+        shared.stepped_part(stage));
     stage.update_seconds = runtime.update_seconds().value();
     stage.optimizer_seconds =
         stage.optimizer_kernel.seconds + stage.update_seconds;
@@ -428,6 +440,7 @@ absl::StatusOr<Costs> ComputeCosts(const ResolvedScenario& resolved,
   if (resolved.device.has_collectives()) {
     costs.collectives = &resolved.device.collectives();
   }
+  if (resolved.device.links_size() > 0) costs.links = &resolved.device;
   costs.expert_parallel = std::max<int>(scenario.parallelism().expert(), 1);
   costs.widens_gradients = resolved.runtime.widens_gradients() &&
                            scenario.training().precision() != FP32 &&

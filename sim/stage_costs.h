@@ -7,6 +7,8 @@
 
 #include "absl/status/statusor.h"
 #include "calibrate/collective_model.pb.h"
+#include "calibrate/device_profile.pb.h"
+#include "calibrate/kernel_prices.h"
 #include "models/layer_work.h"
 #include "scenarios/scenario.h"
 
@@ -18,6 +20,9 @@ struct PricedKernel {
   double count = 0;
   double seconds = 0;  // of each
 };
+
+// What a kernel of a pass adds to it beyond its own seconds.
+double GapAfter(double kernel_seconds, double gap_seconds);
 
 // What the host launches in a pass.
 struct HostWork {
@@ -99,9 +104,16 @@ struct StageCosts {
 struct DeviceCosts {
   std::vector<StageCosts> stages;
   double peak_flops = 0;
+  KernelPrices prices;
+  // Of every kernel of a pass besides; below 0 at most the kernel's seconds.
+  double kernel_gap_seconds = 0;
+  // Of passes while flows move data on the GPU.
+  double collective_slowdown = 1, copy_slowdown = 1;
   double memory_bytes = 0;
   double reserved_bytes = 0;
   double communication_buffer_bytes = 0;
+  // Whose communicators' memory was measured, which is counted then; else null.
+  const CollectiveModel* communicators = nullptr;
 };
 
 // Those of the first device, and what all share. Seconds differ between
@@ -127,6 +139,8 @@ struct Costs : DeviceCosts {
   double tied_gradient_bytes = 0;
   // Null: collectives are rings at the full rate of the links.
   const CollectiveModel* collectives = nullptr;
+  // Has measured sends between some GPUs; null: none.
+  const DeviceProfile* links = nullptr;
   double exchange_seconds = 0;  // of every blocking exchange besides
   double bucket_bytes = 0;      // of overlapped reductions
   // The step makes fp32 copies of 16-bit gradients.

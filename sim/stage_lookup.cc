@@ -7,6 +7,10 @@
 
 namespace weir {
 
+double GapAfter(double kernel_seconds, double gap_seconds) {
+  return std::max(gap_seconds, -kernel_seconds);
+}
+
 double HostWork::Seconds(const Runtime& runtime) const {
   return forward_launches * runtime.forward_launch_seconds().value() +
          backward_launches * runtime.backward_launch_seconds().value() +

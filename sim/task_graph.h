@@ -3,6 +3,7 @@
 #ifndef WEIR_SIM_TASK_GRAPH_H_
 #define WEIR_SIM_TASK_GRAPH_H_
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -16,6 +17,22 @@ struct GpuPair {
   int32_t from = 0;
   int32_t to = 0;
   Route route;  // has at least one link
+};
+
+// What moves data on a GPU: kernels of a communication library, or its copy
+// engines.
+enum class Mover : uint8_t { kKernels, kCopies };
+
+// Timers of a GPU run slower while flows that touch it are under way, from
+// their start to their end: so many times as the mover says, the larger of two.
+struct Slowdowns {
+  std::vector<int32_t> timer_gpu;  // [task], -1: none; empty: nothing is slower
+  struct Touch {
+    Mover mover = Mover::kKernels;
+    std::vector<int32_t> gpus;
+  };
+  std::vector<Touch> touches;                  // [pair]
+  std::vector<std::array<double, 2>> factors;  // [gpu][mover]
 };
 
 // Tasks are numbered from 0. A task starts when all its predecessors have
@@ -59,6 +76,7 @@ class TaskGraph {
   }
 
   std::vector<GpuPair> pairs;
+  Slowdowns slowdowns;
 
  private:
   struct Edge {

@@ -11,6 +11,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/units.h"
 #include "calibrate/figures.h"
+#include "calibrate/link_seconds.h"
+#include "sim/evidence.h"
 
 namespace weir {
 namespace {
@@ -54,9 +56,14 @@ class Variations {
         first_(scenario.device),
         runtime_(scenario.runtime),
         base_(Price()),
-        base_seconds_(WorkSeconds(work, base_, base_)) {}
+        base_seconds_(WorkSeconds(work, base_, base_)),
+        kinds_(work, base_) {}
 
   Uncertainty Run() {
+    for (size_t i = 0; i < work_.calls.size(); ++i) {
+      const LinkClass* link = FindLink(first_, work_.calls[i].distance);
+      if (link != nullptr) kinds_.SetCall(i, link->figure().kind());
+    }
     Uncertainty result;
     if (!(base_seconds_ > 0)) return result;
     result.set_figures(std::sqrt(Figures()));
@@ -67,9 +74,14 @@ class Variations {
     return result;
   }
 
+  // REQUIRES: Run() was called.
+  SecondsByEvidence Evidence(double batch_seconds) const {
+    return EvidenceOf(work_, base_, kinds_, device_, batch_seconds);
+  }
+
  private:
   WorkPrices Price() const {
-    return PriceWork(work_, device_, &first_.collectives(), runtime_);
+    return PriceWork(work_, device_, first_, runtime_);
   }
 
   // The square of the change of the logarithm.
@@ -77,6 +89,11 @@ class Variations {
     const double change = std::log(
         WorkSeconds(work_, base_, prices, given_factor) / base_seconds_);
     return change * change;
+  }
+
+  double Moved(Figure::Kind kind, double error, const WorkPrices& prices) {
+    kinds_.Note(kind, error, prices);
+    return Change(prices);
   }
 
   // Collectives are those of the first device, kernels of this one.
@@ -90,7 +107,7 @@ class Variations {
         continue;
       }
       named.figure->set_value(value * std::exp(error));
-      sum += Change(Price());
+      sum += Moved(named.figure->kind(), error, Price());
       named.figure->set_value(value);
     }
     return sum;
@@ -103,8 +120,9 @@ class Variations {
     for (const NamedFigure& named : FiguresOf(&prices.runtime)) {
       const double error = RelativeError(*named.figure);
       const double value = named.figure->value();
+      if (error == 0 || value == 0) continue;
       named.figure->set_value(value * std::exp(error));
-      sum += Change(prices);
+      sum += Moved(named.figure->kind(), error, prices);
       named.figure->set_value(value);
     }
     return sum + Change(base_, std::exp(kGivenError));
@@ -123,10 +141,21 @@ class Variations {
     for (size_t i = 0; i < kernels.size(); ++i) {
       if (done[i]) continue;
       WorkPrices prices = base_;
+      const KernelPrice& price = base_.kernels[i];
+      if (price.basis != KernelPrice::Basis::kFigures) {
+        // Off by itself, between two sizes at most as much as the formula.
+        prices.kernels[i].seconds *= std::exp(
+            std::hypot(price.relative_error, product * price.distance));
+        sum += Change(prices);
+        continue;
+      }
       for (size_t k = i; k < kernels.size(); ++k) {
-        if (!ShareResidual(kernels[i], kernels[k])) continue;
+        if (base_.kernels[k].basis != KernelPrice::Basis::kFigures ||
+            !ShareResidual(kernels[i], kernels[k])) {
+          continue;
+        }
         done[k] = true;
-        prices.kernel_seconds[k] *=
+        prices.kernels[k].seconds *=
             std::exp(IsMemory(kernels[i]) ? memory : product);
       }
       sum += Change(prices);
@@ -141,7 +170,11 @@ class Variations {
     double sum = 0;
     for (size_t i = 0; i < work_.calls.size(); ++i) {
       WorkPrices prices = base_;
-      prices.call_seconds[i] *= std::exp(residual);
+      const LinkClass* link = FindLink(first_, work_.calls[i].distance);
+      prices.call_seconds[i] *=
+          std::exp(link == nullptr ? residual
+                                   : std::hypot(link->residual(),
+                                                RelativeError(link->figure())));
       sum += Change(prices);
     }
     return sum;
@@ -152,6 +185,7 @@ class Variations {
   const Runtime& runtime_;
   const WorkPrices base_;
   const double base_seconds_;
+  WeakestKinds kinds_;
 };
 
 bool Holds(const Range& range, double value) {
@@ -172,6 +206,8 @@ bool IsBetweenNodes(const CollectiveCall& call) {
 // Seconds of a batch that are outside.
 struct Outside {
   double products = 0;
+  double attention = 0;
+  double throttled = 0;      // inside, but measured on a GPU that slowed down
   double between_nodes = 0;  // collectives and transfers
   double in_node = 0;
 };
@@ -186,6 +222,7 @@ void AddCalls(const GpuWork& work, const WorkPrices& prices,
     if (call.role != role) continue;
     const double seconds = call.count * prices.call_seconds[i];
     all += seconds;
+    if (call.distance != LinkClass::DISTANCE_UNSPECIFIED) continue;
     if (IsBetweenNodes(call)) {
       if (!coverage.between_nodes()) between += seconds;
     } else if (!Holds(coverage.collective_ranks(), call.group.num_ranks) ||
@@ -201,7 +238,7 @@ void AddCalls(const GpuWork& work, const WorkPrices& prices,
 Outside OutsideOf(const ResolvedScenario& scenario, const GpuWork& work) {
   const DeviceProfile& device = DeviceOf(scenario, work.device);
   const WorkPrices prices =
-      PriceWork(work, device, &scenario.device.collectives(), scenario.runtime);
+      PriceWork(work, device, scenario.device, scenario.runtime);
   Outside outside;
   double tensor = 0, expert = 0;
   for (const GpuWork::Pass& pass : work.passes) {
@@ -210,11 +247,16 @@ Outside OutsideOf(const ResolvedScenario& scenario, const GpuWork& work) {
     expert += count * pass.expert_seconds;
     for (const auto& [index, calls] : pass.kernels) {
       const Kernel& kernel = work.kernels[index];
-      if (kernel.kind != Kernel::Kind::kProduct ||
-          Covers(device.coverage(), kernel)) {
-        continue;
+      const KernelPrice& price = prices.kernels[index];
+      const double seconds = count * calls * price.seconds;
+      if (price.throttled) outside.throttled += seconds;
+      if (price.basis != KernelPrice::Basis::kFigures) continue;
+      if (kernel.kind == Kernel::Kind::kAttention && price.outside) {
+        outside.attention += seconds;
+      } else if (kernel.kind == Kernel::Kind::kProduct &&
+                 !Covers(device.coverage(), kernel)) {
+        outside.products += seconds;
       }
-      outside.products += count * calls * prices.kernel_seconds[index];
     }
   }
   const std::pair<CallRole, double> roles[] = {
@@ -243,24 +285,34 @@ double TotalLogError(const Uncertainty& uncertainty) {
 
 void FillUncertainty(const ResolvedScenario& scenario, const GpuWork& work,
                      Result* result) {
-  *result->mutable_uncertainty() = UncertaintyOf(scenario, work);
+  Variations variations(scenario, work);
+  *result->mutable_uncertainty() = variations.Run();
+  *result->mutable_seconds_by_evidence() =
+      variations.Evidence(result->batch_seconds());
   const double factor =
       std::exp(kNineOfTen * TotalLogError(result->uncertainty()));
   result->set_batch_seconds_low(result->batch_seconds() / factor);
   result->set_batch_seconds_high(result->batch_seconds() * factor);
   const Outside outside = OutsideOf(scenario, work);
-  const auto warn = [&](double seconds, const char* what) {
+  const std::string& device = scenario.device.name();
+  const auto warn_of = [&](double seconds, const std::string& what) {
     const double part = seconds / result->batch_seconds();
     if (part < kLeastWarned) return;
     // In words, so that results of several schedules share a warning.
-    result->add_warnings(absl::StrCat(
-        part < 0.2 ? "more than a twentieth" : "more than a fifth",
-        " of the time rests on ", what, ", which no measurement of ",
-        scenario.device.name(), " covers"));
+    result->add_warnings(
+        absl::StrCat(part < 0.2 ? "more than a twentieth" : "more than a fifth",
+                     " of the time rests on ", what));
+  };
+  const auto warn = [&](double seconds, const char* what) {
+    warn_of(seconds, absl::StrCat(what, ", which no measurement of ", device,
+                                  " covers"));
   };
   warn(outside.products, "products of other sizes or in batches");
+  warn(outside.attention, "attention over other lengths");
   warn(outside.between_nodes, "collectives and transfers between nodes");
   warn(outside.in_node, "collectives of other sizes or numbers of GPUs");
+  warn_of(outside.throttled, absl::StrCat("kernels that were measured while ",
+                                          device, " throttled"));
 }
 
 }  // namespace weir

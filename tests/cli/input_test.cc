@@ -82,7 +82,7 @@ TEST(InputTest, MisspeltPresetsAreNamed) {
                 "did you mean pipedream-2bw-gpt-2.2b?");
   ExpectRefused("model show gpt2-meduim", "did you mean gpt2-medium?");
   ExpectRefused("cluster show dgx-h10", "did you mean dgx-h100?");
-  ExpectRefused("simulate scenario.textproto --device v100-sxm2-16bg",
+  ExpectRefused("simulate scenario.textproto --profile v100-sxm2-16bg",
                 "did you mean v100-sxm2-16gb?");
 }
 
@@ -95,7 +95,7 @@ TEST(InputTest, FlagsMeetTheScenario) {
   ExpectRefused(simulate + "--schedule gpip", "gpipe");
   ExpectRefused(simulate + "--model nonesuch", "nonesuch");
   ExpectRefused(simulate + "--cluster nonesuch", "nonesuch");
-  ExpectRefused(simulate + "--device nonesuch", "nonesuch");
+  ExpectRefused(simulate + "--profile nonesuch", "nonesuch");
   ExpectRefused(simulate + "--order pp-first", "parallelism.order");
   ExpectRefused(simulate + "--dp 2", "needs 4 GPUs, but there are 2");
   ExpectRefused(simulate + "--pp 3 --nodes 2",

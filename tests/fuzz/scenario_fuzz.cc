@@ -20,7 +20,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (!weir::ParseTextProto("fuzz", text, &scenario).ok()) return 0;
   // A file of this machine is not the subject.
   for (const auto* name :
-       {&scenario.model(), &scenario.cluster(), &scenario.device()}) {
+       {&scenario.model(), &scenario.cluster(), &scenario.profile()}) {
     if (name->find('/') != std::string::npos) return 0;
   }
   const auto resolved = weir::ResolveScenario("fuzz", scenario);

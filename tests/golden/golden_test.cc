@@ -12,7 +12,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "base/textproto.h"
 #include "tests/cli/program.h"
+#include "tests/toy_profile.h"
 
 namespace weir {
 namespace {
@@ -78,6 +80,21 @@ const Case kCases[] = {
      "model show mixtral-8x7b --seq 4096 --tp 2 --sequence-parallel --ep 4"},
     {"cluster_p3", "cluster show p3-16xlarge"},
     {"cluster_h100", "cluster show dgx-h100"},
+    // A profile that was measured (on no real GPU: tests/toy_profile.h).
+    {"measured_simulate",
+     "simulate --model gpt2 --cluster dgx-a100 --nodes 1 --pp 4 --dp 2 --mbs 1 "
+     "--gbs 16 --precision bf16 --flash-attention --schedule 1f1b "
+     "--profile toy.textproto"},
+    {"measured_compare",
+     "compare --model gpt2 --cluster dgx-a100 --nodes 1 --pp 4 --mbs 2 "
+     "--gbs 16 --precision bf16 --flash-attention --schedule gpipe,1f1b "
+     "--profile toy.textproto"},
+    {"measured_explain",
+     "explain --model gpt2 --cluster dgx-a100 --nodes 1 --pp 4 --dp 2 --mbs 1 "
+     "--gbs 16 --precision bf16 --flash-attention --schedule 1f1b "
+     "--profile toy.textproto"},
+    {"profile_show", "profile show toy.textproto"},
+    {"profile_diff", "profile diff toy.textproto a100-sxm-80gb"},
     // What is wrong.
     {"error_scenario",
      "simulate --model gpt2 --cluster p3-16xlarge --nodes 1 --pp 5 --dp 3 "
@@ -104,6 +121,7 @@ class GoldenTest : public testing::TestWithParam<Case> {};
 TEST_P(GoldenTest, ReportIsAsReviewed) {
   const std::string arguments =
       absl::StrReplaceAll(GetParam().arguments, {{"SOURCE", WEIR_SOURCE_DIR}});
+  WriteInput("toy.textproto", PrintTextProto(ToyProfile()));
   const ProgramRun run = RunWeir(arguments);
   ExpectGolden(
       absl::StrCat("golden/", GetParam().name, ".txt"),

@@ -11,9 +11,9 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_split.h"
+#include "base/text.h"
 #include "results/compare.h"
 #include "results/explanation.h"
-#include "results/text.h"
 #include "tests/golden.h"
 #include "tests/results/sample.h"
 

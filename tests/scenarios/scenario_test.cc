@@ -65,7 +65,7 @@ TEST(ScenarioTest, DefaultsAreFilledIn) {
   EXPECT_EQ(resolved->placement.gpu(1, 2, 0), 5);
   EXPECT_TRUE(google::protobuf::util::MessageDifferencer::Equals(
       resolved->scenario, Parse(R"(
-        model: "gpt2" cluster: "dgx-a100" num_nodes: 1 device: "a100-sxm-80gb"
+        model: "gpt2" cluster: "dgx-a100" num_nodes: 1 profile: "a100-sxm-80gb"
         parallelism { tensor: 1 data: 2 pipeline: 4 chunks: 1
                       order: "tp-dp-pp" expert: 1 }
         batch { microbatch_size: 2 global_batch_size: 32
@@ -200,7 +200,7 @@ TEST(ScenarioTest, ProblemsOfAllSourcesComeTogether) {
   Scenario scenario = Small();
   scenario.set_model("gpt9");
   scenario.set_cluster("dgx-9");
-  scenario.set_device("a9");
+  scenario.set_profile("a9");
   scenario.mutable_batch()->set_global_batch_size(33);
   EXPECT_THAT(
       ProblemsOf(scenario),
@@ -208,7 +208,7 @@ TEST(ScenarioTest, ProblemsOfAllSourcesComeTogether) {
                   "microbatch_size 2 x data 2 = 4",
                   StartsWith("s: model gpt9: no such file"),
                   StartsWith("s: cluster dgx-9: no such file"),
-                  StartsWith("s: device a9: no such file")));
+                  StartsWith("s: profile a9: no such file")));
 }
 
 TEST(ScenarioTest, OneMissingNameIsNotFound) {
@@ -339,7 +339,7 @@ TEST(ScenarioTest, BucketsHaveASize) {
 
 TEST(ScenarioTest, PrecisionMustBeTheDevices) {
   Scenario scenario = Small();
-  scenario.set_device("v100-sxm2-16gb");
+  scenario.set_profile("v100-sxm2-16gb");
   scenario.mutable_training()->set_precision(MIXED_BF16);
   EXPECT_THAT(ProblemsOf(scenario),
               ElementsAre("s: training.precision is MIXED_BF16, but device "
@@ -418,9 +418,9 @@ TEST(ScenarioTest, AnUnknownScheduleIsToldWithBadFields) {
 
 TEST(ScenarioTest, NamesThatAreNoUtf8AreRefused) {
   Scenario scenario = Small();
-  scenario.set_device("a\xff");
+  scenario.set_profile("a\xff");
   EXPECT_THAT(ProblemsOf(scenario),
-              testing::Contains("s: device is \"a\\xff\", expected UTF-8"));
+              testing::Contains("s: profile is \"a\\xff\", expected UTF-8"));
 }
 
 TEST(ScenarioTest, TooManyActionsAreCounted) {
@@ -487,9 +487,9 @@ TEST_F(ScenarioFileTest, UnlikeGpusHaveDevicesOfTheirOwn) {
   ASSERT_EQ(mixed->other_devices.size(), 1u);
   EXPECT_EQ(mixed->other_devices[0].name(), "H100-SXM5-80GB");
   EXPECT_THAT(mixed->gpu_device, ElementsAre(0, 0, 0, 0, 1, 1, 1, 0));
-  EXPECT_EQ(mixed->scenario.device(), "");
+  EXPECT_EQ(mixed->scenario.profile(), "");
   // One name stands for all.
-  scenario.set_device("h100-sxm");
+  scenario.set_profile("h100-sxm");
   const auto alike = ResolveScenario("s", scenario);
   ASSERT_TRUE(alike.ok()) << alike.status();
   EXPECT_EQ(alike->device.name(), "H100-SXM5-80GB");

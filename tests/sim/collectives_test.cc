@@ -34,7 +34,7 @@ std::vector<int> Gpus(int first, int count, int stride = 1) {
 class Lab {
  public:
   explicit Lab(const Cluster& cluster)
-      : network_(cluster), ways_(network_, &Model(), &tasks_) {}
+      : network_(cluster), ways_(network_, &Model(), nullptr, &tasks_) {}
 
   Ways& ways() { return ways_; }
   const TaskGraph& tasks() const { return tasks_; }

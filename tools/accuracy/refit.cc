@@ -2,7 +2,7 @@
 // Fits a few figures to the rows of a set, and says what the fit is worth on
 // rows that it has not seen:
 //
-//   accuracy_refit device:PROFILE FIGURES QUANTITY FOLDS OUT.csv WEIR ARG...
+//   accuracy_refit profile:PROFILE FIGURES QUANTITY FOLDS OUT.csv WEIR ARG...
 //   accuracy_refit runtime:RUNTIME  ...
 //   accuracy_refit scenario:FILE  ...
 //
@@ -48,7 +48,7 @@ struct Figure {
 };
 
 struct Task {
-  std::string kind;  // device, runtime, scenario: an option of weir
+  std::string kind;  // profile, runtime, scenario: an option of weir
   std::string base;  // what its figures belong to
   std::vector<Figure> figures;
   std::string quantity;
@@ -91,7 +91,7 @@ absl::Status WriteBase(const Task& task, const std::vector<double>& values,
   Scenario scenario;
   google::protobuf::Message* message = &scenario;
   const char* folder = "scenarios";
-  if (task.kind == "device") {
+  if (task.kind == "profile") {
     message = &device;
     folder = "calibrate";
   } else if (task.kind == "runtime") {
@@ -217,11 +217,11 @@ absl::Status Refit(const Task& task) {
 absl::StatusOr<Task> ParseTask(int argc, char** argv) {
   if (argc < 8) {
     return absl::InvalidArgumentError(
-        "usage: accuracy_refit device:PROFILE|runtime:RUNTIME|scenario:FILE "
+        "usage: accuracy_refit profile:PROFILE|runtime:RUNTIME|scenario:FILE "
         "FIGURES QUANTITY FOLDS OUT.csv WEIR ARG...");
   }
   Task task;
-  for (const char* kind : {"device", "runtime", "scenario"}) {
+  for (const char* kind : {"profile", "runtime", "scenario"}) {
     absl::string_view base = argv[1];
     if (!absl::ConsumePrefix(&base, absl::StrCat(kind, ":"))) continue;
     task.kind = kind;
@@ -230,7 +230,7 @@ absl::StatusOr<Task> ParseTask(int argc, char** argv) {
   if (task.kind.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(
         argv[1],
-        ": expected device:PROFILE, runtime:RUNTIME or scenario:FILE"));
+        ": expected profile:PROFILE, runtime:RUNTIME or scenario:FILE"));
   }
   for (absl::string_view figure : absl::StrSplit(argv[2], ',')) {
     ASSIGN_OR_RETURN(Figure parsed, ParseFigure(figure));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small text helpers of the views.
-#ifndef WEIR_RESULTS_TEXT_H_
-#define WEIR_RESULTS_TEXT_H_
+// Small text helpers of what is shown.
+#ifndef WEIR_BASE_TEXT_H_
+#define WEIR_BASE_TEXT_H_
 
 #include <string>
 #include <vector>
@@ -25,6 +25,9 @@ std::string PrintTable(const TextTable& table);
 // a file must not move a terminal's cursor.
 std::string Ascii(absl::string_view text);
 
+// The same, cut to at most `length` characters, the last three of them dots.
+std::string Shortened(absl::string_view text, size_t length);
+
 // Replaces every control character by '?' and leaves all other characters.
 std::string WithoutControls(absl::string_view text);
 
@@ -34,4 +37,4 @@ std::string ShortestNumber(double number);
 
 }  // namespace weir
 
-#endif  // WEIR_RESULTS_TEXT_H_
+#endif  // WEIR_BASE_TEXT_H_

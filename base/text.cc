@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "results/text.h"
+#include "base/text.h"
 
 #include <algorithm>
 #include <charconv>
@@ -51,6 +51,12 @@ std::string Ascii(absl::string_view text) {
     if ((static_cast<unsigned char>(c) & 0xC0) == 0x80) continue;
     out += absl::ascii_isprint(static_cast<unsigned char>(c)) ? c : '?';
   }
+  return out;
+}
+
+std::string Shortened(absl::string_view text, size_t length) {
+  std::string out = Ascii(text);
+  if (out.size() > length) out = out.substr(0, length - 3) + "...";
   return out;
 }
 

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scenarios/profile_warnings.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "calibrate/software.h"
+
+namespace weir {
+namespace {
+
+// Drivers and datasheets count memory differently.
+constexpr double kSameMemory = 0.05;
+
+// "H200" of "NVIDIA H200" and of "H200-SXM5-141GB"; else the whole name.
+std::string ModelOf(absl::string_view name) {
+  for (absl::string_view word : absl::StrSplit(name, absl::ByAnyChar(" -_"))) {
+    const bool digit =
+        std::any_of(word.begin(), word.end(), absl::ascii_isdigit);
+    if (digit && absl::ascii_isalpha(word[0])) {
+      return absl::AsciiStrToUpper(word);
+    }
+  }
+  return absl::AsciiStrToUpper(name);
+}
+
+struct Gpu {
+  std::string name;
+  double num_multiprocessors = 0, memory_bytes = 0;
+};
+Gpu GpuOf(const DeviceProfile& profile) {
+  Gpu gpu = {profile.name(), profile.num_multiprocessors().value(),
+             profile.memory_bytes().value()};
+  const Provenance& measured = profile.provenance();
+  if (!measured.gpu_name().empty()) gpu.name = measured.gpu_name();
+  if (measured.num_multiprocessors() > 0) {
+    gpu.num_multiprocessors = measured.num_multiprocessors();
+  }
+  if (measured.memory_bytes() > 0) {
+    gpu.memory_bytes = static_cast<double>(measured.memory_bytes());
+  }
+  return gpu;
+}
+
+}  // namespace
+
+std::vector<std::string> ProfileWarnings(const DeviceProfile& profile,
+                                         const Software& software) {
+  std::vector<std::string> warnings;
+  if (profile.kernels_size() > 0 && !profile.has_provenance()) {
+    warnings.push_back(absl::StrCat(
+        Ascii(profile.name()),
+        ": has measured kernels, but does not say where (provenance)"));
+  }
+  const auto measured = VersionsOf(profile.provenance().software());
+  const auto running = VersionsOf(software);
+  std::vector<std::string> differ;
+  for (size_t i = 0; i < measured.size(); ++i) {
+    const std::string& with = measured[i].second;
+    const std::string& runs = running[i].second;
+    if (with.empty() || runs.empty() || with == runs) continue;
+    differ.push_back(
+        absl::StrCat(measured[i].first, " ", with, ", not ", runs));
+  }
+  if (!differ.empty()) {
+    warnings.push_back(
+        absl::StrCat(Ascii(profile.name()), ": was measured with ",
+                     Ascii(absl::StrJoin(differ, "; ")), " as it runs here"));
+  }
+  return warnings;
+}
+
+std::string OtherGpuWarning(const DeviceProfile& profile,
+                            const DeviceProfile& of_cluster) {
+  const Gpu ours = GpuOf(profile), theirs = GpuOf(of_cluster);
+  std::vector<std::string> differ;
+  if (ours.num_multiprocessors != theirs.num_multiprocessors) {
+    differ.push_back(absl::StrCat(ours.num_multiprocessors,
+                                  " multiprocessors, not ",
+                                  theirs.num_multiprocessors));
+  }
+  if (std::abs(ours.memory_bytes - theirs.memory_bytes) >
+      kSameMemory * theirs.memory_bytes) {
+    differ.push_back(absl::StrCat(FormatBytes(ours.memory_bytes), ", not ",
+                                  FormatBytes(theirs.memory_bytes)));
+  }
+  if (differ.empty() && ModelOf(ours.name) == ModelOf(theirs.name)) return "";
+  return absl::StrCat("the profile is of ", Ascii(ours.name),
+                      ", the cluster has ", Ascii(theirs.name),
+                      differ.empty() ? "" : ": ", absl::StrJoin(differ, "; "));
+}
+
+}  // namespace weir

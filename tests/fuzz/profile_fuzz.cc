@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+
+#include "base/textproto.h"
+#include "calibrate/device_profile.h"
+#include "calibrate/kernel_prices.h"
+#include "models/kernels.h"
+
+namespace {
+
+void Require(bool fact) {
+  if (!fact) std::abort();
+}
+
+// A valid profile prices whatever a model asks for.
+void Use(const weir::DeviceProfile& profile) {
+  Require(std::isfinite(weir::ReservedBytes(profile)));
+  for (const weir::MatrixRate& rate : profile.matrix_rates()) {
+    const weir::KernelPrices prices(profile, rate.format());
+    for (double m : {1.0, 700.0, 1024.0, 2048.0, 1e5}) {
+      for (const weir::Kernel& kernel :
+           {weir::ProductKernel(1, m, 2304, 768, 2,
+                                weir::KernelPart::kProjectionProduct),
+            weir::MemoryKernel(m * 1536, weir::KernelPart::kNorm)}) {
+        const double seconds =
+            prices.Price(profile, rate.peak_flops().value(), kernel).seconds;
+        Require(std::isfinite(seconds) && seconds >= 0);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const absl::string_view text(reinterpret_cast<const char*>(data), size);
+  weir::DeviceProfile profile;
+  if (!weir::ParseTextProto("fuzz", text, &profile).ok()) return 0;
+  const absl::Status status = weir::ValidateDeviceProfile("fuzz", profile);
+  if (status.ok()) {
+    Use(profile);
+  } else {
+    Require(!status.message().empty());
+  }
+  return 0;
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scenarios/profile_warnings.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/textproto.h"
+#include "calibrate/device_profile.h"
+#include "scenarios/cluster.h"
+#include "scenarios/describe.h"
+#include "tests/toy_profile.h"
+
+namespace weir {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+Software SoftwareOf(const char* text) {
+  Software software;
+  EXPECT_TRUE(ParseTextProto("x", text, &software).ok());
+  return software;
+}
+
+TEST(ProfileWarningsTest, OtherVersionsAreNamed) {
+  EXPECT_THAT(ProfileWarnings(ToyProfile(), SoftwareOf("")), IsEmpty());
+  EXPECT_THAT(
+      ProfileWarnings(ToyProfile(), SoftwareOf("nccl: '2.28.9' cudnn: '9'")),
+      IsEmpty());
+  EXPECT_THAT(
+      ProfileWarnings(ToyProfile(), SoftwareOf("nccl: '2.27.3' cuda: '12.8'")),
+      ElementsAre("Toy-1: was measured with CUDA 13.0, not 12.8; NCCL 2.28.9, "
+                  "not 2.27.3 as it runs here"));
+}
+
+TEST(ProfileWarningsTest, KernelsOfNoKnownGpuWarn) {
+  DeviceProfile toy = ToyProfile();
+  toy.clear_provenance();
+  EXPECT_THAT(ProfileWarnings(toy, Software()),
+              ElementsAre("Toy-1: has measured kernels, but does not say where "
+                          "(provenance)"));
+  toy.clear_kernels();
+  EXPECT_THAT(ProfileWarnings(toy, Software()), IsEmpty());
+}
+
+TEST(ProfileWarningsTest, AnotherGpuIsToldByNameMultiprocessorsAndMemory) {
+  const DeviceProfile h200 = *LoadDeviceProfile("h200-sxm");
+  DeviceProfile measured = h200;
+  measured.mutable_provenance()->set_gpu_name("NVIDIA H200");
+  EXPECT_EQ(OtherGpuWarning(measured, h200), "");
+  EXPECT_THAT(OtherGpuWarning(*LoadDeviceProfile("h100-sxm"), h200),
+              HasSubstr("the profile is of H100-SXM5-80GB, the cluster has "
+                        "H200"));
+  measured.mutable_provenance()->set_num_multiprocessors(144);
+  EXPECT_THAT(OtherGpuWarning(measured, h200),
+              HasSubstr(": 144 multiprocessors, not 132"));
+}
+
+TEST(ProfileWarningsTest, TheScenarioReplacesVersionsOfTheCluster) {
+  Cluster cluster = *LoadCluster("dgx-a100", 1);
+  cluster.mutable_software()->set_nccl("2.27.3");
+  cluster.mutable_software()->set_driver("580.65.06");
+  EXPECT_THAT(DescribeCluster(cluster),
+              HasSubstr("\nsoftware: driver 580.65.06, NCCL 2.27.3\n"));
+  EXPECT_EQ(ClusterJson(cluster)["software"]["nccl"], "2.27.3");
+  cluster.mutable_software()->set_nccl("the newest");
+  EXPECT_THAT(std::string(ValidateCluster("x", cluster).message()),
+              HasSubstr("x: software.nccl is \"the newest\", expected a "
+                        "version such as \"13.0\""));
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a measured profile changes in a prediction, and what is said about it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "base/textproto.h"
+#include "calibrate/collective_seconds.h"
+#include "sim/simulate.h"
+#include "sim/stage_costs.h"
+#include "tests/sim/measured.h"
+#include "tests/toy_profile.h"
+
+namespace weir {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+using testing::Not;
+
+// gpt2 as the toy was measured, on one node of DGX A100.
+ResolvedScenario Toy(int microbatch_size,
+                     const std::string& parallelism = "pipeline: 4") {
+  Scenario scenario;
+  const std::string text = absl::StrCat(
+      "model: 'gpt2' cluster: 'dgx-a100' num_nodes: 1 schedule: '1f1b' "
+      "batch { global_batch_size: 16 } parallelism {",
+      parallelism,
+      "} "
+      "training { precision: MIXED_BF16 flash_attention: true }");
+  EXPECT_TRUE(ParseTextProto("x", text, &scenario).ok());
+  scenario.mutable_batch()->set_microbatch_size(microbatch_size);
+  auto resolved = ResolveScenario("x", scenario);
+  EXPECT_TRUE(resolved.ok()) << resolved.status();
+  resolved->device = ToyProfile();
+  return *std::move(resolved);
+}
+
+Result Predict(const ResolvedScenario& scenario) {
+  const auto result = Simulate(scenario);
+  EXPECT_TRUE(result.ok()) << result.status();
+  return *result;
+}
+
+double SumOf(const SecondsByEvidence& by) {
+  return by.measured() + by.interpolated() + by.fitted() + by.datasheet() +
+         by.assumed() + by.given();
+}
+
+TEST(MeasuredProfileTest, EvidenceAddsUpToTheBatch) {
+  for (int microbatch_size : {1, 2, 4, 8}) {
+    const Result result = Predict(Toy(microbatch_size));
+    EXPECT_NEAR(SumOf(result.seconds_by_evidence()), result.batch_seconds(),
+                1e-9 * result.batch_seconds());
+  }
+}
+
+TEST(MeasuredProfileTest, WhatWasMeasuredIsMeasured) {
+  const Result one = Predict(Toy(1));
+  EXPECT_GT(one.seconds_by_evidence().measured(), 0.9 * one.batch_seconds());
+  EXPECT_EQ(one.seconds_by_evidence().interpolated(), 0);
+  // Products between 1 and 4; what moves bytes and attention were not measured.
+  const Result two = Predict(Toy(2));
+  EXPECT_GT(two.seconds_by_evidence().interpolated(),
+            0.3 * two.batch_seconds());
+  EXPECT_GT(two.seconds_by_evidence().fitted(), 0.3 * two.batch_seconds());
+  const Result eight = Predict(Toy(8));
+  EXPECT_EQ(eight.seconds_by_evidence().interpolated(), 0);
+}
+
+TEST(MeasuredProfileTest, ImportedLayersAreGiven) {
+  Measured measured;
+  measured.forward_seconds = measured.backward_seconds = {1};
+  measured.activation_bytes = {0};
+  const Result result = Predict(Resolve(measured, OneSwitch(1, 1e9, 0)));
+  EXPECT_NEAR(result.seconds_by_evidence().given(), result.batch_seconds(),
+              1e-9);
+}
+
+// A figure counts from a tenth of its own move on, and the weakest one says
+// what a kernel is.
+TEST(MeasuredProfileTest, TheWeakestFigureThatMattersDecides) {
+  ResolvedScenario scenario = Toy(1);
+  scenario.runtime = Runtime();
+  scenario.device.clear_kernels();
+  for (const char* assumed : {"sustained_rate", "kernel_seconds"}) {
+    scenario.device.mutable_product()->mutable_sustained_rate()->set_kind(
+        std::string(assumed) == "sustained_rate" ? Figure::ASSUMED
+                                                 : Figure::FITTED);
+    scenario.device.mutable_kernel_seconds()->set_kind(
+        std::string(assumed) == "kernel_seconds" ? Figure::ASSUMED
+                                                 : Figure::FITTED);
+    const Result result = Predict(scenario);
+    const double part =
+        result.seconds_by_evidence().assumed() / result.batch_seconds();
+    EXPECT_GT(part, 0.02) << assumed;
+    EXPECT_LT(part, 0.9) << assumed;
+  }
+}
+
+TEST(MeasuredProfileTest, MeasuredKernelsAreMoreCertain) {
+  ResolvedScenario scenario = Toy(1);
+  const double measured = Predict(scenario).uncertainty().kernels();
+  scenario.device.clear_kernels();
+  const double modelled = Predict(scenario).uncertainty().kernels();
+  EXPECT_LT(measured, 0.02);
+  EXPECT_GT(modelled, 2 * measured);
+}
+
+TEST(MeasuredProfileTest, GapsAreAPartOfTheirOwn) {
+  ResolvedScenario scenario = Toy(1);
+  const Result with = Predict(scenario);
+  scenario.device.clear_kernel_gap_seconds();
+  const Result without = Predict(scenario);
+  double gaps = 0, sum = 0;
+  for (const PartSeconds& part : with.parts()) {
+    if (part.name() == "kernel_gaps") gaps = part.seconds();
+    sum += part.seconds();
+  }
+  EXPECT_GT(gaps, 0);
+  EXPECT_NEAR(sum, with.batch_seconds(), 1e-9 * sum);
+  for (const PartSeconds& part : without.parts()) {
+    EXPECT_NE(part.name(), "kernel_gaps");
+  }
+}
+
+TEST(MeasuredProfileTest, AGapBelowZeroTakesAtMostTheKernel) {
+  EXPECT_EQ(GapAfter(1e-6, -3e-7), -3e-7);
+  EXPECT_EQ(GapAfter(1e-6, -3e-6), -1e-6);
+  EXPECT_EQ(GapAfter(1e-6, 0), 0);
+}
+
+TEST(MeasuredProfileTest, CommunicatorsAreCountedWhereTheirMemoryWasMeasured) {
+  ResolvedScenario scenario = Toy(1, "pipeline: 2 data: 2 tensor: 2");
+  const auto buffers = [](const Result& result, int rank) {
+    for (const MemoryClass& memory : result.ranks(rank).peak_memory_classes()) {
+      if (memory.name() == "communication_buffers") return memory.bytes();
+    }
+    return 0.0;
+  };
+  CommunicatorMemory* memory =
+      scenario.device.mutable_collectives()->mutable_memory();
+  const Result before = Predict(scenario);
+  for (Figure* figure :
+       {memory->mutable_once_bytes(), memory->mutable_num_channels(),
+        memory->mutable_num_pair_channels(), memory->mutable_ll_buffer_bytes(),
+        memory->mutable_ll128_buffer_bytes(),
+        memory->mutable_simple_buffer_bytes()}) {
+    figure->set_kind(Figure::MEASURED);
+  }
+  const Result result = Predict(scenario);
+  // Of each GPU: its tensor and its data group, the sum of the tied embedding
+  // over the first and the last stage, one neighbour in the pipeline.
+  CommunicatorCounts counts;
+  counts.num_in_node = 3;
+  counts.num_pair_peers = 1;
+  const double all = CommunicatorBytes(scenario.device.collectives(), counts);
+  for (int rank = 0; rank < 8; ++rank) {
+    // Both hold the same beside the communicators.
+    EXPECT_EQ(buffers(result, rank) - all,
+              buffers(before, rank) -
+                  scenario.device.communication_buffer_bytes().value());
+  }
+}
+
+// Toy's links: 10 us, half the rate below 1 MB, then the rate.
+TEST(MeasuredProfileTest, ALoneSendTakesWhatWasMeasured) {
+  const double kRate[] = {2e11, 2e10};
+  int i = 0;
+  for (const Cluster& cluster :
+       {OneSwitch(2, 3e11, 1e-6), SharedNics(2, 2.5e10, 5e-6)}) {
+    const double rate = kRate[i++];
+    for (double bytes : {4e5, 5e7}) {
+      Measured measured;
+      measured.num_ranks = 2;
+      measured.forward_seconds = measured.backward_seconds = {1, 1};
+      measured.activation_bytes = {bytes, 0};
+      ResolvedScenario scenario = Resolve(measured, cluster);
+      *scenario.device.mutable_links() = ToyProfile().links();
+      const double send =
+          bytes < 1e6 ? 1e-5 + 2 * bytes / rate : 1e-5 + (1e6 + bytes) / rate;
+      // Rounded to whole bytes on the link.
+      EXPECT_NEAR(Predict(scenario).batch_seconds(), 4 + 2 * send, 1e-9);
+    }
+  }
+}
+
+TEST(MeasuredProfileTest, DistancesThatWereNotMeasuredAreAsBefore) {
+  Measured measured;
+  measured.num_ranks = 2;
+  measured.forward_seconds = measured.backward_seconds = {1, 1};
+  measured.activation_bytes = {1e8, 0};
+  ResolvedScenario scenario = Resolve(measured, SharedNics(2, 2.5e10, 5e-6));
+  const double before = Predict(scenario).batch_seconds();
+  *scenario.device.add_links() = ToyProfile().links(0);  // one switch
+  EXPECT_EQ(Predict(scenario).batch_seconds(), before);
+}
+
+TEST(MeasuredProfileTest, KernelsThatThrottledWarn) {
+  ResolvedScenario scenario = Toy(1);
+  EXPECT_THAT(Predict(scenario).warnings(),
+              Not(Contains(HasSubstr("throttled"))));
+  for (MeasuredKernel& kernel : *scenario.device.mutable_kernels()) {
+    kernel.set_throttled(true);
+  }
+  EXPECT_THAT(
+      Predict(scenario).warnings(),
+      Contains("more than a fifth of the time rests on kernels that were "
+               "measured while Toy-1 throttled"));
+}
+
+}  // namespace
+}  // namespace weir
