@@ -126,6 +126,20 @@ TEST(MeasuredProfileTest, GapsAreAPartOfTheirOwn) {
   }
 }
 
+TEST(MeasuredProfileTest, AGapBelowZeroIsNoEvidenceOfItsOwn) {
+  ResolvedScenario scenario = Toy(1);
+  for (const double gap : {-1e-7, -1e-4}) {
+    scenario.device.mutable_kernel_gap_seconds()->set_value(gap);
+    const Result result = Predict(scenario);
+    const SecondsByEvidence& by = result.seconds_by_evidence();
+    EXPECT_GE(by.fitted(), 0) << gap;
+    EXPECT_LE(by.measured(), result.batch_seconds() * (1 + 1e-9)) << gap;
+    EXPECT_NEAR(by.measured() + by.interpolated() + by.fitted() +
+                    by.datasheet() + by.assumed() + by.given(),
+                result.batch_seconds(), 1e-9 * result.batch_seconds());
+  }
+}
+
 TEST(MeasuredProfileTest, AGapBelowZeroTakesAtMostTheKernel) {
   EXPECT_EQ(GapAfter(1e-6, -3e-7), -3e-7);
   EXPECT_EQ(GapAfter(1e-6, -3e-6), -1e-6);
