@@ -35,7 +35,7 @@ std::string Percent(double part) {
 
 std::string ProvenanceText(const DeviceProfile& profile) {
   if (!profile.has_provenance()) {
-    return "put together from what others published\n";
+    return "fitted from public data, not yet measured by weir-calibrate\n";
   }
   const Provenance& p = profile.provenance();
   std::string text = absl::StrCat(

@@ -10,7 +10,9 @@ const LinkClass* FindLink(const DeviceProfile& profile,
   for (const LinkClass& link : profile.links()) {
     if (link.distance() == distance) return &link;
   }
-  return nullptr;
+  return distance == LinkClass::SAME_LEAF
+             ? FindLink(profile, LinkClass::ACROSS_SPINES)
+             : nullptr;
 }
 
 LinkTime LinkTimeOf(const LinkClass& link, double bytes) {

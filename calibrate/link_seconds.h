@@ -7,7 +7,9 @@
 
 namespace weir {
 
-// The measured class of this distance; null where there is none.
+// The measured class of this distance; null where there is none. Where nobody
+// knew the leaf switches, all pairs of nodes were measured as ACROSS_SPINES:
+// they stand for SAME_LEAF too.
 const LinkClass* FindLink(const DeviceProfile& profile,
                           LinkClass::Distance distance);
 

@@ -6,14 +6,13 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "calibrate/device_profile.h"
-#include "models/collectives.h"
 #include "models/layer_work.h"
 #include "models/layout.h"
 #include "models/partition.h"
+#include "sim/stage_layers.h"
 #include "sim/work_spec.h"
 
 namespace weir {
@@ -76,178 +75,12 @@ absl::StatusOr<Partition> Cut(const Scenario& scenario,
   return PartitionBalanced(seconds, num_stages);
 }
 
-struct LayerSeconds {
-  double forward = 0;
-  double recompute = 0;
-  double backward_input = 0;
-  double backward_weight = 0;
-  double backward = 0;  // of a measured layer, which has no parts
-  // [StageCosts::forward_kernels and so on] of a layer that is computed
-  std::vector<PricedKernel> kernels[3];
-};
-
-void AddKernel(const PricedKernel& kernel, double count,
-               std::vector<PricedKernel>* to) {
-  auto at = std::find_if(to->begin(), to->end(), [&](const PricedKernel& k) {
-    return k.kernel == kernel.kernel;
-  });
-  if (at == to->end()) {
-    at = to->insert(at, {kernel.kernel, 0, kernel.seconds});
-  }
-  at->count += count * kernel.count;
-}
-
-// Prices each kind of layer once: blocks are copies of one another, told apart
-// by their names.
-class Prices {
- public:
-  Prices(const DeviceProfile& device, const DeviceCosts& costs)
-      : device_(device), costs_(costs) {}
-
-  const LayerSeconds& Of(const LayerWork& layer) {
-    if (layer.forward_seconds.has_value()) {
-      measured_ = {.forward = *layer.forward_seconds,
-                   .recompute = layer.recompute_seconds.value_or(0),
-                   .backward = *layer.backward_seconds,
-                   .kernels = {}};
-      return measured_;
-    }
-    const auto [at, is_new] = known_.try_emplace(layer.name);
-    if (is_new) {
-      LayerSeconds& seconds = at->second;
-      seconds.forward = Price(layer.forward, &seconds.kernels[0]);
-      seconds.recompute = Price(layer.recompute, &seconds.kernels[1]);
-      seconds.backward_input = Price(layer.backward_input, &seconds.kernels[1]);
-      seconds.backward_weight =
-          Price(layer.backward_weight, &seconds.kernels[2]);
-    }
-    return at->second;
-  }
-
- private:
-  double Price(const std::vector<Kernel>& kernels,
-               std::vector<PricedKernel>* priced) const {
-    double sum = 0;
-    for (const Kernel& kernel : kernels) {
-      const double seconds =
-          costs_.prices.Price(device_, costs_.peak_flops, kernel).seconds;
-      AddKernel({kernel, 1, seconds}, 1, priced);
-      sum += seconds + GapAfter(seconds, costs_.kernel_gap_seconds);
-    }
-    return sum;
-  }
-
-  const DeviceProfile& device_;
-  const DeviceCosts& costs_;
-  absl::flat_hash_map<std::string, LayerSeconds> known_;
-  LayerSeconds measured_;
-};
-
-void AddSeconds(const LayerSeconds& seconds, StageCosts* stage) {
-  stage->forward_seconds += seconds.forward;
-  stage->backward_seconds += seconds.recompute + seconds.backward;
-  stage->backward_input_seconds += seconds.recompute + seconds.backward_input;
-  stage->backward_weight_seconds += seconds.backward_weight;
-}
-
-void AddCollectives(const std::vector<LayerCollective>& from,
-                    std::vector<LayerCollective>* to) {
-  for (const LayerCollective& collective : from) AddCollective(collective, to);
-}
-
-double Launches(const std::vector<Kernel>& kernels) {
-  double launches = 0;
-  for (const Kernel& kernel : kernels) launches += kernel.launches;
-  return launches;
-}
-
-double Count(const std::vector<LayerCollective>& collectives) {
-  double count = 0;
-  for (const LayerCollective& collective : collectives) {
-    count += collective.count;
-  }
-  return count;
-}
-
-void AddHostWork(const LayerWork& layer, StageCosts* stage) {
-  stage->forward_host.forward_launches += Launches(layer.forward);
-  stage->forward_host.collectives += Count(layer.forward_collectives);
-  stage->backward_input_host.forward_launches += Launches(layer.recompute);
-  stage->backward_input_host.backward_launches +=
-      Launches(layer.backward_input);
-  stage->backward_input_host.collectives += Count(layer.backward_collectives);
-  stage->backward_weight_host.backward_launches +=
-      Launches(layer.backward_weight);
-}
-
 void SetHostSeconds(const Runtime& runtime, StageCosts* stage) {
   stage->forward_host_seconds = stage->forward_host.Seconds(runtime);
   stage->backward_input_host_seconds =
       stage->backward_input_host.Seconds(runtime);
   stage->backward_weight_host_seconds =
       stage->backward_weight_host.Seconds(runtime);
-}
-
-// Layers of one name are copies of each other: `counts` of them.
-void AddKernels(const std::vector<std::pair<const LayerWork*, int>>& counts,
-                Prices* prices, StageCosts* stage) {
-  std::vector<PricedKernel>* to[] = {&stage->forward_kernels,
-                                     &stage->backward_input_kernels,
-                                     &stage->backward_weight_kernels};
-  for (const auto& [layer, count] : counts) {
-    const LayerSeconds& seconds = prices->Of(*layer);
-    for (int i = 0; i < 3; ++i) {
-      for (const PricedKernel& kernel : seconds.kernels[i]) {
-        AddKernel(kernel, count, to[i]);
-      }
-    }
-  }
-}
-
-void CountLayer(const LayerWork& layer,
-                std::vector<std::pair<const LayerWork*, int>>* counts) {
-  const auto at = std::find_if(
-      counts->begin(), counts->end(),
-      [&](const auto& known) { return known.first->name == layer.name; });
-  if (at == counts->end()) {
-    counts->push_back({&layer, 1});
-  } else {
-    ++at->second;
-  }
-}
-
-// A layer computes again right before its own backward: the worst of the layers
-// counts, not the worst of either.
-void AddBackwardScratch(const LayerWork& layer, StageCosts* stage) {
-  double& again = stage->recompute_scratch_bytes;
-  double& backward = stage->backward_scratch_bytes;
-  backward -= layer.stash_bytes - layer.backward_kept_bytes;
-  if (again + backward <=
-      layer.recompute_scratch_bytes + layer.backward_scratch_bytes) {
-    again = layer.recompute_scratch_bytes;
-    backward = layer.backward_scratch_bytes;
-  } else if (backward < 0) {
-    again += std::exchange(backward, 0.0);
-  }
-}
-
-void AddLayer(const LayerWork& layer, StageCosts* stage) {
-  AddCollectives(layer.forward_collectives, &stage->forward_collectives);
-  AddCollectives(layer.backward_collectives, &stage->backward_collectives);
-  stage->output_bytes = layer.output_bytes;  // the last layer's stays
-  stage->activation_bytes += layer.stash_bytes;
-  if (layer.role == LayerRole::kEmbedding || layer.role == LayerRole::kHead) {
-    stage->end_activation_bytes += layer.stash_bytes;
-  }
-  stage->layer_activation_bytes =
-      std::max(stage->layer_activation_bytes, layer.stash_bytes);
-  // While an earlier layer runs, this one's stash is not there, forward not
-  // yet, backward no more.
-  stage->forward_scratch_bytes =
-      std::max(stage->forward_scratch_bytes - layer.stash_bytes,
-               layer.forward_scratch_bytes);
-  AddBackwardScratch(layer, stage);
-  stage->weight_gradient_stash_bytes += layer.weight_gradient_stash_bytes;
 }
 
 void SetParameters(double parameters, const ParameterBytes& bytes,
@@ -372,7 +205,7 @@ absl::StatusOr<DeviceCosts> CostsOn(const DeviceProfile& device,
   }
   const ParameterBytes bytes = BytesPerParameter(scenario.training());
   const bool measured = layers.front().role == LayerRole::kMeasured;
-  Prices prices(device, costs);
+  LayerPrices prices(device, costs);
   for (size_t s = 0; s + 1 < partition.first.size(); ++s) {
     const int first = partition.first[s], last = partition.first[s + 1];
     StageCosts stage;
@@ -382,15 +215,8 @@ absl::StatusOr<DeviceCosts> CostsOn(const DeviceProfile& device,
     if (!measured) {
       stage.forward_host.passes = stage.backward_input_host.passes = 1;
     }
-    std::vector<std::pair<const LayerWork*, int>> counts;
-    for (int l = first; l < last; ++l) {
-      AddSeconds(prices.Of(layers[l]), &stage);
-      AddHostWork(layers[l], &stage);
-      AddLayer(layers[l], &stage);
-      if (!measured) CountLayer(layers[l], &counts);
-    }
+    AddLayers(layers, first, last, &prices, &stage);
     SetHostSeconds(runtime, &stage);
-    AddKernels(counts, &prices, &stage);
     SetParameters(StageParameters(layers, first, last), bytes, &stage);
     SetLayers(layers, first, last, bytes, &stage);
     stage.expert_gradient_bytes =

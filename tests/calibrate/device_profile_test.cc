@@ -70,7 +70,7 @@ TEST(DeviceProfileTest, RefusesImpossibleFigures) {
 }
 
 TEST(DeviceProfileTest, UnknownNameListsThePresets) {
-  EXPECT_THAT(std::string(LoadDeviceProfile("gpu").status().message()),
+  EXPECT_THAT(std::string(LoadDeviceProfile("no-such-gpu").status().message()),
               HasSubstr("t4, v100-sxm2-16gb"));
 }
 
