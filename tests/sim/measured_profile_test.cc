@@ -134,9 +134,8 @@ TEST(MeasuredProfileTest, AGapBelowZeroIsNoEvidenceOfItsOwn) {
     const SecondsByEvidence& by = result.seconds_by_evidence();
     EXPECT_GE(by.fitted(), 0) << gap;
     EXPECT_LE(by.measured(), result.batch_seconds() * (1 + 1e-9)) << gap;
-    EXPECT_NEAR(by.measured() + by.interpolated() + by.fitted() +
-                    by.datasheet() + by.assumed() + by.given(),
-                result.batch_seconds(), 1e-9 * result.batch_seconds());
+    EXPECT_NEAR(SumOf(by), result.batch_seconds(),
+                1e-9 * result.batch_seconds());
   }
 }
 
@@ -223,6 +222,16 @@ TEST(MeasuredProfileTest, KernelsThatThrottledWarn) {
       Predict(scenario).warnings(),
       Contains("more than a fifth of the time rests on kernels that were "
                "measured while Toy-1 throttled"));
+}
+
+TEST(MeasuredProfileTest, KernelsOfAnotherFormatWarn) {
+  ResolvedScenario scenario = Toy(1);
+  EXPECT_THAT(Predict(scenario).warnings(),
+              Not(Contains(HasSubstr("measured in"))));
+  scenario.scenario.mutable_training()->set_precision(MIXED_FP16);
+  EXPECT_THAT(Predict(scenario).warnings(),
+              Contains("Toy-1: its products and attention were measured in "
+                       "bf16, none of them counts in fp16"));
 }
 
 }  // namespace
