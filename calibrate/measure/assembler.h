@@ -68,6 +68,7 @@ class Assembler {
   const Plan& plan_;
   const Calibration& journal_;
   DeviceProfile profile_;
+  std::string other_start_;  // OtherStart
   std::string where_;
   double peak_flops_ = 0;
   std::map<std::string, const WorkloadResult*> results_;

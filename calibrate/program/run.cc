@@ -242,6 +242,8 @@ absl::StatusOr<int> Calibrate(const RunFlags& flags,
   }
   ASSIGN_OR_RETURN(const DeviceProfile start, LoadDeviceProfile(start_name));
   RETURN_IF_ERROR(PeakFlops(start, Name(bench->half_format())).status());
+  const std::string other = OtherStart(start, bench->provenance());
+  if (!other.empty()) std::fprintf(stderr, "warning: %s\n", other.c_str());
   ASSIGN_OR_RETURN(const Plan plan, PlanOf(flags, model, bench->half_format()));
   const std::string path = absl::StrCat(flags.out, ".partial");
   ASSIGN_OR_RETURN(Calibration journal, OpenJournal(flags, path, *bench));

@@ -240,6 +240,21 @@ TEST(StartProfileTest, BoardsAreKnownByTheDriversNames) {
   }
 }
 
+TEST(StartProfileTest, AStartOfAnotherGpuIsARemark) {
+  const Provenance h200 = PretendBench(Quiet()).provenance();
+  EXPECT_EQ(OtherStart(*LoadDeviceProfile("h200-sxm"), h200), "");
+  EXPECT_EQ(OtherStart(*LoadDeviceProfile("h200-sxm"), Provenance()), "");
+  EXPECT_THAT(OtherStart(*LoadDeviceProfile("a100-sxm-80gb"), h200),
+              HasSubstr("108 multiprocessors, this GPU has 132"));
+  EXPECT_THAT(OtherStart(*LoadDeviceProfile("h100-sxm"), h200),
+              HasSubstr("this GPU has 140 GiB: its datasheet figures stay"));
+  Loop loop = RunLoop(Quiet(), "gpt2");
+  const auto profile =
+      AssembleProfile(loop.plan, loop.journal, *LoadDeviceProfile("h100-sxm"));
+  ASSERT_TRUE(profile.ok()) << profile.status();
+  EXPECT_THAT(profile->provenance().remarks(0), HasSubstr("H100-SXM5-80GB"));
+}
+
 TEST(AssembleTest, AResidualIsOfWhatItsFitHasNotSeen) {
   PretendOptions options = Quiet();
   options.noise = 0.02;
