@@ -75,7 +75,10 @@ class Background {
   }
   absl::StatusOr<bool> IsRunning() const {
     const cudaError_t code = cudaEventQuery(watch_.stopped());
-    if (code == cudaErrorNotReady) return true;
+    if (code == cudaErrorNotReady) {
+      cudaGetLastError();  // or it would be somebody's next error
+      return true;
+    }
     RETURN_IF_ERROR(CudaStatus(code, what_));
     return false;
   }

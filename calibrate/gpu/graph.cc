@@ -14,10 +14,9 @@ absl::StatusOr<GraphExec> CaptureGraph(
   const absl::Status launched = launch();
   Graph graph;
   const cudaError_t ended = cudaStreamEndCapture(stream, graph.receive());
-  if (!launched.ok()) {
-    cudaGetLastError();  // a capture that broke leaves its error behind
-    return launched;
-  }
+  // A capture that broke leaves its error behind.
+  if (!launched.ok() || ended != cudaSuccess) cudaGetLastError();
+  RETURN_IF_ERROR(launched);
   RETURN_IF_ERROR(CudaStatus(ended, "capturing a graph"));
   GraphExec exec;
   RETURN_IF_ERROR(

@@ -136,6 +136,7 @@ absl::Status NcclCommunicator::WaitFor(cudaEvent_t event,
     if (code != cudaErrorNotReady) {
       return absl::AbortedError(CudaStatus(code, what).message());
     }
+    cudaGetLastError();  // "not ready" would be NCCL's next error
     ncclResult_t error = ncclSuccess;
     const ncclResult_t asked = ncclCommGetAsyncError(communicator_, &error);
     if (asked != ncclSuccess) error = asked;

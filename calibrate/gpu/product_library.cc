@@ -118,8 +118,11 @@ absl::Status ProductLibrary::Choose(Product* product,
   std::vector<cublasLtMatmulHeuristicResult_t> offered(kAskedPerCandidate *
                                                        num_candidates_);
   int num_offered = 0;
-  // The heuristics look at how bias and aux are aligned.
-  RETURN_IF_ERROR(product->SetPointers(workspace.data, workspace.data));
+  // The heuristics take from these pointers how bias and aux are aligned; one
+  // that is better aligned than the real ones offers what then does not run.
+  const void* aligned =
+      static_cast<const char*>(workspace.data) + product->spec_.alignment;
+  RETURN_IF_ERROR(product->SetPointers(aligned, aligned));
   cublasStatus_t asked = cublasLtMatmulAlgoGetHeuristic(
       handle_.get(), product->desc_.get(), product->first_.get(),
       product->second_.get(), product->result_.get(), product->result_.get(),

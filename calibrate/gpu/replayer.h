@@ -3,6 +3,7 @@
 #ifndef WEIR_CALIBRATE_GPU_REPLAYER_H_
 #define WEIR_CALIBRATE_GPU_REPLAYER_H_
 
+#include <chrono>
 #include <functional>
 #include <string>
 #include <vector>
@@ -52,6 +53,8 @@ class Replayer {
   double seconds_per_launch_ = 0;
   double host_seconds_ = 0;          // per launch, without a graph
   double graph_launch_seconds_ = 0;  // on the host
+  DeviceState state_;                // as last sampled
+  std::chrono::steady_clock::time_point sampled_;
 };
 
 }  // namespace weir

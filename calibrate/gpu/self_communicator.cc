@@ -23,11 +23,17 @@ absl::StatusOr<std::unique_ptr<SelfCommunicator>> SelfCommunicator::Create(
             ncclCommInitRankConfig(communicator.get(), 1, id, 0, &config),
             "starting NCCL with one rank");
       }));
-  return std::unique_ptr<SelfCommunicator>(new SelfCommunicator(*communicator));
+  return std::unique_ptr<SelfCommunicator>(
+      new SelfCommunicator(*communicator, timeout_seconds));
 }
 
+// NCCL waits here for its kernels, and for every graph that one was captured
+// into to be destroyed.
 SelfCommunicator::~SelfCommunicator() {
-  if (!DeviceIsHung()) ncclCommDestroy(communicator_);
+  if (DeviceIsHung()) return;
+  RunWithin(timeout_seconds_, "leaving NCCL", [communicator = communicator_] {
+    return NcclStatus(ncclCommDestroy(communicator), "leaving NCCL");
+  }).IgnoreError();
 }
 
 absl::Status SelfCommunicator::Send(const void* from, void* to,

@@ -15,7 +15,8 @@ namespace weir {
 
 class SelfCommunicator {
  public:
-  // At most max_ctas thread blocks an operation; 0: NCCL's choice.
+  // At most max_ctas thread blocks an operation; 0: NCCL's choice. Graphs that
+  // it was captured into are destroyed before it is.
   static absl::StatusOr<std::unique_ptr<SelfCommunicator>> Create(
       int max_ctas, double timeout_seconds);
   ~SelfCommunicator();
@@ -25,9 +26,10 @@ class SelfCommunicator {
                     cudaStream_t stream);
 
  private:
-  explicit SelfCommunicator(ncclComm_t communicator)
-      : communicator_(communicator) {}
-  ncclComm_t communicator_;
+  SelfCommunicator(ncclComm_t communicator, double timeout_seconds)
+      : communicator_(communicator), timeout_seconds_(timeout_seconds) {}
+  const ncclComm_t communicator_;
+  const double timeout_seconds_;
 };
 
 }  // namespace weir

@@ -32,6 +32,7 @@ absl::Status Poll(Query query, double timeout_seconds, absl::string_view what) {
   while (true) {
     const cudaError_t code = query();
     if (code != cudaErrorNotReady) return CudaStatus(code, what);
+    cudaGetLastError();  // "not ready" would be somebody's next error
     const auto waited = Clock::now() - begin;
     if (waited > timeout) return TimedOut(what, timeout_seconds);
     // Answers at once while short work runs, idles beside long work.

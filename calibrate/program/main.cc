@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cstdio>
+#include <cstdlib>
+
 #include "calibrate/gpu/cuda_bench.h"
 #include "calibrate/gpu/nccl_transport.h"
+#include "calibrate/gpu/watchdog.h"
 #include "calibrate/program/calibrate_main.h"
 #include "calibrate/program/find_cuda.h"
 
@@ -15,5 +19,11 @@ int main(int argc, char** argv) {
   };
   factories.make_transport = weir::MakeNcclTransport;
   factories.find = weir::FindCuda;
-  return weir::CalibrateMain(argc, argv, factories);
+  const int code = weir::CalibrateMain(argc, argv, factories);
+  if (weir::DeviceIsHung()) {
+    // The driver's own exit handlers would wait for it.
+    std::fflush(nullptr);
+    std::_Exit(code);
+  }
+  return code;
 }

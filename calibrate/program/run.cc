@@ -42,11 +42,25 @@ void Note(const RunFlags& flags, absl::string_view text) {
   }
 }
 
+// Before minutes of measuring of which nothing but the attention is missing.
+absl::Status CheckHeadSize(const PlanOptions& options, const Model& model) {
+  const int size = static_cast<int>(model.transformer().head_size());
+  if (!options.fused_attention || !model.has_transformer() || size == 64 ||
+      size == 128) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat(model.name(), ": head_size is ", size,
+                   ", expected 64 or 128 for the fused attention that is "
+                   "measured: give --attention unfused"));
+}
+
 // The plan, or what --only leaves of it.
 absl::StatusOr<Plan> PlanOf(const RunFlags& flags, const Model& model,
                             ElementFormat format) {
   PlanOptions options = flags.plan;
   options.format = format;
+  RETURN_IF_ERROR(CheckHeadSize(options, model));
   ASSIGN_OR_RETURN(Plan plan, MakePlan(model, options));
   const auto left_out = [&](const auto& planned) {
     return !absl::StrContains(planned.key, flags.only);

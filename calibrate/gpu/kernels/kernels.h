@@ -67,7 +67,7 @@ cudaError_t LaunchFillTokens(const Launch& launch, int32_t* data,
                              uint64_t seed);
 // Does nothing: what a launch costs.
 cudaError_t LaunchEmpty(const Launch& launch);
-// Reads and writes 16 bytes a thread: what streaming kernels could reach.
+// Reads and writes 64 bytes a thread: what streaming kernels could reach.
 cudaError_t LaunchCopy(const Launch& launch, const void* from, void* to,
                        int64_t bytes);
 

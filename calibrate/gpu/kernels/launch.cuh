@@ -26,6 +26,20 @@ inline int ScratchBytes(int threads, int num_reductions) {
   return threads / kWarpSize * num_reductions * static_cast<int>(sizeof(float));
 }
 
+#ifdef __CUDACC__
+// The launch's own error: cudaGetLastError would also have what an earlier call
+// has left behind, a query that was not ready yet or a library's attempt.
+template <typename... Parameters>
+cudaError_t LaunchNow(const Launch& launch, void (*kernel)(Parameters...),
+                      int64_t num_blocks, int threads, int shared_bytes,
+                      Parameters... parameters) {
+  void* pointers[] = {&parameters..., nullptr};
+  return cudaLaunchKernel(reinterpret_cast<const void*>(kernel),
+                          dim3(static_cast<unsigned>(num_blocks)),
+                          dim3(threads), pointers, shared_bytes, launch.stream);
+}
+#endif
+
 // An empty grid launches nothing.
 template <typename... Parameters, typename... Arguments>
 cudaError_t Start(const Launch& launch, void (*kernel)(Parameters...),
@@ -37,12 +51,12 @@ cudaError_t Start(const Launch& launch, void (*kernel)(Parameters...),
   if (shared_bytes > 48 * 1024 &&
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                            shared_bytes) != cudaSuccess) {
-    (void)cudaGetLastError();  // it would be the next launch's, too
+    (void)cudaGetLastError();  // this call's alone
     return cudaErrorNotSupported;
   }
-  kernel<<<static_cast<unsigned>(num_blocks), threads, shared_bytes,
-           launch.stream>>>(static_cast<Parameters>(arguments)...);
-  return cudaGetLastError();
+  return LaunchNow<Parameters...>(launch, kernel, num_blocks, threads,
+                                  shared_bytes,
+                                  static_cast<Parameters>(arguments)...);
 #else
   (void)launch;
   return emulator::Run(num_blocks, threads, shared_bytes,

@@ -79,7 +79,7 @@ cudaError_t LaunchEmpty(const Launch& launch) {
 
 cudaError_t LaunchCopy(const Launch& launch, const void* from, void* to,
                        int64_t bytes) {
-  return Start(launch, Copy, BlocksFor(bytes, 16), kThreads, 0,
+  return Start(launch, Copy, BlocksFor(bytes, 16 * kCopyVectors), kThreads, 0,
                static_cast<const unsigned char*>(from),
                static_cast<unsigned char*>(to), bytes);
 }

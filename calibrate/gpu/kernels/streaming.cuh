@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whole buffers: the optimizer, clears, copies, random data. Each thread has 4
-// or 8 neighbouring elements; only a buffer's last thread may have fewer.
+// or 8 neighbouring elements at a time; only a buffer's last may have fewer.
 #ifndef WEIR_CALIBRATE_GPU_KERNELS_STREAMING_CUH_
 #define WEIR_CALIBRATE_GPU_KERNELS_STREAMING_CUH_
 
@@ -63,14 +63,29 @@ __global__ void Adam(AdamTensors<Half> t, AdamFactors factors,
   }
 }
 
+// What others are compared with: a thread has four loads in flight, which the
+// memory's latency asks for.
+constexpr int kCopyVectors = 4;
+
 static __global__ void Copy(const unsigned char* from, unsigned char* to,
                             int64_t bytes) {
-  const int64_t i = GlobalThread();
-  if (16 * i + 16 <= bytes) {
-    reinterpret_cast<uint4*>(to)[i] = LoadWords(from, i);
-    return;
+  const int64_t num_vectors = bytes / 16;
+  const int64_t begin =
+      static_cast<int64_t>(blockIdx.x) * blockDim.x * kCopyVectors +
+      threadIdx.x;
+  uint4 words[kCopyVectors];
+#pragma unroll
+  for (int j = 0; j < kCopyVectors; ++j) {
+    const int64_t i = begin + j * static_cast<int64_t>(blockDim.x);
+    if (i < num_vectors) words[j] = LoadWords(from, i);
   }
-  for (int64_t j = 16 * i; j < bytes; ++j) to[j] = from[j];
+#pragma unroll
+  for (int j = 0; j < kCopyVectors; ++j) {
+    const int64_t i = begin + j * static_cast<int64_t>(blockDim.x);
+    if (i < num_vectors) reinterpret_cast<uint4*>(to)[i] = words[j];
+    if (i != num_vectors) continue;
+    for (int64_t k = 16 * i; k < bytes; ++k) to[k] = from[k];
+  }
 }
 
 static __global__ void Clear(unsigned char* data, int64_t bytes) {

@@ -90,6 +90,9 @@ class GpuExecutorTest : public GpuTest,
       table_[i] = memory->get();
       memory_.push_back(*std::move(memory));
     }
+    // Copies from pageable memory may still be on their way, and the bench's
+    // stream does not wait for them.
+    ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
   }
 
   double ErrorOf(int buffer_index) const {

@@ -49,7 +49,7 @@ TEST_F(MissingGpuTest, DoctorShowsTheLibrariesAndWhatIsMissing) {
 TEST(RealProgramTest, BadFlagsAreUsageErrorsAndThePlanNeedsNoGpu) {
   EXPECT_EQ(RunWeir("run --model gpt2 --out p --microbatch 2").exit_code, 2);
   EXPECT_EQ(RunWeir("nothing").exit_code, 2);
-  const ProgramRun list = RunWeir("run --model gpt-2.2b --list");
+  const ProgramRun list = RunWeir("run --model gpt2-xl --list");
   EXPECT_EQ(list.exit_code, 0) << list.err;
   EXPECT_THAT(list.out, HasSubstr("workloads, about "));
 }

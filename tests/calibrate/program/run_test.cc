@@ -244,5 +244,14 @@ TEST_F(CalibrateRunTest, UnfusedAttentionAndDropoutHaveTheirOwnOperations) {
   EXPECT_THAT(run.out, HasSubstr("mb 1 s 1024 tp 1 dropout bf16"));
 }
 
+TEST_F(CalibrateRunTest, AHeadSizeThatFusedAttentionLacksIsAUsageError) {
+  const ProgramRun run = RunWeir("run --model gpt-2.2b --list");
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_THAT(run.err, HasSubstr("head_size is 72, expected 64 or 128"));
+  EXPECT_THAT(run.err, HasSubstr("--attention unfused"));
+  EXPECT_EQ(
+      RunWeir("run --model gpt-2.2b --attention unfused --list").exit_code, 0);
+}
+
 }  // namespace
 }  // namespace weir

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include "tests/calibrate/gpu/pretend/pretend.h"
 
@@ -42,10 +43,12 @@ namespace {
 constexpr int64_t kContextBytes = 400 << 20;
 constexpr uint64_t kPoolStep = 512, kReserveStep = 2 << 20;
 bool has_context = false;
+cudaError_t last_error = cudaSuccess;
 
 cudaError_t Poll(double until) {
   Gpu().now += 1e-4;
-  return until <= Gpu().now ? cudaSuccess : cudaErrorNotReady;
+  if (until <= Gpu().now) return cudaSuccess;
+  return last_error = cudaErrorNotReady;  // as CUDA's queries leave it behind
 }
 
 cudaError_t Take(void** memory, size_t bytes) {
@@ -104,7 +107,9 @@ cudaError_t cudaDeviceGetPCIBusId(char* bus_id, int, int) {
   std::strcpy(bus_id, "0000:3B:00.0");
   return cudaSuccess;
 }
-cudaError_t cudaGetLastError() { return cudaSuccess; }
+cudaError_t cudaGetLastError() {
+  return std::exchange(last_error, cudaSuccess);
+}
 const char* cudaGetErrorName(cudaError_t code) {
   return code == cudaErrorMemoryAllocation ? "cudaErrorMemoryAllocation"
                                            : "cudaErrorPretended";
@@ -204,6 +209,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
   return Poll(stream->busy_until);
 }
+cudaError_t cudaDeviceSynchronize() { return cudaSuccess; }  // work is done
 cudaError_t cudaEventCreate(cudaEvent_t* event) {
   *event = new CUevent_st;
   return cudaSuccess;

@@ -101,7 +101,7 @@ cudaError_t LaunchOp(const Launch& launch, const StageOp& op,
   std::vector<const void*> in(inputs, inputs + op.inputs.size());
   std::vector<void*> out(outputs, outputs + op.outputs.size());
   Enqueue(launch, [=] { RunKernel(launch, op, in, out); });
-  return cudaSuccess;
+  return cudaGetLastError();  // as libraries do
 }
 
 cudaError_t LaunchSoftmax(const Launch& launch, void* scores, int64_t num_rows,
@@ -119,7 +119,7 @@ cudaError_t LaunchSoftmax(const Launch& launch, void* scores, int64_t num_rows,
     }
     Store(launch.format, values, scores);
   });
-  return cudaSuccess;
+  return cudaGetLastError();  // as libraries do
 }
 
 cudaError_t LaunchSoftmaxGradient(const Launch& launch,
@@ -140,7 +140,7 @@ cudaError_t LaunchSoftmaxGradient(const Launch& launch,
     }
     Store(launch.format, d, d_probabilities);
   });
-  return cudaSuccess;
+  return cudaGetLastError();  // as libraries do
 }
 
 cudaError_t LaunchFillNormal(const Launch& launch, ElementFormat format,
@@ -153,7 +153,7 @@ cudaError_t LaunchFillNormal(const Launch& launch, ElementFormat format,
     for (double& value : values) value = normal(generator);
     Store(format, values, data);
   });
-  return cudaSuccess;
+  return cudaGetLastError();  // as libraries do
 }
 
 cudaError_t LaunchFillTokens(const Launch& launch, int32_t* data,
@@ -165,12 +165,12 @@ cudaError_t LaunchFillTokens(const Launch& launch, int32_t* data,
       data[i] = static_cast<int32_t>(generator() % limit);
     }
   });
-  return cudaSuccess;
+  return cudaGetLastError();  // as libraries do
 }
 
 cudaError_t LaunchEmpty(const Launch& launch) {
   Enqueue(launch, [] {});
-  return cudaSuccess;
+  return cudaGetLastError();  // as libraries do
 }
 
 cudaError_t LaunchCopy(const Launch& launch, const void* from, void* to,
