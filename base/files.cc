@@ -105,4 +105,12 @@ absl::Status WriteFile(const std::string& path, absl::string_view contents) {
   return CannotBeWritten(path, why);
 }
 
+absl::Status CheckNotFolder(const std::string& path) {
+  std::error_code error;
+  if (!path.ends_with('/') && !std::filesystem::is_directory(path, error)) {
+    return absl::OkStatus();
+  }
+  return CannotBeWritten(path, "is a folder, expected a file");
+}
+
 }  // namespace weir

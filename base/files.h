@@ -25,6 +25,10 @@ absl::StatusOr<std::string> ReadFile(const std::string& path,
 // and its target is written; a device or a pipe stays and takes the bytes.
 absl::Status WriteFile(const std::string& path, absl::string_view contents);
 
+// InvalidArgument where `path` names a folder, which WriteFile cannot replace:
+// to be asked before hours of work.
+absl::Status CheckNotFolder(const std::string& path);
+
 }  // namespace weir
 
 #endif  // WEIR_BASE_FILES_H_

@@ -91,6 +91,13 @@ std::string KernelsTable(const DeviceProfile& profile) {
   return PrintTable(table);
 }
 
+// "embedding + 2 + head": its blocks, and the ends that it has.
+template <typename Entry>
+std::string BlocksText(const Entry& entry) {
+  return absl::StrCat(entry.has_embedding() ? "embedding + " : "",
+                      entry.num_blocks(), entry.has_head() ? " + head" : "");
+}
+
 std::string StagesTable(const DeviceProfile& profile) {
   TextTable table;
   table.header = {"stage", "pass",    "blocks",   "mbs",       "seq",
@@ -99,13 +106,13 @@ std::string StagesTable(const DeviceProfile& profile) {
   for (const MeasuredStage& stage : profile.stages()) {
     const double seconds = stage.seconds().p50();
     const double sum = stage.sum_of_kernels_seconds();
-    table.rows.push_back(
-        {Ascii(stage.model()), stage.pass(), absl::StrCat(stage.num_blocks()),
-         absl::StrCat(stage.microbatch_size()),
-         absl::StrCat(stage.sequence_length()),
-         absl::StrCat(stage.tensor_parallel()),
-         absl::StrCat(stage.num_kernels()), FormatSeconds(seconds),
-         FormatSeconds(sum), sum > 0 ? Percent(seconds / sum - 1) : "-"});
+    table.rows.push_back({Ascii(stage.model()), stage.pass(), BlocksText(stage),
+                          absl::StrCat(stage.microbatch_size()),
+                          absl::StrCat(stage.sequence_length()),
+                          absl::StrCat(stage.tensor_parallel()),
+                          absl::StrCat(stage.num_kernels()),
+                          FormatSeconds(seconds), FormatSeconds(sum),
+                          sum > 0 ? Percent(seconds / sum - 1) : "-"});
   }
   return PrintTable(table);
 }
@@ -117,7 +124,7 @@ std::string MemoryTable(const DeviceProfile& profile) {
   for (const MeasuredMemory& memory : profile.memory()) {
     const double predicted = memory.predicted_bytes();
     table.rows.push_back(
-        {Ascii(memory.model()), absl::StrCat(memory.num_blocks()),
+        {Ascii(memory.model()), BlocksText(memory),
          absl::StrCat(memory.microbatch_size()),
          absl::StrCat(memory.sequence_length()),
          absl::StrCat(memory.tensor_parallel()),

@@ -161,11 +161,19 @@ std::optional<KernelPrice> KernelPrices::PriceOn(const Line& line, double size,
       [](const Point& known, double wanted) { return known.size < wanted; });
   if (above == line.points.end()) return {};
   KernelPrice price;
+  const bool same =
+      std::abs(line.extra_bytes - ExtraBytes(kernel)) < kSameExtra;
   if (above->size == size) {
     price.seconds = above->seconds;
     price.basis = KernelPrice::Basis::kMeasured;
     price.relative_error = above->relative_error;
     price.throttled = above->throttled;
+    if (same) return price;
+    // The shape, with another epilogue: as far off the figures as it was.
+    price.seconds *= KernelSeconds(profile, peak_flops, kernel) /
+                     KernelSeconds(profile, peak_flops, above->kernel);
+    price.basis = KernelPrice::Basis::kInterpolated;
+    price.distance = 1;
     return price;
   }
   if (above == line.points.begin()) return {};
@@ -181,7 +189,7 @@ std::optional<KernelPrice> KernelPrices::PriceOn(const Line& line, double size,
       std::exp((1 - part) * log_ratio(low) + part * log_ratio(*above));
   price.basis = KernelPrice::Basis::kInterpolated;
   price.relative_error = std::max(low.relative_error, above->relative_error);
-  price.distance = 2 * std::min(part, 1 - part);
+  price.distance = same ? 2 * std::min(part, 1 - part) : 1;
   price.throttled = low.throttled || above->throttled;
   return price;
 }

@@ -23,7 +23,8 @@ struct KernelPrice {
   Basis basis = Basis::kFigures;
   // Of what was measured: one standard deviation of the logarithm.
   double relative_error = 0;
-  // Between two measurements: 0 at either of them, 1 in the middle.
+  // Between two measurements: 0 at either of them, 1 in the middle, or where
+  // the shape reads and writes otherwise.
   double distance = 0;
   // The same product or attention was measured, but only at other sizes.
   bool outside = false;
@@ -38,7 +39,8 @@ struct KernelPrice {
 //     size;
 //   * else what the figures say (KernelSeconds); never beyond a last size.
 // A kernel that only moves bytes is measured with its part and bytes, or not.
-// Among products of one shape those count that read and write alike.
+// Among products of one shape those count that read and write alike; where only
+// others were measured, their measured / figures, as between two sizes.
 class KernelPrices {
  public:
   KernelPrices() = default;

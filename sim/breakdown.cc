@@ -2,6 +2,7 @@
 #include "sim/breakdown.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -105,7 +106,8 @@ class Parts {
         (own_seconds - kernels) * scale, forward);
     const double length = end_[task] - start_[task];
     const double slower = length - graph_.tasks.amount(task);
-    if (slower > 1e-12 * length)
+    const bool can_slow_down = !graph_.tasks.slowdowns.timer_gpu.empty();
+    if (can_slow_down && std::abs(slower) > 1e-12 * length)
       Add("overlap_slowdown", slower * scale, forward);
     Add("host", (graph_.tasks.amount(task) - own_seconds) * scale, forward);
     AddCollectives(task, at, forward);

@@ -92,11 +92,14 @@ class Sum {
     for (const auto& [kernel, calls] : pass.kernels) {
       const double seconds = prices_.kernels[kernel].seconds;
       const double gap = GapAfter(seconds, prices_.kernel_gap_seconds);
-      AddKernel(kernel, count * calls * seconds);
-      Add(device_.kernel_gap_seconds().kind(), count * calls * gap);
+      // What is below 0 shortens, and is no time of its own.
+      AddKernel(kernel, count * calls * (seconds + std::min(gap, 0.0)));
+      Add(device_.kernel_gap_seconds().kind(),
+          count * calls * std::max(gap, 0.0));
       own += calls * (seconds + gap);
     }
-    Add(SlowdownFigure(work_, device_).kind(), count * pass.slowdown_seconds);
+    Add(SlowdownFigure(work_, device_).kind(),
+        count * std::max(pass.slowdown_seconds, 0.0));
     const double collectives = pass.tensor_seconds + pass.expert_seconds;
     const double host = pass.host.Seconds(prices_.runtime) - collectives - own;
     if (host > 0) Add(kinds_.of_host(index), count * host);

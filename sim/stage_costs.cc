@@ -41,12 +41,6 @@ ParameterBytes BytesPerParameter(const Training& training) {
   return bytes;
 }
 
-const char* MatrixFormat(const Scenario& scenario) {
-  const Precision precision = scenario.training().precision();
-  if (precision == FP32) return "fp32";
-  return precision == MIXED_BF16 ? "bf16" : "fp16";
-}
-
 // The first num_stages + 1 layer numbers of the stages.
 absl::StatusOr<Partition> Cut(const Scenario& scenario,
                               const std::vector<LayerWork>& layers,
@@ -241,6 +235,12 @@ absl::StatusOr<DeviceCosts> CostsOn(const DeviceProfile& device,
 }
 
 }  // namespace
+
+const char* MatrixFormat(const Scenario& scenario) {
+  const Precision precision = scenario.training().precision();
+  if (precision == FP32) return "fp32";
+  return precision == MIXED_BF16 ? "bf16" : "fp16";
+}
 
 absl::StatusOr<Costs> ComputeCosts(const ResolvedScenario& resolved,
                                    int num_stages,

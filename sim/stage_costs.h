@@ -21,6 +21,9 @@ struct PricedKernel {
   double seconds = 0;  // of each
 };
 
+// The number format of the scenario's products, as device profiles name it.
+const char* MatrixFormat(const Scenario& scenario);
+
 // What a kernel of a pass adds to it beyond its own seconds.
 double GapAfter(double kernel_seconds, double gap_seconds);
 

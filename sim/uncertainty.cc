@@ -3,16 +3,20 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "calibrate/figures.h"
 #include "calibrate/link_seconds.h"
 #include "sim/evidence.h"
+#include "sim/stage_costs.h"
 
 namespace weir {
 namespace {
@@ -271,6 +275,19 @@ Outside OutsideOf(const ResolvedScenario& scenario, const GpuWork& work) {
   return outside;
 }
 
+// "bf16" where products and attention were measured in that alone, and the
+// scenario computes in another format; else nothing.
+std::string OtherFormat(const DeviceProfile& device, absl::string_view format) {
+  std::set<std::string> formats;
+  for (const MeasuredKernel& kernel : device.kernels()) {
+    if (kernel.kind() != MeasuredKernel::MEMORY) {
+      formats.insert(kernel.format());
+    }
+  }
+  if (formats.count(std::string(format)) > 0) return "";
+  return absl::StrJoin(formats, " and ");
+}
+
 }  // namespace
 
 Uncertainty UncertaintyOf(const ResolvedScenario& scenario,
@@ -311,6 +328,13 @@ void FillUncertainty(const ResolvedScenario& scenario, const GpuWork& work,
   warn(outside.attention, "attention over other lengths");
   warn(outside.between_nodes, "collectives and transfers between nodes");
   warn(outside.in_node, "collectives of other sizes or numbers of GPUs");
+  const char* format = MatrixFormat(scenario.scenario);
+  const std::string other = OtherFormat(scenario.device, format);
+  if (!other.empty()) {
+    result->add_warnings(absl::StrCat(
+        Ascii(device), ": its products and attention were measured in ",
+        Ascii(other), ", none of them counts in ", format));
+  }
   warn_of(outside.throttled, absl::StrCat("kernels that were measured while ",
                                           device, " throttled"));
 }

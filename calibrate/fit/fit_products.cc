@@ -250,7 +250,8 @@ std::vector<double> PredictProducts(const ProductMachine& machine,
 
 absl::StatusOr<std::vector<double>> CrossValidateProducts(
     const ProductMachine& machine, const ProductModel& start,
-    absl::Span<const ProductSample> samples, absl::Span<const int> groups) {
+    absl::Span<const ProductSample> samples, absl::Span<const int> groups,
+    Clock clock) {
   const auto pick = [&](absl::Span<const int> rows) {
     std::vector<ProductSample> picked;
     for (int row : rows) picked.push_back(samples[row]);
@@ -260,10 +261,10 @@ absl::StatusOr<std::vector<double>> CrossValidateProducts(
       groups,
       [&](absl::Span<const int> fitted, absl::Span<const int> left_out)
           -> absl::StatusOr<std::vector<double>> {
-        ASSIGN_OR_RETURN(
-            const ProductFit fit,
-            FitProducts(machine, start, pick(fitted), "cross-validation"));
-        return PredictProducts(machine, fit.model, pick(left_out));
+        ASSIGN_OR_RETURN(const ProductFit fit,
+                         FitProducts(machine, start, pick(fitted),
+                                     "cross-validation", clock));
+        return PredictProducts(machine, fit.model, pick(left_out), clock);
       });
 }
 

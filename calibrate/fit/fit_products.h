@@ -54,7 +54,8 @@ std::vector<double> PredictProducts(const ProductMachine& machine,
 // (calibrate/fit/cross_validation.h).
 absl::StatusOr<std::vector<double>> CrossValidateProducts(
     const ProductMachine& machine, const ProductModel& start,
-    absl::Span<const ProductSample> samples, absl::Span<const int> groups);
+    absl::Span<const ProductSample> samples, absl::Span<const int> groups,
+    Clock clock = Clock::kBurst);
 
 }  // namespace weir
 

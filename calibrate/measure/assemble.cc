@@ -65,7 +65,10 @@ MeasuredKernel KernelOf(const TimedOp& timed, absl::string_view format) {
 
 Assembler::Assembler(const Plan& plan, const Calibration& journal,
                      const DeviceProfile& start)
-    : plan_(plan), journal_(journal), profile_(start) {
+    : plan_(plan),
+      journal_(journal),
+      profile_(start),
+      other_start_(OtherStart(start, journal.provenance())) {
   const Provenance& provenance = journal.provenance();
   where_ = absl::StrCat(provenance.gpu_name(), ", ", provenance.measured_on(),
                         ", weir ", provenance.weir_version());
@@ -224,6 +227,9 @@ void Assembler::AddProvenance() {
     profile_.mutable_provenance()->add_remarks(absl::StrCat(
         n, " of ", journal_.workloads_size(), " workloads ", what));
   };
+  if (!other_start_.empty()) {
+    profile_.mutable_provenance()->add_remarks(other_start_);
+  }
   remark(capped, "ran at the power limit");
   remark(hot, "were slowed by heat");
   remark(drifted, "drifted by more than 2 % and are flagged");

@@ -17,6 +17,11 @@ namespace weir {
 // for its name ("NVIDIA H200"). NotFound lists the presets.
 absl::StatusOr<std::string> StartProfileOf(const std::string& gpu_name);
 
+// "the start profile is of ..., 108 multiprocessors, this GPU has 132" where
+// its datasheet figures, which stay, are another GPU's; else nothing.
+std::string OtherStart(const DeviceProfile& start,
+                       const Provenance& provenance);
+
 // A measured profile: `start` with provenance, kernels, stages and memory of
 // the journal, and every figure that they speak about MEASURED or FITTED with
 // where it comes from:
@@ -31,7 +36,7 @@ absl::StatusOr<std::string> StartProfileOf(const std::string& gpu_name);
 //   the link of the GPU to itself: FitTransfer of NCCL's self-sends;
 //   residuals and coverage of the fits.
 // What was not measured stays. Workloads that drifted or did not settle are
-// used, and named in the provenance's remarks.
+// used, and named in the provenance's remarks; so is a start of another GPU.
 // InvalidArgument where nothing of the plan was measured, or the start has no
 // rate for the plan's format.
 absl::StatusOr<DeviceProfile> AssembleProfile(const Plan& plan,

@@ -9,6 +9,7 @@
 #include "base/status_macros.h"
 #include "calibrate/device_profile.h"
 #include "calibrate/figures.h"
+#include "calibrate/fit/cross_validation.h"
 #include "calibrate/fit/fit_products.h"
 #include "calibrate/measure/assembler.h"
 #include "calibrate/measure/fit_figures.h"
@@ -19,6 +20,10 @@ namespace {
 
 // A fit of fewer is none.
 constexpr size_t kLeastSelfSends = 6;
+// What a fit has not seen: a tenth at a time. Of fewer samples nothing can be
+// left out that tells how far off the rest is.
+constexpr int kNumFolds = 10;
+constexpr size_t kLeastLeftOut = 20;
 
 double Median(const WorkloadResult& result) { return result.seconds().p50(); }
 
@@ -53,7 +58,11 @@ absl::Status Assembler::FitMemoryFigures() {
                        kernel.bytes, timed.seconds()});
   }
   if (samples.empty()) return absl::OkStatus();
-  for (const StreamSample& sample : samples) kinds.insert(sample.kind);
+  std::set<std::pair<StreamKind, double>> sizes;
+  for (const StreamSample& sample : samples) {
+    kinds.insert(sample.kind);
+    sizes.emplace(sample.kind, sample.bytes);
+  }
   Figure* figures[] = {profile_.mutable_memory_efficiency(),
                        profile_.mutable_norm_efficiency(),
                        profile_.mutable_elementwise_efficiency()};
@@ -66,8 +75,11 @@ absl::Status Assembler::FitMemoryFigures() {
       FitStreams(profile_.memory_bytes_per_second().value(), start, samples));
   const std::string source =
       FitSource("copies and kernels that move bytes", fit.errors);
-  Set(fit.figures.launch_seconds, Figure::FITTED, source,
-      profile_.mutable_kernel_seconds());
+  // One size each cannot tell a launch from a rate.
+  if (sizes.size() > kinds.size()) {
+    Set(fit.figures.launch_seconds, Figure::FITTED, source,
+        profile_.mutable_kernel_seconds());
+  }
   for (const StreamKind kind : kinds) {
     const int i = static_cast<int>(kind);
     Set(fit.figures.efficiency[i], Figure::FITTED, source, figures[i]);
@@ -80,18 +92,49 @@ absl::Status Assembler::FitMemoryFigures() {
       profile_.elementwise_efficiency().value() == 0) {
     profile_.clear_elementwise_efficiency();
   }
-  *profile_.mutable_memory_residual() =
-      ResidualOf(fit.errors.mean_absolute, source);
+  return SetStreamResidual(start, samples, source);
+}
+
+// Of samples that the fit has not seen; else the start's stays.
+absl::Status Assembler::SetStreamResidual(
+    const StreamFigures& start, absl::Span<const StreamSample> samples,
+    const std::string& source) {
+  if (samples.size() < kLeastLeftOut) return absl::OkStatus();
+  const double peak = profile_.memory_bytes_per_second().value();
+  ASSIGN_OR_RETURN(
+      const std::vector<double> unseen,
+      CrossValidate(
+          RowFolds(static_cast<int>(samples.size()), kNumFolds),
+          [&](absl::Span<const int> fitted, absl::Span<const int> left_out)
+              -> absl::StatusOr<std::vector<double>> {
+            std::vector<StreamSample> rest;
+            for (int row : fitted) rest.push_back(samples[row]);
+            ASSIGN_OR_RETURN(const StreamFit fit,
+                             FitStreams(peak, start, rest));
+            std::vector<double> seconds;
+            for (int row : left_out) {
+              seconds.push_back(SecondsOf(peak, fit.figures, samples[row]));
+            }
+            return seconds;
+          }));
+  std::vector<double> measured;
+  for (const StreamSample& sample : samples) measured.push_back(sample.seconds);
+  const double error = SummarizeErrors(unseen, measured).mean_absolute;
+  *profile_.mutable_memory_residual() = ResidualOf(
+      error,
+      absl::StrFormat("%s, %.2f %% of a tenth left out", source, 100 * error));
   return absl::OkStatus();
 }
 
 absl::Status Assembler::FitAttentionFigures() {
   std::vector<AttentionSample> samples;
-  bool backward = false;
+  bool forward = false, backward = false;
+  std::set<double> lengths;
   for (const TimedOp& timed : ops_) {
     if (timed.op->kernels.size() != 1) continue;
     const Kernel& kernel = timed.op->kernels[0];
     if (kernel.kind != Kernel::Kind::kAttention) continue;
+    lengths.insert(kernel.n);
     AttentionSample sample;
     sample.products = kernel.products;
     sample.flops =
@@ -100,7 +143,7 @@ absl::Status Assembler::FitAttentionFigures() {
         2 * kernel.products * kernel.batch * kernel.m * kernel.k;
     sample.launches = kernel.launches;
     sample.seconds = timed.seconds();
-    backward = backward || kernel.products > 2;
+    (kernel.products > 2 ? backward : forward) = true;
     samples.push_back(sample);
   }
   if (samples.empty()) return absl::OkStatus();
@@ -117,14 +160,18 @@ absl::Status Assembler::FitAttentionFigures() {
                    FitAttention(peak_flops_, profile_.kernel_seconds().value(),
                                 start, samples));
   const std::string source = FitSource("runs of fused attention", fit.errors);
-  Set(fit.figures.forward_efficiency, Figure::FITTED, source,
-      profile_.mutable_attention_efficiency());
+  if (forward) {
+    Set(fit.figures.forward_efficiency, Figure::FITTED, source,
+        profile_.mutable_attention_efficiency());
+  }
   if (backward) {
     Set(fit.figures.backward_efficiency, Figure::FITTED, source,
         profile_.mutable_attention_backward_efficiency());
   }
-  Set(fit.figures.ramp_keys, Figure::FITTED, source,
-      profile_.mutable_attention_ramp_keys());
+  if (lengths.size() > 1) {
+    Set(fit.figures.ramp_keys, Figure::FITTED, source,
+        profile_.mutable_attention_ramp_keys());
+  }
   return absl::OkStatus();
 }
 
@@ -149,8 +196,9 @@ absl::Status Assembler::FitProductFigures() {
   const ProductMachine machine = {peak_flops_,
                                   profile_.num_multiprocessors().value(),
                                   profile_.memory_bytes_per_second().value()};
-  ASSIGN_OR_RETURN(ProductFit fit, FitProducts(machine, profile_.product(),
-                                               samples, "", Clock::kSustained));
+  const ProductModel start = profile_.product();
+  ASSIGN_OR_RETURN(ProductFit fit,
+                   FitProducts(machine, start, samples, "", Clock::kSustained));
   const std::string source = FitSource("products in steady work", fit.errors);
   for (const NamedFigure& named : FiguresOf(&fit.model)) {
     if (!named.figure->source().empty()) continue;  // as it was at the start
@@ -158,8 +206,31 @@ absl::Status Assembler::FitProductFigures() {
     named.figure->clear_relative_error();
   }
   *profile_.mutable_product() = fit.model;
-  *profile_.mutable_product_residual() =
-      ResidualOf(fit.errors.mean_absolute, source);
+  return SetProductResidual(machine, start, samples, source);
+}
+
+// As weir profile import does: rows of one (n, k) are left out together.
+absl::Status Assembler::SetProductResidual(
+    const ProductMachine& machine, const ProductModel& start,
+    absl::Span<const ProductSample> samples, const std::string& source) {
+  std::vector<std::pair<double, double>> shapes;
+  std::vector<double> measured;
+  for (const ProductSample& sample : samples) {
+    shapes.emplace_back(sample.shape.n, sample.shape.k);
+    measured.push_back(sample.seconds);
+  }
+  std::vector<int> folds = GroupsOf(shapes);
+  if (*std::max_element(folds.begin(), folds.end()) + 1 < kNumFolds) {
+    return absl::OkStatus();  // the start's stays
+  }
+  for (int& fold : folds) fold %= kNumFolds;
+  ASSIGN_OR_RETURN(
+      const std::vector<double> unseen,
+      CrossValidateProducts(machine, start, samples, folds, Clock::kSustained));
+  const double error = SummarizeErrors(unseen, measured).mean_absolute;
+  *profile_.mutable_product_residual() = ResidualOf(
+      error, absl::StrFormat("%s, %.2f %% with their (n, k) left out", source,
+                             100 * error));
   return absl::OkStatus();
 }
 

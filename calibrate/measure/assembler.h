@@ -10,9 +10,12 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "base/error_statistics.h"
 #include "calibrate/device_profile.pb.h"
+#include "calibrate/fit/fit_products.h"
 #include "calibrate/measure/calibration.pb.h"
+#include "calibrate/measure/fit_figures.h"
 #include "calibrate/measure/plan.h"
 
 namespace weir {
@@ -39,8 +42,15 @@ class Assembler {
   void AddStages();
   void AddMemory();
   absl::Status FitMemoryFigures();
+  absl::Status SetStreamResidual(const StreamFigures& start,
+                                 absl::Span<const StreamSample> samples,
+                                 const std::string& source);
   absl::Status FitAttentionFigures();
   absl::Status FitProductFigures();
+  absl::Status SetProductResidual(const ProductMachine& machine,
+                                  const ProductModel& start,
+                                  absl::Span<const ProductSample> samples,
+                                  const std::string& source);
   void FitGap();
   void FitSlowdowns();
   absl::Status FitSelfSends();
@@ -58,6 +68,7 @@ class Assembler {
   const Plan& plan_;
   const Calibration& journal_;
   DeviceProfile profile_;
+  std::string other_start_;  // OtherStart
   std::string where_;
   double peak_flops_ = 0;
   std::map<std::string, const WorkloadResult*> results_;

@@ -117,6 +117,14 @@ absl::Status Solve(const char* what, ceres::Problem* problem, double* figures) {
 
 }  // namespace
 
+double SecondsOf(double peak_bytes_per_second, const StreamFigures& figures,
+                 const StreamSample& sample) {
+  const double scaled[kNumStream] = {
+      figures.launch_seconds / kLaunch, figures.efficiency[0],
+      figures.efficiency[1], figures.efficiency[2]};
+  return StreamSeconds<double>(peak_bytes_per_second, sample, scaled);
+}
+
 absl::StatusOr<StreamFit> FitStreams(double peak_bytes_per_second,
                                      const StreamFigures& start,
                                      absl::Span<const StreamSample> samples) {
@@ -144,7 +152,7 @@ absl::StatusOr<StreamFit> FitStreams(double peak_bytes_per_second,
   fit.figures = {figures[0] * kLaunch, {figures[1], figures[2], figures[3]}};
   std::vector<double> predicted, measured;
   for (const StreamSample& sample : samples) {
-    predicted.push_back(StreamSeconds<double>(peak, sample, figures));
+    predicted.push_back(SecondsOf(peak, fit.figures, sample));
     measured.push_back(sample.seconds);
   }
   fit.errors = SummarizeErrors(predicted, measured);

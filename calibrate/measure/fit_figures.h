@@ -25,15 +25,19 @@ struct StreamFigures {
   double efficiency[3] = {};  // by StreamKind
 };
 
+// launches x launch_seconds + bytes / (peak x efficiency).
+double SecondsOf(double peak_bytes_per_second, const StreamFigures& figures,
+                 const StreamSample& sample);
+
 struct StreamFit {
   StreamFigures figures;
   ErrorStatistics errors;
 };
 
-// launches x launch_seconds + bytes / (peak x efficiency): least squares of the
-// logarithms, outliers beyond 5 % count linearly. What has no sample stays as
-// `start` has it. InvalidArgument without samples, or with a size or time that
-// is not above 0.
+// Least squares of the logarithms, outliers beyond 5 % count linearly. What has
+// no sample stays as `start` has it, and launch_seconds near it where all
+// samples have one size. InvalidArgument without samples, or with a size or
+// time that is not above 0.
 absl::StatusOr<StreamFit> FitStreams(double peak_bytes_per_second,
                                      const StreamFigures& start,
                                      absl::Span<const StreamSample> samples);

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <iterator>
 #include <map>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -48,6 +49,22 @@ std::string NameOf(const MeasuredMemory& memory) {
       memory.has_head() ? " + head" : "", " mb ", memory.microbatch_size(),
       " s ", memory.sequence_length(), " tp ", memory.tensor_parallel(),
       " with ", memory.num_microbatches(), " alive");
+}
+
+// NCCL's are of one rank: they say nothing of communicators between GPUs and
+// are in no figure.
+void AddMemorySteps(const Calibration& journal, std::vector<ReportRow>* rows) {
+  if (!journal.has_memory_steps()) return;
+  const MemoryStepResult& steps = journal.memory_steps();
+  const std::pair<const char*, double> taken[] = {
+      {"context", steps.context_bytes()},
+      {"libraries", steps.library_bytes()},
+      {"workspace of products", steps.workspace_bytes()},
+      {"NCCL of one rank, before first use", steps.communicator_bytes()},
+      {"NCCL of one rank, by first use", steps.communication_bytes()}};
+  for (const auto& [name, bytes] : taken) {
+    rows->push_back({"memory_step", name, 0, bytes, ""});
+  }
 }
 
 void AddMeasured(const DeviceProfile& profile, std::vector<ReportRow>* rows) {
@@ -252,6 +269,7 @@ std::vector<ReportRow> MakeReport(const Plan& plan, const Calibration& journal,
   std::vector<ReportRow> rows;
   AddFigures(start, profile, &rows);
   AddMeasured(profile, &rows);
+  AddMemorySteps(journal, &rows);
   AddWorkloads(plan, journal, start, profile, &rows);
   return rows;
 }
@@ -261,6 +279,7 @@ std::string PrintReport(const std::vector<ReportRow>& rows) {
   PrintTable(rows, "figure", "figure", "start", &text);
   PrintTable(rows, "stage", "pass of a stage, s", "its kernels", &text);
   PrintTable(rows, "memory", "memory of a stage, bytes", "its buffers", &text);
+  PrintTable(rows, "memory_step", "taken, bytes", "", &text);
   PrintErrors(rows, "stage", "stages from their kernels and gaps", &text);
   PrintErrors(rows, "kernel", "kernels from the figures", &text);
   double worst = 0;

@@ -16,7 +16,8 @@ namespace weir {
 struct ReportRow {
   // "figure": the start's and the new one; "stage": a pass from its kernels
   // (and gaps) and as measured; "kernel": by the figures and as measured;
-  // "memory": from the buffers and the pool's high-water mark; "copy": of the
+  // "memory": from the buffers and the pool's high-water mark; "memory_step":
+  // bytes that context, libraries and NCCL took; "copy": of the
   // peak and as measured, bytes per second; "bandwidth": of a copy of as many
   // bytes and of a kernel that moves them; "attention": by the start's figures
   // and as measured; "verify": the limit and the error
@@ -33,8 +34,9 @@ std::vector<ReportRow> MakeReport(const Plan& plan, const Calibration& journal,
                                   const DeviceProfile& start,
                                   const DeviceProfile& profile);
 
-// Figures, stages and memory as tables with relative errors; kernels and
-// verification as one line each; what was refused, skipped or flagged by name.
+// Figures, stages and both kinds of memory as tables with relative errors;
+// kernels and verification as one line each; what was refused, skipped or
+// flagged by name.
 std::string PrintReport(const std::vector<ReportRow>& rows);
 
 // kind,name,expected,measured,error,note; error: measured / expected - 1.

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cmath>
 #include <string>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/assets.h"
+#include "base/units.h"
 #include "calibrate/measure/assemble.h"
 
 namespace weir {
@@ -37,6 +39,28 @@ absl::StatusOr<std::string> StartProfileOf(const std::string& gpu_name) {
       "no preset is known for \"", gpu_name,
       "\": give the nearest, or a profile of your own, with --start (",
       absl::StrJoin(ListAssets("calibrate"), ", "), ")"));
+}
+
+std::string OtherStart(const DeviceProfile& start,
+                       const Provenance& provenance) {
+  // Drivers and datasheets count memory differently.
+  constexpr double kSameMemory = 0.1;
+  const double processors = start.num_multiprocessors().value();
+  const double bytes = start.memory_bytes().value();
+  const auto has_bytes = static_cast<double>(provenance.memory_bytes());
+  std::string differ;
+  if (provenance.num_multiprocessors() > 0 &&
+      processors != provenance.num_multiprocessors()) {
+    differ = absl::StrCat(processors, " multiprocessors, this GPU has ",
+                          provenance.num_multiprocessors());
+  } else if (has_bytes > 0 && bytes > 0 &&
+             std::abs(has_bytes / bytes - 1) > kSameMemory) {
+    differ = absl::StrCat(FormatBytes(bytes), ", this GPU has ",
+                          FormatBytes(has_bytes));
+  }
+  if (differ.empty()) return "";
+  return absl::StrCat("the start profile is of ", start.name(), ", ", differ,
+                      ": its datasheet figures stay");
 }
 
 }  // namespace weir

@@ -10,6 +10,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
@@ -152,6 +153,7 @@ class Lead {
       : flags_(flags), launch_(launch), leader_(leader) {}
 
   absl::Status Run() {
+    RETURN_IF_ERROR(CheckNotFolder(flags_.out));
     ASSIGN_OR_RETURN(const DeviceProfile start,
                      LoadDeviceProfile(flags_.start));
     std::optional<NetworkTopology> topology;
@@ -222,7 +224,9 @@ class Lead {
     std::remove(PartialOf(flags_).c_str());
     std::printf("%s\nwrote %s\n", ReportNetwork(measured, &profile).c_str(),
                 flags_.out.c_str());
+    const auto& before = start.provenance().remarks();
     for (const std::string& remark : profile.provenance().remarks()) {
+      if (absl::c_linear_search(before, remark)) continue;
       std::fprintf(stderr, "warning: %s\n", remark.c_str());
     }
     return absl::OkStatus();

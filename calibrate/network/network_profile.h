@@ -26,7 +26,9 @@ absl::StatusOr<LinkClass> FitLinkClass(const NetworkMeasurements& measured,
 
 // `start` with what the measurements speak about replaced: link classes (those
 // of other distances stay), collectives and their residual and coverage, memory
-// of communicators, provenance. Collectives between nodes are fitted against
+// of communicators. Provenance too, but for a start that was measured on a GPU:
+// it stays that GPU's, with the ranks, nodes and NCCL of the network; messages
+// between other GPUs are a remark. Collectives between nodes are fitted against
 // adapters as fast as the measured pairs say. What could not be fitted is a
 // remark of the provenance. InvalidArgument: no figures explain the times.
 absl::StatusOr<DeviceProfile> ProfileOf(const DeviceProfile& start,

@@ -227,10 +227,26 @@ ExitCode PrintRefused(const Calibration& journal) {
   return code;
 }
 
+// What the journal says is on disk, whatever became of the profile.
+absl::StatusOr<int> WriteResults(const RunFlags& flags, const Plan& plan,
+                                 const DeviceProfile& start,
+                                 const Calibration& journal) {
+  ASSIGN_OR_RETURN(const DeviceProfile profile,
+                   AssembleProfile(plan, journal, start));
+  RETURN_IF_ERROR(WriteProfile(flags.out, profile));
+  const std::vector<ReportRow> rows = MakeReport(plan, journal, start, profile);
+  if (!flags.report.empty()) {
+    RETURN_IF_ERROR(WriteFile(flags.report, PrintReportCsv(rows)));
+  }
+  return PrintResult(PrintReport(rows));
+}
+
 absl::StatusOr<int> Calibrate(const RunFlags& flags,
                               const Factories& factories) {
   ASSIGN_OR_RETURN(const Model model, LoadModel(flags.model));
   if (flags.list) return List(flags, model);
+  RETURN_IF_ERROR(CheckNotFolder(flags.out));
+  RETURN_IF_ERROR(CheckNotFolder(flags.report));
   ASSIGN_OR_RETURN(const std::unique_ptr<Bench> bench,
                    OpenBench(flags, factories));
   std::string start_name = flags.start;
@@ -240,6 +256,8 @@ absl::StatusOr<int> Calibrate(const RunFlags& flags,
   }
   ASSIGN_OR_RETURN(const DeviceProfile start, LoadDeviceProfile(start_name));
   RETURN_IF_ERROR(PeakFlops(start, Name(bench->half_format())).status());
+  const std::string other = OtherStart(start, bench->provenance());
+  if (!other.empty()) std::fprintf(stderr, "warning: %s\n", other.c_str());
   ASSIGN_OR_RETURN(const Plan plan, PlanOf(flags, model, bench->half_format()));
   const std::string path = absl::StrCat(flags.out, ".partial");
   ASSIGN_OR_RETURN(Calibration journal, OpenJournal(flags, path, *bench));
@@ -247,21 +265,20 @@ absl::StatusOr<int> Calibrate(const RunFlags& flags,
       MeasurePlan(flags, plan, start, {}, path, bench.get(), &journal);
   if (!measured.ok()) return PrintEnd(measured, journal, plan, path);
 
-  ASSIGN_OR_RETURN(const DeviceProfile profile,
-                   AssembleProfile(plan, journal, start));
-  RETURN_IF_ERROR(WriteProfile(flags.out, profile));
-  const std::vector<ReportRow> rows = MakeReport(plan, journal, start, profile);
-  if (!flags.report.empty()) {
-    RETURN_IF_ERROR(WriteFile(flags.report, PrintReportCsv(rows)));
+  const absl::StatusOr<int> written = WriteResults(flags, plan, start, journal);
+  if (!written.ok()) {
+    return absl::Status(
+        written.status().code(),
+        absl::StrCat(written.status().message(), "\nwhat was measured is in ",
+                     path, ", where the same command goes on"));
   }
-  const ExitCode printed = PrintResult(PrintReport(rows));
-  if (printed != kExitOk) return printed;
+  if (*written != kExitOk) return *written;
   const ExitCode refused = PrintRefused(journal);
   if (refused != kExitOk) return refused;
+  const std::string done = absl::StrCat(flags.out, ".journal");
   std::error_code error;
-  std::filesystem::rename(path, absl::StrCat(flags.out, ".journal"), error);
-  Note(flags,
-       absl::StrCat("wrote ", flags.out, " and ", flags.out, ".journal"));
+  std::filesystem::rename(path, done, error);
+  Note(flags, absl::StrCat("wrote ", flags.out, " and ", error ? path : done));
   return kExitOk;
 }
 

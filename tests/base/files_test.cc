@@ -107,6 +107,13 @@ TEST_F(FilesTest, AFolderIsNotReplaced) {
   EXPECT_EQ(NumFiles(), 1);
 }
 
+TEST_F(FilesTest, AFolderIsKnownBeforeItIsWritten) {
+  EXPECT_FALSE(CheckNotFolder("/").ok());
+  EXPECT_FALSE(CheckNotFolder("not/there/").ok());
+  EXPECT_TRUE(CheckNotFolder("not/there").ok());
+  EXPECT_TRUE(CheckNotFolder("").ok());
+}
+
 TEST_F(FilesTest, WhatHasNoEndIsRefusedAtTheLimit) {
   const absl::Status status = ReadFile("/dev/zero").status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);

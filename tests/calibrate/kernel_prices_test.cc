@@ -118,9 +118,11 @@ TEST(KernelPricesTest, ProductsThatAddToTheirResultAreAnotherKind) {
   EXPECT_DOUBLE_EQ(PriceOf(rows, Product(1024)).seconds,
                    Formula(Product(1024)));
   EXPECT_DOUBLE_EQ(PriceOf(rows, adds).seconds, 2 * Formula(adds));
-  // Of one kind alone the other takes what it has.
-  EXPECT_DOUBLE_EQ(PriceOf({{adds, 2}}, Product(1024)).seconds,
-                   2 * Formula(adds));
+  // Of one kind alone the other is as far off its formula, and not measured.
+  const KernelPrice other = PriceOf({{adds, 2}}, Product(1024));
+  EXPECT_DOUBLE_EQ(other.seconds, 2 * Formula(Product(1024)));
+  EXPECT_EQ(other.basis, Basis::kInterpolated);
+  EXPECT_EQ(other.distance, 1);
 }
 
 TEST(KernelPricesTest, MeasurementsOfOneShapeAreAveraged) {

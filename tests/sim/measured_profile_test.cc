@@ -126,6 +126,19 @@ TEST(MeasuredProfileTest, GapsAreAPartOfTheirOwn) {
   }
 }
 
+TEST(MeasuredProfileTest, AGapBelowZeroIsNoEvidenceOfItsOwn) {
+  ResolvedScenario scenario = Toy(1);
+  for (const double gap : {-1e-7, -1e-4}) {
+    scenario.device.mutable_kernel_gap_seconds()->set_value(gap);
+    const Result result = Predict(scenario);
+    const SecondsByEvidence& by = result.seconds_by_evidence();
+    EXPECT_GE(by.fitted(), 0) << gap;
+    EXPECT_LE(by.measured(), result.batch_seconds() * (1 + 1e-9)) << gap;
+    EXPECT_NEAR(SumOf(by), result.batch_seconds(),
+                1e-9 * result.batch_seconds());
+  }
+}
+
 TEST(MeasuredProfileTest, AGapBelowZeroTakesAtMostTheKernel) {
   EXPECT_EQ(GapAfter(1e-6, -3e-7), -3e-7);
   EXPECT_EQ(GapAfter(1e-6, -3e-6), -1e-6);
@@ -209,6 +222,16 @@ TEST(MeasuredProfileTest, KernelsThatThrottledWarn) {
       Predict(scenario).warnings(),
       Contains("more than a fifth of the time rests on kernels that were "
                "measured while Toy-1 throttled"));
+}
+
+TEST(MeasuredProfileTest, KernelsOfAnotherFormatWarn) {
+  ResolvedScenario scenario = Toy(1);
+  EXPECT_THAT(Predict(scenario).warnings(),
+              Not(Contains(HasSubstr("measured in"))));
+  scenario.scenario.mutable_training()->set_precision(MIXED_FP16);
+  EXPECT_THAT(Predict(scenario).warnings(),
+              Contains("Toy-1: its products and attention were measured in "
+                       "bf16, none of them counts in fp16"));
 }
 
 }  // namespace

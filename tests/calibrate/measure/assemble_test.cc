@@ -240,5 +240,55 @@ TEST(StartProfileTest, BoardsAreKnownByTheDriversNames) {
   }
 }
 
+TEST(StartProfileTest, AStartOfAnotherGpuIsARemark) {
+  const Provenance h200 = PretendBench(Quiet()).provenance();
+  EXPECT_EQ(OtherStart(*LoadDeviceProfile("h200-sxm"), h200), "");
+  EXPECT_EQ(OtherStart(*LoadDeviceProfile("h200-sxm"), Provenance()), "");
+  EXPECT_THAT(OtherStart(*LoadDeviceProfile("a100-sxm-80gb"), h200),
+              HasSubstr("108 multiprocessors, this GPU has 132"));
+  EXPECT_THAT(OtherStart(*LoadDeviceProfile("h100-sxm"), h200),
+              HasSubstr("this GPU has 140 GiB: its datasheet figures stay"));
+  Loop loop = RunLoop(Quiet(), "gpt2");
+  const auto profile =
+      AssembleProfile(loop.plan, loop.journal, *LoadDeviceProfile("h100-sxm"));
+  ASSERT_TRUE(profile.ok()) << profile.status();
+  EXPECT_THAT(profile->provenance().remarks(0), HasSubstr("H100-SXM5-80GB"));
+}
+
+TEST(AssembleTest, AResidualIsOfWhatItsFitHasNotSeen) {
+  PretendOptions options = Quiet();
+  options.noise = 0.02;
+  const Loop loop = RunLoop(options, "gpt2");
+  EXPECT_THAT(loop.profile.product_residual().source(),
+              HasSubstr("with their (n, k) left out"));
+  EXPECT_THAT(loop.profile.memory_residual().source(),
+              HasSubstr("of a tenth left out"));
+  EXPECT_NE(loop.profile.product_residual().value(),
+            loop.start.product_residual().value());
+}
+
+// Too few samples say neither how far off a fit is, nor what a launch costs.
+TEST(AssembleTest, WhatFewSamplesCannotTellStaysTheStarts) {
+  Loop loop = RunLoop(Quiet(), "gpt2");
+  Calibration few = loop.journal;
+  few.clear_workloads();
+  for (const WorkloadResult& result : loop.journal.workloads()) {
+    if (result.key() == "copy of 64 MiB" ||
+        result.key().find("attention_forward") == 0 ||
+        result.key() == loop.plan.reference.key) {
+      if (few.workloads_size() < 3) *few.add_workloads() = result;
+    }
+  }
+  const auto profile = AssembleProfile(loop.plan, few, loop.start);
+  ASSERT_TRUE(profile.ok()) << profile.status();
+  EXPECT_EQ(profile->memory_efficiency().kind(), Figure::FITTED);
+  const auto same = [](const Figure& a, const Figure& b) {
+    EXPECT_EQ(a.SerializeAsString(), b.SerializeAsString());
+  };
+  same(profile->kernel_seconds(), loop.start.kernel_seconds());
+  same(profile->memory_residual(), loop.start.memory_residual());
+  same(profile->product_residual(), loop.start.product_residual());
+}
+
 }  // namespace
 }  // namespace weir

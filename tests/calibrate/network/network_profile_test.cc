@@ -134,6 +134,33 @@ TEST(ProfileOfTest, LinksOfOtherDistancesStay) {
   EXPECT_EQ(profile->links(0).num_pairs(), 77u);
 }
 
+TEST(ProfileOfTest, KernelsOfTheStartStayThoseOfItsGpu) {
+  DeviceProfile start = *LoadDeviceProfile("h200-sxm");
+  Provenance* of_kernels = start.mutable_provenance();
+  of_kernels->set_gpu_name("NVIDIA H100");
+  of_kernels->set_gpu_hash("kernels");
+  of_kernels->set_command("run");
+  of_kernels->mutable_software()->set_cublas("13.1.0");
+  of_kernels->mutable_software()->set_nccl("2.18.1");
+  of_kernels->add_remarks("3 of 9 workloads drifted");
+  Provenance network = TwoNodes();
+  network.set_gpu_name("NVIDIA H200");
+  network.set_command("network");
+  network.mutable_software()->set_nccl("2.28.9");
+  network.set_num_ranks(8);
+  const Provenance both = ProfileOf(start, Measured(0), network)->provenance();
+  EXPECT_EQ(both.gpu_name(), "NVIDIA H100");
+  EXPECT_EQ(both.gpu_hash(), "kernels");
+  EXPECT_EQ(both.software().cublas(), "13.1.0");
+  EXPECT_EQ(both.software().nccl(), "2.28.9");
+  EXPECT_EQ(both.num_ranks(), 8);
+  EXPECT_EQ(both.command(), "run; network");
+  ASSERT_EQ(both.remarks_size(), 2);
+  EXPECT_EQ(both.remarks(0), "3 of 9 workloads drifted");
+  EXPECT_EQ(both.remarks(1),
+            "messages were measured on NVIDIA H200, all else on NVIDIA H100");
+}
+
 TEST(ProfileOfTest, AClassWithoutSizesIsARemark) {
   NetworkMeasurements measured = Measured(0);
   for (PairTimes& pair : measured.pairs) {

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <string>
 
 #include "absl/strings/match.h"
@@ -215,6 +216,24 @@ TEST_F(CalibrateRunTest, OnlyCopiesAreAProfileTooAndOnlyNothingIsNone) {
   const ProgramRun none = RunWeir(absl::StrCat(kSmall, " --only nonsense"));
   EXPECT_EQ(none.exit_code, 2);
   EXPECT_THAT(none.err, HasSubstr("--only nonsense"));
+}
+
+TEST_F(CalibrateRunTest, AFolderAsOutputIsRefusedBeforeAnythingIsMeasured) {
+  std::filesystem::create_directory(File("p.txt"));
+  const ProgramRun run = RunWeir(kSmall);
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_THAT(run.err, HasSubstr("is a folder"));
+  EXPECT_FALSE(Exists("p.txt.partial"));
+  std::filesystem::remove(File("p.txt"));
+}
+
+TEST_F(CalibrateRunTest, AReportThatCannotBeWrittenLosesNothing) {
+  const ProgramRun run =
+      RunWeir(absl::StrCat(kSmall, " --only copy --report /proc/no/where"));
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_THAT(run.err, HasSubstr("the same command goes on"));
+  EXPECT_TRUE(Exists("p.txt"));
+  EXPECT_TRUE(Exists("p.txt.partial"));
 }
 
 TEST_F(CalibrateRunTest, UnfusedAttentionAndDropoutHaveTheirOwnOperations) {
