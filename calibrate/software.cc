@@ -49,4 +49,29 @@ void CheckSoftware(absl::string_view field, const Software& software,
   }
 }
 
+Provenance BothProvenances(const Provenance& kernels,
+                           const Provenance& network) {
+  if (kernels.gpu_name().empty()) return network;
+  Provenance both = kernels;
+  both.mutable_software()->Clear();
+  both.mutable_software()->MergeFrom(network.software());
+  both.mutable_software()->MergeFrom(kernels.software());
+  // Links and collectives are what NCCL makes of them.
+  if (!network.software().nccl().empty()) {
+    both.mutable_software()->set_nccl(network.software().nccl());
+  }
+  both.set_num_ranks(network.num_ranks());
+  both.set_num_nodes(network.num_nodes());
+  both.mutable_remarks()->MergeFrom(network.remarks());
+  if (kernels.command() != network.command()) {
+    both.set_command(absl::StrCat(kernels.command(), "; ", network.command()));
+  }
+  if (kernels.gpu_name() != network.gpu_name()) {
+    both.add_remarks(absl::StrCat("messages were measured on ",
+                                  network.gpu_name(), ", all else on ",
+                                  kernels.gpu_name()));
+  }
+  return both;
+}
+
 }  // namespace weir

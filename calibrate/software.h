@@ -24,6 +24,12 @@ std::string SoftwareText(const Software& software);
 void CheckSoftware(absl::string_view field, const Software& software,
                    Problems* problems);
 
+// Of a profile whose kernels and whose messages between GPUs were measured in
+// two runs: kernels stay those of their GPU and libraries, messages are what
+// NCCL made of them.
+Provenance BothProvenances(const Provenance& kernels,
+                           const Provenance& network);
+
 }  // namespace weir
 
 #endif  // WEIR_CALIBRATE_SOFTWARE_H_

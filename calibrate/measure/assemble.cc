@@ -10,6 +10,7 @@
 #include "base/status_macros.h"
 #include "calibrate/device_profile.h"
 #include "calibrate/measure/assembler.h"
+#include "calibrate/software.h"
 
 namespace weir {
 namespace {
@@ -213,7 +214,11 @@ void Assembler::SetMemoryFigures() {
 }
 
 void Assembler::AddProvenance() {
-  *profile_.mutable_provenance() = journal_.provenance();
+  // The start may bring messages that a run of many ranks has measured.
+  const Provenance start = profile_.provenance();
+  *profile_.mutable_provenance() =
+      start.num_ranks() > 1 ? BothProvenances(journal_.provenance(), start)
+                            : journal_.provenance();
   int capped = 0, hot = 0, drifted = 0, unsettled = 0, refused = 0;
   for (const WorkloadResult& result : journal_.workloads()) {
     capped += result.num_power_capped() > 0;

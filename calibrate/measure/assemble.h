@@ -43,6 +43,10 @@ absl::StatusOr<DeviceProfile> AssembleProfile(const Plan& plan,
                                               const Calibration& journal,
                                               const DeviceProfile& start);
 
+// Whether the gap between kernels is fitted to this pass: those of one block
+// without embedding and head are. All others judge it.
+bool FitsGap(const MeasuredStage& stage);
+
 }  // namespace weir
 
 #endif  // WEIR_CALIBRATE_MEASURE_ASSEMBLE_H_

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -11,6 +12,7 @@
 #include "calibrate/figures.h"
 #include "calibrate/fit/cross_validation.h"
 #include "calibrate/fit/fit_products.h"
+#include "calibrate/measure/assemble.h"
 #include "calibrate/measure/assembler.h"
 #include "calibrate/measure/fit_figures.h"
 #include "calibrate/network/fit_transfer.h"
@@ -234,31 +236,42 @@ absl::Status Assembler::SetProductResidual(
   return absl::OkStatus();
 }
 
-// Through the origin, each pass weighed by its relative error.
+// Through the origin, each pass weighed by its relative error. Where no pass of
+// one block was measured, to all of them.
 void Assembler::FitGap() {
+  std::vector<const MeasuredStage*> fitted, others;
+  for (const MeasuredStage& stage : profile_.stages()) {
+    (FitsGap(stage) ? fitted : others).push_back(&stage);
+  }
+  if (fitted.empty()) fitted = std::exchange(others, {});
+  if (fitted.empty()) return;
   double products = 0, squares = 0;
-  int num_passes = 0;
-  for (const MeasuredStage& stage : profile_.stages()) {
-    const double seconds = stage.seconds().p50();
-    const double n = stage.num_kernels() / seconds;
-    products += n * (seconds - stage.sum_of_kernels_seconds()) / seconds;
+  for (const MeasuredStage* stage : fitted) {
+    const double seconds = stage->seconds().p50();
+    const double n = stage->num_kernels() / seconds;
+    products += n * (seconds - stage->sum_of_kernels_seconds()) / seconds;
     squares += n * n;
-    ++num_passes;
   }
-  if (num_passes == 0) return;
   const double gap = products / squares;
-  double error = 0;
-  for (const MeasuredStage& stage : profile_.stages()) {
-    error +=
-        std::abs((stage.sum_of_kernels_seconds() + stage.num_kernels() * gap) /
-                     stage.seconds().p50() -
-                 1);
+  const auto mean_error = [gap](const std::vector<const MeasuredStage*>& of) {
+    double error = 0;
+    for (const MeasuredStage* stage : of) {
+      error += std::abs(
+          (stage->sum_of_kernels_seconds() + stage->num_kernels() * gap) /
+              stage->seconds().p50() -
+          1);
+    }
+    return 100 * error / of.size();
+  };
+  std::string source = absl::StrFormat(
+      "%d passes of stages less their kernels, on %s: mean error of a pass "
+      "%.2f %%",
+      fitted.size(), where_, mean_error(fitted));
+  if (!others.empty()) {
+    absl::StrAppendFormat(&source, ", of %d others %.2f %%", others.size(),
+                          mean_error(others));
   }
-  Set(gap, Figure::FITTED,
-      absl::StrFormat("%d passes of stages less their kernels, on %s: mean "
-                      "error of a pass %.2f %%",
-                      num_passes, where_, 100 * error / num_passes),
-      profile_.mutable_kernel_gap_seconds());
+  Set(gap, Figure::FITTED, source, profile_.mutable_kernel_gap_seconds());
 }
 
 void Assembler::FitSlowdowns() {
@@ -318,6 +331,10 @@ absl::Status Assembler::FitSelfSends() {
                    journal_.provenance().software().nccl(), " on ", where_),
       link->mutable_figure());
   return absl::OkStatus();
+}
+
+bool FitsGap(const MeasuredStage& stage) {
+  return stage.num_blocks() == 1 && !stage.has_embedding() && !stage.has_head();
 }
 
 }  // namespace weir

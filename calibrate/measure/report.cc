@@ -13,6 +13,7 @@
 #include "base/error_statistics.h"
 #include "calibrate/device_profile.h"
 #include "calibrate/figures.h"
+#include "calibrate/measure/assemble.h"
 #include "calibrate/measure/journal.h"
 
 namespace weir {
@@ -73,7 +74,8 @@ void AddMeasured(const DeviceProfile& profile, std::vector<ReportRow>* rows) {
         stage.sum_of_kernels_seconds() +
         stage.num_kernels() * profile.kernel_gap_seconds().value();
     rows->push_back(
-        {"stage", NameOf(stage), predicted, stage.seconds().p50(),
+        {FitsGap(stage) ? "stage_fit" : "stage", NameOf(stage), predicted,
+         stage.seconds().p50(),
          absl::StrFormat("%d kernels, %.6g s of them", stage.num_kernels(),
                          stage.sum_of_kernels_seconds())});
   }
@@ -278,6 +280,8 @@ std::string PrintReport(const std::vector<ReportRow>& rows) {
   std::string text;
   PrintTable(rows, "figure", "figure", "start", &text);
   PrintTable(rows, "stage", "pass of a stage, s", "its kernels", &text);
+  PrintTable(rows, "stage_fit", "pass that the gap is fitted to, s",
+             "its kernels", &text);
   PrintTable(rows, "memory", "memory of a stage, bytes", "its buffers", &text);
   PrintTable(rows, "memory_step", "taken, bytes", "", &text);
   PrintErrors(rows, "stage", "stages from their kernels and gaps", &text);

@@ -13,6 +13,7 @@
 #include "calibrate/device_profile.h"
 #include "calibrate/figures.h"
 #include "calibrate/network/fit_transfer.h"
+#include "calibrate/software.h"
 
 namespace weir {
 namespace {
@@ -277,40 +278,12 @@ void SetCommunicatorMemory(const NetworkMeasurements& measured,
       memory.mutable_once_bytes());
 }
 
-namespace {
-
-// Kernels that the start has measured stay those of its GPU and libraries.
-Provenance BothOf(const Provenance& start, const Provenance& network) {
-  if (start.gpu_name().empty()) return network;
-  Provenance both = start;
-  both.mutable_software()->Clear();
-  both.mutable_software()->MergeFrom(network.software());
-  both.mutable_software()->MergeFrom(start.software());
-  // Links and collectives are what NCCL makes of them.
-  if (!network.software().nccl().empty()) {
-    both.mutable_software()->set_nccl(network.software().nccl());
-  }
-  both.set_num_ranks(network.num_ranks());
-  both.set_num_nodes(network.num_nodes());
-  both.mutable_remarks()->MergeFrom(network.remarks());
-  if (start.command() != network.command()) {
-    both.set_command(absl::StrCat(start.command(), "; ", network.command()));
-  }
-  if (start.gpu_name() != network.gpu_name()) {
-    both.add_remarks(absl::StrCat("messages were measured on ",
-                                  network.gpu_name(), ", all else on ",
-                                  start.gpu_name()));
-  }
-  return both;
-}
-
-}  // namespace
-
 absl::StatusOr<DeviceProfile> ProfileOf(const DeviceProfile& start,
                                         const NetworkMeasurements& measured,
                                         const Provenance& provenance) {
   DeviceProfile profile = start;
-  *profile.mutable_provenance() = BothOf(start.provenance(), provenance);
+  *profile.mutable_provenance() =
+      BothProvenances(start.provenance(), provenance);
   for (const std::string& remark : measured.remarks) {
     profile.mutable_provenance()->add_remarks(remark);
   }

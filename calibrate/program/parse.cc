@@ -2,10 +2,12 @@
 #include "calibrate/program/parse.h"
 
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <string>
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/problems.h"
@@ -14,6 +16,16 @@
 
 namespace weir {
 namespace {
+
+// CLI::Range takes NaN to be inside.
+CLI::Validator Between(double low, double high) {
+  const auto number = [](const std::string& text) -> std::string {
+    double value = 0;
+    const bool nan = absl::SimpleAtod(text, &value) && std::isnan(value);
+    return nan ? absl::StrCat(text, " is no number") : "";
+  };
+  return CLI::Range(low, high) & CLI::Validator(number, "");
+}
 
 void AddDevice(CLI::App* app, int* device) {
   app->add_option("--device", *device, "which GPU, as CUDA counts them")
@@ -45,12 +57,12 @@ void AddPlan(CLI::App* app, RunFlags* flags, std::string* attention) {
       ->check(CLI::IsMember({"fused", "unfused", "both"}))
       ->capture_default_str();
   app->add_option("--dropout", plan->dropout, "probability; 0: no dropout")
-      ->check(CLI::Range(0.0, 0.99))
+      ->check(Between(0.0, 0.99))
       ->capture_default_str();
   AddDevice(app, &flags->device);
   app->add_option("--timeout", flags->timeout_seconds,
                   "seconds without progress after which it gives up")
-      ->check(CLI::Range(0.1, 1e5))
+      ->check(Between(0.1, 1e5))
       ->capture_default_str();
   app->add_option("--only", flags->only,
                   "only workloads whose name (--list) has this in it");
@@ -88,11 +100,11 @@ void AddNetwork(CLI::App* app, NetworkFlags* flags) {
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
   app->add_option("--max-bytes", flags->max_bytes, "largest message")
-      ->check(CLI::Range(1024.0, 1e12))
+      ->check(Between(1024.0, 1e12))
       ->capture_default_str();
   app->add_option("--timeout", flags->timeout_seconds,
                   "seconds of a rendezvous, an operation or a silence")
-      ->check(CLI::Range(0.1, 1e5))
+      ->check(Between(0.1, 1e5))
       ->capture_default_str();
   app->add_option("--topology", flags->topology,
                   "file of leaves and their nodes; Slurm's if it is left out");

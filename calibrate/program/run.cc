@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -25,6 +26,7 @@
 #include "calibrate/measure/measure.h"
 #include "calibrate/measure/report.h"
 #include "calibrate/program/commands.h"
+#include "calibrate/program/output_lock.h"
 #include "calibrate/program/progress.h"
 #include "models/model.h"
 
@@ -55,15 +57,22 @@ absl::Status CheckHeadSize(const PlanOptions& options, const Model& model) {
                    "measured: give --attention unfused"));
 }
 
-// The plan, or what --only leaves of it.
+// The plan, or what --only leaves of it; a pass keeps its operations, which are
+// verified before it is timed.
 absl::StatusOr<Plan> PlanOf(const RunFlags& flags, const Model& model,
                             ElementFormat format) {
   PlanOptions options = flags.plan;
   options.format = format;
   RETURN_IF_ERROR(CheckHeadSize(options, model));
   ASSIGN_OR_RETURN(Plan plan, MakePlan(model, options));
+  absl::flat_hash_set<std::string> needed;
+  for (const PlannedPass& pass : plan.passes) {
+    if (!absl::StrContains(pass.key, flags.only)) continue;
+    needed.insert(pass.op_keys.begin(), pass.op_keys.end());
+  }
   const auto left_out = [&](const auto& planned) {
-    return !absl::StrContains(planned.key, flags.only);
+    return !absl::StrContains(planned.key, flags.only) &&
+           !needed.contains(planned.key);
   };
   std::erase_if(plan.workloads, left_out);
   std::erase_if(plan.memory, left_out);
@@ -247,6 +256,7 @@ absl::StatusOr<int> Calibrate(const RunFlags& flags,
   if (flags.list) return List(flags, model);
   RETURN_IF_ERROR(CheckNotFolder(flags.out));
   RETURN_IF_ERROR(CheckNotFolder(flags.report));
+  ASSIGN_OR_RETURN(const OutputLock lock, OutputLock::Take(flags.out));
   ASSIGN_OR_RETURN(const std::unique_ptr<Bench> bench,
                    OpenBench(flags, factories));
   std::string start_name = flags.start;

@@ -103,6 +103,9 @@ TEST(AssembleTest, WithoutNoiseTheFiguresComeBack) {
   const Loop loop = RunLoop(Quiet(), "gpt-2.2b");
   ExpectFigures(loop.profile, 1e-4);
   EXPECT_NEAR(loop.profile.kernel_gap_seconds().value() / 6e-7, 1, 1e-6);
+  // Fitted to one block, judged by whole stages.
+  EXPECT_THAT(loop.profile.kernel_gap_seconds().source(),
+              HasSubstr("others 0.00 %"));
   // Products: figures that hide behind others need not come back one by one;
   // what they predict must.
   EXPECT_LT(loop.profile.product_residual().value(), 2e-3);
@@ -288,6 +291,26 @@ TEST(AssembleTest, WhatFewSamplesCannotTellStaysTheStarts) {
   same(profile->kernel_seconds(), loop.start.kernel_seconds());
   same(profile->memory_residual(), loop.start.memory_residual());
   same(profile->product_residual(), loop.start.product_residual());
+}
+
+TEST(AssembleTest, StartThatRanksMeasuredKeepsThemInItsProvenance) {
+  const Loop loop = RunLoop(Quiet(), "gpt2");
+  DeviceProfile start = loop.start;
+  Provenance* network = start.mutable_provenance();
+  network->set_gpu_name("NVIDIA H200");
+  network->set_num_ranks(64);
+  network->set_num_nodes(8);
+  network->set_command("weir-calibrate network");
+  network->mutable_software()->set_nccl("2.99.1");
+  const auto profile = AssembleProfile(loop.plan, loop.journal, start);
+  ASSERT_TRUE(profile.ok()) << profile.status();
+  const Provenance& both = profile->provenance();
+  EXPECT_EQ(both.num_ranks(), 64U);
+  EXPECT_EQ(both.num_nodes(), 8U);
+  EXPECT_EQ(both.software().nccl(), "2.99.1");
+  EXPECT_EQ(both.software().cublas(),
+            loop.journal.provenance().software().cublas());
+  EXPECT_EQ(both.measured_on(), "2026-01-31");
 }
 
 }  // namespace

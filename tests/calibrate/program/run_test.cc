@@ -186,6 +186,34 @@ TEST_F(CalibrateRunTest, LostGpuEndsItWithItsWords) {
   EXPECT_THAT(run.err, HasSubstr("illegal memory access"));
 }
 
+TEST_F(CalibrateRunTest, SecondRunOnTheSameOutputIsRefused) {
+  const int code = Shell(absl::StrCat(
+      "{ WEIR_PRETEND='sleep=0.0002' $WEIR ", kSmall,
+      " >.out 2>.err & pid=$!; until grep -q '^workloads' p.txt.partial; do "
+      "sleep 0.02; done; $WEIR ",
+      kSmall, " >.out2 2>.err2; second=$?; wait $pid; first=$?; [ $first = 0 ]",
+      " && exit $second; } 2>/dev/null"));
+  EXPECT_EQ(code, 2);
+  EXPECT_THAT(Contents(".err2"), HasSubstr("p.txt: another run is writing it"));
+  EXPECT_TRUE(LoadDeviceProfile(File("p.txt")).ok());
+  EXPECT_FALSE(Exists("p.txt.lock"));
+}
+
+TEST_F(CalibrateRunTest, PassAloneBringsTheOperationsThatItConsistsOf) {
+  const ProgramRun run = RunWeirAfter(
+      "WEIR_PRETEND='wrong=norm_forward'",
+      absl::StrCat(kSmall, " --only \"pass forward of gpt2 1 block\""));
+  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_THAT(run.err, HasSubstr("refused: norm_forward"));
+  const auto journal = LoadJournal(File("p.txt.partial"));
+  ASSERT_TRUE(journal.ok());
+  for (const WorkloadResult& result : journal->workloads()) {
+    if (absl::StrContains(result.key(), "pass ")) {
+      EXPECT_NE(result.state(), WorkloadResult::TIMED) << result.key();
+    }
+  }
+}
+
 TEST_F(CalibrateRunTest, UnknownGpuNeedsAStart) {
   const ProgramRun run =
       RunWeirAfter("WEIR_PRETEND='gpu=NVIDIA GeForce 9800'", kSmall);

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "calibrate/program/output_lock.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace weir {
+
+absl::StatusOr<OutputLock> OutputLock::Take(const std::string& path) {
+  std::string name = absl::StrCat(path, ".lock");
+  const int fd = open(name.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0666);
+  if (fd < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, ": cannot write: ", std::strerror(errno)));
+  }
+  if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+    const bool taken = errno == EWOULDBLOCK;
+    const std::string why = std::strerror(errno);
+    close(fd);
+    return absl::InvalidArgumentError(
+        taken ? absl::StrCat(path,
+                             ": another run is writing it; wait for its "
+                             "end or give another --out")
+              : absl::StrCat(name, ": cannot lock: ", why));
+  }
+  return OutputLock(std::move(name), fd);
+}
+
+OutputLock::OutputLock(std::string path, int fd)
+    : path_(std::move(path)), fd_(fd) {}
+
+OutputLock::OutputLock(OutputLock&& other) noexcept
+    : path_(std::move(other.path_)), fd_(std::exchange(other.fd_, -1)) {}
+
+OutputLock::~OutputLock() {
+  if (fd_ < 0) return;
+  unlink(path_.c_str());
+  close(fd_);
+}
+
+}  // namespace weir
