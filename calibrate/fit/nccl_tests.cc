@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "calibrate/figures.h"
+#include "calibrate/fit/collective_residual.h"
 #include "calibrate/fit/fit_collectives.h"
 #include "calibrate/fit/nccl_tests_internal.h"
 
@@ -138,9 +139,9 @@ absl::StatusOr<Import> ImportNcclTests(absl::string_view label,
       figure.mutate(&fit.model)->set_source(import.report);
     }
   }
+  ASSIGN_OR_RETURN(*import.profile.mutable_collective_residual(),
+                   CollectiveResidual(start.collectives(), samples, fit, what));
   *import.profile.mutable_collectives() = std::move(fit.model);
-  *import.profile.mutable_collective_residual() =
-      ResidualOf(fit.errors.mean_absolute, what);
   Coverage& coverage = *import.profile.mutable_coverage();
   coverage.clear_collective_bytes();
   coverage.clear_collective_ranks();

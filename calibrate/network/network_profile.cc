@@ -12,6 +12,7 @@
 #include "base/status_macros.h"
 #include "calibrate/device_profile.h"
 #include "calibrate/figures.h"
+#include "calibrate/fit/collective_residual.h"
 #include "calibrate/network/fit_transfer.h"
 #include "calibrate/software.h"
 
@@ -147,10 +148,11 @@ absl::Status SetCollectives(const NetworkMeasurements& measured,
       FitCollectives(profile->collectives(), samples,
                      absl::StrCat("fit to ", samples.size(),
                                   " collectives, measured on ", source)));
+  ASSIGN_OR_RETURN(
+      *profile->mutable_collective_residual(),
+      CollectiveResidual(profile->collectives(), samples, fit,
+                         absl::StrCat("collectives measured on ", source)));
   *profile->mutable_collectives() = std::move(fit.model);
-  *profile->mutable_collective_residual() = ResidualOf(
-      fit.errors.mean_absolute,
-      absl::StrCat("of the fit to collectives measured on ", source));
   Coverage& coverage = *profile->mutable_coverage();
   coverage.clear_collective_bytes();
   coverage.clear_collective_ranks();

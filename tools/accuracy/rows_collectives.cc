@@ -14,8 +14,8 @@
 #include "base/files.h"
 #include "base/status_macros.h"
 #include "calibrate/device_profile.h"
+#include "calibrate/fit/collective_residual.h"
 #include "calibrate/fit/collective_table.h"
-#include "calibrate/fit/cross_validation.h"
 #include "calibrate/fit/fit_collectives.h"
 #include "tools/accuracy/write_rows.h"
 
@@ -84,25 +84,6 @@ std::vector<MeasuredSeconds> RowsOf(const Samples& samples) {
   return rows;
 }
 
-absl::StatusOr<std::vector<double>> LeftOut(const CollectiveModel& start,
-                                            const Samples& samples) {
-  std::vector<std::pair<CollectiveKind, int>> keys;
-  for (const CollectiveSample& sample : samples) {
-    keys.emplace_back(sample.kind, sample.group.num_ranks);
-  }
-  const auto fit_and_predict = [&](absl::Span<const int> fitted,
-                                   absl::Span<const int> left_out)
-      -> absl::StatusOr<std::vector<double>> {
-    Samples seen, unseen;
-    for (const int row : fitted) seen.push_back(samples[row]);
-    for (const int row : left_out) unseen.push_back(samples[row]);
-    ASSIGN_OR_RETURN(const CollectiveFit fit,
-                     FitCollectives(start, seen, "folds"));
-    return PredictCollectives(fit.model, unseen);
-  };
-  return CrossValidate(GroupsOf(keys), fit_and_predict);
-}
-
 absl::Status Write(const Device& device, const std::string& data,
                    const std::string& folder) {
   const bool mesh = device.table[0] == '\0';
@@ -114,8 +95,9 @@ absl::Status Write(const Device& device, const std::string& data,
   const std::string path = absl::StrCat(folder, "/", device.set);
   RETURN_IF_ERROR(WriteRows(
       path + ".csv", rows, PredictCollectives(profile.collectives(), samples)));
-  ASSIGN_OR_RETURN(const std::vector<double> left_out,
-                   LeftOut(CollectiveStart(device.generation), samples));
+  ASSIGN_OR_RETURN(
+      const std::vector<double> left_out,
+      CrossValidateCollectives(CollectiveStart(device.generation), samples));
   return WriteRows(path + "_left_out.csv", rows, left_out);
 }
 
