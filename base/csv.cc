@@ -186,4 +186,13 @@ absl::StatusOr<CsvTable> ReadCsv(absl::string_view label,
   return CsvTable(std::string(label), header.fields, std::move(rows));
 }
 
+std::string CsvField(absl::string_view text) {
+  if (text.find_first_of(",\"\n") == absl::string_view::npos) {
+    return std::string(text);
+  }
+  std::string field(csv_write(nullptr, 0, text.data(), text.size()), '\0');
+  csv_write(field.data(), field.size(), text.data(), text.size());
+  return field;
+}
+
 }  // namespace weir

@@ -83,6 +83,9 @@ class CsvTable {
 absl::StatusOr<CsvTable> ReadCsv(absl::string_view label,
                                  absl::string_view text);
 
+// The text as a field to write: in quotes where it must be (RFC 4180).
+std::string CsvField(absl::string_view text);
+
 }  // namespace weir
 
 #endif  // WEIR_BASE_CSV_H_

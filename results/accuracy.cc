@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/csv.h"
 #include "base/text.h"
 
 namespace weir {
@@ -123,15 +124,6 @@ void AppendMisfits(const Accuracy& accuracy, std::string* out) {
   }
 }
 
-// Quoted as in RFC 4180 where it must be.
-std::string Field(absl::string_view text) {
-  const std::string field = WithoutControls(text);
-  if (field.find_first_of(",\"") == std::string::npos) return field;
-  std::string quoted = "\"";
-  for (const char c : field) quoted += c == '"' ? "\"\"" : std::string(1, c);
-  return quoted + "\"";
-}
-
 }  // namespace
 
 std::vector<QuantityErrors> ErrorsByQuantity(const Accuracy& accuracy) {
@@ -199,8 +191,9 @@ std::string AccuracyCsv(const Accuracy& accuracy) {
       "line,row,quantity,measured,predicted,error,fits_memory,reason,low,high"
       "\n";
   for (const ComparedNumber& number : accuracy.numbers) {
-    absl::StrAppend(&out, number.line, ",", Field(number.row), ",",
-                    number.quantity, ",", ShortestNumber(number.measured), ",",
+    absl::StrAppend(&out, number.line, ",",
+                    CsvField(WithoutControls(number.row)), ",", number.quantity,
+                    ",", ShortestNumber(number.measured), ",",
                     absl::StrFormat("%.6g", number.predicted), ",",
                     absl::StrFormat("%.5f", number.error()), ",",
                     number.fits_memory ? "true" : "false", ",,");
@@ -211,13 +204,13 @@ std::string AccuracyCsv(const Accuracy& accuracy) {
     }
   }
   for (const MisfitRun& run : accuracy.misfits) {
-    absl::StrAppend(&out, run.line, ",", Field(run.row), ",,,,,",
-                    run.predicted_to_fit ? "true" : "false",
+    absl::StrAppend(&out, run.line, ",", CsvField(WithoutControls(run.row)),
+                    ",,,,,", run.predicted_to_fit ? "true" : "false",
                     ",measured not to fit,,\n");
   }
   for (const SkippedRun& run : accuracy.skipped) {
-    absl::StrAppend(&out, run.line, ",", Field(run.row), ",,,,,,",
-                    Field(run.reason), ",,\n");
+    absl::StrAppend(&out, run.line, ",", CsvField(WithoutControls(run.row)),
+                    ",,,,,,", CsvField(WithoutControls(run.reason)), ",,\n");
   }
   return out;
 }

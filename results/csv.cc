@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Comma-separated values with quotes as in RFC 4180; lines end in "\n". A
 // number that does not exist is an empty field.
+#include "base/csv.h"
+
 #include <algorithm>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 #include "base/text.h"
 #include "results/compare.h"
 #include "results/views.h"
@@ -16,11 +17,7 @@ namespace {
 
 // Values keep their letters, but nothing in them moves a terminal's cursor.
 std::string Quoted(absl::string_view text) {
-  std::string field = WithoutControls(text);
-  if (field.find_first_of(",\"") == std::string::npos) {
-    return field;
-  }
-  return absl::StrCat("\"", absl::StrReplaceAll(field, {{"\"", "\"\""}}), "\"");
+  return CsvField(WithoutControls(text));
 }
 
 // Fields by name, so that a value cannot slip under another header.

@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_replace.h"
+#include "base/csv.h"
 #include "base/error_statistics.h"
 #include "calibrate/device_profile.h"
 #include "calibrate/figures.h"
@@ -256,13 +256,6 @@ void PrintNames(const std::vector<ReportRow>& all, absl::string_view kind,
   }
 }
 
-std::string Field(absl::string_view text) {
-  if (text.find_first_of(",\"\n") == absl::string_view::npos) {
-    return std::string(text);
-  }
-  return absl::StrCat("\"", absl::StrReplaceAll(text, {{"\"", "\"\""}}), "\"");
-}
-
 }  // namespace
 
 std::vector<ReportRow> MakeReport(const Plan& plan, const Calibration& journal,
@@ -310,8 +303,8 @@ std::string PrintReportCsv(const std::vector<ReportRow>& rows) {
   std::string text = "kind,name,expected,measured,error,note\n";
   for (const ReportRow& row : rows) {
     absl::StrAppendFormat(&text, "%s,%s,%.9g,%.9g,%.6f,%s\n", row.kind,
-                          Field(row.name), row.expected, row.measured,
-                          ErrorOf(row), Field(row.note));
+                          CsvField(row.name), row.expected, row.measured,
+                          ErrorOf(row), CsvField(row.note));
   }
   return text;
 }

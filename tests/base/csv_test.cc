@@ -75,5 +75,13 @@ TEST(CsvTest, RefusesTablesThatAreNone) {
               HasSubstr("x.csv:3: a quoted field has no end"));
 }
 
+TEST(CsvTest, WrittenFieldsAreReadAgain) {
+  EXPECT_EQ(CsvField("plain 1.5"), "plain 1.5");
+  EXPECT_EQ(CsvField(""), "");
+  EXPECT_EQ(CsvField("a,b"), "\"a,b\"");
+  EXPECT_EQ(CsvField("say \"so\""), "\"say \"\"so\"\"\"");
+  EXPECT_EQ(CsvField("two\nlines"), "\"two\nlines\"");
+}
+
 }  // namespace
 }  // namespace weir
