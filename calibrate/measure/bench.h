@@ -37,6 +37,9 @@ struct Workload {
   int op = 0;
   double bytes = 0;
   int max_ctas = 0;
+  // kPass on a part of a card (Bench::num_partitions): so many parts work, this
+  // one among them, the others on the stage's passes again and again.
+  int active_partitions = 1;
 };
 
 // What the device did while a batch of launches ran. 0: unknown.
@@ -81,6 +84,8 @@ class Bench {
   virtual ~Bench() = default;
   virtual const Provenance& provenance() const = 0;
   virtual ElementFormat half_format() const = 0;  // bf16, fp16 on old cards
+  // The card is cut into so many parts, and one of them is what is measured.
+  virtual int num_partitions() const { return 1; }
   virtual absl::StatusOr<MemorySteps> MeasureMemorySteps() = 0;
   // ResourceExhausted: does not fit this GPU. Unimplemented: this GPU or its
   // libraries cannot do it.

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a replay executes: a schedule, the stages of a model as operations, the
+// links between ranks, and how it trains.
+#ifndef WEIR_CALIBRATE_REPLAY_REPLAY_PLAN_H_
+#define WEIR_CALIBRATE_REPLAY_REPLAY_PLAN_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "calibrate/stage/stage_program.h"
+#include "models/model.pb.h"
+#include "schedules/schedule.h"
+
+namespace weir {
+
+// A lone transfer takes latency_seconds + bytes / bytes_per_second.
+struct LinkSpec {
+  double latency_seconds = 0;
+  double bytes_per_second = 0;  // 0: at once
+};
+
+enum class OptimizerKind { kSgd, kMomentum, kAdam };
+
+// How a stage steps; the same everywhere but for what a system asks of a stage.
+//   kSgd       w -= rate g
+//   kMomentum  v = momentum v + g; w -= rate (velocity_weight v +
+//   gradient_weight g) kAdam      stage_op.h
+// g is the mean over the microbatches of an update (over all copies of a
+// stage).
+struct StageOptimizer {
+  OptimizerKind kind = OptimizerKind::kMomentum;
+  double learning_rate = 0.05;
+  double momentum = 0.9;
+  // Spike compensation (Kosson et al., Pipelined Backpropagation at Scale,
+  // MLSys 2021): velocity_weight m^D, gradient_weight (1 - m^D) / (1 - m).
+  double velocity_weight = 1, gradient_weight = 0;
+  AdamStep adam;  // its learning_rate is the one above
+  // Of the average of past updates (PipeMare's T2).
+  double average_decay = 0.5;
+};
+
+// What a wrong runtime would do; tests plant these, nothing else sets them.
+struct ReplayFaults {
+  // The backward of this (stage, microbatch) reads the newest weights.
+  int dropped_stash_stage = -1, dropped_stash_microbatch = -1;
+  // The update of this stage comes so many microbatches early.
+  int early_update_stage = -1, early_update_by = 0;
+  // This transfer never arrives (of activations leaving the stage).
+  int lost_stage = -1, lost_microbatch = -1;
+  // This microbatch's activations are read in the place of the next one's.
+  int swapped_stage = -1, swapped_microbatch = -1;
+};
+
+// One table of embeddings in two stages: their gradients are added up before
+// both step. Elements within the stages' weights.
+struct TiedTable {
+  int64_t num_elements = 0;  // 0: nothing is tied over stages
+  int64_t first_offset = 0, last_offset = 0;
+};
+
+struct ReplayPlan {
+  Schedule
+      schedule;  // with flush one batch, repeated num_steps times; else all
+  Model model;
+  StageSpec spec;                // of every stage, but for its layers
+  std::vector<int> first_layer;  // [num_stages + 1], as Partition::first
+  std::vector<std::shared_ptr<const StageProgram>> programs;  // [stage]
+  std::vector<StageOptimizer> optimizers;                     // [stage]
+  TiedTable tied;
+  std::vector<LinkSpec> links;  // [from rank x num_ranks + to rank]
+  int compressed_bits = 0;  // of transfers, with compressed_transfers; 0: exact
+  int num_steps = 1;
+  uint64_t seed = 1;
+  double timeout_seconds = 60;  // of any wait
+  ReplayFaults faults;
+
+  const LinkSpec& link(int from_rank, int to_rank) const {
+    return links[static_cast<size_t>(from_rank) * schedule.num_ranks + to_rank];
+  }
+  int num_layers() const { return first_layer.back(); }
+};
+
+// What a scenario, or a test, decides.
+struct ReplayRequest {
+  Schedule schedule;
+  Model model;
+  StageSpec spec;
+  std::vector<int> first_layer;  // empty: an equal share (PartitionEvenly)
+  StageOptimizer optimizer;      // what the system changes of it is added
+  LinkSpec link;                 // between all ranks
+  int num_steps = 1;
+  uint64_t seed = 1;
+};
+
+// Builds the programs of all stages, and the optimizers that the schedule's
+// system asks for (PipeMare's learning rates, spike compensation).
+// InvalidArgument names what stages or replays do not do.
+absl::StatusOr<ReplayPlan> MakeReplayPlan(const ReplayRequest& request);
+
+}  // namespace weir
+
+#endif  // WEIR_CALIBRATE_REPLAY_REPLAY_PLAN_H_

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Training without a pipeline, straight from the formulas of the papers: what a
+// replay's losses and weights are compared with. Shares no code with the
+// runner but the operations, the data and the optimizers' arithmetic; it knows
+// no schedule order, no versions, no messages.
+#ifndef WEIR_CALIBRATE_REPLAY_SEQUENTIAL_H_
+#define WEIR_CALIBRATE_REPLAY_SEQUENTIAL_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "calibrate/replay/replay_plan.h"
+
+namespace weir {
+
+struct SequentialRecord {
+  std::vector<double> losses;  // [microbatch over all steps]
+  // [stage]: cut as the plan's stages, final.
+  std::vector<std::vector<double>> weights;
+  std::string formula;  // "W(t+1) = W(t) - v grad f(W(t-1))", with its source
+};
+
+// By the system that plan.schedule.name names (options included): one stage
+// that holds the whole model, minibatch SGD, for every synchronous one; the
+// paper's delays and estimates for the others. NotFound: no formula is known
+// for that name (a file's schedule without flush).
+absl::StatusOr<SequentialRecord> TrainSequentially(const ReplayPlan& plan);
+
+// Norm-wise: |a - b| / |b|, the largest over stages; of losses too.
+struct TrainingDifference {
+  double weights = 0, losses = 0;
+  int worst_stage = 0;
+};
+
+}  // namespace weir
+
+#endif  // WEIR_CALIBRATE_REPLAY_SEQUENTIAL_H_
