@@ -212,15 +212,14 @@ class HostRank : public RankDevice {
     const double most = shared_.Now() + shared_.plan.timeout_seconds;
     const double until = std::min(seconds, most);
     if (until > shared_.Now()) {
-      std::this_thread::sleep_until(
-          shared_.origin + std::chrono::duration_cast<Clock::duration>(
-                               std::chrono::duration<double>(until)));
+      std::this_thread::sleep_until(shared_.origin +
+                                    std::chrono::duration_cast<Clock::duration>(
+                                        std::chrono::duration<double>(until)));
     }
     if (seconds <= most) return absl::OkStatus();
-    return absl::DeadlineExceededError(
-        absl::StrCat("rank ", rank_, " would wait ",
-                     seconds - most + shared_.plan.timeout_seconds,
-                     " s for a transfer"));
+    return absl::DeadlineExceededError(absl::StrCat(
+        "rank ", rank_, " would wait ",
+        seconds - most + shared_.plan.timeout_seconds, " s for a transfer"));
   }
   CopyMoments AtOnce(const MomentPtr& ready) const {
     const MomentPtr at = MomentAt(std::max(At(ready), shared_.Now()));
@@ -266,9 +265,9 @@ absl::Status HostRank::Run(int stage, StagePass pass, int index, uint64_t seed,
   for (const TensorView& view : op.inputs) inputs.push_back(at(view));
   for (const TensorView& view : op.outputs) outputs.push_back(at(view));
   if (!missing.empty()) {
-    return absl::InternalError(
-        absl::StrCat(op.name, " of stage ", stage, ": the buffer ", missing,
-                     " is not there when it is needed"));
+    return absl::InternalError(absl::StrCat(op.name, " of stage ", stage,
+                                            ": the buffer ", missing,
+                                            " is not there when it is needed"));
   }
   if (index == 0) Pretend(stage, pass);
   if (op.dropout == 0) {
@@ -311,10 +310,12 @@ absl::Status HostRank::Estimate(int stage, const StageOptimizer& optimizer,
   return absl::OkStatus();
 }
 
-absl::StatusOr<CopyMoments> HostRank::Send(
-    RankDevice* to, absl::Span<const CopyPiece> pieces, int64_t num_elements,
-    ElementFormat format, const LinkSpec& link, int bits,
-    const MomentPtr& ready) {
+absl::StatusOr<CopyMoments> HostRank::Send(RankDevice* to,
+                                           absl::Span<const CopyPiece> pieces,
+                                           int64_t num_elements,
+                                           ElementFormat format,
+                                           const LinkSpec& link, int bits,
+                                           const MomentPtr& ready) {
   for (const CopyPiece& piece : pieces) {
     const auto from = Doubles(piece.from, num_elements);
     const auto into = Doubles(piece.into, num_elements);
