@@ -332,9 +332,10 @@ absl::StatusOr<CopyMoments> HostRank::Send(RankDevice* to,
       TransferBytes(format, bits, num_elements * std::ssize(pieces));
   double& free = link_free_[static_cast<HostRank*>(to)->rank_];
   const double begin = std::max(At(ready), free);
-  free = begin + link.SecondsOf(bytes);
-  last_copy_ = std::max(last_copy_, free);
-  return CopyMoments{MomentAt(begin), MomentAt(free)};
+  free = begin + link.SecondsOf(bytes) - link.latency_seconds;
+  const double end = begin + link.SecondsOf(bytes);
+  last_copy_ = std::max(last_copy_, end);
+  return CopyMoments{MomentAt(begin), MomentAt(end)};
 }
 
 absl::StatusOr<CopyMoments> HostRank::FromHost(
