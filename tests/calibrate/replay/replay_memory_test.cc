@@ -3,10 +3,7 @@
 // says of the same schedule, stages and times.
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <cstdlib>
-#include <iostream>
-
+#include "absl/strings/match.h"
 #include "calibrate/runtime.h"
 #include "sim/work_spec.h"
 #include "tests/calibrate/replay/replays.h"
@@ -14,6 +11,8 @@
 
 namespace weir {
 namespace {
+
+constexpr double kMostDifference = 1e-4;  // of a rank's peak
 
 double PassSeconds(int /*stage*/, StagePass pass) {
   return pass == StagePass::kOptimizer ? 0 : 1;
@@ -33,10 +32,10 @@ Model SmallModel(int num_layers) {
   return model;
 }
 
-ResolvedScenario Scenario(const Model& model, int num_ranks) {
+ResolvedScenario ScenarioOf(const Model& model) {
   Measured none;
-  none.num_ranks = num_ranks;
-  ResolvedScenario resolved = Resolve(none, OneSwitch(num_ranks, 1e9, 0));
+  none.num_ranks = 0;
+  ResolvedScenario resolved = Resolve(none, OneSwitch(1, 1e9, 0));
   resolved.model = model;
   resolved.runtime = *LoadRuntime("weir");
   resolved.scenario.mutable_batch()->set_sequence_length(16);
@@ -63,7 +62,7 @@ struct Both {
 Both RunBoth(const Schedule& schedule) {
   Both both;
   const Model model = SmallModel(schedule.num_stages);
-  const ResolvedScenario resolved = Scenario(model, schedule.num_ranks);
+  const ResolvedScenario resolved = ScenarioOf(model);
   auto costs = ComputeCosts(resolved, schedule.num_stages,
                             std::vector<int>(schedule.num_stages, 1));
   EXPECT_TRUE(costs.ok()) << costs.status();
@@ -83,7 +82,11 @@ Both RunBoth(const Schedule& schedule) {
   request.model = model;
   request.spec.work = MakeWorkSpec(resolved);
   request.spec.fused_attention = true;
-  request.optimizer.kind = OptimizerKind::kAdam;
+  // Both have the state of Adam; spike compensation weighs a velocity.
+  request.optimizer.kind =
+      absl::StrContains(schedule.name, "spike-compensation")
+          ? OptimizerKind::kMomentum
+          : OptimizerKind::kAdam;
   request.link.bytes_per_second = rate;
   both.plan = PlanOf(request);
   const auto device = MakeHostDevice(
@@ -112,31 +115,46 @@ double Simulated(const MemoryByKind& kinds, ReplayMemory memory) {
   return bytes;
 }
 
+// What is known to differ: the simulator lets inference free what training
+// keeps until its backward, layer by layer; a stage's program does not.
+bool IsComparable(const Schedule& schedule) { return !schedule.forward_only; }
+
+// PipeMare's backward is simulated to make its estimate on the fly; here it has
+// one while it runs.
+double WithoutEstimate(const Schedule& schedule, const RankRecord& rank) {
+  const WeightPolicy& policy = schedule.weights;
+  if (policy.prediction == WeightPolicy::Prediction::kNone ||
+      policy.predicted_copies > 0) {
+    return 0;
+  }
+  return rank.peak_by_class[static_cast<int>(ReplayMemory::kPredictedWeights)];
+}
+
 class ReplayMemoryTest : public testing::TestWithParam<NamedShape> {};
 
 TEST_P(ReplayMemoryTest, PeaksAreTheSimulators) {
   const Schedule schedule = Generated(GetParam().name, GetParam().spec);
+  if (!IsComparable(schedule)) return;
   const Both both = RunBoth(schedule);
   ASSERT_FALSE(both.record.steps.empty());
   for (int rank = 0; rank < schedule.num_ranks; ++rank) {
     const RankRecord& replayed = both.record.steps[0].ranks[rank];
     const MemoryTimeline& simulated = both.simulated[rank];
-    EXPECT_NEAR(replayed.peak_bytes / simulated.peak_bytes, 1, 0.005)
+    const double most = kMostDifference * simulated.peak_bytes;
+    const double estimate = WithoutEstimate(schedule, replayed);
+    EXPECT_NEAR(replayed.peak_bytes - estimate, simulated.peak_bytes, most)
         << "rank " << rank;
     for (int i = 0; i < kNumReplayMemories; ++i) {
       const auto memory = static_cast<ReplayMemory>(i);
-      EXPECT_NEAR(replayed.peak_by_class[i],
-                  Simulated(simulated.peak_by_kind, memory),
-                  0.005 * simulated.peak_bytes)
+      const bool estimates = memory == ReplayMemory::kPredictedWeights;
+      EXPECT_NEAR(replayed.peak_by_class[i] - (estimates ? estimate : 0),
+                  Simulated(simulated.peak_by_kind, memory), most)
           << Name(memory) << " of rank " << rank;
     }
-    if (std::getenv("WEIR_SHOW") != nullptr) {
-      std::cout << GetParam().name << " rank " << rank << " replayed "
-                << replayed.peak_bytes << " at " << replayed.peak_at_seconds
-                << " simulated " << simulated.peak_bytes << " at "
-                << simulated.peak_at_seconds << " taken "
-                << replayed.taken_peak_bytes << "\n";
-    }
+    // In program order nothing is missing that is there in time, and buffers
+    // that wait are few.
+    EXPECT_GE(replayed.taken_peak_bytes, replayed.peak_bytes * (1 - 1e-3));
+    EXPECT_LE(replayed.taken_peak_bytes, replayed.peak_bytes * 1.07);
   }
 }
 
