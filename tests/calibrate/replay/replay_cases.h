@@ -100,7 +100,7 @@ inline std::vector<ReplayCase> CasesOf(const std::string& name) {
     }
     ReplayCase replay{.schedule = *std::move(schedule)};
     replay.shape = absl::StrCat("p ", p, ", m ", m, ", chunks ", chunks);
-    replay.llama = i % 2 == 1 || NeedsUntied(name);
+    replay.llama = i % 2 == 1;
     replay.optimizer = static_cast<OptimizerKind>((i + 1) % 3);
     replay.uneven = i % 3 == 1;
     replay.concurrent = i % 3 != 2;
@@ -122,6 +122,9 @@ inline ReplayRequest RequestOf(const ReplayCase& replay) {
       request.first_layer.push_back(stage + 2);
     }
     request.first_layer.push_back(num_stages + 3);
+  }
+  if (NeedsUntied(replay.schedule.name)) {
+    request.model.mutable_transformer()->set_tied_embeddings(false);
   }
   request.num_steps = replay.schedule.flush ? 20 : 1;
   request.optimizer.kind = replay.optimizer;
