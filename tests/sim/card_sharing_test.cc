@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // GPUs that are parts of one card: passes and steps take longer while other
 // parts compute.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,8 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/textproto.h"
-#include "calibrate/card_share.h"
 #include "scenarios/cluster.h"
 #include "sim/engine.h"
 #include "sim/simulate.h"
@@ -22,8 +19,6 @@
 
 namespace weir {
 namespace {
-
-using testing::ElementsAre;
 
 CardShare ShareOf(int num_partitions, double forward, double backward_input,
                   double backward_weight, double optimizer = 1) {
@@ -270,22 +265,6 @@ TEST(CardSharingTest, FactorsMultiplyAndAreToldApart) {
   double sum = 0;
   for (const PartSeconds& part : result->parts()) sum += part.seconds();
   EXPECT_NEAR(sum, result->batch_seconds(), 1e-9);
-}
-
-TEST(CardSharingTest, BetweenNumbersOfPartsItIsLinear) {
-  CardShare share;
-  ASSERT_TRUE(ParseTextProto("x", R"(num_partitions: 8
-    slowdowns { pass: "forward" active: 2 factor: 1.2 }
-    slowdowns { pass: "optimizer" active: 3 factor: 9 }
-    slowdowns { pass: "forward" active: 4 factor: 1.6 })",
-                             &share)
-                  .ok());
-  const std::vector<double> curve = SharingCurve(share, "forward");
-  const double expected[] = {1, 1.2, 1.4, 1.6, 1.6, 1.6, 1.6, 1.6};
-  ASSERT_EQ(curve.size(), 8);
-  for (int i = 0; i < 8; ++i) EXPECT_NEAR(curve[i], expected[i], 1e-12);
-  EXPECT_THAT(SharingCurve(share, "backward_input"),
-              ElementsAre(1, 1, 1, 1, 1, 1, 1, 1));
 }
 
 }  // namespace
