@@ -44,7 +44,8 @@ struct PretendOptions {
 PretendOptions PretendH200();
 
 // One of so many parts of it: its rates by its multiprocessors, what it alone
-// gets of the memory, and factors of its own for every pass and number of parts.
+// gets of the memory, and factors of its own for every pass and number of
+// parts.
 PretendOptions PretendPart(PretendOptions card, int num_partitions);
 
 class PretendBench : public Bench {
