@@ -270,6 +270,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t desc,
       *Of(desc), *static_cast<const float*>(beta), a, b, d, *Of(la), *Of(lb),
       *Of(ld)};
   ++Gpu().num_products;
+  Gpu().products_fill.insert(
+      Of(desc)->Get<int32_t>(CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET));
   weir::Enqueue(stream, Gpu().library_algorithm_seconds[index - 1],
                 [matmul] { matmul.Run(); });
   return CUBLAS_STATUS_SUCCESS;

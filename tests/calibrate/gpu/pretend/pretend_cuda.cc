@@ -30,6 +30,7 @@ void Enqueue(cudaStream_t stream, double seconds, std::function<void()> work) {
   }
   work();
   if (gpu.hangs) seconds = std::numeric_limits<double>::infinity();
+  seconds = Slowed(stream, seconds);
   stream->busy_until = std::max(stream->busy_until, gpu.now) + seconds;
 }
 
@@ -76,7 +77,7 @@ std::map<void*, std::pair<CUmemPoolHandle_st*, uint64_t>> of_pools;
 extern "C" {
 
 cudaError_t cudaDriverGetVersion(int* version) {
-  *version = CUDART_VERSION;
+  *version = Gpu().driver_version;
   return cudaSuccess;
 }
 cudaError_t cudaRuntimeGetVersion(int* version) {
@@ -100,7 +101,9 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
   return cudaSuccess;
 }
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
-  *value = attribute == cudaDevAttrL2CacheSize ? 1000 : 132;
+  *value = attribute == cudaDevAttrL2CacheSize
+               ? 1000
+               : static_cast<int>(Gpu().num_multiprocessors);
   return cudaSuccess;
 }
 cudaError_t cudaDeviceGetPCIBusId(char* bus_id, int, int) {
@@ -199,10 +202,13 @@ cudaError_t cudaFreeAsync(void* memory, cudaStream_t) {
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
   *stream = new CUstream_st;
+  Gpu().streams.insert(*stream);
   return cudaSuccess;
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   ++Gpu().num_destroyed;
+  Gpu().streams.erase(stream);
+  if (stream->part != nullptr) --stream->part->num_streams;
   delete stream;
   return cudaSuccess;
 }
@@ -250,7 +256,8 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
   Gpu().now += 1e-5;
   for (const auto& node : exec->nodes) {
     node.work();
-    stream->busy_until = std::max(stream->busy_until, Gpu().now) + node.seconds;
+    stream->busy_until = std::max(stream->busy_until, Gpu().now) +
+                         weir::Slowed(stream, node.seconds);
   }
   if (Gpu().hangs) {
     stream->busy_until = std::numeric_limits<double>::infinity();

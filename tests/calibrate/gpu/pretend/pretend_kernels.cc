@@ -173,6 +173,17 @@ cudaError_t LaunchEmpty(const Launch& launch) {
   return cudaGetLastError();  // as libraries do
 }
 
+cudaError_t LaunchPacedCopy(const Launch& launch, const PacedCopy& copy) {
+  const double seconds =
+      copy.latency_seconds +
+      (copy.bytes_per_second > 0
+           ? static_cast<double>(copy.num_bytes) / copy.bytes_per_second
+           : 0);
+  weir::Enqueue(launch.stream, seconds,
+                [copy] { std::memcpy(copy.to, copy.from, copy.num_bytes); });
+  return cudaGetLastError();  // as libraries do
+}
+
 cudaError_t LaunchCopy(const Launch& launch, const void* from, void* to,
                        int64_t bytes) {
   return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice,
