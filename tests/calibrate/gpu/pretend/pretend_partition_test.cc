@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cutting pretended cards into parts.
-#include "calibrate/gpu/partition.h"
-
 #include <gmock/gmock.h>
 
 #include <cstdlib>
 
+#include "calibrate/gpu/partition.h"
 #include "tests/calibrate/gpu/pretend/pretend.h"
 
 namespace weir {
