@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A pretended GPU on the host: the functions of CUDA, cuBLASLt and NCCL that
 // calibrate/gpu/ calls, and the launchers of its kernels. Work is done when it
-// is enqueued, in double precision; time is pretended: a stream is busy for as
-// long as its work takes, and the clock goes on while the host asks.
+// is enqueued, in double precision: an order that streams and events allow, and
+// pretend_order.h notes what they do not. Copies to pinned memory are seen by
+// the host when it has waited for them. Time is pretended: a stream is busy for
+// as long as its work takes, and the clock goes on while the host asks. Any
+// thread may call.
 #ifndef WEIR_TESTS_CALIBRATE_GPU_PRETEND_PRETEND_H_
 #define WEIR_TESTS_CALIBRATE_GPU_PRETEND_PRETEND_H_
 
@@ -10,16 +13,19 @@
 
 #include <functional>
 #include <map>
+#include <mutex>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "calibrate/stage/stage_op.h"
+#include "tests/calibrate/gpu/pretend/pretend_order.h"
 
 struct CUgraph_st {
   struct Node {
     double seconds;
     std::function<void()> work;
+    weir::pretend::Accesses accesses;
   };
   std::vector<Node> nodes;
 };
@@ -29,7 +35,11 @@ struct CUgreenCtx_st {
   int num_streams = 0;
 };
 struct CUstream_st {
+  CUstream_st();
+  ~CUstream_st();
+  const int id;
   double busy_until = 0;
+  weir::pretend::Order order;  // what its next work comes after
   CUgraph_st* captured = nullptr;
   CUgreenCtx_st* part = nullptr;  // of the card; null: all of it
 };
@@ -57,15 +67,19 @@ struct Pretended {
   int num_streams_without_part = 0;  // left when their part was destroyed
   std::set<cudaStream_t> streams;
   std::set<CUgreenCtx_st*> parts;
+  std::vector<std::string> faults;  // pretend_order.h
 
+  std::recursive_mutex mutex;  // of all that is pretended
   double now = 0;
   int64_t total_bytes = int64_t{1} << 30, used_bytes = 0;
   std::map<void*, int64_t> allocations;
 };
 Pretended& Gpu();
+void ResetGpu();  // REQUIRES: nothing of it is in use
 
 // Does the work, or notes it in the graph that the stream captures.
-void Enqueue(cudaStream_t stream, double seconds, std::function<void()> work);
+void Enqueue(cudaStream_t stream, double seconds, std::function<void()> work,
+             pretend::Accesses accesses = {});
 // What that much work takes if it begins when the stream is free: longer while
 // other parts of the card are busy.
 double Slowed(cudaStream_t stream, double seconds);

@@ -14,12 +14,13 @@ class LoadedTest : public testing::Test {
  protected:
   // Slow work: few rounds of the load, which the host really computes.
   void SetUp() override {
-    Gpu() = Pretended();
+    ResetGpu();
     Gpu().kernel_seconds = 1e-3;
   }
   ~LoadedTest() override {
     if (DeviceIsHung()) return;
     bench_.reset();
+    EXPECT_THAT(Gpu().faults, testing::IsEmpty());
     EXPECT_TRUE(Gpu().parts.empty());
     EXPECT_TRUE(Gpu().streams.empty());
     EXPECT_EQ(Gpu().num_streams_without_part, 0);

@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 
 class PartitionTest : public testing::Test {
  protected:
-  void SetUp() override { Gpu() = Pretended(); }
+  void SetUp() override { ResetGpu(); }
   ~PartitionTest() override {
     EXPECT_TRUE(Gpu().parts.empty());
     EXPECT_TRUE(Gpu().streams.empty());
