@@ -29,8 +29,9 @@ struct CudaBenchOptions {
 // process has taken so far). Sets CUDA_MODULE_LOADING=EAGER unless it is set:
 // call it before anything else of CUDA. FailedPrecondition, one line: no
 // driver, too old a driver, no GPU, no such GPU, or one that this program was
-// not built for. provenance() leaves command, date and version of weir to the
-// caller.
+// not built for; of num_partitions: as CardPartitions::Create. On a part
+// workloads with NCCL are Unimplemented. provenance() leaves command, date and
+// version of weir to the caller.
 //
 // DeadlineExceeded from any of its methods: the GPU hangs. Write down what
 // there is and leave by std::_Exit; the driver's own exit handlers would wait.
