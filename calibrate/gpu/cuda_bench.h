@@ -20,14 +20,18 @@ struct CudaBenchOptions {
   int num_candidates = 8;                  // algorithms timed per product
   double timeout_seconds = 120;            // of any wait for the GPU
   std::string nvml = "libnvidia-ml.so.1";  // clocks, power, temperature
+  // Cuts the card into so many equal parts (partition.h) and measures on the
+  // first of them; 0: the whole card.
+  int num_partitions = 0;
 };
 
 // Takes the device; one bench per process (MeasureMemorySteps looks at what the
 // process has taken so far). Sets CUDA_MODULE_LOADING=EAGER unless it is set:
 // call it before anything else of CUDA. FailedPrecondition, one line: no
 // driver, too old a driver, no GPU, no such GPU, or one that this program was
-// not built for. provenance() leaves command, date and version of weir to the
-// caller.
+// not built for; of num_partitions: as CardPartitions::Create. On a part
+// workloads with NCCL are Unimplemented. provenance() leaves command, date and
+// version of weir to the caller.
 //
 // DeadlineExceeded from any of its methods: the GPU hangs. Write down what
 // there is and leave by std::_Exit; the driver's own exit handlers would wait.

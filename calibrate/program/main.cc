@@ -15,6 +15,7 @@ int main(int argc, char** argv) {
     options.device = request.device;
     options.num_candidates = request.num_candidates;
     options.timeout_seconds = request.timeout_seconds;
+    options.num_partitions = request.num_partitions;
     return weir::OpenCudaBench(options);
   };
   factories.make_transport = weir::MakeNcclTransport;
