@@ -55,8 +55,10 @@ struct ReplayComparison {
   std::string predicted_label, measured_label;
   // Without their timelines.
   Result predicted, measured;
-  // Batches and spans only where both results give them: else 0.
-  ComparedSeconds makespan, batch, span;
+  ComparedSeconds makespan;
+  ComparedSeconds batch;  // 0 where one of the results has none
+  // The longest time of a rank from its first pass to the end of its last.
+  ComparedSeconds span;
   // Idle part of all ranks over the makespan (results/metrics.h).
   ComparedSeconds bubble_ratio;
   std::vector<ComparedAction> actions;  // rank by rank, in measured order
