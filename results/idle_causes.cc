@@ -25,7 +25,7 @@ struct Producer {
 // Finds what actions wait for.
 class Inputs {
  public:
-  explicit Inputs(const PipelineTimeline& timeline) {
+  explicit Inputs(const PipelineEvents& timeline) {
     for (int rank = 0; rank < timeline.num_ranks(); ++rank) {
       for (const TimelineAction& action : timeline.ranks[rank]) {
         Add(rank, action);
@@ -108,7 +108,7 @@ class Inputs {
 // When the gradients of a step were made on other ranks.
 class Copies {
  public:
-  explicit Copies(const PipelineTimeline& timeline) {
+  explicit Copies(const PipelineEvents& timeline) {
     for (int rank = 0; rank < timeline.num_ranks(); ++rank) {
       absl::flat_hash_map<int32_t, double> made;  // [stage]
       for (const TimelineAction& action : timeline.ranks[rank]) {
@@ -191,7 +191,7 @@ double UnionSeconds(std::vector<std::pair<double, double>> intervals) {
 
 class Walk {
  public:
-  Walk(const PipelineTimeline& timeline, const Inputs& inputs,
+  Walk(const PipelineEvents& timeline, const Inputs& inputs,
        const Copies& copies, int rank)
       : timeline_(timeline), inputs_(inputs), copies_(copies), rank_(rank) {
     for (const TimelineAction& action : timeline.ranks[rank]) {
@@ -265,7 +265,7 @@ class Walk {
         to - from - host - gathers;
   }
 
-  const PipelineTimeline& timeline_;
+  const PipelineEvents& timeline_;
   const Inputs& inputs_;
   const Copies& copies_;
   const int rank_;
@@ -289,7 +289,7 @@ absl::string_view Name(IdleCause cause) {
 double RankIdle::startup_seconds() const { return SumOf(startup); }
 double RankIdle::between_seconds() const { return SumOf(between); }
 
-std::vector<RankIdle> FindIdleCauses(const PipelineTimeline& timeline) {
+std::vector<RankIdle> FindIdleCauses(const PipelineEvents& timeline) {
   const Inputs inputs(timeline);
   const Copies copies(timeline);
   std::vector<RankIdle> ranks;
@@ -312,7 +312,7 @@ RankIdle SumOf(const std::vector<RankIdle>& ranks) {
   return sum;
 }
 
-TransferTimes TimesOf(const PipelineTimeline& timeline,
+TransferTimes TimesOf(const PipelineEvents& timeline,
                       const std::vector<RankIdle>& idle) {
   TransferTimes times;
   times.num_transfers = static_cast<int>(timeline.transfers.size());
@@ -328,7 +328,7 @@ TransferTimes TimesOf(const PipelineTimeline& timeline,
   return times;
 }
 
-ClockErrors FindClockErrors(const PipelineTimeline& timeline) {
+ClockErrors FindClockErrors(const PipelineEvents& timeline) {
   const Inputs inputs(timeline);
   ClockErrors errors;
   for (int rank = 0; rank < timeline.num_ranks(); ++rank) {

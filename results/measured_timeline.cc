@@ -2,6 +2,7 @@
 #include "results/measured_timeline.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <optional>
@@ -19,7 +20,7 @@
 #include "base/csv.h"
 #include "base/spelling.h"
 #include "base/status_macros.h"
-#include "results/pipeline_timeline.h"
+#include "results/pipeline_events.h"
 #include "schedules/comm_program.h"
 
 namespace weir {
@@ -184,7 +185,7 @@ class Writer {
     double end = 0;
     for (const Event& event : events_) {
       begin_ = std::min(begin_, event.start);
-      if (IsPass(event)) made_.emplace(KeyOf(event), event.rank);
+      if (IsPass(event)) passes_.emplace(KeyOf(event), &event);
     }
     for (const Event& event : events_) {
       end = std::max(end, event.end - begin_);
@@ -205,6 +206,17 @@ class Writer {
   static Key KeyOf(const Event& event) {
     return {event.action.op != CommOp::kForward, event.action.stage,
             event.action.microbatch};
+  }
+
+  // The pass of these that takes the microbatch, alone or among others.
+  const Event* TakerOf(const Key& key) const {
+    auto after = passes_.upper_bound(key);
+    if (after == passes_.begin()) return nullptr;
+    const auto& [first, pass] = *std::prev(after);
+    const bool takes = std::get<0>(first) == std::get<0>(key) &&
+                       std::get<1>(first) == std::get<1>(key) &&
+                       pass->action.last_microbatch() >= std::get<2>(key);
+    return takes ? pass : nullptr;
   }
 
   absl::Status WriteRanks() {
@@ -244,10 +256,10 @@ class Writer {
 
   absl::Status WriteTransfer(const Event& event) {
     const bool gradient = event.action.op == CommOp::kSendBackward;
-    const auto taker =
-        made_.find({gradient, int64_t{event.action.stage} + (gradient ? -1 : 1),
-                    event.action.microbatch});
-    if (taker == made_.end()) {
+    const Event* taker =
+        TakerOf({gradient, int64_t{event.action.stage} + (gradient ? -1 : 1),
+                 event.action.microbatch});
+    if (taker == nullptr) {
       return absl::InvalidArgumentError(absl::StrCat(
           table_.label(), ":", table_.rows()[event.row].line, ": ",
           ToString(event.action), " has nobody who takes it, expected ",
@@ -258,7 +270,7 @@ class Writer {
     }
     auto* transfers = result_.mutable_timeline()->mutable_transfers();
     transfers->add_from_gpu(event.rank);
-    transfers->add_to_gpu(taker->second);
+    transfers->add_to_gpu(taker->rank);
     transfers->add_kind(gradient ? 1 : 0);
     transfers->add_stage(event.action.stage);
     transfers->add_microbatch(event.action.microbatch);
@@ -321,7 +333,7 @@ class Writer {
   const bool has_ready_;
   Result result_;
   double begin_ = 0;
-  std::map<Key, int> made_;  // the rank of a pass
+  std::map<Key, const Event*> passes_;  // by their first microbatch
   std::map<std::tuple<int, uint32_t, int32_t>, int> num_collectives_;
 };
 

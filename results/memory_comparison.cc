@@ -88,9 +88,10 @@ std::vector<ComparedClass> Compare(const Side& predicted,
 
 }  // namespace
 
-std::vector<RankMemory> CompareMemory(
-    const Result& predicted, const PipelineTimeline& predicted_timeline,
-    const Result& measured, const PipelineTimeline& measured_timeline) {
+std::vector<RankMemory> CompareMemory(const Result& predicted,
+                                      const PipelineEvents& predicted_timeline,
+                                      const Result& measured,
+                                      const PipelineEvents& measured_timeline) {
   std::vector<RankMemory> ranks;
   const int num_ranks =
       std::min(predicted_timeline.num_ranks(), measured_timeline.num_ranks());

@@ -20,7 +20,7 @@
 namespace weir {
 namespace {
 
-constexpr size_t kMaxNamed = 3;  // actions in an error
+constexpr int kMaxNamed = 3;  // actions in an error, errors
 
 // (op, stage, microbatch, num_microbatches)
 using ActionKey = std::tuple<uint32_t, int32_t, int32_t, uint32_t>;
@@ -63,7 +63,7 @@ RankPairs PairUp(int rank, const std::vector<TimelineAction>& predicted,
 }
 
 std::string FirstOf(const std::vector<std::string>& names) {
-  const size_t shown = std::min(names.size(), kMaxNamed);
+  const auto shown = std::min<size_t>(names.size(), kMaxNamed);
   return absl::StrCat(absl::StrJoin(names.begin(), names.begin() + shown, ", "),
                       names.size() > shown
                           ? absl::StrCat(" and ", names.size() - shown, " more")
@@ -92,9 +92,8 @@ std::string Advice(const Result& predicted, const Result& measured) {
 
 absl::StatusOr<std::vector<ComparedAction>> Match(
     absl::string_view predicted_label, const Result& predicted,
-    const PipelineTimeline& predicted_timeline,
-    absl::string_view measured_label, const Result& measured,
-    const PipelineTimeline& measured_timeline) {
+    const PipelineEvents& predicted_timeline, absl::string_view measured_label,
+    const Result& measured, const PipelineEvents& measured_timeline) {
   const std::string advice = Advice(predicted, measured);
   Problems problems(predicted_label);
   if (predicted_timeline.num_ranks() != measured_timeline.num_ranks()) {
@@ -105,13 +104,14 @@ absl::StatusOr<std::vector<ComparedAction>> Match(
     return problems.ToStatus();
   }
   std::vector<ComparedAction> all;
+  int num_wrong = 0;  // ranks; all are wrong in the same way
   for (int rank = 0; rank < measured_timeline.num_ranks(); ++rank) {
     RankPairs pairs = PairUp(rank, predicted_timeline.ranks[rank],
                              measured_timeline.ranks[rank]);
     all.insert(all.end(), pairs.pairs.begin(), pairs.pairs.end());
     const auto add = [&](const std::vector<std::string>& names,
                          absl::string_view what) {
-      if (names.empty()) return;
+      if (names.empty() || ++num_wrong > kMaxNamed) return;
       problems.Add(absl::StrCat("rank ", rank),
                    absl::StrCat(what, FirstOf(names), ": ", advice));
     };
@@ -176,7 +176,7 @@ std::vector<ActionErrors> ErrorsByOp(const ReplayComparison& comparison) {
 
 // From the first pass of a rank to its last, the longest of all ranks: without
 // steps (Result.span_seconds).
-double SpanOf(const PipelineTimeline& timeline) {
+double SpanOf(const PipelineEvents& timeline) {
   double span = 0;
   for (const auto& actions : timeline.ranks) {
     double first = -1, last = 0;
@@ -196,7 +196,7 @@ double BubbleOf(const std::vector<RankIdle>& idle, double makespan_seconds) {
   return BubbleRatio(busy, makespan_seconds);
 }
 
-void AddNotes(const PipelineTimeline& measured_timeline,
+void AddNotes(const PipelineEvents& measured_timeline,
               ReplayComparison* comparison) {
   const auto add = [&](std::string note) {
     comparison->notes.push_back(std::move(note));
@@ -238,16 +238,16 @@ std::string ComparedAction::name() const {
 absl::StatusOr<ReplayComparison> CompareReplay(
     absl::string_view predicted_label, const Result& predicted,
     absl::string_view measured_label, const Result& measured) {
-  ASSIGN_OR_RETURN(const PipelineTimeline measured_timeline,
-                   PipelineTimelineOf(measured_label, measured));
-  auto read = PipelineTimelineOf(predicted_label, predicted);
+  ASSIGN_OR_RETURN(const PipelineEvents measured_timeline,
+                   PipelineEventsOf(measured_label, measured));
+  auto read = PipelineEventsOf(predicted_label, predicted);
   if (!read.ok() && predicted.timeline().from_seconds() > 0 &&
       measured.num_batches() > 0) {
     return absl::InvalidArgumentError(absl::StrCat(
         read.status().message(), " (", Advice(predicted, measured), ")"));
   }
   RETURN_IF_ERROR(read.status());
-  const PipelineTimeline predicted_timeline = *std::move(read);
+  const PipelineEvents predicted_timeline = *std::move(read);
 
   ReplayComparison comparison;
   comparison.predicted_label = std::string(predicted_label);

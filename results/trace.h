@@ -36,7 +36,7 @@ struct TwoRows {
   Result result;
   std::vector<std::string> names;  // "rank 0 predicted", "rank 0 measured"
 };
-// Errors of PipelineTimelineOf; InvalidArgument when they have not as many
+// Errors of PipelineEventsOf; InvalidArgument when they have not as many
 // ranks.
 absl::StatusOr<TwoRows> PutUnderEachOther(absl::string_view predicted_label,
                                           const Result& predicted,

@@ -15,7 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "results/pipeline_timeline.h"
+#include "results/pipeline_events.h"
 #include "results/validate.h"
 
 namespace weir {

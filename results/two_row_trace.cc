@@ -5,7 +5,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "results/pipeline_timeline.h"
+#include "results/pipeline_events.h"
 #include "results/trace.h"
 
 namespace weir {
@@ -14,7 +14,7 @@ namespace {
 // Appends a result's events, with rank r in row 2 r + offset.
 class Appender {
  public:
-  Appender(const Result& result, const PipelineTimeline& timeline, int offset,
+  Appender(const Result& result, const PipelineEvents& timeline, int offset,
            Timeline* out)
       : in_(result.timeline()), rows_(result.ranks_size(), -1), out_(out) {
     for (int rank = 0; rank < timeline.num_ranks(); ++rank) {
@@ -105,10 +105,10 @@ absl::StatusOr<TwoRows> PutUnderEachOther(absl::string_view predicted_label,
                                           const Result& predicted,
                                           absl::string_view measured_label,
                                           const Result& measured) {
-  ASSIGN_OR_RETURN(const PipelineTimeline above,
-                   PipelineTimelineOf(predicted_label, predicted));
-  ASSIGN_OR_RETURN(const PipelineTimeline below,
-                   PipelineTimelineOf(measured_label, measured));
+  ASSIGN_OR_RETURN(const PipelineEvents above,
+                   PipelineEventsOf(predicted_label, predicted));
+  ASSIGN_OR_RETURN(const PipelineEvents below,
+                   PipelineEventsOf(measured_label, measured));
   if (above.num_ranks() != below.num_ranks()) {
     return absl::InvalidArgumentError(absl::StrCat(
         predicted_label, ": has ", above.num_ranks(), " ranks, expected ",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "results/pipeline_timeline.h"
+#include "results/pipeline_events.h"
 
 #include <algorithm>
 #include <limits>
@@ -64,7 +64,7 @@ class Reader {
     out_.makespan_seconds = result.makespan_seconds();
   }
 
-  PipelineTimeline Read() && {
+  PipelineEvents Read() && {
     ReadCollectives();
     ReadActions();
     ReadTransfers();
@@ -173,7 +173,7 @@ class Reader {
 
   const Timeline& in_;
   const std::vector<int> ranks_;
-  PipelineTimeline out_;
+  PipelineEvents out_;
   // End of what begins on (rank, stage, microbatch) at that second.
   std::map<std::tuple<int, int32_t, int32_t, double>, double> inside_;
   // End of the pass that makes (rank, gradient, stage, microbatch).
@@ -198,8 +198,8 @@ std::string ActionText(const TimelineAction& action) {
                     action.num_microbatches);
 }
 
-absl::StatusOr<PipelineTimeline> PipelineTimelineOf(absl::string_view label,
-                                                    const Result& result) {
+absl::StatusOr<PipelineEvents> PipelineEventsOf(absl::string_view label,
+                                                const Result& result) {
   if (!result.has_timeline()) {
     return absl::FailedPreconditionError(
         absl::StrCat(label, ": has no timeline, expected a result of --out"));
