@@ -292,6 +292,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t desc,
       *Of(ld)};
   const std::lock_guard<std::recursive_mutex> lock(Gpu().mutex);
   ++Gpu().num_products;
+  Gpu().products_fill.insert(
+      Of(desc)->Get<int32_t>(CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET));
   weir::Enqueue(
       stream, Gpu().library_algorithm_seconds[index - 1],
       [matmul] { matmul.Run(); }, matmul.Touches());

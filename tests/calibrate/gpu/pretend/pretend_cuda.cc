@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
@@ -28,7 +29,6 @@ struct PinnedCopy {
 };
 std::vector<PinnedCopy> pinned_copies;
 std::map<void*, size_t> pinned_memory;
-std::vector<CUstream_st*> streams;
 
 bool IsPinned(const void* memory) {
   auto after = pinned_memory.upper_bound(const_cast<void*>(memory));
@@ -81,7 +81,7 @@ void Saw(const pretend::Order& order) {
   pretend::Order& seen = pretend::SeenByHost();
   pretend::Merge(order, &seen);
   EndPinned(&seen);
-  for (const CUstream_st* stream : streams) {
+  for (const CUstream_st* stream : Gpu().streams) {
     if (stream->busy_until > Gpu().now) return;
   }
   EndPinned(nullptr);  // all has ended: what threads know of each other
@@ -132,6 +132,7 @@ void Enqueue(cudaStream_t stream, double seconds, std::function<void()> work,
   CheckPinned();
   RunNode(stream, {seconds, std::move(work), std::move(accesses)});
   if (gpu.hangs) seconds = std::numeric_limits<double>::infinity();
+  seconds = Slowed(stream, seconds);
   stream->busy_until = std::max(stream->busy_until, gpu.now) + seconds;
 }
 
@@ -139,12 +140,9 @@ void Enqueue(cudaStream_t stream, double seconds, std::function<void()> work,
 
 CUstream_st::CUstream_st()
     : id([] {
-        static int next = 0;
+        static std::atomic<int> next{0};
         return next++;
-      }()) {
-  weir::streams.push_back(this);
-}
-CUstream_st::~CUstream_st() { std::erase(weir::streams, this); }
+      }()) {}
 
 using weir::Enqueue;
 using weir::Gpu;
@@ -213,7 +211,7 @@ std::map<void*, std::pair<CUmemPoolHandle_st*, uint64_t>> of_pools;
 extern "C" {
 
 cudaError_t cudaDriverGetVersion(int* version) {
-  *version = CUDART_VERSION;
+  *version = Gpu().driver_version;
   return cudaSuccess;
 }
 cudaError_t cudaRuntimeGetVersion(int* version) {
@@ -237,7 +235,9 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
   return cudaSuccess;
 }
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
-  *value = attribute == cudaDevAttrL2CacheSize ? 1000 : 132;
+  *value = attribute == cudaDevAttrL2CacheSize
+               ? 1000
+               : static_cast<int>(Gpu().num_multiprocessors);
   return cudaSuccess;
 }
 cudaError_t cudaDeviceGetPCIBusId(char* bus_id, int, int) {
@@ -367,11 +367,14 @@ cudaError_t cudaFreeAsync(void* memory, cudaStream_t stream) {
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
   LOCK_PRETENDED;
   *stream = new CUstream_st;
+  Gpu().streams.insert(*stream);
   return cudaSuccess;
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   LOCK_PRETENDED;
   ++Gpu().num_destroyed;
+  Gpu().streams.erase(stream);
+  if (stream->part != nullptr) --stream->part->num_streams;
   delete stream;
   return cudaSuccess;
 }
@@ -381,7 +384,7 @@ cudaError_t cudaStreamQuery(cudaStream_t stream) {
 }
 cudaError_t cudaDeviceSynchronize() {
   LOCK_PRETENDED;
-  for (const CUstream_st* stream : weir::streams) {
+  for (const CUstream_st* stream : Gpu().streams) {
     Gpu().now = std::max(Gpu().now, stream->busy_until);
     weir::Saw(stream->order);
   }
@@ -441,7 +444,8 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
   Gpu().now += 1e-5;
   for (const auto& node : exec->nodes) {
     weir::RunNode(stream, node);
-    stream->busy_until = std::max(stream->busy_until, Gpu().now) + node.seconds;
+    stream->busy_until = std::max(stream->busy_until, Gpu().now) +
+                         weir::Slowed(stream, node.seconds);
   }
   if (Gpu().hangs) {
     stream->busy_until = std::numeric_limits<double>::infinity();
