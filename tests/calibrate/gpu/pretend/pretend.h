@@ -68,12 +68,12 @@ struct Pretended {
   std::set<cudaStream_t> streams;
   std::set<CUgreenCtx_st*> parts;
 
-  std::recursive_mutex mutex;  // of all that is pretended
   double now = 0;
   int64_t total_bytes = int64_t{1} << 30, used_bytes = 0;
   std::map<void*, int64_t> allocations;
 };
 Pretended& Gpu();
+std::recursive_mutex& GpuMutex();  // of all that is pretended
 
 // Does the work, or notes it in the graph that the stream captures.
 void Enqueue(cudaStream_t stream, double seconds, std::function<void()> work,

@@ -119,10 +119,15 @@ Pretended& Gpu() {
   return gpu;
 }
 
+std::recursive_mutex& GpuMutex() {
+  static auto& mutex = *new std::recursive_mutex;
+  return mutex;
+}
+
 void Enqueue(cudaStream_t stream, double seconds, std::function<void()> work,
              pretend::Accesses accesses) {
   Pretended& gpu = Gpu();
-  const std::lock_guard<std::recursive_mutex> lock(gpu.mutex);
+  const std::lock_guard<std::recursive_mutex> lock(GpuMutex());
   gpu.now += 1e-6;
   if (stream->captured != nullptr) {
     stream->captured->nodes.push_back(
@@ -146,6 +151,7 @@ CUstream_st::CUstream_st()
 
 using weir::Enqueue;
 using weir::Gpu;
+using weir::GpuMutex;
 using weir::pretend::Accesses;
 using weir::pretend::IsThere;
 using weir::pretend::Reads;
@@ -159,7 +165,7 @@ bool has_context = false;
 thread_local cudaError_t last_error = cudaSuccess;
 
 #define LOCK_PRETENDED \
-  const std::lock_guard<std::recursive_mutex> lock(Gpu().mutex)
+  const std::lock_guard<std::recursive_mutex> lock(GpuMutex())
 
 cudaError_t Poll(double until, const weir::pretend::Order& order) {
   LOCK_PRETENDED;

@@ -79,7 +79,7 @@ void RunKernel(const Launch& launch, const StageOp& op,
 
 void Enqueue(const Launch& launch, std::function<void()> work,
              pretend::Accesses accesses) {
-  const std::lock_guard<std::recursive_mutex> lock(Gpu().mutex);
+  const std::lock_guard<std::recursive_mutex> lock(GpuMutex());
   ++Gpu().num_kernels;
   weir::Enqueue(launch.stream, Gpu().kernel_seconds, std::move(work),
                 std::move(accesses));
