@@ -88,7 +88,11 @@ void Saw(const pretend::Order& order) {
   pretend::ForgetAll();
 }
 
+// Copies that only flush the cache take pretended time alone.
+constexpr size_t kFlushBytes = size_t{64} << 20;
+
 void Copy(void* to, const void* from, size_t bytes, cudaStream_t stream) {
+  if (bytes >= kFlushBytes) return;
   if (IsPinned(from)) EndCopiesTo(from, bytes);
   const auto* begin = static_cast<const uint8_t*>(from);
   const uint64_t at = stream->order[stream->id];
