@@ -14,7 +14,7 @@ class LoadedTest : public testing::Test {
  protected:
   // Slow work: few rounds of the load, which the host really computes.
   void SetUp() override {
-    ResetGpu();
+    Gpu() = Pretended();
     Gpu().kernel_seconds = 1e-3;
   }
   ~LoadedTest() override {
@@ -116,7 +116,8 @@ TEST_F(LoadedTest, ALoadThatAlwaysEndsTooEarlyIsAnError) {
 TEST_F(LoadedTest, TheBenchIsOfThePart) {
   Open(4);
   EXPECT_EQ(bench_->num_partitions(), 4);
-  EXPECT_EQ(bench_->provenance().num_multiprocessors(), 32);
+  EXPECT_EQ(bench_->part_multiprocessors(), 32);
+  EXPECT_EQ(bench_->provenance().num_multiprocessors(), 132);
   EXPECT_THAT(bench_->provenance().remarks(),
               testing::Contains("one of 4 parts of a card of 132 "
                                 "multiprocessors, 4 of them for copies"));
