@@ -188,7 +188,11 @@ TEST(CardSharingTest, APairCountsOnceAndGoesAtTheSpeedOfItsBackward) {
   run.costs.card_share = &share;
   EXPECT_NEAR(CostsRun(run).Makespan(), 1 + 2.5 + 2, 1e-12);
   run.data = 2;
-  EXPECT_NEAR(CostsRun(run).Makespan(), 1.9 + 1.3 * (2.5 + 2), 1e-12);
+  const CostsRun both(run);
+  EXPECT_NEAR(both.Makespan(), 1.9 + 1.3 * (2.5 + 2), 1e-12);
+  for (int position : {1, 2}) {  // they end together
+    EXPECT_NEAR(both.End(0, position), 1.9 + 1.3 * 2.5, 1e-12);
+  }
 }
 
 // Two stages of 1 and 2 s forward, 3 and 2 s backward.

@@ -116,8 +116,8 @@ TEST_F(LoadedTest, ALoadThatAlwaysEndsTooEarlyIsAnError) {
 TEST_F(LoadedTest, TheBenchIsOfThePart) {
   Open(4);
   EXPECT_EQ(bench_->num_partitions(), 4);
-  EXPECT_EQ(bench_->part_multiprocessors(), 32);
   EXPECT_EQ(bench_->provenance().num_multiprocessors(), 132);
+  EXPECT_EQ(bench_->part_multiprocessors(), 32);
   EXPECT_THAT(bench_->provenance().remarks(),
               testing::Contains("one of 4 parts of a card of 132 "
                                 "multiprocessors, 4 of them for copies"));
