@@ -36,7 +36,6 @@ struct CUgreenCtx_st {
 };
 struct CUstream_st {
   CUstream_st();
-  ~CUstream_st();
   const int id;
   double busy_until = 0;
   weir::pretend::Order order;  // what its next work comes after
@@ -64,18 +63,17 @@ struct Pretended {
   int64_t num_kernels = 0, num_products = 0;
   std::set<int> products_fill;  // multiprocessors; 0: all that there are
   int num_destroyed = 0;
+  std::vector<std::string> faults;   // pretend_order.h
   int num_streams_without_part = 0;  // left when their part was destroyed
   std::set<cudaStream_t> streams;
   std::set<CUgreenCtx_st*> parts;
-  std::vector<std::string> faults;  // pretend_order.h
 
-  std::recursive_mutex mutex;  // of all that is pretended
   double now = 0;
   int64_t total_bytes = int64_t{1} << 30, used_bytes = 0;
   std::map<void*, int64_t> allocations;
 };
 Pretended& Gpu();
-void ResetGpu();  // REQUIRES: nothing of it is in use
+std::recursive_mutex& GpuMutex();  // of all that is pretended
 
 // Does the work, or notes it in the graph that the stream captures.
 void Enqueue(cudaStream_t stream, double seconds, std::function<void()> work,

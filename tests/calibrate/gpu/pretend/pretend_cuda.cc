@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
@@ -28,7 +29,6 @@ struct PinnedCopy {
 };
 std::vector<PinnedCopy> pinned_copies;
 std::map<void*, size_t> pinned_memory;
-std::vector<CUstream_st*> streams;
 
 bool IsPinned(const void* memory) {
   auto after = pinned_memory.upper_bound(const_cast<void*>(memory));
@@ -81,14 +81,24 @@ void Saw(const pretend::Order& order) {
   pretend::Order& seen = pretend::SeenByHost();
   pretend::Merge(order, &seen);
   EndPinned(&seen);
-  for (const CUstream_st* stream : streams) {
-    if (stream->busy_until > Gpu().now) return;
+  // Threads tell each other what they have seen.
+  static auto& seen_by_any = *new pretend::Order;
+  pretend::Merge(order, &seen_by_any);
+  for (const CUstream_st* stream : Gpu().streams) {
+    const auto last = stream->order.find(stream->id);
+    if (last != stream->order.end() && seen_by_any[stream->id] < last->second) {
+      return;
+    }
   }
-  EndPinned(nullptr);  // all has ended: what threads know of each other
+  EndPinned(nullptr);
   pretend::ForgetAll();
 }
 
+// Copies that only flush the cache take pretended time alone.
+constexpr size_t kFlushBytes = size_t{64} << 20;
+
 void Copy(void* to, const void* from, size_t bytes, cudaStream_t stream) {
+  if (bytes >= kFlushBytes) return;
   if (IsPinned(from)) EndCopiesTo(from, bytes);
   const auto* begin = static_cast<const uint8_t*>(from);
   const uint64_t at = stream->order[stream->id];
@@ -119,15 +129,15 @@ Pretended& Gpu() {
   return gpu;
 }
 
-void ResetGpu() {
-  Gpu().~Pretended();
-  new (&Gpu()) Pretended;
+std::recursive_mutex& GpuMutex() {
+  static auto& mutex = *new std::recursive_mutex;
+  return mutex;
 }
 
 void Enqueue(cudaStream_t stream, double seconds, std::function<void()> work,
              pretend::Accesses accesses) {
   Pretended& gpu = Gpu();
-  const std::lock_guard<std::recursive_mutex> lock(gpu.mutex);
+  const std::lock_guard<std::recursive_mutex> lock(GpuMutex());
   gpu.now += 1e-6;
   if (stream->captured != nullptr) {
     stream->captured->nodes.push_back(
@@ -145,15 +155,13 @@ void Enqueue(cudaStream_t stream, double seconds, std::function<void()> work,
 
 CUstream_st::CUstream_st()
     : id([] {
-        static int next = 0;
+        static std::atomic<int> next{0};
         return next++;
-      }()) {
-  weir::streams.push_back(this);
-}
-CUstream_st::~CUstream_st() { std::erase(weir::streams, this); }
+      }()) {}
 
 using weir::Enqueue;
 using weir::Gpu;
+using weir::GpuMutex;
 using weir::pretend::Accesses;
 using weir::pretend::IsThere;
 using weir::pretend::Reads;
@@ -167,7 +175,7 @@ bool has_context = false;
 thread_local cudaError_t last_error = cudaSuccess;
 
 #define LOCK_PRETENDED \
-  const std::lock_guard<std::recursive_mutex> lock(Gpu().mutex)
+  const std::lock_guard<std::recursive_mutex> lock(GpuMutex())
 
 cudaError_t Poll(double until, const weir::pretend::Order& order) {
   LOCK_PRETENDED;
@@ -392,7 +400,7 @@ cudaError_t cudaStreamQuery(cudaStream_t stream) {
 }
 cudaError_t cudaDeviceSynchronize() {
   LOCK_PRETENDED;
-  for (const CUstream_st* stream : weir::streams) {
+  for (const CUstream_st* stream : Gpu().streams) {
     Gpu().now = std::max(Gpu().now, stream->busy_until);
     weir::Saw(stream->order);
   }

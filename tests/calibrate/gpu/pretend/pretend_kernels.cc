@@ -79,7 +79,7 @@ void RunKernel(const Launch& launch, const StageOp& op,
 
 void Enqueue(const Launch& launch, std::function<void()> work,
              pretend::Accesses accesses) {
-  const std::lock_guard<std::recursive_mutex> lock(Gpu().mutex);
+  const std::lock_guard<std::recursive_mutex> lock(GpuMutex());
   ++Gpu().num_kernels;
   weir::Enqueue(launch.stream, Gpu().kernel_seconds, std::move(work),
                 std::move(accesses));
@@ -216,10 +216,14 @@ cudaError_t LaunchPacedCopy(const Launch& launch, const PacedCopy& copy) {
       (copy.bytes_per_second > 0
            ? static_cast<double>(copy.num_bytes) / copy.bytes_per_second
            : 0);
-  weir::Enqueue(launch.stream, seconds,
-                [copy] { std::memcpy(copy.to, copy.from, copy.num_bytes); },
-                {pretend::Reads(copy.from, copy.num_bytes),
-                 pretend::Writes(copy.to, copy.num_bytes)});
+  weir::Enqueue(
+      launch.stream, seconds,
+      [copy] {
+        if (copy.num_bytes > 0) {
+          std::memcpy(copy.to, copy.from, copy.num_bytes);
+        }
+      },
+      {Reads(copy.from, copy.num_bytes), Writes(copy.to, copy.num_bytes)});
   return cudaGetLastError();  // as libraries do
 }
 

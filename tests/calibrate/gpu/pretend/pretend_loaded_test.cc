@@ -14,7 +14,7 @@ class LoadedTest : public testing::Test {
  protected:
   // Slow work: few rounds of the load, which the host really computes.
   void SetUp() override {
-    ResetGpu();
+    Gpu() = Pretended();
     Gpu().kernel_seconds = 1e-3;
   }
   ~LoadedTest() override {

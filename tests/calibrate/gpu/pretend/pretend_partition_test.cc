@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 
 class PartitionTest : public testing::Test {
  protected:
-  void SetUp() override { ResetGpu(); }
+  void SetUp() override { Gpu() = Pretended(); }
   ~PartitionTest() override {
     EXPECT_TRUE(Gpu().parts.empty());
     EXPECT_TRUE(Gpu().streams.empty());
