@@ -120,7 +120,7 @@ class BesideWorkload : public PreparedWorkload {
   absl::StatusOr<double> Verify() override { return op_->Verify(); }
   std::string algorithm() const override { return op_->algorithm(); }
 
-  absl::StatusOr<Batch> Run(int num_launches) override {
+  absl::StatusOr<LaunchBatch> Run(int num_launches) override {
     Replayer* replayer = op_->replayer();
     RETURN_IF_ERROR(replayer->Prepare(num_launches));
     // The transfers are as slowed as what runs beside them, so what they take
@@ -130,7 +130,7 @@ class BesideWorkload : public PreparedWorkload {
                      20 * device_->flush_seconds + 2e-3;
     for (int attempt = 0; attempt < kAttempts; ++attempt) {
       RETURN_IF_ERROR(background_.Start(seconds));
-      const absl::StatusOr<Batch> batch = replayer->Run(num_launches);
+      const absl::StatusOr<LaunchBatch> batch = replayer->Run(num_launches);
       const absl::StatusOr<bool> ran_throughout = background_.IsRunning();
       RETURN_IF_ERROR(background_.Seconds().status());
       RETURN_IF_ERROR(batch.status());

@@ -31,7 +31,7 @@ struct DoctorFlags {
   bool json = false;
 };
 
-struct CommandLine {
+struct CalibrateLine {
   enum class Command { kText, kRun, kCheck, kNetwork, kDoctor };
   Command command = Command::kText;
   std::string text;  // help or version

@@ -165,9 +165,9 @@ absl::Status CheckRun(const RunFlags& flags) {
 
 }  // namespace
 
-absl::StatusOr<CommandLine> ParseCalibrateArguments(int argc,
-                                                    const char* const* argv) {
-  CommandLine line;
+absl::StatusOr<CalibrateLine> ParseCalibrateArguments(int argc,
+                                                      const char* const* argv) {
+  CalibrateLine line;
   std::string attention = "fused", check_attention = "fused";
   RunFlags check;
   CLI::App app("Measures a GPU for weir: kernels, memory, messages.",
@@ -212,17 +212,17 @@ absl::StatusOr<CommandLine> ParseCalibrateArguments(int argc,
   const std::string command = absl::StrCat(
       "weir-calibrate ", absl::StrJoin(argv + 1, argv + argc, " "));
   if (*run) {
-    line.command = CommandLine::Command::kRun;
+    line.command = CalibrateLine::Command::kRun;
     const absl::Status status = CheckRun(line.run);
     if (!status.ok()) return status;
   } else if (*verify) {
-    line.command = CommandLine::Command::kCheck;
+    line.command = CalibrateLine::Command::kCheck;
     line.run = check;
     attention = check_attention;
   } else if (*network) {
-    line.command = CommandLine::Command::kNetwork;
+    line.command = CalibrateLine::Command::kNetwork;
   } else {
-    line.command = CommandLine::Command::kDoctor;
+    line.command = CalibrateLine::Command::kDoctor;
   }
   line.run.plan.fused_attention = attention != "unfused";
   line.run.plan.unfused_attention = attention != "fused";

@@ -77,7 +77,7 @@ Factories PretendFactories() {
   };
   factories.find = [](int) {
     const std::string missing = ReadPretence().missing;
-    return std::vector<Finding>{
+    return std::vector<MachineFinding>{
         {"driver", "580.95.05", "", true},
         {"GPU", missing.empty() ? "NVIDIA H200" : "", missing, true},
         {"NVML", "", "clocks and power stay unknown", false}};
