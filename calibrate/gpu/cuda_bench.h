@@ -20,6 +20,9 @@ struct CudaBenchOptions {
   int num_candidates = 8;                  // algorithms timed per product
   double timeout_seconds = 120;            // of any wait for the GPU
   std::string nvml = "libnvidia-ml.so.1";  // clocks, power, temperature
+  // Cuts the card into so many equal parts (partition.h) and measures on the
+  // first of them; 0: the whole card.
+  int num_partitions = 0;
 };
 
 // Takes the device; one bench per process (MeasureMemorySteps looks at what the

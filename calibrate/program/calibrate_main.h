@@ -20,6 +20,8 @@ struct BenchRequest {
   int device = 0;
   int num_candidates = 8;        // algorithms tried for a product
   double timeout_seconds = 120;  // of any wait for the GPU
+  // Measures on one of so many equal parts of the card; 0: on all of it.
+  int num_partitions = 0;
 };
 
 // Something that calibrating needs, or is better with.

@@ -17,6 +17,7 @@ Factories MachineFactories() {
     options.device = request.device;
     options.num_candidates = request.num_candidates;
     options.timeout_seconds = request.timeout_seconds;
+    options.num_partitions = request.num_partitions;
     return OpenCudaBench(options);
   };
   factories.make_transport = MakeNcclTransport;

@@ -71,6 +71,29 @@ cudaError_t LaunchEmpty(const Launch& launch);
 cudaError_t LaunchCopy(const Launch& launch, const void* from, void* to,
                        int64_t bytes);
 
+// An emulated link: a copy that takes latency_seconds + num_bytes /
+// bytes_per_second from when the kernel begins (an event that it waited for and
+// the launch come before), and has passed no more than one chunk a block ahead
+// of its rate at any moment. Any size and alignment; pieces that do not
+// overlap.
+struct PacedCopy {
+  const void* from = nullptr;
+  void* to = nullptr;
+  int64_t num_bytes = 0;  // 0: waits for the latency
+  double latency_seconds = 0;
+  double bytes_per_second = 0;  // 0: as fast as its blocks are
+};
+// Measured by %globaltimer, whose steps are 32 ns on Hopper and later, 1 us
+// before (the error of the whole copy, at most two of them). Others see the
+// bytes behind an event on `launch.stream`.
+cudaError_t LaunchPacedCopy(const Launch& launch, const PacedCopy& copy);
+// The blocks of a copy at this rate, so that each keeps up (10 GB/s; not yet
+// measured), and how many are at work at the same time on so many
+// multiprocessors. Copies that overlap must not have more than that together:
+// those that do not fit would begin when others end. A copy alone never does.
+int NumPacedCopyBlocks(double bytes_per_second);
+int MaxPacedCopyBlocks(int num_multiprocessors);
+
 }  // namespace weir
 
 #endif  // WEIR_CALIBRATE_GPU_KERNELS_KERNELS_H_
