@@ -25,20 +25,27 @@ enum class OptimizerKind { kSgd, kMomentum, kAdam };
 
 // How a stage steps; the same everywhere but for what a system asks of a stage.
 //   kSgd       w -= rate g
-//   kMomentum  v = momentum v + g; w -= rate (velocity_weight v +
-//   gradient_weight g) kAdam      stage_op.h
+//   kMomentum  v = momentum v + g
+//              w -= rate (velocity_weight v + gradient_weight g)
+//   kAdam      stage_op.h
 // g is the mean over the microbatches of an update (over all copies of a
-// stage).
+// stage): gradient_scale times the sum that passes leave. optimizer_math.h is
+// all of it in code.
 struct StageOptimizer {
   OptimizerKind kind = OptimizerKind::kMomentum;
   double learning_rate = 0.05;
   double momentum = 0.9;
+  double gradient_scale = 1;  // MakeReplayPlan: 1 / microbatches of an update
   // Spike compensation (Kosson et al., Pipelined Backpropagation at Scale,
   // MLSys 2021): velocity_weight m^D, gradient_weight (1 - m^D) / (1 - m).
   double velocity_weight = 1, gradient_weight = 0;
-  AdamStep adam;  // its learning_rate is the one above
+  AdamStep adam = {};  // its learning_rate is the one above
   // Of the average of past updates (PipeMare's T2).
   double average_decay = 0.5;
+  // PipeMare's T1: the rate of update k, from 0, is learning_rate /
+  // delay^(1 - min(k / delay_steps, 1)), delay in updates. 0 steps: as it is.
+  double delay = 1;
+  int delay_steps = 0;
 };
 
 // What a wrong runtime would do; tests plant these, nothing else sets them.

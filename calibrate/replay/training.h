@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "calibrate/replay/replay_plan.h"
 
 namespace weir {
@@ -25,6 +26,13 @@ MicrobatchData DataOf(const ReplayPlan& plan, int64_t microbatch);
 // embeddings begin equal.
 std::vector<double> InitialWeights(const ReplayPlan& plan, int first_layer,
                                    int last_layer);
+
+// Weights of the whole model, as InitialWeights(plan, 0, num_layers) lays them
+// out, cut into the stages' own. Layers lie one behind the other, each
+// parameter at a multiple of 8 elements, so that stages are consecutive parts
+// of them; only a tied head apart from the embedding has a table besides.
+std::vector<std::vector<double>> CutWeights(const ReplayPlan& plan,
+                                            absl::Span<const double> whole);
 
 // Dropout of a microbatch: what is XORed to the seeds of operations.
 uint64_t DropoutSeed(const ReplayPlan& plan, int64_t microbatch);

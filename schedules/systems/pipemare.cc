@@ -2,9 +2,10 @@
 // PipeMare (Yang et al., 2021): no flush and no stash. A forward at stage i of
 // p, counted from 1, reads weights that are (2(p-i)+1)/m updates older than
 // those its gradient changes (section 2); the backward reads the newest. T1
-// scales the learning rate by the delay, which costs neither time nor memory.
-// T2 lets the backward extrapolate to the forward's weights from an average of
-// past updates (section 3.2).
+// scales the learning rate of update k by delay^(min(k/K, 1) - 1)
+// (section 3.1), which costs neither time nor memory. T2 lets the backward
+// extrapolate to the forward's weights from an average of past updates
+// (section 3.2).
 #include "schedules/limits.h"
 #include "schedules/options.h"
 #include "schedules/systems/generators.h"
@@ -15,6 +16,9 @@ namespace {
 constexpr absl::string_view kName = "pipemare";
 constexpr absl::string_view kCorrection = "correction";
 constexpr absl::string_view kOrder = "order";
+constexpr absl::string_view kAnnealing = "annealing";  // K of T1
+
+constexpr int kMostAnnealing = 1'000'000'000;
 
 struct Choices {
   bool corrects = true;  // T2
@@ -30,7 +34,14 @@ Choices ChoicesOf(const ScheduleSpec& spec, Problems* problems) {
 
 absl::Status Check(const ScheduleSpec& spec) {
   Problems problems = CheckWithoutFlush(kName, spec);
-  ChoicesOf(spec, &problems);
+  const Choices choices = ChoicesOf(spec, &problems);
+  if (IntOption(spec, kAnnealing, 0, 0, kMostAnnealing, &problems) > 0 &&
+      !choices.is_cycle) {
+    problems.Add(
+        kAnnealing,
+        "is above 0, expected 0 where the order is 1f1b: T1 divides by "
+        "the paper's delay, and the last stage then has none");
+  }
   return problems.ToStatus();
 }
 
@@ -76,7 +87,10 @@ ScheduleKind PipeMareKind() {
                        "t2: the backward estimates the forward's weights; "
                        "none"},
                       {kOrder, "cycle",
-                       "cycle: the paper's delay; 1f1b: half of it"}},
+                       "cycle: the paper's delay; 1f1b: half of it"},
+                      {kAnnealing, "0",
+                       "updates over which T1's learning rates reach the full "
+                       "one, no time or memory; 0: no T1"}},
           .check = Check,
           .generate = Generate};
 }

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "calibrate/replay/training.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "calibrate/stage/dropout_mask.h"
+#include "calibrate/stage/op_shapes.h"
+
+namespace weir {
+namespace {
+
+constexpr int kWeightsBuffer = 0;
+constexpr double kDeviation = 0.02;  // of initial weights
+
+// What random numbers are for: streams of one seed.
+enum class Stream : uint64_t { kLanguage, kText, kWeights, kDropout };
+
+Philox4 Draw(const ReplayPlan& plan, Stream stream, uint64_t index,
+             uint64_t within = 0) {
+  const uint64_t key = plan.seed * 4 + static_cast<uint64_t>(stream);
+  return Philox(
+      {{static_cast<uint32_t>(index), static_cast<uint32_t>(index >> 32),
+        static_cast<uint32_t>(within), static_cast<uint32_t>(within >> 32)}},
+      key);
+}
+
+// A word is followed by one of four others, by the first with a half, by the
+// next with a quarter, and so on.
+uint32_t NextWord(const ReplayPlan& plan, uint32_t word, uint32_t chance,
+                  uint32_t vocabulary) {
+  const Philox4 followers = Draw(plan, Stream::kLanguage, word);
+  int choice = 0;
+  while (choice < 3 && (chance >> (31 - choice) & 1) != 0) ++choice;
+  return followers.words[choice] % vocabulary;
+}
+
+double Uniform(uint32_t high, uint32_t low) {  // in (0, 1)
+  return high * 0x1p-32 + (low >> 12) * 0x1p-52 + 0x1p-54;
+}
+
+// Box and Muller.
+double Normal(const Philox4& random) {
+  const double radius =
+      std::sqrt(-2 * std::log(Uniform(random.words[0], random.words[1])));
+  return radius * std::cos(2 * std::numbers::pi *
+                           Uniform(random.words[2], random.words[3]));
+}
+
+enum class Fill : uint8_t { kNormal, kOnes, kZeros };
+
+struct Parameter {
+  int64_t offset = 0, num_elements = 0;
+  Fill fill = Fill::kNormal;
+};
+
+// The weights that a forward reads, in the order of their places.
+std::vector<Parameter> ParametersOf(const ReplayPlan& plan,
+                                    const StageProgram& program) {
+  const Transformer& transformer = plan.model.transformer();
+  std::vector<Parameter> parameters;
+  for (const StageOp& op : program.ops(StagePass::kForward)) {
+    for (int i = 0; i < std::ssize(op.inputs); ++i) {
+      if (op.inputs[i].buffer != kWeightsBuffer) continue;
+      Parameter parameter{op.inputs[i].offset,
+                          InputShape(op, i).num_elements()};
+      if (op.kind == OpKind::kNormForward) {
+        parameter.fill = i == 4 ? Fill::kOnes : Fill::kZeros;
+      } else if (op.kind == OpKind::kProduct && i == 2) {
+        parameter.fill = Fill::kZeros;
+      } else if (op.kind == OpKind::kEmbeddingForward && i == 2) {
+        // The table has rows for longer sequences too.
+        parameter.num_elements =
+            int64_t{transformer.num_positions()} * transformer.hidden_size();
+      }
+      parameters.push_back(parameter);
+    }
+  }
+  std::sort(parameters.begin(), parameters.end(),
+            [](const Parameter& a, const Parameter& b) {
+              return a.offset < b.offset;
+            });
+  return parameters;
+}
+
+// `number` names the parameter within the model.
+void Initialize(const ReplayPlan& plan, uint64_t number,
+                const Parameter& parameter, std::vector<double>* weights) {
+  double* const begin = weights->data() + parameter.offset;
+  for (int64_t i = 0; i < parameter.num_elements; ++i) {
+    begin[i] = parameter.fill == Fill::kOnes ? 1 : 0;
+    if (parameter.fill != Fill::kNormal) continue;
+    begin[i] = kDeviation * Normal(Draw(plan, Stream::kWeights, number, i));
+  }
+}
+
+std::vector<double> LayerWeights(const ReplayPlan& plan, int layer) {
+  constexpr uint64_t kMostParameters = 64;  // of a layer
+  StageSpec spec = plan.spec;
+  spec.first_layer = layer;
+  spec.last_layer = layer + 1;
+  // REQUIRES of the caller: the plan's own programs have been built.
+  const StageProgram program = BuildStageProgram(plan.model, spec).value();
+  std::vector<double> weights(program.buffers[kWeightsBuffer].num_elements, 0);
+  const std::vector<Parameter> parameters = ParametersOf(plan, program);
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    uint64_t number = layer * kMostParameters + i;
+    const bool is_table =
+        layer + 1 == plan.num_layers() && i + 1 == parameters.size();
+    if (is_table && plan.model.transformer().tied_embeddings()) number = 0;
+    Initialize(plan, number, parameters[i], &weights);
+  }
+  return weights;
+}
+
+}  // namespace
+
+MicrobatchData DataOf(const ReplayPlan& plan, int64_t microbatch) {
+  const WorkSpec& work = plan.spec.work;
+  const uint32_t vocabulary = plan.model.transformer().vocabulary_size();
+  MicrobatchData data;
+  for (int sequence = 0; sequence < work.microbatch_size; ++sequence) {
+    const auto random = [&](int position) {
+      const uint64_t within = uint64_t{static_cast<uint32_t>(sequence)} << 32 |
+                              static_cast<uint32_t>(position);
+      return Draw(plan, Stream::kText, microbatch, within).words[0];
+    };
+    uint32_t word = random(0) % vocabulary;
+    for (int i = 0; i < work.sequence_length; ++i) {
+      data.tokens.push_back(word);
+      word = NextWord(plan, word, random(i + 1), vocabulary);
+      data.targets.push_back(word);
+    }
+  }
+  return data;
+}
+
+std::vector<double> InitialWeights(const ReplayPlan& plan, int first_layer,
+                                   int last_layer) {
+  std::vector<double> weights;
+  for (int layer = first_layer; layer < last_layer; ++layer) {
+    const std::vector<double> more = LayerWeights(plan, layer);
+    weights.insert(weights.end(), more.begin(), more.end());
+  }
+  // The head then computes with the embedding's own table.
+  const bool has_both = first_layer == 0 && last_layer == plan.num_layers();
+  if (has_both && plan.model.transformer().tied_embeddings()) {
+    const StageProgram& first = *plan.programs[0];
+    const StageOp& embedding = first.ops(StagePass::kForward)[0];
+    constexpr int64_t kAlignment = 8;
+    const int64_t table = embedding.inner * embedding.columns;
+    weights.resize(weights.size() -
+                   (table + kAlignment - 1) / kAlignment * kAlignment);
+  }
+  return weights;
+}
+
+std::vector<std::vector<double>> CutWeights(const ReplayPlan& plan,
+                                            absl::Span<const double> whole) {
+  std::vector<std::vector<double>> stages;
+  auto begin = whole.begin();
+  for (const auto& program : plan.programs) {
+    const int64_t size = program->buffers[kWeightsBuffer].num_elements;
+    const int64_t part = std::min<int64_t>(size, whole.end() - begin);
+    stages.emplace_back(begin, begin + part);
+    stages.back().resize(size, 0);
+    begin += part;
+  }
+  const TiedTable& tied = plan.tied;
+  std::copy_n(whole.begin() + tied.first_offset, tied.num_elements,
+              stages.back().begin() + tied.last_offset);
+  return stages;
+}
+
+uint64_t DropoutSeed(const ReplayPlan& plan, int64_t microbatch) {
+  const Philox4 random = Draw(plan, Stream::kDropout, microbatch);
+  return uint64_t{random.words[0]} << 32 | random.words[1];
+}
+
+}  // namespace weir

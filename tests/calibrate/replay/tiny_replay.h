@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Models that train in microseconds, and replays of them.
+#ifndef WEIR_TESTS_CALIBRATE_REPLAY_TINY_REPLAY_H_
+#define WEIR_TESTS_CALIBRATE_REPLAY_TINY_REPLAY_H_
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "calibrate/replay/replay_plan.h"
+#include "schedules/registry.h"
+
+namespace weir {
+
+// Learned positions, LayerNorm, GELU, biases, tied embeddings.
+inline Model TinyGpt(int num_layers) {
+  Model model;
+  Transformer& t = *model.mutable_transformer();
+  t.set_num_layers(num_layers);
+  t.set_hidden_size(8);
+  t.set_num_heads(2);
+  t.set_num_kv_heads(2);
+  t.set_head_size(4);
+  t.set_feed_forward_size(12);
+  t.set_vocabulary_size(13);
+  t.set_num_positions(6);
+  t.set_attention_bias(true);
+  t.set_attention_output_bias(true);
+  t.set_feed_forward_bias(true);
+  t.set_tied_embeddings(true);
+  t.set_causal(true);
+  return model;
+}
+
+// Rotary positions, RMSNorm, SwiGLU, grouped heads, a head of its own.
+inline Model TinyLlama(int num_layers) {
+  Model model;
+  Transformer& t = *model.mutable_transformer();
+  t.set_num_layers(num_layers);
+  t.set_hidden_size(6);
+  t.set_num_heads(4);
+  t.set_num_kv_heads(2);
+  t.set_head_size(2);
+  t.set_feed_forward_size(5);
+  t.set_vocabulary_size(11);
+  t.set_gated_feed_forward(true);
+  t.set_rms_norm(true);
+  t.set_causal(true);
+  return model;
+}
+
+// One layer a stage, two sequences of four tokens, dropout.
+inline ReplayRequest TinyRequest(Schedule schedule, bool llama = false) {
+  ReplayRequest request;
+  request.model =
+      llama ? TinyLlama(schedule.num_stages) : TinyGpt(schedule.num_stages);
+  request.schedule = std::move(schedule);
+  request.spec.work.microbatch_size = 2;
+  request.spec.work.sequence_length = 4;
+  request.spec.format = ElementFormat::kFp32;
+  request.spec.dropout = 0.1F;
+  return request;
+}
+
+inline Schedule Generated(const std::string& name, const ScheduleSpec& spec) {
+  auto schedule = GenerateSchedule(name, spec);
+  EXPECT_TRUE(schedule.ok()) << name << ": " << schedule.status();
+  return schedule.ok() ? *std::move(schedule) : Schedule();
+}
+
+inline ReplayPlan PlanOf(const ReplayRequest& request) {
+  auto plan = MakeReplayPlan(request);
+  EXPECT_TRUE(plan.ok()) << plan.status();
+  return plan.ok() ? *std::move(plan) : ReplayPlan();
+}
+
+}  // namespace weir
+
+#endif  // WEIR_TESTS_CALIBRATE_REPLAY_TINY_REPLAY_H_
