@@ -42,6 +42,13 @@ struct CopyMoments {
   MomentPtr begin, end;
 };
 
+// Of one microbatch: num_elements elements of Send.
+struct CopyPiece {
+  const void* from = nullptr;
+  void* into = nullptr;
+};
+
+// Calls come from one thread at a time.
 class RankDevice {
  public:
   virtual ~RankDevice() = default;
@@ -90,13 +97,17 @@ class RankDevice {
   virtual absl::Status After(const MomentPtr& moment) = 0;
 
   // Copies to memory of another rank, beside this rank's work, over `link`, one
-  // copy of a pair of ranks after the other, not before `ready`. With
-  // `bits` > 0 values are rounded to so many bits on their way.
-  virtual absl::StatusOr<CopyMoments> Send(RankDevice* to, int64_t num_elements,
+  // message of a pair of ranks after the other, not before `ready`. All pieces
+  // go as one message: one latency. With `bits` > 0 the values of each piece are
+  // rounded to so many bits on their way. `into` was taken by `to` before
+  // anything that `ready` comes after: there is nothing else to wait for. Both
+  // sides stay as they are until `end` has passed.
+  virtual absl::StatusOr<CopyMoments> Send(RankDevice* to,
+                                           absl::Span<const CopyPiece> pieces,
+                                           int64_t num_elements,
                                            ElementFormat format,
                                            const LinkSpec& link, int bits,
-                                           const MomentPtr& ready,
-                                           const void* from, void* into) = 0;
+                                           const MomentPtr& ready) = 0;
   // Memory to the host and back, beside this rank's work, not before `ready`;
   // each direction is a channel of its own. `slot` is the caller's name for
   // what is kept.

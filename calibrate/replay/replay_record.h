@@ -60,7 +60,11 @@ struct RankRecord {
   std::vector<MemoryRecord> memory;
   double peak_bytes = 0, peak_at_seconds = 0;
   std::array<double, kNumReplayMemories> peak_by_class{};
-  double allocator_peak_bytes = 0;  // 0: the device has no allocator of its own
+  // Most bytes taken at a time, in program order: receive buffers wait there for
+  // their messages, sent ones for whoever shows that they have arrived.
+  double taken_peak_bytes = 0;
+  // What the device's own allocator says of that; 0: it has none.
+  double allocator_peak_bytes = 0;
 };
 
 // One step: a batch with flush, else the whole run.
