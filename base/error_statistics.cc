@@ -30,10 +30,8 @@ std::vector<double> RelativeErrors(absl::Span<const double> predicted,
   return errors;
 }
 
-ErrorStatistics SummarizeErrors(absl::Span<const double> predicted,
-                                absl::Span<const double> measured) {
+ErrorStatistics Summarize(absl::Span<const double> errors) {
   ErrorStatistics statistics;
-  const std::vector<double> errors = RelativeErrors(predicted, measured);
   if (errors.empty()) return statistics;
   std::vector<double> sizes;
   for (size_t i = 0; i < errors.size(); ++i) {
@@ -51,6 +49,11 @@ ErrorStatistics SummarizeErrors(absl::Span<const double> predicted,
   statistics.median_absolute = Percentile(sizes, 0.5);
   statistics.percentile_90 = Percentile(std::move(sizes), 0.9);
   return statistics;
+}
+
+ErrorStatistics SummarizeErrors(absl::Span<const double> predicted,
+                                absl::Span<const double> measured) {
+  return Summarize(RelativeErrors(predicted, measured));
 }
 
 std::string Describe(const ErrorStatistics& statistics) {

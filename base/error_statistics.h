@@ -10,7 +10,8 @@
 
 namespace weir {
 
-// Of relative errors, predicted / measured - 1; 0.05 is 5 % too slow.
+// Of errors, mostly relative ones: predicted / measured - 1; 0.05 is 5 % too
+// slow.
 struct ErrorStatistics {
   int num_rows = 0;
   double mean_absolute = 0;
@@ -25,7 +26,10 @@ struct ErrorStatistics {
 std::vector<double> RelativeErrors(absl::Span<const double> predicted,
                                    absl::Span<const double> measured);
 
-// REQUIRES: as many of both, every measured value > 0.
+ErrorStatistics Summarize(absl::Span<const double> errors);
+
+// The same of RelativeErrors. REQUIRES: as many of both, every measured value >
+// 0.
 ErrorStatistics SummarizeErrors(absl::Span<const double> predicted,
                                 absl::Span<const double> measured);
 

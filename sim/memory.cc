@@ -285,6 +285,7 @@ class Tracer {
 
   MemoryTimeline Sweep(const std::vector<Event>& events, bool keep_samples) {
     MemoryTimeline timeline;
+    timeline.communicator_bytes = Static(MemoryKind::kCommunicationBuffers);
     MemoryByKind now = static_;
     const auto total = [&] {
       return std::accumulate(now.begin(), now.end(), 0.0);

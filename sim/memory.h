@@ -45,6 +45,7 @@ struct MemoryTimeline {
   double peak_bytes = 0;
   double peak_at_seconds = 0;
   MemoryByKind peak_by_kind{};
+  double communicator_bytes = 0;      // of communication buffers, for good
   double floor_bytes = 0;             // before the first action
   double final_bytes = 0;             // after the last
   std::vector<MemorySample> samples;  // only if asked for

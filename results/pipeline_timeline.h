@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// The timeline of one pipeline of a result, rank by rank: what the causes of
+// idle time and comparisons of two results are found in.
+#ifndef WEIR_RESULTS_PIPELINE_TIMELINE_H_
+#define WEIR_RESULTS_PIPELINE_TIMELINE_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "results/result.pb.h"
+
+namespace weir {
+
+// Timeline.Actions.op
+enum TimelineOp : uint32_t {
+  kForwardOp,
+  kBackwardOp,
+  kBackwardInputOp,
+  kBackwardWeightOp,
+  kStepOp,
+  kOffloadOp,
+  kReloadOp,
+  kNumTimelineOps,
+};
+
+// Timeline.Collectives.kind
+enum CollectiveKind : uint32_t {
+  kTensorCollective,
+  kGradientReduction,
+  kWeightGather,
+  kExpertExchange,
+  kTiedReduction,
+};
+
+struct TimelineAction {
+  uint32_t op = 0;  // TimelineOp
+  int32_t stage = 0;
+  int32_t microbatch = 0;  // of a step: the update
+  uint32_t num_microbatches = 1;
+  // With the tensor and expert collectives in it.
+  double start_seconds = 0, end_seconds = 0;
+
+  double seconds() const { return end_seconds - start_seconds; }
+  bool computes() const { return op <= kStepOp; }
+};
+
+// "2F0", "2B0-3", "2 step u3".
+std::string ActionText(uint32_t op, int32_t stage, int32_t microbatch,
+                       uint32_t num_microbatches);
+std::string ActionText(const TimelineAction& action);
+
+struct TimelineTransfer {
+  int from_rank = 0, to_rank = 0;
+  bool gradient = false;
+  int32_t stage = 0;  // that sent it
+  int32_t microbatch = 0;
+  double bytes = 0;
+  // What it carries was made: Transfers.ready_seconds, or else the end of the
+  // pass that made it, or else the transfer's start; never after that.
+  double ready_seconds = 0;
+  double start_seconds = 0, end_seconds = 0;
+};
+
+struct TimelineCollective {
+  uint32_t kind = 0;  // CollectiveKind
+  int32_t stage = 0;
+  int32_t microbatch = 0;  // or the update
+  double start_seconds = 0, end_seconds = 0;
+};
+
+// Of replica 0 and tensor rank 0.
+struct PipelineTimeline {
+  // Never before the end of the last event.
+  double makespan_seconds = 0;
+  std::vector<std::vector<TimelineAction>> ranks;  // [rank], by start
+  std::vector<TimelineTransfer> transfers;
+  std::vector<std::vector<TimelineCollective>> collectives;  // [rank], by start
+  std::vector<int> gpus;  // [rank]: the index into Result.ranks
+
+  int num_ranks() const { return static_cast<int>(ranks.size()); }
+};
+
+// FailedPrecondition without a timeline or with one whose beginning was left
+// out; InvalidArgument when it is not valid (ValidateTimeline) or its replica 0
+// is not ranks 0, 1, 2, ..., each once.
+absl::StatusOr<PipelineTimeline> PipelineTimelineOf(absl::string_view label,
+                                                    const Result& result);
+
+}  // namespace weir
+
+#endif  // WEIR_RESULTS_PIPELINE_TIMELINE_H_

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// A prediction against an execution of the same schedule, action by action.
+// Errors are predicted / measured - 1 unless said otherwise.
+#ifndef WEIR_RESULTS_REPLAY_COMPARISON_H_
+#define WEIR_RESULTS_REPLAY_COMPARISON_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "base/error_statistics.h"
+#include "results/idle_causes.h"
+#include "results/memory_comparison.h"
+#include "results/pipeline_timeline.h"
+#include "results/result.pb.h"
+
+namespace weir {
+
+struct ComparedAction {
+  int rank = 0;
+  TimelineAction predicted, measured;
+
+  std::string name() const;  // "rank 2 2F3"
+  double start_error_seconds() const {
+    return predicted.start_seconds - measured.start_seconds;
+  }
+  double end_error_seconds() const {
+    return predicted.end_seconds - measured.end_seconds;
+  }
+  bool has_duration() const { return measured.seconds() > 0; }
+  double duration_error() const {
+    return predicted.seconds() / measured.seconds() - 1;
+  }
+};
+
+// Of all actions of one op, or of all passes and steps.
+struct ActionErrors {
+  std::string op;  // "F", "step", "all"
+  int num_actions = 0;
+  // Of those that were measured to take time.
+  ErrorStatistics durations;
+  // Predicted minus measured, as parts of the measured makespan.
+  ErrorStatistics starts, ends;
+  std::string worst_duration, worst_start;  // ComparedAction::name
+};
+
+struct ComparedSeconds {
+  double predicted = 0, measured = 0;
+
+  double error() const { return measured > 0 ? predicted / measured - 1 : 0; }
+};
+
+struct ReplayComparison {
+  std::string predicted_label, measured_label;
+  // Without their timelines.
+  Result predicted, measured;
+  // Batches and spans only where both results give them: else 0.
+  ComparedSeconds makespan, batch, span;
+  // Idle part of all ranks over the makespan (results/metrics.h).
+  ComparedSeconds bubble_ratio;
+  std::vector<ComparedAction> actions;  // rank by rank, in measured order
+  std::vector<ActionErrors> errors;     // "all" is the last
+  std::vector<RankIdle> predicted_idle, measured_idle;  // [rank]
+  TransferTimes predicted_transfers, measured_transfers;
+  ClockErrors clocks;  // of the measurement
+  std::vector<RankMemory> memory;
+  std::vector<std::string> notes;  // what was not compared, and why
+};
+
+// Compares replica 0, tensor rank 0 of both. InvalidArgument when their actions
+// differ: the first that one has and the other has not, and what to simulate
+// instead. Errors of PipelineTimelineOf.
+absl::StatusOr<ReplayComparison> CompareReplay(
+    absl::string_view predicted_label, const Result& predicted,
+    absl::string_view measured_label, const Result& measured);
+
+// What --tolerance judges: the makespan, and of every rank the peak memory, by
+// the replay's count and by its allocator's.
+struct JudgedError {
+  std::string what;  // "makespan", "peak memory of rank 2"
+  double error = 0;
+};
+std::vector<JudgedError> JudgedErrors(const ReplayComparison& comparison);
+
+// One screen: the worst ranks and classes; or all.
+std::string ReplayTable(const ReplayComparison& comparison, bool all);
+
+// A JSON object: everything.
+std::string ReplayJson(const ReplayComparison& comparison);
+
+// rank,action,predicted_start_seconds,predicted_seconds,
+// measured_start_seconds,measured_seconds,start_error_seconds,duration_error:
+// one line per action.
+std::string ReplayCsv(const ReplayComparison& comparison);
+
+}  // namespace weir
+
+#endif  // WEIR_RESULTS_REPLAY_COMPARISON_H_
