@@ -230,9 +230,11 @@ LoneTransfer TransferAlone(const ResolvedScenario& scenario, int from_rank,
   const Route route = network.RouteBetween(from, to);
   if (route.links.empty()) return {route.latency_seconds, 0};
   const DeviceProfile& device = scenario.device;
+  const bool plain = scenario.cluster.plain_links();
+  const bool model = device.has_collectives() && !plain;
   TaskGraph tasks;
-  Ways ways(network, device.has_collectives() ? &device.collectives() : nullptr,
-            device.links_size() > 0 ? &device : nullptr, &tasks);
+  Ways ways(network, model ? &device.collectives() : nullptr,
+            device.links_size() > 0 && !plain ? &device : nullptr, &tasks);
   const SendCost send = ways.SendBetween(from, to, bytes, 0);
   LoneTransfer alone;
   alone.latency_seconds = tasks.pairs[send.pair].route.latency_seconds;

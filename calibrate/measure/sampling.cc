@@ -108,11 +108,11 @@ absl::StatusOr<double> SampleWorkload(PreparedWorkload* workload,
     capped += batch.state.power_capped;
     hot += batch.state.thermal_slowdown;
     if (samples.size() < next_look) continue;
-    if (Summarize(samples).relative_ci() < options.relative_ci) break;
+    if (SummarizeSamples(samples).relative_ci() < options.relative_ci) break;
     next_look = samples.size() + samples.size() / 4;
   }
   const double n = static_cast<double>(samples.size());
-  *result->mutable_seconds() = Summarize(samples);
+  *result->mutable_seconds() = SummarizeSamples(samples);
   result->set_host_launch_seconds(host / n);
   result->set_multiprocessor_hertz(sum.multiprocessor_hertz / n);
   result->set_watts(sum.watts / n);
