@@ -21,6 +21,8 @@ int Dispatch(const CalibrateLine& line, const Factories& factories) {
       return RunCalibration(line.run, factories);
     case Command::kCheck:
       return CheckKernels(line.run, factories);
+    case Command::kReplay:
+      return RunReplayCommand(line.replay, factories);
     case Command::kNetwork:
       return RunNetworkCommand(line.network, factories.make_transport);
     case Command::kDoctor:

@@ -13,6 +13,7 @@ namespace weir {
 
 int RunCalibration(const RunFlags& flags, const Factories& factories);
 int CheckKernels(const RunFlags& flags, const Factories& factories);
+int RunReplayCommand(const ReplayFlags& flags, const Factories& factories);
 int RunDoctor(const DoctorFlags& flags, const Factories& factories);
 
 // As weir's (cli/messages.h), without colour.

@@ -13,6 +13,7 @@
 #include "base/problems.h"
 #include "base/spelling.h"
 #include "base/version.h"
+#include "calibrate/program/replay_options.h"
 
 namespace weir {
 namespace {
@@ -167,6 +168,9 @@ absl::Status CheckRun(const RunFlags& flags) {
 
 absl::StatusOr<CalibrateLine> ParseCalibrateArguments(int argc,
                                                       const char* const* argv) {
+  if (argc > 1 && absl::string_view(argv[1]) == "replay") {
+    return ParseReplay({argv + 2, argv + argc});
+  }
   CalibrateLine line;
   std::string attention = "fused", check_attention = "fused";
   RunFlags check;
@@ -180,6 +184,9 @@ absl::StatusOr<CalibrateLine> ParseCalibrateArguments(int argc,
       "run", "measure a model's operations and stages, write a profile");
   CLI::App* verify = app.add_subcommand(
       "check", "verify every operation against double precision, time nothing");
+  // Has the options of `weir simulate`, which are a table (replay_options.h).
+  app.add_subcommand("replay",
+                     "execute a scenario's schedule with real training");
   CLI::App* network = app.add_subcommand(
       "network", "measure messages between GPUs; every rank runs it");
   CLI::App* doctor =
