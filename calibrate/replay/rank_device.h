@@ -98,8 +98,8 @@ class RankDevice {
 
   // Copies to memory of another rank, beside this rank's work, over `link`, one
   // message of a pair of ranks after the other, not before `ready`. All pieces
-  // go as one message: one latency. With `bits` > 0 the values of each piece are
-  // rounded to so many bits on their way. `into` was taken by `to` before
+  // go as one message: one latency. With `bits` > 0 the values of each piece
+  // are rounded to so many bits on their way. `into` was taken by `to` before
   // anything that `ready` comes after: there is nothing else to wait for. Both
   // sides stay as they are until `end` has passed.
   virtual absl::StatusOr<CopyMoments> Send(RankDevice* to,
@@ -108,18 +108,16 @@ class RankDevice {
                                            ElementFormat format,
                                            const LinkSpec& link, int bits,
                                            const MomentPtr& ready) = 0;
-  // Memory to the host and back, beside this rank's work, not before `ready`;
-  // each direction is a channel of its own. `slot` is the caller's name for
-  // what is kept.
+  // Memory to the host and back, beside this rank's work, not before `ready`
+  // (all of them); each direction is a channel of its own. `slot` is the
+  // caller's name for what is kept.
   virtual absl::StatusOr<CopyMoments> ToHost(int64_t slot, int64_t num_elements,
                                              ElementFormat format,
                                              const MomentPtr& ready,
                                              const void* from) = 0;
-  virtual absl::StatusOr<CopyMoments> FromHost(int64_t slot,
-                                               int64_t num_elements,
-                                               ElementFormat format,
-                                               const MomentPtr& ready,
-                                               void* into) = 0;
+  virtual absl::StatusOr<CopyMoments> FromHost(
+      int64_t slot, int64_t num_elements, ElementFormat format,
+      absl::Span<const MomentPtr> ready, void* into) = 0;
 
   // Waits for all work of this rank. DeadlineExceeded after the plan's timeout.
   virtual absl::Status Finish() = 0;

@@ -19,7 +19,19 @@ namespace weir {
 struct LinkSpec {
   double latency_seconds = 0;
   double bytes_per_second = 0;  // 0: at once
+
+  double SecondsOf(double bytes) const {
+    return latency_seconds +
+           (bytes_per_second > 0 ? bytes / bytes_per_second : 0);
+  }
 };
+
+// Of so many elements on their way; bits > 0: compressed to so many each.
+inline double TransferBytes(ElementFormat format, int bits, int64_t elements) {
+  const int own = 8 * BytesOf(format);
+  return static_cast<double>(elements) * (bits > 0 && bits < own ? bits : own) /
+         8;
+}
 
 enum class OptimizerKind { kSgd, kMomentum, kAdam };
 
