@@ -98,13 +98,19 @@ void CheckOptimizer(const ReplayRequest& request, Problems* problems) {
   }
 }
 
-// Stages that update after different numbers of microbatches have no updates
-// in common.
+// A table in two stages stays one where both step together and alike.
 void CheckTied(const ReplayRequest& request, Problems* problems) {
   const Schedule& schedule = request.schedule;
   if (!request.model.transformer().tied_embeddings() || schedule.forward_only ||
       schedule.num_stages < 2) {
     return;
+  }
+  const OptimizerRules rules = RulesOf(schedule);
+  if (rules.annealing > 0 || rules.compensates_spikes) {
+    problems->Add("tied_embeddings",
+                  absl::StrCat("is on, expected off: ", schedule.name,
+                               " gives the first stage and the last different "
+                               "rules to step by"));
   }
   const int first = schedule.microbatches_per_update(0);
   const int last = schedule.microbatches_per_update(schedule.num_stages - 1);

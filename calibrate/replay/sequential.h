@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "calibrate/replay/replay_plan.h"
+#include "calibrate/replay/replay_record.h"
 
 namespace weir {
 
@@ -22,16 +23,19 @@ struct SequentialRecord {
 };
 
 // By the system that plan.schedule.name names (options included): one stage
-// that holds the whole model, minibatch SGD, for every synchronous one; the
-// paper's delays and estimates for the others. NotFound: no formula is known
-// for that name (a file's schedule without flush).
+// that holds the whole model, minibatch SGD, for every one with flush; the
+// paper's delays and estimates for the others (update_formula.h). NotFound: no
+// formula is known for that name (a file's schedule without flush).
 absl::StatusOr<SequentialRecord> TrainSequentially(const ReplayPlan& plan);
 
-// Norm-wise: |a - b| / |b|, the largest over stages; of losses too.
+// Norm-wise: |a - b| / |b|, the largest over stages; of losses too. Infinite
+// where lengths differ or something is no number.
 struct TrainingDifference {
   double weights = 0, losses = 0;
   int worst_stage = 0;
 };
+TrainingDifference DifferenceOf(const ReplayRecord& replay,
+                                const SequentialRecord& formula);
 
 }  // namespace weir
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "calibrate/replay/replay_plan.h"
+
 #include <gmock/gmock.h>
 
 #include <cmath>
 
-#include "calibrate/replay/replay_plan.h"
 #include "tests/calibrate/replay/tiny_replay.h"
 
 namespace weir {
@@ -48,7 +49,8 @@ TEST(PlanTest, ReplicasAverageOverAllOfTheirMicrobatches) {
 TEST(PlanTest, SpikeCompensationWeighsVelocityAndGradient) {
   const ReplayPlan plan = PlanOf(TinyRequest(
       Generated("pb:mitigation=spike-compensation",
-                {.num_ranks = 3, .num_microbatches = 1, .num_batches = 8})));
+                {.num_ranks = 3, .num_microbatches = 1, .num_batches = 8}),
+      true));
   for (int stage = 0; stage < 3; ++stage) {
     double a = 1, b = 0;
     for (int i = 0; i < 2 * (2 - stage); ++i) {
@@ -65,7 +67,7 @@ TEST(PlanTest, PipeMareAnnealsItsRates) {
   const ScheduleSpec spec{
       .num_ranks = 3, .num_microbatches = 2, .num_batches = 8};
   const ReplayPlan plan =
-      PlanOf(TinyRequest(Generated("pipemare:annealing=10", spec)));
+      PlanOf(TinyRequest(Generated("pipemare:annealing=10", spec), true));
   for (int stage = 0; stage < 3; ++stage) {
     EXPECT_EQ(plan.optimizers[stage].delay, (2 * (2 - stage) + 1) / 2.0);
     EXPECT_EQ(plan.optimizers[stage].delay_steps, 10);
@@ -102,6 +104,16 @@ TEST(PlanTest, RefusesTiedTablesThatUpdateApart) {
   EXPECT_THAT(MakeReplayPlan(request).status().message(),
               HasSubstr("the first stage updates after 2 microbatches, the "
                         "last after 1"));
+}
+
+TEST(PlanTest, RefusesTiedTablesThatStepDifferently) {
+  for (const char* name :
+       {"pb:mitigation=spike-compensation", "pipemare:annealing=10"}) {
+    const ReplayRequest request = TinyRequest(Generated(
+        name, {.num_ranks = 2, .num_microbatches = 1, .num_batches = 4}));
+    EXPECT_THAT(MakeReplayPlan(request).status().message(),
+                HasSubstr("different rules to step by"));
+  }
 }
 
 TEST(PlanTest, RefusesWhatStagesDoNot) {

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+// The training that replays are compared with, by itself.
+#include "calibrate/replay/sequential.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <limits>
+
+#include "calibrate/replay/stage_chain.h"
+#include "calibrate/replay/training.h"
+#include "tests/calibrate/replay/tiny_replay.h"
+
+namespace weir {
+namespace {
+
+SequentialRecord Train(const ReplayPlan& plan) {
+  auto record = TrainSequentially(plan);
+  EXPECT_TRUE(record.ok()) << record.status();
+  return record.ok() ? *std::move(record) : SequentialRecord();
+}
+
+// As if a replay had found it.
+ReplayRecord AsReplay(const SequentialRecord& record) {
+  ReplayRecord replay;
+  replay.weights = record.weights;
+  replay.steps.resize(1);
+  replay.steps[0].losses = record.losses;
+  return replay;
+}
+
+TrainingDifference Difference(const SequentialRecord& a,
+                              const SequentialRecord& b) {
+  return DifferenceOf(AsReplay(a), b);
+}
+
+StageVectors CutInitialWeights(const ReplayPlan& plan) {
+  return CutWeights(plan, InitialWeights(plan, 0, plan.num_layers()));
+}
+
+std::shared_ptr<const StageProgram> Whole(const ReplayPlan& plan) {
+  StageSpec spec = plan.spec;
+  spec.last_layer = plan.num_layers();
+  return std::make_shared<const StageProgram>(
+      BuildStageProgram(plan.model, spec).value());
+}
+
+// Losses and gradients of a chain of stages, uneven ones too, are those of the
+// whole model in one stage: the tied table's is the sum of both.
+TEST(SequentialTest, ChainsAreOneStage) {
+  for (const bool llama : {false, true}) {
+    for (const std::vector<int>& first : std::vector<std::vector<int>>{
+             {0, 2, 3, 6}, {0, 1, 5, 6}, {0, 4, 5, 6}}) {
+      ReplayRequest request = TinyRequest(
+          Generated("gpipe", {.num_ranks = 3, .num_microbatches = 2}), llama);
+      request.model = llama ? TinyLlama(4) : TinyGpt(4);
+      request.first_layer = first;
+      const ReplayPlan plan = PlanOf(request);
+      StageChain stages(plan, plan.programs), whole(plan, {Whole(plan)});
+      const StageVectors all = {InitialWeights(plan, 0, 6)};
+      const StageVectors cut = CutInitialWeights(plan);
+      for (const int k : {0, 1}) {
+        EXPECT_NEAR(stages.Forward(k, cut), whole.Forward(k, all), 1e-15);
+        stages.Backward(cut);
+        whole.Backward(all);
+      }
+      SequentialRecord a, b;
+      a.weights = stages.gradients();
+      // The head's share of the table comes home.
+      for (int i = 0; i < plan.tied.num_elements; ++i) {
+        double& here = a.weights.front()[plan.tied.first_offset + i];
+        double& there = a.weights.back()[plan.tied.last_offset + i];
+        here = there = here + there;
+      }
+      b.weights = CutWeights(plan, whole.gradients()[0]);
+      EXPECT_LE(Difference(a, b).weights, 1e-14);
+    }
+  }
+}
+
+TEST(SequentialTest, LossesFallUnderEveryKind) {
+  for (const char* name : {"gpipe", "pipedream", "2bw", "pipemare", "spectrain",
+                           "xpipe", "pb", "timeprest"}) {
+    for (const OptimizerKind kind :
+         {OptimizerKind::kMomentum, OptimizerKind::kAdam}) {
+      const bool flush = std::string(name) == "gpipe";
+      ReplayRequest request =
+          TinyRequest(Generated(name, {.num_ranks = 2,
+                                       .num_microbatches = 2,
+                                       .num_batches = flush ? 1 : 300}));
+      request.num_steps = flush ? 300 : 1;
+      request.optimizer.kind = kind;
+      request.optimizer.learning_rate =
+          kind == OptimizerKind::kAdam ? 0.01 : 0.02;
+      const SequentialRecord record = Train(PlanOf(request));
+      ASSERT_EQ(record.losses.size(), 600U);
+      double first = 0, last = 0;
+      for (int i = 0; i < 20; ++i) {
+        first += record.losses[i] / 20;
+        last += record.losses[580 + i] / 20;
+      }
+      EXPECT_NEAR(first, std::log(13), 0.3) << name;
+      EXPECT_LT(last, first - 0.3) << name;
+    }
+  }
+}
+
+// With one stage nothing is in flight.
+TEST(SequentialTest, OneStageOfMostKindsIsSgd) {
+  for (const int m : {1, 3}) {
+    ReplayRequest request = TinyRequest(
+        Generated("gpipe", {.num_ranks = 1, .num_microbatches = m}));
+    request.num_steps = 12;
+    const SequentialRecord sgd = Train(PlanOf(request));
+    const auto train = [&](const char* name) {
+      ReplayRequest other = TinyRequest(Generated(
+          name, {.num_ranks = 1, .num_microbatches = m, .num_batches = 12}));
+      return Train(PlanOf(other));
+    };
+    for (const char* name : {"xpipe", "timeprest"}) {
+      EXPECT_EQ(train(name).weights, sgd.weights) << name;
+      EXPECT_EQ(train(name).losses, sgd.losses) << name;
+    }
+    if (m > 1) continue;
+    for (const char* name : {"pipedream", "spectrain", "pb"}) {
+      EXPECT_EQ(train(name).weights, sgd.weights) << name;
+    }
+    EXPECT_GT(Difference(train("2bw"), sgd).weights, 1e-6);
+    EXPECT_GT(Difference(train("pipemare"), sgd).weights, 1e-6);
+  }
+}
+
+// 2BW written out: W(t+1) = W(t) - v grad f(W(t-1)), plain SGD, one stage.
+TEST(SequentialTest, TwoBufferedWeightsWrittenOut) {
+  ReplayRequest request = TinyRequest(Generated(
+      "2bw", {.num_ranks = 1, .num_microbatches = 2, .num_batches = 3}));
+  request.optimizer = {.kind = OptimizerKind::kSgd, .learning_rate = 0.5};
+  const ReplayPlan plan = PlanOf(request);
+  StageChain chain(plan, {Whole(plan)});
+  const StageVectors w0 = {InitialWeights(plan, 0, 3)};
+  const auto step = [&](int batch, const StageVectors& at, StageVectors from) {
+    for (const int k : {2 * batch, 2 * batch + 1}) {
+      chain.Forward(k, at);
+      chain.Backward(at);
+    }
+    for (size_t i = 0; i < from[0].size(); ++i) {
+      from[0][i] -= 0.5 * chain.gradients()[0][i] / 2;
+      chain.gradients()[0][i] = 0;
+    }
+    return from;
+  };
+  const StageVectors w1 = step(0, w0, w0);
+  const StageVectors w2 = step(1, w0, w1);
+  const StageVectors w3 = step(2, w1, w2);
+  SequentialRecord expected;
+  expected.weights = w3;
+  expected.losses = Train(plan).losses;
+  EXPECT_LE(Difference(Train(plan), expected).weights, 1e-15);
+}
+
+// T2 written out for one stage and one microbatch: the backward of microbatch
+// t computes at w(t) - (w(t)'s average).
+TEST(SequentialTest, PipeMareWrittenOut) {
+  ReplayRequest request = TinyRequest(Generated(
+      "pipemare", {.num_ranks = 1, .num_microbatches = 1, .num_batches = 4}));
+  request.optimizer = {
+      .kind = OptimizerKind::kSgd, .learning_rate = 0.5, .average_decay = 0.25};
+  const ReplayPlan plan = PlanOf(request);
+  StageChain chain(plan, {Whole(plan)});
+  StageVectors w = {InitialWeights(plan, 0, 3)}, before = w, average = w;
+  for (double& value : average[0]) value = 0;
+  for (int t = 0; t < 4; ++t) {
+    chain.Forward(t, before);
+    StageVectors back = w;
+    for (size_t i = 0; i < w[0].size(); ++i) back[0][i] -= average[0][i];
+    chain.Backward(back);
+    before = w;
+    for (size_t i = 0; i < w[0].size(); ++i) {
+      w[0][i] -= 0.5 * chain.gradients()[0][i];
+      chain.gradients()[0][i] = 0;
+      average[0][i] = 0.25 * average[0][i] + 0.75 * (w[0][i] - before[0][i]);
+    }
+  }
+  SequentialRecord expected = Train(plan);
+  expected.weights = w;
+  EXPECT_LE(Difference(Train(plan), expected).weights, 1e-15);
+}
+
+// A last group of one microbatch, where an update takes two.
+TEST(SequentialTest, LastGroupsThatAreShortAreNotApplied) {
+  const auto train = [](int num_microbatches) {
+    return Train(PlanOf(TinyRequest(
+        Generated("pipedream:replicas=2-1",
+                  {.num_ranks = 3, .num_microbatches = num_microbatches}),
+        true)));
+  };
+  const SequentialRecord four = train(4), five = train(5);
+  EXPECT_EQ(four.weights[0], five.weights[0]);
+  EXPECT_NE(four.weights[1], five.weights[1]);
+}
+
+TEST(SequentialTest, InferenceChangesNothing) {
+  const ReplayPlan plan = PlanOf(TinyRequest(
+      Generated("edgepipe", {.num_ranks = 3, .num_microbatches = 4})));
+  const SequentialRecord record = Train(plan);
+  EXPECT_EQ(record.losses.size(), 4U);
+  EXPECT_EQ(record.weights, CutInitialWeights(plan));
+}
+
+// Of 24 bits: near what is exact, and not it.
+TEST(SequentialTest, CompressionRounds) {
+  ReplayRequest request =
+      TinyRequest(Generated("accept", {.num_ranks = 3, .num_microbatches = 2}));
+  request.num_steps = 5;
+  ReplayPlan plan = PlanOf(request);
+  const SequentialRecord exact = Train(plan);
+  plan.compressed_bits = 24;
+  const TrainingDifference difference = Difference(Train(plan), exact);
+  EXPECT_GT(difference.weights, 1e-12);
+  EXPECT_LT(difference.weights, 1e-6);
+}
+
+TEST(SequentialTest, FilesWithoutFlushHaveNoFormula) {
+  ReplayPlan plan = PlanOf(TinyRequest(Generated(
+      "pipedream", {.num_ranks = 2, .num_microbatches = 1, .num_batches = 4})));
+  plan.schedule.name = "mine.csv";
+  EXPECT_EQ(TrainSequentially(plan).status().code(),
+            absl::StatusCode::kNotFound);
+}
+
+TEST(SequentialTest, DifferencesAreNormWise) {
+  SequentialRecord b;
+  b.weights = {{3, 4}, {1, 0}};
+  b.losses = {2};
+  SequentialRecord a = b;
+  EXPECT_EQ(Difference(a, b).weights, 0);
+  a.weights[1][1] = 1e-3;
+  a.losses[0] = 3;
+  EXPECT_DOUBLE_EQ(Difference(a, b).weights, 1e-3);
+  EXPECT_EQ(Difference(a, b).worst_stage, 1);
+  EXPECT_EQ(Difference(a, b).losses, 0.5);
+  a.weights[0][0] = std::nan("");
+  EXPECT_TRUE(std::isinf(Difference(a, b).weights));
+  a.weights.pop_back();
+  EXPECT_TRUE(std::isinf(Difference(a, b).weights));
+  a.losses.clear();
+  EXPECT_TRUE(std::isinf(Difference(a, b).losses));
+}
+
+}  // namespace
+}  // namespace weir
