@@ -80,8 +80,8 @@ absl::Status StageExecutor::PlanPass(StagePass pass,
 }
 
 absl::Status StageExecutor::RunOp(StagePass pass, int op,
-                                  const BufferTable& buffers,
-                                  const Lane& lane) const {
+                                  const BufferTable& buffers, const Lane& lane,
+                                  const OpVariation& variation) const {
   const StageOp& stage_op = OpOf(pass, op);
   const PlannedOp& planned = planned_[static_cast<int>(pass)][op];
   if (!planned.planned) {
@@ -95,10 +95,19 @@ absl::Status StageExecutor::RunOp(StagePass pass, int op,
   if (!planned.before.empty()) {
     return RunAttention(stage_op, planned, pointers, lane);
   }
-  return CudaStatus(
-      LaunchOp(LaunchOn(lane), stage_op, pointers.inputs.data(),
-               pointers.outputs.data()),
-      absl::StrCat(stage_op.name, " (", Name(stage_op.kind), ")"));
+  const auto launch = [&](const StageOp& varied) {
+    return CudaStatus(LaunchOp(LaunchOn(lane), varied, pointers.inputs.data(),
+                               pointers.outputs.data()),
+                      absl::StrCat(varied.name, " (", Name(varied.kind), ")"));
+  };
+  const bool seeded = stage_op.dropout > 0 && variation.seed != 0;
+  const bool stepped =
+      stage_op.kind == OpKind::kAdam && variation.adam != nullptr;
+  if (!seeded && !stepped) return launch(stage_op);
+  StageOp varied = stage_op;
+  varied.seed ^= variation.seed;
+  if (stepped) varied.adam = *variation.adam;
+  return launch(varied);
 }
 
 absl::Status StageExecutor::RunPass(StagePass pass, const BufferTable& buffers,

@@ -36,6 +36,12 @@ struct ExecutorOptions {
   bool is_partition = false;                    // they are a part of the GPU
 };
 
+// What differs from one run of an operation to the next.
+struct OpVariation {
+  uint64_t seed = 0;               // XORed to the dropout's
+  const AdamStep* adam = nullptr;  // in the place of the operation's
+};
+
 class StageExecutor {
  public:
   // The library outlives the executor.
@@ -55,7 +61,7 @@ class StageExecutor {
   // operation that is not planned, or a buffer that it needs and that is not
   // there.
   absl::Status RunOp(StagePass pass, int op, const BufferTable& buffers,
-                     const Lane& lane) const;
+                     const Lane& lane, const OpVariation& variation = {}) const;
   absl::Status RunPass(StagePass pass, const BufferTable& buffers,
                        const Lane& lane) const;
 

@@ -61,6 +61,7 @@ void ReferenceAdam(const StageOp& op, const OpTensors& tensors) {
       double& g = gradient[i][j];
       double& m = first[i][j];
       double& v = second[i][j];
+      g *= op.adam.gradient_scale;
       m = beta1 * m + (1 - beta1) * g;
       v = beta2 * v + (1 - beta2) * g * g;
       const double step =

@@ -99,7 +99,7 @@ enum class OpKind : uint8_t {
   // updated in place (AdamW, decoupled weight decay); gradient is cleared.
   // n = rows x columns. Loshchilov & Hutter 2019, algorithm 2:
   // master -= learning_rate (m / (sqrt(v) + epsilon) + weight_decay master),
-  // m and v with their bias corrected.
+  // m and v with their bias corrected, of gradient_scale times the gradient.
   kAdam,
   // x fp32 [r, c], in place -> zeros
   kClear,
@@ -121,7 +121,8 @@ struct TensorView {
 struct AdamStep {
   float learning_rate = 1e-3F, beta1 = 0.9F, beta2 = 0.95F, epsilon = 1e-8F;
   float weight_decay = 0;
-  int step = 1;  // the first is 1: bias correction
+  int step = 1;              // the first is 1: bias correction
+  float gradient_scale = 1;  // 1 / microbatches: the mean of their sum
 };
 
 struct StageOp {

@@ -126,6 +126,8 @@ INSTANTIATE_TEST_SUITE_P(Attention, KernelTest, ValuesIn(AttentionCases()),
                          CaseName<KernelCase>);
 INSTANTIATE_TEST_SUITE_P(Other, OtherTest, ValuesIn(OtherChecks()),
                          CaseName<OtherCheck>);
+INSTANTIATE_TEST_SUITE_P(Training, OtherTest, ValuesIn(TrainingChecks()),
+                         CaseName<OtherCheck>);
 
 }  // namespace
 }  // namespace weir

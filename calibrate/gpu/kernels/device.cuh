@@ -146,6 +146,10 @@ __device__ __forceinline__ void Store8(float* data, int64_t vector,
   out[1] = {x.v[4], x.v[5], x.v[6], x.v[7]};
 }
 
+__device__ __forceinline__ int64_t GlobalThread() {
+  return static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+}
+
 constexpr uint32_t kFullWarp = 0xFFFFFFFFu;
 
 __device__ __forceinline__ float WarpSum(float x) {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cmath>
-
 #include "calibrate/gpu/kernels/launch.cuh"
 #include "calibrate/gpu/kernels/streaming.cuh"
 
@@ -11,16 +9,6 @@ constexpr int kThreads = 256;
 
 int64_t BlocksFor(int64_t num_elements, int per_thread) {
   return CeilDivide(num_elements, int64_t{kThreads} * per_thread);
-}
-
-AdamFactors FactorsOf(const AdamStep& adam) {
-  const auto correction = [&adam](float beta) {
-    return static_cast<float>(
-        1 / (1 - std::pow(static_cast<double>(beta), adam.step)));
-  };
-  return {adam.learning_rate,    adam.beta1,        adam.beta2,
-          adam.epsilon,          adam.weight_decay, correction(adam.beta1),
-          correction(adam.beta2)};
 }
 
 template <typename Element>

@@ -4,24 +4,16 @@
 #ifndef WEIR_CALIBRATE_GPU_KERNELS_STREAMING_CUH_
 #define WEIR_CALIBRATE_GPU_KERNELS_STREAMING_CUH_
 
+#include "calibrate/gpu/kernels/adam_factors.cuh"
 #include "calibrate/gpu/kernels/device.cuh"
 #include "calibrate/stage/dropout_mask.h"
 #include "calibrate/stage/stage_op.h"
 
 namespace weir {
 
-__device__ __forceinline__ int64_t GlobalThread() {
-  return static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-}
-
-// An Adam step with what is the same for all parameters.
-struct AdamFactors {
-  float rate, beta1, beta2, epsilon, weight_decay;
-  float first_correction, second_correction;  // 1 / (1 - beta^step)
-};
-
 __device__ __forceinline__ void AdamElement(const AdamFactors& f, float g,
                                             float& w, float& m, float& v) {
+  g *= f.scale;
   m = f.beta1 * m + (1 - f.beta1) * g;
   v = f.beta2 * v + (1 - f.beta2) * g * g;
   const float root = sqrtf(v * f.second_correction) + f.epsilon;

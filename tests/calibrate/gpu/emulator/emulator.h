@@ -98,4 +98,10 @@ inline float atomicAdd(float* sum, float x) {
   return before;
 }
 
+inline unsigned atomicMax(unsigned* largest, unsigned x) {
+  const unsigned before = *largest;
+  *largest = before > x ? before : x;
+  return before;
+}
+
 #endif  // WEIR_TESTS_CALIBRATE_GPU_EMULATOR_EMULATOR_H_

@@ -123,6 +123,7 @@ void AddEnds(Cases* cases) {
   adam.columns = 83;  // a last thread of one parameter
   adam.adam.step = 7;
   adam.adam.weight_decay = 0.1F;
+  adam.adam.gradient_scale = 0.25F;
   cases->Add(adam, "decay_3x83");
   cases->Add(Rows(OpKind::kClear, 3, 83), "3x83");
 }

@@ -50,6 +50,8 @@ INSTANTIATE_TEST_SUITE_P(Attention, EmulatedKernelTest,
                          ValuesIn(AttentionCases()), CaseName<KernelCase>);
 INSTANTIATE_TEST_SUITE_P(Other, EmulatedOtherTest, ValuesIn(OtherChecks()),
                          CaseName<OtherCheck>);
+INSTANTIATE_TEST_SUITE_P(Training, EmulatedOtherTest,
+                         ValuesIn(TrainingChecks()), CaseName<OtherCheck>);
 
 }  // namespace
 }  // namespace weir

@@ -23,6 +23,8 @@ inline void PrintTo(const OtherCheck& check, std::ostream* out) {
 }
 
 std::vector<OtherCheck> OtherChecks();
+// Of training_kernels.h.
+std::vector<OtherCheck> TrainingChecks();
 
 }  // namespace weir
 

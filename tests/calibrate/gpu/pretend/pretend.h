@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A pretended GPU on the host: the functions of CUDA, cuBLASLt and NCCL that
 // calibrate/gpu/ calls, and the launchers of its kernels. Work is done when it
-// is enqueued, in double precision; time is pretended: a stream is busy for as
-// long as its work takes, and the clock goes on while the host asks.
+// is enqueued, in double precision: an order that streams and events allow, and
+// pretend_order.h notes what they do not. Copies to pinned memory are seen by
+// the host when it has waited for them. Time is pretended: a stream is busy for
+// as long as its work takes, and the clock goes on while the host asks. Any
+// thread may call.
 #ifndef WEIR_TESTS_CALIBRATE_GPU_PRETEND_PRETEND_H_
 #define WEIR_TESTS_CALIBRATE_GPU_PRETEND_PRETEND_H_
 
@@ -10,20 +13,28 @@
 
 #include <functional>
 #include <map>
+#include <mutex>
+#include <string>
 #include <vector>
 
 #include "calibrate/stage/stage_op.h"
+#include "tests/calibrate/gpu/pretend/pretend_order.h"
 
 struct CUgraph_st {
   struct Node {
     double seconds;
     std::function<void()> work;
+    weir::pretend::Accesses accesses;
   };
   std::vector<Node> nodes;
 };
 struct CUgraphExec_st : CUgraph_st {};
 struct CUstream_st {
+  CUstream_st();
+  ~CUstream_st();
+  const int id;
   double busy_until = 0;
+  weir::pretend::Order order;  // what its next work comes after
   CUgraph_st* captured = nullptr;
 };
 
@@ -40,7 +51,9 @@ struct Pretended {
   // Seen by tests.
   int64_t num_kernels = 0, num_products = 0;
   int num_destroyed = 0;
+  std::vector<std::string> faults;  // pretend_order.h
 
+  std::recursive_mutex mutex;  // of all that is pretended
   double now = 0;
   int64_t total_bytes = int64_t{1} << 30, used_bytes = 0;
   std::map<void*, int64_t> allocations;
@@ -48,7 +61,8 @@ struct Pretended {
 Pretended& Gpu();
 
 // Does the work, or notes it in the graph that the stream captures.
-void Enqueue(cudaStream_t stream, double seconds, std::function<void()> work);
+void Enqueue(cudaStream_t stream, double seconds, std::function<void()> work,
+             pretend::Accesses accesses = {});
 
 }  // namespace weir
 

@@ -111,6 +111,27 @@ struct Matmul {
     }
   }
 
+  static int64_t SpanOf(const Layout& layout) {
+    return ((layout.batches - 1) * layout.batch_stride +
+            (layout.columns - 1) * layout.leading + layout.rows) *
+           BytesOf(layout.format);
+  }
+  weir::pretend::Accesses Touches() const {
+    const auto epilogue = desc.Get<uint32_t>(CUBLASLT_MATMUL_DESC_EPILOGUE);
+    weir::pretend::Accesses accesses = {weir::pretend::Reads(a, SpanOf(la)),
+                                        weir::pretend::Reads(b, SpanOf(lb)),
+                                        weir::pretend::Writes(d, SpanOf(ld))};
+    if ((epilogue & (32 | 64)) != 0) {  // GELU
+      const int64_t stride =
+          desc.Get<int64_t>(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD);
+      accesses.push_back(
+          {desc.Get<void*>(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER),
+           ((ld.columns - 1) * stride + ld.rows) * 2,
+           epilogue != CUBLASLT_EPILOGUE_DGELU});
+    }
+    return accesses;
+  }
+
   double Finish(double sum, int64_t i, int64_t j) const {
     const auto epilogue = desc.Get<uint32_t>(CUBLASLT_MATMUL_DESC_EPILOGUE);
     const auto type =
@@ -269,9 +290,11 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t desc,
   const Matmul matmul{
       *Of(desc), *static_cast<const float*>(beta), a, b, d, *Of(la), *Of(lb),
       *Of(ld)};
+  const std::lock_guard<std::recursive_mutex> lock(Gpu().mutex);
   ++Gpu().num_products;
-  weir::Enqueue(stream, Gpu().library_algorithm_seconds[index - 1],
-                [matmul] { matmul.Run(); });
+  weir::Enqueue(
+      stream, Gpu().library_algorithm_seconds[index - 1],
+      [matmul] { matmul.Run(); }, matmul.Touches());
   return CUBLAS_STATUS_SUCCESS;
 }
 

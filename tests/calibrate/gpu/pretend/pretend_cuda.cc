@@ -9,49 +9,181 @@
 
 struct CUevent_st {
   double at = 0;
+  weir::pretend::Order order;
 };
 struct CUmemPoolHandle_st {
-  uint64_t used = 0, used_high = 0;
+  uint64_t used = 0, used_high = 0, max_bytes = 0;
 };
 
 namespace weir {
+namespace {
+
+// Copies that host and device see through pinned memory.
+struct PinnedCopy {
+  void* pinned;
+  std::vector<uint8_t> bytes;  // to be written there, or read from there
+  bool to_host;
+  int stream;
+  uint64_t at;
+};
+std::vector<PinnedCopy> pinned_copies;
+std::map<void*, size_t> pinned_memory;
+std::vector<CUstream_st*> streams;
+
+bool IsPinned(const void* memory) {
+  auto after = pinned_memory.upper_bound(const_cast<void*>(memory));
+  if (after == pinned_memory.begin()) return false;
+  --after;
+  return static_cast<const char*>(memory) <
+         static_cast<const char*>(after->first) + after->second;
+}
+
+// The host must leave alone what is still read.
+void CheckPinned() {
+  for (const PinnedCopy& copy : pinned_copies) {
+    if (!copy.to_host &&
+        std::memcmp(copy.pinned, copy.bytes.data(), copy.bytes.size()) != 0) {
+      Gpu().faults.push_back("pinned memory changes while it is read");
+    }
+  }
+}
+
+// Copies that the calling thread has seen to end, or all.
+void EndPinned(const pretend::Order* seen) {
+  CheckPinned();
+  std::erase_if(pinned_copies, [seen](const PinnedCopy& copy) {
+    if (seen != nullptr) {
+      const auto found = seen->find(copy.stream);
+      if (found == seen->end() || found->second < copy.at) return false;
+    }
+    if (copy.to_host) {
+      std::memcpy(copy.pinned, copy.bytes.data(), copy.bytes.size());
+    }
+    return true;
+  });
+}
+
+// Before the device reads what it has itself copied there.
+void EndCopiesTo(const void* pinned, size_t num_bytes) {
+  const auto* begin = static_cast<const char*>(pinned);
+  std::erase_if(pinned_copies, [=](const PinnedCopy& copy) {
+    const auto* other = static_cast<const char*>(copy.pinned);
+    if (!copy.to_host || other >= begin + num_bytes ||
+        begin >= other + copy.bytes.size()) {
+      return false;
+    }
+    std::memcpy(copy.pinned, copy.bytes.data(), copy.bytes.size());
+    return true;
+  });
+}
+
+void Saw(const pretend::Order& order) {
+  pretend::Order& seen = pretend::SeenByHost();
+  pretend::Merge(order, &seen);
+  EndPinned(&seen);
+  for (const CUstream_st* stream : streams) {
+    if (stream->busy_until > Gpu().now) return;
+  }
+  EndPinned(nullptr);  // all has ended: what threads know of each other
+  pretend::ForgetAll();
+}
+
+void Copy(void* to, const void* from, size_t bytes, cudaStream_t stream) {
+  if (IsPinned(from)) EndCopiesTo(from, bytes);
+  const auto* begin = static_cast<const uint8_t*>(from);
+  const uint64_t at = stream->order[stream->id];
+  if (!IsPinned(to)) {
+    std::memcpy(to, from, bytes);
+    if (!IsPinned(from)) return;
+    pinned_copies.push_back({const_cast<void*>(from),
+                             {begin, begin + bytes},
+                             false,
+                             stream->id,
+                             at});
+    return;
+  }
+  EndCopiesTo(to, bytes);
+  pinned_copies.push_back({to, {begin, begin + bytes}, true, stream->id, at});
+  std::memset(to, 0xA5, bytes);  // until the host has waited for it
+}
+
+void RunNode(cudaStream_t stream, const CUgraph_st::Node& node) {
+  if (!pretend::Note(stream->id, node.accesses, &stream->order)) return;
+  node.work();
+}
+
+}  // namespace
 
 Pretended& Gpu() {
   static auto& gpu = *new Pretended;
   return gpu;
 }
 
-void Enqueue(cudaStream_t stream, double seconds, std::function<void()> work) {
+void Enqueue(cudaStream_t stream, double seconds, std::function<void()> work,
+             pretend::Accesses accesses) {
   Pretended& gpu = Gpu();
+  const std::lock_guard<std::recursive_mutex> lock(gpu.mutex);
   gpu.now += 1e-6;
   if (stream->captured != nullptr) {
-    stream->captured->nodes.push_back({seconds, std::move(work)});
+    stream->captured->nodes.push_back(
+        {seconds, std::move(work), std::move(accesses)});
     return;
   }
-  work();
+  CheckPinned();
+  RunNode(stream, {seconds, std::move(work), std::move(accesses)});
   if (gpu.hangs) seconds = std::numeric_limits<double>::infinity();
   stream->busy_until = std::max(stream->busy_until, gpu.now) + seconds;
 }
 
 }  // namespace weir
 
+CUstream_st::CUstream_st()
+    : id([] {
+        static int next = 0;
+        return next++;
+      }()) {
+  weir::streams.push_back(this);
+}
+CUstream_st::~CUstream_st() { std::erase(weir::streams, this); }
+
 using weir::Enqueue;
 using weir::Gpu;
+using weir::pretend::Accesses;
+using weir::pretend::IsThere;
+using weir::pretend::Reads;
+using weir::pretend::Writes;
 
 namespace {
 
 constexpr int64_t kContextBytes = 400 << 20;
 constexpr uint64_t kPoolStep = 512, kReserveStep = 2 << 20;
 bool has_context = false;
-cudaError_t last_error = cudaSuccess;
+thread_local cudaError_t last_error = cudaSuccess;
 
-cudaError_t Poll(double until) {
+#define LOCK_PRETENDED \
+  const std::lock_guard<std::recursive_mutex> lock(Gpu().mutex)
+
+cudaError_t Poll(double until, const weir::pretend::Order& order) {
+  LOCK_PRETENDED;
   Gpu().now += 1e-4;
-  if (until <= Gpu().now) return cudaSuccess;
+  if (until <= Gpu().now) {
+    weir::Saw(order);
+    return cudaSuccess;
+  }
   return last_error = cudaErrorNotReady;  // as CUDA's queries leave it behind
 }
 
-cudaError_t Take(void** memory, size_t bytes) {
+// Of what is the device's or pinned; other memory of the host is not looked at.
+Accesses Known(std::initializer_list<weir::pretend::Access> accesses) {
+  Accesses known;
+  for (const auto& access : accesses) {
+    if (IsThere(access.begin, access.num_bytes)) known.push_back(access);
+  }
+  return known;
+}
+
+cudaError_t Take(void** memory, size_t bytes, cudaStream_t stream = nullptr) {
+  LOCK_PRETENDED;
   const auto rounded = static_cast<int64_t>((bytes + 255) / 256 * 256);
   if (Gpu().used_bytes + rounded > Gpu().total_bytes) {
     return cudaErrorMemoryAllocation;
@@ -60,10 +192,15 @@ cudaError_t Take(void** memory, size_t bytes) {
   std::memset(*memory, 0xFF, rounded);  // NaN until something is written
   Gpu().used_bytes += rounded;
   Gpu().allocations[*memory] = rounded;
+  weir::pretend::NoteTaken(*memory, rounded, stream != nullptr ? stream->id : 0,
+                           stream != nullptr ? &stream->order : nullptr);
   return cudaSuccess;
 }
 
-void GiveBack(void* memory) {
+void GiveBack(void* memory, cudaStream_t stream = nullptr) {
+  LOCK_PRETENDED;
+  weir::pretend::NoteGivenBack(memory, stream != nullptr ? stream->id : 0,
+                               stream != nullptr ? &stream->order : nullptr);
   Gpu().used_bytes -= Gpu().allocations.at(memory);
   Gpu().allocations.erase(memory);
   std::free(memory);
@@ -132,8 +269,11 @@ cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
 }
 cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes,
                             cudaMemcpyKind, cudaStream_t stream) {
-  Enqueue(stream, Gpu().copy_seconds + bytes / Gpu().copy_bytes_per_second,
-          [=] { std::memcpy(to, from, bytes); });
+  LOCK_PRETENDED;
+  Enqueue(
+      stream, Gpu().copy_seconds + bytes / Gpu().copy_bytes_per_second,
+      [=] { weir::Copy(to, from, bytes, stream); },
+      Known({Reads(from, bytes), Writes(to, bytes)}));
   return cudaSuccess;
 }
 cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes,
@@ -143,7 +283,24 @@ cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes,
 }
 cudaError_t cudaMemsetAsync(void* to, int byte, size_t bytes,
                             cudaStream_t stream) {
-  Enqueue(stream, 0, [=] { std::memset(to, byte, bytes); });
+  Enqueue(stream, 0, [=] { std::memset(to, byte, bytes); },
+          {Writes(to, bytes)});
+  return cudaSuccess;
+}
+cudaError_t cudaHostAlloc(void** memory, size_t bytes, unsigned) {
+  LOCK_PRETENDED;
+  *memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+  std::memset(*memory, 0xFF, bytes);
+  weir::pinned_memory[*memory] = bytes;
+  weir::pretend::NoteTaken(*memory, static_cast<int64_t>(bytes), 0, nullptr);
+  return cudaSuccess;
+}
+cudaError_t cudaFreeHost(void* memory) {
+  LOCK_PRETENDED;
+  weir::EndPinned(nullptr);  // it waits for the device
+  weir::pinned_memory.erase(memory);
+  weir::pretend::NoteGivenBack(memory, 0, nullptr);
+  std::free(memory);
   return cudaSuccess;
 }
 cudaError_t cudaMemset2DAsync(void* to, size_t pitch, int byte, size_t width,
@@ -156,10 +313,13 @@ cudaError_t cudaMemset2DAsync(void* to, size_t pitch, int byte, size_t width,
   return cudaSuccess;
 }
 
-cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps*) {
+cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool,
+                              const cudaMemPoolProps* properties) {
   *pool = new CUmemPoolHandle_st;
+  (*pool)->max_bytes = properties->maxSize;
   return cudaSuccess;
 }
+cudaError_t cudaMemPoolTrimTo(cudaMemPool_t, size_t) { return cudaSuccess; }
 cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {
   delete pool;
   return cudaSuccess;
@@ -180,36 +340,53 @@ cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool,
   return cudaSuccess;
 }
 cudaError_t cudaMallocFromPoolAsync(void** memory, size_t bytes,
-                                    cudaMemPool_t pool, cudaStream_t) {
-  const cudaError_t code = Take(memory, bytes);
-  if (code != cudaSuccess) return code;
+                                    cudaMemPool_t pool, cudaStream_t stream) {
+  LOCK_PRETENDED;
   const uint64_t rounded = (bytes + kPoolStep - 1) / kPoolStep * kPoolStep;
+  if (pool->max_bytes > 0 && pool->used + rounded > pool->max_bytes) {
+    return last_error = cudaErrorMemoryAllocation;
+  }
+  const cudaError_t code = Take(memory, bytes, stream);
+  if (code != cudaSuccess) return code;
   of_pools[*memory] = {pool, rounded};
   pool->used += rounded;
   pool->used_high = std::max(pool->used_high, pool->used);
   return cudaSuccess;
 }
-cudaError_t cudaFreeAsync(void* memory, cudaStream_t) {
-  const auto [pool, bytes] = of_pools.at(memory);
+cudaError_t cudaFreeAsync(void* memory, cudaStream_t stream) {
+  LOCK_PRETENDED;
+  const auto found = of_pools.find(memory);
+  if (found == of_pools.end()) return last_error = cudaErrorInvalidValue;
+  const auto [pool, bytes] = found->second;
   pool->used -= bytes;
   of_pools.erase(memory);
-  GiveBack(memory);
+  GiveBack(memory, stream);
   return cudaSuccess;
 }
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
+  LOCK_PRETENDED;
   *stream = new CUstream_st;
   return cudaSuccess;
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  LOCK_PRETENDED;
   ++Gpu().num_destroyed;
   delete stream;
   return cudaSuccess;
 }
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
-  return Poll(stream->busy_until);
+  LOCK_PRETENDED;
+  return Poll(stream->busy_until, stream->order);
 }
-cudaError_t cudaDeviceSynchronize() { return cudaSuccess; }  // work is done
+cudaError_t cudaDeviceSynchronize() {
+  LOCK_PRETENDED;
+  for (const CUstream_st* stream : weir::streams) {
+    Gpu().now = std::max(Gpu().now, stream->busy_until);
+    weir::Saw(stream->order);
+  }
+  return cudaSuccess;
+}
 cudaError_t cudaEventCreate(cudaEvent_t* event) {
   *event = new CUevent_st;
   return cudaSuccess;
@@ -219,12 +396,25 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
   return cudaSuccess;
 }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  LOCK_PRETENDED;
   event->at = std::max(stream->busy_until, Gpu().now);
+  event->order = stream->order;
   return cudaSuccess;
 }
-cudaError_t cudaEventQuery(cudaEvent_t event) { return Poll(event->at); }
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event,
+                                unsigned) {
+  LOCK_PRETENDED;
+  stream->busy_until = std::max(stream->busy_until, event->at);
+  weir::pretend::Merge(event->order, &stream->order);
+  return cudaSuccess;
+}
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+  LOCK_PRETENDED;
+  return Poll(event->at, event->order);
+}
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin,
                                  cudaEvent_t end) {
+  LOCK_PRETENDED;
   *milliseconds = static_cast<float>(1e3 * (end->at - begin->at));
   return cudaSuccess;
 }
@@ -247,9 +437,10 @@ cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t) {
   return cudaSuccess;
 }
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
+  LOCK_PRETENDED;
   Gpu().now += 1e-5;
   for (const auto& node : exec->nodes) {
-    node.work();
+    weir::RunNode(stream, node);
     stream->busy_until = std::max(stream->busy_until, Gpu().now) + node.seconds;
   }
   if (Gpu().hangs) {

@@ -12,6 +12,9 @@
 namespace weir {
 namespace {
 
+using pretend::Reads;
+using pretend::Writes;
+
 ElementFormat FormatOf(const Launch& launch, const StageOp& op, bool is_input,
                        int index) {
   const TensorShape shape =
@@ -74,9 +77,29 @@ void RunKernel(const Launch& launch, const StageOp& op,
   }
 }
 
-void Enqueue(const Launch& launch, std::function<void()> work) {
+void Enqueue(const Launch& launch, std::function<void()> work,
+             pretend::Accesses accesses) {
+  const std::lock_guard<std::recursive_mutex> lock(Gpu().mutex);
   ++Gpu().num_kernels;
-  weir::Enqueue(launch.stream, Gpu().kernel_seconds, std::move(work));
+  weir::Enqueue(launch.stream, Gpu().kernel_seconds, std::move(work),
+                std::move(accesses));
+}
+
+pretend::Accesses AccessesOf(const Launch& launch, const StageOp& op,
+                             const std::vector<const void*>& inputs,
+                             const std::vector<void*>& outputs) {
+  pretend::Accesses accesses;
+  for (int i = 0; i < static_cast<int>(inputs.size()); ++i) {
+    accesses.push_back(
+        Reads(inputs[i], SpanOf(op.inputs[i], InputShape(op, i)) *
+                             BytesOf(FormatOf(launch, op, true, i))));
+  }
+  for (int i = 0; i < static_cast<int>(outputs.size()); ++i) {
+    accesses.push_back(
+        Writes(outputs[i], SpanOf(op.outputs[i], OutputShape(op, i)) *
+                               BytesOf(FormatOf(launch, op, false, i))));
+  }
+  return accesses;
 }
 
 }  // namespace
@@ -100,25 +123,31 @@ cudaError_t LaunchOp(const Launch& launch, const StageOp& op,
   }
   std::vector<const void*> in(inputs, inputs + op.inputs.size());
   std::vector<void*> out(outputs, outputs + op.outputs.size());
-  Enqueue(launch, [=] { RunKernel(launch, op, in, out); });
+  Enqueue(
+      launch, [=] { RunKernel(launch, op, in, out); },
+      AccessesOf(launch, op, in, out));
   return cudaGetLastError();  // as libraries do
 }
 
 cudaError_t LaunchSoftmax(const Launch& launch, void* scores, int64_t num_rows,
                           int64_t columns, float scale, bool causal) {
-  Enqueue(launch, [=] {
-    auto values = Load(launch.format, scores, num_rows * columns);
-    for (int64_t row = 0; row < num_rows; ++row) {
-      double sum = 0;
-      for (int64_t j = 0; j < columns; ++j) {
-        double& value = values[row * columns + j];
-        value = causal && j > row % columns ? 0 : std::exp(scale * value);
-        sum += value;
-      }
-      for (int64_t j = 0; j < columns; ++j) values[row * columns + j] /= sum;
-    }
-    Store(launch.format, values, scores);
-  });
+  Enqueue(launch,
+          [=] {
+            auto values = Load(launch.format, scores, num_rows * columns);
+            for (int64_t row = 0; row < num_rows; ++row) {
+              double sum = 0;
+              for (int64_t j = 0; j < columns; ++j) {
+                double& value = values[row * columns + j];
+                value =
+                    causal && j > row % columns ? 0 : std::exp(scale * value);
+                sum += value;
+              }
+              for (int64_t j = 0; j < columns; ++j)
+                values[row * columns + j] /= sum;
+            }
+            Store(launch.format, values, scores);
+          },
+          {Writes(scores, num_rows * columns * BytesOf(launch.format))});
   return cudaGetLastError();  // as libraries do
 }
 
@@ -126,50 +155,58 @@ cudaError_t LaunchSoftmaxGradient(const Launch& launch,
                                   const void* probabilities,
                                   void* d_probabilities, int64_t num_rows,
                                   int64_t columns, float scale) {
-  Enqueue(launch, [=] {
-    const auto p = Load(launch.format, probabilities, num_rows * columns);
-    auto d = Load(launch.format, d_probabilities, num_rows * columns);
-    for (int64_t row = 0; row < num_rows; ++row) {
-      double mean = 0;
-      for (int64_t i = row * columns; i < (row + 1) * columns; ++i) {
-        mean += p[i] * d[i];
-      }
-      for (int64_t i = row * columns; i < (row + 1) * columns; ++i) {
-        d[i] = scale * p[i] * (d[i] - mean);
-      }
-    }
-    Store(launch.format, d, d_probabilities);
-  });
+  Enqueue(
+      launch,
+      [=] {
+        const auto p = Load(launch.format, probabilities, num_rows * columns);
+        auto d = Load(launch.format, d_probabilities, num_rows * columns);
+        for (int64_t row = 0; row < num_rows; ++row) {
+          double mean = 0;
+          for (int64_t i = row * columns; i < (row + 1) * columns; ++i) {
+            mean += p[i] * d[i];
+          }
+          for (int64_t i = row * columns; i < (row + 1) * columns; ++i) {
+            d[i] = scale * p[i] * (d[i] - mean);
+          }
+        }
+        Store(launch.format, d, d_probabilities);
+      },
+      {Reads(probabilities, num_rows * columns * BytesOf(launch.format)),
+       Writes(d_probabilities, num_rows * columns * BytesOf(launch.format))});
   return cudaGetLastError();  // as libraries do
 }
 
 cudaError_t LaunchFillNormal(const Launch& launch, ElementFormat format,
                              void* data, int64_t num_elements, float deviation,
                              uint64_t seed) {
-  Enqueue(launch, [=] {
-    std::mt19937_64 generator(seed);
-    std::normal_distribution<double> normal(0, deviation);
-    std::vector<double> values(num_elements);
-    for (double& value : values) value = normal(generator);
-    Store(format, values, data);
-  });
+  Enqueue(launch,
+          [=] {
+            std::mt19937_64 generator(seed);
+            std::normal_distribution<double> normal(0, deviation);
+            std::vector<double> values(num_elements);
+            for (double& value : values) value = normal(generator);
+            Store(format, values, data);
+          },
+          {Writes(data, num_elements * BytesOf(format))});
   return cudaGetLastError();  // as libraries do
 }
 
 cudaError_t LaunchFillTokens(const Launch& launch, int32_t* data,
                              int64_t num_elements, int32_t limit,
                              uint64_t seed) {
-  Enqueue(launch, [=] {
-    std::mt19937_64 generator(seed);
-    for (int64_t i = 0; i < num_elements; ++i) {
-      data[i] = static_cast<int32_t>(generator() % limit);
-    }
-  });
+  Enqueue(launch,
+          [=] {
+            std::mt19937_64 generator(seed);
+            for (int64_t i = 0; i < num_elements; ++i) {
+              data[i] = static_cast<int32_t>(generator() % limit);
+            }
+          },
+          {Writes(data, num_elements * 4)});
   return cudaGetLastError();  // as libraries do
 }
 
 cudaError_t LaunchEmpty(const Launch& launch) {
-  Enqueue(launch, [] {});
+  Enqueue(launch, [] {}, {});
   return cudaGetLastError();  // as libraries do
 }
 

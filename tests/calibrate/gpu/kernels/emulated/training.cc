@@ -1,0 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/calibrate/gpu/emulator/emulator.h"
+#include "tests/calibrate/gpu/emulator/warp_matrix.h"
+// Behind the emulator: the source that nvcc compiles.
+#include "calibrate/gpu/kernels/training.cu"
