@@ -30,6 +30,14 @@ const std::vector<CommandInfo>& AllCommands() {
         "--tolerance 0.1"},
        RunValidate,
        OptionsOfValidate},
+      {"train-study",
+       "Trains a small model under several schedules: what staleness costs, "
+       "what the bubble.",
+       {"train-study --plot study.svg --out study.csv",
+        "train-study --schedule gpipe,pipedream --costs f=1,b=2 --pp 4 "
+        "--microbatches 4 --updates 20"},
+       RunTrainStudy,
+       OptionsOfTrainStudy},
       {"show",
        "Shows an old result again.",
        {"show out/compare.pb", "show out/compare.pb --result gpipe"},

@@ -65,6 +65,15 @@ struct ProfileFlags {
   double tolerance = 0;  // 0: none
 };
 
+// "train-study".
+struct TrainStudyFlags {
+  std::string train_model;  // empty: the preset, with blocks for all stages
+  uint32_t updates = 200;   // batches
+  uint32_t seeds = 1;
+  double learning_rate = 0.05;
+  std::string plot;  // SVG
+};
+
 struct Flags {
   std::string command;    // the whole line, for provenance
   std::string name;       // what "show" shows, what "trace" reads
@@ -74,6 +83,7 @@ struct Flags {
   ScheduleFlags schedule;
   MeasuredFlags measured;
   ProfileFlags profile;
+  TrainStudyFlags study;
   OutputFlags output;
 };
 
