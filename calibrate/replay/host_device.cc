@@ -130,6 +130,11 @@ class HostRank : public RankDevice {
     return blocks_.GiveBack(memory);
   }
 
+  void* ElementAt(void* memory, int64_t index,
+                  ElementFormat /*format*/) override {
+    return static_cast<double*>(memory) + index;
+  }
+
   absl::Status Run(int stage, StagePass pass, int index, uint64_t seed,
                    const Buffers& buffers) override;
   absl::Status Update(int stage, const StageOptimizer& optimizer, int step,

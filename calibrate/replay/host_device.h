@@ -14,7 +14,7 @@ struct HostDeviceOptions {
   bool concurrent = true;  // threads as ranks; else serial
   // Seconds of a pass or update in the place of the clock's, so that times are
   // known: tests. Serial only.
-  std::function<double(int stage, StagePass pass)> pretended_seconds;
+  std::function<double(int stage, StagePass pass)> pretended_seconds = {};
 };
 
 // The plan must outlive it. A message takes its link's time: the receiver's

@@ -58,6 +58,10 @@ class RankDevice {
   virtual absl::StatusOr<void*> Take(int64_t num_elements, ElementFormat format,
                                      absl::string_view what) = 0;
   virtual absl::Status GiveBack(void* memory) = 0;
+  // An element within memory that was taken.
+  virtual void* ElementAt(void* memory, int64_t index, ElementFormat format) {
+    return static_cast<char*>(memory) + index * BytesOf(format);
+  }
 
   // One operation of a pass. `seed` makes the dropout of this microbatch its
   // own.

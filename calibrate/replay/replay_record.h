@@ -60,8 +60,8 @@ struct RankRecord {
   std::vector<MemoryRecord> memory;
   double peak_bytes = 0, peak_at_seconds = 0;
   std::array<double, kNumReplayMemories> peak_by_class{};
-  // Most bytes taken at a time, in program order: receive buffers wait there for
-  // their messages, sent ones for whoever shows that they have arrived.
+  // Most bytes taken at a time, in program order: receive buffers wait there
+  // for their messages, sent ones for whoever shows that they have arrived.
   double taken_peak_bytes = 0;
   // What the device's own allocator says of that; 0: it has none.
   double allocator_peak_bytes = 0;

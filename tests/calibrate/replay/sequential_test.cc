@@ -78,6 +78,32 @@ TEST(SequentialTest, ChainsAreOneStage) {
   }
 }
 
+// Twice the head's table in the backward: what comes out of it, and all
+// gradients behind it, are twice as large, exactly; the table's own gradient is
+// of activations and the loss, which are the forward's.
+TEST(SequentialTest, BackwardsReadTheirOwnWeights) {
+  ReplayRequest request = TinyRequest(
+      Generated("gpipe", {.num_ranks = 2, .num_microbatches = 1}), true);
+  request.first_layer = {0, 3, 4};  // the head alone
+  const ReplayPlan plan = PlanOf(request);
+  const StageVectors weights = CutInitialWeights(plan);
+  StageChain once(plan, plan.programs), twice(plan, plan.programs);
+  once.Forward(0, weights);
+  once.Backward(weights);
+  const int64_t table = 8;  // behind the gain of 6, rounded up
+  StageVectors doubled = weights;
+  for (size_t i = table; i < doubled[1].size(); ++i) doubled[1][i] *= 2;
+  twice.Forward(0, weights);
+  twice.Backward(doubled);
+  for (size_t i = 0; i < weights[0].size(); ++i) {
+    EXPECT_EQ(twice.gradients()[0][i], 2 * once.gradients()[0][i]);
+  }
+  for (size_t i = 0; i < weights[1].size(); ++i) {
+    const double factor = static_cast<int64_t>(i) < table ? 2 : 1;
+    EXPECT_EQ(twice.gradients()[1][i], factor * once.gradients()[1][i]);
+  }
+}
+
 TEST(SequentialTest, LossesFallUnderEveryKind) {
   for (const char* name : {"gpipe", "pipedream", "2bw", "pipemare", "spectrain",
                            "xpipe", "pb", "timeprest"}) {

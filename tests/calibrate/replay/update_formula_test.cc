@@ -93,6 +93,21 @@ TEST(UpdateFormulaTest, PipeMare) {
             (Versions{0, 0, 0, 1, 1, 2}));
 }
 
+// The mean over the microbatches of a whole update is the paper's tau.
+TEST(UpdateFormulaTest, PipeMareDelaysByTauInTheMean) {
+  for (const int m : {1, 2, 3, 5, 8}) {
+    const UpdateFormula formula = Known("pipemare", {4, m});
+    for (int stage = 0; stage < 4; ++stage) {
+      const int update = 20;
+      int delays = 0;
+      for (int k = update * m; k < (update + 1) * m; ++k) {
+        delays += update - formula.forward(stage, k).version;
+      }
+      EXPECT_EQ(delays, 2 * (3 - stage) + 1) << "m " << m;
+    }
+  }
+}
+
 // Both passes aim at one version: v + s.
 TEST(UpdateFormulaTest, SpecTrain) {
   const UpdateFormula formula = Known("spectrain", {5, 1});

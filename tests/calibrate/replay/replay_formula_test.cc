@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every system trains what its paper says: losses and weights of a replay are
+// those of a training without a pipeline.
+//
+// WEIR_REPLAY_TABLE=results/replay/cpu_training.csv writes what was found.
+#include <gmock/gmock.h>
+
+#include <cstdlib>
+
+#include "absl/strings/str_format.h"
+#include "base/csv.h"
+#include "base/files.h"
+#include "calibrate/replay/host_device.h"
+#include "calibrate/replay/replay.h"
+#include "calibrate/replay/sequential.h"
+#include "tests/calibrate/replay/replay_cases.h"
+
+namespace weir {
+namespace {
+
+constexpr double kMostDifference = 1e-12;
+
+// Written when all tests of the process have run.
+class Table : public testing::Environment {
+ public:
+  static std::string& rows() {
+    static auto& rows = *new std::string;
+    return rows;
+  }
+  void TearDown() override {
+    const char* path = std::getenv("WEIR_REPLAY_TABLE");
+    if (path == nullptr) return;
+    const absl::Status status = WriteFile(
+        path,
+        "system,shape,model,stages,optimizer,ranks,updates,weights_difference,"
+        "losses_difference,formula\n" +
+            rows());
+    EXPECT_TRUE(status.ok()) << status;
+  }
+};
+[[maybe_unused]] const auto* const table =
+    testing::AddGlobalTestEnvironment(new Table);
+
+void AddRow(const ReplayCase& replay, const ReplayPlan& plan,
+            const TrainingDifference& difference, absl::string_view formula) {
+  const Schedule& schedule = plan.schedule;
+  const int updates =
+      schedule.forward_only
+          ? 0
+          : plan.num_steps * (schedule.total_microbatches() /
+                              schedule.microbatches_per_update(0));
+  absl::StrAppend(
+      &Table::rows(), CsvField(schedule.name), ",", CsvField(replay.shape), ",",
+      replay.llama ? "llama" : "gpt", ",", replay.uneven ? "uneven" : "even",
+      ",", NameOf(plan.optimizers[0].kind), ",",
+      replay.concurrent ? "threads" : "serial", ",", updates, ",",
+      absl::StrFormat("%.1e,%.1e", difference.weights, difference.losses), ",",
+      CsvField(formula), "\n");
+}
+
+class ReplayFormulaTest : public testing::TestWithParam<std::string> {};
+
+TEST_P(ReplayFormulaTest, TrainsAsThePaperSays) {
+  const std::vector<ReplayCase> cases = CasesOf(GetParam());
+  ASSERT_FALSE(cases.empty());
+  for (const ReplayCase& replay : cases) {
+    const ReplayPlan plan = PlanOf(RequestOf(replay));
+    const auto formula = TrainSequentially(plan);
+    ASSERT_TRUE(formula.ok()) << formula.status();
+    const auto device = MakeHostDevice(plan, {.concurrent = replay.concurrent});
+    const auto record = RunReplay(plan, device.get());
+    ASSERT_TRUE(record.ok()) << replay.shape << ": " << record.status();
+    EXPECT_TRUE(CheckVersions(plan, *record).ok())
+        << CheckVersions(plan, *record);
+    const TrainingDifference difference = DifferenceOf(*record, *formula);
+    EXPECT_LE(difference.weights, kMostDifference)
+        << replay.shape << ", stage " << difference.worst_stage;
+    EXPECT_LE(difference.losses, kMostDifference) << replay.shape;
+    AddRow(replay, plan, difference, formula->formula);
+  }
+}
+
+std::string TestName(const testing::TestParamInfo<std::string>& info) {
+  std::string name;
+  for (const char c : info.param) name += std::isalnum(c) != 0 ? c : '_';
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, ReplayFormulaTest,
+                         testing::ValuesIn(ReplayNames()), TestName);
+
+}  // namespace
+}  // namespace weir
