@@ -24,6 +24,7 @@
 #include "cli/processes.h"
 #include "models/model.h"
 #include "results/compare.h"
+#include "schedules/source.h"
 #include "sim/simulate.h"
 
 namespace weir {
@@ -38,6 +39,18 @@ struct Work {
   Schedule schedule;  // of all batches, where there is no flush
 };
 
+absl::StatusOr<Work> ReadWork(const Flags& flags, const ScenarioFlags& asked) {
+  Work work;
+  ASSIGN_OR_RETURN(work.scenario, ResolveFlags(asked));
+  ASSIGN_OR_RETURN(const bool flush,
+                   ScheduleFlushes(work.scenario.scenario.schedule()));
+  ASSIGN_OR_RETURN(
+      work.schedule,
+      ScheduleOfScenario(work.scenario,
+                         flush ? 1 : static_cast<int>(flags.study.updates)));
+  return work;
+}
+
 // The question that each schedule asks; what is wrong with any comes together.
 absl::StatusOr<std::vector<Work>> ReadWork(const Flags& flags) {
   ScenarioFlags asked = flags.scenario;
@@ -51,15 +64,11 @@ absl::StatusOr<std::vector<Work>> ReadWork(const Flags& flags) {
   std::vector<std::string> lines;
   for (const std::string& schedule : schedules) {
     asked.schedules = {schedule};
-    absl::StatusOr<ResolvedScenario> scenario = ResolveFlags(asked);
-    absl::StatusOr<Schedule> order =
-        scenario.ok() ? ScheduleOfScenario(
-                            *scenario, static_cast<int>(flags.study.updates))
-                      : scenario.status();
-    if (order.ok()) {
-      works.push_back({*std::move(scenario), *std::move(order)});
+    absl::StatusOr<Work> work = ReadWork(flags, asked);
+    if (work.ok()) {
+      works.push_back(*std::move(work));
     } else {
-      lines.emplace_back(order.status().message());
+      lines.emplace_back(work.status().message());
     }
   }
   if (lines.empty()) return works;

@@ -38,6 +38,11 @@ absl::Status CreateContext(BenchDevice* device) {
   RETURN_IF_ERROR(
       CudaStatus(cudaSetDevice(device->facts.device), "taking the GPU"));
   RETURN_IF_ERROR(CudaStatus(cudaFree(nullptr), "creating a context"));
+  if (device->options.num_partitions != 0) {
+    ASSIGN_OR_RETURN(device->card,
+                     CardPartitions::Create(device->facts.device,
+                                            device->options.num_partitions));
+  }
   const double behind =
       device->nvml != nullptr ? device->nvml->memory_in_use_bytes() : 0;
   if (before > 0 && behind > before) {
@@ -88,11 +93,20 @@ absl::Status WarmProducts(BenchDevice* device) {
   return device->Wait("the first product");
 }
 
+absl::Status MakeStreams(BenchDevice* device) {
+  const CardPartitions* card = device->card.get();
+  ASSIGN_OR_RETURN(device->stream,
+                   card != nullptr ? card->part(0).MakeStream() : MakeStream());
+  ASSIGN_OR_RETURN(device->background_stream, card != nullptr
+                                                  ? card->copies().MakeStream()
+                                                  : MakeStream());
+  return absl::OkStatus();
+}
+
 absl::Status TakeLibraries(BenchDevice* device) {
   MemoryMeter meter;
   RETURN_IF_ERROR(meter.Start());
-  ASSIGN_OR_RETURN(device->stream, MakeStream());
-  ASSIGN_OR_RETURN(device->background_stream, MakeStream());
+  RETURN_IF_ERROR(MakeStreams(device));
   ASSIGN_OR_RETURN(device->products,
                    ProductLibrary::Create(device->options.num_candidates,
                                           device->options.timeout_seconds));
@@ -161,6 +175,12 @@ absl::Status BenchDevice::EnqueueFlush(double seconds) const {
 }
 
 absl::StatusOr<SelfCommunicator*> BenchDevice::Communicator(int max_ctas) {
+  // NCCL's blocks wait for each other: all of them must fit, and NCCL does not
+  // know how few multiprocessors there are.
+  if (card != nullptr) {
+    return absl::UnimplementedError(
+        "no messages by NCCL on a part of a card: they may never end there");
+  }
   auto& communicator = communicators[max_ctas];
   if (communicator == nullptr) {
     ASSIGN_OR_RETURN(communicator, SelfCommunicator::Create(
@@ -173,6 +193,7 @@ absl::StatusOr<std::unique_ptr<BenchDevice>> OpenBenchDevice(
     const CudaBenchOptions& options) {
   // Else modules load at first use, in the middle of what is measured.
   setenv("CUDA_MODULE_LOADING", "EAGER", /*overwrite=*/0);
+  if (options.num_partitions != 0) AskForManyQueues();
   auto device = std::make_unique<BenchDevice>();
   device->options = options;
   ASSIGN_OR_RETURN(device->facts, FindDevice(options.device));
@@ -187,7 +208,9 @@ absl::StatusOr<std::unique_ptr<BenchDevice>> OpenBenchDevice(
 }
 
 absl::Status MeasureCommunicator(BenchDevice* device) {
-  if (device->memory_steps.communicator_bytes > 0) return absl::OkStatus();
+  if (device->memory_steps.communicator_bytes > 0 || device->card != nullptr) {
+    return absl::OkStatus();
+  }
   constexpr int64_t kBytes = 1 << 20;
   ASSIGN_OR_RETURN(const DeviceMemory memory,
                    Allocate(2 * kBytes, "a first message"));

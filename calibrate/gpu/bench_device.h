@@ -13,6 +13,7 @@
 #include "calibrate/gpu/graph.h"
 #include "calibrate/gpu/handles.h"
 #include "calibrate/gpu/host/fill_plan.h"
+#include "calibrate/gpu/partition.h"
 #include "calibrate/gpu/product.h"
 #include "calibrate/gpu/self_communicator.h"
 
@@ -21,12 +22,13 @@ namespace weir {
 struct BenchDevice {
   CudaBenchOptions options;
   DeviceFacts facts;
-  std::unique_ptr<Nvml> nvml;  // null: unknown clocks
-  absl::Status nvml_status;    // why
+  std::unique_ptr<Nvml> nvml;            // null: unknown clocks
+  absl::Status nvml_status;              // why
+  std::unique_ptr<CardPartitions> card;  // null: the whole card is measured
   std::unique_ptr<ProductLibrary> products;
   DeviceMemory workspace;
-  Stream stream;             // what is measured
-  Stream background_stream;  // what runs beside it
+  Stream stream;             // what is measured, on the first part
+  Stream background_stream;  // what runs beside it, on the part for copies
   // Copied ahead of a measurement: the GPU is busy, and its cache full of other
   // data, while the host launches.
   DeviceMemory flush;
@@ -36,15 +38,20 @@ struct BenchDevice {
   // By their greatest number of CTAs; 0: the library's choice.
   std::map<int, std::unique_ptr<SelfCommunicator>> communicators;
 
+  // That the stream may use.
+  int num_multiprocessors() const {
+    return card != nullptr ? card->part(0).num_multiprocessors()
+                           : facts.num_multiprocessors;
+  }
   Lane lane() const {
     return {stream.get(), {workspace.get(), options.workspace_bytes}};
   }
   Launch launch() const {
-    return {stream.get(), facts.half_format, facts.num_multiprocessors,
+    return {stream.get(), facts.half_format, num_multiprocessors(),
             workspace.get(), options.workspace_bytes};
   }
   ExecutorOptions executor_options() const {
-    return {facts.half_format, facts.num_multiprocessors, false};
+    return {facts.half_format, num_multiprocessors(), card != nullptr};
   }
   DeviceState Sample() const {
     return nvml != nullptr ? nvml->Sample() : DeviceState{};

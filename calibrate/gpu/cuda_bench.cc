@@ -18,6 +18,17 @@ class CudaBench : public Bench {
       : device_(std::move(device)),
         provenance_(ProvenanceOf(device_->facts, device_->nvml.get())) {
     if (!nvml.ok()) provenance_.add_remarks(std::string(nvml.message()));
+    const CardPartitions* card = device_->card.get();
+    if (card == nullptr) return;
+    provenance_.set_num_multiprocessors(device_->num_multiprocessors());
+    provenance_.add_remarks(absl::StrCat(
+        "one of ", card->size(), " parts of a card of ",
+        card->num_multiprocessors(), " multiprocessors, ",
+        card->copies().num_multiprocessors(), " of them for copies"));
+  }
+
+  int num_partitions() const override {
+    return device_->card != nullptr ? device_->card->size() : 1;
   }
 
   const Provenance& provenance() const override { return provenance_; }
@@ -32,6 +43,9 @@ class CudaBench : public Bench {
 
   absl::StatusOr<std::unique_ptr<PreparedWorkload>> Prepare(
       const Workload& workload) override {
+    if (workload.active_partitions > 1) {
+      return PrepareLoadedWorkload(device_.get(), workload);
+    }
     switch (workload.kind) {
       case Workload::Kind::kOp:
       case Workload::Kind::kPass:

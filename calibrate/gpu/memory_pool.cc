@@ -57,6 +57,10 @@ absl::Status MemoryPool::GiveBack(void* memory, cudaStream_t stream) {
                     "giving memory back to a pool");
 }
 
+absl::Status MemoryPool::Trim() {
+  return CudaStatus(cudaMemPoolTrimTo(pool_.get(), 0), "emptying a pool");
+}
+
 absl::StatusOr<PoolMarks> MemoryPool::Marks() const {
   PoolMarks marks;
   ASSIGN_OR_RETURN(marks.used_bytes,

@@ -29,6 +29,9 @@ class MemoryPool {
                              absl::string_view what_for);
   absl::Status GiveBack(void* memory, cudaStream_t stream);
 
+  // Gives the device what nothing is in.
+  absl::Status Trim();
+
   absl::StatusOr<PoolMarks> Marks() const;
   absl::Status ResetMarks();
   // By how much one byte raises the used mark: sizes are rounded up to it.

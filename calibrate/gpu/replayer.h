@@ -37,6 +37,8 @@ class Replayer {
   // Of the last run, or a guess from warming up: seconds per launch.
   double seconds_per_launch() const { return seconds_per_launch_; }
   int num_launches() const { return plan_.num_launches(); }
+  // What the copies ahead of them take, at most.
+  double lead_seconds() const { return 20 * device_->flush_seconds; }
 
  private:
   Replayer() = default;

@@ -11,9 +11,7 @@
 #include "calibrate/stage/op_shapes.h"
 
 namespace weir {
-namespace {
 
-// Whole buffers, whether this pass uses them or not: earlier ones run too.
 std::vector<Piece> AllBuffers(const StageProgram& program) {
   std::vector<Piece> pieces;
   for (int i = 0; i < static_cast<int>(program.buffers.size()); ++i) {
@@ -21,8 +19,6 @@ std::vector<Piece> AllBuffers(const StageProgram& program) {
   }
   return pieces;
 }
-
-}  // namespace
 
 StageWorkload::StageWorkload(const BenchDevice* device,
                              const Workload& workload)
@@ -53,6 +49,7 @@ absl::Status StageWorkload::TakeBuffers() {
   std::vector<Piece> pieces;
   int64_t touched_bytes = 0;
   if (is_pass()) {
+    // Whether this pass uses them or not: earlier ones run too.
     pieces = AllBuffers(program());
     for (const OpIndex& op : OpsOf(program(), workload_.pass)) {
       touched_bytes += TouchedBytes(program(), op);

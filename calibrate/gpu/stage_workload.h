@@ -14,6 +14,9 @@
 
 namespace weir {
 
+// Whole, of all passes.
+std::vector<Piece> AllBuffers(const StageProgram& program);
+
 class StageWorkload : public PreparedWorkload {
  public:
   static absl::StatusOr<std::unique_ptr<StageWorkload>> Create(

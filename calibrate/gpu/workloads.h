@@ -20,6 +20,12 @@ absl::StatusOr<std::unique_ptr<PreparedWorkload>> PrepareStageWorkload(
 absl::StatusOr<std::unique_ptr<PreparedWorkload>> PreparePlainWorkload(
     BenchDevice* device, const Workload& workload);
 
+// A pass on the first part of a card while `active_partitions` - 1 others run
+// the passes of a microbatch of the same stage, on data of their own.
+// InvalidArgument: there are not so many parts.
+absl::StatusOr<std::unique_ptr<PreparedWorkload>> PrepareLoadedWorkload(
+    const BenchDevice* device, const Workload& workload);
+
 // An operation while copies or messages keep a second stream busy.
 absl::StatusOr<std::unique_ptr<PreparedWorkload>> PrepareBesideWorkload(
     BenchDevice* device, const Workload& workload);

@@ -232,8 +232,9 @@ absl::Status RankRunner::Offload(const ReplayItem& item) {
     for (size_t i = 0; i < table.size(); ++i) {
       const auto index = static_cast<int>(i);
       if (table[i] == nullptr || !stage.layout.OfMicrobatch(index) ||
-          stage.layout.IsData(index)) {
-        continue;
+          stage.layout.IsData(index) ||
+          index == stage.layout.program().output_gradient) {
+        continue;  // what waits for its gradient stays
       }
       const StageBuffer& buffer = stage.layout.buffer(index);
       ASSIGN_OR_RETURN(

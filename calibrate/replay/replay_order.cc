@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "calibrate/replay/stage_layout.h"
 #include "schedules/replay.h"
 
 namespace weir {
@@ -67,6 +68,8 @@ class OrderBuilder {
  private:
   struct Due {
     int stage = 0, update = 0;
+    // An early update (a planted fault) leaves the sum where it belongs.
+    bool sums = true, updates = true;
     bool operator<(const Due& other) const {
       return stage != other.stage ? stage < other.stage : update < other.update;
     }
@@ -104,11 +107,12 @@ void OrderBuilder::AddExchanges() {
   for (int stage = 0; stage < schedule_.num_stages; ++stage) {
     const std::vector<int> ranks = schedule_.RanksOf(stage);
     if (ranks.size() < 2) continue;
+    const StageLayout layout(plan_.programs[stage]);
+    const int64_t all = layout.buffer(layout.gradients).num_elements;
     for (int update = 0; update < NumUpdates(stage); ++update) {
       Exchange exchange{stage, update, {}, static_cast<int>(ranks.size())};
       for (int rank : ranks) {
-        exchange.members.push_back(
-            {rank, stage, 0, plan_.programs[stage]->num_parameters});
+        exchange.members.push_back({rank, stage, 0, all});
       }
       exchanges_of_[{stage, update}].push_back(
           static_cast<int>(order_.exchanges.size()));
@@ -162,16 +166,22 @@ std::map<int32_t, std::vector<OrderBuilder::Due>> OrderBuilder::UpdatesOf(
     }
     const bool early = plan_.faults.early_update_stage == stage;
     int complete = 0, update = 0, needed = 0;
+    int early_update = 0, early_needed = 0;
     for (int32_t i = 0; i <= end && update < std::ssize(expected); ++i) {
       const Action& action = actions[i];
       if (action.stage != stage || !CompletesGradient(action.op)) continue;
       complete += action.num_microbatches;
+      const int32_t at = i + (actions[i].overlaps_next ? 1 : 0);
+      while (early && early_update < std::ssize(expected) &&
+             complete >= early_needed + expected[early_update] -
+                             plan_.faults.early_update_by) {
+        updates[at].push_back({stage, early_update, false, true});
+        early_needed += expected[early_update++];
+      }
       while (update < std::ssize(expected) &&
-             complete >= needed + expected[update] -
-                             (early ? plan_.faults.early_update_by : 0)) {
-        const int32_t at = i + (actions[i].overlaps_next ? 1 : 0);
-        updates[schedule_.flush && !early ? end : at].push_back(
-            {stage, update});
+             complete >= needed + expected[update]) {
+        updates[schedule_.flush ? end : at].push_back(
+            {stage, update, true, !early});
         needed += expected[update++];
       }
     }
@@ -208,7 +218,7 @@ void OrderBuilder::AddUpdates(int rank, std::vector<Due> due) {
   std::vector<int> exchanges;
   for (const Due& one : due) {
     const auto found = exchanges_of_.find(one);
-    if (found == exchanges_of_.end()) continue;
+    if (found == exchanges_of_.end() || !one.sums) continue;
     exchanges.insert(exchanges.end(), found->second.begin(),
                      found->second.end());
   }
@@ -217,6 +227,7 @@ void OrderBuilder::AddUpdates(int rank, std::vector<Due> due) {
                   exchanges.end());
   for (int exchange : exchanges) AddExchangeItems(rank, exchange);
   for (const Due& one : due) {
+    if (!one.updates) continue;
     ReplayItem item;
     item.kind = ReplayItem::Kind::kUpdate;
     item.stage = one.stage;

@@ -8,6 +8,7 @@
 
 #include "calibrate/gpu/cuda_bench.h"
 #include "calibrate/gpu/device.h"
+#include "calibrate/gpu/partition.h"
 #include "calibrate/gpu/watchdog.h"
 
 namespace weir {
@@ -26,6 +27,12 @@ TEST(NoDriverTest, OpeningTheBenchSaysThatThereIsNone) {
     EXPECT_EQ(status.message(),
               "no NVIDIA driver on this machine (libcuda.so.1 was not found)");
   }
+}
+
+TEST(NoDriverTest, CuttingACardSaysThatThereIsNone) {
+  if (HasDriver()) GTEST_SKIP() << "this machine has an NVIDIA driver";
+  EXPECT_EQ(CardPartitions::Create(0, 2).status().code(),
+            absl::StatusCode::kFailedPrecondition);
 }
 
 TEST(NoDriverTest, ProvenanceNamesTheLibrariesThatWereLinked) {

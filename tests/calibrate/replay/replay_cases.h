@@ -50,7 +50,7 @@ inline std::vector<std::string> ReplayNames() {
 
 struct ReplayCase {
   Schedule schedule;
-  std::string shape;  // "p 4, m 8, chunks 2"
+  std::string shape = {};  // "p 4, m 8, chunks 2"
   bool llama = false, uneven = false, concurrent = true;
   OptimizerKind optimizer = OptimizerKind::kMomentum;
 };

@@ -27,7 +27,7 @@ ReplayPlan Plan(const std::string& name, int p, int m, int num_batches,
   return PlanOf(request);
 }
 
-ReplayRecord Run(const ReplayPlan& plan) {
+ReplayRecord Replayed(const ReplayPlan& plan) {
   const auto device = MakeHostDevice(plan, {.concurrent = false});
   auto record = RunReplay(plan, device.get());
   EXPECT_TRUE(record.ok()) << record.status();
@@ -46,10 +46,10 @@ TEST(ReplayFaultsTest, DroppedStashIsCaught) {
         std::tuple("pipedream:vertical-sync=yes", 3, 1)}) {
     ReplayPlan plan = Plan(name, p, m, 8);
     const SequentialRecord formula = Train(plan);
-    EXPECT_LE(DifferenceOf(Run(plan), formula).weights, 1e-12);
+    EXPECT_LE(DifferenceOf(Replayed(plan), formula).weights, 1e-12);
     plan.faults.dropped_stash_stage = 0;
     plan.faults.dropped_stash_microbatch = 5;
-    const ReplayRecord record = Run(plan);
+    const ReplayRecord record = Replayed(plan);
     EXPECT_GE(DifferenceOf(record, formula).weights, kCaught) << name;
     EXPECT_THAT(
         CheckVersions(plan, record).message(),
@@ -65,16 +65,16 @@ TEST(ReplayFaultsTest, EarlyUpdateIsCaught) {
     const SequentialRecord formula = Train(plan);
     plan.faults.early_update_stage = 1;
     plan.faults.early_update_by = 1;
-    EXPECT_GE(DifferenceOf(Run(plan), formula).weights, kCaught) << name;
+    EXPECT_GE(DifferenceOf(Replayed(plan), formula).weights, kCaught) << name;
   }
 }
 
 TEST(ReplayFaultsTest, EarlyUpdateIsReadWhereTheNewestIsRead) {
   ReplayPlan plan = Plan("pipemare", 2, 3, 4);
-  EXPECT_TRUE(CheckVersions(plan, Run(plan)).ok());
+  EXPECT_TRUE(CheckVersions(plan, Replayed(plan)).ok());
   plan.faults.early_update_stage = 1;
   plan.faults.early_update_by = 1;
-  EXPECT_THAT(CheckVersions(plan, Run(plan)).message(), HasSubstr("stage 1"));
+  EXPECT_THAT(CheckVersions(plan, Replayed(plan)).message(), HasSubstr("stage 1"));
 }
 
 // Versions are right: only the numbers tell.
@@ -85,7 +85,7 @@ TEST(ReplayFaultsTest, SwappedActivationsAreCaught) {
     const SequentialRecord formula = Train(plan);
     plan.faults.swapped_stage = 0;
     plan.faults.swapped_microbatch = 1;
-    const ReplayRecord record = Run(plan);
+    const ReplayRecord record = Replayed(plan);
     EXPECT_GE(DifferenceOf(record, formula).weights, kCaught) << name;
     EXPECT_TRUE(CheckVersions(plan, record).ok());
   }
@@ -96,7 +96,7 @@ TEST(ReplayFaultsTest, WrongPoliciesAreCaught) {
   const auto differs = [](ReplayPlan plan, auto change) {
     const SequentialRecord formula = Train(plan);
     change(&plan.schedule.weights);
-    return DifferenceOf(Run(plan), formula).weights;
+    return DifferenceOf(Replayed(plan), formula).weights;
   };
   EXPECT_GE(differs(Plan("2bw", 2, 2, 8),
                     [](WeightPolicy* w) { w->delay_updates = 2; }),
@@ -119,7 +119,8 @@ TEST(ReplayFaultsTest, WrongPoliciesAreCaught) {
             kCaught);
   EXPECT_GE(differs(Plan("xpipe", 3, 2, 8),
                     [](WeightPolicy* w) {
-                      w->forward = WeightPolicy::ForwardRead::kLatest;
+                      w->prediction =
+                          WeightPolicy::Prediction::kForwardAndBackward;
                     }),
             kCaught);
 }
@@ -141,7 +142,7 @@ TEST(ReplayFaultsTest, SystemsAreNotEachOthersFormulas) {
                                           "timeprest:ahead=minibatch"};
   for (const std::string& name : names) {
     ReplayPlan plan = Plan(name, 3, 3, 5);
-    const ReplayRecord record = Run(plan);
+    const ReplayRecord record = Replayed(plan);
     for (const std::string& other : names) {
       plan = Plan(other, 3, 3, 5);
       const double difference = DifferenceOf(record, Train(plan)).weights;

@@ -53,6 +53,11 @@ GuardedMemory* shared_memory = nullptr;
 std::mt19937_64 random_source(1);
 std::string last_error;
 
+// Any moment: nothing may count from 0.
+constexpr uint64_t kGridBegin = 1'700'000'000'123'456'789;
+uint64_t timer_step = 32, block_nanoseconds = 0, grid_nanoseconds = 0;
+std::function<void(uint64_t)> on_timer_read;
+
 Thread& Current() { return block->threads[block->current]; }
 
 void Yield(State state) {
@@ -126,6 +131,20 @@ void RunBlock(int threads, const std::function<void()>& kernel) {
 
 void SetSeed(uint64_t seed) { random_source.seed(seed); }
 std::string LastError() { return last_error; }
+void SetTimerStep(uint64_t nanoseconds) { timer_step = nanoseconds; }
+uint64_t GridNanoseconds() { return grid_nanoseconds; }
+void OnTimerRead(std::function<void(uint64_t)> look) {
+  on_timer_read = std::move(look);
+}
+uint64_t GlobalNanoseconds() {
+  block_nanoseconds += timer_step;
+  if (on_timer_read) on_timer_read(block_nanoseconds);
+  return kGridBegin + block_nanoseconds;
+}
+// To the timer's next step.
+void Sleep(unsigned nanoseconds) {
+  block_nanoseconds += (nanoseconds + timer_step - 1) / timer_step * timer_step;
+}
 void* SharedMemory() { return shared_memory->data(); }
 
 void Fail(const std::string& why) {
@@ -208,10 +227,13 @@ cudaError_t Run(int64_t num_blocks, int threads, int shared_bytes,
   std::vector<unsigned> order(num_blocks);
   std::iota(order.begin(), order.end(), 0U);
   std::shuffle(order.begin(), order.end(), random_source);
+  grid_nanoseconds = 0;
   for (unsigned index : order) {
+    block_nanoseconds = 0;
     blockIdx = {index, 0, 0};
     shared.Poison();
     RunBlock(threads, kernel);
+    grid_nanoseconds = std::max(grid_nanoseconds, block_nanoseconds);
     if (this_block.error.empty() && !shared.Intact()) {
       this_block.error = "written before or behind shared memory";
     }

@@ -13,6 +13,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -38,7 +39,18 @@ std::string LastError();
 cudaError_t Run(int64_t num_blocks, int threads, int shared_bytes,
                 const std::function<void()>& kernel);
 
+// The pretended timer, in nanoseconds: a read takes one step of it. Each block
+// begins at the same moment, as if all ran at once.
+void SetTimerStep(uint64_t nanoseconds);
+// When the last block of the last grid ended, counted from its beginning.
+uint64_t GridNanoseconds();
+// Called at each read with what has passed of the block; null: not.
+void OnTimerRead(std::function<void(uint64_t nanoseconds)> look);
+
 // ---- For the stand-ins of CUDA's names, called by a thread.
+
+uint64_t GlobalNanoseconds();
+void Sleep(unsigned nanoseconds);
 
 void* SharedMemory();
 void BlockBarrier();
@@ -92,6 +104,7 @@ template <typename T>
 T __shfl_sync(uint32_t mask, T value, int from) {
   return weir::emulator::ShuffleFrom("__shfl_sync", mask, value, from);
 }
+using std::min;
 inline float atomicAdd(float* sum, float x) {
   const float before = *sum;
   *sum += x;

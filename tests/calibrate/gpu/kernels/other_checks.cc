@@ -153,6 +153,39 @@ Errors Copy(TestDevice* device) {
       {"copy differs", *copied == bytes ? 0.0 : 1.0, 0}};
 }
 
+// At a rate of several blocks and one below a block's; offsets alike, apart by
+// 16 and odd; sizes within and across chunks of 16 KiB.
+Errors PacedCopies(TestDevice* device) {
+  constexpr int64_t kBytes = 200'000;
+  std::vector<uint8_t> bytes(kBytes);
+  for (int64_t i = 0; i < kBytes; ++i) {
+    bytes[i] = static_cast<uint8_t>(i * 7 + i / 251);
+  }
+  const auto* from = static_cast<const uint8_t*>(device->Upload(bytes));
+  double num_wrong = 0;
+  for (const double rate : {3e10, 8e9, 0.0}) {
+    for (const int64_t size : {0, 1, 15, 16, 100, 16384, 16385, 150'001}) {
+      for (const auto& [read, write] :
+           {std::pair<int, int>{0, 0}, {3, 3}, {5, 21}, {0, 1}, {13, 2}}) {
+        std::vector<uint8_t> expected(size + write + 40, 0xFF);
+        auto* to = static_cast<uint8_t*>(device->Upload(expected));
+        const cudaError_t error =
+            LaunchPacedCopy(LaunchOn(*device), {.from = from + read,
+                                                .to = to + write,
+                                                .num_bytes = size,
+                                                .latency_seconds = 2e-6,
+                                                .bytes_per_second = rate});
+        if (error != cudaSuccess) return LaunchStatus(error);
+        std::copy_n(bytes.begin() + read, size, expected.begin() + write);
+        auto copied = device->Download(to);
+        if (!copied.ok()) return copied.status();
+        num_wrong += *copied != expected;
+      }
+    }
+  }
+  return std::vector<OutputError>{{"paced copies that differ", num_wrong, 0}};
+}
+
 Errors Empty(TestDevice* device) {
   const cudaError_t error = LaunchEmpty(LaunchOn(*device));
   if (error != cudaSuccess) return LaunchStatus(error);
@@ -162,13 +195,11 @@ Errors Empty(TestDevice* device) {
 }  // namespace
 
 std::vector<OtherCheck> OtherChecks() {
-  return {{"causal_softmax", &CausalSoftmax},
-          {"full_softmax", &FullSoftmax},
-          {"softmax_gradient", &SoftmaxGradient},
-          {"fill_normal", &FillNormal},
-          {"fill_tokens", &FillTokens},
-          {"copy", &Copy},
-          {"empty", &Empty}};
+  return {
+      {"causal_softmax", &CausalSoftmax},     {"full_softmax", &FullSoftmax},
+      {"softmax_gradient", &SoftmaxGradient}, {"fill_normal", &FillNormal},
+      {"fill_tokens", &FillTokens},           {"copy", &Copy},
+      {"paced_copies", &PacedCopies},         {"empty", &Empty}};
 }
 
 }  // namespace weir

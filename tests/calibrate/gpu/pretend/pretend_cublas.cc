@@ -13,6 +13,7 @@ namespace {
 
 using weir::ElementFormat;
 using weir::Gpu;
+using weir::GpuMutex;
 
 constexpr int64_t kHandleBytes = 5 << 20;
 
@@ -290,8 +291,10 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t desc,
   const Matmul matmul{
       *Of(desc), *static_cast<const float*>(beta), a, b, d, *Of(la), *Of(lb),
       *Of(ld)};
-  const std::lock_guard<std::recursive_mutex> lock(Gpu().mutex);
+  const std::lock_guard<std::recursive_mutex> lock(GpuMutex());
   ++Gpu().num_products;
+  Gpu().products_fill.insert(
+      Of(desc)->Get<int32_t>(CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET));
   weir::Enqueue(
       stream, Gpu().library_algorithm_seconds[index - 1],
       [matmul] { matmul.Run(); }, matmul.Touches());

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
@@ -28,7 +29,6 @@ struct PinnedCopy {
 };
 std::vector<PinnedCopy> pinned_copies;
 std::map<void*, size_t> pinned_memory;
-std::vector<CUstream_st*> streams;
 
 bool IsPinned(const void* memory) {
   auto after = pinned_memory.upper_bound(const_cast<void*>(memory));
@@ -81,14 +81,18 @@ void Saw(const pretend::Order& order) {
   pretend::Order& seen = pretend::SeenByHost();
   pretend::Merge(order, &seen);
   EndPinned(&seen);
-  for (const CUstream_st* stream : streams) {
+  for (const CUstream_st* stream : Gpu().streams) {
     if (stream->busy_until > Gpu().now) return;
   }
   EndPinned(nullptr);  // all has ended: what threads know of each other
   pretend::ForgetAll();
 }
 
+// Copies that only flush the cache take pretended time alone.
+constexpr size_t kFlushBytes = size_t{64} << 20;
+
 void Copy(void* to, const void* from, size_t bytes, cudaStream_t stream) {
+  if (bytes >= kFlushBytes) return;
   if (IsPinned(from)) EndCopiesTo(from, bytes);
   const auto* begin = static_cast<const uint8_t*>(from);
   const uint64_t at = stream->order[stream->id];
@@ -119,10 +123,15 @@ Pretended& Gpu() {
   return gpu;
 }
 
+std::recursive_mutex& GpuMutex() {
+  static auto& mutex = *new std::recursive_mutex;
+  return mutex;
+}
+
 void Enqueue(cudaStream_t stream, double seconds, std::function<void()> work,
              pretend::Accesses accesses) {
   Pretended& gpu = Gpu();
-  const std::lock_guard<std::recursive_mutex> lock(gpu.mutex);
+  const std::lock_guard<std::recursive_mutex> lock(GpuMutex());
   gpu.now += 1e-6;
   if (stream->captured != nullptr) {
     stream->captured->nodes.push_back(
@@ -132,6 +141,7 @@ void Enqueue(cudaStream_t stream, double seconds, std::function<void()> work,
   CheckPinned();
   RunNode(stream, {seconds, std::move(work), std::move(accesses)});
   if (gpu.hangs) seconds = std::numeric_limits<double>::infinity();
+  seconds = Slowed(stream, seconds);
   stream->busy_until = std::max(stream->busy_until, gpu.now) + seconds;
 }
 
@@ -139,15 +149,13 @@ void Enqueue(cudaStream_t stream, double seconds, std::function<void()> work,
 
 CUstream_st::CUstream_st()
     : id([] {
-        static int next = 0;
+        static std::atomic<int> next{0};
         return next++;
-      }()) {
-  weir::streams.push_back(this);
-}
-CUstream_st::~CUstream_st() { std::erase(weir::streams, this); }
+      }()) {}
 
 using weir::Enqueue;
 using weir::Gpu;
+using weir::GpuMutex;
 using weir::pretend::Accesses;
 using weir::pretend::IsThere;
 using weir::pretend::Reads;
@@ -161,7 +169,7 @@ bool has_context = false;
 thread_local cudaError_t last_error = cudaSuccess;
 
 #define LOCK_PRETENDED \
-  const std::lock_guard<std::recursive_mutex> lock(Gpu().mutex)
+  const std::lock_guard<std::recursive_mutex> lock(GpuMutex())
 
 cudaError_t Poll(double until, const weir::pretend::Order& order) {
   LOCK_PRETENDED;
@@ -213,7 +221,7 @@ std::map<void*, std::pair<CUmemPoolHandle_st*, uint64_t>> of_pools;
 extern "C" {
 
 cudaError_t cudaDriverGetVersion(int* version) {
-  *version = CUDART_VERSION;
+  *version = Gpu().driver_version;
   return cudaSuccess;
 }
 cudaError_t cudaRuntimeGetVersion(int* version) {
@@ -237,7 +245,9 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
   return cudaSuccess;
 }
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
-  *value = attribute == cudaDevAttrL2CacheSize ? 1000 : 132;
+  *value = attribute == cudaDevAttrL2CacheSize
+               ? 1000
+               : static_cast<int>(Gpu().num_multiprocessors);
   return cudaSuccess;
 }
 cudaError_t cudaDeviceGetPCIBusId(char* bus_id, int, int) {
@@ -367,11 +377,14 @@ cudaError_t cudaFreeAsync(void* memory, cudaStream_t stream) {
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
   LOCK_PRETENDED;
   *stream = new CUstream_st;
+  Gpu().streams.insert(*stream);
   return cudaSuccess;
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   LOCK_PRETENDED;
   ++Gpu().num_destroyed;
+  Gpu().streams.erase(stream);
+  if (stream->part != nullptr) --stream->part->num_streams;
   delete stream;
   return cudaSuccess;
 }
@@ -381,7 +394,7 @@ cudaError_t cudaStreamQuery(cudaStream_t stream) {
 }
 cudaError_t cudaDeviceSynchronize() {
   LOCK_PRETENDED;
-  for (const CUstream_st* stream : weir::streams) {
+  for (const CUstream_st* stream : Gpu().streams) {
     Gpu().now = std::max(Gpu().now, stream->busy_until);
     weir::Saw(stream->order);
   }
@@ -441,7 +454,8 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
   Gpu().now += 1e-5;
   for (const auto& node : exec->nodes) {
     weir::RunNode(stream, node);
-    stream->busy_until = std::max(stream->busy_until, Gpu().now) + node.seconds;
+    stream->busy_until = std::max(stream->busy_until, Gpu().now) +
+                         weir::Slowed(stream, node.seconds);
   }
   if (Gpu().hangs) {
     stream->busy_until = std::numeric_limits<double>::infinity();

@@ -79,7 +79,7 @@ void RunKernel(const Launch& launch, const StageOp& op,
 
 void Enqueue(const Launch& launch, std::function<void()> work,
              pretend::Accesses accesses) {
-  const std::lock_guard<std::recursive_mutex> lock(Gpu().mutex);
+  const std::lock_guard<std::recursive_mutex> lock(GpuMutex());
   ++Gpu().num_kernels;
   weir::Enqueue(launch.stream, Gpu().kernel_seconds, std::move(work),
                 std::move(accesses));
@@ -208,6 +208,29 @@ cudaError_t LaunchFillTokens(const Launch& launch, int32_t* data,
 cudaError_t LaunchEmpty(const Launch& launch) {
   Enqueue(launch, [] {}, {});
   return cudaGetLastError();  // as libraries do
+}
+
+cudaError_t LaunchPacedCopy(const Launch& launch, const PacedCopy& copy) {
+  const double seconds =
+      copy.latency_seconds +
+      (copy.bytes_per_second > 0
+           ? static_cast<double>(copy.num_bytes) / copy.bytes_per_second
+           : 0);
+  weir::Enqueue(
+      launch.stream, seconds,
+      [copy] {
+        if (copy.num_bytes > 0) {
+          std::memcpy(copy.to, copy.from, copy.num_bytes);
+        }
+      },
+      {Reads(copy.from, copy.num_bytes), Writes(copy.to, copy.num_bytes)});
+  return cudaGetLastError();  // as libraries do
+}
+int NumPacedCopyBlocks(double bytes_per_second) {
+  return std::max(1, static_cast<int>(bytes_per_second / 1e10));
+}
+int MaxPacedCopyBlocks(int num_multiprocessors) {
+  return 4 * num_multiprocessors;
 }
 
 cudaError_t LaunchCopy(const Launch& launch, const void* from, void* to,

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Events that are made beforehand and used again.
+#ifndef WEIR_CALIBRATE_GPU_EVENT_POOL_H_
+#define WEIR_CALIBRATE_GPU_EVENT_POOL_H_
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "calibrate/gpu/handles.h"
+
+namespace weir {
+
+// Can be called from several threads.
+class EventPool {
+ public:
+  static absl::StatusOr<std::shared_ptr<EventPool>> Create(int num_events);
+
+  // From anybody who has given one back, else new ones, some at a time.
+  absl::StatusOr<Event> Take();
+  void GiveBack(Event event);
+
+ private:
+  EventPool() = default;
+  absl::Status Add(int num_events);
+
+  std::mutex mutex_;
+  std::vector<Event> free_;
+};
+
+// An event recorded on a stream; back to its pool in the end.
+class RecordedEvent {
+ public:
+  static absl::StatusOr<std::unique_ptr<RecordedEvent>> Record(
+      std::shared_ptr<EventPool> pool, cudaStream_t stream);
+  ~RecordedEvent() { pool_->GiveBack(std::move(event_)); }
+  RecordedEvent(const RecordedEvent&) = delete;
+  RecordedEvent& operator=(const RecordedEvent&) = delete;
+
+  cudaEvent_t get() const { return event_.get(); }
+  // Never waits; errors count as passed: whoever waits next reports them.
+  bool HasPassed() const;
+
+ private:
+  RecordedEvent(std::shared_ptr<EventPool> pool, Event event)
+      : pool_(std::move(pool)), event_(std::move(event)) {}
+  std::shared_ptr<EventPool> pool_;
+  Event event_;
+};
+
+}  // namespace weir
+
+#endif  // WEIR_CALIBRATE_GPU_EVENT_POOL_H_

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ranks that have a part of a card each and work at the same time
+// (replay_device.h: partitioned).
+#ifndef WEIR_CALIBRATE_GPU_PARTITIONED_REPLAY_H_
+#define WEIR_CALIBRATE_GPU_PARTITIONED_REPLAY_H_
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "calibrate/gpu/cuda_rank.h"
+#include "calibrate/gpu/partition.h"
+#include "calibrate/gpu/replay_device.h"
+
+namespace weir {
+
+class PartitionedRank;
+
+class PartitionedReplay : public ReplayDevice {
+ public:
+  static absl::StatusOr<std::unique_ptr<PartitionedReplay>> Open(
+      const ReplayPlan& plan, std::unique_ptr<BenchDevice> bench,
+      const CudaReplayOptions& options);
+  ~PartitionedReplay() override;
+
+  RankDevice* rank(int rank) override;
+  bool concurrent() const override { return true; }
+  absl::Status Start() override;
+  const Provenance& provenance() const override { return provenance_; }
+  std::string description() const override;
+
+ private:
+  friend class PartitionedRank;
+  PartitionedReplay() = default;
+  absl::Status OpenRanks(const ReplayPlan& plan,
+                         const CudaReplayOptions& options);
+  // Whether all messages at once find room for their copies' blocks.
+  void CheckCopies(const ReplayPlan& plan);
+
+  std::unique_ptr<BenchDevice> bench_;
+  Provenance provenance_;
+  std::shared_ptr<EventPool> events_;
+  std::unique_ptr<CardPartitions> parts_;
+  PinnedBlocks host_;
+  std::string warning_;
+  std::unique_ptr<RecordedEvent> started_;  // what seconds count from
+  std::vector<std::unique_ptr<PartitionedRank>> ranks_;
+};
+
+// Pairs of ranks, from and to, between which the schedule sends: neighbouring
+// stages, copies of a stage, both ends of a tied table.
+std::vector<std::pair<int, int>> PairsThatSend(const ReplayPlan& plan);
+
+}  // namespace weir
+
+#endif  // WEIR_CALIBRATE_GPU_PARTITIONED_REPLAY_H_

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Page-locked memory of the host: what copies run beside other work from and
+// to.
+#ifndef WEIR_CALIBRATE_GPU_PINNED_MEMORY_H_
+#define WEIR_CALIBRATE_GPU_PINNED_MEMORY_H_
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "calibrate/gpu/event_pool.h"
+#include "calibrate/gpu/handles.h"
+
+namespace weir {
+
+using PinnedMemory = Owned<void*, cudaFreeHost>;
+// ResourceExhausted names `what_for`. Slow, and other work of the device may
+// wait for it.
+absl::StatusOr<PinnedMemory> AllocatePinned(int64_t num_bytes,
+                                            absl::string_view what_for);
+
+// Blocks that are kept for the next one of their size. Can be called from
+// several threads.
+class PinnedBlocks {
+ public:
+  struct Block {
+    PinnedMemory memory;
+    int64_t num_bytes = 0;
+  };
+  absl::StatusOr<Block> Take(int64_t num_bytes, absl::string_view what_for);
+  void GiveBack(Block block);
+
+ private:
+  std::mutex mutex_;
+  std::multimap<int64_t, Block> free_;
+};
+
+// From the host to a stream without waiting for it, as long as the ring holds
+// what is on its way.
+class UploadRing {
+ public:
+  static absl::StatusOr<UploadRing> Create(int64_t num_bytes);
+
+  // `fill` writes num_bytes, which then are copied `to` the device's memory in
+  // the order of the stream. At most num_bytes() at a time. DeadlineExceeded:
+  // the stream did not go on.
+  absl::Status Upload(int64_t num_bytes, void* to, cudaStream_t stream,
+                      const std::shared_ptr<EventPool>& events,
+                      double timeout_seconds,
+                      absl::FunctionRef<void(uint8_t* bytes)> fill);
+  int64_t num_bytes() const { return num_bytes_; }
+  uint8_t* data() const { return static_cast<uint8_t*>(memory_.get()); }
+
+ private:
+  struct Piece {
+    int64_t begin, end;
+    std::unique_ptr<RecordedEvent> copied;
+  };
+  UploadRing() = default;
+
+  PinnedMemory memory_;
+  int64_t num_bytes_ = 0, next_ = 0;
+  std::deque<Piece> pieces_;  // on their way, the oldest first
+};
+
+}  // namespace weir
+
+#endif  // WEIR_CALIBRATE_GPU_PINNED_MEMORY_H_

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// A kernel that says where and when it ran.
+#ifndef WEIR_TESTS_CALIBRATE_GPU_SPIN_H_
+#define WEIR_TESTS_CALIBRATE_GPU_SPIN_H_
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+namespace weir {
+
+struct SpinRecord {
+  uint64_t begin_nanoseconds, end_nanoseconds;  // %globaltimer
+  uint32_t multiprocessor;                      // %smid
+};
+
+// Each block of 256 threads is busy for so long; records[block].
+cudaError_t LaunchSpin(cudaStream_t stream, int num_blocks, double seconds,
+                       SpinRecord* records);
+
+}  // namespace weir
+
+#endif  // WEIR_TESTS_CALIBRATE_GPU_SPIN_H_
