@@ -25,9 +25,12 @@ const std::vector<CommandInfo>& AllCommands() {
        RunExplain,
        OptionsOfExplain},
       {"validate",
-       "Checks predictions against measured runs: a table of errors.",
+       "Checks predictions against measured runs, or against one execution, "
+       "pass by pass.",
        {"validate --measured runs.csv --scenario my.textproto "
-        "--tolerance 0.1"},
+        "--tolerance 0.1",
+        "validate --replay replay.pb --against result.pb --tolerance 0.02 "
+        "--trace both.pftrace"},
        RunValidate,
        OptionsOfValidate},
       {"train-study",

@@ -15,8 +15,9 @@ Command RunExplain;
 Command RunCompare;
 Command RunValidate;
 Command RunTrainStudy;
-Command RunShow;   // an old result again
-Command RunTrace;  // an old result as a trace
+Command RunValidateReplay;  // what "validate --replay" is
+Command RunShow;            // an old result again
+Command RunTrace;           // an old result as a trace
 Command RunScheduleList;
 Command RunScheduleShow;
 Command RunScheduleSemantics;

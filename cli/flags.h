@@ -47,9 +47,11 @@ struct ScheduleFlags {
   std::string output;           // empty: standard output
 };
 
-// "validate".
+// "validate": runs of a table, or one execution.
 struct MeasuredFlags {
   std::string file;
+  std::string replay;    // a result, or a timeline as CSV
+  std::string against;   // the prediction of it
   std::string columns;   // a MeasuredColumns as textproto; empty: none
   std::string where;     // "tp=2,pp=4"
   double tolerance = 0;  // 0: none

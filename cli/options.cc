@@ -228,6 +228,23 @@ void AddTolerance(absl::string_view help, double* tolerance, Options* options,
       });
 }
 
+// "validate" of an execution.
+void AddReplay(Options* options, Flags* flags) {
+  Group group("A replay", options);
+  group.Text("--replay", "REPLAY",
+             "what weir-calibrate replay wrote, or FILE.csv with rank, action, "
+             "start_ms and end_ms of any runtime",
+             &flags->measured.replay);
+  group.Text("--against", "RESULT.pb",
+             "its prediction: what weir simulate --out wrote",
+             &flags->measured.against);
+  group.Text("--result", "NAME", "schedule or name, where it holds several",
+             &flags->result);
+  group.Text("--trace", "FILE",
+             "predicted above measured, rank by rank: .pftrace or .json",
+             &flags->output.trace);
+}
+
 Options OptionsOfRun(Flags* flags, bool several) {
   Options options;
   Group("", &options)
@@ -335,8 +352,8 @@ Options OptionsOfValidate(Flags* flags) {
   Options options;
   MeasuredFlags* measured = &flags->measured;
   Group runs("Measured runs", &options);
-  runs.Text("--measured", "FILE.csv", "one measured run a row", &measured->file)
-      .required = true;
+  runs.Text("--measured", "FILE.csv", "one measured run a row",
+            &measured->file);
   runs.Text("--scenario", "SCENARIO",
             "preset or file: what the rows do not say",
             &flags->scenario.scenario);
@@ -346,15 +363,19 @@ Options OptionsOfValidate(Flags* flags) {
                             "only rows with these values (a|b: one of them)",
                             &measured->where);
   where.repeats = true;
-  AddTolerance("exit 1 when a mean absolute error is above it (0.1: 10 %)",
-               &measured->tolerance, &options, "Measured runs");
   runs.Count("--jobs,-j", "runs simulated at the same time",
              [=](uint32_t n) { flags->num_jobs = n; })
       .fallback = "the machine's cores";
+  AddReplay(&options, flags);
+  AddTolerance(
+      "exit 1 when a mean absolute error is above it (0.1: 10 %); of a replay: "
+      "the error of the makespan, or of a rank's peak memory, by the replay's "
+      "count or by its allocator's",
+      &measured->tolerance, &options, "Verdict");
   AddScenario(&options, &flags->scenario, /*several=*/false);
   AddFormat(&options, &flags->output, /*csv=*/true);
   Group("Output", &options)
-      .Switch("--all", "every row in the table, not only the worst five",
+      .Switch("--all", "every row in the tables, not only the worst",
               [=](bool on) { measured->all = on; });
   AddMessages(&options, &flags->output);
   return options;

@@ -13,7 +13,6 @@
 #include "cli/messages.h"
 #include "results/compare.h"
 #include "results/store.h"
-#include "results/trace.h"
 
 namespace weir {
 namespace {
@@ -32,6 +31,24 @@ absl::Status WriteResults(const OutputFlags& output, const Results& results) {
 // A schedule file brings its path: its name without folders.
 absl::string_view FileNameOf(absl::string_view schedule) {
   return schedule.substr(schedule.rfind('/') + 1);
+}
+
+bool IsPerfetto(const std::string& path) {
+  return absl::EndsWith(path, kPerfetto);
+}
+
+absl::Status WriteTimeline(const std::string& file,
+                           const absl::StatusOr<std::string>& trace,
+                           const std::string& what, const OutputFlags& output) {
+  RETURN_IF_ERROR(trace.status());
+  RETURN_IF_ERROR(WriteFile(file, *trace));
+  PrintNote(
+      absl::StrCat("wrote ", file, " (", what, "; open it at ",
+                   IsPerfetto(file) ? "https://ui.perfetto.dev"
+                                    : "https://ui.perfetto.dev or speedscope",
+                   ")"),
+      output);
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -56,24 +73,23 @@ absl::Status WriteTrace(const std::string& path, const Result& result,
       absl::EndsWith(path, "/")
           ? absl::StrCat(path, FileNameOf(result.schedule()), kPerfetto)
           : path;
-  const bool perfetto = absl::EndsWith(file, kPerfetto);
-  ASSIGN_OR_RETURN(const std::string trace,
-                   perfetto ? PerfettoTrace(result) : ChromeTrace(result));
-  RETURN_IF_ERROR(WriteFile(file, trace));
-  PrintNote(
+  const double from_seconds = result.timeline().from_seconds();
+  return WriteTimeline(
+      file, IsPerfetto(file) ? PerfettoTrace(result) : ChromeTrace(result),
       absl::StrCat(
-          "wrote ", file, " (timeline of ", RowName(result),
-          result.timeline().from_seconds() > 0
-              ? absl::StrCat(" from ",
-                             FormatSeconds(result.timeline().from_seconds()),
-                             " on")
-              : "",
-          "; open it at ",
-          perfetto ? "https://ui.perfetto.dev"
-                   : "https://ui.perfetto.dev or speedscope",
-          ")"),
+          "timeline of ", RowName(result),
+          from_seconds > 0
+              ? absl::StrCat(" from ", FormatSeconds(from_seconds), " on")
+              : ""),
       output);
-  return absl::OkStatus();
+}
+
+absl::Status WriteTwoRows(const std::string& path, const TwoRows& rows,
+                          const OutputFlags& output) {
+  return WriteTimeline(path,
+                       IsPerfetto(path) ? PerfettoTrace(rows.result, rows.names)
+                                        : ChromeTrace(rows.result, rows.names),
+                       "predicted above measured", output);
 }
 
 absl::Status WriteOutputs(const OutputFlags& output, const Results& results,

@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "cli/flags.h"
 #include "results/result.pb.h"
+#include "results/trace.h"
 
 namespace weir {
 
@@ -21,6 +22,10 @@ absl::Status CheckTracePath(absl::string_view option, const std::string& path,
 // file is called after the schedule, .pftrace. Notes what was written.
 absl::Status WriteTrace(const std::string& path, const Result& result,
                         const OutputFlags& output);
+
+// The same of two results under each other.
+absl::Status WriteTwoRows(const std::string& path, const TwoRows& rows,
+                          const OutputFlags& output);
 
 // Writes --out and, with `traced`, --trace; both are tried. Notes each file.
 absl::Status WriteOutputs(const OutputFlags& output, const Results& results,

@@ -206,9 +206,28 @@ std::string View(const Flags& flags, const Accuracy& accuracy) {
   return AccuracyTable(accuracy, flags.measured.all);
 }
 
+absl::Status CheckFlags(const Flags& flags) {
+  Problems problems("command line");
+  const bool replay = !flags.measured.replay.empty();
+  if (replay != flags.measured.file.empty()) {
+    problems.Add("", absl::StrCat("expected --measured or --replay",
+                                  replay ? ", not both" : ""));
+  }
+  const auto refuse = [&](bool given, const char* flag) {
+    if (given && !replay) problems.Add(flag, "goes with --replay");
+  };
+  refuse(!flags.measured.against.empty(), "--against");
+  refuse(!flags.result.empty(), "--result");
+  refuse(!flags.output.trace.empty(), "--trace");
+  return problems.ToStatus();
+}
+
 }  // namespace
 
 int RunValidate(const Flags& flags) {
+  const absl::Status checked = CheckFlags(flags);
+  if (!checked.ok()) return PrintError(checked, flags.output);
+  if (!flags.measured.replay.empty()) return RunValidateReplay(flags);
   const absl::StatusOr<Accuracy> accuracy = Validate(flags);
   if (!accuracy.ok()) return PrintError(accuracy.status(), flags.output);
   const absl::Status printed = PrintResult(View(flags, *accuracy));

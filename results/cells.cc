@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "results/compare.h"
 
@@ -127,6 +128,15 @@ std::string MemoryCell(const Result& result) {
       absl::StrCat(FormatBytes(result.peak_memory_bytes()), " of ",
                    FormatBytes(result.memory_capacity_bytes()));
   return FitsMemory(result) ? use : absl::StrCat(use, ", ", MisfitText(result));
+}
+
+std::string ExecutedCell(const Result& result) {
+  if (!result.has_replay()) return "";
+  const Replay& replay = result.replay();
+  return absl::StrCat(
+      "replayed on ",
+      replay.device().empty() ? "an unnamed device" : Ascii(replay.device()),
+      replay.serial() ? ", every pass alone" : "");
 }
 
 std::string MisfitText(const Result& result) {

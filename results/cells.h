@@ -32,6 +32,10 @@ std::string ExposedCell(const Result& result);
 // "15.2 GiB of 15.8 GiB", "17.2 GiB of 15.8 GiB, 1.40 GiB too much".
 std::string MemoryCell(const Result& result);
 
+// "replayed on 4 partitions of ..., every pass alone"; empty for what was
+// simulated.
+std::string ExecutedCell(const Result& result);
+
 // Whether TimeCell is only about right: no period was seen without flush.
 bool IsApproximate(const Result& result);
 

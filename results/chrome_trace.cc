@@ -24,8 +24,9 @@ void AppendMicroseconds(int64_t ns, std::string* out) {
 
 class Writer {
  public:
-  Writer(const Result& result, const TraceEvents& events, std::string* out)
-      : result_(result), events_(events), out_(out) {}
+  Writer(const Result& result, absl::Span<const std::string> names,
+         const TraceEvents& events, std::string* out)
+      : result_(result), names_(names), events_(events), out_(out) {}
 
   void WriteAll() {
     absl::StrAppend(out_, "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[");
@@ -54,7 +55,7 @@ class Writer {
     for (int i = 0; i < result_.ranks_size(); ++i) {
       const auto gpu = static_cast<uint32_t>(i);
       WriteMetadata("process_name", gpu, 0,
-                    absl::StrCat("\"name\":\"", GpuName(result_, gpu), "\""));
+                    absl::StrCat("\"name\":\"", names_[gpu], "\""));
       WriteMetadata("process_sort_index", gpu, 0,
                     absl::StrCat("\"sort_index\":", i));
     }
@@ -123,6 +124,7 @@ class Writer {
   }
 
   const Result& result_;
+  const absl::Span<const std::string> names_;
   const TraceEvents& events_;
   std::string* out_;
   bool first_ = true;
@@ -130,14 +132,19 @@ class Writer {
 
 }  // namespace
 
-absl::StatusOr<std::string> ChromeTrace(const Result& result) {
+absl::StatusOr<std::string> ChromeTrace(const Result& result,
+                                        absl::Span<const std::string> names) {
   ASSIGN_OR_RETURN(const TraceEvents events, LayOutTrace(result));
   std::string trace;
   trace.reserve(events.slices.size() * 180 + events.flow_points.size() * 100 +
                 100 *
                     static_cast<size_t>(result.timeline().memory().gpu_size()));
-  Writer(result, events, &trace).WriteAll();
+  Writer(result, names, events, &trace).WriteAll();
   return trace;
+}
+
+absl::StatusOr<std::string> ChromeTrace(const Result& result) {
+  return ChromeTrace(result, GpuNames(result));
 }
 
 }  // namespace weir

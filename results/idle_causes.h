@@ -40,7 +40,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "results/pipeline_timeline.h"
+#include "results/pipeline_events.h"
 
 namespace weir {
 
@@ -65,7 +65,7 @@ struct RankIdle {
   }
 };
 
-std::vector<RankIdle> FindIdleCauses(const PipelineTimeline& timeline);
+std::vector<RankIdle> FindIdleCauses(const PipelineEvents& timeline);
 
 // Of all ranks.
 RankIdle SumOf(const std::vector<RankIdle>& ranks);
@@ -82,7 +82,7 @@ struct TransferTimes {
   double awaited_queued_seconds = 0;  // made, not begun
   double awaited_wire_seconds = 0;    // under way
 };
-TransferTimes TimesOf(const PipelineTimeline& timeline,
+TransferTimes TimesOf(const PipelineEvents& timeline,
                       const std::vector<RankIdle>& idle);
 
 // Passes that began before what they need from another rank was made: the
@@ -92,7 +92,7 @@ struct ClockErrors {
   int num_early = 0;   // of those
   double largest_seconds = 0;
 };
-ClockErrors FindClockErrors(const PipelineTimeline& timeline);
+ClockErrors FindClockErrors(const PipelineEvents& timeline);
 
 }  // namespace weir
 

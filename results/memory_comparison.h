@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "results/pipeline_timeline.h"
+#include "results/pipeline_events.h"
 #include "results/result.pb.h"
 
 namespace weir {
@@ -45,9 +45,10 @@ struct RankMemory {
 };
 
 // Ranks of which both count memory: none where one of the results has none.
-std::vector<RankMemory> CompareMemory(
-    const Result& predicted, const PipelineTimeline& predicted_timeline,
-    const Result& measured, const PipelineTimeline& measured_timeline);
+std::vector<RankMemory> CompareMemory(const Result& predicted,
+                                      const PipelineEvents& predicted_timeline,
+                                      const Result& measured,
+                                      const PipelineEvents& measured_timeline);
 
 }  // namespace weir
 

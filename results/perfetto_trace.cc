@@ -27,8 +27,13 @@ uint64_t MemoryUuid(uint32_t gpu) { return 2 + 2 * uint64_t{gpu}; }
 
 class Writer {
  public:
-  Writer(const Result& result, const TraceEvents& events, std::string* out)
-      : result_(result), events_(events), stream_(out), coded_(&stream_) {}
+  Writer(const Result& result, absl::Span<const std::string> names,
+         const TraceEvents& events, std::string* out)
+      : result_(result),
+        names_(names),
+        events_(events),
+        stream_(out),
+        coded_(&stream_) {}
 
   void WriteAll() {
     WriteProcesses();
@@ -77,7 +82,7 @@ class Writer {
       track->set_child_ordering(TrackDescriptor::EXPLICIT);
       track->mutable_process()->set_pid(i + 1);
       track->mutable_process()->set_legacy_sort_index(i);
-      track->mutable_process()->set_process_name(GpuName(result_, gpu));
+      track->mutable_process()->set_process_name(names_[gpu]);
       Emit();
       track = Track(MemoryUuid(gpu));
       track->set_name("memory");
@@ -157,6 +162,7 @@ class Writer {
   }
 
   const Result& result_;
+  const absl::Span<const std::string> names_;
   const TraceEvents& events_;
   google::protobuf::io::StringOutputStream stream_;
   google::protobuf::io::CodedOutputStream coded_;
@@ -165,12 +171,17 @@ class Writer {
 
 }  // namespace
 
-absl::StatusOr<std::string> PerfettoTrace(const Result& result) {
+absl::StatusOr<std::string> PerfettoTrace(const Result& result,
+                                          absl::Span<const std::string> names) {
   ASSIGN_OR_RETURN(const TraceEvents events, LayOutTrace(result));
   std::string trace;
   trace.reserve(events.slices.size() * 64);
-  Writer(result, events, &trace).WriteAll();
+  Writer(result, names, events, &trace).WriteAll();
   return trace;
+}
+
+absl::StatusOr<std::string> PerfettoTrace(const Result& result) {
+  return PerfettoTrace(result, GpuNames(result));
 }
 
 }  // namespace weir

@@ -12,7 +12,7 @@
 #include "base/error_statistics.h"
 #include "results/idle_causes.h"
 #include "results/memory_comparison.h"
-#include "results/pipeline_timeline.h"
+#include "results/pipeline_events.h"
 #include "results/result.pb.h"
 
 namespace weir {
@@ -55,8 +55,10 @@ struct ReplayComparison {
   std::string predicted_label, measured_label;
   // Without their timelines.
   Result predicted, measured;
-  // Batches and spans only where both results give them: else 0.
-  ComparedSeconds makespan, batch, span;
+  ComparedSeconds makespan;
+  ComparedSeconds batch;  // 0 where one of the results has none
+  // The longest time of a rank from its first pass to the end of its last.
+  ComparedSeconds span;
   // Idle part of all ranks over the makespan (results/metrics.h).
   ComparedSeconds bubble_ratio;
   std::vector<ComparedAction> actions;  // rank by rank, in measured order
@@ -70,7 +72,7 @@ struct ReplayComparison {
 
 // Compares replica 0, tensor rank 0 of both. InvalidArgument when their actions
 // differ: the first that one has and the other has not, and what to simulate
-// instead. Errors of PipelineTimelineOf.
+// instead. Errors of PipelineEventsOf.
 absl::StatusOr<ReplayComparison> CompareReplay(
     absl::string_view predicted_label, const Result& predicted,
     absl::string_view measured_label, const Result& measured);

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "results/cells.h"
@@ -39,6 +40,25 @@ std::string MadeBy(const ResultProvenance& provenance) {
   return Ascii(text);
 }
 
+// A result that was not simulated.
+void AddExecution(const Result& result, TextTable* table) {
+  const Replay& replay = result.replay();
+  table->rows.push_back({"execution", absl::StrCat(Ascii(result.method()), ", ",
+                                                   ExecutedCell(result))});
+  if (!replay.losses().empty()) {
+    table->rows.push_back(
+        {"losses",
+         absl::StrFormat("%.6g to %.6g, %d steps", replay.losses(0),
+                         *replay.losses().rbegin(), replay.losses_size())});
+  }
+  if (replay.formula().empty()) return;
+  table->rows.push_back(
+      {"training",
+       absl::StrFormat("%s: weights differ by %.2g, losses by %.2g",
+                       Ascii(replay.formula()), replay.weights_difference(),
+                       replay.losses_difference())});
+}
+
 std::string SummaryBlock(const Result& result) {
   TextTable table;
   const std::string semantics =
@@ -59,7 +79,9 @@ std::string SummaryBlock(const Result& result) {
   if (!evidence.empty()) {
     table.rows.insert(table.rows.begin() + 1, {"of that", evidence});
   }
-  if (!result.method().empty()) {
+  if (result.has_replay()) {
+    AddExecution(result, &table);
+  } else if (!result.method().empty()) {
     table.rows.push_back({"simulation", Ascii(result.method())});
   }
   if (!result.provenance().weir_version().empty()) {
@@ -154,8 +176,9 @@ std::string ResultTable(const Result& result) {
     absl::StrAppend(&text, "\n");
   }
   if (IsApproximate(result)) {
-    absl::StrAppend(&text,
-                    "~: no steady period was seen in the simulated batches\n");
+    absl::StrAppend(&text, "~: no steady period was seen in the ",
+                    result.has_replay() ? "replayed" : "simulated",
+                    " batches\n");
   }
   if (!result.limit().empty()) {
     absl::StrAppend(&text, "limit: ", Ascii(result.limit()), "\n");

@@ -4,9 +4,12 @@
 #define WEIR_RESULTS_TRACE_H_
 
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "results/result.pb.h"
 
 namespace weir {
@@ -20,6 +23,25 @@ absl::StatusOr<std::string> PerfettoTrace(const Result& result);
 
 // Chrome's JSON array format, with the same slices, flows and counters.
 absl::StatusOr<std::string> ChromeTrace(const Result& result);
+
+// The same with names for the processes, one for each of the result's ranks.
+absl::StatusOr<std::string> PerfettoTrace(const Result& result,
+                                          absl::Span<const std::string> names);
+absl::StatusOr<std::string> ChromeTrace(const Result& result,
+                                        absl::Span<const std::string> names);
+
+// Two results in one timeline, for those two: of each rank (replica 0, tensor
+// rank 0) the first result's row, and directly under it the second's.
+struct TwoRows {
+  Result result;
+  std::vector<std::string> names;  // "rank 0 predicted", "rank 0 measured"
+};
+// Errors of PipelineEventsOf; InvalidArgument when they have not as many
+// ranks.
+absl::StatusOr<TwoRows> PutUnderEachOther(absl::string_view predicted_label,
+                                          const Result& predicted,
+                                          absl::string_view measured_label,
+                                          const Result& measured);
 
 }  // namespace weir
 

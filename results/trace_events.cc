@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "results/pipeline_events.h"
 #include "results/validate.h"
 
 namespace weir {
@@ -42,15 +43,9 @@ int64_t CauseOf(bool forward, int64_t stage, bool transfer) {
 
 constexpr int64_t kNoCause = int64_t{1} << 40;
 
-// Timeline.Actions.op
-enum { kOptimizerStep = 4, kOffload = 5, kReload = 6 };
-
-// Timeline.Collectives.kind
-constexpr uint32_t kTiedReduction = 4;
-
 Lane LaneOf(uint32_t op) {
-  if (op == kOffload) return Lane::kToHost;
-  return op == kReload ? Lane::kFromHost : Lane::kCompute;
+  if (op == kOffloadOp) return Lane::kToHost;
+  return op == kReloadOp ? Lane::kFromHost : Lane::kCompute;
 }
 
 Lane LaneOfCollective(uint32_t kind) {
@@ -288,52 +283,50 @@ absl::StatusOr<TraceEvents> LayOutTrace(const Result& result) {
 
 int64_t ToNanoseconds(double seconds) { return std::llround(seconds * 1e9); }
 
-std::string GpuName(const Result& result, uint32_t gpu) {
-  const RankResult& rank = result.ranks(static_cast<int>(gpu));
-  std::string name =
-      absl::StrCat("rank ", rank.rank(), " replica ", rank.replica());
-  if (result.tensor_parallel() > 1) {
-    absl::StrAppend(&name, " tensor ", rank.tensor_rank());
+std::vector<std::string> GpuNames(const Result& result) {
+  std::vector<std::string> names;
+  for (const RankResult& rank : result.ranks()) {
+    std::string name =
+        absl::StrCat("rank ", rank.rank(), " replica ", rank.replica());
+    if (result.tensor_parallel() > 1) {
+      absl::StrAppend(&name, " tensor ", rank.tensor_rank());
+    }
+    absl::StrAppend(&name, " (gpu ", rank.gpu(), ")");
+    names.push_back(std::move(name));
   }
-  absl::StrAppend(&name, " (gpu ", rank.gpu(), ")");
-  return name;
+  return names;
 }
 
 void AppendSliceName(const Result& result, const TraceEvents& events,
                      const TraceSlice& slice, std::string* out) {
-  static constexpr std::array<const char*, 7> kLetters = {
-      "F", "B", "I", "W", " step u", "O", "R"};
   const Timeline& timeline = result.timeline();
   const auto& transfers = timeline.transfers();
   const auto gpu_number = [&](uint32_t gpu) {
     return result.ranks(static_cast<int>(gpu)).gpu();
   };
   const int i = static_cast<int>(slice.event);
+  const auto sent = [&] {
+    return ActionText(events.transfer_op[slice.event], transfers.stage(i),
+                      transfers.microbatch(i), 1);
+  };
   switch (events.tracks[slice.track].lane) {
     case Lane::kCompute:
     case Lane::kToHost:
     case Lane::kFromHost: {
       const auto& actions = timeline.actions();
-      absl::StrAppend(out, actions.stage(i), kLetters[actions.op(i)],
-                      actions.microbatch(i));
-      if (!actions.num_microbatches().empty() &&
-          actions.num_microbatches(i) > 1) {
-        absl::StrAppend(
-            out, "-", actions.microbatch(i) + actions.num_microbatches(i) - 1);
-      }
+      const auto& spans = actions.num_microbatches();
+      out->append(ActionText(actions.op(i), actions.stage(i),
+                             actions.microbatch(i),
+                             spans.empty() ? 1 : spans.Get(i)));
       return;
     }
     case Lane::kSend:
-      absl::StrAppend(out, "send ", transfers.stage(i),
-                      kLetters[events.transfer_op[slice.event]],
-                      transfers.microbatch(i));
-      absl::StrAppend(out, " -> gpu ", gpu_number(transfers.to_gpu(i)));
+      absl::StrAppend(out, "send ", sent(), " -> gpu ",
+                      gpu_number(transfers.to_gpu(i)));
       return;
     case Lane::kReceive:
-      absl::StrAppend(out, "recv ", transfers.stage(i),
-                      kLetters[events.transfer_op[slice.event]],
-                      transfers.microbatch(i));
-      absl::StrAppend(out, " <- gpu ", gpu_number(transfers.from_gpu(i)));
+      absl::StrAppend(out, "recv ", sent(), " <- gpu ",
+                      gpu_number(transfers.from_gpu(i)));
       return;
     case Lane::kTensorCollective:
       absl::StrAppend(out, "collective ", timeline.collectives().stage(i),

@@ -87,7 +87,7 @@ absl::StatusOr<TraceEvents> LayOutTrace(const Result& result);
 int64_t ToNanoseconds(double seconds);
 
 // "rank 3 replica 0 (gpu 24)", with the tensor rank where there are several.
-std::string GpuName(const Result& result, uint32_t gpu);
+std::vector<std::string> GpuNames(const Result& result);
 
 // "2F0", "2 step u3", "send 2F0 -> gpu 9", "recv 2F0 <- gpu 8",
 // "collective 2 mb0", "all-reduce 2 u3".

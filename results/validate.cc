@@ -4,11 +4,14 @@
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/util/field_mask_util.h>
 
+#include <algorithm>
 #include <cmath>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "base/problems.h"
+#include "schedules/action.h"
 
 namespace weir {
 namespace {
@@ -24,11 +27,17 @@ void CollectNonFinite(const Message& message, const std::string& prefix,
   for (const FieldDescriptor* field : fields) {
     const std::string pointer =
         absl::StrCat(prefix, "/", std::string(field->name()));
-    // Results have no repeated numbers but the timeline's columns.
     if (field->cpp_type() == FieldDescriptor::CPPTYPE_DOUBLE) {
-      if (!field->is_repeated() &&
-          !std::isfinite(reflection->GetDouble(message, field))) {
-        pointers->push_back(pointer);
+      if (!field->is_repeated()) {
+        if (!std::isfinite(reflection->GetDouble(message, field))) {
+          pointers->push_back(pointer);
+        }
+        continue;
+      }
+      for (int i = 0; i < reflection->FieldSize(message, field); ++i) {
+        if (!std::isfinite(reflection->GetRepeatedDouble(message, field, i))) {
+          pointers->push_back(absl::StrCat(pointer, "/", i));
+        }
       }
     } else if (field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE ||
                field->message_type() == Timeline::descriptor()) {
@@ -120,7 +129,8 @@ void CheckTimeline(const Result& result, Problems* problems) {
     check.HasSize("stage", actions.stage());
     check.HasSize("microbatch", actions.microbatch());
     if (!actions.num_microbatches().empty()) {
-      check.HasSize("num_microbatches", actions.num_microbatches());
+      check.CheckAtMost("num_microbatches", actions.num_microbatches(),
+                        kMaxSpan);
     }
     check.CheckTimes(actions);
   }
@@ -135,6 +145,9 @@ void CheckTimeline(const Result& result, Problems* problems) {
     check.HasSize("microbatch", transfers.microbatch());
     check.CheckFinite("bytes", transfers.bytes());
     check.CheckTimes(transfers);
+    if (!transfers.ready_seconds().empty()) {
+      check.CheckFinite("ready_seconds", transfers.ready_seconds());
+    }
   }
   {
     const auto& collectives = result.timeline().collectives();
@@ -156,6 +169,21 @@ void CheckTimeline(const Result& result, Problems* problems) {
   }
 }
 
+// Of an execution. Losses may be anything: training that diverges is a result.
+void CheckReplay(const Result& result, Problems* problems) {
+  const auto& peaks = result.replay().allocator_peak_bytes();
+  if (!peaks.empty() && peaks.size() != result.ranks_size()) {
+    problems->Add("replay.allocator_peak_bytes",
+                  absl::StrCat("has ", peaks.size(), " entries, expected ",
+                               result.ranks_size(), ", one a rank"));
+  }
+}
+
+bool IsLoss(absl::string_view pointer) {
+  return absl::StartsWith(pointer, "/replay/losses") ||
+         pointer == "/replay/weights_difference";
+}
+
 }  // namespace
 
 absl::Status ValidateResult(absl::string_view label, const Result& result) {
@@ -163,7 +191,9 @@ absl::Status ValidateResult(absl::string_view label, const Result& result) {
   if (result.schedule().empty()) {
     problems.Add("schedule", "is empty, expected the schedule's name");
   }
-  const std::vector<std::string> pointers = NonFinitePointers(result);
+  std::vector<std::string> pointers = NonFinitePointers(result);
+  pointers.erase(std::remove_if(pointers.begin(), pointers.end(), IsLoss),
+                 pointers.end());
   constexpr size_t kMaxNamed = 10;  // a broken file has thousands
   for (size_t i = 0; i < pointers.size() && i < kMaxNamed; ++i) {
     problems.Add(absl::StrReplaceAll(pointers[i].substr(1), {{"/", "."}}),
@@ -173,6 +203,7 @@ absl::Status ValidateResult(absl::string_view label, const Result& result) {
     problems.Add("", absl::StrCat(pointers.size() - kMaxNamed,
                                   " more numbers are not finite"));
   }
+  CheckReplay(result, &problems);
   CheckTimeline(result, &problems);
   return problems.ToStatus();
 }

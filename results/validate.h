@@ -16,12 +16,14 @@
 namespace weir {
 
 // Checks that a result names its schedule, that all its quantities are finite
-// and that its timeline holds (below). All problems come back together.
+// (but for the losses of a replay), that a replay's peaks are one a rank, and
+// that its timeline holds (below). All problems come back together.
 absl::Status ValidateResult(absl::string_view label, const Result& result);
 
 // Checks that all columns of a kind of event have one length, that gpus are
 // indices into ranks, that times are finite and no event ends before it starts,
-// that bytes are finite and not negative, that enumerations are in range.
+// that bytes are finite and not negative, that enumerations and spans are in
+// range.
 absl::Status ValidateTimeline(absl::string_view label, const Result& result);
 
 // A copy of all but the timeline, which may be larger than all else by far.

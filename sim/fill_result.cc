@@ -162,7 +162,9 @@ int LargestOf(const std::vector<int>& stages,
 void FillMemory(const MemoryTimeline& memory, RankResult* rank) {
   rank->set_peak_memory_bytes(memory.peak_bytes);
   rank->set_peak_memory_at_seconds(memory.peak_at_seconds);
-  rank->set_communicator_bytes(memory.communicator_bytes);
+  if (memory.communicator_bytes > 0) {
+    rank->set_communicator_bytes(memory.communicator_bytes);
+  }
   for (int kind = 0; kind < kNumMemoryKinds; ++kind) {
     if (memory.peak_by_kind[kind] == 0) continue;
     MemoryClass* entry = rank->add_peak_memory_classes();

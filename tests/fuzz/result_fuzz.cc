@@ -10,11 +10,21 @@
 
 #include "absl/strings/string_view.h"
 #include "base/textproto.h"
+#include "results/replay_comparison.h"
 #include "results/store.h"
 #include "results/trace.h"
 #include "results/views.h"
 
 namespace {
+
+void CompareBoth(const weir::Result& predicted, const weir::Result& measured) {
+  weir::PutUnderEachOther("a", predicted, "b", measured).status().IgnoreError();
+  const auto compared = weir::CompareReplay("a", predicted, "b", measured);
+  if (!compared.ok()) return;
+  weir::ReplayTable(*compared, true);
+  weir::ReplayJson(*compared);
+  weir::ReplayCsv(*compared);
+}
 
 void ShowAll(absl::string_view bytes) {
   const auto results = weir::ParseResults("fuzz", bytes);
@@ -31,6 +41,8 @@ void ShowAll(absl::string_view bytes) {
     weir::PerfettoTrace(result).IgnoreError();
     weir::ChromeTrace(result).IgnoreError();
   }
+  if (all.empty()) return;
+  CompareBoth(all.front(), all.back());
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/files.h"
+#include "results/replay_comparison.h"
 #include "results/trace.h"
 #include "results/views.h"
 #include "tests/results/sample.h"
@@ -100,6 +101,16 @@ TEST(StoreTest, BrokenTimelinesNameTheColumnAndTheEntry) {
        "timeline.transfers.to_gpu[0] is 4000000000, expected 0 to 2"},
       {[](Timeline* t) { t->mutable_transfers()->set_bytes(0, -1); },
        "timeline.transfers.bytes[0] is -1, expected a finite number"},
+      {[](Timeline* t) { t->mutable_transfers()->add_ready_seconds(1); },
+       "timeline.transfers.ready_seconds has 1 entries, expected 8"},
+      {[](Timeline* t) {
+         t->mutable_transfers()->mutable_ready_seconds()->Resize(8, -1);
+       },
+       "timeline.transfers.ready_seconds[0] is -1, expected a finite number"},
+      {[](Timeline* t) {
+         t->mutable_actions()->mutable_num_microbatches()->Resize(17, 1 << 30);
+       },
+       "timeline.actions.num_microbatches[0] is 1073741824, expected 0 to"},
       {[](Timeline* t) { t->mutable_collectives()->set_kind(0, 5); },
        "timeline.collectives.kind[0] is 5, expected 0 to 4"},
       {[](Timeline* t) { t->mutable_memory()->clear_bytes(); },
@@ -128,6 +139,25 @@ TEST(StoreTest, AllProblemsOfAResultComeTogether) {
   EXPECT_THAT(message, HasSubstr("results[0]: 7 more numbers are not finite"));
 }
 
+// A loss that is not a number is what diverging training gives.
+TEST(StoreTest, AReplaysNumbersAreCheckedButForItsLosses) {
+  Results results = Sample();
+  Replay* replay = results.mutable_results(1)->mutable_replay();
+  replay->add_losses(std::nan(""));
+  replay->set_weights_difference(INFINITY);
+  EXPECT_EQ(MessageOf(results), "");
+  EXPECT_THAT(ResultJson("show", results.results(1)),
+              HasSubstr("/replay/losses/0 is not a finite number"));
+  replay->add_step_seconds(1);
+  replay->add_step_seconds(std::nan(""));
+  replay->add_allocator_peak_bytes(5);
+  const std::string message = MessageOf(results);
+  EXPECT_THAT(message, HasSubstr("results[1]: replay.step_seconds.1 is not a "
+                                 "finite number"));
+  EXPECT_THAT(message, HasSubstr("results[1]: replay.allocator_peak_bytes has "
+                                 "1 entries, expected 3, one a rank"));
+}
+
 void ShowAll(const Results& results) {
   const std::vector<Result> all(results.results().begin(),
                                 results.results().end());
@@ -141,6 +171,8 @@ void ShowAll(const Results& results) {
     if (!result.has_timeline()) continue;
     PerfettoTrace(result).IgnoreError();
     ChromeTrace(result).IgnoreError();
+    const auto compared = CompareReplay("a", result, "b", result);
+    if (compared.ok()) ReplayTable(*compared, true);
   }
 }
 

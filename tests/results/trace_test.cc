@@ -255,6 +255,62 @@ TEST_P(TraceTest, RefusesABrokenTimeline) {
               HasSubstr("timeline.memory.gpu[0] is 2, expected 0 to 1"));
 }
 
+struct TwoRowFormat {
+  const char* name;
+  absl::StatusOr<std::string> (*write)(const Result&,
+                                       absl::Span<const std::string>);
+  ReadTrace (*read)(absl::string_view);
+};
+
+class TwoRowTraceTest : public ::testing::TestWithParam<TwoRowFormat> {};
+
+INSTANTIATE_TEST_SUITE_P(
+    Formats, TwoRowTraceTest,
+    ::testing::Values(TwoRowFormat{"Perfetto", PerfettoTrace, ReadPerfetto},
+                      TwoRowFormat{"Chrome", ChromeTrace, ReadChrome}),
+    [](const auto& info) { return info.param.name; });
+
+// Flows stay in their row; times are those of each result.
+TEST_P(TwoRowTraceTest, PredictedIsDirectlyAboveMeasured) {
+  const Result predicted = PipelineTimeline(2, 1);
+  Result measured = PipelineTimeline(2, 1);
+  auto* actions = measured.mutable_timeline()->mutable_actions();
+  actions->set_end_seconds(0, 1.0625);
+  const auto rows = PutUnderEachOther("a", predicted, "b", measured);
+  ASSERT_TRUE(rows.ok()) << rows.status();
+  const auto bytes = GetParam().write(rows->result, rows->names);
+  ASSERT_TRUE(bytes.ok()) << bytes.status();
+  const ReadTrace trace = GetParam().read(*bytes);
+  EXPECT_THAT(trace.errors, IsEmpty());
+  EXPECT_THAT(trace.processes,
+              ElementsAre("rank 0 predicted", "rank 0 measured",
+                          "rank 1 predicted", "rank 1 measured"));
+  EXPECT_EQ(trace.slices.size(), 2 * NumSlices(predicted.timeline()));
+  EXPECT_EQ(trace.NumCounterValues(),
+            2u * predicted.timeline().memory().gpu_size());
+  ASSERT_THAT(trace.flows, SizeIs(4));
+  for (const auto& [id, slices] : trace.flows) {
+    EXPECT_THAT(slices, SizeIs(3)) << trace.DescribeFlow(id);
+    for (const size_t slice : slices) {
+      EXPECT_EQ(trace.slices[slice].process.substr(7),
+                trace.slices[slices[0]].process.substr(7));
+    }
+  }
+  std::map<std::string, int64_t> ends;
+  for (const ReadSlice& slice : trace.slices) {
+    if (slice.name == "0F0") ends[slice.process] = slice.end_ns;
+  }
+  EXPECT_EQ(ends["rank 0 predicted"], 1'000'000'000);
+  EXPECT_EQ(ends["rank 0 measured"], 1'062'500'000);
+}
+
+TEST(TwoRowsTest, NeedsAsManyRanks) {
+  const auto rows = PutUnderEachOther("a", PipelineTimeline(2, 1), "b",
+                                      PipelineTimeline(3, 1));
+  EXPECT_EQ(std::string(rows.status().message()),
+            "a: has 2 ranks, expected 3 as in b");
+}
+
 TEST(PerfettoTraceTest, FewerTracksThanNestingNeedsWouldOverlap) {
   // The reader that the tests above trust does see an overlap.
   Result result = PipelineTimeline(1, 1);

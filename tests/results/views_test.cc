@@ -71,6 +71,26 @@ TEST(ViewsGoldenTest, CompareTableOfDifferentShapes) {
   ExpectGolden("results/golden/compare_shapes.txt", CompareTable(rows));
 }
 
+TEST(ViewsTest, AReplayIsNotCalledASimulation) {
+  Result result = SampleResult();
+  result.set_method("replay");
+  Replay* replay = result.mutable_replay();
+  replay->set_device("4 partitions of a card");
+  replay->set_serial(true);
+  replay->add_losses(5.5);
+  replay->add_losses(5.25);
+  replay->set_formula("minibatch SGD");
+  replay->set_weights_difference(2e-16);
+  const std::string table = ResultTable(result);
+  EXPECT_THAT(table, ::testing::Not(::testing::HasSubstr("simulation")));
+  for (const char* part :
+       {"replay, replayed on 4 partitions of a card, every pass alone",
+        "5.5 to 5.25, 2 steps",
+        "minibatch SGD: weights differ by 2e-16, losses by 0"}) {
+    EXPECT_THAT(table, ::testing::HasSubstr(part));
+  }
+}
+
 TEST(ViewsGoldenTest, ResultTable) {
   ExpectGolden("results/golden/result.txt", ResultTable(SampleResult()));
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The timeline of one pipeline of a result, rank by rank: what the causes of
+// The events of one pipeline of a result, rank by rank: what the causes of
 // idle time and comparisons of two results are found in.
-#ifndef WEIR_RESULTS_PIPELINE_TIMELINE_H_
-#define WEIR_RESULTS_PIPELINE_TIMELINE_H_
+#ifndef WEIR_RESULTS_PIPELINE_EVENTS_H_
+#define WEIR_RESULTS_PIPELINE_EVENTS_H_
 
 #include <cstdint>
 #include <string>
@@ -72,7 +72,7 @@ struct TimelineCollective {
 };
 
 // Of replica 0 and tensor rank 0.
-struct PipelineTimeline {
+struct PipelineEvents {
   // Never before the end of the last event.
   double makespan_seconds = 0;
   std::vector<std::vector<TimelineAction>> ranks;  // [rank], by start
@@ -86,9 +86,9 @@ struct PipelineTimeline {
 // FailedPrecondition without a timeline or with one whose beginning was left
 // out; InvalidArgument when it is not valid (ValidateTimeline) or its replica 0
 // is not ranks 0, 1, 2, ..., each once.
-absl::StatusOr<PipelineTimeline> PipelineTimelineOf(absl::string_view label,
-                                                    const Result& result);
+absl::StatusOr<PipelineEvents> PipelineEventsOf(absl::string_view label,
+                                                const Result& result);
 
 }  // namespace weir
 
-#endif  // WEIR_RESULTS_PIPELINE_TIMELINE_H_
+#endif  // WEIR_RESULTS_PIPELINE_EVENTS_H_

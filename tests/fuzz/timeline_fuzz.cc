@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Any text is an error or a timeline that is valid and has its causes.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+
+#include "absl/strings/string_view.h"
+#include "results/idle_causes.h"
+#include "results/measured_timeline.h"
+#include "results/pipeline_events.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const absl::string_view text(reinterpret_cast<const char*>(data), size);
+  const auto result = weir::ReadMeasuredTimeline("fuzz", text);
+  if (!result.ok()) return 0;
+  const auto events = weir::PipelineEventsOf("fuzz", *result);
+  if (!events.ok()) std::abort();
+  weir::FindIdleCauses(*events);
+  weir::FindClockErrors(*events);
+  return 0;
+}
