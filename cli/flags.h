@@ -70,9 +70,9 @@ struct ProfileFlags {
 // "train-study".
 struct TrainStudyFlags {
   std::string train_model;  // empty: the preset, with blocks for all stages
-  uint32_t updates = 200;   // batches
-  uint32_t seeds = 1;
-  double learning_rate = 0.05;
+  uint32_t updates = 400;   // batches
+  uint32_t seeds = 2;
+  double learning_rate = 0.03;
   std::string plot;  // SVG
 };
 

@@ -38,8 +38,9 @@ bool Learns(const std::vector<double>& smoothed) {
   return !smoothed.empty() && smoothed.back() < smoothed.front();
 }
 
-std::string LossCell(double loss) {
-  return std::isfinite(loss) ? absl::StrFormat("%.3f", loss) : "diverges";
+// More than a model knows that has learned nothing.
+bool Diverges(double loss, const std::vector<double>& smoothed) {
+  return smoothed.empty() || !(loss < 1.5 * smoothed.front());
 }
 
 // Of a quoted string in gnuplot.
@@ -127,8 +128,10 @@ std::string TrainStudyTable(const TrainStudy& study) {
     const StudySummary summary = SummaryOf(study, schedule, target);
     const bool reached = summary.batches_to_target.has_value();
     const double batches = reached ? *summary.batches_to_target : 0;
-    std::string loss = LossCell(summary.final_loss);
-    if (schedule.curves.size() > 1) {
+    std::string loss = absl::StrFormat("%.3f", summary.final_loss);
+    if (Diverges(summary.final_loss, SmoothedLosses(study, schedule))) {
+      loss = "diverges";
+    } else if (schedule.curves.size() > 1) {
       absl::StrAppendFormat(&loss, " +-%.3f", summary.final_spread / 2);
     }
     table.rows.push_back(

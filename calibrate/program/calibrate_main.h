@@ -34,8 +34,7 @@ struct MachineFinding {
 
 struct ReplayDeviceRequest {
   int device = 0;
-  int num_partitions = 0;        // 0: serial, each rank has the whole card
-  double timeout_seconds = 120;  // of any wait
+  int num_partitions = 0;  // 0: serial, each rank has the whole card
 };
 
 struct Factories {
@@ -44,7 +43,8 @@ struct Factories {
       open_bench;
   TransportFactory make_transport;
   // FailedPrecondition or Unavailable, as open_bench; InvalidArgument for a
-  // plan that no GPU runs. The plan must outlive the device.
+  // plan that no GPU runs. The plan must outlive the device; its timeout is that
+  // of every wait.
   std::function<absl::StatusOr<std::unique_ptr<ReplayDevice>>(
       const ReplayPlan& plan, const ReplayDeviceRequest& request)>
       open_replay;

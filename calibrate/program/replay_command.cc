@@ -49,7 +49,7 @@ absl::StatusOr<std::unique_ptr<ReplayDevice>> OpenDeviceOf(
     return MakeHostDevice(plan, options);
   }
   auto device = factories.open_replay(
-      plan, {flags.device, num_partitions, flags.timeout_seconds});
+      plan, {flags.device, num_partitions});
   if (absl::IsFailedPrecondition(device.status()) ||
       absl::IsUnavailable(device.status())) {
     return absl::UnavailableError(

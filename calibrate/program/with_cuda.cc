@@ -4,6 +4,7 @@
 
 #include "calibrate/gpu/cuda_bench.h"
 #include "calibrate/gpu/nccl_transport.h"
+#include "calibrate/gpu/replay_device.h"
 #include "calibrate/gpu/watchdog.h"
 #include "calibrate/program/find_cuda.h"
 #include "calibrate/program/machine.h"
@@ -21,6 +22,13 @@ Factories MachineFactories() {
     return OpenCudaBench(options);
   };
   factories.make_transport = MakeNcclTransport;
+  factories.open_replay = [](const ReplayPlan& plan,
+                             const ReplayDeviceRequest& request) {
+    CudaReplayOptions options;
+    options.device = request.device;
+    options.num_partitions = request.num_partitions;
+    return OpenCudaReplayDevice(plan, options);
+  };
   factories.find = FindCuda;
   return factories;
 }
