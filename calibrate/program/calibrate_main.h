@@ -43,8 +43,8 @@ struct Factories {
       open_bench;
   TransportFactory make_transport;
   // FailedPrecondition or Unavailable, as open_bench; InvalidArgument for a
-  // plan that no GPU runs. The plan must outlive the device; its timeout is that
-  // of every wait.
+  // plan that no GPU runs. The plan must outlive the device; its timeout is
+  // that of every wait.
   std::function<absl::StatusOr<std::unique_ptr<ReplayDevice>>(
       const ReplayPlan& plan, const ReplayDeviceRequest& request)>
       open_replay;

@@ -48,8 +48,7 @@ absl::StatusOr<std::unique_ptr<ReplayDevice>> OpenDeviceOf(
     options.concurrent = !IsSerial(flags);
     return MakeHostDevice(plan, options);
   }
-  auto device = factories.open_replay(
-      plan, {flags.device, num_partitions});
+  auto device = factories.open_replay(plan, {flags.device, num_partitions});
   if (absl::IsFailedPrecondition(device.status()) ||
       absl::IsUnavailable(device.status())) {
     return absl::UnavailableError(
