@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/interrupt.h"
@@ -102,25 +101,7 @@ absl::StatusOr<TrainingCheck> CheckTraining(const ReplayFlags& flags,
   });
 }
 
-std::string TrainingText(const Replay& replay, const TrainingCheck& check) {
-  std::string text =
-      absl::StrCat("losses: ",
-                   absl::StrJoin(replay.losses(), " ",
-                                 [](std::string* out, double loss) {
-                                   absl::StrAppendFormat(out, "%.4f", loss);
-                                 }),
-                   "\n");
-  if (check.formula.empty()) return text;
-  absl::StrAppendFormat(
-      &text,
-      "training: %s; weights differ by %.2g, losses by %.2g, at most %.2g\n",
-      check.formula, check.weights_difference, check.losses_difference,
-      check.tolerance);
-  return text;
-}
-
-std::string View(const ReplayFlags& flags, const Result& result,
-                 const TrainingCheck& check) {
+std::string View(const ReplayFlags& flags, const Result& result) {
   switch (flags.weir.output.format) {
     case OutputFlags::Format::kJson:
       return ResultJson(flags.weir.command, result);
@@ -129,14 +110,12 @@ std::string View(const ReplayFlags& flags, const Result& result,
     case OutputFlags::Format::kTable:
       break;
   }
-  return absl::StrCat(ResultTable(result), "\n",
-                      TrainingText(result.replay(), check));
+  return ResultTable(result);
 }
 
 // Exit code of what was printed and written.
-absl::StatusOr<int> Show(const ReplayFlags& flags, const Result& result,
-                         const TrainingCheck& check) {
-  RETURN_IF_ERROR(PrintResult(View(flags, result, check)));
+absl::StatusOr<int> Show(const ReplayFlags& flags, const Result& result) {
+  RETURN_IF_ERROR(PrintResult(View(flags, result)));
   Results results;
   *results.add_results() = result;
   PrintWarnings(results, flags.weir.output);
@@ -191,7 +170,7 @@ absl::StatusOr<int> ReplayScenario(const ReplayFlags& flags,
   ASSIGN_OR_RETURN(const Result result,
                    ResultOfReplay({scenario, plan, record, provenance,
                                    IsSerial(flags), check}));
-  ASSIGN_OR_RETURN(const int shown, Show(flags, result, check));
+  ASSIGN_OR_RETURN(const int shown, Show(flags, result));
   if (code != kExitOk) return code;
   const absl::Status verdict = Judge(plan, record, check);
   if (verdict.ok()) return shown;
