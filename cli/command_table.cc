@@ -34,9 +34,9 @@ const std::vector<CommandInfo>& AllCommands() {
        RunValidate,
        OptionsOfValidate},
       {"train-study",
-       "Trains a small model under several schedules: what staleness costs, "
-       "what the bubble.",
-       {"train-study --plot study.svg --out study.csv",
+       "Trains a small model under several schedules: what staleness costs.",
+       {"train-study --schedule gpipe,pipedream-2bw --updates 40 --out "
+        "study.csv",
         "train-study --schedule gpipe,pipedream --costs f=1,b=2 --pp 4 "
         "--microbatches 4 --updates 20"},
        RunTrainStudy,

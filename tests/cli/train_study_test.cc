@@ -71,8 +71,9 @@ TEST(TrainStudyCommandTest, CostsByHandPriceTheBatches) {
 }
 
 TEST(TrainStudyCommandTest, APictureIsGnuplots) {
-  const ProgramRun missing =
-      RunWeirAfter("PATH=/nowhere", "train-study --updates 1 --plot s.svg");
+  const ProgramRun missing = RunWeirAfter(
+      "mkdir -p bin && ln -sf \"$(command -v timeout)\" bin/ && PATH=$PWD/bin",
+      "train-study --updates 1 --plot s.svg");
   EXPECT_EQ(missing.exit_code, 3);
   EXPECT_THAT(missing.err, HasSubstr("error: gnuplot is not found"));
   if (std::system("command -v gnuplot >/dev/null 2>&1") != 0) {
