@@ -25,8 +25,8 @@ const std::vector<CommandInfo>& AllCommands() {
        RunExplain,
        OptionsOfExplain},
       {"validate",
-       "Checks predictions against measured runs, or against one execution, "
-       "pass by pass.",
+       "Checks predictions against measured runs, or one of them pass by "
+       "pass.",
        {"validate --measured runs.csv --scenario my.textproto "
         "--tolerance 0.1",
         "validate --replay replay.pb --against result.pb --tolerance 0.02 "

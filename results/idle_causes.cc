@@ -108,10 +108,11 @@ class Inputs {
 // When the gradients of a step were made on other ranks.
 class Copies {
  public:
-  explicit Copies(const PipelineEvents& timeline) {
+  explicit Copies(const PipelineEvents& timeline) : tied_(timeline.tied) {
     for (int rank = 0; rank < timeline.num_ranks(); ++rank) {
       absl::flat_hash_map<int32_t, double> made;  // [stage]
       for (const TimelineAction& action : timeline.ranks[rank]) {
+        last_stage_ = std::max(last_stage_, action.stage);
         if (action.op == kStepOp) {
           const auto last = made.find(action.stage);
           if (last == made.end()) continue;
@@ -134,12 +135,10 @@ class Copies {
 
   // 0: it waits for nobody.
   double AwaitedUntil(int rank, const TimelineAction& step) const {
-    double until = 0;
-    const auto copies = made_.find(std::pair(step.stage, step.microbatch));
-    if (copies != made_.end()) {
-      for (const auto& [other, seconds] : copies->second) {
-        if (other != rank) until = std::max(until, seconds);
-      }
+    double until = MadeElsewhere(rank, step.stage, step.microbatch);
+    if (tied_ && (step.stage == 0 || step.stage == last_stage_)) {
+      until = std::max(until, MadeElsewhere(rank, last_stage_ - step.stage,
+                                            step.microbatch));
     }
     const auto reduced =
         reduced_.find(std::tuple(rank, step.stage, step.microbatch));
@@ -147,11 +146,23 @@ class Copies {
   }
 
  private:
+  double MadeElsewhere(int rank, int32_t stage, int32_t update) const {
+    double until = 0;
+    const auto copies = made_.find(std::pair(stage, update));
+    if (copies == made_.end()) return until;
+    for (const auto& [other, seconds] : copies->second) {
+      if (other != rank) until = std::max(until, seconds);
+    }
+    return until;
+  }
+
   // [stage, update]: (rank, end of the last pass that adds to it)
   absl::flat_hash_map<std::pair<int32_t, int32_t>,
                       std::vector<std::pair<int, double>>>
       made_;
   absl::flat_hash_map<std::tuple<int, int32_t, int32_t>, double> reduced_;
+  const bool tied_;
+  int32_t last_stage_ = 0;
 };
 
 // Intervals that are asked for in ascending order.

@@ -19,7 +19,8 @@
 //            it yet
 //   kWire    until its transfer ended
 //
-// An optimizer step waits for gradients of other copies of its stage instead:
+// An optimizer step waits for gradients of other copies of its stage instead
+// (of tied embeddings: of the other end of the pipeline):
 //
 //   kCopies  until the last of them was made and the reduction (over copies,
 //            replicas, or the two ends of a tied embedding) has ended

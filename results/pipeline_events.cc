@@ -85,6 +85,7 @@ class Reader {
           {columns.kind(i), columns.stage(i), columns.microbatch(i),
            columns.start_seconds(i), columns.end_seconds(i)});
       Reach(columns.end_seconds(i));
+      out_.tied |= columns.kind(i) == kTiedReduction;
       if (columns.kind(i) != kTensorCollective &&
           columns.kind(i) != kExpertExchange) {
         continue;

@@ -79,6 +79,9 @@ struct PipelineEvents {
   std::vector<TimelineTransfer> transfers;
   std::vector<std::vector<TimelineCollective>> collectives;  // [rank], by start
   std::vector<int> gpus;  // [rank]: the index into Result.ranks
+  // The first and the last stage share a table of embeddings, and step with the
+  // sum of their gradients: the result has a reduction for it.
+  bool tied = false;
 
   int num_ranks() const { return static_cast<int>(ranks.size()); }
 };

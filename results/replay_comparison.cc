@@ -238,7 +238,7 @@ std::string ComparedAction::name() const {
 absl::StatusOr<ReplayComparison> CompareReplay(
     absl::string_view predicted_label, const Result& predicted,
     absl::string_view measured_label, const Result& measured) {
-  ASSIGN_OR_RETURN(const PipelineEvents measured_timeline,
+  ASSIGN_OR_RETURN(PipelineEvents measured_timeline,
                    PipelineEventsOf(measured_label, measured));
   auto read = PipelineEventsOf(predicted_label, predicted);
   if (!read.ok() && predicted.timeline().from_seconds() > 0 &&
@@ -247,7 +247,10 @@ absl::StatusOr<ReplayComparison> CompareReplay(
         read.status().message(), " (", Advice(predicted, measured), ")"));
   }
   RETURN_IF_ERROR(read.status());
-  const PipelineEvents predicted_timeline = *std::move(read);
+  PipelineEvents predicted_timeline = *std::move(read);
+  // Few runtimes record the sum of a tied embedding's gradients.
+  predicted_timeline.tied |= measured_timeline.tied;
+  measured_timeline.tied |= predicted_timeline.tied;
 
   ReplayComparison comparison;
   comparison.predicted_label = std::string(predicted_label);

@@ -70,12 +70,14 @@ std::string ErrorsBlock(const ReplayComparison& c) {
         {errors.op, absl::StrCat(errors.num_actions),
          cell(Percent(d.mean_absolute)), cell(Signed(d.bias)),
          cell(Percent(d.median_absolute)), cell(Percent(d.percentile_90)),
-         cell(Signed(d.worst)), errors.worst_duration,
+         cell(Signed(d.worst)), d.worst == 0 ? "" : errors.worst_duration,
          Percent(errors.starts.mean_absolute), Signed(errors.starts.worst),
-         errors.worst_start, Percent(errors.ends.mean_absolute)});
+         errors.starts.worst == 0 ? "" : errors.worst_start,
+         Percent(errors.ends.mean_absolute)});
   }
   return absl::StrCat(
-      "\nerrors of durations; of starts and ends as parts of the makespan\n",
+      "\nmean |error| of durations, and of starts and ends as parts of the "
+      "makespan\n",
       PrintTable(table));
 }
 

@@ -6,9 +6,9 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 #include "base/files.h"
 #include "tests/cli/program.h"
 #include "tests/golden.h"
@@ -68,6 +68,18 @@ TEST(ValidateReplayTest, TheTableIsAGolden) {
   ExpectGolden("cli/golden/validate_replay.txt", run.out);
 }
 
+TEST(ValidateReplayTest, TheExampleOfTheDocumentationIsWhatWeirPrints) {
+  const std::string shape = "--pp 4 --microbatches 8 --costs ";
+  SimulateInto("predicted.pb", shape + "f=1,b=2,c=0.25");
+  SimulateInto("measured.pb", shape + "f=1/1/1.2/1,b=2/2/2.4/2,c=0.3");
+  const ProgramRun run =
+      RunWeir("validate --replay measured.pb --against predicted.pb");
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  const auto text = ReadFile(WEIR_SOURCE_DIR "/docs/measure-the-bubble.md");
+  ASSERT_TRUE(text.ok()) << text.status();
+  EXPECT_THAT(*text, HasSubstr(run.out));
+}
+
 TEST(ValidateReplayTest, TheCsvHasEveryAction) {
   SimulateInto("a.pb", kShape);
   WriteInput("measured.csv", kMeasured);
@@ -82,10 +94,11 @@ TEST(ValidateReplayTest, TheTraceHasPredictedAboveMeasured) {
       RunWeir("validate --replay a.pb --against a.pb --trace both.json");
   ASSERT_EQ(run.exit_code, 0) << run.err;
   EXPECT_THAT(run.err, HasSubstr("wrote both.json (predicted above measured"));
-  const auto trace = ReadFile(TestFolder() + "/both.json");
-  ASSERT_TRUE(trace.ok());
+  const auto text = ReadFile(TestFolder() + "/both.json");
+  ASSERT_TRUE(text.ok());
+  const Json trace = Json::parse(*text);
   std::vector<std::string> processes;
-  for (const Json& event : Json::parse(*trace)["traceEvents"]) {
+  for (const Json& event : trace["traceEvents"]) {
     if (event["name"] == "process_name") {
       processes.push_back(event["args"]["name"]);
     }

@@ -97,6 +97,19 @@ TEST(IdleCausesTest, AStepWaitsForTheGradientsOfOtherCopies) {
   EXPECT_THAT(idle[1].between, Causes(0, 0, 0, 0, 0, 0.25));
 }
 
+// The last stage waits for the first one's gradient of a tied embedding.
+TEST(IdleCausesTest, TiedEndsStepTogether) {
+  PipelineEvents timeline = Read(
+      "rank,action,start_seconds,end_seconds\n"
+      "0,0F0,0,1\n1,1F0,1,2\n1,1B0,2,4\n0,0B0,4,6\n"
+      "0,0 step u0,6.5,7\n1,1 step u0,6.5,7\n");
+  EXPECT_THAT(FindIdleCauses(timeline)[1].between, Causes(0, 0, 0, 0, 0, 2.5));
+  timeline.tied = true;
+  const std::vector<RankIdle> idle = FindIdleCauses(timeline);
+  EXPECT_THAT(idle[0].between, Causes(3, 0, 0, 0, 0, 0.5));
+  EXPECT_THAT(idle[1].between, Causes(0, 0, 0, 2, 0, 0.5));
+}
+
 // Without the column a transfer is ready when the pass before it ends; without
 // transfers the time from there on is unexplained.
 TEST(IdleCausesTest, WhatIsNotRecordedIsNotInvented) {

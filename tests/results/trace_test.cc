@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "results/validate.h"
+#include "tests/golden.h"
 #include "tests/results/sample.h"
 #include "tests/results/trace_stats.h"
 
@@ -302,6 +303,15 @@ TEST_P(TwoRowTraceTest, PredictedIsDirectlyAboveMeasured) {
   }
   EXPECT_EQ(ends["rank 0 predicted"], 1'000'000'000);
   EXPECT_EQ(ends["rank 0 measured"], 1'062'500'000);
+}
+
+TEST(TwoRowsTest, GoldenOfOneMicrobatch) {
+  const Result result = PipelineTimeline(2, 1);
+  const auto rows = PutUnderEachOther("a", result, "b", result);
+  ASSERT_TRUE(rows.ok()) << rows.status();
+  const auto trace = ChromeTrace(rows->result, rows->names);
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  ExpectGolden("results/golden/two_rows.json", *trace);
 }
 
 TEST(TwoRowsTest, NeedsAsManyRanks) {

@@ -135,9 +135,11 @@ TEST(MemoryTest, ReservedAndBuffersOfTheLibraries) {
     EXPECT_EQ(classes["reserved"], 1e6);
     if (num_ranks == 1) {
       EXPECT_EQ(classes["communication_buffers"], 0);
+      EXPECT_FALSE(result->ranks(0).has_communicator_bytes());
     } else {
       EXPECT_GE(classes["communication_buffers"], 1e5);
       EXPECT_LE(classes["communication_buffers"], 1e5 + 10 + 20);
+      EXPECT_EQ(result->ranks(0).communicator_bytes(), 1e5);
     }
   }
 }
