@@ -51,11 +51,10 @@ class Replayer {
 
   absl::StatusOr<ReplayRecord> Run() {
     const int num_ranks = plan_.schedule.num_ranks;
+    const ReplayShared shared = {plan_, dependencies_, order_, &board_,
+                                 device_};
     for (int rank = 0; rank < num_ranks; ++rank) {
-      shared_.push_back({plan_, dependencies_, order_, &board_, device_});
-    }
-    for (int rank = 0; rank < num_ranks; ++rank) {
-      ranks_.push_back(std::make_unique<RankRunner>(shared_[rank], rank));
+      ranks_.push_back(std::make_unique<RankRunner>(shared, rank));
       RETURN_IF_ERROR(ranks_.back()->Prepare());
     }
     ReplayRecord record;
@@ -96,7 +95,6 @@ class Replayer {
   std::unique_ptr<ReplayDevice> logical_;
   ReplayDevice* device_ = nullptr;
   Board board_{plan_.schedule, order_};
-  std::vector<ReplayShared> shared_;
   std::vector<std::unique_ptr<RankRunner>> ranks_;
 };
 
