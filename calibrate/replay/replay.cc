@@ -238,6 +238,7 @@ absl::Status Replayer::RunThreads() {
         board_.failure = Cancelled();
         board_.changed.notify_all();
       }
+      if (!board_.failure.ok()) device_->Cancel();
     }
   }
   for (std::thread& thread : threads) thread.join();
