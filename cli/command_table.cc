@@ -33,6 +33,14 @@ const std::vector<CommandInfo>& AllCommands() {
         "--trace both.pftrace"},
        RunValidate,
        OptionsOfValidate},
+      {"train-study",
+       "Trains a small model under several schedules: what staleness costs.",
+       {"train-study --schedule gpipe,pipedream-2bw --updates 40 --out "
+        "study.csv",
+        "train-study --schedule gpipe,pipedream --costs f=1,b=2 --pp 4 "
+        "--microbatches 4 --updates 20"},
+       RunTrainStudy,
+       OptionsOfTrainStudy},
       {"show",
        "Shows an old result again.",
        {"show out/compare.pb", "show out/compare.pb --result gpipe"},

@@ -27,6 +27,11 @@ const std::vector<CommandInfo>& AllCommands();
 std::string HelpText();
 std::string HelpTextOfGroup(absl::string_view first_word);
 std::string HelpText(const CommandInfo& command);
+// Of a command of any program, "weir simulate"; an example has the program,
+// too.
+std::string HelpText(absl::string_view command, absl::string_view summary,
+                     const std::vector<std::string>& examples,
+                     const Options& options);
 
 }  // namespace weir
 

@@ -14,6 +14,7 @@ Command RunSimulate;
 Command RunExplain;
 Command RunCompare;
 Command RunValidate;
+Command RunTrainStudy;
 Command RunValidateReplay;  // what "validate --replay" is
 Command RunShow;            // an old result again
 Command RunTrace;           // an old result as a trace

@@ -67,6 +67,15 @@ struct ProfileFlags {
   double tolerance = 0;  // 0: none
 };
 
+// "train-study".
+struct TrainStudyFlags {
+  std::string train_model;  // empty: the preset, with blocks for all stages
+  uint32_t updates = 400;   // batches
+  uint32_t seeds = 2;
+  double learning_rate = 0.03;
+  std::string plot;  // SVG
+};
+
 struct Flags {
   std::string command;    // the whole line, for provenance
   std::string name;       // what "show" shows, what "trace" reads
@@ -76,6 +85,7 @@ struct Flags {
   ScheduleFlags schedule;
   MeasuredFlags measured;
   ProfileFlags profile;
+  TrainStudyFlags study;
   OutputFlags output;
 };
 

@@ -77,11 +77,10 @@ std::string OptionRows(const Options& options) {
 
 }  // namespace
 
-std::string HelpText(const CommandInfo& command) {
-  Flags flags;
-  const Options options = command.options(&flags);
-  std::string text =
-      absl::StrCat(command.summary, "\n\nusage: weir ", command.name);
+std::string HelpText(absl::string_view command, absl::string_view summary,
+                     const std::vector<std::string>& examples,
+                     const Options& options) {
+  std::string text = absl::StrCat(summary, "\n\nusage: ", command);
   for (const Option& option : options) {
     if (!IsPositional(option)) continue;
     const bool required = option.required;
@@ -89,10 +88,20 @@ std::string HelpText(const CommandInfo& command) {
                     required ? "" : "]");
   }
   absl::StrAppend(&text, " [OPTIONS]\n\nexamples:\n");
-  for (absl::string_view example : command.examples) {
-    absl::StrAppend(&text, "  weir ", example, "\n");
+  for (const std::string& example : examples) {
+    absl::StrAppend(&text, "  ", example, "\n");
   }
   return absl::StrCat(text, OptionRows(options));
+}
+
+std::string HelpText(const CommandInfo& command) {
+  Flags flags;
+  std::vector<std::string> examples;
+  for (absl::string_view example : command.examples) {
+    examples.push_back(absl::StrCat("weir ", example));
+  }
+  return HelpText(absl::StrCat("weir ", command.name), command.summary,
+                  examples, command.options(&flags));
 }
 
 std::string HelpTextOfGroup(absl::string_view first_word) {

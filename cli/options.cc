@@ -301,6 +301,53 @@ Options OptionsOfCompare(Flags* flags) {
   return OptionsOfRun(flags, /*several=*/true);
 }
 
+Options OptionsOfTrainStudy(Flags* flags) {
+  Options options;
+  Group("", &options)
+      .Text("SCENARIO", "",
+            "says what a batch takes: preset or textproto file [train-study]",
+            &flags->scenario.scenario);
+  TrainStudyFlags* study = &flags->study;
+  Group group("Training study", &options);
+  group
+      .Text("--train-model", "M",
+            "what is trained, under the scenario's ranks, stages and "
+            "microbatches: preset or file",
+            &study->train_model)
+      .fallback = "tiny-gpt";
+  group
+      .Count("--updates", "batches that are trained",
+             [=](uint32_t n) { study->updates = n; })
+      .fallback = absl::StrCat(study->updates);
+  group
+      .Count("--seeds", "times that each schedule trains",
+             [=](uint32_t n) { study->seeds = n; })
+      .fallback = absl::StrCat(study->seeds);
+  group
+      .Add("--learning-rate", "RATE",
+           "of an update of a whole batch; of fewer microbatches in "
+           "proportion",
+           [=](const std::string& text) {
+             ASSIGN_OR_RETURN(study->learning_rate, ParsePositive(text));
+             return absl::OkStatus();
+           })
+      .fallback = absl::StrCat(study->learning_rate);
+  group
+      .Count("--jobs,-j", "trainings at the same time",
+             [=](uint32_t n) { flags->num_jobs = n; })
+      .fallback = "the machine's cores";
+  AddScenario(&options, &flags->scenario, /*several=*/true);
+  AddFormat(&options, &flags->output, /*csv=*/true);
+  Group output("Output", &options);
+  output.Text("--out", "FILE.csv", "the loss of every batch",
+              &flags->output.out);
+  output.Text("--plot", "FILE.svg",
+              "loss against samples and against seconds, by gnuplot",
+              &study->plot);
+  AddMessages(&options, &flags->output);
+  return options;
+}
+
 Options OptionsOfValidate(Flags* flags) {
   Options options;
   MeasuredFlags* measured = &flags->measured;

@@ -38,6 +38,7 @@ std::vector<std::string> AllNames(const Option& option);
 Options OptionsOfSimulate(Flags* flags);
 Options OptionsOfExplain(Flags* flags);
 Options OptionsOfCompare(Flags* flags);
+Options OptionsOfTrainStudy(Flags* flags);
 Options OptionsOfValidate(Flags* flags);
 Options OptionsOfShow(Flags* flags);
 Options OptionsOfTrace(Flags* flags);

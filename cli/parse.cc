@@ -78,9 +78,10 @@ void Declare(const Option& option, CLI::App* app, Problems* problems) {
   }
 }
 
-absl::Status Parse(const CommandInfo& command, const Options& options,
-                   Words words) {
-  const std::string where = absl::StrCat("weir ", command.name);
+}  // namespace
+
+absl::Status ParseOptions(absl::string_view where, const Options& options,
+                          Words words) {
   Problems problems(where);
   CLI::App app;
   app.set_help_flag();
@@ -120,8 +121,6 @@ bool AsksForHelp(const Words& words) {
   return std::find(words.begin(), end, "--help") != end ||
          std::find(words.begin(), end, "-h") != end;
 }
-
-}  // namespace
 
 OutputFlags::Color ColorOf(int argc, const char* const* argv) {
   using Color = OutputFlags::Color;
@@ -178,7 +177,8 @@ absl::StatusOr<CommandLine> ParseCommandLine(int argc,
   }
   line.command = command->run;
   const absl::Status status =
-      Parse(*command, command->options(&line.flags), words);
+      ParseOptions(absl::StrCat("weir ", command->name),
+                   command->options(&line.flags), words);
   if (!status.ok()) return status;
   return line;
 }

@@ -4,10 +4,12 @@
 #define WEIR_CLI_PARSE_H_
 
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "cli/commands.h"
 #include "cli/flags.h"
+#include "cli/options.h"
 
 namespace weir {
 
@@ -19,6 +21,14 @@ struct CommandLine {
 
 // InvalidArgument names every bad flag at once, with the nearest good one.
 absl::StatusOr<CommandLine> ParseCommandLine(int argc, const char* const* argv);
+
+// Sets what the words behind a command say. InvalidArgument names every bad one
+// at once, with the nearest good one; `where` comes first: "weir simulate".
+absl::Status ParseOptions(absl::string_view where, const Options& options,
+                          std::vector<std::string> words);
+
+// Is --help or -h among them?
+bool AsksForHelp(const std::vector<std::string>& words);
 
 // What the arguments say about colour, for the message that they are no command
 // line.

@@ -1,13 +1,14 @@
-# Finds CUDA (12.4 or later) and NCCL (2.18 or later) for weir-calibrate, or says in one line why it is left out.
-# Sets WEIR_HAS_CUDA. Include at the top level: it enables the language.
-set(WEIR_CUDA AUTO CACHE STRING "weir-calibrate: AUTO (where CUDA and NCCL are found), ON (or fail), OFF")
+# Finds CUDA (12.4 or later) and NCCL (2.18 or later) for weir-calibrate, or says in one line why it does without.
+# Sets WEIR_HAS_CUDA, or WEIR_WITHOUT_CUDA to the reason. Include at the top level: it enables the language.
+set(WEIR_CUDA AUTO CACHE STRING "weir-calibrate on GPUs: AUTO (where CUDA and NCCL are found), ON (or fail), OFF")
 set(WEIR_HAS_CUDA OFF)
 
 macro(weir_without_cuda why)
   if(WEIR_CUDA STREQUAL "ON")
     message(FATAL_ERROR "weir-calibrate: ${why}")
   endif()
-  message(STATUS "weir-calibrate is left out: ${why}")
+  message(STATUS "weir-calibrate without GPUs: ${why}")
+  set(WEIR_WITHOUT_CUDA "${why}")
   return()
 endmacro()
 

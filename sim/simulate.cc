@@ -18,6 +18,7 @@
 #include "schedules/validate.h"
 #include "sim/engine.h"
 #include "sim/fill_result.h"
+#include "sim/groups.h"
 #include "sim/pipeline_graph.h"
 #include "sim/schedule_costs.h"
 #include "sim/stage_costs.h"
@@ -217,6 +218,35 @@ absl::StatusOr<uint64_t> FingerprintOf(const ResolvedScenario& scenario) {
     numbers.push_back(link.bytes_per_second);
   }
   return absl::HashOf(numbers);
+}
+
+absl::StatusOr<Schedule> ScheduleOfScenario(const ResolvedScenario& scenario,
+                                            int num_batches) {
+  return ScheduleOf(scenario, NetworkOf(scenario), num_batches);
+}
+
+LoneTransfer TransferAlone(const ResolvedScenario& scenario, int from_rank,
+                           int to_rank, double bytes) {
+  const Network network = NetworkOf(scenario);
+  const int from = scenario.placement.gpu(0, from_rank, 0);
+  const int to = scenario.placement.gpu(0, to_rank, 0);
+  const Route route = network.RouteBetween(from, to);
+  if (route.links.empty()) return {route.latency_seconds, 0};
+  const DeviceProfile& device = scenario.device;
+  const bool plain = scenario.cluster.plain_links();
+  const bool model = device.has_collectives() && !plain;
+  TaskGraph tasks;
+  Ways ways(network, model ? &device.collectives() : nullptr,
+            device.links_size() > 0 && !plain ? &device : nullptr, &tasks);
+  const SendCost send = ways.SendBetween(from, to, bytes, 0);
+  LoneTransfer alone;
+  alone.latency_seconds = tasks.pairs[send.pair].route.latency_seconds;
+  for (int32_t link : route.links) {
+    alone.link_seconds =
+        std::max(alone.link_seconds,
+                 send.bytes / network.links()[link].bytes_per_second);
+  }
+  return alone;
 }
 
 absl::StatusOr<Result> SimulateSchedule(const ResolvedScenario& scenario,

@@ -35,7 +35,20 @@ absl::StatusOr<Result> Simulate(const ResolvedScenario& scenario,
 // children. Errors as Simulate's, deadlocks aside.
 absl::StatusOr<uint64_t> FingerprintOf(const ResolvedScenario& scenario);
 
-// The same for a schedule that is there already, as many batches as it has:
+// The schedule that Simulate would run, of a schedule without flush with so many
+// batches. Errors as Simulate's.
+absl::StatusOr<Schedule> ScheduleOfScenario(const ResolvedScenario& scenario,
+                                            int num_batches);
+
+// What one message between two ranks of the pipeline takes alone.
+struct LoneTransfer {
+  double latency_seconds = 0;
+  double link_seconds = 0;  // 0: nothing on the way limits it
+};
+LoneTransfer TransferAlone(const ResolvedScenario& scenario, int from_rank,
+                           int to_rank, double bytes);
+
+// Simulate for a schedule that is there already, as many batches as it has:
 // scenario.schedule is not asked. FailedPrecondition, too, for one that is
 // invalid.
 absl::StatusOr<Result> SimulateSchedule(const ResolvedScenario& scenario,

@@ -10,8 +10,8 @@
 #include "base/status_macros.h"
 #include "calibrate/device_profile.h"
 #include "models/layer_work.h"
-#include "models/layout.h"
 #include "models/partition.h"
+#include "scenarios/stage_cut.h"
 #include "sim/stage_layers.h"
 #include "sim/work_spec.h"
 
@@ -39,34 +39,6 @@ ParameterBytes BytesPerParameter(const Training& training) {
                     ? training.stash_bytes_per_parameter()
                     : 4;
   return bytes;
-}
-
-// The first num_stages + 1 layer numbers of the stages.
-absl::StatusOr<Partition> Cut(const Scenario& scenario,
-                              const std::vector<LayerWork>& layers,
-                              int num_stages) {
-  if (!scenario.parallelism().layout().empty()) {
-    ASSIGN_OR_RETURN(const StageLayout layout,
-                     ParseLayout("layout", scenario.parallelism().layout()));
-    return PartitionByLayout(layers, layout);
-  }
-  const auto& given = scenario.parallelism().blocks_per_stage();
-  if (!given.empty()) {
-    if (given.size() != num_stages) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("blocks_per_stage has ", given.size(),
-                       " entries, expected one per stage (", num_stages, ")"));
-    }
-    return PartitionAsGiven(layers, {given.begin(), given.end()});
-  }
-  if (layers.front().role != LayerRole::kMeasured) {
-    return PartitionEvenly(layers, num_stages);
-  }
-  std::vector<double> seconds;
-  for (const LayerWork& layer : layers) {
-    seconds.push_back(*layer.forward_seconds + *layer.backward_seconds);
-  }
-  return PartitionBalanced(seconds, num_stages);
 }
 
 void SetHostSeconds(const Runtime& runtime, StageCosts* stage) {
@@ -288,17 +260,14 @@ absl::StatusOr<Costs> ComputeCosts(const ResolvedScenario& resolved,
   const int tensor = static_cast<int>(scenario.parallelism().tensor());
   costs.model_flops = ModelFlops(layers, tensor);
   costs.forward_flops = ForwardFlops(layers, tensor);
-  absl::StatusOr<Partition> partition = Cut(scenario, layers, num_stages);
-  if (!partition.ok()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        resolved.label, ": parallelism ", partition.status().message()));
-  }
+  ASSIGN_OR_RETURN(const Partition partition,
+                   CutIntoStages(resolved, layers, num_stages));
   const auto on = [&](const DeviceProfile& device) {
-    return CostsOn(device, resolved.runtime, scenario, layers, *partition,
+    return CostsOn(device, resolved.runtime, scenario, layers, partition,
                    num_versions, costs, plain_links);
   };
   ASSIGN_OR_RETURN(static_cast<DeviceCosts&>(costs), on(resolved.device));
-  SetTiedGradient(layers, *partition, scenario.training(), &costs);
+  SetTiedGradient(layers, partition, scenario.training(), &costs);
   for (const DeviceProfile& device : resolved.other_devices) {
     ASSIGN_OR_RETURN(costs.other_devices.emplace_back(), on(device));
   }

@@ -22,7 +22,7 @@ class BesideWorkload : public PreparedWorkload {
 
   absl::StatusOr<double> Verify() override { return op_->Verify(); }
   std::string algorithm() const override { return op_->algorithm(); }
-  absl::StatusOr<Batch> Run(int num_launches) override {
+  absl::StatusOr<LaunchBatch> Run(int num_launches) override {
     return RunBeside(loads_, key_, op_->replayer(), num_launches);
   }
 

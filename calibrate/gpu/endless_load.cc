@@ -104,7 +104,7 @@ absl::Status EndlessLoad::WaitUntilEnded() {
   return WaitFor(watch_.stopped(), timeout_seconds_, what_);
 }
 
-absl::StatusOr<Batch> RunBeside(
+absl::StatusOr<LaunchBatch> RunBeside(
     const std::vector<std::unique_ptr<EndlessLoad>>& loads,
     absl::string_view key, Replayer* replayer, int num_launches) {
   RETURN_IF_ERROR(replayer->Prepare(num_launches));
@@ -115,7 +115,7 @@ absl::StatusOr<Batch> RunBeside(
                    replayer->lead_seconds() + 2e-3;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     RETURN_IF_ERROR(Start(loads, seconds));
-    const absl::StatusOr<Batch> batch = replayer->Run(num_launches);
+    const absl::StatusOr<LaunchBatch> batch = replayer->Run(num_launches);
     // Hung: there is nothing more to wait for.
     if (absl::IsDeadlineExceeded(batch.status())) return batch;
     bool all_ran = true;

@@ -49,7 +49,7 @@ class EndlessLoad {
 // The replayer's launches, `key` in errors, while all loads run from before
 // they begin until after they have ended: again with a longer load where one
 // has ended too early. Returns when the loads have ended.
-absl::StatusOr<Batch> RunBeside(
+absl::StatusOr<LaunchBatch> RunBeside(
     const std::vector<std::unique_ptr<EndlessLoad>>& loads,
     absl::string_view key, Replayer* replayer, int num_launches);
 

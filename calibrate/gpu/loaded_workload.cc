@@ -84,7 +84,7 @@ class LoadedWorkload : public PreparedWorkload {
 
   absl::StatusOr<double> Verify() override { return pass_->Verify(); }
   std::string algorithm() const override { return pass_->algorithm(); }
-  absl::StatusOr<Batch> Run(int num_launches) override {
+  absl::StatusOr<LaunchBatch> Run(int num_launches) override {
     return RunBeside(loads_, key_, pass_->replayer(), num_launches);
   }
 

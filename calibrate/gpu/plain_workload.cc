@@ -32,7 +32,7 @@ class PlainWorkload : public PreparedWorkload {
   }
 
   absl::StatusOr<double> Verify() override { return 0.0; }
-  absl::StatusOr<Batch> Run(int num_launches) override {
+  absl::StatusOr<LaunchBatch> Run(int num_launches) override {
     return replayer_->Run(num_launches);
   }
 

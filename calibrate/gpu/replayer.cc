@@ -87,7 +87,7 @@ absl::Status Replayer::Prepare(int num_launches) {
   return device_->Wait(launchable_.what);
 }
 
-absl::StatusOr<Batch> Replayer::Run(int num_launches) {
+absl::StatusOr<LaunchBatch> Replayer::Run(int num_launches) {
   RETURN_IF_ERROR(Prepare(num_launches));
   cudaStream_t stream = device_->stream.get();
   RETURN_IF_ERROR(
@@ -107,7 +107,7 @@ absl::StatusOr<Batch> Replayer::Run(int num_launches) {
     state_ = device_->Sample();
     sampled_ = Clock::now();
   }
-  Batch batch;
+  LaunchBatch batch;
   batch.state = state_;
   ASSIGN_OR_RETURN(
       const double seconds,

@@ -32,7 +32,7 @@ class Replayer {
   absl::Status Prepare(int num_launches);
   // Copies that flush the cache and hide what launching takes, then the
   // launches between two events.
-  absl::StatusOr<Batch> Run(int num_launches);
+  absl::StatusOr<LaunchBatch> Run(int num_launches);
 
   // Of the last run, or a guess from warming up: seconds per launch.
   double seconds_per_launch() const { return seconds_per_launch_; }

@@ -23,7 +23,7 @@ class StageWorkload : public PreparedWorkload {
       const BenchDevice* device, const Workload& workload);
 
   absl::StatusOr<double> Verify() override;
-  absl::StatusOr<Batch> Run(int num_launches) override {
+  absl::StatusOr<LaunchBatch> Run(int num_launches) override {
     return replayer_->Run(num_launches);
   }
   std::string algorithm() const override;

@@ -51,7 +51,7 @@ struct DeviceState {
   bool thermal_slowdown = false;  // or the hardware does
 };
 
-struct Batch {
+struct LaunchBatch {
   double seconds = 0;              // on the device, per launch
   double host_launch_seconds = 0;  // per launch, without a graph
   DeviceState state;
@@ -66,7 +66,7 @@ class PreparedWorkload {
   // relative error. Workloads that compute nothing: 0.
   virtual absl::StatusOr<double> Verify() = 0;
   // Runs it `num_launches` times over rotating buffers.
-  virtual absl::StatusOr<Batch> Run(int num_launches) = 0;
+  virtual absl::StatusOr<LaunchBatch> Run(int num_launches) = 0;
   virtual std::string algorithm() const { return ""; }
 };
 

@@ -19,9 +19,9 @@ class Runner {
          const std::function<bool()>& stop)
       : workload_(workload), options_(options), stop_(stop) {}
 
-  absl::StatusOr<Batch> Run() {
+  absl::StatusOr<LaunchBatch> Run() {
     if (stop_ && stop_()) return absl::CancelledError("interrupted");
-    ASSIGN_OR_RETURN(const Batch batch, workload_->Run(num_launches_));
+    ASSIGN_OR_RETURN(const LaunchBatch batch, workload_->Run(num_launches_));
     if (!(std::isfinite(batch.seconds) && batch.seconds > 0)) {
       return absl::InternalError(
           absl::StrCat("a launch took ", batch.seconds, " s"));
@@ -41,7 +41,7 @@ class Runner {
   }
 
   // From now on all samples are means of as many launches.
-  absl::StatusOr<Batch> RunAgain(int num_launches) {
+  absl::StatusOr<LaunchBatch> RunAgain(int num_launches) {
     num_launches_ = num_launches;
     return Run();
   }
@@ -67,7 +67,7 @@ absl::StatusOr<bool> WarmUp(const SamplingOptions& options, Runner* runner) {
     const double end = runner->device_seconds() + options.group_seconds;
     while (static_cast<int>(group.size()) < options.group_batches ||
            runner->device_seconds() < end) {
-      ASSIGN_OR_RETURN(const Batch batch, runner->Run());
+      ASSIGN_OR_RETURN(const LaunchBatch batch, runner->Run());
       group.push_back(batch.seconds);
     }
     std::sort(group.begin(), group.end());
@@ -99,7 +99,7 @@ absl::StatusOr<double> SampleWorkload(PreparedWorkload* workload,
   int capped = 0, hot = 0;
   while (runner.device_seconds() - begin < options.max_seconds &&
          static_cast<int>(samples.size()) < options.max_samples) {
-    ASSIGN_OR_RETURN(const Batch batch, runner.RunAgain(num_launches));
+    ASSIGN_OR_RETURN(const LaunchBatch batch, runner.RunAgain(num_launches));
     samples.push_back(batch.seconds);
     sum.multiprocessor_hertz += batch.state.multiprocessor_hertz;
     sum.watts += batch.state.watts;
@@ -108,11 +108,11 @@ absl::StatusOr<double> SampleWorkload(PreparedWorkload* workload,
     capped += batch.state.power_capped;
     hot += batch.state.thermal_slowdown;
     if (samples.size() < next_look) continue;
-    if (Summarize(samples).relative_ci() < options.relative_ci) break;
+    if (SummarizeSamples(samples).relative_ci() < options.relative_ci) break;
     next_look = samples.size() + samples.size() / 4;
   }
   const double n = static_cast<double>(samples.size());
-  *result->mutable_seconds() = Summarize(samples);
+  *result->mutable_seconds() = SummarizeSamples(samples);
   result->set_host_launch_seconds(host / n);
   result->set_multiprocessor_hertz(sum.multiprocessor_hertz / n);
   result->set_watts(sum.watts / n);

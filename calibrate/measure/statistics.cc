@@ -39,7 +39,7 @@ MedianInterval MedianIntervalOf(int num_samples) {
   return {low, std::max(n - 1 - low, low)};
 }
 
-Quantiles Summarize(absl::Span<const double> samples) {
+Quantiles SummarizeSamples(absl::Span<const double> samples) {
   std::vector<double> sorted(samples.begin(), samples.end());
   std::sort(sorted.begin(), sorted.end());
   const double n = static_cast<double>(sorted.size());

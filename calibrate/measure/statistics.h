@@ -21,7 +21,7 @@ struct MedianInterval {
 MedianInterval MedianIntervalOf(int num_samples);
 
 // All of Quantiles. REQUIRES: at least one sample, all finite and above 0.
-Quantiles Summarize(absl::Span<const double> samples);
+Quantiles SummarizeSamples(absl::Span<const double> samples);
 
 }  // namespace weir
 

@@ -114,7 +114,7 @@ absl::Status CheckGpus(const NetworkFlags& flags,
 
 Provenance ProvenanceOf(const NetworkFlags& flags,
                         const std::vector<Presence>& presences,
-                        const std::vector<Place>& places) {
+                        const std::vector<RankPlace>& places) {
   Provenance provenance = presences[0].provenance();
   int num_nodes = 0;
   bool unlike = false;
@@ -136,10 +136,10 @@ Provenance ProvenanceOf(const NetworkFlags& flags,
   return provenance;
 }
 
-bool IsTopologyUnknown(const std::vector<Place>& places) {
+bool IsTopologyUnknown(const std::vector<RankPlace>& places) {
   bool nodes = false;
   bool leaves = true;
-  for (const Place& place : places) {
+  for (const RankPlace& place : places) {
     nodes |= place.node > 0;
     leaves &= place.leaf >= 0;
   }

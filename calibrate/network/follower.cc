@@ -21,17 +21,18 @@ constexpr absl::Duration kBetweenTries = absl::Milliseconds(200);
 
 // One round over all addresses. Unavailable: nobody there (yet). Aborted: rank
 // 0 is there and says no.
-absl::StatusOr<std::unique_ptr<Wire>> TryOnce(const Rendezvous& meeting,
-                                              const Hello& hello,
-                                              absl::Time deadline,
-                                              std::string* where) {
+absl::StatusOr<std::unique_ptr<ControlWire>> TryOnce(const Rendezvous& meeting,
+                                                     const Hello& hello,
+                                                     absl::Time deadline,
+                                                     std::string* where) {
   absl::Status last = absl::UnavailableError("nothing was tried");
   absl::Status refused;
   for (const std::string& host : meeting.hosts) {
     for (const int port : meeting.ports) {
       const absl::Time soon =
           std::min(deadline, absl::Now() + absl::Seconds(5));
-      absl::StatusOr<std::unique_ptr<Wire>> wire = Connect(host, port, soon);
+      absl::StatusOr<std::unique_ptr<ControlWire>> wire =
+          Connect(host, port, soon);
       *where = absl::StrCat(host, ":", port);
       if (!wire.ok()) {
         last = wire.status();
@@ -91,7 +92,7 @@ absl::StatusOr<std::unique_ptr<Follower>> Follower::Meet(
       if (!rendezvous.token.empty()) meeting.token = rendezvous.token;
       hello.set_token(meeting.token);
       std::string where;
-      absl::StatusOr<std::unique_ptr<Wire>> wire =
+      absl::StatusOr<std::unique_ptr<ControlWire>> wire =
           TryOnce(meeting, hello, deadline, &where);
       if (wire.ok()) {
         return std::unique_ptr<Follower>(
@@ -114,7 +115,7 @@ absl::StatusOr<std::unique_ptr<Follower>> Follower::Meet(
 }
 
 Follower::Follower(const RankLaunch& launch, FollowerOptions options,
-                   std::unique_ptr<Wire> wire, std::string leader)
+                   std::unique_ptr<ControlWire> wire, std::string leader)
     : options_(std::move(options)),
       timeout_(absl::Seconds(options_.timeout_seconds)),
       rank_(launch.rank),

@@ -45,14 +45,14 @@ class Follower {
 
  private:
   Follower(const RankLaunch& launch, FollowerOptions options,
-           std::unique_ptr<Wire> wire, std::string leader);
+           std::unique_ptr<ControlWire> wire, std::string leader);
   void Watch();
   void Hear();
 
   const FollowerOptions options_;
   const absl::Duration timeout_;
   const int rank_;
-  const std::unique_ptr<Wire> wire_;
+  const std::unique_ptr<ControlWire> wire_;
   const std::string leader_;  // where it was found
 
   std::mutex mutex_;

@@ -67,7 +67,7 @@ class Leader {
 
  private:
   struct Peer {
-    std::unique_ptr<Wire> wire;  // none of rank 0
+    std::unique_ptr<ControlWire> wire;  // none of rank 0
     std::string node;
     int pid = 0;
     absl::Time last_heard;
@@ -78,8 +78,8 @@ class Leader {
   };
 
   absl::Status Gather(const Rendezvous& rendezvous);
-  absl::Status Admit(const Rendezvous& rendezvous, std::unique_ptr<Wire> wire,
-                     const Hello& hello);
+  absl::Status Admit(const Rendezvous& rendezvous,
+                     std::unique_ptr<ControlWire> wire, const Hello& hello);
   absl::Status Missing(absl::string_view where) const;
   void CheckPresent();
   void Watch();

@@ -58,7 +58,7 @@ struct GroupMemory {
 };
 
 struct NetworkMeasurements {
-  std::vector<Place> places;
+  std::vector<RankPlace> places;
   std::vector<PairTimes> pairs;
   std::vector<CollectiveTimes> collectives;
   std::vector<GroupMemory> memory;

@@ -25,7 +25,7 @@ constexpr size_t kMaxRefusals = 5;  // named in an error
 
 // Somebody who has connected and not said who it is.
 struct Newcomer {
-  std::unique_ptr<Wire> wire;
+  std::unique_ptr<ControlWire> wire;
   absl::Time until;
 };
 
@@ -99,7 +99,8 @@ absl::Status Leader::Missing(absl::string_view where) const {
 }
 
 absl::Status Leader::Admit(const Rendezvous& rendezvous,
-                           std::unique_ptr<Wire> wire, const Hello& hello) {
+                           std::unique_ptr<ControlWire> wire,
+                           const Hello& hello) {
   const absl::Time soon = absl::Now() + absl::Seconds(1);
   const std::string who =
       absl::StrCat("rank ", hello.rank(), " (host ", hello.node(), ", pid ",
@@ -169,7 +170,7 @@ absl::Status Leader::Gather(const Rendezvous& rendezvous) {
       fds.push_back(newcomer.wire->fd());
     }
     WaitReadable(fds, std::min(deadline, absl::Now() + absl::Seconds(0.2)));
-    while (std::unique_ptr<Wire> wire = listener->Accept()) {
+    while (std::unique_ptr<ControlWire> wire = listener->Accept()) {
       newcomers.push_back({std::move(wire), absl::Now() + absl::Seconds(5)});
     }
     for (auto at = newcomers.begin(); at != newcomers.end();) {

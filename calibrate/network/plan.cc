@@ -65,7 +65,7 @@ std::vector<double> CollectiveSizes(double max_bytes) {
 }
 
 absl::StatusOr<std::vector<GroupPlan>> PlanGroups(
-    const std::vector<Place>& places, const std::vector<int>& sizes) {
+    const std::vector<RankPlace>& places, const std::vector<int>& sizes) {
   std::vector<std::vector<int>> nodes;
   for (size_t rank = 0; rank < places.size(); ++rank) {
     nodes.resize(std::max<size_t>(nodes.size(), places[rank].node + 1));

@@ -38,7 +38,7 @@ struct GroupPlan {
 // so many nodes, of one rank a node too. InvalidArgument: a size that the ranks
 // cannot make.
 absl::StatusOr<std::vector<GroupPlan>> PlanGroups(
-    const std::vector<Place>& places, const std::vector<int>& sizes);
+    const std::vector<RankPlace>& places, const std::vector<int>& sizes);
 
 }  // namespace weir
 

@@ -17,7 +17,7 @@ struct Uses {
   std::map<int, int> ranks, nodes, leaves;
   std::map<std::pair<int, int>, int> node_pairs;
 
-  auto Score(const std::vector<Place>& places, const RankPair& pair) const {
+  auto Score(const std::vector<RankPlace>& places, const RankPair& pair) const {
     const auto count = [](const std::map<int, int>& uses, int a, int b) {
       const auto of = [&](int key) {
         const auto found = uses.find(key);
@@ -25,8 +25,8 @@ struct Uses {
       };
       return std::max(of(a), of(b)) * 2 + std::min(of(a), of(b));
     };
-    const Place& a = places[pair.from];
-    const Place& b = places[pair.to];
+    const RankPlace& a = places[pair.from];
+    const RankPlace& b = places[pair.to];
     const auto together = node_pairs.find(std::minmax(a.node, b.node));
     return std::make_tuple(count(ranks, pair.from, pair.to),
                            count(leaves, a.leaf, b.leaf),
@@ -34,7 +34,7 @@ struct Uses {
                            together == node_pairs.end() ? 0 : together->second);
   }
 
-  void Add(const std::vector<Place>& places, const RankPair& pair) {
+  void Add(const std::vector<RankPlace>& places, const RankPair& pair) {
     for (const int rank : {pair.from, pair.to}) {
       ++ranks[rank];
       ++nodes[places[rank].node];
@@ -44,7 +44,7 @@ struct Uses {
   }
 };
 
-std::vector<RankPair> Spread(const std::vector<Place>& places,
+std::vector<RankPair> Spread(const std::vector<RankPlace>& places,
                              std::vector<RankPair> candidates, int num_pairs) {
   Uses uses;
   std::vector<RankPair> chosen;
@@ -64,7 +64,7 @@ std::vector<RankPair> Spread(const std::vector<Place>& places,
 }  // namespace
 
 std::vector<std::pair<LinkClass::Distance, std::vector<RankPair>>> SamplePairs(
-    const std::vector<Place>& places, int num_pairs, uint64_t seed) {
+    const std::vector<RankPlace>& places, int num_pairs, uint64_t seed) {
   // The standard's distributions differ between libraries; its engines do not.
   std::mt19937_64 random(seed);
   std::map<LinkClass::Distance, std::vector<RankPair>> candidates;

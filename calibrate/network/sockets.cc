@@ -26,7 +26,7 @@ void SetOption(int fd, int level, int name, int value) {
   setsockopt(fd, level, name, &value, sizeof value);
 }
 
-// A connection's descriptor as Wire wants it.
+// A connection's descriptor as ControlWire wants it.
 int Tuned(int fd) {
   fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
   fcntl(fd, F_SETFD, FD_CLOEXEC);
@@ -123,13 +123,14 @@ absl::StatusOr<std::unique_ptr<Listener>> Listener::Open(
 
 Listener::~Listener() { close(fd_); }
 
-std::unique_ptr<Wire> Listener::Accept() {
+std::unique_ptr<ControlWire> Listener::Accept() {
   const int fd = accept(fd_, nullptr, nullptr);
-  return fd < 0 ? nullptr : std::make_unique<Wire>(Tuned(fd));
+  return fd < 0 ? nullptr : std::make_unique<ControlWire>(Tuned(fd));
 }
 
-absl::StatusOr<std::unique_ptr<Wire>> Connect(const std::string& host, int port,
-                                              absl::Time deadline) {
+absl::StatusOr<std::unique_ptr<ControlWire>> Connect(const std::string& host,
+                                                     int port,
+                                                     absl::Time deadline) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
@@ -145,7 +146,7 @@ absl::StatusOr<std::unique_ptr<Wire>> Connect(const std::string& host, int port,
   for (const addrinfo* at = found; at != nullptr; at = at->ai_next) {
     const int fd = socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0) continue;
-    auto wire = std::make_unique<Wire>(Tuned(fd));
+    auto wire = std::make_unique<ControlWire>(Tuned(fd));
     error = ConnectTo(fd, *at, deadline);
     if (error == 0 && !IsItself(fd)) return wire;
     if (error == 0) error = ECONNREFUSED;
@@ -187,7 +188,7 @@ std::string HostName() {
   return name;
 }
 
-std::string PeerOf(const Wire& wire) {
+std::string PeerOf(const ControlWire& wire) {
   sockaddr_storage address{};
   socklen_t length = sizeof address;
   getpeername(wire.fd(), reinterpret_cast<sockaddr*>(&address), &length);

@@ -69,7 +69,7 @@ absl::StatusOr<NetworkTopology> LoadTopology(const std::string& path) {
   return topology;
 }
 
-absl::StatusOr<std::vector<Place>> PlacesOf(
+absl::StatusOr<std::vector<RankPlace>> PlacesOf(
     const std::vector<Presence>& presences, const NetworkTopology* topology) {
   std::map<std::string, std::string> leaf_of;
   if (topology != nullptr) {
@@ -80,9 +80,9 @@ absl::StatusOr<std::vector<Place>> PlacesOf(
   Problems problems("topology");
   Numbering nodes, leaves;
   std::map<std::string, int> missing;
-  std::vector<Place> places;
+  std::vector<RankPlace> places;
   for (const Presence& presence : presences) {
-    Place place;
+    RankPlace place;
     place.node = nodes.Of(presence.node());
     place.switches.assign(presence.switch_addresses().begin(),
                           presence.switch_addresses().end());
@@ -101,7 +101,7 @@ absl::StatusOr<std::vector<Place>> PlacesOf(
   return places;
 }
 
-LinkClass::Distance DistanceOf(const Place& a, const Place& b) {
+LinkClass::Distance DistanceOf(const RankPlace& a, const RankPlace& b) {
   if (a.node != b.node) {
     return a.leaf >= 0 && a.leaf == b.leaf ? LinkClass::SAME_LEAF
                                            : LinkClass::ACROSS_SPINES;

@@ -17,7 +17,7 @@
 namespace weir {
 
 // Where a rank is: indices of its node and leaf, both in the order of ranks.
-struct Place {
+struct RankPlace {
   int node = 0;
   int leaf = -1;                      // -1: not known
   std::vector<std::string> switches;  // that its GPU is at
@@ -31,12 +31,12 @@ absl::StatusOr<NetworkTopology> LoadTopology(const std::string& path);
 // node ("spine.leaf.node": all but the node). With a file, a node that is not
 // in it is InvalidArgument (all of them at once); REQUIRES: presences in the
 // order of ranks.
-absl::StatusOr<std::vector<Place>> PlacesOf(
+absl::StatusOr<std::vector<RankPlace>> PlacesOf(
     const std::vector<Presence>& presences, const NetworkTopology* topology);
 
 // SAME_NODE or SAME_SWITCH within a node. Between nodes whose leaf is not
 // known: ACROSS_SPINES, the farthest.
-LinkClass::Distance DistanceOf(const Place& a, const Place& b);
+LinkClass::Distance DistanceOf(const RankPlace& a, const RankPlace& b);
 
 absl::string_view NameOf(LinkClass::Distance distance);  // "same leaf"
 
@@ -49,7 +49,7 @@ struct RankPair {
 // They are spread: over ranks (none twice while others are left), nodes and
 // leaves. Same places and seed, same pairs.
 std::vector<std::pair<LinkClass::Distance, std::vector<RankPair>>> SamplePairs(
-    const std::vector<Place>& places, int num_pairs, uint64_t seed);
+    const std::vector<RankPlace>& places, int num_pairs, uint64_t seed);
 
 }  // namespace weir
 

@@ -32,10 +32,10 @@ absl::Status Gone() {
 
 }  // namespace
 
-Wire::~Wire() { close(fd_); }
+ControlWire::~ControlWire() { close(fd_); }
 
-absl::Status Wire::Send(const google::protobuf::MessageLite& message,
-                        absl::Time deadline) {
+absl::Status ControlWire::Send(const google::protobuf::MessageLite& message,
+                               absl::Time deadline) {
   std::string bytes;
   {
     google::protobuf::io::StringOutputStream stream(&bytes);
@@ -62,7 +62,7 @@ absl::Status Wire::Send(const google::protobuf::MessageLite& message,
   return absl::OkStatus();
 }
 
-absl::Status Wire::Fill() {
+absl::Status ControlWire::Fill() {
   char buffer[1 << 14];
   // Who floods does not hold the others up.
   for (int i = 0; i < 64; ++i) {
@@ -80,8 +80,8 @@ absl::Status Wire::Fill() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<bool> Wire::Take(google::protobuf::MessageLite* message,
-                                size_t max_bytes) {
+absl::StatusOr<bool> ControlWire::Take(google::protobuf::MessageLite* message,
+                                       size_t max_bytes) {
   constexpr size_t kLongestVarint = 5;
   google::protobuf::io::CodedInputStream coded(
       reinterpret_cast<const uint8_t*>(received_.data()),
@@ -105,8 +105,8 @@ absl::StatusOr<bool> Wire::Take(google::protobuf::MessageLite* message,
   return true;
 }
 
-absl::Status Wire::Receive(google::protobuf::MessageLite* message,
-                           absl::Time deadline, size_t max_bytes) {
+absl::Status ControlWire::Receive(google::protobuf::MessageLite* message,
+                                  absl::Time deadline, size_t max_bytes) {
   while (true) {
     const absl::StatusOr<bool> taken = Take(message, max_bytes);
     if (!taken.ok()) return taken.status();

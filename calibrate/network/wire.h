@@ -18,12 +18,12 @@
 namespace weir {
 
 // One connection. Send may be called while another thread receives.
-class Wire {
+class ControlWire {
  public:
-  explicit Wire(int fd) : fd_(fd) {}
-  ~Wire();
-  Wire(const Wire&) = delete;
-  Wire& operator=(const Wire&) = delete;
+  explicit ControlWire(int fd) : fd_(fd) {}
+  ~ControlWire();
+  ControlWire(const ControlWire&) = delete;
+  ControlWire& operator=(const ControlWire&) = delete;
 
   int fd() const { return fd_; }
 
@@ -65,7 +65,7 @@ class Listener {
   int port() const { return port_; }
 
   // Who knocks now; null: nobody.
-  std::unique_ptr<Wire> Accept();
+  std::unique_ptr<ControlWire> Accept();
 
  private:
   Listener(int fd, int port) : fd_(fd), port_(port) {}
@@ -74,8 +74,9 @@ class Listener {
 };
 
 // Tries every address of the host. Unavailable: nobody listens there (yet).
-absl::StatusOr<std::unique_ptr<Wire>> Connect(const std::string& host, int port,
-                                              absl::Time deadline);
+absl::StatusOr<std::unique_ptr<ControlWire>> Connect(const std::string& host,
+                                                     int port,
+                                                     absl::Time deadline);
 
 // Waits until one of the descriptors can be read; their indices. Empty: none
 // until the deadline.
@@ -86,7 +87,7 @@ std::vector<std::string> OwnAddresses();
 std::string HostName();
 
 // "10.0.0.1" of the other end, for messages.
-std::string PeerOf(const Wire& wire);
+std::string PeerOf(const ControlWire& wire);
 
 }  // namespace weir
 

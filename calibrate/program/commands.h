@@ -13,12 +13,12 @@ namespace weir {
 
 int RunCalibration(const RunFlags& flags, const Factories& factories);
 int CheckKernels(const RunFlags& flags, const Factories& factories);
+int RunReplayCommand(const ReplayFlags& flags, const Factories& factories);
 int RunDoctor(const DoctorFlags& flags, const Factories& factories);
 
-// Every line as "error: <line>" on standard error.
+// As weir's (cli/messages.h), without colour.
 ExitCode PrintError(const absl::Status& status);
-// To standard output, ended by a newline.
-ExitCode PrintResult(absl::string_view text);
+ExitCode PrintAnswer(absl::string_view text);
 
 // The bench, or Unavailable (exit 3) with why there is none.
 absl::StatusOr<std::unique_ptr<Bench>> OpenBench(const RunFlags& flags,

@@ -10,10 +10,10 @@
 namespace weir {
 namespace {
 
-std::string Text(const std::vector<Finding>& findings) {
+std::string Text(const std::vector<MachineFinding>& findings) {
   std::string text = absl::StrFormat("%-9s %s (git %s)\n", "weir",
                                      WeirVersion(), GitRevision());
-  for (const Finding& finding : findings) {
+  for (const MachineFinding& finding : findings) {
     absl::StrAppendFormat(&text, "%-9s %s\n", finding.name,
                           finding.found.empty()
                               ? absl::StrCat("not found: ", finding.advice)
@@ -22,9 +22,9 @@ std::string Text(const std::vector<Finding>& findings) {
   return text;
 }
 
-std::string Json(const std::vector<Finding>& findings, bool usable) {
+std::string Json(const std::vector<MachineFinding>& findings, bool usable) {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
-  for (const Finding& finding : findings) {
+  for (const MachineFinding& finding : findings) {
     nlohmann::ordered_json entry = {{"name", finding.name},
                                     {"found", finding.found},
                                     {"required", finding.required}};
@@ -45,13 +45,13 @@ std::string Json(const std::vector<Finding>& findings, bool usable) {
 }  // namespace
 
 int RunDoctor(const DoctorFlags& flags, const Factories& factories) {
-  const std::vector<Finding> findings = factories.find(flags.device);
+  const std::vector<MachineFinding> findings = factories.find(flags.device);
   bool usable = true;
-  for (const Finding& finding : findings) {
+  for (const MachineFinding& finding : findings) {
     if (finding.required && finding.found.empty()) usable = false;
   }
   const ExitCode printed =
-      PrintResult(flags.json ? Json(findings, usable) : Text(findings));
+      PrintAnswer(flags.json ? Json(findings, usable) : Text(findings));
   if (printed != kExitOk) return printed;
   return usable ? kExitOk : kExitMissing;
 }

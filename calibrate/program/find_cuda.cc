@@ -21,9 +21,9 @@ std::string CudaVersion(int version) {
   return absl::StrCat(version / 1000, ".", version % 1000 / 10);
 }
 
-Finding FindDriver() {
-  Finding finding = {"driver", "",
-                     "install NVIDIA's driver (nvidia-smi shows it)", true};
+MachineFinding FindDriver() {
+  MachineFinding finding = {
+      "driver", "", "install NVIDIA's driver (nvidia-smi shows it)", true};
   int version = 0;
   if (cudaDriverGetVersion(&version) == cudaSuccess && version > 0) {
     finding.found = absl::StrCat("for CUDA ", CudaVersion(version));
@@ -31,14 +31,14 @@ Finding FindDriver() {
   return finding;
 }
 
-Finding FindRuntime() {
+MachineFinding FindRuntime() {
   int version = 0;
   cudaRuntimeGetVersion(&version);
   return {"CUDA", CudaVersion(version), "", true};
 }
 
-Finding FindNvml(const std::string& bus_id) {
-  Finding finding = {"NVML", "", "", false};
+MachineFinding FindNvml(const std::string& bus_id) {
+  MachineFinding finding = {"NVML", "", "", false};
   const auto nvml = Nvml::Open(CudaBenchOptions().nvml, bus_id);
   if (!nvml.ok()) {
     finding.advice = absl::StrCat(nvml.status().message(),
@@ -54,8 +54,8 @@ Finding FindNvml(const std::string& bus_id) {
   return finding;
 }
 
-Finding FindNccl() {
-  Finding finding = {"NCCL", "", "libnccl.so.2 does not answer", true};
+MachineFinding FindNccl() {
+  MachineFinding finding = {"NCCL", "", "libnccl.so.2 does not answer", true};
   int version = 0;
   if (ncclGetVersion(&version) == ncclSuccess) {
     finding.found = absl::StrCat(version / 10000, ".", version / 100 % 100, ".",
@@ -64,7 +64,7 @@ Finding FindNccl() {
   return finding;
 }
 
-Finding FindCublas() {
+MachineFinding FindCublas() {
   const auto version = static_cast<int>(cublasLtGetVersion());
   return {"cuBLASLt",
           absl::StrCat(version / 10000, ".", version / 100 % 100, ".",
@@ -74,9 +74,9 @@ Finding FindCublas() {
 
 }  // namespace
 
-std::vector<Finding> FindCuda(int device) {
-  std::vector<Finding> findings = {FindDriver(), FindRuntime()};
-  Finding gpu = {"GPU", "", "", true};
+std::vector<MachineFinding> FindCuda(int device) {
+  std::vector<MachineFinding> findings = {FindDriver(), FindRuntime()};
+  MachineFinding gpu = {"GPU", "", "", true};
   const auto facts = FindDevice(device);
   if (facts.ok()) {
     gpu.found =
@@ -87,9 +87,9 @@ std::vector<Finding> FindCuda(int device) {
     gpu.advice = std::string(facts.status().message());
   }
   findings.push_back(gpu);
-  findings.push_back(facts.ok()
-                         ? FindNvml(facts->bus_id)
-                         : Finding{"NVML", "", "comes with the driver", false});
+  findings.push_back(
+      facts.ok() ? FindNvml(facts->bus_id)
+                 : MachineFinding{"NVML", "", "comes with the driver", false});
   findings.push_back(FindCublas());
   findings.push_back(FindNccl());
   return findings;

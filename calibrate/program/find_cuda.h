@@ -11,7 +11,7 @@ namespace weir {
 
 // Driver, GPU, NVML and the libraries, each with what to do where it is
 // missing. Takes nothing of the GPU.
-std::vector<Finding> FindCuda(int device);
+std::vector<MachineFinding> FindCuda(int device);
 
 }  // namespace weir
 

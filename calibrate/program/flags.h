@@ -3,10 +3,13 @@
 #ifndef WEIR_CALIBRATE_PROGRAM_FLAGS_H_
 #define WEIR_CALIBRATE_PROGRAM_FLAGS_H_
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "calibrate/measure/plan.h"
 #include "calibrate/network/command.h"
+#include "cli/flags.h"
 
 namespace weir {
 
@@ -32,11 +35,27 @@ struct DoctorFlags {
   bool json = false;
 };
 
-struct CommandLine {
-  enum class Command { kText, kRun, kCheck, kNetwork, kDoctor };
+struct ReplayFlags {
+  Flags weir;        // scenario and output, as `weir simulate` has them
+  bool cpu = false;  // threads and double precision
+  // One rank after the other, logical clocks; else all at the same time: on a
+  // GPU in so many parts of it.
+  std::optional<bool> serial;
+  int num_partitions = 0;
+  int num_steps = 5;
+  uint64_t seed = 1;
+  double learning_rate = 0;  // 0: that of the optimizer
+  bool check = true;
+  int device = 0;
+  double timeout_seconds = 120;  // of any wait
+};
+
+struct CalibrateLine {
+  enum class Command { kText, kRun, kCheck, kReplay, kNetwork, kDoctor };
   Command command = Command::kText;
   std::string text;  // help or version
   RunFlags run;      // of `check` too
+  ReplayFlags replay;
   NetworkFlags network;
   DoctorFlags doctor;
 };

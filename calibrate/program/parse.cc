@@ -13,6 +13,7 @@
 #include "base/problems.h"
 #include "base/spelling.h"
 #include "base/version.h"
+#include "calibrate/program/replay_options.h"
 
 namespace weir {
 namespace {
@@ -170,9 +171,12 @@ absl::Status CheckRun(const RunFlags& flags) {
 
 }  // namespace
 
-absl::StatusOr<CommandLine> ParseCalibrateArguments(int argc,
-                                                    const char* const* argv) {
-  CommandLine line;
+absl::StatusOr<CalibrateLine> ParseCalibrateArguments(int argc,
+                                                      const char* const* argv) {
+  if (argc > 1 && absl::string_view(argv[1]) == "replay") {
+    return ParseReplay({argv + 2, argv + argc});
+  }
+  CalibrateLine line;
   std::string attention = "fused", check_attention = "fused";
   RunFlags check;
   CLI::App app("Measures a GPU for weir: kernels, memory, messages.",
@@ -185,6 +189,9 @@ absl::StatusOr<CommandLine> ParseCalibrateArguments(int argc,
       "run", "measure a model's operations and stages, write a profile");
   CLI::App* verify = app.add_subcommand(
       "check", "verify every operation against double precision, time nothing");
+  // Has the options of `weir simulate`, which are a table (replay_options.h).
+  app.add_subcommand("replay",
+                     "execute a scenario's schedule with real training");
   CLI::App* network = app.add_subcommand(
       "network", "measure messages between GPUs; every rank runs it");
   CLI::App* doctor =
@@ -217,17 +224,17 @@ absl::StatusOr<CommandLine> ParseCalibrateArguments(int argc,
   const std::string command = absl::StrCat(
       "weir-calibrate ", absl::StrJoin(argv + 1, argv + argc, " "));
   if (*run) {
-    line.command = CommandLine::Command::kRun;
+    line.command = CalibrateLine::Command::kRun;
     const absl::Status status = CheckRun(line.run);
     if (!status.ok()) return status;
   } else if (*verify) {
-    line.command = CommandLine::Command::kCheck;
+    line.command = CalibrateLine::Command::kCheck;
     line.run = check;
     attention = check_attention;
   } else if (*network) {
-    line.command = CommandLine::Command::kNetwork;
+    line.command = CalibrateLine::Command::kNetwork;
   } else {
-    line.command = CommandLine::Command::kDoctor;
+    line.command = CalibrateLine::Command::kDoctor;
   }
   line.run.plan.fused_attention = attention != "unfused";
   line.run.plan.unfused_attention = attention != "fused";

@@ -11,8 +11,8 @@ namespace weir {
 
 // InvalidArgument names what is wrong and, of unknown options all, the nearest
 // good ones.
-absl::StatusOr<CommandLine> ParseCalibrateArguments(int argc,
-                                                    const char* const* argv);
+absl::StatusOr<CalibrateLine> ParseCalibrateArguments(int argc,
+                                                      const char* const* argv);
 
 }  // namespace weir
 

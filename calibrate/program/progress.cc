@@ -24,15 +24,15 @@ bool IsDumb() {
 
 }  // namespace
 
-ProgressLine::ProgressLine(bool quiet, int num_done, int num_all,
-                           double estimated_seconds)
+WorkloadProgress::WorkloadProgress(bool quiet, int num_done, int num_all,
+                                   double estimated_seconds)
     : enabled_(!quiet && isatty(STDERR_FILENO) && !IsDumb()),
       num_done_(num_done),
       num_all_(num_all),
       estimated_left_(estimated_seconds),
       begin_(std::chrono::steady_clock::now()) {}
 
-void ProgressLine::Begin(absl::string_view what) {
+void WorkloadProgress::Begin(absl::string_view what) {
   if (!enabled_) return;
   const std::chrono::duration<double> passed =
       std::chrono::steady_clock::now() - begin_;
@@ -47,14 +47,14 @@ void ProgressLine::Begin(absl::string_view what) {
   shown_ = true;
 }
 
-void ProgressLine::End(absl::string_view result, double estimated_seconds) {
+void WorkloadProgress::End(absl::string_view result, double estimated_seconds) {
   ++num_done_;
   estimated_done_ += estimated_seconds;
   estimated_left_ = std::max(0.0, estimated_left_ - estimated_seconds);
   last_ = result.empty() ? "" : absl::StrFormat(", last %s", result);
 }
 
-void ProgressLine::Clear() {
+void WorkloadProgress::Clear() {
   if (shown_) std::fputs("\r\033[K", stderr);
   shown_ = false;
 }

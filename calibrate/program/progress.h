@@ -16,10 +16,11 @@ namespace weir {
 
 // "[57/210] 3 min left, product m 2048 ..., last 312 us", written over; only
 // where standard error is a terminal.
-class ProgressLine {
+class WorkloadProgress {
  public:
-  ProgressLine(bool quiet, int num_done, int num_all, double estimated_seconds);
-  ~ProgressLine() { Clear(); }
+  WorkloadProgress(bool quiet, int num_done, int num_all,
+                   double estimated_seconds);
+  ~WorkloadProgress() { Clear(); }
 
   void Begin(absl::string_view what);
   // `estimated_seconds`: of the plan's, that this was.

@@ -110,7 +110,7 @@ absl::StatusOr<int> List(const RunFlags& flags, const Model& model) {
   absl::StrAppendFormat(&text, "%d workloads, about %.0f min on a %s\n",
                         plan.workloads.size() + plan.memory.size(), sum / 60,
                         profile.name());
-  return PrintResult(text);
+  return PrintAnswer(text);
 }
 
 // What an earlier run has left, or an empty journal; what was wrong or did not
@@ -179,7 +179,7 @@ absl::Status MeasurePlan(const RunFlags& flags, const Plan& plan,
     left += estimates[workload.key] =
         EstimateMeasuringSeconds(start, workload, plan.num_partitions);
   }
-  ProgressLine progress(
+  WorkloadProgress progress(
       flags.quiet, journal->workloads_size(),
       static_cast<int>(plan.workloads.size() + plan.memory.size()), left);
   Watchdog watchdog(flags.timeout_seconds, [&](const std::string& what) {
@@ -259,7 +259,7 @@ absl::StatusOr<int> WriteResults(const RunFlags& flags, const Plan& plan,
   if (!flags.report.empty()) {
     RETURN_IF_ERROR(WriteFile(flags.report, PrintReportCsv(rows)));
   }
-  return PrintResult(PrintReport(rows));
+  return PrintAnswer(PrintReport(rows));
 }
 
 absl::StatusOr<int> Calibrate(const RunFlags& flags,
@@ -339,7 +339,7 @@ absl::StatusOr<int> Check(const RunFlags& flags, const Factories& factories) {
     const std::vector<ReportRow> rows = MakeReport(plan, journal, start, start);
     RETURN_IF_ERROR(WriteFile(flags.report, PrintReportCsv(rows)));
   }
-  const ExitCode printed = PrintResult(text);
+  const ExitCode printed = PrintAnswer(text);
   if (printed != kExitOk) return printed;
   if (!checked.ok()) {
     PrintError(checked);

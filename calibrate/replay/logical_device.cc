@@ -271,6 +271,7 @@ class LogicalDevice : public ReplayDevice {
     Restart();
     return device_.Start();
   }
+  void Cancel() override { device_.Cancel(); }
   const Provenance& provenance() const override { return device_.provenance(); }
   std::string description() const override { return device_.description(); }
 

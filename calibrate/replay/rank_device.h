@@ -147,6 +147,9 @@ class ReplayDevice {
   virtual bool concurrent() const = 0;
   // Where SecondsOf counts from. No work may be under way.
   virtual absl::Status Start() = 0;
+  // The replay ends: whoever waits in a call comes back soon, with any error.
+  // From another thread than the ranks'.
+  virtual void Cancel() {}
   virtual const Provenance& provenance() const = 0;
   virtual std::string description() const = 0;  // "4 partitions of 32 of ..."
 };

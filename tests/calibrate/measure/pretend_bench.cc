@@ -58,7 +58,7 @@ class PretendWorkload : public PreparedWorkload {
                : 0.37;
   }
 
-  absl::StatusOr<Batch> Run(int num_launches) override {
+  absl::StatusOr<LaunchBatch> Run(int num_launches) override {
     const PretendOptions& options = bench_->options_;
     if (Matches(key_, options.breaks) ||
         bench_->busy_seconds_ > options.breaks_after_seconds) {
@@ -69,7 +69,7 @@ class PretendWorkload : public PreparedWorkload {
       std::this_thread::sleep_for(
           std::chrono::duration<double>(options.sleep_seconds));
     }
-    Batch batch;
+    LaunchBatch batch;
     batch.seconds = seconds_;
     batch.state = {1.98e9, 650, 55, false, false};
     Disturb(&batch);
@@ -82,7 +82,7 @@ class PretendWorkload : public PreparedWorkload {
   std::string algorithm() const override { return "pretended"; }
 
  private:
-  void Disturb(Batch* batch) {
+  void Disturb(LaunchBatch* batch) {
     const PretendOptions& options = bench_->options_;
     batch->seconds *=
         1 + options.clock_ramp * std::exp(-run_seconds_ / kRampSeconds);

@@ -14,12 +14,12 @@ namespace {
 // A workload whose batches are made by a function of the seconds run so far.
 class Scripted : public PreparedWorkload {
  public:
-  explicit Scripted(std::function<Batch(double)> batch)
+  explicit Scripted(std::function<LaunchBatch(double)> batch)
       : batch_(std::move(batch)) {}
 
   absl::StatusOr<double> Verify() override { return 0; }
-  absl::StatusOr<Batch> Run(int num_launches) override {
-    const Batch batch = batch_(now);
+  absl::StatusOr<LaunchBatch> Run(int num_launches) override {
+    const LaunchBatch batch = batch_(now);
     now += batch.seconds * num_launches;
     launches += num_launches;
     ++batches;
@@ -31,7 +31,7 @@ class Scripted : public PreparedWorkload {
   int batches = 0;
 
  private:
-  std::function<Batch(double)> batch_;
+  std::function<LaunchBatch(double)> batch_;
 };
 
 WorkloadResult Sample(Scripted* workload) {
@@ -42,8 +42,8 @@ WorkloadResult Sample(Scripted* workload) {
   return result;
 }
 
-Batch Of(double seconds) {
-  Batch batch;
+LaunchBatch Of(double seconds) {
+  LaunchBatch batch;
   batch.seconds = seconds;
   return batch;
 }
@@ -118,7 +118,7 @@ TEST(SamplingTest, IntervalHoldsTheMedianThoughItDecidesWhenToStop) {
 
 TEST(SamplingTest, SamplesUnderThePowerLimitAndHeatAreCounted) {
   Scripted hot([](double now) {
-    Batch batch = Of(1e-3);
+    LaunchBatch batch = Of(1e-3);
     batch.state.power_capped = now > 0.2;
     batch.state.thermal_slowdown = now > 0.25;
     batch.state.multiprocessor_hertz = 1.5e9;

@@ -13,7 +13,7 @@ namespace {
 
 TEST(StatisticsTest, NumbersOneToElevenHaveKnownQuantiles) {
   const std::vector<double> samples = {11, 3, 5, 1, 9, 7, 2, 10, 4, 8, 6};
-  const Quantiles q = Summarize(samples);
+  const Quantiles q = SummarizeSamples(samples);
   EXPECT_EQ(q.num_samples(), 11);
   EXPECT_EQ(q.min(), 1);
   EXPECT_EQ(q.p10(), 2);
@@ -28,7 +28,7 @@ TEST(StatisticsTest, NumbersOneToElevenHaveKnownQuantiles) {
 }
 
 TEST(StatisticsTest, OneSampleIsItsOwnEverything) {
-  const Quantiles q = Summarize({5.0});
+  const Quantiles q = SummarizeSamples({5.0});
   EXPECT_EQ(q.p10(), 5);
   EXPECT_EQ(q.p99(), 5);
   EXPECT_EQ(q.deviation(), 0);
@@ -70,7 +70,7 @@ TEST(StatisticsTest, OutliersLeaveTheMedianAlone) {
   std::vector<double> samples(40, 1.0);
   samples[3] = 100;
   samples[17] = 50;
-  const Quantiles q = Summarize(samples);
+  const Quantiles q = SummarizeSamples(samples);
   EXPECT_EQ(q.p50(), 1);
   EXPECT_EQ(q.relative_ci(), 0);
   EXPECT_EQ(q.median_absolute_deviation(), 0);

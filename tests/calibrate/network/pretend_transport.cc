@@ -94,7 +94,7 @@ struct World {
 
 class PretendCommunicator : public Communicator {
  public:
-  PretendCommunicator(World* world, int rank, std::vector<Place> places)
+  PretendCommunicator(World* world, int rank, std::vector<RankPlace> places)
       : world_(world), rank_(rank), places_(std::move(places)) {
     memory_before_ = world_->memory_bytes;
     if (std::exchange(world_->first_communicator, false)) {
@@ -137,7 +137,7 @@ class PretendCommunicator : public Communicator {
     CollectiveGroup group;
     group.num_ranks = static_cast<int>(places_.size());
     int num_nodes = 0;
-    for (const Place& place : places_) {
+    for (const RankPlace& place : places_) {
       num_nodes = std::max(num_nodes, place.node + 1);
       group.pci |= DistanceOf(places_[0], place) == LinkClass::SAME_NODE &&
                    place.gpu_address != places_[0].gpu_address;
@@ -151,7 +151,7 @@ class PretendCommunicator : public Communicator {
 
   World* const world_;
   const int rank_;
-  const std::vector<Place> places_;
+  const std::vector<RankPlace> places_;
   double memory_before_ = 0;
   bool has_collective_ = false;
   bool has_pair_ = false;
@@ -201,7 +201,8 @@ class PretendTransport : public Transport {
       ASSIGN_OR_RETURN(const std::string text, ReadFile(file(other)));
       RETURN_IF_ERROR(ParseTextProto(file(other), text, &presences[other]));
     }
-    ASSIGN_OR_RETURN(std::vector<Place> places, PlacesOf(presences, nullptr));
+    ASSIGN_OR_RETURN(std::vector<RankPlace> places,
+                     PlacesOf(presences, nullptr));
     return std::make_unique<PretendCommunicator>(&world_, rank,
                                                  std::move(places));
   }

@@ -29,8 +29,8 @@ Presence At(const std::string& node, const std::string& address,
 }
 
 // `num_nodes` nodes of `per_node` ranks, `per_leaf` nodes a leaf.
-std::vector<Place> Cluster(int num_nodes, int per_node, int per_leaf) {
-  std::vector<Place> places;
+std::vector<RankPlace> Cluster(int num_nodes, int per_node, int per_leaf) {
+  std::vector<RankPlace> places;
   for (int node = 0; node < num_nodes; ++node) {
     for (int i = 0; i < per_node; ++i) {
       places.push_back({node, node / per_leaf, {"nvswitch 0"}, ""});
@@ -89,7 +89,7 @@ TEST(LoadTopologyTest, RefusesANodeAtTwoLeaves) {
 }
 
 TEST(SamplePairsTest, AThousandRanksAreMeasuredByAFewPairs) {
-  const std::vector<Place> places = Cluster(128, 8, 16);
+  const std::vector<RankPlace> places = Cluster(128, 8, 16);
   const auto classes = SamplePairs(places, 8, 1);
   ASSERT_EQ(classes.size(), 3u);
   EXPECT_EQ(classes[0].first, LinkClass::SAME_SWITCH);
@@ -118,7 +118,7 @@ TEST(SamplePairsTest, ASmallMachineGivesAllItsPairs) {
 }
 
 TEST(SamplePairsTest, TheSeedDecides) {
-  const std::vector<Place> places = Cluster(16, 8, 4);
+  const std::vector<RankPlace> places = Cluster(16, 8, 4);
   const auto text = [&](uint64_t seed) {
     std::string all;
     for (const auto& [distance, pairs] : SamplePairs(places, 4, seed)) {

@@ -19,7 +19,7 @@ struct Ends {
   Ends() {
     int fds[2];
     EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds), 0);
-    wire = std::make_unique<Wire>(fds[0]);
+    wire = std::make_unique<ControlWire>(fds[0]);
     other = fds[1];
   }
   ~Ends() {
@@ -29,7 +29,7 @@ struct Ends {
     EXPECT_EQ(write(other, bytes.data(), bytes.size()),
               static_cast<ssize_t>(bytes.size()));
   }
-  std::unique_ptr<Wire> wire;
+  std::unique_ptr<ControlWire> wire;
   int other;
 };
 
@@ -57,7 +57,7 @@ TEST(WireTest, AMessageArrivesByteByByte) {
 
 TEST(WireTest, WhatIsSentIsReceived) {
   Ends ends;
-  Wire other(std::exchange(ends.other, -1));
+  ControlWire other(std::exchange(ends.other, -1));
   Answer answer;
   answer.set_id(std::string("\0\xff\x80", 3));
   ASSERT_TRUE(other.Send(answer, Soon()).ok());

@@ -7,6 +7,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "calibrate/program/calibrate_main.h"
+#include "calibrate/replay/host_device.h"
 #include "tests/calibrate/measure/pretend_bench.h"
 
 namespace weir {
@@ -79,9 +80,19 @@ Factories PretendFactories() {
   factories.make_transport = [](const TransportRequest&) {
     return absl::UnavailableError("no network is pretended here");
   };
+  // The host's arithmetic in the place of the GPU's.
+  factories.open_replay = [](const ReplayPlan& plan,
+                             const ReplayDeviceRequest& request)
+      -> absl::StatusOr<std::unique_ptr<ReplayDevice>> {
+    const std::string missing = ReadPretence().missing;
+    if (!missing.empty()) return absl::FailedPreconditionError(missing);
+    HostDeviceOptions options;
+    options.concurrent = request.num_partitions > 0;
+    return MakeHostDevice(plan, options);
+  };
   factories.find = [](int) {
     const std::string missing = ReadPretence().missing;
-    return std::vector<Finding>{
+    return std::vector<MachineFinding>{
         {"driver", "580.95.05", "", true},
         {"GPU", missing.empty() ? "NVIDIA H200" : "", missing, true},
         {"NVML", "", "clocks and power stay unknown", false}};

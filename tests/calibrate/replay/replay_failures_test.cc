@@ -210,6 +210,18 @@ TEST(ReplayFailuresTest, StopsWhenAsked) {
   }
 }
 
+TEST(ReplayFailuresTest, StopsAmidALongTransfer) {
+  ReplayRequest request = TinyRequest(Generated("1f1b", {2, 4}), true);
+  request.link.latency_seconds = 40;
+  const ReplayPlan plan = PlanOf(request);
+  std::atomic<int> asked = 0;
+  ReplayHooks hooks;
+  hooks.stop = [&asked] { return ++asked > 3; };
+  const auto device = MakeHostDevice(plan, {});
+  EXPECT_EQ(RunReplay(plan, device.get(), hooks).status().code(),
+            absl::StatusCode::kCancelled);
+}
+
 TEST(ReplayFailuresTest, StepsAreTold) {
   ReplayRequest request = TinyRequest(Generated("gpipe", {2, 2}));
   request.num_steps = 3;

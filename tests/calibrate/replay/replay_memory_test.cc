@@ -151,6 +151,8 @@ TEST_P(ReplayMemoryTest, PeaksAreTheSimulators) {
                   Simulated(simulated.peak_by_kind, memory), most)
           << Name(memory) << " of rank " << rank;
     }
+    EXPECT_NEAR(replayed.memory.back().bytes, simulated.final_bytes, 1)
+        << "rank " << rank;
     // In program order nothing is missing that is there in time, and buffers
     // that wait are few.
     EXPECT_GE(replayed.taken_peak_bytes, replayed.peak_bytes * (1 - 1e-3));

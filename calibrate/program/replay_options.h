@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// The options of `weir-calibrate replay`: those of `weir simulate`, and its
+// own.
+#ifndef WEIR_CALIBRATE_PROGRAM_REPLAY_OPTIONS_H_
+#define WEIR_CALIBRATE_PROGRAM_REPLAY_OPTIONS_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "calibrate/program/flags.h"
+#include "cli/options.h"
+
+namespace weir {
+
+// `flags` must outlive them.
+Options OptionsOfReplay(ReplayFlags* flags);
+
+// The words behind "replay". Errors as ParseOptions; contradictions too.
+absl::StatusOr<CalibrateLine> ParseReplay(
+    const std::vector<std::string>& words);
+
+}  // namespace weir
+
+#endif  // WEIR_CALIBRATE_PROGRAM_REPLAY_OPTIONS_H_

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// From what a replay recorded to a result, which every view of weir shows and
+// `weir validate` compares.
+#ifndef WEIR_CALIBRATE_PROGRAM_REPLAY_RESULT_H_
+#define WEIR_CALIBRATE_PROGRAM_REPLAY_RESULT_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "calibrate/program/training_check.h"
+#include "calibrate/provenance.pb.h"
+#include "calibrate/replay/replay_plan.h"
+#include "calibrate/replay/replay_record.h"
+#include "results/result.pb.h"
+#include "scenarios/scenario.h"
+
+namespace weir {
+
+struct FinishedReplay {
+  const ResolvedScenario& scenario;
+  const ReplayPlan& plan;
+  const ReplayRecord& record;  // of at least one step
+  Provenance provenance;       // of the device
+  bool serial = false;
+  TrainingCheck check;
+};
+
+// The timeline, the memory and every ratio are those of the step with the
+// median makespan (of two, the shorter). Method "replay".
+absl::StatusOr<Result> ResultOfReplay(const FinishedReplay& replay);
+
+// Index of that step.
+int MedianStep(const std::vector<StepRecord>& steps);
+
+}  // namespace weir
+
+#endif  // WEIR_CALIBRATE_PROGRAM_REPLAY_RESULT_H_

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a replay with known times says of itself: the closed forms of the
+// schedules.
+#include "calibrate/program/replay_result.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "calibrate/program/scenario_plan.h"
+#include "calibrate/program/training_check.h"
+#include "calibrate/replay/host_device.h"
+#include "calibrate/replay/replay.h"
+#include "cli/overrides.h"
+#include "results/validate.h"
+
+namespace weir {
+namespace {
+
+constexpr int kRanks = 4, kMicrobatches = 8;
+constexpr double kForward = 1, kBackward = 2;  // seconds of passes
+
+struct Replayed {
+  ResolvedScenario scenario;
+  ReplayPlan plan;
+  ReplayRecord record;
+  TrainingCheck check;
+
+  Result result() const {
+    auto result = ResultOfReplay({scenario, plan, record, {}, true, check});
+    EXPECT_TRUE(result.ok()) << result.status();
+    return *std::move(result);
+  }
+};
+
+// F takes 1 s, I and W 1 s each, updates and messages nothing.
+Replayed ReplayOf(const std::string& schedule, int num_steps) {
+  ScenarioFlags flags;
+  flags.scenario = "replay-cpu";
+  flags.schedules = {schedule};
+  Replayed replayed;
+  replayed.scenario = *ResolveFlags(flags);
+  ReplaySettings settings;
+  settings.num_steps = num_steps;
+  replayed.plan = *PlanOfScenario(replayed.scenario, settings);
+  for (LinkSpec& link : replayed.plan.links) link = LinkSpec();
+  HostDeviceOptions options;
+  options.concurrent = false;
+  options.pretended_seconds = [](int, StagePass pass) {
+    return pass == StagePass::kOptimizer ? 0.0 : 1.0;
+  };
+  const auto device = MakeHostDevice(replayed.plan, options);
+  auto record = RunReplay(replayed.plan, device.get());
+  EXPECT_TRUE(record.ok()) << record.status();
+  replayed.record = *std::move(record);
+  return replayed;
+}
+
+TEST(ReplayResultTest, GPipeHasTheBubbleOfItsPaper) {
+  const Result result = ReplayOf("gpipe", 1).result();
+  EXPECT_TRUE(ValidateResult("result", result).ok());
+  const double batch = (kMicrobatches + kRanks - 1) * (kForward + kBackward);
+  EXPECT_NEAR(result.makespan_seconds(), batch, 1e-9 * batch);
+  EXPECT_NEAR(result.batch_seconds(), batch, 1e-9 * batch);
+  EXPECT_NEAR(result.bubble_ratio(),
+              (kRanks - 1.0) / (kMicrobatches + kRanks - 1), 1e-9);
+  EXPECT_EQ(result.method(), "replay");
+  EXPECT_EQ(result.weight_versions(), 1u);
+  for (const RankResult& rank : result.ranks()) {
+    EXPECT_NEAR(rank.peak_activation_microbatches(), kMicrobatches, 1e-9);
+    EXPECT_NEAR(rank.busy_seconds(), kMicrobatches * (kForward + kBackward),
+                1e-9);
+  }
+  EXPECT_EQ(result.timeline().actions().gpu_size(),
+            kRanks * (2 * kMicrobatches + 1));
+}
+
+TEST(ReplayResultTest, PipeDreamHoldsItsVersions) {
+  const Result result = ReplayOf("pipedream", 1).result();
+  for (const RankResult& rank : result.ranks()) {
+    EXPECT_EQ(rank.weight_versions(), kRanks - rank.rank());
+    EXPECT_EQ(rank.staleness_updates(), kRanks - 1 - rank.rank());
+  }
+  // Full in the steady state.
+  EXPECT_NEAR(result.batch_seconds(), kMicrobatches * (kForward + kBackward),
+              1e-9);
+  EXPECT_NEAR(result.bubble_ratio(), 0, 1e-9);
+  EXPECT_EQ(result.replay().losses_size(),
+            static_cast<int>(result.num_batches()));
+}
+
+TEST(ReplayResultTest, TheStepShownIsTheOneWithTheMedianMakespan) {
+  Replayed replayed = ReplayOf("1f1b", 3);
+  for (int step = 0; step < 3; ++step) {
+    replayed.record.steps[step].makespan_seconds = 100.0 + (step + 1) % 3;
+  }
+  EXPECT_EQ(MedianStep(replayed.record.steps), 0);
+  EXPECT_EQ(replayed.result().makespan_seconds(), 101);
+  EXPECT_EQ(replayed.result().replay().step_seconds_size(), 3);
+}
+
+TEST(ReplayResultTest, WaitingForAMessageUnderWayIsExposed) {
+  Replayed replayed = ReplayOf("gpipe", 1);
+  for (int from = 0; from < kRanks; ++from) {
+    for (int to = 0; to < kRanks; ++to) {
+      replayed.plan.links[from * kRanks + to].latency_seconds = 0.25;
+    }
+  }
+  HostDeviceOptions options;
+  options.concurrent = false;
+  options.pretended_seconds = [](int, StagePass pass) {
+    return pass == StagePass::kOptimizer ? 0.0 : 1.0;
+  };
+  const auto device = MakeHostDevice(replayed.plan, options);
+  replayed.record = *RunReplay(replayed.plan, device.get());
+  const Result result = replayed.result();
+  // The last rank waits for the first activation only, the first for the
+  // gradients of all.
+  EXPECT_NEAR(result.ranks(kRanks - 1).exposed_communication_seconds(), 0.25,
+              1e-9);
+  EXPECT_NEAR(result.makespan_seconds(),
+              (kMicrobatches + kRanks - 1) * 3 + 2 * (kRanks - 1) * 0.25, 1e-9);
+}
+
+TEST(TrainingCheckTest, OneStageOnTheSameDeviceTrainsTheSame) {
+  Replayed replayed = ReplayOf("zb-h1", 3);
+  const auto check =
+      CheckOnDevice(replayed.plan, replayed.record, [](const ReplayPlan& plan) {
+        HostDeviceOptions options;
+        options.concurrent = false;
+        return absl::StatusOr<std::unique_ptr<ReplayDevice>>(
+            MakeHostDevice(plan, options));
+      });
+  ASSERT_TRUE(check.ok()) << check.status();
+  EXPECT_TRUE(check->holds());
+  EXPECT_LE(check->weights_difference, 1e-12);
+  EXPECT_LE(check->losses_difference, 1e-12);
+  EXPECT_EQ(check->tolerance, GpuTolerance(ElementFormat::kBf16));
+
+  replayed.record.weights[1][5] += 1;
+  const auto planted =
+      CheckOnDevice(replayed.plan, replayed.record, [](const ReplayPlan& plan) {
+        HostDeviceOptions options;
+        options.concurrent = false;
+        return absl::StatusOr<std::unique_ptr<ReplayDevice>>(
+            MakeHostDevice(plan, options));
+      });
+  ASSERT_TRUE(planted.ok());
+  EXPECT_FALSE(planted->holds());
+  EXPECT_EQ(planted->worst_stage, 1);
+}
+
+TEST(TrainingCheckTest, APlantedFaultIsCaughtOnTheHost) {
+  Replayed replayed = ReplayOf("pipedream-2bw", 1);
+  EXPECT_TRUE(CheckOnHost(replayed.plan, replayed.record)->holds());
+  replayed.plan.faults.early_update_stage = 1;
+  replayed.plan.faults.early_update_by = 1;
+  HostDeviceOptions options;
+  options.concurrent = false;
+  const auto device = MakeHostDevice(replayed.plan, options);
+  const auto wrong = RunReplay(replayed.plan, device.get());
+  ASSERT_TRUE(wrong.ok()) << wrong.status();
+  replayed.plan.faults = ReplayFaults();
+  const auto check = CheckOnHost(replayed.plan, *wrong);
+  ASSERT_TRUE(check.ok()) << check.status();
+  EXPECT_FALSE(check->holds());
+}
+
+}  // namespace
+}  // namespace weir
