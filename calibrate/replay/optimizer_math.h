@@ -27,9 +27,9 @@ void StepWeights(const StageOptimizer& optimizer, int step,
 
 // estimate = weights + distance x direction, what one more step would add if
 // it found the moments as they are behind `step` updates:
-//   kMomentum  -rate v        (SpecTrain, section 3.2; Kosson et al., LWPv)
+//   kMomentum  -rate v        (SpecTrain; Kosson et al.'s linear prediction)
 //   kAdam      -rate (m / (sqrt(v) + epsilon) + weight_decay w), bias corrected
-//              (XPipe, section 3.2)
+//              (XPipe)
 //   kSgd       0: it keeps nothing to predict from
 // Before the first update it is 0. `estimate` may be `weights`.
 void EstimateWeights(const StageOptimizer& optimizer, int step, double distance,

@@ -164,7 +164,7 @@ absl::Status CutIntoStages(const ReplayRequest& request, ReplayPlan* plan) {
   return absl::OkStatus();
 }
 
-// D = 2(p-1-s) (Kosson et al., section 3.2): the direction that keeps the
+// D = 2(p-1-s) (Kosson et al., section 3): the direction that keeps the
 // contribution of a gradient over time what it is without delay.
 void CompensateSpikes(int delay, StageOptimizer* optimizer) {
   const double m = optimizer->momentum;

@@ -211,8 +211,8 @@ UpdateFormula XPipe(const FormulaShape& shape) {
 }
 
 // Kosson et al., MLSys 2021, section 3: D_s = 2(S-1-s); no stash. Spike
-// compensation is in the optimizer (section 3.2); linear weight prediction
-// (section 3.3, LWPv) with T = D, of the forward's weights.
+// compensation is in the optimizer (plan.cc); linear weight prediction with
+// T = D, of the forward's weights.
 UpdateFormula PipelinedBackprop(const FormulaShape& shape,
                                 const Options& options) {
   const int p = shape.num_stages;

@@ -2,10 +2,9 @@
 // PipeMare (Yang et al., 2021): no flush and no stash. A forward at stage i of
 // p, counted from 1, reads weights that are (2(p-i)+1)/m updates older than
 // those its gradient changes (section 2); the backward reads the newest. T1
-// scales the learning rate of update k by delay^(min(k/K, 1) - 1)
-// (section 3.1), which costs neither time nor memory. T2 lets the backward
-// extrapolate to the forward's weights from an average of past updates
-// (section 3.2).
+// scales the learning rate of update k by delay^(min(k/K, 1) - 1), which costs
+// neither time nor memory. T2 lets the backward extrapolate to the forward's
+// weights from an average of past updates (section 3.2).
 #include "schedules/limits.h"
 #include "schedules/options.h"
 #include "schedules/systems/generators.h"

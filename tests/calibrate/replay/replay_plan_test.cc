@@ -45,7 +45,7 @@ TEST(PlanTest, ReplicasAverageOverAllOfTheirMicrobatches) {
   EXPECT_EQ(plan.optimizers[1].gradient_scale, 1);
 }
 
-// Kosson et al., section 3.2: a = m^D, b = (1 - m^D) / (1 - m), D = 2(S-1-s).
+// Kosson et al., section 3: a = m^D, b = (1 - m^D) / (1 - m), D = 2(S-1-s).
 TEST(PlanTest, SpikeCompensationWeighsVelocityAndGradient) {
   const ReplayPlan plan = PlanOf(TinyRequest(
       Generated("pb:mitigation=spike-compensation",
@@ -62,7 +62,7 @@ TEST(PlanTest, SpikeCompensationWeighsVelocityAndGradient) {
   }
 }
 
-// Yang et al., section 3.1: alpha / tau^(1 - min(k/K, 1)).
+// Yang et al., T1: alpha / tau^(1 - min(k/K, 1)).
 TEST(PlanTest, PipeMareAnnealsItsRates) {
   const ScheduleSpec spec{
       .num_ranks = 3, .num_microbatches = 2, .num_batches = 8};
