@@ -233,6 +233,11 @@ std::string DescribeCluster(const Cluster& cluster) {
                     " each way between ", num_nodes / 2, " and ",
                     num_nodes - num_nodes / 2, " nodes\n");
   }
+  if (cluster.plain_links()) {
+    absl::StrAppend(&text,
+                    "\nplain links: nothing else says what messages "
+                    "take\n");
+  }
   const std::string software = SoftwareText(cluster.software());
   if (!software.empty()) absl::StrAppend(&text, "\nsoftware: ", software, "\n");
   return text;
@@ -257,6 +262,7 @@ nlohmann::ordered_json ClusterJson(const Cluster& cluster) {
     fabric["hop_latency_seconds"] = cluster.fabric().hop_latency_seconds();
     fabric["rail_optimized"] = cluster.fabric().rail_optimized();
   }
+  if (cluster.plain_links()) json["plain_links"] = true;
   for (const auto& [name, version] : VersionsOf(cluster.software())) {
     if (!version.empty())
       json["software"][absl::AsciiStrToLower(name)] = version;

@@ -172,6 +172,21 @@ void SetTiedGradient(const std::vector<LayerWork>& layers,
       layers.back().shared_parameters * BytesPerParameter(training).gradient;
 }
 
+// What the library that communicates takes and slows down.
+void SetCommunication(const DeviceProfile& device, DeviceCosts* costs) {
+  if (device.has_collective_slowdown()) {
+    costs->collective_slowdown = device.collective_slowdown().value();
+  }
+  if (device.has_copy_slowdown()) {
+    costs->copy_slowdown = device.copy_slowdown().value();
+  }
+  costs->communication_buffer_bytes =
+      device.communication_buffer_bytes().value();
+  if (HasMeasuredCommunicators(device)) {
+    costs->communicators = &device.collectives();
+  }
+}
+
 // The stages on one kind of GPU.
 absl::StatusOr<DeviceCosts> CostsOn(const DeviceProfile& device,
                                     const Runtime& runtime,
@@ -179,24 +194,15 @@ absl::StatusOr<DeviceCosts> CostsOn(const DeviceProfile& device,
                                     const std::vector<LayerWork>& layers,
                                     const Partition& partition,
                                     const std::vector<int>& num_versions,
-                                    const Costs& shared) {
+                                    const Costs& shared, bool plain_links) {
   DeviceCosts costs;
   ASSIGN_OR_RETURN(costs.peak_flops, PeakFlops(device, MatrixFormat(scenario)));
   costs.prices = KernelPrices(device, MatrixFormat(scenario));
   costs.kernel_gap_seconds = device.kernel_gap_seconds().value();
-  if (device.has_collective_slowdown()) {
-    costs.collective_slowdown = device.collective_slowdown().value();
-  }
-  if (device.has_copy_slowdown()) {
-    costs.copy_slowdown = device.copy_slowdown().value();
-  }
   costs.memory_bytes = device.memory_bytes().value();
   costs.reserved_bytes = ReservedBytes(device);
-  costs.communication_buffer_bytes =
-      device.communication_buffer_bytes().value();
-  if (HasMeasuredCommunicators(device)) {
-    costs.communicators = &device.collectives();
-  }
+  if (!plain_links) SetCommunication(device, &costs);
+  if (device.has_card_share()) costs.card_share = &device.card_share();
   const ParameterBytes bytes = BytesPerParameter(scenario.training());
   const bool measured = layers.front().role == LayerRole::kMeasured;
   LayerPrices prices(device, costs);
@@ -263,10 +269,13 @@ absl::StatusOr<Costs> ComputeCosts(const ResolvedScenario& resolved,
   if (scenario.training().distributed_optimizer()) {
     costs.optimizer_shards = std::max(resolved.placement.data, 1);
   }
-  if (resolved.device.has_collectives()) {
+  const bool plain_links = resolved.cluster.plain_links();
+  if (resolved.device.has_collectives() && !plain_links) {
     costs.collectives = &resolved.device.collectives();
   }
-  if (resolved.device.links_size() > 0) costs.links = &resolved.device;
+  if (resolved.device.links_size() > 0 && !plain_links) {
+    costs.links = &resolved.device;
+  }
   costs.expert_parallel = std::max<int>(scenario.parallelism().expert(), 1);
   costs.widens_gradients = resolved.runtime.widens_gradients() &&
                            scenario.training().precision() != FP32 &&
@@ -286,7 +295,7 @@ absl::StatusOr<Costs> ComputeCosts(const ResolvedScenario& resolved,
   }
   const auto on = [&](const DeviceProfile& device) {
     return CostsOn(device, resolved.runtime, scenario, layers, *partition,
-                   num_versions, costs);
+                   num_versions, costs, plain_links);
   };
   ASSIGN_OR_RETURN(static_cast<DeviceCosts&>(costs), on(resolved.device));
   SetTiedGradient(layers, *partition, scenario.training(), &costs);

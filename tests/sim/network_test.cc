@@ -4,8 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <random>
 
+#include "calibrate/device_profile.h"
+#include "scenarios/cluster.h"
 #include "schedules/registry.h"
 #include "sim/simulate.h"
 #include "tests/oracle.h"
@@ -58,6 +61,35 @@ Measured RandomCase(std::mt19937* random, absl::string_view schedule,
 
 constexpr const char* kStraight[] = {"gpipe", "pipedream-flush", "pipedream",
                                      "pipedream-2bw"};
+
+// Whatever the profile knows of NCCL: a replay's links are emulated.
+TEST(NetworkTest, AMessageBetweenPartsOfOneCardTakesItsLinkAlone) {
+  Measured measured;
+  measured.num_ranks = 2;
+  measured.num_microbatches = 1;
+  measured.forward_seconds = measured.backward_seconds = {1e-3, 1e-3};
+  measured.activation_bytes = {64e6, 0};
+  ResolvedScenario resolved = Resolve(measured, *LoadCluster("one-card"));
+  const DeviceProfile h200 = *LoadDeviceProfile("h200-sxm");
+  *resolved.device.mutable_collectives() = h200.collectives();
+  resolved.device.mutable_collective_slowdown()->set_value(1.5);
+  for (int from = 0; from < 8; ++from) {
+    for (int to = 0; to < 8; ++to) {
+      if (from == to) continue;
+      resolved.placement.gpus = {from, to};
+      const auto result = Simulate(resolved);
+      ASSERT_TRUE(result.ok()) << result.status();
+      ASSERT_NEAR(result->makespan_seconds(), 4e-3 + 2 * (5e-6 + 64e6 / 50e9),
+                  1e-12)
+          << from << " to " << to;
+    }
+  }
+  const auto message = [&] {
+    resolved.cluster.set_plain_links(false);
+    return Simulate(resolved)->makespan_seconds();
+  };
+  EXPECT_GT(std::abs(message() - 4e-3 - 2 * (5e-6 + 64e6 / 50e9)), 1e-5);
+}
 
 TEST(NetworkTest, LinksOfTheirOwnEqualTheOracle) {
   std::mt19937 random(3);

@@ -74,7 +74,8 @@ TEST(ReplayFaultsTest, EarlyUpdateIsReadWhereTheNewestIsRead) {
   EXPECT_TRUE(CheckVersions(plan, Replayed(plan)).ok());
   plan.faults.early_update_stage = 1;
   plan.faults.early_update_by = 1;
-  EXPECT_THAT(CheckVersions(plan, Replayed(plan)).message(), HasSubstr("stage 1"));
+  EXPECT_THAT(CheckVersions(plan, Replayed(plan)).message(),
+              HasSubstr("stage 1"));
 }
 
 // Versions are right: only the numbers tell.
