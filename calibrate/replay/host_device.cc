@@ -2,6 +2,7 @@
 #include "calibrate/replay/host_device.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <limits>
 #include <map>
@@ -42,6 +43,7 @@ struct Shared {
   Clock::time_point origin = Clock::now();
   double pretended = 0;
   double started = 0;  // at the last Start()
+  std::atomic<bool> cancelled = false;
 
   double Now() const {
     if (options.pretended_seconds) return pretended;
@@ -216,10 +218,11 @@ class HostRank : public RankDevice {
     if (!shared_.options.concurrent) return absl::OkStatus();
     const double most = shared_.Now() + shared_.plan.timeout_seconds;
     const double until = std::min(seconds, most);
-    if (until > shared_.Now()) {
-      std::this_thread::sleep_until(shared_.origin +
-                                    std::chrono::duration_cast<Clock::duration>(
-                                        std::chrono::duration<double>(until)));
+    constexpr double kLookEvery = 0.01;
+    for (double now = shared_.Now(); now < until; now = shared_.Now()) {
+      if (shared_.cancelled) return absl::CancelledError("the replay ends");
+      std::this_thread::sleep_for(
+          std::chrono::duration<double>(std::min(until - now, kLookEvery)));
     }
     if (seconds <= most) return absl::OkStatus();
     return absl::DeadlineExceededError(absl::StrCat(
@@ -332,9 +335,10 @@ absl::StatusOr<CopyMoments> HostRank::Send(RankDevice* to,
       TransferBytes(format, bits, num_elements * std::ssize(pieces));
   double& free = link_free_[static_cast<HostRank*>(to)->rank_];
   const double begin = std::max(At(ready), free);
-  free = begin + link.SecondsOf(bytes);
-  last_copy_ = std::max(last_copy_, free);
-  return CopyMoments{MomentAt(begin), MomentAt(free)};
+  free = begin + link.SecondsOf(bytes) - link.latency_seconds;
+  const double end = begin + link.SecondsOf(bytes);
+  last_copy_ = std::max(last_copy_, end);
+  return CopyMoments{MomentAt(begin), MomentAt(end)};
 }
 
 absl::StatusOr<CopyMoments> HostRank::FromHost(
@@ -358,7 +362,7 @@ absl::StatusOr<CopyMoments> HostRank::FromHost(
 class HostDevice : public ReplayDevice {
  public:
   HostDevice(const ReplayPlan& plan, const HostDeviceOptions& options)
-      : shared_{plan, options} {
+      : shared_{.plan = plan, .options = options} {
     for (int rank = 0; rank < plan.schedule.num_ranks; ++rank) {
       ranks_.push_back(std::make_unique<HostRank>(&shared_, rank));
     }
@@ -368,8 +372,10 @@ class HostDevice : public ReplayDevice {
   bool concurrent() const override { return shared_.options.concurrent; }
   absl::Status Start() override {
     shared_.started = shared_.Now();
+    shared_.cancelled = false;
     return absl::OkStatus();
   }
+  void Cancel() override { shared_.cancelled = true; }
   const Provenance& provenance() const override { return provenance_; }
   std::string description() const override {
     return absl::StrCat("the host in double precision, ", ranks_.size(),

@@ -130,7 +130,13 @@ class LogicalRank : public RankDevice {
                                          other->rank_];
     const double bytes =
         TransferBytes(format, bits, num_elements * std::ssize(pieces));
-    return Copied({Of(ready), free}, link.SecondsOf(bytes), copy, &free);
+    const double seconds = link.SecondsOf(bytes);
+    const CopyMoments moments = Copied({Of(ready), free}, seconds, copy, &free);
+    // The next message's latency passes beside this one's bytes.
+    free = Add({Of(moments.begin)});
+    free->passed = copy.begin;
+    free->seconds = seconds - link.latency_seconds;
+    return moments;
   }
   absl::StatusOr<CopyMoments> ToHost(int64_t slot, int64_t num_elements,
                                      ElementFormat format,
@@ -265,6 +271,7 @@ class LogicalDevice : public ReplayDevice {
     Restart();
     return device_.Start();
   }
+  void Cancel() override { device_.Cancel(); }
   const Provenance& provenance() const override { return device_.provenance(); }
   std::string description() const override { return device_.description(); }
 

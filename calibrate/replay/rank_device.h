@@ -100,12 +100,13 @@ class RankDevice {
   // What follows on this rank begins after that moment.
   virtual absl::Status After(const MomentPtr& moment) = 0;
 
-  // Copies to memory of another rank, beside this rank's work, over `link`, one
-  // message of a pair of ranks after the other, not before `ready`. All pieces
-  // go as one message: one latency. With `bits` > 0 the values of each piece
-  // are rounded to so many bits on their way. `into` was taken by `to` before
-  // anything that `ready` comes after: there is nothing else to wait for. Both
-  // sides stay as they are until `end` has passed.
+  // Copies to memory of another rank, beside this rank's work, over `link`, the
+  // bytes of one message of a pair of ranks after those of the other, not
+  // before `ready`. All pieces go as one message: one latency. With `bits` > 0
+  // the values of each piece are rounded to so many bits on their way. `into`
+  // was taken by `to` before anything that `ready` comes after: there is
+  // nothing else to wait for. Both sides stay as they are until `end` has
+  // passed.
   virtual absl::StatusOr<CopyMoments> Send(RankDevice* to,
                                            absl::Span<const CopyPiece> pieces,
                                            int64_t num_elements,
@@ -146,6 +147,9 @@ class ReplayDevice {
   virtual bool concurrent() const = 0;
   // Where SecondsOf counts from. No work may be under way.
   virtual absl::Status Start() = 0;
+  // The replay ends: whoever waits in a call comes back soon, with any error.
+  // From another thread than the ranks'.
+  virtual void Cancel() {}
   virtual const Provenance& provenance() const = 0;
   virtual std::string description() const = 0;  // "4 partitions of 32 of ..."
 };

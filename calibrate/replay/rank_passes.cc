@@ -147,7 +147,12 @@ absl::Status RankRunner::RunPass(Stage* stage, StagePass pass,
                                  const Action& action, PassBytes* bytes) {
   const StageLayout& layout = stage->layout;
   const int num_ops = layout.NumOps(pass);
-  const int total = schedule().total_microbatches();
+  const int64_t first =
+      static_cast<int64_t>(step_) * schedule().total_microbatches();
+  std::vector<uint64_t> seeds;
+  for (int k = action.microbatch; k <= action.last_microbatch(); ++k) {
+    seeds.push_back(DropoutSeed(plan(), first + k));
+  }
   double now = 0;
   const auto each = [&](auto&& visit) -> absl::Status {
     for (int k = action.microbatch; k <= action.last_microbatch(); ++k) {
@@ -172,9 +177,8 @@ absl::Status RankRunner::RunPass(Stage* stage, StagePass pass,
     bytes->peak = std::max(bytes->peak, now);
     RETURN_IF_ERROR(each([&](int k) -> absl::Status {
       if (op >= num_ops) return absl::OkStatus();
-      const uint64_t seed =
-          DropoutSeed(plan(), static_cast<int64_t>(step_) * total + k);
-      return device_->Run(stage->stage, pass, op, seed, stage->tables[k]);
+      return device_->Run(stage->stage, pass, op, seeds[k - action.microbatch],
+                          stage->tables[k]);
     }));
     RETURN_IF_ERROR(each([&](int k) -> absl::Status {
       for (int i : layout.Leaving(pass, op)) {

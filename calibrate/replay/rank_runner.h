@@ -23,7 +23,7 @@
 
 namespace weir {
 
-// What all ranks of a replay share; outlives them.
+// What all ranks of a replay share.
 struct ReplayShared {
   const ReplayPlan& plan;
   const Dependencies& dependencies;
@@ -161,7 +161,16 @@ class RankRunner {
 
   // rank_updates.cc
   absl::Status DoExchange(const ReplayItem& item);
+  absl::Status LendRoom(const ReplayItem& item, const Exchange::Member& member);
+  absl::Status GivePart(const ReplayItem& item, const Exchange::Member& member);
+  absl::Status AddPart(const ReplayItem& item, const Exchange::Member& member);
   absl::Status ReturnSum(const ReplayItem& item);
+  absl::StatusOr<CopyMoments> SendPart(const Exchange::Member& member,
+                                       int to_rank, const CopyPiece& piece,
+                                       const MomentPtr& ready);
+  Board::Part ReadPart(int exchange, int member) const;
+  template <typename Change>
+  void PostPart(int exchange, int member, const Change& change);
   void* PartOf(const Exchange::Member& member);
   absl::Status Update(const ReplayItem& item);
   std::string MissingPart(const ReplayItem& item) const;

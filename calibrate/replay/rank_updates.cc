@@ -7,6 +7,13 @@
 #include "calibrate/replay/rank_runner.h"
 
 namespace weir {
+namespace {
+
+double BytesOf(const Exchange::Member& member) {  // fp32
+  return 4.0 * static_cast<double>(member.num_elements);
+}
+
+}  // namespace
 
 std::string RankRunner::MissingPart(const ReplayItem& item) const {
   const Exchange& exchange = shared_.order.exchanges[item.exchange];
@@ -41,131 +48,128 @@ void* RankRunner::PartOf(const Exchange::Member& member) {
                             ElementFormat::kFp32);
 }
 
-absl::Status RankRunner::DoExchange(const ReplayItem& item) {
-  using Kind = ReplayItem::Kind;
-  constexpr ElementFormat kFormat = ElementFormat::kFp32;
-  const Exchange& exchange = shared_.order.exchanges[item.exchange];
-  const Exchange::Member& root = exchange.members[0];
-  const Exchange::Member& member = exchange.members[item.member];
-  const auto send = [&](int to_rank, const void* from, void* into,
-                        const MomentPtr& ready) {
-    const CopyPiece piece = {from, into};
-    return device_->Send(shared_.device->rank(to_rank), {&piece, 1},
-                         member.num_elements, kFormat,
-                         plan().link(rank_, to_rank), 0, ready);
-  };
-  // Posts what `change` says of a member's part.
-  const auto post = [&](int of, auto&& change) {
-    {
-      const std::lock_guard lock(shared_.board->mutex);
-      change(&shared_.board->part(item.exchange, of));
-    }
-    shared_.board->changed.notify_all();
-  };
-  const auto read = [&](int of) {
+Board::Part RankRunner::ReadPart(int exchange, int member) const {
+  const std::lock_guard lock(shared_.board->mutex);
+  return shared_.board->part(exchange, member);
+}
+
+template <typename Change>
+void RankRunner::PostPart(int exchange, int member, const Change& change) {
+  {
     const std::lock_guard lock(shared_.board->mutex);
-    return shared_.board->part(item.exchange, of);
-  };
+    change(&shared_.board->part(exchange, member));
+  }
+  shared_.board->changed.notify_all();
+}
+
+absl::StatusOr<CopyMoments> RankRunner::SendPart(const Exchange::Member& member,
+                                                 int to_rank,
+                                                 const CopyPiece& piece,
+                                                 const MomentPtr& ready) {
+  return device_->Send(shared_.device->rank(to_rank), {&piece, 1},
+                       member.num_elements, ElementFormat::kFp32,
+                       plan().link(rank_, to_rank), 0, ready);
+}
+
+absl::Status RankRunner::DoExchange(const ReplayItem& item) {
+  const Exchange::Member& member =
+      shared_.order.exchanges[item.exchange].members[item.member];
   switch (item.kind) {
-    case Kind::kLend: {
-      ASSIGN_OR_RETURN(void* room, Take(member.num_elements, kFormat,
-                                        "gradients of another copy"));
+    case ReplayItem::Kind::kLend:
+      return LendRoom(item, member);
+    case ReplayItem::Kind::kGive:
+      return GivePart(item, member);
+    case ReplayItem::Kind::kAdd:
+      return AddPart(item, member);
+    case ReplayItem::Kind::kOffer: {
       ASSIGN_OR_RETURN(const MomentPtr now, device_->Now());
-      memory_.Add(now, ReplayMemory::kCommunicationBuffers,
-                  4.0 * static_cast<double>(member.num_elements));
-      post(item.member, [&](Board::Part* part) {
-        part->lent = true;
-        part->lent_at = now;
-        part->room = room;
-      });
-      return absl::OkStatus();
-    }
-    case Kind::kGive: {
-      const Board::Part part = read(item.member);
-      RETURN_IF_ERROR(device_->After(part.lent_at));
-      ASSIGN_OR_RETURN(const MomentPtr now, device_->Now());
-      ASSIGN_OR_RETURN(const CopyMoments copy,
-                       send(root.rank, PartOf(member), part.room, now));
-      post(item.member, [&](Board::Part* own) {
-        own->given = true;
-        own->given_at = copy.end;
-        own->gradients = PartOf(member);
-      });
-      return absl::OkStatus();
-    }
-    case Kind::kAdd: {
-      if (member.rank == rank_) {
-        return device_->Add(member.num_elements, PartOf(member), PartOf(root));
-      }
-      const Board::Part part = read(item.member);
-      RETURN_IF_ERROR(device_->After(part.given_at));
-      RETURN_IF_ERROR(
-          device_->Add(member.num_elements, part.room, PartOf(root)));
-      RETURN_IF_ERROR(GiveBack(part.room));
-      ASSIGN_OR_RETURN(const MomentPtr now, device_->Now());
-      memory_.Add(now, ReplayMemory::kCommunicationBuffers,
-                  -4.0 * static_cast<double>(member.num_elements));
-      return absl::OkStatus();
-    }
-    case Kind::kOffer: {
-      ASSIGN_OR_RETURN(const MomentPtr now, device_->Now());
-      post(item.member, [&](Board::Part* part) {
+      PostPart(item.exchange, item.member, [&](Board::Part* part) {
         part->offered = true;
         part->offered_at = now;
         part->gradients = PartOf(member);
       });
       return absl::OkStatus();
     }
-    case Kind::kReturn:
+    case ReplayItem::Kind::kReturn:
       return ReturnSum(item);
     default:
-      return device_->After(read(item.member).returned_at);
+      return device_->After(ReadPart(item.exchange, item.member).returned_at);
   }
+}
+
+absl::Status RankRunner::LendRoom(const ReplayItem& item,
+                                  const Exchange::Member& member) {
+  ASSIGN_OR_RETURN(void* room,
+                   Take(member.num_elements, ElementFormat::kFp32,
+                        absl::StrCat("gradients of stage ", member.stage,
+                                     " of rank ", member.rank)));
+  ASSIGN_OR_RETURN(const MomentPtr now, device_->Now());
+  memory_.Add(now, ReplayMemory::kCommunicationBuffers, BytesOf(member));
+  PostPart(item.exchange, item.member, [&](Board::Part* part) {
+    part->lent = true;
+    part->lent_at = now;
+    part->room = room;
+  });
+  return absl::OkStatus();
+}
+
+absl::Status RankRunner::GivePart(const ReplayItem& item,
+                                  const Exchange::Member& member) {
+  const int root = shared_.order.exchanges[item.exchange].members[0].rank;
+  const Board::Part part = ReadPart(item.exchange, item.member);
+  RETURN_IF_ERROR(device_->After(part.lent_at));
+  ASSIGN_OR_RETURN(const MomentPtr now, device_->Now());
+  ASSIGN_OR_RETURN(const CopyMoments copy,
+                   SendPart(member, root, {PartOf(member), part.room}, now));
+  PostPart(item.exchange, item.member, [&](Board::Part* own) {
+    own->given = true;
+    own->given_at = copy.end;
+    own->gradients = PartOf(member);
+  });
+  return absl::OkStatus();
+}
+
+absl::Status RankRunner::AddPart(const ReplayItem& item,
+                                 const Exchange::Member& member) {
+  void* const sum = PartOf(shared_.order.exchanges[item.exchange].members[0]);
+  if (member.rank == rank_) {
+    return device_->Add(member.num_elements, PartOf(member), sum);
+  }
+  const Board::Part part = ReadPart(item.exchange, item.member);
+  RETURN_IF_ERROR(device_->After(part.given_at));
+  RETURN_IF_ERROR(device_->Add(member.num_elements, part.room, sum));
+  RETURN_IF_ERROR(GiveBack(part.room));
+  ASSIGN_OR_RETURN(const MomentPtr now, device_->Now());
+  memory_.Add(now, ReplayMemory::kCommunicationBuffers, -BytesOf(member));
+  return absl::OkStatus();
 }
 
 absl::Status RankRunner::ReturnSum(const ReplayItem& item) {
   const Exchange& exchange = shared_.order.exchanges[item.exchange];
-  const Exchange::Member& root = exchange.members[0];
+  void* const sum = PartOf(exchange.members[0]);
   const auto num_members = static_cast<int>(exchange.members.size());
-  const auto part = [&](int of) -> Board::Part& {
-    return shared_.board->part(item.exchange, of);
-  };
   for (int i = exchange.num_added; i < num_members; ++i) {
     if (exchange.members[i].rank == rank_) continue;
-    MomentPtr offered;
-    {
-      const std::lock_guard lock(shared_.board->mutex);
-      offered = part(i).offered_at;
-    }
-    RETURN_IF_ERROR(device_->After(offered));
+    RETURN_IF_ERROR(device_->After(ReadPart(item.exchange, i).offered_at));
   }
-  MomentPtr ready;
-  ASSIGN_OR_RETURN(ready, device_->Now());
+  ASSIGN_OR_RETURN(const MomentPtr ready, device_->Now());
   std::vector<MomentPtr> sent;
   for (int i = 1; i < num_members; ++i) {
     const Exchange::Member& to = exchange.members[i];
     if (to.rank == rank_) {
       RETURN_IF_ERROR(
           device_->Clear(to.num_elements, ElementFormat::kFp32, PartOf(to)));
-      RETURN_IF_ERROR(device_->Add(to.num_elements, PartOf(root), PartOf(to)));
+      RETURN_IF_ERROR(device_->Add(to.num_elements, sum, PartOf(to)));
       continue;
     }
-    CopyPiece piece = {PartOf(root), nullptr};
-    {
-      const std::lock_guard lock(shared_.board->mutex);
-      piece.into = part(i).gradients;
-    }
+    void* const into = ReadPart(item.exchange, i).gradients;
     ASSIGN_OR_RETURN(const CopyMoments copy,
-                     device_->Send(shared_.device->rank(to.rank), {&piece, 1},
-                                   to.num_elements, ElementFormat::kFp32,
-                                   plan().link(rank_, to.rank), 0, ready));
+                     SendPart(to, to.rank, {sum, into}, ready));
     sent.push_back(copy.end);
-    {
-      const std::lock_guard lock(shared_.board->mutex);
-      part(i).returned = true;
-      part(i).returned_at = copy.end;
-    }
-    shared_.board->changed.notify_all();
+    PostPart(item.exchange, i, [&](Board::Part* part) {
+      part->returned = true;
+      part->returned_at = copy.end;
+    });
   }
   // The step clears the gradients: not before they have been sent.
   for (const MomentPtr& moment : sent) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -25,7 +26,11 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kLookEvery(20);  // at the stop hook
-constexpr std::chrono::microseconds kPollEvery(200);
+constexpr std::chrono::microseconds kPollEvery(50);
+// Items of a rank that are queued and have not ended: enough to keep a device
+// busy, few enough that queueing one never waits for a device that stands
+// still.
+constexpr int kMostAhead = 4;
 
 Clock::duration Seconds(double seconds) {
   return std::chrono::duration_cast<Clock::duration>(
@@ -46,11 +51,10 @@ class Replayer {
 
   absl::StatusOr<ReplayRecord> Run() {
     const int num_ranks = plan_.schedule.num_ranks;
+    const ReplayShared shared = {plan_, dependencies_, order_, &board_,
+                                 device_};
     for (int rank = 0; rank < num_ranks; ++rank) {
-      shared_.push_back({plan_, dependencies_, order_, &board_, device_});
-    }
-    for (int rank = 0; rank < num_ranks; ++rank) {
-      ranks_.push_back(std::make_unique<RankRunner>(shared_[rank], rank));
+      ranks_.push_back(std::make_unique<RankRunner>(shared, rank));
       RETURN_IF_ERROR(ranks_.back()->Prepare());
     }
     ReplayRecord record;
@@ -75,8 +79,10 @@ class Replayer {
   absl::Status RunSerially();
   absl::Status RunThreads();
   void RunRank(int rank);
+  absl::Status Pace(int rank, int item, const std::function<bool()>& stops);
   absl::Status Drain();
   std::string WhoWaits();
+  std::string WhoHasNotEnded();
   bool Stops() const { return hooks_.stop && hooks_.stop(); }
   static absl::Status Cancelled() {
     return absl::CancelledError("the replay was stopped");
@@ -89,7 +95,6 @@ class Replayer {
   std::unique_ptr<ReplayDevice> logical_;
   ReplayDevice* device_ = nullptr;
   Board board_{plan_.schedule, order_};
-  std::vector<ReplayShared> shared_;
   std::vector<std::unique_ptr<RankRunner>> ranks_;
 };
 
@@ -121,6 +126,33 @@ std::string Replayer::WhoWaits() {
   return absl::StrJoin(lines, "; ");
 }
 
+std::string Replayer::WhoHasNotEnded() {
+  std::vector<std::string> lines;
+  for (size_t r = 0; r < ranks_.size(); ++r) {
+    const int item = ranks_[r]->NumEnded();
+    if (item == ranks_[r]->num_items()) continue;
+    lines.push_back(
+        absl::StrCat("rank ", r, " has not ended ", ranks_[r]->TextOf(item)));
+  }
+  return absl::StrJoin(lines, "; ");
+}
+
+// Waits until so few items are queued that `item` may follow.
+absl::Status Replayer::Pace(int r, int item,
+                            const std::function<bool()>& stops) {
+  RankRunner& rank = *ranks_[r];
+  const auto deadline = Clock::now() + Seconds(plan_.timeout_seconds);
+  while (item - rank.NumEnded() >= kMostAhead) {
+    if (stops()) return Cancelled();
+    if (Clock::now() > deadline) {
+      return absl::DeadlineExceededError(absl::StrCat(
+          "rank ", r, " has not ended ", rank.TextOf(rank.NumEnded())));
+    }
+    std::this_thread::sleep_for(kPollEvery);
+  }
+  return absl::OkStatus();
+}
+
 // One rank as long as it can, then the next that can.
 absl::Status Replayer::RunSerially() {
   const auto num_ranks = static_cast<int>(ranks_.size());
@@ -140,6 +172,7 @@ absl::Status Replayer::RunSerially() {
         }
         if (!missing.empty()) break;
         if (Stops()) return Cancelled();
+        RETURN_IF_ERROR(Pace(r, item, [this] { return Stops(); }));
         RETURN_IF_ERROR(rank.Do(item));
         ++done;
       }
@@ -171,7 +204,11 @@ void Replayer::RunRank(int r) {
       board_.waits[r].clear();
       if (!board_.failure.ok()) return;
     }
-    absl::Status status = rank.Do(item);
+    absl::Status status = Pace(r, item, [this] {
+      const std::lock_guard lock(board_.mutex);
+      return !board_.failure.ok();
+    });
+    if (status.ok()) status = rank.Do(item);
     if (status.ok()) continue;
     const std::lock_guard lock(board_.mutex);
     return fail(std::move(status));
@@ -201,6 +238,7 @@ absl::Status Replayer::RunThreads() {
         board_.failure = Cancelled();
         board_.changed.notify_all();
       }
+      if (!board_.failure.ok()) device_->Cancel();
     }
   }
   for (std::thread& thread : threads) thread.join();
@@ -224,14 +262,7 @@ absl::Status Replayer::Drain() {
       ended = now;
       deadline = Clock::now() + Seconds(plan_.timeout_seconds);
     } else if (Clock::now() > deadline) {
-      std::vector<std::string> lines;
-      for (size_t r = 0; r < ranks_.size(); ++r) {
-        const int item = ranks_[r]->NumEnded();
-        if (item == ranks_[r]->num_items()) continue;
-        lines.push_back(absl::StrCat("rank ", r, " has not ended ",
-                                     ranks_[r]->TextOf(item)));
-      }
-      return absl::DeadlineExceededError(absl::StrJoin(lines, "; "));
+      return absl::DeadlineExceededError(WhoHasNotEnded());
     }
     std::this_thread::sleep_for(kPollEvery);
   }

@@ -3,6 +3,7 @@
 #ifndef WEIR_TESTS_CALIBRATE_REPLAY_REPLAY_CASES_H_
 #define WEIR_TESTS_CALIBRATE_REPLAY_REPLAY_CASES_H_
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -88,10 +89,13 @@ inline std::vector<ReplayCase> CasesOf(const std::string& name) {
     auto schedule = GenerateSchedule(name, spec);
     if (!schedule.ok()) continue;
     const int i = static_cast<int>(cases.size());
-    if (!kind.flush && schedule->microbatches_per_update(0) < m) {
-      // An update for every microbatch, or for every few.
-      spec.num_batches =
-          (20 * schedule->microbatches_per_update(0) + 4) / m + 1;
+    const int per_update =
+        std::max(schedule->microbatches_per_update(0),
+                 schedule->microbatches_per_update(schedule->num_stages - 1));
+    if (!kind.flush && per_update != m) {
+      // Stages update for every microbatch, or for every few of them: enough
+      // for 20 of the slowest, and some that complete no update.
+      spec.num_batches = (20 * per_update + 4) / m + 1;
       schedule = GenerateSchedule(name, spec);
     }
     ReplayCase replay{.schedule = *std::move(schedule)};

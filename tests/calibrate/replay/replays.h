@@ -3,6 +3,8 @@
 #ifndef WEIR_TESTS_CALIBRATE_REPLAY_REPLAYS_H_
 #define WEIR_TESTS_CALIBRATE_REPLAY_REPLAYS_H_
 
+#include <cctype>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -28,6 +30,10 @@ inline ReplayRecord Replayed(const ReplayPlan& plan, bool threads) {
 struct NamedShape {
   std::string name;
   ScheduleSpec spec;
+
+  friend void PrintTo(const NamedShape& shape, std::ostream* out) {
+    *out << shape.name;
+  }
 };
 
 // Every kind, and the options that change what is read or where stages are.
