@@ -358,7 +358,7 @@ class HangingTest : public PretendReplayTest,
 
 TEST_P(HangingTest, EndsInTimeWithTheRankAndItsAction) {
   ReplayPlan plan = HalfPlan("gpipe", {2, 2, 1});
-  plan.timeout_seconds = GetParam() == 0 ? 0.5 : 2;  // the host works, too
+  plan.timeout_seconds = 0.5;
   CudaReplayOptions options;
   options.num_partitions = GetParam();
   options.num_candidates = 1;
@@ -370,11 +370,16 @@ TEST_P(HangingTest, EndsInTimeWithTheRankAndItsAction) {
   };
   const auto record = RunReplay(plan, device->get(), hooks);
   EXPECT_EQ(record.status().code(), absl::StatusCode::kDeadlineExceeded);
-  EXPECT_THAT(
-      std::string(record.status().message()),
-      HasSubstr(GetParam() == 0 ? "rank 0, stage 0, forward: the GPU did not "
-                                  "finish within 0.5 s"
-                                : "rank 0 has not ended 0F0 (position 0)"));
+  // On parts it is either the rank that has not ended, or who waits for it.
+  const std::string message(record.status().message());
+  if (GetParam() == 0) {
+    EXPECT_THAT(message, HasSubstr("rank 0, stage 0, forward: the GPU did not "
+                                   "finish within 0.5 s"));
+  } else {
+    EXPECT_THAT(message, testing::AnyOf(
+                             HasSubstr("rank 0 has not ended 0F0 (position 0)"),
+                             testing::ContainsRegex("rank 1 waits .* rank 0")));
+  }
   device->reset();  // does not wait either
 }
 
