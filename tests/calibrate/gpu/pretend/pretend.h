@@ -52,6 +52,7 @@ struct Pretended {
   double library_algorithm_seconds[2] = {3e-5, 2e-5};  // the second is faster
   bool has_gelu_epilogues = true;
   bool hangs = false;             // no work ends any more
+  int64_t hangs_from = -1;        // so from this kernel on
   double kernels_are_off_by = 1;  // a factor of all that kernels write
   // Parts of the card, as an H200's: sizes are multiples of a step.
   unsigned num_multiprocessors = 132, multiprocessor_step = 8;

@@ -146,6 +146,9 @@ void Enqueue(cudaStream_t stream, double seconds, std::function<void()> work,
   }
   CheckPinned();
   RunNode(stream, {seconds, std::move(work), std::move(accesses)});
+  if (gpu.hangs_from >= 0 && gpu.num_kernels >= gpu.hangs_from) {
+    gpu.hangs = true;
+  }
   if (gpu.hangs) seconds = std::numeric_limits<double>::infinity();
   seconds = Slowed(stream, seconds);
   stream->busy_until = std::max(stream->busy_until, gpu.now) + seconds;
