@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "calibrate/card_share.h"
 #include "calibrate/device_profile.h"
 #include "calibrate/figures.h"
 #include "calibrate/kernel_prices.h"
@@ -248,6 +249,7 @@ void CheckMeasured(const DeviceProfile& profile, Problems* problems) {
   CheckEach("memory", profile.memory(), CheckMemory, problems);
   CheckLinks(profile, problems);
   CheckOverlap(profile, problems);
+  CheckCardShare(profile, problems);
   CheckSoftware("provenance.software", profile.provenance().software(),
                 problems);
   CheckReserved(profile, problems);

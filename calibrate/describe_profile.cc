@@ -15,6 +15,7 @@
 #include "absl/strings/str_replace.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "calibrate/card_share.h"
 #include "calibrate/device_profile.h"
 #include "calibrate/figures.h"
 #include "calibrate/kernel_prices.h"
@@ -165,6 +166,30 @@ std::string LinksTable(const DeviceProfile& profile) {
   return PrintTable(table);
 }
 
+// A row for every number of parts that work, a column for every pass.
+std::string CardShareText(const CardShare& share) {
+  TextTable table;
+  table.header = {"parts that work"};
+  std::map<uint32_t, std::vector<std::string>> rows;
+  for (const absl::string_view pass : kSharedPasses) {
+    table.header.emplace_back(pass);
+    for (const CardShare::Slowdown& slowdown : share.slowdowns()) {
+      if (slowdown.pass() != pass) continue;
+      std::vector<std::string>& row = rows[slowdown.active()];
+      row.resize(table.header.size(), "-");
+      row.back() = absl::StrFormat("%.3f", slowdown.factor());
+    }
+  }
+  for (auto& [active, row] : rows) {
+    row.front() = absl::StrCat(active);
+    row.resize(table.header.size(), "-");
+    table.rows.push_back(std::move(row));
+  }
+  return absl::StrCat("one of ", share.num_partitions(), " parts of a card, ",
+                      share.multiprocessors(), " multiprocessors each\n",
+                      table.rows.empty() ? "" : PrintTable(table));
+}
+
 std::string RangeText(const Range& range) {
   return absl::StrCat(Number(range.low()), " to ", Number(range.high()));
 }
@@ -277,6 +302,9 @@ std::string DescribeProfile(const DeviceProfile& profile) {
   if (profile.links_size() > 0) {
     absl::StrAppend(&text, "\n", LinksTable(profile));
   }
+  if (profile.has_card_share()) {
+    absl::StrAppend(&text, "\n", CardShareText(profile.card_share()));
+  }
   if (profile.has_coverage()) {
     absl::StrAppend(&text, "\n", CoverageText(profile.coverage()));
   }
@@ -315,6 +343,8 @@ nlohmann::ordered_json ProfileJson(const DeviceProfile& profile) {
       {"stages", MessagesJson(profile.stages())},
       {"memory", MessagesJson(profile.memory())},
       {"links", MessagesJson(profile.links())}};
+  json["card_share"] =
+      profile.has_card_share() ? MessageJson(profile.card_share()) : Json();
   json["coverage"] =
       profile.has_coverage() ? MessageJson(profile.coverage()) : Json();
   return json;

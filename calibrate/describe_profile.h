@@ -29,13 +29,14 @@ struct KernelSummary {
 std::vector<KernelSummary> SummarizeKernels(const DeviceProfile& profile);
 
 // What `weir profile show` prints: provenance; every figure with value, unit,
-// kind and source; kernels, stages, memory and links that were measured; what
-// the figures cover. REQUIRES: the profile is valid, also below.
+// kind and source; kernels, stages, memory and links that were measured; of a
+// part of a card what other parts do to it; what the figures cover. REQUIRES:
+// the profile is valid, also below.
 std::string DescribeProfile(const DeviceProfile& profile);
 nlohmann::ordered_json ProfileJson(const DeviceProfile& profile);
 
 struct FigureDifference {
-  std::string path;
+  std::string path;  // "card_share.forward[4]": its factor beside three others
   bool in_a = false, in_b = false;
   double a = 0, b = 0;
 

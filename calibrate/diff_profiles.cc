@@ -56,19 +56,37 @@ std::map<std::string, Measured> KernelsOf(const DeviceProfile& profile) {
   return kernels;
 }
 
-void DiffFigures(DeviceProfile a, DeviceProfile b,
+// Its figures, and the numbers of its part of a card.
+std::vector<std::pair<std::string, double>> NumbersOf(DeviceProfile profile) {
+  std::vector<std::pair<std::string, double>> numbers;
+  for (const NamedFigure& named : FiguresOf(&profile)) {
+    numbers.emplace_back(named.path, named.figure->value());
+  }
+  if (!profile.has_card_share()) return numbers;
+  const CardShare& share = profile.card_share();
+  numbers.emplace_back("card_share.num_partitions", share.num_partitions());
+  numbers.emplace_back("card_share.multiprocessors", share.multiprocessors());
+  for (const CardShare::Slowdown& slowdown : share.slowdowns()) {
+    numbers.emplace_back(absl::StrCat("card_share.", slowdown.pass(), "[",
+                                      slowdown.active(), "]"),
+                         slowdown.factor());
+  }
+  return numbers;
+}
+
+void DiffFigures(const DeviceProfile& a, const DeviceProfile& b,
                  std::vector<FigureDifference>* differences) {
   std::vector<FigureDifference> all;
   std::map<std::string, size_t> index;
-  for (const NamedFigure& named : FiguresOf(&a)) {
-    index[named.path] = all.size();
-    all.push_back({named.path, true, false, named.figure->value(), 0});
+  for (const auto& [path, value] : NumbersOf(a)) {
+    index[path] = all.size();
+    all.push_back({path, true, false, value, 0});
   }
-  for (const NamedFigure& named : FiguresOf(&b)) {
-    const auto [at, added] = index.try_emplace(named.path, all.size());
-    if (added) all.push_back({named.path, false, false, 0, 0});
+  for (const auto& [path, value] : NumbersOf(b)) {
+    const auto [at, added] = index.try_emplace(path, all.size());
+    if (added) all.push_back({path, false, false, 0, 0});
     all[at->second].in_b = true;
-    all[at->second].b = named.figure->value();
+    all[at->second].b = value;
   }
   for (const FigureDifference& one : all) {
     if (!one.in_a || !one.in_b || one.a != one.b) differences->push_back(one);

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <set>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -74,6 +76,44 @@ std::vector<std::string> ProfileWarnings(const DeviceProfile& profile,
                      Ascii(absl::StrJoin(differ, "; ")), " as it runs here"));
   }
   return warnings;
+}
+
+std::vector<std::string> CardShareWarnings(const DeviceProfile& profile,
+                                           const Cluster& cluster,
+                                           const std::vector<int>& used_gpus) {
+  const int num_parts = static_cast<int>(profile.card_share().num_partitions());
+  const std::string parts =
+      absl::StrCat(Ascii(profile.name()), ": is of one of ", num_parts,
+                   " parts of a card, ");
+  std::set<std::string> warnings;
+  int first = 0;
+  for (const NodeGroup& group : cluster.groups()) {
+    const int num_gpus = static_cast<int>(group.node().num_gpus());
+    const int last = first + num_gpus * static_cast<int>(group.count());
+    std::map<int, std::set<int>> cards;  // in use, by node
+    for (int gpu : used_gpus) {
+      if (gpu < first || gpu >= last) continue;
+      const int node = (gpu - first) / num_gpus;
+      cards[node].insert((gpu - first) % num_gpus / num_parts);
+    }
+    first = last;
+    if (cards.empty()) continue;
+    if (num_gpus % num_parts != 0) {
+      warnings.insert(absl::StrCat(
+          parts, "the ", num_gpus, " GPUs of a node are ", num_gpus / num_parts,
+          " whole cards and ", num_gpus % num_parts,
+          " parts of another, the rest of which is idle"));
+    }
+    size_t most = 0;
+    for (const auto& [node, used] : cards) most = std::max(most, used.size());
+    if (most > 1) {
+      warnings.insert(absl::StrCat(
+          parts, "the GPUs of a node that are used are ", most,
+          " cards: to share one among more ranks takes a profile of as many "
+          "parts"));
+    }
+  }
+  return {warnings.begin(), warnings.end()};
 }
 
 std::string OtherGpuWarning(const DeviceProfile& profile,

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "calibrate/device_profile.pb.h"
+#include "scenarios/cluster.pb.h"
 #include "scenarios/scenario.h"
 
 namespace weir {
@@ -14,6 +15,14 @@ namespace weir {
 // other versions of libraries than `software` where both are known.
 std::vector<std::string> ProfileWarnings(const DeviceProfile& profile,
                                          const Software& software);
+
+// What speaks against parts of cards (DeviceProfile::card_share, which
+// `profile` has) where these GPUs of the cluster, which have the profile, are
+// used: nodes whose GPUs are not a whole number of cards, several cards where
+// there may be one.
+std::vector<std::string> CardShareWarnings(const DeviceProfile& profile,
+                                           const Cluster& cluster,
+                                           const std::vector<int>& used_gpus);
 
 // A profile for GPUs that are not of its kind: by name, multiprocessors or
 // memory. Empty: they are.

@@ -83,10 +83,10 @@ class Loader {
       devices = TakeCluster();
     for (const std::string& device : devices.names) TakeDevice(device);
     TakeRuntime();
+    resolved_.gpu_device = std::move(devices.gpu_device);
     Warn();
     // One that is named for all stays so when the scenario is run again.
     if (devices.names.size() == 1) scenario_.set_profile(devices.names[0]);
-    resolved_.gpu_device = std::move(devices.gpu_device);
     return Merge(problems_, failures_);
   }
 
@@ -149,6 +149,16 @@ class Loader {
     }
   }
 
+  // Those that have the `device`-th profile.
+  std::vector<int> UsedGpus(int device) const {
+    std::vector<int> gpus = resolved_.placement.gpus;
+    if (!resolved_.gpu_device.empty()) {
+      std::erase_if(
+          gpus, [&](int gpu) { return resolved_.gpu_device[gpu] != device; });
+    }
+    return gpus;
+  }
+
   // A profile that the scenario names may be of another GPU.
   void Warn() {
     Software software = resolved_.cluster.software();
@@ -157,8 +167,14 @@ class Loader {
     for (const DeviceProfile& other : resolved_.other_devices) {
       profiles.push_back(&other);
     }
-    for (const DeviceProfile* profile : profiles) {
-      for (const std::string& text : ProfileWarnings(*profile, software)) {
+    for (size_t i = 0; i < profiles.size(); ++i) {
+      for (const std::string& text : ProfileWarnings(*profiles[i], software)) {
+        resolved_.warnings.push_back(text);
+      }
+      if (!profiles[i]->has_card_share()) continue;
+      for (const std::string& text :
+           CardShareWarnings(*profiles[i], resolved_.cluster,
+                             UsedGpus(static_cast<int>(i)))) {
         resolved_.warnings.push_back(text);
       }
     }

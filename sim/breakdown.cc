@@ -21,6 +21,7 @@ class Parts {
         graph_(graph),
         start_(recording.start_seconds()),
         end_(recording.end_seconds()),
+        sharing_(recording.sharing_seconds()),
         gpu_(gpu),
         window_(window),
         modelled_(inputs.costs.model_flops > 0) {}
@@ -105,8 +106,10 @@ class Parts {
     Add(modelled_ ? "weight_estimates" : "given",
         (own_seconds - kernels) * scale, forward);
     const double length = end_[task] - start_[task];
-    const double slower = length - graph_.tasks.amount(task);
-    const bool can_slow_down = !graph_.tasks.slowdowns.timer_gpu.empty();
+    const double sharing = sharing_.empty() ? 0 : sharing_[task];
+    if (sharing != 0) Add("card_sharing", sharing * scale, forward);
+    const double slower = length - graph_.tasks.amount(task) - sharing;
+    const bool can_slow_down = !graph_.tasks.slowdowns.timers.empty();
     if (can_slow_down && std::abs(slower) > 1e-12 * length)
       Add("overlap_slowdown", slower * scale, forward);
     Add("host", (graph_.tasks.amount(task) - own_seconds) * scale, forward);
@@ -137,6 +140,7 @@ class Parts {
     const double update = std::clamp(seconds - stage.optimizer_kernel.seconds,
                                      0.0, stage.update_seconds);
     Add("update", update * scale);
+    if (!sharing_.empty()) Add("card_sharing", sharing_[task] * scale);
     Add("optimizer", (seconds - update) * scale);
   }
 
@@ -166,7 +170,7 @@ class Parts {
 
   const PipelineInputs& in_;
   const PipelineGraph& graph_;
-  const std::span<const double> start_, end_;
+  const std::span<const double> start_, end_, sharing_;
   const int gpu_;
   const Window& window_;
   const bool modelled_;

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
@@ -28,6 +27,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "sim/platform.h"
+#include "sim/slowdown_state.h"
 
 namespace weir {
 namespace {
@@ -49,11 +49,11 @@ class Replay {
         platform_(platform),
         start_(recording->start_seconds()),
         end_(recording->end_seconds()),
+        sharing_(recording->sharing_seconds()),
         shared_(shared),
         waiting_(graph.num_predecessors()),
         slowdowns_(graph.slowdowns),
-        num_moving_(slowdowns_.factors.size()),
-        running_(slowdowns_.factors.size()) {}
+        running_(graph.slowdowns.factors.size()) {}
 
   void Run(sg4::Engine* engine) {
 #if SIMGRID_VERSION < 33500
@@ -85,8 +85,7 @@ class Replay {
       start_[task] = sg4::Engine::get_clock();
       if (!graph_.is_timer(task)) {
         StartFlow(task);
-      } else if (!slowdowns_.timer_gpu.empty() &&
-                 slowdowns_.timer_gpu[task] >= 0 && graph_.amount(task) > 0) {
+      } else if (slowdowns_.GpuOf(task) >= 0 && graph_.amount(task) > 0) {
         StartSlowable(task);
       } else if (graph_.amount(task) > 0) {
         simgrid::kernel::timer::Timer::set(start_[task] + graph_.amount(task),
@@ -98,71 +97,91 @@ class Replay {
         End(task);
       }
     }
+    RetimeCards();
   }
 
   // A timer of a GPU: what is left of it at full speed, and when that was so.
   struct Running {
     int32_t task = 0;
     double left_seconds = 0, since = 0;
-    double factor = 1;
+    SlowdownFactors factors;
     simgrid::kernel::timer::Timer* timer = nullptr;
   };
-
-  double FactorOf(int32_t gpu) const {
-    const auto& factors = slowdowns_.factors[gpu];
-    const auto& moving = num_moving_[gpu];
-    if (moving[0] > 0 && moving[1] > 0) return std::max(factors[0], factors[1]);
-    return moving[0] > 0 ? factors[0] : moving[1] > 0 ? factors[1] : 1;
-  }
 
   void SetTimer(int32_t gpu, Running* running) {
     const int32_t task = running->task;
     running->timer = simgrid::kernel::timer::Timer::set(
-        running->since + running->left_seconds * running->factor,
+        running->since + running->left_seconds * running->factors.both(),
         [this, gpu, task] {
-          std::erase_if(running_[gpu], [task](const Running& other) {
-            return other.task == task;
-          });
-          End(task);
+          EndSlowable(gpu, task);
           StartReady();
         });
   }
 
   void StartSlowable(int32_t task) {
-    const int32_t gpu = slowdowns_.timer_gpu[task];
-    running_[gpu].push_back(
-        {task, graph_.amount(task), start_[task], FactorOf(gpu), nullptr});
+    const int32_t gpu = slowdowns_.GpuOf(task);
+    if (running_[gpu].empty()) CountPart(gpu, 1);
+    running_[gpu].push_back({task, graph_.amount(task), start_[task],
+                             slowdowns_.FactorsOf(task), nullptr});
     SetTimer(gpu, &running_[gpu].back());
   }
 
-  // A flow begins (+1) or ends (-1): what runs on the GPUs that it touches goes
-  // on at another speed.
-  void CountFlow(int32_t task, int change) {
-    if (slowdowns_.timer_gpu.empty()) return;
-    const Slowdowns::Touch& touch = slowdowns_.touches[graph_.pair(task)];
-    for (int32_t gpu : touch.gpus) {
-      num_moving_[gpu][static_cast<size_t>(touch.mover)] += change;
-      const double factor = FactorOf(gpu);
-      for (Running& running : running_[gpu]) Retime(gpu, factor, &running);
+  void EndSlowable(int32_t gpu, int32_t task) {
+    std::vector<Running>& running = running_[gpu];
+    const auto at =
+        std::find_if(running.begin(), running.end(),
+                     [task](const Running& one) { return one.task == task; });
+    NoteSharing(*at);
+    running.erase(at);
+    if (running.empty()) CountPart(gpu, -1);
+    End(task);
+  }
+
+  // A part of a card begins (+1) or ends (-1) to compute. The others go on at
+  // another speed once all that this moment starts is started: from one pass to
+  // the next the number is as it was.
+  void CountPart(int32_t gpu, int change) {
+    const auto card = slowdowns_.CountPart(gpu, change);
+    if (!card.empty()) changed_cards_.push_back(card);
+  }
+
+  void RetimeCards() {
+    for (const std::span<const int32_t> card : changed_cards_) Retime(card);
+    changed_cards_.clear();
+  }
+
+  // What runs on these GPUs goes on at the speed of now.
+  void Retime(std::span<const int32_t> gpus) {
+    for (int32_t gpu : gpus) {
+      for (Running& running : running_[gpu]) Retime(gpu, &running);
     }
   }
 
-  void Retime(int32_t gpu, double factor, Running* running) {
-    if (factor == running->factor) return;
+  void Retime(int32_t gpu, Running* running) {
+    const SlowdownFactors factors = slowdowns_.FactorsOf(running->task);
+    if (factors == running->factors) return;
     const double now = sg4::Engine::get_clock();
-    const double left =
-        running->left_seconds - (now - running->since) / running->factor;
+    const double left = running->left_seconds -
+                        (now - running->since) / running->factors.both();
     // It ends now; its timer is set for that.
     if (left <= 1e-15 * graph_.amount(running->task)) return;
+    NoteSharing(*running);
     running->left_seconds = left;
     running->since = now;
-    running->factor = factor;
+    running->factors = factors;
     running->timer->remove();
     SetTimer(gpu, running);
   }
 
+  // Of the time since its factors last changed, what other parts have added.
+  void NoteSharing(const Running& running) {
+    if (sharing_.empty()) return;
+    sharing_[running.task] += (sg4::Engine::get_clock() - running.since) *
+                              (1 - 1 / running.factors.parts);
+  }
+
   void StartFlow(int32_t task) {
-    CountFlow(task, 1);
+    Retime(slowdowns_.CountFlow(graph_.pair(task), 1));
     const GpuPair& pair = graph_.pairs[graph_.pair(task)];
     int32_t slot;
     if (free_slots_.empty()) {
@@ -195,7 +214,7 @@ class Replay {
     // SimGrid still uses the activity that reports here: let it go next time.
     last_ended_ = std::move(flows_[slot].comm);
     free_slots_.push_back(slot);
-    CountFlow(flows_[slot].task, -1);
+    Retime(slowdowns_.CountFlow(graph_.pair(flows_[slot].task), -1));
     End(flows_[slot].task);
     StartReady();
   }
@@ -217,6 +236,7 @@ class Replay {
   const Platform& platform_;
   std::span<double> start_;
   std::span<double> end_;
+  std::span<double> sharing_;  // empty: no parts of cards
   Shared* shared_;
   std::vector<int32_t> waiting_;
   std::vector<int32_t> ready_;
@@ -224,9 +244,9 @@ class Replay {
   std::vector<int32_t> free_slots_;
   sg4::CommPtr last_ended_;
   int64_t num_ended_ = 0;
-  const Slowdowns& slowdowns_;
-  std::vector<std::array<int32_t, 2>> num_moving_;  // [gpu][mover]
-  std::vector<std::vector<Running>> running_;       // [gpu]
+  SlowdownState slowdowns_;
+  std::vector<std::vector<Running>> running_;  // [gpu]
+  std::vector<std::span<const int32_t>> changed_cards_;
 };
 
 // The child: everything SimGrid happens here. Never returns.
@@ -303,16 +323,20 @@ void* MapShared(size_t bytes) {
 
 }  // namespace
 
-Recording::Recording(size_t num_tasks)
-    : num_tasks_(num_tasks), data_(static_cast<double*>(MapShared(bytes()))) {}
+Recording::Recording(size_t num_tasks, bool shares_cards)
+    : num_tasks_(num_tasks),
+      shares_cards_(shares_cards),
+      data_(static_cast<double*>(MapShared(bytes()))) {}
 
 Recording::Recording(Recording&& other) noexcept
     : num_tasks_(other.num_tasks_),
+      shares_cards_(other.shares_cards_),
       num_ended_(other.num_ended_),
       data_(std::exchange(other.data_, nullptr)) {}
 
 Recording& Recording::operator=(Recording&& other) noexcept {
   std::swap(num_tasks_, other.num_tasks_);
+  std::swap(shares_cards_, other.shares_cards_);
   std::swap(num_ended_, other.num_ended_);
   std::swap(data_, other.data_);
   return *this;
@@ -323,13 +347,14 @@ Recording::~Recording() {
 }
 
 size_t Recording::bytes() const {
-  return std::max<size_t>(2 * num_tasks_ * sizeof(double), 1);
+  const size_t num_arrays = shares_cards_ ? 3 : 2;
+  return std::max<size_t>(num_arrays * num_tasks_ * sizeof(double), 1);
 }
 
 absl::StatusOr<Recording> RunTaskGraph(const TaskGraph& graph,
                                        std::span<const Link> links,
                                        const EngineOptions& options) {
-  Recording recording(graph.num_tasks());
+  Recording recording(graph.num_tasks(), !graph.slowdowns.curves.empty());
   void* memory = MapShared(sizeof(Shared));
   int fds[2];
   if (!recording.valid() || memory == nullptr || pipe2(fds, O_CLOEXEC) != 0) {

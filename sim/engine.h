@@ -20,11 +20,12 @@
 
 namespace weir {
 
-// When every task started and ended, in seconds from the start of the run.
+// When every task started and ended, in seconds from the start of the run; of
+// graphs with parts of cards, what other parts added to every task.
 // Lives in memory shared with the child that wrote it; moves, never copies.
 class Recording {
  public:
-  explicit Recording(size_t num_tasks);
+  explicit Recording(size_t num_tasks, bool shares_cards = false);
   Recording(Recording&& other) noexcept;
   Recording& operator=(Recording&& other) noexcept;
   ~Recording();
@@ -40,11 +41,20 @@ class Recording {
   std::span<const double> end_seconds() const {
     return {data_ + num_tasks_, num_tasks_};
   }
+  // Seconds of a timer's end - start that it would not have taken had its card
+  // been its own. Empty where no GPU is a part of a card.
+  std::span<double> sharing_seconds() {
+    return {data_ + 2 * num_tasks_, shares_cards_ ? num_tasks_ : 0};
+  }
+  std::span<const double> sharing_seconds() const {
+    return {data_ + 2 * num_tasks_, shares_cards_ ? num_tasks_ : 0};
+  }
 
  private:
   size_t bytes() const;
 
   size_t num_tasks_ = 0;
+  bool shares_cards_ = false;
   size_t num_ended_ = 0;
   double* data_ = nullptr;
 };

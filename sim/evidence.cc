@@ -84,6 +84,11 @@ class Sum {
 
   void AddGiven(double seconds) { sum_.set_given(sum_.given() + seconds); }
 
+  // By how much was measured, whatever it is more of.
+  void AddSharing(double own_seconds, double part) {
+    if (part > 0) Add(Figure::MEASURED, own_seconds * part);
+  }
+
   void AddPass(size_t index) {
     const GpuWork::Pass& pass = work_.passes[index];
     const double count = pass.count * work_.pass_scale;
@@ -103,6 +108,7 @@ class Sum {
     const double collectives = pass.tensor_seconds + pass.expert_seconds;
     const double host = pass.host.Seconds(prices_.runtime) - collectives - own;
     if (host > 0) Add(kinds_.of_host(index), count * host);
+    AddSharing(count * (own + std::max(host, 0.0)), pass.sharing_part);
     AddRole(CallRole::kTensor, count * pass.tensor_seconds);
     AddRole(CallRole::kExpert, count * pass.expert_seconds);
   }
@@ -111,9 +117,13 @@ class Sum {
     const double count = step.count * work_.step_scale;
     AddKernel(step.kernel, count * prices_.kernels[step.kernel].seconds);
     AddGiven(count * step.given_seconds);
-    if (!step.updates) return;
-    const Figure& update = prices_.runtime.update_seconds();
-    Add(update.kind(), count * update.value());
+    double own = prices_.kernels[step.kernel].seconds + step.given_seconds;
+    if (step.updates) {
+      const Figure& update = prices_.runtime.update_seconds();
+      Add(update.kind(), count * update.value());
+      own += update.value();
+    }
+    AddSharing(count * own, step.sharing_part);
   }
 
   // Shared out over the calls of the role; without a model of collectives the

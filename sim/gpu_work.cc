@@ -22,6 +22,7 @@ class Gatherer {
         graph_(graph),
         start_(recording.start_seconds()),
         end_(recording.end_seconds()),
+        sharing_(recording.sharing_seconds()),
         gpu_(gpu),
         window_(window) {}
 
@@ -45,6 +46,7 @@ class Gatherer {
       pass.tensor_seconds /= pass.count;
       pass.expert_seconds /= pass.count;
       pass.slowdown_seconds /= pass.count;
+      pass.sharing_part /= pass.count;
       work_.passes.push_back(pass);
     }
     return std::move(work_);
@@ -60,6 +62,11 @@ class Gatherer {
   double InWindow(int32_t task) const {
     const double length = end_[task] - start_[task];
     return length > 0 ? Clipped(start_[task], end_[task]) / length : 0;
+  }
+
+  double SharingPart(int32_t task) const {
+    const double alone = graph_.tasks.amount(task);
+    return sharing_.empty() || !(alone > 0) ? 0 : sharing_[task] / alone;
   }
 
   // Flows of both kinds on one GPU count as the library's kernels.
@@ -99,9 +106,12 @@ class Gatherer {
     pass.count += InWindow(task);
     if (second) return;
     pass.seconds += Clipped(start_[task], end_[end]);
-    if (!graph_.tasks.slowdowns.timer_gpu.empty()) {
-      pass.slowdown_seconds += InWindow(task) * (end_[task] - start_[task] -
-                                                 graph_.tasks.amount(task));
+    if (!graph_.tasks.slowdowns.timers.empty()) {
+      const double alone = graph_.tasks.amount(task);
+      pass.sharing_part += InWindow(task) * SharingPart(task);
+      pass.slowdown_seconds +=
+          InWindow(task) *
+          (end_[task] - start_[task] - (1 + SharingPart(task)) * alone);
     }
     const auto found = graph_.expert_start.find(end);
     const double experts =
@@ -153,12 +163,13 @@ class Gatherer {
     work_.steps.push_back(
         {InWindow(task), Clipped(start_[task], end_[task]),
          IndexOf(stage.optimizer_kernel.kernel), updates,
-         std::max(rest - (updates ? stage.update_seconds : 0), 0.0)});
+         std::max(rest - (updates ? stage.update_seconds : 0), 0.0),
+         SharingPart(task)});
   }
 
   const PipelineInputs& in_;
   const PipelineGraph& graph_;
-  const std::span<const double> start_, end_;
+  const std::span<const double> start_, end_, sharing_;
   const int gpu_;
   const Window& window_;
   GpuWork work_;
@@ -198,9 +209,8 @@ double PassSeconds(const GpuWork::Pass& pass, const WorkPrices& prices,
   }
   const double collectives =
       pass.tensor_seconds * tensor_ratio + pass.expert_seconds * expert_ratio;
-  const double alone =
-      std::max(own, pass.host.Seconds(prices.runtime) - collectives) +
-      collectives;
+  own = std::max(own, pass.host.Seconds(prices.runtime) - collectives);
+  const double alone = own * (1 + pass.sharing_part) + collectives;
   return pass.slowdown_seconds == 0
              ? alone
              : alone + pass.slowdown_seconds * slowdown_ratio;
@@ -254,7 +264,7 @@ double WorkSeconds(const GpuWork& work, const WorkPrices& base,
   }
   seconds *= work.pass_scale;
   for (const GpuWork::Step& step : work.steps) {
-    seconds += work.step_scale * step.count *
+    seconds += work.step_scale * step.count * (1 + step.sharing_part) *
                (prices.kernels[step.kernel].seconds + step.given_seconds +
                 (step.updates ? prices.runtime.update_seconds().value() : 0));
   }

@@ -29,6 +29,7 @@ struct GpuWork {
     HostWork host;
     double tensor_seconds = 0, expert_seconds = 0;  // of its collectives
     double slowdown_seconds = 0;                    // by flows on its GPU
+    double sharing_part = 0;  // by other parts of its card, over its own time
   };
   struct Step {
     double count = 0;
@@ -36,6 +37,7 @@ struct GpuWork {
     int kernel = 0;
     bool updates = false;  // the host's part of an update is in it
     double given_seconds = 0;
+    double sharing_part = 0;
   };
 
   int device = 0;  // Costs::gpu_device

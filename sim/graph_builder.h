@@ -5,6 +5,7 @@
 #define WEIR_SIM_GRAPH_BUILDER_H_
 
 #include <cstdint>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -111,8 +112,15 @@ class GraphBuilder {
   // Every GPU computes its passes and steps one after the other.
   void AddStreams();
 
-  // Passes run slower while flows move data on their GPUs.
+  // graph_slowdowns.cc. Passes run slower while flows move data on their GPUs,
+  // passes and steps while other parts of their cards compute.
   void AddSlowdowns();
+  void SlowPasses(int gpu);
+  void SlowSteps(int gpu);
+  void AddCards();
+  // Of a pass, or of both of an overlapped pair.
+  int32_t CurveOf(int gpu, const Action& action);
+  int32_t AddCurve(std::vector<double> curve);
 
   // Offloads and reloads: each channel in its order, after the computation
   // before it in the rank's; and whatever waits for one.
@@ -156,7 +164,8 @@ class GraphBuilder {
   PipelineGraph graph_;
   Ways ways_;
   absl::node_hash_map<std::pair<std::vector<int>, int>, Copies> copies_;
-  std::vector<int32_t> last_step_gather_;  // [rank]
+  std::vector<int32_t> last_step_gather_;               // [rank]
+  std::map<std::vector<double>, int32_t> curve_index_;  // of Slowdowns::curves
   // Tasks that start when a pass does, by its task.
   absl::flat_hash_map<int32_t, std::vector<int32_t>> beside_;
 };

@@ -72,27 +72,6 @@ PipelineGraph GraphBuilder::Build() {
   return std::move(graph_);
 }
 
-void GraphBuilder::AddSlowdowns() {
-  Slowdowns& slowdowns = graph_.tasks.slowdowns;
-  for (int gpu = 0; gpu < place_.num_gpus(); ++gpu) {
-    const DeviceCosts& device = in_.costs.device_of(gpu);
-    if (device.collective_slowdown == 1 && device.copy_slowdown == 1) continue;
-    if (slowdowns.timer_gpu.empty()) {
-      slowdowns.timer_gpu.assign(graph_.tasks.num_tasks(), -1);
-      slowdowns.touches = ways_.Touches();
-      slowdowns.factors.assign(in_.network.num_gpus(), {1, 1});
-    }
-    const int number = place_.gpus[gpu];
-    slowdowns.factors[number] = {device.collective_slowdown,
-                                 device.copy_slowdown};
-    const std::vector<Action>& actions = Actions(gpu);
-    for (int32_t i = 0; i < std::ssize(actions); ++i) {
-      if (!IsCompute(actions[i].op)) continue;
-      slowdowns.timer_gpu[graph_.ActionTask(gpu, i)] = number;
-    }
-  }
-}
-
 void GraphBuilder::AddEdgeTo(int32_t before, int gpu, int32_t position) {
   const int32_t task = graph_.ActionTask(gpu, position);
   AddEdgeToStart(before, task);

@@ -211,6 +211,9 @@ absl::StatusOr<uint64_t> FingerprintOf(const ResolvedScenario& scenario) {
   for (const auto& factors : tasks.slowdowns.factors) {
     numbers.insert(numbers.end(), factors.begin(), factors.end());
   }
+  for (const std::vector<double>& curve : tasks.slowdowns.curves) {
+    numbers.insert(numbers.end(), curve.begin(), curve.end());
+  }
   for (const Link& link : network.links()) {
     numbers.push_back(link.bytes_per_second);
   }

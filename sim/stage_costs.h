@@ -112,6 +112,8 @@ struct DeviceCosts {
   double kernel_gap_seconds = 0;
   // Of passes while flows move data on the GPU.
   double collective_slowdown = 1, copy_slowdown = 1;
+  // It is a part of a card; null: a card of its own.
+  const CardShare* card_share = nullptr;
   double memory_bytes = 0;
   double reserved_bytes = 0;
   double communication_buffer_bytes = 0;

@@ -23,16 +23,30 @@ struct GpuPair {
 // engines.
 enum class Mover : uint8_t { kKernels, kCopies };
 
-// Timers of a GPU run slower while flows that touch it are under way, from
-// their start to their end: so many times as the mover says, the larger of two.
+// What makes timers of a GPU, which compute, slower while they run. Two causes,
+// one mechanism: their factors multiply, and whenever one changes the timer
+// goes on at another speed.
+//   Flows that touch the GPU, from their start to their end: so many times as
+//   the mover says, the larger of two.
+//   Other parts of its card: by how many GPUs of one card compute at the
+//   moment, which is: have such a timer under way, this one among them.
 struct Slowdowns {
-  std::vector<int32_t> timer_gpu;  // [task], -1: none; empty: nothing is slower
+  struct Timer {
+    int32_t gpu = -1;      // -1: takes its seconds whatever happens
+    int32_t curve = -1;    // of `curves`; -1: other parts do not matter
+    bool by_flows = true;  // else other parts alone matter
+  };
   struct Touch {
     Mover mover = Mover::kKernels;
     std::vector<int32_t> gpus;
   };
+  std::vector<Timer> timers;                   // [task]; empty: none is slower
   std::vector<Touch> touches;                  // [pair]
   std::vector<std::array<double, 2>> factors;  // [gpu][mover]
+  // [gpu], -1: a card of its own; empty: all are.
+  std::vector<int32_t> gpu_card;
+  // [curve][GPUs of the card that compute - 1], as long as a card has GPUs.
+  std::vector<std::vector<double>> curves;
 };
 
 // Tasks are numbered from 0. A task starts when all its predecessors have

@@ -4,8 +4,41 @@
 #include <algorithm>
 #include <cstddef>
 #include <limits>
+#include <set>
 
 namespace weir::fluid {
+namespace {
+
+// Of a timer that runs on a GPU: how much slower the flows make it.
+double ByFlows(const std::vector<Task>& tasks, const std::vector<bool>& runs,
+               int gpu, const Factors& factors) {
+  bool kernels = false, copies = false;
+  for (size_t k = 0; k < tasks.size(); ++k) {
+    const std::vector<int>& moves = tasks[k].moves;
+    const bool here =
+        runs[k] && std::count(moves.begin(), moves.end(), gpu) > 0;
+    (tasks[k].copies ? copies : kernels) |= here;
+  }
+  if (kernels && copies) return std::max(factors.kernels, factors.copies);
+  if (!kernels && !copies) return 1;
+  return kernels ? factors.kernels : factors.copies;
+}
+
+// And the GPUs of its card that compute.
+double ByParts(const std::vector<Task>& tasks, const std::vector<bool>& runs,
+               const std::vector<Factors>& gpus, const Task& task) {
+  if (task.by_parts.empty()) return 1;
+  std::set<int> computing;
+  for (size_t k = 0; k < tasks.size(); ++k) {
+    if (runs[k] && tasks[k].gpu >= 0 && tasks[k].seconds > 0 &&
+        gpus[tasks[k].gpu].card == gpus[task.gpu].card) {
+      computing.insert(tasks[k].gpu);
+    }
+  }
+  return task.by_parts[computing.size() - 1];
+}
+
+}  // namespace
 
 std::vector<double> EndSeconds(const std::vector<Task>& tasks,
                                const std::vector<Factors>& gpus) {
@@ -23,19 +56,10 @@ std::vector<double> EndSeconds(const std::vector<Task>& tasks,
     std::vector<double> slower(n, 1);
     for (size_t i = 0; i < n; ++i) {
       if (!runs[i] || tasks[i].gpu < 0) continue;
-      const Factors& factors = gpus[tasks[i].gpu];
-      bool kernels = false, copies = false;
-      for (size_t k = 0; k < n; ++k) {
-        const bool here =
-            runs[k] && std::count(tasks[k].moves.begin(), tasks[k].moves.end(),
-                                  tasks[i].gpu) > 0;
-        (tasks[k].copies ? copies : kernels) |= here;
+      if (tasks[i].by_flows) {
+        slower[i] = ByFlows(tasks, runs, tasks[i].gpu, gpus[tasks[i].gpu]);
       }
-      if (kernels && copies) {
-        slower[i] = std::max(factors.kernels, factors.copies);
-      } else if (kernels || copies) {
-        slower[i] = kernels ? factors.kernels : factors.copies;
-      }
+      slower[i] *= ByParts(tasks, runs, gpus, tasks[i]);
     }
     double step = std::numeric_limits<double>::infinity();
     for (size_t i = 0; i < n; ++i) {

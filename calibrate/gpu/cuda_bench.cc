@@ -20,7 +20,6 @@ class CudaBench : public Bench {
     if (!nvml.ok()) provenance_.add_remarks(std::string(nvml.message()));
     const CardPartitions* card = device_->card.get();
     if (card == nullptr) return;
-    provenance_.set_num_multiprocessors(device_->num_multiprocessors());
     provenance_.add_remarks(absl::StrCat(
         "one of ", card->size(), " parts of a card of ",
         card->num_multiprocessors(), " multiprocessors, ",
@@ -29,6 +28,9 @@ class CudaBench : public Bench {
 
   int num_partitions() const override {
     return device_->card != nullptr ? device_->card->size() : 1;
+  }
+  int part_multiprocessors() const override {
+    return device_->card != nullptr ? device_->num_multiprocessors() : 0;
   }
 
   const Provenance& provenance() const override { return provenance_; }

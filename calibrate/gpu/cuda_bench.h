@@ -30,9 +30,8 @@ struct CudaBenchOptions {
 // call it before anything else of CUDA. FailedPrecondition, one line: no
 // driver, too old a driver, no GPU, no such GPU, or one that this program was
 // not built for; of num_partitions: as CardPartitions::Create. On a part
-// provenance().num_multiprocessors is the part's, and workloads with NCCL are
-// Unimplemented. provenance() leaves command, date and version of weir to the
-// caller.
+// workloads with NCCL are Unimplemented. provenance() leaves command, date and
+// version of weir to the caller.
 //
 // DeadlineExceeded from any of its methods: the GPU hangs. Write down what
 // there is and leave by std::_Exit; the driver's own exit handlers would wait.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "calibrate/measure/assemble.h"
 
+#include <algorithm>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -71,8 +72,12 @@ Assembler::Assembler(const Plan& plan, const Calibration& journal,
       profile_(start),
       other_start_(OtherStart(start, journal.provenance())) {
   const Provenance& provenance = journal.provenance();
-  where_ = absl::StrCat(provenance.gpu_name(), ", ", provenance.measured_on(),
-                        ", weir ", provenance.weir_version());
+  where_ = absl::StrCat(
+      of_part()
+          ? absl::StrCat("one of ", journal.num_partitions(), " parts of ")
+          : "",
+      provenance.gpu_name(), ", ", provenance.measured_on(), ", weir ",
+      provenance.weir_version());
   for (const WorkloadResult& result : journal.workloads()) {
     if (result.state() == WorkloadResult::TIMED) {
       results_[result.key()] = &result;
@@ -189,13 +194,17 @@ void Assembler::AddMemory() {
 
 void Assembler::SetMemoryFigures() {
   const Provenance& provenance = journal_.provenance();
+  // Parts share a card's memory, and one context with its libraries.
+  const double parts = std::max(journal_.num_partitions(), 1U);
+  const double processors = of_part() ? journal_.part_multiprocessors()
+                                      : provenance.num_multiprocessors();
   if (provenance.memory_bytes() > 0) {
-    Set(static_cast<double>(provenance.memory_bytes()), Figure::MEASURED,
-        absl::StrCat("what the driver says, on ", where_),
+    Set(static_cast<double>(provenance.memory_bytes()) / parts,
+        Figure::MEASURED, absl::StrCat("what the driver says, on ", where_),
         profile_.mutable_memory_bytes());
   }
-  if (provenance.num_multiprocessors() > 0) {
-    Set(provenance.num_multiprocessors(), Figure::MEASURED,
+  if (processors > 0) {
+    Set(processors, Figure::MEASURED,
         absl::StrCat("what the driver says, on ", where_),
         profile_.mutable_num_multiprocessors());
   }
@@ -203,14 +212,16 @@ void Assembler::SetMemoryFigures() {
   const MemoryStepResult& steps = journal_.memory_steps();
   const std::string source =
       absl::StrCat("device memory in use before and after, on ", where_);
-  Set(steps.context_bytes(), Figure::MEASURED, source,
+  const double context_bytes = steps.context_bytes() / parts;
+  const double library_bytes = steps.library_bytes() / parts;
+  Set(context_bytes, Figure::MEASURED, source,
       profile_.mutable_context_bytes());
-  Set(steps.library_bytes(), Figure::MEASURED, source,
+  Set(library_bytes, Figure::MEASURED, source,
       profile_.mutable_library_bytes());
   Set(steps.workspace_bytes(), Figure::MEASURED, source,
       profile_.mutable_workspace_bytes());
-  Set(steps.context_bytes() + steps.library_bytes() + steps.workspace_bytes(),
-      Figure::MEASURED, source, profile_.mutable_reserved_bytes());
+  Set(context_bytes + library_bytes + steps.workspace_bytes(), Figure::MEASURED,
+      source, profile_.mutable_reserved_bytes());
 }
 
 void Assembler::AddProvenance() {
@@ -243,6 +254,8 @@ void Assembler::AddProvenance() {
 }
 
 absl::StatusOr<DeviceProfile> Assembler::Assemble() {
+  RETURN_IF_ERROR(CheckStart(profile_));
+  if (of_part()) TakePartOfCard();
   ASSIGN_OR_RETURN(peak_flops_, PeakFlops(profile_, Name(plan_.format)));
   CollectOps();
   if (results_.empty()) {
@@ -254,6 +267,7 @@ absl::StatusOr<DeviceProfile> Assembler::Assemble() {
   AddKernels();
   AddStages();
   AddMemory();
+  if (of_part()) AddCardShare();
   RETURN_IF_ERROR(FitMemoryFigures());
   RETURN_IF_ERROR(FitAttentionFigures());
   RETURN_IF_ERROR(FitProductFigures());

@@ -35,13 +35,23 @@ std::string OtherStart(const DeviceProfile& start,
 //   memory: the driver's steps;
 //   the link of the GPU to itself: FitTransfer of NCCL's self-sends;
 //   residuals and coverage of the fits.
-// What was not measured stays. Workloads that drifted or did not settle are
-// used, and named in the provenance's remarks; so is a start of another GPU.
-// InvalidArgument where nothing of the plan was measured, or the start has no
-// rate for the plan's format.
+// Of a part of a card (Calibration::num_partitions) besides: card_share with
+// the median over all stages of a pass under load over the same alone, as
+// measured, be it below 1: what noise there is goes either way, and a bound
+// would only hide it; the part of multiprocessors, peak rates and memory that
+// it has, with the context and libraries that all parts share; "1/4" behind the
+// name. The peak of the memory's bandwidth stays the card's: the efficiencies,
+// fitted on the part, say what the part alone gets of it. What was not measured
+// stays. Workloads that drifted or did not settle are used, and named in the
+// provenance's remarks; so is a start of another GPU. InvalidArgument where
+// nothing of the plan was measured, the start has no rate for the plan's
+// format, or is itself of a part of a card.
 absl::StatusOr<DeviceProfile> AssembleProfile(const Plan& plan,
                                               const Calibration& journal,
                                               const DeviceProfile& start);
+
+// InvalidArgument: the start is of a part of a card.
+absl::Status CheckStart(const DeviceProfile& start);
 
 // Whether the gap between kernels is fitted to this pass: those of one block
 // without embedding and head are. All others judge it.

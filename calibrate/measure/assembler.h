@@ -55,6 +55,10 @@ class Assembler {
   void FitSlowdowns();
   absl::Status FitSelfSends();
   void SetMemoryFigures();
+  // assemble_share.cc
+  bool of_part() const { return journal_.num_partitions() > 1; }
+  void TakePartOfCard();
+  void AddCardShare();
   void AddProvenance();
 
   const WorkloadResult* Find(const std::string& key) const {

@@ -84,8 +84,11 @@ class Bench {
   virtual ~Bench() = default;
   virtual const Provenance& provenance() const = 0;
   virtual ElementFormat half_format() const = 0;  // bf16, fp16 on old cards
-  // The card is cut into so many parts, and one of them is what is measured.
+  // The card is cut into so many equal parts, and one of them, with so many
+  // multiprocessors, is what is measured; 1 and 0: all of the card. The
+  // provenance is the whole card's.
   virtual int num_partitions() const { return 1; }
+  virtual int part_multiprocessors() const { return 0; }
   virtual absl::StatusOr<MemorySteps> MeasureMemorySteps() = 0;
   // ResourceExhausted: does not fit this GPU. Unimplemented: this GPU or its
   // libraries cannot do it.

@@ -64,9 +64,11 @@ double EstimateSeconds(const DeviceProfile& profile, const Workload& workload) {
 }
 
 double EstimateMeasuringSeconds(const DeviceProfile& profile,
-                                const Workload& workload) {
-  const double launch = EstimateSeconds(profile, workload);
-  return kPrepareSeconds + std::max(kWarmupSeconds, 3 * launch) +
+                                const Workload& workload, int num_partitions) {
+  const double launch = num_partitions * EstimateSeconds(profile, workload);
+  // Every part that works has buffers of its own.
+  return workload.active_partitions * kPrepareSeconds +
+         std::max(kWarmupSeconds, 3 * launch) +
          std::min(kNumSamples * std::max(kSampleSeconds, launch),
                   std::max(kMostSeconds, launch));
 }

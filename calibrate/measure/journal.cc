@@ -29,7 +29,7 @@ absl::Status SaveJournal(const std::string& path, const Calibration& journal) {
 
 absl::Status CheckSameMachine(absl::string_view path,
                               const Calibration& journal,
-                              const Provenance& now) {
+                              const Calibration& this_run) {
   Problems problems(path);
   const auto check = [&](absl::string_view field, absl::string_view then,
                          absl::string_view found) {
@@ -39,6 +39,7 @@ absl::Status CheckSameMachine(absl::string_view path,
         absl::StrCat("is ", Quoted(then), ", this run has ", Quoted(found)));
   };
   const Provenance& then = journal.provenance();
+  const Provenance& now = this_run.provenance();
   check("gpu_name", then.gpu_name(), now.gpu_name());
   check("gpu_hash", then.gpu_hash(), now.gpu_hash());
   check("software.driver", then.software().driver(), now.software().driver());
@@ -47,6 +48,15 @@ absl::Status CheckSameMachine(absl::string_view path,
   check("software.cudnn", then.software().cudnn(), now.software().cudnn());
   check("software.nccl", then.software().nccl(), now.software().nccl());
   check("weir_version", then.weir_version(), now.weir_version());
+  const auto check_number = [&](const char* field, uint32_t then,
+                                uint32_t found) {
+    if (then == found) return;
+    problems.Add(field, absl::StrCat("is ", then, ", this run has ", found));
+  };
+  check_number("num_partitions", journal.num_partitions(),
+               this_run.num_partitions());
+  check_number("part_multiprocessors", journal.part_multiprocessors(),
+               this_run.part_multiprocessors());
   return problems.ToStatus();
 }
 

@@ -20,11 +20,12 @@ absl::StatusOr<Calibration> LoadJournal(const std::string& path);
 absl::Status SaveJournal(const std::string& path, const Calibration& journal);
 
 // InvalidArgument names what differs where `journal`, read from `path`, is of
-// another GPU, of other libraries or of another version of weir than `now`:
-// their times do not belong into one profile.
+// another GPU or another part of one, of other libraries or of another version
+// of weir than the (empty) journal of this run: their times do not belong into
+// one profile.
 absl::Status CheckSameMachine(absl::string_view path,
                               const Calibration& journal,
-                              const Provenance& now);
+                              const Calibration& this_run);
 
 // Null: not in it.
 const WorkloadResult* FindResult(const Calibration& journal,

@@ -38,6 +38,9 @@ class Measurer {
         bench_(bench),
         journal_(journal) {
     for (const PlannedPass& pass : plan.passes) passes_[pass.key] = &pass;
+    for (const PlannedLoad& load : plan.loads) {
+      passes_[load.key] = &plan.passes[load.pass];
+    }
     std::map<std::string, const Workload*> planned;
     for (const Workload& workload : plan.workloads) {
       planned[workload.key] = &workload;

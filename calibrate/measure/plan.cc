@@ -67,6 +67,7 @@ class Planner {
       : model_(model), options_(options) {
     plan_.model = model.name();
     plan_.format = options.format;
+    plan_.num_partitions = options.num_partitions;
   }
 
   absl::StatusOr<Plan> Make();
@@ -77,6 +78,7 @@ class Planner {
   absl::Status AddStages();
   void AddOps(const PlannedStage& stage);
   void AddPasses(int stage);
+  void AddLoads(Workload alone);
   void AddMemory(int stage);
   void AddAttention();
   void AddProduct(double m, double n, double k);
@@ -169,8 +171,26 @@ void Planner::AddPasses(int stage) {
     workload.key = pass.key;
     workload.program = planned.program;
     workload.pass = pass.pass;
-    Add(std::move(workload));
     plan_.passes.push_back(std::move(pass));
+    Add(workload);
+    AddLoads(std::move(workload));
+  }
+}
+
+// Right behind the pass alone, so that the device hardly drifts between them.
+void Planner::AddLoads(Workload alone) {
+  const int num_parts = options_.num_partitions;
+  std::set<int> active = {num_parts};
+  for (int k = 2; k < num_parts; k *= 2) active.insert(k);
+  for (int k : active) {
+    if (k < 2) continue;
+    Workload loaded = alone;
+    loaded.active_partitions = k;
+    loaded.key =
+        absl::StrCat(alone.key, " while ", k, " of ", num_parts, " parts work");
+    plan_.loads.push_back(
+        {loaded.key, static_cast<int>(plan_.passes.size()) - 1, k});
+    Add(std::move(loaded));
   }
 }
 
@@ -252,6 +272,7 @@ void Planner::AddTransfers() {
     copy.bytes = bytes;
     Add(std::move(copy));
   }
+  if (options_.num_partitions > 1) return;
   // Around the switches of NCCL's protocols (docs/calibrate-a-gpu.md).
   for (double kibibytes :
        {1,   4,   8,   16,   24,   32,   48,   64,    96,    128,   192,
@@ -321,7 +342,7 @@ absl::StatusOr<Plan> Planner::Make() {
   for (const PlannedStage& stage : plan_.stages) AddOps(stage);
   AddAttention();
   AddProducts();
-  AddOverlaps();
+  if (options_.num_partitions == 1) AddOverlaps();
   for (size_t i = 0; i < plan_.stages.size(); ++i) {
     AddPasses(static_cast<int>(i));
     AddMemory(static_cast<int>(i));

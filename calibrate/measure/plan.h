@@ -24,6 +24,7 @@ struct PlanOptions {
   // Padded as Megatron-LM pads; kernels need rows of whole 16 bytes.
   int vocabulary_multiple = 128;
   ElementFormat format = ElementFormat::kBf16;
+  int num_partitions = 1;  // of the card, of which one is measured
 };
 
 // Some layers of the model with some sizes.
@@ -42,6 +43,13 @@ struct PlannedPass {
   int stage = 0;  // of Plan::stages
   StagePass pass = StagePass::kForward;
   std::vector<std::string> op_keys;
+};
+
+// A pass on a part of a card while other parts work.
+struct PlannedLoad {
+  std::string key;
+  int pass = 0;    // of Plan::passes: the same alone
+  int active = 2;  // parts that work, this one among them
 };
 
 // A product alone and beside something else.
@@ -63,10 +71,15 @@ struct Plan {
   std::vector<Workload> workloads;  // each key once, in the order to measure
   std::vector<PlannedStage> stages;
   std::vector<PlannedPass> passes;
+  int num_partitions = 1;
+  std::vector<PlannedLoad> loads;  // none with one partition
   std::vector<PlannedOverlap> overlaps;
   std::vector<PlannedMemory> memory;
 };
 
+// On a part of a card every pass is measured alone and while 2, 4, 8 ... and
+// all parts work; nothing of NCCL is, which does not join the parts of a card,
+// nor products beside copies at full speed, which replays on parts do not make.
 // InvalidArgument names what of the model, or which option, cannot be measured.
 absl::StatusOr<Plan> MakePlan(const Model& model, const PlanOptions& options);
 
@@ -86,9 +99,11 @@ double PredictedPeakBytes(const StageProgram& program, int num_microbatches);
 
 // A guess at the device seconds of one launch, from a profile's figures.
 double EstimateSeconds(const DeviceProfile& profile, const Workload& workload);
-// And of measuring it, verification and buffers included.
+// And of measuring it, verification and buffers included, on one of so many
+// parts of the card that the profile is of.
 double EstimateMeasuringSeconds(const DeviceProfile& profile,
-                                const Workload& workload);
+                                const Workload& workload,
+                                int num_partitions = 1);
 
 }  // namespace weir
 

@@ -194,10 +194,30 @@ void AddWorkloads(const Plan& plan, const Calibration& journal,
                        profile.memory_bytes_per_second().value(),
                        2 * workload.bytes / seconds, NoteOf(result)});
     } else if (workload.kind != Workload::Kind::kPass ||
-               workload.pass == StagePass::kOptimizer) {
+               (workload.pass == StagePass::kOptimizer &&
+                workload.active_partitions == 1)) {
       rows->push_back({"other", result.key(), 0, seconds, NoteOf(result)});
     }
     AddFlags(result, rows);
+  }
+}
+
+void AddShares(const Plan& plan, const Calibration& journal,
+               std::vector<ReportRow>* rows) {
+  for (const PlannedLoad& load : plan.loads) {
+    const PlannedPass& pass = plan.passes[load.pass];
+    const WorkloadResult* alone = FindResult(journal, pass.key);
+    const WorkloadResult* loaded = FindResult(journal, load.key);
+    if (alone == nullptr || !alone->has_seconds() || loaded == nullptr ||
+        !loaded->has_seconds()) {
+      continue;
+    }
+    const double before = alone->seconds().p50();
+    const double after = loaded->seconds().p50();
+    rows->push_back(
+        {"share", load.key, before, after,
+         absl::StrFormat("factor %.3f of %s with %d parts", after / before,
+                         Name(pass.pass), load.active)});
   }
 }
 
@@ -265,6 +285,7 @@ std::vector<ReportRow> MakeReport(const Plan& plan, const Calibration& journal,
   AddFigures(start, profile, &rows);
   AddMeasured(profile, &rows);
   AddMemorySteps(journal, &rows);
+  AddShares(plan, journal, &rows);
   AddWorkloads(plan, journal, start, profile, &rows);
   return rows;
 }
@@ -275,6 +296,7 @@ std::string PrintReport(const std::vector<ReportRow>& rows) {
   PrintTable(rows, "stage", "pass of a stage, s", "its kernels", &text);
   PrintTable(rows, "stage_fit", "pass that the gap is fitted to, s",
              "its kernels", &text);
+  PrintTable(rows, "share", "pass beside other parts, s", "alone", &text);
   PrintTable(rows, "memory", "memory of a stage, bytes", "its buffers", &text);
   PrintTable(rows, "memory_step", "taken, bytes", "", &text);
   PrintErrors(rows, "stage", "stages from their kernels and gaps", &text);

@@ -22,7 +22,8 @@ struct ReportRow {
   // bytes and of a kernel that moves them; "attention": by the start's figures
   // and as measured; "verify": the limit and the error
   // of an operation; "other": seconds of any other workload, updates among
-  // them; "refused", "skipped", "throttled", "drifted": a workload.
+  // them; "share": a pass alone and while other parts of the card work;
+  // "refused", "skipped", "throttled", "drifted": a workload.
   std::string kind;
   std::string name;
   double expected = 0, measured = 0;

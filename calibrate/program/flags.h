@@ -23,6 +23,7 @@ struct RunFlags {
   int num_candidates = 8;        // algorithms tried for a product
   std::string only;              // workloads whose key has this; empty: all
   double timeout_seconds = 120;  // without any progress
+  int num_partitions = 1;        // of the card; 1: all of it is measured
   bool list = false;             // print the plan, measure nothing
   bool fresh = false;            // leave an earlier OUT.partial aside
   bool quiet = false;

@@ -83,6 +83,11 @@ void AddRun(CLI::App* app, RunFlags* flags, std::string* attention) {
   app->add_option("--start", flags->start,
                   "profile whose other figures stay; by the GPU's name if it "
                   "is left out");
+  app->add_option("--partitions", flags->num_partitions,
+                  "measure on one of so many equal parts of the card, alone "
+                  "and while others work; 1: on all of it")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
   app->add_flag("--list", flags->list,
                 "print what would be measured and how long it takes; needs no "
                 "GPU");

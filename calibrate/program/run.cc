@@ -63,11 +63,18 @@ absl::StatusOr<Plan> PlanOf(const RunFlags& flags, const Model& model,
                             ElementFormat format) {
   PlanOptions options = flags.plan;
   options.format = format;
+  options.num_partitions = flags.num_partitions;
   RETURN_IF_ERROR(CheckHeadSize(options, model));
   ASSIGN_OR_RETURN(Plan plan, MakePlan(model, options));
   absl::flat_hash_set<std::string> needed;
   for (const PlannedPass& pass : plan.passes) {
     if (!absl::StrContains(pass.key, flags.only)) continue;
+    needed.insert(pass.op_keys.begin(), pass.op_keys.end());
+  }
+  for (const PlannedLoad& load : plan.loads) {
+    if (!absl::StrContains(load.key, flags.only)) continue;
+    const PlannedPass& pass = plan.passes[load.pass];
+    needed.insert(pass.key);
     needed.insert(pass.op_keys.begin(), pass.op_keys.end());
   }
   const auto left_out = [&](const auto& planned) {
@@ -91,7 +98,8 @@ absl::StatusOr<int> List(const RunFlags& flags, const Model& model) {
   std::string text;
   double sum = 0;
   for (const Workload& workload : plan.workloads) {
-    const double seconds = EstimateMeasuringSeconds(profile, workload);
+    const double seconds =
+        EstimateMeasuringSeconds(profile, workload, plan.num_partitions);
     sum += seconds;
     absl::StrAppendFormat(&text, "%6.1f s  %s\n", seconds, workload.key);
   }
@@ -110,15 +118,20 @@ absl::StatusOr<int> List(const RunFlags& flags, const Model& model) {
 absl::StatusOr<Calibration> OpenJournal(const RunFlags& flags,
                                         const std::string& path,
                                         const Bench& bench) {
-  Provenance now = bench.provenance();
-  now.set_weir_version(std::string(WeirVersion()));
-  now.set_command(flags.command);
-  now.set_measured_on(
+  Calibration now;
+  *now.mutable_provenance() = bench.provenance();
+  now.mutable_provenance()->set_weir_version(std::string(WeirVersion()));
+  now.mutable_provenance()->set_command(flags.command);
+  now.mutable_provenance()->set_measured_on(
       absl::FormatTime("%Y-%m-%d", absl::Now(), absl::UTCTimeZone()));
-  Calibration journal;
+  now.set_format(Name(bench.half_format()));
+  if (bench.num_partitions() > 1) {
+    now.set_num_partitions(bench.num_partitions());
+    now.set_part_multiprocessors(bench.part_multiprocessors());
+  }
   std::error_code error;
   if (!flags.fresh && std::filesystem::exists(path, error)) {
-    ASSIGN_OR_RETURN(journal, LoadJournal(path));
+    ASSIGN_OR_RETURN(Calibration journal, LoadJournal(path));
     const absl::Status same = CheckSameMachine(path, journal, now);
     if (!same.ok()) {
       return absl::InvalidArgumentError(absl::StrCat(
@@ -142,11 +155,9 @@ absl::StatusOr<Calibration> OpenJournal(const RunFlags& flags,
                              journal.workloads_size(), " workloads are done"));
     return journal;
   }
-  *journal.mutable_provenance() = std::move(now);
-  journal.set_format(Name(bench.half_format()));
   // Better now than after ten minutes.
-  RETURN_IF_ERROR(SaveJournal(path, journal));
-  return journal;
+  RETURN_IF_ERROR(SaveJournal(path, now));
+  return now;
 }
 
 std::string ShortResult(const WorkloadResult& result) {
@@ -165,7 +176,8 @@ absl::Status MeasurePlan(const RunFlags& flags, const Plan& plan,
   double left = 0;
   for (const Workload& workload : plan.workloads) {
     if (FindResult(*journal, workload.key) != nullptr) continue;
-    left += estimates[workload.key] = EstimateMeasuringSeconds(start, workload);
+    left += estimates[workload.key] =
+        EstimateMeasuringSeconds(start, workload, plan.num_partitions);
   }
   WorkloadProgress progress(
       flags.quiet, journal->workloads_size(),
@@ -266,6 +278,7 @@ absl::StatusOr<int> Calibrate(const RunFlags& flags,
   }
   ASSIGN_OR_RETURN(const DeviceProfile start, LoadDeviceProfile(start_name));
   RETURN_IF_ERROR(PeakFlops(start, Name(bench->half_format())).status());
+  RETURN_IF_ERROR(CheckStart(start));
   const std::string other = OtherStart(start, bench->provenance());
   if (!other.empty()) std::fprintf(stderr, "warning: %s\n", other.c_str());
   ASSIGN_OR_RETURN(const Plan plan, PlanOf(flags, model, bench->half_format()));
@@ -340,10 +353,18 @@ absl::StatusOr<int> Check(const RunFlags& flags, const Factories& factories) {
 absl::StatusOr<std::unique_ptr<Bench>> OpenBench(const RunFlags& flags,
                                                  const Factories& factories) {
   auto bench = factories.open_bench(
-      {flags.device, flags.num_candidates, flags.timeout_seconds});
+      {flags.device, flags.num_candidates, flags.timeout_seconds,
+       flags.num_partitions > 1 ? flags.num_partitions : 0});
   if (!bench.ok()) {
     return absl::UnavailableError(
         absl::StrCat(bench.status().message(), " (weir-calibrate doctor)"));
+  }
+  if ((*bench)->num_partitions() != flags.num_partitions ||
+      (flags.num_partitions > 1 && (*bench)->part_multiprocessors() < 1)) {
+    return absl::InternalError(
+        absl::StrCat("the bench is one of ", (*bench)->num_partitions(),
+                     " parts of ", (*bench)->part_multiprocessors(),
+                     " multiprocessors, asked for ", flags.num_partitions));
   }
   return bench;
 }

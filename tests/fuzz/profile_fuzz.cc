@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "base/textproto.h"
+#include "calibrate/card_share.h"
 #include "calibrate/device_profile.h"
 #include "calibrate/kernel_prices.h"
 #include "models/kernels.h"
@@ -17,6 +18,11 @@ void Require(bool fact) {
 // A valid profile prices whatever a model asks for.
 void Use(const weir::DeviceProfile& profile) {
   Require(std::isfinite(weir::ReservedBytes(profile)));
+  for (const absl::string_view pass : weir::kSharedPasses) {
+    for (double factor : weir::SharingCurve(profile.card_share(), pass)) {
+      Require(factor > 0 && std::isfinite(factor));
+    }
+  }
   for (const weir::MatrixRate& rate : profile.matrix_rates()) {
     const weir::KernelPrices prices(profile, rate.format());
     for (double m : {1.0, 700.0, 1024.0, 2048.0, 1e5}) {

@@ -33,8 +33,8 @@ class Lab {
 
   int32_t Pass(int gpu, double seconds) {
     const int32_t task = graph_.AddTimer(seconds);
-    graph_.slowdowns.timer_gpu.resize(task + 1, -1);
-    graph_.slowdowns.timer_gpu[task] = gpu;
+    graph_.slowdowns.timers.resize(task + 1);
+    graph_.slowdowns.timers[task].gpu = gpu;
     return task;
   }
   int32_t Wait(double seconds) { return graph_.AddTimer(seconds); }
@@ -48,8 +48,8 @@ class Lab {
 
   std::vector<double> Run() {
     graph_.Finish();
-    if (!graph_.slowdowns.timer_gpu.empty()) {
-      graph_.slowdowns.timer_gpu.resize(graph_.num_tasks(), -1);
+    if (!graph_.slowdowns.timers.empty()) {
+      graph_.slowdowns.timers.resize(graph_.num_tasks());
     }
     const auto recording = RunTaskGraph(graph_, links_);
     EXPECT_TRUE(recording.ok()) << recording.status();

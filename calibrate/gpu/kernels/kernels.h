@@ -9,6 +9,8 @@
 
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 
 #include "calibrate/stage/stage_op.h"
@@ -87,12 +89,23 @@ struct PacedCopy {
 // before (the error of the whole copy, at most two of them). Others see the
 // bytes behind an event on `launch.stream`.
 cudaError_t LaunchPacedCopy(const Launch& launch, const PacedCopy& copy);
-// The blocks of a copy at this rate, so that each keeps up (10 GB/s; not yet
-// measured), and how many are at work at the same time on so many
-// multiprocessors. Copies that overlap must not have more than that together:
-// those that do not fit would begin when others end. A copy alone never does.
-int NumPacedCopyBlocks(double bytes_per_second);
-int MaxPacedCopyBlocks(int num_multiprocessors);
+// The blocks of a copy at this rate, so that each keeps up: 16 KiB in flight
+// for some 1.2 us, with room to catch up (not yet measured); at most 64, as
+// many without a rate.
+inline int NumPacedCopyBlocks(double bytes_per_second) {
+  constexpr double kBlockBytesPerSecond = 1e10;
+  constexpr double kMost = 64;
+  if (!(bytes_per_second > 0)) return static_cast<int>(kMost);
+  return static_cast<int>(std::clamp(
+      std::ceil(bytes_per_second / kBlockBytesPerSecond), 1.0, kMost));
+}
+// How many are at work at the same time, by the GPU that has the fewest threads
+// on a multiprocessor (1024). Copies that overlap must not have more than that
+// together: those that do not fit would begin when others end. A copy alone
+// never has more.
+inline int MaxPacedCopyBlocks(int num_multiprocessors) {
+  return 8 * num_multiprocessors;
+}
 
 }  // namespace weir
 

@@ -1,31 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cmath>
-
 #include "calibrate/gpu/kernels/launch.cuh"
 #include "calibrate/gpu/kernels/paced_copy.cuh"
 
 namespace weir {
-namespace {
-
-// 16 KiB in flight for some 1.2 us, with room to catch up.
-constexpr double kBlockBytesPerSecond = 1e10;
-// Of the GPU that has the fewest threads on a multiprocessor (1024).
-constexpr int kBlocksPerMultiprocessor = 8;
-// A link without a rate, and the most that any link has.
-constexpr int kMostBlocks = 64;
-
-}  // namespace
-
-int NumPacedCopyBlocks(double bytes_per_second) {
-  if (!(bytes_per_second > 0)) return kMostBlocks;
-  return static_cast<int>(
-      std::clamp(std::ceil(bytes_per_second / kBlockBytesPerSecond), 1.0,
-                 static_cast<double>(kMostBlocks)));
-}
-
-int MaxPacedCopyBlocks(int num_multiprocessors) {
-  return kBlocksPerMultiprocessor * num_multiprocessors;
-}
 
 cudaError_t LaunchPacedCopy(const Launch& launch, const PacedCopy& copy) {
   if (copy.num_bytes < 0 || !(copy.latency_seconds >= 0) ||

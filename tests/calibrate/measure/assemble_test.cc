@@ -7,8 +7,10 @@
 
 #include <cmath>
 #include <string>
+#include <vector>
 
 #include "absl/strings/match.h"
+#include "calibrate/card_share.h"
 #include "calibrate/device_profile.h"
 #include "calibrate/measure/journal.h"
 #include "calibrate/measure/measure.h"
@@ -57,12 +59,17 @@ Loop RunLoop(PretendOptions options, const std::string& model) {
   Loop loop;
   PlanOptions plan_options;
   plan_options.microbatch_sizes = {1, 4};
+  plan_options.num_partitions = options.num_partitions;
   loop.plan = *MakePlan(*LoadModel(model), plan_options);
   loop.start = *LoadDeviceProfile("h200-sxm");
   PretendBench bench(std::move(options));
   *loop.journal.mutable_provenance() = bench.provenance();
   loop.journal.mutable_provenance()->set_weir_version("0.1.0");
   loop.journal.mutable_provenance()->set_measured_on("2026-01-31");
+  if (bench.num_partitions() > 1) {
+    loop.journal.set_num_partitions(bench.num_partitions());
+    loop.journal.set_part_multiprocessors(bench.part_multiprocessors());
+  }
   const absl::Status measured =
       Measure(loop.plan, CalibrationOptions(), {}, &bench, &loop.journal);
   EXPECT_TRUE(measured.ok()) << measured;
@@ -216,6 +223,84 @@ TEST(AssembleTest, MemoryAndProvenanceAreTheDrivers) {
   EXPECT_EQ(profile.provenance().software().cublas(), "13.1.0");
   EXPECT_EQ(profile.coverage().product_m().low(), 16);
   EXPECT_EQ(profile.coverage().product_n().high(), 50304);
+}
+
+// Of each pass the factors that were planted, of the numbers that are measured.
+void ExpectShare(const DeviceProfile& found, const DeviceProfile& truth,
+                 const std::vector<int>& active, double tolerance) {
+  const CardShare& share = found.card_share();
+  EXPECT_EQ(share.num_partitions(), truth.card_share().num_partitions());
+  EXPECT_EQ(share.multiprocessors(), truth.card_share().multiprocessors());
+  ASSERT_EQ(share.slowdowns_size(), int(4 * active.size()));
+  for (int i = 0; i < share.slowdowns_size(); ++i) {
+    const CardShare::Slowdown& slowdown = share.slowdowns(i);
+    EXPECT_EQ(slowdown.active(), active[i % active.size()]);
+    EXPECT_NEAR(slowdown.factor() /
+                    SharingCurve(truth.card_share(),
+                                 slowdown.pass())[slowdown.active() - 1],
+                1, tolerance)
+        << slowdown.pass() << " " << slowdown.active();
+  }
+}
+
+TEST(AssembleTest, FactorsOfAPartOfACardComeBack) {
+  const PretendOptions part = PretendPart(Quiet(), 4);
+  const Loop loop = RunLoop(part, "gpt-2.2b");
+  const DeviceProfile& profile = loop.profile;
+  ExpectShare(profile, part.truth, {2, 4}, 1e-9);
+  EXPECT_EQ(profile.name(), "H200-SXM5-141GB 1/4");
+  EXPECT_EQ(profile.num_multiprocessors().value(), 32);
+  EXPECT_EQ(profile.memory_bytes().value(), 150109106995.0 / 4);
+  EXPECT_EQ(profile.context_bytes().value(), 5.2e8 / 4);
+  EXPECT_EQ(profile.workspace_bytes().value(), 32 << 20);
+  EXPECT_EQ(profile.provenance().num_multiprocessors(), 132);
+  // Rates by the multiprocessors, what is fitted on the part itself.
+  EXPECT_NEAR(*PeakFlops(profile, "bf16") / *PeakFlops(loop.start, "bf16"),
+              32.0 / 132, 1e-12);
+  EXPECT_NEAR(profile.memory_efficiency().value(), 0.4, 1e-4);
+  EXPECT_THAT(profile.memory_efficiency().source(),
+              HasSubstr("one of 4 parts of NVIDIA H200"));
+  EXPECT_LT(profile.product_residual().value(), 5e-3);
+  for (const MeasuredStage& stage : profile.stages()) {
+    EXPECT_NEAR((stage.sum_of_kernels_seconds() +
+                 stage.num_kernels() * profile.kernel_gap_seconds().value()) /
+                    stage.seconds().p50(),
+                1, 1e-6);
+  }
+}
+
+TEST(AssembleTest, FactorsComeBackThroughNoise) {
+  PretendOptions part = PretendPart(Quiet(), 8);
+  part.noise = 0.02;
+  part.run_to_run = 0.01;
+  part.outlier_part = 0.02;
+  part.clock_ramp = 0.2;
+  ExpectShare(RunLoop(part, "gpt2").profile, part.truth, {2, 4, 8}, 0.015);
+}
+
+TEST(AssembleTest, PassesBesideOtherPartsAreReported) {
+  const Loop loop = RunLoop(PretendPart(Quiet(), 2), "gpt2");
+  const auto rows =
+      MakeReport(loop.plan, loop.journal, loop.start, loop.profile);
+  int num_rows = 0;
+  for (const ReportRow& row : rows) {
+    EXPECT_FALSE(row.kind == "other" && absl::StrContains(row.name, "parts"));
+    if (row.kind != "share") continue;
+    ++num_rows;
+    if (!absl::StartsWith(row.name, "pass optimizer of gpt2 1 block")) continue;
+    EXPECT_NEAR(row.measured / row.expected, 1.06, 1e-9);
+    EXPECT_EQ(row.note, "factor 1.060 of optimizer with 2 parts");
+  }
+  EXPECT_EQ(num_rows, int(loop.plan.passes.size()));
+  EXPECT_THAT(PrintReport(rows), HasSubstr("pass beside other parts, s"));
+}
+
+TEST(AssembleTest, APartOfACardIsNoStart) {
+  const Loop loop = RunLoop(PretendPart(Quiet(), 2), "gpt2");
+  const auto again = AssembleProfile(loop.plan, loop.journal, loop.profile);
+  EXPECT_TRUE(absl::IsInvalidArgument(again.status()));
+  EXPECT_THAT(std::string(again.status().message()),
+              HasSubstr("H200-SXM5-141GB 1/2 is of one of 2 parts of a card"));
 }
 
 TEST(AssembleTest, SameJournalSameBytes) {

@@ -284,16 +284,18 @@ TEST(JournalTest, AnotherMachineIsRefusedWithBothNamed) {
   Calibration journal;
   journal.mutable_provenance()->set_gpu_name("NVIDIA H100 80GB HBM3");
   journal.mutable_provenance()->mutable_software()->set_cublas("12.4.5");
-  Provenance now;
-  now.set_gpu_name("NVIDIA H200");
-  now.mutable_software()->set_cublas("13.1.0");
+  Calibration now;
+  now.mutable_provenance()->set_gpu_name("NVIDIA H200");
+  now.mutable_provenance()->mutable_software()->set_cublas("13.1.0");
+  now.set_num_partitions(4);
   const absl::Status status = CheckSameMachine("a.partial", journal, now);
   EXPECT_TRUE(absl::IsInvalidArgument(status));
-  for (const char* part : {"a.partial", "NVIDIA H100 80GB HBM3", "NVIDIA H200",
-                           "12.4.5", "13.1.0"}) {
+  for (const char* part :
+       {"a.partial", "NVIDIA H100 80GB HBM3", "NVIDIA H200", "12.4.5", "13.1.0",
+        "num_partitions is 0, this run has 4"}) {
     EXPECT_THAT(std::string(status.message()), HasSubstr(part));
   }
-  EXPECT_TRUE(CheckSameMachine("a", journal, journal.provenance()).ok());
+  EXPECT_TRUE(CheckSameMachine("a", now, now).ok());
 }
 
 }  // namespace

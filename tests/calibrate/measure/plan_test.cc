@@ -125,6 +125,42 @@ TEST(PlanTest, GridSpansSizesFromSmallToLarge) {
   EXPECT_GT(large, 1);
 }
 
+TEST(PlanTest, EveryPassOfAPartIsMeasuredWhileOthersWork) {
+  PlanOptions options;
+  const Plan whole = PlanOf("gpt2", options);
+  EXPECT_TRUE(whole.loads.empty());
+  for (const auto& [num_partitions, active] :
+       {std::pair(2, std::vector<int>{2}), std::pair(6, std::vector{2, 4, 6}),
+        std::pair(8, std::vector{2, 4, 8})}) {
+    options.num_partitions = num_partitions;
+    const Plan plan = PlanOf("gpt2", options);
+    EXPECT_EQ(KeysOf(plan).size(), plan.workloads.size());
+    ASSERT_EQ(plan.loads.size(), active.size() * plan.passes.size());
+    std::map<std::string, const Workload*> by_key;
+    for (const Workload& workload : plan.workloads) {
+      by_key[workload.key] = &workload;
+      EXPECT_NE(workload.kind, Workload::Kind::kSelfSend);
+      EXPECT_NE(workload.kind, Workload::Kind::kOpBesideCopies);
+    }
+    for (size_t i = 0; i < plan.loads.size(); ++i) {
+      const PlannedLoad& load = plan.loads[i];
+      EXPECT_EQ(load.active, active[i % active.size()]);
+      const Workload* loaded = by_key[load.key];
+      const Workload* alone = by_key[plan.passes[load.pass].key];
+      ASSERT_TRUE(loaded != nullptr && alone != nullptr);
+      EXPECT_EQ(loaded->active_partitions, load.active);
+      EXPECT_EQ(alone->active_partitions, 1);
+      EXPECT_EQ(loaded->program, alone->program);
+      EXPECT_EQ(loaded->pass, alone->pass);
+    }
+    const DeviceProfile profile = *LoadDeviceProfile("h200-sxm");
+    EXPECT_GT(EstimateMeasuringSeconds(profile, *by_key[plan.loads.back().key],
+                                       num_partitions),
+              EstimateMeasuringSeconds(profile, *by_key[plan.passes.back().key],
+                                       num_partitions));
+  }
+}
+
 TEST(PlanTest, EstimateGrowsWithTheWork) {
   const DeviceProfile profile = *LoadDeviceProfile("h200-sxm");
   double total = 0;

@@ -12,6 +12,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "calibrate/card_share.h"
 #include "calibrate/device_profile.h"
 #include "calibrate/measure/plan.h"
 
@@ -119,6 +120,39 @@ PretendOptions PretendH200() {
   return options;
 }
 
+PretendOptions PretendPart(PretendOptions card, int num_partitions) {
+  PretendOptions part = std::move(card);
+  DeviceProfile& truth = part.truth;
+  const double of_card = truth.num_multiprocessors().value();
+  part.num_partitions = num_partitions;
+  part.part_multiprocessors =
+      static_cast<int>(of_card / num_partitions / 8) * 8;
+  truth.mutable_num_multiprocessors()->set_value(part.part_multiprocessors);
+  for (MatrixRate& rate : *truth.mutable_matrix_rates()) {
+    Figure* peak = rate.mutable_peak_flops();
+    peak->set_value(peak->value() * part.part_multiprocessors / of_card);
+  }
+  truth.mutable_memory_efficiency()->set_value(1.6 / num_partitions);
+  truth.mutable_norm_efficiency()->set_value(1.2 / num_partitions);
+  truth.mutable_elementwise_efficiency()->set_value(1.4 / num_partitions);
+  truth.mutable_product()->mutable_memory_rate()->set_value(1.7 /
+                                                            num_partitions);
+  CardShare* share = truth.mutable_card_share();
+  share->set_num_partitions(num_partitions);
+  share->set_multiprocessors(part.part_multiprocessors);
+  double each = 0.02;
+  for (const absl::string_view pass : kSharedPasses) {
+    each += 0.01;
+    for (int k = 2; k <= num_partitions; ++k) {
+      CardShare::Slowdown* slowdown = share->add_slowdowns();
+      slowdown->set_pass(std::string(pass));
+      slowdown->set_active(k);
+      slowdown->set_factor(1 + each * (k - 1) * (k - 1));
+    }
+  }
+  return part;
+}
+
 PretendBench::PretendBench(PretendOptions options)
     : options_(std::move(options)) {
   peak_flops_ = *PeakFlops(options_.truth, Name(options_.format));
@@ -187,6 +221,11 @@ double PretendBench::TrueSeconds(const Workload& workload) const {
   double seconds = 0;
   for (const StageOp& op : workload.program->ops(workload.pass)) {
     seconds += seconds_of(op) + truth.kernel_gap_seconds().value();
+  }
+  if (workload.active_partitions > 1) {
+    seconds *=
+        SharingCurve(truth.card_share(),
+                     Name(workload.pass))[workload.active_partitions - 1];
   }
   return seconds;
 }

@@ -33,6 +33,9 @@ struct PretendOptions {
   // Workloads whose key holds one of these: wrong results, an error when run,
   // never come back, do not fit.
   std::vector<std::string> wrong, breaks, hangs, too_large;
+  // One of so many parts of the card, with so many multiprocessors, of which
+  // `truth` is the profile: its card_share slows passes down.
+  int num_partitions = 1, part_multiprocessors = 0;
   double breaks_after_seconds = 1e18;  // everything, when so many were busy
   double sleep_seconds = 0;            // really, each time something runs
 };
@@ -40,12 +43,21 @@ struct PretendOptions {
 // A GPU of the name that the start profile is found by.
 PretendOptions PretendH200();
 
+// One of so many parts of it: its rates by its multiprocessors, what it alone
+// gets of the memory, and factors of its own for every pass and number of
+// parts.
+PretendOptions PretendPart(PretendOptions card, int num_partitions);
+
 class PretendBench : public Bench {
  public:
   explicit PretendBench(PretendOptions options);
 
   const Provenance& provenance() const override { return provenance_; }
   ElementFormat half_format() const override { return options_.format; }
+  int num_partitions() const override { return options_.num_partitions; }
+  int part_multiprocessors() const override {
+    return options_.part_multiprocessors;
+  }
   absl::StatusOr<MemorySteps> MeasureMemorySteps() override;
   absl::StatusOr<std::unique_ptr<PreparedWorkload>> Prepare(
       const Workload& workload) override;

@@ -57,9 +57,13 @@ Pretence ReadPretence() {
 
 Factories PretendFactories() {
   Factories factories;
-  factories.open_bench =
-      [](const BenchRequest&) -> absl::StatusOr<std::unique_ptr<Bench>> {
+  factories.open_bench = [](const BenchRequest& request)
+      -> absl::StatusOr<std::unique_ptr<Bench>> {
     Pretence pretence = ReadPretence();
+    if (request.num_partitions > 0) {
+      pretence.options =
+          PretendPart(std::move(pretence.options), request.num_partitions);
+    }
     if (!pretence.missing.empty()) {
       return absl::FailedPreconditionError(pretence.missing);
     }

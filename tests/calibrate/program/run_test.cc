@@ -78,6 +78,36 @@ TEST_F(CalibrateRunTest, WritesAProfileThatLoadsAndAReport) {
   EXPECT_THAT(run.err, Not(HasSubstr("\r")));
 }
 
+TEST_F(CalibrateRunTest, OnPartsOfTheCardFactorsAreMeasuredAndResumed) {
+  const std::string parts = absl::StrCat(kSmall, " --partitions 4");
+  // Stopped on its way: a hang, as a watchdog ends it.
+  EXPECT_EQ(RunWeirAfter("WEIR_PRETEND='hangs=while 4 of 4'",
+                         absl::StrCat(parts, " --timeout 0.5"))
+                .exit_code,
+            1);
+  const ProgramRun other =
+      RunWeir(absl::StrCat(kSmall, " --partitions 2 --quiet"));
+  EXPECT_EQ(other.exit_code, 2);
+  EXPECT_THAT(other.err, HasSubstr("num_partitions is 4, this run has 2"));
+  EXPECT_EQ(RunWeir(absl::StrCat(kSmall, " --quiet")).exit_code, 2);
+  const ProgramRun run = RunWeir(parts);
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.err, HasSubstr("goes on from p.txt.partial"));
+  EXPECT_THAT(run.out, HasSubstr("pass beside other parts, s"));
+  const auto profile = LoadDeviceProfile(File("p.txt"));
+  ASSERT_TRUE(profile.ok()) << profile.status();
+  EXPECT_EQ(profile->card_share().slowdowns_size(), 4 * 2);
+  EXPECT_EQ(profile->card_share().multiprocessors(), 32);
+  // It is no start of another run.
+  const ProgramRun start = RunWeir(
+      "run --model gpt2 --out q.txt --start p.txt --partitions 4 --quiet");
+  EXPECT_EQ(start.exit_code, 2);
+  EXPECT_THAT(start.err, HasSubstr("is of one of 4 parts of a card"));
+  EXPECT_EQ(RunWeir(absl::StrCat(kSmall, " --partitions 0")).exit_code, 2);
+  EXPECT_THAT(RunWeir(absl::StrCat(parts, " --list")).out,
+              HasSubstr("while 4 of 4 parts work"));
+}
+
 TEST_F(CalibrateRunTest, RefusedOperationIsNamedAndEverythingElseKept) {
   const ProgramRun run =
       RunWeirAfter("WEIR_PRETEND='wrong=norm_forward'", kSmall);

@@ -81,10 +81,16 @@ void Saw(const pretend::Order& order) {
   pretend::Order& seen = pretend::SeenByHost();
   pretend::Merge(order, &seen);
   EndPinned(&seen);
+  // Threads tell each other what they have seen.
+  static auto& seen_by_any = *new pretend::Order;
+  pretend::Merge(order, &seen_by_any);
   for (const CUstream_st* stream : Gpu().streams) {
-    if (stream->busy_until > Gpu().now) return;
+    const auto last = stream->order.find(stream->id);
+    if (last != stream->order.end() && seen_by_any[stream->id] < last->second) {
+      return;
+    }
   }
-  EndPinned(nullptr);  // all has ended: what threads know of each other
+  EndPinned(nullptr);
   pretend::ForgetAll();
 }
 

@@ -101,6 +101,7 @@ CUresult GetDevResource(CUgreenCtx context, CUdevResource* resource,
 CUresult StreamCreate(CUstream* stream, CUgreenCtx context, unsigned flags,
                       int) {
   if (flags != CU_STREAM_NON_BLOCKING) return CUDA_ERROR_INVALID_VALUE;
+  const std::lock_guard<std::recursive_mutex> lock(weir::GpuMutex());
   *stream = new CUstream_st;
   (*stream)->part = context;
   ++context->num_streams;

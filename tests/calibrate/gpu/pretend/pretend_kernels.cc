@@ -226,12 +226,6 @@ cudaError_t LaunchPacedCopy(const Launch& launch, const PacedCopy& copy) {
       {Reads(copy.from, copy.num_bytes), Writes(copy.to, copy.num_bytes)});
   return cudaGetLastError();  // as libraries do
 }
-int NumPacedCopyBlocks(double bytes_per_second) {
-  return std::max(1, static_cast<int>(bytes_per_second / 1e10));
-}
-int MaxPacedCopyBlocks(int num_multiprocessors) {
-  return 4 * num_multiprocessors;
-}
 
 cudaError_t LaunchCopy(const Launch& launch, const void* from, void* to,
                        int64_t bytes) {

@@ -20,6 +20,7 @@ class LoadedTest : public testing::Test {
   ~LoadedTest() override {
     if (DeviceIsHung()) return;
     bench_.reset();
+    EXPECT_THAT(Gpu().faults, testing::IsEmpty());
     EXPECT_TRUE(Gpu().parts.empty());
     EXPECT_TRUE(Gpu().streams.empty());
     EXPECT_EQ(Gpu().num_streams_without_part, 0);
@@ -115,7 +116,8 @@ TEST_F(LoadedTest, ALoadThatAlwaysEndsTooEarlyIsAnError) {
 TEST_F(LoadedTest, TheBenchIsOfThePart) {
   Open(4);
   EXPECT_EQ(bench_->num_partitions(), 4);
-  EXPECT_EQ(bench_->provenance().num_multiprocessors(), 32);
+  EXPECT_EQ(bench_->provenance().num_multiprocessors(), 132);
+  EXPECT_EQ(bench_->part_multiprocessors(), 32);
   EXPECT_THAT(bench_->provenance().remarks(),
               testing::Contains("one of 4 parts of a card of 132 "
                                 "multiprocessors, 4 of them for copies"));

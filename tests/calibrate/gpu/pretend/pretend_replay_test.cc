@@ -26,10 +26,12 @@ using testing::IsEmpty;
 constexpr double kLosses = 1e-2, kChange = 8e-2;
 
 ReplayPlan HalfPlan(const std::string& name, const ScheduleSpec& spec,
-                    bool llama = false) {
+                    bool llama = false,
+                    OptimizerKind optimizer = OptimizerKind::kMomentum) {
   ReplayRequest request = TinyRequest(Generated(name, spec), llama);
   request.spec.format = ElementFormat::kBf16;
   request.num_steps = request.schedule.flush ? 2 : 1;
+  request.optimizer.kind = optimizer;
   request.link = {.latency_seconds = 1e-5, .bytes_per_second = 1e9};
   ReplayPlan plan = PlanOf(request);
   plan.timeout_seconds = 20;
@@ -39,19 +41,25 @@ ReplayPlan HalfPlan(const std::string& name, const ScheduleSpec& spec,
 ReplayPlan OneStage(const ReplayPlan& plan) {
   const bool llama = !plan.model.transformer().tied_embeddings();
   ReplayRequest request = TinyRequest(
-      Generated("gpipe",
-                {.num_ranks = 1,
-                 .num_microbatches = plan.schedule.num_microbatches}),
+      Generated("gpipe", {.num_ranks = 1,
+                          .num_microbatches = plan.schedule.num_microbatches}),
       llama);
   request.model = plan.model;
   request.spec = plan.spec;
   request.num_steps = plan.num_steps;
+  request.optimizer.kind = plan.optimizers[0].kind;
   return PlanOf(request);
+}
+
+std::string TestName(std::string name) {
+  for (char& c : name) c = std::isalnum(c) != 0 ? c : '_';
+  return name;
 }
 
 std::vector<double> Joined(const std::vector<std::vector<double>>& parts) {
   std::vector<double> all;
-  for (const auto& part : parts) all.insert(all.end(), part.begin(), part.end());
+  for (const auto& part : parts)
+    all.insert(all.end(), part.begin(), part.end());
   return all;
 }
 
@@ -126,6 +134,8 @@ struct Kind {
   ScheduleSpec spec;
   bool llama = false;
   bool flush = true;
+  OptimizerKind optimizer = OptimizerKind::kMomentum;
+  int compressed_bits = 0;
 };
 void PrintTo(const Kind& kind, std::ostream* out) { *out << kind.name; }
 
@@ -134,7 +144,8 @@ class KindTest : public PretendReplayTest,
 
 TEST_P(KindTest, TrainsAsTheHostInTurnAndAtTheSameTime) {
   const Kind& kind = GetParam();
-  const ReplayPlan plan = HalfPlan(kind.name, kind.spec, kind.llama);
+  ReplayPlan plan = HalfPlan(kind.name, kind.spec, kind.llama, kind.optimizer);
+  plan.compressed_bits = kind.compressed_bits;
   const ReplayRecord host = OnHost(plan);
   const ReplayRecord serial = Run(plan, 0);
   EXPECT_LE(Differ(Losses(serial), Losses(host)), kLosses);
@@ -154,18 +165,239 @@ TEST_P(KindTest, TrainsAsTheHostInTurnAndAtTheSameTime) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, KindTest,
+    testing::Values(Kind{"gpipe", {4, 4, 1}, false},
+                    Kind{"1f1b", {4, 8, 1}, true},
+                    Kind{"interleaved-1f1b", {2, 4, 2}, true},
+                    Kind{"zb-h1", {4, 4, 1}, false},
+                    Kind{"zb-v", {2, 4, 2}, true},
+                    Kind{"pipedream", {3, 3, 1, 3}, true, false},
+                    Kind{"2bw", {4, 4, 1, 4}, false, false},
+                    Kind{"chimera", {4, 4, 1}, false}),
+    [](const auto& info) { return TestName(info.param.name); });
+
+// Estimates, averages, rounded messages, copies to the host, Adam.
+INSTANTIATE_TEST_SUITE_P(
+    More, KindTest,
     testing::Values(
-        Kind{"gpipe", {4, 4, 1}, false}, Kind{"1f1b", {4, 8, 1}, true},
-        Kind{"interleaved-1f1b", {2, 4, 2}, true},
-        Kind{"zb-h1", {4, 4, 1}, false}, Kind{"zb-v", {2, 4, 2}, true},
-        Kind{"pipedream", {3, 3, 1, 3}, true, false},
-        Kind{"2bw", {4, 4, 1, 4}, false, false},
-        Kind{"chimera", {4, 4, 1}, false}),
-    [](const auto& info) {
-      std::string name = info.param.name;
-      for (char& c : name) c = std::isalnum(c) ? c : '_';
-      return name;
-    });
+        Kind{"pipemare", {3, 3, 1, 3}, false, false},
+        Kind{"spectrain", {3, 3, 1, 3}, true, false},
+        Kind{"xpipe", {2, 4, 1, 3}, true, false, OptimizerKind::kAdam},
+        Kind{"accept", {2, 4, 1}, false, true, OptimizerKind::kSgd, 8},
+        Kind{"optpipe:memory-limit=2", {4, 6, 1}, true},
+        Kind{"pipedream:replicas=2-1", {3, 4, 1, 3}, true, false}),
+    [](const auto& info) { return TestName(info.param.name); });
+
+// Buffers of a pool's step, or several.
+ReplayPlan LargerPlan() {
+  ReplayRequest request =
+      TinyRequest(Generated("1f1b", {.num_ranks = 2, .num_microbatches = 3}));
+  Transformer& t = *request.model.mutable_transformer();
+  t.set_hidden_size(64);
+  t.set_head_size(32);
+  t.set_feed_forward_size(128);
+  t.set_vocabulary_size(64);
+  t.set_num_positions(64);
+  request.spec.work.sequence_length = 64;
+  request.spec.format = ElementFormat::kBf16;
+  request.num_steps = 2;
+  return PlanOf(request);
+}
+
+TEST_F(PretendReplayTest, ThePoolsMarkIsTheCountedPeak) {
+  const ReplayPlan plan = LargerPlan();
+  for (const int num_partitions : {0, 2}) {
+    const ReplayRecord record = Run(plan, num_partitions);
+    for (const StepRecord& step : record.steps) {
+      for (const RankRecord& rank : step.ranks) {
+        EXPECT_GT(rank.taken_peak_bytes, 0);
+        EXPECT_NEAR(rank.allocator_peak_bytes / rank.taken_peak_bytes, 1, 5e-3);
+      }
+    }
+  }
+}
+
+TEST_F(PretendReplayTest, APassTakesItsOperationsHoweverLongLaunchingTakes) {
+  const ReplayPlan plan = HalfPlan("gpipe", {2, 3, 1});
+  // Launches take the pretended host a microsecond each.
+  for (const double seconds : {1e-5, 1e-8}) {
+    Gpu().kernel_seconds = seconds;
+    Gpu().library_algorithm_seconds[0] = 3 * seconds;
+    const ReplayRecord record = Run(plan, 0);
+    for (const StepRecord& step : record.steps) {
+      for (int rank = 0; rank < 2; ++rank) {
+        const auto& actions = plan.schedule.rank_actions[rank];
+        for (size_t i = 0; i < actions.size(); ++i) {
+          if (actions[i].op != Op::kForward) continue;
+          double expected = 0;
+          for (const StageOp& op :
+               plan.programs[rank]->ops(StagePass::kForward)) {
+            expected += op.kind == OpKind::kProduct ? 3 * seconds : seconds;
+          }
+          const ActionRecord& found = step.ranks[rank].actions[i];
+          EXPECT_NEAR((found.end_seconds - found.start_seconds) / expected, 1,
+                      1e-4);
+        }
+      }
+    }
+  }
+}
+
+TEST_F(PretendReplayTest, MessagesTakeTheirLinksTime) {
+  const ReplayPlan plan = HalfPlan("1f1b", {2, 4, 1});
+  for (const int num_partitions : {0, 2}) {
+    const ReplayRecord record = Run(plan, num_partitions);
+    ASSERT_THAT(record.steps[1].transfers, testing::SizeIs(8));
+    for (const TransferRecord& transfer : record.steps[1].transfers) {
+      const double seconds = transfer.end_seconds - transfer.start_seconds;
+      EXPECT_GE(seconds, (1 - 1e-4) * (1e-5 + transfer.bytes / 1e9));
+      if (num_partitions == 0) {
+        EXPECT_NEAR(seconds, 1e-5 + transfer.bytes / 1e9, 1e-9);
+      }
+      EXPECT_GE(transfer.start_seconds, transfer.ready_seconds);
+    }
+  }
+}
+
+TEST_F(PretendReplayTest, APoolThatIsTooSmallNamesRankAndAction) {
+  const ReplayPlan plan = LargerPlan();
+  double least = 1e18;
+  for (const RankRecord& rank : Run(plan, 0).steps[0].ranks) {
+    least = std::min(least, rank.taken_peak_bytes);
+  }
+  for (const int num_partitions : {0, 2}) {
+    CudaReplayOptions options;
+    options.num_partitions = num_partitions;
+    options.pool_bytes = static_cast<int64_t>(0.95 * least);
+    const auto record = Try(plan, options);
+    EXPECT_EQ(record.status().code(), absl::StatusCode::kResourceExhausted);
+    EXPECT_THAT(std::string(record.status().message()),
+                testing::ContainsRegex("rank [01], .*position.*: rank [01]: "
+                                       "allocating [0-9]+ bytes"));
+  }
+}
+
+TEST_F(PretendReplayTest, ACardForOneRankAtATimeGivesTheSame) {
+  const ReplayPlan plan = HalfPlan("chimera", {4, 4, 1});
+  const ReplayRecord expected = Run(plan, 0);
+  double most = 0;
+  for (const RankRecord& rank : expected.steps[0].ranks) {
+    most = std::max(most, rank.allocator_peak_bytes);
+  }
+  CudaReplayOptions options;
+  options.workspace_bytes = 1 << 20;
+  options.num_candidates = 1;
+  auto device = OpenCudaReplayDevice(plan, options);
+  ASSERT_TRUE(device.ok()) << device.status();
+  Gpu().total_bytes = Gpu().used_bytes + static_cast<int64_t>(1.2 * most);
+  const auto record = RunReplay(plan, device->get());
+  ASSERT_TRUE(record.ok()) << record.status();
+  EXPECT_EQ(Losses(*record), Losses(expected));
+  EXPECT_EQ(record->weights, expected.weights);
+  EXPECT_THAT((*device)->description(), HasSubstr("copied to the host"));
+  for (size_t step = 0; step < expected.steps.size(); ++step) {
+    EXPECT_NEAR(record->steps[step].makespan_seconds,
+                expected.steps[step].makespan_seconds, 1e-7);
+    for (int rank = 0; rank < 4; ++rank) {
+      EXPECT_EQ(record->steps[step].ranks[rank].allocator_peak_bytes,
+                expected.steps[step].ranks[rank].allocator_peak_bytes);
+    }
+  }
+  Gpu().total_bytes = Gpu().used_bytes + static_cast<int64_t>(0.3 * most);
+  const auto none = RunReplay(plan, device->get());
+  EXPECT_EQ(none.status().code(), absl::StatusCode::kResourceExhausted);
+}
+
+TEST_F(PretendReplayTest, WhatNoMomentOrdersIsSeen) {
+  const ReplayPlan plan = HalfPlan("gpipe", {2, 2, 1});
+  CudaReplayOptions options;
+  options.num_partitions = 2;
+  options.num_candidates = 1;
+  auto device = OpenCudaReplayDevice(plan, options);
+  ASSERT_TRUE(device.ok()) << device.status();
+  RankDevice *first = (*device)->rank(0), *second = (*device)->rank(1);
+  const std::vector<double> values = {1, 2, 3, 4};
+  const auto send = [&](bool behind_taking, bool before_giving_back) {
+    Gpu().faults.clear();
+    void* from = first->Take(4, ElementFormat::kFp32, "a").value();
+    void* into = second->Take(4, ElementFormat::kFp32, "b").value();
+    EXPECT_TRUE(first->Upload(values, ElementFormat::kFp32, from).ok());
+    if (behind_taking) {
+      EXPECT_TRUE(first->After(second->Now().value()).ok());
+    }
+    const MomentPtr ready = first->Now().value();
+    const auto copy = first->Send(second, {{from, into}}, 4,
+                                  ElementFormat::kFp32, {1e-3, 0}, 0, ready);
+    EXPECT_TRUE(copy.ok()) << copy.status();
+    EXPECT_FALSE(second->HasPassed(copy->end));
+    if (before_giving_back) {
+      EXPECT_TRUE(first->After(copy->end).ok());
+      EXPECT_TRUE(second->After(copy->end).ok());
+      EXPECT_EQ(second->Download(into, 4, ElementFormat::kFp32).value(),
+                values);
+    }
+    EXPECT_TRUE(first->GiveBack(from).ok());
+    EXPECT_TRUE(second->GiveBack(into).ok());
+    EXPECT_TRUE(first->Finish().ok());
+    EXPECT_TRUE(second->Finish().ok());
+    return Gpu().faults;
+  };
+  EXPECT_THAT(send(true, true), IsEmpty());
+  EXPECT_THAT(send(false, true), testing::SizeIs(1));
+  EXPECT_THAT(send(true, false), testing::SizeIs(2));
+  Gpu().faults.clear();
+}
+
+TEST_F(PretendReplayTest, ClosingGivesAllMemoryBack) {
+  const ReplayPlan plan = HalfPlan("gpipe", {2, 2, 1});
+  for (const int num_partitions : {0, 2}) {
+    Run(plan, num_partitions);
+    EXPECT_THAT(Gpu().allocations, IsEmpty());
+    EXPECT_THAT(Gpu().streams, IsEmpty());
+  }
+}
+
+TEST_F(PretendReplayTest, APlanThatTheCardCannotRunIsRefused) {
+  const ReplayPlan plan = HalfPlan("gpipe", {4, 4, 1});
+  CudaReplayOptions options;
+  options.num_partitions = 2;
+  EXPECT_EQ(Try(plan, options).status().message(),
+            "the schedule has 4 ranks, but the card is cut into 2 parts");
+  ReplayRequest request = TinyRequest(Generated("gpipe", {2, 2, 1}));
+  EXPECT_EQ(Try(PlanOf(request), {}).status().message(),
+            "the plan's stages are in fp32; on this card they are run in bf16");
+}
+
+class HangingTest : public PretendReplayTest,
+                    public testing::WithParamInterface<int> {};
+
+TEST_P(HangingTest, EndsInTimeWithTheRankAndItsAction) {
+  ReplayPlan plan = HalfPlan("gpipe", {2, 2, 1});
+  plan.timeout_seconds = 0.1;
+  CudaReplayOptions options;
+  options.num_partitions = GetParam();
+  options.num_candidates = 1;
+  auto device = OpenCudaReplayDevice(plan, options);
+  ASSERT_TRUE(device.ok()) << device.status();
+  bool stopped = false;
+  ReplayHooks hooks;
+  hooks.step_done = [&](int, const StepRecord&) { stopped = true; };
+  // From the second step on; its uploads still end.
+  hooks.stop = [&] {
+    if (stopped) Gpu().hangs = true;
+    return false;
+  };
+  const auto record = RunReplay(plan, device->get(), hooks);
+  EXPECT_EQ(record.status().code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(std::string(record.status().message()),
+              testing::AllOf(HasSubstr("rank 0"),
+                             GetParam() == 0
+                                 ? HasSubstr("stage 0, forward: the GPU did "
+                                             "not finish within 0.1 s")
+                                 : HasSubstr("has not ended")));
+  device->reset();  // does not wait either
+}
+
+INSTANTIATE_TEST_SUITE_P(Modes, HangingTest, testing::Values(0, 2));
 
 }  // namespace
 }  // namespace weir

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a profile of a part of a card has that others do not.
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "calibrate/card_share.h"
+#include "calibrate/measure/assemble.h"
+#include "calibrate/measure/assembler.h"
+#include "calibrate/measure/statistics.h"
+
+namespace weir {
+
+absl::Status CheckStart(const DeviceProfile& start) {
+  if (!start.has_card_share()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("the start profile ", start.name(), " is of one of ",
+                   start.card_share().num_partitions(),
+                   " parts of a card, expected a profile of a whole card"));
+}
+
+// As many of the card's rates as it has of its multiprocessors.
+void Assembler::TakePartOfCard() {
+  const auto parts = journal_.num_partitions();
+  const auto processors = journal_.part_multiprocessors();
+  const auto of_card = journal_.provenance().num_multiprocessors();
+  profile_.set_name(absl::StrCat(profile_.name(), " 1/", parts));
+  if (processors == 0 || of_card == 0) return;
+  for (MatrixRate& rate : *profile_.mutable_matrix_rates()) {
+    Figure& peak = *rate.mutable_peak_flops();
+    peak.set_value(peak.value() * processors / of_card);
+    peak.set_source(absl::StrCat(processors, " of ", of_card,
+                                 " multiprocessors of: ", peak.source()));
+  }
+}
+
+void Assembler::AddCardShare() {
+  CardShare* share = profile_.mutable_card_share();
+  share->set_num_partitions(journal_.num_partitions());
+  share->set_multiprocessors(journal_.part_multiprocessors());
+  std::map<std::pair<std::string, int>, std::vector<double>> ratios;
+  for (const PlannedLoad& load : plan_.loads) {
+    const PlannedPass& pass = plan_.passes[load.pass];
+    const WorkloadResult* alone = Find(pass.key);
+    const WorkloadResult* loaded = Find(load.key);
+    if (alone == nullptr || loaded == nullptr) continue;
+    ratios[{Name(pass.pass), load.active}].push_back(loaded->seconds().p50() /
+                                                     alone->seconds().p50());
+  }
+  for (const absl::string_view pass : kSharedPasses) {
+    for (const auto& [key, factors] : ratios) {
+      if (key.first != pass) continue;
+      CardShare::Slowdown* slowdown = share->add_slowdowns();
+      slowdown->set_pass(key.first);
+      slowdown->set_active(key.second);
+      std::vector<double> sorted = factors;
+      std::sort(sorted.begin(), sorted.end());
+      slowdown->set_factor(QuantileOf(sorted, 0.5));
+    }
+  }
+}
+
+}  // namespace weir
