@@ -2,6 +2,9 @@
 #include "calibrate/gpu/cuda_rank.h"
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -23,6 +26,37 @@ void Write(ElementFormat format, double value, uint8_t* bytes) {
     *bytes = static_cast<uint8_t>(value);
   } else {
     WriteElement(format, value, bytes);
+  }
+}
+
+// Of billions of weights: fp32 and bf16 in a nanosecond each.
+void WriteAll(ElementFormat format, absl::Span<const double> values,
+              uint8_t* bytes) {
+  for (size_t i = 0; i < values.size(); ++i) {
+    const auto value = static_cast<float>(values[i]);
+    if (format == ElementFormat::kFp32) {
+      std::memcpy(bytes + 4 * i, &value, 4);
+    } else if (format == ElementFormat::kBf16 && !std::isnan(value)) {
+      const auto word = std::bit_cast<uint32_t>(value);
+      const auto half =  // to the nearest, ties to even
+          static_cast<uint16_t>((word + 0x7FFF + (word >> 16 & 1)) >> 16);
+      std::memcpy(bytes + 2 * i, &half, 2);
+    } else {
+      Write(format, values[i], bytes + i * BytesOf(format));
+    }
+  }
+}
+
+void ReadAll(ElementFormat format, const uint8_t* bytes,
+             absl::Span<double> values) {
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (format == ElementFormat::kFp32) {
+      float value;
+      std::memcpy(&value, bytes + 4 * i, 4);
+      values[i] = value;
+    } else {
+      values[i] = ReadElement(format, bytes + i * BytesOf(format));
+    }
   }
 }
 
@@ -242,11 +276,7 @@ absl::Status CudaRank::Upload(absl::Span<const double> values,
   const size_t most = kUploadBytes / width;
   for (size_t first = 0; first < values.size(); first += most) {
     const auto part = values.subspan(first, most);
-    const auto fill = [&](uint8_t* bytes) {
-      for (size_t i = 0; i < part.size(); ++i) {
-        Write(format, part[i], bytes + i * width);
-      }
-    };
+    const auto fill = [&](uint8_t* bytes) { WriteAll(format, part, bytes); };
     RETURN_IF_ERROR(Explain(
         uploads_->Upload(static_cast<int64_t>(part.size()) * width,
                          At(at, static_cast<int64_t>(first) * width), stream(),
@@ -272,9 +302,8 @@ absl::StatusOr<std::vector<double>> CudaRank::Download(const void* from,
                         cudaMemcpyDeviceToHost, stream()),
         absl::StrCat(name(), ": copying to the host")));
     RETURN_IF_ERROR(Wait("a download"));
-    for (int64_t i = 0; i < count; ++i) {
-      values[first + i] = ReadElement(format, uploads_->data() + i * width);
-    }
+    ReadAll(format, uploads_->data(),
+            absl::MakeSpan(values).subspan(first, count));
   }
   return values;
 }

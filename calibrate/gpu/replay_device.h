@@ -2,14 +2,16 @@
 // The ranks of a replay (calibrate/replay/rank_device.h) on one GPU. No CUDA
 // header is needed to use it.
 //
-// Serial: each rank in turn has all of the card. A rank's clock goes on by what
-// its work takes between two events on the stream, measured from where the card
-// really begins with it: copies run ahead of the first event, so that launches
-// are hidden as far as the work is longer than they are. These copies leave
-// nothing of the rank's data in the L2 cache, as in a calibration. Memory taken
-// or given back, uploads, downloads and the making of room are not in a time.
-// A message takes its link's latency and rate on the clocks; a copy to or from
-// the host what it took alone on the card.
+// Serial: each rank in turn has all of the card. Moments are seconds of work:
+// what it takes between two events on the stream, measured from where the card
+// really begins with it. Copies run ahead of the first event, so that launches
+// are hidden, as in steady work, unless a piece of work is launched for longer
+// than it runs (description() says how many were launched too late for that to
+// be certain). These copies leave nothing of the rank's data in the L2 cache,
+// as in a calibration. Memory taken or given back, uploads, downloads, messages
+// and the making of room are not in a time; what ranks and messages then would
+// do at the same time is for the runner's clocks (logical_device.h). A copy to
+// or from the host lasts as long as it took alone.
 //
 // Ranks that the card cannot hold all at once are kept in pinned host memory
 // while they are not at work, the least recently used first. What Take returns

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <thread>
+#include <vector>
 
 #include "calibrate/stage/dropout_mask.h"
 #include "calibrate/stage/op_shapes.h"
@@ -84,15 +86,37 @@ std::vector<Parameter> ParametersOf(const ReplayPlan& plan,
   return parameters;
 }
 
+// run(first, last) of parts of [0, num_elements), at the same time where there
+// are many: models for a GPU have billions.
+template <typename Run>
+void InParts(int64_t num_elements, Run run) {
+  constexpr int64_t kLeast = 1 << 18;
+  const int64_t num_parts =
+      std::clamp<int64_t>(num_elements / kLeast, 1,
+                          std::max(std::thread::hardware_concurrency(), 1U));
+  std::vector<std::thread> threads;
+  for (int64_t part = 1; part < num_parts; ++part) {
+    threads.emplace_back(run, num_elements * part / num_parts,
+                         num_elements * (part + 1) / num_parts);
+  }
+  run(int64_t{0}, num_elements / num_parts);
+  for (std::thread& thread : threads) thread.join();
+}
+
 // `number` names the parameter within the model.
 void Initialize(const ReplayPlan& plan, uint64_t number,
                 const Parameter& parameter, std::vector<double>* weights) {
   double* const begin = weights->data() + parameter.offset;
-  for (int64_t i = 0; i < parameter.num_elements; ++i) {
-    begin[i] = parameter.fill == Fill::kOnes ? 1 : 0;
-    if (parameter.fill != Fill::kNormal) continue;
-    begin[i] = kDeviation * Normal(Draw(plan, Stream::kWeights, number, i));
+  if (parameter.fill != Fill::kNormal) {
+    std::fill_n(begin, parameter.num_elements,
+                parameter.fill == Fill::kOnes ? 1 : 0);
+    return;
   }
+  InParts(parameter.num_elements, [&](int64_t first, int64_t last) {
+    for (int64_t i = first; i < last; ++i) {
+      begin[i] = kDeviation * Normal(Draw(plan, Stream::kWeights, number, i));
+    }
+  });
 }
 
 std::vector<double> LayerWeights(const ReplayPlan& plan, int layer) {

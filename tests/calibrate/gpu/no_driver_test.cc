@@ -9,6 +9,7 @@
 #include "calibrate/gpu/cuda_bench.h"
 #include "calibrate/gpu/device.h"
 #include "calibrate/gpu/partition.h"
+#include "calibrate/gpu/replay_device.h"
 #include "calibrate/gpu/watchdog.h"
 
 namespace weir {
@@ -33,6 +34,16 @@ TEST(NoDriverTest, CuttingACardSaysThatThereIsNone) {
   if (HasDriver()) GTEST_SKIP() << "this machine has an NVIDIA driver";
   EXPECT_EQ(CardPartitions::Create(0, 2).status().code(),
             absl::StatusCode::kFailedPrecondition);
+}
+
+TEST(NoDriverTest, OpeningAReplaySaysThatThereIsNone) {
+  if (HasDriver()) GTEST_SKIP() << "this machine has an NVIDIA driver";
+  for (const int num_partitions : {0, 2}) {
+    CudaReplayOptions options;
+    options.num_partitions = num_partitions;
+    EXPECT_EQ(OpenCudaReplayDevice({}, options).status().message(),
+              "no NVIDIA driver on this machine (libcuda.so.1 was not found)");
+  }
 }
 
 TEST(NoDriverTest, ProvenanceNamesTheLibrariesThatWereLinked) {

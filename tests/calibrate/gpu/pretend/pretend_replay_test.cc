@@ -6,13 +6,12 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
-#include "calibrate/gpu/host/difference.h"
 #include "calibrate/gpu/replay_device.h"
 #include "calibrate/gpu/watchdog.h"
 #include "calibrate/replay/host_device.h"
 #include "calibrate/replay/replay.h"
-#include "calibrate/replay/training.h"
 #include "tests/calibrate/gpu/pretend/pretend.h"
+#include "tests/calibrate/gpu/replay_difference.h"
 #include "tests/calibrate/replay/tiny_replay.h"
 
 namespace weir {
@@ -21,9 +20,11 @@ namespace {
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// Each value is rounded to 2^-9; weights are compared by what training has
-// changed, which is made of hundreds of them.
-constexpr double kLosses = 1e-2, kChange = 8e-2;
+// Each value is rounded to 2^-9, 2e-3; weights are compared by what training
+// has changed. Adam divides by the roots of small gradients.
+constexpr double kLosses = 1e-3, kChange = 1e-2, kAdamChange = 3e-2;
+// Stages round what they send, which one stage rounds, too.
+constexpr double kOneStage = 1e-5;
 
 ReplayPlan HalfPlan(const std::string& name, const ScheduleSpec& spec,
                     bool llama = false,
@@ -56,47 +57,6 @@ std::string TestName(std::string name) {
   return name;
 }
 
-std::vector<double> Joined(const std::vector<std::vector<double>>& parts) {
-  std::vector<double> all;
-  for (const auto& part : parts)
-    all.insert(all.end(), part.begin(), part.end());
-  return all;
-}
-
-std::vector<double> Losses(const ReplayRecord& record) {
-  std::vector<double> losses;
-  for (const StepRecord& step : record.steps) {
-    losses.insert(losses.end(), step.losses.begin(), step.losses.end());
-  }
-  return losses;
-}
-
-double Differ(const std::vector<double>& a, const std::vector<double>& b) {
-  EXPECT_EQ(a.size(), b.size());
-  Difference difference;
-  for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
-    difference.Add(a[i], b[i]);
-  }
-  return difference.relative();
-}
-
-// By what training has changed.
-double ChangesDiffer(const ReplayPlan& plan, const ReplayRecord& a,
-                     const ReplayRecord& b) {
-  std::vector<double> of_a = Joined(a.weights), of_b = Joined(b.weights);
-  std::vector<std::vector<double>> parts;
-  for (int stage = 0; stage < plan.schedule.num_stages; ++stage) {
-    parts.push_back(InitialWeights(plan, plan.first_layer[stage],
-                                   plan.first_layer[stage + 1]));
-  }
-  const std::vector<double> initial = Joined(parts);
-  for (size_t i = 0; i < initial.size(); ++i) {
-    of_a[i] -= initial[i];
-    of_b[i] -= initial[i];
-  }
-  return Differ(of_a, of_b);
-}
-
 class PretendReplayTest : public testing::Test {
  protected:
   void SetUp() override { Gpu() = Pretended(); }
@@ -106,7 +66,6 @@ class PretendReplayTest : public testing::Test {
                                           CudaReplayOptions options,
                                           std::string* described = nullptr) {
     options.workspace_bytes = 1 << 20;
-    options.num_candidates = 1;
     options.nvml = FAKE_NVML;
     auto device = OpenCudaReplayDevice(plan, options);
     if (!device.ok()) return device.status();
@@ -117,6 +76,7 @@ class PretendReplayTest : public testing::Test {
   static ReplayRecord Run(const ReplayPlan& plan, int num_partitions) {
     CudaReplayOptions options;
     options.num_partitions = num_partitions;
+    options.num_candidates = 1;
     auto record = Try(plan, options);
     EXPECT_TRUE(record.ok()) << record.status();
     return record.ok() ? *std::move(record) : ReplayRecord();
@@ -146,10 +106,13 @@ TEST_P(KindTest, TrainsAsTheHostInTurnAndAtTheSameTime) {
   const Kind& kind = GetParam();
   ReplayPlan plan = HalfPlan(kind.name, kind.spec, kind.llama, kind.optimizer);
   plan.compressed_bits = kind.compressed_bits;
+  EXPECT_EQ(plan.schedule.resident_activations > 0,
+            kind.name.rfind("optpipe", 0) == 0);  // it offloads
   const ReplayRecord host = OnHost(plan);
   const ReplayRecord serial = Run(plan, 0);
   EXPECT_LE(Differ(Losses(serial), Losses(host)), kLosses);
-  EXPECT_LE(ChangesDiffer(plan, serial, host), kChange);
+  EXPECT_LE(ChangesDiffer(plan, serial, host),
+            kind.optimizer == OptimizerKind::kAdam ? kAdamChange : kChange);
   EXPECT_GT(ChangesDiffer(plan, serial, host), 1e-5);  // it is in 16 bits
   EXPECT_TRUE(CheckVersions(plan, serial).ok());
   const ReplayRecord parts = Run(plan, kind.spec.num_ranks <= 2 ? 2 : 4);
@@ -157,10 +120,10 @@ TEST_P(KindTest, TrainsAsTheHostInTurnAndAtTheSameTime) {
   // The same work in another order of ranks: to the last bit.
   EXPECT_EQ(Losses(parts), Losses(serial));
   EXPECT_EQ(parts.weights, serial.weights);
-  if (!kind.flush) return;
+  if (!kind.flush || kind.compressed_bits > 0) return;
   const ReplayPlan one = OneStage(plan);
   const ReplayRecord alone = Run(one, 0);
-  EXPECT_LE(Differ(Losses(serial), Losses(alone)), kLosses);
+  EXPECT_LE(Differ(Losses(serial), Losses(alone)), kOneStage);
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -242,6 +205,27 @@ TEST_F(PretendReplayTest, APassTakesItsOperationsHoweverLongLaunchingTakes) {
   }
 }
 
+TEST_F(PretendReplayTest, ProductsHaveTheFastestOfTheirAlgorithms) {
+  const ReplayPlan plan = HalfPlan("gpipe", {2, 1, 1});
+  CudaReplayOptions options;
+  options.num_candidates = 8;
+  for (const int num_partitions : {0, 2}) {
+    options.num_partitions = num_partitions;
+    Gpu().products_fill.clear();
+    const auto record = Try(plan, options);
+    ASSERT_TRUE(record.ok()) << record.status();
+    // cuBLASLt does not see the part that it runs on.
+    EXPECT_EQ(Gpu().products_fill.count(64), num_partitions / 2);
+    if (num_partitions > 0) continue;
+    double expected = 0;
+    for (const StageOp& op : plan.programs[1]->ops(StagePass::kForward)) {
+      expected += op.kind == OpKind::kProduct ? 2e-5 : 1e-5;
+    }
+    const ActionRecord& found = record->steps[1].ranks[1].actions[0];
+    EXPECT_NEAR((found.end_seconds - found.start_seconds) / expected, 1, 1e-4);
+  }
+}
+
 TEST_F(PretendReplayTest, MessagesTakeTheirLinksTime) {
   const ReplayPlan plan = HalfPlan("1f1b", {2, 4, 1});
   for (const int num_partitions : {0, 2}) {
@@ -268,6 +252,7 @@ TEST_F(PretendReplayTest, APoolThatIsTooSmallNamesRankAndAction) {
     CudaReplayOptions options;
     options.num_partitions = num_partitions;
     options.pool_bytes = static_cast<int64_t>(0.95 * least);
+    options.num_candidates = 1;
     const auto record = Try(plan, options);
     EXPECT_EQ(record.status().code(), absl::StatusCode::kResourceExhausted);
     EXPECT_THAT(std::string(record.status().message()),

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// Replays on a GPU, its ranks in turn and on parts of it, against the host in
+// double precision.
+#include <gmock/gmock.h>
+
+#include <optional>
+
+#include "calibrate/gpu/bench_device.h"
+#include "calibrate/gpu/memory_pool.h"
+#include "calibrate/gpu/replay_device.h"
+#include "calibrate/replay/host_device.h"
+#include "schedules/registry.h"
+#include "tests/calibrate/gpu/gpu_test.h"
+#include "tests/calibrate/gpu/replay_difference.h"
+
+namespace weir {
+namespace {
+
+// As on the pretended GPU, but sums are fp32, and in another order.
+constexpr double kLosses = 2e-3, kChange = 2e-2;
+constexpr LinkSpec kLink = {.latency_seconds = 2e-5, .bytes_per_second = 1e10};
+
+// What the host trains in seconds.
+Model SmallerGpt() {
+  Model model = GpuGpt();
+  Transformer& t = *model.mutable_transformer();
+  t.set_hidden_size(128);
+  t.set_num_heads(2);
+  t.set_num_kv_heads(2);
+  t.set_feed_forward_size(256);
+  t.set_vocabulary_size(256);
+  return model;
+}
+
+class GpuReplayTest : public GpuTest {
+ protected:
+  ReplayPlan Plan(const std::string& name, const ScheduleSpec& spec) const {
+    ReplayRequest request;
+    auto schedule = GenerateSchedule(name, spec);
+    EXPECT_TRUE(schedule.ok()) << schedule.status();
+    request.schedule = *std::move(schedule);
+    request.model = SmallerGpt();
+    request.spec = Spec(/*fused=*/true, /*dropout=*/0.1F);
+    request.link = kLink;
+    request.num_steps = request.schedule.flush ? 2 : 1;
+    auto plan = MakeReplayPlan(request);
+    EXPECT_TRUE(plan.ok()) << plan.status();
+    return plan.ok() ? *std::move(plan) : ReplayPlan();
+  }
+
+  // Prints what the device says of itself, for the log.
+  static ReplayRecord Run(const ReplayPlan& plan, ReplayDevice* device) {
+    auto record = RunReplay(plan, device);
+    EXPECT_TRUE(record.ok()) << record.status();
+    printf("%s\n", device->description().c_str());
+    return record.ok() ? *std::move(record) : ReplayRecord();
+  }
+  // Nothing where the card cannot be cut.
+  static std::optional<ReplayRecord> OnCard(const ReplayPlan& plan,
+                                            int num_partitions) {
+    CudaReplayOptions options;
+    options.num_partitions = num_partitions;
+#ifdef WEIR_PRETENDED_GPU
+    options.num_candidates = 1;  // each is run a hundred times
+#endif
+    auto device = OpenCudaReplayDevice(plan, options);
+    if (absl::IsUnimplemented(device.status())) return std::nullopt;
+    EXPECT_TRUE(device.ok()) << device.status();
+    if (!device.ok()) return ReplayRecord();
+    return Run(plan, device->get());
+  }
+  static ReplayRecord OnHost(const ReplayPlan& plan) {
+    return Run(plan, MakeHostDevice(plan, {.concurrent = false}).get());
+  }
+
+  static void ExpectMarks(const ReplayRecord& record) {
+    for (const StepRecord& step : record.steps) {
+      for (const RankRecord& rank : step.ranks) {
+        EXPECT_NEAR(rank.allocator_peak_bytes / rank.taken_peak_bytes, 1, 5e-3);
+      }
+    }
+  }
+  static void ExpectPace(const ReplayRecord& record) {
+    for (const StepRecord& step : record.steps) {
+      for (const TransferRecord& transfer : step.transfers) {
+        const double lone = kLink.SecondsOf(transfer.bytes);
+        EXPECT_GE(transfer.end_seconds - transfer.start_seconds, 0.99 * lone);
+        printf("message of %.0f bytes: %.2f us, of the link %.2f us\n",
+               transfer.bytes,
+               1e6 * (transfer.end_seconds - transfer.start_seconds),
+               1e6 * lone);
+      }
+    }
+  }
+};
+
+TEST_F(GpuReplayTest, ASynchronousScheduleTrainsAsTheHost) {
+  const ReplayPlan plan = Plan("zb-h1", {2, 3, 1});
+  const ReplayRecord host = OnHost(plan);
+  const ReplayRecord serial = *OnCard(plan, 0);
+  EXPECT_LE(Differ(Losses(serial), Losses(host)), kLosses);
+  EXPECT_LE(ChangesDiffer(plan, serial, host), kChange);
+  ExpectMarks(serial);
+}
+
+TEST_F(GpuReplayTest, PartsOfTheCardTrainAsAllOfIt) {
+  for (const auto& [name, spec] :
+       {std::pair<std::string, ScheduleSpec>{"zb-h1", {2, 3, 1}},
+        {"2bw", {2, 2, 1, 3}}}) {
+    const ReplayPlan plan = Plan(name, spec);
+    const auto parts = OnCard(plan, 2);
+    if (!parts.has_value()) GTEST_SKIP() << "this card cannot be cut";
+    const ReplayRecord serial = *OnCard(plan, 0);
+    EXPECT_TRUE(CheckVersions(plan, *parts).ok());
+    EXPECT_LE(Differ(Losses(*parts), Losses(serial)), kLosses) << name;
+    EXPECT_LE(ChangesDiffer(plan, *parts, serial), kChange) << name;
+    ExpectMarks(*parts);
+    ExpectPace(*parts);
+  }
+}
+
+// The marks of replays, and those of stages, count on it.
+TEST_F(GpuReplayTest, APoolCountsWhatIsGivenBackWhenThatIsQueued) {
+  auto device = OpenBenchDevice({});
+  ASSERT_TRUE(device.ok()) << device.status();
+  cudaStream_t stream = (*device)->stream.get();
+  auto pool = MemoryPool::Create(0, 0);
+  ASSERT_TRUE(pool.ok()) << pool.status();
+  constexpr int64_t kBytes = 8 << 20;
+  // Copies for some milliseconds, behind which all of this waits.
+  ASSERT_TRUE((*device)->EnqueueFlush(5e-3).ok());
+  for (int i = 0; i < 4; ++i) {
+    auto memory = (*pool)->Take(kBytes, stream, "a test");
+    ASSERT_TRUE(memory.ok()) << memory.status();
+    ASSERT_TRUE((*pool)->GiveBack(*memory, stream).ok());
+  }
+  EXPECT_EQ(cudaStreamQuery(stream), cudaErrorNotReady);
+  cudaGetLastError();
+  const auto marks = (*pool)->Marks();
+  ASSERT_TRUE(marks.ok()) << marks.status();
+  EXPECT_EQ(marks->used_bytes, kBytes);
+  ASSERT_TRUE((*device)->Wait("a test").ok());
+}
+
+}  // namespace
+}  // namespace weir
