@@ -73,6 +73,7 @@ struct TrainStudyFlags {
   uint32_t updates = 400;   // batches
   uint32_t seeds = 2;
   double learning_rate = 0.03;
+  double momentum = 0.9;
   std::string plot;  // SVG
 };
 

@@ -333,6 +333,20 @@ Options OptionsOfTrainStudy(Flags* flags) {
            })
       .fallback = absl::StrCat(study->learning_rate);
   group
+      .Add("--momentum", "PART", "of SGD; none: 0",
+           [=](const std::string& text) {
+             if (text == "0") {
+               study->momentum = 0;
+               return absl::OkStatus();
+             }
+             ASSIGN_OR_RETURN(study->momentum, ParsePositive(text));
+             return study->momentum < 1
+                        ? absl::OkStatus()
+                        : absl::InvalidArgumentError(absl::StrCat(
+                              "is ", text, ", expected a number below 1"));
+           })
+      .fallback = absl::StrCat(study->momentum);
+  group
       .Count("--jobs,-j", "trainings at the same time",
              [=](uint32_t n) { flags->num_jobs = n; })
       .fallback = "the machine's cores";

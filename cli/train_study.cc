@@ -106,6 +106,7 @@ absl::StatusOr<ReplayPlan> PlanOf(const Flags& flags, const Model& model,
       flags.study.learning_rate *
       std::min(1.0, 1.0 * schedule.microbatches_per_update(0) /
                         schedule.num_microbatches);
+  request.optimizer.momentum = flags.study.momentum;
   request.num_steps =
       schedule.flush ? static_cast<int>(flags.study.updates) : 1;
   request.seed = seed;

@@ -235,7 +235,7 @@ std::string TrainStudyPlot(const TrainStudy& study, absl::string_view output) {
     absl::StrAppend(&by_seconds, comma, "$s", s, " using 2:3", style);
   }
   absl::StrAppend(
-      &script, "set grid lc rgb '#dddddd'\nset key top right\n",
+      &script, "set grid lc rgb '#dddddd'\nset key bottom left\n",
       "set multiplot layout 1,2 title ",
       Quoted(absl::StrCat(study.train_model, " under several schedules; ",
                           "seconds of a batch of ", study.scenario)),

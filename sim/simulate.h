@@ -35,8 +35,8 @@ absl::StatusOr<Result> Simulate(const ResolvedScenario& scenario,
 // children. Errors as Simulate's, deadlocks aside.
 absl::StatusOr<uint64_t> FingerprintOf(const ResolvedScenario& scenario);
 
-// The schedule that Simulate would run, of a schedule without flush with so many
-// batches. Errors as Simulate's.
+// The schedule that Simulate would run, of a schedule without flush with so
+// many batches. Errors as Simulate's.
 absl::StatusOr<Schedule> ScheduleOfScenario(const ResolvedScenario& scenario,
                                             int num_batches);
 

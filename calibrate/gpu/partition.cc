@@ -117,11 +117,11 @@ absl::Status GreenEntries::Status(CUresult code,
                    name != nullptr ? "" : absl::StrCat(code)));
 }
 
-void Partition::Destroy::operator()(CUgreenCtx context) const {
+void CardPartition::Destroy::operator()(CUgreenCtx context) const {
   if (!DeviceIsHung()) entries->destroy(context);
 }
 
-absl::StatusOr<Stream> Partition::MakeStream() const {
+absl::StatusOr<Stream> CardPartition::MakeStream() const {
   const GreenEntries* entries = context_.get_deleter().entries;
   CUstream stream = nullptr;
   RETURN_IF_ERROR(
@@ -142,8 +142,8 @@ absl::StatusOr<std::unique_ptr<CardPartitions>> CardPartitions::Create(
   return card;
 }
 
-absl::StatusOr<Partition> CardPartitions::Make(int device,
-                                               CUdevResource* resource) const {
+absl::StatusOr<CardPartition> CardPartitions::Make(
+    int device, CUdevResource* resource) const {
   CUdevResourceDesc description = nullptr;
   RETURN_IF_ERROR(
       entries_->Status(entries_->generate_desc(&description, resource, 1),
@@ -156,12 +156,12 @@ absl::StatusOr<Partition> CardPartitions::Make(int device,
       entries_->Status(entries_->create(&created, description, card,
                                         CU_GREEN_CTX_DEFAULT_STREAM),
                        "making a context for a part of the card"));
-  Partition::Context context(created, {entries_.get()});
+  CardPartition::Context context(created, {entries_.get()});
   CUdevResource got{};
   RETURN_IF_ERROR(entries_->Status(
       entries_->get_resource(created, &got, CU_DEV_RESOURCE_TYPE_SM),
       "asking for the multiprocessors of a part of the card"));
-  return Partition(std::move(context), CountOf(got));
+  return CardPartition(std::move(context), CountOf(got));
 }
 
 // Unimplemented: this size does not do.
@@ -178,10 +178,10 @@ absl::Status CardPartitions::Take(int device, int num_parts, int size,
       CountOf(rest) < std::max(min_copy_multiprocessors, 1)) {
     return absl::UnimplementedError("too little is left over");
   }
-  ASSIGN_OR_RETURN(Partition copies, Make(device, &rest));
-  std::vector<Partition> parts;
+  ASSIGN_OR_RETURN(CardPartition copies, Make(device, &rest));
+  std::vector<CardPartition> parts;
   for (CUdevResource& group : groups) {
-    ASSIGN_OR_RETURN(Partition part, Make(device, &group));
+    ASSIGN_OR_RETURN(CardPartition part, Make(device, &group));
     if (!parts.empty() &&
         part.num_multiprocessors() != parts[0].num_multiprocessors()) {
       return absl::UnimplementedError("the parts are not equal");

@@ -24,7 +24,7 @@ namespace weir {
 struct GreenEntries;  // of the driver
 
 // Some multiprocessors of the card.
-class Partition {
+class CardPartition {
  public:
   // What grids are sized by, and products (ProductSpec::num_multiprocessors:
   // cuBLASLt does not see the part that it runs on).
@@ -40,7 +40,7 @@ class Partition {
     void operator()(CUgreenCtx context) const;
   };
   using Context = std::unique_ptr<CUgreenCtx_st, Destroy>;
-  Partition(Context context, int num_multiprocessors)
+  CardPartition(Context context, int num_multiprocessors)
       : context_(std::move(context)),
         num_multiprocessors_(num_multiprocessors) {}
 
@@ -67,21 +67,21 @@ class CardPartitions {
   ~CardPartitions();
 
   int size() const { return static_cast<int>(parts_.size()); }
-  const Partition& part(int index) const { return parts_[index]; }
-  const Partition& copies() const { return copies_.front(); }
+  const CardPartition& part(int index) const { return parts_[index]; }
+  const CardPartition& copies() const { return copies_.front(); }
   // Of the whole card.
   int num_multiprocessors() const { return num_multiprocessors_; }
 
  private:
   CardPartitions();
   absl::Status Split(int device, int num_parts, int min_copy_multiprocessors);
-  absl::StatusOr<Partition> Make(int device, CUdevResource* resource) const;
+  absl::StatusOr<CardPartition> Make(int device, CUdevResource* resource) const;
   absl::Status Take(int device, int num_parts, int size,
                     int min_copy_multiprocessors, CUdevResource* all);
 
   std::unique_ptr<GreenEntries> entries_;
   int num_multiprocessors_ = 0;
-  std::vector<Partition> parts_, copies_;  // one part for copies
+  std::vector<CardPartition> parts_, copies_;  // one part for copies
 };
 
 // Streams of different parts must not wait for each other in one of the card's

@@ -86,7 +86,7 @@ absl::StatusOr<std::unique_ptr<PartitionedReplay>> PartitionedReplay::Open(
 absl::Status PartitionedReplay::OpenRanks(const ReplayPlan& plan,
                                           const CudaReplayOptions& options) {
   for (int rank = 0; rank < plan.schedule.num_ranks; ++rank) {
-    const Partition& part = parts_->part(rank);
+    const CardPartition& part = parts_->part(rank);
     PartitionedRank::Own own;
     ASSIGN_OR_RETURN(own.stream, part.MakeStream());
     // A library each: products are not for two threads at a time.

@@ -79,7 +79,7 @@ void FillRank(const Schedule& schedule, const StepRecord& step, int rank,
               Result* result) {
   const RankRecord& record = step.ranks[rank];
   const ReplayWindow all = {0, step.makespan_seconds};
-  const ReplayTimes times = TimesOf(schedule, step, rank, all);
+  const RecordedTimes times = TimesOf(schedule, step, rank, all);
   const VersionsHeld held = VersionsOf(schedule, step, rank);
   RankResult* entry = result->add_ranks();
   entry->set_rank(rank);
@@ -131,7 +131,7 @@ void FillBatch(const Schedule& schedule, const StepRecord& step,
   result->set_steady_state(schedule.flush);
   std::vector<double> busy, exposed;
   for (int rank = 0; rank < schedule.num_ranks; ++rank) {
-    const ReplayTimes times = TimesOf(schedule, step, rank, window);
+    const RecordedTimes times = TimesOf(schedule, step, rank, window);
     busy.push_back(times.busy_seconds);
     exposed.push_back(times.exposed_seconds);
   }

@@ -108,11 +108,11 @@ ReplayWindow WindowOf(const Schedule& schedule, const StepRecord& step) {
   return window;
 }
 
-ReplayTimes TimesOf(const Schedule& schedule, const StepRecord& step, int rank,
-                    const ReplayWindow& window) {
+RecordedTimes TimesOf(const Schedule& schedule, const StepRecord& step,
+                      int rank, const ReplayWindow& window) {
   const Interval part = {window.begin_seconds, window.end_seconds};
   const std::vector<Interval> busy = BusyOf(schedule, step, rank);
-  ReplayTimes times;
+  RecordedTimes times;
   times.busy_seconds = SecondsIn(busy, part);
 
   const Arrivals arrivals = ArrivalsAt(step, rank);

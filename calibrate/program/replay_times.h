@@ -20,13 +20,13 @@ struct ReplayWindow {
 // of the last one before the pipeline drains, where there are so many.
 ReplayWindow WindowOf(const Schedule& schedule, const StepRecord& step);
 
-struct ReplayTimes {
+struct RecordedTimes {
   double busy_seconds = 0;  // passes and updates; two at a time count once
   // Idle while a message that the next action needs was under way.
   double exposed_seconds = 0;
 };
-ReplayTimes TimesOf(const Schedule& schedule, const StepRecord& step, int rank,
-                    const ReplayWindow& window);
+RecordedTimes TimesOf(const Schedule& schedule, const StepRecord& step,
+                      int rank, const ReplayWindow& window);
 
 // From the start of the first action to the end of the last, and how much of it
 // was passes.

@@ -86,11 +86,6 @@ void CheckGpu(const ResolvedScenario& resolved, const ReplaySettings& settings,
                   "is fp32, expected bf16 or fp16 on a GPU (--precision bf16), "
                   "or --cpu");
   }
-  if (training.optimizer() == SGD_MOMENTUM) {
-    problems->Add("training.optimizer",
-                  "is sgd, expected adam on a GPU (--optimizer adam), or "
-                  "--cpu");
-  }
   const int num_ranks = resolved.placement.pipeline;
   if (settings.num_partitions > 0 && settings.num_partitions != num_ranks) {
     problems->Add("parallelism.pipeline",

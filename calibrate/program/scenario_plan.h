@@ -13,7 +13,7 @@
 namespace weir {
 
 struct ReplaySettings {
-  bool on_gpu = false;     // whose kernels step by Adam in 16 bit
+  bool on_gpu = false;     // whose kernels compute in 16 bit
   int num_partitions = 0;  // of the GPU; 0: serial
   int num_steps = 1;       // with flush; without, batches are the simulator's
   uint64_t seed = 1;

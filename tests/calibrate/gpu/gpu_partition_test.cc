@@ -48,8 +48,8 @@ class GpuPartitionTest : public GpuTest {
   }
 
   // All parts, the one for copies last.
-  std::vector<const Partition*> Parts() const {
-    std::vector<const Partition*> parts;
+  std::vector<const CardPartition*> Parts() const {
+    std::vector<const CardPartition*> parts;
     for (int i = 0; i < card_->size(); ++i) parts.push_back(&card_->part(i));
     parts.push_back(&card_->copies());
     return parts;
@@ -85,7 +85,7 @@ class GpuPartitionTest : public GpuTest {
     }
   };
 
-  static void Prepare(const Partition& part, Spun* spun) {
+  static void Prepare(const CardPartition& part, Spun* spun) {
     auto stream = part.MakeStream();
     ASSERT_TRUE(stream.ok()) << stream.status();
     spun->stream = *std::move(stream);
@@ -112,7 +112,7 @@ class GpuPartitionTest : public GpuTest {
 
   // One for each part; all busy at once.
   std::vector<Spun> SpinAll(double seconds) {
-    const std::vector<const Partition*> parts = Parts();
+    const std::vector<const CardPartition*> parts = Parts();
     std::vector<Spun> spun(parts.size());
     for (size_t i = 0; i < parts.size(); ++i) Prepare(*parts[i], &spun[i]);
     if (HasFatalFailure()) return {};
@@ -124,7 +124,7 @@ class GpuPartitionTest : public GpuTest {
     return spun;
   }
 
-  static void ExpectDisjoint(const std::vector<const Partition*>& parts,
+  static void ExpectDisjoint(const std::vector<const CardPartition*>& parts,
                              const std::vector<Spun>& spun) {
     std::set<uint32_t> taken;
     for (size_t i = 0; i < spun.size(); ++i) {

@@ -67,7 +67,7 @@ TEST(CalibrateUsageTest, BadCommandLinesAreUsageErrors) {
     const char* arguments;
     const char* message;
   } cases[] = {
-      {"", "a command is missing (run, check, network, doctor)"},
+      {"", "a command is missing (run, check, replay, network, doctor)"},
       {"rum", "there is no command rum; did you mean run?"},
       {"run", "--model is required"},
       {"run --model gpt2", "--out is missing"},
