@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/in_parts.h"
 #include "base/status_macros.h"
 #include "calibrate/gpu/errors.h"
 #include "calibrate/gpu/host/host_tensor.h"
@@ -29,14 +30,19 @@ void Write(ElementFormat format, double value, uint8_t* bytes) {
   }
 }
 
-// Of billions of weights: fp32 and bf16 in a nanosecond each.
-void WriteAll(ElementFormat format, absl::Span<const double> values,
-              uint8_t* bytes) {
+// Of billions of weights: a loop for each format that they have.
+void WritePart(ElementFormat format, absl::Span<const double> values,
+               uint8_t* bytes) {
+  if (format == ElementFormat::kFp32) {
+    for (size_t i = 0; i < values.size(); ++i) {
+      const auto value = static_cast<float>(values[i]);
+      std::memcpy(bytes + 4 * i, &value, 4);
+    }
+    return;
+  }
   for (size_t i = 0; i < values.size(); ++i) {
     const auto value = static_cast<float>(values[i]);
-    if (format == ElementFormat::kFp32) {
-      std::memcpy(bytes + 4 * i, &value, 4);
-    } else if (format == ElementFormat::kBf16 && !std::isnan(value)) {
+    if (format == ElementFormat::kBf16 && !std::isnan(value)) {
       const auto word = std::bit_cast<uint32_t>(value);
       const auto half =  // to the nearest, ties to even
           static_cast<uint16_t>((word + 0x7FFF + (word >> 16 & 1)) >> 16);
@@ -47,17 +53,35 @@ void WriteAll(ElementFormat format, absl::Span<const double> values,
   }
 }
 
-void ReadAll(ElementFormat format, const uint8_t* bytes,
-             absl::Span<double> values) {
-  for (size_t i = 0; i < values.size(); ++i) {
-    if (format == ElementFormat::kFp32) {
+void ReadPart(ElementFormat format, const uint8_t* bytes,
+              absl::Span<double> values) {
+  if (format == ElementFormat::kFp32) {
+    for (size_t i = 0; i < values.size(); ++i) {
       float value;
       std::memcpy(&value, bytes + 4 * i, 4);
       values[i] = value;
-    } else {
-      values[i] = ReadElement(format, bytes + i * BytesOf(format));
     }
+    return;
   }
+  for (size_t i = 0; i < values.size(); ++i) {
+    values[i] = ReadElement(format, bytes + i * BytesOf(format));
+  }
+}
+
+void WriteAll(ElementFormat format, absl::Span<const double> values,
+              uint8_t* bytes) {
+  InParts(std::ssize(values), [&](int64_t first, int64_t last) {
+    WritePart(format, values.subspan(first, last - first),
+              bytes + first * BytesOf(format));
+  });
+}
+
+void ReadAll(ElementFormat format, const uint8_t* bytes,
+             absl::Span<double> values) {
+  InParts(std::ssize(values), [&](int64_t first, int64_t last) {
+    ReadPart(format, bytes + first * BytesOf(format),
+             values.subspan(first, last - first));
+  });
 }
 
 char* At(void* memory, int64_t num_bytes) {
