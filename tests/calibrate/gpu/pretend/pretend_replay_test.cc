@@ -160,7 +160,7 @@ INSTANTIATE_TEST_SUITE_P(
 // In 16 bits, too, the formula tells delays and systems apart; of the weights
 // themselves a wrong delay changes less than what rounding may.
 TEST_F(PretendReplayTest, AnotherDelayIsCaught) {
-  const ScheduleSpec spec = {3, 3, 1, 6};
+  const ScheduleSpec spec = {3, 3, 1, 4};
   for (const OptimizerKind optimizer :
        {OptimizerKind::kMomentum, OptimizerKind::kAdam}) {
     const auto plan_of = [&](const std::string& name) {
@@ -193,12 +193,12 @@ TEST_F(PretendReplayTest, AnotherDelayIsCaught) {
 
 // What suffices for few batches suffices for many.
 TEST_F(PretendReplayTest, VersionsAreKeptNoLongerThanTheyAreRead) {
-  for (const char* name : {"2bw", "pipedream", "xpipe", "pipemare"}) {
+  for (const char* name : {"pipedream", "pipemare"}) {
     const auto plan_of = [&](int num_batches) {
       return HalfPlan(name, {3, 3, 1, num_batches}, true);
     };
-    int64_t too_few = 0, enough = 1 << 20;
-    while (enough - too_few > 512) {
+    int64_t too_few = 0, enough = 1 << 17;
+    while (enough - too_few > 1024) {
       const int64_t middle = (enough + too_few) / 2;
       const auto record = Train(plan_of(4), middle);
       (record.ok() ? enough : too_few) = middle;
