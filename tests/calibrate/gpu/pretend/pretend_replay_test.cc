@@ -6,15 +6,9 @@
 #include <cmath>
 #include <numbers>
 
-#include "absl/strings/str_cat.h"
-#include "calibrate/gpu/replay_device.h"
-#include "calibrate/gpu/watchdog.h"
 #include "calibrate/replay/host_device.h"
-#include "calibrate/replay/replay.h"
-#include "calibrate/replay/sequential.h"
-#include "tests/calibrate/gpu/pretend/pretend.h"
+#include "tests/calibrate/gpu/pretend/pretend_replays.h"
 #include "tests/calibrate/gpu/replay_difference.h"
-#include "tests/calibrate/replay/tiny_replay.h"
 
 namespace weir {
 namespace {
@@ -28,72 +22,13 @@ using testing::IsEmpty;
 constexpr double kLosses = 1e-3, kChange = 1e-2;
 const double kAdamChange = 2 * std::sqrt(kChange / std::numbers::pi);
 // Two trainings on the card differ in the order of sums alone: 1e-6 is the most
-// seen, with Adam. Another delay differs by 0.14 of the change at least,
-// another system by all of it.
-constexpr double kSums = 1e-5, kOtherDelay = 0.1, kOtherSystem = 0.5;
-
-ReplayPlan HalfPlan(const std::string& name, const ScheduleSpec& spec,
-                    bool llama = false,
-                    OptimizerKind optimizer = OptimizerKind::kMomentum) {
-  ReplayRequest request = TinyRequest(Generated(name, spec), llama);
-  request.spec.format = ElementFormat::kBf16;
-  request.num_steps = request.schedule.flush ? 2 : 1;
-  request.optimizer.kind = optimizer;
-  request.link = {.latency_seconds = 1e-5, .bytes_per_second = 1e9};
-  ReplayPlan plan = PlanOf(request);
-  plan.timeout_seconds = 20;
-  return plan;
-}
+// seen, with Adam.
+constexpr double kSums = 1e-5;
 
 std::string TestName(std::string name) {
   for (char& c : name) c = std::isalnum(c) != 0 ? c : '_';
   return name;
 }
-
-class PretendReplayTest : public testing::Test {
- protected:
-  void SetUp() override { Gpu() = Pretended(); }
-  void TearDown() override { EXPECT_THAT(Gpu().faults, IsEmpty()); }
-
-  static absl::StatusOr<ReplayRecord> Try(const ReplayPlan& plan,
-                                          CudaReplayOptions options,
-                                          std::string* described = nullptr) {
-    options.workspace_bytes = 1 << 20;
-    options.nvml = FAKE_NVML;
-    auto device = OpenCudaReplayDevice(plan, options);
-    if (!device.ok()) return device.status();
-    auto record = RunReplay(plan, device->get());
-    if (described != nullptr) *described = (*device)->description();
-    return record;
-  }
-  static ReplayRecord Run(const ReplayPlan& plan, int num_partitions) {
-    CudaReplayOptions options;
-    options.num_partitions = num_partitions;
-    options.num_candidates = 1;
-    auto record = Try(plan, options);
-    EXPECT_TRUE(record.ok()) << record.status();
-    return record.ok() ? *std::move(record) : ReplayRecord();
-  }
-  // The paper's formula on the card.
-  static absl::StatusOr<SequentialRecord> Train(const ReplayPlan& plan,
-                                                int64_t pool_bytes = 0) {
-    CudaReplayOptions options;
-    options.workspace_bytes = 1 << 20;
-    options.num_candidates = 1;
-    options.pool_bytes = pool_bytes;
-    options.nvml = FAKE_NVML;
-    return TrainSequentially(plan, [&](const ReplayPlan& one) {
-      EXPECT_EQ(one.schedule.num_ranks, 1);
-      return OpenCudaReplayDevice(one, options);
-    });
-  }
-  static ReplayRecord OnHost(const ReplayPlan& plan) {
-    const auto host = MakeHostDevice(plan, {.concurrent = false});
-    auto record = RunReplay(plan, host.get());
-    EXPECT_TRUE(record.ok()) << record.status();
-    return record.ok() ? *std::move(record) : ReplayRecord();
-  }
-};
 
 struct Kind {
   std::string name;
@@ -156,62 +91,6 @@ INSTANTIATE_TEST_SUITE_P(
         Kind{"optpipe:memory-limit=2", {4, 6, 1}, true},
         Kind{"pipedream:replicas=2-1", {3, 4, 1, 3}, true, false}),
     [](const auto& info) { return TestName(info.param.name); });
-
-// In 16 bits, too, the formula tells delays and systems apart; of the weights
-// themselves a wrong delay changes less than what rounding may.
-TEST_F(PretendReplayTest, AnotherDelayIsCaught) {
-  const ScheduleSpec spec = {3, 3, 1, 4};
-  for (const OptimizerKind optimizer :
-       {OptimizerKind::kMomentum, OptimizerKind::kAdam}) {
-    const auto plan_of = [&](const std::string& name) {
-      ReplayPlan plan = HalfPlan(name, spec, true, optimizer);
-      if (optimizer == OptimizerKind::kAdam) {
-        for (StageOptimizer& of : plan.optimizers) of.learning_rate = 1e-3;
-      }
-      return plan;
-    };
-    const auto differ = [&](const std::string& replayed,
-                            const std::string& trained) {
-      const auto formula = Train(plan_of(trained));
-      EXPECT_TRUE(formula.ok()) << formula.status();
-      const ReplayPlan plan = plan_of(replayed);
-      return DifferenceOf(plan, Run(plan, 0), *formula);
-    };
-    EXPECT_EQ(differ("pipedream", "pipedream").change, 0);
-    EXPECT_EQ(differ("2bw", "2bw").change, 0);
-    EXPECT_GE(differ("pipedream", "2bw").change, kOtherSystem);
-    EXPECT_GE(differ("2bw", "pipedream").change, kOtherSystem);
-    const double late =
-        differ("pipedream", "pipedream:vertical-sync=yes").change;
-    const double none = differ("2bw", "pipemare:correction=none").change;
-    const bool adam = optimizer == OptimizerKind::kAdam;
-    EXPECT_GE(late, adam ? 0.05 : kOtherDelay);
-    EXPECT_GE(none, adam ? 0.05 : kOtherDelay);
-    printf("another delay: %.2g, %.2g of the change\n", late, none);
-  }
-}
-
-// What suffices for few batches suffices for many.
-TEST_F(PretendReplayTest, VersionsAreKeptNoLongerThanTheyAreRead) {
-  for (const char* name : {"pipedream", "pipemare"}) {
-    const auto plan_of = [&](int num_batches) {
-      return HalfPlan(name, {3, 3, 1, num_batches}, true);
-    };
-    int64_t too_few = 0, enough = 1 << 17;
-    while (enough - too_few > 1024) {
-      const int64_t middle = (enough + too_few) / 2;
-      const auto record = Train(plan_of(4), middle);
-      (record.ok() ? enough : too_few) = middle;
-      if (record.ok()) continue;
-      EXPECT_EQ(record.status().code(), absl::StatusCode::kResourceExhausted);
-      EXPECT_THAT(std::string(record.status().message()),
-                  HasSubstr("rank 0: allocating"));
-    }
-    EXPECT_GT(too_few, 0);
-    const auto many = Train(plan_of(20), enough);
-    EXPECT_TRUE(many.ok()) << name << ": " << many.status();
-  }
-}
 
 // Buffers of a pool's step, or several.
 ReplayPlan LargerPlan() {
