@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "calibrate/replay/sequential.h"
 
+#include <algorithm>
 #include <cmath>
+#include <deque>
 #include <limits>
 #include <utility>
 
@@ -14,7 +16,7 @@
 namespace weir {
 namespace {
 
-// What a stage was and is: every version with what its optimizer then kept.
+// What a stage was and is: versions with what its optimizer then kept.
 class StageHistory {
  public:
   StageHistory(const StageOptimizer& optimizer, std::vector<double> weights)
@@ -24,9 +26,12 @@ class StageHistory {
   }
 
   const std::vector<double>& newest() const { return versions_.back().weights; }
+  int newest_version() const {
+    return first_ + static_cast<int>(versions_.size()) - 1;
+  }
 
   std::vector<double> At(const WeightsRead& read, bool by_average) const {
-    Version version = versions_[read.version];
+    Version version = versions_[read.version - first_];
     std::vector<double> weights = version.weights;
     if (by_average) {
       EstimateByAverage(read.distance, version.weights, version.average,
@@ -40,13 +45,20 @@ class StageHistory {
 
   // Clears the gradients.
   void Update(std::vector<double>* gradients) {
-    const int step = static_cast<int>(versions_.size());
+    const int step = first_ + static_cast<int>(versions_.size());
     Version next = versions_.back();
     StepWeights(optimizer_, step, versions_.back().weights, next.moments(),
                 absl::MakeSpan(*gradients), absl::MakeSpan(next.weights));
     MoveAverage(optimizer_.average_decay, versions_.back().weights,
                 next.weights, absl::MakeSpan(next.average));
     versions_.push_back(std::move(next));
+  }
+
+  // Versions before this one are read no more.
+  void Forget(int before) {
+    for (; first_ < before && versions_.size() > 1; ++first_) {
+      versions_.pop_front();
+    }
   }
 
  private:
@@ -58,7 +70,8 @@ class StageHistory {
   };
 
   const StageOptimizer& optimizer_;
-  std::vector<Version> versions_;
+  int first_ = 0;  // that is kept
+  std::deque<Version> versions_;
 };
 
 std::shared_ptr<const StageProgram> WholeProgram(const ReplayPlan& plan) {
@@ -86,7 +99,9 @@ SequentialRecord TrainWhole(const ReplayPlan& plan) {
       record.losses.push_back(chain.Forward(k, weights));
       if (!plan.schedule.forward_only) chain.Backward(weights);
     }
-    if (!plan.schedule.forward_only) history.Update(&chain.gradients()[0]);
+    if (plan.schedule.forward_only) continue;
+    history.Update(&chain.gradients()[0]);
+    history.Forget(history.newest_version());
   }
   record.weights = CutWeights(plan, history.newest());
   record.formula =
@@ -142,6 +157,9 @@ SequentialRecord TrainStages(const ReplayPlan& plan,
     for (int stage = 0; stage < num_stages; ++stage) {
       if ((k + 1) % group[stage] != 0) continue;
       histories[stage].Update(&chain.gradients()[stage]);
+      // No formula goes back to a version before the one it last read.
+      histories[stage].Forget(std::min(formula.forward(stage, k).version,
+                                       formula.backward(stage, k).version));
     }
   }
   for (const StageHistory& history : histories) {
