@@ -280,7 +280,10 @@ absl::Status WriteFiles(const Flags& flags, const TrainStudy& study) {
 absl::StatusOr<int> TrainStudyCommand(const Flags& flags) {
   ASSIGN_OR_RETURN(const TrainStudy study, Study(flags));
   const int code = Interrupted() ? kExitInterrupted : kExitOk;
-  if (study.schedules.empty()) return code;
+  if (study.schedules.empty()) {
+    PrintNote("interrupted before any training had ended", flags.output);
+    return code;
+  }
   RETURN_IF_ERROR(PrintResult(View(flags, study)));
   RETURN_IF_ERROR(WriteFiles(flags, study));
   return code;
