@@ -105,12 +105,24 @@ absl::Status WriteFile(const std::string& path, absl::string_view contents) {
   return CannotBeWritten(path, why);
 }
 
-absl::Status CheckNotFolder(const std::string& path) {
+absl::Status CheckWritable(const std::string& path) {
+  if (path.empty()) return absl::OkStatus();
   std::error_code error;
-  if (!path.ends_with('/') && !std::filesystem::is_directory(path, error)) {
-    return absl::OkStatus();
+  if (path.ends_with('/') || std::filesystem::is_directory(path, error)) {
+    return CannotBeWritten(path, "is a folder, expected a file");
   }
-  return CannotBeWritten(path, "is a folder, expected a file");
+  // The nearest folder that exists: the others would be made in it.
+  std::filesystem::path there = FollowLinks(path);
+  if (!std::filesystem::exists(there, error)) {
+    do {
+      there = there.has_parent_path() ? there.parent_path() : ".";
+    } while (!std::filesystem::exists(there, error));
+    if (!std::filesystem::is_directory(there, error)) {
+      return CannotBeWritten(path, there.string() + " is no folder");
+    }
+  }
+  if (access(there.c_str(), W_OK) == 0) return absl::OkStatus();
+  return CannotBeWritten(path, std::strerror(errno));
 }
 
 }  // namespace weir

@@ -25,9 +25,10 @@ absl::StatusOr<std::string> ReadFile(const std::string& path,
 // and its target is written; a device or a pipe stays and takes the bytes.
 absl::Status WriteFile(const std::string& path, absl::string_view contents);
 
-// InvalidArgument where `path` names a folder, which WriteFile cannot replace:
-// to be asked before hours of work.
-absl::Status CheckNotFolder(const std::string& path);
+// InvalidArgument where WriteFile cannot write, as far as that can be seen: the
+// path of a folder, below a file, or where this user may not write. To be asked
+// before hours of work. An empty path is none.
+absl::Status CheckWritable(const std::string& path);
 
 }  // namespace weir
 

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/files.h"
@@ -15,6 +16,7 @@
 #include "base/problems.h"
 #include "base/status_macros.h"
 #include "calibrate/replay/host_device.h"
+#include "calibrate/replay/host_memory.h"
 #include "calibrate/replay/replay.h"
 #include "cli/commands.h"
 #include "cli/envelope.h"
@@ -39,6 +41,18 @@ struct Work {
   Schedule schedule;  // of all batches, where there is no flush
 };
 
+absl::Status CheckFiles(const Flags& flags) {
+  const std::string& plot = flags.study.plot;
+  RETURN_IF_ERROR(CheckWritable(flags.output.out));
+  if (plot.empty()) return absl::OkStatus();
+  if (!absl::EndsWith(plot, ".svg")) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "command line: --plot is ", plot, ", expected a name ending in .svg"));
+  }
+  RETURN_IF_ERROR(CheckWritable(plot));
+  return FindGnuplot();
+}
+
 absl::StatusOr<Work> ReadWork(const Flags& flags, const ScenarioFlags& asked) {
   Work work;
   ASSIGN_OR_RETURN(work.scenario, ResolveFlags(asked));
@@ -48,6 +62,12 @@ absl::StatusOr<Work> ReadWork(const Flags& flags, const ScenarioFlags& asked) {
       work.schedule,
       ScheduleOfScenario(work.scenario,
                          flush ? 1 : static_cast<int>(flags.study.updates)));
+  if (work.schedule.forward_only) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(work.schedule.name,
+                     ": is inference, expected a schedule "
+                     "that trains"));
+  }
   return work;
 }
 
@@ -203,7 +223,7 @@ absl::StatusOr<StudySchedule> Simulated(const Work& work) {
 }
 
 absl::StatusOr<TrainStudy> Study(const Flags& flags) {
-  if (!flags.study.plot.empty()) RETURN_IF_ERROR(FindGnuplot());
+  RETURN_IF_ERROR(CheckFiles(flags));
   ASSIGN_OR_RETURN(const std::vector<Work> works, ReadWork(flags));
   ASSIGN_OR_RETURN(const Model model, ModelOf(flags, works));
   TrainStudy study;
@@ -218,7 +238,9 @@ absl::StatusOr<TrainStudy> Study(const Flags& flags) {
   study.num_batches = static_cast<int>(flags.study.updates);
   for (const Work& work : works) {
     // Before minutes of training: is it a plan?
-    RETURN_IF_ERROR(PlanOf(flags, model, work.schedule, 1).status());
+    ASSIGN_OR_RETURN(const ReplayPlan plan,
+                     PlanOf(flags, model, work.schedule, 1));
+    RETURN_IF_ERROR(CheckHostMemory(plan));
     ASSIGN_OR_RETURN(study.schedules.emplace_back(), Simulated(work));
   }
   NoteInterrupt();
@@ -248,6 +270,8 @@ absl::Status WriteFiles(const Flags& flags, const TrainStudy& study) {
     PrintNote(absl::StrCat("wrote ", flags.output.out), flags.output);
   }
   if (flags.study.plot.empty()) return absl::OkStatus();
+  // Makes the folders, and says in one line what gnuplot says in hundreds.
+  RETURN_IF_ERROR(WriteFile(flags.study.plot, ""));
   RETURN_IF_ERROR(RunGnuplot(TrainStudyPlot(study, flags.study.plot)));
   PrintNote(absl::StrCat("wrote ", flags.study.plot), flags.output);
   return absl::OkStatus();
@@ -256,7 +280,10 @@ absl::Status WriteFiles(const Flags& flags, const TrainStudy& study) {
 absl::StatusOr<int> TrainStudyCommand(const Flags& flags) {
   ASSIGN_OR_RETURN(const TrainStudy study, Study(flags));
   const int code = Interrupted() ? kExitInterrupted : kExitOk;
-  if (study.schedules.empty()) return code;
+  if (study.schedules.empty()) {
+    PrintNote("interrupted before any training had ended", flags.output);
+    return code;
+  }
   RETURN_IF_ERROR(PrintResult(View(flags, study)));
   RETURN_IF_ERROR(WriteFiles(flags, study));
   return code;

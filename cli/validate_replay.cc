@@ -130,7 +130,7 @@ int RunValidateReplay(const Flags& flags) {
   const std::vector<std::string> above =
       Above(*comparison, flags.measured.tolerance);
   if (above.empty()) return kExitOk;
-  PrintWarning(absl::StrFormat("above the tolerance of %.2f %%: %s",
+  PrintWarning(absl::StrFormat("above the tolerance of %.6g %%: %s",
                                100 * flags.measured.tolerance,
                                absl::StrJoin(above, ", ")),
                flags.output);

@@ -201,6 +201,13 @@ void AddNotes(const PipelineEvents& measured_timeline,
   const auto add = [&](std::string note) {
     comparison->notes.push_back(std::move(note));
   };
+  if (comparison->predicted.has_replay() &&
+      !comparison->measured.has_replay()) {
+    add(absl::StrCat(comparison->predicted_label, " was executed, ",
+                     comparison->measured_label,
+                     " was not: errors are of the first (were --replay and "
+                     "--against changed over?)"));
+  }
   for (const Result* side : {&comparison->predicted, &comparison->measured}) {
     const uint32_t tensor = std::max(side->tensor_parallel(), 1u);
     const uint32_t data = std::max(side->data_parallel(), 1u);

@@ -117,7 +117,9 @@ std::string TrainStudyTable(const TrainStudy& study) {
   TextTable table;
   table.header = {"schedule",
                   "final loss",
-                  absl::StrFormat("samples to %.3f", target),
+                  std::isnan(target)
+                      ? "samples to a target"
+                      : absl::StrFormat("samples to %.3f", target),
                   "seconds to it",
                   "time per batch",
                   "bubble",

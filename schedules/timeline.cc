@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "schedules/replay.h"
+#include "schedules/walk.h"
 
 namespace weir {
 namespace {
@@ -47,7 +47,7 @@ Row::Kind KindOf(Op op) {
 
 struct Picture {
   const Schedule& schedule;
-  ReplayTimes times;
+  WalkTimes times;
   bool has_offloads = false;
   bool has_weight_gradients = false;
   bool has_many_stages = false;  // on some rank
@@ -55,7 +55,7 @@ struct Picture {
 };
 
 Picture MakePicture(const Schedule& schedule) {
-  Picture picture{schedule, TimedReplay(schedule, {}), false, false, false, {}};
+  Picture picture{schedule, TimedWalk(schedule, {}), false, false, false, {}};
   for (const std::vector<Action>& actions : schedule.rank_actions) {
     for (const Action& action : actions) {
       picture.has_offloads |= !IsCompute(action.op);

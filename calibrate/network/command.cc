@@ -153,7 +153,7 @@ class Lead {
       : flags_(flags), launch_(launch), leader_(leader) {}
 
   absl::Status Run() {
-    RETURN_IF_ERROR(CheckNotFolder(flags_.out));
+    RETURN_IF_ERROR(CheckWritable(flags_.out));
     ASSIGN_OR_RETURN(const DeviceProfile start,
                      LoadDeviceProfile(flags_.start));
     std::optional<NetworkTopology> topology;

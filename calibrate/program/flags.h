@@ -35,6 +35,10 @@ struct DoctorFlags {
   bool json = false;
 };
 
+// Where none is given.
+inline constexpr char kCpuScenario[] = "replay-cpu";
+inline constexpr char kGpuScenario[] = "replay-h200";
+
 struct ReplayFlags {
   Flags weir;        // scenario and output, as `weir simulate` has them
   bool cpu = false;  // threads and double precision

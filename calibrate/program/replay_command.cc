@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/files.h"
 #include "base/interrupt.h"
 #include "base/status_macros.h"
 #include "base/version.h"
@@ -26,6 +27,16 @@ namespace {
 
 bool IsSerial(const ReplayFlags& flags) {
   return flags.cpu ? flags.serial.value_or(false) : flags.num_partitions == 0;
+}
+
+// A schedule alone says enough: there is a scenario for either.
+ScenarioFlags ScenarioOf(const ReplayFlags& flags) {
+  ScenarioFlags asked = flags.weir.scenario;
+  if (asked.scenario.empty() && asked.overrides.model().empty() &&
+      asked.costs.empty()) {
+    asked.scenario = flags.cpu ? kCpuScenario : kGpuScenario;
+  }
+  return asked;
 }
 
 ReplaySettings SettingsOf(const ReplayFlags& flags) {
@@ -151,8 +162,9 @@ absl::StatusOr<int> ReplayScenario(const ReplayFlags& flags,
                                    const Factories& factories) {
   const OutputFlags& output = flags.weir.output;
   RETURN_IF_ERROR(CheckTracePath("--trace", output.trace, true));
+  RETURN_IF_ERROR(CheckWritable(output.out));
   ASSIGN_OR_RETURN(const ResolvedScenario scenario,
-                   ResolveFlags(flags.weir.scenario));
+                   ResolveFlags(ScenarioOf(flags)));
   ASSIGN_OR_RETURN(const ReplayPlan plan,
                    PlanOfScenario(scenario, SettingsOf(flags)));
   ReplayRecord record;

@@ -38,6 +38,8 @@ absl::Status CheckReplay(const ReplayFlags& flags) {
 
 Options OptionsOfReplay(ReplayFlags* flags) {
   Options options = OptionsOfSimulate(&flags->weir);
+  options.front().fallback =
+      absl::StrCat(kGpuScenario, ", --cpu: ", kCpuScenario);
   Group group("Replay", &options);
   group.Switch("--cpu", "on this machine's processor, in double precision",
                [=](bool on) { flags->cpu = on; });
@@ -92,6 +94,7 @@ absl::StatusOr<CalibrateLine> ParseReplay(
         HelpText(kCommand, kSummary,
                  {"weir-calibrate replay replay-cpu --cpu --schedule 2bw --out "
                   "replay.pb",
+                  "weir-calibrate replay --cpu --schedule ./my.csv",
                   "weir-calibrate replay replay-h200 --schedule zb-h1"},
                  options);
     return line;

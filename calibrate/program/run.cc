@@ -266,8 +266,8 @@ absl::StatusOr<int> Calibrate(const RunFlags& flags,
                               const Factories& factories) {
   ASSIGN_OR_RETURN(const Model model, LoadModel(flags.model));
   if (flags.list) return List(flags, model);
-  RETURN_IF_ERROR(CheckNotFolder(flags.out));
-  RETURN_IF_ERROR(CheckNotFolder(flags.report));
+  RETURN_IF_ERROR(CheckWritable(flags.out));
+  RETURN_IF_ERROR(CheckWritable(flags.report));
   ASSIGN_OR_RETURN(const OutputLock lock, OutputLock::Take(flags.out));
   ASSIGN_OR_RETURN(const std::unique_ptr<Bench> bench,
                    OpenBench(flags, factories));

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/problems.h"
 #include "base/status_macros.h"
+#include "calibrate/replay/host_memory.h"
 #include "models/layer_work.h"
 #include "scenarios/stage_cut.h"
 #include "schedules/semantics.h"
@@ -216,6 +217,13 @@ absl::StatusOr<ReplayPlan> PlanOfScenario(const ResolvedScenario& resolved,
                               ? (bits > 0 ? bits : kDefaultCompressedBits)
                               : 0;
   plan->timeout_seconds = settings.timeout_seconds;
+  if (!settings.on_gpu) {
+    const absl::Status fits = CheckHostMemory(*plan);
+    if (!fits.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(resolved.label, ": ", fits.message()));
+    }
+  }
   SetLinks(resolved, &*plan);
   return plan;
 }

@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "calibrate/replay/stage_layout.h"
-#include "schedules/replay.h"
+#include "schedules/walk.h"
 
 namespace weir {
 namespace {
@@ -34,7 +34,7 @@ std::vector<std::vector<Past>> PastsOf(const Schedule& schedule,
     past[place.rank] = place.position + 1;
     return past;
   };
-  Replay(schedule, dependencies, [&](int rank, int32_t position) {
+  WalkSchedule(schedule, dependencies, [&](int rank, int32_t position) {
     const auto& actions = schedule.rank_actions[rank];
     if (position > 0 && actions[position - 1].overlaps_next) return;
     Past& past = pasts[rank][position];

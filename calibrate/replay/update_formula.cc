@@ -256,7 +256,11 @@ UpdateFormula TiMePReSt(const FormulaShape& shape, const Options& options) {
 
 absl::StatusOr<UpdateFormula> FormulaOf(absl::string_view schedule_name,
                                         const FormulaShape& shape) {
-  ASSIGN_OR_RETURN(const ScheduleKind* kind, FindScheduleKind(schedule_name));
+  const absl::Status unknown = absl::NotFoundError(absl::StrCat(
+      schedule_name, ": no formula of a training without flush is known"));
+  const auto found = FindScheduleKind(schedule_name);
+  if (!found.ok()) return unknown;  // a file
+  const ScheduleKind* const kind = *found;
   ASSIGN_OR_RETURN(const ScheduleSpec spec,
                    WithOptionsOf(schedule_name, *kind, ScheduleSpec()));
   const Options& options = spec.options;
@@ -269,8 +273,7 @@ absl::StatusOr<UpdateFormula> FormulaOf(absl::string_view schedule_name,
     return PipelinedBackprop(shape, options);
   }
   if (kind->name == "timeprest") return TiMePReSt(shape, options);
-  return absl::NotFoundError(absl::StrCat(
-      schedule_name, ": no formula of a training without flush is known"));
+  return unknown;
 }
 
 UpdateFormula SynchronousFormula(const FormulaShape& shape) {

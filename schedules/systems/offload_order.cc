@@ -15,7 +15,7 @@ namespace {
 constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr double kRounding = 1e-9;  // of sums of memory, in microbatches
 
-// One rank while its actions are put in order. Times are those of TimedReplay:
+// One rank while its actions are put in order. Times are those of TimedWalk:
 // an action starts when what it awaits has ended, not when it was chosen.
 struct Rank {
   int stage = 0;

@@ -42,7 +42,7 @@ struct OffloadPolicy {
   bool spread = false;
 };
 
-// As TimedReplay finds them at the spec's costs.
+// As TimedWalk finds them at the spec's costs.
 struct Speed {
   double makespan = std::numeric_limits<double>::infinity();
   double span = 0;

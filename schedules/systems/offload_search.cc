@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
-#include "schedules/replay.h"
 #include "schedules/systems/generators.h"
 #include "schedules/systems/zero_bubble_costs.h"
+#include "schedules/walk.h"
 
 namespace weir {
 namespace {
@@ -120,7 +120,7 @@ void Search::Improve(Found* found) {
 }
 
 void Search::Consider(Schedule schedule) {
-  const ReplayTimes times = TimedReplay(schedule, spec_.costs);
+  const WalkTimes times = TimedWalk(schedule, spec_.costs);
   const Speed speed = {.makespan = times.makespan(), .span = times.span()};
   if (best_.has_value() && !(speed < best_->speed)) return;
   best_ = {.rank_actions = std::move(schedule.rank_actions), .speed = speed};

@@ -11,7 +11,7 @@
 
 namespace weir {
 
-// Times are those of TimedReplay at the costs of the spec. A microbatch holds
+// Times are those of TimedWalk at the costs of the spec. A microbatch holds
 // its activation from F to I and the inputs of its weight gradient from I to W;
 // where these are larger, they are counted from F on, so that an I always fits.
 class PassPlacer {

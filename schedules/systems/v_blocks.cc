@@ -11,9 +11,9 @@
 #include <tuple>
 
 #include "schedules/limits.h"
-#include "schedules/replay.h"
 #include "schedules/systems/generators.h"
 #include "schedules/systems/zero_bubble_costs.h"
+#include "schedules/walk.h"
 
 namespace weir {
 namespace {
@@ -206,7 +206,7 @@ void TightenEnds(int max_held, Grid* grid) {
 // Where every pass of an order stands if each takes one slot and none waits
 // longer than it must.
 Grid Squeezed(const ScheduleSpec& spec, const Schedule& schedule) {
-  const ReplayTimes times = TimedReplay(schedule, PassCosts());
+  const WalkTimes times = TimedWalk(schedule, PassCosts());
   Grid grid = EmptyGrid(spec);
   for (int rank = 0; rank < spec.num_ranks; ++rank) {
     const std::vector<Action>& actions = schedule.rank_actions[rank];

@@ -107,11 +107,20 @@ TEST_F(FilesTest, AFolderIsNotReplaced) {
   EXPECT_EQ(NumFiles(), 1);
 }
 
-TEST_F(FilesTest, AFolderIsKnownBeforeItIsWritten) {
-  EXPECT_FALSE(CheckNotFolder("/").ok());
-  EXPECT_FALSE(CheckNotFolder("not/there/").ok());
-  EXPECT_TRUE(CheckNotFolder("not/there").ok());
-  EXPECT_TRUE(CheckNotFolder("").ok());
+TEST_F(FilesTest, WhatCannotBeWrittenIsKnownBefore) {
+  EXPECT_FALSE(CheckWritable("/").ok());
+  EXPECT_FALSE(CheckWritable("not/there/").ok());
+  EXPECT_TRUE(CheckWritable("not/there").ok());
+  EXPECT_TRUE(CheckWritable("file").ok());
+  EXPECT_TRUE(CheckWritable("").ok());
+  EXPECT_TRUE(CheckWritable("/dev/null").ok());
+  ASSERT_TRUE(WriteFile(Path("file"), "x").ok());
+  EXPECT_TRUE(CheckWritable(Path("file")).ok());
+  EXPECT_THAT(CheckWritable(Path("file/below")).message(),
+              HasSubstr("file is no folder"));
+  EXPECT_EQ(*ReadFile(Path("file")), "x");
+  if (geteuid() == 0) return;  // who may write everywhere
+  EXPECT_FALSE(CheckWritable("/etc/weir").ok());
 }
 
 TEST_F(FilesTest, WhatHasNoEndIsRefusedAtTheLimit) {

@@ -70,6 +70,14 @@ TEST(TrainStudyCommandTest, CostsByHandPriceTheBatches) {
                              HasSubstr("pipedream,1,3,12,6,18,")));
 }
 
+TEST(TrainStudyCommandTest, WhereNothingLearnsThereIsNoTarget) {
+  const ProgramRun run =
+      RunWeir("train-study --schedule gpipe --updates 1 --seeds 1");
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.out,
+              AllOf(HasSubstr("samples to a target"), HasSubstr("never")));
+}
+
 TEST(TrainStudyCommandTest, APictureIsGnuplots) {
   const ProgramRun missing = RunWeirAfter(
       "mkdir -p bin && ln -sf \"$(command -v timeout)\" bin/ && PATH=$PWD/bin",
@@ -82,6 +90,12 @@ TEST(TrainStudyCommandTest, APictureIsGnuplots) {
   const ProgramRun run = RunWeir(std::string(kSmall) + " --plot study.svg");
   EXPECT_EQ(run.exit_code, 0) << run.err;
   EXPECT_THAT(Contents("study.svg"), HasSubstr("pipedream-2bw"));
+  // Not what gnuplot says when it cannot write, hundreds of lines.
+  const ProgramRun nowhere = RunWeir(
+      "train-study --schedule gpipe --updates 1 --plot /proc/self/s.svg");
+  EXPECT_EQ(nowhere.exit_code, 2);
+  EXPECT_THAT(nowhere.err, HasSubstr("cannot be written"));
+  EXPECT_LT(nowhere.err.size(), 200u);
 }
 
 TEST(TrainStudyCommandTest, WhatIsWrongIsNamedAtOnce) {
@@ -89,10 +103,21 @@ TEST(TrainStudyCommandTest, WhatIsWrongIsNamedAtOnce) {
       RunWeir("train-study --schedule gpip,zb-x --updates 2");
   EXPECT_EQ(run.exit_code, 2);
   EXPECT_THAT(run.err, AllOf(HasSubstr("gpip"), HasSubstr("zb-x")));
+  const ProgramRun inference =
+      RunWeir("train-study --schedule edgepipe --updates 2");
+  EXPECT_EQ(inference.exit_code, 2);
+  EXPECT_THAT(inference.err, HasSubstr("edgepipe: is inference"));
+  const ProgramRun picture = RunWeir("train-study --plot s.png");
+  EXPECT_EQ(picture.exit_code, 2);
+  EXPECT_THAT(picture.err, HasSubstr("ending in .svg"));
   const ProgramRun model =
       RunWeir("train-study --train-model mixtral-8x7b --updates 2");
   EXPECT_EQ(model.exit_code, 2);
   EXPECT_THAT(model.err, HasSubstr("experts"));
+  const ProgramRun large =
+      RunWeir("train-study --train-model gpt3-175b --updates 1");
+  EXPECT_EQ(large.exit_code, 2);
+  EXPECT_THAT(large.err, HasSubstr("in double precision, this machine has"));
 }
 
 }  // namespace

@@ -120,6 +120,15 @@ TEST(ReplayComparisonTest, OtherRanksAreAnError) {
                         "with --pp 1 and --out"));
 }
 
+TEST(ReplayComparisonTest, SidesThatWereChangedOverAreSuspected) {
+  Result replay = Stretched();
+  replay.mutable_replay()->set_num_steps(1);
+  EXPECT_THAT(Compare(replay, Predicted()).notes,
+              ::testing::Contains(HasSubstr("changed over?")));
+  EXPECT_THAT(Compare(Predicted(), replay).notes,
+              ::testing::Not(::testing::Contains(HasSubstr("changed over?"))));
+}
+
 TEST(ReplayComparisonTest, OtherReplicasAreLeftOutAndSaid) {
   Result predicted = Predicted();
   predicted.set_data_parallel(2);

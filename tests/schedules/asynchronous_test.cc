@@ -6,10 +6,10 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "schedules/replay.h"
 #include "schedules/semantics.h"
 #include "schedules/stage_semantics.h"
 #include "schedules/validate.h"
+#include "schedules/walk.h"
 #include "tests/schedules/test_schedules.h"
 
 namespace weir {
@@ -36,7 +36,7 @@ std::vector<StageSemantics> Summary(const Schedule& schedule) {
 double SteadySeconds(absl::string_view name, ScheduleSpec spec) {
   const auto makespan = [&](int batches) {
     spec.num_batches = batches;
-    return TimedReplay(Generated(name, spec), {}).makespan();
+    return TimedWalk(Generated(name, spec), {}).makespan();
   };
   const int many = 8 + 6 * spec.num_ranks;
   return (makespan(many + 12) - makespan(many)) / 12;
@@ -176,9 +176,9 @@ TEST(PipeDreamTest, ReplicasDivideTheTimeOfTheirStage) {
     costs.stages[0].backward_input = r;
     costs.stages[0].backward_weight = r;
     const auto makespan = [&](int batches) {
-      return TimedReplay(Generated(absl::StrCat("pipedream:replicas=", r, "-1"),
-                                   {r + 1, 12, 1, batches}),
-                         costs)
+      return TimedWalk(Generated(absl::StrCat("pipedream:replicas=", r, "-1"),
+                                 {r + 1, 12, 1, batches}),
+                       costs)
           .makespan();
     };
     EXPECT_NEAR(makespan(20) - makespan(10), 10 * 12 * 3, 1e-9) << r;
@@ -473,7 +473,7 @@ TEST(EdgePipeTest, RunsForwardsOnlyAsFastAsTheSlowestStage) {
   costs.stages[1].forward = 2;
   costs.stages[2].forward = 1;
   costs.hop = 0.25;
-  EXPECT_NEAR(TimedReplay(schedule, costs).makespan(),
+  EXPECT_NEAR(TimedWalk(schedule, costs).makespan(),
               0.5 + 0.25 + 20 * 2 + 0.25 + 1, 1e-9);
   const Semantics semantics = Interpreted(schedule);
   EXPECT_EQ(Verdict(schedule, semantics), "inference: no gradient, no update");

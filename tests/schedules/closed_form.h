@@ -11,8 +11,8 @@
 #include "absl/strings/string_view.h"
 #include "gtest/gtest.h"
 #include "schedules/registry.h"
-#include "schedules/replay.h"
 #include "schedules/validate.h"
+#include "schedules/walk.h"
 
 namespace weir {
 
@@ -43,7 +43,7 @@ inline PassCosts CostsOf(const Schedule& schedule, const RankSeconds& seconds) {
 }
 
 inline double Makespan(const Schedule& schedule, const RankSeconds& seconds) {
-  return TimedReplay(schedule, CostsOf(schedule, seconds)).makespan();
+  return TimedWalk(schedule, CostsOf(schedule, seconds)).makespan();
 }
 
 // The backward is one piece: half of it I, half of it W where it is split.

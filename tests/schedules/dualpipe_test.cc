@@ -41,7 +41,7 @@ double BusySeconds(const Schedule& schedule, const PassCosts& costs, int rank) {
 
 double MostIdleSeconds(const Schedule& schedule, const Seconds& seconds) {
   const PassCosts costs = StageCosts(seconds);
-  const double makespan = TimedReplay(schedule, costs).makespan();
+  const double makespan = TimedWalk(schedule, costs).makespan();
   double idle = 0;
   for (int rank = 0; rank < schedule.num_ranks; ++rank) {
     idle = std::max(idle, makespan - BusySeconds(schedule, costs, rank));
@@ -105,7 +105,7 @@ TEST(DualPipeTest, EqualPassesTakeThePapersTime) {
   ForAllShapes([](const Shape& shape) {
     const Seconds seconds;
     const double makespan =
-        TimedReplay(ValidOf(shape), StageCosts(seconds)).makespan();
+        TimedWalk(ValidOf(shape), StageCosts(seconds)).makespan();
     ExpectClose(makespan, 3.0 * shape.microbatches * shape.chunks +
                               Bubble(shape.half, seconds));
   });

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "schedules/replay.h"
 #include "schedules/validate.h"
+#include "schedules/walk.h"
 #include "tests/schedules/test_schedules.h"
 
 namespace weir {
@@ -20,8 +20,7 @@ TEST(InterleavedZeroBubbleTest, TakesAllPassesAndTheFill) {
             Generated("InterleavedZeroBubble", {ranks, rounds * ranks, chunks});
         ASSERT_TRUE(ValidateSchedule(schedule).ok());
         const double passes = 3.0 * rounds * ranks * chunks;
-        EXPECT_DOUBLE_EQ(TimedReplay(schedule, {}).makespan(),
-                         passes + ranks - 1)
+        EXPECT_DOUBLE_EQ(TimedWalk(schedule, {}).makespan(), passes + ranks - 1)
             << ranks << " " << rounds << " " << chunks;
       }
     }

@@ -12,10 +12,10 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "schedules/replay.h"
 #include "schedules/systems/generators.h"
 #include "schedules/systems/offload_search.h"
 #include "schedules/validate.h"
+#include "schedules/walk.h"
 #include "tests/schedules/offload_optimum.h"
 #include "tests/schedules/test_schedules.h"
 
@@ -56,7 +56,7 @@ int64_t NumOffloads(const Schedule& schedule) {
 // of F to the end of O or of the backward, from the start of R on, and for the
 // weight gradient from the end of I to that of W.
 double PeakMemory(const Schedule& schedule, const PassCosts& costs,
-                  const ReplayTimes& times, int rank) {
+                  const WalkTimes& times, int rank) {
   std::vector<std::pair<double, double>> changes;  // frees before claims
   const std::vector<Action>& actions = schedule.rank_actions[rank];
   for (size_t i = 0; i < actions.size(); ++i) {
@@ -101,7 +101,7 @@ void ExpectWithinMemory(const Schedule& schedule, const PassCosts& costs,
     largest =
         std::max({largest, stage.activation, stage.weight_gradient_inputs});
   }
-  const ReplayTimes times = TimedReplay(schedule, costs);
+  const WalkTimes times = TimedWalk(schedule, costs);
   for (int rank = 0; rank < schedule.num_ranks; ++rank) {
     EXPECT_LE(PeakMemory(schedule, costs, times, rank),
               limit * largest * (1 + 1e-8))
@@ -111,7 +111,7 @@ void ExpectWithinMemory(const Schedule& schedule, const PassCosts& costs,
 
 // No two at a time on the compute stream or on a channel, and activations are
 // on the rank while their backward runs.
-void ExpectOneAtATime(const Schedule& schedule, const ReplayTimes& times) {
+void ExpectOneAtATime(const Schedule& schedule, const WalkTimes& times) {
   for (int rank = 0; rank < schedule.num_ranks; ++rank) {
     double compute = 0, offload = 0, reload = 0;
     std::map<int, double> offloaded, reloaded;
@@ -193,7 +193,7 @@ TEST(OptPipeTest, StreamsAndChannelsDoOneThingAtATime) {
   for (int i = 0; i < 40; ++i) {
     const ScheduleSpec spec = RandomSpec(&random);
     const Schedule schedule = OptPipe(spec);
-    ExpectOneAtATime(schedule, TimedReplay(schedule, spec.costs));
+    ExpectOneAtATime(schedule, TimedWalk(schedule, spec.costs));
   }
 }
 
@@ -219,7 +219,7 @@ TEST(OptPipeTest, GreedyKnowsItsTimes) {
     schedule.rank_actions = order.rank_actions;
     schedule.resident_activations = order.resident_activations;
     ASSERT_TRUE(ValidateSchedule(schedule).ok()) << ValidateSchedule(schedule);
-    const ReplayTimes times = TimedReplay(schedule, spec.costs);
+    const WalkTimes times = TimedWalk(schedule, spec.costs);
     EXPECT_NEAR(order.speed.makespan, times.makespan(), 1e-9);
     EXPECT_EQ(order.speed.num_offloads, NumOffloads(schedule));
     ExpectWithinMemory(schedule, spec.costs, LimitOf(spec));
@@ -232,8 +232,8 @@ TEST(OptPipeTest, OffloadingNeverCosts) {
     const ScheduleSpec spec = RandomSpec(&random);
     const Schedule without = OptPipe(spec, false);
     EXPECT_EQ(NumOffloads(without), 0);
-    EXPECT_LE(TimedReplay(OptPipe(spec), spec.costs).makespan(),
-              TimedReplay(without, spec.costs).makespan());
+    EXPECT_LE(TimedWalk(OptPipe(spec), spec.costs).makespan(),
+              TimedWalk(without, spec.costs).makespan());
   }
 }
 
@@ -241,10 +241,10 @@ TEST(OptPipeTest, NeverSlowerThanZeroBubbleAtTheSameLimit) {
   std::mt19937 random(5);
   for (int i = 0; i < 40; ++i) {
     ScheduleSpec spec = RandomSpec(&random);
-    const double found = TimedReplay(OptPipe(spec), spec.costs).makespan();
+    const double found = TimedWalk(OptPipe(spec), spec.costs).makespan();
     const Schedule zero_bubble = Generated("zb-1p", spec);
     ExpectWithinMemory(zero_bubble, spec.costs, LimitOf(spec));
-    EXPECT_LE(found, TimedReplay(zero_bubble, spec.costs).makespan());
+    EXPECT_LE(found, TimedWalk(zero_bubble, spec.costs).makespan());
   }
 }
 
@@ -253,8 +253,8 @@ TEST(OptPipeTest, NeverSlowerThan1F1BInItsMemory) {
     for (int m : {1, 3, 8, 20}) {
       const ScheduleSpec spec = Spec(p, m, {.forward = 1.1}, p);
       const double one_f_one_b =
-          TimedReplay(Generated("1f1b", spec), spec.costs).makespan();
-      EXPECT_LE(TimedReplay(OptPipe(spec), spec.costs).makespan(), one_f_one_b);
+          TimedWalk(Generated("1f1b", spec), spec.costs).makespan();
+      EXPECT_LE(TimedWalk(OptPipe(spec), spec.costs).makespan(), one_f_one_b);
     }
   }
 }
@@ -263,9 +263,8 @@ TEST(OptPipeTest, NeverSlowerThan1F1BInItsMemory) {
 TEST(OptPipeTest, OffloadingRemovesMostOfTheIdleTime) {
   const ScheduleSpec spec = Spec(8, 24, {.offload = 3}, 4);
   const double least = 7 + 24 * 3;  // the last rank's wait and work
-  const double without =
-      TimedReplay(OptPipe(spec, false), spec.costs).makespan();
-  const double with = TimedReplay(OptPipe(spec), spec.costs).makespan();
+  const double without = TimedWalk(OptPipe(spec, false), spec.costs).makespan();
+  const double with = TimedWalk(OptPipe(spec), spec.costs).makespan();
   EXPECT_EQ(without, 117);
   EXPECT_LE(with, 85);
   EXPECT_GE(with, least);
@@ -275,7 +274,7 @@ TEST(OptPipeTest, NoBubbleBeyondTheFirstWaitWhereMemoryIsAmple) {
   for (int p : {2, 4, 8}) {
     const int m = 3 * p;
     const ScheduleSpec spec = Spec(p, m, {}, 2 * p);
-    EXPECT_EQ(TimedReplay(OptPipe(spec), spec.costs).makespan(), p - 1 + 3 * m);
+    EXPECT_EQ(TimedWalk(OptPipe(spec), spec.costs).makespan(), p - 1 + 3 * m);
   }
 }
 
@@ -371,7 +370,7 @@ TEST(OptPipeTest, NearlyAlwaysAnOptimumOfSmallShapes) {
                       .weight_gradient_inputs = 1},
                      limit);
             const Schedule schedule = OptPipe(spec);
-            const double found = TimedReplay(schedule, spec.costs).makespan();
+            const double found = TimedWalk(schedule, spec.costs).makespan();
             EXPECT_GE(found, *optimum);
             EXPECT_LE(found, *optimum * 13 / 12.0);
             ++num_problems;

@@ -3,7 +3,7 @@
 #include "schedules/systems/pass_placer.h"
 
 #include "gtest/gtest.h"
-#include "schedules/replay.h"
+#include "schedules/walk.h"
 #include "tests/schedules/test_schedules.h"
 
 namespace weir {
@@ -27,10 +27,10 @@ ScheduleSpec Spec() {
 TEST(PassPlacerTest, KnowsTheTimesOfTheReplay) {
   const ScheduleSpec spec = Spec();
   const Schedule schedule = Generated("zb-h2", spec);
-  const ReplayTimes times = TimedReplay(schedule, spec.costs);
+  const WalkTimes times = TimedWalk(schedule, spec.costs);
   PassPlacer placer(spec, schedule.routes[0], 6);
   const Dependencies dependencies(schedule);
-  Replay(schedule, dependencies, [&](int rank, int32_t position) {
+  WalkSchedule(schedule, dependencies, [&](int rank, int32_t position) {
     const Action& action = schedule.rank_actions[rank][position];
     placer.Put(action.op, action.stage);
     EXPECT_NEAR(placer.free_at(rank), times.end[rank][position], 1e-12);

@@ -14,8 +14,8 @@
 #include "absl/strings/str_replace.h"
 #include "gtest/gtest.h"
 #include "schedules/registry.h"
-#include "schedules/replay.h"
 #include "schedules/validate.h"
+#include "schedules/walk.h"
 #include "tests/oracle.h"
 
 namespace weir {
@@ -117,7 +117,7 @@ TEST_P(ScheduleProperties, ValidAndTheSameEveryTime) {
 
 TEST_P(ScheduleProperties, NotFasterThanItsWorkOrItsLongestPath) {
   ForEveryShape([](const ScheduleSpec& spec, const Schedule& schedule) {
-    const ReplayTimes times = TimedReplay(schedule, spec.costs);
+    const WalkTimes times = TimedWalk(schedule, spec.costs);
     const double makespan = times.makespan() * (1 + kRounding);
     EXPECT_LE(times.span(), makespan);
     for (int rank = 0; rank < schedule.num_ranks; ++rank) {
@@ -162,7 +162,7 @@ oracle::Costs OracleCosts(const PassCosts& costs) {
 
 TEST_P(ScheduleProperties, ReplayEqualsTheLongestPath) {
   ForEveryShape([](const ScheduleSpec& spec, const Schedule& schedule) {
-    const ReplayTimes times = TimedReplay(schedule, spec.costs);
+    const WalkTimes times = TimedWalk(schedule, spec.costs);
     const absl::StatusOr<oracle::Timing> expected =
         oracle::Evaluate(schedule, OracleCosts(spec.costs));
     ASSERT_TRUE(expected.ok()) << expected.status();

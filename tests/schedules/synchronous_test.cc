@@ -54,7 +54,7 @@ TEST(SynchronousTest, EveryRankDoesItsShareOfTheWork) {
   ForEveryKindAndShape([](const Schedule& schedule) {
     const int m = schedule.num_microbatches;
     const PassCosts costs = CostsOf(schedule, {1, 0.7, 0.6});
-    const ReplayTimes times = TimedReplay(schedule, costs);
+    const WalkTimes times = TimedWalk(schedule, costs);
     double all = 0;
     for (int rank = 0; rank < schedule.num_ranks; ++rank) {
       double busy = 0;

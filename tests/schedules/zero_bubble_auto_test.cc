@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "schedules/replay.h"
 #include "schedules/validate.h"
+#include "schedules/walk.h"
 #include "tests/schedules/test_schedules.h"
 
 namespace weir {
@@ -108,7 +108,7 @@ void ExpectSoundWithin(const ScheduleSpec& spec, absl::string_view name,
   ASSERT_TRUE(ValidateSchedule(schedule).ok()) << ValidateSchedule(schedule);
   const double limit = memory_limit * spec.num_chunks * LargestHeld(spec);
   EXPECT_LE(PeakHeld(schedule, spec.costs), limit * (1 + 1e-9));
-  const double span = TimedReplay(schedule, spec.costs).span();
+  const double span = TimedWalk(schedule, spec.costs).span();
   EXPECT_GE(span * (1 + 1e-9), LeastSpan(schedule, spec.costs));
 }
 

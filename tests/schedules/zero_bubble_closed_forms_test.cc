@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "schedules/replay.h"
 #include "schedules/validate.h"
+#include "schedules/walk.h"
 #include "tests/schedules/test_schedules.h"
 
 namespace weir {
@@ -34,7 +34,7 @@ PassCosts Costs(double forward, double input, double weight) {
 }
 
 Times TimesOf(const Schedule& schedule, const PassCosts& costs) {
-  const ReplayTimes times = TimedReplay(schedule, costs);
+  const WalkTimes times = TimedWalk(schedule, costs);
   return {times.span(), times.makespan()};
 }
 

@@ -4,7 +4,7 @@
 // this is the bound we claim for it, and no order can fall below the optimum.
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "schedules/replay.h"
+#include "schedules/walk.h"
 #include "tests/schedules/order_optimum.h"
 #include "tests/schedules/test_schedules.h"
 
@@ -26,7 +26,7 @@ double CostOf(const OrderProblem& problem, bool is_two_p) {
   spec.costs.stages = {stage};
   spec.costs.hop = problem.hop;
   const Schedule schedule = Generated(is_two_p ? "zb-2p" : "zb-1p", spec);
-  return TimedReplay(schedule, spec.costs).span();
+  return TimedWalk(schedule, spec.costs).span();
 }
 
 struct Tally {

@@ -6,8 +6,8 @@
 #include <cmath>
 
 #include "gtest/gtest.h"
-#include "schedules/replay.h"
 #include "schedules/validate.h"
+#include "schedules/walk.h"
 #include "tests/schedules/test_schedules.h"
 
 namespace weir {
@@ -53,7 +53,7 @@ double BubbleRate(absl::string_view name, const Profile& profile,
   const Schedule schedule = Generated(name, spec);
   EXPECT_TRUE(ValidateSchedule(schedule).ok()) << name;
   return Printed(num_chunks * Busy(profile),
-                 TimedReplay(schedule, spec.costs).span());
+                 TimedWalk(schedule, spec.costs).span());
 }
 
 // The column 1F1B-I counts (2v-1)p-2 hops; Megatron-LM's order has p more on

@@ -122,6 +122,8 @@ TEST(CalibrateReplayCommandTest, BadCommandLinesAreUsageErrors) {
       {"--partition 2", "did you mean --partitions?"},
       {"--cpu --steps 0", "--steps is 0"},
       {"--cpu --trace x.txt", "--trace is x.txt"},
+      {"--cpu --out /dev/null/r.pb", "/dev/null/r.pb: cannot be written"},
+      {"--cpu --model gpt3-175b", "in double precision, this machine has"},
       {"--cpu --schedule zb-x", "zb-x"},
       {"--cpu --runtime pytorch --recompute full --dp 2", "--runtime weir"},
       {"--partitions 2", "parallelism.pipeline is 4, but --partitions is 2"},
@@ -133,6 +135,28 @@ TEST(CalibrateReplayCommandTest, BadCommandLinesAreUsageErrors) {
     EXPECT_THAT(run.err, AllOf(HasSubstr("error: "), HasSubstr(message)));
     EXPECT_EQ(run.out, "") << arguments;
   }
+}
+
+TEST(CalibrateReplayCommandTest, AScheduleAloneIsEnough) {
+  RunSimulator(
+      "schedule convert zb-h1 --pp 4 --microbatches 8 -o ./mine.csv --quiet");
+  const ProgramRun file = RunWeir("replay --cpu --schedule ./mine.csv");
+  EXPECT_EQ(file.exit_code, 0) << file.err;
+  EXPECT_THAT(file.out,
+              AllOf(HasSubstr("replay-cpu: "), HasSubstr("weights differ by")));
+  const ProgramRun gpu = RunWeir("replay --schedule 1f1b --partitions 2");
+  EXPECT_THAT(gpu.err, HasSubstr("replay-h200: parallelism.pipeline is 8"));
+}
+
+TEST(CalibrateReplayCommandTest, AFileWithoutFlushHasNoFormula) {
+  const ProgramRun shown = RunSimulator(
+      "schedule show 2bw --pp 4 --microbatches 8 --batches 2 --format json");
+  ASSERT_TRUE(WriteFile(TestFolder() + "/mine.json", shown.out).ok());
+  const ProgramRun run = RunWeir("replay --cpu --schedule ./mine.json");
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.err,
+              HasSubstr("training was not compared: ./mine.json: no formula"));
+  EXPECT_THAT(run.err, Not(HasSubstr("Known:")));
 }
 
 TEST(CalibrateReplayCommandTest, InterruptedItShowsAndWritesWhatThereIs) {

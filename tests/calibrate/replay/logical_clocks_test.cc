@@ -3,7 +3,7 @@
 // of the longest path through the schedule.
 #include <gmock/gmock.h>
 
-#include "schedules/replay.h"
+#include "schedules/walk.h"
 #include "tests/calibrate/replay/replays.h"
 
 namespace weir {
@@ -61,8 +61,8 @@ TEST_P(LogicalClocksTest, AreTheLongestPath) {
     if (CopiesWait(request.schedule)) continue;
     request.link.latency_seconds = hop;
     const ReplayPlan plan = PlanOf(request);
-    const ReplayTimes times =
-        TimedReplay(plan.schedule, CostsOf(plan.schedule.num_stages, hop));
+    const WalkTimes times =
+        TimedWalk(plan.schedule, CostsOf(plan.schedule.num_stages, hop));
     const ReplayRecord record = Pretended(plan);
     ASSERT_EQ(record.steps.size(), 1u);
     double last = 0;

@@ -80,6 +80,22 @@ TEST_P(EveryKindTest, TrainsAsThePaperSays) {
   }
 }
 
+TEST(ReplayFormulaTest, EveryOptionOfEveryKindIsTrained) {
+  const std::vector<std::string> names = ReplayNames();
+  for (const ScheduleKind& kind : AllScheduleKinds()) {
+    for (const ScheduleOption& option : kind.options) {
+      const std::string start = absl::StrCat(kind.name, ":");
+      const std::string text = absl::StrCat(":", option.name, "=");
+      EXPECT_TRUE(std::any_of(names.begin(), names.end(),
+                              [&](const std::string& name) {
+                                return absl::StartsWith(name, start) &&
+                                       absl::StrContains(name, text);
+                              }))
+          << kind.name << text;
+    }
+  }
+}
+
 // Values are rounded at the cuts, the gradients' too: what AccEPT trains is not
 // what one stage trains, but chained stages that round.
 TEST(ReplayFormulaTest, CompressedTransfersAreRounded) {

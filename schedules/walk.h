@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Walks a schedule in an order that its dependencies allow.
-#ifndef WEIR_SCHEDULES_REPLAY_H_
-#define WEIR_SCHEDULES_REPLAY_H_
+#ifndef WEIR_SCHEDULES_WALK_H_
+#define WEIR_SCHEDULES_WALK_H_
 
 #include <cstdint>
 #include <functional>
@@ -17,13 +17,13 @@ namespace weir {
 // overlapped pair one after the other, when both can run. Returns how many
 // actions of each rank ran: fewer than it has where the order deadlocks.
 // REQUIRES: as Dependencies.
-std::vector<int32_t> Replay(
+std::vector<int32_t> WalkSchedule(
     const Schedule& schedule, const Dependencies& dependencies,
     const std::function<void(int rank, int32_t position)>& visit);
 
 // When every action runs at these costs: the longest path through its
 // dependencies, exact where transfers share no bandwidth. [rank][position].
-struct ReplayTimes {
+struct WalkTimes {
   std::vector<std::vector<double>> start, end;
 
   double makespan() const;  // end of the last action
@@ -33,8 +33,8 @@ struct ReplayTimes {
 };
 
 // REQUIRES: ValidateSchedule(schedule) is OK.
-ReplayTimes TimedReplay(const Schedule& schedule, const PassCosts& costs);
+WalkTimes TimedWalk(const Schedule& schedule, const PassCosts& costs);
 
 }  // namespace weir
 
-#endif  // WEIR_SCHEDULES_REPLAY_H_
+#endif  // WEIR_SCHEDULES_WALK_H_

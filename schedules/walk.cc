@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "schedules/replay.h"
+#include "schedules/walk.h"
 
 #include <algorithm>
 
@@ -67,7 +67,7 @@ class Walk {
 
 }  // namespace
 
-std::vector<int32_t> Replay(
+std::vector<int32_t> WalkSchedule(
     const Schedule& schedule, const Dependencies& dependencies,
     const std::function<void(int rank, int32_t position)>& visit) {
   Walk walk(schedule, dependencies);
@@ -75,7 +75,7 @@ std::vector<int32_t> Replay(
   return std::move(walk).num_run();
 }
 
-double ReplayTimes::makespan() const {
+double WalkTimes::makespan() const {
   double last = 0;
   for (const auto& ends : end) {
     for (double seconds : ends) last = std::max(last, seconds);
@@ -83,7 +83,7 @@ double ReplayTimes::makespan() const {
   return last;
 }
 
-double ReplayTimes::span() const {
+double WalkTimes::span() const {
   double longest = 0;
   for (size_t rank = 0; rank < end.size(); ++rank) {
     if (end[rank].empty()) continue;
@@ -94,9 +94,9 @@ double ReplayTimes::span() const {
   return longest;
 }
 
-ReplayTimes TimedReplay(const Schedule& schedule, const PassCosts& costs) {
+WalkTimes TimedWalk(const Schedule& schedule, const PassCosts& costs) {
   const Dependencies dependencies(schedule);
-  ReplayTimes times;
+  WalkTimes times;
   for (const std::vector<Action>& actions : schedule.rank_actions) {
     times.start.emplace_back(actions.size());
     times.end.emplace_back(actions.size());
@@ -112,7 +112,7 @@ ReplayTimes TimedReplay(const Schedule& schedule, const PassCosts& costs) {
     }
     return ready;
   };
-  Replay(schedule, dependencies, [&](int rank, int32_t position) {
+  WalkSchedule(schedule, dependencies, [&](int rank, int32_t position) {
     const std::vector<Action>& actions = schedule.rank_actions[rank];
     const Action& action = actions[position];
     if (position > 0 && actions[position - 1].overlaps_next) return;

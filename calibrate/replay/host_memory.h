@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether a model fits on the host, before it is tried.
+#ifndef WEIR_CALIBRATE_REPLAY_HOST_MEMORY_H_
+#define WEIR_CALIBRATE_REPLAY_HOST_MEMORY_H_
+
+#include "absl/status/status.h"
+#include "calibrate/replay/replay_plan.h"
+
+namespace weir {
+
+// What a training on the host takes at least: weights, gradients and optimizer
+// states of every stage once, in double precision.
+double LeastHostBytes(const ReplayPlan& plan);
+
+// Of this machine.
+double HostMemoryBytes();
+
+// InvalidArgument where the plan needs more: the system would end the program
+// without a word.
+absl::Status CheckHostMemory(const ReplayPlan& plan,
+                             double memory_bytes = HostMemoryBytes());
+
+}  // namespace weir
+
+#endif  // WEIR_CALIBRATE_REPLAY_HOST_MEMORY_H_
