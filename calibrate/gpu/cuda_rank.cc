@@ -72,8 +72,10 @@ CudaRank::CudaRank(RankTools tools) : tools_(std::move(tools)) {
   }
 }
 
-absl::Status CudaRank::Open(int64_t pool_bytes) {
+absl::Status CudaRank::Open(int64_t pool_bytes, int64_t primed_bytes) {
   ASSIGN_OR_RETURN(pool_, MemoryPool::Create(tools_.device, pool_bytes));
+  RETURN_IF_ERROR(pool_->Prime(primed_bytes, stream()));
+  RETURN_IF_ERROR(Wait("taking its memory"));
   ASSIGN_OR_RETURN(uploads_, UploadRing::Create(kRingBytes));
   return absl::OkStatus();
 }
