@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -18,8 +19,8 @@ namespace weir {
 namespace {
 
 // Tokens of many microbatches; weights take several rounds.
-constexpr int64_t kRingBytes = 16 << 20;
-constexpr int64_t kUploadBytes = 2 << 20;
+constexpr int64_t kRingBytes = 32 << 20;
+constexpr int64_t kUploadBytes = 8 << 20;
 
 void Write(ElementFormat format, double value, uint8_t* bytes) {
   if (format == ElementFormat::kUint8) {
@@ -58,6 +59,24 @@ void ReadAll(ElementFormat format, const uint8_t* bytes,
       values[i] = ReadElement(format, bytes + i * BytesOf(format));
     }
   }
+}
+
+// run(first, count) of parts of num_elements: a model of billions of weights is
+// converted several times, by one thread for longer than it trains.
+template <typename Run>
+void InParts(size_t num_elements, const Run& run) {
+  constexpr size_t kLeast = 1 << 18, kMost = 8;
+  const size_t cores = std::max(std::thread::hardware_concurrency(), 1U);
+  const size_t num_parts =
+      std::clamp<size_t>(num_elements / kLeast, 1, std::min(cores, kMost));
+  std::vector<std::thread> threads;
+  const auto part = [&](size_t i) {
+    const size_t first = num_elements * i / num_parts;
+    run(first, num_elements * (i + 1) / num_parts - first);
+  };
+  for (size_t i = 1; i < num_parts; ++i) threads.emplace_back(part, i);
+  part(0);
+  for (std::thread& thread : threads) thread.join();
 }
 
 char* At(void* memory, int64_t num_bytes) {
@@ -278,7 +297,11 @@ absl::Status CudaRank::Upload(absl::Span<const double> values,
   const size_t most = kUploadBytes / width;
   for (size_t first = 0; first < values.size(); first += most) {
     const auto part = values.subspan(first, most);
-    const auto fill = [&](uint8_t* bytes) { WriteAll(format, part, bytes); };
+    const auto fill = [&](uint8_t* bytes) {
+      InParts(part.size(), [&](size_t begin, size_t count) {
+        WriteAll(format, part.subspan(begin, count), bytes + begin * width);
+      });
+    };
     RETURN_IF_ERROR(Explain(
         uploads_->Upload(static_cast<int64_t>(part.size()) * width,
                          At(at, static_cast<int64_t>(first) * width), stream(),
@@ -304,8 +327,11 @@ absl::StatusOr<std::vector<double>> CudaRank::Download(const void* from,
                         cudaMemcpyDeviceToHost, stream()),
         absl::StrCat(name(), ": copying to the host")));
     RETURN_IF_ERROR(Wait("a download"));
-    ReadAll(format, uploads_->data(),
-            absl::MakeSpan(values).subspan(first, count));
+    const auto into = absl::MakeSpan(values).subspan(first, count);
+    InParts(into.size(), [&](size_t begin, size_t size) {
+      ReadAll(format, uploads_->data() + begin * width,
+              into.subspan(begin, size));
+    });
   }
   return values;
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "base/status_macros.h"
 #include "calibrate/replay/replay.h"
 #include "calibrate/replay/sequential.h"
@@ -26,11 +27,10 @@ double UnitRoundoff(ElementFormat format) {
   }
 }
 
-TrainingCheck CheckOf(const ReplayRecord& record,
-                      const SequentialRecord& reference, double tolerance) {
-  const TrainingDifference difference = DifferenceOf(record, reference);
+TrainingCheck CheckOf(const TrainingDifference& difference,
+                      const std::string& formula, double tolerance) {
   TrainingCheck check;
-  check.formula = reference.formula;
+  check.formula = formula;
   check.weights_difference = difference.weights;
   check.losses_difference = difference.losses;
   check.worst_stage = difference.worst_stage;
@@ -57,16 +57,14 @@ absl::StatusOr<ReplayPlan> SingleStagePlan(const ReplayPlan& plan) {
 
 // Cuts the weights of a single stage as the plan's stages are cut. False where
 // stages have copies of an embedding, which the single one has once.
-bool CutAs(const ReplayRecord& record, const std::vector<double>& whole,
-           std::vector<std::vector<double>>* stages) {
-  size_t begin = 0;
+bool CutAs(const ReplayRecord& record, absl::Span<const double> whole,
+           std::vector<absl::Span<const double>>* stages) {
   for (const std::vector<double>& stage : record.weights) {
-    if (begin + stage.size() > whole.size()) return false;
-    stages->emplace_back(whole.begin() + begin,
-                         whole.begin() + begin + stage.size());
-    begin += stage.size();
+    if (stage.size() > whole.size()) return false;
+    stages->push_back(whole.first(stage.size()));
+    whole.remove_prefix(stage.size());
   }
-  return begin == whole.size();
+  return whole.empty();
 }
 
 }  // namespace
@@ -82,7 +80,8 @@ absl::StatusOr<TrainingCheck> CheckOnHost(const ReplayPlan& plan,
     return unchecked;
   }
   RETURN_IF_ERROR(reference.status());
-  return CheckOf(record, *reference, kHostTolerance);
+  return CheckOf(DifferenceOf(record, *reference), reference->formula,
+                 kHostTolerance);
 }
 
 absl::StatusOr<TrainingCheck> CheckOnDevice(const ReplayPlan& plan,
@@ -99,17 +98,18 @@ absl::StatusOr<TrainingCheck> CheckOnDevice(const ReplayPlan& plan,
   ASSIGN_OR_RETURN(const ReplayPlan single, SingleStagePlan(plan));
   ASSIGN_OR_RETURN(const std::unique_ptr<ReplayDevice> device, open(single));
   ASSIGN_OR_RETURN(const ReplayRecord trained, RunReplay(single, device.get()));
-  SequentialRecord reference;
-  reference.formula = "one stage with the whole model, on the same device";
+  std::string formula = "one stage with the whole model, on the same device";
+  std::vector<double> losses;
   for (const StepRecord& step : trained.steps) {
-    reference.losses.insert(reference.losses.end(), step.losses.begin(),
-                            step.losses.end());
+    losses.insert(losses.end(), step.losses.begin(), step.losses.end());
   }
-  if (!CutAs(record, trained.weights.front(), &reference.weights)) {
-    reference.formula += " (losses alone: embeddings are tied over stages)";
-    reference.weights = record.weights;
+  std::vector<absl::Span<const double>> weights;
+  if (!CutAs(record, trained.weights.front(), &weights)) {
+    formula += " (losses alone: embeddings are tied over stages)";
+    weights.assign(record.weights.begin(), record.weights.end());
   }
-  return CheckOf(record, reference, GpuTolerance(plan.spec.format));
+  return CheckOf(DifferenceOf(record, losses, weights), formula,
+                 GpuTolerance(plan.spec.format));
 }
 
 }  // namespace weir

@@ -150,8 +150,8 @@ SequentialRecord TrainStages(const ReplayPlan& plan,
   return record;
 }
 
-double RelativeDifference(const std::vector<double>& a,
-                          const std::vector<double>& b) {
+double RelativeDifference(absl::Span<const double> a,
+                          absl::Span<const double> b) {
   constexpr double kNone = std::numeric_limits<double>::infinity();
   if (a.size() != b.size()) return kNone;
   double error = 0, size = 0;
@@ -181,26 +181,33 @@ absl::StatusOr<SequentialRecord> TrainSequentially(const ReplayPlan& plan) {
   return TrainStages(plan, formula, 0);
 }
 
-TrainingDifference DifferenceOf(const ReplayRecord& replay,
-                                const SequentialRecord& formula) {
-  std::vector<double> losses;
+TrainingDifference DifferenceOf(
+    const ReplayRecord& replay, const std::vector<double>& losses,
+    const std::vector<absl::Span<const double>>& weights) {
+  std::vector<double> replayed;
   for (const StepRecord& step : replay.steps) {
-    losses.insert(losses.end(), step.losses.begin(), step.losses.end());
+    replayed.insert(replayed.end(), step.losses.begin(), step.losses.end());
   }
   TrainingDifference difference;
-  difference.losses = RelativeDifference(losses, formula.losses);
-  if (replay.weights.size() != formula.weights.size()) {
+  difference.losses = RelativeDifference(replayed, losses);
+  if (replay.weights.size() != weights.size()) {
     difference.weights = std::numeric_limits<double>::infinity();
     return difference;
   }
-  for (size_t stage = 0; stage < formula.weights.size(); ++stage) {
+  for (size_t stage = 0; stage < weights.size(); ++stage) {
     const double of_stage =
-        RelativeDifference(replay.weights[stage], formula.weights[stage]);
+        RelativeDifference(replay.weights[stage], weights[stage]);
     if (of_stage <= difference.weights) continue;
     difference.weights = of_stage;
     difference.worst_stage = static_cast<int>(stage);
   }
   return difference;
+}
+
+TrainingDifference DifferenceOf(const ReplayRecord& replay,
+                                const SequentialRecord& formula) {
+  return DifferenceOf(replay, formula.losses,
+                      {formula.weights.begin(), formula.weights.end()});
 }
 
 }  // namespace weir

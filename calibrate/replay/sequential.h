@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "calibrate/replay/replay_plan.h"
 #include "calibrate/replay/replay_record.h"
 
@@ -36,6 +37,10 @@ struct TrainingDifference {
 };
 TrainingDifference DifferenceOf(const ReplayRecord& replay,
                                 const SequentialRecord& formula);
+// The same, of weights that lie elsewhere: gigabytes of a model for a GPU.
+TrainingDifference DifferenceOf(
+    const ReplayRecord& replay, const std::vector<double>& losses,
+    const std::vector<absl::Span<const double>>& weights);
 
 }  // namespace weir
 

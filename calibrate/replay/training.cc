@@ -105,8 +105,7 @@ void InParts(int64_t num_elements, Run run) {
 
 // `number` names the parameter within the model.
 void Initialize(const ReplayPlan& plan, uint64_t number,
-                const Parameter& parameter, std::vector<double>* weights) {
-  double* const begin = weights->data() + parameter.offset;
+                const Parameter& parameter, double* begin) {
   if (parameter.fill != Fill::kNormal) {
     std::fill_n(begin, parameter.num_elements,
                 parameter.fill == Fill::kOnes ? 1 : 0);
@@ -119,23 +118,25 @@ void Initialize(const ReplayPlan& plan, uint64_t number,
   });
 }
 
-std::vector<double> LayerWeights(const ReplayPlan& plan, int layer) {
-  constexpr uint64_t kMostParameters = 64;  // of a layer
+StageProgram LayerProgram(const ReplayPlan& plan, int layer) {
   StageSpec spec = plan.spec;
   spec.first_layer = layer;
   spec.last_layer = layer + 1;
   // REQUIRES of the caller: the plan's own programs have been built.
-  const StageProgram program = BuildStageProgram(plan.model, spec).value();
-  std::vector<double> weights(program.buffers[kWeightsBuffer].num_elements, 0);
+  return BuildStageProgram(plan.model, spec).value();
+}
+
+void InitializeLayer(const ReplayPlan& plan, const StageProgram& program,
+                     int layer, double* weights) {
+  constexpr uint64_t kMostParameters = 64;  // of a layer
   const std::vector<Parameter> parameters = ParametersOf(plan, program);
   for (size_t i = 0; i < parameters.size(); ++i) {
     uint64_t number = layer * kMostParameters + i;
     const bool is_table =
         layer + 1 == plan.num_layers() && i + 1 == parameters.size();
     if (is_table && plan.model.transformer().tied_embeddings()) number = 0;
-    Initialize(plan, number, parameters[i], &weights);
+    Initialize(plan, number, parameters[i], weights + parameters[i].offset);
   }
-  return weights;
 }
 
 }  // namespace
@@ -162,10 +163,20 @@ MicrobatchData DataOf(const ReplayPlan& plan, int64_t microbatch) {
 
 std::vector<double> InitialWeights(const ReplayPlan& plan, int first_layer,
                                    int last_layer) {
-  std::vector<double> weights;
+  std::vector<StageProgram> programs;
+  int64_t num_elements = 0;
   for (int layer = first_layer; layer < last_layer; ++layer) {
-    const std::vector<double> more = LayerWeights(plan, layer);
-    weights.insert(weights.end(), more.begin(), more.end());
+    programs.push_back(LayerProgram(plan, layer));
+    num_elements += programs.back().buffers[kWeightsBuffer].num_elements;
+  }
+  // Once: models for a GPU take tens of gigabytes, whose pages alone take
+  // seconds.
+  std::vector<double> weights(num_elements, 0);
+  double* begin = weights.data();
+  for (int layer = first_layer; layer < last_layer; ++layer) {
+    const StageProgram& program = programs[layer - first_layer];
+    InitializeLayer(plan, program, layer, begin);
+    begin += program.buffers[kWeightsBuffer].num_elements;
   }
   // The head then computes with the embedding's own table.
   const bool has_both = first_layer == 0 && last_layer == plan.num_layers();
