@@ -99,6 +99,13 @@ absl::Status CudaRank::Open(int64_t pool_bytes, int64_t primed_bytes) {
   return absl::OkStatus();
 }
 
+void CudaRank::ClosePool() {
+  if (pool_ == nullptr || DeviceIsHung()) return;
+  if (!Wait("giving its memory back").ok()) return;
+  pool_->Trim().IgnoreError();
+  pool_.reset();
+}
+
 std::string CudaRank::name() const {
   return absl::StrCat("rank ", tools_.rank);
 }

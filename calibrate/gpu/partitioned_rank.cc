@@ -31,6 +31,7 @@ PartitionedRank::PartitionedRank(PartitionedReplay* replay, Own own,
 PartitionedRank::~PartitionedRank() {
   if (DeviceIsHung()) return;
   for (void* memory : taken_) pool()->GiveBack(memory, stream()).IgnoreError();
+  ClosePool();
 }
 
 absl::Status PartitionedRank::Open(int64_t pool_bytes, int64_t primed_bytes,

@@ -32,6 +32,10 @@ class SerialRank : public CudaRank {
  public:
   SerialRank(SerialReplay* replay, RankTools tools)
       : CudaRank(std::move(tools)), replay_(*replay) {}
+  ~SerialRank() override {
+    memory_.reset();
+    ClosePool();
+  }
 
   absl::Status Open(int64_t pool_bytes, int64_t primed_bytes) {
     RETURN_IF_ERROR(CudaRank::Open(pool_bytes, primed_bytes));
