@@ -118,6 +118,7 @@ Json TrainingOf(const Replay& replay) {
   if (replay.formula().empty()) return json;
   json["formula"] = replay.formula();
   json["weights_difference"] = replay.weights_difference();
+  json["change_difference"] = replay.change_difference();
   json["losses_difference"] = replay.losses_difference();
   return json;
 }

@@ -271,11 +271,12 @@ std::string TrainingBlock(const Replay& replay) {
     text += "\n";
   }
   if (!replay.formula().empty()) {
-    absl::StrAppend(&text, "trained as ", Ascii(replay.formula()),
-                    absl::StrFormat(": weights differ by %.2g, losses by "
-                                    "%.2g\n",
-                                    replay.weights_difference(),
-                                    replay.losses_difference()));
+    absl::StrAppend(
+        &text, "trained as ", Ascii(replay.formula()),
+        absl::StrFormat(": weights differ by %.2g, %.2g of their "
+                        "change, losses by %.2g\n",
+                        replay.weights_difference(), replay.change_difference(),
+                        replay.losses_difference()));
   }
   return text;
 }

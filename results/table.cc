@@ -54,8 +54,10 @@ void AddExecution(const Result& result, TextTable* table) {
   if (replay.formula().empty()) return;
   table->rows.push_back(
       {"training",
-       absl::StrFormat("%s: weights differ by %.2g, losses by %.2g",
+       absl::StrFormat("%s: weights differ by %.2g, %.2g of their change, "
+                       "losses by %.2g",
                        Ascii(replay.formula()), replay.weights_difference(),
+                       replay.change_difference(),
                        replay.losses_difference())});
 }
 

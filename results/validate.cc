@@ -183,7 +183,8 @@ void CheckReplay(const Result& result, Problems* problems) {
 
 bool IsLoss(absl::string_view pointer) {
   return absl::StartsWith(pointer, "/replay/losses") ||
-         pointer == "/replay/weights_difference";
+         pointer == "/replay/weights_difference" ||
+         pointer == "/replay/change_difference";
 }
 
 }  // namespace

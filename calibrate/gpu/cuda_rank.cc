@@ -5,10 +5,10 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
-#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/in_parts.h"
 #include "base/status_macros.h"
 #include "calibrate/gpu/errors.h"
 #include "calibrate/gpu/host/host_tensor.h"
@@ -30,14 +30,19 @@ void Write(ElementFormat format, double value, uint8_t* bytes) {
   }
 }
 
-// Of billions of weights: fp32 and bf16 in a nanosecond each.
-void WriteAll(ElementFormat format, absl::Span<const double> values,
-              uint8_t* bytes) {
+// Of billions of weights: a loop for each format that they have.
+void WritePart(ElementFormat format, absl::Span<const double> values,
+               uint8_t* bytes) {
+  if (format == ElementFormat::kFp32) {
+    for (size_t i = 0; i < values.size(); ++i) {
+      const auto value = static_cast<float>(values[i]);
+      std::memcpy(bytes + 4 * i, &value, 4);
+    }
+    return;
+  }
   for (size_t i = 0; i < values.size(); ++i) {
     const auto value = static_cast<float>(values[i]);
-    if (format == ElementFormat::kFp32) {
-      std::memcpy(bytes + 4 * i, &value, 4);
-    } else if (format == ElementFormat::kBf16 && !std::isnan(value)) {
+    if (format == ElementFormat::kBf16 && !std::isnan(value)) {
       const auto word = std::bit_cast<uint32_t>(value);
       const auto half =  // to the nearest, ties to even
           static_cast<uint16_t>((word + 0x7FFF + (word >> 16 & 1)) >> 16);
@@ -48,35 +53,35 @@ void WriteAll(ElementFormat format, absl::Span<const double> values,
   }
 }
 
-void ReadAll(ElementFormat format, const uint8_t* bytes,
-             absl::Span<double> values) {
-  for (size_t i = 0; i < values.size(); ++i) {
-    if (format == ElementFormat::kFp32) {
+void ReadPart(ElementFormat format, const uint8_t* bytes,
+              absl::Span<double> values) {
+  if (format == ElementFormat::kFp32) {
+    for (size_t i = 0; i < values.size(); ++i) {
       float value;
       std::memcpy(&value, bytes + 4 * i, 4);
       values[i] = value;
-    } else {
-      values[i] = ReadElement(format, bytes + i * BytesOf(format));
     }
+    return;
+  }
+  for (size_t i = 0; i < values.size(); ++i) {
+    values[i] = ReadElement(format, bytes + i * BytesOf(format));
   }
 }
 
-// run(first, count) of parts of num_elements: a model of billions of weights is
-// converted several times, by one thread for longer than it trains.
-template <typename Run>
-void InParts(size_t num_elements, const Run& run) {
-  constexpr size_t kLeast = 1 << 18, kMost = 8;
-  const size_t cores = std::max(std::thread::hardware_concurrency(), 1U);
-  const size_t num_parts =
-      std::clamp<size_t>(num_elements / kLeast, 1, std::min(cores, kMost));
-  std::vector<std::thread> threads;
-  const auto part = [&](size_t i) {
-    const size_t first = num_elements * i / num_parts;
-    run(first, num_elements * (i + 1) / num_parts - first);
-  };
-  for (size_t i = 1; i < num_parts; ++i) threads.emplace_back(part, i);
-  part(0);
-  for (std::thread& thread : threads) thread.join();
+void WriteAll(ElementFormat format, absl::Span<const double> values,
+              uint8_t* bytes) {
+  InParts(std::ssize(values), [&](int64_t first, int64_t last) {
+    WritePart(format, values.subspan(first, last - first),
+              bytes + first * BytesOf(format));
+  });
+}
+
+void ReadAll(ElementFormat format, const uint8_t* bytes,
+             absl::Span<double> values) {
+  InParts(std::ssize(values), [&](int64_t first, int64_t last) {
+    ReadPart(format, bytes + first * BytesOf(format),
+             values.subspan(first, last - first));
+  });
 }
 
 char* At(void* memory, int64_t num_bytes) {
@@ -305,8 +310,9 @@ absl::Status CudaRank::Upload(absl::Span<const double> values,
   for (size_t first = 0; first < values.size(); first += most) {
     const auto part = values.subspan(first, most);
     const auto fill = [&](uint8_t* bytes) {
-      InParts(part.size(), [&](size_t begin, size_t count) {
-        WriteAll(format, part.subspan(begin, count), bytes + begin * width);
+      InParts(std::ssize(part), [&](int64_t begin, int64_t end) {
+        WriteAll(format, part.subspan(begin, end - begin),
+                 bytes + begin * width);
       });
     };
     RETURN_IF_ERROR(Explain(
@@ -335,9 +341,9 @@ absl::StatusOr<std::vector<double>> CudaRank::Download(const void* from,
         absl::StrCat(name(), ": copying to the host")));
     RETURN_IF_ERROR(Wait("a download"));
     const auto into = absl::MakeSpan(values).subspan(first, count);
-    InParts(into.size(), [&](size_t begin, size_t size) {
+    InParts(count, [&](int64_t begin, int64_t end) {
       ReadAll(format, uploads_->data() + begin * width,
-              into.subspan(begin, size));
+              into.subspan(begin, end - begin));
     });
   }
   return values;

@@ -87,19 +87,28 @@ absl::Status Run(const ReplayFlags& flags, const ReplayPlan& plan,
   return absl::OkStatus();
 }
 
-absl::StatusOr<TrainingCheck> CheckTraining(const ReplayFlags& flags,
-                                            const Factories& factories,
-                                            const ReplayPlan& plan,
-                                            const ReplayRecord& record) {
+absl::StatusOr<TrainingCheck> Check(const ReplayFlags& flags,
+                                    const Factories& factories,
+                                    const ReplayPlan& plan,
+                                    const ReplayRecord& record) {
   TrainingCheck check;
   if (!flags.check) {
     check.why_not = "--no-check";
     return check;
   }
-  if (flags.cpu) return CheckOnHost(plan, record);
-  return CheckOnDevice(plan, record, [&](const ReplayPlan& single) {
-    return OpenDeviceOf(flags, factories, single, 0);
-  });
+  const TrainingTolerance tolerance =
+      flags.cpu ? kHostTolerance
+                : GpuTolerance(plan.spec.format, plan.optimizers.front().kind);
+  absl::StatusOr<TrainingCheck> done = CheckTraining(
+      plan, record,
+      [&](const ReplayPlan& one) {
+        return OpenDeviceOf(flags, factories, one, 0);
+      },
+      tolerance);
+  if (done.ok() && !flags.cpu && !done->formula.empty()) {
+    done->formula += ", on the same GPU";
+  }
+  return done;
 }
 
 std::string View(const ReplayFlags& flags, const Result& result) {
@@ -130,10 +139,13 @@ absl::Status Judge(const ReplayPlan& plan, const ReplayRecord& record,
   RETURN_IF_ERROR(CheckVersions(plan, record));
   if (check.holds()) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrFormat(
-      "%s did not train what it should: weights of stage %d differ by %.2g, "
-      "losses by %.2g, expected at most %.2g from %s",
-      plan.schedule.name, check.worst_stage, check.weights_difference,
-      check.losses_difference, check.tolerance, check.formula));
+      "%s did not train what it should: weights differ by %.2g, those of stage "
+      "%d by %.2g of their change, losses by %.2g, expected at most %.2g, %.2g "
+      "and %.2g from %s",
+      plan.schedule.name, check.difference.weights,
+      check.difference.worst_stage, check.difference.change,
+      check.difference.losses, check.tolerance.weights, check.tolerance.change,
+      check.tolerance.losses, check.formula));
 }
 
 absl::StatusOr<int> ReplayScenario(const ReplayFlags& flags,
@@ -166,7 +178,7 @@ absl::StatusOr<int> ReplayScenario(const ReplayFlags& flags,
   TrainingCheck check;
   check.why_not = "it did not end";
   if (ran.ok()) {
-    ASSIGN_OR_RETURN(check, CheckTraining(flags, factories, plan, record));
+    ASSIGN_OR_RETURN(check, Check(flags, factories, plan, record));
   }
   ASSIGN_OR_RETURN(const Result result,
                    ResultOfReplay({scenario, plan, record, provenance,

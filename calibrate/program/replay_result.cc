@@ -64,8 +64,9 @@ void FillReplay(const FinishedReplay& replay, const StepRecord& shown,
     }
   }
   entry->set_formula(replay.check.formula);
-  entry->set_weights_difference(replay.check.weights_difference);
-  entry->set_losses_difference(replay.check.losses_difference);
+  entry->set_weights_difference(replay.check.difference.weights);
+  entry->set_change_difference(replay.check.difference.change);
+  entry->set_losses_difference(replay.check.difference.losses);
   const bool counted =
       std::any_of(shown.ranks.begin(), shown.ranks.end(),
                   [](const auto& r) { return r.allocator_peak_bytes > 0; });

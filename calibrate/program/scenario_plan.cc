@@ -216,9 +216,7 @@ absl::StatusOr<ReplayPlan> PlanOfScenario(const ResolvedScenario& resolved,
                               ? (bits > 0 ? bits : kDefaultCompressedBits)
                               : 0;
   plan->timeout_seconds = settings.timeout_seconds;
-  // On a GPU nothing trains like a schedule without flush.
-  plan->returns_weights =
-      settings.is_checked && (!settings.on_gpu || request.schedule.flush);
+  plan->returns_weights = settings.is_checked;
   SetLinks(resolved, &*plan);
   return plan;
 }

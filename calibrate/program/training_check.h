@@ -3,51 +3,51 @@
 #ifndef WEIR_CALIBRATE_PROGRAM_TRAINING_CHECK_H_
 #define WEIR_CALIBRATE_PROGRAM_TRAINING_CHECK_H_
 
-#include <functional>
-#include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "calibrate/replay/rank_device.h"
 #include "calibrate/replay/replay_plan.h"
 #include "calibrate/replay/replay_record.h"
+#include "calibrate/replay/sequential.h"
 
 namespace weir {
+
+// What may differ, as TrainingDifference has it.
+struct TrainingTolerance {
+  double weights = 0, change = 0, losses = 0;
+};
+
+// In double precision: what the order of sums leaves; of the change more, since
+// Adam divides gradients that are 0 but for that (2e-12 is the most seen).
+inline constexpr TrainingTolerance kHostTolerance = {1e-12, 1e-10, 1e-12};
+// On a GPU. The same kernels make the same products, but sums may have another
+// order, and a number that then rounds the other way changes all that it meets:
+// four times what rounding one number to the format changes (u; bf16: 2^-9).
+// Adam's early steps are the signs of gradients: where a gradient's error is e
+// of its usual size, about e of them turn, which changes the step by 2 sqrt(e);
+// e = u / 4.
+TrainingTolerance GpuTolerance(ElementFormat format, OptimizerKind optimizer);
 
 struct TrainingCheck {
   std::string formula;  // what it was compared with; empty: with nothing
   std::string why_not;  // then
-  double weights_difference = 0, losses_difference = 0;  // norm-wise, relative
-  double tolerance = 0;
-  int worst_stage = 0;
+  TrainingDifference difference;
+  TrainingTolerance tolerance;
 
   bool holds() const {
-    return formula.empty() ||
-           (weights_difference <= tolerance && losses_difference <= tolerance);
+    return formula.empty() || (difference.weights <= tolerance.weights &&
+                               difference.change <= tolerance.change &&
+                               difference.losses <= tolerance.losses);
   }
 };
 
-// In double precision, on the CPU: what the order of sums leaves.
-inline constexpr double kHostTolerance = 1e-12;
-// On a GPU: four times what rounding one number to the format changes. The same
-// kernels make the same products, but gradients are added up in another order,
-// and a weight that rounds the other way changes all that it meets.
-double GpuTolerance(ElementFormat format);
-
-// Against the papers' formulas, computed one after the other on the host
-// (TrainSequentially). Not checked where no formula is known.
-absl::StatusOr<TrainingCheck> CheckOnHost(const ReplayPlan& plan,
-                                          const ReplayRecord& record);
-
-using OpenDevice = std::function<absl::StatusOr<std::unique_ptr<ReplayDevice>>(
-    const ReplayPlan& plan)>;
-
-// Against a single stage with the whole model, trained on the same device: for
-// schedules with a flush. Others are not checked: versions that were read are
-// (CheckVersions), and their arithmetic is on the host's back end.
-absl::StatusOr<TrainingCheck> CheckOnDevice(const ReplayPlan& plan,
+// Against the papers' formulas, computed one after the other on a device that
+// `open` opens (TrainSequentially). Not checked where no formula is known, or
+// that device's memory does not suffice.
+absl::StatusOr<TrainingCheck> CheckTraining(const ReplayPlan& plan,
                                             const ReplayRecord& record,
-                                            const OpenDevice& open);
+                                            const OpenDevice& open,
+                                            const TrainingTolerance& tolerance);
 
 }  // namespace weir
 

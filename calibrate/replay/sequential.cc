@@ -1,213 +1,245 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "calibrate/replay/sequential.h"
 
+#include <algorithm>
 #include <cmath>
+#include <deque>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 #include "base/status_macros.h"
-#include "calibrate/replay/optimizer_math.h"
+#include "calibrate/replay/host_device.h"
 #include "calibrate/replay/stage_chain.h"
+#include "calibrate/replay/stage_history.h"
 #include "calibrate/replay/training.h"
 #include "calibrate/replay/update_formula.h"
 
 namespace weir {
 namespace {
 
-// What a stage was and is: every version with what its optimizer then kept.
-class StageHistory {
+// One rank that has all of the plan's stages.
+ReplayPlan OneRank(const ReplayPlan& plan) {
+  ReplayPlan one = plan;
+  one.schedule = Schedule();
+  one.schedule.num_ranks = 1;
+  one.schedule.num_stages = plan.schedule.num_stages;
+  one.links.assign(1, LinkSpec());
+  return one;
+}
+
+// One stage that has all of the plan's layers.
+ReplayPlan OneStage(const ReplayPlan& plan) {
+  ReplayPlan one = OneRank(plan);
+  StageSpec spec = plan.spec;
+  spec.first_layer = 0;
+  spec.last_layer = plan.num_layers();
+  one.schedule.num_stages = 1;
+  one.first_layer = {0, plan.num_layers()};
+  // MakeReplayPlan has built its parts.
+  one.programs = {std::make_shared<const StageProgram>(
+      BuildStageProgram(plan.model, spec).value())};
+  one.optimizers.resize(1);
+  one.tied = TiedTable();
+  return one;
+}
+
+// One plan's stages, microbatch by microbatch. Where a formula reads version v
+// for microbatch k, v's gradients are of microbatches before k: it is always
+// known.
+class Training {
  public:
-  StageHistory(const StageOptimizer& optimizer, std::vector<double> weights)
-      : optimizer_(optimizer) {
-    const std::vector<double> zeros(weights.size(), 0);
-    versions_.push_back({std::move(weights), zeros, zeros, zeros});
+  Training(const ReplayPlan& plan, RankDevice* device, bool trains, int bits)
+      : plan_(plan),
+        device_(device),
+        trains_(trains),
+        chain_(plan, device, bits) {}
+
+  absl::StatusOr<SequentialRecord> Run(const UpdateFormula& formula,
+                                       int num_microbatches) {
+    const int num_stages = plan_.schedule.num_stages;
+    std::vector<void*> gradients;
+    for (int stage = 0; stage < num_stages; ++stage) {
+      histories_.emplace_back(plan_, stage, device_, trains_);
+      RETURN_IF_ERROR(histories_.back().Begin(formula, num_microbatches));
+      gradients.push_back(histories_.back().gradients());
+    }
+    SequentialRecord record;
+    record.formula = formula.text;
+    for (int k = 0; k < num_microbatches; ++k) {
+      ASSIGN_OR_RETURN(const std::vector<void*> ahead,
+                       Read(formula.forward, k));
+      ASSIGN_OR_RETURN(const double loss, chain_.Forward(k, ahead));
+      record.losses.push_back(loss);
+      if (!trains_) continue;
+      ASSIGN_OR_RETURN(const std::vector<void*> back,
+                       Read(formula.backward, k));
+      RETURN_IF_ERROR(chain_.Backward(back, gradients));
+      RETURN_IF_ERROR(Update(formula.microbatches_per_update, k));
+    }
+    for (const StageHistory& history : histories_) {
+      ASSIGN_OR_RETURN(std::vector<double> weights, history.Download());
+      record.weights.push_back(std::move(weights));
+    }
+    return record;
   }
 
-  const std::vector<double>& newest() const { return versions_.back().weights; }
-
-  std::vector<double> At(const WeightsRead& read, bool by_average) const {
-    Version version = versions_[read.version];
-    std::vector<double> weights = version.weights;
-    if (by_average) {
-      EstimateByAverage(read.distance, version.weights, version.average,
-                        absl::MakeSpan(weights));
-    } else {
-      EstimateWeights(optimizer_, read.version, read.distance, version.weights,
-                      version.moments(), absl::MakeSpan(weights));
+ private:
+  absl::StatusOr<std::vector<void*>> Read(
+      const std::function<WeightsRead(int stage, int microbatch)>& of, int k) {
+    std::vector<void*> weights;
+    for (int stage = 0; stage < std::ssize(histories_); ++stage) {
+      ASSIGN_OR_RETURN(void* memory, histories_[stage].At(of(stage, k)));
+      weights.push_back(memory);
     }
     return weights;
   }
 
-  // Clears the gradients.
-  void Update(std::vector<double>* gradients) {
-    const int step = static_cast<int>(versions_.size());
-    Version next = versions_.back();
-    StepWeights(optimizer_, step, versions_.back().weights, next.moments(),
-                absl::MakeSpan(*gradients), absl::MakeSpan(next.weights));
-    MoveAverage(optimizer_.average_decay, versions_.back().weights,
-                next.weights, absl::MakeSpan(next.average));
-    versions_.push_back(std::move(next));
+  absl::Status Update(const std::vector<int>& group, int k) {
+    // Tied tables only where first and last update together (MakeReplayPlan).
+    if ((k + 1) % group.front() == 0) {
+      RETURN_IF_ERROR(AddTiedGradients());
+    }
+    for (int stage = 0; stage < std::ssize(histories_); ++stage) {
+      RETURN_IF_ERROR(histories_[stage].Release(k));
+      if ((k + 1) % group[stage] != 0) continue;
+      RETURN_IF_ERROR(histories_[stage].Update());
+    }
+    return absl::OkStatus();
   }
 
- private:
-  struct Version {
-    std::vector<double> weights, first, second, average;
-    Moments moments() {
-      return {absl::MakeSpan(first), absl::MakeSpan(second)};
-    }
-  };
+  // One table in two stages has one gradient.
+  absl::Status AddTiedGradients() {
+    const TiedTable& tied = plan_.tied;
+    if (tied.num_elements == 0) return absl::OkStatus();
+    constexpr ElementFormat kFormat = ElementFormat::kFp32;
+    void* const first = device_->ElementAt(histories_.front().gradients(),
+                                           tied.first_offset, kFormat);
+    void* const last = device_->ElementAt(histories_.back().gradients(),
+                                          tied.last_offset, kFormat);
+    RETURN_IF_ERROR(device_->Add(tied.num_elements, last, first));
+    RETURN_IF_ERROR(device_->Clear(tied.num_elements, kFormat, last));
+    return device_->Add(tied.num_elements, first, last);
+  }
 
-  const StageOptimizer& optimizer_;
-  std::vector<Version> versions_;
+  const ReplayPlan& plan_;
+  RankDevice* const device_;
+  const bool trains_;
+  StageChain chain_;
+  std::deque<StageHistory> histories_;  // [stage]
 };
 
-std::shared_ptr<const StageProgram> WholeProgram(const ReplayPlan& plan) {
-  StageSpec spec = plan.spec;
-  spec.first_layer = 0;
-  spec.last_layer = plan.num_layers();
-  // MakeReplayPlan has built its parts.
-  return std::make_shared<const StageProgram>(
-      BuildStageProgram(plan.model, spec).value());
-}
-
-int64_t NumMicrobatches(const ReplayPlan& plan) {
-  return int64_t{plan.schedule.total_microbatches()} * plan.num_steps;
+absl::StatusOr<SequentialRecord> Train(const ReplayPlan& plan,
+                                       const ReplayPlan& one,
+                                       const UpdateFormula& formula, int bits,
+                                       const OpenDevice& open) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<ReplayDevice> device, open(one));
+  RETURN_IF_ERROR(device->Start());
+  return Training(one, device->rank(0), !plan.schedule.forward_only, bits)
+      .Run(formula, plan.schedule.total_microbatches() * plan.num_steps);
 }
 
 // Every step the mean gradient of its microbatches, at the newest weights.
-SequentialRecord TrainWhole(const ReplayPlan& plan) {
-  StageChain chain(plan, {WholeProgram(plan)});
-  StageHistory history(plan.optimizers[0],
-                       InitialWeights(plan, 0, plan.num_layers()));
-  SequentialRecord record;
-  for (int64_t k = 0; k < NumMicrobatches(plan);) {
-    const StageVectors weights = {history.newest()};
-    for (int i = 0; i < plan.schedule.num_microbatches; ++i, ++k) {
-      record.losses.push_back(chain.Forward(k, weights));
-      if (!plan.schedule.forward_only) chain.Backward(weights);
-    }
-    if (!plan.schedule.forward_only) history.Update(&chain.gradients()[0]);
+absl::StatusOr<SequentialRecord> TrainWhole(const ReplayPlan& plan,
+                                            const OpenDevice& open) {
+  UpdateFormula formula =
+      SynchronousFormula({1, plan.schedule.num_microbatches});
+  formula.text = plan.schedule.forward_only
+                     ? "f(W(0)), inference"
+                     : "W(t+1) = W(t) - v grad f(W(t)), one stage, minibatch "
+                       "SGD";
+  if (plan.schedule.forward_only) {
+    formula.forward = [](int, int) { return WeightsRead(); };
   }
-  record.weights = CutWeights(plan, history.newest());
-  record.formula =
-      plan.schedule.forward_only
-          ? "f(W(0)), inference"
-          : "W(t+1) = W(t) - v grad f(W(t)), one stage, minibatch SGD";
+  ASSIGN_OR_RETURN(SequentialRecord record,
+                   Train(plan, OneStage(plan), formula, 0, open));
+  record.weights = CutWeights(plan, record.weights[0]);
   return record;
 }
 
-// One table in two stages has one gradient.
-void AddTiedGradients(const TiedTable& tied, StageVectors* gradients) {
-  for (int64_t i = 0; i < tied.num_elements; ++i) {
-    double& first = gradients->front()[tied.first_offset + i];
-    double& last = gradients->back()[tied.last_offset + i];
-    first = last = first + last;
-  }
-}
+constexpr double kNoNumber = std::numeric_limits<double>::infinity();
 
-StageVectors Read(const std::vector<StageHistory>& histories,
-                  const UpdateFormula& formula, bool forward, int k) {
-  StageVectors weights;
-  for (int stage = 0; stage < std::ssize(histories); ++stage) {
-    const WeightsRead read =
-        forward ? formula.forward(stage, k) : formula.backward(stage, k);
-    weights.push_back(histories[stage].At(read, formula.by_average));
-  }
-  return weights;
-}
-
-// Microbatch by microbatch. Where a formula reads version v for microbatch k,
-// v's gradients are of microbatches before k: it is always known.
-SequentialRecord TrainStages(const ReplayPlan& plan,
-                             const UpdateFormula& formula, int bits) {
-  StageChain chain(plan, plan.programs, bits);
-  const int num_stages = plan.schedule.num_stages;
-  std::vector<StageHistory> histories;
-  for (int stage = 0; stage < num_stages; ++stage) {
-    histories.emplace_back(plan.optimizers[stage],
-                           InitialWeights(plan, plan.first_layer[stage],
-                                          plan.first_layer[stage + 1]));
-  }
-  const std::vector<int>& group = formula.microbatches_per_update;
-  SequentialRecord record;
-  record.formula = formula.text;
-  for (int k = 0; k < NumMicrobatches(plan); ++k) {
-    record.losses.push_back(
-        chain.Forward(k, Read(histories, formula, true, k)));
-    chain.Backward(Read(histories, formula, false, k));
-    // Tied tables only where first and last update together (MakeReplayPlan).
-    if ((k + 1) % group.front() == 0) {
-      AddTiedGradients(plan.tied, &chain.gradients());
-    }
-    for (int stage = 0; stage < num_stages; ++stage) {
-      if ((k + 1) % group[stage] != 0) continue;
-      histories[stage].Update(&chain.gradients()[stage]);
-    }
-  }
-  for (const StageHistory& history : histories) {
-    record.weights.push_back(history.newest());
-  }
-  return record;
-}
-
-double RelativeDifference(absl::Span<const double> a,
-                          absl::Span<const double> b) {
-  constexpr double kNone = std::numeric_limits<double>::infinity();
-  if (a.size() != b.size()) return kNone;
-  double error = 0, size = 0;
-  for (size_t i = 0; i < a.size(); ++i) {
-    error += (a[i] - b[i]) * (a[i] - b[i]);
-    size += b[i] * b[i];
-  }
+double Quotient(double error, double size) {
   if (error == 0) return 0;
   const double difference = std::sqrt(error / size);
-  return std::isfinite(difference) ? difference : kNone;
+  return std::isfinite(difference) ? difference : kNoNumber;
+}
+
+// Of lengths that are the same.
+double SquaredDistance(absl::Span<const double> a, absl::Span<const double> b) {
+  double sum = 0;
+  for (size_t i = 0; i < a.size(); ++i) sum += (a[i] - b[i]) * (a[i] - b[i]);
+  return sum;
+}
+
+double SquaredNorm(absl::Span<const double> a) {
+  return std::inner_product(a.begin(), a.end(), a.begin(), 0.0);
+}
+
+void AddStage(const ReplayPlan& plan, int stage, absl::Span<const double> a,
+              absl::Span<const double> b, TrainingDifference* difference) {
+  double weights = kNoNumber, change = kNoNumber;
+  if (a.size() == b.size()) {
+    const double error = SquaredDistance(a, b);
+    weights = Quotient(error, SquaredNorm(b));
+    change = Quotient(
+        error, SquaredDistance(InitialWeights(plan, plan.first_layer[stage],
+                                              plan.first_layer[stage + 1]),
+                               b));
+  }
+  difference->weights = std::max(difference->weights, weights);
+  if (change <= difference->change) return;
+  difference->change = change;
+  difference->worst_stage = stage;
 }
 
 }  // namespace
 
-absl::StatusOr<SequentialRecord> TrainSequentially(const ReplayPlan& plan) {
+absl::StatusOr<SequentialRecord> TrainSequentially(const ReplayPlan& plan,
+                                                   const OpenDevice& open) {
   const Schedule& schedule = plan.schedule;
   const FormulaShape shape{schedule.num_stages, schedule.num_microbatches};
   if (schedule.flush || schedule.forward_only) {
     // Rounding is of what crosses the cuts: there must be cuts.
     if (plan.compressed_bits == 0 || !schedule.compressed_transfers) {
-      return TrainWhole(plan);
+      return TrainWhole(plan, open);
     }
-    return TrainStages(plan, SynchronousFormula(shape), plan.compressed_bits);
+    return Train(plan, OneRank(plan), SynchronousFormula(shape),
+                 plan.compressed_bits, open);
   }
   ASSIGN_OR_RETURN(const UpdateFormula formula,
                    FormulaOf(schedule.name, shape));
-  return TrainStages(plan, formula, 0);
+  return Train(plan, OneRank(plan), formula, 0, open);
 }
 
-TrainingDifference DifferenceOf(
-    const ReplayRecord& replay, const std::vector<double>& losses,
-    const std::vector<absl::Span<const double>>& weights) {
-  std::vector<double> replayed;
+absl::StatusOr<SequentialRecord> TrainSequentially(const ReplayPlan& plan) {
+  return TrainSequentially(plan, [](const ReplayPlan& one) {
+    return MakeHostDevice(one, {.concurrent = false});
+  });
+}
+
+TrainingDifference DifferenceOf(const ReplayPlan& plan,
+                                const ReplayRecord& replay,
+                                const SequentialRecord& formula) {
+  std::vector<double> losses;
   for (const StepRecord& step : replay.steps) {
-    replayed.insert(replayed.end(), step.losses.begin(), step.losses.end());
+    losses.insert(losses.end(), step.losses.begin(), step.losses.end());
   }
   TrainingDifference difference;
-  difference.losses = RelativeDifference(replayed, losses);
-  if (replay.weights.size() != weights.size()) {
-    difference.weights = std::numeric_limits<double>::infinity();
+  const bool comparable = losses.size() == formula.losses.size();
+  difference.losses = comparable
+                          ? Quotient(SquaredDistance(losses, formula.losses),
+                                     SquaredNorm(formula.losses))
+                          : kNoNumber;
+  if (replay.weights.size() != formula.weights.size()) {
+    difference.weights = difference.change = kNoNumber;
     return difference;
   }
-  for (size_t stage = 0; stage < weights.size(); ++stage) {
-    const double of_stage =
-        RelativeDifference(replay.weights[stage], weights[stage]);
-    if (of_stage <= difference.weights) continue;
-    difference.weights = of_stage;
-    difference.worst_stage = static_cast<int>(stage);
+  for (int stage = 0; stage < std::ssize(formula.weights); ++stage) {
+    AddStage(plan, stage, replay.weights[stage], formula.weights[stage],
+             &difference);
   }
   return difference;
-}
-
-TrainingDifference DifferenceOf(const ReplayRecord& replay,
-                                const SequentialRecord& formula) {
-  return DifferenceOf(replay, formula.losses,
-                      {formula.weights.begin(), formula.weights.end()});
 }
 
 }  // namespace weir

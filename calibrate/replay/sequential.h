@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Training without a pipeline, straight from the formulas of the papers: what a
-// replay's losses and weights are compared with. Shares no code with the
-// runner but the operations, the data and the optimizers' arithmetic; it knows
-// no schedule order, no versions, no messages.
+// replay's losses and weights are compared with, on any device. Shares no code
+// with the runner but the device (operations, optimizers), when a stage
+// program's buffers come and go, and the data; it knows no schedule order, no
+// semantics table, no messages.
 #ifndef WEIR_CALIBRATE_REPLAY_SEQUENTIAL_H_
 #define WEIR_CALIBRATE_REPLAY_SEQUENTIAL_H_
 
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/types/span.h"
+#include "calibrate/replay/rank_device.h"
 #include "calibrate/replay/replay_plan.h"
 #include "calibrate/replay/replay_record.h"
 
@@ -23,24 +26,34 @@ struct SequentialRecord {
   std::string formula;  // "W(t+1) = W(t) - v grad f(W(t-1))", with its source
 };
 
+// A serial device for a plan of one rank; the plan outlives it.
+using OpenDevice = std::function<absl::StatusOr<std::unique_ptr<ReplayDevice>>(
+    const ReplayPlan& plan)>;
+
 // By the system that plan.schedule.name names (options included): one stage
 // that holds the whole model, minibatch SGD, for every one with flush; the
-// paper's delays and estimates for the others (update_formula.h). NotFound: no
-// formula is known for that name (a file's schedule without flush).
+// paper's delays and estimates for the others (update_formula.h), with all
+// stages on one rank. NotFound: no formula is known for that name (a file's
+// schedule without flush). Errors of the device: ResourceExhausted where it
+// does not hold all stages with the versions that the formula reads.
+absl::StatusOr<SequentialRecord> TrainSequentially(const ReplayPlan& plan,
+                                                   const OpenDevice& open);
+// On the host, in double precision.
 absl::StatusOr<SequentialRecord> TrainSequentially(const ReplayPlan& plan);
 
-// Norm-wise: |a - b| / |b|, the largest over stages; of losses too. Infinite
-// where lengths differ or something is no number.
+// Norm-wise, infinite where lengths differ or something is no number; the
+// largest over stages.
 struct TrainingDifference {
-  double weights = 0, losses = 0;
-  int worst_stage = 0;
+  double weights = 0;  // |a - b| / |b|
+  // |a - b| / |b - initial|, relative to what training has changed: 1 where a
+  // was not trained at all.
+  double change = 0;
+  int worst_stage = 0;  // by its change
+  double losses = 0;    // |a - b| / |b|
 };
-TrainingDifference DifferenceOf(const ReplayRecord& replay,
+TrainingDifference DifferenceOf(const ReplayPlan& plan,
+                                const ReplayRecord& replay,
                                 const SequentialRecord& formula);
-// The same, of weights that lie elsewhere: gigabytes of a model for a GPU.
-TrainingDifference DifferenceOf(
-    const ReplayRecord& replay, const std::vector<double>& losses,
-    const std::vector<absl::Span<const double>>& weights);
 
 }  // namespace weir
 

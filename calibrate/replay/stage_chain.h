@@ -1,50 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
 // One microbatch after the other through all stages, forward and back at once:
-// the passes of a training without a pipeline.
+// the passes of a training without a pipeline, on one rank of any device.
 #ifndef WEIR_CALIBRATE_REPLAY_STAGE_CHAIN_H_
 #define WEIR_CALIBRATE_REPLAY_STAGE_CHAIN_H_
 
-#include <memory>
 #include <vector>
 
-#include "calibrate/reference/reference_stage.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "calibrate/replay/rank_device.h"
 #include "calibrate/replay/replay_plan.h"
+#include "calibrate/replay/stage_layout.h"
 
 namespace weir {
 
-// [stage][element]
-using StageVectors = std::vector<std::vector<double>>;
-
 class StageChain {
  public:
-  // `programs` are the plan's, or one of the whole model. With `bits` > 0 what
-  // passes from stage to stage is rounded (RoundToBits).
-  StageChain(const ReplayPlan& plan,
-             std::vector<std::shared_ptr<const StageProgram>> programs,
-             int bits = 0);
+  // The device was opened for `plan`; both outlive the chain. With `bits` > 0
+  // what passes from stage to stage is rounded (RoundToBits).
+  StageChain(const ReplayPlan& plan, RankDevice* device, int bits = 0);
 
-  // The mean loss of a microbatch, which counts over all steps. Its activations
-  // stay for Backward.
-  double Forward(int64_t microbatch, const StageVectors& weights);
-  // Of the last forward, adding to gradients(). Products with weights, gains of
-  // norms and the logits' table are of `weights`; activations are the forward's
-  // own, which may have had others.
-  void Backward(const StageVectors& weights);
-
-  // Sums since they were last cleared.
-  StageVectors& gradients() { return gradients_; }
+  // The mean loss of a microbatch, which counts over all steps, with weights
+  // [stage]. Its activations stay for Backward.
+  absl::StatusOr<double> Forward(int64_t microbatch,
+                                 absl::Span<void* const> weights);
+  // Of the last forward, adding to gradients [stage]. Products with weights,
+  // gains of norms and the logits' table are of `weights`; activations are the
+  // forward's own, which may have had others.
+  absl::Status Backward(absl::Span<void* const> weights,
+                        absl::Span<void* const> gradients);
 
  private:
-  void RunForward(const StageProgram& program, uint64_t seed,
-                  StageBuffers* buffers) const;
-  // What the next, or the one before, receives.
-  std::vector<double> Sent(std::vector<double> message) const;
+  absl::StatusOr<void*> Take(int stage, int buffer);
+  // All that there is of the microbatch before.
+  absl::Status GiveBackAll();
+  absl::Status RunPass(int stage, StagePass pass);
+  // What the next, or the one before, receives: the buffer itself, or what
+  // rounding makes of it.
+  absl::StatusOr<void*> Sent(int stage, int buffer);
 
   const ReplayPlan& plan_;
-  const std::vector<std::shared_ptr<const StageProgram>> programs_;
+  RankDevice* const device_;
   const int bits_;
-  std::vector<StageBuffers> buffers_;  // [stage]
-  StageVectors gradients_;
+  std::vector<StageLayout> layouts_;  // [stage]
+  std::vector<Buffers> tables_;       // [stage]
+  uint64_t seed_ = 0;
 };
 
 }  // namespace weir

@@ -21,9 +21,11 @@ struct MicrobatchData {
 MicrobatchData DataOf(const ReplayPlan& plan, int64_t microbatch);
 
 // The initial weights of layers [first, last), laid out as the weights of their
-// StageProgram: normal, 0.02, gains 1, biases 0. A parameter's value depends on
-// its layer and its place there, not on how layers are cut into stages. Tied
-// embeddings begin equal.
+// StageProgram: gains 1, biases 0, the rest of mean 0 and deviation 0.02,
+// nearly normal, at most 3.5 deviations: a sum of uniform numbers, since a
+// model for a GPU has billions. A parameter's value depends on its layer and
+// its place there, not on how layers are cut into stages. Tied embeddings begin
+// equal.
 std::vector<double> InitialWeights(const ReplayPlan& plan, int first_layer,
                                    int last_layer);
 

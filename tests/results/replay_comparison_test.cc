@@ -251,6 +251,7 @@ ReplayComparison Sample() {
   replay->add_losses(5.25);
   replay->set_formula("minibatch SGD");
   replay->set_weights_difference(1.5e-16);
+  replay->set_change_difference(2.5e-15);
   replay->set_losses_difference(0);
   return Compare(predicted, measured);
 }

@@ -81,12 +81,14 @@ TEST(ViewsTest, AReplayIsNotCalledASimulation) {
   replay->add_losses(5.25);
   replay->set_formula("minibatch SGD");
   replay->set_weights_difference(2e-16);
+  replay->set_change_difference(3e-15);
   const std::string table = ResultTable(result);
   EXPECT_THAT(table, ::testing::Not(::testing::HasSubstr("simulation")));
   for (const char* part :
        {"replay, replayed on 4 partitions of a card, every pass alone",
         "5.5 to 5.25, 2 steps",
-        "minibatch SGD: weights differ by 2e-16, losses by 0"}) {
+        "minibatch SGD: weights differ by 2e-16, 3e-15 of their change, losses "
+        "by 0"}) {
     EXPECT_THAT(table, ::testing::HasSubstr(part));
   }
 }

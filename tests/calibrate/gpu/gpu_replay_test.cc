@@ -4,11 +4,13 @@
 #include <gmock/gmock.h>
 
 #include <optional>
+#include <tuple>
 
 #include "calibrate/gpu/bench_device.h"
 #include "calibrate/gpu/memory_pool.h"
 #include "calibrate/gpu/replay_device.h"
 #include "calibrate/replay/host_device.h"
+#include "calibrate/replay/sequential.h"
 #include "schedules/registry.h"
 #include "tests/calibrate/gpu/gpu_test.h"
 #include "tests/calibrate/gpu/replay_difference.h"
@@ -55,15 +57,18 @@ class GpuReplayTest : public GpuTest {
     printf("%s\n", device->description().c_str());
     return record.ok() ? *std::move(record) : ReplayRecord();
   }
-  // Nothing where the card cannot be cut.
-  static std::optional<ReplayRecord> OnCard(const ReplayPlan& plan,
-                                            int num_partitions) {
+  static CudaReplayOptions OptionsFor(int num_partitions) {
     CudaReplayOptions options;
     options.num_partitions = num_partitions;
 #ifdef WEIR_PRETENDED_GPU
     options.num_candidates = 1;  // each is run a hundred times
 #endif
-    auto device = OpenCudaReplayDevice(plan, options);
+    return options;
+  }
+  // Nothing where the card cannot be cut.
+  static std::optional<ReplayRecord> OnCard(const ReplayPlan& plan,
+                                            int num_partitions) {
+    auto device = OpenCudaReplayDevice(plan, OptionsFor(num_partitions));
     if (absl::IsUnimplemented(device.status())) return std::nullopt;
     EXPECT_TRUE(device.ok()) << device.status();
     if (!device.ok()) return ReplayRecord();
@@ -116,6 +121,26 @@ TEST_F(GpuReplayTest, PartsOfTheCardTrainAsAllOfIt) {
     EXPECT_LE(ChangesDiffer(plan, *parts, serial), kChange) << name;
     ExpectMarks(*parts);
     ExpectPace(*parts);
+  }
+}
+
+// 4 u, and what another system's formula gives at least.
+TEST_F(GpuReplayTest, AScheduleWithoutFlushTrainsAsItsFormulaOnTheCard) {
+  const ScheduleSpec spec = {2, 2, 1, 3};
+  const ReplayPlan plan = Plan("2bw", spec);
+  const ReplayRecord serial = *OnCard(plan, 0);
+  for (const auto& [name, least, most] :
+       {std::tuple{"2bw", 0.0, 4 * 0x1p-9}, {"pipedream", 0.3, 1e9}}) {
+    const auto formula =
+        TrainSequentially(Plan(name, spec), [](const ReplayPlan& one) {
+          return OpenCudaReplayDevice(one, OptionsFor(0));
+        });
+    ASSERT_TRUE(formula.ok()) << formula.status();
+    const TrainingDifference difference = DifferenceOf(plan, serial, *formula);
+    printf("formula of %s: losses %.2g, change %.2g\n", name, difference.losses,
+           difference.change);
+    EXPECT_GE(difference.change, least) << name;
+    EXPECT_LE(difference.change, most) << name;
   }
 }
 

@@ -121,46 +121,63 @@ TEST(ReplayResultTest, WaitingForAMessageUnderWayIsExposed) {
               (kMicrobatches + kRanks - 1) * 3 + 2 * (kRanks - 1) * 0.25, 1e-9);
 }
 
-TEST(TrainingCheckTest, OneStageOnTheSameDeviceTrainsTheSame) {
+absl::StatusOr<std::unique_ptr<ReplayDevice>> OpenHost(const ReplayPlan& plan) {
+  return MakeHostDevice(plan, {.concurrent = false});
+}
+
+TEST(TrainingCheckTest, AReplayIsComparedOnTheDeviceThatIsOpened) {
   Replayed replayed = ReplayOf("zb-h1", 3);
+  const TrainingTolerance tolerance =
+      GpuTolerance(ElementFormat::kBf16, OptimizerKind::kMomentum);
+  std::vector<int> num_ranks;
+  const auto open = [&](const ReplayPlan& plan) {
+    num_ranks.push_back(plan.schedule.num_ranks);
+    return OpenHost(plan);
+  };
   const auto check =
-      CheckOnDevice(replayed.plan, replayed.record, [](const ReplayPlan& plan) {
-        HostDeviceOptions options;
-        options.concurrent = false;
-        return absl::StatusOr<std::unique_ptr<ReplayDevice>>(
-            MakeHostDevice(plan, options));
-      });
+      CheckTraining(replayed.plan, replayed.record, open, tolerance);
   ASSERT_TRUE(check.ok()) << check.status();
+  EXPECT_EQ(num_ranks, std::vector<int>{1});
   EXPECT_TRUE(check->holds());
-  EXPECT_LE(check->weights_difference, 1e-12);
-  EXPECT_LE(check->losses_difference, 1e-12);
-  EXPECT_EQ(check->tolerance, GpuTolerance(ElementFormat::kBf16));
+  EXPECT_LE(check->difference.weights, 1e-12);
+  EXPECT_LE(check->difference.losses, 1e-12);
+  EXPECT_EQ(check->tolerance.change, 4 * 0x1p-9);
 
   replayed.record.weights[1][5] += 1;
   const auto planted =
-      CheckOnDevice(replayed.plan, replayed.record, [](const ReplayPlan& plan) {
-        HostDeviceOptions options;
-        options.concurrent = false;
-        return absl::StatusOr<std::unique_ptr<ReplayDevice>>(
-            MakeHostDevice(plan, options));
-      });
+      CheckTraining(replayed.plan, replayed.record, OpenHost, tolerance);
   ASSERT_TRUE(planted.ok());
   EXPECT_FALSE(planted->holds());
-  EXPECT_EQ(planted->worst_stage, 1);
+  EXPECT_EQ(planted->difference.worst_stage, 1);
+}
+
+TEST(TrainingCheckTest, WhereMemoryDoesNotSufficeNothingIsCompared) {
+  const Replayed replayed = ReplayOf("pipedream", 1);
+  const auto check = CheckTraining(
+      replayed.plan, replayed.record,
+      [](const ReplayPlan&) -> absl::StatusOr<std::unique_ptr<ReplayDevice>> {
+        return absl::ResourceExhaustedError("the card is full");
+      },
+      kHostTolerance);
+  ASSERT_TRUE(check.ok()) << check.status();
+  EXPECT_TRUE(check->holds());
+  EXPECT_EQ(check->why_not, "the card is full");
 }
 
 TEST(TrainingCheckTest, APlantedFaultIsCaughtOnTheHost) {
   Replayed replayed = ReplayOf("pipedream-2bw", 1);
-  EXPECT_TRUE(CheckOnHost(replayed.plan, replayed.record)->holds());
+  const auto right =
+      CheckTraining(replayed.plan, replayed.record, OpenHost, kHostTolerance);
+  ASSERT_TRUE(right.ok()) << right.status();
+  EXPECT_TRUE(right->holds());
   replayed.plan.faults.early_update_stage = 1;
   replayed.plan.faults.early_update_by = 1;
-  HostDeviceOptions options;
-  options.concurrent = false;
-  const auto device = MakeHostDevice(replayed.plan, options);
-  const auto wrong = RunReplay(replayed.plan, device.get());
+  const auto wrong =
+      RunReplay(replayed.plan, OpenHost(replayed.plan).value().get());
   ASSERT_TRUE(wrong.ok()) << wrong.status();
   replayed.plan.faults = ReplayFaults();
-  const auto check = CheckOnHost(replayed.plan, *wrong);
+  const auto check =
+      CheckTraining(replayed.plan, *wrong, OpenHost, kHostTolerance);
   ASSERT_TRUE(check.ok()) << check.status();
   EXPECT_FALSE(check->holds());
 }

@@ -86,14 +86,15 @@ TEST(CalibrateReplayCommandTest, SerialReplaysShowTheirClocksInEveryFormat) {
   EXPECT_TRUE(ReadFile(TestFolder() + "/t.json").ok());
 }
 
-TEST(CalibrateReplayCommandTest, AGpuIsComparedWithOneStageOnIt) {
+TEST(CalibrateReplayCommandTest, AGpuIsComparedWithTheFormulaOnIt) {
   const ProgramRun run = RunWeir("replay replay-cpu --steps 2 --out r.pb");
   EXPECT_EQ(run.exit_code, 0) << run.err;
-  EXPECT_THAT(run.out, HasSubstr("one stage with the whole model"));
+  EXPECT_THAT(run.out, HasSubstr("one stage, minibatch SGD, on the same GPU"));
   EXPECT_TRUE(Loaded("r.pb").replay().serial());
   const ProgramRun stale = RunWeir("replay replay-cpu --schedule 2bw");
   EXPECT_EQ(stale.exit_code, 0) << stale.err;
-  EXPECT_THAT(stale.err, HasSubstr("training was not compared"));
+  EXPECT_THAT(stale.out, HasSubstr("grad f(W(t-1))"));
+  EXPECT_THAT(stale.err, Not(HasSubstr("training was not compared")));
   const ProgramRun parts =
       RunWeir("replay replay-cpu --partitions 4 --steps 1 --out p.pb");
   EXPECT_EQ(parts.exit_code, 0) << parts.err;

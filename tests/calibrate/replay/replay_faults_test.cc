@@ -47,11 +47,11 @@ TEST(ReplayFaultsTest, DroppedStashIsCaught) {
         std::tuple("pipedream:vertical-sync=yes", 3, 1)}) {
     ReplayPlan plan = Plan(name, p, m, 8);
     const SequentialRecord formula = Train(plan);
-    EXPECT_LE(DifferenceOf(Replayed(plan), formula).weights, 1e-12);
+    EXPECT_LE(DifferenceOf(plan, Replayed(plan), formula).weights, 1e-12);
     plan.faults.dropped_stash_stage = 0;
     plan.faults.dropped_stash_microbatch = 5;
     const ReplayRecord record = Replayed(plan);
-    EXPECT_GE(DifferenceOf(record, formula).weights, kCaught) << name;
+    EXPECT_GE(DifferenceOf(plan, record, formula).weights, kCaught) << name;
     EXPECT_THAT(
         CheckVersions(plan, record).message(),
         testing::AllOf(HasSubstr("stage 0"), HasSubstr("microbatch 5")));
@@ -66,7 +66,8 @@ TEST(ReplayFaultsTest, EarlyUpdateIsCaught) {
     const SequentialRecord formula = Train(plan);
     plan.faults.early_update_stage = 1;
     plan.faults.early_update_by = 1;
-    EXPECT_GE(DifferenceOf(Replayed(plan), formula).weights, kCaught) << name;
+    EXPECT_GE(DifferenceOf(plan, Replayed(plan), formula).weights, kCaught)
+        << name;
   }
 }
 
@@ -88,7 +89,7 @@ TEST(ReplayFaultsTest, SwappedActivationsAreCaught) {
     plan.faults.swapped_stage = 0;
     plan.faults.swapped_microbatch = 1;
     const ReplayRecord record = Replayed(plan);
-    EXPECT_GE(DifferenceOf(record, formula).weights, kCaught) << name;
+    EXPECT_GE(DifferenceOf(plan, record, formula).weights, kCaught) << name;
     EXPECT_TRUE(CheckVersions(plan, record).ok());
   }
 }
@@ -98,7 +99,7 @@ TEST(ReplayFaultsTest, WrongPoliciesAreCaught) {
   const auto differs = [](ReplayPlan plan, auto change) {
     const SequentialRecord formula = Train(plan);
     change(&plan.schedule.weights);
-    return DifferenceOf(Replayed(plan), formula).weights;
+    return DifferenceOf(plan, Replayed(plan), formula).weights;
   };
   EXPECT_GE(differs(Plan("2bw", 2, 2, 8),
                     [](WeightPolicy* w) { w->delay_updates = 2; }),
@@ -147,7 +148,7 @@ TEST(ReplayFaultsTest, SystemsAreNotEachOthersFormulas) {
     const ReplayRecord record = Replayed(plan);
     for (const std::string& other : names) {
       plan = Plan(other, 3, 3, 5);
-      const double difference = DifferenceOf(record, Train(plan)).weights;
+      const double difference = DifferenceOf(plan, record, Train(plan)).weights;
       if (other == name) {
         EXPECT_LE(difference, 1e-12) << name;
       } else {

@@ -72,7 +72,7 @@ TEST_P(EveryKindTest, TrainsAsThePaperSays) {
     ASSERT_TRUE(record.ok()) << replay.shape << ": " << record.status();
     EXPECT_TRUE(CheckVersions(plan, *record).ok())
         << CheckVersions(plan, *record);
-    const TrainingDifference difference = DifferenceOf(*record, *formula);
+    const TrainingDifference difference = DifferenceOf(plan, *record, *formula);
     EXPECT_LE(difference.weights, kMostDifference)
         << replay.shape << ", stage " << difference.worst_stage;
     EXPECT_LE(difference.losses, kMostDifference) << replay.shape;
@@ -96,9 +96,9 @@ TEST(ReplayFormulaTest, CompressedTransfersAreRounded) {
       const auto device = MakeHostDevice(plan, {});
       const auto record = RunReplay(plan, device.get());
       ASSERT_TRUE(record.ok()) << record.status();
-      EXPECT_LE(DifferenceOf(*record, *formula).weights, kMostDifference);
-      EXPECT_LE(DifferenceOf(*record, *formula).losses, kMostDifference);
-      EXPECT_GE(DifferenceOf(*record, *exact).weights, 1e-8) << bits;
+      EXPECT_LE(DifferenceOf(plan, *record, *formula).weights, kMostDifference);
+      EXPECT_LE(DifferenceOf(plan, *record, *formula).losses, kMostDifference);
+      EXPECT_GE(DifferenceOf(plan, *record, *exact).weights, 1e-8) << bits;
     }
   }
 }

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 
+#include "calibrate/replay/host_device.h"
 #include "calibrate/replay/stage_chain.h"
 #include "calibrate/replay/training.h"
 #include "tests/calibrate/replay/tiny_replay.h"
@@ -29,20 +30,77 @@ ReplayRecord AsReplay(const SequentialRecord& record) {
   return replay;
 }
 
-TrainingDifference Difference(const SequentialRecord& a,
+TrainingDifference Difference(const ReplayPlan& plan, const SequentialRecord& a,
                               const SequentialRecord& b) {
-  return DifferenceOf(AsReplay(a), b);
+  return DifferenceOf(plan, AsReplay(a), b);
 }
+
+using StageVectors = std::vector<std::vector<double>>;  // [stage][element]
+
+// |a - b| / |b|, the largest over stages.
+double Apart(const StageVectors& a, const StageVectors& b) {
+  EXPECT_EQ(a.size(), b.size());
+  double largest = 0;
+  for (size_t stage = 0; stage < b.size(); ++stage) {
+    EXPECT_EQ(a[stage].size(), b[stage].size());
+    double error = 0, size = 0;
+    for (size_t i = 0; i < b[stage].size(); ++i) {
+      error += std::pow(a[stage][i] - b[stage][i], 2);
+      size += std::pow(b[stage][i], 2);
+    }
+    largest = std::max(largest, std::sqrt(error / size));
+  }
+  return largest;
+}
+
+// A chain on the host, its weights and gradients in vectors.
+class HostChain {
+ public:
+  explicit HostChain(const ReplayPlan& plan)
+      : plan_(plan),
+        device_(MakeHostDevice(plan_, {.concurrent = false})),
+        chain_(plan_, device_->rank(0)) {
+    for (const auto& program : plan.programs) {
+      gradients.emplace_back(program->buffers[0].num_elements, 0);
+    }
+  }
+
+  double Forward(int64_t microbatch, StageVectors weights) {
+    const auto loss = chain_.Forward(microbatch, Pointers(&weights));
+    EXPECT_TRUE(loss.ok()) << loss.status();
+    return loss.value_or(0);
+  }
+  void Backward(StageVectors weights) {
+    const auto status =
+        chain_.Backward(Pointers(&weights), Pointers(&gradients));
+    EXPECT_TRUE(status.ok()) << status;
+  }
+
+  StageVectors gradients;
+
+ private:
+  static std::vector<void*> Pointers(StageVectors* vectors) {
+    std::vector<void*> pointers;
+    for (auto& vector : *vectors) pointers.push_back(vector.data());
+    return pointers;
+  }
+
+  const ReplayPlan plan_;
+  const std::unique_ptr<ReplayDevice> device_;
+  StageChain chain_;
+};
 
 StageVectors CutInitialWeights(const ReplayPlan& plan) {
   return CutWeights(plan, InitialWeights(plan, 0, plan.num_layers()));
 }
 
-std::shared_ptr<const StageProgram> Whole(const ReplayPlan& plan) {
+// All layers in one stage.
+ReplayPlan Whole(ReplayPlan plan) {
   StageSpec spec = plan.spec;
   spec.last_layer = plan.num_layers();
-  return std::make_shared<const StageProgram>(
-      BuildStageProgram(plan.model, spec).value());
+  plan.programs = {std::make_shared<const StageProgram>(
+      BuildStageProgram(plan.model, spec).value())};
+  return plan;
 }
 
 // Losses and gradients of a chain of stages, uneven ones too, are those of the
@@ -56,7 +114,7 @@ TEST(SequentialTest, ChainsAreOneStage) {
       request.model = llama ? TinyLlama(4) : TinyGpt(4);
       request.first_layer = first;
       const ReplayPlan plan = PlanOf(request);
-      StageChain stages(plan, plan.programs), whole(plan, {Whole(plan)});
+      HostChain stages(plan), whole(Whole(plan));
       const StageVectors all = {InitialWeights(plan, 0, 6)};
       const StageVectors cut = CutInitialWeights(plan);
       for (const int k : {0, 1}) {
@@ -64,16 +122,14 @@ TEST(SequentialTest, ChainsAreOneStage) {
         stages.Backward(cut);
         whole.Backward(all);
       }
-      SequentialRecord a, b;
-      a.weights = stages.gradients();
       // The head's share of the table comes home.
       for (int i = 0; i < plan.tied.num_elements; ++i) {
-        double& here = a.weights.front()[plan.tied.first_offset + i];
-        double& there = a.weights.back()[plan.tied.last_offset + i];
+        double& here = stages.gradients.front()[plan.tied.first_offset + i];
+        double& there = stages.gradients.back()[plan.tied.last_offset + i];
         here = there = here + there;
       }
-      b.weights = CutWeights(plan, whole.gradients()[0]);
-      EXPECT_LE(Difference(a, b).weights, 1e-14);
+      EXPECT_LE(Apart(stages.gradients, CutWeights(plan, whole.gradients[0])),
+                1e-14);
     }
   }
 }
@@ -87,7 +143,7 @@ TEST(SequentialTest, BackwardsReadTheirOwnWeights) {
   request.first_layer = {0, 3, 4};  // the head alone
   const ReplayPlan plan = PlanOf(request);
   const StageVectors weights = CutInitialWeights(plan);
-  StageChain once(plan, plan.programs), twice(plan, plan.programs);
+  HostChain once(plan), twice(plan);
   once.Forward(0, weights);
   once.Backward(weights);
   const int64_t table = 8;  // behind the gain of 6, rounded up
@@ -96,11 +152,11 @@ TEST(SequentialTest, BackwardsReadTheirOwnWeights) {
   twice.Forward(0, weights);
   twice.Backward(doubled);
   for (size_t i = 0; i < weights[0].size(); ++i) {
-    EXPECT_EQ(twice.gradients()[0][i], 2 * once.gradients()[0][i]);
+    EXPECT_EQ(twice.gradients[0][i], 2 * once.gradients[0][i]);
   }
   for (size_t i = 0; i < weights[1].size(); ++i) {
     const double factor = static_cast<int64_t>(i) < table ? 2 : 1;
-    EXPECT_EQ(twice.gradients()[1][i], factor * once.gradients()[1][i]);
+    EXPECT_EQ(twice.gradients[1][i], factor * once.gradients[1][i]);
   }
 }
 
@@ -151,8 +207,8 @@ TEST(SequentialTest, OneStageOfMostKindsIsSgd) {
     for (const char* name : {"pipedream", "spectrain", "pb"}) {
       EXPECT_EQ(train(name).weights, sgd.weights) << name;
     }
-    EXPECT_GT(Difference(train("2bw"), sgd).weights, 1e-6);
-    EXPECT_GT(Difference(train("pipemare"), sgd).weights, 1e-6);
+    EXPECT_GT(Apart(train("2bw").weights, sgd.weights), 1e-6);
+    EXPECT_GT(Apart(train("pipemare").weights, sgd.weights), 1e-6);
   }
 }
 
@@ -162,7 +218,7 @@ TEST(SequentialTest, TwoBufferedWeightsWrittenOut) {
       "2bw", {.num_ranks = 1, .num_microbatches = 2, .num_batches = 3}));
   request.optimizer = {.kind = OptimizerKind::kSgd, .learning_rate = 0.5};
   const ReplayPlan plan = PlanOf(request);
-  StageChain chain(plan, {Whole(plan)});
+  HostChain chain(Whole(plan));
   const StageVectors w0 = {InitialWeights(plan, 0, 3)};
   const auto step = [&](int batch, const StageVectors& at, StageVectors from) {
     for (const int k : {2 * batch, 2 * batch + 1}) {
@@ -170,18 +226,15 @@ TEST(SequentialTest, TwoBufferedWeightsWrittenOut) {
       chain.Backward(at);
     }
     for (size_t i = 0; i < from[0].size(); ++i) {
-      from[0][i] -= 0.5 * chain.gradients()[0][i] / 2;
-      chain.gradients()[0][i] = 0;
+      from[0][i] -= 0.5 * chain.gradients[0][i] / 2;
+      chain.gradients[0][i] = 0;
     }
     return from;
   };
   const StageVectors w1 = step(0, w0, w0);
   const StageVectors w2 = step(1, w0, w1);
   const StageVectors w3 = step(2, w1, w2);
-  SequentialRecord expected;
-  expected.weights = w3;
-  expected.losses = Train(plan).losses;
-  EXPECT_LE(Difference(Train(plan), expected).weights, 1e-15);
+  EXPECT_LE(Apart(Train(plan).weights, w3), 1e-15);
 }
 
 // T2 written out for one stage and one microbatch: the backward of microbatch
@@ -192,7 +245,7 @@ TEST(SequentialTest, PipeMareWrittenOut) {
   request.optimizer = {
       .kind = OptimizerKind::kSgd, .learning_rate = 0.5, .average_decay = 0.25};
   const ReplayPlan plan = PlanOf(request);
-  StageChain chain(plan, {Whole(plan)});
+  HostChain chain(Whole(plan));
   StageVectors w = {InitialWeights(plan, 0, 3)}, before = w, average = w;
   for (double& value : average[0]) value = 0;
   for (int t = 0; t < 4; ++t) {
@@ -202,14 +255,12 @@ TEST(SequentialTest, PipeMareWrittenOut) {
     chain.Backward(back);
     before = w;
     for (size_t i = 0; i < w[0].size(); ++i) {
-      w[0][i] -= 0.5 * chain.gradients()[0][i];
-      chain.gradients()[0][i] = 0;
+      w[0][i] -= 0.5 * chain.gradients[0][i];
+      chain.gradients[0][i] = 0;
       average[0][i] = 0.25 * average[0][i] + 0.75 * (w[0][i] - before[0][i]);
     }
   }
-  SequentialRecord expected = Train(plan);
-  expected.weights = w;
-  EXPECT_LE(Difference(Train(plan), expected).weights, 1e-15);
+  EXPECT_LE(Apart(Train(plan).weights, w), 1e-15);
 }
 
 // A last group of one microbatch, where an update takes two.
@@ -241,7 +292,7 @@ TEST(SequentialTest, CompressionRounds) {
   ReplayPlan plan = PlanOf(request);
   const SequentialRecord exact = Train(plan);
   plan.compressed_bits = 24;
-  const TrainingDifference difference = Difference(Train(plan), exact);
+  const TrainingDifference difference = Difference(plan, Train(plan), exact);
   EXPECT_GT(difference.weights, 1e-12);
   EXPECT_LT(difference.weights, 1e-6);
 }
@@ -255,22 +306,36 @@ TEST(SequentialTest, FilesWithoutFlushHaveNoFormula) {
 }
 
 TEST(SequentialTest, DifferencesAreNormWise) {
-  SequentialRecord b;
-  b.weights = {{3, 4}, {1, 0}};
-  b.losses = {2};
+  ReplayRequest request =
+      TinyRequest(Generated("gpipe", {.num_ranks = 2, .num_microbatches = 1}));
+  request.num_steps = 2;
+  const ReplayPlan plan = PlanOf(request);
+  const SequentialRecord b = Train(plan);
+  const StageVectors initial = CutInitialWeights(plan);
+  double change = 0, norm = 0;
+  for (size_t i = 0; i < initial[1].size(); ++i) {
+    change += std::pow(b.weights[1][i] - initial[1][i], 2);
+    norm += std::pow(b.weights[1][i], 2);
+  }
   SequentialRecord a = b;
-  EXPECT_EQ(Difference(a, b).weights, 0);
-  a.weights[1][1] = 1e-3;
-  a.losses[0] = 3;
-  EXPECT_DOUBLE_EQ(Difference(a, b).weights, 1e-3);
-  EXPECT_EQ(Difference(a, b).worst_stage, 1);
-  EXPECT_EQ(Difference(a, b).losses, 0.5);
+  EXPECT_EQ(Difference(plan, a, b).weights, 0);
+  a.weights[1][1] += 1e-3;
+  a.losses = {b.losses[0] + 3, b.losses[1] + 4};
+  EXPECT_NEAR(Difference(plan, a, b).change, 1e-3 / std::sqrt(change), 1e-12);
+  EXPECT_NEAR(Difference(plan, a, b).weights, 1e-3 / std::sqrt(norm), 1e-12);
+  EXPECT_EQ(Difference(plan, a, b).worst_stage, 1);
+  EXPECT_NEAR(Difference(plan, a, b).losses,
+              5 / std::hypot(b.losses[0], b.losses[1]), 1e-12);
+  // What was not trained at all differs by all of it.
+  a.weights = initial;
+  EXPECT_NEAR(Difference(plan, a, b).change, 1, 1e-12);
   a.weights[0][0] = std::nan("");
-  EXPECT_TRUE(std::isinf(Difference(a, b).weights));
+  EXPECT_TRUE(std::isinf(Difference(plan, a, b).weights));
+  EXPECT_TRUE(std::isinf(Difference(plan, a, b).change));
   a.weights.pop_back();
-  EXPECT_TRUE(std::isinf(Difference(a, b).weights));
+  EXPECT_TRUE(std::isinf(Difference(plan, a, b).weights));
   a.losses.clear();
-  EXPECT_TRUE(std::isinf(Difference(a, b).losses));
+  EXPECT_TRUE(std::isinf(Difference(plan, a, b).losses));
 }
 
 }  // namespace

@@ -67,12 +67,14 @@ TEST(TrainingTest, CutWeightsLoseNothing) {
 TEST(TrainingTest, GainsAreOneBiasesZeroTheRestSmall) {
   const ReplayPlan plan = Plan(false, {0, 6});
   const std::vector<double> weights = InitialWeights(plan, 0, 6);
-  double square = 0;
+  double sum = 0, square = 0;
   int ones = 0, small = 0;
   for (const double weight : weights) {
     if (weight == 1) {
       ++ones;
     } else if (weight != 0) {
+      EXPECT_LE(std::abs(weight), 3.5 * 0.02);
+      sum += weight;
       square += weight * weight;
       ++small;
     }
@@ -80,6 +82,7 @@ TEST(TrainingTest, GainsAreOneBiasesZeroTheRestSmall) {
   EXPECT_EQ(ones, (4 * 2 + 1) * 8);
   // table, positions; qkv, projection, two of the feed-forward
   EXPECT_EQ(small, 13 * 8 + 6 * 8 + 4 * (3 * 64 + 64 + 2 * 96));
+  EXPECT_NEAR(sum / small, 0, 4 * 0.02 / std::sqrt(1. * small));
   // 1984 samples: 0.02 within four deviations of the estimate
   EXPECT_NEAR(std::sqrt(square / small), 0.02,
               4 * 0.02 / std::sqrt(2. * small));

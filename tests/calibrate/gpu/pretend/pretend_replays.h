@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Replays, and trainings by formula, on a pretended GPU.
+#ifndef WEIR_TESTS_CALIBRATE_GPU_PRETEND_PRETEND_REPLAYS_H_
+#define WEIR_TESTS_CALIBRATE_GPU_PRETEND_PRETEND_REPLAYS_H_
+
+#include <gmock/gmock.h>
+
+#include <string>
+#include <utility>
+
+#include "calibrate/gpu/replay_device.h"
+#include "calibrate/replay/host_device.h"
+#include "calibrate/replay/replay.h"
+#include "calibrate/replay/sequential.h"
+#include "tests/calibrate/gpu/pretend/pretend.h"
+#include "tests/calibrate/replay/tiny_replay.h"
+
+namespace weir {
+
+inline ReplayPlan HalfPlan(const std::string& name, const ScheduleSpec& spec,
+                           bool llama = false,
+                           OptimizerKind optimizer = OptimizerKind::kMomentum) {
+  ReplayRequest request = TinyRequest(Generated(name, spec), llama);
+  request.spec.format = ElementFormat::kBf16;
+  request.num_steps = request.schedule.flush ? 2 : 1;
+  request.optimizer.kind = optimizer;
+  request.link = {.latency_seconds = 1e-5, .bytes_per_second = 1e9};
+  ReplayPlan plan = PlanOf(request);
+  plan.timeout_seconds = 20;
+  return plan;
+}
+
+class PretendReplayTest : public testing::Test {
+ protected:
+  void SetUp() override { Gpu() = Pretended(); }
+  void TearDown() override { EXPECT_THAT(Gpu().faults, testing::IsEmpty()); }
+
+  static absl::StatusOr<ReplayRecord> Try(const ReplayPlan& plan,
+                                          CudaReplayOptions options,
+                                          std::string* described = nullptr) {
+    options.workspace_bytes = 1 << 20;
+    options.nvml = FAKE_NVML;
+    auto device = OpenCudaReplayDevice(plan, options);
+    if (!device.ok()) return device.status();
+    auto record = RunReplay(plan, device->get());
+    if (described != nullptr) *described = (*device)->description();
+    return record;
+  }
+  static ReplayRecord Run(const ReplayPlan& plan, int num_partitions) {
+    CudaReplayOptions options;
+    options.num_partitions = num_partitions;
+    options.num_candidates = 1;
+    auto record = Try(plan, options);
+    EXPECT_TRUE(record.ok()) << record.status();
+    return record.ok() ? *std::move(record) : ReplayRecord();
+  }
+  // The paper's formula on the card.
+  static absl::StatusOr<SequentialRecord> Train(const ReplayPlan& plan,
+                                                int64_t pool_bytes = 0) {
+    CudaReplayOptions options;
+    options.workspace_bytes = 1 << 20;
+    options.num_candidates = 1;
+    options.pool_bytes = pool_bytes;
+    options.nvml = FAKE_NVML;
+    return TrainSequentially(plan, [&](const ReplayPlan& one) {
+      EXPECT_EQ(one.schedule.num_ranks, 1);
+      return OpenCudaReplayDevice(one, options);
+    });
+  }
+  static ReplayRecord OnHost(const ReplayPlan& plan) {
+    const auto host = MakeHostDevice(plan, {.concurrent = false});
+    auto record = RunReplay(plan, host.get());
+    EXPECT_TRUE(record.ok()) << record.status();
+    return record.ok() ? *std::move(record) : ReplayRecord();
+  }
+};
+
+}  // namespace weir
+
+#endif  // WEIR_TESTS_CALIBRATE_GPU_PRETEND_PRETEND_REPLAYS_H_
