@@ -107,6 +107,8 @@ std::vector<RankMemory> CompareMemory(const Result& predicted,
     if (!(rank.predicted.bytes > 0) || !(rank.measured.bytes > 0)) continue;
     const auto& allocator = measured.replay().allocator_peak_bytes();
     if (i < allocator.size()) rank.allocator_bytes = allocator.Get(i);
+    const auto& taken = measured.replay().taken_peak_bytes();
+    if (i < taken.size()) rank.taken_bytes = taken.Get(i);
     rank.classes = Compare(predicted_side, measured_side);
     ranks.push_back(std::move(rank));
   }

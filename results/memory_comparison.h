@@ -32,15 +32,24 @@ struct RankMemory {
   MemoryPeak predicted, measured;
   // By the allocator of the device; 0: it has none.
   double allocator_bytes = 0;
+  // What the replay had taken from it, in program order, with buffers of
+  // messages that come early and go late; 0: not counted.
+  double taken_bytes = 0;
   // At the two peaks, without what was left out. activations holds
   // end_activations: a replay knows one of both.
   std::vector<ComparedClass> classes;
 
   // Measured bytes are above 0.
   double error() const { return predicted.bytes / measured.bytes - 1; }
-  // 0 without an allocator.
+  // Of the replay's own count, which `error` compares with the prediction; of
+  // the prediction where it has none. 0 without an allocator.
   double allocator_error() const {
-    return allocator_bytes > 0 ? predicted.bytes / allocator_bytes - 1 : 0;
+    const double counted = taken_bytes > 0 ? taken_bytes : predicted.bytes;
+    return allocator_bytes > 0 ? counted / allocator_bytes - 1 : 0;
+  }
+  // What a runtime needs beyond the peak by time, relative.
+  double early_and_late() const {
+    return taken_bytes > 0 ? taken_bytes / measured.bytes - 1 : 0;
   }
 };
 

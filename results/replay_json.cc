@@ -78,6 +78,10 @@ Json Of(const RankMemory& memory) {
     json["allocator_bytes"] = memory.allocator_bytes;
     json["allocator_error"] = memory.allocator_error();
   }
+  if (memory.taken_bytes > 0) {
+    json["taken_bytes"] = memory.taken_bytes;
+    json["early_and_late"] = memory.early_and_late();
+  }
   json["classes"] = Json::array();
   for (const ComparedClass& one : memory.classes) {
     json["classes"].push_back({{"name", one.name},

@@ -218,8 +218,9 @@ std::string MemoryBlock(const ReplayComparison& c, bool all) {
                   [](const auto& m) { return m.allocator_bytes > 0; });
   TextTable table;
   table.header = {"rank", "predicted", "measured", "error"};
-  if (allocator)
-    table.header.insert(table.header.end(), {"allocator", "error"});
+  if (allocator) {
+    table.header.insert(table.header.end(), {"taken", "allocator", "error"});
+  }
   table.header.insert(table.header.end(), {"predicted at", "measured at"});
   table.left.assign(table.header.size(), false);
   std::fill(table.left.end() - 2, table.left.end(), true);
@@ -229,6 +230,7 @@ std::string MemoryBlock(const ReplayComparison& c, bool all) {
         absl::StrCat(m.rank), FormatBytes(m.predicted.bytes),
         FormatBytes(m.measured.bytes), Signed(m.error())};
     if (allocator) {
+      row.push_back(m.taken_bytes > 0 ? FormatBytes(m.taken_bytes) : "-");
       row.push_back(m.allocator_bytes > 0 ? FormatBytes(m.allocator_bytes)
                                           : "-");
       row.push_back(m.allocator_bytes > 0 ? Signed(m.allocator_error()) : "-");

@@ -171,12 +171,14 @@ void CheckTimeline(const Result& result, Problems* problems) {
 
 // Of an execution. Losses may be anything: training that diverges is a result.
 void CheckReplay(const Result& result, Problems* problems) {
-  const auto& peaks = result.replay().allocator_peak_bytes();
-  if (!peaks.empty() && peaks.size() != result.ranks_size()) {
-    problems->Add("replay.allocator_peak_bytes",
-                  absl::StrCat("has ", peaks.size(), " entries, expected ",
+  const auto check = [&](absl::string_view field, int num_peaks) {
+    if (num_peaks == 0 || num_peaks == result.ranks_size()) return;
+    problems->Add(absl::StrCat("replay.", field),
+                  absl::StrCat("has ", num_peaks, " entries, expected ",
                                result.ranks_size(), ", one a rank"));
-  }
+  };
+  check("allocator_peak_bytes", result.replay().allocator_peak_bytes_size());
+  check("taken_peak_bytes", result.replay().taken_peak_bytes_size());
 }
 
 bool IsLoss(absl::string_view pointer) {

@@ -19,8 +19,8 @@ namespace weir {
 namespace {
 
 // Tokens of many microbatches; weights take several rounds.
-constexpr int64_t kRingBytes = 16 << 20;
-constexpr int64_t kUploadBytes = 2 << 20;
+constexpr int64_t kRingBytes = 32 << 20;
+constexpr int64_t kUploadBytes = 8 << 20;
 
 void Write(ElementFormat format, double value, uint8_t* bytes) {
   if (format == ElementFormat::kUint8) {
@@ -96,10 +96,19 @@ CudaRank::CudaRank(RankTools tools) : tools_(std::move(tools)) {
   }
 }
 
-absl::Status CudaRank::Open(int64_t pool_bytes) {
+absl::Status CudaRank::Open(int64_t pool_bytes, int64_t primed_bytes) {
   ASSIGN_OR_RETURN(pool_, MemoryPool::Create(tools_.device, pool_bytes));
+  RETURN_IF_ERROR(pool_->Prime(primed_bytes, stream()));
+  RETURN_IF_ERROR(Wait("taking its memory"));
   ASSIGN_OR_RETURN(uploads_, UploadRing::Create(kRingBytes));
   return absl::OkStatus();
+}
+
+void CudaRank::ClosePool() {
+  if (pool_ == nullptr || DeviceIsHung()) return;
+  if (!Wait("giving its memory back").ok()) return;
+  pool_->Trim().IgnoreError();
+  pool_.reset();
 }
 
 std::string CudaRank::name() const {
@@ -300,7 +309,12 @@ absl::Status CudaRank::Upload(absl::Span<const double> values,
   const size_t most = kUploadBytes / width;
   for (size_t first = 0; first < values.size(); first += most) {
     const auto part = values.subspan(first, most);
-    const auto fill = [&](uint8_t* bytes) { WriteAll(format, part, bytes); };
+    const auto fill = [&](uint8_t* bytes) {
+      InParts(std::ssize(part), [&](int64_t begin, int64_t end) {
+        WriteAll(format, part.subspan(begin, end - begin),
+                 bytes + begin * width);
+      });
+    };
     RETURN_IF_ERROR(Explain(
         uploads_->Upload(static_cast<int64_t>(part.size()) * width,
                          At(at, static_cast<int64_t>(first) * width), stream(),
@@ -326,8 +340,11 @@ absl::StatusOr<std::vector<double>> CudaRank::Download(const void* from,
                         cudaMemcpyDeviceToHost, stream()),
         absl::StrCat(name(), ": copying to the host")));
     RETURN_IF_ERROR(Wait("a download"));
-    ReadAll(format, uploads_->data(),
-            absl::MakeSpan(values).subspan(first, count));
+    const auto into = absl::MakeSpan(values).subspan(first, count);
+    InParts(count, [&](int64_t begin, int64_t end) {
+      ReadAll(format, uploads_->data() + begin * width,
+              into.subspan(begin, end - begin));
+    });
   }
   return values;
 }

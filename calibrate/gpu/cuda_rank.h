@@ -55,8 +55,13 @@ class CudaRank : public RankDevice {
 
  protected:
   explicit CudaRank(RankTools tools);
-  // The rest of making it: the pool, the ring of uploads.
-  absl::Status Open(int64_t pool_bytes);
+  // The rest of making it: the pool, which has `primed_bytes` from the
+  // beginning, the ring of uploads.
+  absl::Status Open(int64_t pool_bytes, int64_t primed_bytes);
+  // When all has been given back, while there is a stream: the card has the
+  // pool's memory again when this returns, not some time after; the next replay
+  // needs it.
+  void ClosePool();
 
   // The calling thread works for this rank from here on; its memory is on the
   // card.

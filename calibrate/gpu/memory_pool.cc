@@ -57,6 +57,17 @@ absl::Status MemoryPool::GiveBack(void* memory, cudaStream_t stream) {
                     "giving memory back to a pool");
 }
 
+absl::Status MemoryPool::Prime(int64_t num_bytes, cudaStream_t stream) {
+  constexpr int64_t kLeast = 64LL << 20;  // below that growing is short
+  for (; num_bytes >= kLeast; num_bytes -= num_bytes / 8) {
+    const absl::StatusOr<void*> memory =
+        Take(num_bytes, stream, "what a rank will need");
+    if (memory.ok()) return GiveBack(*memory, stream);
+    if (!absl::IsResourceExhausted(memory.status())) return memory.status();
+  }
+  return absl::OkStatus();
+}
+
 absl::Status MemoryPool::Trim() {
   return CudaStatus(cudaMemPoolTrimTo(pool_.get(), 0), "emptying a pool");
 }

@@ -29,6 +29,11 @@ class MemoryPool {
                              absl::string_view what_for);
   absl::Status GiveBack(void* memory, cudaStream_t stream);
 
+  // Takes so much from the device now, for whatever is taken later: a pool that
+  // grows keeps its caller waiting for milliseconds, and others who launch,
+  // too. As much as there is where there is less; it stays until Trim.
+  absl::Status Prime(int64_t num_bytes, cudaStream_t stream);
+
   // Gives the device what nothing is in.
   absl::Status Trim();
 

@@ -178,7 +178,15 @@ absl::Status CardPartitions::Take(int device, int num_parts, int size,
       CountOf(rest) < std::max(min_copy_multiprocessors, 1)) {
     return absl::UnimplementedError("too little is left over");
   }
-  ASSIGN_OR_RETURN(CardPartition copies, Make(device, &rest));
+  // Whether so few do for a context is said in no document, nor how a driver
+  // says that they do not.
+  absl::StatusOr<CardPartition> copies = Make(device, &rest);
+  if (!copies.ok() && !absl::IsResourceExhausted(copies.status())) {
+    return absl::UnimplementedError(absl::StrCat(
+        "a part of the ", CountOf(rest), " multiprocessors left over for ",
+        "copies: ", copies.status().message()));
+  }
+  RETURN_IF_ERROR(copies.status());
   std::vector<CardPartition> parts;
   for (CUdevResource& group : groups) {
     ASSIGN_OR_RETURN(CardPartition part, Make(device, &group));
@@ -190,7 +198,7 @@ absl::Status CardPartitions::Take(int device, int num_parts, int size,
   }
   parts_ = std::move(parts);
   copies_.clear();
-  copies_.push_back(std::move(copies));
+  copies_.push_back(*std::move(copies));
   return absl::OkStatus();
 }
 
@@ -226,7 +234,8 @@ absl::Status CardPartitions::Split(int device, int num_parts,
       name, " cannot be cut into ", num_parts, " parts: it has ",
       num_multiprocessors_, " multiprocessors, parts have at least ", least,
       ", and ", for_copies, " are for copies; at most ",
-      std::min<int>(fit, leave), " parts fit"));
+      std::min<int>(fit, leave), " parts fit",
+      last.ok() ? "" : absl::StrCat(" (", last.message(), ")")));
 }
 
 void AskForManyQueues() {

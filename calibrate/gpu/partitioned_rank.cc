@@ -31,11 +31,12 @@ PartitionedRank::PartitionedRank(PartitionedReplay* replay, Own own,
 PartitionedRank::~PartitionedRank() {
   if (DeviceIsHung()) return;
   for (void* memory : taken_) pool()->GiveBack(memory, stream()).IgnoreError();
+  ClosePool();
 }
 
-absl::Status PartitionedRank::Open(int64_t pool_bytes,
+absl::Status PartitionedRank::Open(int64_t pool_bytes, int64_t primed_bytes,
                                    const std::vector<int>& sends_to) {
-  RETURN_IF_ERROR(CudaRank::Open(pool_bytes));
+  RETURN_IF_ERROR(CudaRank::Open(pool_bytes, primed_bytes));
   for (const int rank : sends_to) RETURN_IF_ERROR(ChannelTo(rank).status());
   return absl::OkStatus();
 }
@@ -47,8 +48,10 @@ absl::StatusOr<void*> PartitionedRank::Take(int64_t num_elements,
   const int64_t num_bytes = num_elements * BytesOf(format);
   absl::StatusOr<void*> memory = pool()->Take(num_bytes, stream(), what);
   if (absl::IsResourceExhausted(memory.status())) {
-    // The pool joins what lies apart once its stream is at rest.
+    // The pool joins what lies apart once its stream is at rest, and what it
+    // keeps in pieces that do not do counts as full until it lets go of them.
     RETURN_IF_ERROR(Wait("making room in its memory pool"));
+    RETURN_IF_ERROR(pool()->Trim());
     memory = pool()->Take(num_bytes, stream(), what);
   }
   RETURN_IF_ERROR(Explain(memory.status()));

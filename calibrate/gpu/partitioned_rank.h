@@ -23,7 +23,8 @@ class PartitionedRank : public CudaRank {
   PartitionedRank(PartitionedReplay* replay, Own own, RankTools tools);
   ~PartitionedRank() override;
 
-  absl::Status Open(int64_t pool_bytes, const std::vector<int>& sends_to);
+  absl::Status Open(int64_t pool_bytes, int64_t primed_bytes,
+                    const std::vector<int>& sends_to);
 
   absl::StatusOr<void*> Take(int64_t num_elements, ElementFormat format,
                              absl::string_view what) override;

@@ -15,6 +15,7 @@ namespace {
 
 // What a pool and the driver need besides what is counted.
 constexpr double kPoolShare = 0.98;
+constexpr double kPrimedShare = 0.97;
 
 std::vector<int> SendsTo(const ReplayPlan& plan, int rank) {
   std::vector<int> to;
@@ -116,13 +117,16 @@ absl::Status PartitionedReplay::OpenRanks(const ReplayPlan& plan,
                                                        std::move(tools)));
   }
   ASSIGN_OR_RETURN(const int64_t free_bytes, FreeMemory());
-  const auto share =
-      static_cast<int64_t>(kPoolShare * static_cast<double>(free_bytes) /
-                           static_cast<double>(ranks_.size()));
+  const double each =
+      static_cast<double>(free_bytes) / static_cast<double>(ranks_.size());
+  const int64_t pool_bytes = options.pool_bytes > 0
+                                 ? options.pool_bytes
+                                 : static_cast<int64_t>(kPoolShare * each);
+  const int64_t primed_bytes =
+      std::min(pool_bytes, static_cast<int64_t>(kPrimedShare * each));
   for (int rank = 0; rank < plan.schedule.num_ranks; ++rank) {
     RETURN_IF_ERROR(
-        ranks_[rank]->Open(options.pool_bytes > 0 ? options.pool_bytes : share,
-                           SendsTo(plan, rank)));
+        ranks_[rank]->Open(pool_bytes, primed_bytes, SendsTo(plan, rank)));
   }
   return absl::OkStatus();
 }

@@ -13,6 +13,10 @@
 namespace weir {
 namespace {
 
+// Of what is free: a rank that needs more takes it from what is left, or from
+// what others have not used.
+constexpr double kPrimedShare = 0.95;
+
 struct SerialMoment : Moment {
   explicit SerialMoment(double at) : seconds(at) {}
   double seconds;  // of the clock
@@ -28,9 +32,13 @@ class SerialRank : public CudaRank {
  public:
   SerialRank(SerialReplay* replay, RankTools tools)
       : CudaRank(std::move(tools)), replay_(*replay) {}
+  ~SerialRank() override {
+    memory_.reset();
+    ClosePool();
+  }
 
-  absl::Status Open(int64_t pool_bytes) {
-    RETURN_IF_ERROR(CudaRank::Open(pool_bytes));
+  absl::Status Open(int64_t pool_bytes, int64_t primed_bytes) {
+    RETURN_IF_ERROR(CudaRank::Open(pool_bytes, primed_bytes));
     memory_ = std::make_unique<SpilledMemory>(pool(), &replay_.host_, stream(),
                                               timeout_seconds());
     return absl::OkStatus();
@@ -40,10 +48,10 @@ class SerialRank : public CudaRank {
                              absl::string_view what) override {
     RETURN_IF_ERROR(Attend());
     const int64_t num_bytes = num_elements * BytesOf(format);
-    while (true) {
+    for (bool trimmed = false;;) {
       absl::StatusOr<void*> memory = memory_->Take(num_bytes, what);
       if (!absl::IsResourceExhausted(memory.status())) return memory;
-      ASSIGN_OR_RETURN(const bool more, replay_.MakeRoom(this));
+      ASSIGN_OR_RETURN(const bool more, replay_.MakeRoom(this, &trimmed));
       if (!more) return OutOfMemory(memory.status());
     }
   }
@@ -130,11 +138,11 @@ class SerialRank : public CudaRank {
     RETURN_IF_ERROR(replay_.clock_.End());
     replay_.at_work_ = this;
     last_attended_ = ++replay_.num_attended_;
-    while (memory_->is_spilled()) {
+    for (bool trimmed = false; memory_->is_spilled();) {
       const absl::Status status = memory_->Restore();
       if (status.ok()) break;
       if (!absl::IsResourceExhausted(status)) return Explain(status);
-      ASSIGN_OR_RETURN(const bool more, replay_.MakeRoom(this));
+      ASSIGN_OR_RETURN(const bool more, replay_.MakeRoom(this, &trimmed));
       if (!more) return OutOfMemory(status);
     }
     return absl::OkStatus();
@@ -224,6 +232,12 @@ absl::StatusOr<std::unique_ptr<SerialReplay>> SerialReplay::Open(
       StageExecutors::Create(device, plan, stages, device.executor_options(),
                              device.products.get(), device.lane(),
                              options.num_candidates > 1));
+  ASSIGN_OR_RETURN(const int64_t free_bytes, FreeMemory());
+  int64_t primed_bytes = static_cast<int64_t>(
+      kPrimedShare * static_cast<double>(free_bytes) / plan.schedule.num_ranks);
+  if (options.pool_bytes > 0) {
+    primed_bytes = std::min(primed_bytes, options.pool_bytes);
+  }
   for (int rank = 0; rank < plan.schedule.num_ranks; ++rank) {
     RankTools tools;
     tools.plan = &plan;
@@ -234,7 +248,7 @@ absl::StatusOr<std::unique_ptr<SerialReplay>> SerialReplay::Open(
     tools.executors = &replay->executors_;
     tools.events = replay->events_;
     auto made = std::make_unique<SerialRank>(replay.get(), std::move(tools));
-    RETURN_IF_ERROR(made->Open(options.pool_bytes));
+    RETURN_IF_ERROR(made->Open(options.pool_bytes, primed_bytes));
     replay->ranks_.push_back(std::move(made));
   }
   return replay;
@@ -264,8 +278,14 @@ std::string SerialReplay::description() const {
   return words;
 }
 
-absl::StatusOr<bool> SerialReplay::MakeRoom(const SerialRank* keep) {
+absl::StatusOr<bool> SerialReplay::MakeRoom(const SerialRank* keep,
+                                            bool* trimmed) {
   RETURN_IF_ERROR(clock_.End());
+  if (!std::exchange(*trimmed, true)) {
+    RETURN_IF_ERROR(bench_->Wait("what is given back"));
+    for (const auto& rank : ranks_) RETURN_IF_ERROR(rank->pool()->Trim());
+    return true;
+  }
   SerialRank* idle = nullptr;
   for (const auto& rank : ranks_) {
     if (rank.get() == keep || rank->memory_->is_spilled() ||

@@ -64,9 +64,9 @@ class SerialReplay : public ReplayDevice {
  private:
   friend class SerialRank;
   SerialReplay() = default;
-  // Spills the rank that has been idle for longest, but for `keep`. False: all
-  // others are spilled.
-  absl::StatusOr<bool> MakeRoom(const SerialRank* keep);
+  // First what pools keep that nothing is in. Then spills the rank that has
+  // been idle for longest, but for `keep`. False: all others are spilled.
+  absl::StatusOr<bool> MakeRoom(const SerialRank* keep, bool* trimmed);
 
   std::unique_ptr<BenchDevice> bench_;
   Provenance provenance_;

@@ -47,6 +47,7 @@ ReplaySettings SettingsOf(const ReplayFlags& flags) {
   settings.seed = flags.seed;
   settings.learning_rate = flags.learning_rate;
   settings.timeout_seconds = flags.timeout_seconds;
+  settings.is_checked = flags.check;
   return settings;
 }
 

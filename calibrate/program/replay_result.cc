@@ -73,6 +73,7 @@ void FillReplay(const FinishedReplay& replay, const StepRecord& shown,
   if (!counted) return;
   for (const RankRecord& rank : shown.ranks) {
     entry->add_allocator_peak_bytes(rank.allocator_peak_bytes);
+    entry->add_taken_peak_bytes(rank.taken_peak_bytes);
   }
 }
 

@@ -224,6 +224,7 @@ absl::StatusOr<ReplayPlan> PlanOfScenario(const ResolvedScenario& resolved,
           absl::StrCat(resolved.label, ": ", fits.message()));
     }
   }
+  plan->returns_weights = settings.is_checked;
   SetLinks(resolved, &*plan);
   return plan;
 }

@@ -19,6 +19,7 @@ struct ReplaySettings {
   uint64_t seed = 1;
   double learning_rate = 0;  // 0: the optimizer's, below
   double timeout_seconds = 120;
+  bool is_checked = true;  // what was trained is compared, where it can be
 };
 
 inline constexpr double kAdamLearningRate = 1e-4;

@@ -55,8 +55,9 @@ class Replayer {
                                  device_};
     for (int rank = 0; rank < num_ranks; ++rank) {
       ranks_.push_back(std::make_unique<RankRunner>(shared, rank));
-      RETURN_IF_ERROR(ranks_.back()->Prepare());
     }
+    RETURN_IF_ERROR(
+        ForEach(num_ranks, [&](int rank) { return ranks_[rank]->Prepare(); }));
     ReplayRecord record;
     record.device = device_->description();
     const int num_steps = plan_.schedule.flush ? plan_.num_steps : 1;
@@ -64,17 +65,23 @@ class Replayer {
       RETURN_IF_ERROR(RunStep(step, &record.steps.emplace_back()));
       if (hooks_.step_done) hooks_.step_done(step, record.steps.back());
     }
-    for (int stage = 0; stage < plan_.schedule.num_stages; ++stage) {
-      const int rank = plan_.schedule.RanksOf(stage)[0];
-      ASSIGN_OR_RETURN(std::vector<double> weights,
-                       ranks_[rank]->NewestWeights(stage));
-      record.weights.push_back(std::move(weights));
+    if (plan_.returns_weights) {
+      record.weights.resize(plan_.schedule.num_stages);
+      RETURN_IF_ERROR(ForEach(num_ranks, [&](int rank) {
+        return AddWeights(rank, &record.weights);
+      }));
     }
     for (const auto& rank : ranks_) RETURN_IF_ERROR(rank->GiveBackAll());
     return record;
   }
 
  private:
+  // Of each rank; at the same time where the device does that: of models for a
+  // GPU this takes longer than a step.
+  absl::Status ForEach(int num_ranks,
+                       const std::function<absl::Status(int rank)>& run);
+  absl::Status AddWeights(int rank,
+                          std::vector<std::vector<double>>* weights) const;
   absl::Status RunStep(int step, StepRecord* record);
   absl::Status RunSerially();
   absl::Status RunThreads();
@@ -97,6 +104,34 @@ class Replayer {
   Board board_{plan_.schedule, order_};
   std::vector<std::unique_ptr<RankRunner>> ranks_;
 };
+
+absl::Status Replayer::ForEach(
+    int num_ranks, const std::function<absl::Status(int rank)>& run) {
+  std::vector<absl::Status> statuses(num_ranks);
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < num_ranks; ++rank) {
+    const auto work = [&, rank] { statuses[rank] = run(rank); };
+    if (device_->concurrent()) {
+      threads.emplace_back(work);
+    } else {
+      work();
+      RETURN_IF_ERROR(statuses[rank]);
+    }
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const absl::Status& status : statuses) RETURN_IF_ERROR(status);
+  return absl::OkStatus();
+}
+
+// Of stages that are a rank's, and no other's copies of them.
+absl::Status Replayer::AddWeights(
+    int rank, std::vector<std::vector<double>>* weights) const {
+  for (int stage : plan_.schedule.StagesOf(rank)) {
+    if (plan_.schedule.RanksOf(stage)[0] != rank) continue;
+    ASSIGN_OR_RETURN((*weights)[stage], ranks_[rank]->NewestWeights(stage));
+  }
+  return absl::OkStatus();
+}
 
 absl::Status Replayer::RunStep(int step, StepRecord* record) {
   const Schedule& schedule = plan_.schedule;

@@ -93,6 +93,7 @@ struct ReplayPlan {
   int num_steps = 1;
   uint64_t seed = 1;
   double timeout_seconds = 60;  // of any wait
+  bool returns_weights = true;  // ReplayRecord::weights, gigabytes of a GPU
   ReplayFaults faults;
 
   const LinkSpec& link(int from_rank, int to_rank) const {

@@ -81,6 +81,7 @@ struct StepRecord {
 struct ReplayRecord {
   std::vector<StepRecord> steps;
   // [stage]: the newest weights at the end. On a GPU fp32 master weights.
+  // Empty where the plan asks for none.
   std::vector<std::vector<double>> weights;
   std::string device;
 };

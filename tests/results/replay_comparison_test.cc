@@ -197,6 +197,7 @@ TEST(ReplayComparisonTest, MemoryIsComparedInWhatBothCount) {
   EXPECT_EQ(c.memory[0].measured.left_out_bytes, 0);
   EXPECT_EQ(c.memory[0].error(), 0);
   EXPECT_DOUBLE_EQ(c.memory[0].allocator_error(), 14.0 / 15 - 1);
+  EXPECT_EQ(c.memory[0].early_and_late(), 0);
   EXPECT_EQ(c.memory[1].error(), 14.0 / 16 - 1);
   EXPECT_EQ(c.memory[1].allocator_error(), 0);
   EXPECT_EQ(c.memory[0].predicted.during, "0B0");
@@ -228,10 +229,28 @@ TEST(ReplayComparisonTest, WhatIsJudgedIsTimeAndEveryRanksMemory) {
               ElementsAre(-0.125, 0, DoubleNear(-1.0 / 15, 1e-15), -0.125));
 }
 
+// An allocator says whether what was taken is what it counts; whether that
+// much is needed is the count by time.
+TEST(ReplayComparisonTest, AnAllocatorIsComparedWithWhatWasTakenFromIt) {
+  Result predicted = Predicted(), measured = Stretched();
+  AddMemories(&predicted, &measured);
+  for (const int taken : {16, 18}) {
+    measured.mutable_replay()->add_taken_peak_bytes(taken * kMiB);
+  }
+  const ReplayComparison c = Compare(predicted, measured);
+  EXPECT_EQ(c.memory[0].error(), 0);
+  EXPECT_DOUBLE_EQ(c.memory[0].allocator_error(), 16.0 / 15 - 1);
+  EXPECT_DOUBLE_EQ(c.memory[0].early_and_late(), 16.0 / 14 - 1);
+  EXPECT_EQ(c.memory[1].allocator_error(), 0);  // it has none
+}
+
 // All blocks of the views at once.
 ReplayComparison Sample() {
   Result predicted = Predicted(), measured = Stretched();
   AddMemories(&predicted, &measured);
+  for (const int taken : {15, 17}) {
+    measured.mutable_replay()->add_taken_peak_bytes(taken * kMiB);
+  }
   predicted.set_schedule("gpipe");
   measured.set_schedule("gpipe");
   Replay* replay = measured.mutable_replay();

@@ -167,5 +167,31 @@ TEST_F(GpuReplayTest, APoolCountsWhatIsGivenBackWhenThatIsQueued) {
   ASSERT_TRUE((*device)->Wait("a test").ok());
 }
 
+TEST_F(GpuReplayTest, APrimedPoolServesSmallRequestsFromWhatItHas) {
+  auto device = OpenBenchDevice({});
+  ASSERT_TRUE(device.ok()) << device.status();
+  cudaStream_t stream = (*device)->stream.get();
+  constexpr int64_t kPrimed = 512 << 20;
+  auto pool = MemoryPool::Create(0, kPrimed);
+  ASSERT_TRUE(pool.ok()) << pool.status();
+  ASSERT_TRUE((*pool)->Prime(kPrimed, stream).ok());
+  ASSERT_TRUE((*device)->Wait("a test").ok());
+  const int64_t reserved = (*pool)->Marks()->reserved_bytes;
+  EXPECT_GE(reserved, 0.8 * kPrimed);
+  std::vector<void*> taken;
+  for (const int64_t size : {16 << 20, 100, 3 << 20, 64 << 20, 5000, 1 << 20}) {
+    for (int i = 0; i < 4; ++i) {
+      auto memory = (*pool)->Take(size, stream, "a test");
+      ASSERT_TRUE(memory.ok()) << memory.status();
+      taken.push_back(*memory);
+    }
+  }
+  EXPECT_EQ((*pool)->Marks()->reserved_bytes, reserved);
+  for (void* memory : taken) {
+    EXPECT_TRUE((*pool)->GiveBack(memory, stream).ok());
+  }
+  ASSERT_TRUE((*device)->Wait("a test").ok());
+}
+
 }  // namespace
 }  // namespace weir

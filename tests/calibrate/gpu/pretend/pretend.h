@@ -56,8 +56,9 @@ struct Pretended {
   double kernels_are_off_by = 1;  // a factor of all that kernels write
   // Parts of the card, as an H200's: sizes are multiples of a step.
   unsigned num_multiprocessors = 132, multiprocessor_step = 8;
-  unsigned least_part = 1;            // a context of fewer cannot be made
-  double slowdown_per_busy_part = 0;  // what others that work cost, each
+  unsigned least_part = 1;             // a context of fewer cannot be made
+  bool small_part_is_invalid = false;  // as the driver then says
+  double slowdown_per_busy_part = 0;   // what others that work cost, each
   int driver_version = 13000;
   std::string missing_entry;  // of the driver
   // Seen by tests.

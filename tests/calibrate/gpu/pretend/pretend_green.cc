@@ -80,7 +80,9 @@ CUresult Create(CUgreenCtx* context, CUdevResourceDesc description, CUdevice,
   const unsigned count = description->num_multiprocessors;
   delete description;  // the driver has no call that would
   if (count < Gpu().least_part) {
-    return CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
+    return Gpu().small_part_is_invalid
+               ? CUDA_ERROR_INVALID_VALUE
+               : CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
   }
   if (flags != CU_GREEN_CTX_DEFAULT_STREAM) return CUDA_ERROR_INVALID_VALUE;
   *context = new CUgreenCtx_st{count};

@@ -55,6 +55,20 @@ TEST_F(PretendMemoryTest, UploadsWaitOnlyForWhatIsInTheirWay) {
   }
 }
 
+TEST_F(PretendMemoryTest, APoolIsPrimedWithNoMoreThanThereIs) {
+  for (const int64_t free_bytes : {int64_t{200} << 20, int64_t{70} << 20}) {
+    Gpu().total_bytes = Gpu().used_bytes + free_bytes;
+    const auto pool = MemoryPool::Create(0, 0);
+    ASSERT_TRUE(pool.ok());
+    ASSERT_TRUE((*pool)->Prime(int64_t{150} << 20, stream_.get()).ok());
+    const double reserved = (*pool)->Marks()->reserved_bytes;
+    EXPECT_LE(reserved, free_bytes + (2 << 20));  // its steps
+    EXPECT_GE(reserved, 0.8 * std::min(free_bytes, int64_t{150} << 20));
+    ASSERT_TRUE((*pool)->ResetMarks().ok());
+    EXPECT_EQ((*pool)->Marks()->used_bytes, 0);
+  }
+}
+
 TEST_F(PretendMemoryTest, WhatIsSpilledComesBackUnderItsName) {
   const auto pool = MemoryPool::Create(0, 0);
   ASSERT_TRUE(pool.ok());

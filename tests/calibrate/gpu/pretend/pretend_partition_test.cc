@@ -59,7 +59,10 @@ TEST_F(PartitionTest, CopiesGetWhatTheyAskFor) {
 
 TEST_F(PartitionTest, ARestThatIsTooSmallForAContextIsMadeLarger) {
   Gpu().least_part = 8;
-  ExpectParts(4, 24, 36);
+  for (const bool is_invalid : {false, true}) {
+    Gpu().small_part_is_invalid = is_invalid;
+    ExpectParts(4, 24, 36);
+  }
 }
 
 TEST_F(PartitionTest, TooManyPartsSayHowManyFit) {
