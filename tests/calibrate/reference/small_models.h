@@ -30,10 +30,10 @@ inline Model SmallGpt() {
 }
 
 // Rotary positions, RMSNorm, SwiGLU, grouped heads, a head of its own.
-inline Model SmallLlama() {
+inline Model SmallLlama(int num_layers = 2) {
   Model model;
   Transformer& t = *model.mutable_transformer();
-  t.set_num_layers(2);
+  t.set_num_layers(num_layers);
   t.set_hidden_size(6);
   t.set_num_heads(4);
   t.set_num_kv_heads(2);

@@ -123,7 +123,7 @@ inline ReplayRequest RequestOf(const ReplayCase& replay) {
   if (replay.uneven && num_stages > 1) {
     // The embedding alone, most blocks behind it.
     request.model =
-        replay.llama ? TinyLlama(num_stages + 1) : TinyGpt(num_stages + 1);
+        replay.llama ? SmallLlama(num_stages + 1) : TinyGpt(num_stages + 1);
     request.first_layer = {0, 1};
     for (int stage = 2; stage < num_stages; ++stage) {
       request.first_layer.push_back(stage + 2);

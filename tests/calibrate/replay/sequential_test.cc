@@ -111,7 +111,7 @@ TEST(SequentialTest, ChainsAreOneStage) {
              {0, 2, 3, 6}, {0, 1, 5, 6}, {0, 4, 5, 6}}) {
       ReplayRequest request = TinyRequest(
           Generated("gpipe", {.num_ranks = 3, .num_microbatches = 2}), llama);
-      request.model = llama ? TinyLlama(4) : TinyGpt(4);
+      request.model = llama ? SmallLlama(4) : TinyGpt(4);
       request.first_layer = first;
       const ReplayPlan plan = PlanOf(request);
       HostChain stages(plan), whole(Whole(plan));

@@ -9,6 +9,7 @@
 
 #include "calibrate/replay/replay_plan.h"
 #include "schedules/registry.h"
+#include "tests/calibrate/reference/small_models.h"
 
 namespace weir {
 
@@ -32,28 +33,11 @@ inline Model TinyGpt(int num_layers) {
   return model;
 }
 
-// Rotary positions, RMSNorm, SwiGLU, grouped heads, a head of its own.
-inline Model TinyLlama(int num_layers) {
-  Model model;
-  Transformer& t = *model.mutable_transformer();
-  t.set_num_layers(num_layers);
-  t.set_hidden_size(6);
-  t.set_num_heads(4);
-  t.set_num_kv_heads(2);
-  t.set_head_size(2);
-  t.set_feed_forward_size(5);
-  t.set_vocabulary_size(11);
-  t.set_gated_feed_forward(true);
-  t.set_rms_norm(true);
-  t.set_causal(true);
-  return model;
-}
-
 // One layer a stage, two sequences of four tokens, dropout.
 inline ReplayRequest TinyRequest(Schedule schedule, bool llama = false) {
   ReplayRequest request;
   request.model =
-      llama ? TinyLlama(schedule.num_stages) : TinyGpt(schedule.num_stages);
+      llama ? SmallLlama(schedule.num_stages) : TinyGpt(schedule.num_stages);
   request.schedule = std::move(schedule);
   request.spec.work.microbatch_size = 2;
   request.spec.work.sequence_length = 4;

@@ -17,7 +17,7 @@ ReplayPlan Plan(bool llama, std::vector<int> first_layer) {
       Generated("gpipe", {.num_ranks = static_cast<int>(first_layer.size()) - 1,
                           .num_microbatches = 2}),
       llama);
-  request.model = llama ? TinyLlama(4) : TinyGpt(4);
+  request.model = llama ? SmallLlama(4) : TinyGpt(4);
   request.first_layer = std::move(first_layer);
   return PlanOf(request);
 }
