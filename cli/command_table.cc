@@ -33,6 +33,19 @@ const std::vector<CommandInfo>& AllCommands() {
         "--trace both.pftrace"},
        RunValidate,
        OptionsOfValidate},
+      {"sweep",
+       "Simulates every combination of values of any fields of a scenario.",
+       {"sweep --costs f=1,b=2 --microbatches 8 --grid "
+        "parallelism.pipeline=2,4,8 --grid schedule=gpipe,1f1b --out out/grid",
+        "sweep my.textproto --shard 0/4 --out out/sweep --resume",
+        "sweep my.textproto --slurm --slurm-nodes 8 --wait"},
+       RunSweepCommand,
+       OptionsOfSweep},
+      {"collect",
+       "Merges the shards of a sweep into one table: SQLite, CSV.",
+       {"collect out/grid --csv out/grid.csv --sqlite out/grid.sqlite"},
+       RunCollect,
+       OptionsOfCollect},
       {"train-study",
        "Trains a small model under several schedules: what staleness costs.",
        {"train-study --schedule gpipe,pipedream-2bw --updates 40 --out "
@@ -41,6 +54,18 @@ const std::vector<CommandInfo>& AllCommands() {
         "--microbatches 4 --updates 20"},
        RunTrainStudy,
        OptionsOfTrainStudy},
+      {"plan",
+       "Searches the best layout of a model on a cluster.",
+       {"plan --model gpt2 --cluster dgx-h100 --gpus 8 --gbs 32 --schedule "
+        "1f1b,gpipe",
+        "plan --model gpt2-medium --cluster dgx-a100 --gbs 16 --pp 2,4 "
+        "--recompute none --schedule 1f1b --objective pareto "
+        "--price-per-gpu-hour 2.5 --out plans/",
+        "plan pipedream-2bw-gpt-2.2b --algorithm pipedream-2bw",
+        "plan --algorithm pipedream --graph graph.txt --machines 4,4 "
+        "--bandwidth 1e9,2e8"},
+       RunPlan,
+       OptionsOfPlan},
       {"show",
        "Shows an old result again.",
        {"show out/compare.pb", "show out/compare.pb --result gpipe"},
@@ -82,6 +107,14 @@ const std::vector<CommandInfo>& AllCommands() {
         "schedule convert interleaved-1f1b --lower"},
        RunScheduleConvert,
        OptionsOfScheduleConvert},
+      {"schedule synthesize",
+       "Searches an order better than any named one, and says how good it is.",
+       {"schedule synthesize --pp 4 --microbatches 6 "
+        "--costs f=1,i=1.1,w=0.8,c=0.1 --memory-limit 3 --method local",
+        "schedule synthesize --pp 4 --chunks 2 --microbatches 7 --method "
+        "local"},
+       RunScheduleSynthesize,
+       OptionsOfScheduleSynthesize},
       {"model list",
        "Lists the model presets.",
        {"model list"},

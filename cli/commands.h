@@ -15,6 +15,7 @@ Command RunExplain;
 Command RunCompare;
 Command RunValidate;
 Command RunTrainStudy;
+Command RunPlan;
 Command RunValidateReplay;  // what "validate --replay" is
 Command RunShow;            // an old result again
 Command RunTrace;           // an old result as a trace
@@ -23,6 +24,7 @@ Command RunScheduleShow;
 Command RunScheduleSemantics;
 Command RunScheduleLint;
 Command RunScheduleConvert;
+Command RunScheduleSynthesize;
 Command RunModelList;
 Command RunModelShow;
 Command RunClusterList;
@@ -33,6 +35,8 @@ Command RunProfileList;
 Command RunProfileShow;
 Command RunProfileDiff;
 Command RunProfileImport;
+Command RunSweepCommand;
+Command RunCollect;
 Command RunDoctor;
 
 }  // namespace weir

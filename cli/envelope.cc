@@ -10,13 +10,14 @@ namespace weir {
 using Json = nlohmann::ordered_json;
 
 std::string Envelope(absl::string_view command, absl::string_view config,
-                     absl::string_view result) {
+                     absl::string_view result,
+                     const std::vector<std::string>& warnings) {
   const Json envelope = {{"tool", "weir"},
                          {"version", std::string(WeirVersion())},
                          {"command", std::string(command)},
                          {"config", Json::parse(config)},
                          {"result", Json::parse(result)},
-                         {"warnings", Json::array()}};
+                         {"warnings", warnings}};
   return envelope.dump(2, ' ', /*ensure_ascii=*/false,
                        Json::error_handler_t::replace) +
          "\n";

@@ -6,6 +6,7 @@
 #define WEIR_CLI_ENVELOPE_H_
 
 #include <string>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 #include "schedules/schedule.h"
@@ -14,7 +15,8 @@ namespace weir {
 
 // `config` and `result` are JSON objects. Ends with a newline.
 std::string Envelope(absl::string_view command, absl::string_view config,
-                     absl::string_view result);
+                     absl::string_view result,
+                     const std::vector<std::string>& warnings = {});
 
 // About a schedule; `result` is a JSON object. Ends with a newline.
 std::string ScheduleEnvelope(absl::string_view command,

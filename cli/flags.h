@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "plan/plan.pb.h"
 #include "scenarios/scenario.pb.h"
 
 namespace weir {
@@ -47,6 +48,18 @@ struct ScheduleFlags {
   std::string output;           // empty: standard output
 };
 
+// "schedule synthesize".
+struct SynthesisFlags {
+  int method = 0;     // a SynthesisMethod
+  int objective = 0;  // an OrderObjective
+  bool offload = false;
+  double seconds = 20;       // of CBC
+  double memory_limit = -1;  // microbatches; below 0: the ranks, 0: none
+  uint32_t num_moves = 0;    // 0: by the size
+  uint32_t seed = 1;
+  std::string out;
+};
+
 // "validate": runs of a table, or one execution.
 struct MeasuredFlags {
   std::string file;
@@ -77,6 +90,36 @@ struct TrainStudyFlags {
   std::string plot;  // SVG
 };
 
+// "plan".
+struct PlanFlags {
+  PlanRequest request;       // its scenario comes from ScenarioFlags
+  bool synchronous = false;  // of the schedules named, those with a flush
+  bool explain = false;
+
+  std::string algorithm;  // of a paper; empty: the search
+  std::string graph;
+  std::vector<uint32_t> machines;
+  std::vector<double> bandwidth;
+  bool straight = false, fewer_machines = false, paper_formula = false;
+  std::optional<double> activation_compression_ratio;
+};
+
+// "sweep" and "collect".
+struct SweepFlags {
+  std::string grid;    // "parallelism.pipeline=2,4,schedule=gpipe,1f1b"
+  std::string points;  // CSV
+  bool fast = false;
+  std::string folder = "weir-sweep";
+  std::string shard = "0/1";
+  bool resume = false;
+  bool slurm = false;
+  uint32_t slurm_nodes = 4;
+  std::string slurm_args;
+  bool wait = false;
+  std::string sqlite, csv;  // "collect"
+  bool complete = false;
+};
+
 struct Flags {
   std::string command;    // the whole line, for provenance
   std::string name;       // what "show" shows, what "trace" reads
@@ -84,9 +127,12 @@ struct Flags {
   uint32_t num_jobs = 0;  // simulated at the same time; 0: one per core
   ScenarioFlags scenario;
   ScheduleFlags schedule;
+  SynthesisFlags synthesis;
   MeasuredFlags measured;
   ProfileFlags profile;
   TrainStudyFlags study;
+  PlanFlags plan;
+  SweepFlags sweep;
   OutputFlags output;
 };
 

@@ -84,8 +84,13 @@ ProgressLine::~ProgressLine() { Clear(); }
 
 void ProgressLine::Show(absl::string_view what, double done) {
   const int percent = static_cast<int>(100 * done);
-  if (!enabled_ || percent == percent_) return;
+  const auto now = std::chrono::steady_clock::now();
+  if (!enabled_ ||
+      (percent == percent_ && now - shown_ < std::chrono::milliseconds(100))) {
+    return;
+  }
   percent_ = percent;
+  shown_ = now;
   std::fprintf(stderr, "\r%s %d %%\033[K", std::string(what).c_str(), percent);
 }
 

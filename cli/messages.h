@@ -4,6 +4,8 @@
 #ifndef WEIR_CLI_MESSAGES_H_
 #define WEIR_CLI_MESSAGES_H_
 
+#include <chrono>
+
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "base/exit_code.h"
@@ -29,13 +31,15 @@ class ProgressLine {
   explicit ProgressLine(const OutputFlags& output);
   ~ProgressLine();
 
-  // Shows "<what> 57 %"; done from 0 to 1.
+  // Shows "<what> 57 %"; done from 0 to 1. At most ten times a second where the
+  // percentage stays.
   void Show(absl::string_view what, double done);
   void Clear();
 
  private:
   bool enabled_;
   int percent_ = -1;
+  std::chrono::steady_clock::time_point shown_;
 };
 
 }  // namespace weir

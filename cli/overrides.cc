@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -60,13 +61,8 @@ absl::Status ApplyMicrobatches(const Scenario& overrides, Scenario* scenario) {
 
 }  // namespace
 
-absl::StatusOr<Question> ApplyOverrides(const ScenarioFlags& flags) {
-  Question question{"command line", {}};
-  Scenario& scenario = question.scenario;
-  if (!flags.scenario.empty()) {
-    ASSIGN_OR_RETURN(scenario, LoadScenario(flags.scenario));
-    question.label = flags.scenario;
-  }
+absl::Status Override(const ScenarioFlags& flags, Scenario* target) {
+  Scenario& scenario = *target;
   const Scenario& overrides = flags.overrides;
   // Lists are replaced, not continued; an order and a list of GPUs, and a
   // model and costs by hand, replace each other.
@@ -108,27 +104,43 @@ absl::StatusOr<Question> ApplyOverrides(const ScenarioFlags& flags) {
     scenario.mutable_training()->set_fully_sharded(*flags.fully_sharded);
   }
   RETURN_IF_ERROR(ApplyCosts(flags, &scenario));
-  RETURN_IF_ERROR(ApplyMicrobatches(overrides, &scenario));
-  FillChunksFromLayout(scenario);
+  return ApplyMicrobatches(overrides, &scenario);
+}
+
+absl::StatusOr<Question> ApplyOverrides(const ScenarioFlags& flags) {
+  Question question{"command line", {}};
+  if (!flags.scenario.empty()) {
+    ASSIGN_OR_RETURN(question.scenario, LoadScenario(flags.scenario));
+    question.label = flags.scenario;
+  }
+  RETURN_IF_ERROR(Override(flags, &question.scenario));
+  FillChunksFromLayout(question.scenario);
   return question;
+}
+
+absl::StatusOr<ResolvedScenario> ResolveWithChunks(const std::string& label,
+                                                   Scenario scenario) {
+  FillChunksFromLayout(scenario);
+  const auto kind = FindScheduleKind(scenario.schedule());
+  if (kind.ok() && scenario.parallelism().chunks() == 0) {
+    SetLegalChunks(**kind, &scenario);
+  }
+  RETURN_IF_ERROR(SetChunksOfFile(scenario.schedule(), &scenario));
+  return ResolveScenario(label, scenario);
 }
 
 absl::StatusOr<ResolvedScenario> ResolveFlags(const ScenarioFlags& flags) {
   ASSIGN_OR_RETURN(Question question, ApplyOverrides(flags));
-  Scenario& scenario = question.scenario;
   if (flags.schedules.size() > 1) {
     Problems problems("command line");
     problems.Add("--schedule",
                  "names several, expected one (see weir compare)");
     return problems.ToStatus();
   }
-  if (!flags.schedules.empty()) scenario.set_schedule(flags.schedules[0]);
-  const auto kind = FindScheduleKind(scenario.schedule());
-  if (kind.ok() && scenario.parallelism().chunks() == 0) {
-    SetLegalChunks(**kind, &scenario);
+  if (!flags.schedules.empty()) {
+    question.scenario.set_schedule(flags.schedules[0]);
   }
-  RETURN_IF_ERROR(SetChunksOfFile(scenario.schedule(), &scenario));
-  return ResolveScenario(question.label, scenario);
+  return ResolveWithChunks(question.label, std::move(question.scenario));
 }
 
 }  // namespace weir

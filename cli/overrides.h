@@ -15,6 +15,9 @@ namespace weir {
 // What --costs gives: the costs themselves, "f=1,b=2", or a file of them.
 absl::StatusOr<TextbookCosts> ReadCosts(const std::string& costs);
 
+// Every field that the flags set wins.
+absl::Status Override(const ScenarioFlags& flags, Scenario* scenario);
+
 struct Question {
   std::string label;  // the file, or "command line"
   Scenario scenario;  // not resolved
@@ -23,8 +26,11 @@ struct Question {
 // Loads the scenario that the flags name (none: an empty one) and overrides it.
 absl::StatusOr<Question> ApplyOverrides(const ScenarioFlags& flags);
 
-// The one scenario that the flags ask about, with its one schedule; chunks that
-// nobody asked for are what the schedule needs.
+// ResolveScenario; chunks that nobody asked for are what the schedule needs.
+absl::StatusOr<ResolvedScenario> ResolveWithChunks(const std::string& label,
+                                                   Scenario scenario);
+
+// The one scenario that the flags ask about, with its one schedule.
 absl::StatusOr<ResolvedScenario> ResolveFlags(const ScenarioFlags& flags);
 
 }  // namespace weir

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The options of the "weir schedule" commands.
 #include "absl/strings/str_split.h"
+#include "base/status_macros.h"
 #include "cli/option_group.h"
+#include "cli/scenario_options.h"
 
 namespace weir {
 namespace {
@@ -96,6 +98,64 @@ Options OptionsOfScheduleConvert(Flags* flags) {
   Group("Output", &options)
       .Text("--output,-o", "FILE", "instead of standard output",
             &schedule->output);
+  AddMessages(&options, &flags->output);
+  return options;
+}
+
+Options OptionsOfScheduleSynthesize(Flags* flags) {
+  Options options;
+  SynthesisFlags* synthesis = &flags->synthesis;
+  Group("", &options)
+      .Text("SCENARIO", "", "preset or textproto file; flags override it",
+            &flags->scenario.scenario);
+  AddScenario(&options, &flags->scenario, /*several=*/false);
+  Group group("Search", &options);
+  group
+      .Choice("--objective", "start to end, or the longest of one rank",
+              {{"makespan", 0}, {"span", 1}},
+              [=](int value) { synthesis->objective = value; })
+      .fallback = "makespan";
+  group
+      .Add("--memory-limit", "N",
+           "activations a rank may hold, in microbatches of the largest stage "
+           "on each of its chunks; 0: no limit",
+           [=](const std::string& text) {
+             if (text == "0") {
+               synthesis->memory_limit = 0;
+               return absl::OkStatus();
+             }
+             ASSIGN_OR_RETURN(synthesis->memory_limit, ParsePositive(text));
+             return absl::OkStatus();
+           })
+      .fallback = "the ranks, as 1F1B";
+  group.Switch("--offload", "activations may go to the host and come back",
+               [=](bool on) { synthesis->offload = on; });
+  group
+      .Choice("--method", "mixed-integer program, local search or both",
+              {{"auto", 0}, {"milp", 1}, {"local", 2}},
+              [=](int value) { synthesis->method = value; })
+      .fallback = "auto";
+  group
+      .Add("--seconds", "S", "CBC may take, beyond which it is killed",
+           [=](const std::string& text) {
+             ASSIGN_OR_RETURN(synthesis->seconds, ParsePositive(text));
+             return absl::OkStatus();
+           })
+      .fallback = "20";
+  group
+      .Count("--moves", "of each run of the local search",
+             [=](uint32_t n) { synthesis->num_moves = n; })
+      .fallback = "by the size";
+  group
+      .Count("--seed", "of the local search",
+             [=](uint32_t n) { synthesis->seed = n; })
+      .fallback = "1";
+  Group("Output", &options)
+      .Text("--out,-o", "FILE.csv",
+            "the order; its proof goes to FILE.csv.proof.json. With offloads "
+            "FILE.json",
+            &synthesis->out);
+  AddFormat(&options, &flags->output, /*csv=*/true);
   AddMessages(&options, &flags->output);
   return options;
 }

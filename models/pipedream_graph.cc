@@ -21,17 +21,9 @@
 namespace weir {
 namespace {
 
-struct Edge {
-  int to = 0;
-  int line = 0;
-};
-
-struct Graph {
-  std::vector<MeasuredLayer> nodes;
-  std::vector<uint64_t> numbers;  // K of nodeK
-  std::vector<std::vector<Edge>> out;
-  std::vector<int> num_in;
-  std::map<uint64_t, int> node_of_number;
+// A graph whose edges still know where they were written.
+struct Graph : ProfileGraph {
+  std::vector<std::vector<int>> reader_lines;  // as readers
 };
 
 constexpr absl::string_view kForward = "forward_compute_time";
@@ -86,14 +78,16 @@ class Reader {
 
   // Edges may come before the nodes they name.
   void ResolveEdges() {
-    graph_.out.resize(graph_.nodes.size());
-    graph_.num_in.assign(graph_.nodes.size(), 0);
+    graph_.readers.resize(graph_.nodes.size());
+    graph_.reader_lines.resize(graph_.nodes.size());
+    graph_.inputs.resize(graph_.nodes.size());
     for (const auto& [from, to, line] : edges_) {
       const int* tail = Find(from, line);
       const int* head = Find(to, line);
       if (tail == nullptr || head == nullptr) continue;
-      graph_.out[*tail].push_back({*head, line});
-      ++graph_.num_in[*head];
+      graph_.readers[*tail].push_back(*head);
+      graph_.reader_lines[*tail].push_back(line);
+      graph_.inputs[*head].push_back(*tail);
     }
   }
 
@@ -106,8 +100,8 @@ class Reader {
   };
 
   const int* Find(uint64_t number, int line) {
-    const auto found = graph_.node_of_number.find(number);
-    if (found != graph_.node_of_number.end()) return &found->second;
+    const auto found = node_of_number_.find(number);
+    if (found != node_of_number_.end()) return &found->second;
     problems_.Add(At(line), absl::StrCat("node", number, " is not defined"));
     return nullptr;
   }
@@ -138,7 +132,7 @@ class Reader {
       return;
     }
     const int index = static_cast<int>(graph_.nodes.size());
-    if (!graph_.node_of_number.emplace(number, index).second) {
+    if (!node_of_number_.emplace(number, index).second) {
       problems_.Add(At(line_),
                     absl::StrCat("node", number, " is defined a second time"));
       return;
@@ -148,14 +142,14 @@ class Reader {
     const absl::string_view name =
         costs > first ? content.substr(first + 4, costs - first - 4) : "";
     // A protobuf string is UTF-8; what is not plain ASCII comes escaped.
-    layer.set_name(absl::StrCat("node", number, " ", absl::CHexEscape(name)));
+    const std::string description = absl::CHexEscape(name);
+    layer.set_name(absl::StrCat("node", number, " ", description));
     ReadCosts(content.substr(costs + 4), &layer);
     if (absl::StartsWith(name, "Input")) {
       layer.set_forward_seconds(0);
       layer.set_backward_seconds(0);
     }
-    graph_.nodes.push_back(layer);
-    graph_.numbers.push_back(number);
+    graph_.nodes.push_back({number, description, layer});
   }
 
   void ReadCosts(absl::string_view text, MeasuredLayer* layer) {
@@ -194,26 +188,28 @@ class Reader {
 
   Problems& problems_;
   Graph graph_;
+  std::map<uint64_t, int> node_of_number_;
   std::vector<NamedEdge> edges_;
   int line_ = 0;
 };
 
 // Order of nodes; shorter than the graph when there is a cycle.
-std::vector<int> TopologicalOrder(const Graph& graph) {
+std::vector<int> TopologicalOrder(const ProfileGraph& graph) {
   using Entry = std::pair<uint64_t, int>;
   std::priority_queue<Entry, std::vector<Entry>, std::greater<Entry>> ready;
-  std::vector<int> waiting = graph.num_in;
+  std::vector<size_t> waiting;
   for (size_t node = 0; node < graph.nodes.size(); ++node) {
-    if (waiting[node] == 0) ready.emplace(graph.numbers[node], node);
+    waiting.push_back(graph.inputs[node].size());
+    if (waiting[node] == 0) ready.emplace(graph.nodes[node].number, node);
   }
   std::vector<int> order;
   while (!ready.empty()) {
     const int node = ready.top().second;
     ready.pop();
     order.push_back(node);
-    for (const Edge& edge : graph.out[node]) {
-      if (--waiting[edge.to] == 0) {
-        ready.emplace(graph.numbers[edge.to], edge.to);
+    for (int reader : graph.readers[node]) {
+      if (--waiting[reader] == 0) {
+        ready.emplace(graph.nodes[reader].number, reader);
       }
     }
   }
@@ -223,13 +219,15 @@ std::vector<int> TopologicalOrder(const Graph& graph) {
 // Names one cycle and the line that closes it.
 void AddCycle(const Graph& graph, const std::vector<int>& order,
               Problems* problems) {
-  std::vector<Edge> back(graph.nodes.size(), Edge{-1, 0});
+  std::vector<int> back(graph.nodes.size(), -1);
+  std::vector<int> back_line(graph.nodes.size(), 0);
   std::vector<bool> ordered(graph.nodes.size(), false);
   for (int node : order) ordered[node] = true;
   for (size_t node = 0; node < graph.nodes.size(); ++node) {
     if (ordered[node]) continue;
-    for (const Edge& edge : graph.out[node]) {
-      back[edge.to] = {static_cast<int>(node), edge.line};
+    for (size_t i = 0; i < graph.readers[node].size(); ++i) {
+      back[graph.readers[node][i]] = static_cast<int>(node);
+      back_line[graph.readers[node][i]] = graph.reader_lines[node][i];
     }
   }
   // Every node left over has another of its kind before it, so going back
@@ -239,24 +237,24 @@ void AddCycle(const Graph& graph, const std::vector<int>& order,
   std::vector<bool> seen(graph.nodes.size(), false);
   while (!seen[node]) {
     seen[node] = true;
-    node = back[node].to;
+    node = back[node];
   }
-  std::string path = absl::StrCat("node", graph.numbers[node]);
+  std::string path = absl::StrCat("node", graph.nodes[node].number);
   int walker = node;
   int steps = 0;
   do {
-    walker = back[walker].to;
+    walker = back[walker];
     if (++steps <= 8) {
-      path = absl::StrCat("node", graph.numbers[walker], " -- ", path);
+      path = absl::StrCat("node", graph.nodes[walker].number, " -- ", path);
     }
   } while (walker != node);
   if (steps > 8) path = absl::StrCat("... ", path);
-  problems->Add(At(back[node].line), absl::StrCat("closes a cycle: ", path));
+  problems->Add(At(back_line[node]), absl::StrCat("closes a cycle: ", path));
 }
 
 // Sets what crosses the cut after each layer: outputs that later layers read,
 // each once.
-void SetCuts(const Graph& graph, const std::vector<int>& order,
+void SetCuts(const ProfileGraph& graph, const std::vector<int>& order,
              MeasuredModel* measured) {
   std::vector<int> place(order.size());
   for (size_t i = 0; i < order.size(); ++i)
@@ -265,8 +263,8 @@ void SetCuts(const Graph& graph, const std::vector<int>& order,
   std::vector<double> own(order.size(), 0);
   for (size_t i = 0; i < order.size(); ++i) {
     int last_reader = -1;
-    for (const Edge& edge : graph.out[order[i]]) {
-      last_reader = std::max(last_reader, place[edge.to]);
+    for (int reader : graph.readers[order[i]]) {
+      last_reader = std::max(last_reader, place[reader]);
     }
     if (last_reader < 0) continue;
     own[i] = measured->layers(static_cast<int>(i)).activation_bytes();
@@ -282,8 +280,8 @@ void SetCuts(const Graph& graph, const std::vector<int>& order,
 
 }  // namespace
 
-absl::StatusOr<Model> ParsePipeDreamGraph(absl::string_view label,
-                                          absl::string_view text) {
+absl::StatusOr<ProfileGraph> ParseProfileGraph(absl::string_view label,
+                                               absl::string_view text) {
   Problems problems(label);
   Reader reader(&problems);
   int line_number = 0;
@@ -291,7 +289,7 @@ absl::StatusOr<Model> ParsePipeDreamGraph(absl::string_view label,
     reader.ReadLine(line, ++line_number);
   }
   reader.ResolveEdges();
-  const Graph graph = reader.TakeGraph();
+  Graph graph = reader.TakeGraph();
   if (graph.nodes.size() > kMaxLayers) {
     problems.Add("", absl::StrCat("has ", graph.nodes.size(),
                                   " nodes, expected at most ", kMaxLayers));
@@ -299,9 +297,16 @@ absl::StatusOr<Model> ParsePipeDreamGraph(absl::string_view label,
   const std::vector<int> order = TopologicalOrder(graph);
   if (order.size() < graph.nodes.size()) AddCycle(graph, order, &problems);
   RETURN_IF_ERROR(problems.ToStatus());
+  return std::move(static_cast<ProfileGraph&>(graph));
+}
+
+absl::StatusOr<Model> ParsePipeDreamGraph(absl::string_view label,
+                                          absl::string_view text) {
+  ASSIGN_OR_RETURN(const ProfileGraph graph, ParseProfileGraph(label, text));
+  const std::vector<int> order = TopologicalOrder(graph);
   Model model;
   for (int node : order) {
-    *model.mutable_measured()->add_layers() = graph.nodes[node];
+    *model.mutable_measured()->add_layers() = graph.nodes[node].costs;
   }
   SetCuts(graph, order, model.mutable_measured());
   return model;

@@ -252,4 +252,30 @@ absl::StatusOr<ResolvedScenario> ResolveScenario(absl::string_view label,
   return resolved;
 }
 
+absl::Status ResolveAgain(const Scenario& scenario,
+                          ResolvedScenario* resolved) {
+  Scenario& mine = resolved->scenario;
+  mine = scenario;
+  Problems problems(resolved->label);
+  FillChunksFromLayout(mine);
+  CheckFields(problems, mine);
+  FillDefaults(mine);
+  if (!problems.empty()) return problems.ToStatus();
+  FillDefaultsOf(resolved->model, mine);
+  CheckBatchDivides(problems, mine);
+  CheckAgainstModel(problems, mine, resolved->model);
+  std::vector<absl::Status> failures;
+  const absl::Status schedule =
+      CheckSchedule(resolved->label, mine, problems.empty());
+  if (!schedule.ok()) failures.push_back(schedule);
+  auto placement = Keep(
+      resolved->label,
+      Place(resolved->label, mine.parallelism(), NumGpus(resolved->cluster)),
+      failures);
+  RETURN_IF_ERROR(Merge(problems, failures));
+  resolved->placement = *std::move(placement);
+  resolved->num_microbatches = NumMicrobatches(mine);
+  return absl::OkStatus();
+}
+
 }  // namespace weir

@@ -52,6 +52,12 @@ struct ResolvedScenario {
 absl::StatusOr<ResolvedScenario> ResolveScenario(absl::string_view label,
                                                  const Scenario& scenario);
 
+// The same for a scenario that names the same model, cluster, profile and
+// runtime as `resolved`, whose files are not read again: for planners, which
+// ask thousands of times. After an error `resolved` is good for further calls
+// only. REQUIRES: no textbook, no schedule file.
+absl::Status ResolveAgain(const Scenario& scenario, ResolvedScenario* resolved);
+
 // Parses --costs "f=1,i=1,w=1,c=0" or "f=1,b=2". Keys: f forward, b backward or
 // its parts i (input) and w (weight), c one hop, o a forward beside a backward,
 // h one way to the host, p one prediction of weights, z one compression. A

@@ -10,34 +10,34 @@ namespace {
 
 class Clock {
  public:
-  Clock(const PipelineInputs& inputs, int gpu)
-      : in_(inputs),
-        schedule_(inputs.schedule),
+  Clock(const Schedule& schedule, const Costs& costs, int gpu, int rank,
+        bool knows_updates)
+      : schedule_(schedule),
+        costs_(costs),
         gpu_(gpu),
-        rank_(gpu / inputs.placement.tensor % inputs.placement.pipeline) {}
+        rank_(rank),
+        knows_updates_(knows_updates) {}
 
   std::vector<double> Run() {
     const std::vector<Action>& actions = schedule_.rank_actions[rank_];
     std::vector<double> seconds(actions.size());
     for (size_t i = 0; i < actions.size(); ++i) {
-      const Action& action = actions[i];
-      const double extra = Estimate(action) + Codec(action);
-      if (action.overlaps_next) {
-        const Action& next = actions[i + 1];
-        seconds[i] = seconds[i + 1] =
-            Overlapped(action, next) + extra + Estimate(next) + Codec(next);
-        ++i;
-      } else {
-        seconds[i] = Alone(action) + extra;
-      }
+      const bool pair = actions[i].overlaps_next;
+      seconds[i] = Of(actions[i], pair ? &actions[i + 1] : nullptr);
+      if (pair) seconds[i + 1] = seconds[i], ++i;
     }
     return seconds;
   }
 
- private:
-  const StageCosts& StageOf(int stage) const {
-    return in_.costs.of(gpu_, stage);
+  double Of(const Action& action, const Action* overlapped) {
+    const double extra = Estimate(action) + Codec(action);
+    if (overlapped == nullptr) return Alone(action) + extra;
+    return Overlapped(action, *overlapped) + extra + Estimate(*overlapped) +
+           Codec(*overlapped);
   }
+
+ private:
+  const StageCosts& StageOf(int stage) const { return costs_.of(gpu_, stage); }
 
   double Alone(const Action& action) const {
     return StageOf(action.stage).seconds_of(static_cast<int>(action.op)) *
@@ -71,7 +71,8 @@ class Clock {
       case Prediction::kBackward:
         return forward ? 0 : seconds;
       case Prediction::kFirstForwardOfUpdate:
-        return forward && IsFirstOfUpdate(action) ? seconds : 0;
+        return forward && knows_updates_ && IsFirstOfUpdate(action) ? seconds
+                                                                    : 0;
     }
     return 0;
   }
@@ -98,16 +99,25 @@ class Clock {
     return seconds * action.num_microbatches;
   }
 
-  const PipelineInputs& in_;
   const Schedule& schedule_;
+  const Costs& costs_;
   const int gpu_, rank_;
+  const bool knows_updates_;
   absl::flat_hash_set<std::pair<int, int>> estimated_;  // stage, update
 };
 
 }  // namespace
 
 std::vector<double> ActionSeconds(const PipelineInputs& inputs, int gpu) {
-  return Clock(inputs, gpu).Run();
+  const Placement& place = inputs.placement;
+  return Clock(inputs.schedule, inputs.costs, gpu,
+               gpu / place.tensor % place.pipeline, true)
+      .Run();
+}
+
+double PassSeconds(const Schedule& schedule, const Costs& costs, int gpu,
+                   int rank, const Action& action, const Action* overlapped) {
+  return Clock(schedule, costs, gpu, rank, false).Of(action, overlapped);
 }
 
 }  // namespace weir

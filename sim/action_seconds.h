@@ -16,6 +16,11 @@ namespace weir {
 // long as the pair.
 std::vector<double> ActionSeconds(const PipelineInputs& inputs, int gpu);
 
+// Of one action of a GPU that holds this rank, and the one that it runs
+// together with (or null); as if it were not the first forward of its update.
+double PassSeconds(const Schedule& schedule, const Costs& costs, int gpu,
+                   int rank, const Action& action, const Action* overlapped);
+
 }  // namespace weir
 
 #endif  // WEIR_SIM_ACTION_SECONDS_H_

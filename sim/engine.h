@@ -3,9 +3,8 @@
 // shares links max-min fairly with every other flow (network model CM02 with
 // exact latencies).
 //
-// Each run takes place in a forked child: SimGrid's clock cannot be set back,
-// and a child that aborts cannot take the program with it. So any number of
-// runs in any order give the same numbers.
+// Each run takes place in a forked child: one that aborts cannot take the
+// program with it. Any number of runs in any order give the same numbers.
 #ifndef WEIR_SIM_ENGINE_H_
 #define WEIR_SIM_ENGINE_H_
 
@@ -33,6 +32,7 @@ class Recording {
   bool valid() const { return data_ != nullptr; }  // false: no memory
   // False: some tasks wait for each other for ever; their times are NaN.
   bool complete() const { return num_ended_ == num_tasks_; }
+  size_t num_ended() const { return num_ended_; }
   void set_num_ended(size_t num_ended) { num_ended_ = num_ended; }
 
   std::span<double> start_seconds() { return {data_, num_tasks_}; }

@@ -25,6 +25,8 @@ struct SimulatedRun {
   Recording recording{0};
   double makespan_seconds = 0;
   Window window;
+
+  double num_tasks() const { return graph.tasks.num_tasks(); }
 };
 
 // Refers to its arguments.

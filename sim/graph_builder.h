@@ -6,12 +6,14 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/node_hash_map.h"
 #include "schedules/dependencies.h"
+#include "sim/fold.h"
 #include "sim/groups.h"
 #include "sim/pipeline_graph.h"
 
@@ -39,6 +41,7 @@ class GraphBuilder {
   // nothing is; copies in one pipeline wait for each other even if their
   // gradients weigh nothing, since the next forward reads what all have made.
   void SelectReductions();
+  void ReserveTasks();  // of large graphs, which copying would make slow
   void AddActions();
 
   // Over the cluster's PCIe where there is some: a flow that shares it.
@@ -62,7 +65,12 @@ class GraphBuilder {
     std::vector<Group> tensors;  // [replica], empty without tensor parallelism
     std::vector<Group> experts;  // [tensor rank], empty without experts
   };
-  PassGroup PassGroupOf(int rank, int replica, int num_replicas);
+  // Of a folded graph, where nobody else is on the tensor groups' links: passes
+  // as timers that take their collectives along. False: it cannot be.
+  bool MergePassesWithCollectives();
+  std::optional<double> MergedSeconds(const PassGroup& group, size_t position,
+                                      PassCollectives* collectives);
+  PassGroup PassGroupOf(int rank, int replica, bool experts);
   void AddEndOf(const PassGroup& group, size_t position);
   void AddTensorEnd(const PassGroup& group, size_t replica, int position,
                     const PassCollectives& collectives, int32_t end);
@@ -78,6 +86,20 @@ class GraphBuilder {
   // Steps that take no time and follow no reduction are left out.
   void AddSteps();
   void AddReductions();
+  // Of a folded graph, whose replicas and tensor ranks are representatives.
+  FoldRole RoleOf(FoldRole::Kind kind, int gpu, int other_rank = 0) const {
+    return {kind, graph_.rank_of(gpu), other_rank, graph_.replica_of(gpu),
+            gpu % place_.tensor};
+  }
+
+  // Those of everybody whom the graph's stand for.
+  int ReplicaOf(int r) const {
+    return in_.fold == nullptr ? r : in_.fold->replicas()[r];
+  }
+  int TensorRankOf(int t) const {
+    return in_.fold == nullptr ? t : in_.fold->tensor_ranks()[t];
+  }
+
   // The copies of a stage on one tensor rank.
   struct Copies {
     Group all;
@@ -157,6 +179,7 @@ class GraphBuilder {
   const PipelineInputs& in_;
   const Schedule& schedule_;
   const Placement& place_;
+  const Placement& everybody_;  // whom those of place_ stand for
   const bool blocking_;
   const Dependencies dependencies_;
   bool has_channels_ = false;  // does any rank offload?
@@ -166,8 +189,13 @@ class GraphBuilder {
   absl::node_hash_map<std::pair<std::vector<int>, int>, Copies> copies_;
   std::vector<int32_t> last_step_gather_;               // [rank]
   std::map<std::vector<double>, int32_t> curve_index_;  // of Slowdowns::curves
-  // Tasks that start when a pass does, by its task.
-  absl::flat_hash_map<int32_t, std::vector<int32_t>> beside_;
+  // Tasks that start when a pass does: lists, the first by the pass's task,
+  // where they end the number of what is none.
+  struct Beside {
+    int32_t task, next;
+  };
+  std::vector<int32_t> first_beside_;  // empty without any
+  std::vector<Beside> beside_;
 };
 
 }  // namespace weir

@@ -2,6 +2,8 @@
 // What the GPUs of a tensor-parallel group, and those that share out experts,
 // do together inside a pass.
 #include <algorithm>
+#include <array>
+#include <map>
 
 #include "sim/graph_builder.h"
 
@@ -47,7 +49,7 @@ void GraphBuilder::AddCollectivesOf(const Action& action,
                                static_cast<double>(one.count)};
     if (one.group == LayerCollective::Group::kExpert) {
       if (in_.costs.expert_parallel > 1) collectives->experts.push_back(calls);
-    } else if (place_.tensor > 1) {
+    } else if (everybody_.tensor > 1) {
       const bool hides = one.overlaps_input_gradient ||
                          (one.overlaps_weight_gradient && fused);
       (hides ? collectives->beside : collectives->in_line).push_back(calls);
@@ -56,36 +58,123 @@ void GraphBuilder::AddCollectivesOf(const Action& action,
 }
 
 GraphBuilder::PassGroup GraphBuilder::PassGroupOf(int rank, int replica,
-                                                  int num_replicas) {
+                                                  bool experts) {
   PassGroup group;
-  for (int r = replica; r < replica + num_replicas; ++r) {
-    group.firsts.push_back(place_.index(r, rank, 0));
-  }
-  const auto members = [&](int first) {
-    return std::vector<int>(place_.gpus.begin() + first,
-                            place_.gpus.begin() + first + place_.tensor);
-  };
-  for (int first : group.firsts) {
-    if (place_.tensor > 1) {
-      group.tensors.push_back(ways_.GroupOf(members(first)));
-    }
-  }
-  if (num_replicas == 1) return group;
-  for (int t = 0; t < place_.tensor; ++t) {
+  const int num_replicas = experts ? in_.costs.expert_parallel : 1;
+  const int end = std::min(replica + num_replicas, place_.data);
+  for (int r = replica; r < end; ++r) {
+    const int first = place_.index(r, rank, 0);
+    group.firsts.push_back(first);
+    if (everybody_.tensor == 1) continue;
     std::vector<int> gpus;
-    for (int first : group.firsts) gpus.push_back(place_.gpus[first + t]);
-    group.experts.push_back(ways_.GroupOf(gpus));
+    for (int t = 0; t < everybody_.tensor; ++t) {
+      gpus.push_back(everybody_.gpu(ReplicaOf(r), rank, t));
+    }
+    group.tensors.push_back(
+        ways_.GroupOf(gpus, RoleOf(FoldRole::Kind::kTensor, first)));
+  }
+  for (int t = 0; experts && t < place_.tensor; ++t) {
+    std::vector<int> gpus;
+    // Replicas are all there, or one stands for all.
+    for (int r = replica; r < replica + num_replicas; ++r) {
+      gpus.push_back(everybody_.gpu(r, rank, TensorRankOf(t)));
+    }
+    group.experts.push_back(ways_.GroupOf(
+        gpus, RoleOf(FoldRole::Kind::kExperts, group.firsts[0] + t)));
   }
   return group;
 }
 
+std::optional<double> GraphBuilder::MergedSeconds(
+    const PassGroup& group, size_t position, PassCollectives* collectives) {
+  const std::vector<Action>& actions = Actions(group.firsts[0]);
+  AddCollectivesOf(actions[position], collectives);
+  if (actions[position].overlaps_next) {
+    AddCollectivesOf(actions[position + 1], collectives);
+  }
+  WaitForHost(group, position, *collectives);
+  const double kernels = graph_.tasks.amount(
+      graph_.ActionTask(group.firsts[0], static_cast<int>(position)));
+  Ways::LoneSeconds in_line, beside;
+  if (!collectives->in_line.empty()) {
+    const auto lone =
+        ways_.LoneSecondsOf(group.tensors[0], collectives->in_line);
+    if (!lone.has_value()) return std::nullopt;
+    in_line = *lone;
+  }
+  if (!collectives->beside.empty()) {
+    const auto lone =
+        ways_.LoneSecondsOf(group.tensors[0], collectives->beside);
+    if (!lone.has_value()) return std::nullopt;
+    beside = *lone;
+  }
+  // Both are on the same links.
+  if (in_line.flow > 0 && beside.flow > kernels + in_line.hop_latency) {
+    return std::nullopt;
+  }
+  return std::max(kernels + in_line.flow, beside.flow + beside.latency) +
+         in_line.latency;
+}
+
+bool GraphBuilder::MergePassesWithCollectives() {
+  const auto slows = [](const DeviceCosts& device) {
+    return device.collective_slowdown != 1 || device.copy_slowdown != 1 ||
+           device.card_share != nullptr;
+  };
+  const bool in_pieces =
+      !graph_.reductions.empty() &&
+      in_.communication.gradient_reduction() == REDUCTION_OVERLAPPED;
+  if (in_.fold == nullptr || everybody_.tensor == 1 || place_.tensor > 1 ||
+      in_.costs.shards > 1 || CallsExperts() || in_pieces || slows(in_.costs) ||
+      !in_.costs.gpu_device.empty()) {
+    return false;
+  }
+  std::vector<std::pair<int32_t, double>> seconds;  // by task
+  for (int gpu = 0; gpu < place_.num_gpus(); ++gpu) {
+    const PassGroup group =
+        PassGroupOf(graph_.rank_of(gpu), graph_.replica_of(gpu), false);
+    const std::vector<Action>& actions = Actions(gpu);
+    // Of equal passes, one for each kind of kernels' seconds.
+    std::map<std::array<double, 7>, double> merged;
+    for (size_t i = 0; i < actions.size(); ++i) {
+      if (!IsCompute(actions[i].op)) continue;
+      const int32_t task = graph_.ActionTask(gpu, static_cast<int>(i));
+      std::array<double, 7> key = {graph_.tasks.amount(task)};
+      const bool pair = actions[i].overlaps_next;
+      for (size_t k = 0; k < (pair ? 2 : 1); ++k) {
+        key[3 * k + 1] = static_cast<double>(actions[i + k].op) + 1;
+        key[3 * k + 2] = actions[i + k].stage;
+        key[3 * k + 3] = actions[i + k].num_microbatches;
+      }
+      const auto [at, added] = merged.try_emplace(key);
+      if (added) {
+        PassCollectives collectives;
+        const auto taken = MergedSeconds(group, i, &collectives);
+        if (!taken.has_value()) return false;
+        at->second = *taken;
+        ways_.CountCalls(group.tensors[0], collectives.in_line);
+        ways_.CountCalls(group.tensors[0], collectives.beside);
+      }
+      seconds.push_back({task, at->second});
+      if (!pair) continue;
+      seconds.push_back({task + 1, at->second});
+      ++i;
+    }
+  }
+  for (const auto& [task, taken] : seconds) {
+    graph_.tasks.SetSeconds(task, taken);
+  }
+  return true;
+}
+
 void GraphBuilder::AddPassEnds() {
+  if (MergePassesWithCollectives()) return;
   const bool experts = CallsExperts(), sharded = in_.costs.shards > 1;
-  if (place_.tensor > 1 || sharded || experts) {
+  if (everybody_.tensor > 1 || sharded || experts) {
     for (int gpu = 0; gpu < place_.num_gpus(); gpu += place_.tensor) {
       const auto count = std::ssize(Actions(gpu));
       graph_.first_group_end.push_back(graph_.tasks.AddTimers(count));
-      if (experts || (sharded && place_.tensor > 1)) {
+      if (experts || (sharded && everybody_.tensor > 1)) {
         graph_.first_tensor_end.push_back(graph_.tasks.AddTimers(count));
       }
     }
@@ -93,7 +182,7 @@ void GraphBuilder::AddPassEnds() {
   const int num_replicas = experts ? in_.costs.expert_parallel : 1;
   for (int replica = 0; replica < place_.data; replica += num_replicas) {
     for (int rank = 0; rank < place_.pipeline; ++rank) {
-      const PassGroup group = PassGroupOf(rank, replica, num_replicas);
+      const PassGroup group = PassGroupOf(rank, replica, experts);
       const auto& actions = schedule_.rank_actions[rank];
       for (size_t i = 0; i < actions.size(); ++i) {
         AddEndOf(group, i);

@@ -37,7 +37,7 @@ ReductionParts PartsOfReduction(const PipelineInputs& inputs,
 void GraphBuilder::SelectReductions() {
   std::vector<Reduction> all = PlanReductions(graph_.steps);
   const auto meets = [&](const Reduction& reduction) {
-    return reduction.members.size() * place_.data > 1;
+    return reduction.members.size() * everybody_.data > 1;
   };
   const bool reduces =
       std::any_of(all.begin(), all.end(), [&](const Reduction& reduction) {
@@ -93,19 +93,23 @@ const GraphBuilder::Copies& GraphBuilder::CopiesOf(
   const auto [at, added] = copies_.try_emplace(std::pair(ranks, t));
   Copies& copies = at->second;
   if (!added) return copies;
-  const auto group_of = [&](int first_replica, int stride) {
+  const int index = in_.fold == nullptr ? 0 : in_.fold->IndexOfCopies(ranks);
+  const auto group_of = [&](FoldRole::Kind kind, int first_replica,
+                            int stride) {
     std::vector<int> gpus;
     for (int rank : ranks) {
-      for (int r = first_replica; r < place_.data; r += stride) {
-        gpus.push_back(place_.gpu(r, rank, t));
+      for (int r = first_replica; r < everybody_.data; r += stride) {
+        gpus.push_back(everybody_.gpu(r, rank, TensorRankOf(t)));
       }
     }
-    return ways_.GroupOf(gpus);
+    return ways_.GroupOf(gpus, {kind, index, 0, first_replica, t});
   };
-  copies.all = group_of(0, 1);
-  const int num_parts = in_.costs.expert_parallel;
-  for (int part = 0; num_parts > 1 && part < num_parts; ++part) {
-    copies.experts.push_back(group_of(part, num_parts));
+  copies.all = group_of(FoldRole::Kind::kCopies, 0, 1);
+  const int stride = in_.costs.expert_parallel;
+  const int num_parts = std::min(stride, place_.data);
+  for (int part = 0; stride > 1 && part < num_parts; ++part) {
+    copies.experts.push_back(
+        group_of(FoldRole::Kind::kExpertCopies, part, stride));
   }
   return copies;
 }
@@ -269,7 +273,8 @@ void GraphBuilder::AddTiedReduction(int replica, int t, const int (&ranks)[2],
     graph_.tied_reductions[{gpu, steps[i]}] = {start, end};
   }
   ways_.AddCollectives(
-      ways_.GroupOf(gpus),
+      ways_.GroupOf(gpus, RoleOf(FoldRole::Kind::kTied,
+                                 place_.index(replica, ranks[0], t), ranks[1])),
       {CollectiveKind::kAllReduce, in_.costs.tied_gradient_bytes}, start, end);
 }
 

@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "sim/fold.h"
 #include "sim/groups.h"
 
 namespace weir {
@@ -12,6 +13,10 @@ namespace weir {
 std::vector<Slowdowns::Touch> Ways::Touches() const {
   const int num_gpus = network_.num_gpus();
   std::vector<Slowdowns::Touch> touches;
+  for (int32_t colour : pair_colours_) {
+    touches.push_back(fold_->colour(colour).touch);
+  }
+  if (fold_ != nullptr) return touches;
   for (const GpuPair& pair : tasks_->pairs) {
     Slowdowns::Touch& touch = touches.emplace_back();
     for (int host : {pair.from, pair.to}) {
@@ -54,11 +59,8 @@ std::vector<CommunicatorCounts> Ways::CountCommunicators() const {
     }
   }
   std::set<std::pair<int, int>> peers;
-  for (size_t pair = 0; pair < sends_.size(); ++pair) {
-    if (!sends_[pair]) continue;
-    const int one = tasks_->pairs[pair].from % network_.num_gpus();
-    const int other = tasks_->pairs[pair].to % network_.num_gpus();
-    peers.insert({std::min(one, other), std::max(one, other)});
+  for (const auto& [from, to] : sends_) {
+    if (from >= 0) peers.insert({std::min(from, to), std::max(from, to)});
   }
   for (const auto& [one, other] : peers) {
     ++counts[one].num_pair_peers;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "calibrate/link_seconds.h"
+#include "sim/fold.h"
 
 namespace weir {
 namespace {
@@ -80,7 +81,38 @@ int32_t Ways::PairOf(int from, int to, double latency_seconds) {
   return at->second;
 }
 
-int32_t Ways::HostPairOf(int gpu, bool to_host) {
+// Hosts of their own: nobody else is between them.
+int32_t Ways::FoldedPairOf(int32_t colour, double latency_seconds) {
+  const auto known =
+      std::find(latencies_.begin(), latencies_.end(), latency_seconds);
+  const int host = static_cast<int>(known - latencies_.begin());
+  if (known == latencies_.end()) latencies_.push_back(latency_seconds);
+  const auto pair = static_cast<int32_t>(tasks_->pairs.size());
+  const auto [at, added] = pair_index_.try_emplace({colour, 0, host}, pair);
+  if (added) {
+    Route route = fold_->colour(colour).route;
+    route.latency_seconds = latency_seconds;
+    tasks_->pairs.push_back({2 * pair, 2 * pair + 1, std::move(route)});
+    pair_colours_.push_back(colour);
+  }
+  return at->second;
+}
+
+int32_t Ways::SendPairOf(int from, int to, double latency_seconds,
+                         const FoldRole& role) {
+  return fold_ == nullptr
+             ? PairOf(from, to, latency_seconds)
+             : FoldedPairOf(fold_->ColourOf(role), latency_seconds);
+}
+
+int32_t Ways::HostPairOf(int gpu, bool to_host, const FoldRole& role) {
+  if (fold_ != nullptr) {
+    const int32_t colour = fold_->ColourOf(role);
+    return colour < 0
+               ? -1
+               : FoldedPairOf(colour,
+                              fold_->colour(colour).route.latency_seconds);
+  }
   Route route =
       to_host ? network_.RouteToHost(gpu) : network_.RouteFromHost(gpu);
   if (route.links.empty()) return -1;
@@ -109,8 +141,8 @@ LinkClass::Distance Ways::DistanceBetween(int from, int to) const {
                                      : LinkClass::ACROSS_SPINES;
 }
 
-SendCost Ways::SendBetween(int from, int to, double bytes,
-                           double extra_seconds) {
+SendCost Ways::SendBetween(int from, int to, double bytes, double extra_seconds,
+                           const FoldRole& role) {
   const Route& route = RouteOf(from, to);
   const LinkClass::Distance distance = links_ == nullptr
                                            ? LinkClass::DISTANCE_UNSPECIFIED
@@ -124,12 +156,14 @@ SendCost Ways::SendBetween(int from, int to, double bytes,
     pair.num_ranks = 2;
     pair.ranks_per_node = network_.NodeOf(from) == network_.NodeOf(to) ? 2 : 1;
     CountCall({CollectiveKind::kSendReceive, bytes, 1}, pair, distance);
-    return SendOver(PairOf(from, to, time.latency_seconds + extra_seconds),
-                    std::round(time.link_seconds / seconds_per_byte));
+    return SendOver(
+        SendPairOf(from, to, time.latency_seconds + extra_seconds, role), from,
+        to, std::round(time.link_seconds / seconds_per_byte));
   }
   if (model_ == nullptr) {
-    return SendOver(PairOf(from, to, route.latency_seconds + extra_seconds),
-                    bytes);
+    return SendOver(
+        SendPairOf(from, to, route.latency_seconds + extra_seconds, role), from,
+        to, bytes);
   }
   const Wire wire = network_.WireBetween(from, to);
   CollectiveGroup pair;
@@ -141,17 +175,46 @@ SendCost Ways::SendBetween(int from, int to, double bytes,
   const CollectiveCost cost =
       CheapestCollective(*model_, CollectiveKind::kSendReceive, bytes, pair);
   CountCall({CollectiveKind::kSendReceive, bytes, 1}, pair);
-  return SendOver(PairOf(from, to, cost.latency_seconds + extra_seconds),
-                  std::round(cost.LinkSeconds() / seconds_per_byte));
+  return SendOver(
+      SendPairOf(from, to, cost.latency_seconds + extra_seconds, role), from,
+      to, std::round(cost.LinkSeconds() / seconds_per_byte));
 }
 
-SendCost Ways::SendOver(int32_t pair, double bytes) {
-  sends_.resize(tasks_->pairs.size());
-  sends_[pair] = true;
+SendCost Ways::SendOver(int32_t pair, int from, int to, double bytes) {
+  sends_.resize(tasks_->pairs.size(), {-1, -1});
+  sends_[pair] = {from, to};
   return {pair, bytes};
 }
 
-Group Ways::GroupOf(const std::vector<int>& gpus) {
+int32_t Ways::CommunicatorOf(std::vector<int> gpus, const Group& group) {
+  std::sort(gpus.begin(), gpus.end());
+  const auto [known, is_new] = communicator_index_.try_emplace(
+      std::move(gpus), static_cast<int32_t>(communicators_.size()));
+  if (is_new) {
+    const bool nvls = group.links.nvls && model_ != nullptr &&
+                      model_->has_nvls_base_seconds();
+    communicators_.push_back({!group.inter_hops.empty(), nvls});
+  }
+  return known->second;
+}
+
+Group Ways::FoldedGroupOf(const FoldRole& role) {
+  Group group = fold_->GroupOf(role);
+  for (std::vector<int32_t>* hops : {&group.intra_hops, &group.inter_hops}) {
+    for (int32_t& hop : *hops) {
+      const double seconds = fold_->colour(hop).route.latency_seconds;
+      hop = FoldedPairOf(hop, model_ == nullptr ? seconds : 0);
+    }
+  }
+  return group;
+}
+
+Group Ways::GroupOf(const std::vector<int>& gpus, const FoldRole& role) {
+  if (fold_ != nullptr) {
+    Group group = FoldedGroupOf(role);
+    group.communicator = CommunicatorOf(gpus, group);
+    return group;
+  }
   Group group;
   LinkLoads intra(network_), inter(network_);
   for (const Ring& ring : network_.RingsOver(gpus)) {
@@ -181,16 +244,7 @@ Group Ways::GroupOf(const std::vector<int>& gpus) {
     group.links.inter_bytes_per_second *= apart / intra.largest();
   }
   SetWires(&group);
-  std::vector<int> members = gpus;
-  std::sort(members.begin(), members.end());
-  const auto [known, is_new] = communicator_index_.try_emplace(
-      std::move(members), static_cast<int32_t>(communicators_.size()));
-  if (is_new) {
-    const bool nvls = group.links.nvls && model_ != nullptr &&
-                      model_->has_nvls_base_seconds();
-    communicators_.push_back({!group.inter_hops.empty(), nvls});
-  }
-  group.communicator = known->second;
+  group.communicator = CommunicatorOf(gpus, group);
   if (group.inter_hops.empty() && !group.intra_hops.empty()) {
     const auto [at, added] = hop_set_index_.try_emplace(
         group.intra_hops, static_cast<int32_t>(hop_sets_.size()));
@@ -325,6 +379,7 @@ bool Ways::CarryAlike(const HopSet& set, const std::vector<int64_t>& pair_flows,
 }
 
 void Ways::FoldHops() {
+  if (fold_ != nullptr) return;  // one stands for more than these already
   std::vector<int64_t> pair_flows(tasks_->pairs.size());
   for (int32_t task = 0; task < tasks_->num_tasks(); ++task) {
     if (!tasks_->is_timer(task)) ++pair_flows[tasks_->pair(task)];
@@ -355,6 +410,46 @@ double Ways::SecondsAlone(const Group& group,
                   load.inter_bytes * group.inter_seconds_per_byte);
 }
 
+void Ways::CountCalls(const Group& group,
+                      std::span<const Collectives> collectives) {
+  for (const Collectives& one : collectives) {
+    CountCall(one, group.links);
+    Communicator& communicator = communicators_[group.communicator];
+    (one.kind == CollectiveKind::kAllToAll ? communicator.pairs
+                                           : communicator.collectives) = true;
+  }
+}
+
+std::optional<Ways::LoneSeconds> Ways::LoneSecondsOf(
+    const Group& group, std::span<const Collectives> collectives) const {
+  const Load load = LoadOf(group, collectives);
+  const double intra_bytes = std::round(load.intra_bytes);
+  const double inter_bytes = std::round(load.inter_bytes);
+  if (intra_bytes == 0 && inter_bytes == 0) return LoneSeconds();
+  if (group.intra_hops.size() + group.inter_hops.size() != 1) {
+    return std::nullopt;
+  }
+  const bool intra = !group.intra_hops.empty();
+  const int32_t hop = (intra ? group.intra_hops : group.inter_hops)[0];
+  if (!fold_->colour(pair_colours_[hop]).has_own_links) return std::nullopt;
+  const Route& route = tasks_->pairs[hop].route;
+  double seconds_per_byte = 0;
+  for (size_t i = 0, next = 0; i < route.links.size(); i = next) {
+    while (next < route.links.size() && route.links[next] == route.links[i]) {
+      ++next;  // a link k times
+    }
+    seconds_per_byte = std::max(
+        seconds_per_byte, static_cast<double>(next - i) /
+                              fold_->links()[route.links[i]].bytes_per_second);
+  }
+  LoneSeconds lone;
+  lone.hop_latency = route.latency_seconds;
+  lone.flow = route.latency_seconds +
+              (intra ? intra_bytes : inter_bytes) * seconds_per_byte;
+  lone.latency = load.latency_seconds;
+  return lone;
+}
+
 void Ways::AddCollectives(const Group& group,
                           std::span<const Collectives> collectives,
                           int32_t before, int32_t after) {
@@ -365,12 +460,7 @@ void Ways::AddCollectives(const Group& group,
     tasks_->AddEdge(before, after);
     return;
   }
-  for (const Collectives& one : collectives) {
-    CountCall(one, group.links);
-    Communicator& communicator = communicators_[group.communicator];
-    (one.kind == CollectiveKind::kAllToAll ? communicator.pairs
-                                           : communicator.collectives) = true;
-  }
+  CountCalls(group, collectives);
   if (group.hop_set >= 0 && intra_bytes > 0) {
     hop_sets_[group.hop_set].first_flows.push_back(tasks_->num_tasks());
   }

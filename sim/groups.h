@@ -5,6 +5,7 @@
 #define WEIR_SIM_GROUPS_H_
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <tuple>
 #include <utility>
@@ -63,6 +64,34 @@ struct SendCost {
   double bytes = 0;  // that the links carry
 };
 
+class Fold;  // sim/fold.h
+
+// What a flow is for, where one GPU stands for several: a pair of ranks, a
+// group of GPUs, a GPU and its host. What a and b are depends on the kind.
+struct FoldRole {
+  enum class Kind : uint8_t {
+    kSend,          // from rank a to rank b
+    kTensor,        // the tensor group of rank a
+    kExperts,       // those of rank a that share out experts
+    kCopies,        // the a-th of Traffic::copies
+    kExpertCopies,  // of these, who has the same experts
+    kTied,          // ranks a and b
+    kToHost,        // of rank a
+    kFromHost,
+  };
+  Kind kind = Kind::kSend;
+  int32_t a = 0, b = 0;
+  // Among the representatives; of a group the first.
+  int32_t replica = 0, tensor_rank = 0;
+
+  bool operator==(const FoldRole&) const = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const FoldRole& role) {
+    return H::combine(std::move(h), role.kind, role.a, role.b, role.replica,
+                      role.tensor_rank);
+  }
+};
+
 // The pairs of GPUs that send, and the ways between them.
 class Ways {
  public:
@@ -70,9 +99,15 @@ class Ways {
   // takes exactly what the model says. Without (null): rings at the full rate
   // of the links, each step after a hop's latency.
   // Sends take what `links` has measured of their distance; null: nothing.
+  // With a fold the pairs are those of its colours; without (null) roles do not
+  // matter.
   Ways(const Network& network, const CollectiveModel* model,
-       const DeviceProfile* links, TaskGraph* tasks)
-      : network_(network), model_(model), links_(links), tasks_(tasks) {}
+       const DeviceProfile* links, TaskGraph* tasks, const Fold* fold = nullptr)
+      : network_(network),
+        model_(model),
+        links_(links),
+        tasks_(tasks),
+        fold_(fold) {}
 
   // Of what is added from here on.
   void set_role(CallRole role) { role_ = role; }
@@ -82,10 +117,11 @@ class Ways {
   const Route& RouteOf(int from, int to);
   // A transfer of `bytes` over links, after the latency and `extra_seconds`.
   // REQUIRES: the two are joined by links.
-  SendCost SendBetween(int from, int to, double bytes, double extra_seconds);
+  SendCost SendBetween(int from, int to, double bytes, double extra_seconds,
+                       const FoldRole& role = {});
   // A GPU and its host's memory; -1 where they are not joined.
-  int32_t HostPairOf(int gpu, bool to_host);
-  Group GroupOf(const std::vector<int>& gpus);
+  int32_t HostPairOf(int gpu, bool to_host, const FoldRole& role = {});
+  Group GroupOf(const std::vector<int>& gpus, const FoldRole& role = {});
 
   // Adds collectives from the end of `before` to the timer `after`, which they
   // lengthen by the latencies. Every hop carries the bytes of all steps at once
@@ -97,6 +133,17 @@ class Ways {
                       int32_t before, int32_t after) {
     AddCollectives(group, {&collectives, 1}, before, after);
   }
+
+  // With a fold: what they take from the end of a task to the end of another,
+  // as flows, then latencies; alone, or nothing where others cross their links.
+  struct LoneSeconds {
+    double hop_latency = 0;  // of the flows before they move
+    double flow = 0, latency = 0;
+  };
+  std::optional<LoneSeconds> LoneSecondsOf(
+      const Group& group, std::span<const Collectives> collectives) const;
+  // Counts them as AddCollectives does.
+  void CountCalls(const Group& group, std::span<const Collectives> collectives);
 
   // Where the hops of groups in a node have links that nobody else uses, all
   // hops carry the same at the same time: one of them stands for all. Call
@@ -127,9 +174,16 @@ class Ways {
       const Collectives& collectives, const CollectiveGroup& group,
       LinkClass::Distance distance = LinkClass::DISTANCE_UNSPECIFIED);
   LinkClass::Distance DistanceBetween(int from, int to) const;
-  SendCost SendOver(int32_t pair, double bytes);
+  // Transfers go over the pair from one GPU to the other.
+  SendCost SendOver(int32_t pair, int from, int to, double bytes);
   // Index into TaskGraph::pairs of flows with this latency.
   int32_t PairOf(int from, int to, double latency_seconds);
+  int32_t FoldedPairOf(int32_t colour, double latency_seconds);
+  int32_t SendPairOf(int from, int to, double latency_seconds,
+                     const FoldRole& role);
+  Group FoldedGroupOf(const FoldRole& role);
+  // As it calls its members, for memory.
+  int32_t CommunicatorOf(std::vector<int> gpus, const Group& group);
   // Largest time that a link needs for one byte over every hop of these rings.
   double SecondsPerByteOf(const std::vector<Ring>& rings);
   void SetLinks(const std::vector<int>& gpus, Group* group);
@@ -139,6 +193,7 @@ class Ways {
   const CollectiveModel* model_;
   const DeviceProfile* links_;
   TaskGraph* tasks_;
+  const Fold* fold_;
   CallRole role_ = CallRole::kTensor;
   std::vector<CollectiveCall> calls_;
   // Role, kind, bytes, ranks, ranks in a node, rates: index into calls_.
@@ -168,7 +223,9 @@ class Ways {
   };
   std::vector<Communicator> communicators_;
   absl::flat_hash_map<std::vector<int>, int32_t> communicator_index_;
-  std::vector<bool> sends_;  // [pair]: transfers between GPUs go over it
+  // From GPU to GPU, by pair: transfers go over it. -1: none.
+  std::vector<std::pair<int32_t, int32_t>> sends_;
+  std::vector<int32_t> pair_colours_;  // [pair], with a fold
   absl::flat_hash_map<std::vector<int32_t>, int32_t> hop_set_index_;
 };
 

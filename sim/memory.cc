@@ -16,6 +16,9 @@ struct Event {
   double bytes;  // below 0: freed
 };
 
+// Times that rounding alone may tell apart, of the later one.
+constexpr double kOneMoment = 1e-13;
+
 // At one moment transfers let go of their buffers, then the GPU's own work
 // frees and allocates in its order, then new transfers take theirs: what hands
 // over to something else is not counted twice.
@@ -59,7 +62,8 @@ class Tracer {
       return CommunicatorBytes(*device.communicators,
                                graph_.communicators[in_.placement.gpus[gpu_]]);
     }
-    return in_.placement.num_gpus() > 1 ? device.communication_buffer_bytes : 0;
+    return in_.everybody().num_gpus() > 1 ? device.communication_buffer_bytes
+                                          : 0;
   }
 
   void AddStatic() {
@@ -88,7 +92,7 @@ class Tracer {
   bool NeedsSecondGradient(int stage) const {
     return !in_.schedule.flush &&
            in_.communication.gradient_reduction() == REDUCTION_OVERLAPPED &&
-           (in_.placement.data > 1 || in_.schedule.RanksOf(stage).size() > 1);
+           (in_.everybody().data > 1 || in_.schedule.RanksOf(stage).size() > 1);
   }
 
   void Add(double seconds, MemoryKind kind, double bytes) {
@@ -297,7 +301,8 @@ class Tracer {
       const Event& event = events[i];
       now[static_cast<int>(event.kind)] += event.bytes;
       // What happens at one moment counts when all of it has happened.
-      if (i + 1 < events.size() && events[i + 1].seconds == event.seconds) {
+      if (i + 1 < events.size() && events[i + 1].seconds - event.seconds <=
+                                       kOneMoment * events[i + 1].seconds) {
         continue;
       }
       const double bytes = total();

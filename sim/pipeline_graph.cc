@@ -23,10 +23,11 @@ GraphBuilder::GraphBuilder(const PipelineInputs& inputs)
     : in_(inputs),
       schedule_(inputs.schedule),
       place_(inputs.placement),
+      everybody_(inputs.everybody()),
       blocking_(inputs.communication.transfers() == BLOCKING),
       dependencies_(inputs.schedule),
       ways_(inputs.network, inputs.costs.collectives, inputs.costs.links,
-            &graph_.tasks) {
+            &graph_.tasks, inputs.fold) {
   graph_.tensor = place_.tensor;
   graph_.pipeline = place_.pipeline;
   graph_.num_stages = schedule_.num_stages;
@@ -45,6 +46,7 @@ PipelineGraph GraphBuilder::Build() {
                                      : in_.communication.gradient_reduction());
   if (blocking_) graph_.exchanges = PlanExchanges(schedule_);
   SelectReductions();
+  ReserveTasks();
   AddActions();
   graph_.end_of_actions = graph_.tasks.num_tasks();
   AddPassEnds();
@@ -72,6 +74,18 @@ PipelineGraph GraphBuilder::Build() {
   return std::move(graph_);
 }
 
+void GraphBuilder::ReserveTasks() {
+  if (in_.fold != nullptr) return;  // the estimate is of everybody
+  int64_t num_actions = 0;
+  for (int gpu = 0; gpu < place_.num_gpus(); ++gpu) {
+    num_actions += std::ssize(Actions(gpu));
+  }
+  if (num_actions < 100000) return;  // the estimate takes time too
+  const double num_tasks = 1.05 * EstimateTasks(in_);
+  graph_.tasks.Reserve(static_cast<size_t>(num_tasks),
+                       static_cast<size_t>(2.5 * num_tasks));
+}
+
 void GraphBuilder::AddEdgeTo(int32_t before, int gpu, int32_t position) {
   const int32_t task = graph_.ActionTask(gpu, position);
   AddEdgeToStart(before, task);
@@ -86,9 +100,10 @@ void GraphBuilder::AddEdgeTo(int32_t before, int gpu, int32_t position) {
 
 void GraphBuilder::AddEdgeToStart(int32_t before, int32_t task) {
   graph_.tasks.AddEdge(before, task);
-  const auto at = beside_.find(task);
-  if (at == beside_.end()) return;
-  for (int32_t other : at->second) graph_.tasks.AddEdge(before, other);
+  if (task >= std::ssize(first_beside_)) return;
+  for (int32_t at = first_beside_[task]; at != kNone; at = beside_[at].next) {
+    graph_.tasks.AddEdge(before, beside_[at].task);
+  }
 }
 
 void GraphBuilder::AddEdgeToEnd(int32_t before, int gpu, int32_t position) {
@@ -104,8 +119,12 @@ void GraphBuilder::AddEdgeToEnd(int32_t before, int gpu, int32_t position) {
 int32_t GraphBuilder::AddBeside(const std::vector<int>& gpus, int position,
                                 double seconds) {
   const int32_t timer = graph_.tasks.AddTimer(seconds);
+  if (first_beside_.empty()) first_beside_.assign(graph_.end_of_actions, kNone);
   for (int gpu : gpus) {
-    beside_[graph_.ActionTask(gpu, position)].push_back(timer);
+    int32_t* last = &first_beside_[graph_.ActionTask(gpu, position)];
+    while (*last != kNone) last = &beside_[*last].next;
+    *last = static_cast<int32_t>(beside_.size());
+    beside_.push_back({timer, kNone});
   }
   return timer;
 }
@@ -135,7 +154,11 @@ void GraphBuilder::AddOffload(int gpu, const Action& action, double seconds) {
       std::round(in_.costs.stages[action.stage].activation_bytes *
                  action.num_microbatches);
   const int32_t pair =
-      bytes > 0 ? ways_.HostPairOf(place_.gpus[gpu], action.op == Op::kOffload)
+      bytes > 0 ? ways_.HostPairOf(place_.gpus[gpu], action.op == Op::kOffload,
+                                   RoleOf(action.op == Op::kOffload
+                                              ? FoldRole::Kind::kToHost
+                                              : FoldRole::Kind::kFromHost,
+                                          gpu))
                 : kNone;
   if (pair == kNone) {
     graph_.tasks.AddTimer(std::max(seconds, 0.0));
@@ -266,7 +289,9 @@ void GraphBuilder::AddTransfer(int sender, int32_t produced,
   const double extra = blocking_ ? in_.costs.exchange_seconds : 0;
   int32_t transfer;
   if (flow) {
-    const SendCost send = ways_.SendBetween(from_gpu, to_gpu, bytes, extra);
+    const SendCost send =
+        ways_.SendBetween(from_gpu, to_gpu, bytes, extra,
+                          RoleOf(FoldRole::Kind::kSend, sender, next.rank));
     transfer = graph_.tasks.AddFlow(send.pair, send.bytes);
   } else {
     transfer = graph_.tasks.AddTimer(route.latency_seconds + extra);

@@ -64,6 +64,8 @@ struct CollectiveSpan {
   int32_t start = -1, end = -1;
 };
 
+class Fold;  // sim/fold.h
+
 // Everything that is wanted of the graph; the referenced must outlive it.
 struct PipelineInputs {
   const Schedule& schedule;
@@ -72,6 +74,12 @@ struct PipelineInputs {
   const Network& network;
   const Placement& placement;
   const Communication& communication;
+  // With a fold the placement is that of its representatives, and so are the
+  // GPUs of the costs and of the graph. Null: every GPU stands for itself.
+  const Fold* fold = nullptr;
+
+  // The placement of all GPUs.
+  const Placement& everybody() const;
 };
 
 // GPUs are numbered as in Placement::index. kNone where there is no such task.

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the tasks of a pipeline graph are.
+#include "sim/fold.h"
 #include "sim/pipeline_graph.h"
 
 namespace weir {
+
+const Placement& PipelineInputs::everybody() const {
+  return fold == nullptr ? placement : fold->everybody();
+}
 
 int32_t PipelineGraph::InboundTransfer(int gpu, const Action& action) const {
   const bool forward = action.op == Op::kForward;

@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/simulate.h"
 
-#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/hash/hash.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "base/status_macros.h"
-#include "base/units.h"
 #include "scenarios/network.h"
-#include "schedules/registry.h"
 #include "schedules/semantics.h"
 #include "schedules/source.h"
 #include "schedules/validate.h"
@@ -20,67 +16,13 @@
 #include "sim/fill_result.h"
 #include "sim/groups.h"
 #include "sim/pipeline_graph.h"
+#include "sim/prepare.h"
 #include "sim/schedule_costs.h"
 #include "sim/stage_costs.h"
-#include "sim/standstill.h"
 #include "sim/window.h"
 
 namespace weir {
 namespace {
-
-// A run without flush is made longer until its steady state shows, but not
-// beyond this many tasks or batches.
-constexpr double kMaxSteadyTasks = 4e6;
-constexpr int kMaxSteadyBatches = 600;
-
-// A task takes about 80 bytes, and has a number of 31 bits.
-constexpr double kMaxTasks = 1e8;
-
-std::vector<int> VersionsOfStages(const Semantics& semantics) {
-  return {semantics.max_live_versions.begin(),
-          semantics.max_live_versions.end()};
-}
-
-// Names the actions that wait for each other.
-absl::Status Deadlock(const SimulatedRun& run, bool blocking) {
-  return absl::FailedPreconditionError(absl::StrCat(
-      "deadlock: ", run.schedule.name,
-      blocking ? " cannot run with blocking transfers: "
-               : " cannot run, its optimizer steps wait for other ranks' "
-                 "gradients: ",
-      StandstillText(run.schedule, run.graph, run.recording),
-      blocking ? "; use overlapped transfers"
-               : "; use overlapped gradient reductions"));
-}
-
-absl::Status CheckTasks(const ResolvedScenario& scenario, double num_tasks) {
-  if (num_tasks <= kMaxTasks) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrFormat(
-      "%s: is too large: %.3g tasks (actions, transfers, collectives), about "
-      "%s, expected at most %.3g: fewer microbatches, batches or replicas",
-      scenario.label, num_tasks, FormatBytes(80 * num_tasks), kMaxTasks));
-}
-
-// An automatic schedule is ordered by the costs of the stages it will have.
-absl::StatusOr<ScheduleSpec> SpecOf(const ResolvedScenario& scenario,
-                                    const Network& network, int num_batches) {
-  const Parallelism& parallelism = scenario.scenario.parallelism();
-  ScheduleSpec spec;
-  spec.num_ranks = static_cast<int>(parallelism.pipeline());
-  spec.num_microbatches = scenario.num_microbatches;
-  spec.num_chunks = static_cast<int>(parallelism.chunks());
-  spec.num_batches = num_batches;
-  if (IsScheduleFile(scenario.scenario.schedule())) return spec;
-  ASSIGN_OR_RETURN(const ScheduleKind* kind,
-                   FindScheduleKind(scenario.scenario.schedule()));
-  if (!kind->uses_costs) return spec;
-  const int num_stages = spec.num_ranks * spec.num_chunks;
-  ASSIGN_OR_RETURN(
-      const Costs costs,
-      ComputeCosts(scenario, num_stages, std::vector<int>(num_stages, 1)));
-  spec.costs = PassCostsOf(scenario, network, costs);
-  return spec;
-}
 
 // Everything up to the task graph.
 absl::StatusOr<SimulatedRun> Prepare(const ResolvedScenario& scenario,
@@ -107,71 +49,13 @@ absl::StatusOr<SimulatedRun> RunOnce(const ResolvedScenario& scenario,
   ASSIGN_OR_RETURN(run.recording, RunTaskGraph(run.graph.tasks, network.links(),
                                                {options.progress}));
   if (!run.recording.complete()) {
-    return Deadlock(run,
+    return Deadlock(run.schedule, run.graph, run.recording,
                     scenario.scenario.communication().transfers() == BLOCKING);
   }
-  for (double end : run.recording.end_seconds()) {
-    run.makespan_seconds = std::max(run.makespan_seconds, end);
-  }
+  run.makespan_seconds = MakespanOf(run.recording);
   run.window =
       FindWindow(run.schedule, run.graph, run.recording, run.makespan_seconds);
   return run;
-}
-
-absl::StatusOr<Schedule> ScheduleOf(const ResolvedScenario& scenario,
-                                    const Network& network, int num_batches) {
-  ASSIGN_OR_RETURN(const ScheduleSpec spec,
-                   SpecOf(scenario, network, num_batches));
-  return GetSchedule(scenario.scenario.schedule(), spec);
-}
-
-absl::StatusOr<SimulatedRun> RunBatches(const ResolvedScenario& scenario,
-                                        const Network& network, int num_batches,
-                                        const SimulateOptions& options) {
-  ASSIGN_OR_RETURN(Schedule schedule,
-                   ScheduleOf(scenario, network, num_batches));
-  return RunOnce(scenario, network, std::move(schedule), options);
-}
-
-// How many batches to begin with; 0: until the steady state shows.
-absl::StatusOr<int> GivenBatches(const ResolvedScenario& scenario) {
-  const std::string& name = scenario.scenario.schedule();
-  ASSIGN_OR_RETURN(const bool flush, ScheduleFlushes(name));
-  const int given = static_cast<int>(scenario.scenario.num_batches());
-  // A file brings its own batches.
-  if (flush || given > 0 || IsScheduleFile(name)) return std::max(given, 1);
-  return 0;
-}
-
-int FirstBatches(const ResolvedScenario& scenario) {
-  return InitialBatches(scenario.scenario.parallelism().pipeline(),
-                        scenario.num_microbatches);
-}
-
-// Without flush: as many batches as it takes to see the steady state.
-absl::StatusOr<SimulatedRun> RunToSteadyState(const ResolvedScenario& scenario,
-                                              const Network& network,
-                                              const SimulateOptions& options) {
-  ASSIGN_OR_RETURN(const int given, GivenBatches(scenario));
-  if (given > 0) return RunBatches(scenario, network, given, options);
-  int num_batches = FirstBatches(scenario);
-  while (true) {
-    ASSIGN_OR_RETURN(SimulatedRun run,
-                     RunBatches(scenario, network, num_batches, options));
-    if (run.window.steady || run.window.stationary ||
-        2 * num_batches > kMaxSteadyBatches ||
-        2.0 * run.graph.tasks.num_tasks() > kMaxSteadyTasks) {
-      return run;
-    }
-    num_batches *= 2;
-  }
-}
-
-Network NetworkOf(const ResolvedScenario& scenario) {
-  return scenario.textbook
-             ? Network::Textbook(scenario.placement.num_gpus(),
-                                 scenario.scenario.textbook().hop_seconds())
-             : Network(scenario.cluster);
 }
 
 }  // namespace
@@ -179,8 +63,14 @@ Network NetworkOf(const ResolvedScenario& scenario) {
 absl::StatusOr<Result> Simulate(const ResolvedScenario& scenario,
                                 const SimulateOptions& options) {
   const Network network = NetworkOf(scenario);
+  const auto run_batches =
+      [&](int num_batches) -> absl::StatusOr<SimulatedRun> {
+    ASSIGN_OR_RETURN(Schedule schedule,
+                     ScheduleOf(scenario, network, num_batches));
+    return RunOnce(scenario, network, std::move(schedule), options);
+  };
   ASSIGN_OR_RETURN(const SimulatedRun run,
-                   RunToSteadyState(scenario, network, options));
+                   RunToSteadyState(scenario, run_batches));
   Result result = MakeResult(scenario, network, run, options);
   if (OrdersTransfers(scenario.scenario.schedule())) {
     result.add_warnings(absl::StrCat(

@@ -212,6 +212,52 @@ absl::StatusOr<DeviceCosts> CostsOn(const DeviceProfile& device,
   return costs;
 }
 
+// Of a scenario that is computed: what `partition` asks of its GPUs.
+absl::StatusOr<Costs> CostsOfCut(const ResolvedScenario& resolved,
+                                 const std::vector<LayerWork>& layers,
+                                 const Partition& partition,
+                                 const std::vector<int>& num_versions) {
+  const Scenario& scenario = resolved.scenario;
+  Costs costs;
+  if (scenario.training().fully_sharded()) {
+    costs.shards = std::max(resolved.placement.data, 1);
+  }
+  if (scenario.training().distributed_optimizer()) {
+    costs.optimizer_shards = std::max(resolved.placement.data, 1);
+  }
+  const bool plain_links = resolved.cluster.plain_links();
+  if (resolved.device.has_collectives() && !plain_links) {
+    costs.collectives = &resolved.device.collectives();
+  }
+  if (resolved.device.links_size() > 0 && !plain_links) {
+    costs.links = &resolved.device;
+  }
+  costs.expert_parallel = std::max<int>(scenario.parallelism().expert(), 1);
+  costs.widens_gradients = resolved.runtime.widens_gradients() &&
+                           scenario.training().precision() != FP32 &&
+                           !scenario.training().fp32_gradients();
+  costs.exchange_seconds = resolved.runtime.exchange_seconds().value();
+  const double bucket_bytes = scenario.communication().bucket_bytes();
+  costs.bucket_bytes = bucket_bytes > 0 ? bucket_bytes : kDefaultBucketBytes;
+  const int tensor = static_cast<int>(scenario.parallelism().tensor());
+  costs.model_flops = ModelFlops(layers, tensor);
+  costs.forward_flops = ForwardFlops(layers, tensor);
+  const auto on = [&](const DeviceProfile& device) {
+    return CostsOn(device, resolved.runtime, scenario, layers, partition,
+                   num_versions, costs, plain_links);
+  };
+  ASSIGN_OR_RETURN(static_cast<DeviceCosts&>(costs), on(resolved.device));
+  SetTiedGradient(layers, partition, scenario.training(), &costs);
+  for (const DeviceProfile& device : resolved.other_devices) {
+    ASSIGN_OR_RETURN(costs.other_devices.emplace_back(), on(device));
+  }
+  if (resolved.other_devices.empty()) return costs;
+  for (int gpu : resolved.placement.gpus) {
+    costs.gpu_device.push_back(resolved.gpu_device[gpu]);
+  }
+  return costs;
+}
+
 }  // namespace
 
 const char* MatrixFormat(const Scenario& scenario) {
@@ -234,48 +280,28 @@ absl::StatusOr<Costs> ComputeCosts(const ResolvedScenario& resolved,
     return TextbookCostsOf(scenario, num_stages);
   }
 
-  Costs costs;
-  if (scenario.training().fully_sharded()) {
-    costs.shards = std::max(resolved.placement.data, 1);
-  }
-  if (scenario.training().distributed_optimizer()) {
-    costs.optimizer_shards = std::max(resolved.placement.data, 1);
-  }
-  const bool plain_links = resolved.cluster.plain_links();
-  if (resolved.device.has_collectives() && !plain_links) {
-    costs.collectives = &resolved.device.collectives();
-  }
-  if (resolved.device.links_size() > 0 && !plain_links) {
-    costs.links = &resolved.device;
-  }
-  costs.expert_parallel = std::max<int>(scenario.parallelism().expert(), 1);
-  costs.widens_gradients = resolved.runtime.widens_gradients() &&
-                           scenario.training().precision() != FP32 &&
-                           !scenario.training().fp32_gradients();
-  costs.exchange_seconds = resolved.runtime.exchange_seconds().value();
-  const double bucket_bytes = scenario.communication().bucket_bytes();
-  costs.bucket_bytes = bucket_bytes > 0 ? bucket_bytes : kDefaultBucketBytes;
   const std::vector<LayerWork> layers =
       LayersOf(resolved.model, MakeWorkSpec(resolved));
-  const int tensor = static_cast<int>(scenario.parallelism().tensor());
-  costs.model_flops = ModelFlops(layers, tensor);
-  costs.forward_flops = ForwardFlops(layers, tensor);
   ASSIGN_OR_RETURN(const Partition partition,
                    CutIntoStages(resolved, layers, num_stages));
-  const auto on = [&](const DeviceProfile& device) {
-    return CostsOn(device, resolved.runtime, scenario, layers, partition,
-                   num_versions, costs, plain_links);
-  };
-  ASSIGN_OR_RETURN(static_cast<DeviceCosts&>(costs), on(resolved.device));
-  SetTiedGradient(layers, partition, scenario.training(), &costs);
-  for (const DeviceProfile& device : resolved.other_devices) {
-    ASSIGN_OR_RETURN(costs.other_devices.emplace_back(), on(device));
+  return CostsOfCut(resolved, layers, partition, num_versions);
+}
+
+absl::StatusOr<Costs> ComputeLayerCosts(const ResolvedScenario& resolved) {
+  if (resolved.textbook) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(resolved.label,
+                     ": textbook costs have stages, expected a model, whose "
+                     "layers can be cut"));
   }
-  if (resolved.other_devices.empty()) return costs;
-  for (int gpu : resolved.placement.gpus) {
-    costs.gpu_device.push_back(resolved.gpu_device[gpu]);
+  const std::vector<LayerWork> layers =
+      LayersOf(resolved.model, MakeWorkSpec(resolved));
+  Partition partition;
+  for (size_t layer = 0; layer <= layers.size(); ++layer) {
+    partition.first.push_back(static_cast<int>(layer));
   }
-  return costs;
+  return CostsOfCut(resolved, layers, partition,
+                    std::vector<int>(layers.size(), 1));
 }
 
 }  // namespace weir

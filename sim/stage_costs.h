@@ -174,6 +174,10 @@ absl::StatusOr<Costs> ComputeCosts(const ResolvedScenario& scenario,
                                    int num_stages,
                                    const std::vector<int>& num_versions);
 
+// The same with every layer by itself, as "stages" of one version, whatever the
+// scenario says of its cut: what a planner cuts. Not for textbook costs.
+absl::StatusOr<Costs> ComputeLayerCosts(const ResolvedScenario& scenario);
+
 }  // namespace weir
 
 #endif  // WEIR_SIM_STAGE_COSTS_H_

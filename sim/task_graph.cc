@@ -3,6 +3,12 @@
 
 namespace weir {
 
+void TaskGraph::Reserve(size_t num_tasks, size_t num_edges) {
+  pair_.reserve(num_tasks);
+  amounts_.reserve(num_tasks);
+  edges_.reserve(num_edges);
+}
+
 int32_t TaskGraph::Add(int32_t pair, double amount) {
   pair_.push_back(pair);
   amounts_.push_back(amount);

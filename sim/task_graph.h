@@ -4,6 +4,7 @@
 #define WEIR_SIM_TASK_GRAPH_H_
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -55,6 +56,9 @@ struct Slowdowns {
 class TaskGraph {
  public:
   static constexpr int32_t kTimer = -1;
+
+  // Room for so many, roughly.
+  void Reserve(size_t num_tasks, size_t num_edges);
 
   int32_t AddTimer(double seconds) { return Add(kTimer, seconds); }
   // `pair` is an index into `pairs`.

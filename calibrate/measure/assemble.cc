@@ -65,7 +65,7 @@ MeasuredKernel KernelOf(const TimedOp& timed, absl::string_view format) {
 
 }  // namespace
 
-Assembler::Assembler(const Plan& plan, const Calibration& journal,
+Assembler::Assembler(const MeasuringPlan& plan, const Calibration& journal,
                      const DeviceProfile& start)
     : plan_(plan),
       journal_(journal),
@@ -277,7 +277,7 @@ absl::StatusOr<DeviceProfile> Assembler::Assemble() {
   return std::move(profile_);
 }
 
-absl::StatusOr<DeviceProfile> AssembleProfile(const Plan& plan,
+absl::StatusOr<DeviceProfile> AssembleProfile(const MeasuringPlan& plan,
                                               const Calibration& journal,
                                               const DeviceProfile& start) {
   return Assembler(plan, journal, start).Assemble();

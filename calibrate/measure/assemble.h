@@ -46,7 +46,7 @@ std::string OtherStart(const DeviceProfile& start,
 // provenance's remarks; so is a start of another GPU. InvalidArgument where
 // nothing of the plan was measured, the start has no rate for the plan's
 // format, or is itself of a part of a card.
-absl::StatusOr<DeviceProfile> AssembleProfile(const Plan& plan,
+absl::StatusOr<DeviceProfile> AssembleProfile(const MeasuringPlan& plan,
                                               const Calibration& journal,
                                               const DeviceProfile& start);
 

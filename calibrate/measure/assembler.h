@@ -31,7 +31,7 @@ struct TimedOp {
 
 class Assembler {
  public:
-  Assembler(const Plan& plan, const Calibration& journal,
+  Assembler(const MeasuringPlan& plan, const Calibration& journal,
             const DeviceProfile& start);
 
   absl::StatusOr<DeviceProfile> Assemble();
@@ -69,7 +69,7 @@ class Assembler {
                   Figure* figure);
   std::string FitSource(const char* what, const ErrorStatistics& errors) const;
 
-  const Plan& plan_;
+  const MeasuringPlan& plan_;
   const Calibration& journal_;
   DeviceProfile profile_;
   std::string other_start_;  // OtherStart

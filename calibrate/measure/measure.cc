@@ -30,7 +30,7 @@ bool CannotDo(const absl::Status& status) {
 
 class Measurer {
  public:
-  Measurer(const Plan& plan, const CalibrationOptions& options,
+  Measurer(const MeasuringPlan& plan, const CalibrationOptions& options,
            const CalibrationHooks& hooks, Bench* bench, Calibration* journal)
       : plan_(plan),
         options_(options),
@@ -80,7 +80,7 @@ class Measurer {
                                         : absl::OkStatus();
   }
 
-  const Plan& plan_;
+  const MeasuringPlan& plan_;
   const CalibrationOptions& options_;
   const CalibrationHooks& hooks_;
   Bench* bench_;
@@ -298,7 +298,8 @@ absl::Status Measurer::Run() {
 
 }  // namespace
 
-absl::Status Measure(const Plan& plan, const CalibrationOptions& options,
+absl::Status Measure(const MeasuringPlan& plan,
+                     const CalibrationOptions& options,
                      const CalibrationHooks& hooks, Bench* bench,
                      Calibration* journal) {
   return Measurer(plan, options, hooks, bench, journal).Run();

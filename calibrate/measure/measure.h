@@ -43,7 +43,8 @@ struct CalibrationHooks {
 // reference: all of it with the journal as it stands. A workload that is
 // refused or skipped is no error here.
 // REQUIRES: the journal is empty, or CheckSameMachine is OK.
-absl::Status Measure(const Plan& plan, const CalibrationOptions& options,
+absl::Status Measure(const MeasuringPlan& plan,
+                     const CalibrationOptions& options,
                      const CalibrationHooks& hooks, Bench* bench,
                      Calibration* journal);
 

@@ -70,7 +70,7 @@ class Planner {
     plan_.num_partitions = options.num_partitions;
   }
 
-  absl::StatusOr<Plan> Make();
+  absl::StatusOr<MeasuringPlan> Make();
 
  private:
   using Kind = Workload::Kind;
@@ -95,7 +95,7 @@ class Planner {
 
   const Model& model_;
   const PlanOptions& options_;
-  Plan plan_;
+  MeasuringPlan plan_;
   std::set<std::string> keys_;
 };
 
@@ -324,7 +324,7 @@ void Planner::AddOverlaps() {
   }
 }
 
-absl::StatusOr<Plan> Planner::Make() {
+absl::StatusOr<MeasuringPlan> Planner::Make() {
   if (!model_.has_transformer()) {
     return absl::InvalidArgumentError(
         absl::StrCat(model_.name(),
@@ -352,7 +352,8 @@ absl::StatusOr<Plan> Planner::Make() {
 
 }  // namespace
 
-absl::StatusOr<Plan> MakePlan(const Model& model, const PlanOptions& options) {
+absl::StatusOr<MeasuringPlan> MakePlan(const Model& model,
+                                       const PlanOptions& options) {
   return Planner(model, options).Make();
 }
 

@@ -40,7 +40,7 @@ struct PlannedStage {
 // to it, but for what lies between kernels.
 struct PlannedPass {
   std::string key;
-  int stage = 0;  // of Plan::stages
+  int stage = 0;  // of MeasuringPlan::stages
   StagePass pass = StagePass::kForward;
   std::vector<std::string> op_keys;
 };
@@ -48,7 +48,7 @@ struct PlannedPass {
 // A pass on a part of a card while other parts work.
 struct PlannedLoad {
   std::string key;
-  int pass = 0;    // of Plan::passes: the same alone
+  int pass = 0;    // of MeasuringPlan::passes: the same alone
   int active = 2;  // parts that work, this one among them
 };
 
@@ -64,7 +64,7 @@ struct PlannedMemory {
   int num_microbatches = 1;
 };
 
-struct Plan {
+struct MeasuringPlan {
   std::string model;
   ElementFormat format = ElementFormat::kBf16;
   Workload reference;  // a product that shows whether the device has drifted
@@ -81,7 +81,8 @@ struct Plan {
 // all parts work; nothing of NCCL is, which does not join the parts of a card,
 // nor products beside copies at full speed, which replays on parts do not make.
 // InvalidArgument names what of the model, or which option, cannot be measured.
-absl::StatusOr<Plan> MakePlan(const Model& model, const PlanOptions& options);
+absl::StatusOr<MeasuringPlan> MakePlan(const Model& model,
+                                       const PlanOptions& options);
 
 // All that decides how long an operation takes, and nothing else: "product m
 // 2048 n 6144 k 2048 ... bf16". The same in every run and every stage.

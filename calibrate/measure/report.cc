@@ -103,7 +103,7 @@ std::string NoteOf(const WorkloadResult& result) {
 // line; 0: outside of those that were measured.
 class CopyRates {
  public:
-  CopyRates(const Plan& plan, const Calibration& journal) {
+  CopyRates(const MeasuringPlan& plan, const Calibration& journal) {
     for (const Workload& workload : plan.workloads) {
       if (workload.kind != Workload::Kind::kCopy) continue;
       const WorkloadResult* result = FindResult(journal, workload.key);
@@ -157,7 +157,7 @@ void AddFlags(const WorkloadResult& result, std::vector<ReportRow>* rows) {
   }
 }
 
-void AddWorkloads(const Plan& plan, const Calibration& journal,
+void AddWorkloads(const MeasuringPlan& plan, const Calibration& journal,
                   const DeviceProfile& start, const DeviceProfile& profile,
                   std::vector<ReportRow>* rows) {
   std::map<std::string, const Workload*> planned;
@@ -202,7 +202,7 @@ void AddWorkloads(const Plan& plan, const Calibration& journal,
   }
 }
 
-void AddShares(const Plan& plan, const Calibration& journal,
+void AddShares(const MeasuringPlan& plan, const Calibration& journal,
                std::vector<ReportRow>* rows) {
   for (const PlannedLoad& load : plan.loads) {
     const PlannedPass& pass = plan.passes[load.pass];
@@ -278,7 +278,8 @@ void PrintNames(const std::vector<ReportRow>& all, absl::string_view kind,
 
 }  // namespace
 
-std::vector<ReportRow> MakeReport(const Plan& plan, const Calibration& journal,
+std::vector<ReportRow> MakeReport(const MeasuringPlan& plan,
+                                  const Calibration& journal,
                                   const DeviceProfile& start,
                                   const DeviceProfile& profile) {
   std::vector<ReportRow> rows;

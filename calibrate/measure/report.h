@@ -31,7 +31,8 @@ struct ReportRow {
 };
 
 // `profile`: what AssembleProfile made of the same.
-std::vector<ReportRow> MakeReport(const Plan& plan, const Calibration& journal,
+std::vector<ReportRow> MakeReport(const MeasuringPlan& plan,
+                                  const Calibration& journal,
                                   const DeviceProfile& start,
                                   const DeviceProfile& profile);
 

@@ -59,13 +59,13 @@ absl::Status CheckHeadSize(const PlanOptions& options, const Model& model) {
 
 // The plan, or what --only leaves of it; a pass keeps its operations, which are
 // verified before it is timed.
-absl::StatusOr<Plan> PlanOf(const RunFlags& flags, const Model& model,
-                            ElementFormat format) {
+absl::StatusOr<MeasuringPlan> PlanOf(const RunFlags& flags, const Model& model,
+                                     ElementFormat format) {
   PlanOptions options = flags.plan;
   options.format = format;
   options.num_partitions = flags.num_partitions;
   RETURN_IF_ERROR(CheckHeadSize(options, model));
-  ASSIGN_OR_RETURN(Plan plan, MakePlan(model, options));
+  ASSIGN_OR_RETURN(MeasuringPlan plan, MakePlan(model, options));
   absl::flat_hash_set<std::string> needed;
   for (const PlannedPass& pass : plan.passes) {
     if (!absl::StrContains(pass.key, flags.only)) continue;
@@ -94,7 +94,8 @@ absl::StatusOr<int> List(const RunFlags& flags, const Model& model) {
   ASSIGN_OR_RETURN(
       const DeviceProfile profile,
       LoadDeviceProfile(flags.start.empty() ? kListProfile : flags.start));
-  ASSIGN_OR_RETURN(const Plan plan, PlanOf(flags, model, flags.plan.format));
+  ASSIGN_OR_RETURN(const MeasuringPlan plan,
+                   PlanOf(flags, model, flags.plan.format));
   std::string text;
   double sum = 0;
   for (const Workload& workload : plan.workloads) {
@@ -167,7 +168,7 @@ std::string ShortResult(const WorkloadResult& result) {
 }
 
 // A run of the plan with progress, Ctrl-C and watchdog.
-absl::Status MeasurePlan(const RunFlags& flags, const Plan& plan,
+absl::Status MeasurePlan(const RunFlags& flags, const MeasuringPlan& plan,
                          const DeviceProfile& start,
                          const CalibrationOptions& options,
                          const std::string& path, Bench* bench,
@@ -228,7 +229,7 @@ absl::Status WriteProfile(const std::string& path,
 
 // Why the run ended early; the journal is on disk.
 ExitCode PrintEnd(const absl::Status& status, const Calibration& journal,
-                  const Plan& plan, const std::string& path) {
+                  const MeasuringPlan& plan, const std::string& path) {
   const bool interrupted = absl::IsCancelled(status);
   PrintError(absl::UnknownError(
       absl::StrCat(status.message(), "\n", journal.workloads_size(), " of ",
@@ -249,7 +250,8 @@ ExitCode PrintRefused(const Calibration& journal) {
 }
 
 // What the journal says is on disk, whatever became of the profile.
-absl::StatusOr<int> WriteResults(const RunFlags& flags, const Plan& plan,
+absl::StatusOr<int> WriteResults(const RunFlags& flags,
+                                 const MeasuringPlan& plan,
                                  const DeviceProfile& start,
                                  const Calibration& journal) {
   ASSIGN_OR_RETURN(const DeviceProfile profile,
@@ -281,7 +283,8 @@ absl::StatusOr<int> Calibrate(const RunFlags& flags,
   RETURN_IF_ERROR(CheckStart(start));
   const std::string other = OtherStart(start, bench->provenance());
   if (!other.empty()) std::fprintf(stderr, "warning: %s\n", other.c_str());
-  ASSIGN_OR_RETURN(const Plan plan, PlanOf(flags, model, bench->half_format()));
+  ASSIGN_OR_RETURN(const MeasuringPlan plan,
+                   PlanOf(flags, model, bench->half_format()));
   const std::string path = absl::StrCat(flags.out, ".partial");
   ASSIGN_OR_RETURN(Calibration journal, OpenJournal(flags, path, *bench));
   const absl::Status measured =
@@ -309,7 +312,8 @@ absl::StatusOr<int> Check(const RunFlags& flags, const Factories& factories) {
   ASSIGN_OR_RETURN(const Model model, LoadModel(flags.model));
   ASSIGN_OR_RETURN(const std::unique_ptr<Bench> bench,
                    OpenBench(flags, factories));
-  ASSIGN_OR_RETURN(Plan plan, PlanOf(flags, model, bench->half_format()));
+  ASSIGN_OR_RETURN(MeasuringPlan plan,
+                   PlanOf(flags, model, bench->half_format()));
   std::erase_if(plan.workloads, [](const Workload& workload) {
     return workload.kind != Workload::Kind::kOp;
   });

@@ -87,7 +87,10 @@ class Greedy {
   void Forward(Rank* rank, double start);
   void Backward(Rank* rank, double start);
   void Weight(Rank* rank);
-  void WakeUp(double time, int r) { events_.emplace(time, r); }
+  // A rank that computes then is woken when it no longer does.
+  void WakeUp(double time, int r) {
+    if (time >= ranks_[r].compute_free) events_.emplace(time, r);
+  }
 
   const ScheduleSpec& spec_;
   const double limit_;  // of what a rank holds, in the unit of the costs

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cost of the engine per task: 1F1B pipelines of 8 stages, 16 microbatches,
-// replicated until they fill the GPUs; every stage differs a little, so that
-// few events coincide. BM_Graph builds the tasks, BM_Engine runs them;
-// BM_BareLoop and BM_LongestPath are what it is compared with.
+// Cost of the engine per task: 1F1B pipelines of 8 stages, replicated until
+// they fill the GPUs; every stage differs a little, so that few events
+// coincide. BM_Graph builds the tasks, BM_Engine runs them, BM_GraphRunner on
+// one SimGrid, and BM_LongestPath as if nobody shared a link. "slow": links of
+// which transfers take so long that flows meet on them all the time.
 #include <benchmark/benchmark.h>
 
 #include <random>
@@ -10,8 +11,9 @@
 #include "scenarios/network.h"
 #include "schedules/registry.h"
 #include "sim/engine.h"
+#include "sim/graph_runner.h"
+#include "sim/longest_path.h"
 #include "sim/pipeline_graph.h"
-#include "tests/bench/bare_loop.h"
 #include "tests/bench/cpu_time.h"
 
 namespace weir {
@@ -19,23 +21,24 @@ namespace {
 
 constexpr int kRanks = 8;
 
-// One switch over all GPUs, 25 GB/s each way, 1 us.
-Network Star(int num_gpus) {
+// One switch over all GPUs, 25 GB/s each way or less, 1 us.
+Network Star(int num_gpus, bool slow) {
   Cluster cluster;
   NodeGroup* group = cluster.add_groups();
   group->set_count(1);
   group->mutable_node()->set_num_gpus(num_gpus);
-  group->mutable_node()->mutable_nv_switch()->set_bytes_per_second(25e9);
+  group->mutable_node()->mutable_nv_switch()->set_bytes_per_second(slow ? 5e9
+                                                                        : 25e9);
   group->mutable_node()->mutable_nv_switch()->set_latency_seconds(1e-6);
   return Network(cluster);
 }
 
 struct Pipelines {
-  Pipelines(int num_gpus, int num_microbatches)
+  Pipelines(int num_gpus, int num_microbatches, bool slow = false)
       : schedule(
             *GenerateSchedule("pipedream-flush", {kRanks, num_microbatches})),
         semantics(*InterpretSchedule(schedule)),
-        network(Star(num_gpus)) {
+        network(Star(num_gpus, slow)) {
     placement.pipeline = kRanks;
     placement.data = num_gpus / kRanks;
     for (int gpu = 0; gpu < num_gpus; ++gpu) placement.gpus.push_back(gpu);
@@ -92,22 +95,35 @@ void BM_Engine(benchmark::State& state) {
   state.counters["peak_MiB"] = PeakMebibytes();
 }
 
-// The least that SimGrid itself costs on the same tasks.
-void BM_BareLoop(benchmark::State& state) {
-  const Pipelines pipelines(state.range(0), state.range(1));
+// What a planner pays for a run, and what RunTaskGraph takes for the same one.
+void BM_GraphRunner(benchmark::State& state) {
+  const Pipelines pipelines(kRanks, 32, state.range(0) != 0);
+  const PipelineGraph graph = pipelines.Graph();
+  GraphRunner runner;
+  const double begin = CpuSeconds();
+  for (auto _ : state) {
+    const double run_begin = CpuSeconds();
+    benchmark::DoNotOptimize(
+        runner.Run(graph.tasks, pipelines.network.links()));
+    state.SetIterationTime(CpuSeconds() - run_begin);
+  }
+  state.counters["runs_per_second"] =
+      static_cast<double>(state.iterations()) / (CpuSeconds() - begin);
+  state.counters["tasks"] = graph.tasks.num_tasks();
+}
+
+void BM_OneRun(benchmark::State& state) {
+  const Pipelines pipelines(kRanks, 32, state.range(0) != 0);
   const PipelineGraph graph = pipelines.Graph();
   for (auto _ : state) {
     const double begin = CpuSeconds();
-    if (!RunBareLoop(graph.tasks, pipelines.network.links())) {
-      state.SkipWithError("the run failed");
-    }
+    benchmark::DoNotOptimize(
+        RunTaskGraph(graph.tasks, pipelines.network.links()));
     state.SetIterationTime(CpuSeconds() - begin);
   }
-  state.SetItemsProcessed(state.iterations() * graph.tasks.num_tasks());
-  state.counters["peak_MiB"] = PeakMebibytes();
 }
 
-// What the same tasks cost where nothing contends and nobody asks SimGrid.
+// What the same tasks cost where nobody shares a link.
 void BM_LongestPath(benchmark::State& state) {
   const Pipelines pipelines(state.range(0), state.range(1));
   const PipelineGraph graph = pipelines.Graph();
@@ -134,8 +150,16 @@ void Sizes(benchmark::internal::Benchmark* benchmark) {
 
 BENCHMARK(BM_Graph)->Apply(Sizes);
 BENCHMARK(BM_Engine)->Apply(Sizes);
-BENCHMARK(BM_BareLoop)->Apply(Sizes);
 BENCHMARK(BM_LongestPath)->Apply(Sizes);
+// RunTaskGraph must not stand beside a runner: BM_OneRun is before.
+BENCHMARK(BM_OneRun)->ArgName("slow")->Arg(0)->Arg(1)->UseManualTime()->Unit(
+    benchmark::kMicrosecond);
+BENCHMARK(BM_GraphRunner)
+    ->ArgName("slow")
+    ->Arg(0)
+    ->Arg(1)
+    ->UseManualTime()
+    ->Unit(benchmark::kMicrosecond);
 
 }  // namespace
 }  // namespace weir

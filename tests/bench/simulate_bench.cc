@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whole simulations, from the resolved scenario to the result: a model of 256
-// blocks over 64 H100 in 8 nodes, 1,024 microbatches, with network and memory.
+// blocks over 64 H100 in 8 nodes, 1,024 microbatches, with network and memory;
+// and Megatron's model of 1,008 billion parameters on 3,072 A100.
 #include <benchmark/benchmark.h>
+#include <google/protobuf/text_format.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -10,6 +12,7 @@
 #include "calibrate/device_profile.h"
 #include "models/model.h"
 #include "scenarios/cluster.h"
+#include "scenarios/scenario.h"
 #include "sim/simulate.h"
 #include "tests/bench/cpu_time.h"
 
@@ -72,6 +75,42 @@ void BM_Simulate(benchmark::State& state, const std::string& schedule) {
   state.counters["peak_MiB"] = PeakMebibytes();
 }
 
+// Narayanan et al. 2021, the last row of their table 1, one chunk per rank.
+constexpr char kMegatron[] =
+    "name: 'megatron-1008b' cluster: 'selene' num_nodes: 384 "
+    "transformer { num_layers: 128 hidden_size: 25600 num_heads: 160 "
+    "vocabulary_size: 51200 num_positions: 2048 causal: true "
+    "attention_bias: true attention_output_bias: true "
+    "feed_forward_bias: true tied_embeddings: true } "
+    "parallelism { tensor: 8 data: 6 pipeline: 64 order: 'tp-dp-pp' } "
+    "batch { microbatch_size: 1 global_batch_size: 3072 "
+    "sequence_length: 2048 } schedule: '1f1b' "
+    "training { precision: MIXED_FP16 optimizer: ADAM "
+    "recompute: RECOMPUTE_FULL dropout: true } "
+    "communication { transfers: OVERLAPPED "
+    "gradient_reduction: REDUCTION_BLOCKING }";
+
+void BM_Megatron1008B(benchmark::State& state) {
+  Scenario scenario;
+  if (!google::protobuf::TextFormat::ParseFromString(kMegatron, &scenario)) {
+    std::abort();
+  }
+  const ResolvedScenario resolved =
+      Checked(ResolveScenario("benchmark", scenario));
+  double user_seconds = 0;
+  for (auto _ : state) {
+    const double begin = CpuSeconds(), user_begin = UserSeconds();
+    const Result result = Checked(Simulate(resolved));
+    state.SetIterationTime(CpuSeconds() - begin);
+    user_seconds += UserSeconds() - user_begin;
+    benchmark::DoNotOptimize(result.makespan_seconds());
+  }
+  state.counters["user_seconds"] =
+      user_seconds / static_cast<double>(state.iterations());
+  state.counters["peak_MiB"] = PeakMebibytes();
+}
+
+BENCHMARK(BM_Megatron1008B)->UseManualTime()->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(BM_Simulate, pipedream_flush, std::string("pipedream-flush"))
     ->ArgName("chunks")
     ->Arg(1)

@@ -36,6 +36,47 @@ TEST(EngineTest, LatencyDoesNotBiasTheSharing) {
   EXPECT_NEAR(recording->end_seconds()[1], 1e-6 + 8e-3, 1e-11);
 }
 
+// Alone for 1 ms, then at half the rate beside another.
+TEST(EngineTest, AFlowSharesFromTheMomentItIsJoined) {
+  const std::vector<Link> links = {{"one", 1e9}, {"both", 1e9}, {"other", 1e9}};
+  TaskGraph graph;
+  graph.pairs = {{0, 1, {{0, 1}, 0}}, {2, 3, {{1, 2}, 4e-4}}};
+  graph.AddFlow(0, 2e6);
+  graph.AddTimer(6e-4);
+  graph.AddFlow(1, 2e6);
+  graph.AddFlow(1, 0);  // takes nobody's share
+  graph.AddFlow(0, 1e6);
+  graph.AddEdge(1, 2);
+  graph.AddEdge(0, 4);
+  graph.Finish();
+  const auto recording = RunTaskGraph(graph, links);
+  ASSERT_TRUE(recording.ok()) << recording.status();
+  EXPECT_NEAR(recording->end_seconds()[0], 3e-3, 1e-14);
+  EXPECT_NEAR(recording->end_seconds()[2], 5e-3, 1e-14);
+  EXPECT_NEAR(recording->end_seconds()[3], 4e-4, 1e-14);
+  EXPECT_NEAR(recording->end_seconds()[4], 5e-3, 1e-14);
+}
+
+// Another one comes to a link that has room for both: when SimGrid ends the
+// first one, up to rounding, is when it would have ended alone.
+TEST(EngineTest, AFlowThatIsJoinedWithoutLossEndsOnce) {
+  const std::vector<Link> links = {{"slow", 1e9}, {"wide", 1e12}};
+  std::mt19937 random(1);
+  std::uniform_real_distribution<> uniform(0, 1);
+  TaskGraph graph;
+  graph.pairs = {{0, 1, {{0, 1}, 0}}, {2, 3, {{1}, 0}}};
+  for (int i = 0; i < 1000; ++i) {
+    const int32_t wait = graph.AddTimer(10 * i + uniform(random));
+    const int32_t joins = graph.AddTimer(10 * i + 1 + uniform(random));
+    graph.AddEdge(wait, graph.AddFlow(0, 2e9));
+    graph.AddEdge(joins, graph.AddFlow(1, 1));
+  }
+  graph.Finish();
+  const auto recording = RunTaskGraph(graph, links);
+  ASSERT_TRUE(recording.ok()) << recording.status();
+  EXPECT_EQ(recording->num_ended(), graph.num_tasks());
+}
+
 TEST(EngineTest, RunsInOneProcessDoNotDisturbEachOther) {
   TaskGraph graph;
   graph.AddTimer(1.23456789e-3);

@@ -50,7 +50,7 @@ DeviceProfile Planted() {
 }
 
 struct Loop {
-  Plan plan;
+  MeasuringPlan plan;
   Calibration journal;
   DeviceProfile start, profile;
 };
@@ -310,7 +310,7 @@ TEST(AssembleTest, SameJournalSameBytes) {
 }
 
 TEST(AssembleTest, NothingTimedIsAnError) {
-  const Plan plan = *MakePlan(*LoadModel("gpt2"), {});
+  const MeasuringPlan plan = *MakePlan(*LoadModel("gpt2"), {});
   const auto profile = AssembleProfile(plan, Calibration(), Planted());
   EXPECT_TRUE(absl::IsInvalidArgument(profile.status()));
 }

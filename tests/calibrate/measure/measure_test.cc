@@ -23,10 +23,10 @@ namespace {
 using testing::HasSubstr;
 
 // Two stages of one size, without the grid of products: quick.
-Plan SmallPlan() {
+MeasuringPlan SmallPlan() {
   PlanOptions options;
   options.microbatch_sizes = {2};
-  Plan plan = *MakePlan(*LoadModel("gpt2"), options);
+  MeasuringPlan plan = *MakePlan(*LoadModel("gpt2"), options);
   std::set<std::string> needed = {plan.reference.key};
   plan.stages.resize(1);
   std::erase_if(plan.passes, [](const auto& pass) { return pass.stage > 0; });
@@ -47,7 +47,7 @@ struct Outcome {
   Calibration journal;
 };
 
-Outcome MeasureAll(PretendBench* bench, const Plan& plan,
+Outcome MeasureAll(PretendBench* bench, const MeasuringPlan& plan,
                    const CalibrationOptions& options = {},
                    Calibration journal = {}) {
   Outcome run;
@@ -57,7 +57,7 @@ Outcome MeasureAll(PretendBench* bench, const Plan& plan,
 }
 
 TEST(MeasureTest, MediansAreTheDevicesOwn) {
-  const Plan plan = SmallPlan();
+  const MeasuringPlan plan = SmallPlan();
   PretendBench bench(PretendH200());
   const Outcome run = MeasureAll(&bench, plan);
   ASSERT_TRUE(run.status.ok()) << run.status;
@@ -74,7 +74,7 @@ TEST(MeasureTest, MediansAreTheDevicesOwn) {
 }
 
 TEST(MeasureTest, NoiseOutliersAndClockRampsHardlyMoveMedians) {
-  const Plan plan = SmallPlan();
+  const MeasuringPlan plan = SmallPlan();
   PretendOptions options = PretendH200();
   options.noise = 0.02;
   options.outlier_part = 0.05;
@@ -95,7 +95,7 @@ TEST(MeasureTest, NoiseOutliersAndClockRampsHardlyMoveMedians) {
 
 // The bound for a repeat of a calibration.
 TEST(MeasureTest, RepeatAgreesWithinTwoPercent) {
-  const Plan plan = SmallPlan();
+  const MeasuringPlan plan = SmallPlan();
   PretendOptions options = PretendH200();
   options.noise = 0.02;
   options.outlier_part = 0.02;
@@ -113,7 +113,7 @@ TEST(MeasureTest, RepeatAgreesWithinTwoPercent) {
 }
 
 TEST(MeasureTest, WrongOperationsAreNotTimedNorPassesThatHaveThem) {
-  const Plan plan = SmallPlan();
+  const MeasuringPlan plan = SmallPlan();
   PretendOptions options = PretendH200();
   options.wrong = {"norm_forward", "gelu_gradient"};
   PretendBench bench(options);
@@ -143,7 +143,7 @@ TEST(MeasureTest, WrongOperationsAreNotTimedNorPassesThatHaveThem) {
 }
 
 TEST(MeasureTest, WhatDoesNotFitIsSkippedAndNoFailure) {
-  const Plan plan = SmallPlan();
+  const MeasuringPlan plan = SmallPlan();
   PretendOptions options = PretendH200();
   options.too_large = {"product m 4096 n 4096"};
   PretendBench bench(options);
@@ -157,7 +157,7 @@ TEST(MeasureTest, WhatDoesNotFitIsSkippedAndNoFailure) {
 }
 
 TEST(MeasureTest, BrokenWorkloadsAreRefusedAndABrokenGpuEndsIt) {
-  const Plan plan = SmallPlan();
+  const MeasuringPlan plan = SmallPlan();
   PretendOptions options = PretendH200();
   options.breaks = {"norm", "bias", "attention"};
   PretendBench bench(options);
@@ -174,7 +174,7 @@ TEST(MeasureTest, BrokenWorkloadsAreRefusedAndABrokenGpuEndsIt) {
 }
 
 TEST(MeasureTest, DriftIsMeasuredAgainAndForgottenWhenItPasses) {
-  const Plan plan = SmallPlan();
+  const MeasuringPlan plan = SmallPlan();
   PretendOptions options = PretendH200();
   options.episodes = {{3.0, 8.0, 1.3, true, false}};
   PretendBench bench(options);
@@ -192,7 +192,7 @@ TEST(MeasureTest, DriftIsMeasuredAgainAndForgottenWhenItPasses) {
 }
 
 TEST(MeasureTest, DriftThatStaysIsBoundedAndFlagged) {
-  const Plan plan = SmallPlan();
+  const MeasuringPlan plan = SmallPlan();
   PretendOptions options = PretendH200();
   options.episodes = {{4.0, 1e9, 1.1, false, true}};
   PretendBench bench(options);
@@ -218,7 +218,7 @@ std::string WithoutReference(Calibration journal) {
 }
 
 TEST(MeasureTest, ResumedAfterAnyWorkloadItIsTheUndisturbedRun) {
-  const Plan plan = SmallPlan();
+  const MeasuringPlan plan = SmallPlan();
   PretendOptions options = PretendH200();
   options.noise = 0.01;
   PretendBench whole(options);
@@ -254,7 +254,7 @@ TEST(MeasureTest, ResumedAfterAnyWorkloadItIsTheUndisturbedRun) {
 }
 
 TEST(MeasureTest, CheckVerifiesAllAndTimesNothing) {
-  const Plan plan = SmallPlan();
+  const MeasuringPlan plan = SmallPlan();
   PretendOptions options = PretendH200();
   options.hangs = {""};  // whatever runs never comes back
   PretendBench bench(options);
@@ -268,7 +268,7 @@ TEST(MeasureTest, CheckVerifiesAllAndTimesNothing) {
 }
 
 TEST(JournalTest, ComesBackAsItWasSaved) {
-  const Plan plan = SmallPlan();
+  const MeasuringPlan plan = SmallPlan();
   PretendBench bench(PretendH200());
   const Outcome run = MeasureAll(&bench, plan);
   const std::string path =

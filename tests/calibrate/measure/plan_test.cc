@@ -17,27 +17,28 @@ namespace {
 
 using testing::HasSubstr;
 
-Plan PlanOf(const std::string& model, const PlanOptions& options = {}) {
+MeasuringPlan PlanOf(const std::string& model,
+                     const PlanOptions& options = {}) {
   auto plan = MakePlan(*LoadModel(model), options);
   EXPECT_TRUE(plan.ok()) << plan.status();
   return *std::move(plan);
 }
 
-std::set<std::string> KeysOf(const Plan& plan) {
+std::set<std::string> KeysOf(const MeasuringPlan& plan) {
   std::set<std::string> keys;
   for (const Workload& workload : plan.workloads) keys.insert(workload.key);
   return keys;
 }
 
 TEST(PlanTest, EveryWorkloadHasAKeyOfItsOwnTheSameInEveryRun) {
-  const Plan plan = PlanOf("gpt2");
+  const MeasuringPlan plan = PlanOf("gpt2");
   EXPECT_EQ(KeysOf(plan).size(), plan.workloads.size());
   EXPECT_EQ(KeysOf(plan), KeysOf(PlanOf("gpt2")));
 }
 
 TEST(PlanTest, OperationsOfEveryPassAreMeasuredAlone) {
   for (const char* model : {"gpt2", "llama-2-7b"}) {
-    const Plan plan = PlanOf(model);
+    const MeasuringPlan plan = PlanOf(model);
     const std::set<std::string> keys = KeysOf(plan);
     EXPECT_FALSE(plan.passes.empty());
     for (const PlannedPass& pass : plan.passes) {
@@ -60,7 +61,7 @@ TEST(PlanTest, OneKeyIsOneAmountOfWork) {
   options.dropout = 0.1;
   options.unfused_attention = true;
   for (const char* model : {"gpt2", "llama-2-7b"}) {
-    const Plan plan = PlanOf(model, options);
+    const MeasuringPlan plan = PlanOf(model, options);
     std::map<std::string, std::vector<Kernel>> known;
     for (const PlannedStage& stage : plan.stages) {
       for (const auto& ops : stage.program->passes) {
@@ -78,7 +79,7 @@ TEST(PlanTest, OneKeyIsOneAmountOfWork) {
 TEST(PlanTest, BlocksRepeatTheirOperations) {
   PlanOptions options;
   options.microbatch_sizes = {1};
-  const Plan plan = PlanOf("gpt2", options);
+  const MeasuringPlan plan = PlanOf("gpt2", options);
   ASSERT_EQ(plan.stages.size(), 4);
   const auto ops_of = [&](int stage, StagePass pass) {
     for (const PlannedPass& planned : plan.passes) {
@@ -100,7 +101,7 @@ TEST(PlanTest, SizesMultiplyStagesAndShareWhatIsAlike) {
   options.microbatch_sizes = {1, 2};
   options.sequence_lengths = {256, 512};
   options.tensor_parallel = {1, 2};
-  const Plan plan = PlanOf("gpt2-medium", options);
+  const MeasuringPlan plan = PlanOf("gpt2-medium", options);
   EXPECT_EQ(plan.stages.size(), 2 * 2 * 2 * 4);
   EXPECT_EQ(plan.memory.size(), 3 * plan.stages.size());
   // 2 x 256 tokens have the products of 1 x 512.
@@ -110,7 +111,7 @@ TEST(PlanTest, SizesMultiplyStagesAndShareWhatIsAlike) {
 }
 
 TEST(PlanTest, GridSpansSizesFromSmallToLarge) {
-  const Plan plan = PlanOf("gpt2");
+  const MeasuringPlan plan = PlanOf("gpt2");
   int small = 0, large = 0, products = 0;
   for (const Workload& workload : plan.workloads) {
     if (workload.kind != Workload::Kind::kOp) continue;
@@ -127,13 +128,13 @@ TEST(PlanTest, GridSpansSizesFromSmallToLarge) {
 
 TEST(PlanTest, EveryPassOfAPartIsMeasuredWhileOthersWork) {
   PlanOptions options;
-  const Plan whole = PlanOf("gpt2", options);
+  const MeasuringPlan whole = PlanOf("gpt2", options);
   EXPECT_TRUE(whole.loads.empty());
   for (const auto& [num_partitions, active] :
        {std::pair(2, std::vector<int>{2}), std::pair(6, std::vector{2, 4, 6}),
         std::pair(8, std::vector{2, 4, 8})}) {
     options.num_partitions = num_partitions;
-    const Plan plan = PlanOf("gpt2", options);
+    const MeasuringPlan plan = PlanOf("gpt2", options);
     EXPECT_EQ(KeysOf(plan).size(), plan.workloads.size());
     ASSERT_EQ(plan.loads.size(), active.size() * plan.passes.size());
     std::map<std::string, const Workload*> by_key;
@@ -191,7 +192,7 @@ TEST(PlanTest, WhatCannotBeMeasuredIsSaid) {
 }
 
 TEST(PlanTest, PeakBytesGrowWithWhatIsAlive) {
-  const Plan plan = PlanOf("gpt2");
+  const MeasuringPlan plan = PlanOf("gpt2");
   const StageProgram& program = *plan.stages[0].program;
   const double one = PredictedPeakBytes(program, 1);
   const double two = PredictedPeakBytes(program, 2);

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "absl/strings/str_cat.h"
+#include "base/files.h"
+#include "base/interrupt.h"
+#include "base/processes.h"
+#include "base/status_macros.h"
+#include "cli/commands.h"
+#include "cli/envelope.h"
+#include "cli/messages.h"
+#include "cli/overrides.h"
+#include "cli/plan_files.h"
+#include "cli/plan_papers.h"
+#include "plan/joint_search.h"
+#include "plan/papers/seeds.h"
+#include "plan/views.h"
+#include "schedules/registry.h"
+
+namespace weir {
+namespace {
+
+// --synchronous leaves of the schedules named those with a flush.
+absl::Status KeepSynchronous(PlanSpace* space) {
+  auto* schedules = space->mutable_schedules();
+  std::vector<std::string> kept;
+  for (const std::string& name : *schedules) {
+    ASSIGN_OR_RETURN(const ScheduleKind* kind, FindScheduleKind(name));
+    if (kind->flush) kept.push_back(name);
+  }
+  if (kept.empty() && !schedules->empty()) {
+    return absl::InvalidArgumentError(
+        "command line: --schedule: has none with a flush, which --synchronous "
+        "asks for");
+  }
+  schedules->Assign(kept.begin(), kept.end());
+  return absl::OkStatus();
+}
+
+absl::StatusOr<PlanReport> Search(const Flags& flags) {
+  ASSIGN_OR_RETURN(Question question, ApplyOverrides(flags.scenario));
+  if (!flags.output.out.empty()) {
+    RETURN_IF_ERROR(CheckWritable(absl::StrCat(flags.output.out, "/plan-1")));
+  }
+  PlanRequest request = flags.plan.request;
+  *request.mutable_scenario() = std::move(question.scenario);
+  if (flags.plan.synchronous) {
+    RETURN_IF_ERROR(KeepSynchronous(request.mutable_space()));
+    request.mutable_space()->set_asynchronous(false);
+  }
+  SearchOptions options;
+  options.num_processes = flags.num_jobs > 0 ? static_cast<int>(flags.num_jobs)
+                                             : DefaultProcesses();
+  ProgressLine progress(flags.output);
+  options.progress = [&](double done, const std::string& text) {
+    progress.Show(text, done);
+  };
+  NoteInterrupt();
+  // No plan of the papers' planners is better than the search's.
+  options.seeds = SeedsFor(question.label, request, options.num_processes);
+  absl::StatusOr<PlanReport> report =
+      SearchPlans(question.label, request, options);
+  ExitOnInterrupt();
+  return report;
+}
+
+std::string View(const Flags& flags, const PlanReport& report) {
+  switch (flags.output.format) {
+    case OutputFlags::Format::kJson:
+      return Envelope(flags.command, PlanRequestJson(report.request()),
+                      PlanJson(report),
+                      {report.warnings().begin(), report.warnings().end()});
+    case OutputFlags::Format::kCsv:
+      return PlanCsv(report);
+    case OutputFlags::Format::kTable:
+      break;
+  }
+  return PlanTable(report, flags.plan.explain);
+}
+
+}  // namespace
+
+int RunPlan(const Flags& flags) {
+  if (!flags.plan.algorithm.empty() || !flags.plan.graph.empty() ||
+      !flags.plan.machines.empty()) {
+    return RunPaperPlanners(flags);
+  }
+  const absl::StatusOr<PlanReport> report = Search(flags);
+  if (!report.ok()) {
+    const ExitCode code = PrintError(report.status(), flags.output);
+    // Nothing is wrong with the question: the answer is no.
+    return absl::IsFailedPrecondition(report.status()) ? kExitNegative : code;
+  }
+  int code = report->num_left() > 0 && !report->out_of_patience()
+                 ? kExitInterrupted
+                 : kExitOk;
+  const absl::Status printed = PrintResult(View(flags, *report));
+  if (!printed.ok()) code = PrintError(printed, flags.output);
+  for (const std::string& warning : report->warnings()) {
+    PrintWarning(warning, flags.output);
+  }
+  const absl::Status written = WritePlanFiles(
+      flags.output, {report->plans().begin(), report->plans().end()});
+  if (!written.ok()) code = PrintError(written, flags.output);
+  return code;
+}
+
+}  // namespace weir

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// "weir plan --out": plans as files of other programs.
+#ifndef WEIR_CLI_PLAN_FILES_H_
+#define WEIR_CLI_PLAN_FILES_H_
+
+#include <vector>
+
+#include "absl/status/status.h"
+#include "cli/flags.h"
+#include "plan/plan.pb.h"
+
+namespace weir {
+
+// Into the folder --out, best plan first; without one nothing.
+absl::Status WritePlanFiles(const OutputFlags& output,
+                            const std::vector<Plan>& plans);
+
+}  // namespace weir
+
+#endif  // WEIR_CLI_PLAN_FILES_H_

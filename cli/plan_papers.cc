@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/plan_papers.h"
+
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/files.h"
+#include "base/problems.h"
+#include "base/status_macros.h"
+#include "base/units.h"
+#include "cli/envelope.h"
+#include "cli/messages.h"
+#include "cli/option_group.h"
+#include "cli/overrides.h"
+#include "cli/plan_files.h"
+#include "models/pipedream_graph.h"
+#include "plan/papers/ask.h"
+#include "plan/papers/pipedream.h"
+#include "plan/papers/registry.h"
+#include "plan/papers/views.h"
+
+namespace weir {
+namespace {
+
+using Format = OutputFlags::Format;
+using Json = nlohmann::ordered_json;
+
+constexpr absl::string_view kPipeDream = "pipedream";
+constexpr absl::string_view kAll = "all";
+
+std::string Names() {
+  std::string names;
+  for (const PaperPlanner& planner : PaperPlanners()) {
+    absl::StrAppend(&names, planner.name, ", ");
+  }
+  return absl::StrCat(names, kAll);
+}
+
+absl::StatusOr<std::vector<double>> ParseRates(const std::string& text) {
+  std::vector<double> rates;
+  for (absl::string_view part : absl::StrSplit(text, ',')) {
+    ASSIGN_OR_RETURN(rates.emplace_back(), ParsePositive(part));
+  }
+  return rates;
+}
+
+PipeDreamOptions OptionsOf(const PlanFlags& plan) {
+  PipeDreamOptions options;
+  options.num_machines.assign(plan.machines.begin(), plan.machines.end());
+  options.bytes_per_second = plan.bandwidth;
+  options.straight = plan.straight;
+  options.fewer_machines = plan.fewer_machines;
+  options.paper_formula = plan.paper_formula;
+  options.activation_compression_ratio = plan.activation_compression_ratio;
+  if (plan.request.memory_limit_bytes() > 0) {
+    options.memory_limit_bytes = plan.request.memory_limit_bytes();
+  }
+  return options;
+}
+
+// What planners decide by themselves, or do not know.
+void RefuseOfSearch(const PlanFlags& plan, Problems* problems) {
+  const PlanSpace& space = plan.request.space();
+  const auto search_only = [&](absl::string_view flag, bool is_given) {
+    if (is_given) {
+      problems->Add(flag, "is given with --algorithm, which decides by itself");
+    }
+  };
+  search_only("--pp", !space.pipeline().empty());
+  search_only("--dp", !space.data().empty());
+  search_only("--ep", !space.expert().empty());
+  search_only("--chunks", !space.chunks().empty());
+  search_only("--schedule", !space.schedules().empty());
+  search_only("--order", !space.orders().empty());
+  search_only("--sharding", !space.sharding().empty());
+  search_only("--even-layers", space.even_layers_only());
+  search_only("--asynchronous", space.asynchronous());
+  search_only("--synchronous", plan.synchronous);
+  search_only("--objective", plan.request.objective() != 0);
+  search_only("--price-per-gpu-hour", plan.request.price_per_gpu_hour() > 0);
+  search_only("--plans", plan.request.num_plans() > 0);
+  search_only("--explain", plan.explain);
+}
+
+absl::Status CheckGraphFlags(const Flags& flags) {
+  const PlanFlags& plan = flags.plan;
+  const bool has_scenario = !flags.scenario.scenario.empty();
+  Problems problems("weir plan");
+  RefuseOfSearch(plan, &problems);
+  if (flags.output.format == Format::kCsv) {
+    problems.Add("--format", "is csv, expected table or json with --graph");
+  }
+  if (!flags.output.out.empty()) {
+    problems.Add("--out", "is given with --graph, which has no scenario");
+  }
+  if (has_scenario) {
+    problems.Add("--graph", "is given with a scenario, expected one of them");
+  }
+  if (plan.algorithm != kPipeDream) {
+    problems.Add(
+        "--algorithm",
+        absl::StrCat("is ", plan.algorithm.empty() ? "missing" : plan.algorithm,
+                     ", expected ", kPipeDream, " with --graph"));
+  }
+  if (plan.machines.empty()) {
+    problems.Add("--machines",
+                 "is missing, expected one number for each "
+                 "level, as in 4,4");
+  }
+  if (plan.bandwidth.empty()) {
+    problems.Add("--bandwidth",
+                 "is missing, expected bytes per second for "
+                 "each level, as in 1e9,2e8");
+  }
+  return problems.ToStatus();
+}
+
+absl::StatusOr<std::string> ViewGraph(const Flags& flags) {
+  const PlanFlags& plan = flags.plan;
+  RETURN_IF_ERROR(CheckGraphFlags(flags));
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(plan.graph));
+  ASSIGN_OR_RETURN(const ProfileGraph graph,
+                   ParseProfileGraph(plan.graph, text));
+  ASSIGN_OR_RETURN(const AntichainDag dag, AntichainDagOf(plan.graph, graph));
+  ASSIGN_OR_RETURN(const PipeDreamPlan found,
+                   OptimizePipeDream(plan.graph, dag, OptionsOf(plan)));
+  if (flags.output.format == Format::kTable) return PipeDreamTable(dag, found);
+  Json config = {{"algorithm", plan.algorithm},
+                 {"graph", plan.graph},
+                 {"machines", plan.machines},
+                 {"bandwidth", plan.bandwidth},
+                 {"straight", plan.straight},
+                 {"fewer_machines", plan.fewer_machines},
+                 {"paper_formula", plan.paper_formula}};
+  if (plan.activation_compression_ratio.has_value()) {
+    config["activation_compression_ratio"] = *plan.activation_compression_ratio;
+  }
+  if (plan.request.memory_limit_bytes() > 0) {
+    config["memory_limit_bytes"] = plan.request.memory_limit_bytes();
+  }
+  return Envelope(flags.command,
+                  config.dump(-1, ' ', false, Json::error_handler_t::replace),
+                  PipeDreamJson(dag, found));
+}
+
+// A planner takes one value of what the search takes a list of.
+template <typename Values>
+uint32_t OneOf(absl::string_view flag, const Values& values,
+               Problems* problems) {
+  if (values.size() > 1) {
+    problems->Add(flag, absl::StrCat("has ", values.size(),
+                                     " values, expected one with --algorithm"));
+  }
+  return values.empty() ? 0 : values[0];
+}
+
+absl::StatusOr<ResolvedScenario> Given(const Flags& flags) {
+  ASSIGN_OR_RETURN(Question question, ApplyOverrides(flags.scenario));
+  const PlanSpace& space = flags.plan.request.space();
+  Problems problems(question.label);
+  Scenario& scenario = question.scenario;
+  if (const uint32_t tensor = OneOf("--tp", space.tensor(), &problems)) {
+    scenario.mutable_parallelism()->set_tensor(tensor);
+  }
+  if (const uint32_t size =
+          OneOf("--mbs", space.microbatch_size(), &problems)) {
+    scenario.mutable_batch()->set_microbatch_size(size);
+  }
+  if (const uint32_t mode =
+          OneOf("--recompute", space.recompute(), &problems)) {
+    scenario.mutable_training()->set_recompute(
+        static_cast<RecomputeMode>(mode));
+  }
+  const int num_gpus =
+      static_cast<int>(OneOf("--gpus", space.gpus(), &problems));
+  RETURN_IF_ERROR(problems.ToStatus());
+  if (scenario.batch().microbatch_size() == 0) {
+    scenario.mutable_batch()->set_microbatch_size(1);
+  }
+  return GivenForPlanners(question.label, scenario, num_gpus,
+                          flags.plan.request.memory_limit_bytes());
+}
+
+// What only a graph has use for.
+absl::Status CheckScenarioFlags(const PlanFlags& plan) {
+  Problems problems("weir plan");
+  const auto refuse = [&](absl::string_view flag, bool is_given) {
+    if (is_given) problems.Add(flag, "is given without --graph");
+  };
+  refuse("--machines", !plan.machines.empty());
+  refuse("--bandwidth", !plan.bandwidth.empty());
+  refuse("--straight", plan.straight);
+  refuse("--fewer-machines", plan.fewer_machines);
+  refuse("--paper-formula", plan.paper_formula);
+  refuse("--activation-compression-ratio",
+         plan.activation_compression_ratio.has_value());
+  RefuseOfSearch(plan, &problems);
+  return problems.ToStatus();
+}
+
+// Nothing is wrong with the question: the answer is no.
+absl::Status NothingFits(const PaperPlanner& planner,
+                         const ResolvedScenario& given) {
+  std::string text(planner.plan(given).status().message());
+  const double enough = EnoughMemoryBytes(planner, given);
+  if (enough > 0) {
+    absl::StrAppend(&text, "; with ", FormatBytes(enough),
+                    " of a GPU (--memory-limit, or another device) it has a "
+                    "plan; --tp and --recompute need less");
+  } else {
+    absl::StrAppend(&text, "; no memory would do, expected other sizes");
+  }
+  return absl::FailedPreconditionError(text);
+}
+
+absl::StatusOr<std::vector<PlannerAnswer>> AnswersOf(const Flags& flags) {
+  RETURN_IF_ERROR(CheckScenarioFlags(flags.plan));
+  const PaperPlanner* planner = nullptr;
+  if (flags.plan.algorithm != kAll) {
+    ASSIGN_OR_RETURN(planner, FindPaperPlanner(flags.plan.algorithm));
+  }
+  ASSIGN_OR_RETURN(const ResolvedScenario given, Given(flags));
+  if (planner == nullptr) return AskAll(given);
+  PlannerAnswer answer = Ask(*planner, given);
+  if (absl::IsNotFound(answer.planned)) return NothingFits(*planner, given);
+  RETURN_IF_ERROR(answer.planned);
+  return std::vector<PlannerAnswer>{std::move(answer)};
+}
+
+absl::StatusOr<std::string> ViewAnswers(const Flags& flags) {
+  ASSIGN_OR_RETURN(const std::vector<PlannerAnswer> answers, AnswersOf(flags));
+  RETURN_IF_ERROR(WritePlanFiles(flags.output, PlansOf(answers)));
+  switch (flags.output.format) {
+    case Format::kCsv:
+      return AnswersCsv(answers);
+    case Format::kJson:
+      return Envelope(flags.command,
+                      Json{{"algorithm", flags.plan.algorithm}}.dump(),
+                      AnswersJson(answers));
+    default:
+      return AnswersTable(answers);
+  }
+}
+
+}  // namespace
+
+void AddPaperPlanners(Options* options, PlanFlags* plan) {
+  Group group("Papers' planners", options);
+  group.Text("--algorithm", "NAME",
+             absl::StrCat("a paper's instead of the search: ", Names()),
+             &plan->algorithm);
+  group.Text("--graph", "FILE",
+             "profile graph for pipedream, instead of a scenario",
+             &plan->graph);
+  group.Add("--machines", "N,N,...",
+            "with --graph: machines of each level, innermost first",
+            [plan](const std::string& text) {
+              ASSIGN_OR_RETURN(plan->machines, ParseCounts(text, 1));
+              return absl::OkStatus();
+            });
+  group.Add("--bandwidth", "RATE,RATE,...",
+            "with --graph: bytes per second between the machines of each level",
+            [plan](const std::string& text) {
+              ASSIGN_OR_RETURN(plan->bandwidth, ParseRates(text));
+              return absl::OkStatus();
+            });
+  group.Switch("--straight,--straight-pipeline",
+               "with --graph: no stage is replicated",
+               [plan](bool on) { plan->straight = on; });
+  group.Switch("--fewer-machines,--use-fewer-machines",
+               "with --graph: leaves machines out that do not help",
+               [plan](bool on) { plan->fewer_machines = on; });
+  group
+      .Add("--activation-compression-ratio", "RATIO",
+           "with --graph: transfers between stages count, so much smaller",
+           [plan](const std::string& text) {
+             ASSIGN_OR_RETURN(plan->activation_compression_ratio.emplace(),
+                              ParsePositive(text));
+             return absl::OkStatus();
+           })
+      .fallback = "transfers do not count";
+  group.Switch("--paper-formula",
+               "with --graph: the paper's, not the published code's",
+               [plan](bool on) { plan->paper_formula = on; });
+}
+
+int RunPaperPlanners(const Flags& flags) {
+  const absl::StatusOr<std::string> view =
+      flags.plan.graph.empty() ? ViewAnswers(flags) : ViewGraph(flags);
+  if (!view.ok()) {
+    const ExitCode code = PrintError(view.status(), flags.output);
+    return absl::IsFailedPrecondition(view.status()) ? kExitNegative : code;
+  }
+  const absl::Status printed = PrintResult(*view);
+  return printed.ok() ? kExitOk : PrintError(printed, flags.output);
+}
+
+}  // namespace weir

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// "weir plan --algorithm": the papers' planners.
+#ifndef WEIR_CLI_PLAN_PAPERS_H_
+#define WEIR_CLI_PLAN_PAPERS_H_
+
+#include "cli/flags.h"
+#include "cli/options.h"
+
+namespace weir {
+
+void AddPaperPlanners(Options* options, PlanFlags* plan);
+
+// Prints; returns the exit code.
+int RunPaperPlanners(const Flags& flags);
+
+}  // namespace weir
+
+#endif  // WEIR_CLI_PLAN_PAPERS_H_

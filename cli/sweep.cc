@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+// weir sweep: here, or as a Slurm job array.
+#include "plan/sweep/sweep.h"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "base/files.h"
+#include "base/interrupt.h"
+#include "base/processes.h"
+#include "base/status_macros.h"
+#include "base/textproto.h"
+#include "base/units.h"
+#include "cli/commands.h"
+#include "cli/messages.h"
+#include "cli/overrides.h"
+#include "plan/sweep/collect.h"
+#include "plan/sweep/run_sweep.h"
+#include "plan/sweep/slurm.h"
+#include "scenarios/scenario.h"
+
+namespace weir {
+namespace {
+
+namespace fs = std::filesystem;
+
+// An axis of the flags replaces the file's of the same field.
+absl::Status ApplyGrid(const std::string& grid, Sweep* sweep) {
+  if (grid.empty()) return absl::OkStatus();
+  auto axes = ParseGrid(grid);
+  if (!axes.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("weir sweep: --grid ", axes.status().message()));
+  }
+  for (SweepAxis& axis : *axes) {
+    SweepAxis* target = nullptr;
+    for (SweepAxis& known : *sweep->mutable_axes()) {
+      if (known.field() == axis.field()) target = &known;
+    }
+    if (target == nullptr) target = sweep->add_axes();
+    *target = std::move(axis);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ApplyBase(const ScenarioFlags& flags, Sweep* sweep) {
+  const std::string& base =
+      flags.scenario.empty() ? sweep->base() : flags.scenario;
+  Scenario scenario;
+  if (!base.empty()) {
+    ASSIGN_OR_RETURN(scenario, LoadScenario(base));
+  }
+  scenario.MergeFrom(sweep->scenario());
+  RETURN_IF_ERROR(Override(flags, &scenario));
+  if (flags.schedules.size() > 1) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "weir sweep: --schedule names several, expected --grid schedule=",
+        absl::StrJoin(flags.schedules, ",")));
+  }
+  if (!flags.schedules.empty()) scenario.set_schedule(flags.schedules[0]);
+  sweep->clear_base();
+  *sweep->mutable_scenario() = std::move(scenario);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ResolvedSweep> ReadSweep(const Flags& flags) {
+  Sweep sweep;
+  if (!flags.name.empty()) {
+    ASSIGN_OR_RETURN(sweep, LoadSweep(flags.name));
+  }
+  RETURN_IF_ERROR(ApplyBase(flags.scenario, &sweep));
+  RETURN_IF_ERROR(ApplyGrid(flags.sweep.grid, &sweep));
+  if (!flags.sweep.points.empty()) {
+    sweep.clear_points();
+    sweep.set_points_csv(flags.sweep.points);
+  }
+  if (flags.sweep.fast) sweep.set_method(SWEEP_FAST);
+  return ResolveSweep(flags.name.empty() ? "weir sweep" : flags.name, sweep);
+}
+
+// "1,141/2,000 points, 38/s, ETA 23 s, best 9.41 s".
+class Progress {
+ public:
+  explicit Progress(const OutputFlags& output) : line_(output) {}
+
+  void Show(const SweepCounts& counts) {
+    const double seconds =
+        std::chrono::duration<double>(Clock::now() - start_).count();
+    const double rate =
+        (counts.num_ended() - counts.num_before) / std::max(seconds, 1e-3);
+    const uint32_t num_left = counts.num_points - counts.num_ended();
+    line_.Show(
+        absl::StrCat(
+            "[", counts.num_ended(), "/", counts.num_points, "] points, ",
+            absl::StrFormat("%.3g", rate), "/s, ETA ",
+            FormatSeconds(num_left / rate),
+            counts.has_best
+                ? absl::StrCat(", best ",
+                               FormatSeconds(counts.best.batch_seconds()))
+                : "",
+            counts.num_failed > 0
+                ? absl::StrCat(", ", counts.num_failed, " failed")
+                : ""),
+        1.0 * counts.num_ended() / counts.num_points);
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point start_ = Clock::now();
+  ProgressLine line_;
+};
+
+std::string Summary(const ResolvedSweep& sweep, const SweepCounts& counts,
+                    const std::string& path) {
+  std::string text = absl::StrCat(
+      path, ": ", counts.num_points, " points: ",
+      counts.num_before > 0 ? absl::StrCat(counts.num_before, " before, ") : "",
+      counts.num_done, " done, ", counts.num_refused, " refused, ",
+      counts.num_failed, " failed");
+  const uint32_t num_left = counts.num_points - counts.num_ended();
+  if (num_left > 0) absl::StrAppend(&text, ", ", num_left, " not yet run");
+  absl::StrAppend(&text, "\n");
+  if (counts.has_best) {
+    absl::StrAppend(&text, "best: ", PointText(sweep, counts.best), "\n");
+  }
+  return text;
+}
+
+int RunHere(const Flags& flags, const ResolvedSweep& sweep) {
+  SweepOptions options;
+  options.folder = flags.sweep.folder;
+  const auto shard = ParseShard(flags.sweep.shard);
+  if (!shard.ok()) {
+    return PrintError(absl::InvalidArgumentError(absl::StrCat(
+                          "weir sweep: --shard ", shard.status().message())),
+                      flags.output);
+  }
+  options.shard = *shard;
+  options.resume = flags.sweep.resume;
+  options.num_processes = flags.num_jobs > 0 ? static_cast<int>(flags.num_jobs)
+                                             : DefaultProcesses();
+  options.resolve = ResolveWithChunks;
+  options.stop = Interrupted;
+  NoteInterrupt();
+  absl::StatusOr<SweepCounts> counts;
+  {
+    Progress progress(flags.output);
+    options.progress = [&](const SweepCounts& now) { progress.Show(now); };
+    counts = RunSweep(sweep, options);
+  }
+  ExitOnInterrupt();
+  if (!counts.ok()) return PrintError(counts.status(), flags.output);
+  const absl::Status printed = PrintResult(
+      Summary(sweep, *counts, ShardPath(options.folder, options.shard)));
+  if (!printed.ok()) return PrintError(printed, flags.output);
+  if (counts->num_failed > 0) {
+    PrintWarning(absl::StrCat(counts->num_failed, " points failed: ",
+                              counts->failure, " (--resume runs them again)"),
+                 flags.output);
+  }
+  if (Interrupted()) return kExitInterrupted;
+  if (counts->num_failed > 0) return kExitInternal;
+  if (counts->any_done || counts->num_points == 0) return kExitOk;
+  PrintWarning(absl::StrCat("no point can run: ", counts->refusal),
+               flags.output);
+  return kExitNegative;
+}
+
+// Waits for the job; exit 1 where it leaves points missing.
+int WaitForSlurm(const Flags& flags, const std::string& job) {
+  NoteInterrupt();
+  while (!Interrupted() && !SlurmJobHasEnded(job)) sleep(1);
+  if (Interrupted()) {
+    PrintNote(absl::StrCat("job ", job, " goes on; scancel ", job, " ends it"),
+              flags.output);
+    return kExitInterrupted;
+  }
+  const auto collected = CollectShards(flags.sweep.folder);
+  if (!collected.ok()) return PrintError(collected.status(), flags.output);
+  const absl::Status printed = PrintResult(CollectedText(*collected));
+  if (!printed.ok()) return PrintError(printed, flags.output);
+  return IsComplete(*collected) ? kExitOk : kExitNegative;
+}
+
+absl::StatusOr<std::string> Submit(const Flags& flags,
+                                   const ResolvedSweep& sweep) {
+  RETURN_IF_ERROR(
+      CheckSweepFolder(sweep, flags.sweep.folder, flags.sweep.resume));
+  std::error_code error;
+  SlurmSweep job;
+  job.program = fs::read_symlink("/proc/self/exe", error);
+  job.folder = fs::absolute(flags.sweep.folder, error);
+  job.file = absl::StrCat(job.folder, "/sweep.textproto");
+  job.num_nodes = static_cast<int>(flags.sweep.slurm_nodes);
+  job.sbatch_args = flags.sweep.slurm_args;
+  RETURN_IF_ERROR(WriteFile(job.file, PrintTextProto(sweep.sweep)));
+  return SubmitToSlurm(job);
+}
+
+}  // namespace
+
+int RunSweepCommand(const Flags& flags) {
+  const auto sweep = ReadSweep(flags);
+  if (!sweep.ok()) return PrintError(sweep.status(), flags.output);
+  if (!flags.sweep.slurm) return RunHere(flags, *sweep);
+  const auto job = Submit(flags, *sweep);
+  if (!job.ok()) return PrintError(job.status(), flags.output);
+  PrintNote(absl::StrCat("job ", *job, ": ", flags.sweep.slurm_nodes,
+                         " tasks for ", sweep->num_points, " points; then ",
+                         "weir collect ", flags.sweep.folder),
+            flags.output);
+  return flags.sweep.wait ? WaitForSlurm(flags, *job) : kExitOk;
+}
+
+}  // namespace weir

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/synthesis/synthesize.h"
+
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/files.h"
+#include "base/interrupt.h"
+#include "base/problems.h"
+#include "base/status_macros.h"
+#include "cli/commands.h"
+#include "cli/envelope.h"
+#include "cli/messages.h"
+#include "cli/overrides.h"
+#include "plan/synthesis/scenario_problem.h"
+#include "plan/synthesis/synthesis_view.h"
+#include "schedules/schedule_json.h"
+#include "schedules/schedule_text.h"
+#include "schedules/semantics.h"
+#include "sim/simulate.h"
+
+namespace weir {
+namespace {
+
+// Without a scenario, costs by hand in the shape of the other schedule
+// commands.
+ScenarioFlags ScenarioOf(const Flags& flags) {
+  ScenarioFlags asked = flags.scenario;
+  Scenario& shape = asked.overrides;
+  // The schedule only says how many stages a rank holds; this one takes any.
+  if (shape.parallelism().chunks() > 1) asked.schedules = {"breadth-first"};
+  if (!asked.scenario.empty()) return asked;
+  if (shape.parallelism().pipeline() == 0) {
+    shape.mutable_parallelism()->set_pipeline(4);
+  }
+  if (shape.num_microbatches() == 0 && shape.batch().ByteSizeLong() == 0) {
+    shape.set_num_microbatches(8);
+  }
+  if (shape.model().empty() && !shape.has_transformer() &&
+      asked.costs.empty()) {
+    asked.costs = "f=1,i=1,w=1";
+  }
+  if (shape.schedule().empty() && asked.schedules.empty()) {
+    shape.set_schedule("pipedream-flush");
+  }
+  return asked;
+}
+
+absl::StatusOr<OrderProblem> ProblemOf(const SynthesisFlags& flags,
+                                       const ResolvedScenario& scenario) {
+  ASSIGN_OR_RETURN(OrderProblem problem, OrderProblemOf(scenario));
+  problem.may_offload = flags.offload;
+  problem.objective = static_cast<OrderObjective>(flags.objective);
+  const double microbatches =
+      flags.memory_limit < 0 ? problem.num_ranks : flags.memory_limit;
+  if (microbatches > 0) {
+    problem.memory_limit = microbatches * HeldByMicrobatch(problem);
+  }
+  return problem;
+}
+
+bool HasOffloads(const Schedule& schedule) {
+  for (const std::vector<Action>& actions : schedule.rank_actions) {
+    for (const Action& action : actions) {
+      if (!IsCompute(action.op)) return true;
+    }
+  }
+  return false;
+}
+
+absl::Status Write(const std::string& path, const OrderProblem& problem,
+                   const Synthesis& found,
+                   const std::optional<SimulatedTimes>& simulated) {
+  if (path.empty()) return absl::OkStatus();
+  std::string text = PrintCsv(found.schedule);
+  if (absl::EndsWithIgnoreCase(path, ".json")) {
+    ASSIGN_OR_RETURN(const Semantics semantics,
+                     InterpretSchedule(found.schedule));
+    text = ScheduleJson(found.schedule, semantics) + "\n";
+  } else if (HasOffloads(found.schedule)) {
+    Problems problems("command line");
+    problems.Add("--out", absl::StrCat("is ", path,
+                                       ", expected a .json file: what waits "
+                                       "for offloads has no place in a CSV"));
+    return problems.ToStatus();
+  }
+  RETURN_IF_ERROR(WriteFile(path, text));
+  return WriteFile(path + ".proof.json",
+                   SynthesisJson(problem, found, simulated) + "\n");
+}
+
+struct Answer {
+  OrderProblem problem;
+  Synthesis found;
+  std::optional<SimulatedTimes> simulated;
+};
+
+absl::StatusOr<SimulatedTimes> Confirm(const ResolvedScenario& scenario,
+                                       const Synthesis& found) {
+  SimulatedTimes times;
+  ASSIGN_OR_RETURN(const Result result,
+                   SimulateSchedule(scenario, found.schedule));
+  times.found = result.makespan_seconds();
+  if (const NamedOrder* best = found.best_named()) {
+    ASSIGN_OR_RETURN(const Result named,
+                     SimulateSchedule(scenario, best->schedule));
+    times.best_named = named.makespan_seconds();
+  }
+  return times;
+}
+
+absl::StatusOr<Answer> Search(const Flags& flags) {
+  RETURN_IF_ERROR(CheckWritable(flags.synthesis.out));
+  ASSIGN_OR_RETURN(const ResolvedScenario scenario,
+                   ResolveFlags(ScenarioOf(flags)));
+  Answer answer;
+  ASSIGN_OR_RETURN(answer.problem, ProblemOf(flags.synthesis, scenario));
+  SynthesisOptions options;
+  options.method = static_cast<SynthesisMethod>(flags.synthesis.method);
+  options.seconds = flags.synthesis.seconds;
+  options.num_moves = flags.synthesis.num_moves;
+  options.seed = flags.synthesis.seed;
+  ASSIGN_OR_RETURN(answer.found, Synthesize(answer.problem, options));
+  ASSIGN_OR_RETURN(answer.simulated, Confirm(scenario, answer.found));
+  RETURN_IF_ERROR(Write(flags.synthesis.out, answer.problem, answer.found,
+                        answer.simulated));
+  return answer;
+}
+
+std::string View(const Flags& flags, const Answer& answer) {
+  switch (flags.output.format) {
+    case OutputFlags::Format::kJson:
+      return Envelope(
+          flags.command, "{}",
+          SynthesisJson(answer.problem, answer.found, answer.simulated));
+    case OutputFlags::Format::kCsv:
+      return SynthesisCsv(answer.problem, answer.found);
+    case OutputFlags::Format::kTable:
+      break;
+  }
+  return SynthesisTable(answer.problem, answer.found, answer.simulated);
+}
+
+}  // namespace
+
+int RunScheduleSynthesize(const Flags& flags) {
+  NoteInterrupt();  // CBC and its files go first
+  const absl::StatusOr<Answer> answer = Search(flags);
+  if (!answer.ok()) return PrintError(answer.status(), flags.output);
+  for (const std::string& note : answer->found.notes) {
+    PrintNote(note, flags.output);
+  }
+  const absl::Status printed = PrintResult(View(flags, *answer));
+  return printed.ok() ? kExitOk : PrintError(printed, flags.output);
+}
+
+}  // namespace weir

@@ -1,0 +1,419 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/best_first.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/interrupt.h"
+#include "base/status_macros.h"
+#include "base/units.h"
+#include "schedules/options.h"
+#include "schedules/registry.h"
+
+namespace weir {
+namespace {
+
+constexpr size_t kRoundBounds = 128;
+constexpr size_t kRoundRanks = 16;
+// Of figures that are equal.
+constexpr double kRounding = 1e-9;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+bool IsLegal(const PlannedSchedule& schedule, const ScheduleSpec& spec) {
+  const auto kind = FindScheduleKind(schedule.name);
+  if (!kind.ok()) return false;
+  const auto full = WithOptionsOf(schedule.name, **kind, spec);
+  return full.ok() && (*kind)->check(*full).ok();
+}
+
+bool IsSharded(const Scenario& scenario) {
+  return scenario.training().fully_sharded() ||
+         scenario.training().distributed_optimizer();
+}
+
+}  // namespace
+
+Score ScoreOf(Objective objective, double seconds, double bytes, int num_gpus) {
+  if (objective == OBJECTIVE_MEMORY) return {bytes, seconds};
+  if (objective == OBJECTIVE_COST) return {seconds * num_gpus, bytes};
+  return {seconds, bytes};
+}
+
+bool Dominates(const Found& one, const Found& other) {
+  const auto compare = [](double a, double b) {
+    return a < b * (1 - kRounding) ? -1 : a > b * (1 + kRounding) ? 1 : 0;
+  };
+  const int seconds = compare(one.seconds, other.seconds);
+  const int bytes = compare(one.bytes, other.bytes);
+  const int cost =
+      compare(one.seconds * one.num_gpus, other.seconds * other.num_gpus);
+  if (seconds > 0 || bytes > 0 || cost > 0) return false;
+  return seconds + bytes + cost < 0 || one.index < other.index;
+}
+
+BestFirst::BestFirst(const Space& space,
+                     const std::vector<SearchFigures>& shapes,
+                     const SearchOptions& options, Goal goal, Crew* crew)
+    : space_(space),
+      shapes_(shapes),
+      options_(options),
+      goal_(goal),
+      crew_(crew),
+      least_seconds_(kInfinity) {
+  AddSeeds();
+  for (size_t i = 0; i < shapes_.size(); ++i) AddShape(static_cast<int>(i));
+}
+
+void BestFirst::AddSeeds() {
+  for (size_t i = 0; i < options_.seeds.size(); ++i) {
+    Entry entry;
+    entry.shape = -1;
+    entry.schedule = static_cast<int>(i);
+    entry.state = State::kCandidate;
+    ++num_candidates_;
+    open_.insert(entry);
+  }
+}
+
+void BestFirst::AddShape(int shape) {
+  const SearchFigures& figures = shapes_[shape];
+  if (figures.absent()) return;
+  const uint64_t num_schedules =
+      space_.schedules_of(space_.shapes[shape]).size();
+  num_candidates_ += num_schedules;
+  if (!figures.problem().empty()) {
+    Illegal(figures.problem(), num_schedules);
+    return;
+  }
+  Entry entry;
+  entry.shape = shape;
+  entry.schedule = -1;
+  entry.seconds = entry.lower_bound_seconds = figures.seconds();
+  entry.bytes = figures.bytes();
+  const uint64_t num_refused = num_schedules - NumIn(entry);
+  if (num_refused > 0) {
+    Illegal("a schedule does not take the shape", num_refused);
+  }
+  if (num_refused < num_schedules) Push(entry);
+}
+
+void BestFirst::Illegal(const std::string& problem, uint64_t count) {
+  num_illegal_ += count;
+  for (absl::string_view line : absl::StrSplit(problem, '\n')) {
+    problems_[std::string(line)] += count;
+  }
+}
+
+Shape BestFirst::ShapeOf(int shape) const {
+  Shape whole = space_.shapes[shape];
+  whole.blocks.assign(shapes_[shape].blocks().begin(),
+                      shapes_[shape].blocks().end());
+  return whole;
+}
+
+const std::vector<char>& BestFirst::LegalOf(int index) {
+  const Shape& shape = space_.shapes[index];
+  const auto batch =
+      static_cast<int>(space_.base.scenario.batch().global_batch_size());
+  const int num_microbatches = batch / (shape.data * shape.microbatch_size);
+  const bool sharded =
+      IsSharded(ScenarioOfShape(space_.base.scenario, shape, ""));
+  const bool even = shape.cut == Cut::kEven;
+  std::vector<char>& legal = legal_[{shape.pipeline, shape.chunks,
+                                     num_microbatches * 2 + even, sharded}];
+  const auto& schedules = space_.schedules_of(shape);
+  if (legal.size() == schedules.size()) return legal;
+  for (const PlannedSchedule& schedule : schedules) {
+    ScheduleSpec spec;
+    spec.num_ranks = shape.pipeline;
+    spec.num_chunks = shape.chunks;
+    spec.num_microbatches = num_microbatches;
+    legal.push_back((schedule.flush || !sharded) &&
+                    (even || !schedule.own_stages) && IsLegal(schedule, spec));
+  }
+  return legal;
+}
+
+uint64_t BestFirst::NumIn(const Entry& entry) const {
+  if (entry.schedule >= 0) return 1;
+  const auto& legal = const_cast<BestFirst*>(this)->LegalOf(entry.shape);
+  return static_cast<uint64_t>(std::count(legal.begin(), legal.end(), 1));
+}
+
+Scenario BestFirst::ScenarioOf(const Entry& entry) const {
+  if (entry.shape < 0) return options_.seeds[entry.schedule].scenario();
+  const Shape shape = ShapeOf(entry.shape);
+  const PlannedSchedule& schedule = space_.schedules_of(shape)[entry.schedule];
+  Scenario scenario =
+      ScenarioOfShape(space_.base.scenario, shape, schedule.name);
+  if (schedule.flush) scenario.clear_num_batches();
+  return scenario;
+}
+
+int BestFirst::GpusOf(const Entry& entry) const {
+  if (entry.shape >= 0) return space_.shapes[entry.shape].num_gpus();
+  const Parallelism& parallelism =
+      options_.seeds[entry.schedule].scenario().parallelism();
+  return static_cast<int>(std::max(parallelism.tensor(), 1u) *
+                          std::max(parallelism.pipeline(), 1u) *
+                          std::max(parallelism.data(), 1u));
+}
+
+void BestFirst::Push(Entry entry) {
+  if (!goal_.ignore_memory && entry.bytes > goal_.limit_bytes) {
+    num_memory_ += NumIn(entry);
+    return;
+  }
+  entry.key =
+      ScoreOf(goal_.objective, entry.seconds, entry.bytes, GpusOf(entry));
+  open_.insert(entry);
+}
+
+bool BestFirst::IsBeaten(const Entry& entry) const {
+  if (goal_.objective == OBJECTIVE_PARETO) {
+    return std::any_of(found_.begin(), found_.end(), [&](const Found& found) {
+      return !excluded_.contains(found.index) &&
+             found.seconds <= entry.seconds && found.bytes <= entry.bytes &&
+             found.seconds * found.num_gpus <= entry.seconds * GpusOf(entry);
+    });
+  }
+  std::vector<Score> scores;
+  for (const Found& found : found_) {
+    if (excluded_.contains(found.index)) continue;
+    scores.push_back(
+        ScoreOf(goal_.objective, found.seconds, found.bytes, found.num_gpus));
+  }
+  if (scores.size() < goal_.num_plans) return false;
+  std::nth_element(scores.begin(), scores.begin() + goal_.num_plans - 1,
+                   scores.end());
+  return entry.key >= scores[goal_.num_plans - 1];
+}
+
+void BestFirst::Exclude(const Found& found) {
+  excluded_.insert(found.index);
+  open_.insert(beaten_.begin(), beaten_.end());
+  beaten_.clear();
+}
+
+absl::Status BestFirst::Run() {
+  while (true) {
+    if (Interrupted()) return absl::CancelledError("interrupted");
+    ASSIGN_OR_RETURN(const bool goes_on, Round());
+    if (!goes_on || IsOutOfPatience()) return absl::OkStatus();
+    Tell();
+  }
+}
+
+bool BestFirst::IsOutOfPatience() const {
+  return goal_.patience > 0 && found_.size() > excluded_.size() &&
+         num_ranked_ - improved_at_ >= goal_.patience;
+}
+
+absl::StatusOr<bool> BestFirst::Round() {
+  std::vector<Entry> work[3];  // by state
+  while (!open_.empty() && work[0].size() < kRoundBounds &&
+         work[1].size() < kRoundBounds && work[2].size() < kRoundRanks) {
+    const Entry entry = *open_.begin();
+    const bool beaten = IsBeaten(entry);
+    // All others are behind it, but in a front each has its own rival.
+    if (beaten && goal_.objective != OBJECTIVE_PARETO) break;
+    open_.erase(open_.begin());
+    (beaten ? beaten_ : work[static_cast<int>(entry.state)]).push_back(entry);
+  }
+  if (work[0].empty() && work[1].empty() && work[2].empty()) return false;
+  absl::Status status = Expand(work[0]);
+  if (status.ok()) work[0].clear();
+  if (status.ok()) status = Bound(work[1]);
+  if (status.ok()) work[1].clear();
+  if (status.ok()) status = Rank(work[2]);
+  if (status.ok()) return true;
+  for (const std::vector<Entry>& left : work) {
+    open_.insert(left.begin(), left.end());
+  }
+  return status;
+}
+
+absl::Status BestFirst::Expand(const std::vector<Entry>& shapes) {
+  // The first schedule of each kind of places speaks for the others.
+  std::vector<Entry> speakers;
+  for (const Entry& entry : shapes) {
+    const auto& schedules = space_.schedules_of(space_.shapes[entry.shape]);
+    const std::vector<char>& legal = LegalOf(entry.shape);
+    std::set<std::string> seen;
+    for (size_t s = 0; s < schedules.size(); ++s) {
+      if (!legal[s] || schedules[s].places.empty() ||
+          !seen.insert(schedules[s].places).second) {
+        continue;
+      }
+      speakers.push_back(entry);
+      speakers.back().schedule = static_cast<int>(s);
+    }
+  }
+  std::vector<Scenario> scenarios;
+  for (const Entry& entry : speakers) scenarios.push_back(ScenarioOf(entry));
+  ASSIGN_OR_RETURN(const auto figures, crew_->Bounds(scenarios));
+  std::map<std::pair<int, std::string>, double> seconds;
+  for (size_t i = 0; i < speakers.size(); ++i) {
+    const int shape = speakers[i].shape;
+    seconds[{shape,
+             space_.schedules_of(space_.shapes[shape])[speakers[i].schedule]
+                 .places}] = figures[i].any_order_seconds();
+  }
+  for (const Entry& entry : shapes) {
+    const auto& schedules = space_.schedules_of(space_.shapes[entry.shape]);
+    const std::vector<char>& legal = LegalOf(entry.shape);
+    for (size_t s = 0; s < schedules.size(); ++s) {
+      if (!legal[s]) continue;
+      Entry one = entry;
+      one.schedule = static_cast<int>(s);
+      one.state = State::kCandidate;
+      const auto known = seconds.find({entry.shape, schedules[s].places});
+      if (known != seconds.end()) {
+        one.seconds = std::max(one.seconds, known->second);
+        one.lower_bound_seconds = one.seconds;
+      }
+      Push(one);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status BestFirst::Bound(const std::vector<Entry>& candidates) {
+  std::vector<Scenario> scenarios;
+  for (const Entry& entry : candidates) scenarios.push_back(ScenarioOf(entry));
+  ASSIGN_OR_RETURN(const auto figures, crew_->Bounds(scenarios));
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    Entry entry = candidates[i];
+    if (!figures[i].problem().empty()) {
+      Illegal(figures[i].problem(), 1);
+      continue;
+    }
+    entry.lower_bound_seconds =
+        std::max(entry.lower_bound_seconds, figures[i].any_order_seconds());
+    entry.seconds = std::max(
+        {entry.seconds, figures[i].seconds(), entry.lower_bound_seconds});
+    entry.bytes = std::max(entry.bytes, figures[i].bytes());
+    entry.state = State::kBounded;
+    Push(entry);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<BestFirst::Entry>> BestFirst::WithoutDoubles(
+    const std::vector<Entry>& bounded) {
+  std::vector<Scenario> scenarios;
+  for (const Entry& entry : bounded) scenarios.push_back(ScenarioOf(entry));
+  ASSIGN_OR_RETURN(const auto figures, crew_->Orders(scenarios));
+  std::vector<Entry> fresh;
+  for (size_t i = 0; i < bounded.size(); ++i) {
+    const Entry& entry = bounded[i];
+    if (!figures[i].problem().empty()) {
+      Illegal(figures[i].problem(), 1);
+    } else if (entry.shape >= 0 &&
+               !orders_.insert({entry.shape, figures[i].order()}).second) {
+      ++num_same_;
+    } else {
+      fresh.push_back(entry);
+    }
+  }
+  return fresh;
+}
+
+absl::Status BestFirst::Rank(const std::vector<Entry>& with_doubles) {
+  ASSIGN_OR_RETURN(const std::vector<Entry> bounded,
+                   WithoutDoubles(with_doubles));
+  std::vector<Scenario> scenarios;
+  for (const Entry& entry : bounded) scenarios.push_back(ScenarioOf(entry));
+  ASSIGN_OR_RETURN(const auto figures, crew_->Ranks(scenarios));
+  for (size_t i = 0; i < bounded.size(); ++i) {
+    const Entry& entry = bounded[i];
+    if (!figures[i].problem().empty()) {
+      Illegal(figures[i].problem(), 1);
+      continue;
+    }
+    ++num_ranked_;
+    Found found;
+    found.scenario = scenarios[i];
+    const bool seed = entry.shape < 0;
+    found.source = seed ? options_.seeds[entry.schedule].source() : "joint";
+    found.text = absl::StrCat(
+        seed ? found.source : DescribeShape(space_.shapes[entry.shape]), " ",
+        scenarios[i].schedule());
+    found.seconds = figures[i].seconds();
+    found.bytes = figures[i].bytes();
+    found.lower_bound_seconds =
+        std::min(entry.lower_bound_seconds, found.seconds);
+    found.num_gpus = GpusOf(entry);
+    found.fits = figures[i].fits() && found.bytes <= goal_.limit_bytes;
+    found.index = static_cast<int>(num_ranked_);
+    if (!found.fits && !goal_.ignore_memory) continue;
+    least_seconds_ = std::min(least_seconds_, found.lower_bound_seconds);
+    Entry as_found = entry;
+    as_found.seconds = found.seconds;
+    as_found.bytes = found.bytes;
+    as_found.key =
+        ScoreOf(goal_.objective, found.seconds, found.bytes, found.num_gpus);
+    if (!IsBeaten(as_found)) improved_at_ = num_ranked_;
+    found_.push_back(std::move(found));
+  }
+  return absl::OkStatus();
+}
+
+void BestFirst::Tell() {
+  if (!options_.progress) return;
+  const std::vector<Found> best = Best();
+  const uint64_t known = num_illegal_ + num_memory_ + num_ranked_ + num_same_;
+  options_.progress(
+      num_candidates_ == 0 ? 1 : 1.0 * known / num_candidates_,
+      best.empty() ? absl::StrCat("planning, ", num_ranked_, " ranked")
+                   : absl::StrCat("planning, ", num_ranked_, " ranked, best ",
+                                  FormatSeconds(best[0].seconds)));
+}
+
+std::vector<Found> BestFirst::Best() const {
+  std::vector<Found> best;
+  for (const Found& found : found_) {
+    if (!excluded_.contains(found.index)) best.push_back(found);
+  }
+  std::sort(best.begin(), best.end(), [&](const Found& a, const Found& b) {
+    const Score of_a = ScoreOf(goal_.objective, a.seconds, a.bytes, a.num_gpus);
+    const Score of_b = ScoreOf(goal_.objective, b.seconds, b.bytes, b.num_gpus);
+    return std::tie(of_a, a.index) < std::tie(of_b, b.index);
+  });
+  if (goal_.objective != OBJECTIVE_PARETO) {
+    if (best.size() > goal_.num_plans) best.resize(goal_.num_plans);
+    return best;
+  }
+  std::vector<Found> front;
+  for (const Found& one : best) {
+    const bool beaten =
+        std::any_of(best.begin(), best.end(),
+                    [&](const Found& other) { return Dominates(other, one); });
+    if (!beaten) front.push_back(one);
+  }
+  return front;
+}
+
+void BestFirst::FillCounts(PlanReport* report) const {
+  uint64_t num_beaten = 0, num_left = 0;
+  double least = least_seconds_;
+  const auto count = [&](const Entry& entry) {
+    (IsBeaten(entry) ? num_beaten : num_left) += NumIn(entry);
+    least = std::min(least, entry.lower_bound_seconds);
+  };
+  for (const Entry& entry : open_) count(entry);
+  for (const Entry& entry : beaten_) count(entry);
+  report->set_num_candidates(num_candidates_);
+  report->set_num_illegal(num_illegal_);
+  report->set_num_pruned_memory(num_memory_);
+  report->set_num_pruned_time(num_beaten);
+  report->set_num_ranked(num_ranked_);
+  report->set_num_same(num_same_);
+  report->set_num_left(num_left);
+  report->set_lower_bound_seconds(least == kInfinity ? 0 : least);
+}
+
+}  // namespace weir

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// Looks at candidates in the order of their lower bounds, each bound as cheap
+// as will do: first of a whole shape from its costs, then of its orders, then
+// of the schedule, last the ranked run. Ends when no bound is below the best
+// that were found, so that nothing better was left out; or when patience ends,
+// which leaves the rest to the bounds.
+//
+// Rounds have a fixed size and end together: what is found, and every count,
+// is the same whatever the number of processes.
+#ifndef WEIR_PLAN_BEST_FIRST_H_
+#define WEIR_PLAN_BEST_FIRST_H_
+
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "plan/crew.h"
+#include "plan/joint_search.h"
+#include "plan/space.h"
+
+namespace weir {
+
+struct Goal {
+  Objective objective = OBJECTIVE_TIME;
+  double limit_bytes = 0;  // of a GPU
+  // The smallest is wanted, whether it fits or not.
+  bool ignore_memory = false;
+  size_t num_plans = 1;
+  // Ranked runs in a row that find nothing better and end it; 0: no number.
+  uint64_t patience = 0;
+};
+
+// What is compared: the first decides, the second between equals.
+using Score = std::pair<double, double>;
+Score ScoreOf(Objective objective, double seconds, double bytes, int num_gpus);
+
+// One that was ranked.
+struct Found {
+  Scenario scenario;
+  std::string source;
+  std::string text;  // DescribeShape, and the schedule
+  double seconds = 0, bytes = 0, lower_bound_seconds = 0;
+  int num_gpus = 1;
+  bool fits = false;
+  int index = 0;  // in the order of finding
+};
+
+// In time, memory and cost it is nowhere worse, and somewhere better or found
+// before: by more than rounding.
+bool Dominates(const Found& one, const Found& other);
+
+class BestFirst {
+ public:
+  // All must outlive it.
+  BestFirst(const Space& space, const std::vector<SearchFigures>& shapes,
+            const SearchOptions& options, Goal goal, Crew* crew);
+
+  // Until nothing better is left, patience ends, or Ctrl-C: then Cancelled, and
+  // what was found stays. May be called again after Exclude.
+  absl::Status Run();
+
+  // The best that were found, best first; of a Pareto front all, by time.
+  std::vector<Found> Best() const;
+  // It is no answer after all.
+  void Exclude(const Found& found);
+
+  void FillCounts(PlanReport* report) const;
+  // Why candidates are illegal: each reason with how many it refused.
+  const std::map<std::string, uint64_t>& problems() const { return problems_; }
+
+ private:
+  enum class State : int8_t { kShape, kCandidate, kBounded };
+  struct Entry {
+    Score key;
+    int shape = 0;  // -1: a seed
+    int schedule = 0;
+    State state = State::kShape;
+    double lower_bound_seconds = 0;
+    double seconds = 0, bytes = 0;  // at least
+    bool operator<(const Entry& other) const {
+      return std::tie(key, shape, schedule, state) <
+             std::tie(other.key, other.shape, other.schedule, other.state);
+    }
+  };
+
+  void AddShape(int shape);
+  void AddSeeds();
+  void Push(Entry entry);
+  bool IsBeaten(const Entry& entry) const;
+  void Illegal(const std::string& problem, uint64_t count);
+  uint64_t NumIn(const Entry& entry) const;
+  const std::vector<char>& LegalOf(int shape);
+  Scenario ScenarioOf(const Entry& entry) const;
+  Shape ShapeOf(int shape) const;
+  int GpusOf(const Entry& entry) const;
+
+  // False: nothing is left that could be better.
+  absl::StatusOr<bool> Round();
+  absl::Status Expand(const std::vector<Entry>& shapes);
+  absl::Status Bound(const std::vector<Entry>& candidates);
+  absl::Status Rank(const std::vector<Entry>& bounded);
+  // Less those whose order another one of the shape has.
+  absl::StatusOr<std::vector<Entry>> WithoutDoubles(
+      const std::vector<Entry>& bounded);
+  bool IsOutOfPatience() const;
+  void Tell();
+
+  const Space& space_;
+  const std::vector<SearchFigures>& shapes_;
+  const SearchOptions& options_;
+  const Goal goal_;
+  Crew* crew_;
+  // [pipeline, chunks, microbatches, without flush refused]: of each schedule.
+  std::map<std::tuple<int, int, int, bool>, std::vector<char>> legal_;
+  std::set<Entry> open_;
+  std::vector<Entry> beaten_;  // for now: by those that were found
+  std::vector<Found> found_;   // that fit
+  absl::flat_hash_set<int> excluded_;
+  // [shape, hash of the order]
+  absl::flat_hash_set<std::pair<int, uint64_t>> orders_;
+  std::map<std::string, uint64_t> problems_;
+  uint64_t num_candidates_ = 0, num_illegal_ = 0, num_memory_ = 0;
+  uint64_t num_ranked_ = 0, num_same_ = 0;
+  uint64_t improved_at_ = 0;  // ranked runs when a better plan was found
+  double least_seconds_;
+};
+
+}  // namespace weir
+
+#endif  // WEIR_PLAN_BEST_FIRST_H_

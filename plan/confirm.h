@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// The last look at a plan: simulated in full and linted.
+#ifndef WEIR_PLAN_CONFIRM_H_
+#define WEIR_PLAN_CONFIRM_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "plan/best_first.h"
+#include "plan/plan.pb.h"
+#include "results/result.pb.h"
+
+namespace weir {
+
+struct Confirmed {
+  Plan plan;
+  Result result;        // without GPUs and timeline
+  std::string refused;  // why it is no plan after all; empty: it is one
+};
+
+// One for each, in their order, each simulated in a process of its own. A pipe
+// of scenarios in, of results out: `price` is per GPU and hour, 0: unknown.
+absl::StatusOr<std::vector<Confirmed>> Confirm(const std::string& label,
+                                               const std::vector<Found>& found,
+                                               double limit_bytes, double price,
+                                               int num_processes);
+
+}  // namespace weir
+
+#endif  // WEIR_PLAN_CONFIRM_H_

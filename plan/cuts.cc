@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/cuts.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+#include "base/status_macros.h"
+#include "models/partition.h"
+#include "sim/stage_costs.h"
+
+namespace weir {
+namespace {
+
+using Blocks = std::optional<std::vector<int>>;
+
+double SecondsOf(const StageCosts& stage) {
+  return stage.forward_seconds + stage.backward_seconds;
+}
+
+double StateBytesOf(const StageCosts& stage) {
+  return stage.weight_bytes + stage.gradient_bytes +
+         stage.optimizer_state_bytes;
+}
+
+// Stages of one block each, whose first and last have an end besides: what the
+// ends take is what these two have more than a block.
+std::vector<double> WithEnds(const std::vector<double>& stages) {
+  if (stages.size() < 2) return {0, stages.front(), 0};
+  const size_t last = stages.size() - 1;
+  const double least = std::min(stages.front(), stages.back());
+  const double first_block = last > 1 ? stages[1] : least;
+  const double last_block = last > 1 ? stages[last - 1] : least;
+  std::vector<double> layers = stages;
+  layers.front() = first_block;
+  layers.back() = last_block;
+  layers.insert(layers.begin(), std::max(stages.front() - first_block, 0.0));
+  layers.push_back(std::max(stages.back() - last_block, 0.0));
+  return layers;
+}
+
+Blocks EvenBlocks(int num_blocks, int num_stages) {
+  if (num_blocks % num_stages != 0) return {};
+  return std::vector<int>(num_stages, num_blocks / num_stages);
+}
+
+Blocks EndsLighter(int num_blocks, int num_stages) {
+  if (num_stages < 2) return {};
+  std::vector<int> blocks;
+  if ((num_blocks + 2) % num_stages == 0) {
+    blocks.assign(num_stages, (num_blocks + 2) / num_stages);
+    --blocks.front();
+    --blocks.back();
+  } else if ((num_blocks + 1) % num_stages == 0) {
+    blocks.assign(num_stages, (num_blocks + 1) / num_stages);
+    --blocks.back();
+  } else {
+    return {};
+  }
+  return blocks;
+}
+
+// Of all cuts with the least largest stage the one whose stages are most alike
+// (the least sum of squares): where one layer is the largest stage, the others
+// are free. Exact, by dynamic programming from the end.
+std::vector<int> MostAlike(const std::vector<double>& weights, int num_stages,
+                           double largest) {
+  const auto n = static_cast<int>(weights.size());
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  std::vector<double> best(n + 1, kInfinity);  // of layers [i, n)
+  best[n] = 0;
+  std::vector<std::vector<int>> ends(num_stages, std::vector<int>(n + 1, -1));
+  for (int stage = num_stages - 1; stage >= 0; --stage) {
+    std::vector<double> next(n + 1, kInfinity);
+    for (int i = stage; i < n; ++i) {
+      double sum = 0;
+      for (int end = i + 1; end <= n; ++end) {
+        sum += weights[end - 1];
+        if (sum > largest) break;
+        if (best[end] + sum * sum < next[i]) {
+          next[i] = best[end] + sum * sum;
+          ends[stage][i] = end;
+        }
+      }
+    }
+    best = std::move(next);
+  }
+  std::vector<int> sizes;
+  for (int stage = 0, i = 0; stage < num_stages; ++stage) {
+    const int end = ends[stage][i];
+    sizes.push_back(end - i);
+    i = end;
+  }
+  return sizes;
+}
+
+double LargestStage(const std::vector<double>& weights,
+                    const Partition& partition) {
+  double largest = 0;
+  for (size_t s = 0; s + 1 < partition.first.size(); ++s) {
+    largest = std::max(
+        largest,
+        std::accumulate(weights.begin() + partition.first[s],
+                        weights.begin() + partition.first[s + 1], 0.0));
+  }
+  return largest * (1 + 1e-9);  // sums in another order
+}
+
+Blocks Balanced(const LayerPrice& layers, const std::vector<double>& weights,
+                int num_stages) {
+  const auto partition = PartitionBalanced(weights, num_stages);
+  if (!partition.ok()) return {};
+  std::vector<int> blocks =
+      MostAlike(weights, num_stages, LargestStage(weights, *partition));
+  if (layers.has_ends) {
+    --blocks.front();
+    --blocks.back();
+  }
+  return blocks;
+}
+
+Blocks CutAs(const LayerPrice& layers, int num_stages, Cut cut) {
+  switch (cut) {
+    case Cut::kEven:
+      return layers.has_ends ? EvenBlocks(layers.num_blocks(), num_stages)
+                             : Balanced(layers, layers.seconds, num_stages);
+    case Cut::kEndsLighter:
+      return layers.has_ends ? EndsLighter(layers.num_blocks(), num_stages)
+                             : Blocks();
+    case Cut::kBalanced:
+      return Balanced(layers, layers.seconds, num_stages);
+    case Cut::kLight:
+      return Balanced(layers, layers.state_bytes, num_stages);
+  }
+  return {};
+}
+
+}  // namespace
+
+absl::StatusOr<LayerPrice> PriceLayers(const ResolvedScenario& scenario) {
+  ResolvedScenario one = scenario;
+  one.scenario.mutable_parallelism()->clear_blocks_per_stage();
+  one.scenario.mutable_parallelism()->clear_layout();
+  LayerPrice price;
+  price.has_ends = scenario.model.has_transformer();
+  const int num_blocks =
+      price.has_ends
+          ? static_cast<int>(scenario.model.transformer().num_layers())
+          : scenario.model.measured().layers_size();
+  ASSIGN_OR_RETURN(
+      const Costs costs,
+      ComputeCosts(one, num_blocks, std::vector<int>(num_blocks, 1)));
+  for (const StageCosts& stage : costs.stages) {
+    price.seconds.push_back(SecondsOf(stage));
+    price.state_bytes.push_back(StateBytesOf(stage));
+  }
+  if (price.has_ends) {
+    price.seconds = WithEnds(price.seconds);
+    price.state_bytes = WithEnds(price.state_bytes);
+  }
+  return price;
+}
+
+std::optional<std::vector<int>> CutBlocks(const LayerPrice& layers,
+                                          int num_stages, Cut cut) {
+  const Blocks blocks = CutAs(layers, num_stages, cut);
+  if (!blocks.has_value()) return {};
+  for (const Cut other : kAllCuts) {
+    if (other == cut) break;
+    if (CutAs(layers, num_stages, other) == blocks) return {};
+  }
+  return blocks;
+}
+
+}  // namespace weir

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the search's worker processes do: bounds and ranked runs of candidates.
+#ifndef WEIR_PLAN_EVALUATE_H_
+#define WEIR_PLAN_EVALUATE_H_
+
+#include <map>
+#include <optional>
+#include <tuple>
+
+#include "plan/cuts.h"
+#include "plan/search_work.pb.h"
+#include "plan/space.h"
+#include "sim/bound.h"
+#include "sim/rank.h"
+
+namespace weir {
+
+// One per process. Never fails: what is wrong with a candidate is its figures'
+// problem.
+class Evaluator {
+ public:
+  explicit Evaluator(const Space& space) : space_(space), work_(space.base) {}
+
+  SearchAnswer Answer(const SearchJob& job);
+
+ private:
+  SearchFigures OfShape(Shape shape);
+  SearchFigures BoundsOf(const Scenario& scenario);
+  SearchFigures OrderOf(const Scenario& scenario);
+  SearchFigures RankOf(const Scenario& scenario);
+  absl::StatusOr<const LayerPrice*> PriceOf(const Shape& shape);
+  absl::Status CutAndBound(Shape* shape, SearchFigures* figures);
+
+  const Space& space_;
+  ResolvedScenario work_;
+  // [tensor, expert, microbatch size, recompute]
+  std::map<std::tuple<int, int, int, int>, LayerPrice> prices_;
+  // [price, stages, cut]
+  std::map<std::tuple<const LayerPrice*, int, Cut>,
+           std::optional<std::vector<int>>>
+      cuts_;
+  Bounder bounder_;
+  std::optional<Ranker> ranker_;
+};
+
+}  // namespace weir
+
+#endif  // WEIR_PLAN_EVALUATE_H_

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/joint_search.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/interrupt.h"
+#include "base/status_macros.h"
+#include "base/units.h"
+#include "plan/best_first.h"
+#include "plan/confirm.h"
+#include "plan/crew.h"
+#include "plan/infeasible.h"
+#include "plan/seeds.h"
+#include "plan/space.h"
+#include "plan/views.h"
+#include "plan/why.h"
+
+namespace weir {
+namespace {
+
+constexpr uint32_t kUsualPlans = 5;
+constexpr uint32_t kUsualPatience = 300;
+
+// Of the GPU with the most: each GPU's own is what a ranked run asks.
+double LimitOf(const PlanRequest& request, const Space& space) {
+  double bytes = space.base.device.memory_bytes().value();
+  for (const DeviceProfile& other : space.base.other_devices) {
+    bytes = std::max(bytes, other.memory_bytes().value());
+  }
+  const double limit = request.memory_limit_bytes();
+  return limit > 0 ? std::min(limit, bytes) : bytes;
+}
+
+void AddWarnings(const Space& space, const PlanRequest& request, double limit,
+                 PlanReport* report) {
+  for (const std::string& warning : space.base.warnings) {
+    report->add_warnings(warning);
+  }
+  if (request.memory_limit_bytes() > limit) {
+    report->add_warnings(absl::StrCat(
+        "the memory limit of ", FormatBytes(request.memory_limit_bytes()),
+        " is above what a GPU has, ", FormatBytes(limit), ", which counts"));
+  }
+}
+
+// Confirms the best; what a full look refuses makes room for the next.
+class Finder {
+ public:
+  Finder(const std::string& label, const PlanRequest& request,
+         const SearchOptions& options, double limit, BestFirst* search)
+      : label_(label),
+        request_(request),
+        options_(options),
+        limit_(limit),
+        search_(search) {}
+
+  absl::Status Find(PlanReport* report) {
+    while (true) {
+      const absl::Status run = search_->Run();
+      if (!run.ok() && !absl::IsCancelled(run)) return run;
+      const std::vector<Found> best = search_->Best();
+      ASSIGN_OR_RETURN(const bool all_stand, ConfirmAll(best, report));
+      if (all_stand || !run.ok()) {
+        Report(search_->Best(), report);
+        return run;
+      }
+    }
+  }
+
+ private:
+  absl::StatusOr<bool> ConfirmAll(const std::vector<Found>& best,
+                                  PlanReport* report) {
+    std::vector<Found> fresh;
+    for (const Found& found : best) {
+      if (!confirmed_.contains(found.index)) fresh.push_back(found);
+    }
+    ASSIGN_OR_RETURN(
+        std::vector<Confirmed> looked,
+        Confirm(label_, fresh, limit_, request_.price_per_gpu_hour(),
+                options_.num_processes));
+    bool all_stand = true;
+    for (size_t i = 0; i < fresh.size(); ++i) {
+      if (!looked[i].refused.empty()) {
+        all_stand = false;
+        search_->Exclude(fresh[i]);
+        report->add_warnings(
+            absl::StrCat("left out: ", fresh[i].text, ": ", looked[i].refused));
+      }
+      confirmed_[fresh[i].index] = std::move(looked[i]);
+    }
+    report->set_num_simulated(confirmed_.size());
+    return all_stand;
+  }
+
+  // By their simulated figures.
+  void Report(const std::vector<Found>& best, PlanReport* report) {
+    std::vector<const Confirmed*> plans;
+    for (const Found& found : best) plans.push_back(&confirmed_[found.index]);
+    const auto score = [&](const Confirmed* one) {
+      return ScoreOf(request_.objective(), one->plan.batch_seconds(),
+                     one->plan.peak_memory_bytes(),
+                     static_cast<int>(one->plan.num_gpus()));
+    };
+    std::stable_sort(plans.begin(), plans.end(),
+                     [&](const Confirmed* a, const Confirmed* b) {
+                       return score(a) < score(b);
+                     });
+    for (const Confirmed* one : plans) {
+      Plan* plan = report->add_plans();
+      *plan = one->plan;
+      if (one != plans.front()) {
+        plan->set_why_not_best(
+            WhyNotBest(request_.objective(), *plans.front(), *one));
+      }
+    }
+  }
+
+  const std::string& label_;
+  const PlanRequest& request_;
+  const SearchOptions& options_;
+  const double limit_;
+  BestFirst* search_;
+  std::map<int, Confirmed> confirmed_;
+};
+
+}  // namespace
+
+absl::StatusOr<PlanReport> SearchPlans(const std::string& label,
+                                       const PlanRequest& request,
+                                       const SearchOptions& given) {
+  ASSIGN_OR_RETURN(const Space space, MakeSpace(label, request));
+  const double limit = LimitOf(request, space);
+  PlanReport report;
+  *report.mutable_request() = request;
+  AddWarnings(space, request, limit, &report);
+
+  Crew crew(space, given.num_processes);
+  ASSIGN_OR_RETURN(const std::vector<SearchFigures> shapes, crew.OfShapes());
+  SearchOptions options = given;
+  options.seeds = SeedsOn(space, shapes, given.seeds);
+  Goal goal;
+  goal.objective = request.objective();
+  goal.limit_bytes = limit;
+  goal.num_plans = request.num_plans() > 0 ? request.num_plans() : kUsualPlans;
+  goal.patience = request.has_patience() ? request.patience() : kUsualPatience;
+  BestFirst search(space, shapes, options, goal, &crew);
+  const absl::Status status =
+      Finder(label, request, options, limit, &search).Find(&report);
+  if (!status.ok() && !absl::IsCancelled(status)) return status;
+  search.FillCounts(&report);
+  report.set_out_of_patience(status.ok() && report.num_left() > 0);
+  if (report.plans_size() > 0) return report;
+  if (!status.ok()) {
+    return absl::CancelledError(absl::StrCat(
+        "interrupted before a plan that fits was found; ", CountsText(report)));
+  }
+  return report.num_illegal() == report.num_candidates()
+             ? NothingLegal(space, search.problems())
+             : NothingFits(request, space, shapes, options, limit, &crew);
+}
+
+}  // namespace weir

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sums over contiguous layers, which every planner asks for.
+#ifndef WEIR_PLAN_PAPERS_LAYER_SUMS_H_
+#define WEIR_PLAN_PAPERS_LAYER_SUMS_H_
+
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "plan/planner_work.h"
+
+namespace weir {
+
+// How a stage keeps what its backward needs.
+enum class StageKeeps { kActivations, kInputs, kSwapped };
+
+class LayerSums {
+ public:
+  explicit LayerSums(const std::vector<PlannerLayer>& layers);
+
+  int num_layers() const { return static_cast<int>(forward_.size()) - 1; }
+  double forward(int first, int end) const { return Of(forward_, first, end); }
+  double backward(int first, int end) const {
+    return Of(backward_, first, end);
+  }
+  double seconds(int first, int end) const {
+    return forward(first, end) + backward(first, end);
+  }
+  double activation_bytes(int first, int end) const {
+    return Of(activation_, first, end);
+  }
+  double input_bytes(int first, int end) const {
+    return Of(input_, first, end);
+  }
+  double parameter_bytes(int first, int end) const {
+    return Of(parameter_, first, end);
+  }
+  double gradient_bytes(int first, int end) const {
+    return Of(gradient_, first, end);
+  }
+  double state_bytes(int first, int end) const {
+    return Of(state_, first, end);
+  }
+  double version_bytes(int first, int end) const {
+    return Of(version_, first, end);
+  }
+  // Of what goes over a cut before `layer`, one way.
+  double cut_bytes(int layer) const { return output_[layer - 1]; }
+
+  // It has a block, and what comes first in it may.
+  bool MayBeStage(int first, int end) const {
+    return blocks_[end] > blocks_[first] && (first == 0 || may_begin_[first]);
+  }
+
+  // One device's memory while `in_flight` microbatches wait for their backward
+  // and the weights are there in `versions`. With kInputs one microbatch is
+  // recomputed at a time; with kSwapped one is there and one on its way.
+  double memory_bytes(int first, int end, double in_flight, double versions = 1,
+                      StageKeeps keeps = StageKeeps::kActivations) const;
+
+ private:
+  static double Of(const std::vector<double>& sums, int first, int end) {
+    return sums[end] - sums[first];
+  }
+
+  std::vector<double> forward_, backward_, activation_, input_, parameter_,
+      gradient_, state_, version_;  // up to, not with, a layer
+  std::vector<double> output_;
+  std::vector<int> blocks_;
+  std::vector<bool> may_begin_;
+};
+
+// What all planners require: layers, devices, bandwidths of every pair above 0,
+// microbatches.
+absl::Status CheckPlannerWork(absl::string_view planner,
+                              const PlannerWork& work);
+
+// The speed of the slowest device: planners for equal devices count with it.
+double SlowestSpeed(const PlannerWork& work);
+double LeastMemoryBytes(const PlannerWork& work);
+
+}  // namespace weir
+
+#endif  // WEIR_PLAN_PAPERS_LAYER_SUMS_H_

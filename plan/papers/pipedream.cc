@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/papers/pipedream.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <memory>
+#include <numeric>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/problems.h"
+#include "base/status_macros.h"
+#include "plan/papers/pipedream_level.h"
+
+namespace weir {
+namespace {
+
+constexpr int kMaxMachines = 4096;
+// Steps of the dynamic program, and bytes of its tables: a quarter of an hour
+// and what a workstation has.
+constexpr double kMaxSteps = 1e12;
+constexpr double kMaxTableBytes = 4e9;
+
+void CheckMachines(const PipeDreamOptions& options, Problems* problems) {
+  const size_t num_levels = options.num_machines.size();
+  if (num_levels == 0) problems->Add("machines", "is empty, expected a list");
+  if (options.bytes_per_second.size() != num_levels) {
+    problems->Add("bandwidth",
+                  absl::StrCat("has ", options.bytes_per_second.size(),
+                               " entries, expected one for each of the ",
+                               num_levels, " of machines"));
+  }
+  for (size_t i = 0; i < num_levels; ++i) {
+    problems->CheckRange(absl::StrCat("machines[", i, "]"),
+                         options.num_machines[i], 1, kMaxMachines);
+  }
+  for (size_t i = 0; i < options.bytes_per_second.size(); ++i) {
+    // An infinite one is what devices without a link between them have.
+    if (options.bytes_per_second[i] > 0) continue;
+    problems->Add(absl::StrCat("bandwidth[", i, "]"),
+                  absl::StrCat("is ", options.bytes_per_second[i],
+                               ", expected a number above 0"));
+  }
+  if (options.activation_compression_ratio.has_value()) {
+    problems->CheckPositive("activation-compression-ratio",
+                            *options.activation_compression_ratio);
+  }
+  if (options.memory_limit_bytes.has_value()) {
+    problems->CheckPositive("memory-limit", *options.memory_limit_bytes);
+  }
+}
+
+void CheckSize(const AntichainDag& dag, const PipeDreamOptions& options,
+               Problems* problems) {
+  double steps = 0, bytes = 0;
+  for (size_t level = 0; level < options.num_machines.size(); ++level) {
+    const bool is_highest = level + 1 == options.num_machines.size();
+    const double machines = options.num_machines[level];
+    const double choices =
+        options.straight ? machines : machines * machines / 2;
+    for (size_t last = 0; last < dag.states.size(); ++last) {
+      const std::vector<int>& splits = dag.predecessors[last];
+      steps +=
+          choices * (is_highest ? splits.size()
+                                : std::accumulate(splits.begin(), splits.end(),
+                                                  static_cast<double>(0)));
+      bytes += machines * 8 * (is_highest ? 1 : last + 1);
+    }
+  }
+  if (steps <= kMaxSteps && bytes <= kMaxTableBytes) return;
+  problems->Add(
+      "", absl::StrFormat("has %d antichains, for which these machines ask for "
+                          "%.1g steps and %.1f GB, expected at most %.0g steps "
+                          "and %.0f GB: fewer machines, or a graph whose "
+                          "parallel branches are merged into nodes",
+                          dag.states.size(), steps, bytes / 1e9, kMaxSteps,
+                          kMaxTableBytes / 1e9));
+}
+
+double DataParallelSeconds(const AntichainDag& dag,
+                           const PipeDreamOptions& options) {
+  const AntichainState& all = dag.states.back();
+  double seconds = all.compute_seconds;
+  int below = 1;
+  for (size_t level = 0; level < options.num_machines.size(); ++level) {
+    const int machines = options.num_machines[level];
+    seconds += 4 * (machines - 1) * all.parameter_bytes /
+               (options.bytes_per_second[level] * machines) / below;
+    seconds /= machines;
+    below = machines;
+  }
+  return seconds;
+}
+
+// From the highest level down, each stage cut further by the level below.
+void SetStages(const std::vector<std::unique_ptr<PipeDreamLevel>>& levels,
+               int num_states, PipeDreamPlan* plan) {
+  plan->stages = {{0, num_states, 0, 1}};
+  plan->levels.resize(levels.size());
+  for (int level = std::ssize(levels) - 1; level >= 0; --level) {
+    std::vector<PipeDreamStage> cut;
+    for (const PipeDreamStage& whole : plan->stages) {
+      for (PipeDreamStage stage :
+           levels[level]->Stages(whole.first_state, whole.end_state)) {
+        plan->levels[level].push_back(stage);
+        stage.replicas *= whole.replicas;
+        cut.push_back(stage);
+      }
+    }
+    plan->stages = std::move(cut);
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<PipeDreamPlan> OptimizePipeDream(
+    absl::string_view label, const AntichainDag& dag,
+    const PipeDreamOptions& options) {
+  Problems problems(label);
+  CheckMachines(options, &problems);
+  if (problems.empty()) CheckSize(dag, options, &problems);
+  RETURN_IF_ERROR(problems.ToStatus());
+  const int num_states = static_cast<int>(dag.states.size());
+  std::vector<std::unique_ptr<PipeDreamLevel>> levels;
+  for (size_t level = 0; level < options.num_machines.size(); ++level) {
+    levels.push_back(std::make_unique<PipeDreamLevel>(
+        dag, options, static_cast<int>(level),
+        level > 0 ? &levels.back()->best() : nullptr));
+    levels.back()->Solve();
+  }
+  PipeDreamPlan plan;
+  plan.pipeline_seconds = levels.back()->best()[num_states - 1][0];
+  if (std::isinf(plan.pipeline_seconds)) {
+    return absl::NotFoundError(absl::StrCat(
+        label, ": no plan: ",
+        options.straight ? "a straight pipeline needs an antichain for every "
+                           "machine, found "
+                         : "found ",
+        num_states, " antichains",
+        options.memory_limit_bytes.has_value()
+            ? absl::StrFormat(", and each machine may have %.4g bytes",
+                              *options.memory_limit_bytes)
+            : ""));
+  }
+  plan.single_stage_seconds = dag.states.back().compute_seconds;
+  plan.data_parallel_seconds = DataParallelSeconds(dag, options);
+  plan.num_states = num_states;
+  SetStages(levels, num_states, &plan);
+  return plan;
+}
+
+std::vector<std::vector<int>> NodesOfStages(const AntichainDag& dag,
+                                            const PipeDreamPlan& plan) {
+  std::vector<std::vector<int>> nodes;
+  std::vector<bool> is_taken(dag.node_names.size(), false);
+  for (const PipeDreamStage& stage : plan.stages) {
+    std::vector<int>& own = nodes.emplace_back();
+    if (nodes.size() == 1) own = dag.input_nodes;
+    for (int node : dag.states[stage.end_state - 1].nodes) {
+      if (is_taken[node]) continue;
+      is_taken[node] = true;
+      own.push_back(node);
+    }
+  }
+  return nodes;
+}
+
+namespace {
+
+// Of every server, in the order of devices.
+std::vector<std::vector<int>> DevicesOfServers(const PlannerWork& work) {
+  std::map<int, std::vector<int>> servers;
+  for (size_t device = 0; device < work.devices.size(); ++device) {
+    servers[work.devices[device].server].push_back(static_cast<int>(device));
+  }
+  std::vector<std::vector<int>> devices;
+  for (auto& [server, own] : servers) devices.push_back(std::move(own));
+  return devices;
+}
+
+PipeDreamOptions OptionsOf(const PlannerWork& work,
+                           const std::vector<std::vector<int>>& servers) {
+  PipeDreamOptions options;
+  options.activation_compression_ratio = 1;
+  const bool is_even = std::all_of(
+      servers.begin(), servers.end(),
+      [&](const auto& server) { return server.size() == servers[0].size(); });
+  if (servers.size() == 1 || servers[0].size() == 1 || !is_even) {
+    options.num_machines = {static_cast<int>(work.devices.size())};
+    options.bytes_per_second = {
+        std::min(work.server_bytes_per_second, work.servers_bytes_per_second)};
+  } else {
+    options.num_machines = {static_cast<int>(servers[0].size()),
+                            static_cast<int>(servers.size())};
+    options.bytes_per_second = {work.server_bytes_per_second,
+                                work.servers_bytes_per_second};
+  }
+  return options;
+}
+
+// Stage after stage takes the next machines of the level.
+void SetDevices(const PipeDreamPlan& plan,
+                const std::vector<std::vector<int>>& servers,
+                PlannedPipeline* pipeline) {
+  const bool has_levels = plan.levels.size() > 1;
+  const size_t num_outer = has_levels ? plan.levels[1].size() : 1;
+  int first_server = 0;
+  size_t inner = 0;
+  for (size_t outer = 0; outer < num_outer; ++outer) {
+    const int end = has_levels ? plan.levels[1][outer].end_state
+                               : plan.levels[0].back().end_state;
+    const int end_server = has_levels
+                               ? first_server + plan.levels[1][outer].replicas
+                               : static_cast<int>(servers.size());
+    int first_device = 0;
+    for (; inner < plan.levels[0].size() &&
+           plan.levels[0][inner].end_state <= end;
+         ++inner) {
+      std::vector<int>& devices = pipeline->stages[inner].devices;
+      const int replicas = plan.levels[0][inner].replicas;
+      if (has_levels) {
+        for (int server = first_server; server < end_server; ++server) {
+          for (int i = 0; i < replicas; ++i) {
+            devices.push_back(servers[server][first_device + i]);
+          }
+        }
+      } else {
+        for (int i = 0; i < replicas; ++i) devices.push_back(first_device + i);
+      }
+      first_device += replicas;
+    }
+    first_server = end_server;
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<PlannedPipeline> PlanPipeDream(const PlannerWork& work) {
+  const AntichainDag dag = AntichainDagOf(work);
+  const std::vector<std::vector<int>> servers = DevicesOfServers(work);
+  ASSIGN_OR_RETURN(
+      const PipeDreamPlan plan,
+      OptimizePipeDream("pipedream", dag, OptionsOf(work, servers)));
+  PlannedPipeline pipeline;
+  pipeline.algorithm = pipeline.schedule = "pipedream";
+  pipeline.objective_seconds = plan.pipeline_seconds;
+  pipeline.num_microbatches = work.num_microbatches;
+  for (const std::vector<int>& nodes : NodesOfStages(dag, plan)) {
+    PlannedStage stage;
+    stage.first_layer = nodes.front();
+    stage.end_layer = nodes.back() + 1;
+    pipeline.stages.push_back(stage);
+  }
+  SetDevices(plan, servers, &pipeline);
+  return pipeline;
+}
+
+}  // namespace weir

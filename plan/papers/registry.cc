@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/papers/registry.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/status_macros.h"
+#include "plan/papers/bapipe.h"
+#include "plan/papers/edgepipe.h"
+#include "plan/papers/pipedream.h"
+#include "plan/papers/simulable.h"
+#include "plan/papers/two_bw.h"
+
+namespace weir {
+namespace {
+
+using OnScenario =
+    std::function<absl::StatusOr<PlannedPipeline>(const ResolvedScenario&)>;
+
+// A planner that takes the work as the scenario has it.
+OnScenario OnWork(absl::StatusOr<PlannedPipeline> plan(const PlannerWork&)) {
+  return
+      [plan](const ResolvedScenario& given) -> absl::StatusOr<PlannedPipeline> {
+        ASSIGN_OR_RETURN(const PlannerWork work, PlannerWorkOf(given));
+        return plan(work);
+      };
+}
+
+}  // namespace
+
+const std::vector<PaperPlanner>& PaperPlanners() {
+  static const auto* planners = new std::vector<PaperPlanner>{
+      {"pipedream",
+       "Narayanan et al., PipeDream: Generalized Pipeline Parallelism for DNN "
+       "Training, SOSP 2019",
+       "stages and replicas on a hierarchy of machines, for the slowest stage",
+       OnWork(PlanPipeDream)},
+      {"pipedream-2bw",
+       "Narayanan et al., Memory-Efficient Pipeline-Parallel DNN Training, "
+       "ICML 2021",
+       "width, depth, microbatch and recomputation, for the throughput",
+       PlanTwoBw},
+      {"dapple",
+       "Fan et al., DAPPLE: A Pipelined Data Parallel Approach for Training "
+       "Large Models, PPoPP 2021",
+       "stages, replicas and their servers, for the length of a batch",
+       OnWork(SimulableDapple)},
+      {"spp",
+       "Luo et al., Efficient Pipeline Planning for Expedited Distributed DNN "
+       "Training, INFOCOM 2022",
+       "order of the devices, stages and replicas, for a list schedule",
+       OnWork(SimulableSpp)},
+      {"bapipe",
+       "Zhao et al., BaPipe: Exploration of Balanced Pipeline Parallelism for "
+       "DNN Training, 2020",
+       "order and balanced cuts, for the time of a batch",
+       OnWork([](const PlannerWork& work) { return PlanBaPipe(work); })},
+      {"dawnpiper",
+       "Peng et al., DawnPiper: A Memory-scalable Pipeline Parallel Training "
+       "Framework, 2025",
+       "cuts between balanced time and balanced memory, recomputation",
+       SimulableDawnPiper},
+      {"accept",
+       "Chen et al., AccEPT: An Acceleration Scheme for Speeding Up Edge "
+       "Pipeline-parallel Training, TMC 2024",
+       "unlike devices in the best order, for the time of a batch",
+       SimulableAccept},
+      {"edgepipe",
+       "Hu et al., Pipeline Parallelism for Inference on Heterogeneous Edge "
+       "Computing, 2021",
+       "unlike devices in the best order, for the throughput of inference",
+       OnWork([](const PlannerWork& work) { return PlanEdgePipe(work); })},
+  };
+  return *planners;
+}
+
+absl::StatusOr<const PaperPlanner*> FindPaperPlanner(absl::string_view name) {
+  for (const PaperPlanner& planner : PaperPlanners()) {
+    if (planner.name == name) return &planner;
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--algorithm: found \"", name, "\", expected one of ",
+      absl::StrJoin(PaperPlanners(), ", ",
+                    [](std::string* out, const PaperPlanner& planner) {
+                      absl::StrAppend(out, planner.name);
+                    })));
+}
+
+}  // namespace weir

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/papers/simulable.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "plan/papers/dapple.h"
+#include "plan/papers/dawnpiper.h"
+#include "plan/papers/layer_sums.h"
+#include "plan/papers/spp.h"
+#include "scenarios/network.h"
+#include "schedules/schedule.h"
+#include "sim/schedule_costs.h"
+#include "sim/stage_costs.h"
+
+namespace weir {
+namespace {
+
+bool AreEqual(const PlannedPipeline& plan) {
+  return std::all_of(
+      plan.stages.begin(), plan.stages.end(), [&](const PlannedStage& stage) {
+        return stage.devices.size() == plan.stages[0].devices.size();
+      });
+}
+
+// `options` has a field equal_replicas.
+template <class Options>
+absl::StatusOr<PlannedPipeline> WithEqualReplicas(
+    const PlannerWork& work,
+    absl::StatusOr<PlannedPipeline> planner(const PlannerWork&,
+                                            const Options&)) {
+  Options options;
+  ASSIGN_OR_RETURN(const PlannedPipeline free, planner(work, options));
+  const double num_replicas =
+      static_cast<double>(free.stages[0].devices.size());
+  if (AreEqual(free) &&
+      work.num_microbatches % static_cast<int>(num_replicas) == 0) {
+    return free;
+  }
+  options.equal_replicas = true;
+  ASSIGN_OR_RETURN(PlannedPipeline equal, planner(work, options));
+  equal.notes.push_back(absl::StrCat(
+      "unlike stages would take ", free.objective_seconds,
+      " s by its own model, equal ones ", equal.objective_seconds));
+  return equal;
+}
+
+}  // namespace
+
+absl::StatusOr<PlannedPipeline> SimulableDapple(const PlannerWork& work) {
+  return WithEqualReplicas<DappleOptions>(work, PlanDapple);
+}
+
+absl::StatusOr<PlannedPipeline> SimulableSpp(const PlannerWork& work) {
+  return WithEqualReplicas<SppOptions>(work, PlanSpp);
+}
+
+absl::StatusOr<PlannedPipeline> SimulableDawnPiper(
+    const ResolvedScenario& given) {
+  ResolvedScenario scenario = given;
+  scenario.scenario.mutable_training()->set_recompute(RECOMPUTE_NONE);
+  ASSIGN_OR_RETURN(const PlannerWork work, PlannerWorkOf(scenario));
+  RETURN_IF_ERROR(CheckPlannerWork("dawnpiper", work));
+  const int num_devices = static_cast<int>(work.devices.size());
+  absl::StatusOr<PlannedPipeline> best =
+      absl::NotFoundError(absl::StrCat("dawnpiper: no number of stages fits ",
+                                       LeastMemoryBytes(work), " bytes"));
+  double best_seconds = 0;
+  for (int p = 1; p <= num_devices; ++p) {
+    const int replicas = num_devices / p;
+    if (num_devices % p != 0 || work.num_microbatches % replicas != 0) continue;
+    DawnPiperOptions options;
+    options.num_stages = p;
+    options.recompute = DawnPiperOptions::Recompute::kNone;
+    absl::StatusOr<PlannedPipeline> plan = PlanDawnPiper(work, options);
+    if (!plan.ok()) {
+      options.recompute = DawnPiperOptions::Recompute::kAll;
+      plan = PlanDawnPiper(work, options);
+    }
+    if (!plan.ok()) continue;
+    const double seconds =
+        (work.num_microbatches / replicas + p - 1) * plan->objective_seconds;
+    if (best.ok() && seconds >= best_seconds) continue;
+    best_seconds = seconds;
+    best = std::move(plan);
+  }
+  return best;
+}
+
+absl::StatusOr<AcceptOptions> AcceptOptionsOf(const ResolvedScenario& given) {
+  ASSIGN_OR_RETURN(Costs costs, ComputeLayerCosts(given));
+  Schedule schedule;  // of which only this is asked
+  schedule.compressed_transfers = true;
+  RETURN_IF_ERROR(
+      ApplySchedule(given, Network(given.cluster), schedule, &costs));
+  const StageCosts& largest =
+      *std::max_element(costs.stages.begin(), costs.stages.end(),
+                        [](const StageCosts& a, const StageCosts& b) {
+                          return a.output_bytes < b.output_bytes;
+                        });
+  AcceptOptions options;
+  options.compression_ratio = costs.compression;
+  if (largest.codec_seconds > 0) {
+    options.compress_bytes_per_second = options.decompress_bytes_per_second =
+        largest.output_bytes / largest.codec_seconds;
+  }
+  return options;
+}
+
+absl::StatusOr<PlannedPipeline> SimulableAccept(const ResolvedScenario& given) {
+  ASSIGN_OR_RETURN(const PlannerWork work, PlannerWorkOf(given));
+  ASSIGN_OR_RETURN(const AcceptOptions options, AcceptOptionsOf(given));
+  return PlanAccept(work, options);
+}
+
+}  // namespace weir

@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/papers/spp.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "plan/papers/layer_sums.h"
+
+namespace weir {
+namespace {
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr int kManyDevices = 16;
+
+double Largest(const std::vector<double>& values) {
+  return values.empty() ? 0 : *std::max_element(values.begin(), values.end());
+}
+
+double AllReduceSeconds(double bytes, int replicas, double rate) {
+  return replicas == 1 ? 0 : 2.0 * (replicas - 1) / replicas * bytes / rate;
+}
+
+double TransferSeconds(double bytes, int from, int to, double rate) {
+  return 2 * bytes / (static_cast<double>(from) * to * rate);
+}
+
+// Slowest bandwidths between and inside runs of consecutive devices.
+class Rates {
+ public:
+  Rates(const PlannerWork& work, const std::vector<int>& order)
+      : n_(static_cast<int>(order.size())),
+        inside_((n_ + 1) * (n_ + 1), kNever),
+        between_((n_ + 1) * (n_ + 1) * (n_ + 1), kNever) {
+    const auto rate = [&](int from, int to) {
+      return std::min(work.bytes_per_second[order[from]][order[to]],
+                      work.bytes_per_second[order[to]][order[from]]);
+    };
+    for (int end = 1; end <= n_; ++end) {
+      for (int first = end - 2; first >= 0; --first) {
+        double& slowest = inside_[first * (n_ + 1) + end];
+        slowest = inside_[(first + 1) * (n_ + 1) + end];
+        for (int i = first + 1; i < end; ++i) {
+          slowest = std::min(slowest, rate(first, i));
+        }
+      }
+    }
+    for (int middle = 1; middle < n_; ++middle) {
+      for (int first = middle - 1; first >= 0; --first) {
+        double row = kNever;
+        for (int end = middle + 1; end <= n_; ++end) {
+          row = std::min(row, rate(first, end - 1));
+          Between(first, middle, end) =
+              std::min(row, first + 1 < middle ? Between(first + 1, middle, end)
+                                               : kNever);
+        }
+      }
+    }
+  }
+
+  double inside(int first, int end) const {
+    return inside_[first * (n_ + 1) + end];
+  }
+  double& Between(int first, int middle, int end) {
+    return between_[(first * (n_ + 1) + middle) * (n_ + 1) + end];
+  }
+
+ private:
+  int n_;
+  std::vector<double> inside_, between_;
+};
+
+// PRM.
+class StageSearch {
+ public:
+  // Stages have one of `sizes` devices, in ascending order.
+  StageSearch(const PlannerWork& work, const std::vector<int>& order,
+              int max_stages, std::vector<int> sizes)
+      : work_(work),
+        sums_(work.layers),
+        order_(order),
+        rates_(work, order),
+        max_stages_(max_stages),
+        num_layers_(sums_.num_layers()),
+        n_(static_cast<int>(order.size())),
+        sizes_(std::move(sizes)) {
+    states_.resize(static_cast<size_t>(max_stages_ + 1) * (num_layers_ + 1) *
+                   (n_ + 1) * sizes_.size());
+    for (int s = 1; s <= max_stages_; ++s) Fill(s);
+  }
+
+  std::vector<PlannedStage> Stages(int num_stages) const {
+    int best = -1;
+    for (size_t r = 0; r < sizes_.size(); ++r) {
+      const State& state = At(num_stages, num_layers_, n_, r);
+      if (state.largest < kNever &&
+          (best < 0 ||
+           state.largest < At(num_stages, num_layers_, n_, best).largest)) {
+        best = static_cast<int>(r);
+      }
+    }
+    std::vector<PlannedStage> stages;
+    if (best < 0) return stages;
+    int end = num_layers_, used = n_, r = best;
+    for (int s = num_stages; s > 0; --s) {
+      const State& state = At(s, end, used, r);
+      PlannedStage stage;
+      stage.first_layer = state.first;
+      stage.end_layer = end;
+      stage.devices.assign(order_.begin() + used - sizes_[r],
+                           order_.begin() + used);
+      stages.insert(stages.begin(), stage);
+      end = state.first;
+      used -= sizes_[r];
+      r = state.before;
+    }
+    return stages;
+  }
+
+ private:
+  struct State {
+    double largest = kNever;
+    int first = 0,
+        before = 0;  // its last stage's layer; size of the one before
+  };
+
+  size_t Index(int stages, int end, int used, size_t r) const {
+    return ((static_cast<size_t>(stages) * (num_layers_ + 1) + end) * (n_ + 1) +
+            used) *
+               sizes_.size() +
+           r;
+  }
+  const State& At(int stages, int end, int used, size_t r) const {
+    return states_[Index(stages, end, used, r)];
+  }
+
+  double StageSeconds(int first, int end, int used, int replicas) const {
+    if (!sums_.MayBeStage(first, end)) return kNever;
+    double speed = kNever, memory = kNever;
+    for (int i = used - replicas; i < used; ++i) {
+      speed = std::min(speed, work_.devices[order_[i]].speed);
+      memory = std::min(memory, work_.devices[order_[i]].memory_bytes);
+    }
+    if (sums_.memory_bytes(first, end, 1.0 / replicas) > memory) return kNever;
+    return std::max(
+        work_.num_microbatches * sums_.seconds(first, end) / replicas / speed,
+        AllReduceSeconds(sums_.gradient_bytes(first, end), replicas,
+                         rates_.inside(used - replicas, used)));
+  }
+
+  void Fill(int s) {
+    for (int used = s; used <= n_; ++used) {
+      for (size_t r = 0; r < sizes_.size() && sizes_[r] <= used; ++r) {
+        if (s == 1 && sizes_[r] != used) continue;
+        for (int end = s; end <= num_layers_; ++end) FillOne(s, end, used, r);
+      }
+    }
+  }
+
+  void FillOne(int s, int end, int used, size_t r) {
+    State& state = states_[Index(s, end, used, r)];
+    const int replicas = sizes_[r], rest = used - replicas;
+    if (s == 1) {
+      state = {StageSeconds(0, end, used, replicas), 0, 0};
+      return;
+    }
+    for (int first = end - 1; first >= s - 1; --first) {
+      const double seconds = StageSeconds(first, end, used, replicas);
+      // What is longer only takes longer, but for what may not be a stage.
+      if (seconds < kNever && seconds >= state.largest) break;
+      if (seconds == kNever) continue;
+      for (size_t b = 0; b < sizes_.size() && sizes_[b] <= rest; ++b) {
+        const State& before = At(s - 1, first, rest, b);
+        if (before.largest >= state.largest) continue;
+        const double transfer =
+            work_.num_microbatches *
+            TransferSeconds(sums_.cut_bytes(first), sizes_[b], replicas,
+                            rates_.Between(rest - sizes_[b], rest, used));
+        const double largest = std::max({before.largest, seconds, transfer});
+        if (largest < state.largest) {
+          state = {largest, first, static_cast<int>(b)};
+        }
+      }
+    }
+  }
+
+  const PlannerWork& work_;
+  LayerSums sums_;
+  const std::vector<int>& order_;
+  Rates rates_;
+  int max_stages_, num_layers_, n_;
+  std::vector<int> sizes_;
+  std::vector<State> states_;
+};
+
+bool Fits(const PlannerWork& work, const std::vector<PlannedStage>& stages,
+          const SppExecution& execution) {
+  const LayerSums sums(work.layers);
+  for (size_t s = 0; s < stages.size(); ++s) {
+    const double kept = static_cast<double>(execution.most_kept[s]) /
+                        static_cast<double>(stages[s].devices.size());
+    const double bytes =
+        sums.memory_bytes(stages[s].first_layer, stages[s].end_layer, kept);
+    for (int device : stages[s].devices) {
+      if (bytes > work.devices[device].memory_bytes) return false;
+    }
+  }
+  return true;
+}
+
+int MaxStages(const PlannerWork& work) {
+  const int most =
+      static_cast<int>(std::min(work.layers.size(), work.devices.size()));
+  return std::min(most, kManyDevices);
+}
+
+std::vector<int> AllSizes(int num_devices) {
+  std::vector<int> sizes;
+  for (int size = 1; size <= num_devices;
+       size = num_devices > kManyDevices ? 2 * size : size + 1) {
+    sizes.push_back(size);
+  }
+  return sizes;
+}
+
+// Lowers the objective of `plan` where another number of stages does.
+void TryNumbersOfStages(const PlannerWork& work, const StageSearch& search,
+                        PlannedPipeline* plan) {
+  for (int num_stages = 1; num_stages <= MaxStages(work); ++num_stages) {
+    const std::vector<PlannedStage> stages = search.Stages(num_stages);
+    if (stages.empty()) continue;
+    const SppExecution execution = ExecuteSpp(work, stages);
+    if (execution.seconds >= plan->objective_seconds ||
+        !Fits(work, stages, execution)) {
+      continue;
+    }
+    plan->objective_seconds = execution.seconds;
+    plan->stages = stages;
+  }
+}
+
+}  // namespace
+
+double SppWorkload::largest() const {
+  return std::max(largest_of_pipeline(), longest_all_reduce());
+}
+double SppWorkload::largest_of_pipeline() const {
+  return std::max(Largest(stage_seconds), Largest(transfer_seconds));
+}
+double SppWorkload::longest_all_reduce() const {
+  return Largest(all_reduce_seconds);
+}
+
+SppWorkload SppWorkloadOf(const PlannerWork& work,
+                          const std::vector<PlannedStage>& stages) {
+  const LayerSums sums(work.layers);
+  SppWorkload load;
+  for (size_t s = 0; s < stages.size(); ++s) {
+    const std::vector<int>& devices = stages[s].devices;
+    const int first = stages[s].first_layer, end = stages[s].end_layer;
+    const int replicas = static_cast<int>(devices.size());
+    double speed = kNever, inside = kNever, between = kNever;
+    for (int one : devices) {
+      speed = std::min(speed, work.devices[one].speed);
+      for (int other : devices) {
+        if (one != other) {
+          inside = std::min(inside, work.bytes_per_second[one][other]);
+        }
+      }
+      for (int from : s > 0 ? stages[s - 1].devices : std::vector<int>()) {
+        between = std::min({between, work.bytes_per_second[from][one],
+                            work.bytes_per_second[one][from]});
+      }
+    }
+    load.stage_seconds.push_back(work.num_microbatches *
+                                 sums.seconds(first, end) / replicas / speed);
+    load.all_reduce_seconds.push_back(
+        AllReduceSeconds(sums.gradient_bytes(first, end), replicas, inside));
+    if (s == 0) continue;
+    load.transfer_seconds.push_back(
+        work.num_microbatches *
+        TransferSeconds(sums.cut_bytes(first),
+                        static_cast<int>(stages[s - 1].devices.size()),
+                        replicas, between));
+  }
+  return load;
+}
+
+std::vector<PlannedStage> SppStages(const PlannerWork& work,
+                                    const std::vector<int>& order,
+                                    int num_stages) {
+  return StageSearch(work, order, num_stages,
+                     AllSizes(static_cast<int>(order.size())))
+      .Stages(num_stages);
+}
+
+absl::StatusOr<PlannedPipeline> PlanSpp(const PlannerWork& work,
+                                        const SppOptions& options) {
+  RETURN_IF_ERROR(CheckPlannerWork("spp", work));
+  const std::vector<int> order = SppDeviceOrder(work);
+  const int num_devices = static_cast<int>(order.size());
+  PlannedPipeline plan;
+  plan.objective_seconds = kNever;
+  if (!options.equal_replicas) {
+    TryNumbersOfStages(
+        work, StageSearch(work, order, MaxStages(work), AllSizes(num_devices)),
+        &plan);
+  }
+  for (int size = 1; options.equal_replicas && size <= num_devices; ++size) {
+    if (num_devices % size != 0 || work.num_microbatches % size != 0) continue;
+    TryNumbersOfStages(work, StageSearch(work, order, MaxStages(work), {size}),
+                       &plan);
+  }
+  if (plan.stages.empty()) {
+    return absl::NotFoundError(
+        absl::StrCat("spp: no cut of the ", work.layers.size(), " layers on ",
+                     work.devices.size(), " devices fits their memory"));
+  }
+  plan.algorithm = "spp";
+  plan.schedule = "dapple-pb";
+  plan.num_microbatches = work.num_microbatches;
+  return plan;
+}
+
+}  // namespace weir

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/planner_work.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "base/status_macros.h"
+#include "models/layer_work.h"
+#include "scenarios/cluster.h"
+#include "scenarios/network.h"
+#include "sim/stage_costs.h"
+#include "sim/work_spec.h"
+
+namespace weir {
+namespace {
+
+constexpr double kUnlimited = std::numeric_limits<double>::infinity();
+
+// What one device stands for: the GPUs of a tensor group.
+using Group = std::vector<int>;
+
+std::vector<Group> TensorGroups(const ResolvedScenario& scenario) {
+  const auto& listed = scenario.scenario.parallelism().gpus();
+  const int num_gpus =
+      listed.empty() ? NumGpus(scenario.cluster) : listed.size();
+  const int tensor = scenario.placement.tensor;
+  std::vector<Group> groups(num_gpus / tensor);
+  for (size_t i = 0; i < groups.size() * tensor; ++i) {
+    groups[i / tensor].push_back(
+        static_cast<int>(listed.empty() ? i : listed[static_cast<int>(i)]));
+  }
+  return groups;
+}
+
+// Every GPU of a group sends to its partner of the other at once.
+double BytesPerSecond(const Network& network, const Group& from,
+                      const Group& to) {
+  std::vector<std::pair<int32_t, int>> flows;  // link, number of flows
+  for (size_t i = 0; i < from.size(); ++i) {
+    for (int32_t link : network.RouteBetween(from[i], to[i]).links) {
+      const auto at =
+          std::find_if(flows.begin(), flows.end(),
+                       [&](const auto& flow) { return flow.first == link; });
+      if (at == flows.end()) {
+        flows.emplace_back(link, 1);
+      } else {
+        ++at->second;
+      }
+    }
+  }
+  double slowest = kUnlimited;
+  for (const auto& [link, count] : flows) {
+    slowest = std::min(slowest, network.links()[link].bytes_per_second / count);
+  }
+  return slowest;
+}
+
+// A ring through the GPUs of a tensor group: what one pass waits for.
+double CollectiveSeconds(const std::vector<LayerCollective>& collectives,
+                         int size, double bytes_per_second) {
+  double seconds = 0;
+  if (size == 1) return seconds;
+  for (const LayerCollective& collective : collectives) {
+    if (collective.group != LayerCollective::Group::kTensor) continue;
+    const int rounds =
+        collective.kind == LayerCollective::Kind::kAllReduce ? 2 : 1;
+    seconds += collective.count * rounds * (size - 1) * collective.bytes /
+               (size * bytes_per_second);
+  }
+  return seconds;
+}
+
+double RingBytesPerSecond(const Network& network, const Group& group) {
+  double slowest = kUnlimited;
+  for (size_t i = 0; i < group.size() && group.size() > 1; ++i) {
+    slowest = std::min(
+        slowest,
+        BytesPerSecond(network, {group[i]}, {group[(i + 1) % group.size()]}));
+  }
+  return slowest;
+}
+
+// The host launches beside the GPU; what it does once a pass is no layer's.
+double WithHost(double seconds, HostWork host, const Runtime& runtime) {
+  host.passes = 0;
+  return std::max(seconds, host.Seconds(runtime));
+}
+
+PlannerLayer PriceLayer(const LayerWork& work, const LayerWork& recomputed,
+                        const StageCosts& costs, const Runtime& runtime,
+                        int tensor, double tensor_bytes_per_second) {
+  PlannerLayer layer;
+  layer.name = work.name;
+  layer.is_block =
+      work.role == LayerRole::kBlock || work.role == LayerRole::kMeasured;
+  const bool whole = work.role == LayerRole::kMeasured;
+  layer.forward_seconds =
+      WithHost(costs.forward_seconds, costs.forward_host, runtime) +
+      CollectiveSeconds(costs.forward_collectives, tensor,
+                        tensor_bytes_per_second);
+  layer.backward_seconds =
+      whole ? costs.backward_seconds
+            : WithHost(costs.backward_input_seconds, costs.backward_input_host,
+                       runtime) +
+                  WithHost(costs.backward_weight_seconds,
+                           costs.backward_weight_host, runtime);
+  layer.backward_seconds += CollectiveSeconds(costs.backward_collectives,
+                                              tensor, tensor_bytes_per_second);
+  layer.output_bytes = costs.output_bytes;
+  layer.activation_bytes = costs.activation_bytes;
+  layer.input_bytes = recomputed.stash_bytes;
+  layer.parameter_bytes = costs.weight_bytes;
+  layer.gradient_bytes = costs.gradient_bytes;
+  layer.version_bytes = costs.stash_bytes;
+  layer.state_bytes =
+      costs.weight_bytes + costs.gradient_bytes + costs.optimizer_state_bytes;
+  return layer;
+}
+
+double SecondsOf(const DeviceCosts& device) {
+  double seconds = 0;
+  for (const StageCosts& layer : device.stages) {
+    seconds += layer.forward_seconds + layer.backward_seconds;
+  }
+  return seconds;
+}
+
+std::vector<PlannerDevice> Devices(const ResolvedScenario& scenario,
+                                   const Network& network, const Costs& costs,
+                                   const std::vector<Group>& groups) {
+  std::vector<PlannerDevice> devices;
+  for (const Group& group : groups) {
+    PlannerDevice device;
+    device.server = network.NodeOf(group.front());
+    device.memory_bytes = kUnlimited;
+    device.speed = kUnlimited;
+    for (int gpu : group) {
+      const int kind =
+          scenario.gpu_device.empty() ? 0 : scenario.gpu_device[gpu];
+      const DeviceCosts& own =
+          kind == 0 ? costs : costs.other_devices[kind - 1];
+      device.speed = std::min(device.speed, SecondsOf(costs) / SecondsOf(own));
+      device.memory_bytes =
+          std::min(device.memory_bytes, own.memory_bytes - own.reserved_bytes -
+                                            own.communication_buffer_bytes);
+    }
+    devices.push_back(device);
+  }
+  return devices;
+}
+
+void SetBytesPerSecond(const Network& network, const std::vector<Group>& groups,
+                       PlannerWork* work) {
+  const size_t num_devices = groups.size();
+  work->servers_bytes_per_second = work->server_bytes_per_second = kUnlimited;
+  work->bytes_per_second.assign(num_devices,
+                                std::vector<double>(num_devices, kUnlimited));
+  for (size_t from = 0; from < num_devices; ++from) {
+    for (size_t to = 0; to < num_devices; ++to) {
+      if (from == to) continue;
+      const double rate = BytesPerSecond(network, groups[from], groups[to]);
+      work->bytes_per_second[from][to] = rate;
+      double& slowest = work->devices[from].server == work->devices[to].server
+                            ? work->server_bytes_per_second
+                            : work->servers_bytes_per_second;
+      slowest = std::min(slowest, rate);
+    }
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<PlannerWork> PlannerWorkOf(const ResolvedScenario& scenario) {
+  ASSIGN_OR_RETURN(const Costs costs, ComputeLayerCosts(scenario));
+  WorkSpec spec = MakeWorkSpec(scenario);
+  const std::vector<LayerWork> layers = LayersOf(scenario.model, spec);
+  spec.recompute = Recompute::kFull;
+  const std::vector<LayerWork> recomputed = LayersOf(scenario.model, spec);
+  const Network network(scenario.cluster);
+  const std::vector<Group> groups = TensorGroups(scenario);
+  const double tensor_rate = RingBytesPerSecond(network, groups.front());
+  PlannerWork work;
+  for (size_t i = 0; i < layers.size(); ++i) {
+    work.layers.push_back(PriceLayer(layers[i], recomputed[i], costs.stages[i],
+                                     scenario.runtime,
+                                     scenario.placement.tensor, tensor_rate));
+  }
+  work.devices = Devices(scenario, network, costs, groups);
+  SetBytesPerSecond(network, groups, &work);
+  const Batch& batch = scenario.scenario.batch();
+  work.microbatch_size = static_cast<int>(batch.microbatch_size());
+  work.num_microbatches =
+      static_cast<int>(batch.global_batch_size() / batch.microbatch_size());
+  return work;
+}
+
+}  // namespace weir

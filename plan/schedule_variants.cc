@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/schedule_variants.h"
+
+#include <optional>
+#include <set>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/status_macros.h"
+#include "schedules/options.h"
+#include "schedules/registry.h"
+#include "schedules/source.h"
+
+namespace weir {
+namespace {
+
+// A small one of the kind, whatever shape it takes.
+std::optional<Schedule> Sample(const ScheduleKind& kind) {
+  for (const int chunks : {2, 1}) {
+    for (const int microbatches : {8, 4, 16}) {
+      ScheduleSpec spec;
+      spec.num_ranks = 4;
+      spec.num_chunks = chunks;
+      spec.num_microbatches = microbatches;
+      spec.num_batches = kind.flush ? 1 : 2;
+      if (kind.check(spec).ok()) return kind.generate(spec);
+    }
+  }
+  return {};
+}
+
+// Who has which stage, and who takes which microbatch.
+std::string PlacesOf(const Schedule& schedule) {
+  std::string text = absl::StrCat(schedule.flush, schedule.num_stages, "/",
+                                  schedule.microbatches_per_route_turn);
+  for (const auto& route : schedule.routes) {
+    absl::StrAppend(&text, "/", absl::StrJoin(route, "-"));
+  }
+  return text;
+}
+
+std::vector<std::string> MemoryLimits(const ScheduleKind& kind, int num_ranks) {
+  const absl::string_view name = kind.name;
+  std::set<int> limits;
+  if (absl::StartsWith(name, "dapple")) {
+    limits = {(num_ranks + 1) / 2, (3 * num_ranks + 3) / 4};
+    limits.erase(num_ranks);
+  } else if (name == "optpipe") {
+    limits = {(num_ranks + 3) / 4, (num_ranks + 1) / 2, 3 * num_ranks / 2,
+              2 * num_ranks};
+    limits.erase(num_ranks);
+  } else if (name == "zb-1p") {
+    limits = {(5 * num_ranks + 3) / 4, (3 * num_ranks + 1) / 2};
+  } else {
+    limits = {(3 * num_ranks + 1) / 2};
+  }
+  std::vector<std::string> texts;
+  for (const int limit : limits) {
+    texts.push_back(absl::StrCat("memory-limit=", limit));
+  }
+  return texts;
+}
+
+// Other values than the standard one, each by itself.
+std::vector<std::string> OptionsWorthATry(const ScheduleKind& kind,
+                                          const ScheduleOption& option,
+                                          int num_ranks) {
+  if (option.name == "memory-limit") return MemoryLimits(kind, num_ranks);
+  if (option.name == "backward-order") {
+    return {"backward-order=forward"};
+  }
+  if (option.name == "concatenation") {
+    return {"concatenation=forward-doubling", "concatenation=backward-halving"};
+  }
+  if (option.name == "pipelines" && num_ranks % 4 == 0) return {"pipelines=4"};
+  return {};
+}
+
+void Append(const ScheduleKind& kind, const PlannedSchedule& plain,
+            const std::string& name, int num_ranks,
+            std::vector<PlannedSchedule>* schedules) {
+  PlannedSchedule planned = plain;
+  planned.name = WithOwnName(name, kind);
+  planned.own_stages = absl::StrContains(name, "replicas");
+  if (WithoutOptions(name) != name) planned.places.clear();
+  schedules->push_back(planned);
+  if (WithoutOptions(name) != name) return;
+  for (const ScheduleOption& option : kind.options) {
+    for (const std::string& text : OptionsWorthATry(kind, option, num_ranks)) {
+      planned.name = absl::StrCat(kind.name, ":", text);
+      if (option.name != "memory-limit") planned.places.clear();
+      schedules->push_back(planned);
+    }
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<PlannedSchedule>> SchedulesToPlan(
+    const std::string& label, const PlanSpace& space, int num_ranks) {
+  struct Properties {
+    PlannedSchedule plain;
+    bool lossy = false;
+  };
+  static const auto& known = *new std::vector<Properties>([] {
+    std::vector<Properties> all;
+    for (const ScheduleKind& kind : AllScheduleKinds()) {
+      Properties properties;
+      properties.plain.flush = kind.flush;
+      const std::optional<Schedule> sample = Sample(kind);
+      if (sample.has_value()) {
+        properties.plain.forward_only = sample->forward_only;
+        properties.lossy = sample->compressed_transfers;
+        properties.plain.places = PlacesOf(*sample);
+      }
+      all.push_back(properties);
+    }
+    return all;
+  }());
+  std::vector<PlannedSchedule> schedules;
+  const std::vector<ScheduleKind>& kinds = AllScheduleKinds();
+  if (space.schedules().empty()) {
+    for (size_t i = 0; i < kinds.size(); ++i) {
+      const Properties& properties = known[i];
+      if (properties.plain.forward_only || properties.lossy) continue;
+      if (!kinds[i].flush && !space.asynchronous()) continue;
+      Append(kinds[i], properties.plain, std::string(kinds[i].name), num_ranks,
+             &schedules);
+    }
+    return schedules;
+  }
+  std::set<std::string> seen;
+  for (const std::string& name : space.schedules()) {
+    if (IsScheduleFile(name)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          label, ": space.schedules has the file ", name,
+          ", expected names (weir schedule list): a file has one shape"));
+    }
+    const auto kind = FindScheduleKind(name);
+    if (!kind.ok()) {
+      return absl::NotFoundError(
+          absl::StrCat(label, ": ", kind.status().message()));
+    }
+    RETURN_IF_ERROR(WithOptionsOf(name, **kind, {}).status());
+    if (!seen.insert(WithOwnName(name, **kind)).second) continue;
+    Append(**kind, known[*kind - kinds.data()].plain, name, num_ranks,
+           &schedules);
+  }
+  return schedules;
+}
+
+}  // namespace weir

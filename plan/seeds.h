@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plans that a search starts from.
+#ifndef WEIR_PLAN_SEEDS_H_
+#define WEIR_PLAN_SEEDS_H_
+
+#include <vector>
+
+#include "plan/plan.pb.h"
+#include "plan/search_work.pb.h"
+#include "plan/space.h"
+
+namespace weir {
+
+// A seed says how; what is asked stays. Without those that are in the space
+// anyway, each once. `shapes` are of space.shapes, their cuts among them.
+std::vector<Plan> SeedsOn(const Space& space,
+                          const std::vector<SearchFigures>& shapes,
+                          const std::vector<Plan>& given);
+
+}  // namespace weir
+
+#endif  // WEIR_PLAN_SEEDS_H_

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// The shards of a sweep as one table. The same points give the same bytes,
+// however many processes found them and however often they were found.
+#ifndef WEIR_PLAN_SWEEP_COLLECT_H_
+#define WEIR_PLAN_SWEEP_COLLECT_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "plan/sweep/counts.h"
+#include "plan/sweep/sweep.h"
+
+namespace weir {
+
+struct CollectedSweep {
+  SweepHead head;
+  ResolvedSweep sweep;
+  std::map<uint32_t, SweepOutcome> outcomes;  // by point
+  int num_shards = 0;                         // files
+  int num_damaged = 0;                        // lines that cannot be read
+};
+
+// InvalidArgument where the shards are of different sweeps.
+absl::StatusOr<CollectedSweep> CollectShards(const std::string& folder);
+
+SweepCounts CountsOf(const CollectedSweep& collected);
+
+// Every point is done or refused.
+bool IsComplete(const CollectedSweep& collected);
+
+// Two lines: counts, and the best point.
+std::string CollectedText(const CollectedSweep& collected);
+
+// The first points that no shard holds, at most `limit`.
+std::vector<uint32_t> MissingPoints(const CollectedSweep& collected,
+                                    size_t limit);
+
+// Nothing, a truth, a whole number, a number, text.
+using SweepCell =
+    std::variant<std::monostate, bool, int64_t, double, std::string>;
+
+struct SweepTable {
+  enum class Kind { kInteger, kReal, kText };
+  std::vector<std::string> names;  // point, the fields swept, what was found
+  std::vector<Kind> kinds;
+};
+SweepTable TableOf(const ResolvedSweep& sweep);
+// A cell for each column.
+std::vector<SweepCell> RowOf(const ResolvedSweep& sweep,
+                             const SweepOutcome& outcome);
+
+std::string SweepCsv(const CollectedSweep& collected);
+
+// Replaces the file, whole: tables "points" and "sweep".
+absl::Status WriteSqlite(const std::string& path,
+                         const CollectedSweep& collected);
+
+}  // namespace weir
+
+#endif  // WEIR_PLAN_SWEEP_COLLECT_H_

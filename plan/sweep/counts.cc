@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/sweep/counts.h"
+
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/units.h"
+
+namespace weir {
+namespace {
+
+bool IsBetter(const SweepOutcome& a, const SweepOutcome& b) {
+  const auto rate = [](const SweepOutcome& outcome) {
+    return outcome.has_samples_per_second() ? outcome.samples_per_second()
+                                            : 1 / outcome.batch_seconds();
+  };
+  return rate(a) != rate(b) ? rate(a) > rate(b) : a.point() < b.point();
+}
+
+void NoteDone(const SweepOutcome& outcome, SweepCounts* counts) {
+  if (outcome.kind() != SWEEP_DONE) return;
+  counts->any_done = true;
+  if (!outcome.fits_memory()) return;
+  if (counts->has_best && !IsBetter(outcome, counts->best)) return;
+  counts->best = outcome;
+  counts->has_best = true;
+}
+
+}  // namespace
+
+void CountNow(const SweepOutcome& outcome, SweepCounts* counts) {
+  NoteDone(outcome, counts);
+  const auto count = [&](uint32_t* number, std::string* first) {
+    if ((*number)++ > 0) return;
+    const std::string name = absl::StrCat("point ", outcome.point(), ": ");
+    *first = absl::StartsWith(outcome.error(), name)
+                 ? outcome.error()
+                 : absl::StrCat(name, outcome.error());
+  };
+  switch (outcome.kind()) {
+    case SWEEP_DONE:
+      ++counts->num_done;
+      break;
+    case SWEEP_REFUSED:
+      count(&counts->num_refused, &counts->refusal);
+      break;
+    default:
+      count(&counts->num_failed, &counts->failure);
+  }
+}
+
+void CountBefore(const SweepOutcome& outcome, SweepCounts* counts) {
+  ++counts->num_before;
+  NoteDone(outcome, counts);
+}
+
+std::string PointText(const ResolvedSweep& sweep, const SweepOutcome& outcome) {
+  std::string text =
+      absl::StrCat("point ", outcome.point(), ", ",
+                   FormatSeconds(outcome.batch_seconds()), " per batch");
+  if (outcome.has_samples_per_second()) {
+    absl::StrAppend(&text, ", ", FormatCount(outcome.samples_per_second()),
+                    " samples/s, ", FormatBytes(outcome.peak_memory_bytes()));
+  }
+  return absl::StrCat(text, ": ",
+                      absl::StrJoin(SettingsOf(sweep, outcome.point()), ", ",
+                                    absl::PairFormatter("=")));
+}
+
+}  // namespace weir

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// One point of a sweep.
+#ifndef WEIR_PLAN_SWEEP_POINT_H_
+#define WEIR_PLAN_SWEEP_POINT_H_
+
+#include <cstdint>
+#include <optional>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "plan/sweep/sweep.pb.h"
+#include "scenarios/scenario.h"
+#include "sim/rank.h"
+
+namespace weir {
+
+// In the process that runs points; keeps what they share.
+class PointRunner {
+ public:
+  explicit PointRunner(SweepMethod method) : method_(method) {}
+
+  SweepOutcome Run(uint32_t point,
+                   const absl::StatusOr<ResolvedScenario>& scenario);
+
+ private:
+  SweepMethod method_;
+  std::optional<Ranker> ranker_;
+};
+
+// What an error makes of a point: refused where the scenario is to blame.
+SweepOutcome OutcomeOfError(uint32_t point, const absl::Status& error);
+
+}  // namespace weir
+
+#endif  // WEIR_PLAN_SWEEP_POINT_H_

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/sweep/run_sweep.h"
+
+#include <filesystem>
+#include <optional>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/processes.h"
+#include "base/status_macros.h"
+#include "plan/sweep/point.h"
+
+namespace weir {
+namespace {
+
+// Whether this sweep may go on with what a shard holds.
+absl::Status CheckShard(const std::string& path, const ShardContents& contents,
+                        const SweepHead& head, bool resume) {
+  if (!contents.has_head) return absl::OkStatus();
+  const absl::Status same = CheckSameSweep(contents.head, head);
+  if (!same.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": is of another sweep, expected another --out:\n",
+                     same.message()));
+  }
+  if (resume || contents.outcomes.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      path, ": has points already, expected --resume or another --out"));
+}
+
+// Which points of the sweep need no further run.
+class Ended {
+ public:
+  Ended(const Shard& shard, uint32_t num_points, SweepCounts* counts)
+      : shard_(shard), ended_(num_points, false), counts_(counts) {}
+
+  bool operator[](uint32_t point) const { return ended_[point]; }
+
+  void Add(const ShardContents& contents) {
+    for (const SweepOutcome& outcome : contents.outcomes) {
+      const uint32_t point = outcome.point();
+      if (point >= ended_.size() || ended_[point]) continue;
+      if (outcome.kind() == SWEEP_FAILED) continue;
+      ended_[point] = true;
+      if (point % shard_.num_shards != static_cast<uint32_t>(shard_.index)) {
+        continue;
+      }
+      CountBefore(outcome, counts_);
+    }
+  }
+
+ private:
+  Shard shard_;
+  std::vector<bool> ended_;
+  SweepCounts* counts_;
+};
+
+// What the other shards of the folder hold, whoever writes them now.
+absl::Status AddOthers(const std::string& folder, const std::string& own,
+                       const SweepHead& head, Ended* ended) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> paths, ShardPaths(folder));
+  for (const std::string& path : paths) {
+    // A lock goes when its process closes any descriptor of the file.
+    std::error_code error;
+    if (std::filesystem::equivalent(path, own, error)) continue;
+    ASSIGN_OR_RETURN(const ShardContents contents, ReadShardFile(path));
+    RETURN_IF_ERROR(CheckShard(path, contents, head, /*resume=*/true));
+    ended->Add(contents);
+  }
+  return absl::OkStatus();
+}
+
+SweepOutcome OutcomeOf(uint32_t point,
+                       const absl::StatusOr<std::string>& output) {
+  if (!output.ok()) return OutcomeOfError(point, output.status());
+  SweepOutcome outcome;
+  if (outcome.ParseFromString(*output)) return outcome;
+  return OutcomeOfError(point, absl::InternalError("its result is unreadable"));
+}
+
+}  // namespace
+
+absl::Status CheckSweepFolder(const ResolvedSweep& sweep,
+                              const std::string& folder, bool resume) {
+  const auto paths = ShardPaths(folder);
+  if (!paths.ok()) return absl::OkStatus();  // nothing there
+  const SweepHead head = HeadOf(sweep);
+  for (const std::string& path : *paths) {
+    ASSIGN_OR_RETURN(const ShardContents contents, ReadShardFile(path));
+    RETURN_IF_ERROR(CheckShard(path, contents, head, resume));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<SweepCounts> RunSweep(const ResolvedSweep& sweep,
+                                     const SweepOptions& options) {
+  const std::string path = ShardPath(options.folder, options.shard);
+  const SweepHead head = HeadOf(sweep);
+  SweepCounts counts;
+  Ended ended(options.shard, sweep.num_points, &counts);
+  ASSIGN_OR_RETURN(ShardWriter writer, ShardWriter::Open(path));
+  RETURN_IF_ERROR(CheckShard(path, writer.contents(), head, options.resume));
+  ended.Add(writer.contents());
+  RETURN_IF_ERROR(AddOthers(options.folder, path, head, &ended));
+  if (!writer.contents().has_head) RETURN_IF_ERROR(writer.Append(head));
+
+  std::vector<uint32_t> points;
+  const auto num_shards = static_cast<uint32_t>(options.shard.num_shards);
+  for (uint32_t point = options.shard.index; point < sweep.num_points;
+       point += num_shards) {
+    ++counts.num_points;
+    if (!ended[point]) points.push_back(point);
+  }
+  std::optional<PointRunner> runner;  // one in each worker
+  absl::Status written;
+  Jobs jobs;
+  jobs.num_jobs = static_cast<int>(points.size());
+  jobs.num_processes = options.num_processes;
+  jobs.run = [&](int job) -> absl::StatusOr<std::string> {
+    if (!runner) runner.emplace(sweep.sweep.method());
+    const uint32_t point = points[job];
+    return runner
+        ->Run(point, options.resolve(absl::StrCat("point ", point),
+                                     ScenarioOfPoint(sweep, point)))
+        .SerializeAsString();
+  };
+  jobs.done = [&](int job, const absl::StatusOr<std::string>& output) {
+    if (absl::IsCancelled(output.status()) || !written.ok()) return;
+    const SweepOutcome outcome = OutcomeOf(points[job], output);
+    written = writer.Append(outcome);
+    CountNow(outcome, &counts);
+    if (options.progress) options.progress(counts);
+  };
+  jobs.stop = [&] { return !written.ok() || options.stop(); };
+  RETURN_IF_ERROR(RunJobs(jobs));
+  RETURN_IF_ERROR(written);
+  return counts;
+}
+
+}  // namespace weir

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs the points of one shard in worker processes and appends what they find.
+#ifndef WEIR_PLAN_SWEEP_RUN_SWEEP_H_
+#define WEIR_PLAN_SWEEP_RUN_SWEEP_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "plan/sweep/counts.h"
+#include "plan/sweep/shard.h"
+#include "plan/sweep/sweep.h"
+#include "scenarios/scenario.h"
+
+namespace weir {
+
+struct SweepOptions {
+  std::string folder;  // of the shards
+  Shard shard;
+  // Goes on where the shards of the folder end: points that are done or refused
+  // there are left out, those that failed run again.
+  bool resume = false;
+  int num_processes = 1;
+  // Runs in the workers.
+  std::function<absl::StatusOr<ResolvedScenario>(const std::string& label,
+                                                 const Scenario& scenario)>
+      resolve = ResolveScenario;
+  std::function<void(const SweepCounts&)> progress;
+  std::function<bool()> stop = [] { return false; };
+};
+
+// InvalidArgument where the folder holds another sweep or, without `resume`,
+// points of this shard; FailedPrecondition where another process writes it.
+absl::StatusOr<SweepCounts> RunSweep(const ResolvedSweep& sweep,
+                                     const SweepOptions& options);
+
+// InvalidArgument where RunSweep would refuse the folder.
+absl::Status CheckSweepFolder(const ResolvedSweep& sweep,
+                              const std::string& folder, bool resume);
+
+}  // namespace weir
+
+#endif  // WEIR_PLAN_SWEEP_RUN_SWEEP_H_

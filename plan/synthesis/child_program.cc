@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/synthesis/child_program.h"
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/interrupt.h"
+
+namespace weir {
+
+absl::StatusOr<ScratchFolder> ScratchFolder::Make(absl::string_view prefix) {
+  const char* const given = std::getenv("TMPDIR");
+  std::string path = absl::StrCat(
+      given != nullptr && *given != 0 ? given : "/tmp", "/", prefix, "XXXXXX");
+  if (mkdtemp(path.data()) == nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path,
+                     ": no folder for scratch files can be made there; "
+                     "TMPDIR names another place"));
+  }
+  return ScratchFolder(std::move(path));
+}
+
+ScratchFolder::ScratchFolder(ScratchFolder&& other) noexcept
+    : path_(std::exchange(other.path_, {})) {}
+
+ScratchFolder::~ScratchFolder() {
+  if (path_.empty()) return;
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+std::string ScratchFolder::File(absl::string_view name) const {
+  return absl::StrCat(path_, "/", name);
+}
+
+std::string FindProgram(const std::string& program) {
+  if (program.find('/') != std::string::npos) {
+    return access(program.c_str(), X_OK) == 0 ? program : "";
+  }
+  const char* const path = std::getenv("PATH");
+  if (path == nullptr) return "";
+  const std::string folders = path;
+  for (absl::string_view folder : absl::StrSplit(folders, ':')) {
+    std::string candidate =
+        absl::StrCat(folder.empty() ? "." : folder, "/", program);
+    std::error_code ignored;
+    if (access(candidate.c_str(), X_OK) == 0 &&
+        std::filesystem::is_regular_file(candidate, ignored)) {
+      return candidate;
+    }
+  }
+  return "";
+}
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Between fork and exec: nothing that may take a lock.
+[[noreturn]] void BecomeProgram(char* const* arguments, int output, pid_t us) {
+  setpgid(0, 0);
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != us) _exit(127);  // died before the line above
+  std::signal(SIGINT, SIG_DFL);
+  const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (nothing >= 0) dup2(nothing, STDIN_FILENO);
+  dup2(output, STDOUT_FILENO);
+  dup2(output, STDERR_FILENO);
+  execv(arguments[0], arguments);
+  _exit(127);
+}
+
+double SecondsSince(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+absl::StatusOr<ChildEnd> WaitFor(pid_t pid, double limit_seconds) {
+  const Clock::time_point start = Clock::now();
+  ChildEnd end;
+  bool interrupted = false;
+  int status = 0;
+  // A wait that grows with what is waited for: short problems end at once.
+  auto pause = std::chrono::microseconds(200);
+  while (true) {
+    const pid_t ended = waitpid(pid, &status, WNOHANG);
+    if (ended == pid || (ended < 0 && errno != EINTR)) break;
+    interrupted = Interrupted();
+    end.was_killed = !interrupted && SecondsSince(start) >= limit_seconds;
+    if (interrupted || end.was_killed) {
+      kill(-pid, SIGKILL);
+      kill(pid, SIGKILL);  // should it not have its own group yet
+      while (waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;
+      break;
+    }
+    std::this_thread::sleep_for(pause);
+    pause = std::min(2 * pause, std::chrono::microseconds(20'000));
+  }
+  kill(-pid, SIGKILL);  // what it may have left
+  if (interrupted) return absl::CancelledError("interrupted");
+  end.seconds = SecondsSince(start);
+  end.exit_code =
+      WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  return end;
+}
+
+}  // namespace
+
+absl::StatusOr<ChildEnd> RunChildProgram(
+    const std::vector<std::string>& arguments, const std::string& output_path,
+    double limit_seconds) {
+  std::vector<std::string> words = arguments;
+  words[0] = FindProgram(words[0]);
+  if (words[0].empty()) {
+    return absl::NotFoundError(
+        absl::StrCat(arguments[0], ": not found on PATH"));
+  }
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  const int output =
+      open(output_path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  if (output < 0) {
+    return absl::UnavailableError(
+        absl::StrCat(output_path, ": cannot be written"));
+  }
+  std::fflush(nullptr);
+  const pid_t us = getpid();
+  const pid_t pid = fork();
+  if (pid == 0) BecomeProgram(pointers.data(), output, us);
+  close(output);
+  if (pid < 0) return absl::UnavailableError("no process to be had");
+  setpgid(pid, pid);  // whoever is first; the other does no harm
+  return WaitFor(pid, limit_seconds);
+}
+
+}  // namespace weir

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/synthesis/order_bound.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+
+namespace weir {
+namespace {
+
+// The limit is kept up to rounding, so that bounds allow as much.
+constexpr double kRounding = 1e-9;
+
+class Bounds {
+ public:
+  explicit Bounds(const PassTable& table)
+      : table_(table),
+        problem_(table.problem()),
+        is_span_(problem_.objective == OrderObjective::kSpan),
+        limit_(problem_.may_offload ? std::numeric_limits<double>::infinity()
+                                    : problem_.memory_limit * (1 + kRounding)) {
+    double arrival = 0;
+    for (int stage = 0; stage < problem_.num_stages(); ++stage) {
+      if (stage > 0) arrival += HopTo(stage);
+      arrival_.push_back(arrival);
+      arrival += Of(stage).forward;
+    }
+    back_.resize(problem_.num_stages());
+    for (int stage = problem_.num_stages(); stage-- > 0;) {
+      back_[stage] = arrival;  // when a first gradient can come
+      arrival += Input(stage) + (stage > 0 ? HopTo(stage) : 0);
+    }
+  }
+
+  OrderBound Best() {
+    for (int rank = 0; rank < problem_.num_ranks; ++rank) AddRank(rank);
+    return best_;
+  }
+
+ private:
+  const StagePassCosts& Of(int stage) const { return problem_.costs.of(stage); }
+  double HopTo(int stage) const {
+    return table_.route()[stage - 1] == table_.route()[stage]
+               ? 0
+               : problem_.costs.hop;
+  }
+  double Input(int stage) const {
+    if (!problem_.can_split) return Of(stage).fused_backward();
+    return std::min(Of(stage).backward_input, Of(stage).fused_backward());
+  }
+  double Backward(int stage) const {
+    if (!problem_.may_fuse(stage)) {
+      return Of(stage).backward_input + Of(stage).backward_weight;
+    }
+    return Of(stage).fused_backward();
+  }
+  // W where there certainly is one.
+  double Weight(int stage) const {
+    return problem_.may_fuse(stage) ? 0 : Of(stage).backward_weight;
+  }
+
+  void Add(double value, int rank, absl::string_view reason) {
+    if (!(value > best_.value)) return;
+    best_ = {value, absl::StrCat("rank ", rank, ": ", reason)};
+  }
+
+  // The most that `seconds` of things that hold `bytes` each make within the
+  // limit, at most `count` of each.
+  struct Thing {
+    double seconds, bytes;
+    int count;
+  };
+  double MostWithinLimit(std::vector<Thing> things) const {
+    const auto worth = [](const Thing& thing) {
+      return thing.bytes > 0 ? thing.seconds / thing.bytes
+                             : std::numeric_limits<double>::infinity();
+    };
+    std::sort(things.begin(), things.end(),
+              [&](const Thing& one, const Thing& other) {
+                return worth(one) > worth(other);
+              });
+    double left = limit_, seconds = 0;
+    for (const Thing& thing : things) {
+      double fit = thing.count;
+      if (thing.bytes > 0) fit = std::min(fit, left / thing.bytes);
+      // Alone, only whole ones fit.
+      if (things.size() == 1) fit = std::floor(fit);
+      seconds += fit * thing.seconds;
+      left -= fit * thing.bytes;
+    }
+    return seconds;
+  }
+
+  void AddRank(int rank) {
+    std::vector<int> stages;
+    for (int stage = 0; stage < problem_.num_stages(); ++stage) {
+      if (table_.route()[stage] == rank) stages.push_back(stage);
+    }
+    const int m = problem_.num_microbatches;
+    const int first = stages.front(), last = stages.back();
+    // All times are from the first forward on where the span counts.
+    const double origin = is_span_ ? arrival_[first] : 0;
+    const double head = arrival_[first] - origin;
+    double work = 0, urgent = 0, weights = 0, residence = 0, activations = 0;
+    double first_back = std::numeric_limits<double>::infinity();
+    double tail = first_back;
+    std::vector<Thing> forwards, deferred, held;
+    for (int stage : stages) {
+      const StagePassCosts& costs = Of(stage);
+      work += m * (costs.forward + Backward(stage));
+      urgent += m * (costs.forward + Input(stage));
+      weights += m * Weight(stage);
+      const double around = back_[stage] + Input(stage) - arrival_[stage];
+      residence += m * (costs.activation * around +
+                        costs.weight_gradient_inputs * Weight(stage));
+      activations += m * costs.activation;
+      first_back = std::min(first_back, back_[stage] - origin);
+      tail = std::min(tail, InputTail(stage));
+      forwards.push_back({costs.forward, costs.activation, m});
+      if (!problem_.may_fuse(stage)) {
+        deferred.push_back(
+            {costs.backward_weight, costs.weight_gradient_inputs, m});
+      }
+      held.push_back({Backward(stage), costs.activation, m});
+    }
+    Add(head + work, rank, "its work after the first forward arrives");
+    const double waiting = MostWithinLimit(deferred);
+    Add(head + urgent + std::max(0.0, weights - waiting) + tail, rank,
+        "its work until the last gradient leaves, and that one's way");
+
+    const double before =
+        std::min(MostWithinLimit(forwards), first_back - head);
+    Add(first_back + work - before, rank,
+        "its forwards until the first gradient returns, then its work");
+    if (activations > limit_) {
+      std::vector<Thing> rest = held;
+      rest.insert(rest.end(), deferred.begin(), deferred.end());
+      const double f = Of(last).forward;
+      const double after = f + MostWithinLimit(rest);
+      Add(first_back + std::max(0.0, work - before - after) + f +
+              ForwardTail(last),
+          rank, "fill and drain of what the memory limit holds");
+      Add(head + residence / limit_, rank,
+          "how long the memory limit's microbatches are held");
+      if (stages.size() == 1) {
+        const double around = back_[first] + Input(first) - arrival_[first];
+        const double slots = std::floor(limit_ / Of(first).activation);
+        Add(head + m * around / slots + tail, rank,
+            "the way there and back of as many as the memory limit holds");
+      }
+    }
+  }
+
+  // After the last I of a stage, and after an F, on this rank or on any.
+  double InputTail(int stage) const {
+    return is_span_ ? Weight(stage)
+                    : table_.tail(table_.Number(stage, 0, Pass::kInput));
+  }
+  double ForwardTail(int stage) const {
+    if (!is_span_) {
+      return table_.tail(table_.Number(stage, 0, Pass::kForward));
+    }
+    return back_[stage] - arrival_[stage] - Of(stage).forward +
+           std::max(Input(stage) + Weight(stage), Backward(stage));
+  }
+
+  const PassTable& table_;
+  const OrderProblem& problem_;
+  bool is_span_;
+  double limit_;
+  std::vector<double> arrival_;  // of a first forward
+  std::vector<double> back_;     // of a first gradient
+  OrderBound best_;
+};
+
+}  // namespace
+
+OrderBound LowerBoundOf(const PassTable& table) { return Bounds(table).Best(); }
+
+}  // namespace weir

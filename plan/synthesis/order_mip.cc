@@ -1,0 +1,441 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/synthesis/order_mip.h"
+
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+#include <utility>
+
+#include "schedules/walk.h"
+
+namespace weir {
+namespace {
+
+constexpr int kYes = -2, kNo = -1;
+// The horizon in the program's own units: CBC's tolerances are absolute.
+constexpr double kHorizon = 100;
+// Above what CBC's tolerances can make of a sum.
+constexpr double kSlack = 1e-6;
+
+}  // namespace
+
+OrderMip::Sum& OrderMip::Sum::Plus(const Sum& other, double factor) {
+  constant += factor * other.constant;
+  for (const auto& [variable, one] : other.terms) {
+    const auto at =
+        std::find_if(terms.begin(), terms.end(),
+                     [&](const auto& term) { return term.first == variable; });
+    if (at == terms.end()) {
+      terms.emplace_back(variable, factor * one);
+    } else {
+      at->second += factor * one;
+    }
+  }
+  return *this;
+}
+
+void OrderMip::AddAtLeast(const Sum& sum, double least) {
+  if (sum.terms.empty()) return;
+  model_.AddRow(sum.terms, least - sum.constant);
+}
+
+OrderMip::OrderMip(const PassTable& table, double least, double most)
+    : table_(table), problem_(table.problem()) {
+  double arrival = 0;  // the last rank's first forward, where spans begin
+  for (int stage = 0; stage < problem_.num_stages(); ++stage) {
+    arrival += problem_.costs.of(stage).forward + problem_.costs.hop;
+  }
+  horizon_ =
+      problem_.objective == OrderObjective::kSpan ? most + arrival : most;
+  unit_ = horizon_ > 0 ? horizon_ / kHorizon : 1;
+  horizon_ = kHorizon * (1 + kSlack);
+  start_.assign(table_.num_passes(), -1);
+  whole_.assign(table_.num_passes(), -1);
+  place_in_rank_.assign(table_.num_passes(), -1);
+  of_rank_.resize(problem_.num_ranks);
+  for (int32_t number = 0; number < table_.num_passes(); ++number) {
+    if (table_.pass(number) == Pass::kWeight && !problem_.can_split) continue;
+    std::vector<int32_t>& passes = of_rank_[table_.rank(number)];
+    place_in_rank_[number] = static_cast<int>(passes.size());
+    passes.push_back(number);
+  }
+  FindWindows(most / unit_ * (1 + kSlack));
+  AddTimes(least / unit_ * (1 - kSlack), most / unit_ * (1 + kSlack));
+  AddOrders();
+  AddMonotony();
+  if (problem_.may_offload) {
+    AddOffloads();
+    for (int rank = 0; rank < problem_.num_ranks; ++rank) {
+      AddOffloadMemory(rank);
+    }
+  } else if (std::isfinite(problem_.memory_limit)) {
+    AddMemory();
+  }
+  for (const MipModel::Variable& variable : model_.variables) {
+    num_booleans_ += variable.is_integer;
+  }
+}
+
+// One before the other in every order: by microbatch, and by the way through
+// the stages and back.
+bool OrderMip::Precedes(int32_t one, int32_t other) const {
+  if (table_.microbatch(one) > table_.microbatch(other) || one == other) {
+    return false;
+  }
+  const int last = 2 * problem_.num_stages() - 1;
+  const auto place = [&](int32_t number) {
+    return table_.pass(number) == Pass::kForward ? table_.stage(number)
+                                                 : last - table_.stage(number);
+  };
+  if (table_.pass(one) == Pass::kWeight) {
+    return table_.pass(other) == Pass::kWeight &&
+           table_.stage(one) == table_.stage(other);
+  }
+  if (table_.pass(other) == Pass::kWeight) {
+    return place(one) <= place(other);  // that of its I
+  }
+  return place(one) <= place(other);
+}
+
+// When passes can start, by the chains that no order changes.
+void OrderMip::FindWindows(double most) {
+  const int n = table_.num_passes(), m = problem_.num_microbatches;
+  earliest_.assign(n, 0);
+  latest_.assign(n, 0);
+  const auto least = [&](int32_t number) {
+    const int stage = table_.stage(number);
+    const StagePassCosts& costs = problem_.costs.of(stage);
+    double seconds = table_.seconds(number);
+    if (!problem_.can_split && table_.pass(number) == Pass::kInput) {
+      seconds = costs.fused_backward();
+    } else if (problem_.may_fuse(stage)) {
+      if (table_.pass(number) == Pass::kWeight) seconds = 0;
+      if (table_.pass(number) == Pass::kInput) {
+        seconds = std::min(seconds, costs.fused_backward());
+      }
+    }
+    return seconds / unit_;
+  };
+  std::vector<double> end_of_rank(problem_.num_ranks, most);
+  if (problem_.objective == OrderObjective::kSpan) {
+    double arrival = 0;
+    std::vector<bool> seen(problem_.num_ranks, false);
+    for (int stage = 0; stage < problem_.num_stages(); ++stage) {
+      const int32_t f = table_.Number(stage, 0, Pass::kForward);
+      if (stage > 0) arrival += table_.hop_before(f) / unit_;
+      const int rank = table_.route()[stage];
+      if (!seen[rank]) end_of_rank[rank] = most + arrival;
+      seen[rank] = true;
+      arrival += problem_.costs.of(stage).forward / unit_;
+    }
+  }
+  // Forwards by stage, then gradients by stage backwards, then W: each after
+  // all that it awaits; and back again for the latest starts.
+  std::vector<int32_t> sorted;
+  const int s_end = problem_.num_stages();
+  for (int k = 0; k < m; ++k) {
+    for (int s = 0; s < s_end; ++s) {
+      sorted.push_back(table_.Number(s, k, Pass::kForward));
+    }
+    for (int s = s_end; s-- > 0;) {
+      sorted.push_back(table_.Number(s, k, Pass::kInput));
+      sorted.push_back(table_.Number(s, k, Pass::kWeight));
+    }
+  }
+  const auto for_successors = [&](int32_t number, const auto& visit) {
+    if (table_.after(number) >= 0) {
+      visit(table_.after(number), table_.hop_before(table_.after(number)));
+    }
+    if (table_.microbatch(number) + 1 < m) visit(number + 3, 0.0);
+    if (table_.pass(number) == Pass::kForward) visit(number + 1, 0.0);
+    if (table_.pass(number) == Pass::kInput) visit(number + 1, 0.0);
+  };
+  for (int32_t number : sorted) {
+    for_successors(number, [&](int32_t next, double hop) {
+      earliest_[next] = std::max(
+          earliest_[next], earliest_[number] + least(number) + hop / unit_);
+    });
+  }
+  for (auto at = sorted.rbegin(); at != sorted.rend(); ++at) {
+    double end = end_of_rank[table_.rank(*at)];
+    for_successors(*at, [&](int32_t next, double hop) {
+      end = std::min(end, latest_[next] - hop / unit_);
+    });
+    latest_[*at] = end - least(*at);
+  }
+}
+
+OrderMip::Sum OrderMip::Seconds(int32_t number) const {
+  const int stage = table_.stage(number);
+  const double seconds = table_.seconds(number) / unit_;
+  const double fused = table_.fused_seconds(stage) / unit_;
+  if (table_.pass(number) == Pass::kForward) return {{}, seconds};
+  if (!problem_.can_split) return {{}, fused};
+  const int32_t input = number - number % 3 + 1;
+  if (whole_[input] < 0) return {{}, seconds};
+  Sum sum = {{}, seconds};
+  sum.Plus(Variable(whole_[input], table_.pass(number) == Pass::kInput
+                                       ? fused - seconds
+                                       : -seconds));
+  return sum;
+}
+
+OrderMip::Sum OrderMip::End(int32_t number) const {
+  Sum end = Start(number);
+  return end.Plus(Seconds(number));
+}
+
+void OrderMip::AddTimes(double least, double most) {
+  value_ = model_.AddVariable({least, most, false, 1});
+  for (const std::vector<int32_t>& passes : of_rank_) {
+    for (int32_t number : passes) {
+      start_[number] = model_.AddVariable(
+          {earliest_[number], std::max(earliest_[number], latest_[number]),
+           false, 0});
+    }
+  }
+  for (int32_t number = 1; number < table_.num_passes(); number += 3) {
+    if (!problem_.can_split || !problem_.may_fuse(table_.stage(number))) {
+      continue;
+    }
+    whole_[number] = model_.AddBoolean();
+    // Nothing comes between a whole backward's I and W.
+    AddUnless(End(number), Start(number + 1),
+              Sum{{}, 1}.Plus(Variable(whole_[number], -1)));
+  }
+  for (const std::vector<int32_t>& passes : of_rank_) {
+    // The span is from the first forward, which nothing delays.
+    double origin = earliest_[passes.front()];
+    for (int32_t number : passes) {
+      origin = std::min(origin, earliest_[number]);
+    }
+    if (problem_.objective == OrderObjective::kMakespan) origin = 0;
+    for (int32_t number : passes) {
+      AddAtLeast(Variable(value_).Plus(End(number), -1), -origin);
+      if (table_.before(number) >= 0) {
+        AddAtLeast(Start(number).Plus(End(table_.before(number)), -1),
+                   table_.hop_before(number) / unit_);
+      }
+    }
+  }
+}
+
+void OrderMip::AddUnless(const Sum& left, const Sum& right, const Sum& excuse) {
+  Sum row = left;
+  row.Plus(right, -1).Plus(excuse, 2 * horizon_);
+  AddAtLeast(row, 0);
+}
+
+size_t OrderMip::Cell(int32_t one, int32_t other) const {
+  return place_in_rank_[one] * of_rank_[table_.rank(one)].size() +
+         place_in_rank_[other];
+}
+
+OrderMip::Sum OrderMip::Before(int32_t one, int32_t other) const {
+  const std::vector<int>& cells = before_[table_.rank(one)];
+  const int known = cells[Cell(one, other)];
+  if (known == kYes) return {{}, 1};
+  if (known == kNo) return {{}, 0};
+  // One boolean for both directions, held by the smaller number.
+  if (one < other) return Variable(known);
+  return Sum{{}, 1}.Plus(Variable(known, -1));
+}
+
+void OrderMip::AddOrders() {
+  before_.resize(problem_.num_ranks);
+  for (int rank = 0; rank < problem_.num_ranks; ++rank) {
+    const std::vector<int32_t>& passes = of_rank_[rank];
+    before_[rank].assign(passes.size() * passes.size(), kNo);
+    for (int32_t one : passes) {
+      for (int32_t other : passes) {
+        if (one >= other) continue;
+        int there = kNo, back = kNo;
+        // By time alone one may have to be first.
+        const auto cannot = [&](int32_t a, int32_t b) {
+          return earliest_[a] +
+                     Seconds(a).constant * !problem_.may_fuse(table_.stage(a)) >
+                 latest_[b] + kSlack;
+        };
+        if (Precedes(one, other) || cannot(other, one)) {
+          there = kYes;
+        } else if (Precedes(other, one) || cannot(one, other)) {
+          back = kYes;
+        } else {
+          there = back = model_.AddBoolean();
+        }
+        before_[rank][Cell(one, other)] = there;
+        before_[rank][Cell(other, one)] = back;
+      }
+    }
+    for (int32_t one : passes) {
+      for (int32_t other : passes) {
+        if (one == other) continue;
+        const Sum before = Before(one, other);
+        if (before.terms.empty() && before.constant == 0) continue;
+        // start(other) >= end(one), or the other way round; the windows say by
+        // how much it can be missed.
+        Sum row = Start(other);
+        row.Plus(End(one), -1);
+        if (!before.terms.empty()) {
+          const double longest =
+              std::max({0.0, Seconds(one).constant,
+                        table_.fused_seconds(table_.stage(one)) / unit_ *
+                            (table_.pass(one) == Pass::kInput)});
+          const double missed =
+              std::max(0.0, latest_[one] + longest - earliest_[other]);
+          row.Plus({{}, missed}).Plus(before, -missed);
+        }
+        AddAtLeast(row, 0);
+      }
+    }
+  }
+}
+
+// If a pass is before another it is before that kind's next microbatch too, and
+// its own kind's last one is before it.
+void OrderMip::AddMonotony() {
+  const int m = problem_.num_microbatches;
+  for (const std::vector<int32_t>& passes : of_rank_) {
+    for (int32_t one : passes) {
+      for (int32_t other : passes) {
+        if (one == other) continue;
+        const Sum before = Before(one, other);
+        if (before.terms.empty()) continue;
+        if (table_.microbatch(other) + 1 < m) {
+          const Sum next = Before(one, other + 3);
+          if (!next.terms.empty()) {
+            AddAtLeast(Sum(next).Plus(before, -1), 0);
+          }
+        }
+        if (table_.microbatch(one) > 0) {
+          const Sum last = Before(one - 3, other);
+          if (!last.terms.empty()) {
+            AddAtLeast(Sum(last).Plus(before, -1), 0);
+          }
+        }
+      }
+    }
+  }
+}
+
+void OrderMip::AddMemory() {
+  const double unit = HeldByMicrobatch(problem_);
+  if (!(unit > 0)) return;
+  for (const std::vector<int32_t>& passes : of_rank_) {
+    for (int32_t number : passes) {
+      if (!(table_.held(number) > 0)) continue;
+      Sum held = {{}, table_.held(number) / unit};
+      for (int32_t other : passes) {
+        if (other == number) continue;
+        double change = table_.held(other);
+        if (!problem_.can_split && table_.pass(other) == Pass::kInput) {
+          change += table_.held(other + 1);  // its W's too
+        }
+        held.Plus(Before(other, number), change / unit);
+      }
+      const double limit = problem_.memory_limit / unit * (1 + 1e-9);
+      if (!held.terms.empty()) {
+        model_.AddRow(held.terms, -kInfinity, limit - held.constant);
+      } else if (held.constant > limit) {
+        model_.AddRow({{value_, 1}}, -kInfinity, -1);  // nothing fits
+      }
+    }
+  }
+}
+
+std::vector<double> OrderMip::StartOf(const PassRows& rows) const {
+  std::vector<double> values(model_.variables.size(), 0);
+  const Schedule schedule = table_.ScheduleOf(rows);
+  const WalkTimes times = TimedWalk(schedule, problem_.costs);
+  std::vector<double> position(table_.num_passes(), -1);
+  for (int rank = 0; rank < problem_.num_ranks; ++rank) {
+    for (size_t i = 0; i < rows.ranks[rank].size(); ++i) {
+      const int32_t number = rows.ranks[rank][i];
+      const bool whole = schedule.rank_actions[rank][i].op == Op::kBackward;
+      position[number] = static_cast<double>(i);
+      values[start_[number]] = times.start[rank][i] / unit_;
+      if (!whole || whole_[number] < 0) continue;
+      values[whole_[number]] = 1;
+      values[start_[number + 1]] = times.end[rank][i] / unit_;
+      position[number + 1] = static_cast<double>(i) + 0.5;
+    }
+    for (int32_t one : of_rank_[rank]) {
+      for (int32_t other : of_rank_[rank]) {
+        const int boolean = before_[rank][Cell(one, other)];
+        if (one < other && boolean >= 0) {
+          values[boolean] = position[one] < position[other];
+        }
+      }
+    }
+  }
+  values[value_] =
+      (problem_.objective == OrderObjective::kSpan ? times.span()
+                                                   : times.makespan()) /
+      unit_;
+  return values;
+}
+
+Schedule OrderMip::ScheduleOf(const std::vector<double>& values) const {
+  Schedule schedule = EmptyOrder(problem_, table_.route());
+  const auto value = [&](const Sum& sum) {
+    double total = sum.constant;
+    for (const auto& [variable, factor] : sum.terms) {
+      total += factor * values[variable];
+    }
+    return total;
+  };
+  for (int rank = 0; rank < problem_.num_ranks; ++rank) {
+    // Sorted by the booleans, which are exact; transfers to the host by time,
+    // behind the passes that have ended by then.
+    std::vector<std::pair<double, int32_t>> sorted;
+    for (int32_t one : of_rank_[rank]) {
+      double place = 0;
+      for (int32_t other : of_rank_[rank]) {
+        if (other != one) place += value(Before(other, one));
+      }
+      sorted.emplace_back(place, one);
+    }
+    std::sort(sorted.begin(), sorted.end());
+    std::vector<std::tuple<double, int, Action>> transfers;
+    for (size_t cell = 0; cell < moved_.size(); ++cell) {
+      const int stage = static_cast<int>(cell) / problem_.num_microbatches;
+      if (table_.route()[stage] != rank || values[moved_[cell]] < 0.5) continue;
+      const int k = static_cast<int>(cell) % problem_.num_microbatches;
+      transfers.emplace_back(values[offload_[cell]], 0,
+                             Action{Op::kOffload, stage, k});
+      transfers.emplace_back(values[reload_[cell]], 1,
+                             Action{Op::kReload, stage, k});
+    }
+    std::sort(transfers.begin(), transfers.end(),
+              [](const auto& one, const auto& other) {
+                return std::tie(std::get<0>(one), std::get<1>(one)) <
+                       std::tie(std::get<0>(other), std::get<1>(other));
+              });
+    std::vector<Action>& row = schedule.rank_actions[rank];
+    size_t next = 0;
+    for (const auto& [place, number] : sorted) {
+      // A transfer waits for the pass before it, so it stands before the first
+      // that has not ended when it starts.
+      const double end = value(End(number));
+      while (next < transfers.size() &&
+             std::get<0>(transfers[next]) < end - kSlack) {
+        row.push_back(std::get<2>(transfers[next++]));
+      }
+      const int32_t input = number - number % 3 + 1;
+      const bool whole = !problem_.can_split ||
+                         (whole_[input] >= 0 && values[whole_[input]] > 0.5);
+      if (table_.pass(number) == Pass::kWeight && whole) continue;
+      const Op op = table_.pass(number) == Pass::kForward  ? Op::kForward
+                    : table_.pass(number) == Pass::kWeight ? Op::kBackwardWeight
+                    : whole                                ? Op::kBackward
+                                                           : Op::kBackwardInput;
+      row.push_back({op, table_.stage(number), table_.microbatch(number)});
+    }
+    while (next < transfers.size()) {
+      row.push_back(std::get<2>(transfers[next++]));
+    }
+  }
+  return schedule;
+}
+
+}  // namespace weir

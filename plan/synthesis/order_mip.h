@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// The best order as a mixed-integer program: Zero Bubble's (Qi et al., 2024,
+// appendix G: times, and a boolean for each two passes of a rank that says
+// which is first), and OptPipe's (Li et al., 2025), which adds transfers to and
+// from the host.
+#ifndef WEIR_PLAN_SYNTHESIS_ORDER_MIP_H_
+#define WEIR_PLAN_SYNTHESIS_ORDER_MIP_H_
+
+#include <optional>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "plan/synthesis/mip.h"
+#include "plan/synthesis/pass_rows.h"
+
+namespace weir {
+
+// The program of a problem on one placement, with what it takes to read a
+// solution. Its objective is the problem's, divided by `unit`.
+//
+// Passes of one kind on a stage are in the order of the microbatches, which
+// loses nothing (PassRows) unless they go to the host, where it is a part of
+// the claim. What a rank holds is counted whenever a pass or a reload takes
+// something; what was released must have ended by then.
+class OrderMip {
+ public:
+  // No order above `most` is looked for, none below `least` is expected: both
+  // tighten the program.
+  OrderMip(const PassTable& table, double least, double most);
+
+  const MipModel& model() const { return model_; }
+  double unit() const { return unit_; }
+  int num_booleans() const { return num_booleans_; }
+
+  // All variables as an order without offloads has them.
+  std::vector<double> StartOf(const PassRows& rows) const;
+
+  // The schedule of a solution. Its times are its own, TimedWalk's: never later
+  // than the solution's.
+  Schedule ScheduleOf(const std::vector<double>& values) const;
+
+ private:
+  // A sum of variables and a number.
+  struct Sum {
+    std::vector<std::pair<int, double>> terms;
+    double constant = 0;
+
+    Sum& Plus(const Sum& other, double factor = 1);
+  };
+  static Sum Variable(int variable, double factor = 1) {
+    return {{{variable, factor}}, 0};
+  }
+
+  void FindWindows(double most);
+  void AddTimes(double least, double most);
+  void AddOrders();
+  void AddMonotony();
+  void AddMemory();
+  void AddOffloads();
+  void AddOffloadMemory(int rank);
+  void AddAtLeast(const Sum& sum, double least);
+
+  bool has(int32_t number) const { return start_[number] >= 0; }
+  Sum Seconds(int32_t number) const;  // of a pass that may be whole
+  Sum Start(int32_t number) const { return Variable(start_[number]); }
+  Sum End(int32_t number) const;
+  bool Precedes(int32_t one, int32_t other) const;  // whatever the order
+  Sum Before(int32_t one, int32_t other) const;     // 1 or 0
+  // left >= right, unless the sum `excuse` is 1 or more.
+  void AddUnless(const Sum& left, const Sum& right, const Sum& excuse);
+  size_t Cell(int32_t one, int32_t other) const;
+
+  const PassTable& table_;
+  const OrderProblem& problem_;
+  double unit_ = 1, horizon_ = 0;
+  MipModel model_;
+  int num_booleans_ = 0;
+  int value_ = 0;           // variable of the objective
+  std::vector<int> start_;  // [pass], -1: there is no such pass
+  std::vector<int> whole_;  // [pass of I], -1: the problem says which
+  std::vector<double> earliest_, latest_;      // starts, of passes
+  std::vector<std::vector<int32_t>> of_rank_;  // passes
+  std::vector<int> place_in_rank_;             // [pass]
+  // [rank][one * passes + other]: the boolean, -2: yes, -1: no.
+  std::vector<std::vector<int>> before_;
+  // [stage * m + microbatch]
+  std::vector<int> moved_, offload_, reload_;
+};
+
+}  // namespace weir
+
+#endif  // WEIR_PLAN_SYNTHESIS_ORDER_MIP_H_

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// Transfers to and from the host in the program of an order: OptPipe's.
+#include <cmath>
+
+#include "plan/synthesis/order_mip.h"
+
+namespace weir {
+
+// Each activation may go (moved), and come back before its gradient; one at a
+// time goes and one at a time comes, on each rank.
+void OrderMip::AddOffloads() {
+  const int m = problem_.num_microbatches;
+  for (int stage = 0; stage < problem_.num_stages(); ++stage) {
+    const double seconds = problem_.costs.of(stage).offload / unit_;
+    for (int k = 0; k < m; ++k) {
+      moved_.push_back(model_.AddBoolean());
+      offload_.push_back(model_.AddVariable({0, horizon_, false, 0}));
+      reload_.push_back(model_.AddVariable({0, horizon_, false, 0}));
+      const Sum stays = Sum{{}, 1}.Plus(Variable(moved_.back(), -1));
+      const Sum out = Variable(offload_.back()), in = Variable(reload_.back());
+      AddUnless(out, End(table_.Number(stage, k, Pass::kForward)), stays);
+      AddUnless(in, Sum(out).Plus({{}, seconds}), stays);
+      AddUnless(Start(table_.Number(stage, k, Pass::kInput)),
+                Sum(in).Plus({{}, seconds}), stays);
+    }
+    for (int j = 0; j < m; ++j) {
+      for (int k = j + 1; k < m; ++k) {
+        const size_t one = stage * m + j, other = stage * m + k;
+        for (const std::vector<int>* channel : {&offload_, &reload_}) {
+          const Sum first = Variable(model_.AddBoolean());  // j before k
+          Sum excuse = {{}, 2};
+          excuse.Plus(Variable(moved_[one], -1))
+              .Plus(Variable(moved_[other], -1));
+          const Sum a = Variable((*channel)[one]);
+          const Sum b = Variable((*channel)[other]);
+          AddUnless(b, Sum(a).Plus({{}, seconds}),
+                    Sum(excuse).Plus({{}, 1}).Plus(first, -1));
+          AddUnless(a, Sum(b).Plus({{}, seconds}), Sum(excuse).Plus(first));
+        }
+      }
+    }
+  }
+}
+
+// What the rank holds whenever a forward or a reload takes its part. Of two
+// that may start at one moment at least one counts the other.
+void OrderMip::AddOffloadMemory(int rank) {
+  const double unit = HeldByMicrobatch(problem_);
+  if (!(unit > 0) || !std::isfinite(problem_.memory_limit)) return;
+  const int stage = rank, m = problem_.num_microbatches;  // one per rank
+  const StagePassCosts& costs = problem_.costs.of(stage);
+  const double activation = costs.activation / unit;
+  const double deferred = costs.weight_gradient_inputs / unit;
+  const double seconds = costs.offload / unit_;
+  const double limit = problem_.memory_limit / unit * (1 + 1e-9);
+  const auto cell = [&](int k) { return stage * m + k; };
+  const auto number = [&](int k, Pass pass) {
+    return table_.Number(stage, k, pass);
+  };
+  const auto Not = [](int boolean) {
+    return Sum{{}, 1}.Plus(Variable(boolean, -1));
+  };
+  // A boolean that may be 1 only when `left` >= `right`.
+  const auto only_if = [&](const Sum& left, const Sum& right) {
+    const int boolean = model_.AddBoolean();
+    AddUnless(left, right, Not(boolean));
+    return boolean;
+  };
+  // [forward j][k]: k's reload has begun when j's forward begins; and that k's
+  // forward has begun when j's reload does.
+  std::vector<std::vector<int>> reload_first(m), forward_first(m),
+      other_first(m);
+  for (int j = 0; j < m; ++j) {
+    for (int k = 0; k < m; ++k) {
+      const Sum start = Start(number(j, Pass::kForward));
+      const Sum in = Variable(reload_[cell(k)]);
+      const int a = model_.AddBoolean(), b = model_.AddBoolean();
+      const Sum stays = Not(moved_[cell(k)]);
+      AddUnless(in, start, Sum(stays).Plus(Variable(a)));
+      AddUnless(start, in, Sum(stays).Plus(Variable(b)));
+      AddAtLeast(Variable(a).Plus(Variable(b)).Plus(stays), 1);
+      reload_first[j].push_back(a);
+      forward_first[k].push_back(b);  // [reload k][forward j]
+      other_first[j].push_back(j == k ? -1 : model_.AddBoolean());
+    }
+  }
+  for (int j = 0; j < m; ++j) {
+    for (int k = 0; k < m; ++k) {
+      if (j == k) continue;
+      // other_first[j][k]: k's reload has begun when j's does.
+      const Sum excuse = Not(moved_[cell(j)]).Plus(Not(moved_[cell(k)]));
+      AddUnless(Variable(reload_[cell(k)]), Variable(reload_[cell(j)]),
+                Sum(excuse).Plus(Variable(other_first[j][k])));
+      if (j < k) {
+        AddAtLeast(Variable(other_first[j][k])
+                       .Plus(Variable(other_first[k][j]))
+                       .Plus(excuse),
+                   1);
+      }
+    }
+  }
+  // At the forwards.
+  for (int j = 0; j < m; ++j) {
+    const int32_t forward = number(j, Pass::kForward);
+    const Sum start = Start(forward);
+    Sum held = {{}, activation};
+    for (int k = 0; k < m; ++k) {
+      if (k != j) {
+        held.Plus(Before(number(k, Pass::kForward), forward), activation);
+      }
+      held.Plus(Before(number(k, Pass::kInput), forward),
+                deferred - activation);
+      if (problem_.can_split) {
+        held.Plus(Before(number(k, Pass::kWeight), forward), -deferred);
+      } else {
+        held.Plus(Before(number(k, Pass::kInput), forward), -deferred);
+      }
+      if (k >= j) continue;  // only what came before can be away
+      const int away =
+          only_if(start, Variable(offload_[cell(k)]).Plus({{}, seconds}));
+      AddAtLeast(Variable(moved_[cell(k)]).Plus(Variable(away), -1), 0);
+      held.Plus(Variable(away), -activation);
+      // A reload that has begun without an offload is none.
+      const int back = reload_first[j][k];
+      AddAtLeast(Variable(moved_[cell(k)]).Plus(Variable(back), -1), 0);
+      held.Plus(Variable(back), activation);
+    }
+    if (held.terms.empty()) continue;
+    model_.AddRow(held.terms, -kInfinity, limit - held.constant);
+  }
+  // At the reloads, of what is moved.
+  for (int j = 0; j < m; ++j) {
+    const Sum start = Variable(reload_[cell(j)]);
+    Sum held;  // its own is away and comes back
+    for (int k = 0; k < m; ++k) {
+      held.Plus(Variable(forward_first[j][k]), activation);
+      const int ended = only_if(start, End(number(k, Pass::kInput)));
+      held.Plus(Variable(ended),
+                (problem_.can_split ? deferred : 0) - activation);
+      if (problem_.can_split) {
+        const int done = only_if(start, End(number(k, Pass::kWeight)));
+        held.Plus(Variable(done), -deferred);
+        // What is done has ended; no credit without the charge.
+        AddAtLeast(Variable(ended).Plus(Variable(done), -1), 0);
+      }
+      if (k == j) continue;
+      const int away =
+          only_if(start, Variable(offload_[cell(k)]).Plus({{}, seconds}));
+      AddAtLeast(Variable(moved_[cell(k)]).Plus(Variable(away), -1), 0);
+      held.Plus(Variable(away), -activation);
+      AddAtLeast(
+          Variable(moved_[cell(k)]).Plus(Variable(other_first[j][k]), -1), 0);
+      held.Plus(Variable(other_first[j][k]), activation);
+    }
+    // Where it does not move nothing is asked.
+    const double all = 2 * m * (activation + deferred) + limit;
+    held.Plus(Variable(moved_[cell(j)]), all);
+    model_.AddRow(held.terms, -kInfinity, limit + all - held.constant);
+  }
+}
+
+}  // namespace weir

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/synthesis/order_problem.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "base/problems.h"
+#include "base/status_macros.h"
+#include "schedules/limits.h"
+#include "schedules/walk.h"
+
+namespace weir {
+namespace {
+
+// Of sums of a few thousand numbers.
+constexpr double kRounding = 1e-9;
+
+double Held(const StagePassCosts& stage) {
+  return std::max(stage.activation, stage.weight_gradient_inputs);
+}
+
+// With one microbatch at a time a rank holds the activations of the stages
+// before, and at last one W's inputs.
+double LeastHeld(const OrderProblem& problem, const std::vector<int>& route) {
+  double least = 0;
+  for (int rank = 0; rank < problem.num_ranks; ++rank) {
+    double activations = 0, most = 0;
+    for (int stage = 0; stage < problem.num_stages(); ++stage) {
+      if (route[stage] != rank) continue;
+      const StagePassCosts& costs = problem.costs.of(stage);
+      activations += costs.activation;
+      // The gradients come back while all stages before are held.
+      most = std::max(most, activations - costs.activation + Held(costs));
+    }
+    least = std::max({least, most, activations});
+  }
+  return least;
+}
+
+void CheckStageCosts(const OrderProblem& problem, Problems* problems) {
+  for (int stage = 0; stage < static_cast<int>(problem.costs.stages.size());
+       ++stage) {
+    const StagePassCosts& costs = problem.costs.stages[stage];
+    for (double value :
+         {costs.forward, costs.backward_input, costs.backward_weight,
+          costs.fused_backward(), costs.offload, costs.activation,
+          costs.weight_gradient_inputs}) {
+      if (std::isfinite(value) && value >= 0) continue;
+      problems->Add(
+          absl::StrFormat("costs of stage %d", stage),
+          absl::StrFormat("hold %g, expected numbers of 0 or more", value));
+      break;
+    }
+  }
+  problems->CheckRange("hop", problem.costs.hop, 0, 1e18);
+}
+
+}  // namespace
+
+bool OrderProblem::may_fuse(int stage) const {
+  const StagePassCosts& costs = this->costs.of(stage);
+  return !can_split ||
+         costs.fused_backward() <
+             (costs.backward_input + costs.backward_weight) * (1 - kRounding);
+}
+
+double HeldByMicrobatch(const OrderProblem& problem) {
+  double largest = 0;
+  for (int stage = 0; stage < problem.num_stages(); ++stage) {
+    largest = std::max(largest, Held(problem.costs.of(stage)));
+  }
+  return largest * problem.num_chunks;
+}
+
+absl::Status CheckOrderProblem(absl::string_view label,
+                               const OrderProblem& problem) {
+  Problems problems(label);
+  ScheduleSpec spec = {.num_ranks = problem.num_ranks,
+                       .num_microbatches = problem.num_microbatches,
+                       .num_chunks = problem.num_chunks};
+  CheckLimits(spec, &problems, /*num_passes=*/3);
+  const int given = static_cast<int>(problem.costs.stages.size());
+  if (given > 1 && given != problem.num_stages()) {
+    problems.Add("costs", absl::StrFormat("have %d entries, expected 1 or one "
+                                          "per stage (%d)",
+                                          given, problem.num_stages()));
+  }
+  if (problem.may_offload && problem.num_chunks > 1) {
+    problems.Add("offload",
+                 "is asked for with several stages per rank, "
+                 "expected 1: weir offloads microbatches of one");
+  }
+  RETURN_IF_ERROR(problems.ToStatus());
+  CheckStageCosts(problem, &problems);
+  double least = std::numeric_limits<double>::infinity();
+  for (const std::vector<int>& route : PlacementsOf(problem)) {
+    least = std::min(least, LeastHeld(problem, route));
+  }
+  if (!(problem.memory_limit >= least * (1 - kRounding))) {
+    problems.Add("memory limit",
+                 absl::StrFormat("is %g, one microbatch at a time needs %g "
+                                 "(%g microbatches)",
+                                 problem.memory_limit, least,
+                                 least / HeldByMicrobatch(problem)));
+  }
+  return problems.ToStatus();
+}
+
+std::vector<std::vector<int>> PlacementsOf(const OrderProblem& problem) {
+  std::vector<int> looped, zigzag;
+  for (int stage = 0; stage < problem.num_stages(); ++stage) {
+    const int chunk = stage / problem.num_ranks;
+    const int rank = stage % problem.num_ranks;
+    looped.push_back(rank);
+    zigzag.push_back(chunk % 2 == 0 ? rank : problem.num_ranks - 1 - rank);
+  }
+  if (looped == zigzag) return {looped};
+  return {looped, zigzag};
+}
+
+Schedule EmptyOrder(const OrderProblem& problem, std::vector<int> route) {
+  Schedule schedule;
+  schedule.name = "synthesized";
+  schedule.num_ranks = problem.num_ranks;
+  schedule.num_stages = problem.num_stages();
+  schedule.num_microbatches = problem.num_microbatches;
+  schedule.routes = {std::move(route)};
+  schedule.weights.microbatches_per_update = problem.num_microbatches;
+  schedule.rank_actions.resize(problem.num_ranks);
+  return schedule;
+}
+
+namespace {
+
+double PeakInOrder(const OrderProblem& problem,
+                   const std::vector<Action>& actions) {
+  double held = 0, peak = 0;
+  for (const Action& action : actions) {
+    const StagePassCosts& costs = problem.costs.of(action.stage);
+    switch (action.op) {
+      case Op::kForward:
+        held += costs.activation;
+        break;
+      case Op::kBackwardInput:
+        held += costs.weight_gradient_inputs - costs.activation;
+        break;
+      case Op::kBackward:
+        peak = std::max(peak,
+                        held - costs.activation + costs.weight_gradient_inputs);
+        held -= costs.activation;
+        break;
+      case Op::kBackwardWeight:
+        held -= costs.weight_gradient_inputs;
+        break;
+      default:
+        break;
+    }
+    peak = std::max(peak, held);
+  }
+  return peak;
+}
+
+// Releases at the end of a pass or offload, takes at the start of one; at one
+// moment what is released goes first.
+double PeakByTime(const OrderProblem& problem, const WalkTimes& times,
+                  const Schedule& schedule, int rank) {
+  std::vector<std::pair<double, double>> changes;  // when, by how much
+  const std::vector<Action>& actions = schedule.rank_actions[rank];
+  for (size_t i = 0; i < actions.size(); ++i) {
+    const StagePassCosts& costs = problem.costs.of(actions[i].stage);
+    const double start = times.start[rank][i], end = times.end[rank][i];
+    switch (actions[i].op) {
+      case Op::kForward:
+      case Op::kReload:
+        changes.emplace_back(start, costs.activation);
+        break;
+      case Op::kOffload:
+        changes.emplace_back(end, -costs.activation);
+        break;
+      case Op::kBackwardInput:
+        changes.emplace_back(end,
+                             costs.weight_gradient_inputs - costs.activation);
+        break;
+      case Op::kBackward:
+        changes.emplace_back(end, -costs.activation);
+        break;
+      case Op::kBackwardWeight:
+        changes.emplace_back(end, -costs.weight_gradient_inputs);
+        break;
+    }
+  }
+  std::sort(changes.begin(), changes.end());
+  // Sums of the same seconds in another order are the same moment.
+  const double tolerance = kRounding * times.makespan();
+  double held = 0, peak = 0;
+  for (size_t i = 0; i < changes.size();) {
+    size_t end = i;
+    double taken = 0;
+    for (; end < changes.size() &&
+           changes[end].first <= changes[i].first + tolerance;
+         ++end) {
+      taken += changes[end].second;
+    }
+    held += taken;
+    peak = std::max(peak, held);
+    i = end;
+  }
+  return peak;
+}
+
+}  // namespace
+
+std::vector<double> PeakHeld(const OrderProblem& problem,
+                             const Schedule& schedule) {
+  const bool offloads = std::any_of(
+      schedule.rank_actions.begin(), schedule.rank_actions.end(),
+      [](const std::vector<Action>& actions) {
+        return std::any_of(
+            actions.begin(), actions.end(),
+            [](const Action& action) { return !IsCompute(action.op); });
+      });
+  std::vector<double> peaks;
+  WalkTimes times;
+  if (offloads) times = TimedWalk(schedule, problem.costs);
+  for (int rank = 0; rank < schedule.num_ranks; ++rank) {
+    peaks.push_back(offloads
+                        ? PeakByTime(problem, times, schedule, rank)
+                        : PeakInOrder(problem, schedule.rank_actions[rank]));
+  }
+  return peaks;
+}
+
+bool FitsLimit(const OrderProblem& problem, const Schedule& schedule) {
+  const std::vector<double> peaks = PeakHeld(problem, schedule);
+  return std::all_of(peaks.begin(), peaks.end(), [&](double peak) {
+    return peak <= problem.memory_limit * (1 + kRounding);
+  });
+}
+
+double ObjectiveOf(const OrderProblem& problem, const Schedule& schedule) {
+  const WalkTimes times = TimedWalk(schedule, problem.costs);
+  return problem.objective == OrderObjective::kSpan ? times.span()
+                                                    : times.makespan();
+}
+
+}  // namespace weir

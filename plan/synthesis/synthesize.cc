@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/synthesis/synthesize.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/interrupt.h"
+#include "base/status_macros.h"
+#include "plan/synthesis/local_search.h"
+#include "plan/synthesis/order_bound.h"
+#include "plan/synthesis/order_mip.h"
+#include "schedules/validate.h"
+#include "schedules/walk.h"
+
+namespace weir {
+
+const NamedOrder* Synthesis::best_named() const {
+  return !named.empty() && named.front().fits ? &named.front() : nullptr;
+}
+
+namespace {
+
+// What rounding and CBC's tolerances leave between equal values.
+constexpr double kEqual = 1e-6;
+constexpr double kRounding = 1e-9;
+// Named orders that a search starts from, on each placement, and how often.
+constexpr int kMaxStarts = 3;
+constexpr int kRunsOfStart = 2;
+// Beyond it CBC finds nothing in any time that people wait.
+constexpr int kMaxBooleans = 4000;
+
+int64_t MovesFor(const OrderProblem& problem, const SynthesisOptions& options) {
+  if (options.num_moves > 0) return options.num_moves;
+  const double passes = 3.0 * problem.num_stages() * problem.num_microbatches;
+  return static_cast<int64_t>(std::clamp(3e7 / passes, 3e3, 2e5));
+}
+
+// One placement, and the orders to start from.
+struct Ground {
+  PassTable table;
+  OrderBound bound;
+  std::vector<std::pair<std::string, PassRows>> starts;
+};
+
+bool HasOffloads(const Schedule& schedule) {
+  for (const std::vector<Action>& actions : schedule.rank_actions) {
+    for (const Action& action : actions) {
+      if (!IsCompute(action.op)) return true;
+    }
+  }
+  return false;
+}
+
+class Synthesizer {
+ public:
+  Synthesizer(const OrderProblem& problem, const SynthesisOptions& options)
+      : problem_(problem), options_(options) {
+    found_.value = std::numeric_limits<double>::infinity();
+  }
+
+  absl::StatusOr<Synthesis> Run() {
+    found_.named = NamedOrders(problem_);
+    if (const NamedOrder* best = found_.best_named()) {
+      Take(best->schedule, best->name);
+    }
+    FindGrounds();
+    if (options_.method != SynthesisMethod::kMip) {
+      RETURN_IF_ERROR(SearchGrounds());
+    }
+    SetBound();
+    if (options_.method != SynthesisMethod::kLocal && !IsProven()) {
+      RETURN_IF_ERROR(SolveGrounds());
+    }
+    RETURN_IF_ERROR(Finish());
+    return std::move(found_);
+  }
+
+ private:
+  // Keeps an order that is valid, within the limit and better.
+  bool Take(const Schedule& schedule, const std::string& source) {
+    if (!ValidateSchedule(schedule).ok() || !FitsLimit(problem_, schedule)) {
+      return false;
+    }
+    const double value = ObjectiveOf(problem_, schedule);
+    if (!(value < found_.value * (1 - kRounding))) return false;
+    found_.schedule = schedule;
+    found_.value = value;
+    found_.source = source;
+    return true;
+  }
+
+  void FindGrounds() {
+    for (const std::vector<int>& route : PlacementsOf(problem_)) {
+      PassTable table(problem_, route);
+      OrderBound bound = LowerBoundOf(table);
+      Ground ground = {std::move(table), std::move(bound), {}};
+      for (const NamedOrder& order : found_.named) {
+        if (order.fits && order.schedule.routes[0] == route &&
+            !HasOffloads(order.schedule)) {
+          AddStart(order.name, ground.table.RowsOf(order.schedule), &ground);
+        }
+      }
+      AddStart("one microbatch at a time", ground.table.OneByOne(), &ground);
+      for (const auto& [name, rows] : ground.starts) {
+        Take(ground.table.ScheduleOf(rows), name);
+      }
+      grounds_.push_back(std::move(ground));
+    }
+  }
+
+  // Whole backwards made into halves, or an order by microbatch, may hold more
+  // than what was named.
+  void AddStart(const std::string& name, PassRows rows, Ground* ground) const {
+    if (std::ssize(ground->starts) >= kMaxStarts) return;
+    for (const auto& [other, known] : ground->starts) {
+      if (known.ranks == rows.ranks) return;
+    }
+    const Schedule schedule = ground->table.ScheduleOf(rows);
+    if (!ValidateSchedule(schedule).ok() || !FitsLimit(problem_, schedule)) {
+      return;
+    }
+    ground->starts.emplace_back(name, std::move(rows));
+  }
+
+  struct LocalRun {
+    const Ground* ground;
+    const std::string* name;
+    const PassRows* start;
+    LocalSearchOptions options;
+    LocalSearchResult result;
+  };
+
+  // Each run on its own, so that the number of threads changes nothing.
+  absl::Status SearchGrounds() {
+    std::vector<LocalRun> runs;
+    for (const Ground& ground : grounds_) {
+      for (const auto& [name, rows] : ground.starts) {
+        for (int run = 0; run < kRunsOfStart; ++run) {
+          runs.push_back({&ground,
+                          &name,
+                          &rows,
+                          {.num_moves = MovesFor(problem_, options_),
+                           .seed = options_.seed * 1'000'003 + runs.size(),
+                           .enough = ground.bound.value},
+                          {}});
+        }
+      }
+    }
+    RunAll(&runs);
+    if (Interrupted()) return absl::CancelledError("interrupted");
+    for (const LocalRun& run : runs) {
+      Take(run.ground->table.ScheduleOf(run.result.rows),
+           absl::StrCat("local search from ", *run.name));
+    }
+    return absl::OkStatus();
+  }
+
+  static void RunAll(std::vector<LocalRun>* runs) {
+    std::atomic<size_t> next = 0;
+    const auto work = [&] {
+      for (size_t i = next++; i < runs->size() && !Interrupted(); i = next++) {
+        LocalRun& run = (*runs)[i];
+        run.result = SearchLocally(run.ground->table, *run.start, run.options);
+      }
+    };
+    std::vector<std::thread> threads;
+    const size_t num_threads = std::min<size_t>(
+        std::max(std::thread::hardware_concurrency(), 1U), runs->size());
+    for (size_t i = 1; i < num_threads; ++i) threads.emplace_back(work);
+    work();
+    for (std::thread& thread : threads) thread.join();
+  }
+
+  void SetBound() {
+    const Ground* least = &grounds_[0];
+    for (const Ground& ground : grounds_) {
+      if (ground.bound.value < least->bound.value) least = &ground;
+    }
+    found_.bound = least->bound.value;
+    found_.bound_reason = least->bound.reason;
+  }
+
+  bool IsProven() const { return found_.value <= found_.bound * (1 + kEqual); }
+
+  bool MipApplies() const {
+    if (!problem_.may_offload) return true;
+    for (int stage = 0; stage < problem_.num_stages(); ++stage) {
+      const StagePassCosts& costs = problem_.costs.of(stage);
+      if (costs.weight_gradient_inputs > costs.activation) return false;
+    }
+    return true;
+  }
+
+  void Say(const std::string& text) {
+    absl::StrAppend(&found_.mip, found_.mip.empty() ? "" : "; ", text);
+  }
+
+  absl::Status SolveGrounds() {
+    if (!MipApplies()) {
+      Say("not asked: with offloads it takes weight gradients' inputs that "
+          "are no larger than activations");
+      return absl::OkStatus();
+    }
+    for (Ground& ground : grounds_) {
+      if (found_.value <= ground.bound.value * (1 + kEqual)) continue;
+      const absl::Status solved = SolveGround(&ground);
+      if (solved.ok()) continue;
+      if (absl::IsUnavailable(solved) &&
+          options_.method == SynthesisMethod::kAuto) {
+        Say(std::string(solved.message()));
+        found_.notes.push_back(std::string(solved.message()));
+        break;
+      }
+      return solved;
+    }
+    SetBound();
+    return absl::OkStatus();
+  }
+
+  absl::Status SolveGround(Ground* ground) {
+    // A program is as large as the squares of what a rank does.
+    const double passes = 3.0 * problem_.num_chunks * problem_.num_microbatches;
+    if (passes * passes * problem_.num_ranks > 60.0 * kMaxBooleans) {
+      Say("not asked: the program is too large");
+      return absl::OkStatus();
+    }
+    const OrderMip mip(ground->table, ground->bound.value, found_.value);
+    if (mip.num_booleans() > kMaxBooleans) {
+      Say(absl::StrCat("not asked: the program has ", mip.num_booleans(),
+                       " booleans"));
+      return absl::OkStatus();
+    }
+    MipOptions options;
+    options.seconds = options_.seconds / static_cast<double>(grounds_.size());
+    options.solver = options_.solver;
+    if (!problem_.may_offload && !HasOffloads(found_.schedule) &&
+        found_.schedule.routes[0] == ground->table.route()) {
+      options.start = mip.StartOf(ground->table.RowsOf(found_.schedule));
+    }
+    ASSIGN_OR_RETURN(const MipResult result, SolveMip(mip.model(), options));
+    Say(absl::StrCat(mip.num_booleans(), " booleans: ", Describe(result)));
+    if (result.has_values()) {
+      TakeSolution(mip.ScheduleOf(result.values));
+    }
+    // With tolerances a solution may seem shorter than it is; a bound stays a
+    // bound.
+    double bound = std::min(result.bound * mip.unit(), found_.value);
+    // Then nothing on this placement is as good as what is known. Where that
+    // is an order of this very program CBC errs, and nothing is proven.
+    if (result.state == MipResult::State::kInfeasible) {
+      const bool errs = problem_.may_offload ||
+                        found_.schedule.routes[0] == ground->table.route();
+      bound = errs ? 0 : found_.value;
+    }
+    if (bound > ground->bound.value) {
+      ground->bound = {bound, "the mixed-integer program"};
+    }
+    return absl::OkStatus();
+  }
+
+  // An offloading order's forwards and reloads wait for room by a count of
+  // activations; the right count is looked for.
+  void TakeSolution(Schedule schedule) {
+    const std::string source = "mixed-integer program";
+    if (!HasOffloads(schedule)) {
+      Take(schedule, source);
+      return;
+    }
+    for (int count = problem_.num_microbatches; count >= 0; --count) {
+      schedule.resident_activations = count;
+      Take(schedule, source);
+    }
+  }
+
+  absl::Status Finish() {
+    if (!std::isfinite(found_.value)) {
+      return absl::InternalError("no order was found that fits");
+    }
+    found_.schedule.name = "synthesized";
+    RETURN_IF_ERROR(ValidateSchedule(found_.schedule));
+    const WalkTimes times = TimedWalk(found_.schedule, problem_.costs);
+    found_.makespan = times.makespan();
+    found_.span = times.span();
+    found_.peak_held = PeakHeld(problem_, found_.schedule);
+    found_.bound = std::min(found_.bound, found_.value);
+    found_.is_proven = IsProven();
+    return absl::OkStatus();
+  }
+
+  const OrderProblem& problem_;
+  const SynthesisOptions& options_;
+  std::vector<Ground> grounds_;
+  Synthesis found_;
+};
+
+}  // namespace
+
+absl::StatusOr<Synthesis> Synthesize(const OrderProblem& problem,
+                                     const SynthesisOptions& options) {
+  RETURN_IF_ERROR(CheckOrderProblem("weir schedule synthesize", problem));
+  const int64_t passes =
+      int64_t{3} * problem.num_stages() * problem.num_microbatches;
+  if (passes > kMaxSynthesisPasses) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "weir schedule synthesize: ", passes, " passes, expected at most ",
+        kMaxSynthesisPasses, ": fewer microbatches, ranks or chunks"));
+  }
+  OrderProblem alone = problem;  // passes run one at a time
+  Synthesis synthesis;
+  bool overlapped = false;
+  for (StagePassCosts& stage : alone.costs.stages) {
+    overlapped |= stage.overlapped.has_value();
+    stage.overlapped.reset();
+  }
+  ASSIGN_OR_RETURN(synthesis, Synthesizer(alone, options).Run());
+  if (overlapped) {
+    synthesis.notes.push_back(
+        "what F beside B takes is not used: passes run one at a time");
+  }
+  return synthesis;
+}
+
+}  // namespace weir

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/views.h"
+
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "base/text.h"
+#include "base/textproto.h"
+#include "base/units.h"
+
+namespace weir {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string RecomputeText(const Plan& plan) {
+  switch (plan.scenario().training().recompute()) {
+    case RECOMPUTE_FULL:
+      return "full";
+    case RECOMPUTE_SELECTIVE:
+      return "selective";
+    default:
+      return "none";
+  }
+}
+
+std::string LayersText(const Plan& plan) {
+  const Parallelism& parallelism = plan.scenario().parallelism();
+  if (!parallelism.layout().empty()) return parallelism.layout();
+  if (parallelism.blocks_per_stage().empty()) return "even";
+  // Equal neighbours together: "11,12*6,13".
+  std::vector<std::string> words;
+  const auto& blocks = parallelism.blocks_per_stage();
+  for (int i = 0, j = 0; i < blocks.size(); i = j) {
+    while (j < blocks.size() && blocks.Get(j) == blocks.Get(i)) ++j;
+    words.push_back(j - i > 1 ? absl::StrCat(blocks.Get(i), "*", j - i)
+                              : absl::StrCat(blocks.Get(i)));
+  }
+  return absl::StrJoin(words, ",");
+}
+
+std::string ScheduleText(const Plan& plan) {
+  return absl::StrCat(plan.scenario().schedule(),
+                      plan.changes_training() ? " (*)" : "");
+}
+
+std::string SizesText(const Plan& plan) {
+  const Parallelism& parallelism = plan.scenario().parallelism();
+  std::string text =
+      absl::StrCat(parallelism.tensor(), "/", parallelism.pipeline(), "/",
+                   parallelism.data(), "/", parallelism.chunks(), "/",
+                   plan.scenario().batch().microbatch_size());
+  return text;
+}
+
+bool HasPrices(const PlanReport& report) {
+  return report.request().price_per_gpu_hour() > 0;
+}
+
+std::vector<std::string> Row(const PlanReport& report, int index) {
+  const Plan& plan = report.plans(index);
+  std::vector<std::string> row = {
+      absl::StrCat(index + 1),
+      absl::StrCat(plan.num_gpus()),
+      SizesText(plan),
+      ScheduleText(plan),
+      RecomputeText(plan),
+      LayersText(plan),
+      plan.scenario().parallelism().order(),
+      FormatSeconds(plan.batch_seconds()),
+      absl::StrFormat("%.4g", plan.samples_per_second()),
+      FormatBytes(plan.peak_memory_bytes()),
+      FormatPercent(plan.gap())};
+  if (HasPrices(report)) {
+    row.push_back(absl::StrFormat("%.4g", 1000 * plan.price_per_sample()));
+  }
+  if (plan.source() != "joint") row.push_back(plan.source());
+  return row;
+}
+
+Json PlanObject(const Plan& plan) {
+  const Scenario& scenario = plan.scenario();
+  const Parallelism& parallelism = scenario.parallelism();
+  return {
+      {"source", plan.source()},
+      {"schedule", scenario.schedule()},
+      {"tensor", parallelism.tensor()},
+      {"pipeline", parallelism.pipeline()},
+      {"data", parallelism.data()},
+      {"expert", parallelism.expert()},
+      {"chunks", parallelism.chunks()},
+      {"microbatch_size", scenario.batch().microbatch_size()},
+      {"recompute", RecomputeText(plan)},
+      {"layers", LayersText(plan)},
+      {"order", parallelism.order()},
+      {"distributed_optimizer", scenario.training().distributed_optimizer()},
+      {"fully_sharded", scenario.training().fully_sharded()},
+      {"num_gpus", plan.num_gpus()},
+      {"batch_seconds", plan.batch_seconds()},
+      {"samples_per_second", plan.samples_per_second()},
+      {"peak_memory_bytes", plan.peak_memory_bytes()},
+      {"lower_bound_seconds", plan.lower_bound_seconds()},
+      {"gap", plan.gap()},
+      {"price_per_sample",
+       plan.price_per_sample() > 0 ? Json(plan.price_per_sample()) : Json()},
+      {"changes_training", plan.changes_training()},
+      {"semantics", plan.semantics()},
+      {"why_not_best", plan.why_not_best()},
+      {"scenario", PrintTextProto(scenario)}};
+}
+
+std::string Dump(const Json& json) {
+  return json.dump(-1, ' ', /*ensure_ascii=*/false,
+                   Json::error_handler_t::replace);
+}
+
+}  // namespace
+
+std::string CountsText(const PlanReport& report) {
+  std::string text = absl::StrCat(
+      report.num_candidates(), " candidates: ", report.num_illegal(),
+      " illegal, ", report.num_pruned_memory(), " pruned by memory, ",
+      report.num_pruned_time(), " pruned by their bounds, ", report.num_same(),
+      " in the order of another, ", report.num_ranked(), " ranked (",
+      report.num_simulated(), " of these simulated in full)");
+  if (report.num_left() > 0) {
+    absl::StrAppend(&text, ", ", report.num_left(), " not looked at");
+    if (report.out_of_patience()) {
+      text += " since the last ranked ones were no better (--patience)";
+    }
+  }
+  return text;
+}
+
+std::string PlanTable(const PlanReport& report, bool explain) {
+  TextTable table;
+  table.header = {"rank",      "GPUs",   "t/p/d/v/mb", "schedule",
+                  "recompute", "layers", "order",      "step",
+                  "samples/s", "peak",   "gap"};
+  if (HasPrices(report)) table.header.push_back("price/1000");
+  table.left = {true, false, true, true, true, true, true};
+  table.left.resize(table.header.size(), false);
+  bool changes_training = false, seeds = false;
+  for (int i = 0; i < report.plans_size(); ++i) {
+    table.rows.push_back(Row(report, i));
+    changes_training |= report.plans(i).changes_training();
+    seeds |= report.plans(i).source() != "joint";
+  }
+  if (seeds) {
+    table.header.push_back("found by");
+    table.left.push_back(true);
+  }
+  std::string text = PrintTable(table);
+  if (changes_training) {
+    absl::StrAppend(&text, "(*) trains otherwise than one GPU would\n");
+  }
+  for (int i = 1; explain && i < report.plans_size(); ++i) {
+    absl::StrAppend(&text, i == 1 ? "\n" : "", "plan ", i + 1, ": ",
+                    report.plans(i).why_not_best(), "\n");
+  }
+  absl::StrAppend(&text, "\n", CountsText(report), "\n");
+  if (report.lower_bound_seconds() > 0) {
+    absl::StrAppend(&text, "no plan of these takes less than ",
+                    FormatSeconds(report.lower_bound_seconds()), "\n");
+  }
+  return text;
+}
+
+std::string PlanJson(const PlanReport& report) {
+  Json plans = Json::array();
+  for (const Plan& plan : report.plans()) plans.push_back(PlanObject(plan));
+  return Dump({{"plans", plans},
+               {"counts",
+                {{"candidates", report.num_candidates()},
+                 {"illegal", report.num_illegal()},
+                 {"pruned_memory", report.num_pruned_memory()},
+                 {"pruned_time", report.num_pruned_time()},
+                 {"same", report.num_same()},
+                 {"ranked", report.num_ranked()},
+                 {"simulated", report.num_simulated()},
+                 {"left", report.num_left()}}},
+               {"out_of_patience", report.out_of_patience()},
+               {"lower_bound_seconds", report.lower_bound_seconds()}});
+}
+
+std::string PlanCsv(const PlanReport& report) {
+  std::string text =
+      "rank,source,gpus,tensor,pipeline,data,expert,chunks,microbatch_size,"
+      "schedule,recompute,layers,order,batch_seconds,samples_per_second,"
+      "peak_memory_bytes,lower_bound_seconds,gap,price_per_sample,"
+      "changes_training\n";
+  for (int i = 0; i < report.plans_size(); ++i) {
+    const Plan& plan = report.plans(i);
+    const Parallelism& parallelism = plan.scenario().parallelism();
+    absl::StrAppend(
+        &text,
+        absl::StrJoin({absl::StrCat(i + 1),
+                       plan.source(),
+                       absl::StrCat(plan.num_gpus()),
+                       absl::StrCat(parallelism.tensor()),
+                       absl::StrCat(parallelism.pipeline()),
+                       absl::StrCat(parallelism.data()),
+                       absl::StrCat(parallelism.expert()),
+                       absl::StrCat(parallelism.chunks()),
+                       absl::StrCat(plan.scenario().batch().microbatch_size()),
+                       plan.scenario().schedule(),
+                       RecomputeText(plan),
+                       absl::StrCat("\"", LayersText(plan), "\""),
+                       parallelism.order(),
+                       ShortestNumber(plan.batch_seconds()),
+                       ShortestNumber(plan.samples_per_second()),
+                       ShortestNumber(plan.peak_memory_bytes()),
+                       ShortestNumber(plan.lower_bound_seconds()),
+                       ShortestNumber(plan.gap()),
+                       ShortestNumber(plan.price_per_sample()),
+                       std::string(plan.changes_training() ? "true" : "false")},
+                      ","),
+        "\n");
+  }
+  return text;
+}
+
+std::string PlanRequestJson(const PlanRequest& request) {
+  return Dump({{"request", PrintTextProto(request)}});
+}
+
+}  // namespace weir

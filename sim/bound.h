@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// The first of three speeds: what a scenario takes at least, from arrays, with
+// no task graph and no network. Planners prune with it.
+#ifndef WEIR_SIM_BOUND_H_
+#define WEIR_SIM_BOUND_H_
+
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "scenarios/scenario.h"
+#include "sim/pass_order.h"
+#include "sim/pipeline_graph.h"
+
+namespace weir {
+
+struct PlanBound {
+  // Of its schedule: the longest path through its passes and transfers, each
+  // alone on its links, then the steps (and on the rank that holds the first
+  // stage the reductions, if they follow the passes). Never more than
+  // Simulate's batch_seconds; equal where nothing shares links and no replicas
+  // wait for each other. Without a flush: the busiest rank's passes and steps,
+  // which is what a period takes at least; a run that shows none may be shorter
+  // by the passes in flight.
+  double batch_seconds = 0;
+  // Of every order of the same stages on the same ranks with the same meaning
+  // (with or without flush). With a flush a rank takes at least
+  //  - the shortest way of a microbatch to it, all its passes, its steps;
+  //  - the same without the weights' gradients, and the shortest way of an
+  //    input gradient from it to the first stage: what Zero Bubble (Qi et al.,
+  //    ICLR 2024, section 2) leaves when weights' gradients fill all bubbles,
+  //    and what BaPipe's (Zhao et al., 2020) balanced 1F1B reaches.
+  // Where costs know both, each backward is taken whole or split, whichever is
+  // shorter.
+  double any_order_seconds = 0;
+  // [pipeline rank], never more than what Simulate finds: from the orders
+  // alone, without what is on its way.
+  std::vector<double> peak_bytes;
+};
+
+// Of a run that is priced already; `order` is its schedule's. `finds_period`:
+// without a flush, a period of its steady state is what it takes.
+// REQUIRES: order.complete().
+PlanBound BoundOfRun(const PipelineInputs& inputs, const PassOrder& order,
+                     bool finds_period, PassOrder::Buffers* buffers);
+
+// Keeps schedules, and stages once they are priced, for the next scenarios.
+// REQUIRES: scenarios whose `scenario` names the same model, cluster and device
+// have the same. One per thread.
+class Bounder {
+ public:
+  Bounder();
+  ~Bounder();
+  Bounder(const Bounder&) = delete;
+  Bounder& operator=(const Bounder&) = delete;
+
+  // Errors as Simulate's.
+  absl::StatusOr<PlanBound> Bound(const ResolvedScenario& scenario);
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// Errors as Simulate's.
+absl::StatusOr<PlanBound> BoundOf(const ResolvedScenario& scenario);
+
+}  // namespace weir
+
+#endif  // WEIR_SIM_BOUND_H_

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// The passes of a schedule in an order in which each comes behind what it
+// awaits, prepared once per schedule: the longest path through them then takes
+// a nanosecond or two per pass for any costs.
+#ifndef WEIR_SIM_PASS_ORDER_H_
+#define WEIR_SIM_PASS_ORDER_H_
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "schedules/schedule.h"
+
+namespace weir {
+
+// Passes of one rank that take the same seconds: microbatch 0 stands for all.
+struct PassKind {
+  int rank = 0;
+  Action action{};
+  std::optional<Action> overlapped = {};  // that runs together with it
+};
+
+// Transfers that take the same seconds.
+struct HopKind {
+  int from_rank = 0, to_rank = 0;
+  int stage = 0;  // that sends
+  bool forward = true;
+  int num_microbatches = 1;
+};
+
+class PassOrder {
+ public:
+  // Waits as PipelineGraph has them, reductions and steps aside. Ranks go on
+  // only together where `blocking`, see exchange.h.
+  // REQUIRES: ValidateSchedule(schedule) is OK.
+  PassOrder(const Schedule& schedule, bool blocking);
+
+  // False: passes wait for each other, as blocking transfers can make them.
+  bool complete() const { return complete_; }
+
+  const std::vector<PassKind>& passes() const { return passes_; }
+  const std::vector<HopKind>& hops() const { return hops_; }
+  int64_t num_nodes() const { return std::ssize(nodes_); }
+
+  // The seconds of what is taken together of all evaluations; may be used for
+  // other orders next.
+  struct Buffers {
+    std::vector<double> ends, hop_seconds, pass_seconds;
+  };
+  // When the last rank has ended its passes and, so many seconds later, its
+  // tail ([rank], or empty), and offloads and reloads are through.
+  // `pass_seconds` and `hop_seconds` are in the order of passes() and hops().
+  // Allocates nothing once `buffers` were used. REQUIRES: complete().
+  double Makespan(std::span<const double> pass_seconds,
+                  std::span<const double> hop_seconds,
+                  std::span<const double> tail_seconds, Buffers* buffers) const;
+
+ private:
+  // Ends at max(end of chain, end of input + its hop) + its seconds. Node 0 is
+  // the start of the run, kinds 0 take no time.
+  struct Node {
+    int32_t chain = 0, input = 0;
+    int32_t hop = 0, pass = 0;
+  };
+  friend class PassOrderBuilder;
+
+  bool complete_ = true;
+  std::vector<Node> nodes_;
+  std::vector<int32_t> last_of_rank_;  // [rank]
+  std::vector<int32_t> last_of_channels_;
+  std::vector<PassKind> passes_;
+  std::vector<HopKind> hops_;
+};
+
+}  // namespace weir
+
+#endif  // WEIR_SIM_PASS_ORDER_H_

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/prepare.h"
+
+#include <algorithm>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/units.h"
+#include "schedules/registry.h"
+#include "schedules/source.h"
+#include "sim/schedule_costs.h"
+#include "sim/stage_costs.h"
+#include "sim/standstill.h"
+
+namespace weir {
+namespace {
+
+// A run without flush is made longer until its steady state shows, but not
+// beyond this many tasks or batches.
+constexpr double kMaxSteadyTasks = 4e6;
+constexpr int kMaxSteadyBatches = 600;
+
+// A task takes about 80 bytes, and has a number of 31 bits.
+constexpr double kMaxTasks = 1e8;
+
+// An automatic schedule is ordered by the costs of the stages it will have.
+absl::StatusOr<ScheduleSpec> SpecOf(const ResolvedScenario& scenario,
+                                    const Network& network, int num_batches) {
+  const Parallelism& parallelism = scenario.scenario.parallelism();
+  ScheduleSpec spec;
+  spec.num_ranks = static_cast<int>(parallelism.pipeline());
+  spec.num_microbatches = scenario.num_microbatches;
+  spec.num_chunks = static_cast<int>(parallelism.chunks());
+  spec.num_batches = num_batches;
+  if (IsScheduleFile(scenario.scenario.schedule())) return spec;
+  ASSIGN_OR_RETURN(const ScheduleKind* kind,
+                   FindScheduleKind(scenario.scenario.schedule()));
+  if (!kind->uses_costs) return spec;
+  const int num_stages = spec.num_ranks * spec.num_chunks;
+  ASSIGN_OR_RETURN(
+      const Costs costs,
+      ComputeCosts(scenario, num_stages, std::vector<int>(num_stages, 1)));
+  spec.costs = PassCostsOf(scenario, network, costs);
+  return spec;
+}
+
+}  // namespace
+
+Network NetworkOf(const ResolvedScenario& scenario) {
+  return scenario.textbook
+             ? Network::Textbook(scenario.placement.num_gpus(),
+                                 scenario.scenario.textbook().hop_seconds())
+             : Network(scenario.cluster);
+}
+
+absl::StatusOr<Schedule> ScheduleOf(const ResolvedScenario& scenario,
+                                    const Network& network, int num_batches) {
+  ASSIGN_OR_RETURN(const ScheduleSpec spec,
+                   SpecOf(scenario, network, num_batches));
+  return GetSchedule(scenario.scenario.schedule(), spec);
+}
+
+bool IsGeneratedFromShape(const ResolvedScenario& scenario) {
+  const std::string& name = scenario.scenario.schedule();
+  if (IsScheduleFile(name)) return false;
+  const auto kind = FindScheduleKind(name);
+  return kind.ok() && !(*kind)->uses_costs;
+}
+
+std::vector<int> VersionsOfStages(const Semantics& semantics) {
+  return {semantics.max_live_versions.begin(),
+          semantics.max_live_versions.end()};
+}
+
+absl::StatusOr<int> GivenBatches(const ResolvedScenario& scenario) {
+  const std::string& name = scenario.scenario.schedule();
+  ASSIGN_OR_RETURN(const bool flush, ScheduleFlushes(name));
+  const int given = static_cast<int>(scenario.scenario.num_batches());
+  // A file brings its own batches.
+  if (flush || given > 0 || IsScheduleFile(name)) return std::max(given, 1);
+  return 0;
+}
+
+int FirstBatches(const ResolvedScenario& scenario) {
+  return InitialBatches(scenario.scenario.parallelism().pipeline(),
+                        scenario.num_microbatches);
+}
+
+absl::Status CheckTasks(const ResolvedScenario& scenario, double num_tasks) {
+  if (num_tasks <= kMaxTasks) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrFormat(
+      "%s: is too large: %.3g tasks (actions, transfers, collectives), about "
+      "%s, expected at most %.3g: fewer microbatches, batches or replicas",
+      scenario.label, num_tasks, FormatBytes(80 * num_tasks), kMaxTasks));
+}
+
+absl::Status Deadlock(const Schedule& schedule, const PipelineGraph& graph,
+                      const Recording& recording, bool blocking) {
+  return absl::FailedPreconditionError(absl::StrCat(
+      "deadlock: ", schedule.name,
+      blocking ? " cannot run with blocking transfers: "
+               : " cannot run, its optimizer steps wait for other ranks' "
+                 "gradients: ",
+      StandstillText(schedule, graph, recording),
+      blocking ? "; use overlapped transfers"
+               : "; use overlapped gradient reductions"));
+}
+
+double MakespanOf(const Recording& recording) {
+  double makespan = 0;
+  for (double end : recording.end_seconds()) makespan = std::max(makespan, end);
+  return makespan;
+}
+
+bool ShowsEnough(const Window& window, int num_batches, double num_tasks) {
+  return window.steady || window.stationary ||
+         2 * num_batches > kMaxSteadyBatches || 2 * num_tasks > kMaxSteadyTasks;
+}
+
+}  // namespace weir

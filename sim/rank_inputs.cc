@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/rank_inputs.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/status_macros.h"
+#include "schedules/validate.h"
+#include "sim/prepare.h"
+
+namespace weir {
+namespace {
+
+std::string NetworkKey(const ResolvedScenario& scenario) {
+  return scenario.textbook
+             ? absl::StrCat("textbook ", scenario.placement.num_gpus(), " ",
+                            scenario.scenario.textbook().hop_seconds())
+             : scenario.cluster.SerializeAsString();
+}
+
+std::string ProgramKey(const ResolvedScenario& scenario, int num_batches) {
+  const Parallelism& parallelism = scenario.scenario.parallelism();
+  return absl::StrCat(scenario.scenario.schedule(), "\n",
+                      parallelism.pipeline(), " ", parallelism.chunks(), " ",
+                      scenario.num_microbatches, " ", num_batches);
+}
+
+// Who sends to whom, who has copies of what, who offloads.
+Traffic TrafficOf(const Schedule& schedule) {
+  Traffic traffic;
+  std::set<std::pair<int, int>> sends;
+  for (const std::vector<int>& route : schedule.routes) {
+    for (size_t s = 0; s + 1 < route.size(); ++s) {
+      if (route[s] == route[s + 1]) continue;
+      sends.insert({route[s], route[s + 1]});
+      if (!schedule.forward_only) sends.insert({route[s + 1], route[s]});
+    }
+  }
+  traffic.sends.assign(sends.begin(), sends.end());
+  std::set<std::vector<int>> copies;
+  for (int s = 0; s < schedule.num_stages; ++s) {
+    std::vector<int> ranks = schedule.RanksOf(s);
+    std::sort(ranks.begin(), ranks.end());
+    if (ranks.size() > 1) copies.insert(std::move(ranks));
+  }
+  traffic.copies.assign(copies.begin(), copies.end());
+  for (int rank = 0; rank < schedule.num_ranks; ++rank) {
+    const auto& actions = schedule.rank_actions[rank];
+    if (std::any_of(actions.begin(), actions.end(), [](const Action& action) {
+          return !IsCompute(action.op);
+        })) {
+      traffic.offloads.push_back(rank);
+    }
+  }
+  return traffic;
+}
+
+size_t NumActions(const Schedule& schedule) {
+  size_t count = 1;
+  for (const auto& actions : schedule.rank_actions) count += actions.size();
+  return count;
+}
+
+bool UpdatesOnce(const Schedule& schedule) {
+  if (!schedule.flush) return false;
+  if (schedule.forward_only) return true;
+  for (int stage = 0; stage < schedule.num_stages; ++stage) {
+    if (schedule.microbatches_per_update(stage) != schedule.num_microbatches) {
+      return false;
+    }
+  }
+  return true;
+}
+
+absl::StatusOr<Program> MakeProgram(Schedule schedule) {
+  Program program;
+  program.schedule = std::move(schedule);
+  ASSIGN_OR_RETURN(program.semantics, InterpretSchedule(program.schedule));
+  program.versions = VersionsOfStages(program.semantics);
+  program.traffic = TrafficOf(program.schedule);
+  return program;
+}
+
+// The scenario without what ComputeCosts does not look at.
+std::string PricesKey(const ResolvedScenario& scenario,
+                      const Program& program) {
+  Scenario asked = scenario.scenario;
+  asked.clear_name();
+  asked.clear_schedule();
+  asked.clear_num_batches();
+  asked.clear_num_microbatches();
+  asked.mutable_batch()->clear_global_batch_size();
+  const double bucket_bytes = asked.communication().bucket_bytes();
+  asked.mutable_communication()->Clear();
+  asked.mutable_communication()->set_bucket_bytes(bucket_bytes);
+  Parallelism* parallelism = asked.mutable_parallelism();
+  parallelism->clear_pipeline();
+  parallelism->clear_chunks();
+  parallelism->clear_order();
+  parallelism->clear_gpus();
+  std::vector<int> devices;
+  for (int gpu : scenario.placement.gpus) {
+    if (scenario.other_devices.empty()) break;
+    devices.push_back(scenario.gpu_device[gpu]);
+  }
+  const bool by_replicas = asked.training().fully_sharded() ||
+                           asked.training().distributed_optimizer();
+  if (!by_replicas) parallelism->clear_data();
+  std::string key = absl::StrCat(
+      scenario.textbook, "\n", by_replicas ? scenario.placement.data : 0, "\n",
+      program.schedule.num_stages, "\n", absl::StrJoin(program.versions, ","),
+      "\n", absl::StrJoin(devices, ","), "\n", asked.SerializeAsString());
+  if (scenario.textbook) return key;
+  absl::StrAppend(&key, "\n", scenario.model.SerializeAsString(), "\n",
+                  scenario.device.SerializeAsString(), "\n",
+                  scenario.runtime.SerializeAsString(), "\n",
+                  scenario.cluster.plain_links());
+  for (const DeviceProfile& device : scenario.other_devices) {
+    absl::StrAppend(&key, "\n", device.SerializeAsString());
+  }
+  return key;
+}
+
+// What only uncertainties and breakdowns look at.
+void DropOrigins(DeviceCosts* costs) {
+  costs->prices = KernelPrices();
+  for (StageCosts& stage : costs->stages) {
+    stage.forward_kernels.clear();
+    stage.backward_input_kernels.clear();
+    stage.backward_weight_kernels.clear();
+  }
+}
+
+// Adds what the costs and the layout know.
+Traffic WholeTraffic(const ResolvedScenario& scenario, const Program& program,
+                     const Costs& costs) {
+  const Schedule& schedule = program.schedule;
+  Traffic traffic = program.traffic;
+  if (scenario.placement.data > 1) {
+    for (int rank = 0; rank < schedule.num_ranks; ++rank) {
+      traffic.copies.push_back({rank});
+    }
+  }
+  const std::vector<int> first = schedule.RanksOf(0);
+  const std::vector<int> last = schedule.RanksOf(schedule.num_stages - 1);
+  if (costs.tied_gradient_bytes > 0 && schedule.flush &&
+      !schedule.forward_only && first.size() == 1 && last.size() == 1 &&
+      first != last) {
+    traffic.tied = {first[0], last[0]};
+  }
+  traffic.expert_parallel = costs.expert_parallel;
+  traffic.models_collectives = costs.collectives != nullptr;
+  const auto slows = [](const DeviceCosts& device) {
+    return device.collective_slowdown != 1 || device.copy_slowdown != 1;
+  };
+  traffic.slows_passes =
+      slows(costs) || std::any_of(costs.other_devices.begin(),
+                                  costs.other_devices.end(), slows);
+  return traffic;
+}
+
+std::string FoldKey(const ResolvedScenario& scenario, const Traffic& traffic) {
+  const Placement& place = scenario.placement;
+  std::string key =
+      absl::StrCat(NetworkKey(scenario), "\n", place.tensor, " ", place.data,
+                   " ", place.pipeline, " ", traffic.expert_parallel,
+                   traffic.slows_passes, traffic.models_collectives, "\n");
+  const auto append = [&key](const std::vector<int>& numbers) {
+    key.append(reinterpret_cast<const char*>(numbers.data()),
+               numbers.size() * sizeof(int));
+    key.push_back('\n');
+  };
+  append(place.gpus);
+  for (const auto& [from, to] : traffic.sends) append({from, to});
+  key.push_back('\n');
+  for (const std::vector<int>& ranks : traffic.copies) append(ranks);
+  key.push_back('\n');
+  append(traffic.tied);
+  append(traffic.offloads);
+  return key;
+}
+
+// Do those that one GPU would stand for compute alike?
+bool DevicesAreAlike(const Fold& fold, const Costs& costs) {
+  for (int i = 0; i < std::ssize(costs.gpu_device); ++i) {
+    const int other = fold.IndexOf(fold.RepresentativeOf(i));
+    if (costs.gpu_device[i] != costs.gpu_device[other]) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::shared_ptr<const Network> RankInputs::NetworkOf(
+    const ResolvedScenario& scenario) {
+  const std::string key = NetworkKey(scenario);
+  if (auto known = networks_.Find(key)) return known;
+  auto network = std::make_shared<const Network>(weir::NetworkOf(scenario));
+  return networks_.Add(key, network->links().size() + network->num_gpus(),
+                       network);
+}
+
+absl::StatusOr<std::shared_ptr<const Schedule>> RankInputs::ScheduleOf(
+    const ResolvedScenario& scenario, const Network& network, int num_batches) {
+  const bool keeps = IsGeneratedFromShape(scenario);
+  const std::string key = ProgramKey(scenario, num_batches);
+  if (keeps) {
+    if (auto known = schedules_.Find(key)) return known;
+  }
+  ASSIGN_OR_RETURN(Schedule made,
+                   weir::ScheduleOf(scenario, network, num_batches));
+  auto schedule = std::make_shared<const Schedule>(std::move(made));
+  if (keeps) return schedules_.Add(key, NumActions(*schedule), schedule);
+  RETURN_IF_ERROR(ValidateSchedule(*schedule));
+  return schedule;
+}
+
+absl::StatusOr<std::shared_ptr<const Program>> RankInputs::ProgramOf(
+    const ResolvedScenario& scenario, const Schedule& schedule) {
+  const bool keeps = IsGeneratedFromShape(scenario);
+  const std::string key = ProgramKey(scenario, schedule.num_batches);
+  if (keeps) {
+    if (auto known = programs_.Find(key)) return known;
+    RETURN_IF_ERROR(ValidateSchedule(schedule));
+  }
+  ASSIGN_OR_RETURN(Program made, MakeProgram(schedule));
+  auto program = std::make_shared<const Program>(std::move(made));
+  if (!keeps) return program;
+  return programs_.Add(key, NumActions(schedule), program);
+}
+
+absl::StatusOr<std::shared_ptr<const Program>> RankInputs::ShortProgramOf(
+    const ResolvedScenario& scenario, const Schedule& full,
+    const ShortenOptions& options) {
+  // Both have one version of every stage then, which costs depend on.
+  if (!UpdatesOnce(full)) return nullptr;
+  const bool keeps = IsGeneratedFromShape(scenario);
+  const std::string key =
+      absl::StrCat(ProgramKey(scenario, 1), " short ", options.num_periods_kept,
+                   " ", options.multiple);
+  if (keeps) {
+    if (auto known = programs_.Find(key)) {
+      return known->shortened.has_value() ? known : nullptr;
+    }
+  }
+  Program program;
+  std::optional<ShortenedSchedule> shortened = ShortenSchedule(full, options);
+  // What is wrong with it is told of the whole one. That it comes to its end is
+  // seen when it runs.
+  if (shortened.has_value() &&
+      FindScheduleProblems(shortened->schedule, 1).empty()) {
+    ASSIGN_OR_RETURN(program, MakeProgram(shortened->schedule));
+    program.shortened = std::move(shortened);
+  }
+  auto made = std::make_shared<const Program>(std::move(program));
+  if (keeps) programs_.Add(key, NumActions(made->schedule), made);
+  return made->shortened.has_value() ? made : nullptr;
+}
+
+absl::StatusOr<std::shared_ptr<const Prices>> RankInputs::PricesOf(
+    const ResolvedScenario& scenario, const Program& program) {
+  const std::string key = PricesKey(scenario, program);
+  if (auto known = prices_.Find(key)) return known;
+  auto prices = std::make_shared<Prices>();
+  prices->scenario = scenario;
+  ASSIGN_OR_RETURN(prices->costs,
+                   ComputeCosts(prices->scenario, program.schedule.num_stages,
+                                program.versions));
+  DropOrigins(&prices->costs);
+  for (DeviceCosts& device : prices->costs.other_devices) DropOrigins(&device);
+  return prices_.Add(key, program.schedule.num_stages, std::move(prices));
+}
+
+std::shared_ptr<const FoldAnswer> RankInputs::FoldOf(
+    const ResolvedScenario& scenario, const Network& network,
+    const Program& program, const Costs& costs) {
+  const Placement& place = scenario.placement;
+  const auto shares = [](const DeviceCosts& device) {
+    return device.card_share != nullptr;
+  };
+  if (place.data * place.tensor == 1 || shares(costs) ||
+      std::any_of(costs.other_devices.begin(), costs.other_devices.end(),
+                  shares)) {
+    return std::make_shared<const FoldAnswer>();
+  }
+  const Traffic traffic = WholeTraffic(scenario, program, costs);
+  const std::string key = FoldKey(scenario, traffic);
+  auto answer = folds_.Find(key);
+  if (answer == nullptr) {
+    answer = folds_.Add(key, place.num_gpus(),
+                        std::make_shared<const FoldAnswer>(
+                            FoldAnswer{Fold::Find(network, place, traffic)}));
+  }
+  if (answer->fold.has_value() && !DevicesAreAlike(*answer->fold, costs)) {
+    return std::make_shared<const FoldAnswer>();
+  }
+  return answer;
+}
+
+}  // namespace weir

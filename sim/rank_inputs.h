@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a Ranker needs of a scenario and keeps from one to the next, since many
+// scenarios share it: networks, schedules, prices, folds.
+#ifndef WEIR_SIM_RANK_INPUTS_H_
+#define WEIR_SIM_RANK_INPUTS_H_
+
+#include <memory>
+#include <optional>
+
+#include "absl/status/statusor.h"
+#include "scenarios/network.h"
+#include "scenarios/scenario.h"
+#include "schedules/schedule.h"
+#include "schedules/semantics.h"
+#include "sim/bounded_cache.h"
+#include "sim/fold.h"
+#include "sim/stage_costs.h"
+#include "sim/steady.h"
+
+namespace weir {
+
+// A schedule with all that follows from it alone.
+struct Program {
+  Schedule schedule;
+  Semantics semantics;
+  // Of a shortened one, whose full one is elsewhere.
+  std::optional<ShortenedSchedule> shortened;
+  // Most versions of each stage.
+  std::vector<int> versions;
+  // What the schedule says of it, with the copies of several ranks only.
+  Traffic traffic;
+};
+
+// Prices, and the scenario that they point into.
+struct Prices {
+  ResolvedScenario scenario;
+  Costs costs;
+};
+
+struct FoldAnswer {
+  std::optional<Fold> fold;  // nothing: it cannot be folded
+};
+
+// Errors as Simulate's.
+class RankInputs {
+ public:
+  std::shared_ptr<const Network> NetworkOf(const ResolvedScenario& scenario);
+
+  // Of so many batches. One that follows from the scenario's shape alone is as
+  // its generator made it, others are valid.
+  absl::StatusOr<std::shared_ptr<const Schedule>> ScheduleOf(
+      const ResolvedScenario& scenario, const Network& network,
+      int num_batches);
+  absl::StatusOr<std::shared_ptr<const Program>> ProgramOf(
+      const ResolvedScenario& scenario, const Schedule& schedule);
+  // Null: it is not to be shortened so.
+  absl::StatusOr<std::shared_ptr<const Program>> ShortProgramOf(
+      const ResolvedScenario& scenario, const Schedule& full,
+      const ShortenOptions& options);
+
+  absl::StatusOr<std::shared_ptr<const Prices>> PricesOf(
+      const ResolvedScenario& scenario, const Program& program);
+
+  // `costs` are those of the program after ApplySchedule.
+  std::shared_ptr<const FoldAnswer> FoldOf(const ResolvedScenario& scenario,
+                                           const Network& network,
+                                           const Program& program,
+                                           const Costs& costs);
+
+ private:
+  // Weights: links, actions, stages, GPUs.
+  BoundedCache<Network> networks_{1 << 20};
+  BoundedCache<Schedule> schedules_{4 << 20};
+  BoundedCache<Program> programs_{4 << 20};
+  BoundedCache<Prices> prices_{1 << 16};
+  BoundedCache<FoldAnswer> folds_{1 << 20};
+};
+
+}  // namespace weir
+
+#endif  // WEIR_SIM_RANK_INPUTS_H_

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// What planners ask for thousands of times: bounds, shortened schedules, ranked
+// runs. Counters are per second of CPU time.
+#include <benchmark/benchmark.h>
+
+#include <random>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "schedules/registry.h"
+#include "sim/bound.h"
+#include "sim/pass_order.h"
+#include "sim/rank.h"
+#include "sim/steady.h"
+#include "tests/bench/cpu_time.h"
+#include "tests/sim/textbook.h"
+
+namespace weir {
+namespace {
+
+void CountPlans(benchmark::State& state) {
+  state.counters["plans/s"] = benchmark::Counter(
+      static_cast<double>(state.iterations()), benchmark::Counter::kIsRate);
+}
+
+// The longest path of one schedule, other costs for every plan.
+void BM_BoundOfPlan(benchmark::State& state, const char* name, int num_chunks) {
+  ScheduleSpec spec;
+  spec.num_ranks = 8 / num_chunks;
+  spec.num_chunks = num_chunks;
+  spec.num_microbatches = 32;
+  const auto schedule = GenerateSchedule(name, spec);
+  if (!schedule.ok()) return state.SkipWithError("no schedule");
+  const PassOrder order(*schedule, false);
+  std::mt19937 random(1);
+  std::uniform_real_distribution<> draw(0.5, 1.5);
+  std::vector<double> drawn(4096);
+  for (double& seconds : drawn) seconds = draw(random);
+  PassOrder::Buffers buffers;
+  const size_t num_passes = order.passes().size();
+  size_t at = 0;
+  for (auto _ : state) {
+    at = (at + 61) % 2048;
+    benchmark::DoNotOptimize(order.Makespan(
+        {drawn.data() + at, num_passes},
+        {drawn.data() + at + num_passes, order.hops().size()}, {}, &buffers));
+  }
+  CountPlans(state);
+  state.counters["ns/pass"] = benchmark::Counter(
+      1e-9 * static_cast<double>(order.num_nodes()) *
+          static_cast<double>(state.iterations()),
+      benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
+}
+BENCHMARK_CAPTURE(BM_BoundOfPlan, 1f1b, "1f1b", 1);
+BENCHMARK_CAPTURE(BM_BoundOfPlan, interleaved, "interleaved-1f1b", 2);
+BENCHMARK_CAPTURE(BM_BoundOfPlan, zb_h1, "zb-h1", 1);
+
+Textbook EightStages(int k) {
+  Textbook textbook;
+  textbook.schedule = "1f1b";
+  textbook.num_ranks = 8;
+  textbook.num_microbatches = 32;
+  textbook.forward_seconds.clear();
+  textbook.backward_seconds.clear();
+  for (int s = 0; s < 8; ++s) {
+    textbook.forward_seconds.push_back(1 + 0.01 * ((7 * s + k) % 13));
+    textbook.backward_seconds.push_back(2 + 0.01 * ((5 * s + k) % 11));
+  }
+  textbook.hop_seconds = 0.1;
+  return textbook;
+}
+
+std::vector<ResolvedScenario> Plans() {
+  std::vector<ResolvedScenario> plans;
+  for (int k = 0; k < 64; ++k) plans.push_back(Resolve(EightStages(k)));
+  return plans;
+}
+
+// The same from scenarios, with what any order takes and the memory.
+void BM_BoundOfScenario(benchmark::State& state) {
+  const std::vector<ResolvedScenario> plans = Plans();
+  Bounder bounder;
+  size_t k = 0;
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(bounder.Bound(plans[k++ % plans.size()]));
+  }
+  CountPlans(state);
+}
+BENCHMARK(BM_BoundOfScenario);
+
+// A preset, again and again.
+void BM_BoundOfPreset(benchmark::State& state, const char* name) {
+  const auto scenario = LoadScenario(name);
+  if (!scenario.ok()) return state.SkipWithError("no such preset");
+  const auto resolved = ResolveScenario(name, *scenario);
+  if (!resolved.ok()) return state.SkipWithError("not resolved");
+  Bounder bounder;
+  for (auto _ : state) benchmark::DoNotOptimize(bounder.Bound(*resolved));
+  CountPlans(state);
+}
+BENCHMARK_CAPTURE(BM_BoundOfPreset, gpt_2_2b, "pipedream-flush-gpt-2.2b");
+BENCHMARK_CAPTURE(BM_BoundOfPreset, gpt3_175b, "gpt3-175b-selene");
+
+void BM_Ranked(benchmark::State& state) {
+  const std::vector<ResolvedScenario> plans = Plans();
+  Ranker ranker;
+  size_t k = 0;
+  for (auto _ : state) {
+    const double before = CpuSeconds();
+    benchmark::DoNotOptimize(ranker.Rank(plans[k++ % plans.size()]));
+    state.SetIterationTime(CpuSeconds() - before);
+  }
+  CountPlans(state);
+}
+BENCHMARK(BM_Ranked)->UseManualTime();
+
+ScheduleSpec Large() {
+  ScheduleSpec spec;
+  spec.num_ranks = 64;
+  spec.num_chunks = 4;
+  spec.num_microbatches = 1024;
+  return spec;
+}
+
+void BM_Shorten(benchmark::State& state, const char* name, int num_chunks) {
+  ScheduleSpec spec = Large();
+  spec.num_chunks = num_chunks;
+  const auto schedule = GenerateSchedule(name, spec);
+  if (!schedule.ok()) return state.SkipWithError("no schedule");
+  int64_t num_actions = 0;
+  for (const auto& actions : schedule->rank_actions) {
+    num_actions += std::ssize(actions);
+  }
+  for (auto _ : state) benchmark::DoNotOptimize(ShortenSchedule(*schedule));
+  state.counters["ns/action"] = benchmark::Counter(
+      1e-9 * static_cast<double>(num_actions) *
+          static_cast<double>(state.iterations()),
+      benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
+}
+BENCHMARK_CAPTURE(BM_Shorten, 1f1b, "1f1b", 1)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(BM_Shorten, interleaved, "interleaved-1f1b", 4)
+    ->Unit(benchmark::kMillisecond);
+
+// 64 ranks x 4 chunks x 1,024 microbatches: the order made, shortened, its
+// longest path evaluated and extrapolated.
+void BM_LargeRanked(benchmark::State& state) {
+  Textbook textbook;
+  textbook.schedule = "interleaved-1f1b";
+  textbook.num_ranks = 64;
+  textbook.num_chunks = 4;
+  textbook.num_microbatches = 1024;
+  textbook.hop_seconds = 0.01;
+  const ResolvedScenario scenario = Resolve(textbook);
+  for (auto _ : state) {
+    Ranker ranker;
+    const double before = CpuSeconds();
+    benchmark::DoNotOptimize(ranker.Rank(scenario));
+    state.SetIterationTime(CpuSeconds() - before);
+  }
+}
+BENCHMARK(BM_LargeRanked)->UseManualTime()->Unit(benchmark::kMillisecond);
+
+// The same as a longest path over all passes, nothing left out.
+void BM_LargeBound(benchmark::State& state) {
+  for (auto _ : state) {
+    const auto schedule = GenerateSchedule("interleaved-1f1b", Large());
+    const PassOrder order(*schedule, false);
+    PassOrder::Buffers buffers;
+    const std::vector<double> passes(order.passes().size(), 1);
+    const std::vector<double> hops(order.hops().size(), 0.01);
+    benchmark::DoNotOptimize(order.Makespan(passes, hops, {}, &buffers));
+  }
+}
+BENCHMARK(BM_LargeBound)->Unit(benchmark::kMillisecond);
+
+void BM_LargeGenerated(benchmark::State& state) {
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(GenerateSchedule("interleaved-1f1b", Large()));
+  }
+}
+BENCHMARK(BM_LargeGenerated)->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace weir

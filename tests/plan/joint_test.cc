@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+// The search against every plan of its space, simulated one by one.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "plan/best_first.h"
+#include "plan/evaluate.h"
+#include "plan/joint_search.h"
+#include "plan/space.h"
+#include "scenarios/scenario.h"
+#include "sim/simulate.h"
+#include "tests/plan/small_requests.h"
+
+namespace weir {
+namespace {
+
+constexpr uint32_t kNumRequests = 240;
+constexpr uint32_t kNumLarger = 24;
+
+struct Tried {
+  double seconds = 0, bytes = 0;
+  int num_gpus = 0;
+  std::string text;
+};
+
+struct BruteForce {
+  std::vector<Tried> plans;
+  uint64_t num_candidates = 0;
+};
+
+// Shapes and their cuts are the search's; that a shape or a schedule is legal
+// is asked of the scenario alone.
+BruteForce TryAll(const PlanRequest& request) {
+  BruteForce all;
+  const auto space = MakeSpace("test", request);
+  EXPECT_TRUE(space.ok()) << space.status();
+  Evaluator evaluator(*space);
+  for (size_t i = 0; i < space->shapes.size(); ++i) {
+    SearchJob job;
+    job.add_shapes(static_cast<uint32_t>(i));
+    const SearchFigures figures = evaluator.Answer(job).figures(0);
+    if (figures.absent()) continue;
+    Shape shape = space->shapes[i];
+    shape.blocks.assign(figures.blocks().begin(), figures.blocks().end());
+    for (const PlannedSchedule& schedule : space->schedules_of(shape)) {
+      ++all.num_candidates;
+      const auto resolved = ResolveScenario(
+          "test", ScenarioOfShape(space->base.scenario, shape, schedule.name));
+      if (!resolved.ok()) continue;
+      const auto result = Simulate(*resolved);
+      if (!result.ok() || !result->fits_memory()) continue;
+      all.plans.push_back({result->batch_seconds(), result->peak_memory_bytes(),
+                           shape.num_gpus(),
+                           DescribeShape(shape) + " " + schedule.name});
+    }
+  }
+  return all;
+}
+
+uint64_t SumOfCounts(const PlanReport& report) {
+  return report.num_illegal() + report.num_pruned_memory() +
+         report.num_pruned_time() + report.num_ranked() + report.num_same() +
+         report.num_left();
+}
+
+PlanReport Search(const PlanRequest& request, int num_processes = 2,
+                  std::vector<Plan> seeds = {}) {
+  SearchOptions options;
+  options.num_processes = num_processes;
+  options.seeds = std::move(seeds);
+  auto report = SearchPlans("test", request, options);
+  EXPECT_TRUE(report.ok()) << report.status();
+  return report.ok() ? *std::move(report) : PlanReport();
+}
+
+double First(Objective objective, const Tried& plan) {
+  return ScoreOf(objective, plan.seconds, plan.bytes, plan.num_gpus).first;
+}
+
+double First(Objective objective, const Plan& plan) {
+  return ScoreOf(objective, plan.batch_seconds(), plan.peak_memory_bytes(),
+                 static_cast<int>(plan.num_gpus()))
+      .first;
+}
+
+// By a part of it: what rounding does not make.
+bool IsBetter(const Tried& plan, const Plan& than) {
+  const auto less = [](double a, double b) { return a <= b * (1 + 1e-9); };
+  const auto much_less = [](double a, double b) { return a < b * (1 - 1e-9); };
+  const double cost = plan.seconds * plan.num_gpus;
+  const double than_cost = than.batch_seconds() * than.num_gpus();
+  return less(plan.seconds, than.batch_seconds()) &&
+         less(plan.bytes, than.peak_memory_bytes()) && less(cost, than_cost) &&
+         (much_less(plan.seconds, than.batch_seconds()) ||
+          much_less(plan.bytes, than.peak_memory_bytes()) ||
+          much_less(cost, than_cost));
+}
+
+void ExpectFront(const std::vector<Tried>& all, const PlanReport& report) {
+  for (const Plan& plan : report.plans()) {
+    for (const Tried& other : all) {
+      EXPECT_FALSE(IsBetter(other, plan))
+          << other.text << " is better than " << plan.scenario().schedule();
+    }
+  }
+  for (const Tried& one : all) {
+    const bool covered = std::any_of(
+        report.plans().begin(), report.plans().end(), [&](const Plan& plan) {
+          return plan.batch_seconds() <= one.seconds * (1 + 1e-9) &&
+                 plan.peak_memory_bytes() <= one.bytes * (1 + 1e-9);
+        });
+    EXPECT_TRUE(covered) << one.text << " is not covered";
+  }
+}
+
+// Half of all plans do not fit.
+void LimitMemory(const std::vector<Tried>& all, PlanRequest* request) {
+  std::vector<double> bytes;
+  for (const Tried& plan : all) bytes.push_back(plan.bytes);
+  std::sort(bytes.begin(), bytes.end());
+  request->set_memory_limit_bytes(bytes[bytes.size() / 2]);
+}
+
+class JointSearch : public testing::TestWithParam<uint32_t> {};
+
+TEST_P(JointSearch, FindsWhatTryingAllPlansFinds) {
+  PlanRequest request =
+      RandomRequest(GetParam(), /*tiny=*/GetParam() >= kNumLarger);
+  BruteForce all = TryAll(request);
+  if (all.plans.empty()) {
+    EXPECT_FALSE(SearchPlans("test", request, {.num_processes = 1}).ok());
+    return;
+  }
+  if (GetParam() % 2 == 0) {
+    LimitMemory(all.plans, &request);
+    std::erase_if(all.plans, [&](const Tried& plan) {
+      return plan.bytes > request.memory_limit_bytes();
+    });
+  }
+  const PlanReport report = Search(request, 1 + GetParam() % 2);
+  ASSERT_GT(report.plans_size(), 0) << request.DebugString();
+  EXPECT_EQ(report.num_candidates(), all.num_candidates);
+  EXPECT_EQ(SumOfCounts(report), report.num_candidates());
+  if (request.objective() == OBJECTIVE_PARETO) {
+    ExpectFront(all.plans, report);
+  } else {
+    const Tried best = *std::min_element(
+        all.plans.begin(), all.plans.end(),
+        [&](const Tried& a, const Tried& b) {
+          return First(request.objective(), a) < First(request.objective(), b);
+        });
+    EXPECT_NEAR(First(request.objective(), report.plans(0)) /
+                    First(request.objective(), best),
+                1, 1e-9)
+        << best.text << " is best, found "
+        << report.plans(0).scenario().ShortDebugString();
+  }
+  for (const Tried& plan : all.plans) {
+    EXPECT_GE(plan.seconds, report.lower_bound_seconds() * (1 - 1e-9));
+  }
+  for (const Plan& plan : report.plans()) {
+    EXPECT_GT(plan.lower_bound_seconds(), 0);
+    EXPECT_GE(plan.gap(), 0);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Random, JointSearch, testing::Range(0u, kNumRequests));
+
+TEST(JointSearchTest, OneProcessAndThreeFindTheSame) {
+  for (const uint32_t seed : {3u, 5u, 14u}) {
+    const PlanRequest request = RandomRequest(seed);
+    const auto one = SearchPlans("test", request, {.num_processes = 1});
+    const auto three = SearchPlans("test", request, {.num_processes = 3});
+    ASSERT_EQ(one.status(), three.status());
+    if (!one.ok()) continue;
+    EXPECT_EQ(one->SerializeAsString(), three->SerializeAsString());
+  }
+}
+
+TEST(JointSearchTest, IsNeverWorseThanASeed) {
+  PlanRequest request = SmallRequest(4, 2, 4);
+  request.mutable_space()->add_schedules("gpipe");
+  request.mutable_space()->add_pipeline(2);
+  request.mutable_space()->add_microbatch_size(4);
+  request.set_num_plans(1);
+  const PlanReport alone = Search(request);
+  Plan seed;
+  seed.set_source("by hand");
+  Scenario& scenario = *seed.mutable_scenario();
+  scenario.mutable_parallelism()->set_data(2);
+  scenario.mutable_batch()->set_microbatch_size(2);
+  scenario.set_schedule("1f1b");
+  const PlanReport seeded = Search(request, 2, {seed});
+  ASSERT_EQ(seeded.plans_size(), 1);
+  EXPECT_EQ(seeded.num_candidates(), alone.num_candidates() + 1);
+  EXPECT_EQ(seeded.plans(0).source(), "by hand");
+  EXPECT_LT(seeded.plans(0).batch_seconds(), alone.plans(0).batch_seconds());
+}
+
+TEST(JointSearchTest, SaysWhyTheOthersLost) {
+  PlanRequest request = SmallRequest(4, 2, 8);
+  request.mutable_space()->add_schedules("1f1b");
+  request.mutable_space()->add_pipeline(2);
+  request.mutable_space()->add_microbatch_size(1);
+  request.mutable_space()->add_microbatch_size(4);
+  request.mutable_space()->set_even_layers_only(true);
+  const PlanReport report = Search(request);
+  ASSERT_GE(report.plans_size(), 2);
+  EXPECT_EQ(report.plans(0).why_not_best(), "");
+  EXPECT_NE(report.plans(1).why_not_best().find("slower"), std::string::npos)
+      << report.plans(1).why_not_best();
+}
+
+TEST(JointSearchTest, MarksSchedulesWithoutAFlush) {
+  PlanRequest request = SmallRequest(4, 2, 8);
+  request.mutable_space()->add_pipeline(2);
+  request.mutable_space()->add_schedules("pipedream-2bw");
+  const PlanReport report = Search(request);
+  ASSERT_GT(report.plans_size(), 0);
+  EXPECT_TRUE(report.plans(0).changes_training());
+  request.mutable_space()->clear_schedules();
+  request.mutable_space()->add_microbatch_size(1);
+  const PlanReport usual = Search(request);
+  for (const Plan& plan : usual.plans()) {
+    EXPECT_FALSE(plan.changes_training()) << plan.scenario().schedule();
+  }
+}
+
+}  // namespace
+}  // namespace weir

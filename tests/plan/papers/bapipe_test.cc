@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/papers/bapipe.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "schedules/registry.h"
+#include "schedules/walk.h"
+#include "tests/plan/papers/random_work.h"
+
+namespace weir {
+namespace {
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr BaPipeOrder kOrders[] = {
+    BaPipeOrder::kAsynchronous, BaPipeOrder::kNoOverlap, BaPipeOrder::kOverlap};
+
+double Replay(BaPipeOrder order, int m, int n, double f, double b, double sr) {
+  ScheduleSpec spec;
+  spec.num_ranks = n;
+  spec.num_microbatches = m;
+  PassCosts costs;
+  StagePassCosts stage;
+  stage.forward = f;
+  stage.backward = b;
+  costs.stages = {stage};
+  costs.hop = sr;
+  return TimedWalk(*GenerateSchedule(Name(order), spec), costs).makespan();
+}
+
+TEST(BaPipeSecondsTest, AreWhatTheirOrdersTake) {
+  Random random(1);
+  for (int i = 0; i < 300; ++i) {
+    const int n = Whole(1, 8, &random), m = Whole(n, 30, &random);
+    const double f = Uniform(0.5, 1, &random), b = Uniform(1, 2, &random);
+    const double sr = Uniform(0, (f + b) / 2, &random);
+    for (BaPipeOrder order : kOrders) {
+      const bool hides = order == BaPipeOrder::kAsynchronous;
+      const double seconds = BaPipeSeconds(order, m, n, f + b, sr);
+      EXPECT_NEAR(Replay(order, m, n, f, b, hides ? 0 : sr), seconds,
+                  1e-9 * seconds)
+          << Name(order) << " m " << m << " n " << n;
+      EXPECT_GE(seconds * (1 + 1e-12), m * (f + b));
+      EXPECT_GE(seconds * (1 + 1e-12), n * (f + b));
+    }
+  }
+}
+
+TEST(BaPipeKeptTest, OverlapKeepsTwice) {
+  EXPECT_EQ(BaPipeKept(BaPipeOrder::kNoOverlap, 16, 4, 1), 3);
+  EXPECT_EQ(BaPipeKept(BaPipeOrder::kOverlap, 16, 4, 1), 6);
+  EXPECT_EQ(BaPipeKept(BaPipeOrder::kOverlap, 4, 4, 1), 4);
+}
+
+bool Fits(const PlannerWork& work, BaPipeOrder order,
+          const std::vector<PlannedStage>& stages) {
+  const int p = static_cast<int>(stages.size());
+  const int replicas = static_cast<int>(stages[0].devices.size());
+  for (int s = 0; s < p; ++s) {
+    double bytes = 0;
+    for (int l = stages[s].first_layer; l < stages[s].end_layer; ++l) {
+      bytes += work.layers[l].state_bytes +
+               work.layers[l].activation_bytes *
+                   BaPipeKept(order, work.num_microbatches / replicas, p, s);
+    }
+    if (bytes > work.devices[0].memory_bytes) return false;
+  }
+  return true;
+}
+
+BaPipeOrder OrderOf(const PlannedPipeline& plan) {
+  return *std::find_if(
+      std::begin(kOrders), std::end(kOrders),
+      [&](BaPipeOrder order) { return plan.schedule == Name(order); });
+}
+
+double BruteForce(const PlannerWork& work) {
+  const int n = static_cast<int>(work.devices.size());
+  double best = kNever;
+  for (int p = 1; p <= n; ++p) {
+    if (n % p != 0 || work.num_microbatches % (n / p) != 0) continue;
+    ForEachCut(static_cast<int>(work.layers.size()), p,
+               [&](const std::vector<int>& first) {
+                 std::vector<PlannedStage> stages;
+                 for (int s = 0; s < p; ++s) {
+                   stages.push_back(Stage(first[s], first[s + 1], {}));
+                   for (int i = 0; i < n / p; ++i) {
+                     stages.back().devices.push_back(s * (n / p) + i);
+                   }
+                 }
+                 for (BaPipeOrder order :
+                      {BaPipeOrder::kNoOverlap, BaPipeOrder::kOverlap}) {
+                   if (!Fits(work, order, stages)) continue;
+                   best = std::min(best, BaPipeSeconds(order, work, stages));
+                 }
+               });
+  }
+  return best;
+}
+
+// Moves of single layers end where two at once would help; the gap is seen, not
+// asserted away.
+TEST(PlanBaPipeTest, IsNearBruteForceAndFindsAPlanWhereThereIsOne) {
+  Random random(2);
+  Gap gap;
+  int num_none = 0;
+  for (int i = 0; i < 400; ++i) {
+    PlannerWork work = RandomWork(Whole(4, 10, &random), 2, 2, &random);
+    for (PlannerDevice& device : work.devices) {
+      device.memory_bytes = Uniform(40, 150, &random);
+    }
+    const double memory = work.devices[0].memory_bytes;
+    for (PlannerDevice& device : work.devices) device.memory_bytes = memory;
+    const double best = BruteForce(work);
+    const auto plan = PlanBaPipe(work);
+    if (best == kNever) {
+      ++num_none;
+      EXPECT_EQ(plan.status().code(), absl::StatusCode::kNotFound);
+      continue;
+    }
+    ASSERT_TRUE(plan.ok()) << plan.status();
+    const BaPipeOrder order = OrderOf(*plan);
+    EXPECT_TRUE(Fits(work, order, plan->stages));
+    EXPECT_DOUBLE_EQ(BaPipeSeconds(order, work, plan->stages),
+                     plan->objective_seconds);
+    EXPECT_GE(plan->objective_seconds * (1 + 1e-12), best);
+    gap.Add(plan->objective_seconds, best);
+  }
+  EXPECT_GT(num_none, 5);
+  RecordProperty("optimal", gap.num_optimal);
+  std::printf("bapipe: %d of %d optimal, mean gap %.2f %%, worst %.2f %%\n",
+              gap.num_optimal, gap.num_instances, 100 * gap.mean(),
+              100 * gap.worst);
+  EXPECT_GE(gap.num_optimal, gap.num_instances * 3 / 4);
+}
+
+TEST(PlanBaPipeTest, WithoutTransfersItIsTheBalancedPartition) {
+  Random random(3);
+  for (int i = 0; i < 200; ++i) {
+    PlannerWork work = RandomWork(Whole(3, 9, &random), 1, 3, &random);
+    for (PlannerLayer& layer : work.layers) {
+      layer.output_bytes = 0;
+      layer.gradient_bytes = 1e6;  // no replicas
+    }
+    const auto plan = PlanBaPipe(work);
+    ASSERT_TRUE(plan.ok());
+    EXPECT_NEAR(plan->objective_seconds, BruteForce(work),
+                1e-9 * plan->objective_seconds);
+  }
+}
+
+TEST(PlanBaPipeTest, TakesOverlapWhereTransfersHideAndMemoryAllows) {
+  Random random(4);
+  PlannerWork work = RandomWork(8, 1, 4, &random);
+  for (PlannerLayer& layer : work.layers) {
+    layer.forward_seconds = layer.backward_seconds = 1;
+    layer.output_bytes = 10;  // 1 s
+    layer.state_bytes = 0;
+    layer.activation_bytes = 1;
+    layer.gradient_bytes = 1e6;
+  }
+  work.num_microbatches = 32;
+  EXPECT_EQ(PlanBaPipe(work)->schedule, "bapipe-so");
+  for (PlannerDevice& device : work.devices) device.memory_bytes = 15;
+  EXPECT_EQ(PlanBaPipe(work)->schedule, "bapipe-sno");
+  for (PlannerDevice& device : work.devices) device.memory_bytes = 3;
+  EXPECT_EQ(PlanBaPipe(work).status().code(), absl::StatusCode::kNotFound);
+  for (PlannerDevice& device : work.devices) device.memory_bytes = 15;
+  EXPECT_EQ(PlanBaPipe(work, {true})->schedule, "bapipe-as");
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/papers/dapple.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "schedules/registry.h"
+#include "schedules/walk.h"
+#include "tests/plan/papers/random_work.h"
+
+namespace weir {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
+DappleOptions PublicRates() {
+  DappleOptions options;
+  options.between_bytes_per_second = 1e9;
+  options.between_all_reduce_bytes_per_second = 3e9;
+  options.inside_bytes_per_second = 25e9;
+  return options;
+}
+
+// Two servers of eight, as the public tests have them.
+PlannerWork TwoServers() {
+  Random random(1);
+  return RandomWork(2, 2, 8, &random);
+}
+
+std::vector<int> Range(int first, int end) {
+  std::vector<int> devices(end - first);
+  std::iota(devices.begin(), devices.end(), first);
+  return devices;
+}
+
+TEST(DappleTransferTest, TakesWhatThePublicTestsSay) {
+  const PlannerWork work = TwoServers();
+  const DappleOptions options = PublicRates();
+  EXPECT_DOUBLE_EQ(
+      DappleTransferSeconds(work, Range(0, 4), Range(4, 8), 1e9, options),
+      1 / 25.);
+  EXPECT_DOUBLE_EQ(
+      DappleTransferSeconds(work, {0, 1, 8, 9}, Range(10, 14), 1e9, options),
+      0.5);
+  EXPECT_DOUBLE_EQ(
+      DappleTransferSeconds(work, Range(0, 4), Range(6, 10), 1e9, options),
+      1 / 3.);
+}
+
+TEST(DappleAllReduceTest, TakesWhatThePublicTestsSay) {
+  const PlannerWork work = TwoServers();
+  const DappleOptions options = PublicRates();
+  EXPECT_DOUBLE_EQ(DappleAllReduceSeconds(work, Range(0, 8), 1e9, options),
+                   2 * 7 / 8. / 25 / 4);
+  EXPECT_DOUBLE_EQ(DappleAllReduceSeconds(work, Range(1, 9), 1e9, options),
+                   2 * 7 / 8. / 3);
+  EXPECT_EQ(DappleAllReduceSeconds(work, {3}, 1e9, options), 0);
+}
+
+TEST(DapplePlacementsTest, AreFreshAppendedAndScattered) {
+  EXPECT_THAT(DapplePlacements({4, 4}, {0, 0}, 4),
+              ElementsAre(ElementsAre(4, 0), ElementsAre(2, 2)));
+  EXPECT_THAT(DapplePlacements({4, 4}, {1, 0}, 4),
+              ElementsAre(ElementsAre(0, 4), ElementsAre(3, 1)));
+  EXPECT_THAT(DapplePlacements({4, 4, 4}, {1, 2, 0}, 3),
+              ElementsAre(ElementsAre(0, 0, 3), ElementsAre(3, 0, 0),
+                          ElementsAre(2, 1, 0)));
+  EXPECT_TRUE(DapplePlacements({4, 4}, {4, 2}, 3).empty());
+}
+
+TEST(DappleSecondsTest, IsThePublicPlannersSum) {
+  PlannerWork work = TwoServers();
+  work.num_microbatches = 10;
+  work.layers[0].forward_seconds = 8;
+  work.layers[0].backward_seconds = 16;
+  work.layers[1].forward_seconds = 10;
+  work.layers[1].backward_seconds = 22;
+  work.layers[0].output_bytes = 1e9;
+  work.layers[0].gradient_bytes = 400e9;   // 7 s in a server
+  work.layers[1].gradient_bytes = 1600e9;  // 28 s
+  const std::vector<PlannedStage> stages = {Stage(0, 1, Range(0, 8)),
+                                            Stage(1, 2, Range(8, 16))};
+  // Blocks of 4 s, all layers once, 1 s over the cut, and of 7 s and
+  // 28 - 4 s of all-reduce the longer.
+  EXPECT_DOUBLE_EQ(DappleSeconds(work, stages, 1, PublicRates()),
+                   4 * 9 + 56 + 1 + 24);
+  // Eight replicas: one step, a whole stage as its block.
+  work.num_microbatches = 16;
+  EXPECT_DOUBLE_EQ(DappleSeconds(work, stages, 8, PublicRates()),
+                   32 * 1 + 56 + 1 + 7);
+}
+
+// Of a plain pipeline the pivot's length is a lower bound of every order, and
+// above the bounds by work and by the first microbatch.
+TEST(DapplePivotTest, IsBetweenTheSimpleBoundsAndTheReplay) {
+  Random random(2);
+  for (int i = 0; i < 500; ++i) {
+    const int p = Whole(1, 6, &random), m = Whole(1, 12, &random);
+    std::vector<double> f, b, none(p);
+    ScheduleSpec spec;
+    spec.num_ranks = p;
+    spec.num_microbatches = m;
+    PassCosts costs;
+    double once = 0, busiest = 0;
+    for (int s = 0; s < p; ++s) {
+      f.push_back(Uniform(0.1, 2, &random));
+      b.push_back(Uniform(0.1, 2, &random));
+      StagePassCosts stage;
+      stage.forward = f[s];
+      stage.backward = b[s];
+      costs.stages.push_back(stage);
+      once += f[s] + b[s];
+      busiest = std::max(busiest, m * (f[s] + b[s]));
+    }
+    const double length = DapplePivotSeconds(f, b, none, m);
+    EXPECT_GE(length * (1 + 1e-12), std::max(once, busiest));
+    for (const char* name : {"dapple-pa", "dapple-pb"}) {
+      EXPECT_LE(length,
+                TimedWalk(*GenerateSchedule(name, spec), costs).makespan() *
+                    (1 + 1e-12));
+    }
+  }
+}
+
+TEST(DapplePivotTest, OfEqualStagesIsTheClosedForm) {
+  for (int p = 1; p < 6; ++p) {
+    const std::vector<double> f(p, 1), b(p, 2), none(p);
+    EXPECT_DOUBLE_EQ(DapplePivotSeconds(f, b, none, 10), (10 + p - 1) * 3);
+  }
+}
+
+TEST(DapplePivotTest, AddsTheAllReduceThatEndsLast) {
+  // The first stage is the pivot: its last backward ends at 40, that of the
+  // second began at 36 and ended before.
+  EXPECT_DOUBLE_EQ(DapplePivotSeconds({2, 1}, {2, 1}, {0, 0}, 10), 40);
+  EXPECT_DOUBLE_EQ(DapplePivotSeconds({2, 1}, {2, 1}, {3, 4}, 10), 43);
+  EXPECT_DOUBLE_EQ(DapplePivotSeconds({2, 1}, {2, 1}, {0, 9}, 10), 47);
+}
+
+// All cuts, numbers of devices and placements that the planner chooses from.
+double BruteForce(const PlannerWork& work, const DappleOptions& options,
+                  int spread) {
+  const int units = static_cast<int>(work.devices.size()) / spread;
+  const int per_server = static_cast<int>(
+      std::count_if(work.devices.begin(), work.devices.end(),
+                    [](const PlannerDevice& d) { return d.server == 0; }));
+  const std::vector<int> sizes(work.devices.size() / per_server, per_server);
+  double best = kNever;
+  std::function<void(int, int, std::vector<int>, std::vector<PlannedStage>)>
+      extend = [&](int layer, int left, std::vector<int> used,
+                   const std::vector<PlannedStage>& stages) {
+        if (layer == static_cast<int>(work.layers.size())) {
+          best = std::min(best, DappleSeconds(work, stages, spread, options));
+          return;
+        }
+        for (int end = layer + 1; end <= static_cast<int>(work.layers.size());
+             ++end) {
+          for (int count = 1; count <= left; ++count) {
+            for (const auto& placed :
+                 DapplePlacements(sizes, used, count * spread)) {
+              std::vector<int> sum = used;
+              PlannedStage stage = Stage(layer, end, {});
+              for (size_t i = 0; i < sum.size(); ++i) {
+                for (int k = 0; k < placed[i]; ++k) {
+                  stage.devices.push_back(static_cast<int>(i) * per_server +
+                                          sum[i]++);
+                }
+              }
+              std::vector<PlannedStage> more = stages;
+              more.push_back(stage);
+              extend(end, left - count, sum, more);
+            }
+          }
+        }
+      };
+  extend(0, units, std::vector<int>(sizes.size()), {});
+  return best;
+}
+
+class DappleGapTest : public testing::TestWithParam<bool> {};
+
+TEST_P(DappleGapTest, IsNearBruteForce) {
+  Random random(3);
+  Gap gap;
+  for (int i = 0; i < 200; ++i) {
+    PlannerWork work =
+        RandomWork(Whole(1, 6, &random), 2, Whole(1, 3, &random), &random);
+    if (i % 2 == 1) {
+      for (PlannerLayer& layer : work.layers) layer.gradient_bytes *= 10;
+    }
+    DappleOptions options = WithRates(work, {});
+    options.paper_length = GetParam();
+    const auto plan = PlanDapple(work, options);
+    ASSERT_TRUE(plan.ok()) << plan.status();
+    double best = kNever;
+    const int n = static_cast<int>(work.devices.size());
+    for (int spread = 1; spread <= n; ++spread) {
+      if (n % spread == 0 && work.num_microbatches % spread == 0) {
+        best = std::min(best, BruteForce(work, options, spread));
+      }
+    }
+    EXPECT_GE(plan->objective_seconds * (1 + 1e-12), best);
+    gap.Add(plan->objective_seconds, best);
+    double once = 0;
+    for (const PlannerLayer& layer : work.layers) {
+      once += layer.forward_seconds + layer.backward_seconds;
+    }
+    EXPECT_GE(plan->objective_seconds * (1 + 1e-12),
+              work.num_microbatches * once / n);
+  }
+  std::printf("dapple, %s: %d of %d optimal, mean gap %.2f %%, worst %.2f %%\n",
+              GetParam() ? "paper's length" : "public planner's length",
+              gap.num_optimal, gap.num_instances, 100 * gap.mean(),
+              100 * gap.worst);
+}
+
+INSTANTIATE_TEST_SUITE_P(Lengths, DappleGapTest, testing::Bool());
+
+TEST(PlanDappleTest, EqualReplicasAreEqual) {
+  Random random(4);
+  for (int i = 0; i < 100; ++i) {
+    const PlannerWork work = RandomWork(Whole(2, 8, &random), 2, 2, &random);
+    DappleOptions options;
+    options.equal_replicas = true;
+    const auto plan = PlanDapple(work, options);
+    ASSERT_TRUE(plan.ok());
+    for (const PlannedStage& stage : plan->stages) {
+      EXPECT_EQ(stage.devices.size(), plan->stages[0].devices.size());
+    }
+  }
+}
+
+// Stages of one layer each: activations of 10 bytes, a state of 100.
+PlannerWork Chain(double memory_bytes, double cut_bytes) {
+  Random random(5);
+  PlannerWork work = RandomWork(4, 1, 4, &random);
+  for (PlannerLayer& layer : work.layers) {
+    layer.forward_seconds = layer.backward_seconds = 1;
+    layer.activation_bytes = 10;
+    layer.state_bytes = 100;
+    layer.gradient_bytes = 1e6;
+    layer.output_bytes = cut_bytes;
+  }
+  for (PlannerDevice& device : work.devices) {
+    device.memory_bytes = memory_bytes;
+  }
+  return work;
+}
+
+TEST(PlanDappleTest, ChoosesThePolicyByCommunicationAndMemory) {
+  EXPECT_EQ(PlanDapple(Chain(1e9, 0.5))->schedule, "dapple-pa");
+  EXPECT_EQ(PlanDapple(Chain(1e9, 5))->schedule, "dapple-pb");
+  EXPECT_EQ(PlanDapple(Chain(165, 5))->schedule, "dapple-pb:memory-limit=6");
+  EXPECT_EQ(PlanDapple(Chain(135, 5))->schedule, "dapple-pa:memory-limit=3");
+  const auto none = PlanDapple(Chain(99, 5));
+  EXPECT_EQ(none.status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST(PlanDappleTest, PlansAHundredLayersOnSixtyFourDevices) {
+  Random random(6);
+  PlannerWork work = RandomWork(100, 8, 8, &random);
+  for (PlannerLayer& layer : work.layers) layer.gradient_bytes *= 10;
+  EXPECT_TRUE(PlanDapple(work).ok());
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/papers/pipedream.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/files.h"
+#include "models/pipedream_graph.h"
+#include "plan/papers/pipedream_level.h"
+
+namespace weir {
+namespace {
+
+using testing::HasSubstr;
+
+const std::filesystem::path kData =
+    std::filesystem::path(WEIR_SOURCE_DIR) / "../shared/data";
+
+absl::StatusOr<AntichainDag> DagOfFile(const std::string& profile) {
+  const auto text =
+      ReadFile((kData / "pipedream" / (profile + ".txt")).string());
+  if (!text.ok()) return text.status();
+  const auto graph = ParseProfileGraph(profile, *text);
+  if (!graph.ok()) return graph.status();
+  return AntichainDagOf(profile, *graph);
+}
+
+// Of stages as the published code prints them, [start, end, seconds, replicas]:
+// each level's are cut by the next below. By the formulas of the header.
+double SlowestOf(const AntichainDag& dag, const PipeDreamOptions& options,
+                 const nlohmann::json& levels) {
+  const int num_states = static_cast<int>(dag.states.size());
+  // [first, end) -> seconds on all machines of the level below.
+  std::map<std::pair<int, int>, double> below;
+  for (size_t level = 0; level < levels.size(); ++level) {
+    const double rate = options.bytes_per_second[level];
+    std::map<std::pair<int, int>, double> here;
+    std::vector<std::pair<int, int>> wholes = {{0, num_states}};
+    if (level + 1 < levels.size()) {
+      wholes.clear();
+      for (const auto& stage : levels[std::to_string(level + 2)]) {
+        wholes.emplace_back(stage[0], stage[1]);
+      }
+    }
+    for (const auto& [from, to] : wholes) {
+      double& slowest = here[{from, to}];
+      for (const auto& stage : levels[std::to_string(level + 1)]) {
+        const int first = stage[0], end = stage[1], r = stage[3];
+        if (first < from || end > to) continue;
+        const double compute = level > 0 ? below.at({first, end})
+                                         : ComputeSeconds(dag, first, end - 1);
+        double reduction =
+            4 * (r - 1) * ParameterBytes(dag, first, end - 1) / (rate * r);
+        // The program divides that of an uncut stage.
+        if (first == from && level > 0) {
+          reduction /= options.num_machines[level - 1];
+        }
+        slowest = std::max(slowest, (compute + reduction) / r);
+        if (!options.activation_compression_ratio.has_value()) continue;
+        if (first > from) {
+          slowest = std::max(
+              slowest, 2 * dag.states[first - 1].output_bytes / (rate * r));
+        }
+        if (first > from && end < num_states) {
+          slowest = std::max(slowest,
+                             2 * dag.states[end - 1].output_bytes / (rate * r));
+        }
+      }
+    }
+    below = here;
+  }
+  return below.at({0, num_states});
+}
+
+TEST(PipeDreamTest, EqualsEveryPublishedRun) {
+  std::ifstream file(kData / "pipedream_optimizer.json");
+  if (!file) GTEST_SKIP() << "no ../shared/data/pipedream_optimizer.json";
+  const nlohmann::json runs = nlohmann::json::parse(file);
+  ASSERT_GE(runs.size(), 57u);
+  for (const auto& run : runs) {
+    SCOPED_TRACE(run.dump());
+    const auto dag = DagOfFile(run["profile"]);
+    ASSERT_TRUE(dag.ok()) << dag.status();
+    PipeDreamOptions options;
+    for (const std::string machines : run["num_machines"]) {
+      options.num_machines.push_back(std::stoi(machines));
+    }
+    for (const std::string rate : run["bandwidth_bytes_per_s"]) {
+      options.bytes_per_second.push_back(std::stod(rate));
+    }
+    const auto& ratio = run["activation_compression_ratio"];
+    if (!ratio.is_null()) {
+      options.activation_compression_ratio = std::stod(std::string(ratio));
+    }
+    options.straight = run["straight_pipeline"];
+    const auto plan = OptimizePipeDream("run", *dag, options);
+    ASSERT_TRUE(plan.ok()) << plan.status();
+    const double expected = run["pipeline_time_s"];
+    EXPECT_NEAR(plan->pipeline_seconds, expected, 1e-12);
+    EXPECT_EQ(plan->num_states, run["num_states"]);
+    EXPECT_NEAR(plan->single_stage_seconds, run["single_stage_time_s"], 1e-12);
+    EXPECT_EQ(plan->levels.size(), run["levels"].size());
+    EXPECT_NEAR(plan->single_stage_seconds / plan->pipeline_seconds,
+                run["speedup_vs_1"], 1e-9);
+    // Ties between splits are broken at random there: a split of theirs is as
+    // good as ours.
+    EXPECT_NEAR(SlowestOf(*dag, options, run["levels"]), expected, 1e-12);
+    nlohmann::json levels;
+    for (size_t level = 0; level < plan->levels.size(); ++level) {
+      for (const PipeDreamStage& stage : plan->levels[level]) {
+        levels[std::to_string(level + 1)].push_back(
+            {stage.first_state, stage.end_state, stage.compute_seconds,
+             stage.replicas});
+      }
+    }
+    EXPECT_NEAR(SlowestOf(*dag, options, levels), expected, 1e-12);
+  }
+}
+
+// Every way to cut states [first, end) into stages on `machines` of a level,
+// the stages of a level below being cut in every way themselves.
+double BruteForce(const AntichainDag& dag, const PipeDreamOptions& options,
+                  int level, int first, int end, int machines) {
+  if (level < 0) return ComputeSeconds(dag, first, end - 1);
+  const int below = level > 0 ? options.num_machines[level - 1] : 1;
+  const double rate = options.bytes_per_second[level];
+  const auto inner = [&](int from, int to) {
+    return BruteForce(dag, options, level - 1, from, to, below);
+  };
+  double best = std::numeric_limits<double>::infinity();
+  if (!options.straight || machines == 1) {
+    const double reduction = 4 * (machines - 1) *
+                             ParameterBytes(dag, first, end - 1) /
+                             (rate * machines);
+    best = (inner(first, end) + reduction / below) / machines;
+  }
+  for (int cut = first + 1; cut < end; ++cut) {
+    for (int r = 1; r < machines && (r == 1 || !options.straight); ++r) {
+      const double reduction =
+          4 * (r - 1) * ParameterBytes(dag, cut, end - 1) / (rate * r);
+      double slowest =
+          std::max(BruteForce(dag, options, level, first, cut, machines - r),
+                   (inner(cut, end) + reduction) / r);
+      const double ratio = options.activation_compression_ratio.value_or(0);
+      const auto transfer = [&](int state) {
+        return 2 * dag.states[state].output_bytes / rate / r / ratio;
+      };
+      if (ratio > 0) slowest = std::max(slowest, transfer(cut - 1));
+      if (ratio > 0 && end < std::ssize(dag.states)) {
+        slowest = std::max(slowest, transfer(end - 1));
+      }
+      best = std::min(best, slowest);
+    }
+  }
+  return best;
+}
+
+PlannerWork RandomChain(int num_layers, std::mt19937* random) {
+  std::uniform_real_distribution<double> any(0.5, 3);
+  PlannerWork work;
+  for (int i = 0; i < num_layers; ++i) {
+    PlannerLayer layer;
+    layer.name = absl::StrCat("layer", i);
+    layer.forward_seconds = any(*random);
+    layer.backward_seconds = any(*random);
+    layer.parameter_bytes = any(*random);
+    layer.output_bytes = any(*random);
+    layer.activation_bytes = any(*random);
+    work.layers.push_back(layer);
+  }
+  return work;
+}
+
+TEST(PipeDreamTest, EqualsBruteForceOnRandomChains) {
+  std::mt19937 random(5);
+  const std::vector<std::vector<int>> shapes = {
+      {1}, {3}, {5}, {2, 2}, {3, 2}, {2, 1, 2}, {2, 2, 2}};
+  for (int i = 0; i < 300; ++i) {
+    const AntichainDag dag = AntichainDagOf(RandomChain(1 + i % 6, &random));
+    PipeDreamOptions options;
+    options.num_machines = shapes[random() % shapes.size()];
+    for (size_t level = 0; level < options.num_machines.size(); ++level) {
+      options.bytes_per_second.push_back(1 + random() % 5);
+    }
+    options.straight = random() % 3 == 0;
+    if (random() % 2 == 0) options.activation_compression_ratio = 1.5;
+    const double expected = BruteForce(
+        dag, options, static_cast<int>(options.num_machines.size()) - 1, 0,
+        static_cast<int>(dag.states.size()), options.num_machines.back());
+    const auto plan = OptimizePipeDream("chain", dag, options);
+    ASSERT_EQ(plan.ok(), !std::isinf(expected)) << plan.status();
+    if (!plan.ok()) continue;
+    EXPECT_NEAR(plan->pipeline_seconds, expected, 1e-12);
+  }
+}
+
+// 4 states of 1 s each with 8 bytes of parameters, 3 machines at 8 bytes/s.
+AntichainDag EqualStates() {
+  PlannerWork work;
+  PlannerLayer layer;
+  layer.backward_seconds = 1;
+  layer.parameter_bytes = 8;
+  layer.output_bytes = 2;
+  layer.activation_bytes = 10;
+  work.layers.assign(4, layer);
+  return AntichainDagOf(work);
+}
+
+PipeDreamOptions Machines(int num_machines) {
+  PipeDreamOptions options;
+  options.num_machines = {num_machines};
+  options.bytes_per_second = {8};
+  return options;
+}
+
+TEST(PipeDreamTest, ThePapersFormulaTakesTheLargerOfComputationAndReduction) {
+  PipeDreamOptions options = Machines(2);
+  // Two stages of 2 s each; replicated: (4 + 4 x 32 / 16) / 2.
+  EXPECT_DOUBLE_EQ(
+      OptimizePipeDream("", EqualStates(), options)->pipeline_seconds, 2);
+  options.bytes_per_second = {64};
+  options.paper_formula = true;
+  // Replicated: max(4, 2 x 32 / 64) / 2 is no worse, and no better.
+  EXPECT_DOUBLE_EQ(
+      OptimizePipeDream("", EqualStates(), options)->pipeline_seconds, 2);
+  options = Machines(3);
+  options.bytes_per_second = {64};
+  // The sum: stages of 1 s, and of 3 s + 4 x 24 / 128, on two machines.
+  EXPECT_DOUBLE_EQ(
+      OptimizePipeDream("", EqualStates(), options)->pipeline_seconds,
+      (4 + 4 * 2 * 32 / (64.0 * 3)) / 3);
+  options.paper_formula = true;
+  EXPECT_DOUBLE_EQ(
+      OptimizePipeDream("", EqualStates(), options)->pipeline_seconds, 4.0 / 3);
+}
+
+TEST(PipeDreamTest, MemoryCountsMinibatchesUnderWay) {
+  PipeDreamOptions options = Machines(2);
+  // The first of two stages keeps ceil((2 - 1) / 1) minibatch of 2 states.
+  options.memory_limit_bytes = 36;
+  EXPECT_DOUBLE_EQ(
+      OptimizePipeDream("", EqualStates(), options)->pipeline_seconds, 2);
+  options.memory_limit_bytes = 35;
+  EXPECT_DOUBLE_EQ(
+      OptimizePipeDream("", EqualStates(), options)->pipeline_seconds, 3);
+  options.memory_limit_bytes = 17;
+  // Data parallelism on both keeps none by this formula.
+  EXPECT_EQ(OptimizePipeDream("", EqualStates(), options)->stages.size(), 1u);
+  options.straight = true;
+  EXPECT_EQ(OptimizePipeDream("f", EqualStates(), options).status().message(),
+            "f: no plan: a straight pipeline needs an antichain for every "
+            "machine, found 4 antichains, and each machine may have 17 bytes");
+}
+
+TEST(PipeDreamTest, FewerMachinesAreTakenWhereMoreAreSlower) {
+  PipeDreamOptions options = Machines(8);
+  options.bytes_per_second = {0.1};
+  const auto all = OptimizePipeDream("", EqualStates(), options);
+  options.fewer_machines = true;
+  const auto fewer = OptimizePipeDream("", EqualStates(), options);
+  EXPECT_DOUBLE_EQ(fewer->pipeline_seconds, 1);
+  EXPECT_GT(all->pipeline_seconds, 1);
+  EXPECT_EQ(fewer->stages.size(), 4u);
+}
+
+TEST(PipeDreamTest, NamesEveryWrongOption) {
+  PipeDreamOptions options;
+  options.num_machines = {4, 0};
+  options.bytes_per_second = {-1};
+  options.activation_compression_ratio = 0;
+  const std::string message(
+      OptimizePipeDream("g.txt", EqualStates(), options).status().message());
+  EXPECT_THAT(message, HasSubstr("g.txt: bandwidth has 1 entries, expected one "
+                                 "for each of the 2 of machines"));
+  EXPECT_THAT(message, HasSubstr("g.txt: machines[1] is 0"));
+  EXPECT_THAT(message, HasSubstr("g.txt: bandwidth[0] is -1"));
+  EXPECT_THAT(message, HasSubstr("g.txt: activation-compression-ratio"));
+}
+
+}  // namespace
+}  // namespace weir

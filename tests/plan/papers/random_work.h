@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// Small random work for planners, and all cuts of it.
+#ifndef WEIR_TESTS_PLAN_PAPERS_RANDOM_WORK_H_
+#define WEIR_TESTS_PLAN_PAPERS_RANDOM_WORK_H_
+
+#include <functional>
+#include <random>
+#include <vector>
+
+#include "plan/planner_work.h"
+
+namespace weir {
+
+using Random = std::mt19937;
+
+inline double Uniform(double low, double high, Random* random) {
+  return std::uniform_real_distribution<double>(low, high)(*random);
+}
+inline int Whole(int low, int high, Random* random) {
+  return std::uniform_int_distribution<int>(low, high)(*random);
+}
+
+// Layers of 0.5 to 3 s, activations of 1 to 10 bytes, states of 1 to 10, cuts
+// of 0 to 2 bytes on links of 1 byte/s between servers and 10 inside.
+inline PlannerWork RandomWork(int num_layers, int num_servers,
+                              int devices_per_server, Random* random) {
+  PlannerWork work;
+  work.num_microbatches = 8;
+  for (int i = 0; i < num_layers; ++i) {
+    PlannerLayer& layer = work.layers.emplace_back();
+    layer.forward_seconds = Uniform(0.5, 1, random);
+    layer.backward_seconds = Uniform(0, 2, random);
+    layer.output_bytes = Uniform(0, 2, random);
+    layer.input_bytes = Uniform(0, 1, random);
+    layer.activation_bytes = Uniform(1, 10, random);
+    layer.parameter_bytes = layer.version_bytes = layer.gradient_bytes =
+        Uniform(0.5, 5, random);
+    layer.state_bytes = 2 * layer.parameter_bytes;
+  }
+  const int n = num_servers * devices_per_server;
+  for (int i = 0; i < n; ++i) {
+    work.devices.push_back({i / devices_per_server, 1, 1e9});
+    std::vector<double>& row = work.bytes_per_second.emplace_back();
+    for (int j = 0; j < n; ++j) {
+      row.push_back(i / devices_per_server == j / devices_per_server ? 10 : 1);
+    }
+  }
+  work.servers_bytes_per_second = 1;
+  work.server_bytes_per_second = 10;
+  return work;
+}
+
+// Unlike speeds and links, of at most two kinds of device each.
+inline void MakeUnlike(Random* random, PlannerWork* work) {
+  for (PlannerDevice& device : work->devices) {
+    device.speed = Whole(0, 1, random) == 0 ? 1 : 0.4;
+    if (Whole(0, 3, random) == 0) device.speed = Uniform(0.3, 2, random);
+  }
+  for (size_t i = 0; i < work->devices.size(); ++i) {
+    for (size_t j = 0; j < i; ++j) {
+      if (Whole(0, 1, random) == 0) continue;
+      work->bytes_per_second[i][j] = work->bytes_per_second[j][i] =
+          Uniform(0.5, 10, random);
+    }
+  }
+}
+
+// Calls visit with every cut into `num_stages` stages: [0] = 0, back() = n.
+inline void ForEachCut(
+    int num_layers, int num_stages,
+    const std::function<void(const std::vector<int>&)>& visit,
+    std::vector<int> first = {0}) {
+  if (static_cast<int>(first.size()) == num_stages) {
+    first.push_back(num_layers);
+    visit(first);
+    return;
+  }
+  for (int next = first.back() + 1; next < num_layers; ++next) {
+    first.push_back(next);
+    ForEachCut(num_layers, num_stages, visit, first);
+    first.pop_back();
+  }
+}
+
+// Calls visit with every way to have `num_stages` numbers from 1 on that add up
+// to `total`.
+inline void ForEachSizes(
+    int total, int num_stages,
+    const std::function<void(const std::vector<int>&)>& visit) {
+  ForEachCut(total, num_stages, [&](const std::vector<int>& first) {
+    std::vector<int> sizes;
+    for (size_t i = 1; i < first.size(); ++i) {
+      sizes.push_back(first[i] - first[i - 1]);
+    }
+    visit(sizes);
+  });
+}
+
+inline PlannedStage Stage(int first, int end, std::vector<int> devices) {
+  PlannedStage stage;
+  stage.first_layer = first;
+  stage.end_layer = end;
+  stage.devices = std::move(devices);
+  return stage;
+}
+
+// A heuristic against the best there is; printed, and kept with the test.
+struct Gap {
+  int num_instances = 0, num_optimal = 0;
+  double worst = 0, sum = 0;
+
+  void Add(double found, double best) {
+    const double gap = found / best - 1;
+    ++num_instances;
+    num_optimal += gap < 1e-9;
+    worst = gap > worst ? gap : worst;
+    sum += gap;
+  }
+  double mean() const { return num_instances > 0 ? sum / num_instances : 0; }
+};
+
+}  // namespace weir
+
+#endif  // WEIR_TESTS_PLAN_PAPERS_RANDOM_WORK_H_

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a joint search starts from.
+#include "plan/papers/seeds.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "plan/joint_search.h"
+#include "plan/papers/ask.h"
+#include "tests/plan/small_requests.h"
+
+namespace weir {
+namespace {
+
+PlanRequest NarrowRequest() {
+  PlanRequest request = SmallRequest(/*num_layers=*/7, /*num_gpus=*/4,
+                                     /*batch=*/8);
+  request.mutable_space()->add_tensor(1);
+  request.mutable_space()->add_recompute(RECOMPUTE_NONE);
+  request.mutable_space()->add_microbatch_size(1);
+  return request;
+}
+
+TEST(SeedsTest, AreWhatTheRequestAllows) {
+  PlanRequest request = NarrowRequest();
+  const std::vector<Plan> seeds = SeedsFor("test", request, 2);
+  ASSERT_FALSE(seeds.empty());
+  for (const Plan& plan : seeds) {
+    EXPECT_EQ(plan.num_gpus(), 4u) << plan.source();
+    EXPECT_EQ(plan.scenario().batch().microbatch_size(), 1u) << plan.source();
+    EXPECT_THAT(plan.source(), testing::AnyOf("dapple", "bapipe", "dawnpiper",
+                                              "spp", "pipedream-2bw"));
+  }
+  request.mutable_space()->add_data(
+      seeds[0].scenario().parallelism().data() == 1 ? 2 : 1);
+  for (const Plan& plan : SeedsFor("test", request, 2)) {
+    EXPECT_NE(plan.scenario().parallelism().data(),
+              seeds[0].scenario().parallelism().data());
+  }
+}
+
+TEST(SeedsTest, AreTheSameForAnyNumberOfProcesses) {
+  const std::vector<Plan> one = SeedsFor("test", NarrowRequest(), 1);
+  const std::vector<Plan> three = SeedsFor("test", NarrowRequest(), 3);
+  ASSERT_EQ(one.size(), three.size());
+  for (size_t i = 0; i < one.size(); ++i) {
+    EXPECT_EQ(one[i].SerializeAsString(), three[i].SerializeAsString());
+  }
+}
+
+TEST(SeedsTest, ASearchFromThemIsNeverWorseThanAPaper) {
+  PlanRequest request = NarrowRequest();
+  request.mutable_space()->set_asynchronous(true);
+  request.mutable_space()->clear_microbatch_size();
+  request.mutable_space()->clear_recompute();
+  Scenario scenario = request.scenario();
+  scenario.mutable_batch()->set_microbatch_size(1);
+  const auto given = GivenForPlanners("test", scenario, 4);
+  ASSERT_TRUE(given.ok()) << given.status();
+  SearchOptions options;
+  options.num_processes = 2;
+  options.seeds = SeedsFor("test", request, 2);
+  const auto report = SearchPlans("test", request, options);
+  ASSERT_TRUE(report.ok()) << report.status();
+  int num_papers = 0;
+  for (const PlannerAnswer& answer : AskAll(*given)) {
+    if (!answer.simulated.ok() || !answer.trains || !answer.fits_memory) {
+      continue;
+    }
+    ++num_papers;
+    EXPECT_LE(report->plans(0).batch_seconds(),
+              answer.batch_seconds * (1 + 1e-9))
+        << answer.algorithm;
+  }
+  EXPECT_GE(num_papers, 5);
+}
+
+TEST(SeedsTest, OnesThatTheSearchLooksAtAnywayAreNoCandidatesTwice) {
+  PlanRequest request = SmallRequest(4, 2, 8);
+  request.mutable_space()->add_pipeline(2);
+  request.mutable_space()->add_schedules("1f1b");
+  SearchOptions without;
+  const auto plain = SearchPlans("test", request, without);
+  ASSERT_TRUE(plain.ok()) << plain.status();
+  SearchOptions with;
+  // The search's own best, told again; and one with a cut of its own.
+  with.seeds = {plain->plans(0), plain->plans(0)};
+  with.seeds[1].set_source("paper");
+  Parallelism& parallelism =
+      *with.seeds[1].mutable_scenario()->mutable_parallelism();
+  parallelism.clear_layout();
+  parallelism.clear_blocks_per_stage();
+  parallelism.set_chunks(1);
+  parallelism.add_blocks_per_stage(1);
+  parallelism.add_blocks_per_stage(3);
+  with.seeds[1].mutable_scenario()->set_schedule("1f1b");
+  const auto report = SearchPlans("test", request, with);
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_LE(report->num_candidates(), plain->num_candidates() + 1);
+  EXPECT_EQ(report->plans(0).source(), "joint");
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/papers/simulable.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "plan/papers/dapple.h"
+#include "plan/papers/registry.h"
+#include "plan/papers/spp.h"
+#include "scenarios/scenario.h"
+#include "tests/plan/papers/random_work.h"
+
+namespace weir {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(SimulableTest, HasEqualReplicasAndSaysWhatUnlikeOnesWouldTake) {
+  Random random(1);
+  int num_unlike = 0;
+  for (int i = 0; i < 100; ++i) {
+    const PlannerWork work = RandomWork(Whole(4, 8, &random), 2, 2, &random);
+    for (const auto& [free, equal] :
+         {std::pair(PlanDapple(work), SimulableDapple(work)),
+          std::pair(PlanSpp(work), SimulableSpp(work))}) {
+      ASSERT_TRUE(free.ok() && equal.ok());
+      for (const PlannedStage& stage : equal->stages) {
+        EXPECT_EQ(stage.devices.size(), equal->stages[0].devices.size());
+      }
+      // SPP minimises a workload first, and may do better among fewer.
+      if (equal->algorithm == "dapple") {
+        EXPECT_GE(equal->objective_seconds * (1 + 1e-12),
+                  free->objective_seconds);
+      }
+      if (equal->objective_seconds == free->objective_seconds) continue;
+      ++num_unlike;
+      EXPECT_THAT(equal->notes.back(), HasSubstr("unlike stages would take"));
+    }
+  }
+  EXPECT_GT(num_unlike, 10);
+}
+
+TEST(SimulableTest, AcceptSendsTheBitsThatTheScenarioSays) {
+  Scenario scenario;
+  scenario.set_model("gpt2");
+  scenario.set_cluster("dgx-a100");
+  scenario.set_num_nodes(1);
+  scenario.mutable_batch()->set_global_batch_size(8);
+  scenario.mutable_batch()->set_microbatch_size(1);
+  scenario.mutable_training()->set_precision(MIXED_FP16);
+  scenario.set_schedule("1f1b");
+  const auto ratio = [&](uint32_t bits) {
+    scenario.mutable_communication()->set_compressed_bits_per_element(bits);
+    const auto given = ResolveScenario("given", scenario);
+    EXPECT_TRUE(given.ok()) << given.status();
+    const auto options = AcceptOptionsOf(*given);
+    EXPECT_TRUE(options.ok()) << options.status();
+    EXPECT_GT(options->compress_bytes_per_second, 1e9);
+    return options->compression_ratio;
+  };
+  EXPECT_DOUBLE_EQ(ratio(0), 0.5);  // 8 of 16
+  EXPECT_DOUBLE_EQ(ratio(4), 0.25);
+  EXPECT_DOUBLE_EQ(ratio(32), 1);
+}
+
+TEST(PaperPlannersTest, HaveTheSix) {
+  for (const char* name :
+       {"dapple", "spp", "bapipe", "dawnpiper", "accept", "edgepipe"}) {
+    EXPECT_TRUE(FindPaperPlanner(name).ok()) << name;
+  }
+}
+
+}  // namespace
+}  // namespace weir

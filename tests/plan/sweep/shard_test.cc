@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/sweep/shard.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+#include "base/files.h"
+#include "base/processes.h"
+
+namespace weir {
+namespace {
+
+using testing::HasSubstr;
+
+class ShardTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = absl::StrCat(testing::TempDir(), "weir-shard-XXXXXX");
+    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+    folder_ = pattern;
+    path_ = ShardPath(folder_, {0, 1});
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  // A head and two points.
+  void WriteTwo() {
+    auto writer = ShardWriter::Open(path_);
+    ASSERT_TRUE(writer.ok()) << writer.status();
+    SweepHead head;
+    head.set_sweep("text \"with\" quotes\nand lines");
+    ASSERT_TRUE(writer->Append(head).ok());
+    for (uint32_t point : {0, 1}) {
+      SweepOutcome outcome;
+      outcome.set_point(point);
+      outcome.set_kind(SWEEP_DONE);
+      outcome.set_batch_seconds(0.1 + 0.2 * point);
+      ASSERT_TRUE(writer->Append(outcome).ok());
+    }
+  }
+
+  std::string folder_, path_;
+};
+
+TEST_F(ShardTest, WhatIsAppendedIsReadAgain) {
+  WriteTwo();
+  const auto contents = ReadShardFile(path_);
+  ASSERT_TRUE(contents.ok()) << contents.status();
+  EXPECT_EQ(contents->head.sweep(), "text \"with\" quotes\nand lines");
+  ASSERT_EQ(contents->outcomes.size(), 2);
+  EXPECT_EQ(contents->outcomes[1].batch_seconds(), 0.1 + 0.2);
+  EXPECT_EQ(contents->num_damaged, 0);
+}
+
+TEST_F(ShardTest, AFileCutAtAnyByteIsGoneOnWithFromItsLastWholeLine) {
+  WriteTwo();
+  const std::string whole = *ReadFile(path_);
+  const size_t first = whole.find('\n') + 1;
+  const size_t second = whole.find('\n', first) + 1;
+  for (size_t cut = 0; cut <= whole.size(); ++cut) {
+    ASSERT_TRUE(WriteFile(path_, whole.substr(0, cut)).ok());
+    const size_t num_whole = cut < first          ? 0
+                             : cut < second       ? 0
+                             : cut < whole.size() ? 1
+                                                  : 2;
+    const auto writer = ShardWriter::Open(path_);
+    ASSERT_TRUE(writer.ok()) << cut << ": " << writer.status();
+    EXPECT_EQ(writer->contents().has_head, cut >= first) << cut;
+    EXPECT_EQ(writer->contents().outcomes.size(), num_whole) << cut;
+    EXPECT_EQ(writer->contents().num_damaged, 0) << cut;
+    const std::string left = *ReadFile(path_);
+    EXPECT_TRUE(left.empty() || left.back() == '\n') << cut;
+  }
+}
+
+TEST_F(ShardTest, ADamagedLineCostsItsPointOnly) {
+  WriteTwo();
+  std::string bytes = *ReadFile(path_);
+  // Zeros: what a machine that lost its power may leave.
+  bytes.replace(bytes.find('\n') + 1, 20, 20, '\0');
+  ASSERT_TRUE(WriteFile(path_, bytes).ok());
+  const auto contents = ReadShardFile(path_);
+  ASSERT_TRUE(contents.ok()) << contents.status();
+  EXPECT_EQ(contents->num_damaged, 1);
+  ASSERT_EQ(contents->outcomes.size(), 1);
+  EXPECT_EQ(contents->outcomes[0].point(), 1);
+}
+
+TEST_F(ShardTest, AFileThatIsNoShardIsRefusedAndStays) {
+  ASSERT_TRUE(WriteFile(path_, "a letter\n").ok());
+  EXPECT_THAT(std::string(ShardWriter::Open(path_).status().message()),
+              HasSubstr("begins with no head"));
+  EXPECT_FALSE(ReadShardFile(path_).ok());
+  EXPECT_EQ(*ReadFile(path_), "a letter\n");
+}
+
+TEST_F(ShardTest, OnlyOneProcessWritesAndItsChildrenDoNotHoldTheLock) {
+  int ready[2];
+  ASSERT_EQ(pipe(ready), 0);
+  const pid_t holder = ForkChild();
+  if (holder == 0) {
+    const auto writer = ShardWriter::Open(path_);
+    // Of its own session: it lives on after the holder, as a worker may for a
+    // moment.
+    if (fork() == 0) {
+      (void)!write(ready[1], "x", 1);
+      sleep(2);
+      _exit(0);
+    }
+    pause();
+  }
+  char byte = 0;
+  ASSERT_EQ(read(ready[0], &byte, 1), 1);
+  const auto second = ShardWriter::Open(path_);
+  EXPECT_TRUE(absl::IsFailedPrecondition(second.status())) << second.status();
+  EXPECT_THAT(std::string(second.status().message()),
+              HasSubstr(absl::StrCat("(process ", holder, ")")));
+  kill(holder, SIGKILL);
+  ASSERT_EQ(waitpid(holder, nullptr, 0), holder);
+  EXPECT_TRUE(ShardWriter::Open(path_).ok());
+}
+
+TEST_F(ShardTest, NamesOfShards) {
+  EXPECT_EQ(ParseShard("3/4")->index, 3);
+  for (const char* bad : {"4/4", "-1/4", "1", "1/2/3", "x/2", "0/0", ""}) {
+    EXPECT_FALSE(ParseShard(bad).ok()) << bad;
+  }
+  WriteTwo();
+  ASSERT_TRUE(WriteFile(absl::StrCat(folder_, "/slurm-0.log"), "x").ok());
+  EXPECT_THAT(*ShardPaths(folder_), testing::ElementsAre(path_));
+  EXPECT_TRUE(absl::IsNotFound(ShardPaths(folder_ + "/none").status()));
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/synthesis/local_search.h"
+
+#include <cmath>
+
+#include "gtest/gtest.h"
+#include "plan/synthesis/order_clock.h"
+#include "schedules/validate.h"
+#include "schedules/walk.h"
+#include "tests/plan/synthesis/order_instances.h"
+
+namespace weir {
+namespace {
+
+TEST(LocalSearchTest, NearlyAlwaysFindsTheBestOfAllOrders) {
+  std::mt19937 random(29);
+  struct Shape {
+    int p, m, v, rounds;
+  };
+  int num_best = 0, num_all = 0;
+  for (const Shape& shape :
+       {Shape{2, 2, 1, 60}, Shape{2, 3, 1, 60}, Shape{3, 2, 1, 60},
+        Shape{3, 3, 1, 10}, Shape{2, 1, 2, 20}, Shape{1, 2, 2, 10}}) {
+    for (int round = 0; round < shape.rounds; ++round) {
+      OrderProblem problem =
+          RandomOrderProblem(shape.p, shape.m, shape.v, random);
+      problem.objective =
+          round % 3 == 2 ? OrderObjective::kSpan : OrderObjective::kMakespan;
+      for (const std::vector<int>& route : PlacementsOf(problem)) {
+        const double least =
+            LeastOfAllOrders(problem, route, Interleavings::kInOrder);
+        const PassTable table(problem, route);
+        const PassRows start = table.OneByOne();
+        if (!FitsLimit(problem, table.ScheduleOf(start))) continue;
+        const LocalSearchResult found =
+            SearchLocally(table, start, {.num_moves = 4000});
+        const Schedule schedule = table.ScheduleOf(found.rows);
+        ASSERT_TRUE(ValidateSchedule(schedule).ok());
+        ASSERT_TRUE(FitsLimit(problem, schedule));
+        ASSERT_NEAR(ObjectiveOf(problem, schedule), found.value, 1e-9);
+        ASSERT_GE(found.value, least - 1e-9);
+        num_best += found.value <= least + 1e-9;
+        ++num_all;
+      }
+    }
+  }
+  EXPECT_GE(num_all, 200);
+  EXPECT_GE(num_best, num_all * 95 / 100) << num_best << " of " << num_all;
+}
+
+TEST(LocalSearchTest, SameSeedSameOrder) {
+  std::mt19937 random(31);
+  const OrderProblem problem = RandomOrderProblem(4, 6, 1, random);
+  const PassTable table(problem, PlacementsOf(problem)[0]);
+  const auto found = [&](uint64_t seed) {
+    return SearchLocally(table, table.OneByOne(),
+                         {.num_moves = 20'000, .seed = seed})
+        .rows.ranks;
+  };
+  EXPECT_EQ(found(5), found(5));
+}
+
+// Parts of an order timed anew after every change are what TimedWalk finds.
+TEST(OrderClockTest, TimesWhatChangedAsTheWholeWalkDoes) {
+  std::mt19937 random(37);
+  int num_changes = 0, num_deadlocks = 0;
+  for (int round = 0; round < 40; ++round) {
+    const OrderProblem problem =
+        RandomOrderProblem(2 + round % 3, 4, 1 + round % 2, random);
+    for (const std::vector<int>& route : PlacementsOf(problem)) {
+      const PassTable table(problem, route);
+      PassRows rows = table.OneByOne();
+      OrderClock clock(table);
+      ASSERT_TRUE(clock.Try(rows, 0));
+      clock.Keep();
+      for (int change = 0; change < 60; ++change) {
+        auto& row = rows.ranks[random() % rows.ranks.size()];
+        const size_t at = random() % (row.size() - 1);
+        const double since = clock.kept_start(row[at]);
+        // Among the same microbatch's passes the order is the problem's.
+        if (row[at] / 3 == row[at + 1] / 3) continue;
+        std::swap(row[at], row[at + 1]);
+        const Schedule schedule = table.ScheduleOf(rows);
+        const bool runs = ValidateSchedule(schedule).ok();
+        ASSERT_EQ(clock.Try(rows, since), runs);
+        if (!runs) {
+          std::swap(row[at], row[at + 1]);
+          ++num_deadlocks;
+          continue;
+        }
+        const WalkTimes times = TimedWalk(schedule, problem.costs);
+        ASSERT_NEAR(clock.makespan(), times.makespan(), 1e-9);
+        ASSERT_NEAR(clock.span(), times.span(), 1e-9);
+        clock.Keep();
+        ++num_changes;
+      }
+    }
+  }
+  EXPECT_GE(num_changes, 1000);
+  EXPECT_GE(num_deadlocks, 10);
+}
+
+// Where a whole backward takes less than its halves, it is found.
+TEST(LocalSearchTest, JoinsBackwardsWhereThatPays) {
+  OrderProblem problem = {.num_ranks = 2, .num_microbatches = 3};
+  problem.costs.stages = {{.backward = 1.5}};
+  const PassTable table(problem, {0, 1});
+  const LocalSearchResult found =
+      SearchLocally(table, table.OneByOne(), {.num_moves = 20'000});
+  // 1 + 3 (1 + 1.5) + 1.5 where all are whole, and no split one is shorter.
+  EXPECT_LE(found.value, 10 + 1e-9);
+  EXPECT_GE(found.value, 3 * 2.5 + 1 - 1e-9);
+}
+
+}  // namespace
+}  // namespace weir

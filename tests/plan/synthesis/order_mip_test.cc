@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// The mixed-integer program of an order against all orders.
+#include "plan/synthesis/order_mip.h"
+
+#include <cmath>
+
+#include "gtest/gtest.h"
+#include "plan/synthesis/order_bound.h"
+#include "schedules/validate.h"
+#include "tests/plan/synthesis/order_instances.h"
+#include "tests/schedules/offload_optimum.h"
+
+namespace weir {
+namespace {
+
+// The value of the program's order; 0 where the program could not say.
+double SolvedValue(const OrderProblem& problem, const std::vector<int>& route,
+                   Schedule* found = nullptr) {
+  const PassTable table(problem, route);
+  const PassRows start = table.OneByOne();
+  const Schedule first = table.ScheduleOf(start);
+  EXPECT_TRUE(ValidateSchedule(first).ok());
+  const OrderMip mip(table, LowerBoundOf(table).value,
+                     ObjectiveOf(problem, first));
+  MipOptions options = {.seconds = 20};
+  if (!problem.may_offload) {
+    options.start = mip.StartOf(start);
+    EXPECT_LT(LargestViolation(mip.model(), options.start), 1e-4);
+  }
+  const auto result = SolveMip(mip.model(), options);
+  EXPECT_TRUE(result.ok()) << result.status();
+  if (!result.ok() || result->state != MipResult::State::kOptimal) return 0;
+  Schedule schedule = mip.ScheduleOf(result->values);
+  EXPECT_TRUE(ValidateSchedule(schedule).ok()) << ValidateSchedule(schedule);
+  if (found != nullptr) *found = schedule;
+  if (!problem.may_offload) {
+    EXPECT_TRUE(FitsLimit(problem, schedule));
+    // What the program says is what the order takes.
+    EXPECT_NEAR(ObjectiveOf(problem, schedule), result->objective * mip.unit(),
+                1e-4);
+  }
+  return result->objective * mip.unit();
+}
+
+TEST(OrderMipTest, FindsTheBestOfAllOrders) {
+  if (!HasCbc()) GTEST_SKIP() << "cbc is not here (coinor-cbc)";
+  std::mt19937 random(23);
+  struct Shape {
+    int p, m, v, rounds;
+  };
+  int num_solved = 0;
+  for (const Shape& shape :
+       {Shape{2, 2, 1, 12}, Shape{2, 3, 1, 10}, Shape{3, 2, 1, 10},
+        Shape{1, 2, 2, 3}, Shape{2, 1, 2, 4}}) {
+    for (int round = 0; round < shape.rounds; ++round) {
+      OrderProblem problem =
+          RandomOrderProblem(shape.p, shape.m, shape.v, random);
+      problem.objective =
+          round % 3 == 2 ? OrderObjective::kSpan : OrderObjective::kMakespan;
+      for (const std::vector<int>& route : PlacementsOf(problem)) {
+        // All orders, so that taking microbatches by number is seen to lose
+        // nothing, where they are few.
+        const double least =
+            LeastOfAllOrders(problem, route,
+                             shape.m == 2 && shape.v == 1 && shape.p == 2
+                                 ? Interleavings::kAll
+                                 : Interleavings::kInOrder);
+        if (!std::isfinite(least)) continue;
+        SCOPED_TRACE(round);
+        EXPECT_NEAR(SolvedValue(problem, route), least, 1e-4);
+        ++num_solved;
+      }
+    }
+  }
+  EXPECT_GE(num_solved, 30);
+}
+
+OrderProblem Offloading(const OffloadProblem& given) {
+  OrderProblem problem = {.num_ranks = given.num_ranks,
+                          .num_microbatches = given.num_microbatches};
+  StagePassCosts stage;
+  stage.forward = given.forward;
+  stage.backward_input = given.backward_input;
+  stage.backward_weight = given.backward_weight;
+  stage.activation = given.activation;
+  stage.weight_gradient_inputs = given.weight_gradient_inputs;
+  stage.offload = given.offload;
+  problem.costs.stages = {stage};
+  problem.memory_limit = given.memory;
+  problem.may_offload = given.offload > 0;
+  return problem;
+}
+
+// OptPipe's program: with transfers to the host it is what an exhaustive search
+// finds, without them Zero Bubble's, which is never better.
+TEST(OrderMipTest, WithOffloadsItIsAnExhaustiveSearchsOptimum) {
+  if (!HasCbc()) GTEST_SKIP() << "cbc is not here (coinor-cbc)";
+  int num_better = 0;
+  for (const OffloadProblem& given :
+       {OffloadProblem{.num_microbatches = 2, .memory = 1},
+        OffloadProblem{
+            .num_microbatches = 3, .weight_gradient_inputs = 0, .memory = 1},
+        OffloadProblem{.num_microbatches = 2,
+        .forward = 2,
+        .backward_input = 3,
+        .weight_gradient_inputs = 0,
+        .memory = 1}}) {
+    const std::optional<int> least = ShortestBatch(given, 2'000'000);
+    ASSERT_TRUE(least.has_value());
+    OrderProblem problem = Offloading(given);
+    const std::vector<int> route = PlacementsOf(problem)[0];
+    const double with = SolvedValue(problem, route);
+    EXPECT_NEAR(with, *least, 1e-4);
+    problem.may_offload = false;
+    const double without = SolvedValue(problem, route);
+    EXPECT_GE(without, with - 1e-4);
+    num_better += without > with + 1e-4;
+  }
+  EXPECT_GE(num_better, 1);
+}
+
+}  // namespace
+}  // namespace weir

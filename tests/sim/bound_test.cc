@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bounds against simulated runs.
+#include "sim/bound.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+#include "absl/strings/str_cat.h"
+#include "schedules/registry.h"
+#include "sim/engine.h"
+#include "sim/memory.h"
+#include "sim/simulate.h"
+#include "tests/sim/random_case.h"
+#include "tests/sim/textbook.h"
+
+namespace weir {
+namespace {
+
+constexpr double kRounding = 1e-9;
+
+class Cases {
+ public:
+  explicit Cases(int seed) : random_(seed) {}
+  int Int(int low, int high) {
+    return std::uniform_int_distribution<>(low, high)(random_);
+  }
+  double Seconds(double low, double high) {
+    return std::uniform_real_distribution<>(low, high)(random_);
+  }
+
+  Textbook Next(const ScheduleKind& kind) {
+    Textbook textbook;
+    textbook.schedule = std::string(kind.name);
+    ScheduleSpec spec;
+    do {
+      spec.num_ranks = Int(1, 6);
+      spec.num_chunks = Int(1, 3);
+      spec.num_microbatches = Int(1, 20);
+    } while (!kind.check(spec).ok());
+    textbook.num_ranks = spec.num_ranks;
+    textbook.num_chunks = spec.num_chunks;
+    textbook.num_microbatches = spec.num_microbatches;
+    textbook.num_batches = 0;
+    const auto draw = [&](double low, double high) {
+      std::vector<double> seconds(spec.num_ranks * spec.num_chunks);
+      for (double& value : seconds) value = Seconds(low, high);
+      return seconds;
+    };
+    textbook.forward_seconds = draw(0.1, 2);
+    textbook.backward_seconds = draw(1.5, 3);
+    textbook.weight_gradient_seconds = draw(0.1, 1.4);
+    if (Int(0, 1) == 0) textbook.overlapped_seconds = draw(1, 4);
+    textbook.offload_seconds = draw(0, 3);
+    textbook.prediction_seconds = draw(0, 0.5);
+    textbook.codec_seconds = draw(0, 0.5);
+    textbook.hop_seconds = Int(0, 2) == 0 ? 0 : Seconds(0, 1.5);
+    textbook.blocking = Int(0, 3) == 0;
+    return textbook;
+  }
+
+ private:
+  std::mt19937 random_;
+};
+
+TEST(BoundTest, ExactWithAFlushWhereNothingIsShared) {
+  Cases cases(1);
+  Bounder bounder;
+  for (const ScheduleKind& kind : AllScheduleKinds()) {
+    for (int k = 0; k < (kind.flush ? 12 : 4); ++k) {
+      const Textbook textbook = cases.Next(kind);
+      const ResolvedScenario scenario = Resolve(textbook);
+      const auto bound = bounder.Bound(scenario);
+      const auto result = Simulate(scenario);
+      SCOPED_TRACE(absl::StrCat(
+          kind.name, " p ", textbook.num_ranks, " v ", textbook.num_chunks,
+          " m ", textbook.num_microbatches, " blocking ", textbook.blocking));
+      ASSERT_EQ(bound.status().code(), result.status().code())
+          << bound.status() << result.status();
+      if (!result.ok()) continue;
+      const double seconds = result->batch_seconds();
+      EXPECT_LE(bound->batch_seconds, seconds * (1 + kRounding));
+      if (kind.flush) {
+        EXPECT_NEAR(bound->batch_seconds, seconds, kRounding * seconds);
+      }
+      EXPECT_LE(bound->any_order_seconds, seconds * (1 + kRounding));
+    }
+  }
+}
+
+TEST(BoundTest, NeverAboveRunsThatShareEverything) {
+  std::mt19937 random(3);
+  double tight = 0, tight_bytes = 0;
+  int count = 0, num_ranks = 0;
+  for (int k = 0; k < 200; ++k) {
+    const RandomCase one(&random);
+    const PipelineInputs inputs = one.inputs();
+    SCOPED_TRACE(absl::StrCat("case ", k));
+    const PipelineGraph graph = BuildPipelineGraph(inputs);
+    const auto recording = RunTaskGraph(graph.tasks, one.network().links());
+    ASSERT_TRUE(recording.ok());
+    if (!recording->complete()) continue;  // steps that wait for others
+    const auto ends = recording->end_seconds();
+    const double seconds = *std::max_element(ends.begin(), ends.end());
+    PassOrder::Buffers buffers;
+    const PassOrder order(one.schedule(), false);
+    ASSERT_TRUE(order.complete());
+    const PlanBound bound = BoundOfRun(inputs, order, false, &buffers);
+    if (one.schedule().flush) {
+      EXPECT_LE(bound.batch_seconds, seconds * (1 + kRounding));
+      EXPECT_LE(bound.any_order_seconds, seconds * (1 + kRounding));
+      tight += bound.batch_seconds / seconds;
+      ++count;
+    }
+    for (int rank = 0; rank < one.schedule().num_ranks; ++rank) {
+      double peak = 0;
+      for (int gpu = 0; gpu < graph.num_gpus(); ++gpu) {
+        if (graph.rank_of(gpu) != rank) continue;
+        const MemoryTimeline memory =
+            TraceMemory(inputs, graph, *recording, gpu, false);
+        EXPECT_LE(bound.peak_bytes[rank], memory.peak_bytes * (1 + kRounding));
+        peak = std::max(peak, memory.peak_bytes);
+      }
+      tight_bytes += bound.peak_bytes[rank] / peak;
+      ++num_ranks;
+    }
+  }
+  EXPECT_GE(tight, 0.9 * count);
+  EXPECT_GE(tight_bytes, 0.8 * num_ranks);
+}
+
+// The least part of what is simulated. Where replicas of several ranks share
+// an adapter, reductions alone take a fraction of what they take together.
+struct Tightness {
+  const char* preset;
+  double batch, peak;
+};
+
+TEST(BoundTest, TightForThePresets) {
+  for (const auto& [name, batch, peak] :
+       {Tightness{"pipedream-flush-gpt-2.2b", 0.5, 0.99},
+        Tightness{"gpipe-gpt-2.2b", 0.5, 0.99},
+        Tightness{"pipedream-2bw-gpt-2.2b", 0.7, 0.99},
+        Tightness{"llama-2-70b-dgx-h100", 0.99, 0.99},
+        Tightness{"gpt3-175b-selene", 0.99, 0.99}}) {
+    SCOPED_TRACE(name);
+    const auto loaded = LoadScenario(name);
+    ASSERT_TRUE(loaded.ok());
+    const auto scenario = ResolveScenario(name, *loaded);
+    ASSERT_TRUE(scenario.ok()) << scenario.status();
+    const auto bound = BoundOf(*scenario);
+    ASSERT_TRUE(bound.ok()) << bound.status();
+    const auto result = Simulate(*scenario);
+    ASSERT_TRUE(result.ok());
+    const double seconds = result->batch_seconds();
+    EXPECT_LE(bound->batch_seconds, seconds * (1 + kRounding));
+    EXPECT_LE(bound->any_order_seconds, bound->batch_seconds);
+    EXPECT_GE(bound->batch_seconds, batch * seconds);
+    for (const RankResult& rank : result->ranks()) {
+      const double bytes = rank.peak_memory_bytes();
+      EXPECT_LE(bound->peak_bytes[rank.rank()], bytes * (1 + kRounding));
+      EXPECT_GE(bound->peak_bytes[rank.rank()], peak * bytes);
+    }
+  }
+}
+
+// What a Bounder keeps is asked for again only where it is the same.
+TEST(BoundTest, WhatIsKeptChangesNothing) {
+  Bounder bounder;
+  const auto loaded = LoadScenario("gpt3-175b-selene");
+  ASSERT_TRUE(loaded.ok());
+  for (int k = 0; k < 12; ++k) {
+    Scenario scenario = *loaded;
+    scenario.set_schedule(k % 2 == 0 ? "1f1b" : "zb-h1");
+    scenario.mutable_parallelism()->set_chunks(1);
+    scenario.mutable_batch()->set_microbatch_size(1 + k / 2 % 2);
+    scenario.mutable_training()->set_recompute(k / 4 % 2 == 0 ? RECOMPUTE_FULL
+                                                              : RECOMPUTE_NONE);
+    scenario.mutable_communication()->set_gradient_reduction(
+        k < 8 ? REDUCTION_BLOCKING : REDUCTION_OVERLAPPED);
+    const auto resolved = ResolveScenario("test", scenario);
+    ASSERT_TRUE(resolved.ok()) << resolved.status();
+    const auto kept = bounder.Bound(*resolved);
+    const auto fresh = BoundOf(*resolved);
+    ASSERT_TRUE(kept.ok() && fresh.ok()) << kept.status() << fresh.status();
+    EXPECT_EQ(kept->batch_seconds, fresh->batch_seconds) << k;
+    EXPECT_EQ(kept->any_order_seconds, fresh->any_order_seconds) << k;
+    EXPECT_EQ(kept->peak_bytes, fresh->peak_bytes) << k;
+  }
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/fold.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <optional>
+#include <vector>
+
+#include "scenarios/cluster.h"
+#include "scenarios/network.h"
+
+namespace weir {
+namespace {
+
+// Two ranks, each of t x d GPUs on nodes of their own.
+Placement TwoRanks(int tensor, int data) {
+  return *PlaceInOrder("test", "tp-dp-pp", tensor, data, 2, 2 * tensor * data);
+}
+
+Traffic Training() {
+  Traffic traffic;
+  traffic.sends = {{0, 1}, {1, 0}};
+  traffic.copies = {{0}, {1}};
+  return traffic;
+}
+
+// Switched nodes of `gpus` with one adapter for all of them.
+Cluster Shared(int num_nodes, int num_gpus) {
+  Cluster cluster;
+  NodeGroup* group = cluster.add_groups();
+  group->set_count(num_nodes);
+  Node* node = group->mutable_node();
+  node->set_num_gpus(num_gpus);
+  node->mutable_nv_switch()->set_bytes_per_second(100);
+  node->add_nics()->set_bytes_per_second(10);
+  cluster.mutable_fabric()->set_latency_seconds(1e-3);
+  return cluster;
+}
+
+TEST(FoldTest, OneGpuOfARankStandsForAllThatDoTheSame) {
+  const Network network(Shared(4, 4));
+  const auto fold = Fold::Find(network, TwoRanks(4, 2), Training());
+  ASSERT_TRUE(fold.has_value());
+  EXPECT_EQ(fold->representatives().gpus, (std::vector<int>{0, 8}));
+  EXPECT_EQ(fold->RepresentativeOf(fold->everybody().index(1, 1, 3)), 1);
+}
+
+// The adapter of 4 GPUs carries four transfers and one hop of the four rings
+// each: a quarter of it is left for one, whose own links have more.
+TEST(FoldTest, ALinkOfManyCountsOncePerFlowThatCrossesIt) {
+  const Network network(Shared(4, 4));
+  const auto fold = Fold::Find(network, TwoRanks(4, 2), Training());
+  ASSERT_TRUE(fold.has_value());
+  const int32_t send = fold->ColourOf({FoldRole::Kind::kSend, 0, 1, 0, 0});
+  ASSERT_GE(send, 0);
+  double slowest = 1e9;
+  for (int32_t link : fold->colour(send).route.links) {
+    slowest = std::min(slowest, fold->links()[link].bytes_per_second);
+  }
+  EXPECT_EQ(slowest, 10.0 / 4);
+}
+
+TEST(FoldTest, ASlowAdapterKeepsItsReplicaApart) {
+  Cluster cluster = Shared(3, 1);
+  NodeGroup* slow = cluster.add_groups();
+  *slow = cluster.groups(0);
+  slow->set_count(1);
+  slow->mutable_node()->mutable_nics(0)->set_bytes_per_second(5);
+  // Replica 1 sends from node 1 to node 3, which is the slow one.
+  const Placement place = TwoRanks(1, 2);
+  Traffic traffic = Training();
+  EXPECT_FALSE(Fold::Find(Network(cluster), place, traffic).has_value());
+  slow->mutable_node()->mutable_nics(0)->set_bytes_per_second(10);
+  EXPECT_TRUE(Fold::Find(Network(cluster), place, traffic).has_value());
+}
+
+// Of four replicas one is slower: the others that do the same stay together,
+// without reductions, in which each has its place in the ring.
+TEST(FoldTest, EqualReplicasStayTogetherBesideAnUnlikeOne) {
+  Cluster cluster = Shared(7, 1);
+  NodeGroup* slow = cluster.add_groups();
+  *slow = cluster.groups(0);
+  slow->set_count(1);
+  slow->mutable_node()->mutable_nics(0)->set_bytes_per_second(5);
+  Traffic traffic = Training();
+  traffic.copies.clear();
+  const auto fold = Fold::Find(Network(cluster), TwoRanks(1, 4), traffic);
+  ASSERT_TRUE(fold.has_value());
+  EXPECT_EQ(fold->replicas(), (std::vector<int32_t>{0, 3}));
+}
+
+TEST(FoldTest, APlacementThatMixesNodesIsNotFolded) {
+  const Network network(Shared(4, 2));
+  Placement place = TwoRanks(1, 4);
+  ASSERT_TRUE(Fold::Find(network, place, Training()).has_value());
+  // Rank 0: a whole node and two halves of others.
+  place.gpus = {0, 1, 1, 4, 2, 5, 6, 3};
+  place.gpus = {0, 4, 1, 5, 2, 6, 7, 3};
+  const auto fold = Fold::Find(network, place, Training());
+  EXPECT_TRUE(!fold.has_value() || fold->representatives().num_gpus() > 2);
+}
+
+// Leaf switches that replicas cross at different ranks.
+TEST(FoldTest, ReplicasThatCrossLeafSwitchesElsewhereAreApart) {
+  Cluster cluster = Shared(6, 1);
+  cluster.mutable_fabric()->set_nodes_per_leaf(3);
+  cluster.mutable_fabric()->set_hop_latency_seconds(1e-3);
+  Traffic traffic;
+  traffic.sends = {{0, 1}, {1, 2}};
+  const Placement place = *PlaceInOrder("test", "tp-dp-pp", 1, 2, 3, 6);
+  EXPECT_FALSE(Fold::Find(Network(cluster), place, traffic).has_value());
+}
+
+TEST(FoldTest, NobodyStandsForAnotherWhereEverybodyIsAlone) {
+  EXPECT_FALSE(Fold::Find(Network(Shared(2, 1)), TwoRanks(1, 1), Training())
+                   .has_value());
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random schedules on links that everything shares, with all that costs know.
+#ifndef WEIR_TESTS_SIM_RANDOM_CASE_H_
+#define WEIR_TESTS_SIM_RANDOM_CASE_H_
+
+#include <numeric>
+#include <optional>
+#include <random>
+
+#include "schedules/semantics.h"
+#include "sim/pipeline_graph.h"
+#include "tests/sim/measured.h"
+#include "tests/sim/random_schedule.h"
+
+namespace weir {
+
+// A switch for the GPUs and another to the host.
+inline Cluster SharedEverything(int num_gpus) {
+  Cluster cluster = OneSwitch(num_gpus, 100, 0.01);
+  PcieTree* pcie = cluster.mutable_groups(0)->mutable_node()->mutable_pcie();
+  PcieTree::Switch* pcie_switch = pcie->add_switches();
+  for (int gpu = 0; gpu < num_gpus; ++gpu) pcie_switch->add_gpus(gpu);
+  pcie->set_gpu_bytes_per_second(80);
+  pcie->set_uplink_bytes_per_second(150);
+  return cluster;
+}
+
+class RandomCase {
+ public:
+  explicit RandomCase(std::mt19937* random)
+      : schedule_(RandomSchedule(random)),
+        semantics_(*InterpretSchedule(schedule_)) {
+    const auto draw = [&](double low, double high) {
+      return std::uniform_real_distribution<>(low, high)(*random);
+    };
+    for (int s = 0; s < schedule_.num_stages; ++s) {
+      StageCosts& stage = costs_.stages.emplace_back();
+      stage.forward_seconds = draw(0.1, 2);
+      stage.backward_input_seconds = draw(0.1, 2);
+      stage.backward_weight_seconds = draw(0.1, 2);
+      stage.backward_seconds = draw(0.1, 3);
+      stage.prediction_seconds = draw(0, 0.3);
+      stage.codec_seconds = draw(0, 0.3);
+      stage.optimizer_seconds = draw(0, 0.5);
+      stage.output_bytes = draw(0, 200);
+      stage.gradient_bytes = draw(0, 200);
+      stage.weight_bytes = draw(0, 200);
+      stage.stash_bytes = draw(0, 100);
+      stage.fp32_bytes = draw(0, 100);
+      stage.activation_bytes = draw(0, 100);
+      stage.layer_activation_bytes = draw(0, 50);
+      stage.recompute_scratch_bytes = draw(0, 100);
+      stage.weight_gradient_stash_bytes = draw(0, 100);
+      stage.forward_collectives = {{.bytes = draw(0, 50), .count = 2}};
+      stage.backward_collectives = {
+          {.bytes = draw(0, 50), .overlaps_weight_gradient = true}};
+      stage.forward_host_seconds = draw(0, 1);
+      stage.forward_scratch_bytes = draw(0, 50);
+      stage.backward_scratch_bytes = draw(0, 50);
+      stage.num_parameter_layers = 1 + s % 3;
+    }
+    placement_.pipeline = schedule_.num_ranks;
+    placement_.data = std::uniform_int_distribution<>(1, 2)(*random);
+    placement_.tensor = std::uniform_int_distribution<>(1, 2)(*random);
+    placement_.gpus.resize(placement_.num_gpus());
+    std::iota(placement_.gpus.begin(), placement_.gpus.end(), 0);
+    DrawSharing(random);
+    communication_.set_gradient_reduction(
+        std::uniform_int_distribution<>(0, 1)(*random) == 0
+            ? REDUCTION_OVERLAPPED
+            : REDUCTION_BLOCKING);
+    network_.emplace(SharedEverything(placement_.num_gpus()));
+  }
+
+  // What replicas share out: all, states only, or experts.
+  void DrawSharing(std::mt19937* random) {
+    costs_.bucket_bytes = 40;
+    costs_.tied_gradient_bytes = 50;
+    costs_.widens_gradients = true;
+    if (!schedule_.flush || schedule_.forward_only) return;
+    const int drawn = std::uniform_int_distribution<>(0, 3)(*random);
+    if (drawn == 0) costs_.shards = placement_.data;
+    if (drawn > 1) costs_.optimizer_shards = placement_.data;
+    if (drawn < 3) return;
+    costs_.expert_parallel = placement_.data;
+    for (StageCosts& stage : costs_.stages) {
+      stage.expert_gradient_bytes = stage.gradient_bytes / 3;
+      stage.forward_collectives.push_back(
+          {.kind = LayerCollective::Kind::kAllToAll,
+           .group = LayerCollective::Group::kExpert,
+           .bytes = 20});
+    }
+  }
+
+  PipelineInputs inputs() const {
+    return {schedule_, semantics_, costs_,
+            *network_, placement_, communication_};
+  }
+  const Schedule& schedule() const { return schedule_; }
+  const Network& network() const { return *network_; }
+
+ private:
+  Schedule schedule_;
+  Semantics semantics_;
+  Costs costs_;
+  Placement placement_;
+  Communication communication_;
+  std::optional<Network> network_;
+};
+
+}  // namespace weir
+
+#endif  // WEIR_TESTS_SIM_RANDOM_CASE_H_

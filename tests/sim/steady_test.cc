@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs with periods left out against whole runs.
+#include "sim/steady.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <random>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "schedules/registry.h"
+#include "schedules/semantics.h"
+#include "sim/engine.h"
+#include "tests/sim/measured.h"
+
+namespace weir {
+namespace {
+
+// The longest path, for graphs in which no flows meet.
+Recording LongestPath(const TaskGraph& tasks) {
+  Recording recording(tasks.num_tasks());
+  std::vector<int32_t> waiting = tasks.num_predecessors(), ready;
+  for (int32_t i = 0; i < tasks.num_tasks(); ++i) {
+    recording.start_seconds()[i] = 0;
+    if (waiting[i] == 0) ready.push_back(i);
+  }
+  size_t num_ended = 0;
+  while (!ready.empty()) {
+    const int32_t task = ready.back();
+    ready.pop_back();
+    ++num_ended;
+    const double end = recording.start_seconds()[task] + tasks.amount(task);
+    recording.end_seconds()[task] = end;
+    for (int32_t next : tasks.successors(task)) {
+      double& start = recording.start_seconds()[next];
+      start = std::max(start, end);
+      if (--waiting[next] == 0) ready.push_back(next);
+    }
+  }
+  recording.set_num_ended(num_ended);
+  return recording;
+}
+
+struct World {
+  Costs costs;
+  std::optional<Cluster> cluster;  // none: textbook hops
+  double hop_seconds = 0;
+  bool blocking = false;
+  int data = 1;
+};
+
+struct OneRun {
+  Semantics semantics;
+  Placement placement;
+  Communication communication;
+  std::unique_ptr<Network> network;
+  PipelineGraph graph;
+  Recording recording{0};
+
+  OneRun(const Schedule& schedule, const World& world)
+      : semantics(InterpretSchedule(schedule).value()),
+        placement{1, world.data, schedule.num_ranks, {}} {
+    placement.gpus.resize(placement.num_gpus());
+    std::iota(placement.gpus.begin(), placement.gpus.end(), 0);
+    network = world.cluster.has_value()
+                  ? std::make_unique<Network>(*world.cluster)
+                  : std::make_unique<Network>(Network::Textbook(
+                        placement.num_gpus(), world.hop_seconds));
+    communication.set_transfers(world.blocking ? BLOCKING : OVERLAPPED);
+    graph = BuildPipelineGraph(Inputs(schedule, world));
+    if (world.cluster.has_value()) {
+      auto run = RunTaskGraph(graph.tasks, network->links());
+      EXPECT_TRUE(run.ok()) << run.status();
+      if (run.ok()) recording = *std::move(run);
+    } else {
+      recording = LongestPath(graph.tasks);
+    }
+  }
+  PipelineInputs Inputs(const Schedule& schedule, const World& world) const {
+    return {schedule, semantics, world.costs,
+            *network, placement, communication};
+  }
+  double Makespan() const {
+    const auto ends = recording.end_seconds();
+    return *std::max_element(ends.begin(), ends.end());
+  }
+};
+
+class Cases {
+ public:
+  explicit Cases(int seed) : random_(seed) {}
+  int Int(int low, int high) {
+    return std::uniform_int_distribution<>(low, high)(random_);
+  }
+  double Seconds(double low, double high) {
+    return std::uniform_real_distribution<>(low, high)(random_);
+  }
+
+  std::optional<Schedule> Next(const ScheduleKind& kind) {
+    for (int k = 0; k < 200; ++k) {
+      ScheduleSpec spec;
+      spec.num_ranks = Int(1, 5);
+      spec.num_chunks = Int(1, 3);
+      spec.num_microbatches = Int(40, 120);
+      if (kind.check(spec).ok()) return kind.generate(spec);
+    }
+    return std::nullopt;
+  }
+
+  Costs CostsFor(int num_stages) {
+    Costs costs;
+    const int how = Int(0, 2);  // even, a few whole numbers, any
+    for (int s = 0; s < num_stages; ++s) {
+      StageCosts stage;
+      if (s > 0 && how == 0) {
+        costs.stages.push_back(costs.stages[0]);
+        continue;
+      }
+      const auto draw = [&](double low, double high) {
+        return how == 1 ? static_cast<double>(Int(1, 3)) : Seconds(low, high);
+      };
+      stage.forward_seconds = draw(0.5, 1.5);
+      stage.backward_input_seconds = draw(0.5, 1.5);
+      stage.backward_weight_seconds = draw(0.3, 1);
+      stage.backward_seconds =
+          stage.backward_input_seconds + stage.backward_weight_seconds;
+      // The engine is exact to parts of a byte.
+      stage.output_bytes = Int(0, 3) == 0 ? 0 : 1e9 * Int(10, 90);
+      stage.optimizer_seconds = 0.5;
+      stage.activation_bytes = Int(10, 100);
+      costs.stages.push_back(stage);
+    }
+    return costs;
+  }
+
+ private:
+  std::mt19937 random_;
+};
+
+struct Extrapolated {
+  bool shortened = false;
+  std::optional<double> seconds;
+};
+
+// As a planner does it: more periods where they are asked for.
+Extrapolated Extrapolate(const Schedule& schedule, const World& world) {
+  Extrapolated result;
+  ShortenOptions options;
+  for (int attempt = 0; attempt < 4; ++attempt) {
+    const auto shortened = ShortenSchedule(schedule, options);
+    if (!shortened.has_value()) break;
+    result.shortened = true;
+    const OneRun run(shortened->schedule, world);
+    int multiple = 0;
+    const auto steadiness =
+        FindSteadiness(*shortened, run.graph, run.recording, &multiple);
+    if (steadiness.has_value()) {
+      result.seconds = run.Makespan() + steadiness->seconds_left_out;
+      break;
+    }
+    options = NextTry(*shortened, options, multiple);
+  }
+  return result;
+}
+
+World WorldFor(const ScheduleKind& kind, const Schedule& schedule, bool shared,
+               Cases* cases) {
+  World world;
+  world.costs = cases->CostsFor(schedule.num_stages);
+  world.hop_seconds = cases->Int(0, 1) == 0 ? 0 : cases->Seconds(0, 0.8);
+  world.blocking = kind.name == "pipedream-flush" && cases->Int(0, 3) == 0;
+  if (shared) {
+    world.data = cases->Int(1, 2);
+    world.cluster = SharedNics(schedule.num_ranks * world.data, 100e9, 0.01);
+  }
+  return world;
+}
+
+struct Count {
+  int all = 0, shortened = 0, extrapolated = 0;
+};
+
+Count Compare(const ScheduleKind& kind, int num_cases, bool shared, int seed) {
+  Cases cases(seed);
+  Count count;
+  for (int k = 0; k < num_cases; ++k) {
+    const std::optional<Schedule> schedule = cases.Next(kind);
+    if (!schedule.has_value()) break;  // two microbatches a rank at the most
+    const World world = WorldFor(kind, *schedule, shared, &cases);
+    const Extrapolated whole = Extrapolate(*schedule, world);
+    ++count.all;
+    count.shortened += whole.shortened;
+    if (!whole.seconds.has_value()) continue;
+    ++count.extrapolated;
+    const double expected = OneRun(*schedule, world).Makespan();
+    EXPECT_NEAR(*whole.seconds, expected, 1e-9 * expected)
+        << kind.name << " case " << k << " p " << schedule->num_ranks << " m "
+        << schedule->num_microbatches << " stages " << schedule->num_stages;
+  }
+  return count;
+}
+
+// GPipe's ranks drift apart where their stages differ: forwards do not wait.
+bool Drifts(const ScheduleKind& kind) {
+  return kind.name == "gpipe" || kind.name == "breadth-first" ||
+         kind.name == "2bp-gpipe";
+}
+
+TEST(SteadyTest, ExtrapolatedIsTheWholeRun) {
+  for (const ScheduleKind& kind : AllScheduleKinds()) {
+    if (!kind.flush) continue;
+    const Count count = Compare(kind, 80, false, 1);
+    EXPECT_GE(count.shortened, 0.8 * count.all) << kind.name;
+    EXPECT_GE(count.extrapolated, (Drifts(kind) ? 0.3 : 0.8) * count.all)
+        << kind.name << " " << count.extrapolated;
+  }
+}
+
+TEST(SteadyTest, ExtrapolatedIsTheWholeRunOnSharedLinks) {
+  int num_all = 0, num_extrapolated = 0;
+  for (const ScheduleKind& kind : AllScheduleKinds()) {
+    if (!kind.flush) continue;
+    const Count count = Compare(kind, 5, true, 2);
+    num_all += count.all;
+    num_extrapolated += count.extrapolated;
+  }
+  EXPECT_GE(num_extrapolated, 0.8 * num_all);
+}
+
+// The last periods of a short run may look alike on every rank for a while, or
+// not even that: what the last one took is no period.
+TEST(SteadyTest, WhatTheLastPeriodTookWouldOftenBeWrong) {
+  const ScheduleKind& kind = **FindScheduleKind("1f1b");
+  Cases cases(5);
+  int num_wrong = 0;
+  for (int k = 0; k < 300; ++k) {
+    const Schedule schedule = *cases.Next(kind);
+    const World world = WorldFor(kind, schedule, false, &cases);
+    const auto shortened = ShortenSchedule(schedule, {.num_periods_kept = 6});
+    if (!shortened.has_value()) continue;
+    const OneRun run(shortened->schedule, world);
+    const Stretch& stretch = shortened->stretches[0][0];
+    const auto start = run.recording.start_seconds();
+    const int32_t last = run.graph.ActionTask(0, stretch.end - 1);
+    const double naive =
+        run.Makespan() +
+        shortened->num_periods_left_out *
+            (start[last] - start[last - stretch.period_actions]);
+    const double expected = OneRun(schedule, world).Makespan();
+    if (std::abs(naive - expected) <= 1e-9 * expected) continue;
+    ++num_wrong;
+    const auto seconds = SecondsLeftOut(*shortened, run.graph, run.recording);
+    if (!seconds.has_value()) continue;
+    EXPECT_NEAR(run.Makespan() + *seconds, expected, 1e-9 * expected) << k;
+  }
+  EXPECT_GE(num_wrong, 20);
+}
+
+// 1F1B on links that everything shares.
+class PlantedTest : public testing::Test {
+ protected:
+  PlantedTest() {
+    ScheduleSpec spec;
+    spec.num_ranks = 4;
+    spec.num_microbatches = 120;
+    StageCosts stage;
+    stage.forward_seconds = 1;
+    stage.backward_seconds = 2;
+    stage.output_bytes = 60e9;
+    world_.costs.stages.assign(4, stage);
+    world_.data = 2;
+    world_.cluster = SharedNics(8, 100e9, 0.01);
+    shortened_ = ShortenSchedule(*GenerateSchedule("1f1b", spec),
+                                 {.num_periods_kept = 24, .multiple = 4});
+    run_.emplace(shortened_->schedule, world_);
+    found_ = Find();
+  }
+
+  std::optional<Steadiness> Find() const {
+    return FindSteadiness(*shortened_, run_->graph, run_->recording);
+  }
+
+  World world_;
+  std::optional<ShortenedSchedule> shortened_;
+  std::optional<OneRun> run_;
+  std::optional<Steadiness> found_;
+};
+
+// Whatever is under way at T - Delta or at T has to be like its copy, from
+// before the window on: a flow that had less company has less left.
+TEST_F(PlantedTest, EveryTaskUnderWayCounts) {
+  ASSERT_TRUE(found_.has_value());
+  const auto [at, period, multiple] = found_->cuts[0];
+  const double begin = at - multiple * period;
+  const TaskGraph& tasks = run_->graph.tasks;
+  int num_flows = 0, num_timers = 0;
+  for (int32_t task = 0; task < tasks.num_tasks(); ++task) {
+    double& start = run_->recording.start_seconds()[task];
+    double& end = run_->recording.end_seconds()[task];
+    const auto is_under_way = [&](double t) { return start < t && end > t; };
+    if (!is_under_way(begin) && !is_under_way(at)) continue;
+    ++(tasks.is_timer(task) ? num_timers : num_flows);
+    for (double* time : {&start, &end}) {
+      const double was = *time;
+      *time -= 1e-7 * period;
+      const auto planted = Find();
+      // Another moment may do.
+      EXPECT_TRUE(!planted.has_value() || planted->cuts[0].at_seconds != at)
+          << task;
+      *time = was;
+    }
+  }
+  EXPECT_GE(num_flows, 4);
+  EXPECT_GE(num_timers, 4);
+}
+
+TEST_F(PlantedTest, TooFewPeriodsAreDeclined) {
+  ScheduleSpec spec;
+  spec.num_ranks = 4;
+  spec.num_microbatches = 60;
+  const auto shortened =
+      ShortenSchedule(*GenerateSchedule("1f1b", spec), {.num_periods_kept = 3});
+  ASSERT_TRUE(shortened.has_value());
+  const OneRun run(shortened->schedule, world_);
+  EXPECT_FALSE(
+      FindSteadiness(*shortened, run.graph, run.recording).has_value());
+}
+
+// GPipe's activations grow with every microbatch; 1F1B's do not.
+TEST(SteadyTest, PeaksOfAllPeriods) {
+  for (const char* name : {"gpipe", "1f1b", "interleaved-1f1b", "zb-h1",
+                           "breadth-first", "chimera", "2bp-naive"}) {
+    const ScheduleKind& kind = **FindScheduleKind(name);
+    Cases cases(7);
+    int num_compared = 0;
+    for (int k = 0; k < 20; ++k) {
+      const Schedule schedule = *cases.Next(kind);
+      World world = WorldFor(kind, schedule, false, &cases);
+      const auto shortened = ShortenSchedule(schedule);
+      if (!shortened.has_value()) continue;
+      const OneRun run(shortened->schedule, world);
+      const auto steadiness =
+          FindSteadiness(*shortened, run.graph, run.recording);
+      if (!steadiness.has_value()) continue;
+      const OneRun whole(schedule, world);
+      for (int gpu = 0; gpu < schedule.num_ranks; ++gpu) {
+        const double peak =
+            PeakBytesOfAll(TraceMemory(run.Inputs(shortened->schedule, world),
+                                       run.graph, run.recording, gpu, true),
+                           *shortened, *steadiness);
+        const double expected =
+            TraceMemory(whole.Inputs(schedule, world), whole.graph,
+                        whole.recording, gpu, false)
+                .peak_bytes;
+        EXPECT_NEAR(peak, expected, 1e-9 * expected) << name << " case " << k;
+        ++num_compared;
+      }
+    }
+    EXPECT_GE(num_compared, 5) << name;
+  }
+}
+
+}  // namespace
+}  // namespace weir
