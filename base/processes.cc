@@ -29,9 +29,6 @@ namespace {
 
 constexpr int kPollMilliseconds = 100;
 
-// In a worker: this was its last job.
-bool retires = false;
-
 // Both ways of the socket: how many bytes follow, then these.
 using Length = uint64_t;
 
@@ -82,17 +79,15 @@ bool ReceiveSome(int fd, std::string* bytes) {
     }
     const auto output = work(frame.substr(sizeof(Length)));
     frame.clear();
-    std::string answer = {static_cast<char>(output.status().code()),
-                          static_cast<char>(retires)};
+    std::string answer(1, static_cast<char>(output.status().code()));
     answer += output.ok() ? *output : std::string(output.status().message());
-    if (!SendAll(fd, Frame(answer)) || retires) _exit(0);
+    if (!SendAll(fd, Frame(answer))) _exit(0);
   }
 }
 
-// What a worker says: a status code, whether it retires, output or message.
+// What a worker says: a status code, then output or message.
 constexpr size_t kCodeAt = sizeof(Length);
-constexpr size_t kRetiresAt = kCodeAt + 1;
-constexpr size_t kTextAt = kRetiresAt + 1;
+constexpr size_t kTextAt = kCodeAt + 1;
 
 absl::StatusOr<std::string> Answer(const std::string& frame) {
   const auto code = static_cast<absl::StatusCode>(frame[kCodeAt]);
@@ -102,8 +97,6 @@ absl::StatusOr<std::string> Answer(const std::string& frame) {
 }
 
 }  // namespace
-
-void RetireWorker() { retires = true; }
 
 pid_t ForkChild() {
   std::fflush(nullptr);  // else both would print it
@@ -205,10 +198,6 @@ void Workers::Listen(Worker* worker, const Done& done) {
     if (job >= 0) done(job, std::move(death));
   } else if (IsWhole(worker->bytes)) {
     absl::StatusOr<std::string> answer = Answer(worker->bytes);
-    if (worker->bytes[kRetiresAt] != 0) {
-      (void)Bury(worker);
-      worker->pid = 0;
-    }
     worker->bytes.clear();
     worker->job = -1;
     done(job, std::move(answer));

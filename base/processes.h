@@ -66,10 +66,6 @@ class Workers {
   std::vector<Worker> workers_;
 };
 
-// From within a job: its process takes no other, since the job leaves something
-// behind that the next must not see.
-void RetireWorker();
-
 // The same for jobs that are known beforehand.
 struct Jobs {
   int num_jobs = 0;

@@ -79,10 +79,10 @@ void Warn(const Flags& flags, const CollectedSweep& collected) {
         flags.output);
   }
   if (counts.num_failed > 0) {
-    PrintWarning(
-        absl::StrCat(counts.num_failed, " points failed: ", counts.failure,
-                     " (weir sweep --resume runs them again)"),
-        flags.output);
+    PrintWarning(absl::StrCat(counts.num_failed,
+                              " points failed: ", ReasonText(*counts.failure),
+                              " (weir sweep --resume runs them again)"),
+                 flags.output);
   }
   if (collected.num_damaged > 0) {
     PrintWarning(absl::StrCat(collected.num_damaged,

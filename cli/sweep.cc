@@ -160,14 +160,15 @@ int RunHere(const Flags& flags, const ResolvedSweep& sweep) {
       Summary(sweep, *counts, ShardPath(options.folder, options.shard)));
   if (!printed.ok()) return PrintError(printed, flags.output);
   if (counts->num_failed > 0) {
-    PrintWarning(absl::StrCat(counts->num_failed, " points failed: ",
-                              counts->failure, " (--resume runs them again)"),
+    PrintWarning(absl::StrCat(counts->num_failed,
+                              " points failed: ", ReasonText(*counts->failure),
+                              " (--resume runs them again)"),
                  flags.output);
   }
   if (Interrupted()) return kExitInterrupted;
   if (counts->num_failed > 0) return kExitInternal;
   if (counts->any_done || counts->num_points == 0) return kExitOk;
-  PrintWarning(absl::StrCat("no point can run: ", counts->refusal),
+  PrintWarning(absl::StrCat("no point can run: ", ReasonText(*counts->refusal)),
                flags.output);
   return kExitNegative;
 }

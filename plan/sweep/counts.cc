@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/sweep/counts.h"
 
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -28,32 +30,39 @@ void NoteDone(const SweepOutcome& outcome, SweepCounts* counts) {
   counts->has_best = true;
 }
 
+void NoteFirst(const SweepOutcome& outcome,
+               std::optional<SweepOutcome>* first) {
+  if (!*first || outcome.point() < (*first)->point()) *first = outcome;
+}
+
 }  // namespace
 
 void CountNow(const SweepOutcome& outcome, SweepCounts* counts) {
   NoteDone(outcome, counts);
-  const auto count = [&](uint32_t* number, std::string* first) {
-    if ((*number)++ > 0) return;
-    const std::string name = absl::StrCat("point ", outcome.point(), ": ");
-    *first = absl::StartsWith(outcome.error(), name)
-                 ? outcome.error()
-                 : absl::StrCat(name, outcome.error());
-  };
   switch (outcome.kind()) {
     case SWEEP_DONE:
       ++counts->num_done;
       break;
     case SWEEP_REFUSED:
-      count(&counts->num_refused, &counts->refusal);
+      ++counts->num_refused;
+      NoteFirst(outcome, &counts->refusal);
       break;
     default:
-      count(&counts->num_failed, &counts->failure);
+      ++counts->num_failed;
+      NoteFirst(outcome, &counts->failure);
   }
 }
 
 void CountBefore(const SweepOutcome& outcome, SweepCounts* counts) {
   ++counts->num_before;
+  if (outcome.kind() == SWEEP_REFUSED) NoteFirst(outcome, &counts->refusal);
   NoteDone(outcome, counts);
+}
+
+std::string ReasonText(const SweepOutcome& outcome) {
+  const std::string name = absl::StrCat("point ", outcome.point(), ": ");
+  if (absl::StartsWith(outcome.error(), name)) return outcome.error();
+  return absl::StrCat(name, outcome.error());
 }
 
 std::string PointText(const ResolvedSweep& sweep, const SweepOutcome& outcome) {

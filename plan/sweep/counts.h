@@ -4,6 +4,7 @@
 #define WEIR_PLAN_SWEEP_COUNTS_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "plan/sweep/sweep.h"
@@ -17,8 +18,9 @@ struct SweepCounts {
   uint32_t num_before = 0;  // that an earlier run has ended
   uint32_t num_done = 0, num_refused = 0, num_failed = 0;  // now
   bool any_done = false;                                   // now or before
-  // The first that was refused, or failed, now: which and why.
-  std::string refusal, failure;
+  // The first of the sweep, in whatever order they end: refused now or before;
+  // failed now.
+  std::optional<SweepOutcome> refusal, failure;
   // Of all that are done and fit: the most samples per second, without samples
   // the shortest batch.
   SweepOutcome best;
@@ -31,6 +33,9 @@ struct SweepCounts {
 
 void CountNow(const SweepOutcome& outcome, SweepCounts* counts);
 void CountBefore(const SweepOutcome& outcome, SweepCounts* counts);
+
+// "point 17: schedule 'nosuch' is unknown"; of a point that is not done.
+std::string ReasonText(const SweepOutcome& outcome);
 
 // "point 17, 9.41 s per batch, 54.4 samples/s, 61.3 GiB:
 // parallelism.pipeline=8, schedule=1f1b".

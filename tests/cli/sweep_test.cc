@@ -73,8 +73,14 @@ TEST(SweepCommandTest, WhereNothingCanRunTheReasonIsSaid) {
   const ProgramRun run =
       RunWeir(absl::StrCat(kGrid, "--schedule nosuch --out d"));
   EXPECT_EQ(run.exit_code, 1);
-  EXPECT_THAT(run.err, HasSubstr("no point can run: point 0: schedule "
-                                 "'nosuch' is unknown"));
+  const auto says =
+      HasSubstr("no point can run: point 0: schedule 'nosuch' is unknown");
+  EXPECT_THAT(run.err, says);
+  // Nor does a second run, which finds all of them refused.
+  const ProgramRun again =
+      RunWeir(absl::StrCat(kGrid, "--schedule nosuch --out d --resume"));
+  EXPECT_EQ(again.exit_code, 1);
+  EXPECT_THAT(again.err, says);
 }
 
 TEST(SweepCommandTest, BadInputIsSaidAllAtOnce) {

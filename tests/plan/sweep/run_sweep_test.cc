@@ -196,6 +196,26 @@ TEST_F(RunSweepTest, WhatCannotRunIsRefusedWithItsReason) {
   EXPECT_EQ(RunSweep(sweep, options)->num_before, 3 * kNumPoints);
 }
 
+TEST(CountsTest, TheReasonIsOfTheFirstPointInWhateverOrderTheyEnd) {
+  SweepCounts counts;
+  SweepOutcome outcome;
+  for (const uint32_t point : {5, 3, 9}) {
+    outcome.set_point(point);
+    outcome.set_error(absl::StrCat("as said of ", point));
+    outcome.set_kind(SWEEP_REFUSED);
+    CountNow(outcome, &counts);
+    outcome.set_kind(SWEEP_FAILED);
+    CountNow(outcome, &counts);
+  }
+  EXPECT_EQ(ReasonText(*counts.refusal), "point 3: as said of 3");
+  EXPECT_EQ(ReasonText(*counts.failure), "point 3: as said of 3");
+  outcome.set_point(1);
+  outcome.set_kind(SWEEP_REFUSED);
+  CountBefore(outcome, &counts);
+  EXPECT_EQ(counts.refusal->point(), 1);
+  EXPECT_EQ(counts.num_refused, 3);
+}
+
 TEST_F(RunSweepTest, ACrashIsNamedAndStopsNoOtherPointAndRunsAgain) {
   SweepOptions options = Options("a");
   options.resolve = [](absl::string_view label, const Scenario& scenario) {
