@@ -101,8 +101,12 @@ int RunCollect(const Flags& flags) {
   const absl::Status printed = PrintResult(View(flags, *collected));
   if (!printed.ok()) return PrintError(printed, flags.output);
   Warn(flags, *collected);
-  const bool verdict = flags.sweep.complete && !IsComplete(*collected);
-  return verdict ? kExitNegative : kExitOk;
+  if (!flags.sweep.complete) return kExitOk;
+  if (!IsComplete(*collected)) return kExitNegative;
+  const std::string none_ran = NoneRanText(CountsOf(*collected));
+  if (none_ran.empty()) return kExitOk;
+  PrintWarning(none_ran, flags.output);
+  return kExitNegative;
 }
 
 }  // namespace weir

@@ -101,6 +101,7 @@ struct PlanFlags {
   std::vector<uint32_t> machines;
   std::vector<double> bandwidth;
   bool straight = false, fewer_machines = false, paper_formula = false;
+  bool published_memory = false;
   std::optional<double> activation_compression_ratio;
 };
 

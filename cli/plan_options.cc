@@ -167,7 +167,7 @@ void AddGoal(Options* options, Flags* flags) {
               })
       .fallback = "time";
   group
-      .Add("--memory-limit", "BYTES", "of a GPU, as in 80GiB",
+      .Add("--memory-limit,--memory-size", "BYTES", "of a GPU, as in 80GiB",
            [=](const std::string& text) {
              ASSIGN_OR_RETURN(const double bytes, ParseBytes(text));
              request->set_memory_limit_bytes(bytes);

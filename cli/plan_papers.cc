@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "base/files.h"
 #include "base/problems.h"
@@ -28,6 +29,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr absl::string_view kPipeDream = "pipedream";
 constexpr absl::string_view kAll = "all";
+constexpr double kPublishedMemoryBytes = 16e9;  // its default
 
 std::string Names() {
   std::string names;
@@ -53,8 +55,11 @@ PipeDreamOptions OptionsOf(const PlanFlags& plan) {
   options.fewer_machines = plan.fewer_machines;
   options.paper_formula = plan.paper_formula;
   options.activation_compression_ratio = plan.activation_compression_ratio;
+  options.published_memory = plan.published_memory;
   if (plan.request.memory_limit_bytes() > 0) {
     options.memory_limit_bytes = plan.request.memory_limit_bytes();
+  } else if (plan.published_memory) {
+    options.memory_limit_bytes = kPublishedMemoryBytes;
   }
   return options;
 }
@@ -116,6 +121,29 @@ absl::Status CheckGraphFlags(const Flags& flags) {
   return problems.ToStatus();
 }
 
+// The published code does the same, and says nothing.
+std::vector<std::string> WarningsOf(const AntichainDag& dag,
+                                    const PipeDreamOptions& options,
+                                    const PipeDreamPlan& found) {
+  std::vector<std::string> warnings;
+  if (const size_t num_nodes = dag.unreached_nodes.size(); num_nodes > 0) {
+    warnings.push_back(absl::StrCat(
+        "in no stage, as no edges join them to the first source: ",
+        dag.node_names[dag.unreached_nodes[0]],
+        num_nodes > 1 ? absl::StrCat(" and ", num_nodes - 1, " more") : ""));
+  }
+  for (size_t s = 0; s < found.stages.size(); ++s) {
+    const double bytes = BytesOfMinibatch(dag, found.stages[s]);
+    if (bytes <= options.memory_limit_bytes.value_or(bytes)) continue;
+    warnings.push_back(absl::StrCat(
+        "stage ", s, " needs ", FormatBytes(bytes),
+        " for one minibatch, more "
+        "than --memory-limit, which --use-memory-constraint does not count "
+        "where no machine is behind it"));
+  }
+  return warnings;
+}
+
 absl::StatusOr<std::string> ViewGraph(const Flags& flags) {
   const PlanFlags& plan = flags.plan;
   RETURN_IF_ERROR(CheckGraphFlags(flags));
@@ -123,8 +151,13 @@ absl::StatusOr<std::string> ViewGraph(const Flags& flags) {
   ASSIGN_OR_RETURN(const ProfileGraph graph,
                    ParseProfileGraph(plan.graph, text));
   ASSIGN_OR_RETURN(const AntichainDag dag, AntichainDagOf(plan.graph, graph));
+  const PipeDreamOptions options = OptionsOf(plan);
   ASSIGN_OR_RETURN(const PipeDreamPlan found,
-                   OptimizePipeDream(plan.graph, dag, OptionsOf(plan)));
+                   OptimizePipeDream(plan.graph, dag, options));
+  const std::vector<std::string> warnings = WarningsOf(dag, options, found);
+  for (const std::string& warning : warnings) {
+    PrintWarning(warning, flags.output);
+  }
   if (flags.output.format == Format::kTable) return PipeDreamTable(dag, found);
   Json config = {{"algorithm", plan.algorithm},
                  {"graph", plan.graph},
@@ -136,12 +169,13 @@ absl::StatusOr<std::string> ViewGraph(const Flags& flags) {
   if (plan.activation_compression_ratio.has_value()) {
     config["activation_compression_ratio"] = *plan.activation_compression_ratio;
   }
-  if (plan.request.memory_limit_bytes() > 0) {
-    config["memory_limit_bytes"] = plan.request.memory_limit_bytes();
+  if (options.memory_limit_bytes.has_value()) {
+    config["memory_limit_bytes"] = *options.memory_limit_bytes;
+    config["use_memory_constraint"] = options.published_memory;
   }
   return Envelope(flags.command,
                   config.dump(-1, ' ', false, Json::error_handler_t::replace),
-                  PipeDreamJson(dag, found));
+                  PipeDreamJson(dag, found), warnings);
 }
 
 // A planner takes one value of what the search takes a list of.
@@ -155,7 +189,8 @@ uint32_t OneOf(absl::string_view flag, const Values& values,
   return values.empty() ? 0 : values[0];
 }
 
-absl::StatusOr<ResolvedScenario> Given(const Flags& flags) {
+absl::StatusOr<ResolvedScenario> Given(const Flags& flags,
+                                       double memory_limit_bytes) {
   ASSIGN_OR_RETURN(Question question, ApplyOverrides(flags.scenario));
   const PlanSpace& space = flags.plan.request.space();
   Problems problems(question.label);
@@ -179,7 +214,7 @@ absl::StatusOr<ResolvedScenario> Given(const Flags& flags) {
     scenario.mutable_batch()->set_microbatch_size(1);
   }
   return GivenForPlanners(question.label, scenario, num_gpus,
-                          flags.plan.request.memory_limit_bytes());
+                          memory_limit_bytes);
 }
 
 // What only a graph has use for.
@@ -192,6 +227,7 @@ absl::Status CheckScenarioFlags(const PlanFlags& plan) {
   refuse("--bandwidth", !plan.bandwidth.empty());
   refuse("--straight", plan.straight);
   refuse("--fewer-machines", plan.fewer_machines);
+  refuse("--use-memory-constraint", plan.published_memory);
   refuse("--paper-formula", plan.paper_formula);
   refuse("--activation-compression-ratio",
          plan.activation_compression_ratio.has_value());
@@ -200,18 +236,26 @@ absl::Status CheckScenarioFlags(const PlanFlags& plan) {
 }
 
 // Nothing is wrong with the question: the answer is no.
-absl::Status NothingFits(const PaperPlanner& planner,
-                         const ResolvedScenario& given) {
-  std::string text(planner.plan(given).status().message());
-  const double enough = EnoughMemoryBytes(planner, given);
-  if (enough > 0) {
-    absl::StrAppend(&text, "; with ", FormatBytes(enough),
-                    " of a GPU (--memory-limit, or another device) it has a "
-                    "plan; --tp and --recompute need less");
-  } else {
-    absl::StrAppend(&text, "; no memory would do, expected other sizes");
+absl::Status NothingFits(const PaperPlanner& planner, const Flags& flags,
+                         const ResolvedScenario& given,
+                         const absl::Status& why) {
+  const double bytes = EnoughMemoryBytes(planner, given);
+  if (bytes == 0) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        why.message(), "; no memory would do, expected other sizes"));
   }
-  return absl::FailedPreconditionError(text);
+  ASSIGN_OR_RETURN(const ResolvedScenario unlimited,
+                   Given(flags, /*memory_limit_bytes=*/0));
+  const double device = MostMemoryBytes(unlimited);
+  return absl::FailedPreconditionError(absl::StrCat(
+      given.label, ": ", planner.name, ": nothing fits ",
+      FormatBytes(MostMemoryBytes(given)), ": the smallest plan found needs ",
+      FormatBytes(bytes), " of a GPU: ",
+      bytes <= device
+          ? absl::StrFormat("raise --memory-limit to %.0f bytes", bytes)
+          : absl::StrCat("a GPU of ", given.device.name(), " has ",
+                         FormatBytes(device), ", expected another device"),
+      ", or more of --tp or --recompute, which need less"));
 }
 
 absl::StatusOr<std::vector<PlannerAnswer>> AnswersOf(const Flags& flags) {
@@ -220,10 +264,13 @@ absl::StatusOr<std::vector<PlannerAnswer>> AnswersOf(const Flags& flags) {
   if (flags.plan.algorithm != kAll) {
     ASSIGN_OR_RETURN(planner, FindPaperPlanner(flags.plan.algorithm));
   }
-  ASSIGN_OR_RETURN(const ResolvedScenario given, Given(flags));
+  ASSIGN_OR_RETURN(const ResolvedScenario given,
+                   Given(flags, flags.plan.request.memory_limit_bytes()));
   if (planner == nullptr) return AskAll(given);
   PlannerAnswer answer = Ask(*planner, given);
-  if (absl::IsNotFound(answer.planned)) return NothingFits(*planner, given);
+  if (absl::IsNotFound(answer.planned)) {
+    return NothingFits(*planner, flags, given, answer.planned);
+  }
   RETURN_IF_ERROR(answer.planned);
   return std::vector<PlannerAnswer>{std::move(answer)};
 }
@@ -250,16 +297,16 @@ void AddPaperPlanners(Options* options, PlanFlags* plan) {
   group.Text("--algorithm", "NAME",
              absl::StrCat("a paper's instead of the search: ", Names()),
              &plan->algorithm);
-  group.Text("--graph", "FILE",
+  group.Text("--graph,--profile-filename", "FILE",
              "profile graph for pipedream, instead of a scenario",
              &plan->graph);
-  group.Add("--machines", "N,N,...",
+  group.Add("--machines,--all-num-machines", "N,N,...",
             "with --graph: machines of each level, innermost first",
             [plan](const std::string& text) {
               ASSIGN_OR_RETURN(plan->machines, ParseCounts(text, 1));
               return absl::OkStatus();
             });
-  group.Add("--bandwidth", "RATE,RATE,...",
+  group.Add("--bandwidth,--network-bandwidths", "RATE,RATE,...",
             "with --graph: bytes per second between the machines of each level",
             [plan](const std::string& text) {
               ASSIGN_OR_RETURN(plan->bandwidth, ParseRates(text));
@@ -271,6 +318,11 @@ void AddPaperPlanners(Options* options, PlanFlags* plan) {
   group.Switch("--fewer-machines,--use-fewer-machines",
                "with --graph: leaves machines out that do not help",
                [plan](bool on) { plan->fewer_machines = on; });
+  group.Switch(
+      "--use-memory-constraint",
+      "with --graph: counts memory as the published code does; of 16e9 "
+      "bytes unless --memory-limit says",
+      [plan](bool on) { plan->published_memory = on; });
   group
       .Add("--activation-compression-ratio", "RATIO",
            "with --graph: transfers between stages count, so much smaller",

@@ -7,12 +7,14 @@
 #include <chrono>
 #include <cstring>
 #include <filesystem>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "base/files.h"
 #include "base/interrupt.h"
+#include "base/problems.h"
 #include "base/processes.h"
 #include "base/status_macros.h"
 #include "base/textproto.h"
@@ -20,7 +22,6 @@
 #include "cli/commands.h"
 #include "cli/messages.h"
 #include "cli/overrides.h"
-#include "plan/sweep/collect.h"
 #include "plan/sweep/run_sweep.h"
 #include "plan/sweep/slurm.h"
 #include "scenarios/scenario.h"
@@ -38,7 +39,13 @@ absl::Status ApplyGrid(const std::string& grid, Sweep* sweep) {
     return absl::InvalidArgumentError(
         absl::StrCat("weir sweep: --grid ", axes.status().message()));
   }
+  Problems problems("weir sweep");
+  std::set<std::string> here;
   for (SweepAxis& axis : *axes) {
+    if (!here.insert(axis.field()).second) {
+      problems.Add(absl::StrCat("--grid ", axis.field()),
+                   "is given twice, expected all its values in one");
+    }
     SweepAxis* target = nullptr;
     for (SweepAxis& known : *sweep->mutable_axes()) {
       if (known.field() == axis.field()) target = &known;
@@ -46,7 +53,7 @@ absl::Status ApplyGrid(const std::string& grid, Sweep* sweep) {
     if (target == nullptr) target = sweep->add_axes();
     *target = std::move(axis);
   }
-  return absl::OkStatus();
+  return problems.ToStatus();
 }
 
 absl::Status ApplyBase(const ScenarioFlags& flags, Sweep* sweep) {
@@ -167,13 +174,13 @@ int RunHere(const Flags& flags, const ResolvedSweep& sweep) {
   }
   if (Interrupted()) return kExitInterrupted;
   if (counts->num_failed > 0) return kExitInternal;
-  if (counts->any_done || counts->num_points == 0) return kExitOk;
-  PrintWarning(absl::StrCat("no point can run: ", ReasonText(*counts->refusal)),
-               flags.output);
+  const std::string none_ran = NoneRanText(*counts);
+  if (none_ran.empty()) return kExitOk;
+  PrintWarning(none_ran, flags.output);
   return kExitNegative;
 }
 
-// Waits for the job; exit 1 where it leaves points missing.
+// Waits for the job; then what "weir collect --complete" is.
 int WaitForSlurm(const Flags& flags, const std::string& job) {
   NoteInterrupt();
   while (!Interrupted() && !SlurmJobHasEnded(job)) sleep(1);
@@ -182,11 +189,10 @@ int WaitForSlurm(const Flags& flags, const std::string& job) {
               flags.output);
     return kExitInterrupted;
   }
-  const auto collected = CollectShards(flags.sweep.folder);
-  if (!collected.ok()) return PrintError(collected.status(), flags.output);
-  const absl::Status printed = PrintResult(CollectedText(*collected));
-  if (!printed.ok()) return PrintError(printed, flags.output);
-  return IsComplete(*collected) ? kExitOk : kExitNegative;
+  Flags collect = flags;
+  collect.name = flags.sweep.folder;
+  collect.sweep.complete = true;
+  return RunCollect(collect);
 }
 
 absl::StatusOr<std::string> Submit(const Flags& flags,
@@ -204,9 +210,27 @@ absl::StatusOr<std::string> Submit(const Flags& flags,
   return SubmitToSlurm(job);
 }
 
+// A flag that would be ignored may be a part of a job that nobody gets.
+absl::Status CheckSlurmFlags(const Flags& flags) {
+  const SweepFlags& sweep = flags.sweep;
+  Problems problems("weir sweep");
+  const auto refuse = [&](absl::string_view flag, bool is_given,
+                          absl::string_view why) {
+    if (is_given) problems.Add(flag, absl::StrCat("is given ", why));
+  };
+  refuse("--wait", sweep.wait && !sweep.slurm, "without --slurm");
+  refuse("--slurm-args", !sweep.slurm_args.empty() && !sweep.slurm,
+         "without --slurm");
+  constexpr absl::string_view kTasks = "with --slurm, whose tasks are shards";
+  refuse("--shard", sweep.shard != SweepFlags().shard && sweep.slurm, kTasks);
+  return problems.ToStatus();
+}
+
 }  // namespace
 
 int RunSweepCommand(const Flags& flags) {
+  const absl::Status checked = CheckSlurmFlags(flags);
+  if (!checked.ok()) return PrintError(checked, flags.output);
   const auto sweep = ReadSweep(flags);
   if (!sweep.ok()) return PrintError(sweep.status(), flags.output);
   if (!flags.sweep.slurm) return RunHere(flags, *sweep);

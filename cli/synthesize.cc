@@ -126,8 +126,6 @@ absl::StatusOr<Answer> Search(const Flags& flags) {
   options.seed = flags.synthesis.seed;
   ASSIGN_OR_RETURN(answer.found, Synthesize(answer.problem, options));
   ASSIGN_OR_RETURN(answer.simulated, Confirm(scenario, answer.found));
-  RETURN_IF_ERROR(Write(flags.synthesis.out, answer.problem, answer.found,
-                        answer.simulated));
   return answer;
 }
 
@@ -150,12 +148,19 @@ std::string View(const Flags& flags, const Answer& answer) {
 int RunScheduleSynthesize(const Flags& flags) {
   NoteInterrupt();  // CBC and its files go first
   const absl::StatusOr<Answer> answer = Search(flags);
-  if (!answer.ok()) return PrintError(answer.status(), flags.output);
+  if (!answer.ok()) {
+    const ExitCode code = PrintError(answer.status(), flags.output);
+    // Nothing is wrong with the question: the answer is no.
+    return absl::IsFailedPrecondition(answer.status()) ? kExitNegative : code;
+  }
   for (const std::string& note : answer->found.notes) {
     PrintNote(note, flags.output);
   }
-  const absl::Status printed = PrintResult(View(flags, *answer));
-  return printed.ok() ? kExitOk : PrintError(printed, flags.output);
+  // Hours of search are shown even where they cannot be written.
+  absl::Status status = PrintResult(View(flags, *answer));
+  status.Update(Write(flags.synthesis.out, answer->problem, answer->found,
+                      answer->simulated));
+  return status.ok() ? kExitOk : PrintError(status, flags.output);
 }
 
 }  // namespace weir

@@ -34,7 +34,7 @@ constexpr absl::string_view kParameter = "parameter_size";
 std::string At(int line) { return absl::StrCat("line ", line, ":"); }
 
 std::string Quote(absl::string_view text) {
-  return absl::StrCat("\"", text.substr(0, 60), "\"");
+  return absl::StrCat("\"", absl::CHexEscape(text.substr(0, 60)), "\"");
 }
 
 bool ParseNumber(absl::string_view text, double* number) {

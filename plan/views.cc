@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "base/csv.h"
 #include "base/text.h"
 #include "base/textproto.h"
 #include "base/units.h"
@@ -198,7 +199,7 @@ std::string PlanCsv(const PlanReport& report) {
     absl::StrAppend(
         &text,
         absl::StrJoin({absl::StrCat(i + 1),
-                       plan.source(),
+                       CsvField(plan.source()),
                        absl::StrCat(plan.num_gpus()),
                        absl::StrCat(parallelism.tensor()),
                        absl::StrCat(parallelism.pipeline()),
@@ -206,10 +207,10 @@ std::string PlanCsv(const PlanReport& report) {
                        absl::StrCat(parallelism.expert()),
                        absl::StrCat(parallelism.chunks()),
                        absl::StrCat(plan.scenario().batch().microbatch_size()),
-                       plan.scenario().schedule(),
+                       CsvField(plan.scenario().schedule()),
                        RecomputeText(plan),
-                       absl::StrCat("\"", LayersText(plan), "\""),
-                       parallelism.order(),
+                       CsvField(LayersText(plan)),
+                       CsvField(parallelism.order()),
                        ShortestNumber(plan.batch_seconds()),
                        ShortestNumber(plan.samples_per_second()),
                        ShortestNumber(plan.peak_memory_bytes()),

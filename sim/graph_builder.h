@@ -165,6 +165,14 @@ class GraphBuilder {
   // before; all microbatches of the action at once.
   void AddTransfer(int sender, int32_t produced, const Action& action);
 
+  // Where a pipeline infers, what a stage sends waits for room at the next, and
+  // a stage for room to put what it makes: else a fast stage runs ahead of a
+  // slow one for as long as there is input. Only where all ranks take
+  // microbatches in the same order, which cannot block for ever.
+  bool HasQueues() const;
+  void AddQueue(int sender, int32_t produced, int receiver, int32_t consumed,
+                int32_t transfer);
+
   // What one GPU sends to another goes through one queue, in the order in which
   // it was computed. (Hops of pure latency occupy nobody.)
   void QueueTransfers();
@@ -182,6 +190,7 @@ class GraphBuilder {
   const Placement& everybody_;  // whom those of place_ stand for
   const bool blocking_;
   const Dependencies dependencies_;
+  const bool has_queues_;
   bool has_channels_ = false;  // does any rank offload?
   bool has_pairs_ = false;     // overlap passes?
   PipelineGraph graph_;

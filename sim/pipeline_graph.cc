@@ -11,6 +11,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "sim/action_seconds.h"
 #include "sim/graph_builder.h"
+#include "sim/queues.h"
 
 namespace weir {
 namespace {
@@ -26,6 +27,7 @@ GraphBuilder::GraphBuilder(const PipelineInputs& inputs)
       everybody_(inputs.everybody()),
       blocking_(inputs.communication.transfers() == BLOCKING),
       dependencies_(inputs.schedule),
+      has_queues_(HasQueues()),
       ways_(inputs.network, inputs.costs.collectives, inputs.costs.links,
             &graph_.tasks, inputs.fold) {
   graph_.tensor = place_.tensor;
@@ -300,8 +302,41 @@ void GraphBuilder::AddTransfer(int sender, int32_t produced,
       sender, action.stage, action.microbatch)] = transfer;
   graph_.tasks.AddEdge(producer, transfer);
   AddEdgeTo(transfer, receiver, next.position);
+  if (flow && has_queues_) {
+    AddQueue(sender, produced, receiver, next.position, transfer);
+  }
   if (blocking_) {
     AddPairing(sender, produced, receiver, next.position, transfer);
+  }
+}
+
+bool GraphBuilder::HasQueues() const {
+  if (!schedule_.forward_only || schedule_.flush ||
+      schedule_.num_routes() > 1 ||
+      schedule_.num_stages != schedule_.num_ranks) {
+    return false;
+  }
+  const auto alike = [&](const Action& a, const Action& b) {
+    return a.microbatch == b.microbatch &&
+           a.num_microbatches == b.num_microbatches;
+  };
+  const std::vector<Action>& first = schedule_.rank_actions.front();
+  return std::all_of(schedule_.rank_actions.begin(),
+                     schedule_.rank_actions.end(), [&](const auto& actions) {
+                       return std::equal(actions.begin(), actions.end(),
+                                         first.begin(), first.end(), alike);
+                     });
+}
+
+void GraphBuilder::AddQueue(int sender, int32_t produced, int receiver,
+                            int32_t consumed, int32_t transfer) {
+  constexpr int32_t kRoom = kQueuedMicrobatches + 1;  // and the one at work
+  if (consumed >= kRoom) {
+    graph_.tasks.AddEdge(graph_.ActionEnd(receiver, consumed - kRoom),
+                         transfer);
+  }
+  if (produced + kRoom < std::ssize(Actions(sender))) {
+    AddEdgeTo(transfer, sender, produced + kRoom);
   }
 }
 

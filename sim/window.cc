@@ -6,6 +6,8 @@
 #include <numeric>
 #include <vector>
 
+#include "sim/queues.h"
+
 namespace weir {
 namespace {
 
@@ -35,7 +37,8 @@ int StateBatches(int depth, int num_microbatches) {
 }
 
 // Microbatches in flight: as many as the ranks that take the first stage have
-// begun and not ended in their orders, at least one per rank.
+// begun and not ended in their orders, at least one per rank; of inference, at
+// least as many as a stage looks back.
 int Depth(const Schedule& schedule) {
   int depth = 0;
   for (int rank : schedule.RanksOf(0)) {
@@ -51,6 +54,7 @@ int Depth(const Schedule& schedule) {
     }
     if (!schedule.forward_only) depth += most;
   }
+  if (schedule.forward_only) depth = 2 * (kQueuedMicrobatches + 1);
   return std::max(depth, schedule.num_ranks);
 }
 

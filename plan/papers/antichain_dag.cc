@@ -298,6 +298,12 @@ absl::StatusOr<AntichainDag> AntichainDagOf(absl::string_view label,
         absl::StartsWith(graph.nodes[node].description, "Input")) {
       dag.input_nodes.push_back(static_cast<int>(node));
     }
+    if (!pruned.is_left_out[node] &&
+        !std::binary_search(dag.states.back().nodes.begin(),
+                            dag.states.back().nodes.end(),
+                            static_cast<int>(node))) {
+      dag.unreached_nodes.push_back(static_cast<int>(node));
+    }
   }
   return dag;
 }

@@ -34,6 +34,8 @@ struct AntichainDag {
   std::vector<std::string> node_names;  // [node]
   // Inputs: nodes of no cost that belong to the first stage.
   std::vector<int> input_nodes;
+  // Of no state: no path from the first source, nor to what one leads to.
+  std::vector<int> unreached_nodes;
 };
 
 // Sources named "Input..." do not count, nor do sinks named "__getitem__...".

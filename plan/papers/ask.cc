@@ -37,14 +37,6 @@ void ScaleMemory(double times, DeviceProfile* device) {
   memory.set_value(memory.value() * times);
 }
 
-double MostMemoryBytes(const ResolvedScenario& given) {
-  double bytes = given.device.memory_bytes().value();
-  for (const DeviceProfile& device : given.other_devices) {
-    bytes = std::max(bytes, device.memory_bytes().value());
-  }
-  return bytes;
-}
-
 absl::Status SimulateAnswer(const ResolvedScenario& given,
                             PlannerAnswer* answer) {
   ASSIGN_OR_RETURN(answer->scenario, ScenarioOf(answer->plan, given));
@@ -66,6 +58,14 @@ absl::Status SimulateAnswer(const ResolvedScenario& given,
 }
 
 }  // namespace
+
+double MostMemoryBytes(const ResolvedScenario& given) {
+  double bytes = given.device.memory_bytes().value();
+  for (const DeviceProfile& device : given.other_devices) {
+    bytes = std::max(bytes, device.memory_bytes().value());
+  }
+  return bytes;
+}
 
 absl::StatusOr<ResolvedScenario> GivenForPlanners(absl::string_view label,
                                                   const Scenario& scenario,

@@ -43,6 +43,8 @@ absl::StatusOr<ResolvedScenario> GivenForPlanners(
 
 // REQUIRES: `given` is GivenForPlanners'.
 PlannerAnswer Ask(const PaperPlanner& planner, const ResolvedScenario& given);
+// Of the device that has most.
+double MostMemoryBytes(const ResolvedScenario& given);
 // Of a planner for which nothing fits: memory of a device, to a hundredth, with
 // which it finds a plan. 0: not even a thousandfold would do.
 double EnoughMemoryBytes(const PaperPlanner& planner,

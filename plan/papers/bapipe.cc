@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "base/units.h"
 #include "models/partition_exact.h"
 #include "plan/papers/layer_sums.h"
 
@@ -233,7 +234,7 @@ absl::StatusOr<PlannedPipeline> PlanBaPipe(const PlannerWork& work,
   if (best.stages.empty()) {
     return absl::NotFoundError(absl::StrCat(
         "bapipe: no cut of the ", work.layers.size(), " layers on ",
-        num_devices, " devices fits ", LeastMemoryBytes(work), " bytes"));
+        num_devices, " devices fits ", FormatBytes(LeastMemoryBytes(work))));
   }
   best.algorithm = "bapipe";
   best.num_microbatches = work.num_microbatches;

@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "base/units.h"
 #include "plan/papers/dapple_length.h"
 #include "plan/papers/layer_sums.h"
 
@@ -230,7 +231,7 @@ absl::StatusOr<PlannedPipeline> PlanDapple(const PlannerWork& work,
   if (best_stages.empty()) {
     return absl::NotFoundError(absl::StrCat(
         "dapple: no cut of the ", work.layers.size(), " layers on ",
-        num_devices, " devices fits ", LeastMemoryBytes(work), " bytes"));
+        num_devices, " devices fits ", FormatBytes(LeastMemoryBytes(work))));
   }
   const DappleLength length(work, sums, best_spread, options);
   PlannedPipeline plan;

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/problems.h"
 #include "base/status_macros.h"
+#include "base/units.h"
 #include "plan/papers/layer_sums.h"
 
 namespace weir {
@@ -174,9 +175,9 @@ absl::StatusOr<PlannedPipeline> PlanOnce(const PlannerWork& work,
   PlannedPipeline plan;
   plan.objective_seconds = search.Best(0, sums.num_layers(), 0, num_stages);
   if (plan.objective_seconds == kNever) {
-    return absl::NotFoundError(absl::StrCat("dawnpiper: no cut into ",
-                                            num_stages, " stages fits ",
-                                            LeastMemoryBytes(work), " bytes"));
+    return absl::NotFoundError(
+        absl::StrCat("dawnpiper: no cut into ", num_stages, " stages fits ",
+                     FormatBytes(LeastMemoryBytes(work))));
   }
   search.Append(0, sums.num_layers(), 0, num_stages, &plan.stages);
   plan.algorithm = "dawnpiper";

@@ -11,6 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "base/problems.h"
 #include "base/status_macros.h"
+#include "base/units.h"
 #include "plan/papers/pipedream_level.h"
 
 namespace weir {
@@ -93,9 +94,10 @@ double DataParallelSeconds(const AntichainDag& dag,
   return seconds;
 }
 
+using Levels = std::vector<std::unique_ptr<PipeDreamLevel>>;
+
 // From the highest level down, each stage cut further by the level below.
-void SetStages(const std::vector<std::unique_ptr<PipeDreamLevel>>& levels,
-               int num_states, PipeDreamPlan* plan) {
+void SetStages(const Levels& levels, int num_states, PipeDreamPlan* plan) {
   plan->stages = {{0, num_states, 0, 1}};
   plan->levels.resize(levels.size());
   for (int level = std::ssize(levels) - 1; level >= 0; --level) {
@@ -112,6 +114,40 @@ void SetStages(const std::vector<std::unique_ptr<PipeDreamLevel>>& levels,
   }
 }
 
+Levels Solve(const AntichainDag& dag, const PipeDreamOptions& options,
+             PipeDreamGoal goal) {
+  Levels levels;
+  for (size_t level = 0; level < options.num_machines.size(); ++level) {
+    levels.push_back(std::make_unique<PipeDreamLevel>(
+        dag, options, static_cast<int>(level),
+        level > 0 ? &levels.back()->best() : nullptr, goal));
+    levels.back()->Solve();
+  }
+  return levels;
+}
+
+absl::Status NoPlan(absl::string_view label, const AntichainDag& dag,
+                    const PipeDreamOptions& options) {
+  const double bytes =
+      Solve(dag, options, PipeDreamGoal::kBytes).back()->best().back()[0];
+  if (std::isinf(bytes)) {
+    return absl::NotFoundError(absl::StrCat(
+        label,
+        ": no plan: a straight pipeline needs an antichain for every machine, "
+        "found ",
+        dag.states.size(), " antichains"));
+  }
+  if (bytes <= options.memory_limit_bytes.value_or(bytes)) {
+    return absl::NotFoundError(absl::StrCat(
+        label, ": no plan ends, expected more bandwidth or smaller costs"));
+  }
+  return absl::FailedPreconditionError(absl::StrFormat(
+      "%s: nothing fits %s: the smallest plan found needs %s: raise "
+      "--memory-limit to %.0f bytes",
+      label, FormatBytes(*options.memory_limit_bytes), FormatBytes(bytes),
+      std::ceil(bytes)));
+}
+
 }  // namespace
 
 absl::StatusOr<PipeDreamPlan> OptimizePipeDream(
@@ -122,32 +158,19 @@ absl::StatusOr<PipeDreamPlan> OptimizePipeDream(
   if (problems.empty()) CheckSize(dag, options, &problems);
   RETURN_IF_ERROR(problems.ToStatus());
   const int num_states = static_cast<int>(dag.states.size());
-  std::vector<std::unique_ptr<PipeDreamLevel>> levels;
-  for (size_t level = 0; level < options.num_machines.size(); ++level) {
-    levels.push_back(std::make_unique<PipeDreamLevel>(
-        dag, options, static_cast<int>(level),
-        level > 0 ? &levels.back()->best() : nullptr));
-    levels.back()->Solve();
-  }
+  const Levels levels = Solve(dag, options, PipeDreamGoal::kSeconds);
   PipeDreamPlan plan;
   plan.pipeline_seconds = levels.back()->best()[num_states - 1][0];
-  if (std::isinf(plan.pipeline_seconds)) {
-    return absl::NotFoundError(absl::StrCat(
-        label, ": no plan: ",
-        options.straight ? "a straight pipeline needs an antichain for every "
-                           "machine, found "
-                         : "found ",
-        num_states, " antichains",
-        options.memory_limit_bytes.has_value()
-            ? absl::StrFormat(", and each machine may have %.4g bytes",
-                              *options.memory_limit_bytes)
-            : ""));
-  }
+  if (std::isinf(plan.pipeline_seconds)) return NoPlan(label, dag, options);
   plan.single_stage_seconds = dag.states.back().compute_seconds;
   plan.data_parallel_seconds = DataParallelSeconds(dag, options);
   plan.num_states = num_states;
   SetStages(levels, num_states, &plan);
   return plan;
+}
+
+double BytesOfMinibatch(const AntichainDag& dag, const PipeDreamStage& stage) {
+  return StateBytes(dag, stage.first_state, stage.end_state - 1);
 }
 
 std::vector<std::vector<int>> NodesOfStages(const AntichainDag& dag,

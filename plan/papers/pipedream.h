@@ -41,9 +41,13 @@ struct PipeDreamOptions {
   bool straight = false;                 // no replication
   bool fewer_machines = false;           // takes fewer where that is no slower
   std::optional<double> activation_compression_ratio;
-  // ceil((N - m) / r) times activations and parameters of a stage, m machines
-  // being in use up to it; absent: memory is not looked at.
+  // A machine holds the activations and parameters of its stage for each of
+  // ceil((N - m) / r) minibatches, m machines being in use up to it, and for
+  // one at least; absent: memory is not looked at.
   std::optional<double> memory_limit_bytes;
+  // The published code's count, which is none where no machine is behind a
+  // stage: data parallelism then fits every limit.
+  bool published_memory = false;
   bool paper_formula = false;
 };
 
@@ -66,11 +70,15 @@ struct PipeDreamPlan {
   std::vector<PipeDreamStage> stages;
 };
 
-// Each problem names `label` or the option. NotFound where memory allows no
-// plan, or there are fewer states than a straight pipeline needs.
+// Each problem names `label` or the option. FailedPrecondition where nothing
+// fits the memory, with what the smallest plan needs; NotFound where there are
+// fewer states than a straight pipeline needs.
 absl::StatusOr<PipeDreamPlan> OptimizePipeDream(
     absl::string_view label, const AntichainDag& dag,
     const PipeDreamOptions& options);
+
+// Activations of one minibatch, and parameters, on one machine.
+double BytesOfMinibatch(const AntichainDag& dag, const PipeDreamStage& stage);
 
 // [stage] the nodes that a plan gives it; a node that two stages could have is
 // with the first.

@@ -25,9 +25,14 @@ double ParameterBytes(const AntichainDag& dag, int first, int last) {
   return Difference(dag, first, last, &AntichainState::parameter_bytes);
 }
 
+double StateBytes(const AntichainDag& dag, int first, int last) {
+  return Difference(dag, first, last, &AntichainState::activation_bytes) +
+         ParameterBytes(dag, first, last);
+}
+
 PipeDreamLevel::PipeDreamLevel(const AntichainDag& dag,
                                const PipeDreamOptions& options, int level,
-                               const StateSeconds* below)
+                               const StateSeconds* below, PipeDreamGoal goal)
     : dag_(dag),
       options_(options),
       below_(below),
@@ -36,6 +41,7 @@ PipeDreamLevel::PipeDreamLevel(const AntichainDag& dag,
       machines_below_(level > 0 ? options.num_machines[level - 1] : 1),
       max_replicas_(options.straight ? 1 : num_machines_),
       is_highest_(level + 1 == std::ssize(options.num_machines)),
+      goal_(goal),
       bytes_per_second_(options.bytes_per_second[level]) {}
 
 double PipeDreamLevel::Compute(int first, int last) const {
@@ -43,32 +49,42 @@ double PipeDreamLevel::Compute(int first, int last) const {
                            : ComputeSeconds(dag_, first, last);
 }
 
-bool PipeDreamLevel::FitsMemory(int first, int last, int machines_left,
-                                int replicas) const {
-  if (!options_.memory_limit_bytes.has_value()) return true;
-  const double bytes =
-      Difference(dag_, first, last, &AntichainState::activation_bytes) +
-      ParameterBytes(dag_, first, last);
-  return std::ceil(static_cast<double>(machines_left) / replicas) * bytes <=
-         *options_.memory_limit_bytes;
+double PipeDreamLevel::HeldBytes(int first, int last, int machines_left,
+                                 int replicas) const {
+  const double minibatches =
+      std::ceil(static_cast<double>(machines_left) / replicas);
+  // Above the lowest level stages are cut further.
+  const bool has_one = below_ == nullptr && !options_.published_memory;
+  return (has_one ? std::max(minibatches, 1.0) : minibatches) *
+         StateBytes(dag_, first, last);
+}
+
+double PipeDreamLevel::Cost(double seconds, int first, int last,
+                            int machines_left, int replicas) const {
+  if (goal_ == PipeDreamGoal::kBytes) {
+    const double held = HeldBytes(first, last, machines_left, replicas);
+    return below_ != nullptr ? std::max(held, Compute(first, last)) : held;
+  }
+  if (!options_.memory_limit_bytes.has_value()) return seconds;
+  return HeldBytes(first, last, machines_left, replicas) <=
+                 *options_.memory_limit_bytes
+             ? seconds
+             : kImpossible;
 }
 
 // One stage on all the machines.
 double PipeDreamLevel::Whole(int first, int last, int machines) const {
-  if (machines > max_replicas_ ||
-      !FitsMemory(first, last, num_machines_ - machines, machines)) {
-    return kImpossible;
-  }
+  if (machines > max_replicas_) return kImpossible;
   const double compute = Compute(first, last);
   const double parameters = ParameterBytes(dag_, first, last);
-  if (options_.paper_formula) {
-    return std::max(compute,
-                    2 * (machines - 1) * parameters / bytes_per_second_) /
-           machines;
-  }
-  const double reduction =
-      4 * (machines - 1) * parameters / (bytes_per_second_ * machines);
-  return (compute + reduction / machines_below_) / machines;
+  const double seconds =
+      options_.paper_formula
+          ? std::max(compute,
+                     2 * (machines - 1) * parameters / bytes_per_second_)
+          : compute + 4 * (machines - 1) * parameters /
+                          (bytes_per_second_ * machines) / machines_below_;
+  return Cost(seconds / machines, first, last, num_machines_ - machines,
+              machines);
 }
 
 // Of the states behind `split`, with the transfers on both its sides.
@@ -94,13 +110,6 @@ double PipeDreamLevel::LastStage(int split, int last, int replicas) const {
                                bytes_per_second_ / ratio / replicas);
 }
 
-double PipeDreamLevel::LastStageInMemory(int split, int last, int machines,
-                                         int replicas) const {
-  return FitsMemory(split + 1, last, num_machines_ - machines, replicas)
-             ? LastStage(split, last, replicas)
-             : kImpossible;
-}
-
 // Takes a last stage behind `split` wherever that is better. worst[m] is what
 // no [first, last] with m + 1 machines is worse than: a last stage that is as
 // slow improves none.
@@ -109,12 +118,11 @@ void PipeDreamLevel::Improve(int split, int last, std::vector<double>* worst) {
   std::vector<bool> is_improved(num_machines_, false);
   const int max_replicas = std::min(max_replicas_, num_machines_ - 1);
   for (int replicas = 1; replicas <= max_replicas; ++replicas) {
-    const double seconds = LastStage(split, last, replicas);
+    const double alone = LastStage(split, last, replicas);
     for (int m = replicas; m < num_machines_; ++m) {
-      if (seconds >= (*worst)[m] ||
-          !FitsMemory(split + 1, last, num_machines_ - (m + 1), replicas)) {
-        continue;
-      }
+      const double seconds =
+          Cost(alone, split + 1, last, num_machines_ - (m + 1), replicas);
+      if (seconds >= (*worst)[m]) continue;
       const double* front = best_[m - replicas][split].data();
       double* best = best_[m][last].data();
       for (int first = 0; first < num_firsts; ++first) {
@@ -172,8 +180,9 @@ std::vector<PipeDreamStage> PipeDreamLevel::Stages(int first, int end) const {
     for (int at : dag_.predecessors[last]) {
       if (at < first) continue;
       for (int r = 1; r <= std::min(max_replicas_, m); ++r) {
-        const double seconds = std::max(best_[m - r][at][first],
-                                        LastStageInMemory(at, last, m + 1, r));
+        const double seconds = std::max(
+            best_[m - r][at][first], Cost(LastStage(at, last, r), at + 1, last,
+                                          num_machines_ - (m + 1), r));
         if (seconds >= least) continue;
         least = seconds;
         split = at;

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "base/units.h"
 #include "plan/papers/dapple.h"
 #include "plan/papers/dawnpiper.h"
 #include "plan/papers/layer_sums.h"
@@ -66,7 +67,7 @@ absl::StatusOr<PlannedPipeline> SimulableDawnPiper(
   const int num_devices = static_cast<int>(work.devices.size());
   absl::StatusOr<PlannedPipeline> best =
       absl::NotFoundError(absl::StrCat("dawnpiper: no number of stages fits ",
-                                       LeastMemoryBytes(work), " bytes"));
+                                       FormatBytes(LeastMemoryBytes(work))));
   double best_seconds = 0;
   for (int p = 1; p <= num_devices; ++p) {
     const int replicas = num_devices / p;

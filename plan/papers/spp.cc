@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "base/units.h"
 #include "plan/papers/layer_sums.h"
 
 namespace weir {
@@ -316,7 +317,8 @@ absl::StatusOr<PlannedPipeline> PlanSpp(const PlannerWork& work,
   if (plan.stages.empty()) {
     return absl::NotFoundError(
         absl::StrCat("spp: no cut of the ", work.layers.size(), " layers on ",
-                     work.devices.size(), " devices fits their memory"));
+                     work.devices.size(), " devices fits ",
+                     FormatBytes(LeastMemoryBytes(work))));
   }
   plan.algorithm = "spp";
   plan.schedule = "dapple-pb";

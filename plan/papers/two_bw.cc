@@ -12,6 +12,7 @@
 #include "absl/strings/str_format.h"
 #include "base/problems.h"
 #include "base/status_macros.h"
+#include "base/units.h"
 
 namespace weir {
 namespace {
@@ -131,9 +132,9 @@ absl::StatusOr<TwoBwPlan> Search(const TwoBwQuestion& question,
           ? absl::StrCat("2bw: no width, depth and microbatch share out a "
                          "batch of ",
                          question.global_batch_size)
-          : absl::StrFormat("2bw: nothing fits %.4g bytes: the smallest plan "
-                            "needs %.4g",
-                            question.memory_bytes, least_memory));
+          : absl::StrCat(
+                "2bw: nothing fits ", FormatBytes(question.memory_bytes),
+                ": the smallest plan needs ", FormatBytes(least_memory)));
 }
 
 }  // namespace

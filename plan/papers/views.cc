@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "base/csv.h"
 
 namespace weir {
 namespace {
@@ -85,7 +86,9 @@ std::string PipeDreamTable(const AntichainDag& dag, const PipeDreamPlan& plan) {
       "%d states\n\n"
       "stage  states     replicas  seconds     nodes\n",
       plan.pipeline_seconds, plan.single_stage_seconds,
-      plan.single_stage_seconds / plan.pipeline_seconds,
+      plan.pipeline_seconds > 0
+          ? plan.single_stage_seconds / plan.pipeline_seconds
+          : 1,
       plan.data_parallel_seconds, plan.num_states);
   for (size_t s = 0; s < plan.stages.size(); ++s) {
     const PipeDreamStage& stage = plan.stages[s];
@@ -164,10 +167,12 @@ std::string AnswersCsv(const std::vector<PlannerAnswer>& answers) {
   for (const PlannerAnswer& answer : answers) {
     absl::StrAppend(&text, answer.algorithm, ",");
     if (!answer.planned.ok()) {
-      absl::StrAppend(&text, ",,,,,,,no plan\n");
+      const std::string why =
+          absl::StrCat("no plan: ", Message(answer.planned));
+      absl::StrAppend(&text, ",,,,,,,", CsvField(why), "\n");
       continue;
     }
-    absl::StrAppendFormat(&text, "%s,%.9g,", answer.plan.schedule,
+    absl::StrAppendFormat(&text, "%s,%.9g,", CsvField(answer.plan.schedule),
                           answer.plan.objective_seconds);
     if (answer.simulated.ok()) {
       absl::StrAppendFormat(&text, "%.9g,%.9g,%.9g,%d,%d,",
@@ -177,7 +182,7 @@ std::string AnswersCsv(const std::vector<PlannerAnswer>& answers) {
     } else {
       absl::StrAppend(&text, ",,,,,");
     }
-    absl::StrAppend(&text, StagesText(answer.plan), "\n");
+    absl::StrAppend(&text, CsvField(StagesText(answer.plan)), "\n");
   }
   return text;
 }

@@ -65,6 +65,11 @@ std::string ReasonText(const SweepOutcome& outcome) {
   return absl::StrCat(name, outcome.error());
 }
 
+std::string NoneRanText(const SweepCounts& counts) {
+  if (counts.any_done || !counts.refusal) return "";
+  return absl::StrCat("no point can run: ", ReasonText(*counts.refusal));
+}
+
 std::string PointText(const ResolvedSweep& sweep, const SweepOutcome& outcome) {
   std::string text =
       absl::StrCat("point ", outcome.point(), ", ",

@@ -37,6 +37,9 @@ void CountBefore(const SweepOutcome& outcome, SweepCounts* counts);
 // "point 17: schedule 'nosuch' is unknown"; of a point that is not done.
 std::string ReasonText(const SweepOutcome& outcome);
 
+// "no point can run: point 0: ..." where every one is refused; else empty.
+std::string NoneRanText(const SweepCounts& counts);
+
 // "point 17, 9.41 s per batch, 54.4 samples/s, 61.3 GiB:
 // parallelism.pipeline=8, schedule=1f1b".
 std::string PointText(const ResolvedSweep& sweep, const SweepOutcome& outcome);

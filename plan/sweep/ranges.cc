@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/sweep/ranges.h"
 
+#include <cmath>
+
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -38,7 +40,7 @@ absl::StatusOr<std::vector<std::string>> Expand(const std::string& text) {
   std::vector<std::string> values;
   double value = first;
   // A last value that misses the end by rounding is the end.
-  while (value <= last * (1 + 1e-12)) {
+  while (value <= last + 1e-12 * std::fabs(last)) {
     if (values.size() == kMaxValues) {
       return absl::InvalidArgumentError(absl::StrCat(
           "is \"", text, "\", expected at most ", kMaxValues, " values"));

@@ -185,6 +185,7 @@ absl::Status ShardWriter::AppendLine(const std::string& line) {
     written = write(fd_, line.data(), line.size());
   } while (written < 0 && errno == EINTR);
   if (written == static_cast<ssize_t>(line.size())) return absl::OkStatus();
+  if (written >= 0) errno = ENOSPC;  // which only the next write would say
   const absl::Status status = CannotWrite(path_);
   // A full disk took a part of it.
   const off_t end = lseek(fd_, 0, SEEK_END);

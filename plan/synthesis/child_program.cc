@@ -2,6 +2,7 @@
 #include "plan/synthesis/child_program.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -23,30 +24,30 @@
 
 namespace weir {
 
-absl::StatusOr<ScratchFolder> ScratchFolder::Make(absl::string_view prefix) {
-  const char* const given = std::getenv("TMPDIR");
-  std::string path = absl::StrCat(
-      given != nullptr && *given != 0 ? given : "/tmp", "/", prefix, "XXXXXX");
-  if (mkdtemp(path.data()) == nullptr) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path,
-                     ": no folder for scratch files can be made there; "
-                     "TMPDIR names another place"));
+absl::StatusOr<ScratchFile> ScratchFile::Make(absl::string_view contents) {
+  // Stays open in the child: not close-on-exec.
+  ScratchFile file(memfd_create("weir", 0));
+  if (file.fd_ < 0) {
+    return absl::UnavailableError("no file in memory to be had");
   }
-  return ScratchFolder(std::move(path));
+  while (!contents.empty()) {
+    const ssize_t written = write(file.fd_, contents.data(), contents.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return absl::UnavailableError("no memory for a file");
+    contents.remove_prefix(written);
+  }
+  return file;
 }
 
-ScratchFolder::ScratchFolder(ScratchFolder&& other) noexcept
-    : path_(std::exchange(other.path_, {})) {}
+ScratchFile::ScratchFile(ScratchFile&& other) noexcept
+    : fd_(std::exchange(other.fd_, -1)) {}
 
-ScratchFolder::~ScratchFolder() {
-  if (path_.empty()) return;
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
+ScratchFile::~ScratchFile() {
+  if (fd_ >= 0) close(fd_);
 }
 
-std::string ScratchFolder::File(absl::string_view name) const {
-  return absl::StrCat(path_, "/", name);
+std::string ScratchFile::path() const {
+  return absl::StrCat("/proc/self/fd/", fd_);
 }
 
 std::string FindProgram(const std::string& program) {

@@ -12,20 +12,23 @@
 
 namespace weir {
 
-// A folder for scratch files, gone with this object.
-class ScratchFolder {
+// A file in memory, without a name in any folder: it ends with the last process
+// that has it, even with kill -9.
+class ScratchFile {
  public:
-  static absl::StatusOr<ScratchFolder> Make(absl::string_view prefix);
-  ScratchFolder(ScratchFolder&& other) noexcept;
-  ScratchFolder& operator=(ScratchFolder&&) = delete;
-  ~ScratchFolder();
+  // Unavailable when no file is to be had.
+  static absl::StatusOr<ScratchFile> Make(absl::string_view contents = "");
+  ScratchFile(ScratchFile&& other) noexcept;
+  ScratchFile& operator=(ScratchFile&&) = delete;
+  ~ScratchFile();
 
-  std::string File(absl::string_view name) const;
+  // How this process and its children open it.
+  std::string path() const;
 
  private:
-  explicit ScratchFolder(std::string path) : path_(std::move(path)) {}
+  explicit ScratchFile(int fd) : fd_(fd) {}
 
-  std::string path_;  // empty: moved from
+  int fd_;  // -1: moved from
 };
 
 struct ChildEnd {

@@ -266,38 +266,39 @@ absl::StatusOr<MipResult> SolveMip(const MipModel& model,
                      ": is not on PATH, needed for mixed-integer problems; "
                      "on Debian: apt install coinor-cbc"));
   }
-  ASSIGN_OR_RETURN(const ScratchFolder scratch,
-                   ScratchFolder::Make("weir-mip-"));
-  RETURN_IF_ERROR(WriteFile(scratch.File("model.mps"), MpsOf(model)));
-  std::vector<std::string> words = {options.solver, scratch.File("model.mps")};
+  ASSIGN_OR_RETURN(const ScratchFile mps, ScratchFile::Make(MpsOf(model)));
+  ASSIGN_OR_RETURN(const ScratchFile start,
+                   ScratchFile::Make(StartOf(options.start)));
+  ASSIGN_OR_RETURN(const ScratchFile solution_file, ScratchFile::Make());
+  ASSIGN_OR_RETURN(const ScratchFile log_file, ScratchFile::Make());
+  std::vector<std::string> words = {options.solver, mps.path()};
   if (!options.start.empty()) {
-    RETURN_IF_ERROR(WriteFile(scratch.File("start"), StartOf(options.start)));
-    words.insert(words.end(), {"-mips", scratch.File("start")});
+    words.insert(words.end(), {"-mips", start.path()});
   }
   for (absl::string_view option : {"-increment", "-allow", "-ratio"}) {
     words.insert(words.end(), {std::string(option), std::string(kExact)});
   }
-  words.insert(words.end(),
-               {"-timeMode", "elapsed", "-sec",
-                absl::StrFormat("%.3f", options.seconds), "-printingOptions",
-                "all", "-solve", "-solution", scratch.File("solution")});
+  words.insert(
+      words.end(),
+      {"-timeMode", "elapsed", "-sec", absl::StrFormat("%.3f", options.seconds),
+       "-printingOptions", "all", "-solve", "-solution", solution_file.path()});
   ASSIGN_OR_RETURN(const ChildEnd child,
-                   RunChildProgram(words, scratch.File("log"),
+                   RunChildProgram(words, log_file.path(),
                                    options.seconds + options.grace_seconds));
   MipResult result;
   result.was_killed = child.was_killed;
   result.seconds = child.seconds;
   // Killed while it wrote: what there is may be half a file.
   if (child.was_killed) return result;
-  ASSIGN_OR_RETURN(const std::string log, ReadFile(scratch.File("log")));
-  const auto solution = ReadFile(scratch.File("solution"));
-  if (child.exit_code != 0 || !solution.ok()) {
+  ASSIGN_OR_RETURN(const std::string log, ReadFile(log_file.path()));
+  ASSIGN_OR_RETURN(const std::string solution, ReadFile(solution_file.path()));
+  if (child.exit_code != 0 || solution.empty()) {
     return absl::AbortedError(absl::StrFormat(
         "%s: ended with exit code %d and without an answer: %s", options.solver,
         child.exit_code,
         log.substr(log.size() - std::min<size_t>(log.size(), 300))));
   }
-  RETURN_IF_ERROR(ReadSolution(model, *solution, log, &result));
+  RETURN_IF_ERROR(ReadSolution(model, solution, log, &result));
   return result;
 }
 

@@ -94,18 +94,17 @@ absl::Status CheckOrderProblem(absl::string_view label,
   }
   RETURN_IF_ERROR(problems.ToStatus());
   CheckStageCosts(problem, &problems);
+  RETURN_IF_ERROR(problems.ToStatus());
   double least = std::numeric_limits<double>::infinity();
   for (const std::vector<int>& route : PlacementsOf(problem)) {
     least = std::min(least, LeastHeld(problem, route));
   }
-  if (!(problem.memory_limit >= least * (1 - kRounding))) {
-    problems.Add("memory limit",
-                 absl::StrFormat("is %g, one microbatch at a time needs %g "
-                                 "(%g microbatches)",
-                                 problem.memory_limit, least,
-                                 least / HeldByMicrobatch(problem)));
-  }
-  return problems.ToStatus();
+  if (problem.memory_limit >= least * (1 - kRounding)) return absl::OkStatus();
+  const double unit = HeldByMicrobatch(problem);
+  return absl::FailedPreconditionError(absl::StrFormat(
+      "%s: nothing fits a memory limit of %g microbatches: one microbatch at a "
+      "time needs %g: raise --memory-limit to that",
+      label, problem.memory_limit / unit, least / unit));
 }
 
 std::vector<std::vector<int>> PlacementsOf(const OrderProblem& problem) {

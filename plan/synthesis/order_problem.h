@@ -44,8 +44,8 @@ struct OrderProblem {
 // the unit of a memory limit.
 double HeldByMicrobatch(const OrderProblem& problem);
 
-// Everything illegal, among it a limit below what one microbatch needs; it says
-// how much would do. `label` stands before the messages.
+// Everything illegal; else FailedPrecondition for a limit below what one
+// microbatch needs, with how much would do. `label` stands before the messages.
 absl::Status CheckOrderProblem(absl::string_view label,
                                const OrderProblem& problem);
 

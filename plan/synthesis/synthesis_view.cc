@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/csv.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "schedules/lint.h"
@@ -149,10 +150,11 @@ std::string SynthesisCsv(const OrderProblem& problem,
           ? absl::StrFormat("%.4g", problem.memory_limit / unit)
           : "",
       NameOf(problem.objective), synthesis.value,
-      best == nullptr ? "" : best->name,
+      best == nullptr ? "" : CsvField(best->name),
       best == nullptr ? "" : absl::StrFormat("%.9g", best->value),
       best == nullptr ? "" : absl::StrFormat("%.4f", Gain(synthesis)),
-      synthesis.bound, synthesis.gap(), synthesis.is_proven, synthesis.source);
+      synthesis.bound, synthesis.gap(), synthesis.is_proven,
+      CsvField(synthesis.source));
 }
 
 }  // namespace weir

@@ -72,6 +72,42 @@ TEST(PlanPapersTest, TransfersCountWithACompressionRatio) {
   EXPECT_NEAR(seconds("--paper-formula"), 0.020, 1e-12);
 }
 
+TEST(PlanPapersTest, AGraphThatFitsNowhereIsANegativeVerdict) {
+  WriteInput("graph.txt", Graph());
+  const std::string flags =
+      absl::StrCat(kFlags, "--machines 2 --bandwidth 1e9 --memory-limit ");
+  const ProgramRun none = RunWeir(flags + "1MB");
+  EXPECT_EQ(none.exit_code, 1);
+  EXPECT_THAT(none.out, IsEmpty());
+  EXPECT_THAT(none.err,
+              HasSubstr("graph.txt: nothing fits 977 KiB: the smallest plan "
+                        "found needs 1.91 MiB: raise --memory-limit to 2000000 "
+                        "bytes"));
+  EXPECT_EQ(RunWeir(flags + "2MB").exit_code, 0);
+  // The published code's count, by its own names.
+  const ProgramRun published = RunWeir(
+      "plan --algorithm pipedream --profile-filename graph.txt --format json "
+      "--all-num-machines 2 --network-bandwidths 1e9 --memory-size 1e6 "
+      "--use-memory-constraint");
+  EXPECT_EQ(published.exit_code, 0) << published.err;
+  EXPECT_THAT(published.err, HasSubstr("stage 0 needs 3.81 MiB for one"));
+  const auto json = nlohmann::json::parse(published.out);
+  EXPECT_NEAR(json["result"]["pipeline_time_seconds"], 0.005, 1e-12);
+  EXPECT_EQ(json["warnings"].size(), 1u);
+}
+
+TEST(PlanPapersTest, NodesInNoStageAreSaid) {
+  WriteInput("graph.txt", Graph() +
+                              "node9 -- Lonely -- forward_compute_time=1, "
+                              "backward_compute_time=1, activation_size=0, "
+                              "parameter_size=0\n");
+  const ProgramRun run =
+      RunWeir(absl::StrCat(kFlags, "--machines 2 --bandwidth 1e9"));
+  EXPECT_EQ(run.exit_code, 0);
+  EXPECT_THAT(run.err, HasSubstr("in no stage, as no edges join them to the "
+                                 "first source: node9 Lonely\n"));
+}
+
 TEST(PlanPapersTest, NamesFileFieldFoundAndExpected) {
   WriteInput("graph.txt", Graph());
   WriteInput("cycle.txt", Graph() + "\tnode5 -- node2\n\tnode5 -- node7\n");
@@ -136,7 +172,9 @@ TEST(PlanPapersTest, WhereNothingFitsTheVerdictSaysWhatWould) {
   const ProgramRun run =
       RunWeir("plan gpt3-175b-selene --algorithm dapple --memory-limit 10GiB");
   EXPECT_EQ(run.exit_code, 1);
-  EXPECT_THAT(run.err, HasSubstr("of a GPU (--memory-limit"));
+  EXPECT_THAT(run.err, HasSubstr("dapple: nothing fits 10.0 GiB: the smallest "
+                                 "plan found needs "));
+  EXPECT_THAT(run.err, HasSubstr("raise --memory-limit to "));
   EXPECT_EQ(RunWeir("plan gpt3-175b-selene --algorithm dapple "
                     "--memory-limit 23.4GiB")
                 .exit_code,

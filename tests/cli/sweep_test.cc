@@ -81,6 +81,10 @@ TEST(SweepCommandTest, WhereNothingCanRunTheReasonIsSaid) {
       RunWeir(absl::StrCat(kGrid, "--schedule nosuch --out d --resume"));
   EXPECT_EQ(again.exit_code, 1);
   EXPECT_THAT(again.err, says);
+  const ProgramRun collected = RunWeir("collect d --complete");
+  EXPECT_EQ(collected.exit_code, 1);
+  EXPECT_THAT(collected.err, says);
+  EXPECT_EQ(RunWeir("collect d").exit_code, 0);
 }
 
 TEST(SweepCommandTest, BadInputIsSaidAllAtOnce) {
@@ -90,8 +94,24 @@ TEST(SweepCommandTest, BadInputIsSaidAllAtOnce) {
   EXPECT_THAT(run.err, AllOf(HasSubstr("did you mean parallelism.pipeline?"),
                              HasSubstr("num_batches is \"x\"")));
   EXPECT_FALSE(std::filesystem::exists(TestFolder() + "/e"));
+  const ProgramRun twice =
+      RunWeir(absl::StrCat(kGrid, "--grid parallelism.pipeline=8 --out e"));
+  EXPECT_EQ(twice.exit_code, 2);
+  EXPECT_THAT(twice.err,
+              HasSubstr("weir sweep: --grid parallelism.pipeline is given "
+                        "twice, expected all its values in one"));
+  EXPECT_FALSE(std::filesystem::exists(TestFolder() + "/e"));
   EXPECT_EQ(RunWeir(absl::StrCat(kGrid, "--shard 2/2 --out e")).exit_code, 2);
   EXPECT_EQ(RunWeir("collect nowhere").exit_code, 2);
+}
+
+TEST(SweepCommandTest, FlagsThatWouldBeIgnoredAreRefused) {
+  ProgramRun run = RunWeir(absl::StrCat(kGrid, "--wait --out g"));
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_THAT(run.err, HasSubstr("--wait is given without --slurm"));
+  run = RunWeir(absl::StrCat(kGrid, "--slurm --shard 1/2 --out g"));
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_THAT(run.err, HasSubstr("--shard is given with --slurm"));
 }
 
 TEST(SweepCommandTest, WithoutSlurmSaysWhatToInstall) {

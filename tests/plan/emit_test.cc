@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/csv.h"
 #include "base/textproto.h"
 #include "plan/joint_search.h"
 #include "plan/views.h"
@@ -14,6 +15,7 @@
 namespace weir {
 namespace {
 
+using testing::Contains;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -87,6 +89,21 @@ TEST(ViewsTest, EveryPlanIsARowInEveryView) {
   EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 1 + report.plans_size());
   EXPECT_THAT(table, HasSubstr(CountsText(report)));
   EXPECT_THAT(PlanJson(report), HasSubstr("\"lower_bound_seconds\":"));
+}
+
+// Options of a schedule have commas between them, its file any name.
+TEST(ViewsTest, CommasAndQuotesStayInTheirFields) {
+  PlanReport report;
+  Scenario& scenario = *report.add_plans()->mutable_scenario();
+  scenario.set_schedule("./a \"b\".csv:x=1,y=2");
+  for (int blocks : {1, 2, 2}) {
+    scenario.mutable_parallelism()->add_blocks_per_stage(blocks);
+  }
+  const auto table = ReadCsv("plans", PlanCsv(report));
+  ASSERT_TRUE(table.ok()) << table.status();
+  const std::vector<std::string>& row = table->rows()[0].fields;
+  EXPECT_THAT(row, Contains("./a \"b\".csv:x=1,y=2"));
+  EXPECT_THAT(row, Contains("1,2*2"));
 }
 
 }  // namespace

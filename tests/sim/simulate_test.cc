@@ -68,6 +68,34 @@ TEST(SimulateTest, FitsUpToTheLastByte) {
   }
 }
 
+// A first stage that is twice as fast as the others does not run ahead of them:
+// two inputs and two outputs wait beside those at work.
+TEST(SimulateTest, InferenceHoldsAFewInputsHoweverLongItRuns) {
+  Scenario scenario = Gpt2().scenario;
+  scenario.set_schedule("edgepipe");
+  scenario.mutable_parallelism()->set_data(1);
+  for (int blocks : {4, 8}) {
+    scenario.mutable_parallelism()->add_blocks_per_stage(blocks);
+  }
+  std::vector<std::vector<double>> buffers;
+  std::vector<double> seconds;
+  for (int batch : {32, 256}) {
+    scenario.mutable_batch()->set_global_batch_size(batch);
+    const auto resolved = ResolveScenario("test", scenario);
+    ASSERT_TRUE(resolved.ok()) << resolved.status();
+    const auto result = Simulate(*resolved);
+    ASSERT_TRUE(result.ok()) << result.status();
+    auto& of_ranks = buffers.emplace_back();
+    for (const RankResult& rank : result->ranks()) {
+      of_ranks.push_back(rank.peak_memory_bytes());
+    }
+    seconds.push_back(result->batch_seconds());
+  }
+  EXPECT_EQ(buffers[0], buffers[1]);
+  // As fast as the slowest stage, whatever waits.
+  EXPECT_NEAR(seconds[1], 8 * seconds[0], 1e-6 * seconds[1]);
+}
+
 // Replica by replica; the default order numbers the replicas of a rank first.
 TEST(SimulateTest, RanksSayWhereTheyAre) {
   const auto result = Simulate(Gpt2());

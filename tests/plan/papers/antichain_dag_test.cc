@@ -93,6 +93,17 @@ TEST(AntichainDagTest, OtherSourcesComeWithTheirReaders) {
               ElementsAre(std::vector<int>{0}, std::vector<int>{0, 1, 2}));
 }
 
+TEST(AntichainDagTest, NodesThatNoEdgeJoinsAreNamed) {
+  const auto dag =
+      AntichainDagOf("g", GraphOf({"A", "B", "C", "D"}, {{1, 2}, {3, 4}}));
+  ASSERT_TRUE(dag.ok());
+  EXPECT_THAT(dag->states.back().nodes, ElementsAre(0, 1));
+  EXPECT_THAT(dag->unreached_nodes, ElementsAre(2, 3));
+  EXPECT_THAT(
+      AntichainDagOf("g", GraphOf({"A", "B"}, {{1, 2}}))->unreached_nodes,
+      ElementsAre());
+}
+
 TEST(AntichainDagTest, RefusesWhatBranchesWithoutEnd) {
   std::vector<std::string> names(32, "Conv");
   Edges edges;

@@ -253,16 +253,54 @@ TEST(PipeDreamTest, MemoryCountsMinibatchesUnderWay) {
   options.memory_limit_bytes = 36;
   EXPECT_DOUBLE_EQ(
       OptimizePipeDream("", EqualStates(), options)->pipeline_seconds, 2);
+  options.published_memory = true;
   options.memory_limit_bytes = 35;
   EXPECT_DOUBLE_EQ(
       OptimizePipeDream("", EqualStates(), options)->pipeline_seconds, 3);
   options.memory_limit_bytes = 17;
-  // Data parallelism on both keeps none by this formula.
+  // Data parallelism on both keeps none by the published formula.
   EXPECT_EQ(OptimizePipeDream("", EqualStates(), options)->stages.size(), 1u);
-  options.straight = true;
-  EXPECT_EQ(OptimizePipeDream("f", EqualStates(), options).status().message(),
-            "f: no plan: a straight pipeline needs an antichain for every "
-            "machine, found 4 antichains, and each machine may have 17 bytes");
+  options.published_memory = false;
+  for (bool straight : {false, true}) {
+    options.straight = straight;
+    const auto none = OptimizePipeDream("f", EqualStates(), options);
+    EXPECT_EQ(none.status(),
+              absl::FailedPreconditionError(
+                  "f: nothing fits 17 B: the smallest plan found needs 36 B: "
+                  "raise --memory-limit to 36 bytes"));
+  }
+}
+
+// The limit that is named is the least with a plan; of several levels too.
+TEST(PipeDreamTest, TheSmallestPlanIsThatOfTheLeastLimit) {
+  std::mt19937 random(11);
+  int num_named = 0;
+  for (int i = 0; i < 200; ++i) {
+    const AntichainDag dag = AntichainDagOf(RandomChain(2 + i % 5, &random));
+    PipeDreamOptions options;
+    options.num_machines =
+        i % 2 == 0 ? std::vector<int>{3} : std::vector<int>{2, 2};
+    options.bytes_per_second.assign(options.num_machines.size(), 3);
+    options.straight = i % 3 == 0 && dag.states.size() > 4;
+    options.fewer_machines = i % 5 == 0;
+    // What plans hold are sums of few numbers: try limits around all of them.
+    options.memory_limit_bytes = 1e-3;
+    const auto none = OptimizePipeDream("f", dag, options);
+    ASSERT_EQ(none.status().code(), absl::StatusCode::kFailedPrecondition);
+    const std::string message(none.status().message());
+    const std::string before = "raise --memory-limit to ";
+    const size_t at = message.find(before);
+    ASSERT_NE(at, std::string::npos) << message;
+    // Whole bytes, rounded up.
+    const double named = std::stod(message.substr(at + before.size()));
+    options.memory_limit_bytes = named;
+    EXPECT_TRUE(OptimizePipeDream("f", dag, options).ok()) << message;
+    options.memory_limit_bytes = named - 1;
+    if (named <= 1) continue;
+    ++num_named;
+    EXPECT_FALSE(OptimizePipeDream("f", dag, options).ok()) << message;
+  }
+  EXPECT_GT(num_named, 100);
 }
 
 TEST(PipeDreamTest, FewerMachinesAreTakenWhereMoreAreSlower) {

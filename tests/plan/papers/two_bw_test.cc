@@ -163,7 +163,7 @@ TEST(TwoBwTest, SaysWhatTheSmallestPlanNeeds) {
   TwoBwQuestion question = Question();
   question.memory_bytes = 100;
   EXPECT_EQ(SearchTwoBw(question).status().message(),
-            "2bw: nothing fits 100 bytes: the smallest plan needs 500");
+            "2bw: nothing fits 100 B: the smallest plan needs 500 B");
 }
 
 // Figure 6 and section 5: GPT-2.2B on 8 p3.16xlarge is pipelined in all servers

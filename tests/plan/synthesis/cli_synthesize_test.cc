@@ -48,8 +48,10 @@ TEST(SynthesizeProgramTest, WhatItWritesIsLintedAndSimulated) {
 TEST(SynthesizeProgramTest, SaysWhatALimitTooLowNeeds) {
   const ProgramRun run =
       RunWeir(absl::StrCat("schedule synthesize --memory-limit 0.5", kCosts));
-  EXPECT_EQ(run.exit_code, 2);
-  EXPECT_THAT(run.err, HasSubstr("one microbatch at a time needs"));
+  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_THAT(run.err,
+              HasSubstr("nothing fits a memory limit of 0.5 microbatches: one "
+                        "microbatch at a time needs 1: raise --memory-limit"));
 }
 
 }  // namespace

@@ -321,6 +321,8 @@ TEST_F(MipTest, TheSolverDiesWithItsParent) {
     if (!gone) std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   EXPECT_TRUE(gone);
+  std::filesystem::remove(pid_file);
+  EXPECT_EQ(NumLeft(), 0u);
   std::filesystem::remove(script);
 }
 

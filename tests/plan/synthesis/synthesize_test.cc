@@ -148,7 +148,7 @@ TEST(SynthesizeTest, ALimitBelowOneMicrobatchSaysWhatWouldDo) {
   OrderProblem problem = {.num_ranks = 2, .num_microbatches = 2};
   problem.memory_limit = 0.5;
   const auto found = Synthesize(problem);
-  EXPECT_EQ(found.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(found.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(found.status().message()),
               HasSubstr("one microbatch at a time needs 1"));
 }
