@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "base/textproto.h"
 #include "results/result.pb.h"
 #include "scenarios/cluster.h"
@@ -95,6 +96,19 @@ bool AreEqual(const Answer& a, const Answer& b, double tolerance) {
          a.fits_memory == b.fits_memory;
 }
 
+// Relative, of seconds and of bytes.
+std::string MostOff(const Answer& a, const Answer& b) {
+  const auto off = [](double x, double y) {
+    return y == 0 ? 0 : std::fabs(x / y - 1);
+  };
+  double bytes = 0;
+  for (int rank = 0; rank < kMostRanks; ++rank) {
+    bytes = std::max(bytes, off(a.peak_bytes[rank], b.peak_bytes[rank]));
+  }
+  return absl::StrCat(off(a.batch_seconds, b.batch_seconds), " in seconds, ",
+                      bytes, " in bytes");
+}
+
 // In a process of its own: one that has run SimGrid may not be forked, as
 // Simulate does.
 std::vector<Answer> RankAll(const std::vector<Case>& cases) {
@@ -167,6 +181,8 @@ TEST(RankTest, EqualsTheFullSimulationWhateverIsAsked) {
     if (!AreEqual(ranked, simulated, 1e-9)) {
       if (!IsWellConditioned(cases[i], simulated)) {
         ++num_ill_conditioned;
+        std::cout << "seed " << cases[i].seed << " is ill conditioned: off by "
+                  << MostOff(ranked, simulated) << "\n";
         continue;
       }
       ADD_FAILURE() << "seed " << cases[i].seed << ": ranked "
