@@ -2,11 +2,13 @@
 // weir collect: the shards of a sweep as one table.
 #include "plan/sweep/collect.h"
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/files.h"
+#include "base/problems.h"
 #include "cli/commands.h"
 #include "cli/envelope.h"
 #include "cli/messages.h"
@@ -15,6 +17,23 @@ namespace weir {
 namespace {
 
 constexpr size_t kNumNamed = 5;
+
+// The second of two files of one name would be all that is left.
+absl::Status CheckFiles(const SweepFlags& sweep) {
+  if (sweep.csv.empty() || sweep.sqlite.empty()) return absl::OkStatus();
+  std::error_code ignored;
+  const auto path = [&](const std::string& name) {
+    return std::filesystem::weakly_canonical(
+        std::filesystem::absolute(name, ignored), ignored);
+  };
+  Problems problems("weir collect");
+  if (path(sweep.csv) == path(sweep.sqlite)) {
+    problems.Add("--sqlite", absl::StrCat("is ", sweep.sqlite,
+                                          ", as --csv is, expected "
+                                          "another file"));
+  }
+  return problems.ToStatus();
+}
 
 absl::Status Write(const Flags& flags, const CollectedSweep& collected) {
   absl::Status status;
@@ -94,6 +113,8 @@ void Warn(const Flags& flags, const CollectedSweep& collected) {
 }  // namespace
 
 int RunCollect(const Flags& flags) {
+  const absl::Status checked = CheckFiles(flags.sweep);
+  if (!checked.ok()) return PrintError(checked, flags.output);
   const auto collected = CollectShards(flags.name);
   if (!collected.ok()) return PrintError(collected.status(), flags.output);
   const absl::Status written = Write(flags, *collected);

@@ -63,13 +63,20 @@ absl::StatusOr<OrderProblem> ProblemOf(const SynthesisFlags& flags,
   return problem;
 }
 
-bool HasOffloads(const Schedule& schedule) {
-  for (const std::vector<Action>& actions : schedule.rank_actions) {
-    for (const Action& action : actions) {
-      if (!IsCompute(action.op)) return true;
-    }
+bool IsJson(const std::string& path) {
+  return absl::EndsWithIgnoreCase(path, ".json");
+}
+
+// Before the search, which may take hours.
+absl::Status CheckOut(const SynthesisFlags& flags) {
+  if (flags.offload && !flags.out.empty() && !IsJson(flags.out)) {
+    Problems problems("command line");
+    problems.Add("--out", absl::StrCat("is ", flags.out,
+                                       ", expected a .json file: what waits "
+                                       "for offloads has no place in a CSV"));
+    return problems.ToStatus();
   }
-  return false;
+  return CheckWritable(flags.out);
 }
 
 absl::Status Write(const std::string& path, const OrderProblem& problem,
@@ -77,16 +84,10 @@ absl::Status Write(const std::string& path, const OrderProblem& problem,
                    const std::optional<SimulatedTimes>& simulated) {
   if (path.empty()) return absl::OkStatus();
   std::string text = PrintCsv(found.schedule);
-  if (absl::EndsWithIgnoreCase(path, ".json")) {
+  if (IsJson(path)) {
     ASSIGN_OR_RETURN(const Semantics semantics,
                      InterpretSchedule(found.schedule));
     text = ScheduleJson(found.schedule, semantics) + "\n";
-  } else if (HasOffloads(found.schedule)) {
-    Problems problems("command line");
-    problems.Add("--out", absl::StrCat("is ", path,
-                                       ", expected a .json file: what waits "
-                                       "for offloads has no place in a CSV"));
-    return problems.ToStatus();
   }
   RETURN_IF_ERROR(WriteFile(path, text));
   return WriteFile(path + ".proof.json",
@@ -114,7 +115,7 @@ absl::StatusOr<SimulatedTimes> Confirm(const ResolvedScenario& scenario,
 }
 
 absl::StatusOr<Answer> Search(const Flags& flags) {
-  RETURN_IF_ERROR(CheckWritable(flags.synthesis.out));
+  RETURN_IF_ERROR(CheckOut(flags.synthesis));
   ASSIGN_OR_RETURN(const ResolvedScenario scenario,
                    ResolveFlags(ScenarioOf(flags)));
   Answer answer;

@@ -117,6 +117,7 @@ class Builder {
   void LimitResidents(int rank);
   void ConnectInputs(int rank);
   void Connect(Place producer, Place consumer);
+  void LimitQueues(Place producer, int transfer, Place consumer);
   void FindBlocks(int rank);
 
   const Schedule& schedule_;
@@ -340,6 +341,9 @@ void Builder::Connect(Place producer, Place consumer) {
       TransferSeconds(costs_, ActionAt(producer), ActionAt(consumer).stage));
   graph_.AddEdge(from, transfer);
   graph_.AddEdge(transfer, to);
+  if (costs_.queued_microbatches > 0) {
+    LimitQueues(producer, transfer, consumer);
+  }
   if (transfers_ == Transfers::kBuffered) return;
   const int sent = blocks_.at(producer).second;
   const int needed = blocks_.at(consumer).first;
@@ -352,6 +356,18 @@ void Builder::Connect(Place producer, Place consumer) {
   graph_.AddEdge(transfer, BeginOf(at->first));
   if (at != blocks_.begin() && (--at)->first.first == consumer.first) {
     graph_.AddEdge(NodeOf(at->first), transfer);
+  }
+}
+
+// The place of an input is free when a pass over an earlier one has ended, that
+// of an output when an earlier one has been sent.
+void Builder::LimitQueues(Place producer, int transfer, Place consumer) {
+  const int num_earlier = costs_.queued_microbatches + 1;
+  const Place frees = {consumer.first, consumer.second - num_earlier};
+  if (frees.second >= 0) graph_.AddEdge(NodeOf(frees), transfer);
+  const Place waits = {producer.first, producer.second + num_earlier};
+  if (waits.second < std::ssize(schedule_.rank_actions[waits.first])) {
+    graph_.AddEdge(transfer, BeginOf(waits));
   }
 }
 

@@ -36,6 +36,11 @@ struct Costs {
   double latency_seconds = 0;
   std::function<double(int from_stage, int to_stage)> hop_seconds;
   std::function<double(const Action& producer)> transfer_seconds;
+
+  // Of a pipeline that infers, one stage per rank: inputs that may be on their
+  // way to a rank or wait there beside the one at work, and outputs that may
+  // wait to be sent when the next is made. 0: any number.
+  int queued_microbatches = 0;
 };
 
 // The same forward and backward for every stage; I and W are half a backward.

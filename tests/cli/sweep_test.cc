@@ -103,6 +103,10 @@ TEST(SweepCommandTest, BadInputIsSaidAllAtOnce) {
   EXPECT_FALSE(std::filesystem::exists(TestFolder() + "/e"));
   EXPECT_EQ(RunWeir(absl::StrCat(kGrid, "--shard 2/2 --out e")).exit_code, 2);
   EXPECT_EQ(RunWeir("collect nowhere").exit_code, 2);
+  const ProgramRun same = RunWeir("collect nowhere --csv x --sqlite ./y/../x");
+  EXPECT_EQ(same.exit_code, 2);
+  EXPECT_THAT(same.err, HasSubstr("weir collect: --sqlite is ./y/../x, as "
+                                  "--csv is, expected another file"));
 }
 
 TEST(SweepCommandTest, FlagsThatWouldBeIgnoredAreRefused) {

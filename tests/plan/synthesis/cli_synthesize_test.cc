@@ -55,6 +55,14 @@ TEST(SynthesizeProgramTest, SaysWhatALimitTooLowNeeds) {
                         "microbatch at a time needs 1: raise --memory-limit"));
 }
 
+// Before the search, whatever it would have found.
+TEST(SynthesizeProgramTest, OffloadsGoIntoNoCsv) {
+  const ProgramRun run = RunWeir(
+      "schedule synthesize --offload --seconds 1e6 --out best.csv --costs h=1");
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_THAT(run.err, HasSubstr("--out is best.csv, expected a .json file"));
+}
+
 // What the proof promises is what its costs give when the order is read again:
 // PyTorch's CSV, and JSON where something goes to the host.
 TEST(SynthesizeProgramTest, TheProofCanBeCheckedWithNothingElse) {
