@@ -37,8 +37,8 @@ int StateBatches(int depth, int num_microbatches) {
 }
 
 // Microbatches in flight: as many as the ranks that take the first stage have
-// begun and not ended in their orders, at least one per rank; of inference, at
-// least as many as a stage looks back.
+// begun and not ended in their orders, at least one per rank; of inference,
+// what full queues hold at both ends of every hop.
 int Depth(const Schedule& schedule) {
   int depth = 0;
   for (int rank : schedule.RanksOf(0)) {
@@ -54,7 +54,9 @@ int Depth(const Schedule& schedule) {
     }
     if (!schedule.forward_only) depth += most;
   }
-  if (schedule.forward_only) depth = 2 * (kQueuedMicrobatches + 1);
+  if (schedule.forward_only) {
+    depth = 2 * (kQueuedMicrobatches + 1) * (schedule.num_stages - 1);
+  }
   return std::max(depth, schedule.num_ranks);
 }
 
