@@ -18,8 +18,6 @@ namespace {
 
 constexpr size_t kRoundBounds = 128;
 constexpr size_t kRoundRanks = 16;
-// Of figures that are equal.
-constexpr double kRounding = 1e-9;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 bool IsLegal(const PlannedSchedule& schedule, const ScheduleSpec& spec) {
@@ -36,24 +34,6 @@ bool IsSharded(const Scenario& scenario) {
 
 }  // namespace
 
-Score ScoreOf(Objective objective, double seconds, double bytes, int num_gpus) {
-  if (objective == OBJECTIVE_MEMORY) return {bytes, seconds};
-  if (objective == OBJECTIVE_COST) return {seconds * num_gpus, bytes};
-  return {seconds, bytes};
-}
-
-bool Dominates(const Found& one, const Found& other) {
-  const auto compare = [](double a, double b) {
-    return a < b * (1 - kRounding) ? -1 : a > b * (1 + kRounding) ? 1 : 0;
-  };
-  const int seconds = compare(one.seconds, other.seconds);
-  const int bytes = compare(one.bytes, other.bytes);
-  const int cost =
-      compare(one.seconds * one.num_gpus, other.seconds * other.num_gpus);
-  if (seconds > 0 || bytes > 0 || cost > 0) return false;
-  return seconds + bytes + cost < 0 || one.index < other.index;
-}
-
 BestFirst::BestFirst(const Space& space,
                      const std::vector<SearchFigures>& shapes,
                      const SearchOptions& options, Goal goal, Crew* crew)
@@ -62,6 +42,7 @@ BestFirst::BestFirst(const Space& space,
       options_(options),
       goal_(goal),
       crew_(crew),
+      open_(space, goal.objective == OBJECTIVE_PARETO),
       least_seconds_(kInfinity) {
   AddSeeds();
   for (size_t i = 0; i < shapes_.size(); ++i) AddShape(static_cast<int>(i));
@@ -74,7 +55,7 @@ void BestFirst::AddSeeds() {
     entry.schedule = static_cast<int>(i);
     entry.state = State::kCandidate;
     ++num_candidates_;
-    open_.insert(entry);
+    open_.Insert(entry);
   }
 }
 
@@ -169,7 +150,7 @@ void BestFirst::Push(Entry entry) {
   }
   entry.key =
       ScoreOf(goal_.objective, entry.seconds, entry.bytes, GpusOf(entry));
-  open_.insert(entry);
+  open_.Insert(entry);
 }
 
 bool BestFirst::IsBeaten(const Entry& entry) const {
@@ -194,8 +175,7 @@ bool BestFirst::IsBeaten(const Entry& entry) const {
 
 void BestFirst::Exclude(const Found& found) {
   excluded_.insert(found.index);
-  open_.insert(beaten_.begin(), beaten_.end());
-  beaten_.clear();
+  open_.Reopen();
 }
 
 absl::Status BestFirst::Run() {
@@ -213,17 +193,14 @@ bool BestFirst::IsOutOfPatience() const {
 }
 
 absl::StatusOr<bool> BestFirst::Round() {
+  const std::vector<Entry> taken =
+      open_.Take(kRoundBounds, kRoundRanks,
+                 [this](const Entry& entry) { return IsBeaten(entry); });
+  if (taken.empty()) return false;
   std::vector<Entry> work[3];  // by state
-  while (!open_.empty() && work[0].size() < kRoundBounds &&
-         work[1].size() < kRoundBounds && work[2].size() < kRoundRanks) {
-    const Entry entry = *open_.begin();
-    const bool beaten = IsBeaten(entry);
-    // All others are behind it, but in a front each has its own rival.
-    if (beaten && goal_.objective != OBJECTIVE_PARETO) break;
-    open_.erase(open_.begin());
-    (beaten ? beaten_ : work[static_cast<int>(entry.state)]).push_back(entry);
+  for (const Entry& entry : taken) {
+    work[static_cast<int>(entry.state)].push_back(entry);
   }
-  if (work[0].empty() && work[1].empty() && work[2].empty()) return false;
   absl::Status status = Expand(work[0]);
   if (status.ok()) work[0].clear();
   if (status.ok()) status = Bound(work[1]);
@@ -231,7 +208,7 @@ absl::StatusOr<bool> BestFirst::Round() {
   if (status.ok()) status = Rank(work[2]);
   if (status.ok()) return true;
   for (const std::vector<Entry>& left : work) {
-    open_.insert(left.begin(), left.end());
+    for (const Entry& entry : left) open_.Insert(entry);
   }
   return status;
 }
@@ -349,6 +326,8 @@ absl::Status BestFirst::Rank(const std::vector<Entry>& with_doubles) {
     found.num_gpus = GpusOf(entry);
     found.fits = figures[i].fits() && found.bytes <= goal_.limit_bytes;
     found.index = static_cast<int>(num_ranked_);
+    open_.Ranked(entry, ScoreOf(goal_.objective, found.seconds, found.bytes,
+                                found.num_gpus));
     if (!found.fits && !goal_.ignore_memory) continue;
     least_seconds_ = std::min(least_seconds_, found.lower_bound_seconds);
     Entry as_found = entry;
@@ -378,23 +357,7 @@ std::vector<Found> BestFirst::Best() const {
   for (const Found& found : found_) {
     if (!excluded_.contains(found.index)) best.push_back(found);
   }
-  std::sort(best.begin(), best.end(), [&](const Found& a, const Found& b) {
-    const Score of_a = ScoreOf(goal_.objective, a.seconds, a.bytes, a.num_gpus);
-    const Score of_b = ScoreOf(goal_.objective, b.seconds, b.bytes, b.num_gpus);
-    return std::tie(of_a, a.index) < std::tie(of_b, b.index);
-  });
-  if (goal_.objective != OBJECTIVE_PARETO) {
-    if (best.size() > goal_.num_plans) best.resize(goal_.num_plans);
-    return best;
-  }
-  std::vector<Found> front;
-  for (const Found& one : best) {
-    const bool beaten =
-        std::any_of(best.begin(), best.end(),
-                    [&](const Found& other) { return Dominates(other, one); });
-    if (!beaten) front.push_back(one);
-  }
-  return front;
+  return BestOf(std::move(best), goal_.objective, goal_.num_plans);
 }
 
 void BestFirst::FillCounts(PlanReport* report) const {
@@ -404,8 +367,7 @@ void BestFirst::FillCounts(PlanReport* report) const {
     (IsBeaten(entry) ? num_beaten : num_left) += NumIn(entry);
     least = std::min(least, entry.lower_bound_seconds);
   };
-  for (const Entry& entry : open_) count(entry);
-  for (const Entry& entry : beaten_) count(entry);
+  open_.ForEach(count);
   report->set_num_candidates(num_candidates_);
   report->set_num_illegal(num_illegal_);
   report->set_num_pruned_memory(num_memory_);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looks at candidates in the order of their lower bounds, each bound as cheap
-// as will do: first of a whole shape from its costs, then of its orders, then
-// of the schedule, last the ranked run. Ends when no bound is below the best
-// that were found, so that nothing better was left out; or when patience ends,
-// which leaves the rest to the bounds.
+// Looks at candidates with the best bounds first, each bound as cheap as will
+// do: first of a whole shape from its costs, then of its orders, then of the
+// schedule, last the ranked run; of what is to be ranked some of each family
+// (frontier.h). Ends when no bound is below the best that were found, so that
+// nothing better was left out; or when patience ends, which leaves the rest to
+// the bounds.
 //
 // Rounds have a fixed size and end together: what is found, and every count,
 // is the same whatever the number of processes.
@@ -11,7 +12,6 @@
 #define WEIR_PLAN_BEST_FIRST_H_
 
 #include <map>
-#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -21,6 +21,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "plan/crew.h"
+#include "plan/found.h"
+#include "plan/frontier.h"
 #include "plan/joint_search.h"
 #include "plan/space.h"
 
@@ -35,25 +37,6 @@ struct Goal {
   // Ranked runs in a row that find nothing better and end it; 0: no number.
   uint64_t patience = 0;
 };
-
-// What is compared: the first decides, the second between equals.
-using Score = std::pair<double, double>;
-Score ScoreOf(Objective objective, double seconds, double bytes, int num_gpus);
-
-// One that was ranked.
-struct Found {
-  Scenario scenario;
-  std::string source;
-  std::string text;  // DescribeShape, and the schedule
-  double seconds = 0, bytes = 0, lower_bound_seconds = 0;
-  int num_gpus = 1;
-  bool fits = false;
-  int index = 0;  // in the order of finding
-};
-
-// In time, memory and cost it is nowhere worse, and somewhere better or found
-// before: by more than rounding.
-bool Dominates(const Found& one, const Found& other);
 
 class BestFirst {
  public:
@@ -75,19 +58,8 @@ class BestFirst {
   const std::map<std::string, uint64_t>& problems() const { return problems_; }
 
  private:
-  enum class State : int8_t { kShape, kCandidate, kBounded };
-  struct Entry {
-    Score key;
-    int shape = 0;  // -1: a seed
-    int schedule = 0;
-    State state = State::kShape;
-    double lower_bound_seconds = 0;
-    double seconds = 0, bytes = 0;  // at least
-    bool operator<(const Entry& other) const {
-      return std::tie(key, shape, schedule, state) <
-             std::tie(other.key, other.shape, other.schedule, other.state);
-    }
-  };
+  using Entry = OpenEntry;
+  using State = OpenEntry::State;
 
   void AddShape(int shape);
   void AddSeeds();
@@ -118,9 +90,8 @@ class BestFirst {
   Crew* crew_;
   // [pipeline, chunks, microbatches, without flush refused]: of each schedule.
   std::map<std::tuple<int, int, int, bool>, std::vector<char>> legal_;
-  std::set<Entry> open_;
-  std::vector<Entry> beaten_;  // for now: by those that were found
-  std::vector<Found> found_;   // that fit
+  Frontier open_;
+  std::vector<Found> found_;  // that fit
   absl::flat_hash_set<int> excluded_;
   // [shape, hash of the order]
   absl::flat_hash_set<std::pair<int, uint64_t>> orders_;

@@ -30,10 +30,18 @@ std::optional<Schedule> Sample(const ScheduleKind& kind) {
   return {};
 }
 
-// Who has which stage, and who takes which microbatch.
+// Who has which stage, who takes which microbatch, and what passes, transfers
+// and steps are made of.
 std::string PlacesOf(const Schedule& schedule) {
-  std::string text = absl::StrCat(schedule.flush, schedule.num_stages, "/",
-                                  schedule.microbatches_per_route_turn);
+  const WeightPolicy& weights = schedule.weights;
+  std::string text = absl::StrCat(
+      schedule.flush, schedule.forward_only, schedule.compressed_transfers,
+      static_cast<int>(weights.prediction), "/", schedule.num_stages, "/",
+      schedule.microbatches_per_route_turn);
+  if (!schedule.flush) {
+    absl::StrAppend(&text, "/", weights.microbatches_per_update, "/",
+                    weights.times_replicas);
+  }
   for (const auto& route : schedule.routes) {
     absl::StrAppend(&text, "/", absl::StrJoin(route, "-"));
   }

@@ -200,6 +200,36 @@ TEST(JointSearchTest, IsNeverWorseThanASeed) {
   EXPECT_LT(seeded.plans(0).batch_seconds(), alone.plans(0).batch_seconds());
 }
 
+// Eight GPUs share one adapter. Many layouts look equally good by what each of
+// them sends alone, or have bounds that are far off alike.
+TEST(JointSearchTest, PatienceFindsTheBestWhereAdaptersAreShared) {
+  PlanRequest request = SmallRequest(8, 16, 32);
+  request.mutable_scenario()->set_cluster("p3-16xlarge");
+  request.mutable_scenario()->set_num_nodes(2);
+  request.mutable_scenario()->mutable_transformer()->set_hidden_size(1024);
+  PlanSpace& space = *request.mutable_space();
+  for (const char* name : {"1f1b", "gpipe", "zb-h1", "zb-v", "chimera"}) {
+    space.add_schedules(name);
+  }
+  space.add_tensor(1);
+  space.add_microbatch_size(1);
+  space.add_microbatch_size(2);
+  space.add_chunks(1);
+  space.add_chunks(2);
+  space.add_recompute(RECOMPUTE_NONE);
+  space.set_even_layers_only(true);
+  request.set_num_plans(1);
+  request.set_patience(8);
+  const BruteForce all = TryAll(request);
+  const PlanReport report = Search(request);
+  ASSERT_EQ(report.plans_size(), 1);
+  double best = report.plans(0).batch_seconds();
+  for (const Tried& plan : all.plans) best = std::min(best, plan.seconds);
+  EXPECT_NEAR(report.plans(0).batch_seconds() / best, 1, 1e-9);
+  EXPECT_LE(report.lower_bound_seconds(), best * (1 + 1e-9));
+  EXPECT_EQ(SumOfCounts(report), report.num_candidates());
+}
+
 TEST(JointSearchTest, SaysWhyTheOthersLost) {
   PlanRequest request = SmallRequest(4, 2, 8);
   request.mutable_space()->add_schedules("1f1b");
