@@ -64,9 +64,15 @@ Traffic TrafficOf(const Schedule& schedule) {
   traffic.sends.assign(sends.begin(), sends.end());
   std::set<std::vector<int>> copies;
   for (int s = 0; s < schedule.num_stages; ++s) {
-    std::vector<int> ranks = schedule.RanksOf(s);
-    std::sort(ranks.begin(), ranks.end());
-    if (ranks.size() > 1) copies.insert(std::move(ranks));
+    std::set<int> ranks;  // of routes that some microbatch takes
+    for (int route = 0; route < schedule.num_routes(); ++route) {
+      if (route * schedule.microbatches_per_route_turn >=
+          schedule.total_microbatches()) {
+        break;
+      }
+      ranks.insert(schedule.routes[route][s]);
+    }
+    if (ranks.size() > 1) copies.insert({ranks.begin(), ranks.end()});
   }
   traffic.copies.assign(copies.begin(), copies.end());
   for (int rank = 0; rank < schedule.num_ranks; ++rank) {
