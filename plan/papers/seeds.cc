@@ -25,12 +25,18 @@ struct Asked {
   absl::string_view name;
   bool flush;  // some of its plans have one
   bool chooses_microbatch;
+  absl::string_view schedule = {};  // instead of the planner's
 };
 
 constexpr Asked kAsked[] = {
-    {"dapple", true, false},       {"bapipe", true, false},
-    {"dawnpiper", true, false},    {"spp", true, false},
-    {"pipedream-2bw", true, true}, {"pipedream", false, false},
+    {"dapple", true, false},
+    {"bapipe", true, false},
+    {"dawnpiper", true, false},
+    {"spp", true, false},
+    // Its stages in an order that keeps fewer microbatches.
+    {"spp", true, false, "dapple-pb"},
+    {"pipedream-2bw", true, true},
+    {"pipedream", false, false},
     {"accept", false, false},
 };
 
@@ -134,6 +140,10 @@ absl::StatusOr<Plan> AnswerOf(const std::string& label,
   Plan plan;
   ASSIGN_OR_RETURN(*plan.mutable_scenario(), ScenarioOf(planned, given));
   plan.set_source(std::string(planner->name));
+  if (!question.asked->schedule.empty()) {
+    plan.mutable_scenario()->set_schedule(
+        std::string(question.asked->schedule));
+  }
   const Parallelism& parallelism = plan.scenario().parallelism();
   plan.set_num_gpus(question.tensor * parallelism.pipeline() *
                     parallelism.data());
