@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "schedules/validate.h"
@@ -18,8 +19,8 @@ namespace {
 
 std::string NetworkKey(const ResolvedScenario& scenario) {
   return scenario.textbook
-             ? absl::StrCat("textbook ", scenario.placement.num_gpus(), " ",
-                            scenario.scenario.textbook().hop_seconds())
+             ? absl::StrFormat("textbook %d %a", scenario.placement.num_gpus(),
+                               scenario.scenario.textbook().hop_seconds())
              : scenario.cluster.SerializeAsString();
 }
 
