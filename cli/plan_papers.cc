@@ -201,8 +201,9 @@ absl::Status CheckScenarioFlags(const PlanFlags& plan) {
 
 // Nothing is wrong with the question: the answer is no.
 absl::Status NothingFits(const PaperPlanner& planner,
-                         const ResolvedScenario& given) {
-  std::string text(planner.plan(given).status().message());
+                         const ResolvedScenario& given,
+                         const absl::Status& why) {
+  std::string text(why.message());
   const double enough = EnoughMemoryBytes(planner, given);
   if (enough > 0) {
     absl::StrAppend(&text, "; with ", FormatBytes(enough),
@@ -223,7 +224,9 @@ absl::StatusOr<std::vector<PlannerAnswer>> AnswersOf(const Flags& flags) {
   ASSIGN_OR_RETURN(const ResolvedScenario given, Given(flags));
   if (planner == nullptr) return AskAll(given);
   PlannerAnswer answer = Ask(*planner, given);
-  if (absl::IsNotFound(answer.planned)) return NothingFits(*planner, given);
+  if (absl::IsNotFound(answer.planned)) {
+    return NothingFits(*planner, given, answer.planned);
+  }
   RETURN_IF_ERROR(answer.planned);
   return std::vector<PlannerAnswer>{std::move(answer)};
 }

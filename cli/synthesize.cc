@@ -138,7 +138,7 @@ std::string View(const Flags& flags, const Answer& answer) {
           flags.command, "{}",
           SynthesisJson(answer.problem, answer.found, answer.simulated));
     case OutputFlags::Format::kCsv:
-      return SynthesisCsv(answer.problem, answer.found);
+      return SynthesisCsv(answer.problem, answer.found, answer.simulated);
     case OutputFlags::Format::kTable:
       break;
   }

@@ -3,22 +3,43 @@
 // for a class of replicas and a class of tensor ranks, all of them if it can
 // be.
 //
-// Every hop that a flow can take ("use") has a role: transfers from rank to
-// rank, the collectives of a tensor group, of the copies of a stage, and so on.
-// Uses of one role that stand for each other in the folded graph are coloured
-// alike, links by their rate and by the colours of the uses that cross them,
-// uses again by the colours of their links, until nothing changes: an equitable
-// partition. A fold is exact if all instances of a role have the same colours
-// and are priced alike. For then, by induction over time:
-//   * flows of one colour start together, as the tasks before them do;
-//   * max-min fairness fills all rates alike until links saturate. Links of a
-//     colour carry equally many flows of every colour, so they saturate
-//     together; flows of a colour cross equally many links of every colour, so
-//     they stop growing together. Their rates are equal at all times,
-//   * and they end together, whereupon equal tasks follow.
-// So one flow of a colour tells what all of them do, if on each of its links it
-// counts as often as flows of its colour cross one such link. No automorphism
-// of the cluster is needed, only equal counts (docs/decisions/0018).
+// A "use" is a hop that a flow can take. It is part of an instance (a transfer
+// from one GPU to another, the collective of one group), and instances that
+// stand for each other in the folded graph have one role. Uses and links are
+// coloured.
+//
+// Theorem. Suppose that, checked by numbers and not by hashes,
+//  1. links of one colour have one rate and are crossed by equally many uses of
+//     each colour;
+//  2. uses of one colour have one latency and cross equally many links of each
+//     colour, and all are of one role;
+//  3. instances of one role have the same colours and are priced alike (rings,
+//     rates, latency, kind of wire, leaf switch or not);
+//  4. GPUs of one class are of one device, and where flows slow passes down
+//     they are touched by flows of the same colours;
+// and, of the task graph, not checked here, that
+//  5. tasks wait for tasks only: nothing is decided by what comes first;
+//  6. what a task takes and waits for follows from its role, or its action and
+//     the class of its GPU, and every flow takes a use of the network's;
+//  7. all flows under way share links max-min fairly.
+// Then what one task stands for starts and ends at one time in the full run,
+// and the folded graph has these times, if of every colour of links there is
+// one on which a flow counts as often as flows of its colour cross each of
+// them.
+//
+// Proof, by induction over time. What has one predecessor in the folded graph
+// has equal ones in the full graph, which have ended together: so flows of one
+// colour start together, and passes of a class. Max-min fairness raises all
+// rates alike until links saturate: by 1 and 2 links of a colour carry the same
+// and saturate together, and flows of a colour stop growing together. So their
+// rates are equal at all times, they end together, and by 3, 4 and 6 equal
+// tasks follow. The folded links say for each colour of links what one of them
+// says.
+//
+// No automorphism of the cluster is needed, only equal counts
+// (docs/decisions/0018). Times are real numbers here: the rounding of two runs
+// differs, and where two things happen at one moment so may their order, which
+// matters to nothing but what is in memory at that moment (sim/memory.cc).
 #ifndef WEIR_SIM_FOLD_H_
 #define WEIR_SIM_FOLD_H_
 

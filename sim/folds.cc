@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 
 namespace weir {
 namespace {
@@ -46,8 +47,8 @@ bool DevicesAreAlike(const Fold& fold, const Costs& costs) {
 
 std::string NetworkKey(const ResolvedScenario& scenario) {
   return scenario.textbook
-             ? absl::StrCat("textbook ", scenario.placement.num_gpus(), " ",
-                            scenario.scenario.textbook().hop_seconds())
+             ? absl::StrFormat("textbook %d %a", scenario.placement.num_gpus(),
+                               scenario.scenario.textbook().hop_seconds())
              : scenario.cluster.SerializeAsString();
 }
 

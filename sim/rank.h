@@ -14,7 +14,8 @@
 namespace weir {
 
 // Equal to the same figures of Simulate's Result, to 1e-9 relative, unless
-// rounding grows along the run (docs/decisions/0018-folding-by-colours.md).
+// rounding grows along the run, or decides what is in memory at one moment
+// (docs/decisions/0018-folding-by-colours.md).
 struct RankedRun {
   double batch_seconds = 0;
   double makespan_seconds = 0;
@@ -40,7 +41,7 @@ class Ranker {
   Ranker& operator=(const Ranker&) = delete;
 
   // Errors as Simulate's; a deadlock is told of the GPUs that stand for all,
-  // and what is folded may have more tasks than Simulate takes.
+  // and what is folded or extrapolated may have more tasks than Simulate takes.
   absl::StatusOr<RankedRun> Rank(const ResolvedScenario& scenario);
 
  private:

@@ -2,32 +2,17 @@
 #include "plan/synthesis/local_search.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <limits>
 
+#include "absl/algorithm/container.h"
+#include "absl/types/span.h"
 #include "plan/synthesis/order_clock.h"
+#include "plan/synthesis/search_random.h"
 
 namespace weir {
 namespace {
-
-// SplitMix64 (Steele et al., 2014).
-class Random {
- public:
-  explicit Random(uint64_t seed) : state_(seed) {}
-
-  uint64_t Next() {
-    uint64_t z = (state_ += 0x9e3779b97f4a7c15);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-    return z ^ (z >> 31);
-  }
-  // 0 to n-1.
-  int Below(int n) {
-    return static_cast<int>(((Next() >> 32) * static_cast<uint64_t>(n)) >> 32);
-  }
-
- private:
-  uint64_t state_;
-};
 
 // Beside the objective what all ranks take counts a little: most moves leave
 // the slowest rank as it is, and one that frees another helps later.
@@ -62,8 +47,13 @@ class Search {
       const double left = 1 - static_cast<double>(move) /
                                   static_cast<double>(options_.num_moves);
       threshold_ = first * left * left;
-      if (can_fuse_ && random_.Below(8) == 0) {
+      const int kind = random_.Below(8);
+      if (can_fuse_ && kind == 0) {
         JoinOrPart();
+      } else if (kind == 1) {
+        MoveTogether();
+      } else if (kind < 4) {
+        MoveFar();
       } else {
         MoveOne();
       }
@@ -134,12 +124,12 @@ class Search {
     return true;
   }
 
-  // Takes the changed rank or puts `undo` back.
+  // Takes the changed ranks or puts `undo` back.
   template <typename Undo>
-  void Judge(int rank, double since, const Undo& undo) {
+  void Judge(absl::Span<const int> ranks, double since, const Undo& undo) {
     const double most = cost_ + threshold_;
-    if (Fits(rank) && clock_.Try(rows_, since, MostMakespan(most)) &&
-        Cost() <= most) {
+    if (absl::c_all_of(ranks, [&](int rank) { return Fits(rank); }) &&
+        clock_.Try(rows_, since, MostMakespan(most)) && Cost() <= most) {
       clock_.Keep();
       cost_ = Cost();
       ++num_accepted_;
@@ -159,35 +149,107 @@ class Search {
                : most;
   }
 
+  // Along the row, as far as `most` and what is in the way allow.
+  int Target(const std::vector<int32_t>& row, int from, int step,
+             int most) const {
+    const int size = static_cast<int>(row.size());
+    int to = from;
+    while (std::abs(to - from) < most && to + step >= 0 && to + step < size &&
+           MayPass(row[from], row[to + step])) {
+      to += step;
+    }
+    return to;
+  }
+
+  static void Move(int from, int to, std::vector<int32_t>* row) {
+    const auto begin = row->begin();
+    if (from < to) {
+      std::rotate(begin + from, begin + from + 1, begin + to + 1);
+    } else {
+      std::rotate(begin + to, begin + from, begin + from + 1);
+    }
+  }
+
+  // Mostly near, sometimes far.
+  int Distance() { return 1 + random_.Below(1 << random_.Below(6)); }
+  int Step() { return random_.Below(2) == 0 ? -1 : 1; }
+
   void MoveOne() {
     const int rank = random_.Below(table_.problem().num_ranks);
     std::vector<int32_t>& row = rows_.ranks[rank];
-    const int size = static_cast<int>(row.size());
-    if (size < 2) return;
-    const int from = random_.Below(size);
-    const int32_t number = row[from];
-    // Mostly near, sometimes far.
-    const int far = 1 << random_.Below(6);
-    const int most = 1 + random_.Below(far);
-    const int step = random_.Below(2) == 0 ? -1 : 1;
-    int to = from;
-    while (std::abs(to - from) < most && to + step >= 0 && to + step < size &&
-           MayPass(number, row[to + step])) {
-      to += step;
-    }
+    const int from = random_.Below(static_cast<int>(row.size()));
+    const int most = Distance();
+    const int to = Target(row, from, Step(), most);
     if (to == from) return;
     const double since = clock_.kept_start(row[std::min(from, to)]);
-    const auto move = [&row](int at, int target) {
-      if (at < target) {
-        std::rotate(row.begin() + at, row.begin() + at + 1,
-                    row.begin() + target + 1);
-      } else {
-        std::rotate(row.begin() + target, row.begin() + at,
-                    row.begin() + at + 1);
-      }
+    Move(from, to, &row);
+    Judge({rank}, since, [&] { Move(to, from, &row); });
+  }
+
+  // A microbatch's pass on several stages in a row: what one rank does sooner
+  // helps only where its neighbours follow.
+  void MoveTogether() {
+    const int32_t first = random_.Below(table_.num_passes());
+    const int stages =
+        std::min(2 + random_.Below(table_.problem().num_stages()),
+                 table_.problem().num_stages() - table_.stage(first));
+    const int most = Distance(), step = Step();
+    struct Moved {
+      int rank, from, to;
     };
-    move(from, to);
-    Judge(rank, since, [&] { move(to, from); });
+    std::vector<Moved> moved;
+    double since = std::numeric_limits<double>::infinity();
+    for (int i = 0; i < stages; ++i) {
+      const int32_t number =
+          table_.Number(table_.stage(first) + i, table_.microbatch(first),
+                        table_.pass(first));
+      const int rank = table_.rank(number);
+      std::vector<int32_t>& row = rows_.ranks[rank];
+      const int from = static_cast<int>(
+          std::find(row.begin(), row.end(), number) - row.begin());
+      if (from == std::ssize(row)) continue;
+      const int to = Target(row, from, step, most);
+      if (to == from) continue;
+      since = std::min(since, clock_.kept_start(row[std::min(from, to)]));
+      Move(from, to, &row);
+      moved.push_back({rank, from, to});
+    }
+    if (moved.empty()) return;
+    std::vector<int> ranks;
+    for (const Moved& one : moved) ranks.push_back(one.rank);
+    Judge(ranks, since, [&] {
+      for (auto one = moved.rbegin(); one != moved.rend(); ++one) {
+        Move(one->to, one->from, &rows_.ranks[one->rank]);
+      }
+    });
+  }
+
+  // A pass past others of its kind: these take the microbatches' numbers anew.
+  void MoveFar() {
+    const int rank = random_.Below(table_.problem().num_ranks);
+    std::vector<int32_t>& row = rows_.ranks[rank];
+    const int size = static_cast<int>(row.size());
+    const int from = random_.Below(size);
+    const int to = std::clamp(from + Step() * Distance(), 0, size - 1);
+    const int stage = table_.stage(row[from]);
+    if (to == from || (can_fuse_ && table_.problem().may_fuse(stage))) return;
+    const double since = clock_.kept_start(row[std::min(from, to)]);
+    const std::vector<int32_t> old = row;
+    Move(from, to, &row);
+    std::array<int, 3> next = {0, 0, 0};
+    for (int32_t& number : row) {
+      if (table_.stage(number) != stage) continue;
+      const Pass pass = table_.pass(number);
+      const int k = next[static_cast<int>(pass)]++;
+      const bool is_early = (pass == Pass::kInput && k >= next[0]) ||
+                            (pass == Pass::kWeight && k >= next[1]);
+      if (is_early) {
+        row = old;
+        return;
+      }
+      number = table_.Number(stage, k, pass);
+    }
+    Judge({rank}, since, [&] { row = old; });
   }
 
   // Makes an I with its W a whole backward, or the other way round.
@@ -210,7 +272,7 @@ class Search {
       row.erase(std::find(row.begin() + at, row.end(), number + 1));
     }
     clock_.SetFused(number, !was_fused);
-    Judge(rank, since, [&] {
+    Judge({rank}, since, [&] {
       row = old;
       clock_.SetFused(number, was_fused);
     });
@@ -218,7 +280,7 @@ class Search {
 
   const PassTable& table_;
   const LocalSearchOptions& options_;
-  Random random_;
+  SearchRandom random_;
   OrderClock clock_;
   PassRows rows_;
   double limit_;

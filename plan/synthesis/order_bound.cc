@@ -7,17 +7,21 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "plan/synthesis/rank_alone.h"
 
 namespace weir {
 namespace {
 
 // The limit is kept up to rounding, so that bounds allow as much.
 constexpr double kRounding = 1e-9;
+// Of a rank alone: beyond it takes seconds.
+constexpr double kMaxSituations = 20'000;
 
 class Bounds {
  public:
-  explicit Bounds(const PassTable& table)
+  Bounds(const PassTable& table, double enough)
       : table_(table),
+        enough_(enough),
         problem_(table.problem()),
         is_span_(problem_.objective == OrderObjective::kSpan),
         limit_(problem_.may_offload ? std::numeric_limits<double>::infinity()
@@ -37,6 +41,11 @@ class Bounds {
 
   OrderBound Best() {
     for (int rank = 0; rank < problem_.num_ranks; ++rank) AddRank(rank);
+    if (problem_.num_chunks > 1) return best_;
+    for (int rank = 0; rank < problem_.num_ranks; ++rank) {
+      if (is_span_) AddSpanThrough(rank);
+      AddAlone(rank);
+    }
     return best_;
   }
 
@@ -135,6 +144,7 @@ class Bounds {
         std::min(MostWithinLimit(forwards), first_back - head);
     Add(first_back + work - before, rank,
         "its forwards until the first gradient returns, then its work");
+    if (problem_.may_offload) AddWithOffloads(rank, head);
     if (activations > limit_) {
       std::vector<Thing> rest = held;
       rest.insert(rest.end(), deferred.begin(), deferred.end());
@@ -154,6 +164,89 @@ class Bounds {
     }
   }
 
+  // An activation away on the host is on the rank while it is made and sent,
+  // and while it is fetched and used; a channel sends one at a time.
+  void AddWithOffloads(int stage, double head) {
+    const StagePassCosts& costs = Of(stage);
+    const double limit = problem_.memory_limit * (1 + kRounding);
+    if (!std::isfinite(limit) || !(limit > 0)) return;
+    const int m = problem_.num_microbatches;
+    const double around = back_[stage] + Input(stage) - arrival_[stage];
+    const double held = costs.activation * around +
+                        costs.weight_gradient_inputs * Weight(stage);
+    const double saved =
+        costs.activation * std::max(0.0, around - costs.forward -
+                                             2 * costs.offload - Input(stage));
+    Add(head + m * (held - saved) / limit, stage,
+        "how long what never leaves is held");
+    if (!(costs.offload > 0)) return;
+    Add(head + m * held / (limit + saved / costs.offload), stage,
+        "how long microbatches are held, as many on the host as can go there");
+  }
+
+  // A rank with all that the others need at least. One stage per rank: a rank's
+  // number is its stage's.
+  RankAlone Alone(int rank) const {
+    const int last = problem_.num_ranks - 1;
+    const StagePassCosts& costs = Of(rank);
+    RankAlone alone;
+    alone.num_microbatches = problem_.num_microbatches;
+    alone.forward = costs.forward;
+    alone.input = costs.backward_input;
+    alone.weight = costs.backward_weight;
+    alone.fused = costs.fused_backward();
+    alone.can_split = problem_.can_split;
+    alone.may_fuse = problem_.may_fuse(rank);
+    alone.activation = costs.activation;
+    alone.weight_inputs = costs.weight_gradient_inputs;
+    alone.limit = limit_;
+    for (int other = 0; other < rank && !is_span_; ++other) {
+      alone.between_arrivals =
+          std::max(alone.between_arrivals, Of(other).forward);
+    }
+    alone.way = back_[rank] - arrival_[rank] - costs.forward;
+    if (rank < last) alone.turn = Of(last).forward + Input(last);
+    for (int other = rank + 1; other <= last; ++other) {
+      const StagePassCosts& theirs = Of(other);
+      alone.forwards_apart = std::max(alone.forwards_apart, theirs.forward);
+      alone.gradients_apart = std::max(alone.gradients_apart, Input(other));
+      const double each = theirs.forward + Input(other) + Weight(other);
+      const double waiting =
+          theirs.weight_gradient_inputs > 0
+              ? std::floor(limit_ / theirs.weight_gradient_inputs)
+              : problem_.num_microbatches;
+      const double left = back_[other] - arrival_[other] - theirs.forward +
+                          (waiting - 1) * Weight(other);
+      if (each > alone.work || (each == alone.work && left < alone.work_left)) {
+        alone.work = each;
+        alone.work_left = left;
+      }
+    }
+    return alone;
+  }
+
+  void AddAlone(int rank) {
+    RankAlone alone = Alone(rank);
+    if (SituationsOf(alone) > kMaxSituations) return;
+    const double head = is_span_ ? 0 : arrival_[rank];
+    alone.tail = InputTail(rank);
+    alone.cutoff = enough_ - head;
+    Add(head + LeastTimeAlone(alone), rank, "its passes, others at their best");
+  }
+
+  // The way to a later rank, all of its gradients, and the way back.
+  void AddSpanThrough(int rank) {
+    RankAlone alone = Alone(rank);
+    if (SituationsOf(alone) > kMaxSituations) return;
+    const double there = arrival_[rank] - arrival_[0];
+    const double back = back_[0] + Input(0) - back_[rank] - Input(rank);
+    alone.until_all_is_done = false;
+    alone.tail = back + Weight(0);
+    alone.cutoff = enough_ - there;
+    Add(there + LeastTimeAlone(alone), 0,
+        absl::StrCat("the way to rank ", rank, ", its passes, and back"));
+  }
+
   // After the last I of a stage, and after an F, on this rank or on any.
   double InputTail(int stage) const {
     return is_span_ ? Weight(stage)
@@ -168,6 +261,7 @@ class Bounds {
   }
 
   const PassTable& table_;
+  double enough_;
   const OrderProblem& problem_;
   bool is_span_;
   double limit_;
@@ -178,6 +272,8 @@ class Bounds {
 
 }  // namespace
 
-OrderBound LowerBoundOf(const PassTable& table) { return Bounds(table).Best(); }
+OrderBound LowerBoundOf(const PassTable& table, double enough) {
+  return Bounds(table, enough).Best();
+}
 
 }  // namespace weir

@@ -3,6 +3,7 @@
 #ifndef WEIR_PLAN_SYNTHESIS_ORDER_BOUND_H_
 #define WEIR_PLAN_SYNTHESIS_ORDER_BOUND_H_
 
+#include <limits>
 #include <string>
 
 #include "plan/synthesis/pass_rows.h"
@@ -25,10 +26,16 @@ struct OrderBound {
 //    but what the limit holds, while that microbatch still goes to the last
 //    stage and back;
 //  - residence: every microbatch is held from its forward to its input
-//    gradient, the whole way there and back, and only so many fit at a time.
+//    gradient, the whole way there and back, and only so many fit at a time;
+//  - where it has one stage: the best order of its passes when the others are
+//    as fast as they can ever be (RankAlone).
 // Of the span: the same on one rank, without what happens on others before and
-// after. With offloads what the limit says is left out.
-OrderBound LowerBoundOf(const PassTable& table);
+// after. With offloads of what the limit says only the residence is left: as
+// many on the host as the channel can carry in that time. `enough`: an order so
+// short is known, and nothing above need be shown.
+OrderBound LowerBoundOf(
+    const PassTable& table,
+    double enough = std::numeric_limits<double>::infinity());
 
 }  // namespace weir
 

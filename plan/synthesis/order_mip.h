@@ -40,6 +40,9 @@ class OrderMip {
   Schedule ScheduleOf(const std::vector<double>& values) const;
 
  private:
+  // Above what CBC's tolerances can make of a sum.
+  static constexpr double kSlack = 1e-6;
+
   // A sum of variables and a number.
   struct Sum {
     std::vector<std::pair<int, double>> terms;

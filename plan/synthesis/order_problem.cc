@@ -99,11 +99,13 @@ absl::Status CheckOrderProblem(absl::string_view label,
     least = std::min(least, LeastHeld(problem, route));
   }
   if (!(problem.memory_limit >= least * (1 - kRounding))) {
-    problems.Add("memory limit",
-                 absl::StrFormat("is %g, one microbatch at a time needs %g "
-                                 "(%g microbatches)",
-                                 problem.memory_limit, least,
-                                 least / HeldByMicrobatch(problem)));
+    const double unit = HeldByMicrobatch(problem);
+    problems.Add(
+        "memory limit",
+        absl::StrFormat("is %g (%g microbatches), one microbatch at a time "
+                        "needs %g (%g microbatches)",
+                        problem.memory_limit, problem.memory_limit / unit,
+                        least, least / unit));
   }
   return problems.ToStatus();
 }

@@ -52,9 +52,9 @@ class PassTable {
   const OrderProblem& problem() const { return problem_; }
   const std::vector<int>& route() const { return route_; }
 
-  // REQUIRES: one route, this placement's; no spans or offloads. A pair that
-  // runs together becomes one after the other; whole backwards become I and W
-  // where that takes no longer.
+  // REQUIRES: one route, this placement's; no spans. A pair that runs together
+  // becomes one after the other; whole backwards become I and W where that
+  // takes no longer; offloads are left out.
   PassRows RowsOf(const Schedule& schedule) const;
   Schedule ScheduleOf(const PassRows& rows) const;
   // All of one microbatch before the next.

@@ -6,11 +6,14 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "schedules/lint.h"
+#include "schedules/validate.h"
 
 namespace weir {
 namespace {
@@ -28,6 +31,69 @@ double Peak(const Synthesis& synthesis) {
 std::string Held(const OrderProblem& problem, double held) {
   const double unit = HeldByMicrobatch(problem);
   return unit > 0 ? absl::StrFormat("%.4g", held / unit) : "0";
+}
+
+// In microbatches, rank by rank: "4/3.5/2".
+std::string HeldPerRank(const OrderProblem& problem,
+                        const Synthesis& synthesis) {
+  return absl::StrJoin(synthesis.peak_held, "/",
+                       [&](std::string* out, double held) {
+                         absl::StrAppend(out, Held(problem, held));
+                       });
+}
+
+int64_t NumOffloads(const Schedule& schedule) {
+  int64_t num = 0;
+  for (const std::vector<Action>& actions : schedule.rank_actions) {
+    num += absl::c_count_if(actions, [](const Action& action) {
+      return action.op == Op::kOffload;
+    });
+  }
+  return num;
+}
+
+absl::string_view ProgramSaid(const Synthesis& synthesis) {
+  return synthesis.mip.empty() ? "not asked" : synthesis.mip;
+}
+
+// All digits, one number where the stages agree.
+std::string PerStage(const OrderProblem& problem, absl::string_view key,
+                     double StagePassCosts::*member) {
+  std::vector<std::string> numbers;
+  for (int stage = 0; stage < problem.num_stages(); ++stage) {
+    numbers.push_back(
+        absl::StrFormat("%.17g", problem.costs.of(stage).*member));
+  }
+  const bool equal = absl::c_all_of(
+      numbers, [&](const std::string& one) { return one == numbers[0]; });
+  if (equal) numbers.resize(1);
+  return absl::StrCat(key, "=", absl::StrJoin(numbers, "/"));
+}
+
+// The costs as --costs takes them; nothing where it has no words for them: a
+// whole backward that takes less than its halves.
+std::string CostsText(const OrderProblem& problem) {
+  std::vector<std::string> parts = {
+      PerStage(problem, "f", &StagePassCosts::forward)};
+  if (problem.can_split) {
+    for (int stage = 0; stage < problem.num_stages(); ++stage) {
+      if (problem.may_fuse(stage)) return "";
+    }
+    parts.push_back(PerStage(problem, "i", &StagePassCosts::backward_input));
+    parts.push_back(PerStage(problem, "w", &StagePassCosts::backward_weight));
+  } else {
+    OrderProblem whole = problem;  // the halves' place is free
+    for (StagePassCosts& stage : whole.costs.stages) {
+      stage.backward_input = stage.fused_backward();
+    }
+    parts.push_back(PerStage(whole, "b", &StagePassCosts::backward_input));
+  }
+  parts.push_back(absl::StrFormat("c=%.17g", problem.costs.hop));
+  parts.push_back(PerStage(problem, "h", &StagePassCosts::offload));
+  parts.push_back(PerStage(problem, "a", &StagePassCosts::activation));
+  parts.push_back(
+      PerStage(problem, "g", &StagePassCosts::weight_gradient_inputs));
+  return absl::StrJoin(parts, ",");
 }
 
 double Gain(const Synthesis& synthesis) {
@@ -113,11 +179,14 @@ std::string SynthesisJson(const OrderProblem& problem,
                {"lower_bound_reason", synthesis.bound_reason},
                {"gap", synthesis.gap()},
                {"is_proven_optimal", synthesis.is_proven},
-               {"mixed_integer_program", synthesis.mip},
+               {"mixed_integer_program", std::string(ProgramSaid(synthesis))},
+               {"is_valid", ValidateSchedule(synthesis.schedule).ok()},
                {"lint_errors", lint.num_errors()},
                {"lint_notes", lint.num_notes()},
                {"peak_held_per_rank", synthesis.peak_held},
-               {"held_by_microbatch", HeldByMicrobatch(problem)}};
+               {"held_by_microbatch", HeldByMicrobatch(problem)},
+               {"num_offloads", NumOffloads(synthesis.schedule)},
+               {"costs", CostsText(problem)}};
   json["memory_limit"] = std::isfinite(problem.memory_limit)
                              ? Json(problem.memory_limit)
                              : Json(nullptr);
@@ -136,23 +205,45 @@ std::string SynthesisJson(const OrderProblem& problem,
 }
 
 std::string SynthesisCsv(const OrderProblem& problem,
-                         const Synthesis& synthesis) {
+                         const Synthesis& synthesis,
+                         const std::optional<SimulatedTimes>& simulated) {
   const NamedOrder* best = synthesis.best_named();
   const double unit = HeldByMicrobatch(problem);
-  return absl::StrFormat(
-      "num_ranks,num_stages,num_microbatches,memory_limit_microbatches,"
-      "objective,found_seconds,best_named,best_named_seconds,gain,"
-      "lower_bound_seconds,gap,is_proven_optimal,source\n"
-      "%d,%d,%d,%s,%s,%.9g,%s,%s,%s,%.9g,%.4f,%d,%s\n",
-      problem.num_ranks, problem.num_stages(), problem.num_microbatches,
-      std::isfinite(problem.memory_limit) && unit > 0
-          ? absl::StrFormat("%.4g", problem.memory_limit / unit)
-          : "",
-      NameOf(problem.objective), synthesis.value,
-      best == nullptr ? "" : best->name,
-      best == nullptr ? "" : absl::StrFormat("%.9g", best->value),
-      best == nullptr ? "" : absl::StrFormat("%.4f", Gain(synthesis)),
-      synthesis.bound, synthesis.gap(), synthesis.is_proven, synthesis.source);
+  const bool has_limit = std::isfinite(problem.memory_limit) && unit > 0;
+  const auto number = [](double value) {
+    return absl::StrFormat("%.9g", value);
+  };
+  const std::vector<std::pair<absl::string_view, std::string>> columns = {
+      {"num_ranks", absl::StrCat(problem.num_ranks)},
+      {"num_stages", absl::StrCat(problem.num_stages())},
+      {"num_microbatches", absl::StrCat(problem.num_microbatches)},
+      {"memory_limit_microbatches",
+       has_limit ? absl::StrFormat("%.4g", problem.memory_limit / unit) : ""},
+      {"may_offload", absl::StrCat(problem.may_offload)},
+      {"objective", std::string(NameOf(problem.objective))},
+      {"found_seconds", number(synthesis.value)},
+      {"best_named", best == nullptr ? "" : best->name},
+      {"best_named_seconds", best == nullptr ? "" : number(best->value)},
+      {"gain", best == nullptr ? "" : absl::StrFormat("%.4f", Gain(synthesis))},
+      {"lower_bound_seconds", number(synthesis.bound)},
+      {"gap", absl::StrFormat("%.4f", synthesis.gap())},
+      {"is_proven_optimal", absl::StrCat(synthesis.is_proven)},
+      {"source", synthesis.source},
+      {"num_offloads", absl::StrCat(NumOffloads(synthesis.schedule))},
+      {"peak_microbatches_per_rank", HeldPerRank(problem, synthesis)},
+      {"lint_errors",
+       absl::StrCat(LintSchedule(synthesis.schedule, {}).num_errors())},
+      {"makespan_seconds", number(synthesis.makespan)},
+      {"simulated_seconds",
+       simulated.has_value() ? number(simulated->found) : ""},
+      {"mixed_integer_program",
+       absl::StrCat("\"", ProgramSaid(synthesis), "\"")}};
+  std::string names, values;
+  for (const auto& [name, value] : columns) {
+    absl::StrAppend(&names, names.empty() ? "" : ",", name);
+    absl::StrAppend(&values, values.empty() ? "" : ",", value);
+  }
+  return absl::StrCat(names, "\n", values, "\n");
 }
 
 }  // namespace weir

@@ -29,9 +29,11 @@ std::string SynthesisJson(const OrderProblem& problem,
                           const Synthesis& synthesis,
                           const std::optional<SimulatedTimes>& simulated);
 
-// One row below its header.
+// One row below its header: what was found, the best named order, the bound,
+// and what makes the order valid.
 std::string SynthesisCsv(const OrderProblem& problem,
-                         const Synthesis& synthesis);
+                         const Synthesis& synthesis,
+                         const std::optional<SimulatedTimes>& simulated);
 
 }  // namespace weir
 

@@ -11,9 +11,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
 #include "base/interrupt.h"
 #include "base/status_macros.h"
+#include "plan/synthesis/grounds.h"
 #include "plan/synthesis/local_search.h"
+#include "plan/synthesis/offload_moves.h"
 #include "plan/synthesis/order_bound.h"
 #include "plan/synthesis/order_mip.h"
 #include "schedules/validate.h"
@@ -30,8 +33,7 @@ namespace {
 // What rounding and CBC's tolerances leave between equal values.
 constexpr double kEqual = 1e-6;
 constexpr double kRounding = 1e-9;
-// Named orders that a search starts from, on each placement, and how often.
-constexpr int kMaxStarts = 3;
+// How often a search starts from each order.
 constexpr int kRunsOfStart = 2;
 // Beyond it CBC finds nothing in any time that people wait.
 constexpr int kMaxBooleans = 4000;
@@ -39,23 +41,7 @@ constexpr int kMaxBooleans = 4000;
 int64_t MovesFor(const OrderProblem& problem, const SynthesisOptions& options) {
   if (options.num_moves > 0) return options.num_moves;
   const double passes = 3.0 * problem.num_stages() * problem.num_microbatches;
-  return static_cast<int64_t>(std::clamp(3e7 / passes, 3e3, 2e5));
-}
-
-// One placement, and the orders to start from.
-struct Ground {
-  PassTable table;
-  OrderBound bound;
-  std::vector<std::pair<std::string, PassRows>> starts;
-};
-
-bool HasOffloads(const Schedule& schedule) {
-  for (const std::vector<Action>& actions : schedule.rank_actions) {
-    for (const Action& action : actions) {
-      if (!IsCompute(action.op)) return true;
-    }
-  }
-  return false;
+  return static_cast<int64_t>(std::clamp(8e7 / passes, 3e3, 2e5));
 }
 
 class Synthesizer {
@@ -73,6 +59,7 @@ class Synthesizer {
     FindGrounds();
     if (options_.method != SynthesisMethod::kMip) {
       RETURN_IF_ERROR(SearchGrounds());
+      if (problem_.may_offload) RETURN_IF_ERROR(SearchWithOffloads());
     }
     SetBound();
     if (options_.method != SynthesisMethod::kLocal && !IsProven()) {
@@ -98,84 +85,103 @@ class Synthesizer {
 
   void FindGrounds() {
     for (const std::vector<int>& route : PlacementsOf(problem_)) {
-      PassTable table(problem_, route);
-      OrderBound bound = LowerBoundOf(table);
-      Ground ground = {std::move(table), std::move(bound), {}};
-      for (const NamedOrder& order : found_.named) {
-        if (order.fits && order.schedule.routes[0] == route &&
-            !HasOffloads(order.schedule)) {
-          AddStart(order.name, ground.table.RowsOf(order.schedule), &ground);
-        }
-      }
-      AddStart("one microbatch at a time", ground.table.OneByOne(), &ground);
+      grounds_.push_back(GroundOf(problem_, route, found_.named, found_.value));
+      const Ground& ground = grounds_.back();
       for (const auto& [name, rows] : ground.starts) {
         Take(ground.table.ScheduleOf(rows), name);
       }
-      grounds_.push_back(std::move(ground));
     }
   }
 
-  // Whole backwards made into halves, or an order by microbatch, may hold more
-  // than what was named.
-  void AddStart(const std::string& name, PassRows rows, Ground* ground) const {
-    if (std::ssize(ground->starts) >= kMaxStarts) return;
-    for (const auto& [other, known] : ground->starts) {
-      if (known.ranks == rows.ranks) return;
-    }
-    const Schedule schedule = ground->table.ScheduleOf(rows);
-    if (!ValidateSchedule(schedule).ok() || !FitsLimit(problem_, schedule)) {
-      return;
-    }
-    ground->starts.emplace_back(name, std::move(rows));
+  LocalSearchOptions OptionsOf(const Ground& ground, size_t run) const {
+    return {.num_moves = MovesFor(problem_, options_),
+            .seed = options_.seed * 1'000'003 + num_runs_ + run,
+            .enough = ground.bound.value};
   }
 
-  struct LocalRun {
-    const Ground* ground;
-    const std::string* name;
-    const PassRows* start;
-    LocalSearchOptions options;
-    LocalSearchResult result;
-  };
-
-  // Each run on its own, so that the number of threads changes nothing.
-  absl::Status SearchGrounds() {
-    std::vector<LocalRun> runs;
+  // The search from each start of each placement, some times over. Each run on
+  // its own, so that the number of threads changes nothing.
+  template <typename Starts, typename Find>
+  absl::Status RunAll(const Starts& starts_of, const Find& find) {
+    struct Run {
+      const Ground* ground;
+      size_t start;
+      Schedule found;
+    };
+    std::vector<Run> runs;
     for (const Ground& ground : grounds_) {
-      for (const auto& [name, rows] : ground.starts) {
+      for (size_t start = 0; start < starts_of(ground).size(); ++start) {
         for (int run = 0; run < kRunsOfStart; ++run) {
-          runs.push_back({&ground,
-                          &name,
-                          &rows,
-                          {.num_moves = MovesFor(problem_, options_),
-                           .seed = options_.seed * 1'000'003 + runs.size(),
-                           .enough = ground.bound.value},
-                          {}});
+          runs.push_back({&ground, start, {}});
         }
       }
     }
-    RunAll(&runs);
-    if (Interrupted()) return absl::CancelledError("interrupted");
-    for (const LocalRun& run : runs) {
-      Take(run.ground->table.ScheduleOf(run.result.rows),
-           absl::StrCat("local search from ", *run.name));
-    }
-    return absl::OkStatus();
-  }
-
-  static void RunAll(std::vector<LocalRun>* runs) {
     std::atomic<size_t> next = 0;
     const auto work = [&] {
-      for (size_t i = next++; i < runs->size() && !Interrupted(); i = next++) {
-        LocalRun& run = (*runs)[i];
-        run.result = SearchLocally(run.ground->table, *run.start, run.options);
+      for (size_t i = next++; i < runs.size() && !Interrupted(); i = next++) {
+        const Ground& ground = *runs[i].ground;
+        runs[i].found = find(ground, starts_of(ground)[runs[i].start].second,
+                             OptionsOf(ground, i));
       }
     };
     std::vector<std::thread> threads;
     const size_t num_threads = std::min<size_t>(
-        std::max(std::thread::hardware_concurrency(), 1U), runs->size());
+        std::max(std::thread::hardware_concurrency(), 1U), runs.size());
     for (size_t i = 1; i < num_threads; ++i) threads.emplace_back(work);
     work();
     for (std::thread& thread : threads) thread.join();
+    if (Interrupted()) return absl::CancelledError("interrupted");
+    num_runs_ += runs.size();
+    for (const Run& run : runs) {
+      Take(run.found, absl::StrCat("local search from ",
+                                   starts_of(*run.ground)[run.start].first));
+    }
+    return absl::OkStatus();
+  }
+
+  // From all starts, and once more from the best that came of it.
+  absl::Status SearchGrounds() {
+    const auto search = [&] {
+      return RunAll(
+          [](const Ground& ground) -> const auto& { return ground.starts; },
+          [](const Ground& ground, const PassRows& start,
+             const LocalSearchOptions& options) {
+            return ground.table.ScheduleOf(
+                SearchLocally(ground.table, start, options).rows);
+          });
+    };
+    RETURN_IF_ERROR(search());
+    SetBound();
+    if (IsProven() || problem_.may_offload) return absl::OkStatus();
+    for (Ground& ground : grounds_) {
+      ground.starts.clear();
+      AddStart(problem_, StartOf(found_.source), found_.schedule, &ground);
+    }
+    return search();
+  }
+
+  static std::string StartOf(absl::string_view source) {
+    return std::string(absl::StripPrefix(source, "local search from "));
+  }
+
+  // From the best named orders that fit, and from what was found without.
+  absl::Status SearchWithOffloads() {
+    for (Ground& ground : grounds_) {
+      AddOffloadStart(problem_, StartOf(found_.source), found_.schedule,
+                      &ground);
+      for (const NamedOrder& order : found_.named) {
+        AddOffloadStart(problem_, order.name, order.schedule, &ground);
+      }
+    }
+    return RunAll(
+        [](const Ground& ground) -> const auto& {
+          return ground.offload_starts;
+        },
+        [](const Ground& ground, const OffloadRows& start,
+           const LocalSearchOptions& options) {
+          return ScheduleOf(ground.table,
+                            SearchOffloads(ground.table, start, options).rows);
+        });
   }
 
   void SetBound() {
@@ -297,6 +303,7 @@ class Synthesizer {
   const OrderProblem& problem_;
   const SynthesisOptions& options_;
   std::vector<Ground> grounds_;
+  size_t num_runs_ = 0;
   Synthesis found_;
 };
 

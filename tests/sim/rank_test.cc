@@ -16,170 +16,15 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "base/textproto.h"
 #include "results/result.pb.h"
 #include "scenarios/cluster.h"
-#include "schedules/registry.h"
-#include "schedules/source.h"
 #include "sim/simulate.h"
+#include "tests/sim/random_plan.h"
 
 namespace weir {
 namespace {
-
-// A run that a planner may ask for: everything drawn, small.
-class Draw {
- public:
-  explicit Draw(int seed) : random_(seed) {}
-
-  int Int(int low, int high) {
-    return std::uniform_int_distribution<>(low, high)(random_);
-  }
-  bool OneIn(int n) { return Int(1, n) == 1; }
-  template <typename T>
-  T Of(std::vector<T> choices) {
-    return choices[Int(0, static_cast<int>(choices.size()) - 1)];
-  }
-
-  Scenario DrawScenario() {
-    Scenario scenario;
-    const auto& kinds = AllScheduleKinds();
-    scenario.set_schedule(std::string(
-        OneIn(3) ? "1f1b" : kinds[Int(0, std::ssize(kinds) - 1)].name));
-    Parallelism* parallelism = scenario.mutable_parallelism();
-    parallelism->set_pipeline(Of<int>({1, 2, 2, 3, 4, 4}));
-    parallelism->set_tensor(Of<int>({1, 1, 2, 4, 8}));
-    parallelism->set_data(Of<int>({1, 2, 2, 3, 4, 8}));
-    const auto& schedule = scenario.schedule();
-    const auto is_one_of = [&](std::vector<std::string> names) {
-      return std::find(names.begin(), names.end(), schedule) != names.end();
-    };
-    parallelism->set_chunks(
-        is_one_of({"interleaved", "interleaved-zb", "breadth-first", "hanayo",
-                   "zb-v", "v-half", "v-min", "dualpipe-v", "bitpipe"})
-            ? 2
-            : 1);
-    parallelism->set_order(Of<std::string>({"tp-dp-pp", "tp-pp-dp"}));
-    parallelism->set_sequence_parallel(parallelism->tensor() > 1 && OneIn(3));
-    if (OneIn(6) && parallelism->data() % 2 == 0) {
-      parallelism->set_expert(2);
-      parallelism->set_sequence_parallel(parallelism->tensor() > 1);
-    }
-    const int m = Of<int>({1, 2, 4, 6, 8, 12, 24});
-    scenario.mutable_batch()->set_microbatch_size(Int(1, 2));
-    scenario.mutable_batch()->set_global_batch_size(
-        m * scenario.batch().microbatch_size() * parallelism->data());
-    scenario.mutable_batch()->set_sequence_length(256);
-    scenario.set_cluster(Of<std::string>(
-        {"p3-16xlarge", "nc24rs-v3", "dgx-h100", "selene", "dgx-1-v100"}));
-    scenario.set_num_nodes(32);
-    Transformer* model = scenario.mutable_transformer();
-    model->set_num_layers(parallelism->pipeline() * parallelism->chunks() *
-                          Int(1, 2));
-    model->set_hidden_size(256 * Of<int>({1, 2, 8}));
-    model->set_num_heads(8);
-    model->set_vocabulary_size(8192);
-    model->set_num_positions(256);
-    model->set_causal(true);
-    model->set_tied_embeddings(OneIn(2));
-    if (parallelism->expert() > 1) {
-      model->set_num_experts(4);
-      model->set_experts_per_token(2);
-    }
-    Training* training = scenario.mutable_training();
-    training->set_precision(Of<Precision>({FP32, MIXED_FP16}));
-    training->set_recompute(
-        Of<RecomputeMode>({RECOMPUTE_NONE, RECOMPUTE_FULL}));
-    if (OneIn(5)) {
-      training->set_distributed_optimizer(true);
-    } else if (OneIn(5) && parallelism->expert() < 2) {
-      training->set_fully_sharded(true);
-    }
-    Communication* communication = scenario.mutable_communication();
-    communication->set_transfers(Of<TransferMode>({OVERLAPPED, BLOCKING}));
-    communication->set_gradient_reduction(
-        Of<ReductionMode>({REDUCTION_OVERLAPPED, REDUCTION_BLOCKING}));
-    communication->set_bucket_bytes(Of<double>({0, 1e6, 1e7}));
-    const auto flushes = ScheduleFlushes(schedule);
-    if (OneIn(2) && !*flushes) scenario.set_num_batches(Int(1, 4));
-    return scenario;
-  }
-
-  // What no preset has.
-  void Change(ResolvedScenario* resolved) {
-    Fabric* fabric = resolved->cluster.mutable_fabric();
-    if (OneIn(3)) {
-      fabric->set_nodes_per_leaf(Int(1, 4));
-      fabric->set_oversubscription(Of<double>({1.5, 4}));
-      fabric->set_hop_latency_seconds(1e-6);
-    }
-    if (OneIn(4)) fabric->set_rail_optimized(!fabric->rail_optimized());
-    if (OneIn(6)) {
-      resolved->device.mutable_collective_slowdown()->set_value(1.25);
-      resolved->device.mutable_copy_slowdown()->set_value(1.1);
-    }
-    if (OneIn(4)) resolved->cluster.set_plain_links(true);
-    if (OneIn(12)) {  // an odd placement
-      std::shuffle(resolved->placement.gpus.begin(),
-                   resolved->placement.gpus.end(), random_);
-    } else if (OneIn(12)) {
-      std::reverse(resolved->placement.gpus.begin(),
-                   resolved->placement.gpus.end());
-    }
-    if (OneIn(6)) SlowOneGpu(resolved);
-    if (OneIn(6)) SlowOneNode(&resolved->cluster);
-    if (OneIn(6)) DropLatencies(&resolved->cluster);
-  }
-
- private:
-  void SlowOneGpu(ResolvedScenario* resolved) {
-    if (resolved->textbook || !resolved->other_devices.empty()) return;
-    DeviceProfile slow = resolved->device;
-    slow.mutable_kernel_seconds()->set_value(3e-5);
-    slow.mutable_memory_bytes_per_second()->set_value(
-        0.5 * slow.memory_bytes_per_second().value());
-    resolved->other_devices = {slow};
-    const std::vector<int>& gpus = resolved->placement.gpus;
-    resolved->gpu_device.assign(*std::max_element(gpus.begin(), gpus.end()) + 1,
-                                0);
-    resolved->gpu_device[Of(gpus)] = 1;
-  }
-
-  // Its adapters.
-  void SlowOneNode(Cluster* cluster) {
-    const NodeGroup whole = cluster->groups(0);
-    const int before = Int(0, std::min<int>(whole.count() - 1, 8));
-    cluster->clear_groups();
-    const auto add = [&](int count) {
-      NodeGroup group = whole;
-      group.set_count(count);
-      if (count > 0) *cluster->add_groups() = group;
-    };
-    add(before);
-    add(1);
-    for (Nic& nic :
-         *cluster->mutable_groups()->rbegin()->mutable_node()->mutable_nics()) {
-      nic.set_bytes_per_second(0.5 * nic.bytes_per_second());
-    }
-    add(static_cast<int>(whole.count()) - before - 1);
-  }
-
-  static void DropLatencies(Cluster* cluster) {
-    cluster->mutable_fabric()->set_latency_seconds(0);
-    cluster->mutable_fabric()->set_hop_latency_seconds(0);
-    for (NodeGroup& group : *cluster->mutable_groups()) {
-      Node* node = group.mutable_node();
-      if (node->has_nv_switch()) {
-        node->mutable_nv_switch()->set_latency_seconds(0);
-      }
-      if (node->has_nv_link_mesh()) {
-        node->mutable_nv_link_mesh()->set_latency_seconds(0);
-      }
-      if (node->has_pcie()) node->mutable_pcie()->set_latency_seconds(0);
-    }
-  }
-
-  std::mt19937 random_;
-};
 
 struct Case {
   int seed = 0;
@@ -189,16 +34,20 @@ struct Case {
 std::vector<Case> DrawCases(int num_seeds) {
   std::vector<Case> cases;
   for (int seed = 0; seed < num_seeds; ++seed) {
-    Draw draw(seed);
-    auto resolved = ResolveScenario("test", draw.DrawScenario());
+    RandomPlan plan(seed);
+    auto resolved = ResolveScenario("test", plan.DrawScenario());
     if (!resolved.ok()) continue;
-    draw.Change(&*resolved);
+    plan.Change(&*resolved);
+    if (!resolved->textbook &&
+        !ValidateCluster("test", resolved->cluster).ok()) {
+      continue;
+    }
     cases.push_back({seed, *std::move(resolved)});
   }
   return cases;
 }
 
-constexpr int kMostRanks = 4;
+constexpr int kMostRanks = RandomPlan::kMostRanks;
 
 struct Answer {
   absl::StatusCode code = absl::StatusCode::kUnknown;
@@ -245,6 +94,19 @@ bool AreEqual(const Answer& a, const Answer& b, double tolerance) {
          std::equal(a.peak_bytes, a.peak_bytes + kMostRanks, b.peak_bytes,
                     near) &&
          a.fits_memory == b.fits_memory;
+}
+
+// Relative, of seconds and of bytes.
+std::string MostOff(const Answer& a, const Answer& b) {
+  const auto off = [](double x, double y) {
+    return y == 0 ? 0 : std::fabs(x / y - 1);
+  };
+  double bytes = 0;
+  for (int rank = 0; rank < kMostRanks; ++rank) {
+    bytes = std::max(bytes, off(a.peak_bytes[rank], b.peak_bytes[rank]));
+  }
+  return absl::StrCat(off(a.batch_seconds, b.batch_seconds), " in seconds, ",
+                      bytes, " in bytes");
 }
 
 // In a process of its own: one that has run SimGrid may not be forked, as
@@ -308,7 +170,7 @@ bool IsWellConditioned(const Case& one, const Answer& simulated) {
 TEST(RankTest, EqualsTheFullSimulationWhateverIsAsked) {
   const char* more = std::getenv("WEIR_RANK_TEST_SEEDS");
   const std::vector<Case> cases =
-      DrawCases(more != nullptr ? std::atoi(more) : 1000);
+      DrawCases(more != nullptr ? std::atoi(more) : 300);
   const std::vector<Answer> answers = RankAll(cases);
   int num_folded = 0, num_declined = 0, num_extrapolated = 0, num_shared = 0,
       num_alone = 0, num_errors = 0, num_ill_conditioned = 0;
@@ -319,6 +181,8 @@ TEST(RankTest, EqualsTheFullSimulationWhateverIsAsked) {
     if (!AreEqual(ranked, simulated, 1e-9)) {
       if (!IsWellConditioned(cases[i], simulated)) {
         ++num_ill_conditioned;
+        std::cout << "seed " << cases[i].seed << " is ill conditioned: off by "
+                  << MostOff(ranked, simulated) << "\n";
         continue;
       }
       ADD_FAILURE() << "seed " << cases[i].seed << ": ranked "
@@ -344,11 +208,11 @@ TEST(RankTest, EqualsTheFullSimulationWhateverIsAsked) {
             << ", links shared " << num_shared << ", not shared " << num_alone
             << ", errors " << num_errors << ", ill conditioned "
             << num_ill_conditioned << "\n";
-  EXPECT_GT(num_folded, 200);
+  EXPECT_GT(num_folded, 60);
   EXPECT_GT(num_declined, 20);
-  EXPECT_GT(num_extrapolated, 50);
-  EXPECT_GT(num_shared, 200);
-  EXPECT_GT(num_alone, 100);
+  EXPECT_GT(num_extrapolated, 30);
+  EXPECT_GT(num_shared, 80);
+  EXPECT_GT(num_alone, 40);
   EXPECT_LT(num_ill_conditioned, 10);
 }
 

@@ -128,8 +128,15 @@ TEST_F(KillTest, AnySweepThatIsKilledAndResumedEndsWithTheSameBytes) {
       if (step < kNumKills) {
         WaitForBytes(shard, num_bytes(random), sweep);
         if (step % 2 == 1) KillAWorker(sweep, static_cast<int>(random() >> 1));
-        // A worker alone, at last: its point fails, the others go on.
-        if (step < kNumKills - 1) kill(sweep, SIGKILL);
+        if (step < kNumKills - 1) {
+          kill(sweep, SIGKILL);
+        } else {  // workers alone, at last: their points fail, others go on
+          for (int i = 0; i < 5;
+               ++i) {  // one of them may be between two points
+            WaitForBytes(shard, 1, sweep);
+            KillAWorker(sweep, static_cast<int>(random() >> 1));
+          }
+        }
       }
       const int code = WaitForAll(sweep);  // returns: no orphan lives on
       num_sweeps_killed += code == -SIGKILL ? 1 : 0;

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -49,7 +50,85 @@ TEST(SynthesizeProgramTest, SaysWhatALimitTooLowNeeds) {
   const ProgramRun run =
       RunWeir(absl::StrCat("schedule synthesize --memory-limit 0.5", kCosts));
   EXPECT_EQ(run.exit_code, 2);
-  EXPECT_THAT(run.err, HasSubstr("one microbatch at a time needs"));
+  EXPECT_THAT(run.err, HasSubstr("memory limit is 0.5 (0.5 microbatches), "
+                                 "one microbatch at a time needs 1 (1 "
+                                 "microbatches)"));
+}
+
+// What the proof promises is what its costs give when the order is read again:
+// PyTorch's CSV, and JSON where something goes to the host.
+TEST(SynthesizeProgramTest, TheProofCanBeCheckedWithNothingElse) {
+  struct Case {
+    std::string file, asked;
+  };
+  for (const Case& one :
+       {Case{"tight.csv",
+             "--pp 3 --microbatches 5 --memory-limit 2 --moves 3000 "
+             "--costs f=1/1.3/0.7,i=1.1,w=0.8,c=0.1"},
+        Case{"v.csv",
+             "--pp 3 --chunks 2 --microbatches 5 --moves 3000 "
+             "--costs f=1/1/1/1/1/1.7,i=1.1/1/1/1/1/2,w=0.8,c=0.3"},
+        Case{"host.json",
+             "--pp 4 --microbatches 12 --memory-limit 2 --moves 6000 --offload "
+             "--costs f=1,i=1.1,w=0.8,c=0.1,a=4,g=1,h=3"}}) {
+    const std::string path = Scratch(one.file);
+    const ProgramRun run = RunWeir(
+        absl::StrCat("schedule synthesize --method local --quiet --out ", path,
+                     " ", one.asked));
+    ASSERT_EQ(run.exit_code, 0) << run.err;
+    const auto text = ReadFile(path + ".proof.json");
+    ASSERT_TRUE(text.ok());
+    const auto proof = nlohmann::json::parse(*text);
+    EXPECT_TRUE(proof["is_valid"]);
+    EXPECT_EQ(proof["lint_errors"], 0);
+    EXPECT_EQ(proof["num_offloads"] > 0, one.file == "host.json");
+    EXPECT_EQ(proof["mixed_integer_program"], "not asked");
+    for (const auto& held : proof["peak_held_per_rank"]) {
+      EXPECT_LE(held, proof["memory_limit"].get<double>() * (1 + 1e-9));
+    }
+    const double seconds = proof["makespan_seconds"];
+    EXPECT_GE(seconds, proof["lower_bound_seconds"].get<double>() - 1e-9);
+    EXPECT_NEAR(proof["gap"],
+                seconds / proof["lower_bound_seconds"].get<double>() - 1, 1e-9);
+    EXPECT_EQ(RunWeir(absl::StrCat("schedule lint ", path)).exit_code, 0);
+    const ProgramRun again =
+        RunWeir(absl::StrCat("simulate --format json --schedule ", path,
+                             " --costs ", proof["costs"].get<std::string>()));
+    ASSERT_EQ(again.exit_code, 0) << again.err;
+    const auto result = nlohmann::json::parse(again.out);
+    EXPECT_NEAR(result["result"]["makespan_seconds"], seconds, 1e-9 * seconds)
+        << again.out.substr(0, 500);
+    std::filesystem::remove(path);
+    std::filesystem::remove(path + ".proof.json");
+  }
+}
+
+TEST(SynthesizeProgramTest, TakesWhatIsHardlyAProblem) {
+  for (const std::string asked :
+       {"--pp 1 --microbatches 3", "--pp 4 --microbatches 1 --memory-limit 1",
+        "--pp 2 --microbatches 3 --costs f=1,i=0,w=0",
+        "--pp 3 --microbatches 4 --memory-limit 1 --offload --seconds 1 "
+        "--moves 500 "
+        "--costs f=1,i=1,w=1,h=0",
+        "--pp 3 --microbatches 4 --memory-limit 2 --seconds 1 --moves 500"}) {
+    const ProgramRun run = RunWeir(absl::StrCat("schedule synthesize ", asked));
+    EXPECT_EQ(run.exit_code, 0) << asked << run.err;
+    EXPECT_THAT(run.out, HasSubstr("found")) << asked;
+  }
+}
+
+TEST(SynthesizeProgramTest, WithoutCbcItSaysSoAndGoesOn) {
+  const std::string asked =
+      "schedule synthesize --pp 4 --microbatches 6 --memory-limit 3 --moves "
+      "100 --costs f=1/1/1/2,i=1.1,w=0.8,c=1 --method ";
+  // Only what RunWeir itself needs is there.
+  const std::string bare =
+      "mkdir -p bare && ln -sf $(command -v timeout) bare/ && PATH=bare";
+  const ProgramRun found = RunWeirAfter(bare, absl::StrCat(asked, "auto"));
+  EXPECT_EQ(found.exit_code, 0) << found.err;
+  EXPECT_THAT(found.err, HasSubstr("coinor-cbc"));
+  EXPECT_THAT(found.out, HasSubstr("found"));
+  EXPECT_EQ(RunWeirAfter(bare, absl::StrCat(asked, "milp")).exit_code, 3);
 }
 
 }  // namespace

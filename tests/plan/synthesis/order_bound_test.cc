@@ -51,6 +51,79 @@ TEST(OrderBoundTest, NoOrderOfTinyProblemsIsBelow) {
   RecordProperty("all", num_all);
 }
 
+// A rank by itself is the whole problem: its bound is the optimum.
+TEST(OrderBoundTest, IsTheOptimumOfOneRank) {
+  std::mt19937 random(13);
+  int num_all = 0;
+  for (int round = 0; round < 60; ++round) {
+    const OrderProblem problem = RandomOrderProblem(1, 3, 1, random);
+    const double least =
+        LeastOfAllOrders(problem, {0}, Interleavings::kInOrder);
+    if (!std::isfinite(least)) continue;
+    EXPECT_NEAR(LowerBoundOf(PassTable(problem, {0})).value, least,
+                1e-9 * least);
+    ++num_all;
+  }
+  EXPECT_GE(num_all, 40);
+}
+
+// What a rank alone says where memory is tight: 57.6 and 48.1 by how long
+// microbatches are held, 37.8 by the work of one rank.
+TEST(OrderBoundTest, KnowsWhatTheOthersTake) {
+  OrderProblem half = {.num_ranks = 6, .num_microbatches = 12};
+  half.costs.stages = {{.backward_input = 1.1, .backward_weight = 0.8}};
+  half.costs.hop = 0.1;
+  half.memory_limit = 3;
+  const std::vector<int> six = {0, 1, 2, 3, 4, 5};
+  EXPECT_GE(LowerBoundOf(PassTable(half, six)).value, 63.4 - 1e-6);
+  // No more than asked for.
+  EXPECT_EQ(LowerBoundOf(PassTable(half, six), 60).value, 60);
+
+  OrderProblem small = {.num_ranks = 4, .num_microbatches = 10};
+  small.costs.stages = {{.backward_input = 1.2,
+                         .backward_weight = 0.9,
+                         .activation = 4,
+                         .weight_gradient_inputs = 1}};
+  small.costs.hop = 0.1;
+  small.memory_limit = 8;
+  const std::vector<int> four = {0, 1, 2, 3};
+  EXPECT_GE(LowerBoundOf(PassTable(small, four)).value, 54.6 - 1e-6);
+
+  OrderProblem span = {.num_ranks = 4, .num_microbatches = 9};
+  span.costs.stages = {
+      {.forward = 1.3, .backward_input = 1.2, .backward_weight = 0.7},
+      {.forward = 0.9, .backward_input = 1, .backward_weight = 0.9},
+      {.forward = 1.1, .backward_input = 1.1, .backward_weight = 1},
+      {.forward = 1.6, .backward_input = 1.8, .backward_weight = 0.8}};
+  span.costs.hop = 0.2;
+  span.memory_limit = 4;
+  span.objective = OrderObjective::kSpan;
+  EXPECT_NEAR(LowerBoundOf(PassTable(span, four)).value, 43.1, 1e-6);
+}
+
+// With transfers to the host, nothing is below either.
+TEST(OrderBoundTest, HoldsWithOffloads) {
+  int num_all = 0;
+  for (int offload : {1, 2, 4}) {
+    for (int memory : {1, 2}) {
+      for (int m : {2, 3, 4}) {
+        const OffloadProblem given = {.num_microbatches = m,
+                                      .offload = offload,
+                                      .weight_gradient_inputs = m % 2,
+                                      .memory = memory};
+        const std::optional<int> least = ShortestBatch(given, 300'000);
+        if (!least.has_value()) continue;
+        const OrderProblem problem = Offloading(given);
+        const OrderBound bound = LowerBoundOf(PassTable(problem, {0, 1}));
+        EXPECT_LE(bound.value, *least * (1 + 1e-9)) << bound.reason;
+        EXPECT_GE(bound.value, *least * 0.6) << bound.reason;
+        ++num_all;
+      }
+    }
+  }
+  EXPECT_GE(num_all, 10);
+}
+
 // m(F+I+W) + (p-1)(F+I-W) for equal stages within 1F1B's memory: ZB-H1's.
 TEST(OrderBoundTest, IsAClosedFormWhereOneIsKnown) {
   OrderProblem problem = {.num_ranks = 4, .num_microbatches = 8};

@@ -173,6 +173,22 @@ double LeastOfAllOrders(const OrderProblem& problem,
   return least;
 }
 
+OrderProblem Offloading(const OffloadProblem& given) {
+  OrderProblem problem = {.num_ranks = given.num_ranks,
+                          .num_microbatches = given.num_microbatches};
+  StagePassCosts stage;
+  stage.forward = given.forward;
+  stage.backward_input = given.backward_input;
+  stage.backward_weight = given.backward_weight;
+  stage.activation = given.activation;
+  stage.weight_gradient_inputs = given.weight_gradient_inputs;
+  stage.offload = given.offload;
+  problem.costs.stages = {stage};
+  problem.memory_limit = given.memory;
+  problem.may_offload = given.offload > 0;
+  return problem;
+}
+
 bool HasCbc() { return !FindProgram("cbc").empty(); }
 
 }  // namespace weir

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "plan/synthesis/order_problem.h"
+#include "tests/schedules/offload_optimum.h"
 
 namespace weir {
 
@@ -25,6 +26,9 @@ enum class Interleavings {
 // placement. Splits every backward.
 double LeastOfAllOrders(const OrderProblem& problem,
                         const std::vector<int>& route, Interleavings which);
+
+// The same as a problem of orders.
+OrderProblem Offloading(const OffloadProblem& given);
 
 // Is CBC here?
 bool HasCbc();

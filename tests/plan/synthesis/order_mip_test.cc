@@ -8,7 +8,6 @@
 #include "plan/synthesis/order_bound.h"
 #include "schedules/validate.h"
 #include "tests/plan/synthesis/order_instances.h"
-#include "tests/schedules/offload_optimum.h"
 
 namespace weir {
 namespace {
@@ -73,22 +72,6 @@ TEST(OrderMipTest, FindsTheBestOfAllOrders) {
     }
   }
   EXPECT_GE(num_solved, 30);
-}
-
-OrderProblem Offloading(const OffloadProblem& given) {
-  OrderProblem problem = {.num_ranks = given.num_ranks,
-                          .num_microbatches = given.num_microbatches};
-  StagePassCosts stage;
-  stage.forward = given.forward;
-  stage.backward_input = given.backward_input;
-  stage.backward_weight = given.backward_weight;
-  stage.activation = given.activation;
-  stage.weight_gradient_inputs = given.weight_gradient_inputs;
-  stage.offload = given.offload;
-  problem.costs.stages = {stage};
-  problem.memory_limit = given.memory;
-  problem.may_offload = given.offload > 0;
-  return problem;
 }
 
 // OptPipe's program: with transfers to the host it is what an exhaustive search
