@@ -36,9 +36,11 @@ bool IsSharded(const Scenario& scenario) {
 
 BestFirst::BestFirst(const Space& space,
                      const std::vector<SearchFigures>& shapes,
+                     const std::vector<Seed>& seeds,
                      const SearchOptions& options, Goal goal, Crew* crew)
     : space_(space),
       shapes_(shapes),
+      seeds_(seeds),
       options_(options),
       goal_(goal),
       crew_(crew),
@@ -49,12 +51,20 @@ BestFirst::BestFirst(const Space& space,
 }
 
 void BestFirst::AddSeeds() {
-  for (size_t i = 0; i < options_.seeds.size(); ++i) {
+  for (size_t i = 0; i < seeds_.size(); ++i) {
     Entry entry;
-    entry.shape = -1;
-    entry.schedule = static_cast<int>(i);
+    entry.shape = seeds_[i].shape;
+    entry.schedule = seeds_[i].schedule;
+    entry.seed = static_cast<int>(i);
     entry.state = State::kCandidate;
-    ++num_candidates_;
+    if (entry.shape < 0) {
+      ++num_candidates_;
+    } else if (!shapes_[entry.shape].problem().empty() ||
+               !LegalOf(entry.shape)[entry.schedule]) {
+      continue;  // its shape says why
+    } else {
+      seeded_.insert({entry.shape, entry.schedule});
+    }
     open_.Insert(entry);
   }
 }
@@ -74,11 +84,13 @@ void BestFirst::AddShape(int shape) {
   entry.schedule = -1;
   entry.seconds = entry.lower_bound_seconds = figures.seconds();
   entry.bytes = figures.bytes();
-  const uint64_t num_refused = num_schedules - NumIn(entry);
+  const std::vector<char>& legal = LegalOf(shape);
+  const auto num_refused =
+      static_cast<uint64_t>(std::count(legal.begin(), legal.end(), 0));
   if (num_refused > 0) {
     Illegal("a schedule does not take the shape", num_refused);
   }
-  if (num_refused < num_schedules) Push(entry);
+  if (NumIn(entry) > 0) Push(entry);
 }
 
 void BestFirst::Illegal(const std::string& problem, uint64_t count) {
@@ -118,14 +130,22 @@ const std::vector<char>& BestFirst::LegalOf(int index) {
   return legal;
 }
 
+bool BestFirst::IsSeeded(int shape, int schedule) const {
+  return seeded_.contains({shape, schedule});
+}
+
 uint64_t BestFirst::NumIn(const Entry& entry) const {
   if (entry.schedule >= 0) return 1;
   const auto& legal = const_cast<BestFirst*>(this)->LegalOf(entry.shape);
-  return static_cast<uint64_t>(std::count(legal.begin(), legal.end(), 1));
+  uint64_t count = 0;
+  for (size_t s = 0; s < legal.size(); ++s) {
+    count += legal[s] && !IsSeeded(entry.shape, static_cast<int>(s)) ? 1 : 0;
+  }
+  return count;
 }
 
 Scenario BestFirst::ScenarioOf(const Entry& entry) const {
-  if (entry.shape < 0) return options_.seeds[entry.schedule].scenario();
+  if (entry.seed >= 0) return seeds_[entry.seed].plan.scenario();
   const Shape shape = ShapeOf(entry.shape);
   const PlannedSchedule& schedule = space_.schedules_of(shape)[entry.schedule];
   Scenario scenario =
@@ -137,7 +157,7 @@ Scenario BestFirst::ScenarioOf(const Entry& entry) const {
 int BestFirst::GpusOf(const Entry& entry) const {
   if (entry.shape >= 0) return space_.shapes[entry.shape].num_gpus();
   const Parallelism& parallelism =
-      options_.seeds[entry.schedule].scenario().parallelism();
+      seeds_[entry.seed].plan.scenario().parallelism();
   return static_cast<int>(std::max(parallelism.tensor(), 1u) *
                           std::max(parallelism.pipeline(), 1u) *
                           std::max(parallelism.data(), 1u));
@@ -243,7 +263,7 @@ absl::Status BestFirst::Expand(const std::vector<Entry>& shapes) {
     const auto& schedules = space_.schedules_of(space_.shapes[entry.shape]);
     const std::vector<char>& legal = LegalOf(entry.shape);
     for (size_t s = 0; s < schedules.size(); ++s) {
-      if (!legal[s]) continue;
+      if (!legal[s] || IsSeeded(entry.shape, static_cast<int>(s))) continue;
       Entry one = entry;
       one.schedule = static_cast<int>(s);
       one.state = State::kCandidate;
@@ -312,13 +332,14 @@ absl::Status BestFirst::Rank(const std::vector<Entry>& with_doubles) {
       continue;
     }
     ++num_ranked_;
+    if (entry.seed >= 0) improved_at_ = num_ranked_;
     Found found;
     found.scenario = scenarios[i];
-    const bool seed = entry.shape < 0;
-    found.source = seed ? options_.seeds[entry.schedule].source() : "joint";
-    found.text = absl::StrCat(
-        seed ? found.source : DescribeShape(space_.shapes[entry.shape]), " ",
-        scenarios[i].schedule());
+    found.source = entry.shape < 0 ? seeds_[entry.seed].plan.source() : "joint";
+    found.text = absl::StrCat(entry.shape < 0
+                                  ? found.source
+                                  : DescribeShape(space_.shapes[entry.shape]),
+                              " ", scenarios[i].schedule());
     found.seconds = figures[i].seconds();
     found.bytes = figures[i].bytes();
     found.lower_bound_seconds =

@@ -4,7 +4,8 @@
 // schedule, last the ranked run; of what is to be ranked some of each family
 // (frontier.h). Ends when no bound is below the best that were found, so that
 // nothing better was left out; or when patience ends, which leaves the rest to
-// the bounds.
+// the bounds. Seeds come first and cost no patience: each is ranked, unless its
+// bound says that it is no better than what was found.
 //
 // Rounds have a fixed size and end together: what is found, and every count,
 // is the same whatever the number of processes.
@@ -24,6 +25,7 @@
 #include "plan/found.h"
 #include "plan/frontier.h"
 #include "plan/joint_search.h"
+#include "plan/seeds.h"
 #include "plan/space.h"
 
 namespace weir {
@@ -42,7 +44,8 @@ class BestFirst {
  public:
   // All must outlive it.
   BestFirst(const Space& space, const std::vector<SearchFigures>& shapes,
-            const SearchOptions& options, Goal goal, Crew* crew);
+            const std::vector<Seed>& seeds, const SearchOptions& options,
+            Goal goal, Crew* crew);
 
   // Until nothing better is left, patience ends, or Ctrl-C: then Cancelled, and
   // what was found stays. May be called again after Exclude.
@@ -66,6 +69,8 @@ class BestFirst {
   void Push(Entry entry);
   bool IsBeaten(const Entry& entry) const;
   void Illegal(const std::string& problem, uint64_t count);
+  bool IsSeeded(int shape, int schedule) const;
+  // Candidates: of a shape those that it takes, and that are no seeds.
   uint64_t NumIn(const Entry& entry) const;
   const std::vector<char>& LegalOf(int shape);
   Scenario ScenarioOf(const Entry& entry) const;
@@ -85,11 +90,14 @@ class BestFirst {
 
   const Space& space_;
   const std::vector<SearchFigures>& shapes_;
+  const std::vector<Seed>& seeds_;
   const SearchOptions& options_;
   const Goal goal_;
   Crew* crew_;
   // [pipeline, chunks, microbatches, without flush refused]: of each schedule.
   std::map<std::tuple<int, int, int, bool>, std::vector<char>> legal_;
+  // Those of the space that are seeds: shape and schedule.
+  absl::flat_hash_set<std::pair<int, int>> seeded_;
   Frontier open_;
   std::vector<Found> found_;  // that fit
   absl::flat_hash_set<int> excluded_;

@@ -23,7 +23,7 @@ void KeepLeast(double ratio, const Key& key, std::map<Key, double>* ratios) {
 
 // All seeds are one.
 Frontier::Family Frontier::FamilyOf(const OpenEntry& entry) const {
-  if (entry.shape < 0) return {};
+  if (entry.seed >= 0) return {};
   const Shape& shape = space_.shapes[entry.shape];
   return {{shape.tensor, shape.pipeline, shape.data, shape.expert, shape.order,
            shape.sharding},
@@ -41,7 +41,7 @@ void Frontier::Insert(const OpenEntry& entry) {
 }
 
 void Frontier::Ranked(const OpenEntry& entry, const Score& key) {
-  if (entry.shape < 0 || !(entry.key.first > 0)) return;
+  if (entry.seed >= 0 || !(entry.key.first > 0)) return;
   const Family family = FamilyOf(entry);
   const double ratio = key.first / entry.key.first;
   KeepLeast(ratio, family, &of_family_);
@@ -50,7 +50,7 @@ void Frontier::Ranked(const OpenEntry& entry, const Score& key) {
 
 double Frontier::EstimateOf(const Family& family,
                             const OpenEntry& first) const {
-  if (first.shape < 0) return 0;  // seeds first
+  if (first.seed >= 0) return 0;  // seeds first
   const auto own = of_family_.find(family);
   if (own != of_family_.end()) return first.key.first * own->second;
   const auto others = of_layout_.find(std::get<0>(family));

@@ -30,14 +30,16 @@ namespace weir {
 struct OpenEntry {
   enum class State : int8_t { kShape, kCandidate, kBounded };
   Score key;
-  int shape = 0;  // -1: a seed
-  int schedule = 0;
+  int shape = 0;     // -1: not in the space
+  int schedule = 0;  // of the shape's
+  int seed = -1;     // of the seeds; -1: none
   State state = State::kShape;
   double lower_bound_seconds = 0;
   double seconds = 0, bytes = 0;  // at least
   bool operator<(const OpenEntry& other) const {
-    return std::tie(key, shape, schedule, state) <
-           std::tie(other.key, other.shape, other.schedule, other.state);
+    return std::tie(key, shape, schedule, seed, state) <
+           std::tie(other.key, other.shape, other.schedule, other.seed,
+                    other.state);
   }
 };
 

@@ -200,6 +200,47 @@ TEST(JointSearchTest, IsNeverWorseThanASeed) {
   EXPECT_LT(seeded.plans(0).batch_seconds(), alone.plans(0).batch_seconds());
 }
 
+// A seed is ranked before patience counts, also where the space has it.
+TEST(JointSearchTest, IsNeverWorseThanASeedHoweverShortItsPatience) {
+  int num_missed = 0;
+  for (uint32_t i = 0; i < kNumLarger; ++i) {
+    PlanRequest request = RandomRequest(i, /*tiny=*/false);
+    request.set_objective(OBJECTIVE_TIME);
+    request.set_num_plans(1);
+    request.set_patience(0);
+    const auto best = SearchPlans("test", request, {.num_processes = 2});
+    if (!best.ok()) continue;
+    request.set_patience(1);
+    const double least = best->plans(0).batch_seconds() * (1 + 1e-9);
+    if (Search(request).plans(0).batch_seconds() > least) ++num_missed;
+    const PlanReport seeded = Search(request, 2, {best->plans(0)});
+    EXPECT_LE(seeded.plans(0).batch_seconds(), least);
+    EXPECT_EQ(seeded.num_candidates(), best->num_candidates());
+    EXPECT_EQ(SumOfCounts(seeded), seeded.num_candidates());
+  }
+  EXPECT_GT(num_missed, 0);  // else nothing was shown
+}
+
+TEST(JointSearchTest, SeedsThatLoseCostNoPatience) {
+  PlanRequest request = SmallRequest(4, 2, 8);
+  request.mutable_space()->add_schedules("1f1b");
+  request.mutable_space()->add_microbatch_size(1);
+  request.set_num_plans(1);
+  const PlanReport alone = Search(request);
+  std::vector<Plan> seeds(40);
+  for (size_t i = 0; i < seeds.size(); ++i) {
+    Scenario& scenario = *seeds[i].mutable_scenario();
+    scenario.mutable_parallelism()->set_pipeline(4);
+    scenario.mutable_batch()->set_microbatch_size(8);
+    scenario.mutable_training()->set_recompute(RECOMPUTE_FULL);
+    scenario.set_schedule("gpipe");
+    scenario.set_num_batches(static_cast<uint32_t>(i + 1));
+  }
+  request.set_patience(1);
+  EXPECT_LE(Search(request, 2, seeds).plans(0).batch_seconds(),
+            alone.plans(0).batch_seconds() * (1 + 1e-9));
+}
+
 // Eight GPUs share one adapter. Many layouts look equally good by what each of
 // them sends alone, or have bounds that are far off alike.
 TEST(JointSearchTest, PatienceFindsTheBestWhereAdaptersAreShared) {
