@@ -201,19 +201,14 @@ double LinkLoads::AddGroup(const Group& group, const Collectives& calls,
   return load.latency_seconds;
 }
 
-double LinkLoads::AddCalls(const std::vector<Copies>& copies,
-                           const ReductionCalls& calls) {
-  double latency = kNever;
-  for (const Copies& one : copies) {
-    const double dense = AddGroup(one.all, calls.dense, calls.num_pieces);
-    latency = std::min(latency, calls.experts.bytes == 0 ? dense : 0);
-    if (calls.experts.bytes == 0) continue;
-    for (const Group& group : one.experts) {
-      if (group.links.num_ranks == 1) continue;
-      AddGroup(group, calls.experts, calls.num_pieces);
-    }
+double LinkLoads::AddCalls(const Copies& copies, const ReductionCalls& calls) {
+  const double latency = AddGroup(copies.all, calls.dense, calls.num_pieces);
+  if (calls.experts.bytes == 0) return latency;
+  for (const Group& group : copies.experts) {
+    if (group.links.num_ranks == 1) continue;
+    AddGroup(group, calls.experts, calls.num_pieces);
   }
-  return latency;
+  return 0;
 }
 
 double LinkLoads::StepSeconds(int rank, int stage) const {
@@ -232,7 +227,9 @@ void LinkLoads::AddReductions() {
     }
   }
   bool steps = false;
-  std::vector<int> job_of_stage(schedule_.num_stages, -1);
+  // [stage][tensor rank], each of which goes on by itself.
+  std::vector<std::vector<int>> jobs_of_stage(
+      schedule_.num_stages, std::vector<int>(num_tensor_ranks(), -1));
   for (int s = 0; s < schedule_.num_stages; ++s) {
     const StageCosts& stage = in_.costs.stages[s];
     const std::vector<int>& ranks = ranks_of[s];
@@ -241,25 +238,27 @@ void LinkLoads::AddReductions() {
       continue;
     }
     steps = true;
-    const std::vector<Copies>& copies = CopiesOf(ranks);
-    Job job;
-    for (const int rank : ranks) job.awaited.push_back({rank, s, -1});
     const double step = StepSeconds(ranks[0], s);
-    const ReductionCalls calls = CallsOfReduction(in_, stage, ranks.size());
-    job.behind = AddCalls(copies, calls) + step;
-    job_of_stage[s] = EndJob(job);
-    if (in_.costs.optimizer_shards == 1) continue;
-    for (Awaited& awaited : job.awaited) awaited.job = job_of_stage[s];
-    job.before = step;
-    for (const int rank : ranks) {
-      job.behind = AddCalls(CopiesOf({rank}), CallsOfStepGather(in_, stage));
-      EndJob(job);
+    for (int t = 0; t < num_tensor_ranks(); ++t) {
+      Job job;
+      for (const int rank : ranks) job.awaited.push_back({rank, s, -1});
+      job.behind = step + AddCalls(CopiesOf(ranks)[t],
+                                   CallsOfReduction(in_, stage, ranks.size()));
+      jobs_of_stage[s][t] = EndJob(job);
+      if (in_.costs.optimizer_shards == 1) continue;
+      for (Awaited& awaited : job.awaited) awaited.job = jobs_of_stage[s][t];
+      job.before = step;
+      for (const int rank : ranks) {
+        job.behind =
+            AddCalls(CopiesOf({rank})[t], CallsOfStepGather(in_, stage));
+        EndJob(job);
+      }
     }
   }
-  if (steps) AddTied(job_of_stage);
+  if (steps) AddTied(jobs_of_stage);
 }
 
-void LinkLoads::AddTied(const std::vector<int>& job_of_stage) {
+void LinkLoads::AddTied(const std::vector<std::vector<int>>& jobs_of_stage) {
   const int last_stage = schedule_.num_stages - 1;
   const std::vector<int> first = schedule_.RanksOf(0);
   const std::vector<int> last = schedule_.RanksOf(last_stage);
@@ -267,9 +266,9 @@ void LinkLoads::AddTied(const std::vector<int>& job_of_stage) {
       last.size() != 1 || first == last) {
     return;
   }
-  double latency = kNever;
-  for (int r = 0; r < num_replicas(); ++r) {
-    for (int t = 0; t < num_tensor_ranks(); ++t) {
+  for (int t = 0; t < num_tensor_ranks(); ++t) {
+    double latency = kNever;
+    for (int r = 0; r < num_replicas(); ++r) {
       const Group group = lone_.ways().GroupOf(
           {Gpu(r, first[0], t), Gpu(r, last[0], t)},
           {FoldRole::Kind::kTied, first[0], last[0], r, t});
@@ -278,13 +277,13 @@ void LinkLoads::AddTied(const std::vector<int>& job_of_stage) {
                                             in_.costs.tied_gradient_bytes},
                                            1));
     }
+    Job job;
+    job.awaited = {{first[0], 0, jobs_of_stage[0][t]},
+                   {last[0], last_stage, jobs_of_stage[last_stage][t]}};
+    job.behind = latency + std::max(StepSeconds(first[0], 0),
+                                    StepSeconds(last[0], last_stage));
+    EndJob(std::move(job));
   }
-  Job job;
-  job.awaited = {{first[0], 0, job_of_stage[0]},
-                 {last[0], last_stage, job_of_stage[last_stage]}};
-  job.behind = latency + std::max(StepSeconds(first[0], 0),
-                                  StepSeconds(last[0], last_stage));
-  EndJob(std::move(job));
 }
 
 // Of a stage's sharded weights, for its forwards and for its backwards.

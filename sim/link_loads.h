@@ -71,12 +71,11 @@ class LinkLoads {
   void AddSendsBetween(int from, int to,
                        const std::vector<std::pair<double, int>>& bytes);
   void AddReductions();
-  void AddTied(const std::vector<int>& reduction_of_stage);
+  void AddTied(const std::vector<std::vector<int>>& jobs_of_stage);
   void AddGathers();
   const std::vector<Copies>& CopiesOf(const std::vector<int>& ranks);
   // Returns what its latencies add behind the flows.
-  double AddCalls(const std::vector<Copies>& copies,
-                  const ReductionCalls& calls);
+  double AddCalls(const Copies& copies, const ReductionCalls& calls);
   double AddGroup(const Group& group, const Collectives& calls, int num_pieces);
   void AddFlows(const std::vector<int32_t>& pairs, double bytes);
   // What was added since the last job is this one.
