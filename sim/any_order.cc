@@ -22,6 +22,7 @@ AnyOrder::AnyOrder(const PipelineInputs& inputs, LoneSeconds* seconds,
       step_seconds_(step_seconds) {
   for (const std::vector<Action>& actions : schedule_.rank_actions) {
     for (const Action& action : actions) {
+      has_pairs_ |= action.overlaps_next;
       const int span = action.num_microbatches;
       const auto at = std::lower_bound(spans_.begin(), spans_.end(), span);
       if (at == spans_.end() || *at != span) spans_.insert(at, span);
@@ -49,14 +50,24 @@ int AnyOrder::NumMicrobatches(int route) const {
   return m / round * turn + std::clamp(m % round - route * turn, 0, turn);
 }
 
-// One microbatch of so many that are done in one piece, which together take no
-// longer than one by one.
-double AnyOrder::OfPass(int rank, Op op, int stage, int route, int span) {
+PassKind AnyOrder::KindOf(int rank, Op op, int stage, int route,
+                          int span) const {
   const int microbatch = schedule_.num_routes() == 1
                              ? 0
                              : route * schedule_.microbatches_per_route_turn;
   const Action action = {op, stage, microbatch, static_cast<uint16_t>(span)};
-  return lone_.OfPass({rank, action, std::nullopt}) / span;
+  return {rank, action, std::nullopt};
+}
+
+// One microbatch of so many that are done in one piece, which together take no
+// longer than one by one.
+double AnyOrder::OfPass(int rank, Op op, int stage, int route, int span) {
+  return lone_.OfPass(KindOf(rank, op, stage, route, span)) / span;
+}
+
+double AnyOrder::InSum(int rank, Op op, int stage, int route, int span) {
+  const PassKind kind = KindOf(rank, op, stage, route, span);
+  return (has_pairs_ ? lone_.OfShare(kind) : lone_.OfPass(kind)) / span;
 }
 
 void AnyOrder::AddRoute(int route) {
@@ -83,7 +94,7 @@ void AnyOrder::AddRoute(int route) {
     forwards.push_back(OfPass(rank, Op::kForward, s, route, 1));
     ahead += forwards.back();
     way.forward_ends.push_back(ahead);
-    const double seconds = OfPass(rank, Op::kForward, s, route, spans_.back());
+    const double seconds = InSum(rank, Op::kForward, s, route, spans_.back());
     on.work += count * seconds;
     parts_.push_back({rank, s, count, seconds});
   }
@@ -121,24 +132,24 @@ double AnyOrder::AddBackward(Part* part, int route) {
   const bool splits = stage.backward_input_seconds >= 0;
   const int span = spans_.back();
   const auto of = [&](Op op, int n) { return OfPass(rank, op, s, route, n); };
-  const auto input_of = [&](int n) {
-    const double fused = of(Op::kBackward, n);
-    return splits ? std::min(fused, of(Op::kBackwardInput, n)) : fused;
-  };
-  double least = of(Op::kBackward, span);
-  part->last = least * span;
-  const double input = input_of(span);
+  const auto in_sum = [&](Op op) { return InSum(rank, op, s, route, span); };
+  double least = in_sum(Op::kBackward);
+  double input = least;
+  double alone = of(Op::kBackward, 1);
+  part->last = of(Op::kBackward, span) * span;
   if (splits) {
-    const double weights = of(Op::kBackwardWeight, span);
-    least = std::min(least, of(Op::kBackwardInput, span) + weights);
-    part->last = std::max(part->last, weights * span);
+    const double input_alone = in_sum(Op::kBackwardInput);
+    input = std::min(input, input_alone);
+    least = std::min(least, input_alone + in_sum(Op::kBackwardWeight));
+    alone = std::min(alone, of(Op::kBackwardInput, 1));
+    part->last = std::max(part->last, of(Op::kBackwardWeight, span) * span);
   }
   part->gradients = least;
   Rank& on = ranks_[rank];
   on.work += part->count * least;
   on.weights += part->count * (least - input);
   on.least_input = std::min(on.least_input, input);
-  return input_of(1);
+  return alone;
 }
 
 // Where a forward and a backward that run together may be shorter than both:
@@ -156,7 +167,7 @@ void AnyOrder::SetPaired(int rank) {
     pays |= given >= 0;
     paired += part.count * (given >= 0 ? std::min(given, both) : both);
   }
-  on.pairs = pays;
+  on.pairs = pays || has_pairs_;
   if (!pays || paired >= on.work) return;
   on.work = paired;
   on.weights = 0;

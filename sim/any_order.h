@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What every order of the same stages on the same ranks takes at least: ways of
-// single microbatches through the stages, and all passes of a rank.
+// single microbatches through the stages, and all passes of a rank. Orders that
+// run forwards beside backwards are meant only where the given one does.
 #ifndef WEIR_SIM_ANY_ORDER_H_
 #define WEIR_SIM_ANY_ORDER_H_
 
@@ -50,7 +51,7 @@ class AnyOrder {
     // With blocking transfers it does nothing else while it sends: all that
     // comes before its last pass.
     double sends = 0;
-    bool pairs = false;  // forwards beside backwards make it shorter
+    bool pairs = false;  // forwards beside backwards may make it shorter
   };
   struct Part {  // of a stage, on one rank of one route
     int rank, stage, count;
@@ -62,7 +63,10 @@ class AnyOrder {
     double seconds = 0;
   };
 
+  PassKind KindOf(int rank, Op op, int stage, int route, int span) const;
   double OfPass(int rank, Op op, int stage, int route, int span);
+  // What it adds at least to all passes of the rank.
+  double InSum(int rank, Op op, int stage, int route, int span);
   void AddRoute(int route);
   void AddWaysOut(int route, const std::vector<double>& forwards);
   double AddBackward(Part* part, int route);
@@ -78,6 +82,7 @@ class AnyOrder {
   const Schedule& schedule_;
   LoneSeconds& lone_;
   const std::span<const double> step_seconds_;
+  bool has_pairs_ = false;
   std::vector<int> spans_;
   std::vector<Rank> ranks_;
   std::vector<Part> parts_;

@@ -147,33 +147,47 @@ const LoneSeconds::TimedGroup& LoneSeconds::ExpertGroup(int rank) {
   return *group;
 }
 
-double LoneSeconds::OfPass(const PassKind& kind) {
+LoneSeconds::PassParts LoneSeconds::PartsOf(const PassKind& kind) {
   const int rank = kind.rank;
-  if (!IsCompute(kind.action.op)) return OfOffload(rank, kind.action);
   const Action* other =
       kind.overlapped.has_value() ? &*kind.overlapped : nullptr;
-  double seconds =
+  PassParts parts;
+  parts.kernels =
       PassSeconds(in_.schedule, in_.costs, in_.placement.index(0, rank, 0),
                   rank, kind.action, other);
-  const auto host_of = [&](const Action& action) {
-    return in_.costs.stages[action.stage].host_seconds_of(
+  Calls calls;
+  const auto add = [&](const Action& action) {
+    AddCalls(action, &calls);
+    parts.host += in_.costs.stages[action.stage].host_seconds_of(
         static_cast<int>(action.op));
   };
-  Calls calls;
-  AddCalls(kind.action, &calls);
-  double host = host_of(kind.action);
-  if (other != nullptr) {
-    AddCalls(*other, &calls);
-    host += host_of(*other);
+  add(kind.action);
+  if (other != nullptr) add(*other);
+  if (!calls.in_line.empty()) {
+    parts.in_line = OfCalls(TensorGroup(rank), calls.in_line);
   }
-  double in_line = 0, experts = 0, beside = 0;
-  if (!calls.in_line.empty())
-    in_line = OfCalls(TensorGroup(rank), calls.in_line);
-  if (!calls.experts.empty())
-    experts = OfCalls(ExpertGroup(rank), calls.experts);
-  if (!calls.beside.empty()) beside = OfCalls(TensorGroup(rank), calls.beside);
-  if (host > 0) seconds = std::max(seconds, host - in_line - experts);
-  return std::max(seconds + in_line, beside) + experts;
+  if (!calls.experts.empty()) {
+    parts.experts = OfCalls(ExpertGroup(rank), calls.experts);
+  }
+  if (!calls.beside.empty()) {
+    parts.beside = OfCalls(TensorGroup(rank), calls.beside);
+  }
+  return parts;
+}
+
+double LoneSeconds::OfPass(const PassKind& kind) {
+  if (!IsCompute(kind.action.op)) return OfOffload(kind.rank, kind.action);
+  const PassParts parts = PartsOf(kind);
+  double seconds = parts.kernels;
+  if (parts.host > 0) {
+    seconds = std::max(seconds, parts.host - parts.in_line - parts.experts);
+  }
+  return std::max(seconds + parts.in_line, parts.beside) + parts.experts;
+}
+
+double LoneSeconds::OfShare(const PassKind& kind) {
+  const PassParts parts = PartsOf(kind);
+  return parts.kernels + parts.in_line + parts.experts;
 }
 
 double LoneSeconds::OfOffload(int rank, const Action& action) {

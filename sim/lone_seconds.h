@@ -23,6 +23,9 @@ class LoneSeconds {
 
   // With what is called inside it, and not before its host has launched it.
   double OfPass(const PassKind& kind);
+  // What it adds at least to a pair that it is part of: what the host launches
+  // and what hides behind kernels may hide behind the other's.
+  double OfShare(const PassKind& kind);
   double OfHop(const HopKind& hop);
   // Of it how long its links are taken.
   double OfMove(const HopKind& hop);
@@ -42,6 +45,10 @@ class LoneSeconds {
     std::vector<Collectives> in_line, beside, experts;
   };
   void AddCalls(const Action& action, Calls* calls) const;
+  struct PassParts {
+    double kernels = 0, in_line = 0, beside = 0, experts = 0, host = 0;
+  };
+  PassParts PartsOf(const PassKind& kind);
   double OfOffload(int rank, const Action& action);
   // A group, and what its hops take with their links shared as said above.
   struct TimedGroup {

@@ -93,7 +93,11 @@ TEST(FrontierTest, AllSeedsComeFirst) {
   const Space space = TwoLayouts();
   Frontier frontier(space, false);
   frontier.Insert(Entry(1, 0, 0));
-  for (int seed = 0; seed < 5; ++seed) frontier.Insert(Entry(9, -1, seed));
+  for (int seed = 0; seed < 5; ++seed) {
+    OpenEntry entry = Entry(9, seed < 3 ? -1 : 0, seed < 3 ? 0 : seed - 3);
+    entry.seed = seed;
+    frontier.Insert(entry);
+  }
   EXPECT_EQ(Keys(frontier.Take(128, 6, NoneIsBeaten)),
             (std::vector<double>{9, 9, 9, 9, 9, 1}));
 }
