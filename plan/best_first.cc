@@ -18,8 +18,6 @@ namespace {
 
 constexpr size_t kRoundBounds = 128;
 constexpr size_t kRoundRanks = 16;
-// Of figures that are equal.
-constexpr double kRounding = 1e-9;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 bool IsLegal(const PlannedSchedule& schedule, const ScheduleSpec& spec) {
@@ -36,45 +34,38 @@ bool IsSharded(const Scenario& scenario) {
 
 }  // namespace
 
-Score ScoreOf(Objective objective, double seconds, double bytes, int num_gpus) {
-  if (objective == OBJECTIVE_MEMORY) return {bytes, seconds};
-  if (objective == OBJECTIVE_COST) return {seconds * num_gpus, bytes};
-  return {seconds, bytes};
-}
-
-bool Dominates(const Found& one, const Found& other) {
-  const auto compare = [](double a, double b) {
-    return a < b * (1 - kRounding) ? -1 : a > b * (1 + kRounding) ? 1 : 0;
-  };
-  const int seconds = compare(one.seconds, other.seconds);
-  const int bytes = compare(one.bytes, other.bytes);
-  const int cost =
-      compare(one.seconds * one.num_gpus, other.seconds * other.num_gpus);
-  if (seconds > 0 || bytes > 0 || cost > 0) return false;
-  return seconds + bytes + cost < 0 || one.index < other.index;
-}
-
 BestFirst::BestFirst(const Space& space,
                      const std::vector<SearchFigures>& shapes,
+                     const std::vector<Seed>& seeds,
                      const SearchOptions& options, Goal goal, Crew* crew)
     : space_(space),
       shapes_(shapes),
+      seeds_(seeds),
       options_(options),
       goal_(goal),
       crew_(crew),
+      open_(space, goal.objective == OBJECTIVE_PARETO),
       least_seconds_(kInfinity) {
   AddSeeds();
   for (size_t i = 0; i < shapes_.size(); ++i) AddShape(static_cast<int>(i));
 }
 
 void BestFirst::AddSeeds() {
-  for (size_t i = 0; i < options_.seeds.size(); ++i) {
+  for (size_t i = 0; i < seeds_.size(); ++i) {
     Entry entry;
-    entry.shape = -1;
-    entry.schedule = static_cast<int>(i);
+    entry.shape = seeds_[i].shape;
+    entry.schedule = seeds_[i].schedule;
+    entry.seed = static_cast<int>(i);
     entry.state = State::kCandidate;
-    ++num_candidates_;
-    open_.insert(entry);
+    if (entry.shape < 0) {
+      ++num_candidates_;
+    } else if (!shapes_[entry.shape].problem().empty() ||
+               !LegalOf(entry.shape)[entry.schedule]) {
+      continue;  // its shape says why
+    } else {
+      seeded_.insert({entry.shape, entry.schedule});
+    }
+    open_.Insert(entry);
   }
 }
 
@@ -93,11 +84,13 @@ void BestFirst::AddShape(int shape) {
   entry.schedule = -1;
   entry.seconds = entry.lower_bound_seconds = figures.seconds();
   entry.bytes = figures.bytes();
-  const uint64_t num_refused = num_schedules - NumIn(entry);
+  const std::vector<char>& legal = LegalOf(shape);
+  const auto num_refused =
+      static_cast<uint64_t>(std::count(legal.begin(), legal.end(), 0));
   if (num_refused > 0) {
     Illegal("a schedule does not take the shape", num_refused);
   }
-  if (num_refused < num_schedules) Push(entry);
+  if (NumIn(entry) > 0) Push(entry);
 }
 
 void BestFirst::Illegal(const std::string& problem, uint64_t count) {
@@ -137,14 +130,22 @@ const std::vector<char>& BestFirst::LegalOf(int index) {
   return legal;
 }
 
+bool BestFirst::IsSeeded(int shape, int schedule) const {
+  return seeded_.contains({shape, schedule});
+}
+
 uint64_t BestFirst::NumIn(const Entry& entry) const {
   if (entry.schedule >= 0) return 1;
   const auto& legal = const_cast<BestFirst*>(this)->LegalOf(entry.shape);
-  return static_cast<uint64_t>(std::count(legal.begin(), legal.end(), 1));
+  uint64_t count = 0;
+  for (size_t s = 0; s < legal.size(); ++s) {
+    count += legal[s] && !IsSeeded(entry.shape, static_cast<int>(s)) ? 1 : 0;
+  }
+  return count;
 }
 
 Scenario BestFirst::ScenarioOf(const Entry& entry) const {
-  if (entry.shape < 0) return options_.seeds[entry.schedule].scenario();
+  if (entry.seed >= 0) return seeds_[entry.seed].plan.scenario();
   const Shape shape = ShapeOf(entry.shape);
   const PlannedSchedule& schedule = space_.schedules_of(shape)[entry.schedule];
   Scenario scenario =
@@ -156,7 +157,7 @@ Scenario BestFirst::ScenarioOf(const Entry& entry) const {
 int BestFirst::GpusOf(const Entry& entry) const {
   if (entry.shape >= 0) return space_.shapes[entry.shape].num_gpus();
   const Parallelism& parallelism =
-      options_.seeds[entry.schedule].scenario().parallelism();
+      seeds_[entry.seed].plan.scenario().parallelism();
   return static_cast<int>(std::max(parallelism.tensor(), 1u) *
                           std::max(parallelism.pipeline(), 1u) *
                           std::max(parallelism.data(), 1u));
@@ -169,7 +170,7 @@ void BestFirst::Push(Entry entry) {
   }
   entry.key =
       ScoreOf(goal_.objective, entry.seconds, entry.bytes, GpusOf(entry));
-  open_.insert(entry);
+  open_.Insert(entry);
 }
 
 bool BestFirst::IsBeaten(const Entry& entry) const {
@@ -194,8 +195,7 @@ bool BestFirst::IsBeaten(const Entry& entry) const {
 
 void BestFirst::Exclude(const Found& found) {
   excluded_.insert(found.index);
-  open_.insert(beaten_.begin(), beaten_.end());
-  beaten_.clear();
+  open_.Reopen();
 }
 
 absl::Status BestFirst::Run() {
@@ -213,17 +213,14 @@ bool BestFirst::IsOutOfPatience() const {
 }
 
 absl::StatusOr<bool> BestFirst::Round() {
+  const std::vector<Entry> taken =
+      open_.Take(kRoundBounds, kRoundRanks,
+                 [this](const Entry& entry) { return IsBeaten(entry); });
+  if (taken.empty()) return false;
   std::vector<Entry> work[3];  // by state
-  while (!open_.empty() && work[0].size() < kRoundBounds &&
-         work[1].size() < kRoundBounds && work[2].size() < kRoundRanks) {
-    const Entry entry = *open_.begin();
-    const bool beaten = IsBeaten(entry);
-    // All others are behind it, but in a front each has its own rival.
-    if (beaten && goal_.objective != OBJECTIVE_PARETO) break;
-    open_.erase(open_.begin());
-    (beaten ? beaten_ : work[static_cast<int>(entry.state)]).push_back(entry);
+  for (const Entry& entry : taken) {
+    work[static_cast<int>(entry.state)].push_back(entry);
   }
-  if (work[0].empty() && work[1].empty() && work[2].empty()) return false;
   absl::Status status = Expand(work[0]);
   if (status.ok()) work[0].clear();
   if (status.ok()) status = Bound(work[1]);
@@ -231,7 +228,7 @@ absl::StatusOr<bool> BestFirst::Round() {
   if (status.ok()) status = Rank(work[2]);
   if (status.ok()) return true;
   for (const std::vector<Entry>& left : work) {
-    open_.insert(left.begin(), left.end());
+    for (const Entry& entry : left) open_.Insert(entry);
   }
   return status;
 }
@@ -266,7 +263,7 @@ absl::Status BestFirst::Expand(const std::vector<Entry>& shapes) {
     const auto& schedules = space_.schedules_of(space_.shapes[entry.shape]);
     const std::vector<char>& legal = LegalOf(entry.shape);
     for (size_t s = 0; s < schedules.size(); ++s) {
-      if (!legal[s]) continue;
+      if (!legal[s] || IsSeeded(entry.shape, static_cast<int>(s))) continue;
       Entry one = entry;
       one.schedule = static_cast<int>(s);
       one.state = State::kCandidate;
@@ -335,13 +332,14 @@ absl::Status BestFirst::Rank(const std::vector<Entry>& with_doubles) {
       continue;
     }
     ++num_ranked_;
+    if (entry.seed >= 0) improved_at_ = num_ranked_;
     Found found;
     found.scenario = scenarios[i];
-    const bool seed = entry.shape < 0;
-    found.source = seed ? options_.seeds[entry.schedule].source() : "joint";
-    found.text = absl::StrCat(
-        seed ? found.source : DescribeShape(space_.shapes[entry.shape]), " ",
-        scenarios[i].schedule());
+    found.source = entry.shape < 0 ? seeds_[entry.seed].plan.source() : "joint";
+    found.text = absl::StrCat(entry.shape < 0
+                                  ? found.source
+                                  : DescribeShape(space_.shapes[entry.shape]),
+                              " ", scenarios[i].schedule());
     found.seconds = figures[i].seconds();
     found.bytes = figures[i].bytes();
     found.lower_bound_seconds =
@@ -349,6 +347,8 @@ absl::Status BestFirst::Rank(const std::vector<Entry>& with_doubles) {
     found.num_gpus = GpusOf(entry);
     found.fits = figures[i].fits() && found.bytes <= goal_.limit_bytes;
     found.index = static_cast<int>(num_ranked_);
+    open_.Ranked(entry, ScoreOf(goal_.objective, found.seconds, found.bytes,
+                                found.num_gpus));
     if (!found.fits && !goal_.ignore_memory) continue;
     least_seconds_ = std::min(least_seconds_, found.lower_bound_seconds);
     Entry as_found = entry;
@@ -378,23 +378,7 @@ std::vector<Found> BestFirst::Best() const {
   for (const Found& found : found_) {
     if (!excluded_.contains(found.index)) best.push_back(found);
   }
-  std::sort(best.begin(), best.end(), [&](const Found& a, const Found& b) {
-    const Score of_a = ScoreOf(goal_.objective, a.seconds, a.bytes, a.num_gpus);
-    const Score of_b = ScoreOf(goal_.objective, b.seconds, b.bytes, b.num_gpus);
-    return std::tie(of_a, a.index) < std::tie(of_b, b.index);
-  });
-  if (goal_.objective != OBJECTIVE_PARETO) {
-    if (best.size() > goal_.num_plans) best.resize(goal_.num_plans);
-    return best;
-  }
-  std::vector<Found> front;
-  for (const Found& one : best) {
-    const bool beaten =
-        std::any_of(best.begin(), best.end(),
-                    [&](const Found& other) { return Dominates(other, one); });
-    if (!beaten) front.push_back(one);
-  }
-  return front;
+  return BestOf(std::move(best), goal_.objective, goal_.num_plans);
 }
 
 void BestFirst::FillCounts(PlanReport* report) const {
@@ -404,8 +388,7 @@ void BestFirst::FillCounts(PlanReport* report) const {
     (IsBeaten(entry) ? num_beaten : num_left) += NumIn(entry);
     least = std::min(least, entry.lower_bound_seconds);
   };
-  for (const Entry& entry : open_) count(entry);
-  for (const Entry& entry : beaten_) count(entry);
+  open_.ForEach(count);
   report->set_num_candidates(num_candidates_);
   report->set_num_illegal(num_illegal_);
   report->set_num_pruned_memory(num_memory_);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looks at candidates in the order of their lower bounds, each bound as cheap
-// as will do: first of a whole shape from its costs, then of its orders, then
-// of the schedule, last the ranked run. Ends when no bound is below the best
-// that were found, so that nothing better was left out; or when patience ends,
-// which leaves the rest to the bounds.
+// Looks at candidates with the best bounds first, each bound as cheap as will
+// do: first of a whole shape from its costs, then of its orders, then of the
+// schedule, last the ranked run; of what is to be ranked some of each family
+// (frontier.h). Ends when no bound is below the best that were found, so that
+// nothing better was left out; or when patience ends, which leaves the rest to
+// the bounds. Seeds come first and cost no patience: each is ranked, unless its
+// bound says that it is no better than what was found.
 //
 // Rounds have a fixed size and end together: what is found, and every count,
 // is the same whatever the number of processes.
@@ -11,7 +13,6 @@
 #define WEIR_PLAN_BEST_FIRST_H_
 
 #include <map>
-#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -21,7 +22,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "plan/crew.h"
+#include "plan/found.h"
+#include "plan/frontier.h"
 #include "plan/joint_search.h"
+#include "plan/seeds.h"
 #include "plan/space.h"
 
 namespace weir {
@@ -36,30 +40,12 @@ struct Goal {
   uint64_t patience = 0;
 };
 
-// What is compared: the first decides, the second between equals.
-using Score = std::pair<double, double>;
-Score ScoreOf(Objective objective, double seconds, double bytes, int num_gpus);
-
-// One that was ranked.
-struct Found {
-  Scenario scenario;
-  std::string source;
-  std::string text;  // DescribeShape, and the schedule
-  double seconds = 0, bytes = 0, lower_bound_seconds = 0;
-  int num_gpus = 1;
-  bool fits = false;
-  int index = 0;  // in the order of finding
-};
-
-// In time, memory and cost it is nowhere worse, and somewhere better or found
-// before: by more than rounding.
-bool Dominates(const Found& one, const Found& other);
-
 class BestFirst {
  public:
   // All must outlive it.
   BestFirst(const Space& space, const std::vector<SearchFigures>& shapes,
-            const SearchOptions& options, Goal goal, Crew* crew);
+            const std::vector<Seed>& seeds, const SearchOptions& options,
+            Goal goal, Crew* crew);
 
   // Until nothing better is left, patience ends, or Ctrl-C: then Cancelled, and
   // what was found stays. May be called again after Exclude.
@@ -75,25 +61,16 @@ class BestFirst {
   const std::map<std::string, uint64_t>& problems() const { return problems_; }
 
  private:
-  enum class State : int8_t { kShape, kCandidate, kBounded };
-  struct Entry {
-    Score key;
-    int shape = 0;  // -1: a seed
-    int schedule = 0;
-    State state = State::kShape;
-    double lower_bound_seconds = 0;
-    double seconds = 0, bytes = 0;  // at least
-    bool operator<(const Entry& other) const {
-      return std::tie(key, shape, schedule, state) <
-             std::tie(other.key, other.shape, other.schedule, other.state);
-    }
-  };
+  using Entry = OpenEntry;
+  using State = OpenEntry::State;
 
   void AddShape(int shape);
   void AddSeeds();
   void Push(Entry entry);
   bool IsBeaten(const Entry& entry) const;
   void Illegal(const std::string& problem, uint64_t count);
+  bool IsSeeded(int shape, int schedule) const;
+  // Candidates: of a shape those that it takes, and that are no seeds.
   uint64_t NumIn(const Entry& entry) const;
   const std::vector<char>& LegalOf(int shape);
   Scenario ScenarioOf(const Entry& entry) const;
@@ -113,14 +90,16 @@ class BestFirst {
 
   const Space& space_;
   const std::vector<SearchFigures>& shapes_;
+  const std::vector<Seed>& seeds_;
   const SearchOptions& options_;
   const Goal goal_;
   Crew* crew_;
   // [pipeline, chunks, microbatches, without flush refused]: of each schedule.
   std::map<std::tuple<int, int, int, bool>, std::vector<char>> legal_;
-  std::set<Entry> open_;
-  std::vector<Entry> beaten_;  // for now: by those that were found
-  std::vector<Found> found_;   // that fit
+  // Those of the space that are seeds: shape and schedule.
+  absl::flat_hash_set<std::pair<int, int>> seeded_;
+  Frontier open_;
+  std::vector<Found> found_;  // that fit
   absl::flat_hash_set<int> excluded_;
   // [shape, hash of the order]
   absl::flat_hash_set<std::pair<int, uint64_t>> orders_;

@@ -107,13 +107,14 @@ absl::Status NothingLegal(const Space& space,
 
 absl::Status NothingFits(const PlanRequest& request, const Space& space,
                          const std::vector<SearchFigures>& shapes,
+                         const std::vector<Seed>& seeds,
                          const SearchOptions& options, double limit_bytes,
                          Crew* crew) {
   Goal goal;
   goal.objective = OBJECTIVE_MEMORY;
   goal.limit_bytes = limit_bytes;
   goal.ignore_memory = true;
-  BestFirst smallest(space, shapes, options, goal, crew);
+  BestFirst smallest(space, shapes, seeds, options, goal, crew);
   RETURN_IF_ERROR(smallest.Run());
   const std::vector<Found> best = smallest.Best();
   if (best.empty()) return NothingLegal(space, smallest.problems());

@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "plan/best_first.h"
 #include "plan/crew.h"
+#include "plan/seeds.h"
 #include "plan/space.h"
 
 namespace weir {
@@ -22,6 +23,7 @@ absl::Status NothingLegal(const Space& space,
 // with which something would fit.
 absl::Status NothingFits(const PlanRequest& request, const Space& space,
                          const std::vector<SearchFigures>& shapes,
+                         const std::vector<Seed>& seeds,
                          const SearchOptions& options, double limit_bytes,
                          Crew* crew);
 

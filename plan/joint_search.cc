@@ -130,23 +130,22 @@ class Finder {
 
 absl::StatusOr<PlanReport> SearchPlans(const std::string& label,
                                        const PlanRequest& request,
-                                       const SearchOptions& given) {
+                                       const SearchOptions& options) {
   ASSIGN_OR_RETURN(const Space space, MakeSpace(label, request));
   const double limit = LimitOf(request, space);
   PlanReport report;
   *report.mutable_request() = request;
   AddWarnings(space, request, limit, &report);
 
-  Crew crew(space, given.num_processes);
+  Crew crew(space, options.num_processes);
   ASSIGN_OR_RETURN(const std::vector<SearchFigures> shapes, crew.OfShapes());
-  SearchOptions options = given;
-  options.seeds = SeedsOn(space, shapes, given.seeds);
+  const std::vector<Seed> seeds = SeedsOn(space, shapes, options.seeds);
   Goal goal;
   goal.objective = request.objective();
   goal.limit_bytes = limit;
   goal.num_plans = request.num_plans() > 0 ? request.num_plans() : kUsualPlans;
   goal.patience = request.has_patience() ? request.patience() : kUsualPatience;
-  BestFirst search(space, shapes, options, goal, &crew);
+  BestFirst search(space, shapes, seeds, options, goal, &crew);
   const absl::Status status =
       Finder(label, request, options, limit, &search).Find(&report);
   if (!status.ok() && !absl::IsCancelled(status)) return status;
@@ -159,7 +158,8 @@ absl::StatusOr<PlanReport> SearchPlans(const std::string& label,
   }
   return report.num_illegal() == report.num_candidates()
              ? NothingLegal(space, search.problems())
-             : NothingFits(request, space, shapes, options, limit, &crew);
+             : NothingFits(request, space, shapes, seeds, options, limit,
+                           &crew);
 }
 
 }  // namespace weir

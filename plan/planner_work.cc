@@ -151,28 +151,36 @@ std::vector<PlannerDevice> Devices(const ResolvedScenario& scenario,
   return devices;
 }
 
-void SetBytesPerSecond(const Network& network, const std::vector<Group>& groups,
-                       PlannerWork* work) {
-  const size_t num_devices = groups.size();
-  work->servers_bytes_per_second = work->server_bytes_per_second = kUnlimited;
-  work->bytes_per_second.assign(num_devices,
-                                std::vector<double>(num_devices, kUnlimited));
-  for (size_t from = 0; from < num_devices; ++from) {
-    for (size_t to = 0; to < num_devices; ++to) {
-      if (from == to) continue;
-      const double rate = BytesPerSecond(network, groups[from], groups[to]);
-      work->bytes_per_second[from][to] = rate;
-      double& slowest = work->devices[from].server == work->devices[to].server
-                            ? work->server_bytes_per_second
-                            : work->servers_bytes_per_second;
-      slowest = std::min(slowest, rate);
-    }
-  }
-}
-
 }  // namespace
 
+PlannerLinks PlannerLinksOf(const ResolvedScenario& scenario) {
+  const Network network(scenario.cluster);
+  const std::vector<Group> groups = TensorGroups(scenario);
+  PlannerLinks links;
+  links.servers_bytes_per_second = links.server_bytes_per_second = kUnlimited;
+  for (const Group& from : groups) {
+    std::vector<double>& row = links.bytes_per_second.emplace_back();
+    for (const Group& to : groups) {
+      row.push_back(kUnlimited);
+      if (from == to) continue;
+      row.back() = BytesPerSecond(network, from, to);
+      double& slowest =
+          network.NodeOf(from.front()) == network.NodeOf(to.front())
+              ? links.server_bytes_per_second
+              : links.servers_bytes_per_second;
+      slowest = std::min(slowest, row.back());
+    }
+  }
+  return links;
+}
+
 absl::StatusOr<PlannerWork> PlannerWorkOf(const ResolvedScenario& scenario) {
+  if (scenario.textbook) return ComputeLayerCosts(scenario).status();
+  return PlannerWorkOf(scenario, PlannerLinksOf(scenario));
+}
+
+absl::StatusOr<PlannerWork> PlannerWorkOf(const ResolvedScenario& scenario,
+                                          const PlannerLinks& links) {
   ASSIGN_OR_RETURN(const Costs costs, ComputeLayerCosts(scenario));
   WorkSpec spec = MakeWorkSpec(scenario);
   const std::vector<LayerWork> layers = LayersOf(scenario.model, spec);
@@ -182,13 +190,13 @@ absl::StatusOr<PlannerWork> PlannerWorkOf(const ResolvedScenario& scenario) {
   const std::vector<Group> groups = TensorGroups(scenario);
   const double tensor_rate = RingBytesPerSecond(network, groups.front());
   PlannerWork work;
+  static_cast<PlannerLinks&>(work) = links;
   for (size_t i = 0; i < layers.size(); ++i) {
     work.layers.push_back(PriceLayer(layers[i], recomputed[i], costs.stages[i],
                                      scenario.runtime,
                                      scenario.placement.tensor, tensor_rate));
   }
   work.devices = Devices(scenario, network, costs, groups);
-  SetBytesPerSecond(network, groups, &work);
   const Batch& batch = scenario.scenario.batch();
   work.microbatch_size = static_cast<int>(batch.microbatch_size());
   work.num_microbatches =

@@ -35,16 +35,20 @@ struct PlannerDevice {
   double memory_bytes = 0;
 };
 
-struct PlannerWork {
-  std::vector<PlannerLayer> layers;
-  std::vector<PlannerDevice> devices;
+// What a byte takes between devices: nothing of the model or the batch.
+struct PlannerLinks {
   // [from][to] of one transfer that has its links for itself, all devices of a
   // tensor group sending at once; infinite where no link limits it.
   std::vector<std::vector<double>> bytes_per_second;
-  int microbatch_size = 1;              // of the costs
-  int num_microbatches = 1;             // of a batch, all replicas together
   double servers_bytes_per_second = 0;  // between servers, the slowest
   double server_bytes_per_second = 0;   // inside one, the slowest
+};
+
+struct PlannerWork : PlannerLinks {
+  std::vector<PlannerLayer> layers;
+  std::vector<PlannerDevice> devices;
+  int microbatch_size = 1;   // of the costs
+  int num_microbatches = 1;  // of a batch, all replicas together
 };
 
 // Layers [first_layer, end_layer) on these devices, which take microbatches in
@@ -73,6 +77,11 @@ struct PlannedPipeline {
 // tensor-parallel group. Memory is what devices leave to training.
 // InvalidArgument for costs by hand, which have no layers.
 absl::StatusOr<PlannerWork> PlannerWorkOf(const ResolvedScenario& scenario);
+// With links that are known: of a scenario with the same GPUs and tensor
+// parallelism. A thousand devices have a million pairs.
+absl::StatusOr<PlannerWork> PlannerWorkOf(const ResolvedScenario& scenario,
+                                          const PlannerLinks& links);
+PlannerLinks PlannerLinksOf(const ResolvedScenario& scenario);
 
 // `given`, of which the work was made, with this pipeline in it. Stages of
 // equal replication are pipeline and data parallelism; of unlike replication

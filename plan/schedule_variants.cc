@@ -30,10 +30,22 @@ std::optional<Schedule> Sample(const ScheduleKind& kind) {
   return {};
 }
 
-// Who has which stage, and who takes which microbatch.
+// Who has which stage, who takes which microbatch, and what passes, transfers
+// and steps are made of.
 std::string PlacesOf(const Schedule& schedule) {
-  std::string text = absl::StrCat(schedule.flush, schedule.num_stages, "/",
-                                  schedule.microbatches_per_route_turn);
+  bool has_pairs = false;
+  for (const std::vector<Action>& actions : schedule.rank_actions) {
+    for (const Action& action : actions) has_pairs |= action.overlaps_next;
+  }
+  const WeightPolicy& weights = schedule.weights;
+  std::string text = absl::StrCat(
+      schedule.flush, schedule.forward_only, schedule.compressed_transfers,
+      has_pairs, static_cast<int>(weights.prediction), "/", schedule.num_stages,
+      "/", schedule.microbatches_per_route_turn);
+  if (!schedule.flush) {
+    absl::StrAppend(&text, "/", weights.microbatches_per_update, "/",
+                    weights.times_replicas);
+  }
   for (const auto& route : schedule.routes) {
     absl::StrAppend(&text, "/", absl::StrJoin(route, "-"));
   }

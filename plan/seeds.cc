@@ -29,14 +29,16 @@ bool AreEqual(const std::vector<int>& blocks) {
                      [&](int count) { return count == blocks[0]; });
 }
 
-bool HasSchedule(const std::vector<PlannedSchedule>& schedules,
-                 const std::string& name) {
+// Its index; -1: not there.
+int IndexOf(const std::vector<PlannedSchedule>& schedules,
+            const std::string& name) {
   const auto kind = FindScheduleKind(name);
-  if (!kind.ok()) return false;
+  if (!kind.ok()) return -1;
   const std::string own = WithOwnName(name, **kind);
-  return std::any_of(
+  const auto at = std::find_if(
       schedules.begin(), schedules.end(),
       [&](const PlannedSchedule& schedule) { return schedule.name == own; });
+  return at == schedules.end() ? -1 : static_cast<int>(at - schedules.begin());
 }
 
 // With the sharding as given: of others nothing is said.
@@ -63,32 +65,38 @@ bool IsShape(const Shape& shape, const SearchFigures& figures,
                     figures.blocks().end());
 }
 
-bool IsIn(const Space& space, const std::vector<SearchFigures>& shapes,
-          const Scenario& seed) {
+void FindIn(const Space& space, const std::vector<SearchFigures>& shapes,
+            Seed* seed) {
   for (size_t i = 0; i < shapes.size(); ++i) {
-    if (IsShape(space.shapes[i], shapes[i], seed) &&
-        HasSchedule(space.schedules_of(space.shapes[i]), seed.schedule())) {
-      return true;
-    }
+    if (!IsShape(space.shapes[i], shapes[i], seed->plan.scenario())) continue;
+    const int schedule = IndexOf(space.schedules_of(space.shapes[i]),
+                                 seed->plan.scenario().schedule());
+    if (schedule < 0) continue;
+    seed->shape = static_cast<int>(i);
+    seed->schedule = schedule;
+    return;
   }
-  return false;
 }
 
 }  // namespace
 
-std::vector<Plan> SeedsOn(const Space& space,
+std::vector<Seed> SeedsOn(const Space& space,
                           const std::vector<SearchFigures>& shapes,
                           const std::vector<Plan>& given) {
-  std::vector<Plan> seeds;
+  std::vector<Seed> seeds;
   std::set<std::string> seen;
+  std::set<std::pair<int, int>> in_space;
   for (const Plan& plan : given) {
     Scenario scenario = OnBase(space.base.scenario, plan.scenario());
-    if (IsIn(space, shapes, scenario) ||
-        !seen.insert(scenario.SerializeAsString()).second) {
+    if (!seen.insert(scenario.SerializeAsString()).second) continue;
+    Seed seed{plan};
+    *seed.plan.mutable_scenario() = std::move(scenario);
+    FindIn(space, shapes, &seed);
+    if (seed.shape >= 0 &&
+        !in_space.insert({seed.shape, seed.schedule}).second) {
       continue;
     }
-    seeds.push_back(plan);
-    *seeds.back().mutable_scenario() = std::move(scenario);
+    seeds.push_back(std::move(seed));
   }
   return seeds;
 }

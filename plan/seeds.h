@@ -11,9 +11,16 @@
 
 namespace weir {
 
-// A seed says how; what is asked stays. Without those that are in the space
-// anyway, each once. `shapes` are of space.shapes, their cuts among them.
-std::vector<Plan> SeedsOn(const Space& space,
+struct Seed {
+  Plan plan;
+  // The same candidate of the space: of space.shapes, and of its schedules.
+  int shape = -1;  // -1: it is not in the space
+  int schedule = 0;
+};
+
+// A seed says how; what is asked stays. Each once. `shapes` are of
+// space.shapes, their cuts among them.
+std::vector<Seed> SeedsOn(const Space& space,
                           const std::vector<SearchFigures>& shapes,
                           const std::vector<Plan>& given);
 

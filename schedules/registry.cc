@@ -59,8 +59,8 @@ const std::vector<ScheduleKind>& AllScheduleKinds() {
       PipeDreamKind(),    PipeDream2BWKind(),   PipeMareKind(),
       SpecTrainKind(),    XPipeKind(),          PipelinedBackpropKind(),
       TiMePReStKind(),    BaPipeAsKind(),       BaPipeFbpAsKind(),
-      BaPipeSnoKind(),    BaPipeSoKind(),       EdgePipeKind(),
-      AccEPTKind(),
+      BaPipeSnoKind(),    BaPipeSoKind(),       SppKind(),
+      EdgePipeKind(),     AccEPTKind(),
   };
   return kinds;
 }

@@ -2,7 +2,6 @@
 #include "sim/bound.h"
 
 #include <algorithm>
-#include <limits>
 #include <string>
 #include <utility>
 
@@ -13,7 +12,10 @@
 #include "schedules/semantics.h"
 #include "schedules/source.h"
 #include "schedules/validate.h"
+#include "sim/any_order.h"
+#include "sim/folds.h"
 #include "sim/least_memory.h"
+#include "sim/link_loads.h"
 #include "sim/lone_seconds.h"
 #include "sim/pass_order.h"
 #include "sim/schedule_costs.h"
@@ -24,13 +26,12 @@
 namespace weir {
 namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
-
 // A schedule and what follows from it alone.
 struct Shape {
   Schedule schedule;
   Semantics semantics;
   PassOrder order;
+  Traffic traffic;
   bool is_plain = false;  // it runs passes and nothing else
 };
 
@@ -44,177 +45,6 @@ bool IsBlocking(const ResolvedScenario& scenario) {
   return scenario.scenario.communication().transfers() == BLOCKING;
 }
 
-// Ways of single microbatches and sums of passes, for any order.
-class AnyOrder {
- public:
-  AnyOrder(const PipelineInputs& inputs, LoneSeconds* seconds)
-      : in_(inputs), schedule_(inputs.schedule), seconds_(*seconds) {
-    for (const std::vector<Action>& actions : schedule_.rank_actions) {
-      for (const Action& action : actions) {
-        span_ = std::max<int>(span_, action.num_microbatches);
-      }
-    }
-  }
-
-  // Of one batch; after Seconds().
-  double WorkOf(int rank) const { return work_[rank]; }
-
-  double Seconds(std::span<const double> tail_seconds) {
-    const int num_routes = schedule_.num_routes();
-    work_.assign(schedule_.num_ranks, 0);
-    weights_.assign(schedule_.num_ranks, 0);
-    before_.assign(schedule_.num_ranks, kNever);
-    behind_.assign(schedule_.num_ranks, kNever);
-    least_input_.assign(schedule_.num_ranks, kNever);
-    double longest = 0;
-    for (int route = 0; route < num_routes; ++route) {
-      longest = std::max(longest, AddRoute(route));
-    }
-    if (!schedule_.forward_only) {
-      for (int rank = 0; rank < schedule_.num_ranks; ++rank) SetPaired(rank);
-    }
-    for (int rank = 0; rank < schedule_.num_ranks; ++rank) {
-      if (before_[rank] == kNever) continue;  // no microbatch comes here
-      const double tail = tail_seconds[rank];
-      const double all = work_[rank] + tail;
-      if (!schedule_.flush) {
-        longest = std::max(longest, all);
-        continue;
-      }
-      longest = std::max(longest, before_[rank] + all);
-      longest = std::max(longest, before_[rank] + work_[rank] - weights_[rank] +
-                                      behind_[rank]);
-    }
-    return longest;
-  }
-
- private:
-  int NumMicrobatches(int route) const {
-    const int turn = schedule_.microbatches_per_route_turn;
-    const int round = turn * schedule_.num_routes();
-    const int m = schedule_.num_microbatches;
-    if (schedule_.num_routes() == 1) return m;
-    return m / round * turn + std::clamp(m % round - route * turn, 0, turn);
-  }
-
-  // One microbatch of so many that are done in one piece, which together take
-  // no longer than one by one.
-  double OfPass(int rank, Op op, int stage, int route, int span) {
-    const int microbatch = schedule_.num_routes() == 1
-                               ? 0
-                               : route * schedule_.microbatches_per_route_turn;
-    const Action action = {op, stage, microbatch, static_cast<uint16_t>(span)};
-    return seconds_.OfPass({rank, action, std::nullopt}) / span;
-  }
-
-  // Adds its passes to their ranks; returns its shortest way with a flush.
-  double AddRoute(int route) {
-    const std::vector<int>& ranks = schedule_.routes[route];
-    const int count = NumMicrobatches(route);
-    if (count == 0) return 0;
-    double way = 0;
-    std::vector<double> forwards(schedule_.num_stages);
-    for (int s = 0; s < schedule_.num_stages; ++s) {
-      const int rank = ranks[s];
-      if (s > 0 && ranks[s - 1] != rank) {
-        way += seconds_.OfHop({ranks[s - 1], rank, s - 1, true, 1});
-      }
-      before_[rank] = std::min(before_[rank], way);
-      forwards[s] = OfPass(rank, Op::kForward, s, route, 1);
-      way += forwards[s];
-      const double seconds = OfPass(rank, Op::kForward, s, route, span_);
-      work_[rank] += count * seconds;
-      forwards_.push_back({rank, s, count, seconds});
-    }
-    if (schedule_.forward_only) {
-      AddWaysOut(ranks, forwards);
-      return schedule_.flush ? way : 0;
-    }
-    double back = 0;
-    for (int s = 0; s < schedule_.num_stages; ++s) {
-      const int rank = ranks[s];
-      if (s > 0 && ranks[s - 1] != rank) {
-        back += seconds_.OfHop({rank, ranks[s - 1], s, false, 1});
-      }
-      behind_[rank] = std::min(behind_[rank], back);
-      back += AddBackward(rank, s, route, count);
-    }
-    return schedule_.flush ? way + back : 0;
-  }
-
-  void AddWaysOut(const std::vector<int>& ranks,
-                  const std::vector<double>& forwards) {
-    double way = 0;
-    for (int s = schedule_.num_stages - 1; s >= 0; --s) {
-      const int rank = ranks[s];
-      if (s + 1 < schedule_.num_stages && ranks[s + 1] != rank) {
-        way += seconds_.OfHop({rank, ranks[s + 1], s, true, 1});
-      }
-      behind_[rank] = std::min(behind_[rank], way);
-      way += forwards[s];
-    }
-  }
-
-  // Returns what the input gradient takes at least.
-  double AddBackward(int rank, int s, int route, int count) {
-    const StageCosts& stage = in_.costs.of(in_.placement.index(0, rank, 0), s);
-    const bool splits = stage.backward_input_seconds >= 0;
-    const auto of = [&](Op op, int span) {
-      return OfPass(rank, op, s, route, span);
-    };
-    const auto input_of = [&](int span) {
-      const double fused = of(Op::kBackward, span);
-      return splits ? std::min(fused, of(Op::kBackwardInput, span)) : fused;
-    };
-    double least = of(Op::kBackward, span_);
-    const double input = input_of(span_);
-    if (splits) {
-      least = std::min(least, of(Op::kBackwardInput, span_) +
-                                  of(Op::kBackwardWeight, span_));
-    }
-    work_[rank] += count * least;
-    weights_[rank] += count * (least - input);
-    least_input_[rank] = std::min(least_input_[rank], input);
-    return input_of(1);
-  }
-
-  // Where a forward and a backward that run together may be shorter than both:
-  // each forward is in a pair, or leaves an input gradient without one.
-  void SetPaired(int rank) {
-    double paired = 0;
-    bool pays = false;
-    for (const Forwards& one : forwards_) {
-      if (one.rank != rank) continue;
-      const double both = one.seconds + least_input_[rank];
-      const double given =
-          in_.costs.of(in_.placement.index(0, rank, 0), one.stage)
-              .overlapped_seconds;
-      pays |= given >= 0;
-      paired += one.count * (given >= 0 ? std::min(given, both) : both);
-    }
-    if (!pays || paired >= work_[rank]) return;
-    work_[rank] = paired;
-    weights_[rank] = 0;
-  }
-
-  struct Forwards {
-    int rank, stage, count;
-    double seconds;
-  };
-
-  const PipelineInputs& in_;
-  const Schedule& schedule_;
-  LoneSeconds& seconds_;
-  int span_ = 1;  // most microbatches that it does in one piece
-  // [rank]: of all its passes, and of these for weights' gradients.
-  std::vector<double> work_, weights_;
-  std::vector<double> least_input_;  // [rank]: shortest input gradient
-  std::vector<Forwards> forwards_;
-  // [rank]: shortest ways of a microbatch to it, and of what it makes back to
-  // the first stage (on to the last in inference).
-  std::vector<double> before_, behind_;
-};
-
 // Without a flush: the steps of a batch.
 double StepsOfBatch(const Schedule& schedule, int rank, double steps) {
   int updates = schedule.num_microbatches;
@@ -225,27 +55,28 @@ double StepsOfBatch(const Schedule& schedule, int rank, double steps) {
   return updates * steps;
 }
 
-std::vector<double> TailsOf(const Schedule& schedule, LoneSeconds* seconds) {
+std::vector<double> TailsOf(const Schedule& schedule,
+                            const LoneSeconds& seconds) {
   std::vector<double> tails;
-  const int first_rank = schedule.routes[0][0];
   for (int rank = 0; rank < schedule.num_ranks; ++rank) {
-    const double tail =
-        seconds->OfTail(rank, schedule.flush && rank == first_rank);
-    tails.push_back(schedule.flush ? tail : StepsOfBatch(schedule, rank, tail));
+    const double steps = seconds.OfSteps(rank);
+    tails.push_back(schedule.flush ? steps
+                                   : StepsOfBatch(schedule, rank, steps));
   }
   return tails;
 }
 
 }  // namespace
 
-PlanBound BoundOfRun(const PipelineInputs& inputs, const PassOrder& order,
-                     bool finds_period, PassOrder::Buffers* buffers) {
+PlanBound BoundOfRun(const PipelineInputs& inputs, const Fold* fold,
+                     const PassOrder& order, bool finds_period,
+                     PassOrder::Buffers* buffers) {
   const Schedule& schedule = inputs.schedule;
-  LoneSeconds seconds(inputs);
-  const std::vector<double> tails = TailsOf(schedule, &seconds);
+  LoneSeconds seconds(inputs, fold);
+  const std::vector<double> tails = TailsOf(schedule, seconds);
   PlanBound bound;
-  AnyOrder any_order(inputs, &seconds);
-  bound.any_order_seconds = any_order.Seconds(tails);
+  const AnyOrder any_order(inputs, &seconds, tails);
+  bound.any_order_seconds = any_order.seconds();
   if (schedule.flush) {
     std::vector<double> passes, hops;
     for (const PassKind& kind : order.passes()) {
@@ -253,6 +84,18 @@ PlanBound BoundOfRun(const PipelineInputs& inputs, const PassOrder& order,
     }
     for (const HopKind& hop : order.hops()) hops.push_back(seconds.OfHop(hop));
     bound.batch_seconds = order.Makespan(passes, hops, tails, buffers);
+    const LinkLoads loads(inputs, fold, any_order, &seconds);
+    const bool early = loads.reduces_early();
+    bound.any_order_seconds = std::max(
+        bound.any_order_seconds, loads.Seconds([&](int rank, int stage) {
+          return early ? any_order.StartOfLastGradient(rank, stage)
+                       : any_order.EndOfPasses(rank);
+        }));
+    bound.batch_seconds =
+        std::max(bound.batch_seconds, loads.Seconds([&](int rank, int stage) {
+          return early ? order.StartOfLastGradient(rank, stage, *buffers)
+                       : order.EndOfPasses(rank, *buffers);
+        }));
   } else if (!finds_period) {
     // Between the ends of two batches their ranks do all passes of as many.
     for (int rank : schedule.RanksOf(0)) {
@@ -279,7 +122,16 @@ class Bounder::Impl {
     const PipelineInputs inputs{
         shape->schedule, shape->semantics,   *costs,
         network,         scenario.placement, scenario.scenario.communication()};
-    return BoundOfRun(inputs, shape->order, FindsPeriod(scenario), &buffers_);
+    // Without a flush nothing but passes counts, which seldom share links.
+    std::shared_ptr<const FoldAnswer> fold;
+    if (!network.links().empty() && shape->schedule.flush) {
+      fold = folds_.FoldOf(scenario, network, shape->schedule, shape->traffic,
+                           *costs);
+    }
+    return BoundOfRun(
+        inputs,
+        fold != nullptr && fold->fold.has_value() ? &*fold->fold : nullptr,
+        shape->order, FindsPeriod(scenario), &buffers_);
   }
 
  private:
@@ -327,8 +179,10 @@ class Bounder::Impl {
                        "transfers"));
     }
     const bool is_plain = IsPlain(schedule);
-    return std::make_unique<Shape>(Shape{
-        std::move(schedule), std::move(semantics), std::move(order), is_plain});
+    Traffic traffic = TrafficOf(schedule);
+    return std::make_unique<Shape>(Shape{std::move(schedule),
+                                         std::move(semantics), std::move(order),
+                                         std::move(traffic), is_plain});
   }
 
   const Network& NetworkOf(const ResolvedScenario& scenario) {
@@ -434,6 +288,7 @@ class Bounder::Impl {
   std::unique_ptr<Network> network_;
   std::string network_key_;
   absl::flat_hash_map<std::string, std::unique_ptr<Costs>> costs_;
+  Folds folds_;
   PassOrder::Buffers buffers_;
 };
 

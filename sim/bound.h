@@ -15,13 +15,13 @@
 namespace weir {
 
 struct PlanBound {
-  // Of its schedule: the longest path through its passes and transfers, each
-  // alone on its links, then the steps (and on the rank that holds the first
-  // stage the reductions, if they follow the passes). Never more than
-  // Simulate's batch_seconds; equal where nothing shares links and no replicas
-  // wait for each other. Without a flush: the busiest rank's passes and steps,
-  // which is what a period takes at least; a run that shows none may be shorter
-  // by the passes in flight.
+  // Of its schedule: the longest path through its passes and transfers, which
+  // share links only with those of GPUs that provably do the same (fold.h),
+  // then the steps; and with a flush the busiest link (link_loads.h). Never
+  // more than Simulate's batch_seconds; equal where nothing else shares links
+  // and no replicas wait for each other. Without a flush: the busiest rank's
+  // passes and steps, which is what a period takes at least; a run that shows
+  // none may be shorter by the passes in flight.
   double batch_seconds = 0;
   // Of every order of the same stages on the same ranks with the same meaning
   // (with or without flush). With a flush a rank takes at least
@@ -29,7 +29,10 @@ struct PlanBound {
   //  - the same without the weights' gradients, and the shortest way of an
   //    input gradient from it to the first stage: what Zero Bubble (Qi et al.,
   //    ICLR 2024, section 2) leaves when weights' gradients fill all bubbles,
-  //    and what BaPipe's (Zhao et al., 2020) balanced 1F1B reaches.
+  //    and what BaPipe's (Zhao et al., 2020) balanced 1F1B reaches;
+  //  - where transfers block, besides what it sends;
+  // and a link what all of them put on it, with what must come before the first
+  // and behind the last of it.
   // Where costs know both, each backward is taken whole or split, whichever is
   // shorter.
   double any_order_seconds = 0;
@@ -38,11 +41,13 @@ struct PlanBound {
   std::vector<double> peak_bytes;
 };
 
-// Of a run that is priced already; `order` is its schedule's. `finds_period`:
-// without a flush, a period of its steady state is what it takes.
+// Of a run that is priced already, of everybody; the fold, of the same, may be
+// null. `order` is its schedule's. `finds_period`: without a flush, a period of
+// its steady state is what it takes.
 // REQUIRES: order.complete().
-PlanBound BoundOfRun(const PipelineInputs& inputs, const PassOrder& order,
-                     bool finds_period, PassOrder::Buffers* buffers);
+PlanBound BoundOfRun(const PipelineInputs& inputs, const Fold* fold,
+                     const PassOrder& order, bool finds_period,
+                     PassOrder::Buffers* buffers);
 
 // Keeps schedules, and stages once they are priced, for the next scenarios.
 // REQUIRES: scenarios whose `scenario` names the same model, cluster and device

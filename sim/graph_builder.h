@@ -106,23 +106,16 @@ class GraphBuilder {
     std::vector<Group> experts;  // that have the same ones; empty: all do
   };
   const Copies& CopiesOf(const std::vector<int>& ranks, int t);
-  // What reduces the gradients of one update: so many times both.
-  struct Pieces {
-    int count = 1;
-    Collectives dense, experts;
-  };
-  Pieces PiecesOf(const Reduction& reduction) const;
-  double ExpertPart(const StageCosts& stage) const;
   // In pieces, as the last backward completes them; the last piece follows it.
   // Where nothing moves the copies only wait for each other.
   void AddReduction(const Reduction& reduction, int t, int32_t index,
                     int32_t* last);
   int32_t AddEarlyPieces(const Reduction& reduction, int t, int32_t index,
-                         const Copies& copies, const Pieces& pieces,
+                         const Copies& copies, const ReductionCalls& calls,
                          int32_t last);
   // Of both, one after the other.
-  void AddPiece(const Copies& copies, const Collectives& dense,
-                const Collectives& experts, int32_t start, int32_t end);
+  void AddPiece(const Copies& copies, const ReductionCalls& calls,
+                int32_t start, int32_t end);
   // The new weights, behind the steps that made the parts of them.
   void GatherSteppedWeights(int rank, int step, int t);
   // Gradients of an embedding that the first and the last stage have.

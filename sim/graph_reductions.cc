@@ -15,6 +15,12 @@ constexpr int32_t kNone = PipelineGraph::kNone;
 // More pieces hardly end earlier, but cost as many flows again.
 constexpr int kMaxPieces = 8;
 
+// Of a stage's parameters, those that not all replicas have.
+double ExpertPart(const PipelineInputs& inputs, const StageCosts& stage) {
+  if (inputs.costs.expert_parallel == 1 || stage.gradient_bytes == 0) return 0;
+  return stage.expert_gradient_bytes / stage.gradient_bytes;
+}
+
 }  // namespace
 
 ReductionParts PartsOfReduction(const PipelineInputs& inputs,
@@ -32,6 +38,32 @@ ReductionParts PartsOfReduction(const PipelineInputs& inputs,
   parts.num_pieces =
       static_cast<int>(std::min<double>(parts.num_calls, kMaxPieces));
   return parts;
+}
+
+ReductionCalls CallsOfReduction(const PipelineInputs& inputs,
+                                const StageCosts& stage, size_t num_ranks) {
+  const auto [num_calls, num_pieces] = PartsOfReduction(inputs, stage);
+  // Shards are only reduced to where they belong.
+  const bool scatters =
+      inputs.costs.shards * inputs.costs.optimizer_shards > 1 && num_ranks == 1;
+  const double bytes = stage.gradient_bytes / num_calls;
+  const double part = ExpertPart(inputs, stage);
+  ReductionCalls calls;
+  calls.num_pieces = num_pieces;
+  calls.dense = {
+      scatters ? CollectiveKind::kReduceScatter : CollectiveKind::kAllReduce,
+      bytes * (1 - part), num_calls / num_pieces};
+  calls.experts = calls.dense;
+  calls.experts.bytes = bytes * part;
+  return calls;
+}
+
+ReductionCalls CallsOfStepGather(const PipelineInputs& inputs,
+                                 const StageCosts& stage) {
+  const double part = ExpertPart(inputs, stage);
+  return {1,
+          {CollectiveKind::kAllGather, stage.weight_bytes * (1 - part)},
+          {CollectiveKind::kAllGather, stage.weight_bytes * part}};
 }
 
 void GraphBuilder::SelectReductions() {
@@ -114,33 +146,9 @@ const GraphBuilder::Copies& GraphBuilder::CopiesOf(
   return copies;
 }
 
-// Of a stage's parameters, those that not all replicas have.
-double GraphBuilder::ExpertPart(const StageCosts& stage) const {
-  if (in_.costs.expert_parallel == 1 || stage.gradient_bytes == 0) return 0;
-  return stage.expert_gradient_bytes / stage.gradient_bytes;
-}
-
-GraphBuilder::Pieces GraphBuilder::PiecesOf(const Reduction& reduction) const {
-  const StageCosts& stage = in_.costs.stages[reduction.stage];
-  const auto [num_calls, num_pieces] = PartsOfReduction(in_, stage);
-  Pieces pieces;
-  pieces.count = num_pieces;
-  // Shards are only reduced to where they belong.
-  const bool scatters = in_.costs.shards * in_.costs.optimizer_shards > 1 &&
-                        reduction.members.size() == 1;
-  const double bytes = stage.gradient_bytes / num_calls;
-  const double part = ExpertPart(stage);
-  pieces.dense = {
-      scatters ? CollectiveKind::kReduceScatter : CollectiveKind::kAllReduce,
-      bytes * (1 - part), num_calls / pieces.count};
-  pieces.experts = pieces.dense;
-  pieces.experts.bytes = bytes * part;
-  return pieces;
-}
-
-void GraphBuilder::AddPiece(const Copies& copies, const Collectives& dense,
-                            const Collectives& experts, int32_t start,
-                            int32_t end) {
+void GraphBuilder::AddPiece(const Copies& copies, const ReductionCalls& calls,
+                            int32_t start, int32_t end) {
+  const auto& [num_pieces, dense, experts] = calls;
   if (experts.bytes == 0) {
     ways_.AddCollectives(copies.all, dense, start, end);
     return;
@@ -178,18 +186,20 @@ void GraphBuilder::AddReduction(const Reduction& reduction, int t,
     graph_.tasks.AddEdge(start, end);
   } else {
     const Copies& copies = CopiesOf(ranks, t);
-    const Pieces pieces = PiecesOf(reduction);
-    before = AddEarlyPieces(reduction, t, index, copies, pieces, before);
+    const ReductionCalls calls =
+        CallsOfReduction(in_, in_.costs.stages[reduction.stage], ranks.size());
+    before = AddEarlyPieces(reduction, t, index, copies, calls, before);
     if (before != kNone) graph_.tasks.AddEdge(before, start);
-    AddPiece(copies, pieces.dense, pieces.experts, start, end);
+    AddPiece(copies, calls, start, end);
   }
   graph_.reduction_pieces[t][index].push_back({start, end});
 }
 
 int32_t GraphBuilder::AddEarlyPieces(const Reduction& reduction, int t,
                                      int32_t index, const Copies& copies,
-                                     const Pieces& pieces, int32_t last) {
-  for (int k = 1; k < pieces.count; ++k) {
+                                     const ReductionCalls& calls,
+                                     int32_t last) {
+  for (int k = 1; k < calls.num_pieces; ++k) {
     const int32_t start = graph_.tasks.AddTimer(0);
     for (const auto& [rank, step] : reduction.members) {
       const int position = graph_.steps[rank][step].reduce_after;
@@ -198,12 +208,12 @@ int32_t GraphBuilder::AddEarlyPieces(const Reduction& reduction, int t,
         const double seconds =
             graph_.tasks.amount(graph_.ActionTask(gpu, position));
         graph_.tasks.AddEdge(
-            AddBeside({gpu}, position, seconds * k / pieces.count), start);
+            AddBeside({gpu}, position, seconds * k / calls.num_pieces), start);
       }
     }
     if (last != kNone) graph_.tasks.AddEdge(last, start);
     last = graph_.tasks.AddTimer(0);
-    AddPiece(copies, pieces.dense, pieces.experts, start, last);
+    AddPiece(copies, calls, start, last);
     graph_.reduction_pieces[t][index].push_back({start, last});
   }
   return last;
@@ -220,10 +230,7 @@ void GraphBuilder::GatherSteppedWeights(int rank, int step, int t) {
   const int32_t before = std::exchange(last_step_gather_[rank], end);
   if (before != kNone) graph_.tasks.AddEdge(before, start);
   const StageCosts& stage = in_.costs.stages[graph_.steps[rank][step].stage];
-  const double part = ExpertPart(stage);
-  AddPiece(CopiesOf({rank}, t),
-           {CollectiveKind::kAllGather, stage.weight_bytes * (1 - part)},
-           {CollectiveKind::kAllGather, stage.weight_bytes * part}, start, end);
+  AddPiece(CopiesOf({rank}, t), CallsOfStepGather(in_, stage), start, end);
 }
 
 int32_t GraphBuilder::StepOfStage(int rank, int stage) const {

@@ -160,14 +160,16 @@ class Ways {
   double SecondsAlone(const Group& group,
                       std::span<const Collectives> collectives) const;
 
- private:
-  // What all of them together put on the links, and their latencies.
+  // What all of them together put on the links, and their latencies beyond the
+  // hops' own.
   struct Load {
     double intra_bytes = 0, inter_bytes = 0;  // of each hop
     double latency_seconds = 0;
   };
   Load LoadOf(const Group& group,
               std::span<const Collectives> collectives) const;
+
+ private:
   void AddLoad(const Group& group, const Collectives& collectives,
                Load* load) const;
   void CountCall(

@@ -24,22 +24,39 @@ CollectiveKind KindOf(LayerCollective::Kind kind) {
   }
 }
 
-double SecondsOver(const Network& network, const Route& route, double bytes) {
-  double slowest = 0;
-  for (int32_t link : route.links) {
-    slowest = std::max(slowest, bytes / network.links()[link].bytes_per_second);
+// By link how much of its time one byte over each hop takes, and the most.
+class HopLoads {
+ public:
+  void Add(std::span<const Link> links, const Route& route) {
+    for (int32_t link : route.links) {
+      double& seconds = seconds_[link];
+      seconds += 1 / links[link].bytes_per_second;
+      largest_ = std::max(largest_, seconds);
+    }
   }
-  return route.latency_seconds + slowest;
-}
+  double largest() const { return largest_; }
+
+ private:
+  absl::flat_hash_map<int32_t, double> seconds_;
+  double largest_ = 0;
+};
 
 }  // namespace
 
-LoneSeconds::LoneSeconds(const PipelineInputs& inputs)
+LoneSeconds::LoneSeconds(const PipelineInputs& inputs, const Fold* fold)
     : in_(inputs),
+      fold_(fold),
       ways_(inputs.network, inputs.costs.collectives, inputs.costs.links,
-            &scratch_),
+            &scratch_, fold),
       tensors_(inputs.placement.pipeline),
       experts_(inputs.placement.pipeline) {}
+
+// A folded route names a link once for each that it stands for.
+double LoneSeconds::SecondsOver(const Route& route, double bytes) const {
+  HopLoads loads;
+  loads.Add(links(), route);
+  return route.latency_seconds + bytes * loads.largest();
+}
 
 void LoneSeconds::AddCalls(const Action& action, Calls* calls) const {
   const bool forward = action.op == Op::kForward;
@@ -63,65 +80,114 @@ void LoneSeconds::AddCalls(const Action& action, Calls* calls) const {
   }
 }
 
-double LoneSeconds::OfCalls(const Group& group,
-                            const std::vector<Collectives>& calls) {
-  // Flows carry whole bytes.
-  const double rounding = 0.5 * std::max(group.intra_seconds_per_byte,
-                                         group.inter_seconds_per_byte);
-  return std::max(ways_.SecondsAlone(group, calls) - rounding, 0.0);
+LoneSeconds::TimedGroup LoneSeconds::Timed(Group group) const {
+  TimedGroup timed;
+  HopLoads all;
+  const auto time = [&](const std::vector<int32_t>& hops) {
+    TimedGroup::Hops times;
+    HopLoads loads;
+    for (int32_t hop : hops) {
+      loads.Add(links(), route(hop));
+      all.Add(links(), route(hop));
+      const double latency = route(hop).latency_seconds;
+      times.latency_seconds = &hop == hops.data()
+                                  ? latency
+                                  : std::min(times.latency_seconds, latency);
+    }
+    times.seconds_per_byte = loads.largest();
+    return times;
+  };
+  timed.intra = time(group.intra_hops);
+  timed.inter = time(group.inter_hops);
+  if (group.shares_links) {  // all hops carry the same
+    for (TimedGroup::Hops* hops : {&timed.intra, &timed.inter}) {
+      hops->latency_seconds =
+          std::min(timed.intra.latency_seconds, timed.inter.latency_seconds);
+      hops->seconds_per_byte = all.largest();
+    }
+  }
+  timed.group = std::move(group);
+  return timed;
 }
 
-const Group& LoneSeconds::TensorGroup(int rank) {
-  std::optional<Group>& group = tensors_[rank];
+double LoneSeconds::OfCalls(const TimedGroup& timed,
+                            const std::vector<Collectives>& calls) {
+  const Ways::Load load = ways_.LoadOf(timed.group, calls);
+  const auto seconds = [](const TimedGroup::Hops& hops, double bytes) {
+    // Flows carry whole bytes.
+    bytes = std::max(bytes - 0.5, 0.0);
+    return hops.latency_seconds + bytes * hops.seconds_per_byte;
+  };
+  return load.latency_seconds +
+         std::max(seconds(timed.intra, load.intra_bytes),
+                  seconds(timed.inter, load.inter_bytes));
+}
+
+const LoneSeconds::TimedGroup& LoneSeconds::TensorGroup(int rank) {
+  std::optional<TimedGroup>& group = tensors_[rank];
   if (!group.has_value()) {
     std::vector<int> gpus;
     for (int t = 0; t < in_.placement.tensor; ++t) {
       gpus.push_back(in_.placement.gpu(0, rank, t));
     }
-    group = ways_.GroupOf(gpus);
+    group = Timed(ways_.GroupOf(gpus, {FoldRole::Kind::kTensor, rank}));
   }
   return *group;
 }
 
-const Group& LoneSeconds::ExpertGroup(int rank) {
-  std::optional<Group>& group = experts_[rank];
+const LoneSeconds::TimedGroup& LoneSeconds::ExpertGroup(int rank) {
+  std::optional<TimedGroup>& group = experts_[rank];
   if (!group.has_value()) {
     std::vector<int> gpus;
     for (int r = 0; r < in_.costs.expert_parallel; ++r) {
       gpus.push_back(in_.placement.gpu(r, rank, 0));
     }
-    group = ways_.GroupOf(gpus);
+    group = Timed(ways_.GroupOf(gpus, {FoldRole::Kind::kExperts, rank}));
   }
   return *group;
 }
 
-double LoneSeconds::OfPass(const PassKind& kind) {
+LoneSeconds::PassParts LoneSeconds::PartsOf(const PassKind& kind) {
   const int rank = kind.rank;
-  if (!IsCompute(kind.action.op)) return OfOffload(rank, kind.action);
   const Action* other =
       kind.overlapped.has_value() ? &*kind.overlapped : nullptr;
-  double seconds =
+  PassParts parts;
+  parts.kernels =
       PassSeconds(in_.schedule, in_.costs, in_.placement.index(0, rank, 0),
                   rank, kind.action, other);
-  const auto host_of = [&](const Action& action) {
-    return in_.costs.stages[action.stage].host_seconds_of(
+  Calls calls;
+  const auto add = [&](const Action& action) {
+    AddCalls(action, &calls);
+    parts.host += in_.costs.stages[action.stage].host_seconds_of(
         static_cast<int>(action.op));
   };
-  Calls calls;
-  AddCalls(kind.action, &calls);
-  double host = host_of(kind.action);
-  if (other != nullptr) {
-    AddCalls(*other, &calls);
-    host += host_of(*other);
+  add(kind.action);
+  if (other != nullptr) add(*other);
+  if (!calls.in_line.empty()) {
+    parts.in_line = OfCalls(TensorGroup(rank), calls.in_line);
   }
-  double in_line = 0, experts = 0, beside = 0;
-  if (!calls.in_line.empty())
-    in_line = OfCalls(TensorGroup(rank), calls.in_line);
-  if (!calls.experts.empty())
-    experts = OfCalls(ExpertGroup(rank), calls.experts);
-  if (!calls.beside.empty()) beside = OfCalls(TensorGroup(rank), calls.beside);
-  if (host > 0) seconds = std::max(seconds, host - in_line - experts);
-  return std::max(seconds + in_line, beside) + experts;
+  if (!calls.experts.empty()) {
+    parts.experts = OfCalls(ExpertGroup(rank), calls.experts);
+  }
+  if (!calls.beside.empty()) {
+    parts.beside = OfCalls(TensorGroup(rank), calls.beside);
+  }
+  return parts;
+}
+
+double LoneSeconds::OfPass(const PassKind& kind) {
+  if (!IsCompute(kind.action.op)) return OfOffload(kind.rank, kind.action);
+  const PassParts parts = PartsOf(kind);
+  double seconds = parts.kernels;
+  if (parts.host > 0) {
+    seconds = std::max(seconds, parts.host - parts.in_line - parts.experts);
+  }
+  return std::max(seconds + parts.in_line, parts.beside) + parts.experts;
+}
+
+double LoneSeconds::OfShare(const PassKind& kind) {
+  const PassParts parts = PartsOf(kind);
+  return parts.kernels + parts.in_line + parts.experts;
 }
 
 double LoneSeconds::OfOffload(int rank, const Action& action) {
@@ -131,31 +197,48 @@ double LoneSeconds::OfOffload(int rank, const Action& action) {
   const double bytes =
       std::round(in_.costs.stages[action.stage].activation_bytes *
                  action.num_microbatches);
-  const Route route = action.op == Op::kOffload
-                          ? in_.network.RouteToHost(gpu)
-                          : in_.network.RouteFromHost(gpu);
-  if (bytes > 0 && !route.links.empty()) {
-    return SecondsOver(in_.network, route, bytes);
-  }
+  const bool to_host = action.op == Op::kOffload;
+  const int32_t pair =
+      bytes > 0 ? ways_.HostPairOf(gpu, to_host,
+                                   {to_host ? FoldRole::Kind::kToHost
+                                            : FoldRole::Kind::kFromHost,
+                                    rank})
+                : -1;
+  if (pair >= 0) return SecondsOver(route(pair), bytes);
   return std::max(stage.offload_seconds * action.num_microbatches, 0.0);
 }
 
-double LoneSeconds::OfHop(const HopKind& hop) {
+// Nothing where no link is taken.
+std::optional<SendCost> LoneSeconds::SendOf(const HopKind& hop) {
   const int from = in_.placement.gpu(0, hop.from_rank, 0);
   const int to = in_.placement.gpu(0, hop.to_rank, 0);
   const double bytes =
       std::round(in_.costs.sent_bytes(hop.forward ? hop.stage : hop.stage - 1) *
                  hop.num_microbatches);
-  const double extra = in_.communication.transfers() == BLOCKING
-                           ? in_.costs.exchange_seconds
-                           : 0;
-  const Route& route = ways_.RouteOf(from, to);
-  if (!(bytes > 0) || route.links.empty()) return route.latency_seconds + extra;
-  const SendCost send = ways_.SendBetween(from, to, bytes, extra);
-  return SecondsOver(in_.network, scratch_.pairs[send.pair].route, send.bytes);
+  if (!(bytes > 0) || ways_.RouteOf(from, to).links.empty()) return {};
+  return ways_.SendBetween(from, to, bytes, ExtraSeconds(),
+                           {FoldRole::Kind::kSend, hop.from_rank, hop.to_rank});
+}
+
+double LoneSeconds::OfHop(const HopKind& hop) {
+  const std::optional<SendCost> send = SendOf(hop);
+  if (send.has_value()) return SecondsOver(route(send->pair), send->bytes);
+  return ways_
+             .RouteOf(in_.placement.gpu(0, hop.from_rank, 0),
+                      in_.placement.gpu(0, hop.to_rank, 0))
+             .latency_seconds +
+         ExtraSeconds();
+}
+
+double LoneSeconds::OfMove(const HopKind& hop) {
+  const std::optional<SendCost> send = SendOf(hop);
+  if (!send.has_value()) return 0;
+  const Route& way = route(send->pair);
+  return SecondsOver(way, send->bytes) - way.latency_seconds;
 }
 
 std::vector<int> LoneSeconds::SteppedStages(int rank) const {
+  if (in_.schedule.forward_only) return {};
   if (!in_.schedule.flush) return in_.schedule.StagesOf(rank);
   std::vector<int> stages;
   for (int32_t position : in_.semantics.update_positions[rank]) {
@@ -164,55 +247,20 @@ std::vector<int> LoneSeconds::SteppedStages(int rank) const {
   return stages;
 }
 
-double LoneSeconds::StepSeconds(int rank, const std::vector<int>& stages,
-                                size_t i) const {
-  const StageCosts& stage =
-      in_.costs.of(in_.placement.index(0, rank, 0), stages[i]);
-  return stage.optimizer_seconds - (i > 0 ? stage.update_seconds : 0);
+double LoneSeconds::OfSteps(int rank) const {
+  const std::vector<int> stages = SteppedStages(rank);
+  double seconds = 0;
+  for (size_t i = 0; i < stages.size(); ++i) {
+    seconds += OfStep(rank, stages[i], /*first=*/i == 0);
+  }
+  return seconds;
 }
 
-double LoneSeconds::OfTail(int rank, bool with_reductions) {
-  if (in_.schedule.forward_only) return 0;
-  const std::vector<int> stages = SteppedStages(rank);
-  double steps = 0;
-  for (size_t i = 0; i < stages.size(); ++i) {
-    steps += StepSeconds(rank, stages, i);
-  }
-  if (!with_reductions || in_.placement.data == 1 || in_.costs.shards > 1 ||
-      in_.communication.gradient_reduction() != REDUCTION_BLOCKING) {
-    return steps;
-  }
-  return std::max(steps, OfReductions(rank));
-}
-
-// All through before the last step, of whichever stage.
-double LoneSeconds::OfReductions(int rank) {
-  const std::vector<int> stages = SteppedStages(rank);
-  std::vector<int> gpus;
-  for (int r = 0; r < in_.placement.data; ++r) {
-    gpus.push_back(in_.placement.gpu(r, rank, 0));
-  }
-  const Group group = ways_.GroupOf(gpus);
-  const CollectiveKind kind = in_.costs.optimizer_shards > 1
-                                  ? CollectiveKind::kReduceScatter
-                                  : CollectiveKind::kAllReduce;
-  double seconds = 0, least_step = 0;
-  for (size_t i = 0; i < stages.size(); ++i) {
-    const StageCosts& stage = in_.costs.stages[stages[i]];
-    // Copies on other ranks have groups of their own.
-    if (in_.schedule.RanksOf(stages[i]).size() > 1) return 0;
-    const double dense =
-        stage.gradient_bytes -
-        (in_.costs.expert_parallel > 1 ? stage.expert_gradient_bytes : 0);
-    if (dense > 0) {
-      seconds += OfCalls(group, {{kind, dense, 1}});
-    }
-    const double step =
-        StepSeconds(rank, stages, i) -
-        (i == 0 && stages.size() > 1 ? stage.update_seconds : 0);
-    least_step = i == 0 ? step : std::min(least_step, step);
-  }
-  return seconds + least_step;
+// What an update costs besides is paid with its first step.
+double LoneSeconds::OfStep(int rank, int stage, bool first) const {
+  const StageCosts& costs =
+      in_.costs.of(in_.placement.index(0, rank, 0), stage);
+  return costs.optimizer_seconds - (first ? 0 : costs.update_seconds);
 }
 
 }  // namespace weir

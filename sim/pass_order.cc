@@ -104,6 +104,18 @@ class PassOrderBuilder {
       last = node;
     }
     ends_[rank].push_back(last);
+    order_.last_pass_.push_back(last);
+    AddLastGradients(rank);
+  }
+
+  void AddLastGradients(int rank) {
+    const auto& actions = schedule_.rank_actions[rank];
+    for (size_t i = 0; i < actions.size(); ++i) {
+      if (actions[i].op == Op::kBackward ||
+          actions[i].op == Op::kBackwardWeight) {
+        order_.last_gradient_[{rank, actions[i].stage}] = node_of_[rank][i];
+      }
+    }
   }
 
   void AddChannels(int rank) {
@@ -210,6 +222,8 @@ class PassOrderBuilder {
     order_.complete_ = std::ssize(ready) == count;
     for (int32_t& last : order_.last_of_rank_) last = place_[last];
     for (int32_t& last : order_.last_of_channels_) last = place_[last];
+    for (int32_t& last : order_.last_pass_) last = place_[last];
+    for (auto& [stage, last] : order_.last_gradient_) last = place_[last];
   }
 
   // A node has one chain and one input: more are put before it one by one.
@@ -289,6 +303,18 @@ double PassOrder::Makespan(std::span<const double> pass_seconds,
     makespan = std::max(makespan, ends[last_of_rank_[rank]] + tail);
   }
   return makespan;
+}
+
+double PassOrder::EndOfPasses(int rank, const Buffers& buffers) const {
+  return buffers.ends[last_pass_[rank]];
+}
+
+double PassOrder::StartOfLastGradient(int rank, int stage,
+                                      const Buffers& buffers) const {
+  const auto at = last_gradient_.find({rank, stage});
+  if (at == last_gradient_.end()) return 0;
+  return buffers.ends[at->second] -
+         buffers.pass_seconds[nodes_[at->second].pass];
 }
 
 }  // namespace weir

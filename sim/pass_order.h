@@ -8,8 +8,10 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "schedules/schedule.h"
 
 namespace weir {
@@ -56,6 +58,12 @@ class PassOrder {
                   std::span<const double> hop_seconds,
                   std::span<const double> tail_seconds, Buffers* buffers) const;
 
+  // After Makespan, with its buffers: when a rank has ended its last pass, what
+  // it sends aside, and when the last pass begins that makes weights' gradients
+  // of its stage; 0 where there is none.
+  double EndOfPasses(int rank, const Buffers& buffers) const;
+  double StartOfLastGradient(int rank, int stage, const Buffers& buffers) const;
+
  private:
   // Ends at max(end of chain, end of input + its hop) + its seconds. Node 0 is
   // the start of the run, kinds 0 take no time.
@@ -69,6 +77,9 @@ class PassOrder {
   std::vector<Node> nodes_;
   std::vector<int32_t> last_of_rank_;  // [rank]
   std::vector<int32_t> last_of_channels_;
+  // The last passes of ranks, and those that complete stages' gradients.
+  std::vector<int32_t> last_pass_;                                   // [rank]
+  absl::flat_hash_map<std::pair<int, int>, int32_t> last_gradient_;  // of stage
   std::vector<PassKind> passes_;
   std::vector<HopKind> hops_;
 };

@@ -190,6 +190,19 @@ struct ReductionParts {
 ReductionParts PartsOfReduction(const PipelineInputs& inputs,
                                 const StageCosts& stage);
 
+// The calls of one piece, of so many, that reduce one stage's gradients over
+// its copies on `num_ranks` ranks and their replicas: what all have, and then
+// what only those with the same experts have.
+struct ReductionCalls {
+  int num_pieces = 1;
+  Collectives dense, experts;
+};
+ReductionCalls CallsOfReduction(const PipelineInputs& inputs,
+                                const StageCosts& stage, size_t num_ranks);
+// The same where replicas gather what each of them has stepped.
+ReductionCalls CallsOfStepGather(const PipelineInputs& inputs,
+                                 const StageCosts& stage);
+
 // How many tasks the graph will have, to a few percent: to be asked before it
 // is built.
 double EstimateTasks(const PipelineInputs& inputs);

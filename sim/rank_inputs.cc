@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/rank_inputs.h"
 
-#include <algorithm>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "schedules/validate.h"
@@ -17,48 +14,11 @@
 namespace weir {
 namespace {
 
-std::string NetworkKey(const ResolvedScenario& scenario) {
-  return scenario.textbook
-             ? absl::StrFormat("textbook %d %a", scenario.placement.num_gpus(),
-                               scenario.scenario.textbook().hop_seconds())
-             : scenario.cluster.SerializeAsString();
-}
-
 std::string ProgramKey(const ResolvedScenario& scenario, int num_batches) {
   const Parallelism& parallelism = scenario.scenario.parallelism();
   return absl::StrCat(scenario.scenario.schedule(), "\n",
                       parallelism.pipeline(), " ", parallelism.chunks(), " ",
                       scenario.num_microbatches, " ", num_batches);
-}
-
-// Who sends to whom, who has copies of what, who offloads.
-Traffic TrafficOf(const Schedule& schedule) {
-  Traffic traffic;
-  std::set<std::pair<int, int>> sends;
-  for (const std::vector<int>& route : schedule.routes) {
-    for (size_t s = 0; s + 1 < route.size(); ++s) {
-      if (route[s] == route[s + 1]) continue;
-      sends.insert({route[s], route[s + 1]});
-      if (!schedule.forward_only) sends.insert({route[s + 1], route[s]});
-    }
-  }
-  traffic.sends.assign(sends.begin(), sends.end());
-  std::set<std::vector<int>> copies;
-  for (int s = 0; s < schedule.num_stages; ++s) {
-    std::vector<int> ranks = schedule.RanksOf(s);
-    std::sort(ranks.begin(), ranks.end());
-    if (ranks.size() > 1) copies.insert(std::move(ranks));
-  }
-  traffic.copies.assign(copies.begin(), copies.end());
-  for (int rank = 0; rank < schedule.num_ranks; ++rank) {
-    const auto& actions = schedule.rank_actions[rank];
-    if (std::any_of(actions.begin(), actions.end(), [](const Action& action) {
-          return !IsCompute(action.op);
-        })) {
-      traffic.offloads.push_back(rank);
-    }
-  }
-  return traffic;
 }
 
 size_t NumActions(const Schedule& schedule) {
@@ -135,64 +95,6 @@ void DropOrigins(DeviceCosts* costs) {
     stage.backward_input_kernels.clear();
     stage.backward_weight_kernels.clear();
   }
-}
-
-// Adds what the costs and the layout know.
-Traffic WholeTraffic(const ResolvedScenario& scenario, const Program& program,
-                     const Costs& costs) {
-  const Schedule& schedule = program.schedule;
-  Traffic traffic = program.traffic;
-  if (scenario.placement.data > 1) {
-    for (int rank = 0; rank < schedule.num_ranks; ++rank) {
-      traffic.copies.push_back({rank});
-    }
-  }
-  const std::vector<int> first = schedule.RanksOf(0);
-  const std::vector<int> last = schedule.RanksOf(schedule.num_stages - 1);
-  if (costs.tied_gradient_bytes > 0 && schedule.flush &&
-      !schedule.forward_only && first.size() == 1 && last.size() == 1 &&
-      first != last) {
-    traffic.tied = {first[0], last[0]};
-  }
-  traffic.expert_parallel = costs.expert_parallel;
-  traffic.models_collectives = costs.collectives != nullptr;
-  const auto slows = [](const DeviceCosts& device) {
-    return device.collective_slowdown != 1 || device.copy_slowdown != 1;
-  };
-  traffic.slows_passes =
-      slows(costs) || std::any_of(costs.other_devices.begin(),
-                                  costs.other_devices.end(), slows);
-  return traffic;
-}
-
-std::string FoldKey(const ResolvedScenario& scenario, const Traffic& traffic) {
-  const Placement& place = scenario.placement;
-  std::string key =
-      absl::StrCat(NetworkKey(scenario), "\n", place.tensor, " ", place.data,
-                   " ", place.pipeline, " ", traffic.expert_parallel,
-                   traffic.slows_passes, traffic.models_collectives, "\n");
-  const auto append = [&key](const std::vector<int>& numbers) {
-    key.append(reinterpret_cast<const char*>(numbers.data()),
-               numbers.size() * sizeof(int));
-    key.push_back('\n');
-  };
-  append(place.gpus);
-  for (const auto& [from, to] : traffic.sends) append({from, to});
-  key.push_back('\n');
-  for (const std::vector<int>& ranks : traffic.copies) append(ranks);
-  key.push_back('\n');
-  append(traffic.tied);
-  append(traffic.offloads);
-  return key;
-}
-
-// Do those that one GPU would stand for compute alike?
-bool DevicesAreAlike(const Fold& fold, const Costs& costs) {
-  for (int i = 0; i < std::ssize(costs.gpu_device); ++i) {
-    const int other = fold.IndexOf(fold.RepresentativeOf(i));
-    if (costs.gpu_device[i] != costs.gpu_device[other]) return false;
-  }
-  return true;
 }
 
 }  // namespace
@@ -280,27 +182,8 @@ absl::StatusOr<std::shared_ptr<const Prices>> RankInputs::PricesOf(
 std::shared_ptr<const FoldAnswer> RankInputs::FoldOf(
     const ResolvedScenario& scenario, const Network& network,
     const Program& program, const Costs& costs) {
-  const Placement& place = scenario.placement;
-  const auto shares = [](const DeviceCosts& device) {
-    return device.card_share != nullptr;
-  };
-  if (place.data * place.tensor == 1 || shares(costs) ||
-      std::any_of(costs.other_devices.begin(), costs.other_devices.end(),
-                  shares)) {
-    return std::make_shared<const FoldAnswer>();
-  }
-  const Traffic traffic = WholeTraffic(scenario, program, costs);
-  const std::string key = FoldKey(scenario, traffic);
-  auto answer = folds_.Find(key);
-  if (answer == nullptr) {
-    answer = folds_.Add(key, place.num_gpus(),
-                        std::make_shared<const FoldAnswer>(
-                            FoldAnswer{Fold::Find(network, place, traffic)}));
-  }
-  if (answer->fold.has_value() && !DevicesAreAlike(*answer->fold, costs)) {
-    return std::make_shared<const FoldAnswer>();
-  }
-  return answer;
+  return folds_.FoldOf(scenario, network, program.schedule, program.traffic,
+                       costs);
 }
 
 }  // namespace weir

@@ -13,7 +13,7 @@
 #include "schedules/schedule.h"
 #include "schedules/semantics.h"
 #include "sim/bounded_cache.h"
-#include "sim/fold.h"
+#include "sim/folds.h"
 #include "sim/stage_costs.h"
 #include "sim/steady.h"
 
@@ -35,10 +35,6 @@ struct Program {
 struct Prices {
   ResolvedScenario scenario;
   Costs costs;
-};
-
-struct FoldAnswer {
-  std::optional<Fold> fold;  // nothing: it cannot be folded
 };
 
 // Errors as Simulate's.
@@ -68,12 +64,12 @@ class RankInputs {
                                            const Costs& costs);
 
  private:
-  // Weights: links, actions, stages, GPUs.
+  // Weights: links, actions, stages.
   BoundedCache<Network> networks_{1 << 20};
   BoundedCache<Schedule> schedules_{4 << 20};
   BoundedCache<Program> programs_{4 << 20};
   BoundedCache<Prices> prices_{1 << 16};
-  BoundedCache<FoldAnswer> folds_{1 << 20};
+  Folds folds_;
 };
 
 }  // namespace weir

@@ -105,10 +105,13 @@ absl::StatusOr<ResolvedScenario> GivenForPlanners(absl::string_view label,
   return resolved;
 }
 
-PlannerAnswer Ask(const PaperPlanner& planner, const ResolvedScenario& given) {
+namespace {
+
+PlannerAnswer AskOne(const PaperPlanner& planner, const ResolvedScenario& given,
+                     SharedFacts* facts) {
   PlannerAnswer answer;
   answer.algorithm = std::string(planner.name);
-  absl::StatusOr<PlannedPipeline> plan = planner.plan(given);
+  absl::StatusOr<PlannedPipeline> plan = planner.plan(given, facts);
   answer.planned = plan.status();
   answer.simulated = plan.status();
   if (!plan.ok()) return answer;
@@ -117,16 +120,24 @@ PlannerAnswer Ask(const PaperPlanner& planner, const ResolvedScenario& given) {
   return answer;
 }
 
+}  // namespace
+
+PlannerAnswer Ask(const PaperPlanner& planner, const ResolvedScenario& given) {
+  SharedFacts facts(given);
+  return AskOne(planner, given, &facts);
+}
+
 double EnoughMemoryBytes(const PaperPlanner& planner,
                          const ResolvedScenario& given) {
   const double most = MostMemoryBytes(given);
+  SharedFacts facts(given);
   const auto has_plan = [&](double times) {
     ResolvedScenario larger = given;
     ScaleMemory(times, &larger.device);
     for (DeviceProfile& other : larger.other_devices) {
       ScaleMemory(times, &other);
     }
-    return planner.plan(larger).ok();
+    return planner.plan(larger, &facts).ok();
   };
   double below = 1, enough = 2;
   while (enough <= 1024 && !has_plan(enough)) {
@@ -142,9 +153,10 @@ double EnoughMemoryBytes(const PaperPlanner& planner,
 }
 
 std::vector<PlannerAnswer> AskAll(const ResolvedScenario& given) {
+  SharedFacts facts(given);
   std::vector<PlannerAnswer> answers;
   for (const PaperPlanner& planner : PaperPlanners()) {
-    answers.push_back(Ask(planner, given));
+    answers.push_back(AskOne(planner, given, &facts));
   }
   return answers;
 }

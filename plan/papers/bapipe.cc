@@ -16,66 +16,146 @@ namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
+double AllReduceSeconds(const PlannerWork& work, const LayerSums& sums,
+                        const PlannedStage& stage) {
+  const int replicas = static_cast<int>(stage.devices.size());
+  if (replicas == 1) return 0;
+  double rate = kNever;
+  for (int i = 0; i < replicas; ++i) {
+    rate = std::min(rate,
+                    work.bytes_per_second[stage.devices[i]]
+                                         [stage.devices[(i + 1) % replicas]]);
+  }
+  return 2.0 * (replicas - 1) / replicas *
+         sums.gradient_bytes(stage.first_layer, stage.end_layer) / rate;
+}
+
+// The slowest of all stages and cuts.
+struct Slowest {
+  double compute = 0, forward = 0, transfer = 0, all_reduce = 0;
+};
+
+Slowest SlowestOf(const PlannerWork& work,
+                  const std::vector<PlannedStage>& stages) {
+  const LayerSums sums(work.layers);
+  Slowest slowest;
+  const auto raise = [](double seconds, double* most) {
+    *most = std::max(*most, seconds);
+  };
+  for (size_t s = 0; s < stages.size(); ++s) {
+    const PlannedStage& stage = stages[s];
+    const int first = stage.first_layer, end = stage.end_layer;
+    raise(AllReduceSeconds(work, sums, stage), &slowest.all_reduce);
+    for (size_t i = 0; i < stage.devices.size(); ++i) {
+      const int device = stage.devices[i];
+      const double speed = work.devices[device].speed;
+      raise(sums.seconds(first, end) / speed, &slowest.compute);
+      raise(sums.forward(first, end) / speed, &slowest.forward);
+      if (s == 0) continue;
+      raise(sums.cut_bytes(first) /
+                work.bytes_per_second[stages[s - 1].devices[i]][device],
+            &slowest.transfer);
+    }
+  }
+  return slowest;
+}
+
+// Whether 1F1B-AS sends during a forward what it has to, and the other two that
+// overlap during both passes.
+bool Hides(BaPipeOrder order, const Slowest& slowest) {
+  if (order == BaPipeOrder::kNoOverlap) return true;
+  return order == BaPipeOrder::kAsynchronous
+             ? slowest.transfer <= slowest.forward
+             : 2 * slowest.transfer <= slowest.compute;
+}
+
 // One order on pipelines of one length.
 class BaPipeSearch {
  public:
   BaPipeSearch(const PlannerWork& work, const LayerSums& sums,
-               BaPipeOrder order, int num_stages)
+               BaPipeOrder order, int num_stages, bool must_hide)
       : work_(work),
         sums_(sums),
         order_(order),
+        must_hide_(must_hide),
         num_stages_(num_stages),
-        replicas_(static_cast<int>(work.devices.size()) / num_stages) {}
+        replicas_(static_cast<int>(work.devices.size()) / num_stages),
+        speed_(num_stages, kNever),
+        memory_(num_stages, kNever) {
+    for (int i = 0; i < num_stages * replicas_; ++i) {
+      double& speed = speed_[i / replicas_];
+      double& memory = memory_[i / replicas_];
+      speed = std::min(speed, work.devices[i].speed);
+      memory = std::min(memory, work.devices[i].memory_bytes);
+    }
+  }
 
   // Empty when nothing fits.
   std::vector<PlannedStage> Run() const {
     if (num_stages_ > sums_.num_layers()) return {};
     std::vector<PlannedStage> best;
     double best_seconds = kNever;
-    for (bool fits : {false, true}) {
-      CutProblem problem;
-      problem.num_layers = sums_.num_layers();
-      problem.num_devices = num_stages_;
-      problem.stage_seconds = [&](const CutStage& stage) {
-        const int first = stage.first_layer, end = stage.end_layer;
-        if (!sums_.MayBeStage(first, end) ||
-            (fits && !Fits(stage.first_device, first, end))) {
-          return kNever;
-        }
-        return StageSeconds(stage.first_device, first, end);
-      };
-      const absl::StatusOr<ExactCut> cut = CutExactly("bapipe", problem);
-      if (!cut.ok()) continue;
-      const std::vector<PlannedStage> moved = Move(Stages(cut->stages));
+    const auto improve = [&](const std::vector<PlannedStage>& stages) {
+      if (stages.empty()) return;
+      const std::vector<PlannedStage> moved = Move(stages);
       const double seconds = Seconds(moved);
-      if (seconds < best_seconds) {
-        best_seconds = seconds;
-        best = moved;
-      }
+      if (seconds >= best_seconds) return;
+      best_seconds = seconds;
+      best = moved;
+    };
+    for (bool fits : {false, true}) {
+      const std::vector<PlannedStage> balanced = Balanced(fits, kNever);
+      improve(balanced);
+      if (balanced.empty() || !must_hide_) continue;
+      const Slowest slowest = SlowestOf(work_, balanced);
+      if (Hides(order_, slowest)) continue;
+      // What hides behind these passes hides behind longer ones.
+      improve(Balanced(fits, order_ == BaPipeOrder::kAsynchronous
+                                 ? slowest.forward
+                                 : slowest.compute / 2));
     }
     return best;
   }
 
  private:
-  double Speed(int stage) const {
-    double speed = kNever;
-    for (int i = 0; i < replicas_; ++i) {
-      speed = std::min(speed, work_.devices[stage * replicas_ + i].speed);
+  // The cut whose slowest stage is fastest, of those that fit and have no
+  // longer transfers; empty if there is none.
+  std::vector<PlannedStage> Balanced(bool fits, double most_transfer) const {
+    CutProblem problem;
+    problem.num_layers = sums_.num_layers();
+    problem.num_devices = num_stages_;
+    problem.stage_seconds = [&](const CutStage& stage) {
+      const int first = stage.first_layer, end = stage.end_layer;
+      if (!sums_.MayBeStage(first, end) ||
+          (fits && !Fits(stage.first_device, first, end))) {
+        return kNever;
+      }
+      return StageSeconds(stage.first_device, first, end);
+    };
+    if (most_transfer < kNever) {
+      problem.transfer_seconds = [&](const CutStage& stage) {
+        double seconds = 0;
+        for (int i = 0; i < replicas_; ++i) {
+          const int to = stage.first_device * replicas_ + i;
+          seconds =
+              std::max(seconds, sums_.cut_bytes(stage.first_layer) /
+                                    work_.bytes_per_second[to - replicas_][to]);
+        }
+        return seconds > most_transfer ? kNever : 0;
+      };
     }
-    return speed;
+    const absl::StatusOr<ExactCut> cut = CutExactly("bapipe", problem);
+    if (!cut.ok()) return {};
+    return Stages(cut->stages);
   }
+
   double StageSeconds(int stage, int first, int end) const {
-    return sums_.seconds(first, end) / Speed(stage);
+    return sums_.seconds(first, end) / speed_[stage];
   }
   bool Fits(int stage, int first, int end) const {
-    double memory = kNever;
-    for (int i = 0; i < replicas_; ++i) {
-      memory =
-          std::min(memory, work_.devices[stage * replicas_ + i].memory_bytes);
-    }
     const int kept = BaPipeKept(order_, work_.num_microbatches / replicas_,
                                 num_stages_, stage);
-    return sums_.memory_bytes(first, end, kept) <= memory;
+    return sums_.memory_bytes(first, end, kept) <= memory_[stage];
   }
 
   std::vector<PlannedStage> Stages(const std::vector<CutStage>& cut) const {
@@ -100,6 +180,7 @@ class BaPipeSearch {
         return kNever;
       }
     }
+    if (must_hide_ && !Hides(order_, SlowestOf(work_, stages))) return kNever;
     return BaPipeSeconds(order_, work_, stages);
   }
 
@@ -125,22 +206,10 @@ class BaPipeSearch {
   const PlannerWork& work_;
   const LayerSums& sums_;
   BaPipeOrder order_;
+  bool must_hide_;  // of 1F1B-AS; the others that overlap always must
   int num_stages_, replicas_;
+  std::vector<double> speed_, memory_;  // [stage], of its slowest, its least
 };
-
-double AllReduceSeconds(const PlannerWork& work, const LayerSums& sums,
-                        const PlannedStage& stage) {
-  const int replicas = static_cast<int>(stage.devices.size());
-  if (replicas == 1) return 0;
-  double rate = kNever;
-  for (int i = 0; i < replicas; ++i) {
-    rate = std::min(rate,
-                    work.bytes_per_second[stage.devices[i]]
-                                         [stage.devices[(i + 1) % replicas]]);
-  }
-  return 2.0 * (replicas - 1) / replicas *
-         sums.gradient_bytes(stage.first_layer, stage.end_layer) / rate;
-}
 
 }  // namespace
 
@@ -148,6 +217,8 @@ const char* Name(BaPipeOrder order) {
   switch (order) {
     case BaPipeOrder::kAsynchronous:
       return "bapipe-as";
+    case BaPipeOrder::kParallel:
+      return "bapipe-fbp-as";
     case BaPipeOrder::kNoOverlap:
       return "bapipe-sno";
     case BaPipeOrder::kOverlap:
@@ -162,6 +233,7 @@ double BaPipeSeconds(BaPipeOrder order, int num_microbatches, int num_stages,
   const double compute = (m + n - 1.0) * forward_backward_seconds;
   switch (order) {
     case BaPipeOrder::kAsynchronous:
+    case BaPipeOrder::kParallel:
       return compute;
     case BaPipeOrder::kNoOverlap:
       return compute +
@@ -175,45 +247,20 @@ double BaPipeSeconds(BaPipeOrder order, int num_microbatches, int num_stages,
 int BaPipeKept(BaPipeOrder order, int num_microbatches, int num_stages,
                int stage) {
   const int one = num_stages - stage;
-  return std::min(order == BaPipeOrder::kOverlap ? 2 * one : one,
-                  num_microbatches);
+  const bool twice =
+      order == BaPipeOrder::kOverlap || order == BaPipeOrder::kParallel;
+  return std::min(twice ? 2 * one : one, num_microbatches);
 }
 
-double BaPipeSeconds(BaPipeOrder order, const PlannerWork& work,
-                     const std::vector<PlannedStage>& stages) {
-  const LayerSums sums(work.layers);
-  double compute = 0, transfer = 0, all_reduce = 0;
-  for (size_t s = 0; s < stages.size(); ++s) {
-    const PlannedStage& stage = stages[s];
-    all_reduce = std::max(all_reduce, AllReduceSeconds(work, sums, stage));
-    for (size_t i = 0; i < stage.devices.size(); ++i) {
-      compute =
-          std::max(compute, sums.seconds(stage.first_layer, stage.end_layer) /
-                                work.devices[stage.devices[i]].speed);
-      if (s == 0) continue;
-      transfer =
-          std::max(transfer, sums.cut_bytes(stage.first_layer) /
-                                 work.bytes_per_second[stages[s - 1].devices[i]]
-                                                      [stage.devices[i]]);
-    }
-  }
-  if (order == BaPipeOrder::kOverlap && 2 * transfer > compute) return kNever;
-  const int replicas = static_cast<int>(stages[0].devices.size());
-  return BaPipeSeconds(order, work.num_microbatches / replicas,
-                       static_cast<int>(stages.size()), compute, transfer) +
-         all_reduce;
-}
+namespace {
 
-absl::StatusOr<PlannedPipeline> PlanBaPipe(const PlannerWork& work,
-                                           const BaPipeOptions& options) {
-  RETURN_IF_ERROR(CheckPlannerWork("bapipe", work));
+// Each of the orders on each number of stages; nothing in `best` where none is
+// allowed. `must_hide`: those of 1F1B-AS too, and cuts that hide are looked
+// for.
+void TryOrders(const PlannerWork& work, const std::vector<BaPipeOrder>& orders,
+               bool must_hide, PlannedPipeline* best) {
   const LayerSums sums(work.layers);
-  std::vector<BaPipeOrder> orders = {BaPipeOrder::kNoOverlap,
-                                     BaPipeOrder::kOverlap};
-  if (options.asynchronous_hardware) orders = {BaPipeOrder::kAsynchronous};
   const int num_devices = static_cast<int>(work.devices.size());
-  PlannedPipeline best;
-  best.objective_seconds = kNever;
   for (int num_stages = num_devices; num_stages >= 1; --num_stages) {
     const int replicas = num_devices / num_stages;
     if (num_devices % num_stages != 0 ||
@@ -222,19 +269,54 @@ absl::StatusOr<PlannedPipeline> PlanBaPipe(const PlannerWork& work,
     }
     for (BaPipeOrder order : orders) {
       std::vector<PlannedStage> stages =
-          BaPipeSearch(work, sums, order, num_stages).Run();
+          BaPipeSearch(work, sums, order, num_stages, must_hide).Run();
       if (stages.empty()) continue;
       const double seconds = BaPipeSeconds(order, work, stages);
-      if (seconds >= best.objective_seconds) continue;
-      best.objective_seconds = seconds;
-      best.schedule = Name(order);
-      best.stages = std::move(stages);
+      if (seconds >= best->objective_seconds) continue;
+      best->objective_seconds = seconds;
+      best->schedule = Name(order);
+      best->stages = std::move(stages);
+    }
+  }
+}
+
+}  // namespace
+
+double BaPipeSeconds(BaPipeOrder order, const PlannerWork& work,
+                     const std::vector<PlannedStage>& stages) {
+  const Slowest slowest = SlowestOf(work, stages);
+  if (order != BaPipeOrder::kAsynchronous && !Hides(order, slowest)) {
+    return kNever;
+  }
+  const int replicas = static_cast<int>(stages[0].devices.size());
+  return BaPipeSeconds(order, work.num_microbatches / replicas,
+                       static_cast<int>(stages.size()), slowest.compute,
+                       slowest.transfer) +
+         slowest.all_reduce;
+}
+
+absl::StatusOr<PlannedPipeline> PlanBaPipe(const PlannerWork& work,
+                                           const BaPipeOptions& options) {
+  RETURN_IF_ERROR(CheckPlannerWork("bapipe", work));
+  PlannedPipeline best;
+  best.objective_seconds = kNever;
+  using Order = BaPipeOrder;
+  if (!options.asynchronous_hardware) {
+    TryOrders(work, {Order::kNoOverlap, Order::kOverlap}, false, &best);
+  } else {
+    std::vector<Order> orders = {Order::kAsynchronous};
+    if (options.parallel_passes) orders.push_back(Order::kParallel);
+    TryOrders(work, orders, /*must_hide=*/true, &best);
+    if (best.stages.empty()) {
+      TryOrders(work, {Order::kAsynchronous}, /*must_hide=*/false, &best);
+      best.notes.push_back("no order hides its transfers");
     }
   }
   if (best.stages.empty()) {
-    return absl::NotFoundError(absl::StrCat(
-        "bapipe: no cut of the ", work.layers.size(), " layers on ",
-        num_devices, " devices fits ", FormatBytes(LeastMemoryBytes(work))));
+    return absl::NotFoundError(
+        absl::StrCat("bapipe: no cut of the ", work.layers.size(),
+                     " layers on ", work.devices.size(), " devices fits ",
+                     FormatBytes(LeastMemoryBytes(work))));
   }
   best.algorithm = "bapipe";
   best.num_microbatches = work.num_microbatches;

@@ -4,12 +4,16 @@
 // accelerators, F + B of the slowest stage and SR of the slowest transfer:
 //
 //   1F1B-AS   (m+n-1)(F+B)                                   keeps n-i
+//   FBP-AS    (m+n-1)(F+B)                                   keeps 2(n-i)
 //   1F1B-SNO  (m+n-1)(F+B) + (n+m-2-ceil((m-1)/n)) 2 SR      keeps n-i
 //   1F1B-SO   (m+n-1)(F+B) + (n-1) 2 SR                      keeps 2(n-i)
 //
 // i from 0. AS needs hardware that computes and transfers asynchronously, SO
-// transfers that hide behind the passes: 2 SR <= F + B. FBP-AS is for FPGAs
-// that run F and B at once and is not explored.
+// transfers that hide behind the passes: 2 SR <= F + B. FBP-AS is for hardware
+// that also runs F and B at once: it is as fast as 1F1B-AS and keeps more, but
+// has F + B for what 1F1B-AS has to send during F. So 1F1B-AS is taken where SR
+// <= F (the longest forward), else FBP-AS where 2 SR <= F + B, else 1F1B-AS all
+// the same, with a note.
 //
 // Heuristic, as in the paper: a partition balanced between layers, boundaries
 // then moved layer by layer while the time falls, then tuned to the memory.
@@ -25,7 +29,7 @@
 
 namespace weir {
 
-enum class BaPipeOrder { kAsynchronous, kNoOverlap, kOverlap };
+enum class BaPipeOrder { kAsynchronous, kParallel, kNoOverlap, kOverlap };
 
 // Registry name of its schedule.
 const char* Name(BaPipeOrder order);
@@ -39,12 +43,15 @@ int BaPipeKept(BaPipeOrder order, int num_microbatches, int num_stages,
                int stage);
 
 struct BaPipeOptions {
-  bool asynchronous_hardware = false;  // explores AS instead of SNO and SO
+  // Explores AS instead of SNO and SO, and FBP-AS where both passes run at
+  // once.
+  bool asynchronous_hardware = false;
+  bool parallel_passes = false;
 };
 
-// Of these stages by the table, all-reduce included; infinite where SO's
-// transfers do not hide. REQUIRES: equal replication, which divides the
-// microbatches.
+// Of these stages by the table, all-reduce included; infinite where SO's or
+// FBP-AS's transfers do not hide. REQUIRES: equal replication, which divides
+// the microbatches.
 double BaPipeSeconds(BaPipeOrder order, const PlannerWork& work,
                      const std::vector<PlannedStage>& stages);
 

@@ -100,7 +100,8 @@ class DappleSearch {
     for (Counts& counts :
          DapplePlacements(servers_.sizes, occupied, units * spread_)) {
       PlacedStage last = {layer, n, units, std::move(counts)};
-      length_.Price(cell.stages, &last);
+      length_.Place(cell.stages, &last);
+      length_.Price(&last);
       PlacedStages stages = cell.stages;
       stages.push_back(&last);
       const double seconds = length_.Seconds(stages);
@@ -131,10 +132,11 @@ class DappleSearch {
   // With that stage, however many layers it has.
   void ExtendBy(const Cell& cell, const Counts& occupied, int used, double best,
                 PlacedStage* stage) {
+    length_.Place(cell.stages, stage);
     for (stage->end = stage->first + 1; stage->end < sums_.num_layers();
          ++stage->end) {
       if (!Fits(stage->first, stage->end, stage->units)) continue;
-      length_.Price(cell.stages, stage);
+      length_.Price(stage);
       const double least = std::max(cell.least, length_.LeastSeconds(*stage));
       if (length_.LeastOfPasses(*stage) >= best) return;
       if (least >= best) continue;

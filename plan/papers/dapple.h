@@ -12,16 +12,16 @@
 //              server from others b (part of the senders that is elsewhere) /
 //              between; else b / all-reduce bandwidth between servers
 //   all-reduce 2 (g-1)/g bytes / bandwidth, inside a server times floor(g/2)
-//   block      the largest T_s / g_s and 2 transfers
-//   length     block (M-1) + sum of T_s + transfers + the largest of
-//              all-reduce_s - s block, at least 0
+//   block      the largest T_s / g_s and 2 transfers of all replicas' bytes
+//   length     block (M-1) + sum of T_s + transfers of one microbatch + the
+//              largest of all-reduce_s - s block, at least 0
 //
-// The paper's length, L = Tw + Ts + Te with transfers as stages of their own:
-// Tw the forwards up to a pivot Q, Ts = (M-1)(F_Q + B_Q), Te = the largest of
-// all-reduce_s plus what is left of stage s when Q begins its last backward.
-// Our reading: Q is where length without all-reduces is largest (the printed
-// rule scans from the last stage), so that no lower bound of a pipeline is
-// undercut; what is left is the sum of B from s to Q for s <= Q, minus the B
+// The paper's length, L = Tw + Ts + Te with transfers of all replicas as
+// stages: Tw the forwards up to a pivot Q, Ts = (M-1)(F_Q + B_Q), Te = the
+// largest of all-reduce_s plus what is left of stage s when Q begins its last
+// backward. Our reading: Q is where length without all-reduces is largest (the
+// printed rule scans from the last stage), so that no lower bound of a pipeline
+// is undercut; what is left is the sum of B from s to Q for s <= Q, minus the B
 // between Q and s behind.
 //
 // Search, a heuristic: dynamic programming over (layers, devices used, occupied

@@ -83,12 +83,12 @@ double DappleTransferSeconds(const std::vector<int>& from,
   return bytes * elsewhere / senders / options.between_bytes_per_second;
 }
 
-double DappleAllReduceSeconds(const std::vector<int>& counts, double bytes,
+double DappleAllReduceSeconds(int num_devices, int num_servers, double bytes,
                               const DappleOptions& options) {
-  const int n = NumDevices(counts);
+  const int n = num_devices;
   if (n == 1) return 0;
   const double sent = 2 * bytes * (n - 1) / n;
-  if (NumServers(counts) > 1) {
+  if (num_servers > 1) {
     return sent / options.between_all_reduce_bytes_per_second;
   }
   return sent / options.inside_bytes_per_second / (n / 2);
@@ -106,7 +106,8 @@ double DappleTransferSeconds(const PlannerWork& work,
 double DappleAllReduceSeconds(const PlannerWork& work,
                               const std::vector<int>& devices, double bytes,
                               const DappleOptions& options) {
-  return DappleAllReduceSeconds(CountsOf(ServersOf(work), devices), bytes,
+  const std::vector<int> counts = CountsOf(ServersOf(work), devices);
+  return DappleAllReduceSeconds(NumDevices(counts), NumServers(counts), bytes,
                                 options);
 }
 
@@ -124,7 +125,8 @@ double DappleSeconds(const PlannerWork& work,
   const DappleLength length(work, sums, spread, options);
   PlacedStages pipeline;
   for (PlacedStage& stage : placed) {
-    length.Price(pipeline, &stage);
+    length.Place(pipeline, &stage);
+    length.Price(&stage);
     pipeline.push_back(&stage);
   }
   return length.Seconds(pipeline);
@@ -205,17 +207,25 @@ DappleLength::DappleLength(const PlannerWork& work, const LayerSums& sums,
     : sums_(sums),
       options_(options),
       speed_(SlowestSpeed(work)),
+      spread_(spread),
       num_steps_(work.num_microbatches / spread) {}
 
-void DappleLength::Price(const PlacedStages& before, PlacedStage* stage) const {
+void DappleLength::Place(const PlacedStages& before, PlacedStage* stage) const {
+  stage->num_devices = NumDevices(stage->counts);
+  stage->num_servers = NumServers(stage->counts);
+  stage->transfer_seconds =
+      before.empty()
+          ? 0
+          : DappleTransferSeconds(before.back()->counts, stage->counts,
+                                  sums_.cut_bytes(stage->first), options_);
+}
+
+void DappleLength::Price(PlacedStage* stage) const {
   stage->seconds =
       sums_.seconds(stage->first, stage->end) / stage->units / speed_;
   stage->all_reduce_seconds = DappleAllReduceSeconds(
-      stage->counts, sums_.gradient_bytes(stage->first, stage->end), options_);
-  if (before.empty()) return;
-  stage->transfer_seconds =
-      DappleTransferSeconds(before.back()->counts, stage->counts,
-                            sums_.cut_bytes(stage->first), options_);
+      stage->num_devices, stage->num_servers,
+      sums_.gradient_bytes(stage->first, stage->end), options_);
 }
 
 double DappleLength::Seconds(const PlacedStages& stages) const {
@@ -226,7 +236,7 @@ double DappleLength::Seconds(const PlacedStages& stages) const {
     once += sums_.seconds(stages[s]->first, stages[s]->end) / speed_;
     if (s == 0) continue;
     const double transfer = stages[s]->transfer_seconds;
-    block = std::max(block, 2 * transfer);
+    block = std::max(block, 2 * spread_ * transfer);
     once += transfer;
   }
   double left = 0;
@@ -241,7 +251,7 @@ double DappleLength::PaperSeconds(const PlacedStages& stages) const {
   std::vector<double> forward, backward, all_reduce;
   for (size_t s = 0; s < stages.size(); ++s) {
     if (s > 0) {
-      const double transfer = stages[s]->transfer_seconds;
+      const double transfer = spread_ * stages[s]->transfer_seconds;
       forward.push_back(transfer);
       backward.push_back(transfer);
       all_reduce.push_back(0);
@@ -258,7 +268,7 @@ double DappleLength::PaperSeconds(const PlacedStages& stages) const {
 
 double DappleLength::LeastSeconds(const PlacedStage& stage) const {
   return std::max(num_steps_ * stage.seconds,
-                  (num_steps_ - 1) * 2 * stage.transfer_seconds);
+                  (num_steps_ - 1) * 2 * spread_ * stage.transfer_seconds);
 }
 
 double DappleLength::AcrOf(const PlacedStages& stages) const {
@@ -269,7 +279,7 @@ double DappleLength::AcrOf(const PlacedStages& stages) const {
       transfer = std::max(transfer, stages[s]->transfer_seconds);
     }
   }
-  return compute > 0 ? 2 * transfer / compute : 0;
+  return compute > 0 ? 2 * spread_ * transfer / compute : 0;
 }
 
 }  // namespace weir

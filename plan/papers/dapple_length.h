@@ -21,8 +21,11 @@ struct PlacedStage {
   int first = 0, end = 0;
   int units = 0;            // devices of one replica of the pipeline
   std::vector<int> counts;  // devices of all replicas, per server
-  // By DappleLength::Price: the transfer is from the stage before.
-  double seconds = 0, transfer_seconds = 0, all_reduce_seconds = 0;
+  // By DappleLength::Place.
+  int num_devices = 0, num_servers = 0;
+  double transfer_seconds = 0;  // from the stage before
+  // By DappleLength::Price.
+  double seconds = 0, all_reduce_seconds = 0;
 };
 
 // A pipeline; the stages belong to somebody else.
@@ -34,8 +37,10 @@ class DappleLength {
   DappleLength(const PlannerWork& work, const LayerSums& sums, int spread,
                const DappleOptions& options);
 
-  // Fills in the seconds of a stage that follows `before`.
-  void Price(const PlacedStages& before, PlacedStage* stage) const;
+  // What a stage behind `before` takes wherever it ends.
+  void Place(const PlacedStages& before, PlacedStage* stage) const;
+  // The rest. REQUIRES: it is placed.
+  void Price(PlacedStage* stage) const;
 
   // REQUIRES: stages are priced, here and below.
   double Seconds(const PlacedStages& stages) const;
@@ -53,14 +58,14 @@ class DappleLength {
   const LayerSums& sums_;
   DappleOptions options_;
   double speed_;
-  int num_steps_;
+  int spread_, num_steps_;
 };
 
 // By numbers of devices per server.
 double DappleTransferSeconds(const std::vector<int>& from,
                              const std::vector<int>& to, double bytes,
                              const DappleOptions& options);
-double DappleAllReduceSeconds(const std::vector<int>& counts, double bytes,
+double DappleAllReduceSeconds(int num_devices, int num_servers, double bytes,
                               const DappleOptions& options);
 
 }  // namespace weir

@@ -15,16 +15,30 @@
 namespace weir {
 namespace {
 
-using OnScenario =
-    std::function<absl::StatusOr<PlannedPipeline>(const ResolvedScenario&)>;
+using Planner = decltype(PaperPlanner::plan);
 
 // A planner that takes the work as the scenario has it.
-OnScenario OnWork(absl::StatusOr<PlannedPipeline> plan(const PlannerWork&)) {
-  return
-      [plan](const ResolvedScenario& given) -> absl::StatusOr<PlannedPipeline> {
-        ASSIGN_OR_RETURN(const PlannerWork work, PlannerWorkOf(given));
-        return plan(work);
-      };
+Planner OnWork(absl::StatusOr<PlannedPipeline> plan(const PlannerWork&)) {
+  return [plan](const ResolvedScenario& given,
+                SharedFacts* facts) -> absl::StatusOr<PlannedPipeline> {
+    ASSIGN_OR_RETURN(const PlannerWork work,
+                     PlannerWorkOf(given, facts->links));
+    return plan(work);
+  };
+}
+
+// One that prices the scenario by itself.
+Planner OnScenario(absl::StatusOr<PlannedPipeline> plan(const ResolvedScenario&,
+                                                        const PlannerLinks&)) {
+  return [plan](const ResolvedScenario& given, SharedFacts* facts) {
+    return plan(given, facts->links);
+  };
+}
+
+absl::StatusOr<PlannedPipeline> Spp(const ResolvedScenario& given,
+                                    SharedFacts* facts) {
+  ASSIGN_OR_RETURN(const PlannerWork work, PlannerWorkOf(given, facts->links));
+  return SimulableSpp(work, &facts->spp_order);
 }
 
 }  // namespace
@@ -40,7 +54,7 @@ const std::vector<PaperPlanner>& PaperPlanners() {
        "Narayanan et al., Memory-Efficient Pipeline-Parallel DNN Training, "
        "ICML 2021",
        "width, depth, microbatch and recomputation, for the throughput",
-       PlanTwoBw},
+       OnScenario(PlanTwoBw)},
       {"dapple",
        "Fan et al., DAPPLE: A Pipelined Data Parallel Approach for Training "
        "Large Models, PPoPP 2021",
@@ -49,8 +63,7 @@ const std::vector<PaperPlanner>& PaperPlanners() {
       {"spp",
        "Luo et al., Efficient Pipeline Planning for Expedited Distributed DNN "
        "Training, INFOCOM 2022",
-       "order of the devices, stages and replicas, for a list schedule",
-       OnWork(SimulableSpp)},
+       "order of the devices, stages and replicas, for a list schedule", Spp},
       {"bapipe",
        "Zhao et al., BaPipe: Exploration of Balanced Pipeline Parallelism for "
        "DNN Training, 2020",
@@ -60,12 +73,12 @@ const std::vector<PaperPlanner>& PaperPlanners() {
        "Peng et al., DawnPiper: A Memory-scalable Pipeline Parallel Training "
        "Framework, 2025",
        "cuts between balanced time and balanced memory, recomputation",
-       SimulableDawnPiper},
+       OnScenario(SimulableDawnPiper)},
       {"accept",
        "Chen et al., AccEPT: An Acceleration Scheme for Speeding Up Edge "
        "Pipeline-parallel Training, TMC 2024",
        "unlike devices in the best order, for the time of a batch",
-       SimulableAccept},
+       OnScenario(SimulableAccept)},
       {"edgepipe",
        "Hu et al., Pipeline Parallelism for Inference on Heterogeneous Edge "
        "Computing, 2021",

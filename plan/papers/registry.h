@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "plan/papers/shared_facts.h"
 #include "plan/planner_work.h"
 
 namespace weir {
@@ -20,7 +21,9 @@ struct PaperPlanner {
   // (other microbatches, no recomputation); `given` stays the one that
   // ScenarioOf takes the plan with. InvalidArgument for what the planner does
   // not handle, NotFound where nothing fits.
-  std::function<absl::StatusOr<PlannedPipeline>(const ResolvedScenario& given)>
+  // `facts` are of this scenario, or of one that shares them.
+  std::function<absl::StatusOr<PlannedPipeline>(const ResolvedScenario& given,
+                                                SharedFacts* facts)>
       plan;
 };
 

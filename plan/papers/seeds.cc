@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <limits>
+#include <map>
+#include <optional>
 #include <set>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -19,25 +21,51 @@
 namespace weir {
 namespace {
 
-// Devices x layers that a planner has done with in about a second.
 struct Asked {
   absl::string_view name;
-  int64_t most_device_layers;
   bool flush;  // some of its plans have one
+  bool chooses_microbatch;
+  absl::string_view schedule = {};  // instead of the planner's
 };
 
-constexpr int64_t kAny = std::numeric_limits<int64_t>::max();
 constexpr Asked kAsked[] = {
-    {"dapple", kAny, true},        {"bapipe", kAny, true},
-    {"dawnpiper", kAny, true},     {"spp", 8000, true},
-    {"pipedream-2bw", 8000, true}, {"pipedream", 5000, false},
-    {"accept", 5000, false},
+    {"dapple", true, false},
+    {"bapipe", true, false},
+    {"dawnpiper", true, false},
+    {"spp", true, false},
+    // Its stages in an order that keeps fewer microbatches.
+    {"spp", true, false, "dapple-pb"},
+    {"pipedream-2bw", true, true},
+    {"pipedream", false, false},
+    {"accept", false, false},
 };
 
+// Plans without a flush are runs of as many ranks as devices, which take a
+// search seconds each: above so many devices x layers they are asked for at one
+// microbatch size.
+constexpr int64_t kMostWithoutFlush = 5000;
+
+// Of the GPUs in tensor groups, which questions in a row share.
 struct Question {
-  const Asked* asked;
-  uint32_t tensor;
   uint32_t gpus;  // 0: all
+  uint32_t tensor;
+  uint32_t microbatch_size;
+  const Asked* asked;
+};
+
+// The last questions' facts: of the same GPUs.
+class Facts {
+ public:
+  SharedFacts* Of(const ResolvedScenario& given, const Question& question) {
+    const std::pair now = {question.gpus, question.tensor};
+    if (!facts_.has_value() || now != of_) facts_.emplace(given);
+    of_ = now;
+    return &*facts_;
+  }
+
+ private:
+  std::pair<uint32_t, uint32_t> of_;
+  std::optional<SharedFacts> facts_;
 };
 
 template <typename Values, typename Value>
@@ -93,12 +121,11 @@ uint32_t Preferred(const Values& values, uint32_t own, uint32_t usual) {
 
 absl::StatusOr<Plan> AnswerOf(const std::string& label,
                               const PlanRequest& request,
-                              const Question& question) {
+                              const Question& question, Facts* facts) {
   Scenario scenario = request.scenario();
   const PlanSpace& space = request.space();
   scenario.mutable_parallelism()->set_tensor(question.tensor);
-  scenario.mutable_batch()->set_microbatch_size(Preferred(
-      space.microbatch_size(), scenario.batch().microbatch_size(), 1));
+  scenario.mutable_batch()->set_microbatch_size(question.microbatch_size);
   scenario.mutable_training()->set_recompute(
       static_cast<RecomputeMode>(Preferred(
           space.recompute(), scenario.training().recompute(), RECOMPUTE_NONE)));
@@ -106,37 +133,55 @@ absl::StatusOr<Plan> AnswerOf(const std::string& label,
       const ResolvedScenario given,
       GivenForPlanners(label, scenario, static_cast<int>(question.gpus),
                        request.memory_limit_bytes()));
-  const int64_t num_devices =
-      (question.gpus > 0 ? question.gpus : NumGpus(given.cluster)) /
-      question.tensor;
-  if (num_devices * NumBlocks(given.model) >
-      question.asked->most_device_layers) {
-    return absl::ResourceExhaustedError("too many devices and layers");
-  }
   ASSIGN_OR_RETURN(const PaperPlanner* planner,
                    FindPaperPlanner(question.asked->name));
-  ASSIGN_OR_RETURN(const PlannedPipeline planned, planner->plan(given));
+  ASSIGN_OR_RETURN(const PlannedPipeline planned,
+                   planner->plan(given, facts->Of(given, question)));
   Plan plan;
   ASSIGN_OR_RETURN(*plan.mutable_scenario(), ScenarioOf(planned, given));
   plan.set_source(std::string(planner->name));
+  if (!question.asked->schedule.empty()) {
+    plan.mutable_scenario()->set_schedule(
+        std::string(question.asked->schedule));
+  }
   const Parallelism& parallelism = plan.scenario().parallelism();
   plan.set_num_gpus(question.tensor * parallelism.pipeline() *
                     parallelism.data());
   return plan;
 }
 
-std::vector<Question> QuestionsOf(const Space& made, const PlanSpace& space) {
-  std::set<uint32_t> tensors;
-  for (const Shape& shape : made.shapes) tensors.insert(shape.tensor);
+// The sizes that a planner is asked for, of those that are looked at.
+std::set<uint32_t> SizesFor(const Asked& asked, const PlanRequest& request,
+                            int64_t device_layers,
+                            const std::set<uint32_t>& sizes) {
+  if (asked.chooses_microbatch) return {*sizes.begin()};
+  if (asked.flush || device_layers <= kMostWithoutFlush) return sizes;
+  return {Preferred(request.space().microbatch_size(),
+                    request.scenario().batch().microbatch_size(), 1)};
+}
+
+std::vector<Question> QuestionsOf(const Space& made,
+                                  const PlanRequest& request) {
+  std::map<uint32_t, std::set<uint32_t>> sizes;  // of each tensor-parallel size
+  for (const Shape& shape : made.shapes) {
+    sizes[shape.tensor].insert(shape.microbatch_size);
+  }
+  const PlanSpace& space = request.space();
   std::set<uint32_t> gpus(space.gpus().begin(), space.gpus().end());
   if (gpus.empty()) gpus = {0};
   const bool asynchronous = space.asynchronous() || !space.schedules().empty();
   std::vector<Question> questions;
-  for (const Asked& asked : kAsked) {
-    if (!asked.flush && !asynchronous) continue;
-    for (const uint32_t tensor : tensors) {
-      for (const uint32_t count : gpus) {
-        questions.push_back({&asked, tensor, count});
+  for (const uint32_t count : gpus) {
+    for (const auto& [tensor, all] : sizes) {
+      const int64_t num_devices =
+          (count > 0 ? count : NumGpus(made.base.cluster)) / tensor;
+      for (const Asked& asked : kAsked) {
+        if (!asked.flush && !asynchronous) continue;
+        for (const uint32_t size :
+             SizesFor(asked, request, num_devices * NumBlocks(made.base.model),
+                      all)) {
+          questions.push_back({count, tensor, size, &asked});
+        }
       }
     }
   }
@@ -149,15 +194,17 @@ std::vector<Plan> SeedsFor(const std::string& label, const PlanRequest& request,
                            int num_processes) {
   const absl::StatusOr<Space> made = MakeSpace(label, request);
   if (!made.ok()) return {};
-  const std::vector<Question> questions = QuestionsOf(*made, request.space());
+  const std::vector<Question> questions = QuestionsOf(*made, request);
   PlanRequest counted = request;
   counted.mutable_scenario()->set_num_nodes(made->base.scenario.num_nodes());
   std::vector<Plan> answers(questions.size());
+  Facts facts;  // each process has its own
   Jobs jobs;
   jobs.num_jobs = static_cast<int>(questions.size());
   jobs.num_processes = num_processes;
   jobs.run = [&](int job) -> absl::StatusOr<std::string> {
-    ASSIGN_OR_RETURN(const Plan plan, AnswerOf(label, counted, questions[job]));
+    ASSIGN_OR_RETURN(const Plan plan,
+                     AnswerOf(label, counted, questions[job], &facts));
     return plan.SerializeAsString();
   };
   jobs.done = [&](int job, absl::StatusOr<std::string> output) {

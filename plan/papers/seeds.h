@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a joint search starts from: the papers' planners, asked for each
-// tensor-parallel size of the request.
+// tensor-parallel and microbatch size of the request.
 #ifndef WEIR_PLAN_PAPERS_SEEDS_H_
 #define WEIR_PLAN_PAPERS_SEEDS_H_
 
@@ -12,10 +12,10 @@
 namespace weir {
 
 // Plans that weir can say and the request allows, neither simulated nor checked
-// for memory; the same for any number of processes. A planner with too many
-// devices and layers for seconds is not asked, nor one of inference, nor one
-// whose schedule has no flush unless the request has such. None for a request
-// that SearchPlans refuses.
+// for memory; the same for any number of processes. A planner of
+// inference is not asked, nor one whose schedule has no flush unless the request
+// has such; beyond 5,000 devices x layers that at the scenario's microbatch size
+// alone. None for a request that SearchPlans refuses.
 std::vector<Plan> SeedsFor(const std::string& label, const PlanRequest& request,
                            int num_processes);
 

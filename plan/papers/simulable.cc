@@ -29,40 +29,52 @@ bool AreEqual(const PlannedPipeline& plan) {
 // `options` has a field equal_replicas.
 template <class Options>
 absl::StatusOr<PlannedPipeline> WithEqualReplicas(
-    const PlannerWork& work,
+    const PlannerWork& work, Options options,
     absl::StatusOr<PlannedPipeline> planner(const PlannerWork&,
                                             const Options&)) {
-  Options options;
-  ASSIGN_OR_RETURN(const PlannedPipeline free, planner(work, options));
-  const double num_replicas =
-      static_cast<double>(free.stages[0].devices.size());
-  if (AreEqual(free) &&
-      work.num_microbatches % static_cast<int>(num_replicas) == 0) {
-    return free;
+  std::string note = absl::StrCat("unlike stages are not looked at beyond ",
+                                  kMostForUnlike, " devices x layers");
+  absl::StatusOr<PlannedPipeline> free = absl::NotFoundError("");
+  if (work.devices.size() * work.layers.size() <= kMostForUnlike) {
+    free = planner(work, options);
+    if (!free.ok() && !absl::IsNotFound(free.status())) return free;
+    if (free.ok() && AreEqual(*free) &&
+        work.num_microbatches % std::ssize(free->stages[0].devices) == 0) {
+      return free;
+    }
+    note = "unlike stages do not fit";
   }
   options.equal_replicas = true;
   ASSIGN_OR_RETURN(PlannedPipeline equal, planner(work, options));
-  equal.notes.push_back(absl::StrCat(
-      "unlike stages would take ", free.objective_seconds,
-      " s by its own model, equal ones ", equal.objective_seconds));
+  if (free.ok()) {
+    note = absl::StrCat("unlike stages would take ", free->objective_seconds,
+                        " s by its own model, equal ones ",
+                        equal.objective_seconds);
+  }
+  equal.notes.push_back(note);
   return equal;
 }
 
 }  // namespace
 
 absl::StatusOr<PlannedPipeline> SimulableDapple(const PlannerWork& work) {
-  return WithEqualReplicas<DappleOptions>(work, PlanDapple);
+  return WithEqualReplicas<DappleOptions>(work, {}, PlanDapple);
 }
 
-absl::StatusOr<PlannedPipeline> SimulableSpp(const PlannerWork& work) {
-  return WithEqualReplicas<SppOptions>(work, PlanSpp);
+absl::StatusOr<PlannedPipeline> SimulableSpp(const PlannerWork& work,
+                                             std::vector<int>* order) {
+  RETURN_IF_ERROR(CheckPlannerWork("spp", work));
+  if (order->empty()) *order = SppDeviceOrder(work);
+  SppOptions options;
+  options.order = *order;
+  return WithEqualReplicas<SppOptions>(work, options, PlanSpp);
 }
 
 absl::StatusOr<PlannedPipeline> SimulableDawnPiper(
-    const ResolvedScenario& given) {
+    const ResolvedScenario& given, const PlannerLinks& links) {
   ResolvedScenario scenario = given;
   scenario.scenario.mutable_training()->set_recompute(RECOMPUTE_NONE);
-  ASSIGN_OR_RETURN(const PlannerWork work, PlannerWorkOf(scenario));
+  ASSIGN_OR_RETURN(const PlannerWork work, PlannerWorkOf(scenario, links));
   RETURN_IF_ERROR(CheckPlannerWork("dawnpiper", work));
   const int num_devices = static_cast<int>(work.devices.size());
   absl::StatusOr<PlannedPipeline> best =
@@ -110,8 +122,9 @@ absl::StatusOr<AcceptOptions> AcceptOptionsOf(const ResolvedScenario& given) {
   return options;
 }
 
-absl::StatusOr<PlannedPipeline> SimulableAccept(const ResolvedScenario& given) {
-  ASSIGN_OR_RETURN(const PlannerWork work, PlannerWorkOf(given));
+absl::StatusOr<PlannedPipeline> SimulableAccept(const ResolvedScenario& given,
+                                                const PlannerLinks& links) {
+  ASSIGN_OR_RETURN(const PlannerWork work, PlannerWorkOf(given, links));
   ASSIGN_OR_RETURN(const AcceptOptions options, AcceptOptionsOf(given));
   return PlanAccept(work, options);
 }

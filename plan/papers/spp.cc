@@ -28,49 +28,64 @@ double TransferSeconds(double bytes, int from, int to, double rate) {
   return 2 * bytes / (static_cast<double>(from) * to * rate);
 }
 
-// Slowest bandwidths between and inside runs of consecutive devices.
+// Runs of consecutive devices, of the sizes that stages have: their slowest
+// bandwidths inside and between, their slowest device. Stages of one size begin
+// at its multiples.
 class Rates {
  public:
-  Rates(const PlannerWork& work, const std::vector<int>& order)
-      : n_(static_cast<int>(order.size())),
-        inside_((n_ + 1) * (n_ + 1), kNever),
-        between_((n_ + 1) * (n_ + 1) * (n_ + 1), kNever) {
-    const auto rate = [&](int from, int to) {
-      return std::min(work.bytes_per_second[order[from]][order[to]],
-                      work.bytes_per_second[order[to]][order[from]]);
-    };
-    for (int end = 1; end <= n_; ++end) {
-      for (int first = end - 2; first >= 0; --first) {
-        double& slowest = inside_[first * (n_ + 1) + end];
-        slowest = inside_[(first + 1) * (n_ + 1) + end];
-        for (int i = first + 1; i < end; ++i) {
-          slowest = std::min(slowest, rate(first, i));
+  Rates(const PlannerWork& work, const std::vector<int>& order,
+        const std::vector<int>& sizes)
+      : n_(static_cast<int>(order.size())), num_sizes_(sizes.size()) {
+    const int step = sizes.size() == 1 ? sizes[0] : 1;
+    const auto slowest = [&](int from, int from_end, int to, int to_end) {
+      double rate = kNever;
+      for (int i = from; i < from_end; ++i) {
+        for (int j = std::max(to, from == to ? i + 1 : to); j < to_end; ++j) {
+          rate = std::min({rate, work.bytes_per_second[order[i]][order[j]],
+                           work.bytes_per_second[order[j]][order[i]]});
         }
       }
-    }
-    for (int middle = 1; middle < n_; ++middle) {
-      for (int first = middle - 1; first >= 0; --first) {
-        double row = kNever;
-        for (int end = middle + 1; end <= n_; ++end) {
-          row = std::min(row, rate(first, end - 1));
-          Between(first, middle, end) =
-              std::min(row, first + 1 < middle ? Between(first + 1, middle, end)
-                                               : kNever);
+      return rate;
+    };
+    inside_.assign(num_sizes_ * (n_ + 1), kNever);
+    speed_ = memory_ = inside_;
+    between_.assign(num_sizes_ * num_sizes_ * (n_ + 1), kNever);
+    for (size_t r = 0; r < num_sizes_; ++r) {
+      for (int end = sizes[r]; end <= n_; end += step) {
+        const int first = end - sizes[r];
+        const size_t at = r * (n_ + 1) + end;
+        inside_[at] = slowest(first, end, first, end);
+        for (int i = first; i < end; ++i) {
+          const PlannerDevice& device = work.devices[order[i]];
+          speed_[at] = std::min(speed_[at], device.speed);
+          memory_[at] = std::min(memory_[at], device.memory_bytes);
+        }
+        for (size_t b = 0; b < num_sizes_ && sizes[b] <= first; ++b) {
+          between_[(b * num_sizes_ + r) * (n_ + 1) + end] =
+              slowest(first - sizes[b], first, first, end);
         }
       }
     }
   }
 
-  double inside(int first, int end) const {
-    return inside_[first * (n_ + 1) + end];
+  // Of a stage of that size before `end`, and from one before it.
+  double inside(size_t size, int end) const {
+    return inside_[size * (n_ + 1) + end];
   }
-  double& Between(int first, int middle, int end) {
-    return between_[(first * (n_ + 1) + middle) * (n_ + 1) + end];
+  double speed(size_t size, int end) const {
+    return speed_[size * (n_ + 1) + end];
+  }
+  double memory(size_t size, int end) const {
+    return memory_[size * (n_ + 1) + end];
+  }
+  double between(size_t before, size_t size, int end) const {
+    return between_[(before * num_sizes_ + size) * (n_ + 1) + end];
   }
 
  private:
   int n_;
-  std::vector<double> inside_, between_;
+  size_t num_sizes_;
+  std::vector<double> inside_, speed_, memory_, between_;
 };
 
 // PRM.
@@ -82,13 +97,14 @@ class StageSearch {
       : work_(work),
         sums_(work.layers),
         order_(order),
-        rates_(work, order),
+        rates_(work, order, sizes),
         max_stages_(max_stages),
         num_layers_(sums_.num_layers()),
         n_(static_cast<int>(order.size())),
-        sizes_(std::move(sizes)) {
+        sizes_(std::move(sizes)),
+        num_used_(sizes_.size() == 1 ? 1 : n_ + 1) {
     states_.resize(static_cast<size_t>(max_stages_ + 1) * (num_layers_ + 1) *
-                   (n_ + 1) * sizes_.size());
+                   num_used_ * sizes_.size());
     for (int s = 1; s <= max_stages_; ++s) Fill(s);
   }
 
@@ -103,7 +119,9 @@ class StageSearch {
       }
     }
     std::vector<PlannedStage> stages;
-    if (best < 0) return stages;
+    if (best < 0 || (num_used_ == 1 && num_stages * sizes_[0] != n_)) {
+      return stages;
+    }
     int end = num_layers_, used = n_, r = best;
     for (int s = num_stages; s > 0; --s) {
       const State& state = At(s, end, used, r);
@@ -127,9 +145,11 @@ class StageSearch {
         before = 0;  // its last stage's layer; size of the one before
   };
 
+  // Stages of one size say by their number how many devices they use.
   size_t Index(int stages, int end, int used, size_t r) const {
-    return ((static_cast<size_t>(stages) * (num_layers_ + 1) + end) * (n_ + 1) +
-            used) *
+    return ((static_cast<size_t>(stages) * (num_layers_ + 1) + end) *
+                num_used_ +
+            used % num_used_) *
                sizes_.size() +
            r;
   }
@@ -137,22 +157,23 @@ class StageSearch {
     return states_[Index(stages, end, used, r)];
   }
 
-  double StageSeconds(int first, int end, int used, int replicas) const {
+  double StageSeconds(int first, int end, int used, size_t r) const {
+    const int replicas = sizes_[r];
     if (!sums_.MayBeStage(first, end)) return kNever;
-    double speed = kNever, memory = kNever;
-    for (int i = used - replicas; i < used; ++i) {
-      speed = std::min(speed, work_.devices[order_[i]].speed);
-      memory = std::min(memory, work_.devices[order_[i]].memory_bytes);
+    if (sums_.memory_bytes(first, end, 1.0 / replicas) >
+        rates_.memory(r, used)) {
+      return kNever;
     }
-    if (sums_.memory_bytes(first, end, 1.0 / replicas) > memory) return kNever;
-    return std::max(
-        work_.num_microbatches * sums_.seconds(first, end) / replicas / speed,
-        AllReduceSeconds(sums_.gradient_bytes(first, end), replicas,
-                         rates_.inside(used - replicas, used)));
+    return std::max(work_.num_microbatches * sums_.seconds(first, end) /
+                        replicas / rates_.speed(r, used),
+                    AllReduceSeconds(sums_.gradient_bytes(first, end), replicas,
+                                     rates_.inside(r, used)));
   }
 
   void Fill(int s) {
-    for (int used = s; used <= n_; ++used) {
+    const int least = num_used_ == 1 ? s * sizes_[0] : s;
+    const int most = num_used_ == 1 ? std::min(least, n_) : n_;
+    for (int used = least; used <= most; ++used) {
       for (size_t r = 0; r < sizes_.size() && sizes_[r] <= used; ++r) {
         if (s == 1 && sizes_[r] != used) continue;
         for (int end = s; end <= num_layers_; ++end) FillOne(s, end, used, r);
@@ -164,11 +185,11 @@ class StageSearch {
     State& state = states_[Index(s, end, used, r)];
     const int replicas = sizes_[r], rest = used - replicas;
     if (s == 1) {
-      state = {StageSeconds(0, end, used, replicas), 0, 0};
+      state = {StageSeconds(0, end, used, r), 0, 0};
       return;
     }
     for (int first = end - 1; first >= s - 1; --first) {
-      const double seconds = StageSeconds(first, end, used, replicas);
+      const double seconds = StageSeconds(first, end, used, r);
       // What is longer only takes longer, but for what may not be a stage.
       if (seconds < kNever && seconds >= state.largest) break;
       if (seconds == kNever) continue;
@@ -178,7 +199,7 @@ class StageSearch {
         const double transfer =
             work_.num_microbatches *
             TransferSeconds(sums_.cut_bytes(first), sizes_[b], replicas,
-                            rates_.Between(rest - sizes_[b], rest, used));
+                            rates_.between(b, r, used));
         const double largest = std::max({before.largest, seconds, transfer});
         if (largest < state.largest) {
           state = {largest, first, static_cast<int>(b)};
@@ -193,6 +214,7 @@ class StageSearch {
   Rates rates_;
   int max_stages_, num_layers_, n_;
   std::vector<int> sizes_;
+  int num_used_;
   std::vector<State> states_;
 };
 
@@ -226,20 +248,17 @@ std::vector<int> AllSizes(int num_devices) {
   return sizes;
 }
 
-// Lowers the objective of `plan` where another number of stages does.
-void TryNumbersOfStages(const PlannerWork& work, const StageSearch& search,
-                        PlannedPipeline* plan) {
-  for (int num_stages = 1; num_stages <= MaxStages(work); ++num_stages) {
-    const std::vector<PlannedStage> stages = search.Stages(num_stages);
-    if (stages.empty()) continue;
-    const SppExecution execution = ExecuteSpp(work, stages);
-    if (execution.seconds >= plan->objective_seconds ||
-        !Fits(work, stages, execution)) {
-      continue;
-    }
-    plan->objective_seconds = execution.seconds;
-    plan->stages = stages;
+// Lowers the objective of `plan` where these stages do.
+void TryStages(const PlannerWork& work, const std::vector<PlannedStage>& stages,
+               PlannedPipeline* plan) {
+  if (stages.empty()) return;
+  const SppExecution execution = ExecuteSpp(work, stages);
+  if (execution.seconds >= plan->objective_seconds ||
+      !Fits(work, stages, execution)) {
+    return;
   }
+  plan->objective_seconds = execution.seconds;
+  plan->stages = stages;
 }
 
 }  // namespace
@@ -300,19 +319,26 @@ std::vector<PlannedStage> SppStages(const PlannerWork& work,
 absl::StatusOr<PlannedPipeline> PlanSpp(const PlannerWork& work,
                                         const SppOptions& options) {
   RETURN_IF_ERROR(CheckPlannerWork("spp", work));
-  const std::vector<int> order = SppDeviceOrder(work);
+  const std::vector<int> order =
+      options.order.empty() ? SppDeviceOrder(work) : options.order;
   const int num_devices = static_cast<int>(order.size());
   PlannedPipeline plan;
   plan.objective_seconds = kNever;
   if (!options.equal_replicas) {
-    TryNumbersOfStages(
-        work, StageSearch(work, order, MaxStages(work), AllSizes(num_devices)),
-        &plan);
+    const int most = MaxStages(work);
+    const StageSearch search(work, order, most, AllSizes(num_devices));
+    for (int num_stages = 1; num_stages <= most; ++num_stages) {
+      TryStages(work, search.Stages(num_stages), &plan);
+    }
   }
   for (int size = 1; options.equal_replicas && size <= num_devices; ++size) {
-    if (num_devices % size != 0 || work.num_microbatches % size != 0) continue;
-    TryNumbersOfStages(work, StageSearch(work, order, MaxStages(work), {size}),
-                       &plan);
+    const int num_stages = num_devices / size;
+    if (num_devices % size != 0 || work.num_microbatches % size != 0 ||
+        num_stages > static_cast<int>(work.layers.size())) {
+      continue;
+    }
+    const StageSearch search(work, order, num_stages, {size});
+    TryStages(work, search.Stages(num_stages), &plan);
   }
   if (plan.stages.empty()) {
     return absl::NotFoundError(
@@ -321,7 +347,7 @@ absl::StatusOr<PlannedPipeline> PlanSpp(const PlannerWork& work,
                      FormatBytes(LeastMemoryBytes(work))));
   }
   plan.algorithm = "spp";
-  plan.schedule = "dapple-pb";
+  plan.schedule = "spp";
   plan.num_microbatches = work.num_microbatches;
   return plan;
 }

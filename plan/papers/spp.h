@@ -18,9 +18,10 @@
 // of the paper for r r' pairs that send at once, for a link that carries both
 // directions one after the other, and for the bound's C.
 //
-// RDO O(devices^4); PRM O(layers^2 devices stages replicas^2), where beyond 16
-// devices replicas are powers of two and stages at most 16; PE O(S^2 m) for
-// each S.
+// RDO O(devices^4), but O(devices^2) while a device alone provably is a minimum
+// cut; PRM O(layers^2 devices stages replicas^2), where beyond 16 devices
+// replicas are powers of two and stages at most 16, of equal replicas
+// O(layers^2 stages) for each number of them; PE O(S^2 m) for each S.
 #ifndef WEIR_PLAN_PAPERS_SPP_H_
 #define WEIR_PLAN_PAPERS_SPP_H_
 
@@ -55,7 +56,8 @@ std::vector<PlannedStage> SppStages(const PlannerWork& work,
                                     const std::vector<int>& order,
                                     int num_stages);
 
-// PE, from the layers' forward and backward seconds.
+// PE, from the layers' forward and backward seconds: the schedule "spp" is the
+// same order by what its scenario costs.
 struct SppExecution {
   double seconds = 0;          // of an iteration, all-reduces included
   std::vector<int> most_kept;  // microbatches between F and B, per stage
@@ -66,10 +68,11 @@ SppExecution ExecuteSpp(const PlannerWork& work,
 struct SppOptions {
   // Stages of one number of devices: what weir simulates synchronously.
   bool equal_replicas = false;
+  std::vector<int> order;  // RDO's, where it is known; empty: asked for
 };
 
 // The number of stages whose execution is shortest and fits the memory.
-// PE's eager order is closest to "dapple-pb" of the named ones.
+// schedule: spp, which is PE.
 absl::StatusOr<PlannedPipeline> PlanSpp(const PlannerWork& work,
                                         const SppOptions& options = {});
 

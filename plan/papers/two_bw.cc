@@ -206,7 +206,8 @@ absl::StatusOr<TwoBwPlan> SearchTwoBw(const TwoBwQuestion& question) {
 
 namespace {
 
-absl::StatusOr<TwoBwQuestion> QuestionOf(const ResolvedScenario& given) {
+absl::StatusOr<TwoBwQuestion> QuestionOf(const ResolvedScenario& given,
+                                         const PlannerLinks& links) {
   ResolvedScenario scenario = given;
   scenario.scenario.mutable_training()->set_recompute(RECOMPUTE_NONE);
   Batch& batch = *scenario.scenario.mutable_batch();
@@ -215,7 +216,8 @@ absl::StatusOr<TwoBwQuestion> QuestionOf(const ResolvedScenario& given) {
   for (int size = 1; size <= question.global_batch_size; size *= 2) {
     if (question.global_batch_size % size != 0) break;
     batch.set_microbatch_size(size);
-    ASSIGN_OR_RETURN(question.works.emplace_back(), PlannerWorkOf(scenario));
+    ASSIGN_OR_RETURN(question.works.emplace_back(),
+                     PlannerWorkOf(scenario, links));
   }
   const PlannerWork& work = question.works.front();
   question.num_devices = static_cast<int>(work.devices.size());
@@ -244,8 +246,9 @@ absl::StatusOr<TwoBwQuestion> QuestionOf(const ResolvedScenario& given) {
 
 }  // namespace
 
-absl::StatusOr<PlannedPipeline> PlanTwoBw(const ResolvedScenario& given) {
-  ASSIGN_OR_RETURN(const TwoBwQuestion question, QuestionOf(given));
+absl::StatusOr<PlannedPipeline> PlanTwoBw(const ResolvedScenario& given,
+                                          const PlannerLinks& links) {
+  ASSIGN_OR_RETURN(const TwoBwQuestion question, QuestionOf(given, links));
   ASSIGN_OR_RETURN(const TwoBwPlan found, Search(question, true));
   const std::vector<int> first = EqualCut(question.works.front(), found.depth);
   PlannedPipeline plan;

@@ -73,7 +73,8 @@ absl::StatusOr<TwoBwPlan> SearchTwoBw(const TwoBwQuestion& question);
 
 // For microbatches of 1, 2, 4, ... sequences, as far as the batch goes. Not
 // pipelined with a depth above 1 is left out: no schedule of weir is that.
-absl::StatusOr<PlannedPipeline> PlanTwoBw(const ResolvedScenario& given);
+absl::StatusOr<PlannedPipeline> PlanTwoBw(const ResolvedScenario& given,
+                                          const PlannerLinks& links);
 
 }  // namespace weir
 

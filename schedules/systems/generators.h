@@ -47,6 +47,7 @@ ScheduleKind BaPipeAsKind();               // bapipe.cc
 ScheduleKind BaPipeFbpAsKind();            // bapipe.cc
 ScheduleKind BaPipeSnoKind();              // bapipe.cc
 ScheduleKind BaPipeSoKind();               // bapipe.cc
+ScheduleKind SppKind();                    // spp.cc
 ScheduleKind EdgePipeKind();               // edge.cc
 ScheduleKind AccEPTKind();                 // edge.cc
 

@@ -200,6 +200,75 @@ TEST(JointSearchTest, IsNeverWorseThanASeed) {
   EXPECT_LT(seeded.plans(0).batch_seconds(), alone.plans(0).batch_seconds());
 }
 
+TEST(JointSearchTest, SeedsThatLoseCostNoPatience) {
+  PlanRequest request = SmallRequest(4, 2, 8);
+  request.mutable_space()->add_schedules("1f1b");
+  request.mutable_space()->add_microbatch_size(1);
+  request.set_num_plans(1);
+  const PlanReport alone = Search(request);
+  std::vector<Plan> seeds(40);
+  for (size_t i = 0; i < seeds.size(); ++i) {
+    Scenario& scenario = *seeds[i].mutable_scenario();
+    scenario.mutable_parallelism()->set_pipeline(4);
+    scenario.mutable_batch()->set_microbatch_size(8);
+    scenario.mutable_training()->set_recompute(RECOMPUTE_FULL);
+    scenario.set_schedule("gpipe");
+    scenario.set_num_batches(static_cast<uint32_t>(i + 1));
+  }
+  request.set_patience(1);
+  EXPECT_LE(Search(request, 2, seeds).plans(0).batch_seconds(),
+            alone.plans(0).batch_seconds() * (1 + 1e-9));
+}
+
+// Eight GPUs share one adapter. Many layouts look equally good by what each of
+// them sends alone, or have bounds that are far off alike.
+PlanRequest SharedAdapters() {
+  PlanRequest request = SmallRequest(8, 16, 32);
+  request.mutable_scenario()->set_cluster("p3-16xlarge");
+  request.mutable_scenario()->set_num_nodes(2);
+  request.mutable_scenario()->mutable_transformer()->set_hidden_size(1024);
+  PlanSpace& space = *request.mutable_space();
+  for (const char* name : {"1f1b", "gpipe", "zb-h1", "zb-v", "chimera"}) {
+    space.add_schedules(name);
+  }
+  space.add_tensor(1);
+  space.add_microbatch_size(1);
+  space.add_microbatch_size(2);
+  space.add_chunks(1);
+  space.add_chunks(2);
+  space.add_recompute(RECOMPUTE_NONE);
+  space.set_even_layers_only(true);
+  request.set_num_plans(1);
+  return request;
+}
+
+TEST(JointSearchTest, PatienceFindsTheBestWhereAdaptersAreShared) {
+  PlanRequest request = SharedAdapters();
+  request.set_patience(8);
+  const BruteForce all = TryAll(request);
+  const PlanReport report = Search(request);
+  ASSERT_EQ(report.plans_size(), 1);
+  double best = report.plans(0).batch_seconds();
+  for (const Tried& plan : all.plans) best = std::min(best, plan.seconds);
+  EXPECT_NEAR(report.plans(0).batch_seconds() / best, 1, 1e-9);
+  EXPECT_LE(report.lower_bound_seconds(), best * (1 + 1e-9));
+  EXPECT_EQ(SumOfCounts(report), report.num_candidates());
+}
+
+// A plan of the space, by its own name: it is looked at first, and once.
+TEST(JointSearchTest, ASeedOfTheSpaceIsRankedFirst) {
+  PlanRequest request = SharedAdapters();
+  request.set_patience(0);
+  const PlanReport alone = Search(request);
+  ASSERT_EQ(alone.plans_size(), 1);
+  const PlanReport seeded = Search(request, 2, {alone.plans(0)});
+  EXPECT_EQ(seeded.num_candidates(), alone.num_candidates());
+  EXPECT_EQ(SumOfCounts(seeded), seeded.num_candidates());
+  EXPECT_EQ(seeded.plans(0).batch_seconds(), alone.plans(0).batch_seconds());
+  // All that its bound lets pass is pruned before it is ranked.
+  EXPECT_LT(seeded.num_ranked(), alone.num_ranked());
+}
+
 TEST(JointSearchTest, SaysWhyTheOthersLost) {
   PlanRequest request = SmallRequest(4, 2, 8);
   request.mutable_space()->add_schedules("1f1b");

@@ -115,7 +115,7 @@ bool BlockingDeadlocks(const Schedule& schedule) {
 // Those that warm up beyond 1F1B have more in flight between two ranks than
 // one exchange can take: they need buffered sends.
 bool NeedsBufferedSends(const ScheduleKind& kind) {
-  return kind.name == "zb-h2" || kind.name == "zb-2p";
+  return kind.name == "zb-h2" || kind.name == "zb-2p" || kind.name == "spp";
 }
 
 TEST(OracleTest, BlockingNeverDeadlocksWithOneStagePerRank) {

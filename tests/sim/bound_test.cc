@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <optional>
 #include <random>
 
 #include "absl/strings/str_cat.h"
@@ -106,7 +108,7 @@ TEST(BoundTest, NeverAboveRunsThatShareEverything) {
     PassOrder::Buffers buffers;
     const PassOrder order(one.schedule(), false);
     ASSERT_TRUE(order.complete());
-    const PlanBound bound = BoundOfRun(inputs, order, false, &buffers);
+    const PlanBound bound = BoundOfRun(inputs, nullptr, order, false, &buffers);
     if (one.schedule().flush) {
       EXPECT_LE(bound.batch_seconds, seconds * (1 + kRounding));
       EXPECT_LE(bound.any_order_seconds, seconds * (1 + kRounding));
@@ -128,6 +130,49 @@ TEST(BoundTest, NeverAboveRunsThatShareEverything) {
   }
   EXPECT_GE(tight, 0.9 * count);
   EXPECT_GE(tight_bytes, 0.8 * num_ranks);
+}
+
+// Adapters that GPUs of several ranks and replicas share, transfers that block,
+// and one GPU that stands for all that do the same.
+TEST(BoundTest, NeverAboveRunsThatShareAdapters) {
+  // More: WEIR_BOUND_TEST_CASES=5000.
+  const char* given = std::getenv("WEIR_BOUND_TEST_CASES");
+  const int num_cases = given == nullptr ? 400 : std::atoi(given);
+  std::mt19937 random(77);
+  double tight = 0;
+  int count = 0, num_folded = 0;
+  for (int k = 0; k < num_cases; ++k) {
+    const RandomCase one(&random, /*nodes=*/true);
+    if (!one.schedule().flush) continue;
+    SCOPED_TRACE(absl::StrCat("case ", k));
+    const PipelineInputs inputs = one.inputs();
+    const PipelineGraph graph = BuildPipelineGraph(inputs);
+    const auto recording = RunTaskGraph(graph.tasks, one.network().links());
+    ASSERT_TRUE(recording.ok());
+    const PassOrder order(one.schedule(),
+                          inputs.communication.transfers() == BLOCKING);
+    if (!recording->complete()) continue;
+    ASSERT_TRUE(order.complete());
+    const auto ends = recording->end_seconds();
+    const double seconds = *std::max_element(ends.begin(), ends.end());
+    const std::optional<Fold> fold = one.FindFold();
+    PassOrder::Buffers buffers;
+    PlanBound bound = BoundOfRun(inputs, nullptr, order, false, &buffers);
+    const auto expect_below = [&] {
+      EXPECT_LE(bound.any_order_seconds, bound.batch_seconds);
+      EXPECT_LE(bound.batch_seconds, seconds * (1 + kRounding));
+    };
+    expect_below();
+    if (fold.has_value()) {
+      ++num_folded;
+      bound = BoundOfRun(inputs, &*fold, order, false, &buffers);
+      expect_below();
+    }
+    tight += bound.batch_seconds / seconds;
+    ++count;
+  }
+  EXPECT_GE(num_folded, count / 4);
+  EXPECT_GE(tight, 0.8 * count);
 }
 
 // The least part of what is simulated. Where replicas of several ranks share

@@ -3,11 +3,14 @@
 #ifndef WEIR_TESTS_SIM_RANDOM_CASE_H_
 #define WEIR_TESTS_SIM_RANDOM_CASE_H_
 
+#include <algorithm>
 #include <numeric>
 #include <optional>
 #include <random>
 
+#include "scenarios/placement.h"
 #include "schedules/semantics.h"
+#include "sim/folds.h"
 #include "sim/pipeline_graph.h"
 #include "tests/sim/measured.h"
 #include "tests/sim/random_schedule.h"
@@ -25,9 +28,21 @@ inline Cluster SharedEverything(int num_gpus) {
   return cluster;
 }
 
+// Nodes of some GPUs with one slow adapter each.
+inline Cluster SharedAdapters(int num_gpus, int gpus_per_node) {
+  Cluster cluster = SharedEverything(gpus_per_node);
+  NodeGroup* group = cluster.mutable_groups(0);
+  group->set_count((num_gpus + gpus_per_node - 1) / gpus_per_node);
+  group->mutable_node()->add_nics()->set_bytes_per_second(30);
+  cluster.mutable_fabric()->set_latency_seconds(0.02);
+  return cluster;
+}
+
 class RandomCase {
  public:
-  explicit RandomCase(std::mt19937* random)
+  // `nodes`: more replicas, on nodes whose GPUs share adapters, and transfers
+  // that may block.
+  explicit RandomCase(std::mt19937* random, bool nodes = false)
       : schedule_(RandomSchedule(random)),
         semantics_(*InterpretSchedule(schedule_)) {
     const auto draw = [&](double low, double high) {
@@ -69,7 +84,31 @@ class RandomCase {
         std::uniform_int_distribution<>(0, 1)(*random) == 0
             ? REDUCTION_OVERLAPPED
             : REDUCTION_BLOCKING);
-    network_.emplace(SharedEverything(placement_.num_gpus()));
+    if (nodes) {
+      PlaceOnNodes(random);
+    } else {
+      network_.emplace(SharedEverything(placement_.num_gpus()));
+    }
+  }
+
+  void PlaceOnNodes(std::mt19937* random) {
+    const auto draw = [&](int low, int high) {
+      return std::uniform_int_distribution<>(low, high)(*random);
+    };
+    placement_.data = draw(1, 4);
+    for (int* shards :
+         {&costs_.shards, &costs_.optimizer_shards, &costs_.expert_parallel}) {
+      if (*shards > 1) *shards = placement_.data;
+    }
+    const int num_gpus = placement_.num_gpus();
+    network_.emplace(SharedAdapters(num_gpus, draw(2, 4)));
+    placement_ = *PlaceInOrder(
+        "test", draw(0, 1) == 0 ? "tp-dp-pp" : "tp-pp-dp", placement_.tensor,
+        placement_.data, placement_.pipeline, num_gpus);
+    if (draw(0, 3) == 0) {
+      std::shuffle(placement_.gpus.begin(), placement_.gpus.end(), *random);
+    }
+    if (draw(0, 2) == 0) communication_.set_transfers(BLOCKING);
   }
 
   // What replicas share out: all, states only, or experts.
@@ -95,6 +134,12 @@ class RandomCase {
   PipelineInputs inputs() const {
     return {schedule_, semantics_, costs_,
             *network_, placement_, communication_};
+  }
+  // What may stand for what; null where nothing may.
+  std::optional<Fold> FindFold() const {
+    return Fold::Find(
+        *network_, placement_,
+        WholeTraffic(TrafficOf(schedule_), placement_, schedule_, costs_));
   }
   const Schedule& schedule() const { return schedule_; }
   const Network& network() const { return *network_; }

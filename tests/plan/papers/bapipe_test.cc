@@ -16,7 +16,8 @@ namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr BaPipeOrder kOrders[] = {
-    BaPipeOrder::kAsynchronous, BaPipeOrder::kNoOverlap, BaPipeOrder::kOverlap};
+    BaPipeOrder::kAsynchronous, BaPipeOrder::kParallel, BaPipeOrder::kNoOverlap,
+    BaPipeOrder::kOverlap};
 
 double Replay(BaPipeOrder order, int m, int n, double f, double b, double sr) {
   ScheduleSpec spec;
@@ -38,7 +39,8 @@ TEST(BaPipeSecondsTest, AreWhatTheirOrdersTake) {
     const double f = Uniform(0.5, 1, &random), b = Uniform(1, 2, &random);
     const double sr = Uniform(0, (f + b) / 2, &random);
     for (BaPipeOrder order : kOrders) {
-      const bool hides = order == BaPipeOrder::kAsynchronous;
+      const bool hides = order == BaPipeOrder::kAsynchronous ||
+                         order == BaPipeOrder::kParallel;
       const double seconds = BaPipeSeconds(order, m, n, f + b, sr);
       EXPECT_NEAR(Replay(order, m, n, f, b, hides ? 0 : sr), seconds,
                   1e-9 * seconds)
@@ -53,6 +55,8 @@ TEST(BaPipeKeptTest, OverlapKeepsTwice) {
   EXPECT_EQ(BaPipeKept(BaPipeOrder::kNoOverlap, 16, 4, 1), 3);
   EXPECT_EQ(BaPipeKept(BaPipeOrder::kOverlap, 16, 4, 1), 6);
   EXPECT_EQ(BaPipeKept(BaPipeOrder::kOverlap, 4, 4, 1), 4);
+  EXPECT_EQ(BaPipeKept(BaPipeOrder::kParallel, 16, 4, 1), 6);
+  EXPECT_EQ(BaPipeKept(BaPipeOrder::kAsynchronous, 16, 4, 1), 3);
 }
 
 bool Fits(const PlannerWork& work, BaPipeOrder order,
@@ -77,26 +81,50 @@ BaPipeOrder OrderOf(const PlannedPipeline& plan) {
       [&](BaPipeOrder order) { return plan.schedule == Name(order); });
 }
 
-double BruteForce(const PlannerWork& work) {
+// 1F1B-AS's transfers hide behind the longest forward.
+bool Hides(const PlannerWork& work, const std::vector<PlannedStage>& stages) {
+  double forward = 0, transfer = 0;
+  for (size_t s = 0; s < stages.size(); ++s) {
+    double own = 0;
+    for (int l = stages[s].first_layer; l < stages[s].end_layer; ++l) {
+      own += work.layers[l].forward_seconds;
+    }
+    forward = std::max(forward, own);
+    for (size_t i = 0; s > 0 && i < stages[s].devices.size(); ++i) {
+      transfer = std::max(transfer,
+                          work.layers[stages[s].first_layer - 1].output_bytes /
+                              work.bytes_per_second[stages[s - 1].devices[i]]
+                                                   [stages[s].devices[i]]);
+    }
+  }
+  return transfer <= forward;
+}
+
+double BruteForce(const PlannerWork& work,
+                  const std::vector<BaPipeOrder>& orders = {
+                      BaPipeOrder::kNoOverlap, BaPipeOrder::kOverlap}) {
   const int n = static_cast<int>(work.devices.size());
   double best = kNever;
   for (int p = 1; p <= n; ++p) {
     if (n % p != 0 || work.num_microbatches % (n / p) != 0) continue;
-    ForEachCut(static_cast<int>(work.layers.size()), p,
-               [&](const std::vector<int>& first) {
-                 std::vector<PlannedStage> stages;
-                 for (int s = 0; s < p; ++s) {
-                   stages.push_back(Stage(first[s], first[s + 1], {}));
-                   for (int i = 0; i < n / p; ++i) {
-                     stages.back().devices.push_back(s * (n / p) + i);
-                   }
-                 }
-                 for (BaPipeOrder order :
-                      {BaPipeOrder::kNoOverlap, BaPipeOrder::kOverlap}) {
-                   if (!Fits(work, order, stages)) continue;
-                   best = std::min(best, BaPipeSeconds(order, work, stages));
-                 }
-               });
+    ForEachCut(
+        static_cast<int>(work.layers.size()), p,
+        [&](const std::vector<int>& first) {
+          std::vector<PlannedStage> stages;
+          for (int s = 0; s < p; ++s) {
+            stages.push_back(Stage(first[s], first[s + 1], {}));
+            for (int i = 0; i < n / p; ++i) {
+              stages.back().devices.push_back(s * (n / p) + i);
+            }
+          }
+          for (BaPipeOrder order : orders) {
+            if (!Fits(work, order, stages)) continue;
+            if (order == BaPipeOrder::kAsynchronous && !Hides(work, stages)) {
+              continue;
+            }
+            best = std::min(best, BaPipeSeconds(order, work, stages));
+          }
+        });
   }
   return best;
 }
@@ -135,6 +163,65 @@ TEST(PlanBaPipeTest, IsNearBruteForceAndFindsAPlanWhereThereIsOne) {
               gap.num_optimal, gap.num_instances, 100 * gap.mean(),
               100 * gap.worst);
   EXPECT_GE(gap.num_optimal, gap.num_instances * 3 / 4);
+}
+
+// Of asynchronous hardware that runs both passes at once.
+TEST(PlanBaPipeTest, ChoosesAmongAsynchronousOrdersNearBruteForce) {
+  Random random(5);
+  Gap gap;
+  int num_parallel = 0, num_neither = 0;
+  for (int i = 0; i < 300; ++i) {
+    PlannerWork work = RandomWork(Whole(4, 8, &random), 2, 2, &random);
+    const double memory = Uniform(60, 300, &random);
+    for (PlannerDevice& device : work.devices) device.memory_bytes = memory;
+    const double wide = Uniform(0.1, 4, &random);
+    for (PlannerLayer& layer : work.layers) {
+      layer.output_bytes *= wide;
+      layer.gradient_bytes *= 10;
+    }
+    const double best =
+        BruteForce(work, {BaPipeOrder::kAsynchronous, BaPipeOrder::kParallel});
+    const auto plan = PlanBaPipe(work, {true, true});
+    if (!plan.ok()) {
+      EXPECT_EQ(best, kNever);
+      continue;
+    }
+    const BaPipeOrder order = OrderOf(*plan);
+    EXPECT_TRUE(Fits(work, order, plan->stages));
+    num_parallel += order == BaPipeOrder::kParallel;
+    if (!plan->notes.empty()) {
+      ++num_neither;
+      EXPECT_EQ(order, BaPipeOrder::kAsynchronous);
+      continue;
+    }
+    EXPECT_TRUE(order == BaPipeOrder::kParallel || Hides(work, plan->stages));
+    EXPECT_GE(plan->objective_seconds * (1 + 1e-12), best);
+    gap.Add(plan->objective_seconds, best);
+  }
+  std::printf(
+      "bapipe, asynchronous: %d of %d optimal, mean gap %.2f %%, worst %.2f "
+      "%%; "
+      "%d FBP-AS, %d hide nothing\n",
+      gap.num_optimal, gap.num_instances, 100 * gap.mean(), 100 * gap.worst,
+      num_parallel, num_neither);
+  EXPECT_GE(gap.num_instances, 200);
+  EXPECT_GT(num_parallel, 5);
+}
+
+TEST(PlanBaPipeTest, RunsPassesAtOnceWhereOnlyThatHidesTransfers) {
+  Random random(6);
+  PlannerWork work = RandomWork(4, 1, 4, &random);
+  for (PlannerLayer& layer : work.layers) {
+    layer.forward_seconds = 1;
+    layer.backward_seconds = 2;
+    layer.gradient_bytes = 1e6;  // no replicas
+  }
+  const auto plan = [&](double seconds) {
+    for (PlannerLayer& layer : work.layers) layer.output_bytes = 10 * seconds;
+    return *PlanBaPipe(work, {true, true});
+  };
+  EXPECT_EQ(plan(0.9).schedule, "bapipe-as");
+  EXPECT_EQ(plan(1.4).schedule, "bapipe-fbp-as");
 }
 
 TEST(PlanBaPipeTest, WithoutTransfersItIsTheBalancedPartition) {

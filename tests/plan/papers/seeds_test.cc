@@ -5,6 +5,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+#include <set>
+#include <string>
+
 #include "plan/joint_search.h"
 #include "plan/papers/ask.h"
 #include "tests/plan/small_requests.h"
@@ -36,6 +40,43 @@ TEST(SeedsTest, AreWhatTheRequestAllows) {
   for (const Plan& plan : SeedsFor("test", request, 2)) {
     EXPECT_NE(plan.scenario().parallelism().data(),
               seeds[0].scenario().parallelism().data());
+  }
+}
+
+std::map<std::string, std::set<uint32_t>> SizesBySource(
+    const PlanRequest& request) {
+  std::map<std::string, std::set<uint32_t>> sizes;
+  for (const Plan& plan : SeedsFor("test", request, 2)) {
+    sizes[plan.source()].insert(plan.scenario().batch().microbatch_size());
+  }
+  return sizes;
+}
+
+TEST(SeedsTest, AreOfEachMicrobatchSize) {
+  PlanRequest request = NarrowRequest();
+  for (uint32_t size : {2, 4}) {
+    request.mutable_space()->add_microbatch_size(size);
+  }
+  const auto sizes = SizesBySource(request);
+  for (const char* name : {"dapple", "bapipe", "dawnpiper", "spp"}) {
+    ASSERT_TRUE(sizes.contains(name)) << name;
+    EXPECT_THAT(sizes.at(name), testing::ElementsAre(1, 2, 4)) << name;
+  }
+}
+
+// 512 devices x 26 layers, where all that have a flush answer, too.
+TEST(SeedsTest, AreOfEveryPlannerInALargeCluster) {
+  PlanRequest request = SmallRequest(24, 512, 1024);
+  request.mutable_scenario()->set_num_nodes(64);
+  request.mutable_space()->add_tensor(1);
+  request.mutable_space()->add_recompute(RECOMPUTE_NONE);
+  for (uint32_t size : {1, 2}) {
+    request.mutable_space()->add_microbatch_size(size);
+  }
+  const auto sizes = SizesBySource(request);
+  for (const char* name : {"dapple", "bapipe", "dawnpiper", "spp"}) {
+    ASSERT_TRUE(sizes.contains(name)) << name;
+    EXPECT_THAT(sizes.at(name), testing::ElementsAre(1, 2)) << name;
   }
 }
 

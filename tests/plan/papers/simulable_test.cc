@@ -20,9 +20,10 @@ TEST(SimulableTest, HasEqualReplicasAndSaysWhatUnlikeOnesWouldTake) {
   int num_unlike = 0;
   for (int i = 0; i < 100; ++i) {
     const PlannerWork work = RandomWork(Whole(4, 8, &random), 2, 2, &random);
+    std::vector<int> order;
     for (const auto& [free, equal] :
          {std::pair(PlanDapple(work), SimulableDapple(work)),
-          std::pair(PlanSpp(work), SimulableSpp(work))}) {
+          std::pair(PlanSpp(work), SimulableSpp(work, &order))}) {
       ASSERT_TRUE(free.ok() && equal.ok());
       for (const PlannedStage& stage : equal->stages) {
         EXPECT_EQ(stage.devices.size(), equal->stages[0].devices.size());

@@ -73,6 +73,68 @@ TEST(SppDeviceOrderTest, KeepsServersTogetherHoweverTheyAreNumbered) {
   for (int i : {1, 2, 4, 5}) EXPECT_EQ(order[i] % 2, order[i - 1] % 2);
 }
 
+// Whether minimum cuts, one inside the other, leave the devices in this order.
+bool IsCutByCut(const PlannerWork& work, const std::vector<int>& order) {
+  if (order.size() < 2) return true;
+  const auto weight = [&](const std::vector<int>& side) {
+    double sum = 0;
+    for (int a : side) {
+      for (int b : order) {
+        if (std::count(side.begin(), side.end(), b) > 0) continue;
+        sum += work.bytes_per_second[a][b] + work.bytes_per_second[b][a];
+      }
+    }
+    return sum;
+  };
+  std::vector<int> devices = order;
+  std::sort(devices.begin(), devices.end());
+  const double least = weight(MinimumCut(work.bytes_per_second, devices));
+  for (size_t middle = 1; middle < order.size(); ++middle) {
+    const auto at = order.begin() + static_cast<int>(middle);
+    const std::vector<int> front(order.begin(), at), behind(at, order.end());
+    if (weight(front) > least * (1 + 1e-9)) continue;
+    if (IsCutByCut(work, front) && IsCutByCut(work, behind)) return true;
+  }
+  return false;
+}
+
+// Most of it without a general cut: devices are taken off one by one.
+TEST(SppDeviceOrderTest, IsCutByMinimumCuts) {
+  Random random(9);
+  for (int i = 0; i < 300; ++i) {
+    PlannerWork work =
+        RandomWork(2, Whole(1, 6, &random), Whole(1, 4, &random), &random);
+    const double inside = Uniform(1, 30, &random);
+    const bool is_unlike = i % 3 == 0;
+    for (size_t a = 0; a < work.devices.size(); ++a) {
+      for (size_t b = 0; b < work.devices.size(); ++b) {
+        double& rate = work.bytes_per_second[a][b];
+        rate = work.devices[a].server == work.devices[b].server ? inside : 1;
+        if (is_unlike) rate *= Uniform(1, 1.5, &random);
+      }
+    }
+    const std::vector<int> order = SppDeviceOrder(work);
+    std::vector<int> sorted = order;
+    std::sort(sorted.begin(), sorted.end());
+    for (size_t k = 0; k < sorted.size(); ++k) {
+      ASSERT_EQ(sorted[k], static_cast<int>(k));
+    }
+    EXPECT_TRUE(IsCutByCut(work, order)) << i;
+  }
+}
+
+// A thousand devices, where a general cut alone would take seconds.
+TEST(SppDeviceOrderTest, KeepsServersTogetherInALargeCluster) {
+  Random random(10);
+  const std::vector<int> order = SppDeviceOrder(RandomWork(2, 128, 8, &random));
+  ASSERT_EQ(order.size(), 1024u);
+  int num_changes = 0;
+  for (size_t k = 1; k < order.size(); ++k) {
+    num_changes += order[k] / 8 != order[k - 1] / 8;
+  }
+  EXPECT_EQ(num_changes, 127);
+}
+
 double BruteForce(const PlannerWork& work, const std::vector<int>& order,
                   int num_stages) {
   double best = kNever;
@@ -110,6 +172,36 @@ TEST(SppStagesTest, AreBruteForceForTheirOrder) {
       const double best = BruteForce(work, order, p);
       EXPECT_NEAR(SppWorkloadOf(work, stages).largest(), best, 1e-9 * best);
     }
+  }
+}
+
+// Stages of one size have a dynamic program of their own.
+TEST(PlanSppTest, EqualReplicasHaveTheLeastWorkloadOfAllCuts) {
+  Random random(11);
+  for (int i = 0; i < 300; ++i) {
+    PlannerWork work = RandomWork(Whole(1, 7, &random), Whole(1, 2, &random),
+                                  Whole(1, 3, &random), &random);
+    MakeUnlike(&random, &work);
+    work.num_microbatches = 12;
+    SppOptions options;
+    options.equal_replicas = true;
+    options.order = SppDeviceOrder(work);
+    const auto plan = PlanSpp(work, options);
+    const int p = plan.ok() ? static_cast<int>(plan->stages.size()) : 0;
+    ASSERT_GT(p, 0) << plan.status();
+    const int size = static_cast<int>(work.devices.size()) / p;
+    double best = kNever;
+    ForEachCut(static_cast<int>(work.layers.size()), p,
+               [&](const std::vector<int>& first) {
+                 std::vector<PlannedStage> stages;
+                 for (int s = 0; s < p; ++s) {
+                   const auto at = options.order.begin() + s * size;
+                   stages.push_back(Stage(first[s], first[s + 1],
+                                          std::vector<int>(at, at + size)));
+                 }
+                 best = std::min(best, SppWorkloadOf(work, stages).largest());
+               });
+    EXPECT_NEAR(SppWorkloadOf(work, plan->stages).largest(), best, 1e-9 * best);
   }
 }
 
@@ -209,7 +301,7 @@ TEST(PlanSppTest, RespectsMemoryAndEqualReplicasWhereAsked) {
     for (PlannerDevice& device : work.devices) {
       device.memory_bytes = Whole(20, 80, &random);
     }
-    const auto plan = PlanSpp(work, {true});
+    const auto plan = PlanSpp(work, {true, {}});
     if (!plan.ok()) {
       EXPECT_EQ(plan.status().code(), absl::StatusCode::kNotFound);
       continue;

@@ -173,7 +173,7 @@ TEST(TwoBwTest, PlansThePapersModelWithinItsMemory) {
   ASSERT_TRUE(scenario.ok());
   const auto given = ResolveScenario("given", *scenario);
   ASSERT_TRUE(given.ok()) << given.status();
-  const auto plan = PlanTwoBw(*given);
+  const auto plan = PlanTwoBw(*given, PlannerLinksOf(*given));
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_EQ(plan->schedule, "pipedream-2bw");
   int num_devices = 0;

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Folds (fold.h) of scenarios, kept from one scenario to the next.
+#ifndef WEIR_SIM_FOLDS_H_
+#define WEIR_SIM_FOLDS_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "scenarios/network.h"
+#include "scenarios/scenario.h"
+#include "schedules/schedule.h"
+#include "sim/bounded_cache.h"
+#include "sim/fold.h"
+#include "sim/stage_costs.h"
+
+namespace weir {
+
+// All that its network depends on.
+std::string NetworkKey(const ResolvedScenario& scenario);
+
+// Who sends to whom, who has copies of what (of several ranks only), who
+// offloads: as the schedule alone says it.
+Traffic TrafficOf(const Schedule& schedule);
+
+// With what the layout and the costs know.
+Traffic WholeTraffic(Traffic traffic, const Placement& place,
+                     const Schedule& schedule, const Costs& costs);
+
+struct FoldAnswer {
+  std::optional<Fold> fold;  // nothing: it cannot be folded
+};
+
+class Folds {
+ public:
+  // `traffic` is TrafficOf(schedule), `costs` those after ApplySchedule.
+  std::shared_ptr<const FoldAnswer> FoldOf(const ResolvedScenario& scenario,
+                                           const Network& network,
+                                           const Schedule& schedule,
+                                           const Traffic& traffic,
+                                           const Costs& costs);
+
+ private:
+  BoundedCache<FoldAnswer> folds_{1 << 20};  // GPUs
+};
+
+}  // namespace weir
+
+#endif  // WEIR_SIM_FOLDS_H_
