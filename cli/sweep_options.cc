@@ -75,7 +75,8 @@ Options OptionsOfCollect(Flags* flags) {
   output.Text("--sqlite", "FILE", "all points as a database", &sweep->sqlite);
   output.Text("--csv", "FILE", "all points as a table", &sweep->csv);
   Group("Verdict", &options)
-      .Switch("--complete", "exit 1 when points are missing or have failed, or none can run",
+      .Switch("--complete",
+              "exit 1 when points are missing or have failed, or none can run",
               [=](bool on) { sweep->complete = on; });
   AddFormat(&options, &flags->output, /*csv=*/true);
   AddMessages(&options, &flags->output);
