@@ -109,7 +109,6 @@ struct PlanFlags {
 struct SweepFlags {
   std::string grid;    // "parallelism.pipeline=2,4,schedule=gpipe,1f1b"
   std::string points;  // CSV
-  bool fast = false;
   std::string folder = "weir-sweep";
   std::string shard = "0/1";
   bool resume = false;
@@ -125,6 +124,7 @@ struct Flags {
   std::string command;    // the whole line, for provenance
   std::string name;       // what "show" shows, what "trace" reads
   std::string result;     // which of several results
+  bool fast = false;      // --method of "simulate" and "sweep"
   uint32_t num_jobs = 0;  // simulated at the same time; 0: one per core
   ScenarioFlags scenario;
   ScheduleFlags schedule;

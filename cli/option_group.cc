@@ -45,6 +45,14 @@ void AddFormat(Options* options, OutputFlags* output, bool csv) {
       .fallback = "table";
 }
 
+void AddMethod(absl::string_view help, absl::string_view title, bool* fast,
+               Options* options) {
+  Group(title, options)
+      .Choice("--method", help, {{"full", 0}, {"fast", 1}},
+              [=](int value) { *fast = value == 1; })
+      .fallback = "full";
+}
+
 void AddMessages(Options* options, OutputFlags* output) {
   using Color = OutputFlags::Color;
   Group group("Output", options);

@@ -92,6 +92,8 @@ void AddPipeline(Options* options, Scenario* scenario,
 void AddMicrobatches(Options* options, Scenario* scenario,
                      absl::string_view microbatches, absl::string_view batches);
 void AddFormat(Options* options, OutputFlags* output, bool csv);
+void AddMethod(absl::string_view help, absl::string_view title, bool* fast,
+               Options* options);
 void AddMessages(Options* options, OutputFlags* output);
 
 // The options of a command that begin with the name of a thing.

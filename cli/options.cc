@@ -62,7 +62,12 @@ std::vector<std::string> AllNames(const Option& option) {
 std::string FirstName(const Option& option) { return AllNames(option).front(); }
 
 Options OptionsOfSimulate(Flags* flags) {
-  return OptionsOfRun(flags, /*several=*/false);
+  Options options = OptionsOfRun(flags, /*several=*/false);
+  AddMethod(
+      "every GPU and microbatch, or only what tells of the others: the "
+      "same time and memory, no --trace, --out and CSV",
+      "Output", &flags->fast, &options);
+  return options;
 }
 
 Options OptionsOfExplain(Flags* flags) {

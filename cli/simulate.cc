@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/simulate.h"
 
+#include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "cli/commands.h"
 #include "cli/messages.h"
 #include "cli/output_files.h"
 #include "cli/overrides.h"
+#include "plan/sweep/ranked_view.h"
 #include "results/compare.h"
 #include "results/views.h"
+#include "sim/rank.h"
 
 namespace weir {
 namespace {
@@ -38,9 +41,42 @@ std::string View(const Flags& flags, const Result& result) {
   return ResultTable(result);
 }
 
+// What only the full simulation has.
+absl::Status CheckFast(const OutputFlags& output) {
+  std::string asked;
+  if (!output.trace.empty()) asked = "--trace";
+  if (!output.out.empty()) asked = "--out";
+  if (output.format == OutputFlags::Format::kCsv) asked = "--format csv";
+  if (asked.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("weir simulate: ", asked,
+                   " needs every GPU and microbatch, found --method fast, "
+                   "expected --method full"));
+}
+
+int RunFast(const Flags& flags) {
+  const absl::Status possible = CheckFast(flags.output);
+  if (!possible.ok()) return PrintError(possible, flags.output);
+  const absl::StatusOr<ResolvedScenario> scenario =
+      ResolveFlags(flags.scenario);
+  if (!scenario.ok()) return PrintError(scenario.status(), flags.output);
+  const absl::StatusOr<RankedRun> run = Ranker().Rank(*scenario);
+  if (!run.ok()) return PrintError(run.status(), flags.output);
+  const absl::Status printed =
+      PrintResult(flags.output.format == OutputFlags::Format::kJson
+                      ? RankedJson(flags.command, *scenario, *run)
+                      : RankedTable(*scenario, *run));
+  if (!printed.ok()) return PrintError(printed, flags.output);
+  for (const std::string& warning : scenario->warnings) {
+    PrintWarning(warning, flags.output);
+  }
+  return run->fits_memory ? kExitOk : kExitNegative;
+}
+
 }  // namespace
 
 int RunSimulate(const Flags& flags) {
+  if (flags.fast) return RunFast(flags);
   absl::StatusOr<Result> result = SimulateQuestion(flags);
   if (!result.ok()) return PrintError(result.status(), flags.output);
   const absl::Status printed = PrintResult(View(flags, *result));

@@ -87,7 +87,7 @@ absl::StatusOr<ResolvedSweep> ReadSweep(const Flags& flags) {
     sweep.clear_points();
     sweep.set_points_csv(flags.sweep.points);
   }
-  if (flags.sweep.fast) sweep.set_method(SWEEP_FAST);
+  if (flags.fast) sweep.set_method(SWEEP_FAST);
   return ResolveSweep(flags.name.empty() ? "weir sweep" : flags.name, sweep);
 }
 

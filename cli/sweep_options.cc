@@ -44,11 +44,8 @@ Options OptionsOfSweep(Flags* flags) {
   group.Text("--points", "FILE.csv",
              "points: a column for each field, a row for each point",
              &sweep->points);
-  group
-      .Choice("--method", "full simulations, or the fast equal of them",
-              {{"full", 0}, {"fast", 1}},
-              [=](int value) { sweep->fast = value == 1; })
-      .fallback = "full";
+  AddMethod("full simulations, or the fast equal of them", "Sweep",
+            &flags->fast, &options);
   group.Text("--out", "FOLDER", "where results are appended", &sweep->folder)
       .fallback = sweep->folder;
   group

@@ -115,27 +115,30 @@ Traffic WholeTraffic(Traffic traffic, const Placement& place,
 std::shared_ptr<const FoldAnswer> Folds::FoldOf(
     const ResolvedScenario& scenario, const Network& network,
     const Schedule& schedule, const Traffic& traffic, const Costs& costs) {
-  static const auto& none =
-      *new std::shared_ptr<const FoldAnswer>(new FoldAnswer());
+  const auto no = [](absl::string_view why_not) {
+    return std::make_shared<const FoldAnswer>(
+        FoldAnswer{std::nullopt, why_not});
+  };
   const Placement& place = scenario.placement;
   const auto shares = [](const DeviceCosts& device) {
     return device.card_share != nullptr;
   };
-  if (place.data * place.tensor == 1 || shares(costs) ||
-      std::any_of(costs.other_devices.begin(), costs.other_devices.end(),
-                  shares)) {
-    return none;
+  if (place.data * place.tensor == 1) return no("one GPU a pipeline rank");
+  if (shares(costs) || std::any_of(costs.other_devices.begin(),
+                                   costs.other_devices.end(), shares)) {
+    return no("GPUs are parts of one card");
   }
   const Traffic whole = WholeTraffic(traffic, place, schedule, costs);
   const std::string key = FoldKey(scenario, whole);
   auto answer = folds_.Find(key);
   if (answer == nullptr) {
     answer = folds_.Add(key, place.num_gpus(),
-                        std::make_shared<const FoldAnswer>(
-                            FoldAnswer{Fold::Find(network, place, whole)}));
+                        std::make_shared<const FoldAnswer>(FoldAnswer{
+                            Fold::Find(network, place, whole),
+                            "no two GPUs were found to do the same"}));
   }
   if (answer->fold.has_value() && !DevicesAreAlike(*answer->fold, costs)) {
-    return none;
+    return no("GPUs of one pipeline rank are unlike");
   }
   return answer;
 }

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "absl/strings/string_view.h"
 #include "scenarios/network.h"
 #include "scenarios/scenario.h"
 #include "schedules/schedule.h"
@@ -28,7 +29,8 @@ Traffic WholeTraffic(Traffic traffic, const Placement& place,
                      const Schedule& schedule, const Costs& costs);
 
 struct FoldAnswer {
-  std::optional<Fold> fold;  // nothing: it cannot be folded
+  std::optional<Fold> fold;        // nothing: it cannot be folded
+  absl::string_view why_not = {};  // then
 };
 
 class Folds {

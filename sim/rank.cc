@@ -36,6 +36,7 @@ struct Run {
   PipelineGraph graph;
   Recording recording{0};
   std::optional<Steadiness> steadiness;  // of a shortened run
+  absl::string_view not_extrapolated;    // why, of a whole one
   Window window;
   bool shared_links = false;
 
@@ -79,13 +80,23 @@ class Ranker::Impl {
                                  int num_batches) {
     ASSIGN_OR_RETURN(const std::shared_ptr<const Schedule> schedule,
                      inputs_.ScheduleOf(scenario, *network, num_batches));
+    absl::string_view why_whole = "no flush";
     if (schedule->flush) {
       ASSIGN_OR_RETURN(std::optional<Run> run,
-                       RunShortened(scenario, network, *schedule));
+                       RunShortened(scenario, network, *schedule, &why_whole));
       if (run.has_value()) return *std::move(run);
     }
     ASSIGN_OR_RETURN(const std::shared_ptr<const Program> program,
                      inputs_.ProgramOf(scenario, *schedule));
+    ASSIGN_OR_RETURN(Run run, RunFoldedOrWhole(scenario, network, program));
+    run.not_extrapolated = why_whole;
+    return run;
+  }
+
+  absl::StatusOr<Run> RunFoldedOrWhole(const ResolvedScenario& scenario,
+                                       std::shared_ptr<const Network> network,
+                                       std::shared_ptr<const Program> program) {
+    const int num_batches = program->schedule.num_batches;
     ASSIGN_OR_RETURN(Run run, RunWhole(scenario, network, program, true));
     // How far Simulate looks for a steady state depends on how many tasks it
     // has: where that may decide, they are counted.
@@ -112,10 +123,11 @@ class Ranker::Impl {
     return run;
   }
 
-  // Nothing where it is not to be shortened, or may not be.
+  // Nothing where it is not to be shortened, or may not be; then says why.
   absl::StatusOr<std::optional<Run>> RunShortened(
       const ResolvedScenario& scenario, std::shared_ptr<const Network> network,
-      const Schedule& full) {
+      const Schedule& full, absl::string_view* why_not) {
+    *why_not = "its order is too short, or does not repeat";
     ShortenOptions options;
     for (int i = 0; i < kMostTries; ++i) {
       ASSIGN_OR_RETURN(const std::shared_ptr<const Program> program,
@@ -123,6 +135,7 @@ class Ranker::Impl {
       if (program == nullptr) return std::optional<Run>();
       ASSIGN_OR_RETURN(Run run, RunProgram(scenario, network, program, true));
       if (!run.recording.complete()) return std::optional<Run>();
+      *why_not = "its times do not repeat";
       int multiple = 0;
       run.steadiness = FindSteadiness(*program->shortened, run.graph,
                                       run.recording, &multiple);
@@ -160,7 +173,10 @@ class Ranker::Impl {
                                   &run.costs));
     run.answer =
         folds ? inputs_.FoldOf(scenario, *run.network, *run.program, run.costs)
-              : std::make_shared<const FoldAnswer>();
+              : std::make_shared<const FoldAnswer>(
+                    FoldAnswer{std::nullopt,
+                               "how many batches to run is counted in tasks "
+                               "of all GPUs"});
     if (run.fold() == nullptr) {
       RETURN_IF_ERROR(
           CheckTasks(scenario, EstimateTasks(run.InputsOf(scenario))));
@@ -238,6 +254,11 @@ class Ranker::Impl {
     ranked.folded = run.fold() != nullptr;
     ranked.extrapolated = extrapolated;
     ranked.shared_links = run.shared_links;
+    ranked.num_simulated_gpus = run.graph.num_gpus();
+    ranked.num_simulated_microbatches =
+        run.program->schedule.total_microbatches();
+    if (!ranked.folded) ranked.not_folded = run.answer->why_not;
+    ranked.not_extrapolated = run.not_extrapolated;
     return ranked;
   }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "scenarios/scenario.h"
 
 namespace weir {
@@ -28,6 +29,11 @@ struct RankedRun {
   // Flows shared links: SimGrid was asked. Else the longest path is the answer,
   // since in it no two flows meet on a link.
   bool shared_links = false;
+  // GPUs and microbatches (of all batches that were run) that were simulated.
+  int num_simulated_gpus = 0;
+  int num_simulated_microbatches = 0;
+  // Why not; empty where it was.
+  absl::string_view not_folded, not_extrapolated;
 };
 
 // One per process: keeps SimGrid's platform from one scenario to the next, and

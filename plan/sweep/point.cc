@@ -50,14 +50,16 @@ void Fill(const Result& result, SweepOutcome* outcome) {
   outcome->set_num_warnings(static_cast<uint32_t>(result.warnings_size()));
 }
 
+}  // namespace
+
 std::string MethodOf(const RankedRun& run) {
   if (run.folded && run.extrapolated) return "folded, extrapolated";
   if (run.folded) return "folded";
   return run.extrapolated ? "extrapolated" : "full";
 }
 
-void Fill(const RankedRun& run, const ResolvedScenario& scenario,
-          SweepOutcome* outcome) {
+void FillFigures(const RankedRun& run, const ResolvedScenario& scenario,
+                 SweepOutcome* outcome) {
   outcome->set_method(MethodOf(run));
   outcome->set_batch_seconds(run.batch_seconds);
   outcome->set_makespan_seconds(run.makespan_seconds);
@@ -75,8 +77,6 @@ void Fill(const RankedRun& run, const ResolvedScenario& scenario,
       batch.global_batch_size(), batch.sequence_length(), run.batch_seconds));
 }
 
-}  // namespace
-
 SweepOutcome PointRunner::Run(
     uint32_t point, const absl::StatusOr<ResolvedScenario>& scenario) {
   if (!scenario.ok()) return OutcomeOfError(point, scenario.status());
@@ -85,7 +85,7 @@ SweepOutcome PointRunner::Run(
     if (!ranker_) ranker_.emplace();
     const auto run = ranker_->Rank(*scenario);
     if (!run.ok()) return OutcomeOfError(point, run.status());
-    Fill(*run, *scenario, &outcome);
+    FillFigures(*run, *scenario, &outcome);
     return outcome;
   }
   const auto result = Simulate(*scenario);

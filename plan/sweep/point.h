@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -26,6 +27,13 @@ class PointRunner {
   SweepMethod method_;
   std::optional<Ranker> ranker_;
 };
+
+// How a ranked run was found: "folded, extrapolated", "full".
+std::string MethodOf(const RankedRun& run);
+
+// The figures of a ranked run.
+void FillFigures(const RankedRun& run, const ResolvedScenario& scenario,
+                 SweepOutcome* outcome);
 
 // What an error makes of a point: refused where the scenario is to blame.
 SweepOutcome OutcomeOfError(uint32_t point, const absl::Status& error);

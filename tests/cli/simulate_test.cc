@@ -56,6 +56,25 @@ TEST(SimulateCommandTest, MegatronsAndPyTorchsSpellingsAreAccepted) {
   EXPECT_EQ(ours.out, theirs.out);
 }
 
+TEST(SimulateCommandTest, FastIsTheSameTimeAndRefusesWhatNeedsAll) {
+  const std::string question =
+      absl::StrCat("simulate --schedule 1f1b --method fast ", kTextbook);
+  const ProgramRun run = RunWeir(absl::StrCat(question, " --format json"));
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  const ProgramRun full =
+      RunWeir(absl::StrCat(question, " --method full --format json"));
+  EXPECT_NEAR(Json::parse(run.out)["result"]["batch_seconds"].get<double>(),
+              Json::parse(full.out)["result"]["batch_seconds"].get<double>(),
+              1e-9);
+  EXPECT_THAT(RunWeir(question).out, HasSubstr("microbatches run"));
+  for (const char* refused : {"--trace t.json", "--out r.pb", "--format csv"}) {
+    const ProgramRun other = RunWeir(absl::StrCat(question, " ", refused));
+    EXPECT_EQ(other.exit_code, 2);
+    EXPECT_THAT(other.err, HasSubstr("expected --method full"));
+  }
+  EXPECT_FALSE(Exists("r.pb"));
+}
+
 TEST(SimulateCommandTest, SameQuestionSameBytes) {
   const std::string arguments =
       absl::StrCat("simulate --schedule pipedream --format json ", kTextbook);
