@@ -185,11 +185,18 @@ void AddGoal(Options* options, Flags* flags) {
              [=](uint32_t n) { request->set_num_plans(n); })
       .fallback = "5";
   group
-      .Count(
-          "--patience",
-          "ranked runs in a row that find nothing better and end the search, "
-          "whatever bounds allow; 0: no number ends it",
-          [=](uint32_t n) { request->set_patience(n); })
+      .Add("--patience", "N",
+           "ranked runs in a row that find nothing better and end the search, "
+           "whatever bounds allow; 0: no number ends it",
+           [=](const std::string& text) {
+             ASSIGN_OR_RETURN(const auto counts, ParseCounts(text, 0));
+             if (counts.size() != 1) {
+               return absl::InvalidArgumentError(absl::StrCat(
+                   "is ", text, ", expected a whole number from 0"));
+             }
+             request->set_patience(counts[0]);
+             return absl::OkStatus();
+           })
       .fallback = "300";
   group
       .Count("--jobs,-j", "processes that rank plans",

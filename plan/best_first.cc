@@ -130,10 +130,6 @@ const std::vector<char>& BestFirst::LegalOf(int index) {
   return legal;
 }
 
-bool BestFirst::IsSeeded(int shape, int schedule) const {
-  return seeded_.contains({shape, schedule});
-}
-
 uint64_t BestFirst::NumIn(const Entry& entry) const {
   if (entry.schedule >= 0) return 1;
   const auto& legal = const_cast<BestFirst*>(this)->LegalOf(entry.shape);
@@ -225,7 +221,7 @@ absl::StatusOr<bool> BestFirst::Round() {
   if (status.ok()) work[0].clear();
   if (status.ok()) status = Bound(work[1]);
   if (status.ok()) work[1].clear();
-  if (status.ok()) status = Rank(work[2]);
+  if (status.ok()) status = Rank(&work[2]);
   if (status.ok()) return true;
   for (const std::vector<Entry>& left : work) {
     for (const Entry& entry : left) open_.Insert(entry);
@@ -319,9 +315,9 @@ absl::StatusOr<std::vector<BestFirst::Entry>> BestFirst::WithoutDoubles(
   return fresh;
 }
 
-absl::Status BestFirst::Rank(const std::vector<Entry>& with_doubles) {
-  ASSIGN_OR_RETURN(const std::vector<Entry> bounded,
-                   WithoutDoubles(with_doubles));
+absl::Status BestFirst::Rank(std::vector<Entry>* open) {
+  ASSIGN_OR_RETURN(*open, WithoutDoubles(*open));
+  const std::vector<Entry>& bounded = *open;
   std::vector<Scenario> scenarios;
   for (const Entry& entry : bounded) scenarios.push_back(ScenarioOf(entry));
   ASSIGN_OR_RETURN(const auto figures, crew_->Ranks(scenarios));

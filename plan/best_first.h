@@ -69,7 +69,9 @@ class BestFirst {
   void Push(Entry entry);
   bool IsBeaten(const Entry& entry) const;
   void Illegal(const std::string& problem, uint64_t count);
-  bool IsSeeded(int shape, int schedule) const;
+  bool IsSeeded(int shape, int schedule) const {
+    return seeded_.contains({shape, schedule});
+  }
   // Candidates: of a shape those that it takes, and that are no seeds.
   uint64_t NumIn(const Entry& entry) const;
   const std::vector<char>& LegalOf(int shape);
@@ -81,7 +83,8 @@ class BestFirst {
   absl::StatusOr<bool> Round();
   absl::Status Expand(const std::vector<Entry>& shapes);
   absl::Status Bound(const std::vector<Entry>& candidates);
-  absl::Status Rank(const std::vector<Entry>& bounded);
+  // On an error leaves in `bounded` those that are not counted.
+  absl::Status Rank(std::vector<Entry>* bounded);
   // Less those whose order another one of the shape has.
   absl::StatusOr<std::vector<Entry>> WithoutDoubles(
       const std::vector<Entry>& bounded);
@@ -94,7 +97,8 @@ class BestFirst {
   const SearchOptions& options_;
   const Goal goal_;
   Crew* crew_;
-  // [pipeline, chunks, microbatches, without flush refused]: of each schedule.
+  // [pipeline, chunks, microbatches and even cut, without flush refused]: of
+  // each schedule.
   std::map<std::tuple<int, int, int, bool>, std::vector<char>> legal_;
   // Those of the space that are seeds: shape and schedule.
   absl::flat_hash_set<std::pair<int, int>> seeded_;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/interrupt.h"
 #include "base/status_macros.h"
 #include "base/units.h"
@@ -70,6 +71,9 @@ class Finder {
     }
   }
 
+  // Plans that were found and are none, and why.
+  const std::vector<std::string>& left_out() const { return left_out_; }
+
  private:
   absl::StatusOr<bool> ConfirmAll(const std::vector<Found>& best,
                                   PlanReport* report) {
@@ -86,8 +90,9 @@ class Finder {
       if (!looked[i].refused.empty()) {
         all_stand = false;
         search_->Exclude(fresh[i]);
-        report->add_warnings(
+        left_out_.push_back(
             absl::StrCat("left out: ", fresh[i].text, ": ", looked[i].refused));
+        report->add_warnings(left_out_.back());
       }
       confirmed_[fresh[i].index] = std::move(looked[i]);
     }
@@ -124,6 +129,7 @@ class Finder {
   const double limit_;
   BestFirst* search_;
   std::map<int, Confirmed> confirmed_;
+  std::vector<std::string> left_out_;
 };
 
 }  // namespace
@@ -146,8 +152,8 @@ absl::StatusOr<PlanReport> SearchPlans(const std::string& label,
   goal.num_plans = request.num_plans() > 0 ? request.num_plans() : kUsualPlans;
   goal.patience = request.has_patience() ? request.patience() : kUsualPatience;
   BestFirst search(space, shapes, seeds, options, goal, &crew);
-  const absl::Status status =
-      Finder(label, request, options, limit, &search).Find(&report);
+  Finder finder(label, request, options, limit, &search);
+  const absl::Status status = finder.Find(&report);
   if (!status.ok() && !absl::IsCancelled(status)) return status;
   search.FillCounts(&report);
   report.set_out_of_patience(status.ok() && report.num_left() > 0);
@@ -155,6 +161,11 @@ absl::StatusOr<PlanReport> SearchPlans(const std::string& label,
   if (!status.ok()) {
     return absl::CancelledError(absl::StrCat(
         "interrupted before a plan that fits was found; ", CountsText(report)));
+  }
+  if (!finder.left_out().empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(label, ": no plan that was found stands\n",
+                     absl::StrJoin(finder.left_out(), "\n")));
   }
   return report.num_illegal() == report.num_candidates()
              ? NothingLegal(space, search.problems())

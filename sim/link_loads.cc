@@ -77,6 +77,12 @@ int LinkLoads::Gpu(int replica, int rank, int tensor_rank) const {
   return in_.placement.gpu(replica, rank, tensor_rank);
 }
 
+bool LinkLoads::IsLikeFirst(int replica, int tensor_rank) const {
+  if (fold_ == nullptr) return replica == 0 && tensor_rank == 0;
+  return fold_->replicas()[replica] == 0 &&
+         fold_->tensor_ranks()[tensor_rank] == 0;
+}
+
 void LinkLoads::AddFlows(const std::vector<int32_t>& pairs, double bytes) {
   if (!(bytes > 0)) return;
   for (const int32_t pair : pairs) {
@@ -102,7 +108,7 @@ int LinkLoads::EndJob(Job job) {
 void LinkLoads::AddSends() {
   struct Sends {
     Job job{kNever, kNever};
-    std::vector<std::pair<double, int>> bytes;  // and how often
+    Sent bytes;
   };
   std::map<std::pair<int, int>, Sends> sends;
   for (int route = 0; route < schedule_.num_routes(); ++route) {
@@ -127,38 +133,42 @@ void LinkLoads::AddSends() {
     }
   }
   for (auto& [pair, sent] : sends) {
-    AddSendsBetween(pair.first, pair.second, sent.bytes);
-    EndJob(std::move(sent.job));
+    for (const bool like_first : {true, false}) {
+      for (int r = 0; r < num_replicas(); ++r) {
+        for (int t = 0; t < num_tensor_ranks(); ++t) {
+          if (IsLikeFirst(r, t) != like_first) continue;
+          AddSendsBetween(pair.first, pair.second, sent.bytes, r, t);
+        }
+      }
+      EndJob(like_first ? sent.job : Job());
+    }
   }
 }
 
-void LinkLoads::AddSendsBetween(
-    int from, int to, const std::vector<std::pair<double, int>>& bytes) {
+void LinkLoads::AddSendsBetween(int from, int to, const Sent& bytes,
+                                int replica, int tensor_rank) {
   const double extra = in_.communication.transfers() == BLOCKING
                            ? in_.costs.exchange_seconds
                            : 0;
-  for (int r = 0; r < num_replicas(); ++r) {
-    for (int t = 0; t < num_tensor_ranks(); ++t) {
-      const int from_gpu = Gpu(r, from, t), to_gpu = Gpu(r, to, t);
-      if (lone_.ways().RouteOf(from_gpu, to_gpu).links.empty()) continue;
-      for (const auto& [each, count] : bytes) {
-        double least = kNever;
-        int32_t pair = 0;
-        for (const int span : any_order_.spans()) {
-          const double moved = std::round(each * span);
-          if (!(moved > 0)) {
-            least = 0;
-            continue;
-          }
-          const SendCost send =
-              lone_.ways().SendBetween(from_gpu, to_gpu, moved, extra,
-                                       {FoldRole::Kind::kSend, from, to, r, t});
-          least = std::min(least, send.bytes / span);
-          pair = send.pair;
-        }
-        if (least > 0) AddFlows({pair}, count * least);
+  const int from_gpu = Gpu(replica, from, tensor_rank);
+  const int to_gpu = Gpu(replica, to, tensor_rank);
+  if (lone_.ways().RouteOf(from_gpu, to_gpu).links.empty()) return;
+  for (const auto& [each, count] : bytes) {
+    double least = kNever;
+    int32_t pair = 0;
+    for (const int span : any_order_.spans()) {
+      const double moved = std::round(each * span);
+      if (!(moved > 0)) {
+        least = 0;
+        continue;
       }
+      const SendCost send = lone_.ways().SendBetween(
+          from_gpu, to_gpu, moved, extra,
+          {FoldRole::Kind::kSend, from, to, replica, tensor_rank});
+      least = std::min(least, send.bytes / span);
+      pair = send.pair;
     }
+    if (least > 0) AddFlows({pair}, count * least);
   }
 }
 
@@ -211,7 +221,8 @@ double LinkLoads::AddCalls(const Copies& copies, const ReductionCalls& calls) {
   return 0;
 }
 
-double LinkLoads::StepSeconds(int rank, int stage) const {
+double LinkLoads::StepSeconds(int rank, int stage, int tensor_rank) const {
+  if (!IsLikeFirst(0, tensor_rank)) return 0;
   const bool alone = in_.semantics.update_positions[rank].size() == 1;
   return lone_.OfStep(rank, stage, /*first=*/alone);
 }
@@ -238,10 +249,12 @@ void LinkLoads::AddReductions() {
       continue;
     }
     steps = true;
-    const double step = StepSeconds(ranks[0], s);
     for (int t = 0; t < num_tensor_ranks(); ++t) {
+      const double step = StepSeconds(ranks[0], s, t);
       Job job;
-      for (const int rank : ranks) job.awaited.push_back({rank, s, -1});
+      for (const int rank : ranks) {
+        if (IsLikeFirst(0, t)) job.awaited.push_back({rank, s, -1});
+      }
       job.behind = step + AddCalls(CopiesOf(ranks)[t],
                                    CallsOfReduction(in_, stage, ranks.size()));
       jobs_of_stage[s][t] = EndJob(job);
@@ -267,22 +280,22 @@ void LinkLoads::AddTied(const std::vector<std::vector<int>>& jobs_of_stage) {
     return;
   }
   for (int t = 0; t < num_tensor_ranks(); ++t) {
-    double latency = kNever;
     for (int r = 0; r < num_replicas(); ++r) {
       const Group group = lone_.ways().GroupOf(
           {Gpu(r, first[0], t), Gpu(r, last[0], t)},
           {FoldRole::Kind::kTied, first[0], last[0], r, t});
-      latency = std::min(latency, AddGroup(group,
-                                           {CollectiveKind::kAllReduce,
-                                            in_.costs.tied_gradient_bytes},
-                                           1));
+      Job job;
+      job.behind = AddGroup(
+          group, {CollectiveKind::kAllReduce, in_.costs.tied_gradient_bytes},
+          1);
+      if (IsLikeFirst(r, t)) {
+        job.awaited = {{first[0], 0, jobs_of_stage[0][t]},
+                       {last[0], last_stage, jobs_of_stage[last_stage][t]}};
+        job.behind += std::max(StepSeconds(first[0], 0, t),
+                               StepSeconds(last[0], last_stage, t));
+      }
+      EndJob(std::move(job));
     }
-    Job job;
-    job.awaited = {{first[0], 0, jobs_of_stage[0][t]},
-                   {last[0], last_stage, jobs_of_stage[last_stage][t]}};
-    job.behind = latency + std::max(StepSeconds(first[0], 0),
-                                    StepSeconds(last[0], last_stage));
-    EndJob(std::move(job));
   }
 }
 

@@ -66,10 +66,15 @@ class LinkLoads {
   int num_replicas() const;
   int num_tensor_ranks() const;
   int Gpu(int replica, int rank, int tensor_rank) const;
+  // Does it do what the first GPU of each rank does, for which all is known
+  // that must come before and behind? Others may be on other devices and links.
+  bool IsLikeFirst(int replica, int tensor_rank) const;
 
   void AddSends();
-  void AddSendsBetween(int from, int to,
-                       const std::vector<std::pair<double, int>>& bytes);
+  // [bytes, and how often]
+  using Sent = std::vector<std::pair<double, int>>;
+  void AddSendsBetween(int from, int to, const Sent& bytes, int replica,
+                       int tensor_rank);
   void AddReductions();
   void AddTied(const std::vector<std::vector<int>>& jobs_of_stage);
   void AddGathers();
@@ -80,7 +85,8 @@ class LinkLoads {
   void AddFlows(const std::vector<int32_t>& pairs, double bytes);
   // What was added since the last job is this one.
   int EndJob(Job job);
-  double StepSeconds(int rank, int stage) const;
+  // Of those like the first GPU; else 0.
+  double StepSeconds(int rank, int stage, int tensor_rank) const;
 
   const PipelineInputs& in_;
   const Schedule& schedule_;

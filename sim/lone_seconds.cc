@@ -86,7 +86,7 @@ LoneSeconds::TimedGroup LoneSeconds::Timed(Group group) const {
   const auto time = [&](const std::vector<int32_t>& hops) {
     TimedGroup::Hops times;
     HopLoads loads;
-    for (int32_t hop : hops) {
+    for (const int32_t& hop : hops) {
       loads.Add(links(), route(hop));
       all.Add(links(), route(hop));
       const double latency = route(hop).latency_seconds;

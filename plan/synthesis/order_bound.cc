@@ -211,10 +211,11 @@ class Bounds {
       alone.forwards_apart = std::max(alone.forwards_apart, theirs.forward);
       alone.gradients_apart = std::max(alone.gradients_apart, Input(other));
       const double each = theirs.forward + Input(other) + Weight(other);
-      const double waiting =
-          theirs.weight_gradient_inputs > 0
-              ? std::floor(limit_ / theirs.weight_gradient_inputs)
-              : problem_.num_microbatches;
+      double waiting = problem_.num_microbatches;
+      if (theirs.weight_gradient_inputs > 0) {
+        waiting = std::min(waiting,
+                           std::floor(limit_ / theirs.weight_gradient_inputs));
+      }
       const double left = back_[other] - arrival_[other] - theirs.forward +
                           (waiting - 1) * Weight(other);
       if (each > alone.work || (each == alone.work && left < alone.work_left)) {

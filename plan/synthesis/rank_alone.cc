@@ -86,8 +86,10 @@ class Alone {
     const auto [forwards, inputs, weights] = done;
     const int held = forwards - inputs, pending = inputs - weights;
     if (forwards < m_ && Fits(held + 1, pending)) Forward(done, label);
-    if (held > 0 && Fits(held - 1, pending + 1)) {
-      if (in_.can_split) Input(done, label, in_.input, 0);
+    if (held > 0) {
+      if (in_.can_split && Fits(held - 1, pending + 1)) {
+        Input(done, label, in_.input, 0);
+      }
       if (in_.may_fuse || !in_.can_split) Input(done, label, in_.fused, 1);
     }
     if (pending > 0) {

@@ -14,6 +14,7 @@ namespace {
 
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 using testing::StartsWith;
 
 // Four layers of 1, 2, 3 and 4 ms, and their input.
@@ -34,6 +35,30 @@ std::string Graph() {
 
 constexpr char kFlags[] =
     "plan --algorithm pipedream --graph graph.txt --format json ";
+
+TEST(PlanTest, PatienceMayBeNoNumber) {
+  const char* flags =
+      "plan --model gpt2 --cluster dgx-h100 --gpus 2 --gbs 4 --tp 1 --pp 2 "
+      "--mbs 1 --chunks 1 --schedule 1f1b --recompute none --even-layers "
+      "--quiet --patience ";
+  EXPECT_EQ(RunWeir(absl::StrCat(flags, "0")).exit_code, 0);
+  for (const char* bad : {"1,2", "-1", "many"}) {
+    const ProgramRun run = RunWeir(absl::StrCat(flags, bad));
+    EXPECT_EQ(run.exit_code, 2) << bad;
+    EXPECT_THAT(run.err, HasSubstr("--patience is "));
+  }
+}
+
+// What is left out is said, not taken for a lack of memory.
+TEST(PlanTest, APlanThatTheLinterRefusesIsNamed) {
+  const ProgramRun run = RunWeir(
+      "plan --model gpt2 --cluster dgx-h100 --gpus 4 --gbs 64 --tp 1 --pp 4 "
+      "--mbs 2 --chunks 1 --schedule spp --recompute none --even-layers "
+      "--quiet");
+  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_THAT(run.err, HasSubstr("left out: "));
+  EXPECT_THAT(run.err, Not(HasSubstr("nothing fits")));
+}
 
 TEST(PlanPapersTest, APlanOfAProfileGraphAsJson) {
   WriteInput("graph.txt", Graph());

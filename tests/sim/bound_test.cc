@@ -10,11 +10,14 @@
 #include <random>
 
 #include "absl/strings/str_cat.h"
+#include "scenarios/cluster.h"
 #include "schedules/registry.h"
+#include "schedules/source.h"
 #include "sim/engine.h"
 #include "sim/memory.h"
 #include "sim/simulate.h"
 #include "tests/sim/random_case.h"
+#include "tests/sim/random_plan.h"
 #include "tests/sim/textbook.h"
 
 namespace weir {
@@ -173,6 +176,39 @@ TEST(BoundTest, NeverAboveRunsThatShareAdapters) {
   }
   EXPECT_GE(num_folded, count / 4);
   EXPECT_GE(tight, 0.8 * count);
+}
+
+// Unlike devices, adapters and replicas; of other orders of the layout, too.
+TEST(BoundTest, NeverAboveScenariosOfAnyKind) {
+  const char* given = std::getenv("WEIR_BOUND_TEST_SEEDS");
+  const int num_seeds = given == nullptr ? 150 : std::atoi(given);
+  int count = 0, num_unlike = 0;
+  for (int seed = 0; seed < num_seeds; ++seed) {
+    RandomPlan plan(seed);
+    auto resolved = ResolveScenario("test", plan.DrawScenario());
+    if (!resolved.ok()) continue;
+    plan.Change(&*resolved);
+    if (!resolved->textbook &&
+        !ValidateCluster("test", resolved->cluster).ok()) {
+      continue;
+    }
+    const auto bound = BoundOf(*resolved);
+    const auto result = Simulate(*resolved);
+    if (!bound.ok() || !result.ok()) continue;
+    SCOPED_TRACE(absl::StrCat("seed ", seed, ": ",
+                              resolved->scenario.ShortDebugString()));
+    if (bound->any_order_seconds > 0 && result->ranks_size() > 0 &&
+        ScheduleFlushes(resolved->scenario.schedule()).value_or(false)) {
+      EXPECT_LE(bound->batch_seconds,
+                result->batch_seconds() * (1 + kRounding));
+      EXPECT_LE(bound->any_order_seconds,
+                bound->batch_seconds * (1 + kRounding));
+      ++count;
+      num_unlike += resolved->other_devices.empty() ? 0 : 1;
+    }
+  }
+  EXPECT_GE(count, num_seeds / 4);
+  EXPECT_GE(num_unlike, num_seeds / 30);
 }
 
 // The least part of what is simulated. Where replicas of several ranks share

@@ -19,6 +19,7 @@
 #include "base/text.h"
 #include "plan/joint_search.h"
 #include "plan/papers/ask.h"
+#include "plan/papers/seeds.h"
 
 namespace weir {
 namespace {
@@ -114,6 +115,9 @@ absl::StatusOr<PlannerAnswer> Joint(const std::string& path,
   SearchOptions options;
   options.num_processes = DefaultProcesses();
   options.seeds = PlansOf(answers);
+  for (Plan& plan : SeedsFor(path, request, options.num_processes)) {
+    options.seeds.push_back(std::move(plan));
+  }
   ASSIGN_OR_RETURN(const PlanReport report,
                    SearchPlans(path, request, options));
   if (report.plans().empty()) {
