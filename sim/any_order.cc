@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -262,10 +263,8 @@ double AnyOrder::StartOfLastGradient(int rank, int stage) const {
 
 AnyOrder::Around AnyOrder::AroundHop(int route, int stage, bool forward) const {
   const Way& way = ways_[route];
-  const int rank = schedule_.routes[route][0];
   // The first stage comes last; its rank steps behind that.
-  const double end =
-      way.seconds + (schedule_.forward_only ? 0 : step_seconds_[rank]);
+  const double end = way.seconds + LastSteps(route);
   Around around;
   if (forward) {
     around.before = way.forward_ends[stage];
@@ -274,6 +273,26 @@ AnyOrder::Around AnyOrder::AroundHop(int route, int stage, bool forward) const {
     around.before = way.seconds - way.behind[stage];
     around.behind = end - around.before - way.hops_back[stage];
   }
+  return around;
+}
+
+AnyOrder::Around AnyOrder::AroundHopAnywhere(int route, int stage,
+                                             bool forward) const {
+  const Way& way = ways_[route];
+  const auto sum = [](const std::vector<double>& hops, int from, int to) {
+    return std::accumulate(hops.begin() + from, hops.begin() + to, 0.0);
+  };
+  const int num_stages = schedule_.num_stages;
+  const double passes = way.seconds - sum(way.hops, 0, num_stages) -
+                        sum(way.hops_back, 0, num_stages);
+  Around around;
+  if (forward) {
+    around.before = way.forward_ends[stage] - sum(way.hops, 0, stage);
+  } else {
+    around.before =
+        passes - (way.behind[stage] - sum(way.hops_back, 0, stage + 1));
+  }
+  around.behind = passes + LastSteps(route) - around.before;
   return around;
 }
 

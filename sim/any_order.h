@@ -38,6 +38,9 @@ class AnyOrder {
     double before = 0, behind = 0;
   };
   Around AroundHop(int route, int stage, bool forward) const;
+  // The same of a replica that has the same devices, wherever they are: as if
+  // other transfers took nothing. REQUIRES: no collectives inside passes.
+  Around AroundHopAnywhere(int route, int stage, bool forward) const;
 
  private:
   struct Rank {
@@ -73,6 +76,11 @@ class AnyOrder {
   void SetPaired(int rank);
   void AddSends();
   double Longest() const;
+  // Of what the rank of the first stage does behind its last pass.
+  double LastSteps(int route) const {
+    const int rank = schedule_.routes[route][0];
+    return schedule_.forward_only ? 0 : step_seconds_[rank];
+  }
   // All passes but those of weights' gradients.
   double EndOfInputs(const Rank& rank) const {
     return rank.before + rank.work - rank.weights + rank.sends;

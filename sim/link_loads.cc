@@ -107,7 +107,8 @@ int LinkLoads::EndJob(Job job) {
 
 void LinkLoads::AddSends() {
   struct Sends {
-    Job job{kNever, kNever};
+    // Of those like the first, and of others.
+    Job first{kNever, kNever}, others{kNever, kNever};
     Sent bytes;
   };
   std::map<std::pair<int, int>, Sends> sends;
@@ -118,9 +119,15 @@ void LinkLoads::AddSends() {
     const auto add = [&](int s, int to, double bytes) {
       if (ranks[s] == ranks[to]) return;
       Sends& pair = sends[{ranks[s], ranks[to]}];
-      const auto around = any_order_.AroundHop(route, s, to > s);
-      pair.job.before = std::min(pair.job.before, around.before);
-      pair.job.behind = std::min(pair.job.behind, around.behind);
+      const auto take = [](const AnyOrder::Around& around, Job* job) {
+        job->before = std::min(job->before, around.before);
+        job->behind = std::min(job->behind, around.behind);
+      };
+      take(any_order_.AroundHop(route, s, to > s), &pair.first);
+      take(ReplicasComputeAlike()
+               ? any_order_.AroundHopAnywhere(route, s, to > s)
+               : AnyOrder::Around(),
+           &pair.others);
       if (pair.bytes.empty() || pair.bytes.back().first != bytes) {
         pair.bytes.push_back({bytes, 0});
       }
@@ -140,7 +147,7 @@ void LinkLoads::AddSends() {
           AddSendsBetween(pair.first, pair.second, sent.bytes, r, t);
         }
       }
-      EndJob(like_first ? sent.job : Job());
+      EndJob(like_first ? sent.first : sent.others);
     }
   }
 }

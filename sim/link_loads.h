@@ -71,6 +71,11 @@ class LinkLoads {
   bool IsLikeFirst(int replica, int tensor_rank) const;
 
   void AddSends();
+  // Are all replicas on the same devices, with nothing called in their passes?
+  bool ReplicasComputeAlike() const {
+    return in_.placement.tensor == 1 && in_.costs.expert_parallel == 1 &&
+           in_.costs.other_devices.empty();
+  }
   // [bytes, and how often]
   using Sent = std::vector<std::pair<double, int>>;
   void AddSendsBetween(int from, int to, const Sent& bytes, int replica,

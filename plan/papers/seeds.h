@@ -13,9 +13,9 @@ namespace weir {
 
 // Plans that weir can say and the request allows, neither simulated nor checked
 // for memory; the same for any number of processes. A planner of
-// inference is not asked, nor one whose schedule has no flush unless the request
-// has such; beyond 5,000 devices x layers that at the scenario's microbatch size
-// alone. None for a request that SearchPlans refuses.
+// inference is not asked, nor one whose schedule has no flush unless the
+// request has such; beyond 5,000 devices x layers that at the scenario's
+// microbatch size alone. None for a request that SearchPlans refuses.
 std::vector<Plan> SeedsFor(const std::string& label, const PlanRequest& request,
                            int num_processes);
 

@@ -244,7 +244,7 @@ PlanRequest SharedAdapters() {
 
 TEST(JointSearchTest, PatienceFindsTheBestWhereAdaptersAreShared) {
   PlanRequest request = SharedAdapters();
-  request.set_patience(8);
+  request.set_patience(20);  // more than one round
   const BruteForce all = TryAll(request);
   const PlanReport report = Search(request);
   ASSERT_EQ(report.plans_size(), 1);

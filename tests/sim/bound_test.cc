@@ -10,6 +10,7 @@
 #include <random>
 
 #include "absl/strings/str_cat.h"
+#include "base/files.h"
 #include "scenarios/cluster.h"
 #include "schedules/registry.h"
 #include "schedules/source.h"
@@ -209,6 +210,52 @@ TEST(BoundTest, NeverAboveScenariosOfAnyKind) {
   }
   EXPECT_GE(count, num_seeds / 4);
   EXPECT_GE(num_unlike, num_seeds / 30);
+}
+
+// Pipelines over three nodes: the second replica has faster devices and no slow
+// adapter on its way, so that it begins earlier and ends sooner than the first.
+TEST(BoundTest, NeverAboveARunWhoseReplicasAreUnlike) {
+  const std::string folder = testing::TempDir();
+  const std::string model = absl::StrCat(folder, "/bound_model.json");
+  const std::string cluster = absl::StrCat(folder, "/bound.cluster");
+  ASSERT_TRUE(WriteFile(model, R"({"model_type": "gpt2", "n_layer": 4,
+      "n_embd": 256, "n_head": 4, "n_positions": 1024, "vocab_size": 1024})")
+                  .ok());
+  const auto node = [](int num_gpus, const char* device, const char* adapter) {
+    return absl::StrCat(
+        "groups { count: 1 node { name: '", adapter, num_gpus,
+        "' num_gpus: ", num_gpus, " device: '", device, "' ",
+        num_gpus == 1
+            ? ""
+            : "nv_switch { bytes_per_second: 150e9 latency_seconds: 3e-6 } ",
+        "nics { bytes_per_second: ", adapter, " } } }\n");
+  };
+  ASSERT_TRUE(
+      WriteFile(cluster, absl::StrCat("name: 'bound'\n",
+                                      node(4, "v100-sxm2-32gb", "100e9"),
+                                      node(1, "h100-sxm", "2.2e9"),
+                                      node(3, "h100-sxm", "100e9"),
+                                      "fabric { latency_seconds: 10e-6 }\n"))
+          .ok());
+  for (const char* schedule : {"2bp-1f1b-1", "1f1b", "bapipe-as", "zb-h2"}) {
+    Scenario scenario;
+    scenario.set_model(model);
+    scenario.set_cluster(cluster);
+    scenario.mutable_parallelism()->set_pipeline(4);
+    scenario.mutable_parallelism()->set_data(2);
+    scenario.mutable_parallelism()->set_order("tp-pp-dp");
+    scenario.mutable_batch()->set_microbatch_size(16);
+    scenario.mutable_batch()->set_global_batch_size(128);
+    scenario.set_runtime("none");
+    scenario.set_schedule(schedule);
+    const auto resolved = ResolveScenario("test", scenario);
+    ASSERT_TRUE(resolved.ok()) << resolved.status();
+    const auto bound = BoundOf(*resolved);
+    const auto result = Simulate(*resolved);
+    ASSERT_TRUE(bound.ok() && result.ok()) << bound.status() << result.status();
+    EXPECT_LE(bound->batch_seconds, result->batch_seconds() * (1 + kRounding))
+        << schedule;
+  }
 }
 
 // The least part of what is simulated. Where replicas of several ranks share
