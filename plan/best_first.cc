@@ -246,7 +246,14 @@ absl::Status BestFirst::Expand(const std::vector<Entry>& shapes) {
     }
   }
   std::vector<Scenario> scenarios;
-  for (const Entry& entry : speakers) scenarios.push_back(ScenarioOf(entry));
+  for (const Entry& entry : speakers) {
+    scenarios.push_back(ScenarioOf(entry));
+    const PlannedSchedule& schedule =
+        space_.schedules_of(space_.shapes[entry.shape])[entry.schedule];
+    if (!schedule.speaker.empty()) {
+      scenarios.back().set_schedule(schedule.speaker);
+    }
+  }
   ASSIGN_OR_RETURN(const auto figures, crew_->Bounds(scenarios));
   std::map<std::pair<int, std::string>, double> seconds;
   for (size_t i = 0; i < speakers.size(); ++i) {

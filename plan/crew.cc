@@ -8,24 +8,35 @@
 #include "base/interrupt.h"
 #include "base/status_macros.h"
 #include "plan/evaluate.h"
+#include "schedules/registry.h"
 
 namespace weir {
 namespace {
 
 constexpr size_t kShapesPerJob = 64;
-constexpr size_t kBoundsPerJob = 4;
+constexpr int kBoundsPerJob = 4;
 
 int NumQuestions(const SearchJob& job) {
   return job.shapes_size() + job.scenarios_size();
 }
 
+// An order that is searched for takes a thousand times what others do.
+bool IsDear(const SearchJob& job) {
+  return job.scenarios_size() == 1 &&
+         OrdersByCosts(job.scenarios(0).schedule());
+}
+
+// What is dear is alone: what comes behind it need not wait for it.
 std::vector<SearchJob> JobsOf(SearchJob::Kind kind,
                               const std::vector<Scenario>& scenarios,
-                              size_t each) {
+                              int each) {
   std::vector<SearchJob> jobs;
-  for (size_t i = 0; i < scenarios.size(); ++i) {
-    if (i % each == 0) jobs.emplace_back().set_kind(kind);
-    *jobs.back().add_scenarios() = scenarios[i];
+  for (const Scenario& scenario : scenarios) {
+    if (jobs.empty() || jobs.back().scenarios_size() >= each ||
+        IsDear(jobs.back()) || OrdersByCosts(scenario.schedule())) {
+      jobs.emplace_back().set_kind(kind);
+    }
+    *jobs.back().add_scenarios() = scenario;
   }
   return jobs;
 }
@@ -64,8 +75,12 @@ absl::StatusOr<std::vector<SearchFigures>> Crew::Ask(
     const std::vector<SearchJob>& jobs) {
   std::vector<absl::StatusOr<std::string>> answers(
       jobs.size(), absl::UnknownError("no answer"));
-  for (size_t i = 0; i < jobs.size(); ++i) {
-    workers_.Give(static_cast<int>(i), jobs[i].SerializeAsString());
+  // Dear ones first: at the end all but one process would wait for the last.
+  for (const bool dear : {true, false}) {
+    for (size_t i = 0; i < jobs.size(); ++i) {
+      if (IsDear(jobs[i]) != dear) continue;
+      workers_.Give(static_cast<int>(i), jobs[i].SerializeAsString());
+    }
   }
   while (workers_.num_unfinished() > 0) {
     RETURN_IF_ERROR(

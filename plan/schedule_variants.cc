@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/schedule_variants.h"
 
+#include <algorithm>
 #include <optional>
 #include <set>
 
@@ -15,8 +16,9 @@
 namespace weir {
 namespace {
 
-// A small one of the kind, whatever shape it takes.
-std::optional<Schedule> Sample(const ScheduleKind& kind) {
+// A small one of this name, whatever shape it takes.
+std::optional<Schedule> Sample(const ScheduleKind& kind,
+                               absl::string_view name) {
   for (const int chunks : {2, 1}) {
     for (const int microbatches : {8, 4, 16}) {
       ScheduleSpec spec;
@@ -24,32 +26,16 @@ std::optional<Schedule> Sample(const ScheduleKind& kind) {
       spec.num_chunks = chunks;
       spec.num_microbatches = microbatches;
       spec.num_batches = kind.flush ? 1 : 2;
-      if (kind.check(spec).ok()) return kind.generate(spec);
+      const auto full = WithOptionsOf(name, kind, spec);
+      if (full.ok() && kind.check(*full).ok()) return kind.generate(*full);
     }
   }
   return {};
 }
 
-// Who has which stage, who takes which microbatch, and what passes, transfers
-// and steps are made of.
-std::string PlacesOf(const Schedule& schedule) {
-  bool has_pairs = false;
-  for (const std::vector<Action>& actions : schedule.rank_actions) {
-    for (const Action& action : actions) has_pairs |= action.overlaps_next;
-  }
-  const WeightPolicy& weights = schedule.weights;
-  std::string text = absl::StrCat(
-      schedule.flush, schedule.forward_only, schedule.compressed_transfers,
-      has_pairs, static_cast<int>(weights.prediction), "/", schedule.num_stages,
-      "/", schedule.microbatches_per_route_turn);
-  if (!schedule.flush) {
-    absl::StrAppend(&text, "/", weights.microbatches_per_update, "/",
-                    weights.times_replicas);
-  }
-  for (const auto& route : schedule.routes) {
-    absl::StrAppend(&text, "/", absl::StrJoin(route, "-"));
-  }
-  return text;
+std::string SampledPlaces(const ScheduleKind& kind, absl::string_view name) {
+  const std::optional<Schedule> sample = Sample(kind, name);
+  return sample.has_value() ? PlacesOf(*sample) : "";
 }
 
 std::vector<std::string> MemoryLimits(const ScheduleKind& kind, int num_ranks) {
@@ -95,19 +81,47 @@ void Append(const ScheduleKind& kind, const PlannedSchedule& plain,
   PlannedSchedule planned = plain;
   planned.name = WithOwnName(name, kind);
   planned.own_stages = absl::StrContains(name, "replicas");
-  if (WithoutOptions(name) != name) planned.places.clear();
+  const bool is_plain = WithoutOptions(name) == name;
+  if (!is_plain) planned.places = SampledPlaces(kind, planned.name);
   schedules->push_back(planned);
-  if (WithoutOptions(name) != name) return;
+  if (!is_plain) return;
   for (const ScheduleOption& option : kind.options) {
     for (const std::string& text : OptionsWorthATry(kind, option, num_ranks)) {
       planned.name = absl::StrCat(kind.name, ":", text);
-      if (option.name != "memory-limit") planned.places.clear();
+      planned.places = option.name == "memory-limit"
+                           ? plain.places
+                           : SampledPlaces(kind, planned.name);
       schedules->push_back(planned);
     }
   }
 }
 
 }  // namespace
+
+std::string PlacesOf(const Schedule& schedule) {
+  bool has_pairs = false;
+  std::set<int> spans;
+  for (const std::vector<Action>& actions : schedule.rank_actions) {
+    for (const Action& action : actions) {
+      has_pairs |= action.overlaps_next;
+      spans.insert(action.num_microbatches);
+    }
+  }
+  const WeightPolicy& weights = schedule.weights;
+  std::string text = absl::StrCat(
+      schedule.flush, schedule.forward_only, schedule.compressed_transfers,
+      has_pairs, static_cast<int>(weights.prediction), "/",
+      absl::StrJoin(spans, ","), "/", schedule.num_stages, "/",
+      schedule.microbatches_per_route_turn);
+  if (!schedule.flush) {
+    absl::StrAppend(&text, "/", weights.microbatches_per_update, "/",
+                    weights.times_replicas);
+  }
+  for (const auto& route : schedule.routes) {
+    absl::StrAppend(&text, "/", absl::StrJoin(route, "-"));
+  }
+  return text;
+}
 
 absl::StatusOr<std::vector<PlannedSchedule>> SchedulesToPlan(
     const std::string& label, const PlanSpace& space, int num_ranks) {
@@ -120,13 +134,25 @@ absl::StatusOr<std::vector<PlannedSchedule>> SchedulesToPlan(
     for (const ScheduleKind& kind : AllScheduleKinds()) {
       Properties properties;
       properties.plain.flush = kind.flush;
-      const std::optional<Schedule> sample = Sample(kind);
+      const std::optional<Schedule> sample = Sample(kind, kind.name);
       if (sample.has_value()) {
         properties.plain.forward_only = sample->forward_only;
         properties.lossy = sample->compressed_transfers;
         properties.plain.places = PlacesOf(*sample);
       }
       all.push_back(properties);
+    }
+    for (size_t i = 0; i < all.size(); ++i) {
+      PlannedSchedule& plain = all[i].plain;
+      if (!AllScheduleKinds()[i].uses_costs || plain.places.empty()) continue;
+      const auto quick =
+          std::find_if(all.begin(), all.end(), [&](const auto& other) {
+            return other.plain.places == plain.places &&
+                   !AllScheduleKinds()[&other - all.data()].uses_costs;
+          });
+      if (quick != all.end())
+        plain.speaker =
+            std::string(AllScheduleKinds()[quick - all.begin()].name);
     }
     return all;
   }());

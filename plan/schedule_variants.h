@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "plan/plan.pb.h"
 #include "plan/space.h"
+#include "schedules/schedule.h"
 
 namespace weir {
 
@@ -20,6 +21,10 @@ namespace weir {
 // pipelines. NotFound for a name that nothing has.
 absl::StatusOr<std::vector<PlannedSchedule>> SchedulesToPlan(
     const std::string& label, const PlanSpace& space, int num_ranks);
+
+// Who has which stage, who takes which microbatch, and what passes, transfers
+// and steps are made of: see PlannedSchedule.
+std::string PlacesOf(const Schedule& schedule);
 
 }  // namespace weir
 

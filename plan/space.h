@@ -44,6 +44,8 @@ struct PlannedSchedule {
   bool forward_only = false;
   // Options give it other stages than ranks x chunks.
   bool own_stages = false;
+  // Has the same places, and its order is quick to make. Empty: its own is.
+  std::string speaker;
 };
 
 struct Space {

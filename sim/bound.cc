@@ -11,15 +11,14 @@
 #include "schedules/registry.h"
 #include "schedules/semantics.h"
 #include "schedules/source.h"
-#include "schedules/validate.h"
 #include "sim/any_order.h"
 #include "sim/folds.h"
 #include "sim/least_memory.h"
 #include "sim/link_loads.h"
 #include "sim/lone_seconds.h"
 #include "sim/pass_order.h"
+#include "sim/prepare.h"
 #include "sim/schedule_costs.h"
-#include "sim/simulate.h"
 #include "sim/stage_costs.h"
 #include "sim/window.h"
 
@@ -116,8 +115,8 @@ PlanBound BoundOfRun(const PipelineInputs& inputs, const Fold* fold,
 class Bounder::Impl {
  public:
   absl::StatusOr<PlanBound> Bound(const ResolvedScenario& scenario) {
-    ASSIGN_OR_RETURN(const Shape* shape, ShapeOf(scenario));
-    const Network& network = NetworkOf(scenario);
+    const Network& network = KeptNetworkOf(scenario);
+    ASSIGN_OR_RETURN(const Shape* shape, ShapeOf(scenario, network));
     ASSIGN_OR_RETURN(const Costs* costs, CostsOf(scenario, network, *shape));
     const PipelineInputs inputs{
         shape->schedule, shape->semantics,   *costs,
@@ -136,7 +135,8 @@ class Bounder::Impl {
 
  private:
   // The schedule that Simulate begins with, by what decides it.
-  absl::StatusOr<const Shape*> ShapeOf(const ResolvedScenario& scenario) {
+  absl::StatusOr<const Shape*> ShapeOf(const ResolvedScenario& scenario,
+                                       const Network& network) {
     const std::string& name = scenario.scenario.schedule();
     ASSIGN_OR_RETURN(const bool flush, ScheduleFlushes(name));
     const int given = static_cast<int>(scenario.scenario.num_batches());
@@ -146,11 +146,7 @@ class Bounder::Impl {
         flush || given > 0 || IsScheduleFile(name)
             ? std::max(given, 1)
             : InitialBatches(pipeline, scenario.num_microbatches);
-    bool keeps = true;
-    if (!IsScheduleFile(name)) {
-      ASSIGN_OR_RETURN(const ScheduleKind* kind, FindScheduleKind(name));
-      keeps = !kind->uses_costs;
-    }
+    const bool keeps = !OrdersByCosts(name);
     const std::string key = absl::StrCat(
         name, "\n", pipeline, " ", scenario.scenario.parallelism().chunks(),
         " ", scenario.num_microbatches, " ", num_batches, " ",
@@ -160,16 +156,18 @@ class Bounder::Impl {
       if (at != shapes_.end()) return at->second.get();
     }
     ASSIGN_OR_RETURN(std::unique_ptr<Shape> shape,
-                     MakeShape(scenario, num_batches));
+                     MakeShape(scenario, network, num_batches));
     if (shapes_.size() >= kMostKept) shapes_.clear();
     return (shapes_[keeps ? key : ""] = std::move(shape)).get();
   }
 
   static absl::StatusOr<std::unique_ptr<Shape>> MakeShape(
-      const ResolvedScenario& scenario, int num_batches) {
+      const ResolvedScenario& scenario, const Network& network,
+      int num_batches) {
     ASSIGN_OR_RETURN(Schedule schedule,
-                     ScheduleOfScenario(scenario, num_batches));
-    RETURN_IF_ERROR(ValidateSchedule(schedule));
+                     ScheduleOf(scenario, network, num_batches));
+    // A file's was checked as it was read; of what generators make what is
+    // found is checked when it is confirmed.
     ASSIGN_OR_RETURN(Semantics semantics, InterpretSchedule(schedule));
     PassOrder order(schedule, IsBlocking(scenario));
     if (!order.complete()) {
@@ -185,21 +183,14 @@ class Bounder::Impl {
                                          std::move(traffic), is_plain});
   }
 
-  const Network& NetworkOf(const ResolvedScenario& scenario) {
-    if (scenario.textbook) {
-      network_ = std::make_unique<Network>(
-          Network::Textbook(scenario.placement.num_gpus(),
-                            scenario.scenario.textbook().hop_seconds()));
-      network_key_.clear();
-      return *network_;
-    }
+  const Network& KeptNetworkOf(const ResolvedScenario& scenario) {
     const std::string key =
-        scenario.scenario.cluster().empty()
+        scenario.textbook || scenario.scenario.cluster().empty()
             ? ""
             : absl::StrCat(scenario.scenario.cluster(), "\n",
                            scenario.scenario.num_nodes());
     if (network_ == nullptr || key.empty() || key != network_key_) {
-      network_ = std::make_unique<Network>(scenario.cluster);
+      network_ = std::make_unique<Network>(NetworkOf(scenario));
       network_key_ = key;
     }
     return *network_;

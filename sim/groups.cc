@@ -317,8 +317,7 @@ void Ways::AddLoad(const Group& group, const Collectives& collectives,
     load->latency_seconds += steps * count * group.hop_seconds;
     return;
   }
-  const CollectiveCost cost =
-      CheapestCollective(*model_, kind, bytes, group.links);
+  const CollectiveCost& cost = prices_.Of(*model_, kind, bytes, group.links);
   load->latency_seconds += count * cost.latency_seconds;
   if (group.shares_links) {
     const double hop_bytes =

@@ -16,6 +16,7 @@
 #include "calibrate/collective_seconds.h"
 #include "calibrate/device_profile.pb.h"
 #include "scenarios/network.h"
+#include "sim/call_prices.h"
 #include "sim/task_graph.h"
 
 namespace weir {
@@ -193,6 +194,7 @@ class Ways {
 
   const Network& network_;
   const CollectiveModel* model_;
+  mutable CallPrices prices_;
   const DeviceProfile* links_;
   TaskGraph* tasks_;
   const Fold* fold_;

@@ -33,10 +33,7 @@ absl::StatusOr<ScheduleSpec> SpecOf(const ResolvedScenario& scenario,
   spec.num_microbatches = scenario.num_microbatches;
   spec.num_chunks = static_cast<int>(parallelism.chunks());
   spec.num_batches = num_batches;
-  if (IsScheduleFile(scenario.scenario.schedule())) return spec;
-  ASSIGN_OR_RETURN(const ScheduleKind* kind,
-                   FindScheduleKind(scenario.scenario.schedule()));
-  if (!kind->uses_costs) return spec;
+  if (!OrdersByCosts(scenario.scenario.schedule())) return spec;
   const int num_stages = spec.num_ranks * spec.num_chunks;
   ASSIGN_OR_RETURN(
       const Costs costs,
@@ -63,9 +60,7 @@ absl::StatusOr<Schedule> ScheduleOf(const ResolvedScenario& scenario,
 
 bool IsGeneratedFromShape(const ResolvedScenario& scenario) {
   const std::string& name = scenario.scenario.schedule();
-  if (IsScheduleFile(name)) return false;
-  const auto kind = FindScheduleKind(name);
-  return kind.ok() && !(*kind)->uses_costs;
+  return !IsScheduleFile(name) && !OrdersByCosts(name);
 }
 
 std::vector<int> VersionsOfStages(const Semantics& semantics) {

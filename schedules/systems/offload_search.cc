@@ -5,9 +5,11 @@
 #include <initializer_list>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_format.h"
 #include "schedules/systems/generators.h"
 #include "schedules/systems/zero_bubble_costs.h"
@@ -17,7 +19,8 @@ namespace weir {
 namespace {
 
 // Actions put in order while looking for the best order: some 40 policies for
-// 64 ranks and 1,024 microbatches, thousands for small shapes.
+// 64 ranks and 1,024 microbatches, all that the search comes to for small
+// shapes.
 constexpr int64_t kMaxTriedActions = 12'000'000;
 
 constexpr double kRounding = 1e-12;
@@ -36,6 +39,16 @@ double LowerBound(const ScheduleSpec& spec) {
     arrival += stage.forward + spec.costs.hop;
   }
   return bound;
+}
+
+using PolicyKey =
+    std::tuple<bool, double, double, bool, bool, int, int, int, bool>;
+
+PolicyKey KeyOf(const OffloadPolicy& policy) {
+  const auto& [split, warmup, deferred, forward_first, only_whole_gaps,
+               reserved, transit, lookahead, spread] = policy;
+  return {split,    warmup,  deferred,  forward_first, only_whole_gaps,
+          reserved, transit, lookahead, spread};
 }
 
 // Looks for the policy with the fastest order: tries some, then changes one
@@ -71,6 +84,7 @@ class Search {
   const double limit_;
   const double good_enough_;  // makespan
   int64_t left_ = 0;
+  absl::flat_hash_map<PolicyKey, Speed> tried_;
   std::optional<OffloadOrder> best_;
 };
 
@@ -78,10 +92,15 @@ class Search {
 bool Search::Try(const OffloadPolicy& policy, Found* found) {
   if (left_ <= 0) return false;
   if (best_.has_value() && best_->speed.makespan <= good_enough_) return false;
-  OffloadOrder order = OrderWithOffload(spec_, limit_, policy);
-  for (const auto& actions : order.rank_actions) left_ -= actions.size();
-  const Speed speed = order.speed;
-  if (!best_.has_value() || speed < best_->speed) best_ = std::move(order);
+  // Many starts lead to the same policies.
+  const auto [known, is_new] = tried_.try_emplace(KeyOf(policy));
+  Speed& speed = known->second;
+  if (is_new) {
+    OffloadOrder order = OrderWithOffload(spec_, limit_, policy);
+    for (const auto& actions : order.rank_actions) left_ -= actions.size();
+    speed = order.speed;
+    if (!best_.has_value() || speed < best_->speed) best_ = std::move(order);
+  }
   if (!(speed < found->speed)) return false;
   *found = {policy, speed};
   return true;

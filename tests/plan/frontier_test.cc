@@ -21,7 +21,7 @@ Space TwoLayouts() {
     shape.pipeline = pipeline;
     shape.data = 2 / pipeline;
     for (const char* name : {"1f1b", "gpipe"}) {
-      space.schedules[pipeline].push_back({name, "", true});
+      space.schedules[pipeline].emplace_back().name = name;
     }
   }
   return space;
