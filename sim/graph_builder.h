@@ -15,6 +15,7 @@
 #include "schedules/dependencies.h"
 #include "sim/fold.h"
 #include "sim/groups.h"
+#include "sim/pass_calls.h"
 #include "sim/pipeline_graph.h"
 
 namespace weir {
@@ -47,13 +48,6 @@ class GraphBuilder {
   // Over the cluster's PCIe where there is some: a flow that shares it.
   void AddOffload(int gpu, const Action& action, double seconds);
 
-  // What one pass (or an overlapped pair) calls: in line with its kernels,
-  // beside them, and over the expert-parallel group.
-  struct PassCollectives {
-    std::vector<Collectives> in_line, beside, experts;
-  };
-  void AddCollectivesOf(const Action& action, PassCollectives* collectives);
-
   // Ends of passes: behind their collectives, and not before the host has
   // launched it all.
   void AddPassEnds();
@@ -69,15 +63,15 @@ class GraphBuilder {
   // as timers that take their collectives along. False: it cannot be.
   bool MergePassesWithCollectives();
   std::optional<double> MergedSeconds(const PassGroup& group, size_t position,
-                                      PassCollectives* collectives);
+                                      PassCalls* collectives);
   PassGroup PassGroupOf(int rank, int replica, bool experts);
   void AddEndOf(const PassGroup& group, size_t position);
   void AddTensorEnd(const PassGroup& group, size_t replica, int position,
-                    const PassCollectives& collectives, int32_t end);
+                    const PassCalls& collectives, int32_t end);
   void AddExchange(const PassGroup& group, int position,
                    const std::vector<Collectives>& experts);
   void WaitForHost(const PassGroup& group, size_t position,
-                   const PassCollectives& collectives);
+                   const PassCalls& collectives);
 
   // A timer that starts with the passes at `position` of these GPUs: with the
   // last of them.

@@ -8,23 +8,6 @@
 #include "sim/graph_builder.h"
 
 namespace weir {
-namespace {
-
-CollectiveKind KindOf(LayerCollective::Kind kind) {
-  switch (kind) {
-    case LayerCollective::Kind::kAllGather:
-      return CollectiveKind::kAllGather;
-    case LayerCollective::Kind::kReduceScatter:
-      return CollectiveKind::kReduceScatter;
-    case LayerCollective::Kind::kAllToAll:
-      return CollectiveKind::kAllToAll;
-    default:
-      return CollectiveKind::kAllReduce;
-  }
-}
-
-}  // namespace
-
 bool GraphBuilder::CallsExperts() const {
   if (in_.costs.expert_parallel == 1) return false;
   for (const StageCosts& stage : in_.costs.stages) {
@@ -33,28 +16,6 @@ bool GraphBuilder::CallsExperts() const {
     }
   }
   return false;
-}
-
-void GraphBuilder::AddCollectivesOf(const Action& action,
-                                    PassCollectives* collectives) {
-  const bool forward = action.op == Op::kForward;
-  if (!forward && !MakesInputGradient(action.op)) return;
-  const StageCosts& stage = in_.costs.stages[action.stage];
-  // Split backwards have no weight gradient to hide behind.
-  const bool fused = action.op == Op::kBackward;
-  for (const LayerCollective& one :
-       forward ? stage.forward_collectives : stage.backward_collectives) {
-    const Collectives calls = {KindOf(one.kind),
-                               one.bytes * action.num_microbatches,
-                               static_cast<double>(one.count)};
-    if (one.group == LayerCollective::Group::kExpert) {
-      if (in_.costs.expert_parallel > 1) collectives->experts.push_back(calls);
-    } else if (everybody_.tensor > 1) {
-      const bool hides = one.overlaps_input_gradient ||
-                         (one.overlaps_weight_gradient && fused);
-      (hides ? collectives->beside : collectives->in_line).push_back(calls);
-    }
-  }
 }
 
 GraphBuilder::PassGroup GraphBuilder::PassGroupOf(int rank, int replica,
@@ -85,12 +46,14 @@ GraphBuilder::PassGroup GraphBuilder::PassGroupOf(int rank, int replica,
   return group;
 }
 
-std::optional<double> GraphBuilder::MergedSeconds(
-    const PassGroup& group, size_t position, PassCollectives* collectives) {
+std::optional<double> GraphBuilder::MergedSeconds(const PassGroup& group,
+                                                  size_t position,
+                                                  PassCalls* collectives) {
   const std::vector<Action>& actions = Actions(group.firsts[0]);
-  AddCollectivesOf(actions[position], collectives);
+  AddCallsOf(actions[position], in_.costs, everybody_.tensor, collectives);
   if (actions[position].overlaps_next) {
-    AddCollectivesOf(actions[position + 1], collectives);
+    AddCallsOf(actions[position + 1], in_.costs, everybody_.tensor,
+               collectives);
   }
   WaitForHost(group, position, *collectives);
   const double kernels = graph_.tasks.amount(
@@ -148,7 +111,7 @@ bool GraphBuilder::MergePassesWithCollectives() {
       }
       const auto [at, added] = merged.try_emplace(key);
       if (added) {
-        PassCollectives collectives;
+        PassCalls collectives;
         const auto taken = MergedSeconds(group, i, &collectives);
         if (!taken.has_value()) return false;
         at->second = *taken;
@@ -195,9 +158,11 @@ void GraphBuilder::AddPassEnds() {
 void GraphBuilder::AddEndOf(const PassGroup& group, size_t position) {
   const std::vector<Action>& actions = Actions(group.firsts[0]);
   const bool pair = actions[position].overlaps_next;
-  PassCollectives collectives;
-  AddCollectivesOf(actions[position], &collectives);
-  if (pair) AddCollectivesOf(actions[position + 1], &collectives);
+  PassCalls collectives;
+  AddCallsOf(actions[position], in_.costs, everybody_.tensor, &collectives);
+  if (pair)
+    AddCallsOf(actions[position + 1], in_.costs, everybody_.tensor,
+               &collectives);
   WaitForHost(group, position, collectives);
   if (graph_.first_group_end.empty()) return;
   const auto at = static_cast<int>(position);
@@ -220,8 +185,7 @@ void GraphBuilder::AddEndOf(const PassGroup& group, size_t position) {
 }
 
 void GraphBuilder::AddTensorEnd(const PassGroup& group, size_t replica,
-                                int position,
-                                const PassCollectives& collectives,
+                                int position, const PassCalls& collectives,
                                 int32_t end) {
   std::vector<int> members;
   for (int t = 0; t < place_.tensor; ++t) {
@@ -267,7 +231,7 @@ void GraphBuilder::AddExchange(const PassGroup& group, int position,
 }
 
 void GraphBuilder::WaitForHost(const PassGroup& group, size_t position,
-                               const PassCollectives& collectives) {
+                               const PassCalls& collectives) {
   const std::vector<Action>& actions = Actions(group.firsts[0]);
   const int num_passes = actions[position].overlaps_next ? 2 : 1;
   double host_seconds = 0;

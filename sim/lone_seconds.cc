@@ -3,26 +3,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "sim/action_seconds.h"
+#include "sim/pass_calls.h"
 
 namespace weir {
 namespace {
 
 constexpr double kFewBytes = 4;
-
-CollectiveKind KindOf(LayerCollective::Kind kind) {
-  switch (kind) {
-    case LayerCollective::Kind::kAllGather:
-      return CollectiveKind::kAllGather;
-    case LayerCollective::Kind::kReduceScatter:
-      return CollectiveKind::kReduceScatter;
-    case LayerCollective::Kind::kAllToAll:
-      return CollectiveKind::kAllToAll;
-    default:
-      return CollectiveKind::kAllReduce;
-  }
-}
 
 // By link how much of its time one byte over each hop takes, and the most.
 class HopLoads {
@@ -56,28 +45,6 @@ double LoneSeconds::SecondsOver(const Route& route, double bytes) const {
   HopLoads loads;
   loads.Add(links(), route);
   return route.latency_seconds + bytes * loads.largest();
-}
-
-void LoneSeconds::AddCalls(const Action& action, Calls* calls) const {
-  const bool forward = action.op == Op::kForward;
-  if (!forward && !MakesInputGradient(action.op)) return;
-  const StageCosts& stage = in_.costs.stages[action.stage];
-  const bool fused = action.op == Op::kBackward;
-  for (const LayerCollective& one :
-       forward ? stage.forward_collectives : stage.backward_collectives) {
-    // Flows carry whole bytes; without any nobody waits for a latency.
-    if (one.bytes * action.num_microbatches * one.count < kFewBytes) continue;
-    const Collectives call = {KindOf(one.kind),
-                              one.bytes * action.num_microbatches,
-                              static_cast<double>(one.count)};
-    if (one.group == LayerCollective::Group::kExpert) {
-      if (in_.costs.expert_parallel > 1) calls->experts.push_back(call);
-    } else if (in_.placement.tensor > 1) {
-      const bool hides = one.overlaps_input_gradient ||
-                         (one.overlaps_weight_gradient && fused);
-      (hides ? calls->beside : calls->in_line).push_back(call);
-    }
-  }
 }
 
 LoneSeconds::TimedGroup LoneSeconds::Timed(Group group) const {
@@ -155,14 +122,20 @@ LoneSeconds::PassParts LoneSeconds::PartsOf(const PassKind& kind) {
   parts.kernels =
       PassSeconds(in_.schedule, in_.costs, in_.placement.index(0, rank, 0),
                   rank, kind.action, other);
-  Calls calls;
+  PassCalls calls;
   const auto add = [&](const Action& action) {
-    AddCalls(action, &calls);
+    AddCallsOf(action, in_.costs, in_.placement.tensor, &calls);
     parts.host += in_.costs.stages[action.stage].host_seconds_of(
         static_cast<int>(action.op));
   };
   add(kind.action);
   if (other != nullptr) add(*other);
+  // Flows carry whole bytes; without any nobody waits for a latency.
+  for (auto* some : {&calls.in_line, &calls.beside, &calls.experts}) {
+    std::erase_if(*some, [](const Collectives& one) {
+      return one.bytes * one.count < kFewBytes;
+    });
+  }
   if (!calls.in_line.empty()) {
     parts.in_line = OfCalls(TensorGroup(rank), calls.in_line);
   }

@@ -41,10 +41,6 @@ class LoneSeconds {
   }
 
  private:
-  struct Calls {
-    std::vector<Collectives> in_line, beside, experts;
-  };
-  void AddCalls(const Action& action, Calls* calls) const;
   struct PassParts {
     double kernels = 0, in_line = 0, beside = 0, experts = 0, host = 0;
   };

@@ -10,15 +10,11 @@
 #include "absl/types/span.h"
 #include "plan/synthesis/order_clock.h"
 #include "plan/synthesis/search_random.h"
+#include "plan/synthesis/search_threshold.h"
 
 namespace weir {
 namespace {
 
-// Beside the objective what all ranks take counts a little: most moves leave
-// the slowest rank as it is, and one that frees another helps later.
-constexpr double kWeightOfMeans = 0.05;
-// The first threshold, in passes of mean length.
-constexpr double kFirstThreshold = 0.6;
 constexpr double kRounding = 1e-9;
 
 class Search {

@@ -8,12 +8,11 @@
 #include <vector>
 
 #include "plan/synthesis/search_random.h"
+#include "plan/synthesis/search_threshold.h"
 
 namespace weir {
 namespace {
 
-constexpr double kWeightOfMeans = 0.05;  // as SearchLocally's
-constexpr double kFirstThreshold = 0.6;
 constexpr double kRounding = 1e-9;
 
 class Search {

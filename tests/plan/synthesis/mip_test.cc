@@ -39,6 +39,17 @@ MipResult Solved(const MipModel& model, const MipOptions& options = {}) {
 }
 
 // A folder of the test's own for scratch files, to see what is left there.
+// Within two seconds: gone, or waiting for init to notice.
+bool EndsSoon(pid_t process) {
+  for (int i = 0; i < 200; ++i) {
+    std::ifstream stat(absl::StrCat("/proc/", process, "/stat"));
+    std::string pid, name, state;
+    if (!(stat >> pid >> name >> state) || state == "Z") return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return false;
+}
+
 class MipTest : public ::testing::Test {
  protected:
   MipTest()
@@ -282,15 +293,7 @@ TEST_F(MipTest, KillsASolverThatIgnoresItsTimeWithAllItsChildren) {
   pid_t grandchild = 0;
   std::ifstream(pid_file) >> grandchild;
   ASSERT_GT(grandchild, 0);
-  // Gone, or waiting for init to notice.
-  bool gone = false;
-  for (int i = 0; i < 200 && !gone; ++i) {
-    std::ifstream stat(absl::StrCat("/proc/", grandchild, "/stat"));
-    std::string pid, name, state;
-    gone = !(stat >> pid >> name >> state) || state == "Z";
-    if (!gone) std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  EXPECT_TRUE(gone);
+  EXPECT_TRUE(EndsSoon(grandchild));
   std::filesystem::remove(pid_file);
   EXPECT_EQ(NumLeft(), 0u);
   std::filesystem::remove(script);
@@ -313,14 +316,7 @@ TEST_F(MipTest, TheSolverDiesWithItsParent) {
   kill(parent, SIGKILL);
   waitpid(parent, nullptr, 0);
   ASSERT_GT(child, 0);
-  bool gone = false;
-  for (int i = 0; i < 200 && !gone; ++i) {
-    std::ifstream stat(absl::StrCat("/proc/", child, "/stat"));
-    std::string pid, name, state;
-    gone = !(stat >> pid >> name >> state) || state == "Z";
-    if (!gone) std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  EXPECT_TRUE(gone);
+  EXPECT_TRUE(EndsSoon(child));
   std::filesystem::remove(pid_file);
   EXPECT_EQ(NumLeft(), 0u);
   std::filesystem::remove(script);

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// The collectives that a pass calls.
+#ifndef WEIR_SIM_PASS_CALLS_H_
+#define WEIR_SIM_PASS_CALLS_H_
+
+#include <vector>
+
+#include "schedules/action.h"
+#include "sim/groups.h"
+#include "sim/stage_costs.h"
+
+namespace weir {
+
+// Of one pass or an overlapped pair: in line with its kernels, beside them, and
+// over the expert-parallel group.
+struct PassCalls {
+  std::vector<Collectives> in_line, beside, experts;
+};
+
+// `tensor`: GPUs that share the stage's layers.
+void AddCallsOf(const Action& action, const Costs& costs, int tensor,
+                PassCalls* calls);
+
+}  // namespace weir
+
+#endif  // WEIR_SIM_PASS_CALLS_H_
