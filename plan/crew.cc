@@ -8,7 +8,7 @@
 #include "base/interrupt.h"
 #include "base/status_macros.h"
 #include "plan/evaluate.h"
-#include "schedules/registry.h"
+#include "schedules/source.h"
 
 namespace weir {
 namespace {
@@ -20,7 +20,8 @@ int NumQuestions(const SearchJob& job) {
   return job.shapes_size() + job.scenarios_size();
 }
 
-// An order that is searched for takes a thousand times what others do.
+// Its order is made for its costs alone, and may be searched for: that takes a
+// thousand times what others take.
 bool IsDear(const SearchJob& job) {
   return job.scenarios_size() == 1 &&
          OrdersByCosts(job.scenarios(0).schedule());

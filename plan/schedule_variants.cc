@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/schedule_variants.h"
 
-#include <algorithm>
 #include <optional>
 #include <set>
 
@@ -11,6 +10,7 @@
 #include "base/status_macros.h"
 #include "schedules/options.h"
 #include "schedules/registry.h"
+#include "schedules/semantics.h"
 #include "schedules/source.h"
 
 namespace weir {
@@ -82,15 +82,17 @@ void Append(const ScheduleKind& kind, const PlannedSchedule& plain,
   planned.name = WithOwnName(name, kind);
   planned.own_stages = absl::StrContains(name, "replicas");
   const bool is_plain = WithoutOptions(name) == name;
-  if (!is_plain) planned.places = SampledPlaces(kind, planned.name);
+  const auto set_places = [&](bool sampled) {
+    planned.places = sampled ? SampledPlaces(kind, planned.name) : plain.places;
+    planned.speaker = planned.places == plain.places ? plain.speaker : "";
+  };
+  set_places(!is_plain);
   schedules->push_back(planned);
   if (!is_plain) return;
   for (const ScheduleOption& option : kind.options) {
     for (const std::string& text : OptionsWorthATry(kind, option, num_ranks)) {
       planned.name = absl::StrCat(kind.name, ":", text);
-      planned.places = option.name == "memory-limit"
-                           ? plain.places
-                           : SampledPlaces(kind, planned.name);
+      set_places(option.name != "memory-limit");
       schedules->push_back(planned);
     }
   }
@@ -113,9 +115,21 @@ std::string PlacesOf(const Schedule& schedule) {
       has_pairs, static_cast<int>(weights.prediction), "/",
       absl::StrJoin(spans, ","), "/", schedule.num_stages, "/",
       schedule.microbatches_per_route_turn);
+  // Without a flush a batch has all that weights cost: updates, versions that
+  // are kept (of the order, too) and estimates.
   if (!schedule.flush) {
     absl::StrAppend(&text, "/", weights.microbatches_per_update, "/",
-                    weights.times_replicas);
+                    weights.times_replicas, static_cast<int>(weights.forward),
+                    static_cast<int>(weights.backward), "/",
+                    weights.delay_updates, "/", weights.estimate_buffers, "/",
+                    weights.predicted_copies, "/",
+                    absl::StrJoin(weights.forward_distance, ","), "/",
+                    absl::StrJoin(weights.backward_distance, ","));
+    const auto semantics = InterpretSchedule(schedule);
+    absl::StrAppend(&text, "/",
+                    semantics.ok()
+                        ? absl::StrJoin(semantics->max_live_versions, ",")
+                        : schedule.name);
   }
   for (const auto& route : schedule.routes) {
     absl::StrAppend(&text, "/", absl::StrJoin(route, "-"));
@@ -129,9 +143,10 @@ absl::StatusOr<std::vector<PlannedSchedule>> SchedulesToPlan(
     PlannedSchedule plain;
     bool lossy = false;
   };
+  static const std::vector<ScheduleKind>& kinds = AllScheduleKinds();
   static const auto& known = *new std::vector<Properties>([] {
     std::vector<Properties> all;
-    for (const ScheduleKind& kind : AllScheduleKinds()) {
+    for (const ScheduleKind& kind : kinds) {
       Properties properties;
       properties.plain.flush = kind.flush;
       const std::optional<Schedule> sample = Sample(kind, kind.name);
@@ -144,20 +159,16 @@ absl::StatusOr<std::vector<PlannedSchedule>> SchedulesToPlan(
     }
     for (size_t i = 0; i < all.size(); ++i) {
       PlannedSchedule& plain = all[i].plain;
-      if (!AllScheduleKinds()[i].uses_costs || plain.places.empty()) continue;
-      const auto quick =
-          std::find_if(all.begin(), all.end(), [&](const auto& other) {
-            return other.plain.places == plain.places &&
-                   !AllScheduleKinds()[&other - all.data()].uses_costs;
-          });
-      if (quick != all.end())
-        plain.speaker =
-            std::string(AllScheduleKinds()[quick - all.begin()].name);
+      if (!kinds[i].uses_costs || plain.places.empty()) continue;
+      for (size_t k = 0; k < all.size() && plain.speaker.empty(); ++k) {
+        if (kinds[k].uses_costs || all[k].plain.places != plain.places)
+          continue;
+        plain.speaker = std::string(kinds[k].name);
+      }
     }
     return all;
   }());
   std::vector<PlannedSchedule> schedules;
-  const std::vector<ScheduleKind>& kinds = AllScheduleKinds();
   if (space.schedules().empty()) {
     for (size_t i = 0; i < kinds.size(); ++i) {
       const Properties& properties = known[i];

@@ -77,11 +77,6 @@ absl::StatusOr<const ScheduleKind*> FindScheduleKind(absl::string_view name) {
   return UnknownKind(WithoutOptions(name));
 }
 
-bool OrdersByCosts(absl::string_view name) {
-  const auto kind = FindScheduleKind(name);
-  return kind.ok() && (*kind)->uses_costs;
-}
-
 absl::StatusOr<Schedule> GenerateSchedule(absl::string_view name,
                                           const ScheduleSpec& spec) {
   ASSIGN_OR_RETURN(const ScheduleKind* kind, FindScheduleKind(name));

@@ -43,9 +43,6 @@ const std::vector<ScheduleKind>& AllScheduleKinds();
 // names a near spelling and lists all.
 absl::StatusOr<const ScheduleKind*> FindScheduleKind(absl::string_view name);
 
-// See ScheduleKind::uses_costs. False for what is no kind's name, as a file.
-bool OrdersByCosts(absl::string_view name);
-
 // Finds, checks and generates. `name` may bring options, each once and known to
 // the kind: "chimera:pipelines=4:concatenation=forward-doubling". They are
 // added to those of the spec.

@@ -110,6 +110,12 @@ absl::StatusOr<Schedule> GetSchedule(const std::string& name_or_path,
   return schedule;
 }
 
+bool OrdersByCosts(const std::string& name_or_path) {
+  if (IsScheduleFile(name_or_path)) return false;
+  const auto kind = FindScheduleKind(name_or_path);
+  return kind.ok() && (*kind)->uses_costs;
+}
+
 absl::StatusOr<bool> ScheduleFlushes(const std::string& name_or_path) {
   if (IsScheduleFile(name_or_path)) {
     ASSIGN_OR_RETURN(const Schedule schedule, LoadScheduleFile(name_or_path));

@@ -43,6 +43,9 @@ bool OrdersTransfers(const std::string& name_or_path);
 // InvalidArgument when ranks do not divide the stages.
 absl::StatusOr<int> ChunksOf(const Schedule& schedule);
 
+// See ScheduleKind::uses_costs. False for a file, and for an unknown name.
+bool OrdersByCosts(const std::string& name_or_path);
+
 // See Schedule::flush.
 absl::StatusOr<bool> ScheduleFlushes(const std::string& name_or_path);
 

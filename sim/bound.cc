@@ -2,6 +2,7 @@
 #include "sim/bound.h"
 
 #include <algorithm>
+#include <numeric>
 #include <string>
 #include <utility>
 
@@ -166,8 +167,6 @@ class Bounder::Impl {
       int num_batches) {
     ASSIGN_OR_RETURN(Schedule schedule,
                      ScheduleOf(scenario, network, num_batches));
-    // A file's was checked as it was read; of what generators make what is
-    // found is checked when it is confirmed.
     ASSIGN_OR_RETURN(Semantics semantics, InterpretSchedule(schedule));
     PassOrder order(schedule, IsBlocking(scenario));
     if (!order.complete()) {
@@ -178,6 +177,12 @@ class Bounder::Impl {
     }
     const bool is_plain = IsPlain(schedule);
     Traffic traffic = TrafficOf(schedule);
+    // What bounds any order bounds those that offload, too: of GPUs only those
+    // are alike whose ways to the host are.
+    if (schedule.flush && !schedule.forward_only) {
+      traffic.offloads.resize(schedule.num_ranks);
+      std::iota(traffic.offloads.begin(), traffic.offloads.end(), 0);
+    }
     return std::make_unique<Shape>(Shape{std::move(schedule),
                                          std::move(semantics), std::move(order),
                                          std::move(traffic), is_plain});

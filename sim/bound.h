@@ -59,7 +59,7 @@ class Bounder {
   Bounder(const Bounder&) = delete;
   Bounder& operator=(const Bounder&) = delete;
 
-  // Errors as Simulate's.
+  // Errors as Simulate's, but for what a generator makes: that is trusted.
   absl::StatusOr<PlanBound> Bound(const ResolvedScenario& scenario);
 
  private:

@@ -8,6 +8,7 @@
 #include "sim/graph_builder.h"
 
 namespace weir {
+
 bool GraphBuilder::CallsExperts() const {
   if (in_.costs.expert_parallel == 1) return false;
   for (const StageCosts& stage : in_.costs.stages) {
@@ -160,9 +161,10 @@ void GraphBuilder::AddEndOf(const PassGroup& group, size_t position) {
   const bool pair = actions[position].overlaps_next;
   PassCalls collectives;
   AddCallsOf(actions[position], in_.costs, everybody_.tensor, &collectives);
-  if (pair)
+  if (pair) {
     AddCallsOf(actions[position + 1], in_.costs, everybody_.tensor,
                &collectives);
+  }
   WaitForHost(group, position, collectives);
   if (graph_.first_group_end.empty()) return;
   const auto at = static_cast<int>(position);

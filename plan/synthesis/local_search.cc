@@ -35,14 +35,12 @@ class Search {
   }
 
   LocalSearchResult Run() {
-    const double first = kFirstThreshold * MeanSeconds();
+    const double mean_seconds = MeanSeconds();
     int64_t move = 0;
     for (; move < options_.num_moves &&
            best_.value > options_.enough * (1 + kRounding);
          ++move) {
-      const double left = 1 - static_cast<double>(move) /
-                                  static_cast<double>(options_.num_moves);
-      threshold_ = first * left * left;
+      threshold_ = ThresholdAt(mean_seconds, move, options_.num_moves);
       const int kind = random_.Below(8);
       if (can_fuse_ && kind == 0) {
         JoinOrPart();

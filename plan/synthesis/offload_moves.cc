@@ -39,9 +39,7 @@ class Search {
     for (; move < options_.num_moves &&
            best_.value > options_.enough * (1 + kRounding);
          ++move) {
-      const double left = 1 - static_cast<double>(move) /
-                                  static_cast<double>(options_.num_moves);
-      threshold_ = kFirstThreshold * mean_seconds_ * left * left;
+      threshold_ = ThresholdAt(mean_seconds_, move, options_.num_moves);
       const int kind = random_.Below(64);
       const int num_ranks =
           random_.Below(6) == 0 ? 2 + random_.Below(problem_.num_ranks) : 1;

@@ -4,6 +4,8 @@
 #ifndef WEIR_PLAN_SYNTHESIS_SEARCH_THRESHOLD_H_
 #define WEIR_PLAN_SYNTHESIS_SEARCH_THRESHOLD_H_
 
+#include <cstdint>
+
 namespace weir {
 
 // Beside the objective what all ranks take counts a little: most moves leave
@@ -11,6 +13,13 @@ namespace weir {
 inline constexpr double kWeightOfMeans = 0.05;
 // The first threshold, in passes of mean length.
 inline constexpr double kFirstThreshold = 0.6;
+
+inline double ThresholdAt(double mean_seconds, int64_t move,
+                          int64_t num_moves) {
+  const double left =
+      1 - static_cast<double>(move) / static_cast<double>(num_moves);
+  return kFirstThreshold * mean_seconds * left * left;
+}
 
 }  // namespace weir
 

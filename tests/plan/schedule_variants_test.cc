@@ -3,13 +3,19 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "schedules/options.h"
+#include "scenarios/scenario.h"
 #include "schedules/registry.h"
+#include "schedules/source.h"
+#include "sim/bound.h"
+#include "sim/simulate.h"
+#include "tests/plan/small_requests.h"
 
 namespace weir {
 namespace {
@@ -22,12 +28,42 @@ std::vector<PlannedSchedule> AllToPlan(int num_ranks) {
   return *schedules;
 }
 
+// Options that are not tried unless named.
+const std::vector<std::string>& NamedVariants() {
+  static const auto& names = *new std::vector<std::string>{
+      "pipemare:order=1f1b",
+      "pipemare:correction=none",
+      "pipemare:order=1f1b:correction=none",
+      "pipedream:vertical-sync=yes",
+      "pipelined-backprop:mitigation=spike-compensation",
+      "timeprest:ahead=minibatch",
+      "optpipe:offload=never",
+      "optpipe:memory-limit=1",
+      "2bp-naive:concatenate=yes",
+      "2bp-gpipe:concatenate=yes",
+      "2bp-1f1b-1:concatenate=yes",
+      "2bp-1f1b-2:backward-p2=end",
+      "2bp-1f1b-2:concatenate=yes",
+      "chimera:pipelines=4:concatenation=forward-doubling"};
+  return names;
+}
+
+std::vector<PlannedSchedule> AllAndNamed(int num_ranks) {
+  std::vector<PlannedSchedule> all = AllToPlan(num_ranks);
+  PlanSpace space;
+  for (const std::string& name : NamedVariants()) space.add_schedules(name);
+  const auto named = SchedulesToPlan("test", space, num_ranks);
+  EXPECT_TRUE(named.ok()) << named.status();
+  all.insert(all.end(), named->begin(), named->end());
+  return all;
+}
+
 // One bound stands for all that share places: they must do so at every size,
 // not only at that of the sample.
 TEST(ScheduleVariantsTest, PlacesThatAreSharedAreSharedAtEverySize) {
   int num_shared = 0;
   for (const int ranks : {2, 3, 4, 8, 12}) {
-    const std::vector<PlannedSchedule> schedules = AllToPlan(ranks);
+    const std::vector<PlannedSchedule> schedules = AllAndNamed(ranks);
     for (const int chunks : {1, 2, 3, 4}) {
       for (const int microbatches : {1, 6, 8, 24, 48}) {
         // [places of the sample]: a schedule and its places here.
@@ -62,6 +98,60 @@ TEST(ScheduleVariantsTest, PlacesThatAreSharedAreSharedAtEverySize) {
   EXPECT_GT(num_shared, 500);
 }
 
+// Whose any-order bound is the largest of those that share places, and whose
+// run is the shortest.
+struct Extremes {
+  double bound = 0, run = std::numeric_limits<double>::infinity();
+  std::string bound_of, run_of;
+};
+
+// What bounds every order of one bounds the others, with all that a real model
+// costs.
+TEST(ScheduleVariantsTest, BoundsOfOneHoldForAllThatShareItsPlaces) {
+  int num_shared = 0;
+  for (const int ranks : {2, 4}) {
+    for (const int microbatches : {4, 8}) {
+      for (const std::vector<uint32_t>& blocks :
+           {std::vector<uint32_t>{}, ranks == 2
+                                         ? std::vector<uint32_t>{3, 1}
+                                         : std::vector<uint32_t>{2, 1, 1, 0}}) {
+        Scenario scenario = SmallRequest(4, ranks, microbatches).scenario();
+        scenario.mutable_parallelism()->set_pipeline(ranks);
+        scenario.mutable_batch()->set_microbatch_size(1);
+        scenario.mutable_parallelism()->mutable_blocks_per_stage()->Assign(
+            blocks.begin(), blocks.end());
+        std::map<std::string, Extremes> by_places;
+        for (const PlannedSchedule& schedule : AllAndNamed(ranks)) {
+          if (schedule.places.empty()) continue;
+          scenario.set_schedule(schedule.name);
+          const auto resolved = ResolveScenario("test", scenario);
+          if (!resolved.ok()) continue;
+          const auto bound = BoundOf(*resolved);
+          const auto run = Simulate(*resolved);
+          if (!bound.ok() || !run.ok()) continue;
+          const auto [at, added] = by_places.try_emplace(schedule.places);
+          num_shared += added ? 0 : 1;
+          Extremes& extremes = at->second;
+          if (bound->any_order_seconds > extremes.bound) {
+            extremes.bound = bound->any_order_seconds;
+            extremes.bound_of = schedule.name;
+          }
+          if (run->batch_seconds() < extremes.run) {
+            extremes.run = run->batch_seconds();
+            extremes.run_of = schedule.name;
+          }
+        }
+        for (const auto& [places, extremes] : by_places) {
+          EXPECT_LE(extremes.bound, extremes.run * (1 + 1e-9))
+              << extremes.bound_of << " bounds " << extremes.run_of << ", "
+              << ranks << " ranks, " << microbatches << " microbatches";
+        }
+      }
+    }
+  }
+  EXPECT_GT(num_shared, 100);
+}
+
 // Whatever takes a search to order is bounded by an order that takes none.
 TEST(ScheduleVariantsTest, WhatOrdersByCostsHasAQuickSpeaker) {
   int num_dear = 0;
@@ -80,14 +170,27 @@ TEST(ScheduleVariantsTest, WhatOrdersByCostsHasAQuickSpeaker) {
 // An order of backwards is no other place.
 TEST(ScheduleVariantsTest, OptionsThatChangeTheOrderAloneKeepTheirPlaces) {
   std::map<std::string, std::string> places;
-  for (const PlannedSchedule& schedule : AllToPlan(8)) {
+  for (const PlannedSchedule& schedule : AllAndNamed(8)) {
     places[schedule.name] = schedule.places;
   }
-  EXPECT_EQ(places["gpipe:backward-order=forward"], places["zb-h1"]);
-  EXPECT_EQ(places["optpipe:memory-limit=4"], places["zb-h1"]);
-  EXPECT_NE(places["chimera:pipelines=4"], places["chimera"]);
-  EXPECT_NE(places["chimera:concatenation=forward-doubling"],
-            places["chimera"]);
+  for (const char* name :
+       {"zb-h1", "gpipe:backward-order=forward", "optpipe:memory-limit=4",
+        "optpipe:memory-limit=1"}) {
+    EXPECT_EQ(places.at(name), places.at("pipedream-flush")) << name;
+  }
+  const std::vector<std::string> unlike = {
+      "pipedream-flush",
+      "chimera",
+      "chimera:pipelines=4",
+      "chimera:concatenation=forward-doubling",
+      "pipemare",
+      "pipemare:order=1f1b",
+      "pipemare:correction=none"};
+  std::set<std::string> seen;
+  for (const std::string& name : unlike) {
+    EXPECT_NE(places.at(name), "") << name;
+    EXPECT_TRUE(seen.insert(places.at(name)).second) << name;
+  }
 }
 
 }  // namespace

@@ -38,7 +38,6 @@ MipResult Solved(const MipModel& model, const MipOptions& options = {}) {
   return result.ok() ? *result : MipResult{};
 }
 
-// A folder of the test's own for scratch files, to see what is left there.
 // Within two seconds: gone, or waiting for init to notice.
 bool EndsSoon(pid_t process) {
   for (int i = 0; i < 200; ++i) {
@@ -50,6 +49,7 @@ bool EndsSoon(pid_t process) {
   return false;
 }
 
+// A folder of the test's own for scratch files, to see what is left there.
 class MipTest : public ::testing::Test {
  protected:
   MipTest()
