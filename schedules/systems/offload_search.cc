@@ -18,10 +18,10 @@
 namespace weir {
 namespace {
 
-// Actions put in order while looking for the best order: some 40 policies for
+// Actions put in order while looking for the best order: some 20 policies for
 // 64 ranks and 1,024 microbatches, all that the search comes to for small
 // shapes.
-constexpr int64_t kMaxTriedActions = 12'000'000;
+constexpr int64_t kMaxTriedActions = 6'000'000;
 
 constexpr double kRounding = 1e-12;
 constexpr double kAll = 1e9;  // weight gradients deferred

@@ -103,7 +103,8 @@ TEST_F(LoadedTest, ALoadThatEndsTooEarlyIsMadeLonger) {
 }
 
 TEST_F(LoadedTest, ALoadThatAlwaysEndsTooEarlyIsAnError) {
-  Open(2);
+  // The waits are real, 5 s of them where sleeps are short.
+  Open(2, /*timeout_seconds=*/60);
   Gpu().slowdown_per_busy_part = 1e4;
   const auto prepared = bench_->Prepare(Pass(StagePass::kForward, 2));
   ASSERT_TRUE(prepared.ok()) << prepared.status();
