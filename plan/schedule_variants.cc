@@ -161,9 +161,9 @@ absl::StatusOr<std::vector<PlannedSchedule>> SchedulesToPlan(
       PlannedSchedule& plain = all[i].plain;
       if (!kinds[i].uses_costs || plain.places.empty()) continue;
       for (size_t k = 0; k < all.size() && plain.speaker.empty(); ++k) {
-        if (kinds[k].uses_costs || all[k].plain.places != plain.places)
-          continue;
-        plain.speaker = std::string(kinds[k].name);
+        if (!kinds[k].uses_costs && all[k].plain.places == plain.places) {
+          plain.speaker = std::string(kinds[k].name);
+        }
       }
     }
     return all;
