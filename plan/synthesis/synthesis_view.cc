@@ -53,7 +53,7 @@ int64_t NumOffloads(const Schedule& schedule) {
   return num;
 }
 
-absl::string_view ProgramSaid(const Synthesis& synthesis) {
+std::string ProgramSaid(const Synthesis& synthesis) {
   return synthesis.mip.empty() ? "not asked" : synthesis.mip;
 }
 
@@ -180,7 +180,7 @@ std::string SynthesisJson(const OrderProblem& problem,
                {"lower_bound_reason", synthesis.bound_reason},
                {"gap", synthesis.gap()},
                {"is_proven_optimal", synthesis.is_proven},
-               {"mixed_integer_program", std::string(ProgramSaid(synthesis))},
+               {"mixed_integer_program", ProgramSaid(synthesis)},
                {"is_valid", ValidateSchedule(synthesis.schedule).ok()},
                {"lint_errors", lint.num_errors()},
                {"lint_notes", lint.num_notes()},

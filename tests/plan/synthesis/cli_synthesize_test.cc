@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/files.h"
+#include "plan/synthesis/child_program.h"
 #include "tests/cli/program.h"
 
 namespace weir {
@@ -109,6 +110,33 @@ TEST(SynthesizeProgramTest, TheProofCanBeCheckedWithNothingElse) {
     std::filesystem::remove(path);
     std::filesystem::remove(path + ".proof.json");
   }
+}
+
+// CBC's summary is one of the few texts that are made while the result is
+// written: it must be whole in JSON, CSV and the proof.
+TEST(SynthesizeProgramTest, WritesWhatCbcFound) {
+  if (FindProgram("cbc").empty()) GTEST_SKIP() << "coinor-cbc is not installed";
+  const std::string asked =
+      "schedule synthesize --pp 2 --microbatches 5 --memory-limit 2 "
+      "--costs f=1/1.5,i=1.2/1,w=0.7/0.9,c=0.3 --quiet";
+  const std::string said = "60 booleans: optimal, proven";
+  const std::string csv = Scratch("cbc.csv");
+  const ProgramRun json =
+      RunWeir(absl::StrCat(asked, " --format json --out ", csv));
+  ASSERT_EQ(json.exit_code, 0) << json.err;
+  const auto result = nlohmann::json::parse(json.out, nullptr, false);
+  ASSERT_TRUE(result.is_object()) << json.out;
+  EXPECT_EQ(result["result"]["mixed_integer_program"], said);
+  const auto text = ReadFile(csv + ".proof.json");
+  ASSERT_TRUE(text.ok()) << text.status();
+  const auto proof = nlohmann::json::parse(*text, nullptr, false);
+  ASSERT_TRUE(proof.is_object()) << *text;
+  EXPECT_EQ(proof["mixed_integer_program"], said);
+  const ProgramRun table = RunWeir(absl::StrCat(asked, " --format csv"));
+  ASSERT_EQ(table.exit_code, 0) << table.err;
+  EXPECT_THAT(table.out, HasSubstr(absl::StrCat(",\"", said, "\"\n")));
+  std::filesystem::remove(csv);
+  std::filesystem::remove(csv + ".proof.json");
 }
 
 TEST(SynthesizeProgramTest, TakesWhatIsHardlyAProblem) {
