@@ -152,7 +152,7 @@ absl::StatusOr<Rendezvous> FindRendezvous(const RankLaunch& launch,
                                           const RunProgram& run) {
   Rendezvous meeting;
   meeting.file = file;
-  meeting.local_only = launch.num_local == launch.num_ranks;
+  meeting.all_local = launch.num_local == launch.num_ranks;
   const std::string job = JobOf(launch, environment);
   meeting.token = Get(environment, "WEIR_NETWORK_TOKEN");
   if (!file.empty()) return meeting;
@@ -161,12 +161,11 @@ absl::StatusOr<Rendezvous> FindRendezvous(const RankLaunch& launch,
   if (!Get(environment, "MASTER_ADDR").empty() ||
       !Get(environment, "MASTER_PORT").empty()) {
     RETURN_IF_ERROR(FromMaster(environment, &meeting));
-    meeting.local_only = false;  // its address may be another one
   } else if (launch.launcher == "torchrun") {
     return absl::InvalidArgumentError(
         "environment: MASTER_ADDR and MASTER_PORT are missing, expected where "
         "rank 0 is (or --rendezvous FILE)");
-  } else if (meeting.local_only) {
+  } else if (meeting.all_local) {
     meeting.hosts = {"127.0.0.1"};
   } else if (launch.launcher == "Slurm") {
     RETURN_IF_ERROR(FromSlurm(environment, run, &meeting));

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <random>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -11,6 +12,7 @@
 #include "absl/time/clock.h"
 #include "base/files.h"
 #include "base/status_macros.h"
+#include "base/text.h"
 #include "base/textproto.h"
 
 namespace weir {
@@ -19,11 +21,11 @@ namespace {
 constexpr absl::Duration kTick = absl::Milliseconds(100);
 constexpr absl::Duration kBetweenTries = absl::Milliseconds(200);
 
-// One round over all addresses. Unavailable: nobody there (yet). Aborted: rank
-// 0 is there and says no.
+// Tries all addresses once. Unavailable: nobody is there (yet), or the place of
+// this rank is taken (for now). Aborted: rank 0 is there and says no.
 absl::StatusOr<std::unique_ptr<ControlWire>> TryOnce(const Rendezvous& meeting,
-                                                     const Hello& hello,
                                                      absl::Time deadline,
+                                                     Hello* hello,
                                                      std::string* where) {
   absl::Status last = absl::UnavailableError("nothing was tried");
   absl::Status refused;
@@ -38,14 +40,17 @@ absl::StatusOr<std::unique_ptr<ControlWire>> TryOnce(const Rendezvous& meeting,
         last = wire.status();
         continue;
       }
-      (*wire)->Send(hello, soon).IgnoreError();
+      hello->set_attempt(hello->attempt() + 1);
+      (*wire)->Send(*hello, soon).IgnoreError();
       Answer answer;
       // Rank 0 looks at newcomers five times a second.
       last = (*wire)->Receive(&answer, soon);
       if (last.ok() && answer.refusal().empty()) return wire;
       if (last.ok()) {
-        refused = absl::AbortedError(
-            absl::StrCat(*where, " refused it: ", answer.refusal()));
+        const std::string said =
+            absl::StrCat(*where, " refused it: ", Ascii(answer.refusal()));
+        last = absl::UnavailableError(said);
+        if (!answer.may_retry()) refused = absl::AbortedError(said);
       } else {
         last =
             absl::UnavailableError(absl::StrCat(*where, ": ", last.message()));
@@ -73,6 +78,8 @@ Hello Greeting(const RankLaunch& launch, const FollowerOptions& options) {
   hello.set_node(launch.node);
   hello.set_pid(getpid());
   hello.set_weir_version(options.weir_version);
+  std::random_device random;
+  hello.set_instance(uint64_t{random()} << 32 | random());
   return hello;
 }
 
@@ -93,7 +100,7 @@ absl::StatusOr<std::unique_ptr<Follower>> Follower::Meet(
       hello.set_token(meeting.token);
       std::string where;
       absl::StatusOr<std::unique_ptr<ControlWire>> wire =
-          TryOnce(meeting, hello, deadline, &where);
+          TryOnce(meeting, deadline, &hello, &where);
       if (wire.ok()) {
         return std::unique_ptr<Follower>(
             new Follower(launch, std::move(options), *std::move(wire), where));

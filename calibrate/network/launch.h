@@ -38,7 +38,7 @@ struct Rendezvous {
   std::string file;                // of --rendezvous; empty: none
   std::vector<std::string> hosts;  // of rank 0, to be tried in turn
   std::vector<int> ports;          // rank 0 takes the first free one
-  bool local_only = false;         // all ranks are in one node
+  bool all_local = false;          // all ranks are in one node
   std::string token;               // with a file: rank 0 makes it
 };
 
@@ -49,9 +49,10 @@ absl::StatusOr<std::string> RunAndRead(const std::vector<std::string>& command);
 
 // By `file`, else MASTER_ADDR and MASTER_PORT, else the loopback interface
 // where all ranks are in one node, else Slurm's list of nodes, else mpirun's
-// address. The token is WEIR_NETWORK_TOKEN, else one of the job: enough against
-// strays, not against somebody who reads the job's environment. InvalidArgument
-// names what to set where nothing helps. REQUIRES: num_ranks > 1.
+// address. The token is WEIR_NETWORK_TOKEN, or else made of the job's
+// variables: this keeps out ranks of other jobs, but not somebody who can guess
+// them. InvalidArgument names what to set where nothing helps. REQUIRES:
+// num_ranks > 1.
 absl::StatusOr<Rendezvous> FindRendezvous(const RankLaunch& launch,
                                           const std::string& file,
                                           const Environment& environment,

@@ -5,6 +5,7 @@
 #define WEIR_CALIBRATE_NETWORK_LEADER_H_
 
 #include <condition_variable>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -18,6 +19,7 @@
 #include "calibrate/network/control.pb.h"
 #include "calibrate/network/failure.h"
 #include "calibrate/network/launch.h"
+#include "calibrate/network/newcomers.h"
 #include "calibrate/network/wire.h"
 
 namespace weir {
@@ -46,9 +48,10 @@ class Leader {
   Leader(const Leader&) = delete;
   Leader& operator=(const Leader&) = delete;
 
-  // Waits for all others; one that comes with a wrong token is sent away.
-  // Aborted: they did not come in time (names the missing), a rank came twice,
-  // was launched with other counts or is of another version.
+  // Waits for all others. Drops and counts connections with a wrong token, and
+  // those of ranks that were launched with other counts, are of another version
+  // or claim the rank of one that is there: none of them ends the meeting.
+  // Aborted: not all ranks came in time; names them and what was dropped.
   absl::Status Meet(const Rendezvous& rendezvous);
 
   // Sends the requests, does rank 0's own, gathers the answers in the same
@@ -70,6 +73,10 @@ class Leader {
     std::unique_ptr<ControlWire> wire;  // none of rank 0
     std::string node;
     int pid = 0;
+    uint64_t instance = 0;  // of its Hello, as the next
+    uint32_t attempt = 0;
+    bool confirmed = false;  // it has answered our welcome
+    absl::Time confirm_until;
     absl::Time last_heard;
     bool gone = false;
     bool asked = false;
@@ -78,10 +85,14 @@ class Leader {
   };
 
   absl::Status Gather(const Rendezvous& rendezvous);
-  absl::Status Admit(const Rendezvous& rendezvous,
-                     std::unique_ptr<ControlWire> wire, const Hello& hello);
+  void Admit(const Rendezvous& rendezvous, std::unique_ptr<ControlWire> wire,
+             const Hello& hello);
+  // Says why a rank cannot join; empty: it can.
+  std::string Objection(const Hello& hello) const;
+  // Tells whether another connection of this rank is to be kept.
+  bool IsTaken(const Hello& hello);
+  bool AreAllPresent();
   absl::Status Missing(absl::string_view where) const;
-  void CheckPresent();
   void Watch();
   void Hear(const std::vector<int>& ranks);
   void CheckClocks();
@@ -93,7 +104,7 @@ class Leader {
   const absl::Duration timeout_;
   const int num_ranks_;
   std::vector<Peer> peers_;
-  std::vector<std::string> refused_;
+  DroppedConnections dropped_;
 
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <list>
 #include <random>
 #include <utility>
 
@@ -14,20 +13,17 @@
 #include "absl/time/clock.h"
 #include "base/files.h"
 #include "base/status_macros.h"
+#include "base/text.h"
 #include "base/textproto.h"
 #include "calibrate/network/leader.h"
+#include "calibrate/network/newcomers.h"
 
 namespace weir {
 namespace {
 
-constexpr size_t kMaxHelloBytes = 4096;
-constexpr size_t kMaxRefusals = 5;  // named in an error
-
-// Somebody who has connected and not said who it is.
-struct Newcomer {
-  std::unique_ptr<ControlWire> wire;
-  absl::Time until;
-};
+// A rank that was welcomed confirms it at once.
+constexpr absl::Duration kConfirmTime = absl::Seconds(5);
+constexpr absl::Duration kTick = absl::Milliseconds(100);
 
 std::string RandomToken() {
   std::random_device random;
@@ -59,10 +55,6 @@ bool SameToken(absl::string_view a, absl::string_view b) {
   return difference == 0;
 }
 
-std::string Count(size_t n) {
-  return n == 1 ? "1 connection" : absl::StrCat(n, " connections");
-}
-
 }  // namespace
 
 Leader::Leader(const RankLaunch& launch, LeaderOptions options)
@@ -77,71 +69,98 @@ Leader::Leader(const RankLaunch& launch, LeaderOptions options)
 absl::Status Leader::Missing(absl::string_view where) const {
   std::vector<std::string> missing;
   for (int rank = 1; rank < num_ranks_; ++rank) {
-    if (peers_[rank].wire == nullptr) missing.push_back(absl::StrCat(rank));
+    if (!peers_[rank].confirmed) missing.push_back(absl::StrCat(rank));
   }
   const size_t num_missing = missing.size();
   if (num_missing > 20) {
     missing.resize(20);
     missing.push_back("...");
   }
-  std::string what = absl::StrCat(
+  return absl::AbortedError(absl::StrCat(
       num_missing == 1 ? "rank " : "ranks ", absl::StrJoin(missing, ", "),
       " of ", num_ranks_, " did not come to ", NameOf(0), " at ", where,
-      " within ", absl::StrFormat("%.3g s", options_.timeout_seconds));
-  if (!refused_.empty()) {
-    absl::StrAppend(
-        &what, "; sent away ", Count(refused_.size()), ": ",
-        absl::StrJoin(
-            refused_.begin(),
-            refused_.begin() + std::min(refused_.size(), kMaxRefusals), ", "));
-  }
-  return absl::AbortedError(what);
+      " within ", absl::StrFormat("%.3g s", options_.timeout_seconds),
+      dropped_.ToString()));
 }
 
-absl::Status Leader::Admit(const Rendezvous& rendezvous,
-                           std::unique_ptr<ControlWire> wire,
-                           const Hello& hello) {
+std::string Leader::Objection(const Hello& hello) const {
+  if (static_cast<int64_t>(hello.num_ranks()) != num_ranks_) {
+    return absl::StrCat("was launched as one of ", hello.num_ranks(),
+                        " ranks, expected ", num_ranks_, " as rank 0");
+  }
+  if (hello.weir_version() != options_.weir_version) {
+    return absl::StrCat("is version ", hello.weir_version(), ", expected ",
+                        options_.weir_version, " as rank 0");
+  }
+  if (hello.rank() == 0 || static_cast<int64_t>(hello.rank()) >= num_ranks_) {
+    return absl::StrCat("is no rank from 1 to ", num_ranks_ - 1);
+  }
+  return "";
+}
+
+bool Leader::IsTaken(const Hello& hello) {
+  const Peer& peer = peers_[hello.rank()];
+  if (peer.wire == nullptr) return false;
+  // A process that connects again has given up its earlier connection.
+  if (peer.instance == hello.instance()) return hello.attempt() <= peer.attempt;
+  return peer.wire->Fill().ok();
+}
+
+void Leader::Admit(const Rendezvous& rendezvous,
+                   std::unique_ptr<ControlWire> wire, const Hello& hello) {
   const absl::Time soon = absl::Now() + absl::Seconds(1);
-  const std::string who =
-      absl::StrCat("rank ", hello.rank(), " (host ", hello.node(), ", pid ",
-                   hello.pid(), ")");
   Answer answer;
   if (!SameToken(hello.token(), rendezvous.token)) {
-    refused_.push_back(absl::StrCat(PeerOf(*wire), " with a wrong token"));
+    dropped_.Add(absl::StrCat(PeerOf(*wire), " with a wrong token"));
     answer.set_refusal("wrong token");
     wire->Send(answer, soon).IgnoreError();
-    return absl::OkStatus();
+    return;
   }
-  std::string wrong;
-  if (static_cast<int>(hello.num_ranks()) != num_ranks_) {
-    wrong = absl::StrCat("was launched as one of ", hello.num_ranks(),
-                         " ranks, expected ", num_ranks_, " as rank 0");
-  } else if (hello.weir_version() != options_.weir_version) {
-    wrong = absl::StrCat("is version ", hello.weir_version(), ", expected ",
-                         options_.weir_version, " as rank 0");
-  } else if (hello.rank() == 0 ||
-             static_cast<int>(hello.rank()) >= num_ranks_ ||
-             peers_[hello.rank()].wire != nullptr) {
-    wrong = "came twice, expected every rank once";
+  answer.set_refusal(Objection(hello));
+  if (answer.refusal().empty() && IsTaken(hello)) {
+    answer.set_refusal(
+        absl::StrCat("came while ", NameOf(hello.rank()), " was there"));
+    answer.set_may_retry(true);  // that one may leave
   }
-  answer.set_refusal(wrong);
-  wire->Send(answer, soon).IgnoreError();
-  if (!wrong.empty()) return absl::AbortedError(absl::StrCat(who, " ", wrong));
+  if (!wire->Send(answer, soon).ok()) return;
+  if (!answer.refusal().empty()) {
+    dropped_.Add(absl::StrCat("rank ", hello.rank(), " (host ",
+                              Ascii(hello.node()), ", pid ", hello.pid(), ") ",
+                              answer.refusal()));
+    return;
+  }
   Peer& peer = peers_[hello.rank()];
   peer.wire = std::move(wire);
   peer.node = hello.node();
   peer.pid = static_cast<int>(hello.pid());
-  return absl::OkStatus();
+  peer.instance = hello.instance();
+  peer.attempt = hello.attempt();
+  peer.confirmed = false;
+  peer.confirm_until = absl::Now() + kConfirmTime;
 }
 
-// Who came and went again.
-void Leader::CheckPresent() {
+// Until all ranks are there, one that leaves makes room for another: it may
+// have been a stranger, or a connection that its rank had given up.
+bool Leader::AreAllPresent() {
+  bool all = true;
   for (int rank = 1; rank < num_ranks_; ++rank) {
     Peer& peer = peers_[rank];
-    if (peer.wire != nullptr && !peer.wire->Fill().ok()) {
-      Fail(rank, "died before all ranks had come");
+    all &= peer.wire != nullptr;
+    if (peer.wire == nullptr) continue;
+    const absl::Status filled = peer.wire->Fill();
+    Answer answer;
+    absl::StatusOr<bool> taken = false;
+    while ((taken = peer.wire->Take(&answer)).ok() && *taken) {
+      peer.confirmed = true;
     }
+    const bool late = !peer.confirmed && absl::Now() > peer.confirm_until;
+    if (!filled.ok() || !taken.ok() || late) {
+      dropped_.Add(absl::StrCat(NameOf(rank), ", which left"));
+      peer = Peer();
+    }
+    all &= peer.confirmed;
   }
+  return all;
 }
 
 absl::Status Leader::Gather(const Rendezvous& rendezvous) {
@@ -149,8 +168,10 @@ absl::Status Leader::Gather(const Rendezvous& rendezvous) {
   const absl::Time deadline = absl::Now() + timeout_;
   Rendezvous meeting = rendezvous;
   if (meeting.ports.empty()) meeting.ports = {0};
-  ASSIGN_OR_RETURN(const std::unique_ptr<Listener> listener,
-                   Listener::Open(meeting.ports, meeting.local_only));
+  if (meeting.hosts.empty() && meeting.all_local) meeting.hosts = {"127.0.0.1"};
+  ASSIGN_OR_RETURN(
+      const std::unique_ptr<Listener> listener,
+      Listener::Open(meeting.hosts, meeting.ports, meeting.all_local));
   if (!meeting.file.empty()) {
     if (meeting.token.empty()) meeting.token = RandomToken();
     RETURN_IF_ERROR(
@@ -160,43 +181,18 @@ absl::Status Leader::Gather(const Rendezvous& rendezvous) {
       meeting.file.empty()
           ? absl::StrCat(meeting.hosts.front(), ":", listener->port())
           : absl::StrCat("the address in ", meeting.file);
-  std::list<Newcomer> newcomers;
+  Newcomers newcomers(&dropped_);
   absl::Time last_sign = absl::Now();
-  int num_missing = num_ranks_ - 1;
-  while (num_missing > 0) {
+  while (!AreAllPresent()) {
     if (absl::Now() > deadline) return Missing(where);
-    std::vector<int> fds = {listener->fd()};
-    for (const Newcomer& newcomer : newcomers) {
-      fds.push_back(newcomer.wire->fd());
-    }
-    WaitReadable(fds, std::min(deadline, absl::Now() + absl::Seconds(0.2)));
-    while (std::unique_ptr<ControlWire> wire = listener->Accept()) {
-      newcomers.push_back({std::move(wire), absl::Now() + absl::Seconds(5)});
-    }
-    for (auto at = newcomers.begin(); at != newcomers.end();) {
-      Hello hello;
-      const absl::Status filled = at->wire->Fill();
-      const absl::StatusOr<bool> taken = at->wire->Take(&hello, kMaxHelloBytes);
-      if (taken.ok() && *taken) {
-        RETURN_IF_ERROR(Admit(meeting, std::move(at->wire), hello));
-      } else if (!taken.ok() || !filled.ok() || absl::Now() > at->until) {
-        refused_.push_back(
-            absl::StrCat(PeerOf(*at->wire), " with no greeting"));
-      } else {
-        ++at;
-        continue;
-      }
-      at = newcomers.erase(at);
-    }
-    CheckPresent();
-    if (failure_.happened()) return failure_.status();
+    newcomers.Wait(*listener, std::min(deadline, absl::Now() + kTick));
+    newcomers.Accept(listener.get());
+    newcomers.Read([&](std::unique_ptr<ControlWire> wire, const Hello& hello) {
+      Admit(meeting, std::move(wire), hello);
+    });
     if (absl::Now() - last_sign > timeout_ / 5) {
       last_sign = absl::Now();
       SendAll(Request());
-    }
-    num_missing = 0;
-    for (int rank = 1; rank < num_ranks_; ++rank) {
-      num_missing += peers_[rank].wire == nullptr;
     }
   }
   return absl::OkStatus();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Making connections, and this machine's addresses.
+// Connecting to a listener, and this machine's addresses.
 #include <fcntl.h>
 #include <ifaddrs.h>
 #include <net/if.h>
@@ -14,7 +14,6 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "calibrate/network/wire.h"
@@ -26,58 +25,10 @@ void SetOption(int fd, int level, int name, int value) {
   setsockopt(fd, level, name, &value, sizeof value);
 }
 
-// A connection's descriptor as ControlWire wants it.
-int Tuned(int fd) {
-  fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
-  fcntl(fd, F_SETFD, FD_CLOEXEC);
-  SetOption(fd, IPPROTO_TCP, TCP_NODELAY, 1);
-  SetOption(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
-  return fd;
-}
-
 std::string Numeric(const sockaddr* address, socklen_t length) {
   char host[NI_MAXHOST] = "?";
   getnameinfo(address, length, host, sizeof host, nullptr, 0, NI_NUMERICHOST);
   return host;
-}
-
-// Binds and listens; -1 and errno where it cannot.
-int ListenAt(int family, const sockaddr* address, socklen_t length) {
-  const int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (fd < 0) return -1;
-  SetOption(fd, SOL_SOCKET, SO_REUSEADDR, 1);
-  if (family == AF_INET6) SetOption(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
-  if (bind(fd, address, length) == 0 && listen(fd, SOMAXCONN) == 0) return fd;
-  const int error = errno;
-  close(fd);
-  errno = error;
-  return -1;
-}
-
-int ListenOn(int port, bool local_only) {
-  sockaddr_in6 any{};
-  any.sin6_family = AF_INET6;
-  any.sin6_addr = in6addr_any;
-  any.sin6_port = htons(port);
-  if (!local_only) {
-    const int fd =
-        ListenAt(AF_INET6, reinterpret_cast<sockaddr*>(&any), sizeof any);
-    if (fd >= 0 || errno == EADDRINUSE) return fd;
-  }
-  sockaddr_in old{};
-  old.sin_family = AF_INET;
-  old.sin_addr.s_addr = htonl(local_only ? INADDR_LOOPBACK : INADDR_ANY);
-  old.sin_port = htons(port);
-  return ListenAt(AF_INET, reinterpret_cast<sockaddr*>(&old), sizeof old);
-}
-
-int PortOf(int fd) {
-  sockaddr_storage address{};
-  socklen_t length = sizeof address;
-  getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length);
-  return ntohs(address.ss_family == AF_INET6
-                   ? reinterpret_cast<sockaddr_in6*>(&address)->sin6_port
-                   : reinterpret_cast<sockaddr_in*>(&address)->sin_port);
 }
 
 // 0, or the error of the connection.
@@ -108,24 +59,12 @@ bool IsItself(int fd) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Listener>> Listener::Open(
-    const std::vector<int>& ports, bool local_only) {
-  for (const int port : ports) {
-    const int fd = ListenOn(port, local_only);
-    if (fd >= 0) {
-      return std::unique_ptr<Listener>(new Listener(fd, PortOf(fd)));
-    }
-  }
-  return absl::UnavailableError(absl::StrCat(
-      "cannot listen on any port of ", absl::StrJoin(ports, ", "), ": ",
-      std::strerror(errno), "; expected a free one (MASTER_PORT chooses)"));
-}
-
-Listener::~Listener() { close(fd_); }
-
-std::unique_ptr<ControlWire> Listener::Accept() {
-  const int fd = accept(fd_, nullptr, nullptr);
-  return fd < 0 ? nullptr : std::make_unique<ControlWire>(Tuned(fd));
+std::unique_ptr<ControlWire> WireOf(int fd) {
+  fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+  fcntl(fd, F_SETFD, FD_CLOEXEC);
+  SetOption(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+  SetOption(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+  return std::make_unique<ControlWire>(fd);
 }
 
 absl::StatusOr<std::unique_ptr<ControlWire>> Connect(const std::string& host,
@@ -146,7 +85,7 @@ absl::StatusOr<std::unique_ptr<ControlWire>> Connect(const std::string& host,
   for (const addrinfo* at = found; at != nullptr; at = at->ai_next) {
     const int fd = socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0) continue;
-    auto wire = std::make_unique<ControlWire>(Tuned(fd));
+    std::unique_ptr<ControlWire> wire = WireOf(fd);
     error = ConnectTo(fd, *at, deadline);
     if (error == 0 && !IsItself(fd)) return wire;
     if (error == 0) error = ECONNREFUSED;

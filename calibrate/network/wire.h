@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -51,25 +52,36 @@ class ControlWire {
   std::string received_;
 };
 
-// Listens on the first free one of `ports` (0: any); `local_only` on the
-// loopback interface alone.
+// Returns a wire over a connected socket, which it owns and makes non-blocking.
+std::unique_ptr<ControlWire> WireOf(int fd);
+
 class Listener {
  public:
+  // Listens on the first of `ports` (0: any) that is free, at those addresses
+  // of `hosts` that are this machine's. Listens at all addresses where `hosts`
+  // is empty or none of them is this machine's (address translation). A name
+  // that stands for a loopback address only, as a host's own name often does,
+  // counts as one of this machine's only with `all_local`: other machines
+  // resolve it to another address.
   static absl::StatusOr<std::unique_ptr<Listener>> Open(
-      const std::vector<int>& ports, bool local_only);
+      const std::vector<std::string>& hosts, const std::vector<int>& ports,
+      bool all_local);
   ~Listener();
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
 
-  int fd() const { return fd_; }
+  const std::vector<int>& fds() const { return fds_; }
   int port() const { return port_; }
 
-  // Who knocks now; null: nobody.
-  std::unique_ptr<ControlWire> Accept();
+  // Returns the next connection, or null where there is none.
+  // ResourceExhausted: this process can open no more descriptors; the
+  // connection goes on waiting.
+  absl::StatusOr<std::unique_ptr<ControlWire>> Accept();
 
  private:
-  Listener(int fd, int port) : fd_(fd), port_(port) {}
-  const int fd_;
+  Listener(std::vector<int> fds, int port)
+      : fds_(std::move(fds)), port_(port) {}
+  const std::vector<int> fds_;
   const int port_;
 };
 

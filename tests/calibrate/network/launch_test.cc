@@ -220,7 +220,7 @@ TEST(FindRendezvousTest, RanksOfOneNodeMeetOnTheLoopbackInterface) {
   const auto found = FindRendezvous(launch, "", Of({}), NoProgram);
   ASSERT_TRUE(found.ok()) << found.status();
   EXPECT_THAT(found->hosts, ElementsAre("127.0.0.1"));
-  EXPECT_TRUE(found->local_only);
+  EXPECT_TRUE(found->all_local);
 }
 
 TEST(FindRendezvousTest, SaysWhatToSetWhereNothingHelps) {

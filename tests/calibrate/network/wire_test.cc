@@ -113,17 +113,47 @@ TEST(WireTest, WhoDoesNotReadDoesNotHoldUpForever) {
 }
 
 TEST(ListenerTest, TakesTheFirstFreePort) {
-  const auto first = Listener::Open({0}, true);
+  const auto first = Listener::Open({"127.0.0.1"}, {0}, true);
   ASSERT_TRUE(first.ok()) << first.status();
   const int port = (*first)->port();
-  EXPECT_FALSE(Listener::Open({port}, true).ok());
-  const auto second = Listener::Open({port, 0}, true);
+  EXPECT_FALSE(Listener::Open({"127.0.0.1"}, {port}, true).ok());
+  const auto second = Listener::Open({"127.0.0.1"}, {port, 0}, true);
   ASSERT_TRUE(second.ok()) << second.status();
   EXPECT_NE((*second)->port(), port);
   const auto wire = Connect("127.0.0.1", port, absl::Now() + absl::Seconds(5));
   ASSERT_TRUE(wire.ok()) << wire.status();
   const auto closed = Connect("no-such-host.invalid", port, Soon());
   EXPECT_EQ(closed.status().code(), absl::StatusCode::kUnavailable);
+}
+
+// 127.0.0.2 is this machine's too: a listener at all addresses is found there.
+bool IsFoundAt(const std::string& host, int port) {
+  return Connect(host, port, absl::Now() + absl::Seconds(5)).ok();
+}
+
+TEST(ListenerTest, ListensOnlyWhereItIsToldTo) {
+  for (const char* host : {"127.0.0.1", "localhost"}) {
+    const auto listener = Listener::Open({host}, {0}, false);
+    ASSERT_TRUE(listener.ok()) << listener.status();
+    EXPECT_TRUE(IsFoundAt("127.0.0.1", (*listener)->port())) << host;
+    EXPECT_FALSE(IsFoundAt("127.0.0.2", (*listener)->port())) << host;
+  }
+  const auto two = Listener::Open({"127.0.0.1", "127.0.0.2"}, {0}, false);
+  ASSERT_TRUE(two.ok()) << two.status();
+  EXPECT_TRUE(IsFoundAt("127.0.0.1", (*two)->port()));
+  EXPECT_TRUE(IsFoundAt("127.0.0.2", (*two)->port()));
+  EXPECT_FALSE(IsFoundAt("127.0.0.3", (*two)->port()));
+}
+
+TEST(ListenerTest, ListensEverywhereWhereTheAddressIsAnothersOrUnknown) {
+  for (const char* host : {"192.0.2.1", "no-such-host.invalid"}) {
+    const auto listener = Listener::Open({host}, {0}, false);
+    ASSERT_TRUE(listener.ok()) << listener.status();
+    EXPECT_TRUE(IsFoundAt("127.0.0.2", (*listener)->port())) << host;
+  }
+  const auto anywhere = Listener::Open({}, {0}, false);
+  ASSERT_TRUE(anywhere.ok()) << anywhere.status();
+  EXPECT_TRUE(IsFoundAt("127.0.0.2", (*anywhere)->port()));
 }
 
 }  // namespace
