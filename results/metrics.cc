@@ -8,14 +8,19 @@ namespace {
 
 double Ratio(double part, double whole) { return whole > 0 ? part / whole : 0; }
 
+// Mean over GPUs of a part of the window.
+double MeanPart(std::span<const double> gpu_seconds, double window_seconds) {
+  double seconds = 0;
+  for (double one : gpu_seconds) seconds += one;
+  return Ratio(seconds,
+               static_cast<double>(gpu_seconds.size()) * window_seconds);
+}
+
 }  // namespace
 
-double BubbleRatio(std::span<const double> busy_seconds,
+double BubbleRatio(std::span<const double> idle_seconds,
                    double window_seconds) {
-  double idle_seconds = 0;
-  for (double busy : busy_seconds) idle_seconds += window_seconds - busy;
-  return Ratio(idle_seconds,
-               static_cast<double>(busy_seconds.size()) * window_seconds);
+  return MeanPart(idle_seconds, window_seconds);
 }
 
 double BubbleOverhead(double bubble_ratio) {
@@ -25,10 +30,7 @@ double BubbleOverhead(double bubble_ratio) {
 
 double ExposedCommunicationRatio(std::span<const double> exposed_seconds,
                                  double window_seconds) {
-  double exposed = 0;
-  for (double seconds : exposed_seconds) exposed += seconds;
-  return Ratio(exposed,
-               static_cast<double>(exposed_seconds.size()) * window_seconds);
+  return MeanPart(exposed_seconds, window_seconds);
 }
 
 double ModelFlopsUtilization(double model_flops, double seconds, int num_gpus,

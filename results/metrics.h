@@ -10,9 +10,9 @@
 namespace weir {
 
 // Idle part of all GPUs over the window:
-//   sum over GPUs of (window - busy) / (number of GPUs x window), in [0, 1].
+//   sum over GPUs of idle / (number of GPUs x window), in [0, 1].
 // Some papers divide by the ideal time instead; that is BubbleOverhead.
-double BubbleRatio(std::span<const double> busy_seconds, double window_seconds);
+double BubbleRatio(std::span<const double> idle_seconds, double window_seconds);
 
 // Idle time over the time without bubbles:
 //   bubble_ratio / (1 - bubble_ratio), infinite when nobody is ever busy.

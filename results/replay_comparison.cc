@@ -191,9 +191,9 @@ double SpanOf(const PipelineEvents& timeline) {
 }
 
 double BubbleOf(const std::vector<RankIdle>& idle, double makespan_seconds) {
-  std::vector<double> busy;
-  for (const RankIdle& rank : idle) busy.push_back(rank.busy_seconds);
-  return BubbleRatio(busy, makespan_seconds);
+  std::vector<double> seconds;
+  for (const RankIdle& rank : idle) seconds.push_back(rank.idle_seconds());
+  return BubbleRatio(seconds, makespan_seconds);
 }
 
 void AddNotes(const PipelineEvents& measured_timeline,

@@ -30,10 +30,17 @@ class Clock {
   }
 
   double Of(const Action& action, const Action* overlapped) {
-    const double extra = Estimate(action) + Codec(action);
+    const double extra = Extra(action);
     if (overlapped == nullptr) return Alone(action) + extra;
-    return Overlapped(action, *overlapped) + extra + Estimate(*overlapped) +
-           Codec(*overlapped);
+    return Overlapped(action, *overlapped) + extra + Extra(*overlapped);
+  }
+
+  std::vector<double> Extras() {
+    std::vector<double> seconds;
+    for (const Action& action : schedule_.rank_actions[rank_]) {
+      seconds.push_back(Extra(action));
+    }
+    return seconds;
   }
 
  private:
@@ -49,6 +56,10 @@ class Clock {
     const double given = StageOf(forward.stage).overlapped_seconds;
     return given >= 0 ? given * forward.num_microbatches
                       : Alone(one) + Alone(other);
+  }
+
+  double Extra(const Action& action) {
+    return Estimate(action) + Codec(action);
   }
 
   double Estimate(const Action& action) {
@@ -113,6 +124,13 @@ std::vector<double> ActionSeconds(const PipelineInputs& inputs, int gpu) {
   return Clock(inputs.schedule, inputs.costs, gpu,
                gpu / place.tensor % place.pipeline, true)
       .Run();
+}
+
+std::vector<double> ExtraSeconds(const PipelineInputs& inputs, int gpu) {
+  const Placement& place = inputs.placement;
+  return Clock(inputs.schedule, inputs.costs, gpu,
+               gpu / place.tensor % place.pipeline, true)
+      .Extras();
 }
 
 double PassSeconds(const Schedule& schedule, const Costs& costs, int gpu,

@@ -16,6 +16,10 @@ namespace weir {
 // long as the pair.
 std::vector<double> ActionSeconds(const PipelineInputs& inputs, int gpu);
 
+// [position] of one GPU's order: what the action by itself takes besides its
+// pass, for estimates of weights and for compression.
+std::vector<double> ExtraSeconds(const PipelineInputs& inputs, int gpu);
+
 // Of one action of a GPU that holds this rank, and the one that it runs
 // together with (or null); as if it were not the first forward of its update.
 double PassSeconds(const Schedule& schedule, const Costs& costs, int gpu,

@@ -2,7 +2,6 @@
 #include "sim/breakdown.h"
 
 #include <algorithm>
-#include <cmath>
 #include <string>
 #include <vector>
 
@@ -29,9 +28,11 @@ class Parts {
   std::vector<PartSeconds> Run(const GpuTimes& times) {
     const auto& actions = in_.schedule.rank_actions[graph_.rank_of(gpu_)];
     const std::vector<double> seconds = ActionSeconds(in_, gpu_);
+    const std::vector<double> extra = ExtraSeconds(in_, gpu_);
     for (size_t i = 0; i < actions.size(); ++i) {
       if (!IsCompute(actions[i].op)) continue;
-      AddPass(i, seconds[i]);
+      const bool pair = actions[i].overlaps_next;
+      AddPass(i, seconds[i], pair ? extra[i] + extra[i + 1] : extra[i]);
       if (actions[i].overlaps_next) ++i;
     }
     const auto& steps = graph_.steps[graph_.rank_of(gpu_)];
@@ -39,7 +40,8 @@ class Parts {
     Add("transfers", times.exposed_transfer_seconds);
     Add("reductions", times.exposed_reduction_seconds);
     Add("gathers", times.exposed_gather_seconds);
-    return Finish(times.busy_seconds);
+    Add("bubble", times.bubble_seconds);
+    return Finish();
   }
 
  private:
@@ -93,8 +95,9 @@ class Parts {
     return sum;
   }
 
-  // `own_seconds`: before the host makes it longer.
-  void AddPass(size_t position, double own_seconds) {
+  // `own_seconds`: before the host makes it longer. `extra_seconds`: of these,
+  // what no kernel of the pass explains.
+  void AddPass(size_t position, double own_seconds, double extra_seconds) {
     const auto at = static_cast<int>(position);
     const auto& actions = in_.schedule.rank_actions[graph_.rank_of(gpu_)];
     const int32_t task = graph_.ActionTask(gpu_, at);
@@ -104,14 +107,16 @@ class Parts {
     double kernels = AddKernels(actions[position], scale);
     if (pair) kernels += AddKernels(actions[position + 1], scale);
     Add(modelled_ ? "weight_estimates" : "given",
-        (own_seconds - kernels) * scale, forward);
+        (kernels > 0 ? extra_seconds : own_seconds) * scale, forward);
     const double length = end_[task] - start_[task];
     const double sharing = sharing_.empty() ? 0 : sharing_[task];
     if (sharing != 0) Add("card_sharing", sharing * scale, forward);
     const double slower = length - graph_.tasks.amount(task) - sharing;
     const bool can_slow_down = !graph_.tasks.slowdowns.timers.empty();
-    if (can_slow_down && std::abs(slower) > 1e-12 * length)
+    // A slowdown only adds: less is what rounding leaves of the end's time.
+    if (can_slow_down && slower > 1e-12 * length) {
       Add("overlap_slowdown", slower * scale, forward);
+    }
     Add("host", (graph_.tasks.amount(task) - own_seconds) * scale, forward);
     AddCollectives(task, at, forward);
   }
@@ -144,17 +149,12 @@ class Parts {
     Add("optimizer", (seconds - update) * scale);
   }
 
-  std::vector<PartSeconds> Finish(double busy_seconds) {
+  std::vector<PartSeconds> Finish() {
     const double seconds = window_.end_seconds - window_.begin_seconds;
-    double exposed = 0;
-    for (const char* name : {"transfers", "reductions", "gathers"}) {
-      exposed += parts_[name].seconds();
-    }
-    Add("bubble", seconds - busy_seconds - exposed);
     std::vector<PartSeconds> parts;
     for (auto& [name, part] : parts_) {
       // What is left over where nothing is, is rounding.
-      if (std::abs(part.seconds()) <= 1e-12 * seconds) continue;
+      if (part.seconds() <= 1e-12 * seconds) continue;
       part.set_name(std::string(name));
       part.set_seconds(part.seconds() / window_.num_batches);
       part.set_forward_seconds(part.forward_seconds() / window_.num_batches);

@@ -71,8 +71,13 @@ double MeanPeakFlops(const SimulatedRun& run) {
   return flops / run.graph.num_gpus();
 }
 
+struct Span {
+  double begin = 0, end = 0;
+  double seconds() const { return end - begin; }
+};
+
 // From the start of a GPU's first action to the end of its last.
-double SpanOf(const SimulatedRun& run, int gpu) {
+Span SpanOf(const SimulatedRun& run, int gpu) {
   const auto& actions = run.schedule.rank_actions[run.graph.rank_of(gpu)];
   double first = std::numeric_limits<double>::infinity(), last = 0;
   for (int i = 0; i < static_cast<int>(actions.size()); ++i) {
@@ -81,21 +86,29 @@ double SpanOf(const SimulatedRun& run, int gpu) {
     last = std::max(last,
                     run.recording.end_seconds()[run.graph.ActionEnd(gpu, i)]);
   }
-  return actions.empty() ? 0 : last - first;
+  return actions.empty() ? Span() : Span{first, last};
 }
 
-// The second definition of what a batch costs, see Result.span_seconds.
-void FillSpan(const SimulatedRun& run, const std::vector<GpuTimes>& times,
+// The second definition of what a batch costs, see Result.span_seconds. Steps
+// are no part of it: a GPU idles while it takes one.
+void FillSpan(const PipelineInputs& inputs, const SimulatedRun& run,
               Result* result) {
-  double span = 0;
-  std::vector<double> busy;
+  std::vector<Span> spans;
+  double longest = 0;
   for (int gpu = 0; gpu < run.graph.num_gpus(); ++gpu) {
-    span = std::max(span, SpanOf(run, gpu));
-    busy.push_back(times[gpu].busy_seconds - times[gpu].optimizer_seconds);
+    spans.push_back(SpanOf(run, gpu));
+    longest = std::max(longest, spans.back().seconds());
   }
-  if (!(span > 0)) return;
-  result->set_span_seconds(span);
-  result->set_span_bubble_ratio(BubbleRatio(busy, span));
+  if (!(longest > 0)) return;
+  std::vector<double> idle;
+  for (int gpu = 0; gpu < run.graph.num_gpus(); ++gpu) {
+    const GpuTimes times = TimesOf(inputs, run.graph, run.recording, gpu,
+                                   spans[gpu].begin, spans[gpu].end);
+    idle.push_back(longest - spans[gpu].seconds() + times.idle_seconds() +
+                   times.optimizer_seconds);
+  }
+  result->set_span_seconds(longest);
+  result->set_span_bubble_ratio(BubbleRatio(idle, longest));
 }
 
 // Where the busiest GPU's seconds go, and how certain they are.
@@ -121,19 +134,19 @@ void FillBatch(const ResolvedScenario& resolved, const PipelineInputs& inputs,
   result->set_batch_seconds(window.batch_seconds());
   result->set_steady_state(window.steady);
   std::vector<GpuTimes> times;
-  std::vector<double> busy, exposed;
+  std::vector<double> idle, exposed;
   for (int gpu = 0; gpu < run.graph.num_gpus(); ++gpu) {
     times.push_back(TimesOf(inputs, run.graph, run.recording, gpu,
                             window.begin_seconds, window.end_seconds));
-    busy.push_back(times.back().busy_seconds);
+    idle.push_back(times.back().idle_seconds());
     exposed.push_back(times.back().exposed_seconds());
   }
-  result->set_bubble_ratio(BubbleRatio(busy, seconds));
+  result->set_bubble_ratio(BubbleRatio(idle, seconds));
   result->set_exposed_communication_ratio(
       ExposedCommunicationRatio(exposed, seconds));
   result->set_limit(DescribeLimit(inputs, run.graph, window, times));
   FillBusiest(resolved, inputs, run, times, result);
-  if (run.schedule.flush) FillSpan(run, times, result);
+  if (run.schedule.flush) FillSpan(inputs, run, result);
   if (!window.steady) result->add_warnings(DescribeUnsteady(window, run));
   if (resolved.textbook || !(window.batch_seconds() > 0)) return;
   const Batch& batch = resolved.scenario.batch();
@@ -186,9 +199,9 @@ void FillRank(const ResolvedScenario& resolved, const PipelineInputs& inputs,
   const GpuTimes times =
       TimesOf(inputs, run.graph, run.recording, gpu, 0, run.makespan_seconds);
   entry->set_busy_seconds(times.busy_seconds);
-  entry->set_idle_seconds(run.makespan_seconds - times.busy_seconds);
+  entry->set_idle_seconds(times.idle_seconds());
   entry->set_exposed_communication_seconds(times.exposed_seconds());
-  entry->set_span_seconds(SpanOf(run, gpu));
+  entry->set_span_seconds(SpanOf(run, gpu).seconds());
 
   const MemoryTimeline memory =
       TraceMemory(inputs, run.graph, run.recording, gpu, keep_timeline);

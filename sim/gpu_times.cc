@@ -17,17 +17,30 @@ struct Interval {
   }
 };
 
-// Length of the union of intervals, each clipped to `to`.
-double CoveredLength(std::vector<Interval> intervals, const Interval& to) {
+double LengthOf(const std::vector<Interval>& intervals) {
+  double length = 0;
+  for (const Interval& interval : intervals) length += interval.length();
+  return length;
+}
+
+// Takes out of `gaps` what the intervals cover and returns its length.
+double TakeOut(std::vector<Interval> intervals, std::vector<Interval>* gaps) {
   std::sort(
       intervals.begin(), intervals.end(),
       [](const Interval& a, const Interval& b) { return a.begin < b.begin; });
-  double length = 0, covered = to.begin;
-  for (const Interval& interval : intervals) {
-    const Interval rest = interval.Clip({covered, to.end});
-    length += rest.length();
-    covered = std::max(covered, rest.end);
+  double length = 0;
+  std::vector<Interval> left;
+  for (Interval gap : *gaps) {
+    for (const Interval& interval : intervals) {
+      const Interval taken = interval.Clip(gap);
+      if (!(taken.length() > 0)) continue;
+      length += taken.length();
+      if (taken.begin > gap.begin) left.push_back({gap.begin, taken.begin});
+      gap.begin = taken.end;
+    }
+    if (gap.length() > 0) left.push_back(gap);
   }
+  *gaps = std::move(left);
   return length;
 }
 
@@ -56,7 +69,7 @@ class Walk {
       const bool second = i > 0 && actions[i - 1].overlaps_next;
       if (!second) AddAction(i);
     }
-    AddStepGathers();
+    AddEnd();
     return times_;
   }
 
@@ -136,14 +149,13 @@ class Walk {
     const auto first = static_cast<int>(position);
     const int32_t task = graph_.ActionTask(gpu_, first);
     const Interval gap = GapBefore(task);
-    std::vector<Interval> waits = GathersBefore(position);
+    std::vector<Interval> gathers = GathersBefore(position);
     if (gap.length() > 0) {
-      const double gathers = CoveredLength(waits, gap);
-      const std::vector<Interval> transfers = TransfersBefore(position);
-      waits.insert(waits.end(), transfers.begin(), transfers.end());
-      times_.exposed_gather_seconds += gathers;
+      std::vector<Interval> gaps = {gap};
+      times_.exposed_gather_seconds += TakeOut(std::move(gathers), &gaps);
       times_.exposed_transfer_seconds +=
-          CoveredLength(std::move(waits), gap) - gathers;
+          TakeOut(TransfersBefore(position), &gaps);
+      times_.bubble_seconds += LengthOf(gaps);
     }
     last_end_ = end_[graph_.ActionEnd(gpu_, first)];
     const double tensor_end = end_[graph_.TensorEnd(gpu_, first)];
@@ -166,16 +178,18 @@ class Walk {
     const int32_t task = graph_.StepTask(gpu_, step);
     const Interval gap = GapBefore(task);
     if (gap.length() > 0) {
-      std::vector<Interval> waits;
-      if (!graph_.exchanges.empty()) waits = TransfersBefore(position);
-      const double transfers = CoveredLength(waits, gap);
-      for (const CollectiveSpan& piece : graph_.ReductionPieces(gpu_, step)) {
-        waits.push_back(Span(piece));
+      std::vector<Interval> gaps = {gap};
+      if (!graph_.exchanges.empty()) {
+        times_.exposed_transfer_seconds +=
+            TakeOut(TransfersBefore(position), &gaps);
       }
-      waits.push_back(Span(graph_.TiedReduction(gpu_, step)));
-      times_.exposed_transfer_seconds += transfers;
-      times_.exposed_reduction_seconds +=
-          CoveredLength(std::move(waits), gap) - transfers;
+      std::vector<Interval> reductions;
+      for (const CollectiveSpan& piece : graph_.ReductionPieces(gpu_, step)) {
+        reductions.push_back(Span(piece));
+      }
+      reductions.push_back(Span(graph_.TiedReduction(gpu_, step)));
+      times_.exposed_reduction_seconds += TakeOut(std::move(reductions), &gaps);
+      times_.bubble_seconds += LengthOf(gaps);
     }
     const double seconds = Span(task).Clip(window_).length();
     times_.busy_seconds += seconds;
@@ -183,16 +197,19 @@ class Walk {
     last_end_ = end_[task];
   }
 
-  // Nothing follows the steps of a schedule with a flush.
-  void AddStepGathers() {
-    if (graph_.step_gathers.empty()) return;
-    std::vector<Interval> gathers;
-    const auto num_steps = std::ssize(graph_.steps[graph_.rank_of(gpu_)]);
-    for (int step = 0; step < num_steps; ++step) {
-      gathers.push_back(Span(graph_.StepGather(gpu_, step)));
+  // Nothing follows the steps of a schedule with a flush but their gathers.
+  void AddEnd() {
+    std::vector<Interval> gaps = {
+        Interval{last_end_, window_.end}.Clip(window_)};
+    if (!graph_.step_gathers.empty()) {
+      std::vector<Interval> gathers;
+      const auto num_steps = std::ssize(graph_.steps[graph_.rank_of(gpu_)]);
+      for (int step = 0; step < num_steps; ++step) {
+        gathers.push_back(Span(graph_.StepGather(gpu_, step)));
+      }
+      times_.exposed_gather_seconds += TakeOut(std::move(gathers), &gaps);
     }
-    times_.exposed_gather_seconds += CoveredLength(
-        std::move(gathers), Interval{last_end_, window_.end}.Clip(window_));
+    times_.bubble_seconds += LengthOf(gaps);
   }
 
   Interval GapBefore(int32_t task) const {

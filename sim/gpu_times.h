@@ -14,7 +14,9 @@ namespace weir {
 // task needs was under way: a transfer between ranks or from the host, a
 // reduction (of copies, or of an embedding that two stages have), a gather of
 // weights (of sharded ones before or inside a pass, of stepped ones at the
-// end). The rest of idle is the pipeline's bubble.
+// end). The rest of idle is the pipeline's bubble. Every number is a sum of
+// lengths, so that none is below 0; busy and idle add up to the interval but
+// for rounding.
 struct GpuTimes {
   double busy_seconds = 0;
   double tensor_collective_seconds = 0;  // part of busy
@@ -23,7 +25,12 @@ struct GpuTimes {
   double exposed_reduction_seconds = 0;  // part of idle
   double exposed_gather_seconds = 0;     // part of idle
   double optimizer_seconds = 0;          // part of busy
+  double bubble_seconds = 0;             // part of idle
 
+  double idle_seconds() const {
+    return exposed_transfer_seconds + exposed_reduction_seconds +
+           exposed_gather_seconds + bubble_seconds;
+  }
   double exposed_seconds() const {
     return tensor_collective_seconds + expert_exchange_seconds +
            exposed_transfer_seconds + exposed_reduction_seconds +

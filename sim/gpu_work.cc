@@ -35,9 +35,9 @@ class Gatherer {
     work_.slowed_by = SlowedBy();
     work_.blocking = in_.communication.transfers() == BLOCKING;
     const auto& actions = in_.schedule.rank_actions[graph_.rank_of(gpu_)];
-    const std::vector<double> seconds = ActionSeconds(in_, gpu_);
+    const std::vector<double> extra = ExtraSeconds(in_, gpu_);
     for (size_t i = 0; i < actions.size(); ++i) {
-      if (IsCompute(actions[i].op)) AddAction(static_cast<int>(i), seconds[i]);
+      if (IsCompute(actions[i].op)) AddAction(static_cast<int>(i), extra[i]);
     }
     const auto& steps = graph_.steps[graph_.rank_of(gpu_)];
     for (size_t i = 0; i < steps.size(); ++i) AddStep(static_cast<int>(i));
@@ -92,13 +92,13 @@ class Gatherer {
   }
 
   // Of both of an overlapped pair, the first brings the collectives.
-  void AddAction(int position, double own_seconds) {
+  void AddAction(int position, double extra_seconds) {
     const auto& actions = in_.schedule.rank_actions[graph_.rank_of(gpu_)];
     const Action& action = actions[position];
     const bool second = position > 0 && actions[position - 1].overlaps_next;
     GpuWork::Pass& pass =
         passes_[{action.stage, action.op, action.num_microbatches}];
-    if (pass.kernels.empty()) Describe(action, own_seconds, &pass);
+    if (pass.kernels.empty()) Describe(action, extra_seconds, &pass);
     const int32_t task = graph_.ActionTask(gpu_, position);
     // What a pass with sharded weights waits for behind that is a gather.
     const int32_t end = in_.costs.shards > 1 ? graph_.TensorEnd(gpu_, position)
@@ -120,15 +120,13 @@ class Gatherer {
     pass.expert_seconds += Clipped(experts, end_[end]);
   }
 
-  void Describe(const Action& action, double own_seconds, GpuWork::Pass* pass) {
+  void Describe(const Action& action, double extra_seconds,
+                GpuWork::Pass* pass) {
     const StageCosts& stage = in_.costs.of(gpu_, action.stage);
-    const double gap = in_.costs.device_of(gpu_).kernel_gap_seconds;
-    double sum = 0;
     const auto add = [&](const std::vector<PricedKernel>& kernels) {
       for (const PricedKernel& priced : kernels) {
         const double count = priced.count * action.num_microbatches;
         pass->kernels.push_back({IndexOf(priced.kernel), count});
-        sum += count * (priced.seconds + GapAfter(priced.seconds, gap));
       }
     };
     if (action.op == Op::kForward) {
@@ -144,11 +142,10 @@ class Gatherer {
       pass->host.backward_launches +=
           stage.backward_weight_host.backward_launches;
     }
-    // A pair's seconds are those of both.
+    // Without kernels the pass itself was given, or measured whole.
     const double alone =
         stage.seconds_of(static_cast<int>(action.op)) * action.num_microbatches;
-    pass->given_seconds =
-        std::max((action.overlaps_next ? alone : own_seconds) - sum, 0.0);
+    pass->given_seconds = extra_seconds + (pass->kernels.empty() ? alone : 0);
   }
 
   void AddStep(int step) {

@@ -2,6 +2,8 @@
 #include "sim/memory.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
 #include <iterator>
 #include <numeric>
 
@@ -14,6 +16,7 @@ struct Event {
   double seconds;
   MemoryKind kind;
   double bytes;  // below 0: freed
+  int count;     // how many equal allocations these are; below 0: freed
 };
 
 // Times that rounding alone may tell apart, of the later one.
@@ -95,8 +98,10 @@ class Tracer {
            (in_.everybody().data > 1 || in_.schedule.RanksOf(stage).size() > 1);
   }
 
-  void Add(double seconds, MemoryKind kind, double bytes) {
-    if (bytes != 0) actions_.push_back({seconds, kind, bytes});
+  // Below 0: frees so many.
+  void Add(double seconds, MemoryKind kind, int count, double bytes_of_each) {
+    if (count == 0 || bytes_of_each == 0) return;
+    actions_.push_back({seconds, kind, count * bytes_of_each, count});
   }
 
   void AddWidenedGradients() {
@@ -114,8 +119,8 @@ class Tracer {
   }
 
   void AddFor(double start, double end, MemoryKind kind, double bytes) {
-    Add(start, kind, bytes);
-    Add(end, kind, -bytes);
+    Add(start, kind, 1, bytes);
+    Add(end, kind, -1, bytes);
   }
 
   void AddScratch(double start, double end, double bytes) {
@@ -134,16 +139,16 @@ class Tracer {
       AddPass(action, stage, start, end);
       if (!IsCompute(action.op)) continue;
       const int extra = live[i] - 1;
-      Add(start, MemoryKind::kWeightStash,
-          (extra - stashed[action.stage]) * stage.stash_bytes);
+      Add(start, MemoryKind::kWeightStash, extra - stashed[action.stage],
+          stage.stash_bytes);
       stashed[action.stage] = extra;
       AddBuffers(action, start, end);
       last_end_ = end;
     }
     // The run is over: of every stage the newest version remains.
     for (int s : graph_.rank_stages[rank_]) {
-      Add(last_end_, MemoryKind::kWeightStash,
-          -stashed[s] * in_.costs.stages[s].stash_bytes);
+      Add(last_end_, MemoryKind::kWeightStash, -stashed[s],
+          in_.costs.stages[s].stash_bytes);
     }
     AddWidenedGradients();
     if (in_.costs.shards > 1) AddUnsharded();
@@ -155,9 +160,9 @@ class Tracer {
 
   // Of so many microbatches; below 0: freed.
   void AddActivations(double seconds, const StageCosts& stage, int n) {
-    const double ends = stage.end_activation_bytes * n;
-    Add(seconds, MemoryKind::kActivations, stage.activation_bytes * n - ends);
-    Add(seconds, MemoryKind::kEndActivations, ends);
+    Add(seconds, MemoryKind::kActivations, n,
+        stage.activation_bytes - stage.end_activation_bytes);
+    Add(seconds, MemoryKind::kEndActivations, n, stage.end_activation_bytes);
   }
 
   void AddPass(const Action& action, const StageCosts& stage, double start,
@@ -166,9 +171,8 @@ class Tracer {
     switch (action.op) {
       case Op::kForward:
         if (in_.schedule.forward_only) {
-          Add(start, MemoryKind::kActivations,
-              stage.layer_activation_bytes * n);
-          Add(end, MemoryKind::kActivations, -stage.layer_activation_bytes * n);
+          Add(start, MemoryKind::kActivations, n, stage.layer_activation_bytes);
+          Add(end, MemoryKind::kActivations, -n, stage.layer_activation_bytes);
         } else {
           AddActivations(start, stage, n);
         }
@@ -176,20 +180,20 @@ class Tracer {
         break;
       case Op::kBackward:
       case Op::kBackwardInput:
-        Add(start, MemoryKind::kRecomputeScratch,
-            stage.recompute_scratch_bytes * n);
-        Add(end, MemoryKind::kRecomputeScratch,
-            -stage.recompute_scratch_bytes * n);
+        Add(start, MemoryKind::kRecomputeScratch, n,
+            stage.recompute_scratch_bytes);
+        Add(end, MemoryKind::kRecomputeScratch, -n,
+            stage.recompute_scratch_bytes);
         AddScratch(start, end, stage.backward_scratch_bytes * n);
         AddActivations(end, stage, -n);
         if (action.op == Op::kBackwardInput) {
-          Add(end, MemoryKind::kWeightGradientStash,
-              stage.weight_gradient_stash_bytes * n);
+          Add(end, MemoryKind::kWeightGradientStash, n,
+              stage.weight_gradient_stash_bytes);
         }
         break;
       case Op::kBackwardWeight:
-        Add(end, MemoryKind::kWeightGradientStash,
-            -stage.weight_gradient_stash_bytes * n);
+        Add(end, MemoryKind::kWeightGradientStash, -n,
+            stage.weight_gradient_stash_bytes);
         break;
       case Op::kOffload:
         AddActivations(end, stage, -n);
@@ -283,14 +287,15 @@ class Tracer {
 
   void AddBuffer(double from, double to, double bytes) {
     if (bytes == 0) return;
-    buffers_.push_back({from, MemoryKind::kCommunicationBuffers, bytes});
-    buffers_.push_back({to, MemoryKind::kCommunicationBuffers, -bytes});
+    buffers_.push_back({from, MemoryKind::kCommunicationBuffers, bytes, 1});
+    buffers_.push_back({to, MemoryKind::kCommunicationBuffers, -bytes, -1});
   }
 
   MemoryTimeline Sweep(const std::vector<Event>& events, bool keep_samples) {
     MemoryTimeline timeline;
     timeline.communicator_bytes = Static(MemoryKind::kCommunicationBuffers);
     MemoryByKind now = static_;
+    std::array<int64_t, kNumMemoryKinds> held{};
     const auto total = [&] {
       return std::accumulate(now.begin(), now.end(), 0.0);
     };
@@ -299,7 +304,11 @@ class Tracer {
     if (keep_samples) timeline.samples.push_back({0, timeline.floor_bytes});
     for (size_t i = 0; i < events.size(); ++i) {
       const Event& event = events[i];
-      now[static_cast<int>(event.kind)] += event.bytes;
+      const auto kind = static_cast<size_t>(event.kind);
+      now[kind] += event.bytes;
+      held[kind] += event.count;
+      // Sums of fractions of bytes leave something behind.
+      if (held[kind] == 0) now[kind] = static_[kind];
       // What happens at one moment counts when all of it has happened.
       if (i + 1 < events.size() && events[i + 1].seconds - event.seconds <=
                                        kOneMoment * events[i + 1].seconds) {

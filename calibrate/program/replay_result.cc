@@ -87,7 +87,7 @@ void FillRank(const Schedule& schedule, const StepRecord& step, int rank,
   entry->set_rank(rank);
   entry->set_gpu(rank);
   entry->set_busy_seconds(times.busy_seconds);
-  entry->set_idle_seconds(step.makespan_seconds - times.busy_seconds);
+  entry->set_idle_seconds(times.idle_seconds);
   entry->set_span_seconds(SpanOf(schedule, step, rank).seconds);
   entry->set_exposed_communication_seconds(times.exposed_seconds);
   entry->set_peak_memory_bytes(record.peak_bytes);
@@ -112,16 +112,19 @@ void FillRank(const Schedule& schedule, const StepRecord& step, int rank,
 
 void FillSpan(const Schedule& schedule, const StepRecord& step,
               Result* result) {
-  double span = 0;
-  std::vector<double> busy;
+  double longest = 0;
+  std::vector<ReplaySpan> spans;
   for (int rank = 0; rank < schedule.num_ranks; ++rank) {
-    const ReplaySpan own = SpanOf(schedule, step, rank);
-    span = std::max(span, own.seconds);
-    busy.push_back(own.busy_seconds);
+    spans.push_back(SpanOf(schedule, step, rank));
+    longest = std::max(longest, spans.back().seconds);
   }
-  if (!(span > 0)) return;
-  result->set_span_seconds(span);
-  result->set_span_bubble_ratio(BubbleRatio(busy, span));
+  if (!(longest > 0)) return;
+  std::vector<double> idle;
+  for (const ReplaySpan& span : spans) {
+    idle.push_back(longest - span.seconds + span.idle_seconds);
+  }
+  result->set_span_seconds(longest);
+  result->set_span_bubble_ratio(BubbleRatio(idle, longest));
 }
 
 void FillBatch(const Schedule& schedule, const StepRecord& step,
@@ -131,13 +134,14 @@ void FillBatch(const Schedule& schedule, const StepRecord& step,
   result->set_makespan_seconds(step.makespan_seconds);
   result->set_batch_seconds(batch_seconds);
   result->set_steady_state(schedule.flush);
-  std::vector<double> busy, exposed;
+  std::vector<double> busy, idle, exposed;
   for (int rank = 0; rank < schedule.num_ranks; ++rank) {
     const RecordedTimes times = TimesOf(schedule, step, rank, window);
     busy.push_back(times.busy_seconds);
+    idle.push_back(times.idle_seconds);
     exposed.push_back(times.exposed_seconds);
   }
-  result->set_bubble_ratio(BubbleRatio(busy, window.seconds()));
+  result->set_bubble_ratio(BubbleRatio(idle, window.seconds()));
   result->set_exposed_communication_ratio(
       ExposedCommunicationRatio(exposed, window.seconds()));
   result->set_busiest_gpu(static_cast<uint32_t>(

@@ -39,6 +39,17 @@ double SecondsIn(const std::vector<Interval>& united, const Interval& window) {
   return seconds;
 }
 
+// What of the window lies between and around the intervals.
+double SecondsOutside(const std::vector<Interval>& united,
+                      const Interval& window) {
+  double seconds = 0, until = window.first;
+  for (const Interval& one : united) {
+    seconds += Overlap({until, one.first}, window);
+    until = std::max(until, one.second);
+  }
+  return seconds + Overlap({until, window.second}, window);
+}
+
 std::vector<Interval> PassesOf(const Schedule& schedule, const StepRecord& step,
                                int rank) {
   std::vector<Interval> passes;
@@ -114,6 +125,7 @@ RecordedTimes TimesOf(const Schedule& schedule, const StepRecord& step,
   const std::vector<Interval> busy = BusyOf(schedule, step, rank);
   RecordedTimes times;
   times.busy_seconds = SecondsIn(busy, part);
+  times.idle_seconds = SecondsOutside(busy, part);
 
   const Arrivals arrivals = ArrivalsAt(step, rank);
   const auto& actions = schedule.rank_actions[rank];
@@ -149,8 +161,8 @@ ReplaySpan SpanOf(const Schedule& schedule, const StepRecord& step, int rank) {
   if (passes.empty()) return {};
   ReplaySpan span;
   span.seconds = passes.back().second - passes.front().first;
-  span.busy_seconds =
-      SecondsIn(passes, {passes.front().first, passes.back().second});
+  span.idle_seconds =
+      SecondsOutside(passes, {passes.front().first, passes.back().second});
   return span;
 }
 

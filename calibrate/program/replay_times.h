@@ -22,6 +22,7 @@ ReplayWindow WindowOf(const Schedule& schedule, const StepRecord& step);
 
 struct RecordedTimes {
   double busy_seconds = 0;  // passes and updates; two at a time count once
+  double idle_seconds = 0;  // the rest of the window
   // Idle while a message that the next action needs was under way.
   double exposed_seconds = 0;
 };
@@ -29,9 +30,9 @@ RecordedTimes TimesOf(const Schedule& schedule, const StepRecord& step,
                       int rank, const ReplayWindow& window);
 
 // From the start of the first action to the end of the last, and how much of it
-// was passes.
+// was not passes.
 struct ReplaySpan {
-  double seconds = 0, busy_seconds = 0;
+  double seconds = 0, idle_seconds = 0;
 };
 ReplaySpan SpanOf(const Schedule& schedule, const StepRecord& step, int rank);
 
