@@ -30,6 +30,16 @@ function(weir_proto name)
   target_link_libraries(${name} PUBLIC protobuf::libprotobuf ${ARG_DEPS})
 endfunction()
 
+# weir_label(<target> <label>...) makes "tests_<label>" build the target.
+function(weir_label name)
+  foreach(label IN LISTS ARGN)
+    if(NOT TARGET tests_${label})
+      add_custom_target(tests_${label})
+    endif()
+    add_dependencies(tests_${label} ${name})
+  endforeach()
+endfunction()
+
 # weir_test(<name> SRCS <file>... [DEPS <target>...] [LABELS <label>...] [PREFIX <text>]) runs each TEST in a process
 # of its own; PREFIX comes before their names in ctest.
 function(weir_test name)
@@ -44,6 +54,7 @@ function(weir_test name)
   set(labels)
   if(ARG_LABELS)
     set(labels LABELS "${ARG_LABELS}")
+    weir_label(${name} ${ARG_LABELS})
   endif()
   gtest_discover_tests(${name} TEST_PREFIX "${ARG_PREFIX}" DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300 ${labels})
 endfunction()
