@@ -166,7 +166,9 @@ absl::StatusOr<Calibration> OpenJournal(const RunFlags& flags,
     now.set_part_multiprocessors(bench.part_multiprocessors());
   }
   std::error_code error;
-  if (!flags.fresh && std::filesystem::exists(path, error)) {
+  // What weir did not write is there only with --force, which replaces it.
+  if (!flags.fresh && std::filesystem::exists(path, error) &&
+      IsReplaceable(path, ReplaceOptions())) {
     std::vector<std::string> damage;
     ASSIGN_OR_RETURN(Calibration journal, LoadJournal(path, &damage));
     for (const std::string& what : damage) {

@@ -87,8 +87,8 @@ class OutputTest : public testing::TestWithParam<Writer> {
     fs::remove_all(Folder());
     fs::create_directory(Folder());
     WriteInput("gemm.csv",
-               "m,n,k,latency_ms\n1024,1024,1024,0.02\n4096,4096,4096,0.6\n"
-               "8192,8192,8192,4.5\n");
+               "m,n,k,latency_us\n1024,1024,1024,30\n2048,2048,2048,80\n"
+               "4096,4096,4096,520\n");
     const std::string& arguments = GetParam().arguments;
     if (absl::StrContains(arguments, "result.pb")) {
       EXPECT_EQ(RunWeir("simulate --schedule gpipe --costs f=1,b=2 --pp 2 "
