@@ -59,12 +59,14 @@ absl::Status NoShard(const std::string& path, absl::string_view why) {
 // The first record says which sweep the points are of.
 absl::Status ReadHead(const std::string& path, const Record& record,
                       SweepHead* head) {
-  if (record.is_intact && FromLine(record.text, head)) return absl::OkStatus();
-  if (record.is_intact || IsBeginningOfRecordLog(record.text)) {
+  const bool is_head = FromLine(record.text, head) && !head->sweep().empty();
+  if (record.is_intact && is_head) return absl::OkStatus();
+  if (record.is_intact ||
+      (!record.text.empty() && IsBeginningOfRecordLog(record.text))) {
     return NoShard(path, record.is_intact ? "record 1 is no head of a sweep"
                                           : DescribeDamage(record));
   }
-  if (FromLine(record.text, head) && !head->sweep().empty()) {
+  if (is_head) {
     return NoShard(path,
                    "its records have no checksums, as an older version of weir "
                    "wrote them: run the sweep again with another --out");

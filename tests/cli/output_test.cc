@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,10 @@ struct Writer {
   std::string arguments;
   std::string file;  // in a folder of its own
 };
+
+void PrintTo(const Writer& writer, std::ostream* stream) {
+  *stream << "weir " << writer.arguments;
+}
 
 std::vector<Writer> Writers() {
   const std::string textbook =

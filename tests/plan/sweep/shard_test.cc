@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/files.h"
 #include "base/processes.h"
+#include "base/temporary_file.h"
 
 namespace {
 
@@ -118,6 +120,27 @@ TEST_F(ShardTest, AFileThatIsNoShardIsRefusedAndStays) {
   }
   EXPECT_TRUE(ShardWriter::Open(path_, /*force=*/true).ok());
   EXPECT_EQ(*ReadFile(path_), "");
+}
+
+TEST_F(ShardTest, ARecordThatFitsInPartLeavesNoHalfLine) {
+  WriteTwo();
+  const std::string whole = *ReadFile(path_);
+  IgnoreFileSizeSignal();
+  auto writer = ShardWriter::Open(path_);
+  ASSERT_TRUE(writer.ok());
+  SweepOutcome outcome;
+  outcome.set_kind(SWEEP_DONE);
+  rlimit old;
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &old), 0);
+  const rlimit small = {whole.size() + 5, old.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  const absl::Status status = writer->Append(outcome);
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &old), 0);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("cannot be written"));
+  EXPECT_EQ(*ReadFile(path_), whole);
+  // With room again it goes on.
+  ASSERT_TRUE(writer->Append(outcome).ok());
+  EXPECT_EQ(ReadShardFile(path_)->outcomes.size(), 3);
 }
 
 TEST_F(ShardTest, EveryFlippedBitIsFound) {
