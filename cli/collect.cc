@@ -20,13 +20,9 @@ namespace {
 
 constexpr size_t kNumNamed = 5;
 
-absl::Status CheckFiles(const Flags& flags) {
-  const SweepFlags& sweep = flags.sweep;
-  RETURN_IF_ERROR(
-      CheckOutput(sweep.csv, ReplaceOf(flags.output, IsSweepHeader)));
-  RETURN_IF_ERROR(CheckOutput(sweep.sqlite, ReplaceOf(flags.output)));
+// The second of two files of one name would be all that is left.
+absl::Status CheckDistinct(const SweepFlags& sweep) {
   if (sweep.csv.empty() || sweep.sqlite.empty()) return absl::OkStatus();
-  // The second of two files of one name would be all that is left.
   std::error_code ignored;
   const auto path = [&](const std::string& name) {
     return std::filesystem::weakly_canonical(
@@ -39,6 +35,13 @@ absl::Status CheckFiles(const Flags& flags) {
                                           "another file"));
   }
   return problems.ToStatus();
+}
+
+absl::Status CheckFiles(const Flags& flags) {
+  RETURN_IF_ERROR(CheckDistinct(flags.sweep));
+  RETURN_IF_ERROR(
+      CheckOutput(flags.sweep.csv, ReplaceOf(flags.output, IsSweepHeader)));
+  return CheckOutput(flags.sweep.sqlite, ReplaceOf(flags.output));
 }
 
 absl::Status Write(const Flags& flags, const CollectedSweep& collected) {
