@@ -6,6 +6,7 @@
 #include <csignal>
 
 #include "base/exit_code.h"
+#include "base/temporary_file.h"
 
 namespace weir {
 namespace {
@@ -13,10 +14,13 @@ namespace {
 // A signal handler has no other way to tell.
 volatile std::sig_atomic_t interrupted = 0;
 
-void Exit(int) { _exit(kExitInterrupted); }
+void Exit(int) {
+  RemoveTemporaryFiles();
+  _exit(kExitInterrupted);
+}
 
-void Note(int) {
-  if (interrupted != 0) _exit(kExitInterrupted);
+void Note(int signal) {
+  if (interrupted != 0) Exit(signal);
   interrupted = 1;
 }
 

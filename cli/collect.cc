@@ -7,11 +7,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "base/files.h"
+#include "base/output_file.h"
 #include "base/problems.h"
+#include "base/status_macros.h"
 #include "cli/commands.h"
 #include "cli/envelope.h"
 #include "cli/messages.h"
+#include "cli/output_files.h"
 
 namespace weir {
 namespace {
@@ -19,7 +21,7 @@ namespace {
 constexpr size_t kNumNamed = 5;
 
 // The second of two files of one name would be all that is left.
-absl::Status CheckFiles(const SweepFlags& sweep) {
+absl::Status CheckDistinct(const SweepFlags& sweep) {
   if (sweep.csv.empty() || sweep.sqlite.empty()) return absl::OkStatus();
   std::error_code ignored;
   const auto path = [&](const std::string& name) {
@@ -35,10 +37,18 @@ absl::Status CheckFiles(const SweepFlags& sweep) {
   return problems.ToStatus();
 }
 
+absl::Status CheckFiles(const Flags& flags) {
+  RETURN_IF_ERROR(CheckDistinct(flags.sweep));
+  RETURN_IF_ERROR(
+      CheckOutput(flags.sweep.csv, ReplaceOf(flags.output, IsSweepHeader)));
+  return CheckOutput(flags.sweep.sqlite, ReplaceOf(flags.output));
+}
+
 absl::Status Write(const Flags& flags, const CollectedSweep& collected) {
   absl::Status status;
   if (!flags.sweep.csv.empty()) {
-    status.Update(WriteFile(flags.sweep.csv, SweepCsv(collected)));
+    status.Update(WriteOutput(flags.sweep.csv, SweepCsv(collected),
+                              ReplaceOf(flags.output, IsSweepHeader)));
   }
   if (!flags.sweep.sqlite.empty()) {
     status.Update(WriteSqlite(flags.sweep.sqlite, collected));
@@ -103,17 +113,15 @@ void Warn(const Flags& flags, const CollectedSweep& collected) {
                               " (weir sweep --resume runs them again)"),
                  flags.output);
   }
-  if (collected.num_damaged > 0) {
-    PrintWarning(absl::StrCat(collected.num_damaged,
-                              " lines of the shards cannot be read"),
-                 flags.output);
+  for (const std::string& damage : collected.damage) {
+    PrintWarning(absl::StrCat(damage, "; it is left out"), flags.output);
   }
 }
 
 }  // namespace
 
 int RunCollect(const Flags& flags) {
-  const absl::Status checked = CheckFiles(flags.sweep);
+  const absl::Status checked = CheckFiles(flags);
   if (!checked.ok()) return PrintError(checked, flags.output);
   const auto collected = CollectShards(flags.name);
   if (!collected.ok()) return PrintError(collected.status(), flags.output);

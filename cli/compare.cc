@@ -56,7 +56,7 @@ struct ToSimulate {
 
 // Every schedule is looked at before the first is simulated.
 absl::StatusOr<ToSimulate> ResolveAll(const Flags& flags) {
-  RETURN_IF_ERROR(CheckTracePath("--trace", flags.output.trace, true));
+  RETURN_IF_ERROR(CheckOutputs(flags.output, /*folders=*/true));
   ASSIGN_OR_RETURN(const Question question, ApplyOverrides(flags.scenario));
   std::vector<std::string> schedules = flags.scenario.schedules;
   const std::string from = schedules.empty()

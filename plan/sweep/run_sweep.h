@@ -22,12 +22,15 @@ struct SweepOptions {
   // Goes on where the shards of the folder end: points that are done or refused
   // there are left out, those that failed run again.
   bool resume = false;
+  bool force = false;  // empties a file of the shard's name that is no shard
   int num_processes = 1;
   // Runs in the workers.
   std::function<absl::StatusOr<ResolvedScenario>(const std::string& label,
                                                  const Scenario& scenario)>
       resolve = ResolveScenario;
   std::function<void(const SweepCounts&)> progress;
+  // Told of each damaged record; its point runs again.
+  std::function<void(const std::string& text)> warn = [](const auto&) {};
   std::function<bool()> stop = [] { return false; };
 };
 

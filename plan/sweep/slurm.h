@@ -16,6 +16,7 @@ struct SlurmSweep {
   std::string folder;   // of its shards; paths are absolute, and so for nodes
   int num_nodes = 1;
   std::string sbatch_args;  // words of a shell, before all others
+  bool force = false;       // the script replaces any file
 };
 
 // Every task resumes: one that Slurm starts again after its node failed goes on

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
 #include <functional>
 #include <random>
 #include <string>
@@ -38,7 +39,9 @@ std::string MessageOf(const Results& results) {
 TEST(StoreTest, WhatIsSavedIsLoaded) {
   const std::string path = ::testing::TempDir() + "/store_test/results.pb";
   const Results results = Sample();
+  std::filesystem::remove(path);  // of an earlier run
   ASSERT_TRUE(SaveResults(path, results).ok());
+  EXPECT_TRUE(IsReplaceable(path, ReplaceOptions()));
   const auto loaded = LoadResults(path);
   ASSERT_TRUE(loaded.ok()) << loaded.status();
   EXPECT_TRUE(
