@@ -13,14 +13,20 @@
 #include <filesystem>
 #include <fstream>
 #include <system_error>
+#include <thread>
 #include <vector>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "base/temporary_file.h"
 #include "base/units.h"
 
 namespace weir {
 namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
 
 constexpr int kPollMilliseconds = 100;
 // How long to wait for a process to open a pipe for writing, and for the next
@@ -28,31 +34,42 @@ constexpr int kPollMilliseconds = 100;
 constexpr double kMaxWriterWaitSeconds = 5;
 constexpr double kMaxSilenceSeconds = 600;
 
-absl::Status CannotBeWritten(const std::string& path, absl::string_view why) {
-  return absl::InvalidArgumentError(
-      absl::StrCat(path, ": cannot be written: ", why));
-}
+constexpr int kMaxLinks = 40;  // as in the kernel
+constexpr std::chrono::milliseconds kPollInterval(50);
 
-// The end of a chain of symbolic links, which need not exist. The chain has
-// one.
-std::filesystem::path FollowLinks(std::filesystem::path path) {
-  std::error_code error;
-  while (std::filesystem::is_symlink(path, error)) {
-    const auto target = std::filesystem::read_symlink(path, error);
-    if (error) break;
-    path = path.parent_path() / target;  // an absolute target stands alone
+// Opens a device or a pipe for writing. A pipe without a reader is an error
+// after a while: a plain open(2) would wait forever.
+absl::StatusOr<int> OpenDevice(const std::string& path) {
+  const auto deadline =
+      Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                         std::chrono::duration<double>(kMaxReaderWaitSeconds));
+  while (true) {
+    const int fd = open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+    if (fd >= 0) {
+      fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
+      return fd;
+    }
+    struct stat status;
+    const int error = errno;
+    if (error != ENXIO || stat(path.c_str(), &status) != 0 ||
+        !S_ISFIFO(status.st_mode)) {
+      return CannotBeWritten(path, std::strerror(error));
+    }
+    if (Clock::now() > deadline) {
+      return CannotBeWritten(
+          path, absl::StrCat("a pipe that no program has read from for ",
+                             kMaxReaderWaitSeconds, " s"));
+    }
+    std::this_thread::sleep_for(kPollInterval);
   }
-  return path;
 }
 
-absl::Status WriteInto(const std::string& path, const std::string& label,
-                       absl::string_view contents) {
-  errno = 0;
-  std::ofstream stream(path, std::ios::binary | std::ios::trunc);
-  stream.write(contents.data(), static_cast<std::streamsize>(contents.size()));
-  stream.close();
-  if (stream) return absl::OkStatus();
-  return CannotBeWritten(label, std::strerror(errno));
+absl::Status WriteDevice(const std::string& path, absl::string_view contents) {
+  ASSIGN_OR_RETURN(const int fd, OpenDevice(path));
+  const bool written = WriteAll(fd, contents);
+  const int error = errno;
+  if (close(fd) == 0 && written) return absl::OkStatus();
+  return CannotBeWritten(path, std::strerror(written ? errno : error));
 }
 
 absl::Status CannotBeRead(const std::string& path, absl::string_view why) {
@@ -78,7 +95,6 @@ absl::Status IsTooLarge(const std::string& path, size_t max_bytes) {
 // as for any end, but poll(2) does not report it.
 absl::StatusOr<std::string> ReadToEnd(const std::string& path, int fd,
                                       bool is_pipe, size_t max_bytes) {
-  using Clock = std::chrono::steady_clock;
   std::string contents;
   std::vector<char> piece(1 << 20);
   bool has_writer = !is_pipe;
@@ -113,6 +129,42 @@ absl::StatusOr<std::string> ReadToEnd(const std::string& path, int fd,
 
 }  // namespace
 
+absl::Status CannotBeWritten(absl::string_view path, absl::string_view why) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(path, ": cannot be written: ", why));
+}
+
+bool WriteAll(int fd, absl::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t n = write(fd, bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return false;
+    bytes.remove_prefix(static_cast<size_t>(n));
+  }
+  return true;
+}
+
+absl::StatusOr<std::string> FollowLinks(const std::string& path) {
+  std::error_code error;
+  fs::path at = path;
+  for (int i = 0; i <= kMaxLinks; ++i) {
+    if (!fs::is_symlink(at, error)) return at.string();
+    const fs::path target = fs::read_symlink(at, error);
+    if (error) return CannotBeWritten(path, error.message());
+    at = at.parent_path() / target;  // an absolute target stands alone
+  }
+  return CannotBeWritten(path, std::strerror(ELOOP));
+}
+
+absl::Status MakeFoldersOf(const std::string& path) {
+  const fs::path folder = fs::path(path).parent_path();
+  if (folder.empty()) return absl::OkStatus();
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (!error) return absl::OkStatus();
+  return CannotBeWritten(path, error.message());
+}
+
 absl::StatusOr<std::string> ReadFile(const std::string& path,
                                      size_t max_bytes) {
   // Blocking, it would wait for ever for a writer of a pipe.
@@ -140,46 +192,45 @@ absl::StatusOr<std::string> ReadFile(const std::string& path,
 
 absl::Status WriteFile(const std::string& path, absl::string_view contents) {
   std::error_code error;
-  const auto status = std::filesystem::status(path, error);
+  const auto status = fs::status(path, error);
   // No status: links in a circle, a path that is too long, no permission.
-  if (status.type() == std::filesystem::file_type::none) {
+  if (status.type() == fs::file_type::none) {
     return CannotBeWritten(path, error.message());
   }
-  if (std::filesystem::exists(status) &&
-      !std::filesystem::is_regular_file(status)) {
-    return WriteInto(path, path, contents);
+  if (fs::is_directory(status)) {
+    return CannotBeWritten(path, std::strerror(EISDIR));
   }
-  const std::filesystem::path target = FollowLinks(path);
-  if (target.has_parent_path()) {
-    std::filesystem::create_directories(target.parent_path(), error);
-    if (error) return CannotBeWritten(path, error.message());
+  if (fs::exists(status) && !fs::is_regular_file(status)) {
+    return WriteDevice(path, contents);
   }
-  const std::string temporary = absl::StrCat(target.string(), ".tmp", getpid());
-  absl::Status written = WriteInto(temporary, path, contents);
-  if (!written.ok()) {
-    std::filesystem::remove(temporary, error);
-    return written;
+  ASSIGN_OR_RETURN(const std::string target, FollowLinks(path));
+  RETURN_IF_ERROR(MakeFoldersOf(target));
+  absl::StatusOr<TemporaryFile> file = TemporaryFile::Create(target);
+  if (!file.ok()) return CannotBeWritten(path, file.status().message());
+  if (!WriteAll(file->fd(), contents)) {
+    return CannotBeWritten(path, std::strerror(errno));
   }
-  std::filesystem::rename(temporary, target, error);
-  if (!error) return absl::OkStatus();
-  const std::string why = error.message();
-  std::filesystem::remove(temporary, error);
-  return CannotBeWritten(path, why);
+  const absl::Status committed = file->Commit();
+  if (committed.ok()) return committed;
+  return CannotBeWritten(path, committed.message());
 }
 
 absl::Status CheckWritable(const std::string& path) {
   if (path.empty()) return absl::OkStatus();
   std::error_code error;
-  if (path.ends_with('/') || std::filesystem::is_directory(path, error)) {
+  if (path.ends_with('/') || fs::is_directory(path, error)) {
     return CannotBeWritten(path, "is a folder, expected a file");
   }
-  // The nearest folder that exists: the others would be made in it.
-  std::filesystem::path there = FollowLinks(path);
-  if (!std::filesystem::exists(there, error)) {
+  ASSIGN_OR_RETURN(const std::string target, FollowLinks(path));
+  fs::path there = target;
+  const auto status = fs::status(there, error);
+  if (!fs::exists(status) || fs::is_regular_file(status)) {
+    // A file is replaced, which takes a folder that this user may write. The
+    // nearest folder that exists: the others would be made in it.
     do {
       there = there.has_parent_path() ? there.parent_path() : ".";
-    } while (!std::filesystem::exists(there, error));
-    if (!std::filesystem::is_directory(there, error)) {
+    } while (!fs::exists(there, error) && there != there.parent_path());
+    if (!fs::is_directory(there, error)) {
       return CannotBeWritten(path, there.string() + " is no folder");
     }
   }

@@ -16,19 +16,36 @@ namespace weir {
 constexpr size_t kMaxTextFileBytes = size_t{64} << 20;
 
 // Reads a file whole. NotFound when it does not exist, InvalidArgument when it
-// is a folder, cannot be read or holds more than `max_bytes`.
+// is a folder, cannot be read or holds more than `max_bytes` (a device: more
+// than kMaxTextFileBytes).
 absl::StatusOr<std::string> ReadFile(const std::string& path,
                                      size_t max_bytes = kMaxTextFileBytes);
 
-// Writes a file whole, through a temporary beside it and a rename, so that no
-// reader ever sees half a file. Makes missing folders. A symbolic link stays
-// and its target is written; a device or a pipe stays and takes the bytes.
+// Writes a file whole and syncs it to disk: through a temporary file beside it
+// and a rename, so that no reader ever sees half a file, and an error leaves
+// what was there. Makes missing folders. A symbolic link stays and its target
+// is written; a device or a pipe stays and takes the bytes, where a pipe must
+// have a reader within kMaxReaderWaitSeconds.
+inline constexpr double kMaxReaderWaitSeconds = 5;
 absl::Status WriteFile(const std::string& path, absl::string_view contents);
 
 // InvalidArgument where WriteFile cannot write, as far as that can be seen: the
 // path of a folder, below a file, or where this user may not write. To be asked
 // before hours of work. An empty path is none.
 absl::Status CheckWritable(const std::string& path);
+
+// Returns the path behind a chain of symbolic links, which need not exist.
+// InvalidArgument when the links form a circle.
+absl::StatusOr<std::string> FollowLinks(const std::string& path);
+
+// Makes the missing folders above a file.
+absl::Status MakeFoldersOf(const std::string& path);
+
+// "PATH: cannot be written: WHY".
+absl::Status CannotBeWritten(absl::string_view path, absl::string_view why);
+
+// Writes all bytes at the position of `fd`. False: errno says why not.
+bool WriteAll(int fd, absl::string_view bytes);
 
 }  // namespace weir
 

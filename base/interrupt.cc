@@ -8,6 +8,8 @@
 
 #include <array>
 
+#include "base/temporary_file.h"
+
 namespace weir {
 namespace {
 
@@ -23,7 +25,10 @@ volatile sig_atomic_t noted = 0;
 volatile sig_atomic_t noted_sender = 0;  // 0: no process, such as a terminal
 volatile sig_atomic_t noted_second = 0;
 
-void Exit(int signal) { _exit(128 + signal); }
+void Exit(int signal) {
+  RemoveTemporaryFiles();
+  _exit(128 + signal);
+}
 
 void Note(int signal, siginfo_t* info, void*) {
   const bool from_process =
@@ -42,7 +47,7 @@ void Note(int signal, siginfo_t* info, void*) {
       second - noted_second <= kSameSenderSeconds) {
     return;
   }
-  _exit(128 + signal);
+  Exit(signal);
 }
 
 // Leaves SIGHUP alone where it is ignored: nohup(1) asks for that.

@@ -4,6 +4,7 @@
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/io/tokenizer.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+#include <google/protobuf/stubs/logging.h>
 #include <google/protobuf/text_format.h>
 
 #include <algorithm>
@@ -142,5 +143,7 @@ std::string PrintTextProto(const Message& message) {
   google::protobuf::TextFormat::PrintToString(message, &text);
   return text;
 }
+
+void SilenceProtobuf() { google::protobuf::SetLogHandler(nullptr); }
 
 }  // namespace weir

@@ -21,6 +21,10 @@ absl::Status ParseTextProto(absl::string_view label, absl::string_view text,
 // Prints a message as ParseTextProto reads it: same message, same bytes.
 std::string PrintTextProto(const google::protobuf::Message& message);
 
+// Keeps libprotobuf from printing messages of its own: our errors say enough,
+// and bytes of strangers must not reach a terminal.
+void SilenceProtobuf();
+
 }  // namespace weir
 
 #endif  // WEIR_BASE_TEXTPROTO_H_

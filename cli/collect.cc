@@ -7,20 +7,26 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "base/files.h"
+#include "base/output_file.h"
 #include "base/problems.h"
+#include "base/status_macros.h"
 #include "cli/commands.h"
 #include "cli/envelope.h"
 #include "cli/messages.h"
+#include "cli/output_files.h"
 
 namespace weir {
 namespace {
 
 constexpr size_t kNumNamed = 5;
 
-// The second of two files of one name would be all that is left.
-absl::Status CheckFiles(const SweepFlags& sweep) {
+absl::Status CheckFiles(const Flags& flags) {
+  const SweepFlags& sweep = flags.sweep;
+  RETURN_IF_ERROR(
+      CheckOutput(sweep.csv, ReplaceOf(flags.output, IsSweepHeader)));
+  RETURN_IF_ERROR(CheckOutput(sweep.sqlite, ReplaceOf(flags.output)));
   if (sweep.csv.empty() || sweep.sqlite.empty()) return absl::OkStatus();
+  // The second of two files of one name would be all that is left.
   std::error_code ignored;
   const auto path = [&](const std::string& name) {
     return std::filesystem::weakly_canonical(
@@ -38,7 +44,8 @@ absl::Status CheckFiles(const SweepFlags& sweep) {
 absl::Status Write(const Flags& flags, const CollectedSweep& collected) {
   absl::Status status;
   if (!flags.sweep.csv.empty()) {
-    status.Update(WriteFile(flags.sweep.csv, SweepCsv(collected)));
+    status.Update(WriteOutput(flags.sweep.csv, SweepCsv(collected),
+                              ReplaceOf(flags.output, IsSweepHeader)));
   }
   if (!flags.sweep.sqlite.empty()) {
     status.Update(WriteSqlite(flags.sweep.sqlite, collected));
@@ -103,17 +110,15 @@ void Warn(const Flags& flags, const CollectedSweep& collected) {
                               " (weir sweep --resume runs them again)"),
                  flags.output);
   }
-  if (collected.num_damaged > 0) {
-    PrintWarning(absl::StrCat(collected.num_damaged,
-                              " lines of the shards cannot be read"),
-                 flags.output);
+  for (const std::string& damage : collected.damage) {
+    PrintWarning(absl::StrCat(damage, "; it is left out"), flags.output);
   }
 }
 
 }  // namespace
 
 int RunCollect(const Flags& flags) {
-  const absl::Status checked = CheckFiles(flags.sweep);
+  const absl::Status checked = CheckFiles(flags);
   if (!checked.ok()) return PrintError(checked, flags.output);
   absl::StatusOr<CollectedSweep> collected;
   {

@@ -65,7 +65,7 @@ absl::StatusOr<ResolvedScenario> Checked(ResolvedScenario scenario) {
 
 // Every schedule is checked before the first is simulated.
 absl::StatusOr<ToSimulate> ResolveAll(const Flags& flags) {
-  RETURN_IF_ERROR(CheckTracePath("--trace", flags.output.trace, true));
+  RETURN_IF_ERROR(CheckOutputs(flags.output, /*folders=*/true));
   ASSIGN_OR_RETURN(const Question question, ApplyOverrides(flags.scenario));
   std::vector<std::string> schedules = flags.scenario.schedules;
   const std::string from = schedules.empty()

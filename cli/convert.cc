@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "base/files.h"
 #include "base/problems.h"
 #include "base/status_macros.h"
 #include "cli/commands.h"
 #include "cli/messages.h"
+#include "cli/output_files.h"
 #include "cli/schedule_input.h"
 #include "schedules/lower.h"
 #include "schedules/schedule_text.h"
@@ -56,7 +56,8 @@ int RunScheduleConvert(const Flags& flags) {
   if (!text.ok()) return PrintError(text.status(), flags.output);
   const std::string& path = flags.schedule.output;
   const absl::Status written =
-      path.empty() ? PrintResult(*text) : WriteFile(path, *text);
+      path.empty() ? PrintResult(*text)
+                   : WriteOutput(path, *text, ReplaceOf(flags.output));
   if (!written.ok()) return PrintError(written, flags.output);
   if (!path.empty()) {
     PrintNote(absl::StrCat("wrote ", path), flags.output);

@@ -35,8 +35,9 @@ struct OutputFlags {
   Format format = Format::kTable;
   Color color = Color::kAuto;
   bool quiet = false;
-  std::string out;    // results, protobuf
-  std::string trace;  // timeline, .pftrace or .json
+  bool force = false;  // output files replace any file
+  std::string out;     // results, protobuf
+  std::string trace;   // timeline, .pftrace or .json
 };
 
 // "schedule lint" and "schedule convert".

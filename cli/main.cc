@@ -5,6 +5,8 @@
 
 #include "absl/status/status.h"
 #include "base/interrupt.h"
+#include "base/temporary_file.h"
+#include "base/textproto.h"
 #include "cli/messages.h"
 #include "cli/parse.h"
 
@@ -13,6 +15,8 @@ namespace {
 
 int Main(int argc, const char* const* argv) {
   ExitOnInterrupt();
+  IgnoreFileSizeSignal();
+  SilenceProtobuf();
   const absl::StatusOr<CommandLine> line = ParseCommandLine(argc, argv);
   if (!line.ok()) {
     OutputFlags output;

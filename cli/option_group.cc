@@ -53,6 +53,12 @@ void AddMethod(absl::string_view help, absl::string_view title, bool* fast,
       .fallback = "full";
 }
 
+void AddForce(Options* options, OutputFlags* output) {
+  Group("Output", options)
+      .Switch("--force", "replace files that weir did not write",
+              [=](bool on) { output->force = on; });
+}
+
 void AddMessages(Options* options, OutputFlags* output) {
   using Color = OutputFlags::Color;
   Group group("Output", options);

@@ -49,6 +49,7 @@ Options OptionsOfRun(Flags* flags, bool several) {
                         "or a folder/"
                       : "timeline: .pftrace (ui.perfetto.dev) or .json",
               &flags->output.trace);
+  AddForce(&options, &flags->output);
   AddMessages(&options, &flags->output);
   return options;
 }
@@ -146,6 +147,7 @@ Options OptionsOfTrainStudy(Flags* flags) {
   output.Text("--plot", "FILE.svg",
               "loss against samples and against seconds, by gnuplot",
               &study->plot);
+  AddForce(&options, &flags->output);
   AddMessages(&options, &flags->output);
   return options;
 }
@@ -179,6 +181,7 @@ Options OptionsOfValidate(Flags* flags) {
   Group("Output", &options)
       .Switch("--all", "every row in the tables, not only the worst",
               [=](bool on) { measured->all = on; });
+  AddForce(&options, &flags->output);
   AddMessages(&options, &flags->output);
   return options;
 }
@@ -203,6 +206,7 @@ Options OptionsOfTrace(Flags* flags) {
       .Text("--output,-o", "FILE", ".pftrace (ui.perfetto.dev) or .json",
             &flags->output.trace)
       .required = true;
+  AddForce(&options, &flags->output);
   AddMessages(&options, &flags->output);
   return options;
 }
@@ -277,6 +281,7 @@ Options OptionsOfProfileImport(Flags* flags) {
   Group("Output", &options)
       .Text("--out", "FILE", "the fitted profile, a textproto", &profile->out)
       .required = true;
+  AddForce(&options, &flags->output);
   AddMessages(&options, &flags->output);
   return options;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/output_files.h"
 
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -22,7 +23,7 @@ constexpr absl::string_view kChrome = ".json";
 
 // Notes how "show" and "trace" go on from here.
 absl::Status WriteResults(const OutputFlags& output, const Results& results) {
-  RETURN_IF_ERROR(SaveResults(output.out, results));
+  RETURN_IF_ERROR(SaveResults(output.out, results, ReplaceOf(output)));
   PrintNote(absl::StrCat("wrote ", output.out, " (weir show, weir trace)"),
             output);
   return absl::OkStatus();
@@ -41,7 +42,8 @@ absl::Status WriteTimeline(const std::string& file,
                            const absl::StatusOr<std::string>& trace,
                            const std::string& what, const OutputFlags& output) {
   RETURN_IF_ERROR(trace.status());
-  RETURN_IF_ERROR(WriteFile(file, *trace));
+  RETURN_IF_ERROR(WriteOutput(
+      file, IsPerfetto(file) ? *trace : MarkJson(*trace), ReplaceOf(output)));
   PrintNote(
       absl::StrCat("wrote ", file, " (", what, "; open it at ",
                    IsPerfetto(file) ? "https://ui.perfetto.dev"
@@ -52,6 +54,25 @@ absl::Status WriteTimeline(const std::string& file,
 }
 
 }  // namespace
+
+ReplaceOptions ReplaceOf(const OutputFlags& output,
+                         std::function<bool(absl::string_view)> is_own_line) {
+  ReplaceOptions options;
+  options.force = output.force;
+  options.is_own_line = std::move(is_own_line);
+  return options;
+}
+
+absl::Status CheckOutputs(const OutputFlags& output, bool folders) {
+  RETURN_IF_ERROR(CheckTracePath("--trace", output.trace, folders));
+  const ReplaceOptions replace = ReplaceOf(output);
+  RETURN_IF_ERROR(CheckOutput(output.out, replace));
+  // The file in a folder is called after the schedule, which is not known yet.
+  if (absl::EndsWith(output.trace, "/")) {
+    return CheckWritable(output.trace + "trace");
+  }
+  return CheckOutput(output.trace, replace);
+}
 
 absl::Status CheckTracePath(absl::string_view option, const std::string& path,
                             bool folders) {

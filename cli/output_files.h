@@ -3,15 +3,26 @@
 #ifndef WEIR_CLI_OUTPUT_FILES_H_
 #define WEIR_CLI_OUTPUT_FILES_H_
 
+#include <functional>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/output_file.h"
 #include "cli/flags.h"
 #include "results/result.pb.h"
 #include "results/trace.h"
 
 namespace weir {
+
+// What the flags allow to be replaced, see base/output_file.h.
+ReplaceOptions ReplaceOf(
+    const OutputFlags& output,
+    std::function<bool(absl::string_view)> is_own_line = nullptr);
+
+// Refuses --out and --trace where they cannot be written, before hours of work.
+// `folders`: --trace may name a folder.
+absl::Status CheckOutputs(const OutputFlags& output, bool folders);
 
 // Refuses a trace file whose ending names no format, before hours of work.
 // `folders`: a path that ends with '/' is fine too.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "absl/strings/str_cat.h"
-#include "base/files.h"
 #include "base/interrupt.h"
 #include "base/processes.h"
 #include "base/status_macros.h"
@@ -37,9 +36,7 @@ absl::Status KeepSynchronous(PlanSpace* space) {
 
 absl::StatusOr<PlanReport> Search(const Flags& flags) {
   ASSIGN_OR_RETURN(Question question, ApplyOverrides(flags.scenario));
-  if (!flags.output.out.empty()) {
-    RETURN_IF_ERROR(CheckWritable(absl::StrCat(flags.output.out, "/plan-1")));
-  }
+  RETURN_IF_ERROR(CheckPlanFiles(flags.output, flags.plan.request.num_plans()));
   PlanRequest request = flags.plan.request;
   *request.mutable_scenario() = std::move(question.scenario);
   if (flags.plan.synchronous) {

@@ -3,6 +3,7 @@
 #ifndef WEIR_CLI_PLAN_FILES_H_
 #define WEIR_CLI_PLAN_FILES_H_
 
+#include <cstdint>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -10,6 +11,10 @@
 #include "plan/plan.pb.h"
 
 namespace weir {
+
+// Refuses a folder --out where the files of `num_plans` plans (0: the usual
+// number) cannot be written, before hours of search.
+absl::Status CheckPlanFiles(const OutputFlags& output, uint32_t num_plans);
 
 // Into the folder --out, best plan first; without one nothing.
 absl::Status WritePlanFiles(const OutputFlags& output,

@@ -226,6 +226,7 @@ Options OptionsOfPlan(Flags* flags) {
   output.Text("--out", "DIR",
               "of each plan: scenario, arguments of Megatron-LM, PyTorch's CSV",
               &flags->output.out);
+  AddForce(&options, &flags->output);
   AddMessages(&options, &flags->output);
   return options;
 }

@@ -6,6 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "base/assets.h"
 #include "base/files.h"
+#include "base/output_file.h"
 #include "base/status_macros.h"
 #include "base/textproto.h"
 #include "calibrate/describe_profile.h"
@@ -14,6 +15,7 @@
 #include "cli/commands.h"
 #include "cli/envelope.h"
 #include "cli/messages.h"
+#include "cli/output_files.h"
 
 namespace weir {
 namespace {
@@ -52,6 +54,7 @@ absl::StatusOr<ProfileDifference> Compared(const Flags& flags) {
 }
 
 absl::StatusOr<Import> Imported(const Flags& flags) {
+  RETURN_IF_ERROR(CheckOutput(flags.profile.out, ReplaceOf(flags.output)));
   ASSIGN_OR_RETURN(const std::string text, ReadFile(flags.name));
   ASSIGN_OR_RETURN(const DeviceProfile start,
                    LoadDeviceProfile(flags.profile.start));
@@ -90,7 +93,8 @@ int RunProfileImport(const Flags& flags) {
   const absl::StatusOr<Import> import = Imported(flags);
   if (!import.ok()) return PrintError(import.status(), flags.output);
   const absl::Status written =
-      WriteFile(flags.profile.out, PrintTextProto(import->profile));
+      WriteOutput(flags.profile.out, MarkText(PrintTextProto(import->profile)),
+                  ReplaceOf(flags.output));
   if (!written.ok()) return PrintError(written, flags.output);
   const absl::Status printed = PrintResult(import->report);
   if (!printed.ok()) return PrintError(printed, flags.output);

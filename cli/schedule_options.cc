@@ -98,6 +98,7 @@ Options OptionsOfScheduleConvert(Flags* flags) {
   Group("Output", &options)
       .Text("--output,-o", "FILE", "instead of standard output",
             &schedule->output);
+  AddForce(&options, &flags->output);
   AddMessages(&options, &flags->output);
   return options;
 }
@@ -153,6 +154,7 @@ Options OptionsOfScheduleSynthesize(Flags* flags) {
             "FILE.json",
             &synthesis->out);
   AddFormat(&options, &flags->output, /*csv=*/true);
+  AddForce(&options, &flags->output);
   AddMessages(&options, &flags->output);
   return options;
 }

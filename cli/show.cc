@@ -31,6 +31,7 @@ std::string View(const Flags& flags, const std::vector<Result>& results) {
 
 absl::Status TraceResult(const Flags& flags) {
   RETURN_IF_ERROR(CheckTracePath("--output", flags.output.trace, false));
+  RETURN_IF_ERROR(CheckOutputs(flags.output, /*folders=*/false));
   ASSIGN_OR_RETURN(const std::vector<Result> results,
                    LoadSelected(flags.name, flags.result));
   const Fastest fastest = FindFastest(results);

@@ -16,7 +16,7 @@ namespace weir {
 namespace {
 
 absl::StatusOr<Result> SimulateQuestion(const Flags& flags) {
-  RETURN_IF_ERROR(CheckTracePath("--trace", flags.output.trace, true));
+  RETURN_IF_ERROR(CheckOutputs(flags.output, /*folders=*/true));
   ASSIGN_OR_RETURN(const ResolvedScenario scenario,
                    ResolveFlags(flags.scenario));
   ProgressLine progress(flags.output);

@@ -12,8 +12,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "base/files.h"
 #include "base/interrupt.h"
+#include "base/output_file.h"
 #include "base/problems.h"
 #include "base/processes.h"
 #include "base/status_macros.h"
@@ -21,6 +21,7 @@
 #include "base/units.h"
 #include "cli/commands.h"
 #include "cli/messages.h"
+#include "cli/output_files.h"
 #include "cli/overrides.h"
 #include "plan/sweep/run_sweep.h"
 #include "plan/sweep/slurm.h"
@@ -177,6 +178,10 @@ int RunHere(const Flags& flags, const ResolvedSweep& sweep) {
   options.shard = *shard;
   options.resume = flags.sweep.resume;
   options.time_limit_seconds = flags.sweep.time_limit_seconds;
+  options.force = flags.output.force;
+  options.warn = [&](const std::string& text) {
+    PrintWarning(absl::StrCat(text, "; its point runs again"), flags.output);
+  };
   options.num_processes = flags.num_jobs > 0 ? static_cast<int>(flags.num_jobs)
                                              : DefaultProcesses();
   options.resolve = ResolveWithChunks;
@@ -238,7 +243,9 @@ absl::StatusOr<std::string> Submit(const Flags& flags,
   job.num_nodes = static_cast<int>(flags.sweep.slurm_nodes);
   job.time_limit_seconds = flags.sweep.time_limit_seconds;
   job.sbatch_args = flags.sweep.slurm_args;
-  RETURN_IF_ERROR(WriteFile(job.file, PrintTextProto(sweep.sweep)));
+  job.force = flags.output.force;
+  RETURN_IF_ERROR(WriteOutput(job.file, MarkText(PrintTextProto(sweep.sweep)),
+                              ReplaceOf(flags.output)));
   return SubmitToSlurm(job);
 }
 

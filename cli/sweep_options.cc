@@ -65,6 +65,7 @@ Options OptionsOfSweep(Flags* flags) {
       .fallback = "the machine's cores";
   AddSlurm(&options, sweep);
   AddScenario(&options, &flags->scenario, /*several=*/false);
+  AddForce(&options, &flags->output);
   AddMessages(&options, &flags->output);
   return options;
 }
@@ -81,6 +82,7 @@ Options OptionsOfCollect(Flags* flags) {
               "exit 1 when points are missing or have failed, or none can run",
               [=](bool on) { sweep->complete = on; });
   AddFormat(&options, &flags->output, /*csv=*/true);
+  AddForce(&options, &flags->output);
   AddMessages(&options, &flags->output);
   return options;
 }

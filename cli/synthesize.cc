@@ -15,6 +15,7 @@
 #include "cli/commands.h"
 #include "cli/envelope.h"
 #include "cli/messages.h"
+#include "cli/output_files.h"
 #include "cli/overrides.h"
 #include "plan/synthesis/scenario_problem.h"
 #include "plan/synthesis/synthesis_view.h"
@@ -67,8 +68,20 @@ bool IsJson(const std::string& path) {
   return absl::EndsWithIgnoreCase(path, ".json");
 }
 
+std::string ProofOf(const std::string& path) {
+  return absl::StrCat(path, ".proof.json");
+}
+
+// PyTorch's CSV has no room for weir's mark; the proof beside it has it.
+ReplaceOptions ReplaceOrder(const std::string& path,
+                            const OutputFlags& output) {
+  ReplaceOptions options = ReplaceOf(output);
+  options.companion = ProofOf(path);
+  return options;
+}
+
 // Before the search, which may take hours.
-absl::Status CheckOut(const SynthesisFlags& flags) {
+absl::Status CheckOut(const SynthesisFlags& flags, const OutputFlags& output) {
   if (flags.offload && !flags.out.empty() && !IsJson(flags.out)) {
     Problems problems("command line");
     problems.Add("--out", absl::StrCat("is ", flags.out,
@@ -76,22 +89,27 @@ absl::Status CheckOut(const SynthesisFlags& flags) {
                                        "for offloads has no place in a CSV"));
     return problems.ToStatus();
   }
-  return CheckWritable(flags.out);
+  if (flags.out.empty()) return absl::OkStatus();
+  RETURN_IF_ERROR(CheckOutput(ProofOf(flags.out), ReplaceOf(output)));
+  return CheckOutput(flags.out, ReplaceOrder(flags.out, output));
 }
 
-absl::Status Write(const std::string& path, const OrderProblem& problem,
+absl::Status Write(const Flags& flags, const OrderProblem& problem,
                    const Synthesis& found,
                    const std::optional<SimulatedTimes>& simulated) {
+  const std::string& path = flags.synthesis.out;
   if (path.empty()) return absl::OkStatus();
   std::string text = PrintCsv(found.schedule);
   if (IsJson(path)) {
     ASSIGN_OR_RETURN(const Semantics semantics,
                      InterpretSchedule(found.schedule));
-    text = ScheduleJson(found.schedule, semantics) + "\n";
+    text = MarkJson(ScheduleJson(found.schedule, semantics) + "\n");
   }
-  RETURN_IF_ERROR(WriteFile(path, text));
-  return WriteFile(path + ".proof.json",
-                   SynthesisJson(problem, found, simulated) + "\n");
+  RETURN_IF_ERROR(CheckOut(flags.synthesis, flags.output));
+  RETURN_IF_ERROR(
+      WriteFile(ProofOf(path),
+                MarkJson(SynthesisJson(problem, found, simulated) + "\n")));
+  return WriteFile(path, text);
 }
 
 struct Answer {
@@ -115,7 +133,7 @@ absl::StatusOr<SimulatedTimes> Confirm(const ResolvedScenario& scenario,
 }
 
 absl::StatusOr<Answer> Search(const Flags& flags) {
-  RETURN_IF_ERROR(CheckOut(flags.synthesis));
+  RETURN_IF_ERROR(CheckOut(flags.synthesis, flags.output));
   ASSIGN_OR_RETURN(const ResolvedScenario scenario,
                    ResolveFlags(ScenarioOf(flags)));
   Answer answer;
@@ -177,8 +195,8 @@ int RunScheduleSynthesize(const Flags& flags) {
   }
   // Hours of search are shown even where they cannot be written.
   absl::Status status = PrintResult(View(flags, *answer));
-  status.Update(Write(flags.synthesis.out, answer->problem, answer->found,
-                      answer->simulated));
+  status.Update(
+      Write(flags, answer->problem, answer->found, answer->simulated));
   if (!status.ok()) return PrintError(status, flags.output);
   return answer->found.interrupted ? InterruptExitCode() : kExitOk;
 }

@@ -23,8 +23,10 @@
 #include "cli/envelope.h"
 #include "cli/gnuplot.h"
 #include "cli/messages.h"
+#include "cli/output_files.h"
 #include "cli/overrides.h"
 #include "models/model.h"
+#include "plan/synthesis/child_program.h"
 #include "results/compare.h"
 #include "schedules/source.h"
 #include "sim/simulate.h"
@@ -43,13 +45,14 @@ struct Work {
 
 absl::Status CheckFiles(const Flags& flags) {
   const std::string& plot = flags.study.plot;
-  RETURN_IF_ERROR(CheckWritable(flags.output.out));
+  RETURN_IF_ERROR(CheckOutput(flags.output.out,
+                              ReplaceOf(flags.output, IsTrainStudyHeader)));
   if (plot.empty()) return absl::OkStatus();
   if (!absl::EndsWith(plot, ".svg")) {
     return absl::InvalidArgumentError(absl::StrCat(
         "command line: --plot is ", plot, ", expected a name ending in .svg"));
   }
-  RETURN_IF_ERROR(CheckWritable(plot));
+  RETURN_IF_ERROR(CheckOutput(plot, ReplaceOf(flags.output)));
   return FindGnuplot();
 }
 
@@ -278,13 +281,16 @@ std::string View(const Flags& flags, const TrainStudy& study) {
 
 absl::Status WriteFiles(const Flags& flags, const TrainStudy& study) {
   if (!flags.output.out.empty()) {
-    RETURN_IF_ERROR(WriteFile(flags.output.out, TrainStudyCsv(study)));
+    RETURN_IF_ERROR(WriteOutput(flags.output.out, TrainStudyCsv(study),
+                                ReplaceOf(flags.output, IsTrainStudyHeader)));
     PrintNote(absl::StrCat("wrote ", flags.output.out), flags.output);
   }
   if (flags.study.plot.empty()) return absl::OkStatus();
-  // Makes the folders, and says in one line what gnuplot says in hundreds.
-  RETURN_IF_ERROR(WriteFile(flags.study.plot, ""));
-  RETURN_IF_ERROR(RunGnuplot(TrainStudyPlot(study, flags.study.plot)));
+  ASSIGN_OR_RETURN(const ScratchFile picture, ScratchFile::Make());
+  RETURN_IF_ERROR(RunGnuplot(TrainStudyPlot(study, picture.path())));
+  ASSIGN_OR_RETURN(const std::string svg, ReadFile(picture.path()));
+  RETURN_IF_ERROR(
+      WriteOutput(flags.study.plot, MarkSvg(svg), ReplaceOf(flags.output)));
   PrintNote(absl::StrCat("wrote ", flags.study.plot), flags.output);
   return absl::OkStatus();
 }

@@ -59,7 +59,7 @@ absl::Status CheckFlags(const Flags& flags) {
                  "of --against is simulated already");
   }
   RETURN_IF_ERROR(problems.ToStatus());
-  return CheckTracePath("--trace", flags.output.trace, false);
+  return CheckOutputs(flags.output, /*folders=*/false);
 }
 
 // Of a file with one result --result is not asked: it names one of --against.

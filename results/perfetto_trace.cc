@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "base/output_file.h"
 #include "base/status_macros.h"
 #include "results/perfetto_trace.pb.h"
 #include "results/trace.h"
@@ -73,7 +74,9 @@ class Writer {
   }
 
   void WriteProcesses() {
-    Track(0)->set_process_ordering(TrackDescriptor::PROCESS_ORDERING_EXPLICIT);
+    TrackDescriptor* root = Track(0);
+    root->set_description(std::string(kOutputMark));
+    root->set_process_ordering(TrackDescriptor::PROCESS_ORDERING_EXPLICIT);
     Emit();
     for (int i = 0; i < result_.ranks_size(); ++i) {
       const auto gpu = static_cast<uint32_t>(i);

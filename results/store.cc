@@ -8,6 +8,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "base/files.h"
 #include "base/status_macros.h"
 #include "results/validate.h"
@@ -17,9 +18,20 @@ namespace {
 
 constexpr size_t kMaxBytes = std::numeric_limits<int>::max();
 
+// The field of Results that its files begin with.
+std::string MarkField() {
+  constexpr int kGenerator = 2;
+  google::protobuf::UnknownFieldSet mark;
+  mark.AddLengthDelimited(kGenerator, std::string(kOutputMark));
+  std::string bytes;
+  mark.SerializeToString(&bytes);
+  return bytes;
+}
+
 }  // namespace
 
-absl::Status SaveResults(const std::string& path, const Results& results) {
+absl::Status SaveResults(const std::string& path, const Results& results,
+                         const ReplaceOptions& replace) {
   const size_t size = results.ByteSizeLong();
   if (size > kMaxBytes) {
     return absl::InvalidArgumentError(
@@ -36,7 +48,8 @@ absl::Status SaveResults(const std::string& path, const Results& results) {
           "\" has text that is not UTF-8, expected UTF-8 in every name"));
     }
   }
-  return WriteFile(path, results.SerializeAsString());
+  return WriteOutput(
+      path, absl::StrCat(MarkField(), results.SerializeAsString()), replace);
 }
 
 absl::StatusOr<Results> ParseResults(absl::string_view label,
@@ -44,6 +57,7 @@ absl::StatusOr<Results> ParseResults(absl::string_view label,
   const absl::Status foreign = absl::InvalidArgumentError(
       absl::StrCat(label, ": is not a file of weir results"));
   if (bytes.size() > kMaxBytes) return foreign;
+  absl::ConsumePrefix(&bytes, MarkField());
   Results results;
   {
     google::protobuf::LogSilencer silencer;

@@ -8,13 +8,16 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "base/output_file.h"
 #include "results/result.pb.h"
 
 namespace weir {
 
 // Writes a file that LoadResults reads; InvalidArgument when it cannot be
-// written, has text that is not UTF-8 or would pass protobuf's 2 GiB.
-absl::Status SaveResults(const std::string& path, const Results& results);
+// written, see WriteOutput, has text that is not UTF-8 or would pass protobuf's
+// 2 GiB.
+absl::Status SaveResults(const std::string& path, const Results& results,
+                         const ReplaceOptions& replace = {});
 
 // Reads a file of SaveResults and checks it with ValidateResult, up to the
 // first result that is wrong.

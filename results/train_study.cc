@@ -18,6 +18,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr absl::string_view kCsvHeader =
+    "schedule,seed,batch,samples,updates,seconds,loss";
+
 // Batches that every seed has.
 size_t CommonBatches(const StudySchedule& schedule) {
   size_t common = std::numeric_limits<size_t>::max();
@@ -194,8 +197,10 @@ std::string TrainStudyJson(const TrainStudy& study) {
   return json.dump(2);
 }
 
+bool IsTrainStudyHeader(absl::string_view line) { return line == kCsvHeader; }
+
 std::string TrainStudyCsv(const TrainStudy& study) {
-  std::string csv = "schedule,seed,batch,samples,updates,seconds,loss\n";
+  std::string csv = absl::StrCat(kCsvHeader, "\n");
   for (const StudySchedule& schedule : study.schedules) {
     for (const StudyCurve& curve : schedule.curves) {
       for (size_t b = 0; b < curve.losses.size(); ++b) {

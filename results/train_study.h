@@ -65,6 +65,8 @@ std::string TrainStudyTable(const TrainStudy& study);
 std::string TrainStudyJson(const TrainStudy& study);
 // schedule,seed,batch,samples,updates,seconds,loss: a line per batch.
 std::string TrainStudyCsv(const TrainStudy& study);
+// Whether a file with this first line is such a table.
+bool IsTrainStudyHeader(absl::string_view line);
 // For gnuplot, data included: writes an SVG to `output`.
 std::string TrainStudyPlot(const TrainStudy& study, absl::string_view output);
 

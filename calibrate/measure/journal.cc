@@ -1,9 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "calibrate/measure/journal.h"
 
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "base/files.h"
+#include "base/output_file.h"
 #include "base/problems.h"
+#include "base/record_log.h"
 #include "base/status_macros.h"
 #include "base/textproto.h"
 
@@ -14,17 +21,85 @@ std::string Quoted(absl::string_view text) {
   return text.empty() ? "nothing" : absl::StrCat("\"", text, "\"");
 }
 
+constexpr absl::string_view kChecksum = "# crc32: ";
+
+std::string Sealed(absl::string_view record) {
+  return absl::StrCat(record, kChecksum, Crc32(record), "\n");
+}
+
+// Splits the text into records. What follows the last checksum is a record that
+// is not intact.
+std::vector<Record> RecordsOf(absl::string_view text) {
+  std::vector<Record> records;
+  size_t begin = 0;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size() - 1) + 1;
+    absl::string_view line = text.substr(at, end - at);
+    const bool is_checksum = absl::ConsumePrefix(&line, kChecksum);
+    if (is_checksum || end == text.size()) {
+      Record record;
+      record.number = static_cast<int>(records.size()) + 1;
+      record.offset = static_cast<off_t>(begin);
+      record.text =
+          std::string(text.substr(begin, (is_checksum ? at : end) - begin));
+      record.is_intact =
+          is_checksum && line == absl::StrCat(Crc32(record.text), "\n");
+      records.push_back(std::move(record));
+      begin = end;
+    }
+    at = end;
+  }
+  return records;
+}
+
 }  // namespace
 
-absl::StatusOr<Calibration> LoadJournal(const std::string& path) {
+absl::StatusOr<Calibration> LoadJournal(const std::string& path,
+                                        std::vector<std::string>* damage) {
   ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
+  return ParseJournal(path, text, damage);
+}
+
+absl::StatusOr<Calibration> ParseJournal(const std::string& label,
+                                         absl::string_view text,
+                                         std::vector<std::string>* damage) {
+  if (!absl::StrContains(text, kChecksum)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        label, ": has no checksums, expected the journal of a calibration"));
+  }
   Calibration journal;
-  RETURN_IF_ERROR(ParseTextProto(path, text, &journal));
+  for (const Record& record : RecordsOf(text)) {
+    if (record.is_intact) {
+      Calibration part;
+      RETURN_IF_ERROR(ParseTextProto(label, record.text, &part));
+      journal.MergeFrom(part);
+      continue;
+    }
+    const std::string what = absl::StrCat(label, ": ", DescribeDamage(record));
+    if (damage == nullptr || record.number == 1) {
+      return absl::InvalidArgumentError(what);
+    }
+    damage->push_back(what);
+  }
   return journal;
 }
 
 absl::Status SaveJournal(const std::string& path, const Calibration& journal) {
-  return WriteFile(path, PrintTextProto(journal));
+  Calibration head = journal;
+  head.clear_workloads();
+  head.clear_stage_memory();
+  std::string text = Sealed(MarkText(PrintTextProto(head)));
+  for (const WorkloadResult& result : journal.workloads()) {
+    Calibration part;
+    *part.add_workloads() = result;
+    absl::StrAppend(&text, Sealed(PrintTextProto(part)));
+  }
+  for (const StageMemoryResult& result : journal.stage_memory()) {
+    Calibration part;
+    *part.add_stage_memory() = result;
+    absl::StrAppend(&text, Sealed(PrintTextProto(part)));
+  }
+  return WriteFile(path, text);
 }
 
 absl::Status CheckSameMachine(absl::string_view path,

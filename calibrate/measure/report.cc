@@ -19,6 +19,9 @@
 namespace weir {
 namespace {
 
+constexpr absl::string_view kCsvHeader =
+    "kind,name,expected,measured,error,note";
+
 void AddFigures(const DeviceProfile& start, const DeviceProfile& profile,
                 std::vector<ReportRow>* rows) {
   DeviceProfile before = start, after = profile;
@@ -322,8 +325,10 @@ std::string PrintReport(const std::vector<ReportRow>& rows) {
   return text;
 }
 
+bool IsReportHeader(absl::string_view line) { return line == kCsvHeader; }
+
 std::string PrintReportCsv(const std::vector<ReportRow>& rows) {
-  std::string text = "kind,name,expected,measured,error,note\n";
+  std::string text = absl::StrCat(kCsvHeader, "\n");
   for (const ReportRow& row : rows) {
     absl::StrAppendFormat(&text, "%s,%s,%.9g,%.9g,%.6f,%s\n", row.kind,
                           CsvField(row.name), row.expected, row.measured,

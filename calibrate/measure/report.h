@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "calibrate/device_profile.pb.h"
 #include "calibrate/measure/calibration.pb.h"
 #include "calibrate/measure/plan.h"
@@ -43,6 +44,8 @@ std::string PrintReport(const std::vector<ReportRow>& rows);
 
 // kind,name,expected,measured,error,note; error: measured / expected - 1.
 std::string PrintReportCsv(const std::vector<ReportRow>& rows);
+// Whether a file with this first line is such a table.
+bool IsReportHeader(absl::string_view line);
 
 }  // namespace weir
 

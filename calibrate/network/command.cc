@@ -15,7 +15,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/exit_code.h"
-#include "base/files.h"
+#include "base/output_file.h"
 #include "base/problems.h"
 #include "base/status_macros.h"
 #include "base/textproto.h"
@@ -52,6 +52,12 @@ absl::Status CheckFlags(const NetworkFlags& flags) {
   problems.CheckRange("--max-bytes", flags.max_bytes, 4 * kLeastBytes, 1e12);
   problems.CheckRange("--timeout", flags.timeout_seconds, 0.1, 1e5);
   return problems.ToStatus();
+}
+
+ReplaceOptions ReplaceOf(const NetworkFlags& flags) {
+  ReplaceOptions options;
+  options.force = flags.force;
+  return options;
 }
 
 std::string PartialOf(const NetworkFlags& flags) {
@@ -153,7 +159,8 @@ class Lead {
       : flags_(flags), launch_(launch), leader_(leader) {}
 
   absl::Status Run() {
-    RETURN_IF_ERROR(CheckWritable(flags_.out));
+    RETURN_IF_ERROR(CheckOutput(flags_.out, ReplaceOf(flags_)));
+    RETURN_IF_ERROR(CheckOutput(PartialOf(flags_), ReplaceOf(flags_)));
     ASSIGN_OR_RETURN(const DeviceProfile start,
                      LoadDeviceProfile(flags_.start));
     std::optional<NetworkTopology> topology;
@@ -201,8 +208,9 @@ class Lead {
 
  private:
   absl::Status Keep(const NetworkMeasurements& so_far) {
-    return WriteFile(PartialOf(flags_),
-                     PrintTextProto(RecordOf(so_far, provenance_)));
+    return WriteOutput(PartialOf(flags_),
+                       MarkText(PrintTextProto(RecordOf(so_far, provenance_))),
+                       ReplaceOf(flags_));
   }
 
   absl::Status Report(const DeviceProfile& start,
@@ -220,7 +228,8 @@ class Lead {
     ASSIGN_OR_RETURN(const DeviceProfile profile,
                      ProfileOf(start, measured, provenance_));
     RETURN_IF_ERROR(ValidateDeviceProfile(flags_.out, profile));
-    RETURN_IF_ERROR(WriteFile(flags_.out, PrintTextProto(profile)));
+    RETURN_IF_ERROR(WriteOutput(flags_.out, MarkText(PrintTextProto(profile)),
+                                ReplaceOf(flags_)));
     std::remove(PartialOf(flags_).c_str());
     std::printf("%s\nwrote %s\n", ReportNetwork(measured, &profile).c_str(),
                 flags_.out.c_str());

@@ -24,6 +24,7 @@ struct NetworkFlags {
   std::string rendezvous;   // file all ranks see; empty: what the launcher says
   std::vector<int> groups;  // ranks of collectives; empty: 2, 4, 8, ... to all
   uint64_t seed = 1;        // which pairs are sampled
+  bool force = false;       // --out replaces a file that weir did not write
   bool one_gpu = false;     // several ranks share a GPU: functional check only
   std::string command;      // as it was typed, for the provenance
   std::string weir_version;

@@ -12,7 +12,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
-#include "base/files.h"
+#include "base/output_file.h"
 #include "base/status_macros.h"
 #include "base/textproto.h"
 #include "calibrate/network/leader.h"
@@ -44,8 +44,11 @@ absl::Status WriteMeetingPoint(const std::string& path, int port,
   point.add_hosts("127.0.0.1");
   point.set_port(port);
   point.set_token(token);
+  RETURN_IF_ERROR(CheckOutput(path, {}));
+  // What is there may have other permissions, which its replacement would get.
+  unlink(path.c_str());
   const mode_t old = umask(077);
-  absl::Status written = WriteFile(path, PrintTextProto(point));
+  absl::Status written = WriteOutput(path, MarkText(PrintTextProto(point)), {});
   umask(old);
   return written;
 }

@@ -5,6 +5,8 @@
 #include <new>
 
 #include "base/interrupt.h"
+#include "base/temporary_file.h"
+#include "base/textproto.h"
 #include "calibrate/program/commands.h"
 #include "calibrate/program/parse.h"
 #include "cli/messages.h"
@@ -47,6 +49,8 @@ ExitCode PrintAnswer(absl::string_view text) {
 int CalibrateMain(int argc, const char* const* argv,
                   const Factories& factories) {
   ExitOnInterrupt();
+  IgnoreFileSizeSignal();
+  SilenceProtobuf();
   try {
     const absl::StatusOr<CalibrateLine> line =
         ParseCalibrateArguments(argc, argv);

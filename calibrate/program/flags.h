@@ -26,6 +26,7 @@ struct RunFlags {
   int num_partitions = 1;        // of the card; 1: all of it is measured
   bool list = false;             // print the plan, measure nothing
   bool fresh = false;            // leave an earlier OUT.partial aside
+  bool force = false;            // replace files that weir did not write
   bool quiet = false;
   std::string command;  // as it was typed
 };

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -10,15 +11,26 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/files.h"
+#include "base/status_macros.h"
 
 namespace weir {
 
 absl::StatusOr<OutputLock> OutputLock::Take(const std::string& path) {
   std::string name = absl::StrCat(path, ".lock");
-  const int fd = open(name.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0666);
+  RETURN_IF_ERROR(MakeFoldersOf(name));
+  const int fd =
+      open(name.c_str(), O_CREAT | O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0666);
   if (fd < 0) {
     return absl::InvalidArgumentError(
         absl::StrCat(name, ": cannot write: ", std::strerror(errno)));
+  }
+  struct stat status;
+  if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) ||
+      status.st_size != 0) {
+    close(fd);
+    return absl::InvalidArgumentError(absl::StrCat(
+        name, ": is no lock of weir-calibrate, which is an empty file"));
   }
   if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
     const bool taken = errno == EWOULDBLOCK;

@@ -72,6 +72,8 @@ void AddPlan(CLI::App* app, RunFlags* flags, std::string* attention) {
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   app->add_option("--report", flags->report, "also as a CSV, to this file");
+  app->add_flag("--force", flags->force,
+                "replace files that weir did not write");
   app->add_flag("--quiet", flags->quiet, "no progress on standard error");
 }
 
@@ -123,6 +125,8 @@ void AddNetwork(CLI::App* app, NetworkFlags* flags) {
       ->check(CLI::Range(2, 1 << 20));
   app->add_option("--seed", flags->seed, "which pairs are measured")
       ->capture_default_str();
+  app->add_flag("--force", flags->force,
+                "replace files that weir did not write");
   app->add_flag("--one-gpu", flags->one_gpu,
                 "all ranks share a GPU: shows that it works, not how fast");
 }

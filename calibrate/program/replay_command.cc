@@ -163,8 +163,7 @@ absl::Status Judge(const ReplayPlan& plan, const ReplayRecord& record,
 absl::StatusOr<int> ReplayScenario(const ReplayFlags& flags,
                                    const Factories& factories) {
   const OutputFlags& output = flags.weir.output;
-  RETURN_IF_ERROR(CheckTracePath("--trace", output.trace, true));
-  RETURN_IF_ERROR(CheckWritable(output.out));
+  RETURN_IF_ERROR(CheckOutputs(output, /*folders=*/true));
   ASSIGN_OR_RETURN(const ResolvedScenario scenario,
                    ResolveFlags(ScenarioOf(flags)));
   ASSIGN_OR_RETURN(const ReplayPlan plan,

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
@@ -14,8 +15,8 @@
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "base/files.h"
 #include "base/interrupt.h"
+#include "base/output_file.h"
 #include "base/status_macros.h"
 #include "base/textproto.h"
 #include "base/units.h"
@@ -28,6 +29,7 @@
 #include "calibrate/program/commands.h"
 #include "calibrate/program/output_lock.h"
 #include "calibrate/program/progress.h"
+#include "cli/messages.h"
 #include "models/model.h"
 
 namespace weir {
@@ -42,6 +44,39 @@ void Note(const RunFlags& flags, absl::string_view text) {
   if (!flags.quiet) {
     std::fputs(absl::StrCat(text, "\n").c_str(), stderr);
   }
+}
+
+ReplaceOptions ReplaceOf(const RunFlags& flags) {
+  ReplaceOptions options;
+  options.force = flags.force;
+  return options;
+}
+
+ReplaceOptions ReplaceReport(const RunFlags& flags) {
+  ReplaceOptions options = ReplaceOf(flags);
+  options.is_own_line = IsReportHeader;
+  return options;
+}
+
+std::string PartialOf(const RunFlags& flags) {
+  return absl::StrCat(flags.out, ".partial");
+}
+
+std::string JournalOf(const RunFlags& flags) {
+  return absl::StrCat(flags.out, ".journal");
+}
+
+absl::Status CheckFiles(const RunFlags& flags) {
+  for (const std::string& path :
+       {flags.out, PartialOf(flags), JournalOf(flags)}) {
+    RETURN_IF_ERROR(CheckOutput(path, ReplaceOf(flags)));
+  }
+  return CheckOutput(flags.report, ReplaceReport(flags));
+}
+
+absl::Status WriteReport(const RunFlags& flags,
+                         const std::vector<ReportRow>& rows) {
+  return WriteOutput(flags.report, PrintReportCsv(rows), ReplaceReport(flags));
 }
 
 // Before minutes of measuring of which nothing but the attention is missing.
@@ -131,8 +166,14 @@ absl::StatusOr<Calibration> OpenJournal(const RunFlags& flags,
     now.set_part_multiprocessors(bench.part_multiprocessors());
   }
   std::error_code error;
-  if (!flags.fresh && std::filesystem::exists(path, error)) {
-    ASSIGN_OR_RETURN(Calibration journal, LoadJournal(path));
+  // What weir did not write is there only with --force, which replaces it.
+  if (!flags.fresh && std::filesystem::exists(path, error) &&
+      IsReplaceable(path, ReplaceOptions())) {
+    std::vector<std::string> damage;
+    ASSIGN_OR_RETURN(Calibration journal, LoadJournal(path, &damage));
+    for (const std::string& what : damage) {
+      PrintWarning(absl::StrCat(what, "; it is measured again"), OutputFlags());
+    }
     const absl::Status same = CheckSameMachine(path, journal, now);
     if (!same.ok()) {
       return absl::InvalidArgumentError(absl::StrCat(
@@ -218,13 +259,15 @@ absl::Status MeasurePlan(const RunFlags& flags, const MeasuringPlan& plan,
   return status;
 }
 
-absl::Status WriteProfile(const std::string& path,
-                          const DeviceProfile& profile) {
+absl::Status WriteProfile(const std::string& path, const DeviceProfile& profile,
+                          const ReplaceOptions& replace) {
   RETURN_IF_ERROR(ValidateDeviceProfile(path, profile));
-  return WriteFile(path,
-                   absl::StrCat("# proto-file: calibrate/device_profile.proto\n"
-                                "# proto-message: weir.DeviceProfile\n",
-                                PrintTextProto(profile)));
+  return WriteOutput(
+      path,
+      MarkText(absl::StrCat("# proto-file: calibrate/device_profile.proto\n"
+                            "# proto-message: weir.DeviceProfile\n",
+                            PrintTextProto(profile))),
+      replace);
 }
 
 // Why the run ended early; the journal is on disk.
@@ -256,10 +299,10 @@ absl::StatusOr<int> WriteResults(const RunFlags& flags,
                                  const Calibration& journal) {
   ASSIGN_OR_RETURN(const DeviceProfile profile,
                    AssembleProfile(plan, journal, start));
-  RETURN_IF_ERROR(WriteProfile(flags.out, profile));
+  RETURN_IF_ERROR(WriteProfile(flags.out, profile, ReplaceOf(flags)));
   const std::vector<ReportRow> rows = MakeReport(plan, journal, start, profile);
   if (!flags.report.empty()) {
-    RETURN_IF_ERROR(WriteFile(flags.report, PrintReportCsv(rows)));
+    RETURN_IF_ERROR(WriteReport(flags, rows));
   }
   return PrintAnswer(PrintReport(rows));
 }
@@ -268,8 +311,7 @@ absl::StatusOr<int> Calibrate(const RunFlags& flags,
                               const Factories& factories) {
   ASSIGN_OR_RETURN(const Model model, LoadModel(flags.model));
   if (flags.list) return List(flags, model);
-  RETURN_IF_ERROR(CheckWritable(flags.out));
-  RETURN_IF_ERROR(CheckWritable(flags.report));
+  RETURN_IF_ERROR(CheckFiles(flags));
   ASSIGN_OR_RETURN(const OutputLock lock, OutputLock::Take(flags.out));
   ASSIGN_OR_RETURN(const std::unique_ptr<Bench> bench,
                    OpenBench(flags, factories));
@@ -285,7 +327,7 @@ absl::StatusOr<int> Calibrate(const RunFlags& flags,
   if (!other.empty()) std::fprintf(stderr, "warning: %s\n", other.c_str());
   ASSIGN_OR_RETURN(const MeasuringPlan plan,
                    PlanOf(flags, model, bench->half_format()));
-  const std::string path = absl::StrCat(flags.out, ".partial");
+  const std::string path = PartialOf(flags);
   ASSIGN_OR_RETURN(Calibration journal, OpenJournal(flags, path, *bench));
   const absl::Status measured =
       MeasurePlan(flags, plan, start, {}, path, bench.get(), &journal);
@@ -301,7 +343,7 @@ absl::StatusOr<int> Calibrate(const RunFlags& flags,
   if (*written != kExitOk) return *written;
   const ExitCode refused = PrintRefused(journal);
   if (refused != kExitOk) return refused;
-  const std::string done = absl::StrCat(flags.out, ".journal");
+  const std::string done = JournalOf(flags);
   std::error_code error;
   std::filesystem::rename(path, done, error);
   Note(flags, absl::StrCat("wrote ", flags.out, " and ", error ? path : done));
@@ -310,6 +352,7 @@ absl::StatusOr<int> Calibrate(const RunFlags& flags,
 
 absl::StatusOr<int> Check(const RunFlags& flags, const Factories& factories) {
   ASSIGN_OR_RETURN(const Model model, LoadModel(flags.model));
+  RETURN_IF_ERROR(CheckOutput(flags.report, ReplaceReport(flags)));
   ASSIGN_OR_RETURN(const std::unique_ptr<Bench> bench,
                    OpenBench(flags, factories));
   ASSIGN_OR_RETURN(MeasuringPlan plan,
@@ -341,7 +384,7 @@ absl::StatusOr<int> Check(const RunFlags& flags, const Factories& factories) {
                   " operations are right\n");
   if (!flags.report.empty()) {
     const std::vector<ReportRow> rows = MakeReport(plan, journal, start, start);
-    RETURN_IF_ERROR(WriteFile(flags.report, PrintReportCsv(rows)));
+    RETURN_IF_ERROR(WriteReport(flags, rows));
   }
   const ExitCode printed = PrintAnswer(text);
   if (printed != kExitOk) return printed;

@@ -25,7 +25,8 @@ bool IsRather(const SweepOutcome& a, const SweepOutcome& b) {
 absl::Status AddShard(const std::string& path, const std::string& first,
                       CollectedSweep* collected) {
   ASSIGN_OR_RETURN(ShardContents contents, ReadShardFile(path));
-  collected->num_damaged += contents.num_damaged;
+  collected->damage.insert(collected->damage.end(), contents.damage.begin(),
+                           contents.damage.end());
   if (!contents.has_head) return absl::OkStatus();
   if (++collected->num_shards == 1) {
     collected->head = contents.head;
@@ -63,7 +64,11 @@ absl::StatusOr<CollectedSweep> CollectShards(const std::string& folder) {
   ASSIGN_OR_RETURN(collected.sweep, ResolveSweep(paths.front(), sweep));
   auto& outcomes = collected.outcomes;
   const auto end = outcomes.lower_bound(collected.sweep.num_points);
-  collected.num_damaged += static_cast<int>(std::distance(end, outcomes.end()));
+  for (auto at = end; at != outcomes.end(); ++at) {
+    collected.damage.push_back(
+        absl::StrCat(folder, ": a shard has point ", at->first,
+                     ", expected points below ", collected.sweep.num_points));
+  }
   outcomes.erase(end, outcomes.end());
   return collected;
 }

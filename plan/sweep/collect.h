@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "plan/sweep/counts.h"
 #include "plan/sweep/sweep.h"
 
@@ -22,7 +23,7 @@ struct CollectedSweep {
   ResolvedSweep sweep;
   std::map<uint32_t, SweepOutcome> outcomes;  // by point
   int num_shards = 0;                         // files
-  int num_damaged = 0;                        // lines that cannot be read
+  std::vector<std::string> damage;            // records that are left out
 };
 
 // InvalidArgument where the shards are of different sweeps.
@@ -55,8 +56,11 @@ std::vector<SweepCell> RowOf(const ResolvedSweep& sweep,
                              const SweepOutcome& outcome);
 
 std::string SweepCsv(const CollectedSweep& collected);
+// Whether the first line of a file is that of the table of any sweep.
+bool IsSweepHeader(absl::string_view line);
 
-// Replaces the file, whole: tables "points" and "sweep".
+// Replaces the file, whole: tables "points" and "sweep". A symbolic link stays
+// and its target is written.
 absl::Status WriteSqlite(const std::string& path,
                          const CollectedSweep& collected);
 

@@ -77,15 +77,17 @@ class Ended {
 };
 
 // What the other shards of the folder hold, whoever writes them now.
-absl::Status AddOthers(const std::string& folder, const std::string& own,
+absl::Status AddOthers(const SweepOptions& options, const std::string& own,
                        const SweepHead& head, Ended* ended) {
-  ASSIGN_OR_RETURN(const std::vector<std::string> paths, ShardPaths(folder));
+  ASSIGN_OR_RETURN(const std::vector<std::string> paths,
+                   ShardPaths(options.folder));
   for (const std::string& path : paths) {
     // A lock goes when its process closes any descriptor of the file.
     std::error_code error;
     if (std::filesystem::equivalent(path, own, error)) continue;
     ASSIGN_OR_RETURN(const ShardContents contents, ReadShardFile(path));
     RETURN_IF_ERROR(CheckShard(path, contents, head, /*resume=*/true));
+    for (const std::string& damage : contents.damage) options.warn(damage);
     ended->Add(contents);
   }
   return absl::OkStatus();
@@ -126,10 +128,13 @@ absl::StatusOr<SweepCounts> RunSweep(const ResolvedSweep& sweep,
   SweepCounts counts;
   Ended ended(options.shard, sweep.num_points, options.time_limit_seconds,
               &counts);
-  ASSIGN_OR_RETURN(ShardWriter writer, ShardWriter::Open(path));
+  ASSIGN_OR_RETURN(ShardWriter writer, ShardWriter::Open(path, options.force));
   RETURN_IF_ERROR(CheckShard(path, writer.contents(), head, options.resume));
+  for (const std::string& damage : writer.contents().damage) {
+    options.warn(damage);
+  }
   ended.Add(writer.contents());
-  RETURN_IF_ERROR(AddOthers(options.folder, path, head, &ended));
+  RETURN_IF_ERROR(AddOthers(options, path, head, &ended));
   ended.AddOverTime();
   if (!writer.contents().has_head) RETURN_IF_ERROR(writer.Append(head));
 
@@ -164,9 +169,12 @@ absl::StatusOr<SweepCounts> RunSweep(const ResolvedSweep& sweep,
   };
   jobs.stop = [&] {
     if (options.progress) options.progress(counts);
+    written.Update(writer.SyncIfDue());
     return !written.ok() || options.stop();
   };
-  RETURN_IF_ERROR(RunJobs(jobs));
+  const absl::Status ran = RunJobs(jobs);
+  written.Update(writer.Sync());
+  RETURN_IF_ERROR(ran);
   RETURN_IF_ERROR(written);
   return counts;
 }

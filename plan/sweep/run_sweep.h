@@ -25,6 +25,7 @@ struct SweepOptions {
   // time limit that was as long.
   bool resume = false;
   double time_limit_seconds = kNoTimeLimit;  // of a point
+  bool force = false;  // empties a file of the shard's name that is no shard
   int num_processes = 1;
   // Runs in the workers.
   std::function<absl::StatusOr<ResolvedScenario>(const std::string& label,
@@ -32,6 +33,8 @@ struct SweepOptions {
       resolve = ResolveScenario;
   // Called about ten times a second, and as points end.
   std::function<void(const SweepCounts&)> progress;
+  // Told of each damaged record; its point runs again.
+  std::function<void(const std::string& text)> warn = [](const auto&) {};
   std::function<bool()> stop = [] { return false; };
 };
 

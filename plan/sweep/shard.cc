@@ -18,7 +18,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/files.h"
+#include "base/record_log.h"
 #include "base/status_macros.h"
+#include "base/temporary_file.h"
 
 namespace weir {
 namespace {
@@ -27,6 +29,7 @@ namespace fs = std::filesystem;
 namespace json = google::protobuf::util;
 using google::protobuf::Message;
 
+constexpr std::chrono::seconds kSyncInterval(1);
 constexpr size_t kMaxShardBytes = std::numeric_limits<size_t>::max();
 
 absl::StatusOr<std::string> ToLine(const Message& message) {
@@ -36,7 +39,7 @@ absl::StatusOr<std::string> ToLine(const Message& message) {
   if (!json::MessageToJsonString(message, &line, options).ok()) {
     return absl::InternalError("a point cannot be written as JSON");
   }
-  return line + "\n";
+  return SealRecord(line);
 }
 
 bool FromLine(absl::string_view line, Message* message) {
@@ -46,8 +49,29 @@ bool FromLine(absl::string_view line, Message* message) {
 }
 
 absl::Status CannotWrite(const std::string& path) {
-  return absl::InvalidArgumentError(
-      absl::StrCat(path, ": cannot be written: ", std::strerror(errno)));
+  return CannotBeWritten(path, std::strerror(errno));
+}
+
+absl::Status NoShard(const std::string& path, absl::string_view why) {
+  return absl::InvalidArgumentError(absl::StrCat(path, ": ", why));
+}
+
+// The first record says which sweep the points are of.
+absl::Status ReadHead(const std::string& path, const Record& record,
+                      SweepHead* head) {
+  const bool is_head = FromLine(record.text, head) && !head->sweep().empty();
+  if (record.is_intact && is_head) return absl::OkStatus();
+  if (record.is_intact ||
+      (!record.text.empty() && IsBeginningOfRecordLog(record.text))) {
+    return NoShard(path, record.is_intact ? "record 1 is no head of a sweep"
+                                          : DescribeDamage(record));
+  }
+  if (is_head) {
+    return NoShard(path,
+                   "its records have no checksums, as an older version of weir "
+                   "wrote them: run the sweep again with another --out");
+  }
+  return NoShard(path, "begins with no head of a sweep");
 }
 
 // Locks of a process: its children have no part in them, so that nothing holds
@@ -95,23 +119,30 @@ std::string ShardPath(const std::string& folder, const Shard& shard) {
                       ".jsonl");
 }
 
-ShardContents ParseShardFile(const std::string& bytes) {
+absl::StatusOr<ShardContents> ParseShardFile(const std::string& path,
+                                             const std::string& bytes) {
+  const RecordLog log = ParseRecordLog(bytes);
   ShardContents contents;
-  contents.num_bytes = static_cast<off_t>(bytes.rfind('\n') + 1);  // npos: 0
-  absl::string_view rest(bytes.data(), contents.num_bytes);
-  if (rest.empty()) return contents;
-  size_t end = rest.find('\n');
-  contents.has_head = FromLine(rest.substr(0, end), &contents.head);
-  if (!contents.has_head) ++contents.num_damaged;
-  for (rest.remove_prefix(end + 1); !rest.empty();
-       rest.remove_prefix(end + 1)) {
-    end = rest.find('\n');
+  contents.num_bytes = log.num_bytes;
+  if (log.records.empty()) {
+    if (IsBeginningOfRecordLog(bytes)) return contents;
+    return NoShard(path, "begins with no head of a sweep");
+  }
+  RETURN_IF_ERROR(ReadHead(path, log.records[0], &contents.head));
+  contents.has_head = true;
+  for (size_t i = 1; i < log.records.size(); ++i) {
+    const Record& record = log.records[i];
     SweepOutcome outcome;
-    if (FromLine(rest.substr(0, end), &outcome) &&
-        outcome.kind() != SWEEP_OUTCOME_UNSPECIFIED) {
-      contents.outcomes.push_back(std::move(outcome));
+    if (!record.is_intact) {
+      contents.damage.push_back(
+          absl::StrCat(path, ": ", DescribeDamage(record)));
+    } else if (!FromLine(record.text, &outcome) ||
+               outcome.kind() == SWEEP_OUTCOME_UNSPECIFIED) {
+      contents.damage.push_back(absl::StrCat(path, ": record ", record.number,
+                                             " (byte ", record.offset,
+                                             ") is no point of a sweep"));
     } else {
-      ++contents.num_damaged;
+      contents.outcomes.push_back(std::move(outcome));
     }
   }
   return contents;
@@ -119,10 +150,7 @@ ShardContents ParseShardFile(const std::string& bytes) {
 
 absl::StatusOr<ShardContents> ReadShardFile(const std::string& path) {
   ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path, kMaxShardBytes));
-  ShardContents contents = ParseShardFile(bytes);
-  if (contents.has_head || contents.num_damaged == 0) return contents;
-  return absl::InvalidArgumentError(
-      absl::StrCat(path, ": begins with no head of a sweep"));
+  return ParseShardFile(path, bytes);
 }
 
 absl::StatusOr<std::vector<std::string>> ShardPaths(const std::string& folder) {
@@ -141,19 +169,20 @@ absl::StatusOr<std::vector<std::string>> ShardPaths(const std::string& folder) {
                    error ? absl::StrCat(": ", error.message()) : ""));
 }
 
-absl::StatusOr<ShardWriter> ShardWriter::Open(const std::string& path) {
-  std::error_code error;
-  fs::create_directories(fs::path(path).parent_path(), error);
+absl::StatusOr<ShardWriter> ShardWriter::Open(const std::string& path,
+                                              bool force) {
+  RETURN_IF_ERROR(MakeFoldersOf(path));
   const int fd =
       open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   if (fd < 0) return CannotWrite(path);
   ShardWriter writer(path, fd);
   RETURN_IF_ERROR(Lock(path, fd));
   ASSIGN_OR_RETURN(const std::string bytes, ReadAll(path, fd));
-  writer.contents_ = ParseShardFile(bytes);
-  if (!writer.contents_.has_head && writer.contents_.num_damaged > 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, ": begins with no head of a sweep"));
+  absl::StatusOr<ShardContents> contents = ParseShardFile(path, bytes);
+  if (contents.ok()) {
+    writer.contents_ = *std::move(contents);
+  } else if (!force) {
+    return contents.status();
   }
   // What was being written when its process was killed.
   if (ftruncate(fd, writer.contents_.num_bytes) != 0) return CannotWrite(path);
@@ -163,6 +192,8 @@ absl::StatusOr<ShardWriter> ShardWriter::Open(const std::string& path) {
 ShardWriter::ShardWriter(ShardWriter&& other) noexcept
     : path_(std::move(other.path_)),
       fd_(std::exchange(other.fd_, -1)),
+      is_synced_(other.is_synced_),
+      synced_at_(other.synced_at_),
       contents_(std::move(other.contents_)) {}
 
 ShardWriter::~ShardWriter() {
@@ -171,12 +202,29 @@ ShardWriter::~ShardWriter() {
 
 absl::Status ShardWriter::Append(const SweepHead& head) {
   ASSIGN_OR_RETURN(const std::string line, ToLine(head));
-  return AppendLine(line);
+  RETURN_IF_ERROR(AppendLine(line));
+  SyncFolderOf(path_);
+  return Sync();
 }
 
 absl::Status ShardWriter::Append(const SweepOutcome& outcome) {
   ASSIGN_OR_RETURN(const std::string line, ToLine(outcome));
-  return AppendLine(line);
+  RETURN_IF_ERROR(AppendLine(line));
+  return SyncIfDue();
+}
+
+absl::Status ShardWriter::SyncIfDue() {
+  const auto now = std::chrono::steady_clock::now();
+  if (is_synced_ || now - synced_at_ < kSyncInterval) return absl::OkStatus();
+  return Sync();
+}
+
+absl::Status ShardWriter::Sync() {
+  if (is_synced_) return absl::OkStatus();
+  if (fdatasync(fd_) != 0) return CannotWrite(path_);
+  is_synced_ = true;
+  synced_at_ = std::chrono::steady_clock::now();
+  return absl::OkStatus();
 }
 
 absl::Status ShardWriter::AppendLine(const std::string& line) {
@@ -184,7 +232,10 @@ absl::Status ShardWriter::AppendLine(const std::string& line) {
   do {
     written = write(fd_, line.data(), line.size());
   } while (written < 0 && errno == EINTR);
-  if (written == static_cast<ssize_t>(line.size())) return absl::OkStatus();
+  if (written == static_cast<ssize_t>(line.size())) {
+    is_synced_ = false;
+    return absl::OkStatus();
+  }
   if (written >= 0) errno = ENOSPC;  // which only the next write would say
   const absl::Status status = CannotWrite(path_);
   // A full disk took a part of it.

@@ -1,14 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // What one process appends its points to: FOLDER/shard-I-of-N.jsonl, a line
 // with the head of the sweep and one for each point, in the order in which they
-// ended. A line is one write(2) and counts once its end of line is there: kill
-// -9 leaves at most half a line, which is cut off when the file is opened
-// again.
+// ended. Each line is a record with a checksum (base/record_log.h).
+//
+// A record is one write(2) and counts once its end of line is there: a process
+// that is killed loses at most half a line, which is cut off when the file is
+// opened again. Records are synced to disk at most a second after they were
+// appended, and all of them before the sweep reports how many points are done:
+// a power failure loses only points that no report has counted, and --resume
+// runs them again. A record that does not match its checksum is left out and
+// reported, and its point runs again.
 #ifndef WEIR_PLAN_SWEEP_SHARD_H_
 #define WEIR_PLAN_SWEEP_SHARD_H_
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -34,11 +41,15 @@ struct ShardContents {
   bool has_head = false;  // false: nothing whole was written
   SweepHead head;
   std::vector<SweepOutcome> outcomes;
-  int num_damaged = 0;  // lines that are whole but cannot be read
+  // Of each whole record that cannot be used: "PATH: record 3 (byte 1042) is
+  // damaged: its checksum does not match".
+  std::vector<std::string> damage;
   off_t num_bytes = 0;  // of whole lines
 };
 
-ShardContents ParseShardFile(const std::string& bytes);
+// InvalidArgument where the bytes are no shard, or their head is damaged.
+absl::StatusOr<ShardContents> ParseShardFile(const std::string& path,
+                                             const std::string& bytes);
 absl::StatusOr<ShardContents> ReadShardFile(const std::string& path);
 
 // The shards of a folder, sorted by name. NotFound when there are none.
@@ -48,8 +59,10 @@ absl::StatusOr<std::vector<std::string>> ShardPaths(const std::string& folder);
 class ShardWriter {
  public:
   // Makes the folder and the file as needed. FailedPrecondition where another
-  // process writes it.
-  static absl::StatusOr<ShardWriter> Open(const std::string& path);
+  // process writes it. A file that is no shard is an error and stays as it is;
+  // with `force` it is emptied.
+  static absl::StatusOr<ShardWriter> Open(const std::string& path,
+                                          bool force = false);
   ShardWriter(ShardWriter&& other) noexcept;
   ShardWriter& operator=(ShardWriter&&) = delete;
   ~ShardWriter();
@@ -60,12 +73,19 @@ class ShardWriter {
   absl::Status Append(const SweepHead& head);
   absl::Status Append(const SweepOutcome& outcome);
 
+  // Syncs what was appended to disk, the first where a second has passed since
+  // the last time.
+  absl::Status SyncIfDue();
+  absl::Status Sync();
+
  private:
   ShardWriter(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
   absl::Status AppendLine(const std::string& line);
 
   std::string path_;
   int fd_ = -1;
+  bool is_synced_ = true;
+  std::chrono::steady_clock::time_point synced_at_;
   ShardContents contents_;
 };
 

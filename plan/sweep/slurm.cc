@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
-#include "base/files.h"
+#include "base/output_file.h"
 #include "base/status_macros.h"
 
 namespace weir {
@@ -40,10 +40,8 @@ Ran RunShell(const std::string& line) {
 
 std::string SlurmScript(const SlurmSweep& sweep) {
   return absl::StrCat(
-      "#!/bin/sh\n"
-      "#SBATCH --job-name=weir-sweep\n"
-      "#SBATCH --array=0-",
-      sweep.num_nodes - 1,
+      "#!/bin/sh\n", MarkText("#SBATCH --job-name=weir-sweep\n"),
+      "#SBATCH --array=0-", sweep.num_nodes - 1,
       "\n#SBATCH --nodes=1\n"
       "#SBATCH --ntasks=1\n"
       "#SBATCH --exclusive\n"
@@ -70,7 +68,9 @@ absl::StatusOr<std::string> SubmitToSlurm(const SlurmSweep& sweep) {
         "slurm-client); without one, --shard I/N runs a part of the sweep");
   }
   const std::string script = absl::StrCat(sweep.folder, "/sweep.sbatch");
-  RETURN_IF_ERROR(WriteFile(script, SlurmScript(sweep)));
+  ReplaceOptions replace;
+  replace.force = sweep.force;
+  RETURN_IF_ERROR(WriteOutput(script, SlurmScript(sweep), replace));
   const Ran ran = RunShell(
       absl::StrCat("sbatch --parsable --output=",
                    ShellWord(absl::StrCat(sweep.folder, "/slurm-%a.log")), " ",

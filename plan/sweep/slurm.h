@@ -18,6 +18,7 @@ struct SlurmSweep {
   int num_nodes = 1;
   double time_limit_seconds = kNoTimeLimit;  // of a point
   std::string sbatch_args;  // words of a shell, before all others
+  bool force = false;       // the script replaces any file
 };
 
 // Every task resumes: one that Slurm starts again after its node failed goes on

@@ -2,7 +2,6 @@
 // A collected sweep as an SQLite database. No times, no random keys, one
 // transaction in order of points: the same points give the same bytes.
 #include <sqlite3.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <memory>
@@ -11,7 +10,9 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "base/files.h"
+#include "base/output_file.h"
 #include "base/status_macros.h"
+#include "base/temporary_file.h"
 #include "plan/sweep/collect.h"
 
 namespace weir {
@@ -29,8 +30,7 @@ using Database = std::unique_ptr<sqlite3, Close>;
 using Statement = std::unique_ptr<sqlite3_stmt, Close>;
 
 absl::Status Error(sqlite3* database) {
-  return absl::InvalidArgumentError(
-      absl::StrCat("cannot be written: ", sqlite3_errmsg(database)));
+  return absl::InvalidArgumentError(sqlite3_errmsg(database));
 }
 
 absl::Status Execute(sqlite3* database, const std::string& sql) {
@@ -115,6 +115,8 @@ absl::Status Fill(sqlite3* database, const CollectedSweep& collected) {
   // The file is new and has another name until it is whole.
   RETURN_IF_ERROR(Execute(database, "PRAGMA journal_mode = OFF"));
   RETURN_IF_ERROR(Execute(database, "PRAGMA synchronous = OFF"));
+  RETURN_IF_ERROR(Execute(database, absl::StrCat("PRAGMA application_id = ",
+                                                 kSqliteApplicationId)));
   RETURN_IF_ERROR(Execute(database, "BEGIN"));
   RETURN_IF_ERROR(Execute(database,
                           "CREATE TABLE sweep (name TEXT, num_points INTEGER, "
@@ -148,18 +150,18 @@ absl::Status Write(const std::string& path, const CollectedSweep& collected) {
 absl::Status WriteSqlite(const std::string& path,
                          const CollectedSweep& collected) {
   std::error_code error;
-  const fs::path folder = fs::path(path).parent_path();
-  if (!folder.empty()) fs::create_directories(folder, error);
-  const std::string temporary = absl::StrCat(path, ".", getpid(), ".tmp");
-  fs::remove(temporary, error);
-  absl::Status status = Write(temporary, collected);
-  if (status.ok()) {
-    fs::rename(temporary, path, error);
-    if (error) status = absl::InvalidArgumentError(error.message());
+  const auto status = fs::status(path, error);
+  if (fs::exists(status) && !fs::is_regular_file(status)) {
+    return CannotBeWritten(path, "is no regular file");
   }
-  if (status.ok()) return status;
-  fs::remove(temporary, error);
-  return absl::InvalidArgumentError(absl::StrCat(path, ": ", status.message()));
+  ASSIGN_OR_RETURN(const std::string target, FollowLinks(path));
+  RETURN_IF_ERROR(MakeFoldersOf(target));
+  absl::StatusOr<TemporaryFile> file = TemporaryFile::Create(target);
+  if (!file.ok()) return CannotBeWritten(path, file.status().message());
+  absl::Status written = Write(file->path(), collected);
+  if (written.ok()) written = file->Commit();
+  if (written.ok()) return written;
+  return CannotBeWritten(path, written.message());
 }
 
 }  // namespace weir

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -148,6 +149,11 @@ std::vector<SweepCell> RowOf(const ResolvedSweep& sweep,
     row.push_back(CellOf(outcome, *figure));
   }
   return row;
+}
+
+bool IsSweepHeader(absl::string_view line) {
+  return absl::StartsWith(line, "point,") &&
+         absl::StrContains(line, ",outcome,error,");
 }
 
 std::string SweepCsv(const CollectedSweep& collected) {

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,6 +17,7 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "base/temporary_file.h"
 
 namespace weir {
 namespace {
@@ -69,7 +71,13 @@ TEST_F(FilesTest, ALinkStaysAndItsTargetIsWritten) {
 TEST_F(FilesTest, LinksInACircleAreAnError) {
   fs::create_symlink("b", Path("a"));
   fs::create_symlink("a", Path("b"));
-  EXPECT_FALSE(WriteFile(Path("a"), "x").ok());
+  for (const char* name : {"a", "b"}) {
+    EXPECT_THAT(WriteFile(Path(name), "x").message(),
+                HasSubstr("cannot be written: Too many levels"));
+    EXPECT_THAT(CheckWritable(Path(name)).message(),
+                HasSubstr("cannot be written: Too many levels"));
+    EXPECT_FALSE(FollowLinks(Path(name)).ok());
+  }
   EXPECT_TRUE(fs::is_symlink(Path("a")));
   EXPECT_TRUE(fs::is_symlink(Path("b")));
   EXPECT_EQ(NumFiles(), 2);
@@ -191,6 +199,56 @@ TEST_F(FilesTest, WhatHasNoEndIsRefusedAtTheLimit) {
   ASSERT_TRUE(WriteFile(Path("file"), "12345").ok());
   EXPECT_EQ(*ReadFile(Path("file"), 5), "12345");
   EXPECT_THAT(ReadFile(Path("file"), 4).status().message(), HasSubstr("4 B"));
+}
+
+// The name that versions before this one gave to temporary files.
+TEST_F(FilesTest, APlantedLinkIsNotWrittenThrough) {
+  ASSERT_TRUE(WriteFile(Path("victim"), "precious").ok());
+  fs::create_symlink("victim", Path(absl::StrCat("file.tmp", getpid())));
+  ASSERT_TRUE(WriteFile(Path("file"), "x").ok());
+  EXPECT_EQ(*ReadFile(Path("victim")), "precious");
+}
+
+TEST_F(FilesTest, AReplacedFileKeepsItsPermissions) {
+  ASSERT_TRUE(WriteFile(Path("file"), "x").ok());
+  ASSERT_EQ(chmod(Path("file").c_str(), 0640), 0);
+  ASSERT_TRUE(WriteFile(Path("file"), "y").ok());
+  EXPECT_EQ(static_cast<int>(fs::status(Path("file")).permissions()), 0640);
+  const mode_t old = umask(077);
+  EXPECT_TRUE(WriteFile(Path("new"), "y").ok());
+  umask(old);
+  EXPECT_EQ(static_cast<int>(fs::status(Path("new")).permissions()), 0600);
+}
+
+TEST_F(FilesTest, AnErrorWhileWritingKeepsTheOldFileAndLeavesNoOther) {
+  ASSERT_TRUE(WriteFile(Path("file"), "before").ok());
+  IgnoreFileSizeSignal();
+  rlimit old;
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &old), 0);
+  const rlimit small = {100, old.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  const absl::Status status = WriteFile(Path("file"), std::string(1000, 'x'));
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &old), 0);
+  EXPECT_THAT(status.message(), HasSubstr("file: cannot be written: File too"));
+  EXPECT_EQ(*ReadFile(Path("file")), "before");
+  EXPECT_EQ(NumFiles(), 1);
+}
+
+TEST_F(FilesTest, AFolderThatCannotBeMadeIsTheReason) {
+  ASSERT_TRUE(WriteFile(Path("file"), "x").ok());
+  EXPECT_THAT(WriteFile(Path("file/sub/new"), "x").message(),
+              HasSubstr("cannot be written: Not a directory"));
+}
+
+TEST_F(FilesTest, APipeWithoutAReaderIsAnError) {
+  ASSERT_EQ(mkfifo(Path("pipe").c_str(), 0600), 0);
+  EXPECT_THAT(WriteFile(Path("pipe"), "x").message(),
+              HasSubstr("a pipe that no program has read from for 5 s"));
+}
+
+TEST_F(FilesTest, ADeviceIsReadUpToTheLimitOfTexts) {
+  EXPECT_EQ(ReadFile("/dev/zero", size_t{1} << 40).status().message(),
+            "/dev/zero: is larger than 64.0 MiB, the limit");
 }
 
 }  // namespace

@@ -103,14 +103,22 @@ TEST(SimulateCommandTest, QuietSaysNothingButTheResult) {
 }
 
 TEST(SimulateCommandTest, ResultIsShownThoughAFileCannotBeWritten) {
-  WriteInput("file", "");
   const ProgramRun run = RunWeir(absl::StrCat(
-      "simulate --schedule gpipe --out file/r.pb --trace /proc/no/t.json ",
+      "simulate --schedule gpipe --out /dev/full --trace /proc/no/t.json ",
       kTextbook));
   EXPECT_EQ(run.exit_code, 2);
   EXPECT_THAT(run.out, Not(IsEmpty()));
-  EXPECT_THAT(run.err, HasSubstr("error: file/r.pb: cannot be written"));
+  EXPECT_THAT(run.err, HasSubstr("error: /dev/full: cannot be written"));
   EXPECT_THAT(run.err, HasSubstr("error: /proc/no/t.json: cannot be written"));
+}
+
+TEST(SimulateCommandTest, AFileThatCannotBeWrittenIsRefusedBefore) {
+  WriteInput("file", "");
+  const ProgramRun run = RunWeir(
+      absl::StrCat("simulate --schedule gpipe --out file/r.pb ", kTextbook));
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_THAT(run.out, IsEmpty());
+  EXPECT_THAT(run.err, HasSubstr("error: file/r.pb: cannot be written"));
 }
 
 TEST(CompareCommandTest, TakesSchedulesWithAndWithoutChunks) {

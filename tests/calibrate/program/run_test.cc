@@ -285,6 +285,53 @@ TEST_F(CalibrateRunTest, AFolderAsOutputIsRefusedBeforeAnythingIsMeasured) {
   std::filesystem::remove(File("p.txt"));
 }
 
+TEST_F(CalibrateRunTest, FilesOfOthersAreReplacedOnlyWithForce) {
+  const std::string copies =
+      absl::StrCat(kSmall, " --only copy --report report.csv --quiet");
+  const std::string names[] = {"p.txt", "p.txt.partial", "p.txt.journal",
+                               "report.csv"};
+  for (const std::string& name : names) {
+    WriteInput(name, "notes\n");
+    const ProgramRun run = RunWeir(copies);
+    EXPECT_EQ(run.exit_code, 2);
+    EXPECT_THAT(run.err, HasSubstr(name + ": was not written by weir"));
+    EXPECT_EQ(Contents(name), "notes\n");
+    std::filesystem::remove(File(name));
+  }
+  WriteInput("p.txt.lock", "notes\n");
+  EXPECT_THAT(RunWeir(copies).err, HasSubstr("p.txt.lock: is no lock"));
+  EXPECT_EQ(Contents("p.txt.lock"), "notes\n");
+  std::filesystem::remove(File("p.txt.lock"));
+  for (const std::string& name : names) WriteInput(name, "notes\n");
+  const ProgramRun forced = RunWeir(copies + " --force");
+  EXPECT_EQ(forced.exit_code, 0) << forced.err;
+  // Its own files it knows.
+  const ProgramRun again = RunWeir(copies);
+  EXPECT_EQ(again.exit_code, 0) << again.err;
+}
+
+TEST_F(CalibrateRunTest, LinksInACircleAreAnError) {
+  std::filesystem::create_symlink("p.txt", File("p.txt"));
+  const ProgramRun run = RunWeir(kSmall);
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_THAT(run.err, HasSubstr("p.txt: cannot be written: Too many levels"));
+  std::filesystem::remove(File("p.txt"));
+}
+
+TEST_F(CalibrateRunTest, ADamagedResultIsNamedAndMeasuredAgain) {
+  RunUntil(3, "INT", "sleep=0.0001");
+  std::string journal = Contents("p.txt.partial");
+  const size_t at = journal.find("p50: ", journal.find("workloads")) + 5;
+  journal[at] = journal[at] == '1' ? '2' : '1';
+  WriteInput("p.txt.partial", journal);
+  const ProgramRun run = RunWeir(kSmall);
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.err,
+              AllOf(HasSubstr("warning: p.txt.partial: record 2 (byte "),
+                    HasSubstr(") is damaged: its checksum does not match; it "
+                              "is measured again")));
+}
+
 TEST_F(CalibrateRunTest, AReportThatCannotBeWrittenLosesNothing) {
   const ProgramRun run =
       RunWeir(absl::StrCat(kSmall, " --only copy --report /proc/no/where"));

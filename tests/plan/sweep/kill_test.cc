@@ -55,7 +55,7 @@ class KillTest : public testing::Test {
     const auto collected = CollectShards(absl::StrCat(root_, "/", folder));
     if (!collected.ok()) return std::string(collected.status().message());
     EXPECT_TRUE(IsComplete(*collected));
-    EXPECT_EQ(collected->num_damaged, 0);
+    EXPECT_TRUE(collected->damage.empty());
     const std::string path = absl::StrCat(root_, "/x.sqlite");
     EXPECT_TRUE(WriteSqlite(path, *collected).ok());
     return absl::StrCat(SweepCsv(*collected), *ReadFile(path));

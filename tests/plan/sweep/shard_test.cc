@@ -4,14 +4,29 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "base/files.h"
 #include "base/processes.h"
+#include "base/temporary_file.h"
+
+namespace {
+
+int num_fdatasyncs = 0;
+
+}  // namespace
+
+// Takes the place of the C library's in this program.
+extern "C" int fdatasync(int) {
+  ++num_fdatasyncs;
+  return 0;
+}
 
 namespace weir {
 namespace {
@@ -54,7 +69,7 @@ TEST_F(ShardTest, WhatIsAppendedIsReadAgain) {
   EXPECT_EQ(contents->head.sweep(), "text \"with\" quotes\nand lines");
   ASSERT_EQ(contents->outcomes.size(), 2);
   EXPECT_EQ(contents->outcomes[1].batch_seconds(), 0.1 + 0.2);
-  EXPECT_EQ(contents->num_damaged, 0);
+  EXPECT_THAT(contents->damage, testing::IsEmpty());
 }
 
 TEST_F(ShardTest, AFileCutAtAnyByteIsGoneOnWithFromItsLastWholeLine) {
@@ -72,7 +87,7 @@ TEST_F(ShardTest, AFileCutAtAnyByteIsGoneOnWithFromItsLastWholeLine) {
     ASSERT_TRUE(writer.ok()) << cut << ": " << writer.status();
     EXPECT_EQ(writer->contents().has_head, cut >= first) << cut;
     EXPECT_EQ(writer->contents().outcomes.size(), num_whole) << cut;
-    EXPECT_EQ(writer->contents().num_damaged, 0) << cut;
+    EXPECT_THAT(writer->contents().damage, testing::IsEmpty()) << cut;
     const std::string left = *ReadFile(path_);
     EXPECT_TRUE(left.empty() || left.back() == '\n') << cut;
   }
@@ -81,22 +96,114 @@ TEST_F(ShardTest, AFileCutAtAnyByteIsGoneOnWithFromItsLastWholeLine) {
 TEST_F(ShardTest, ADamagedLineCostsItsPointOnly) {
   WriteTwo();
   std::string bytes = *ReadFile(path_);
+  const size_t second = bytes.find('\n') + 1;
   // Zeros: what a machine that lost its power may leave.
-  bytes.replace(bytes.find('\n') + 1, 20, 20, '\0');
+  bytes.replace(second, 20, 20, '\0');
   ASSERT_TRUE(WriteFile(path_, bytes).ok());
   const auto contents = ReadShardFile(path_);
   ASSERT_TRUE(contents.ok()) << contents.status();
-  EXPECT_EQ(contents->num_damaged, 1);
+  EXPECT_THAT(contents->damage,
+              testing::ElementsAre(
+                  absl::StrCat(path_, ": record 2 (byte ", second,
+                               ") is damaged: its checksum does not match")));
   ASSERT_EQ(contents->outcomes.size(), 1);
   EXPECT_EQ(contents->outcomes[0].point(), 1);
 }
 
 TEST_F(ShardTest, AFileThatIsNoShardIsRefusedAndStays) {
-  ASSERT_TRUE(WriteFile(path_, "a letter\n").ok());
-  EXPECT_THAT(std::string(ShardWriter::Open(path_).status().message()),
-              HasSubstr("begins with no head"));
-  EXPECT_FALSE(ReadShardFile(path_).ok());
-  EXPECT_EQ(*ReadFile(path_), "a letter\n");
+  for (const char* text : {"a letter\n", "a letter", "{}\n", "\n"}) {
+    ASSERT_TRUE(WriteFile(path_, text).ok());
+    EXPECT_THAT(std::string(ShardWriter::Open(path_).status().message()),
+                HasSubstr("begins with no head"));
+    EXPECT_FALSE(ReadShardFile(path_).ok());
+    EXPECT_EQ(*ReadFile(path_), text);
+  }
+  EXPECT_TRUE(ShardWriter::Open(path_, /*force=*/true).ok());
+  EXPECT_EQ(*ReadFile(path_), "");
+}
+
+TEST_F(ShardTest, ARecordThatFitsInPartLeavesNoHalfLine) {
+  WriteTwo();
+  const std::string whole = *ReadFile(path_);
+  IgnoreFileSizeSignal();
+  auto writer = ShardWriter::Open(path_);
+  ASSERT_TRUE(writer.ok());
+  SweepOutcome outcome;
+  outcome.set_kind(SWEEP_DONE);
+  rlimit old;
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &old), 0);
+  const rlimit small = {whole.size() + 5, old.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  const absl::Status status = writer->Append(outcome);
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &old), 0);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("cannot be written"));
+  EXPECT_EQ(*ReadFile(path_), whole);
+  // With room again it goes on.
+  ASSERT_TRUE(writer->Append(outcome).ok());
+  EXPECT_EQ(ReadShardFile(path_)->outcomes.size(), 3);
+}
+
+TEST_F(ShardTest, EveryFlippedBitIsFound) {
+  WriteTwo();
+  const std::string whole = *ReadFile(path_);
+  const ShardContents right = *ParseShardFile("s", whole);
+  std::set<std::string> outcomes;
+  for (const SweepOutcome& outcome : right.outcomes) {
+    outcomes.insert(outcome.SerializeAsString());
+  }
+  for (size_t bit = 0; bit < 8 * whole.size(); ++bit) {
+    std::string flipped = whole;
+    flipped[bit / 8] = static_cast<char>(flipped[bit / 8] ^ (1 << bit % 8));
+    const auto contents = ParseShardFile("s", flipped);
+    if (!contents.ok()) continue;
+    EXPECT_EQ(contents->head.sweep(), right.head.sweep()) << bit;
+    for (const SweepOutcome& outcome : contents->outcomes) {
+      EXPECT_EQ(outcomes.count(outcome.SerializeAsString()), 1) << bit;
+    }
+    EXPECT_LT(contents->outcomes.size(), right.outcomes.size()) << bit;
+    // Half a line at the end is cut off and written again.
+    EXPECT_TRUE(!contents->damage.empty() ||
+                contents->num_bytes < static_cast<off_t>(whole.size()))
+        << bit;
+  }
+}
+
+TEST_F(ShardTest, ADamagedHeadAndOneWithoutChecksumAreErrors) {
+  WriteTwo();
+  std::string bytes = *ReadFile(path_);
+  const size_t first = bytes.find('\n') + 1;
+  bytes[30] = static_cast<char>(bytes[30] ^ 4);
+  EXPECT_EQ(ParseShardFile("s", bytes).status().message(),
+            "s: record 1 (byte 0) is damaged: its checksum does not match");
+  EXPECT_THAT(
+      ParseShardFile("s", "{\"sweep\":\"name: 'a'\"}\n").status().message(),
+      HasSubstr("s: its records have no checksums"));
+  // A point where the head should be.
+  EXPECT_EQ(ParseShardFile("s", bytes.substr(first)).status().message(),
+            "s: record 1 is no head of a sweep");
+}
+
+TEST_F(ShardTest, RecordsAreSyncedToDisk) {
+  auto writer = ShardWriter::Open(path_);
+  ASSERT_TRUE(writer.ok());
+  SweepHead head;
+  head.set_sweep("a");
+  num_fdatasyncs = 0;
+  ASSERT_TRUE(writer->Append(head).ok());
+  EXPECT_EQ(num_fdatasyncs, 1);
+  SweepOutcome outcome;
+  outcome.set_kind(SWEEP_DONE);
+  ASSERT_TRUE(writer->Append(outcome).ok());
+  ASSERT_TRUE(writer->Sync().ok());
+  EXPECT_EQ(num_fdatasyncs, 2);
+  // Nothing is left to sync.
+  ASSERT_TRUE(writer->Sync().ok());
+  EXPECT_EQ(num_fdatasyncs, 2);
+  // A second later the next is due.
+  ASSERT_TRUE(writer->Append(outcome).ok());
+  sleep(2);
+  ASSERT_TRUE(writer->SyncIfDue().ok());
+  EXPECT_EQ(num_fdatasyncs, 3);
 }
 
 TEST_F(ShardTest, OnlyOneProcessWritesAndItsChildrenDoNotHoldTheLock) {

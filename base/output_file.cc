@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/output_file.h"
+
+#include <filesystem>
+#include <fstream>
+#include <system_error>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "base/files.h"
+#include "base/status_macros.h"
+
+namespace weir {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A header line of a sweep names every swept field.
+constexpr size_t kHeadBytes = 64 << 10;
+
+std::string Head(const std::string& path) {
+  std::ifstream stream(path, std::ios::binary);
+  std::string head(kHeadBytes, '\0');
+  stream.read(head.data(), static_cast<std::streamsize>(head.size()));
+  head.resize(static_cast<size_t>(stream.gcount()));
+  return head;
+}
+
+// The header of SQLite's file format has the application_id at byte 68, the
+// most significant byte first.
+bool IsOwnDatabase(absl::string_view head) {
+  constexpr absl::string_view kMagic("SQLite format 3\0", 16);
+  if (!absl::StartsWith(head, kMagic)) return false;
+  uint32_t id = 0;
+  for (const char byte : head.substr(68, 4)) {
+    id = id << 8 | static_cast<unsigned char>(byte);
+  }
+  return id == kSqliteApplicationId;
+}
+
+bool HasMark(absl::string_view head) {
+  return absl::StrContains(head.substr(0, kMarkBytes), kOutputMark);
+}
+
+absl::Status CheckReplaceable(const std::string& path,
+                              const ReplaceOptions& options) {
+  if (IsReplaceable(path, options)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      path, ": was not written by weir, expected another file; --force ",
+      "replaces it"));
+}
+
+}  // namespace
+
+std::string MarkText(absl::string_view text) {
+  return absl::StrCat("# ", kOutputMark, "\n", text);
+}
+
+std::string MarkJson(absl::string_view object) {
+  absl::string_view rest = object;
+  absl::ConsumePrefix(&rest, "{");
+  const absl::string_view space = rest.substr(0, rest.find_first_not_of(" \n"));
+  return absl::StrCat("{", space, "\"generator\":", space.empty() ? "" : " ",
+                      "\"", kOutputMark, "\",", rest);
+}
+
+std::string MarkSvg(absl::string_view svg) {
+  size_t at = 0;
+  if (absl::StartsWith(svg, "<?xml")) {
+    const size_t end = svg.find("?>");
+    at = end == absl::string_view::npos ? 0 : end + 2;
+  }
+  return absl::StrCat(svg.substr(0, at), "\n<!-- ", kOutputMark, " -->",
+                      svg.substr(at));
+}
+
+bool IsReplaceable(const std::string& path, const ReplaceOptions& options) {
+  if (options.force) return true;
+  std::error_code error;
+  // A device, a pipe or nothing at all. What cannot be looked at cannot be
+  // written either.
+  if (!fs::is_regular_file(path, error)) return true;
+  const std::string head = Head(path);
+  if (head.empty() && fs::file_size(path, error) == 0) return true;
+  if (HasMark(head) || IsOwnDatabase(head)) return true;
+  if (options.is_own_line &&
+      options.is_own_line(absl::string_view(head).substr(0, head.find('\n')))) {
+    return true;
+  }
+  return !options.companion.empty() && HasMark(Head(options.companion));
+}
+
+absl::Status CheckOutput(const std::string& path,
+                         const ReplaceOptions& options) {
+  RETURN_IF_ERROR(CheckWritable(path));
+  return CheckReplaceable(path, options);
+}
+
+absl::Status WriteOutput(const std::string& path, absl::string_view contents,
+                         const ReplaceOptions& options) {
+  std::error_code error;
+  const bool same = fs::is_regular_file(path, error) &&
+                    fs::file_size(path, error) == contents.size() &&
+                    ReadFile(path, contents.size()).value_or("") == contents;
+  if (!same) RETURN_IF_ERROR(CheckReplaceable(path, options));
+  return WriteFile(path, contents);
+}
+
+}  // namespace weir

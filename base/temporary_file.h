@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// A file that is written beside its final place and then moved there.
+#ifndef WEIR_BASE_TEMPORARY_FILE_H_
+#define WEIR_BASE_TEMPORARY_FILE_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace weir {
+
+// Owns a new file in the folder of its target. The name is random and the file
+// is created exclusively, so that nobody can plant a file or a symbolic link
+// there. The file is removed unless Commit() succeeds, also when a signal ends
+// the program, see RemoveTemporaryFiles(). Only SIGKILL, a crash or a power
+// failure can leave it behind.
+//
+// Errors hold the reason only ("No space left on device"): the caller knows by
+// which name the user called the file.
+class TemporaryFile {
+ public:
+  // Creates an empty file. It gets the permissions of the target where that
+  // exists, else those of any new file of this user.
+  static absl::StatusOr<TemporaryFile> Create(const std::string& target);
+  TemporaryFile(TemporaryFile&& other) noexcept;
+  TemporaryFile& operator=(TemporaryFile&&) = delete;
+  ~TemporaryFile();
+
+  const std::string& path() const { return path_; }
+  int fd() const { return fd_; }
+
+  // Syncs the file to disk and moves it over the target.
+  absl::Status Commit();
+
+ private:
+  TemporaryFile() = default;
+
+  std::string target_;
+  std::string path_;  // empty: moved away, or committed
+  int fd_ = -1;
+  int slot_ = -1;
+};
+
+// Removes the temporary files of this process. Async-signal-safe: signal
+// handlers that end the program call it.
+void RemoveTemporaryFiles();
+
+// Syncs a folder to disk, so that a file that was made or renamed there still
+// has its name after a power failure. Does nothing where a file system does
+// not know how.
+void SyncFolderOf(const std::string& path);
+
+// Makes writes past the limit of the file size (RLIMIT_FSIZE) fail with EFBIG
+// instead of ending the program with SIGXFSZ.
+void IgnoreFileSizeSignal();
+
+}  // namespace weir
+
+#endif  // WEIR_BASE_TEMPORARY_FILE_H_

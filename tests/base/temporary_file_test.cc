@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/temporary_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/files.h"
+#include "base/interrupt.h"
+
+namespace {
+
+int num_fsyncs = 0;
+
+}  // namespace
+
+// Takes the place of the C library's in this program.
+extern "C" int fsync(int) {
+  ++num_fsyncs;
+  return 0;
+}
+
+namespace weir {
+namespace {
+
+namespace fs = std::filesystem;
+
+class TemporaryFileTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = absl::StrCat(testing::TempDir(), "weir-temp-XXXXXX");
+    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+    folder_ = pattern;
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  std::string Path(absl::string_view name) const {
+    return absl::StrCat(folder_, "/", name);
+  }
+  int NumFiles() const {
+    return static_cast<int>(std::distance(fs::directory_iterator(folder_),
+                                          fs::directory_iterator()));
+  }
+
+  std::string folder_;
+};
+
+TEST_F(TemporaryFileTest, CommittedFilesHaveTheNameOfTheTarget) {
+  auto file = TemporaryFile::Create(Path("file"));
+  ASSERT_TRUE(file.ok()) << file.status();
+  EXPECT_EQ(fs::path(file->path()).parent_path(), folder_);
+  ASSERT_TRUE(WriteAll(file->fd(), "text"));
+  EXPECT_FALSE(fs::exists(Path("file")));
+  ASSERT_TRUE(file->Commit().ok());
+  EXPECT_EQ(*ReadFile(Path("file")), "text");
+  EXPECT_EQ(NumFiles(), 1);
+}
+
+TEST_F(TemporaryFileTest, OtherFilesAreRemoved) {
+  auto file = TemporaryFile::Create(Path("file"));
+  ASSERT_TRUE(file.ok());
+  {
+    const TemporaryFile moved = *std::move(file);
+    EXPECT_EQ(NumFiles(), 1);
+  }
+  EXPECT_EQ(NumFiles(), 0);
+}
+
+TEST_F(TemporaryFileTest, NamesAreNotPredictable) {
+  const auto one = TemporaryFile::Create(Path("file"));
+  const auto two = TemporaryFile::Create(Path("file"));
+  ASSERT_TRUE(one.ok() && two.ok());
+  EXPECT_NE(one->path(), two->path());
+  EXPECT_EQ(one->path().find(absl::StrCat(getpid())), std::string::npos);
+}
+
+TEST_F(TemporaryFileTest, ContentsAndFolderAreSyncedToDisk) {
+  auto file = TemporaryFile::Create(Path("file"));
+  ASSERT_TRUE(file.ok());
+  num_fsyncs = 0;
+  ASSERT_TRUE(file->Commit().ok());
+  EXPECT_EQ(num_fsyncs, 2);
+}
+
+TEST_F(TemporaryFileTest, AFolderThatIsMissingIsTheReason) {
+  EXPECT_EQ(TemporaryFile::Create(Path("none/file")).status().message(),
+            "No such file or directory");
+  // A folder cannot be replaced by a file.
+  fs::create_directory(Path("folder"));
+  auto file = TemporaryFile::Create(Path("folder"));
+  ASSERT_TRUE(file.ok());
+  EXPECT_EQ(file->Commit().message(), "Is a directory");
+}
+
+// Runs `body` in a child and returns how it ended.
+template <typename Body>
+int InChild(Body body) {
+  const pid_t child = fork();
+  if (child == 0) {
+    body();
+    _exit(0);
+  }
+  int status = 0;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  return status;
+}
+
+TEST_F(TemporaryFileTest, AnInterruptRemovesThem) {
+  for (const bool is_noted : {false, true}) {
+    const int status = InChild([&] {
+      is_noted ? NoteInterrupt() : ExitOnInterrupt();
+      const auto file = TemporaryFile::Create(Path("file"));
+      if (!file.ok() || NumFiles() != 1) _exit(1);
+      std::raise(SIGINT);
+      if (is_noted && NumFiles() != 1) _exit(2);
+      std::raise(SIGINT);
+    });
+    ASSERT_TRUE(WIFEXITED(status));
+    EXPECT_EQ(WEXITSTATUS(status), 130);
+    EXPECT_EQ(NumFiles(), 0);
+  }
+}
+
+TEST_F(TemporaryFileTest, AChildLeavesThoseOfItsParent) {
+  const auto file = TemporaryFile::Create(Path("file"));
+  ASSERT_TRUE(file.ok());
+  InChild([] { RemoveTemporaryFiles(); });
+  EXPECT_EQ(NumFiles(), 1);
+  RemoveTemporaryFiles();
+  EXPECT_EQ(NumFiles(), 0);
+}
+
+TEST_F(TemporaryFileTest, MoreThanSignalsCanRemoveAreStillRemovedAtTheEnd) {
+  std::vector<TemporaryFile> files;
+  for (int i = 0; i < 100; ++i) {
+    auto file = TemporaryFile::Create(Path("file"));
+    ASSERT_TRUE(file.ok());
+    files.push_back(*std::move(file));
+  }
+  EXPECT_EQ(NumFiles(), 100);
+  files.clear();
+  EXPECT_EQ(NumFiles(), 0);
+}
+
+}  // namespace
+}  // namespace weir
