@@ -2,6 +2,7 @@
 #include "base/exit_code.h"
 
 #include "absl/strings/match.h"
+#include "base/interrupt.h"
 
 namespace weir {
 
@@ -25,7 +26,7 @@ ExitCode ExitCodeOf(const absl::Status& status) {
     case absl::StatusCode::kUnimplemented:
       return kExitMissing;
     case absl::StatusCode::kCancelled:
-      return kExitInterrupted;
+      return InterruptExitCode();
     default:
       return kExitInternal;
   }

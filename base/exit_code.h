@@ -9,13 +9,17 @@ namespace weir {
 
 enum ExitCode : int {
   kExitOk = 0,
-  kExitNegative = 1,      // a verdict: does not fit, deadlock
-  kExitUsage = 2,         // the user can mend it
-  kExitMissing = 3,       // something is missing on this machine
-  kExitInternal = 70,     // our bug
-  kExitInterrupted = 130  // Ctrl-C
+  kExitNegative = 1,   // a verdict: does not fit, deadlock
+  kExitUsage = 2,      // the user can mend it
+  kExitMissing = 3,    // something is missing on this machine
+  kExitInternal = 70,  // our bug
+  // 128 + the signal that ended it.
+  kExitHungUp = 129,       // SIGHUP: the terminal was closed
+  kExitInterrupted = 130,  // SIGINT: Ctrl-C
+  kExitTerminated = 143    // SIGTERM: timeout, Slurm, kill
 };
 
+// Cancelled gives the code of the signal that was noted (interrupt.h).
 ExitCode ExitCodeOf(const absl::Status& status);
 
 }  // namespace weir

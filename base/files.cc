@@ -2,6 +2,7 @@
 #include "base/files.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "base/temporary_file.h"
@@ -25,6 +27,12 @@ namespace {
 
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
+
+constexpr int kPollMilliseconds = 100;
+// How long to wait for a process to open a pipe for writing, and for the next
+// bytes of one that has it open.
+constexpr double kMaxWriterWaitSeconds = 5;
+constexpr double kMaxSilenceSeconds = 600;
 
 constexpr int kMaxLinks = 40;  // as in the kernel
 constexpr std::chrono::milliseconds kPollInterval(50);
@@ -62,6 +70,61 @@ absl::Status WriteDevice(const std::string& path, absl::string_view contents) {
   const int error = errno;
   if (close(fd) == 0 && written) return absl::OkStatus();
   return CannotBeWritten(path, std::strerror(written ? errno : error));
+}
+
+absl::Status CannotBeRead(const std::string& path, absl::string_view why) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(path, ": cannot be read: ", why));
+}
+
+absl::Status CannotBeOpened(const std::string& path, int error) {
+  if (error == ENOENT || error == ENOTDIR || error == ENAMETOOLONG) {
+    return absl::NotFoundError(absl::StrCat(path, ": no such file"));
+  }
+  return CannotBeRead(path, std::strerror(error));
+}
+
+absl::Status IsTooLarge(const std::string& path, size_t max_bytes) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(path, ": is larger than ",
+                   FormatBytes(static_cast<double>(max_bytes)), ", the limit"));
+}
+
+// Reads to the end from a descriptor that does not block. The end of a pipe
+// that no process has opened for writing yet is not the end: read(2) returns 0
+// as for any end, but poll(2) does not report it.
+absl::StatusOr<std::string> ReadToEnd(const std::string& path, int fd,
+                                      bool is_pipe, size_t max_bytes) {
+  std::string contents;
+  std::vector<char> piece(1 << 20);
+  bool has_writer = !is_pipe;
+  Clock::time_point last = Clock::now();
+  while (true) {
+    pollfd poller{fd, POLLIN, 0};
+    const bool ended = poll(&poller, 1, kPollMilliseconds) > 0 &&
+                       (poller.revents & POLLHUP) != 0;
+    const ssize_t size = read(fd, piece.data(), piece.size());
+    if (size > 0) {
+      contents.append(piece.data(), static_cast<size_t>(size));
+      if (contents.size() > max_bytes) return IsTooLarge(path, max_bytes);
+      has_writer = true;
+      last = Clock::now();
+      continue;
+    }
+    if (size == 0 && (has_writer || ended)) return contents;
+    if (size < 0 && errno == EAGAIN) has_writer = true;
+    if (size < 0 && errno != EAGAIN && errno != EINTR) {
+      return CannotBeRead(path, std::strerror(errno));
+    }
+    const double limit =
+        has_writer ? kMaxSilenceSeconds : kMaxWriterWaitSeconds;
+    if (Clock::now() - last < std::chrono::duration<double>(limit)) continue;
+    return CannotBeRead(
+        path, has_writer ? absl::StrCat("nothing came for ", limit, " s")
+                         : absl::StrCat("no process has opened this pipe for "
+                                        "writing within ",
+                                        limit, " s"));
+  }
 }
 
 }  // namespace
@@ -104,36 +167,27 @@ absl::Status MakeFoldersOf(const std::string& path) {
 
 absl::StatusOr<std::string> ReadFile(const std::string& path,
                                      size_t max_bytes) {
-  std::error_code error;
-  const auto status = fs::status(path, error);
-  if (!fs::exists(status)) {
-    return absl::NotFoundError(absl::StrCat(path, ": no such file"));
-  }
-  if (fs::is_directory(status)) {
+  // Blocking, it would wait for ever for a writer of a pipe.
+  const int fd =
+      open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  if (fd < 0) return CannotBeOpened(path, errno);
+  const absl::Cleanup close_fd = [fd] { close(fd); };
+  struct stat status = {};
+  if (fstat(fd, &status) != 0) return CannotBeRead(path, std::strerror(errno));
+  if (S_ISDIR(status.st_mode)) {
     return absl::InvalidArgumentError(
         absl::StrCat(path, ": is a folder, expected a file"));
   }
-  if (fs::is_character_file(status)) {  // it may have no end
+  const bool is_pipe = S_ISFIFO(status.st_mode);
+  // A device may have no end.
+  if (!S_ISREG(status.st_mode) && !is_pipe) {
     max_bytes = std::min(max_bytes, kMaxTextFileBytes);
   }
-  std::ifstream stream(path, std::ios::binary);
-  std::string contents;
-  // In pieces: a device or a pipe does not say its size, or has no end.
-  std::vector<char> piece(1 << 20);
-  while (
-      stream.read(piece.data(), static_cast<std::streamsize>(piece.size())) ||
-      stream.gcount() > 0) {
-    contents.append(piece.data(), static_cast<size_t>(stream.gcount()));
-    if (contents.size() > max_bytes) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          path, ": is larger than ",
-          FormatBytes(static_cast<double>(max_bytes)), ", the limit"));
-    }
+  // Before gigabytes are read. Files of /proc say 0.
+  if (status.st_size > 0 && static_cast<size_t>(status.st_size) > max_bytes) {
+    return IsTooLarge(path, max_bytes);
   }
-  if (!stream.eof()) {
-    return absl::InvalidArgumentError(absl::StrCat(path, ": cannot be read"));
-  }
-  return contents;
+  return ReadToEnd(path, fd, is_pipe, max_bytes);
 }
 
 absl::Status WriteFile(const std::string& path, absl::string_view contents) {

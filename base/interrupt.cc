@@ -1,35 +1,103 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/interrupt.h"
 
+#include <signal.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
-#include <csignal>
+#include <array>
 
-#include "base/exit_code.h"
 #include "base/temporary_file.h"
 
 namespace weir {
 namespace {
 
-// A signal handler has no other way to tell.
-volatile std::sig_atomic_t interrupted = 0;
+constexpr std::array<int, 3> kSignals = {SIGINT, SIGTERM, SIGHUP};
+constexpr int kSameSenderSeconds = 2;
 
-void Exit(int) {
+static_assert(kExitInterrupted == 128 + SIGINT);
+static_assert(kExitTerminated == 128 + SIGTERM);
+static_assert(kExitHungUp == 128 + SIGHUP);
+
+// The signal that was noted, 0: none. Signal handlers can only set globals.
+volatile sig_atomic_t noted = 0;
+volatile sig_atomic_t noted_sender = 0;  // 0: no process, such as a terminal
+volatile sig_atomic_t noted_second = 0;
+
+void Exit(int signal) {
   RemoveTemporaryFiles();
-  _exit(kExitInterrupted);
+  _exit(128 + signal);
 }
 
-void Note(int signal) {
-  if (interrupted != 0) Exit(signal);
-  interrupted = 1;
+void Note(int signal, siginfo_t* info, void*) {
+  const bool from_process =
+      info->si_code == SI_USER || info->si_code == SI_TKILL;
+  const int sender = from_process ? info->si_pid : 0;
+  timespec now = {};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  const int second = static_cast<int>(now.tv_sec);
+  if (noted == 0) {
+    noted_sender = sender;
+    noted_second = second;
+    noted = signal;
+    return;
+  }
+  if (signal == noted && sender != 0 && sender == noted_sender &&
+      second - noted_second <= kSameSenderSeconds) {
+    return;
+  }
+  Exit(signal);
+}
+
+// Leaves SIGHUP alone where it is ignored: nohup(1) asks for that.
+void SetActions(const struct sigaction& action) {
+  for (const int signal : kSignals) {
+    struct sigaction before = {};
+    sigaction(signal, nullptr, &before);
+    if (signal == SIGHUP && before.sa_handler == SIG_IGN) continue;
+    sigaction(signal, &action, nullptr);
+  }
+}
+
+void SetHandler(void (*handler)(int)) {
+  struct sigaction action = {};
+  action.sa_handler = handler;
+  action.sa_flags = SA_RESTART;
+  SetActions(action);
 }
 
 }  // namespace
 
-void ExitOnInterrupt() { std::signal(SIGINT, Exit); }
+void ExitOnInterrupt() { SetHandler(Exit); }
 
-void NoteInterrupt() { std::signal(SIGINT, Note); }
+void DefaultOnInterrupt() { SetHandler(SIG_DFL); }
 
-bool Interrupted() { return interrupted != 0; }
+void NoteInterrupt() {
+  struct sigaction action = {};
+  action.sa_sigaction = Note;
+  action.sa_flags = SA_RESTART | SA_SIGINFO;
+  SetActions(action);
+}
+
+bool Interrupted() { return noted != 0; }
+
+void ForgetInterrupt() { noted = 0; }
+
+ExitCode InterruptExitCode() {
+  return noted == 0 ? kExitInterrupted : static_cast<ExitCode>(128 + noted);
+}
+
+bool WasInterrupted(int wait_status) {
+  if (!WIFSIGNALED(wait_status)) return false;
+  const int signal = WTERMSIG(wait_status);
+  if (signal == SIGINT) return true;
+  if (signal != SIGTERM && signal != SIGHUP) return false;
+  for (int i = 0; i < 50 && !Interrupted(); ++i) {
+    const timespec pause = {0, 10'000'000};
+    nanosleep(&pause, nullptr);
+  }
+  return Interrupted();
+}
 
 }  // namespace weir

@@ -8,8 +8,19 @@
 #include "absl/strings/str_join.h"
 
 namespace weir {
+namespace {
+
+// A damaged file may have a problem in each of its millions of lines.
+constexpr size_t kMaxProblems = 50;
+
+}  // namespace
 
 void Problems::Add(absl::string_view field, absl::string_view what) {
+  if (messages_.size() > kMaxProblems) return;
+  if (messages_.size() == kMaxProblems) {
+    messages_.push_back(absl::StrCat(where_, ": there are more problems"));
+    return;
+  }
   messages_.push_back(
       absl::StrCat(where_, ": ", field, field.empty() ? "" : " ", what));
 }

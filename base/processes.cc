@@ -28,6 +28,8 @@ namespace weir {
 namespace {
 
 constexpr int kPollMilliseconds = 100;
+// A longer time limit is none: the clock would overflow.
+constexpr double kLongestSeconds = 1e9;
 
 // Both ways of the socket: how many bytes follow, then these.
 using Length = uint64_t;
@@ -71,7 +73,8 @@ bool ReceiveSome(int fd, std::string* bytes) {
 }
 
 [[noreturn]] void RunWorker(const Workers::Work& work, int fd) {
-  ExitOnInterrupt();
+  DefaultOnInterrupt();
+  ForgetInterrupt();
   std::string frame;
   while (true) {
     while (!IsWhole(frame)) {
@@ -118,11 +121,17 @@ std::string HowItEnded(int wait_status) {
                       signal == SIGKILL ? "; out of memory?)" : ")");
 }
 
-Workers::Workers(int num_processes, Work work)
-    : num_processes_(std::max(num_processes, 1)), work_(std::move(work)) {}
+Workers::Workers(int num_processes, Work work, double time_limit_seconds)
+    : num_processes_(std::max(num_processes, 1)),
+      work_(std::move(work)),
+      time_limit_seconds_(time_limit_seconds) {}
 
-Workers::~Workers() {
+Workers::~Workers() { Clear(); }
+
+void Workers::Clear() {
+  line_.clear();
   for (Worker& worker : workers_) (void)Bury(&worker);
+  workers_.clear();
 }
 
 void Workers::Give(int job, std::string input) {
@@ -153,7 +162,9 @@ absl::Status Workers::Start() {
     close(fds[0]);
     return absl::UnavailableError("no process to be had");
   }
-  workers_.push_back({pid, fds[0], -1, {}});
+  Worker& worker = workers_.emplace_back();
+  worker.pid = pid;
+  worker.fd = fds[0];
   return absl::OkStatus();
 }
 
@@ -163,7 +174,7 @@ absl::StatusOr<std::string> Workers::Bury(Worker* worker) {
   close(worker->fd);
   int status = 0;
   while (waitpid(worker->pid, &status, 0) < 0 && errno == EINTR) continue;
-  if (WIFEXITED(status) && WEXITSTATUS(status) == kExitInterrupted) {
+  if (WasInterrupted(status)) {
     return absl::CancelledError("interrupted");
   }
   return absl::InternalError(
@@ -181,6 +192,7 @@ absl::Status Workers::HandOut() {
     }
     if (SendAll(free->fd, line_.front().second)) {
       free->job = line_.front().first;
+      free->deadline = Deadline();
       line_.pop_front();
     } else {  // died before it had a job
       (void)Bury(&*free);
@@ -204,18 +216,36 @@ void Workers::Listen(Worker* worker, const Done& done) {
   }
 }
 
+Workers::Clock::time_point Workers::Deadline() const {
+  if (time_limit_seconds_ >= kLongestSeconds) return Clock::time_point::max();
+  return Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                            std::chrono::duration<double>(time_limit_seconds_));
+}
+
+void Workers::EndLate(const Done& done) {
+  const Clock::time_point now = Clock::now();
+  for (Worker& worker : workers_) {
+    if (worker.pid == 0 || worker.job < 0 || now < worker.deadline) continue;
+    (void)Bury(&worker);
+    worker.pid = 0;
+    done(worker.job,
+         absl::DeadlineExceededError(absl::StrCat(
+             "took longer than ", time_limit_seconds_, " s, the time limit")));
+  }
+}
+
 absl::Status Workers::Wait(const Done& done) {
   RETURN_IF_ERROR(HandOut());
   std::vector<pollfd> polls;
   for (const Worker& worker : workers_) {
     polls.push_back({worker.fd, POLLIN, 0});
   }
-  if (poll(polls.data(), polls.size(), kPollMilliseconds) <= 0) {
-    return absl::OkStatus();
+  if (poll(polls.data(), polls.size(), kPollMilliseconds) > 0) {
+    for (size_t i = 0; i < polls.size(); ++i) {
+      if (polls[i].revents != 0) Listen(&workers_[i], done);
+    }
   }
-  for (size_t i = 0; i < polls.size(); ++i) {
-    if (polls[i].revents != 0) Listen(&workers_[i], done);
-  }
+  EndLate(done);
   workers_.erase(std::remove_if(workers_.begin(), workers_.end(),
                                 [](const Worker& w) { return w.pid == 0; }),
                  workers_.end());
@@ -224,10 +254,11 @@ absl::Status Workers::Wait(const Done& done) {
 
 absl::Status RunJobs(const Jobs& jobs) {
   int job = 0;  // in a worker: its own
-  Workers workers(jobs.num_processes, [&](const std::string& input) {
+  const auto run = [&](const std::string& input) {
     std::memcpy(&job, input.data(), sizeof(job));
     return jobs.run(job);
-  });
+  };
+  Workers workers(jobs.num_processes, run, jobs.time_limit_seconds);
   // Beside those at work, one for each to go on with.
   const int num_given = 2 * std::max(jobs.num_processes, 1);
   int next = 0;

@@ -6,8 +6,10 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <deque>
 #include <functional>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,6 +18,8 @@
 #include "absl/status/statusor.h"
 
 namespace weir {
+
+inline constexpr double kNoTimeLimit = std::numeric_limits<double>::infinity();
 
 // Processes that take one job after another. What `work` keeps in one of them
 // (a std::optional<Ranker> that it captured by reference and fills at its first
@@ -31,8 +35,11 @@ class Workers {
       std::function<absl::StatusOr<std::string>(const std::string& input)>;
   using Done = std::function<void(int job, absl::StatusOr<std::string> output)>;
 
-  // Processes are started as jobs come: they see memory as it was then.
-  Workers(int num_processes, Work work);
+  // Processes are started as jobs come: they see memory as it was then. A job
+  // that takes longer than `time_limit_seconds` is killed with its process and
+  // ends as DeadlineExceeded.
+  Workers(int num_processes, Work work,
+          double time_limit_seconds = kNoTimeLimit);
   ~Workers();  // ends them at once, whatever they are at
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
@@ -41,6 +48,8 @@ class Workers {
   void Give(int job, std::string input);
   // In line or at work.
   int num_unfinished() const;
+  // Drops the jobs in line and ends the processes.
+  void Clear();
 
   // Hands jobs out, waits for an answer (a tenth of a second at most) and calls
   // `done` for each that came, in the order in which they end. An interrupted
@@ -48,20 +57,26 @@ class Workers {
   absl::Status Wait(const Done& done);
 
  private:
+  using Clock = std::chrono::steady_clock;
+
   struct Worker {
     pid_t pid = 0;  // 0: ended
     int fd = -1;
-    int job = -1;       // -1: free
-    std::string bytes;  // of its answer, so far
+    int job = -1;                     // -1: free
+    std::string bytes;                // of its answer, so far
+    Clock::time_point deadline = {};  // of its job
   };
 
   absl::Status Start();
   absl::Status HandOut();
   absl::StatusOr<std::string> Bury(Worker* worker);
   void Listen(Worker* worker, const Done& done);
+  void EndLate(const Done& done);
+  Clock::time_point Deadline() const;  // of a job that starts now
 
   size_t num_processes_;
   Work work_;
+  double time_limit_seconds_;
   std::deque<std::pair<int, std::string>> line_;
   std::vector<Worker> workers_;
 };
@@ -74,8 +89,10 @@ struct Jobs {
   std::function<absl::StatusOr<std::string>(int job)> run;
   // In the parent, see Workers::Wait.
   Workers::Done done;
-  // In the parent: start no more and end those that run.
+  // In the parent, about ten times a second: start no more and end those that
+  // run.
   std::function<bool()> stop;
+  double time_limit_seconds = kNoTimeLimit;  // of each, see Workers
 };
 
 // Returns when every job is done, or stopped. Unavailable when the machine

@@ -28,10 +28,18 @@ class Collector : public google::protobuf::io::ErrorCollector {
   explicit Collector(absl::string_view label) : label_(label) {}
 
   void AddError(int line, int column, const std::string& message) override {
-    // Protobuf counts from 0 and says -1 where it knows no place.
-    errors_.push_back(line < 0 ? absl::StrCat(label_, ": ", message)
+    if (errors_.size() >= kMaxErrors) {
+      ++num_more_;
+      return;
+    }
+    // Protobuf counts from 0 and says -1 where it knows no place. A message may
+    // quote a word of the file, whatever its length.
+    absl::string_view text = absl::string_view(message).substr(0, kMaxBytes);
+    text = text.substr(0, Utf8PrefixLength(text));
+    const absl::string_view cut = text.size() < message.size() ? "..." : "";
+    errors_.push_back(line < 0 ? absl::StrCat(label_, ": ", text, cut)
                                : absl::StrCat(label_, ":", line + 1, ":",
-                                              column + 1, ": ", message));
+                                              column + 1, ": ", text, cut));
   }
 
   // An unknown field: as a warning it does not end the parsing.
@@ -43,12 +51,21 @@ class Collector : public google::protobuf::io::ErrorCollector {
 
   absl::Status ToStatus() const {
     if (errors_.empty()) return absl::OkStatus();
-    return absl::InvalidArgumentError(absl::StrJoin(errors_, "\n"));
+    const std::string more =
+        num_more_ > 0
+            ? absl::StrCat("\n", label_, ": ", num_more_, " more errors")
+            : "";
+    return absl::InvalidArgumentError(
+        absl::StrCat(absl::StrJoin(errors_, "\n"), more));
   }
 
  private:
+  static constexpr size_t kMaxErrors = 50;
+  static constexpr size_t kMaxBytes = 400;  // of a message
+
   std::string label_;
   std::vector<std::string> errors_;
+  size_t num_more_ = 0;
 };
 
 void CheckBytes(absl::string_view text, Collector* collector) {

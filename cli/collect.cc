@@ -123,7 +123,11 @@ void Warn(const Flags& flags, const CollectedSweep& collected) {
 int RunCollect(const Flags& flags) {
   const absl::Status checked = CheckFiles(flags);
   if (!checked.ok()) return PrintError(checked, flags.output);
-  const auto collected = CollectShards(flags.name);
+  absl::StatusOr<CollectedSweep> collected;
+  {
+    const ElapsedLine line(flags.output, "reading shards");
+    collected = CollectShards(flags.name);
+  }
   if (!collected.ok()) return PrintError(collected.status(), flags.output);
   const absl::Status written = Write(flags, *collected);
   if (!written.ok()) return PrintError(written, flags.output);

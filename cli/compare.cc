@@ -54,7 +54,16 @@ struct ToSimulate {
   absl::Status refused;  // what some schedules cannot do with this scenario
 };
 
-// Every schedule is looked at before the first is simulated.
+// What would otherwise be told after minutes of simulating others. An order
+// that is searched for is not searched for twice.
+absl::StatusOr<ResolvedScenario> Checked(ResolvedScenario scenario) {
+  if (!OrdersByCosts(scenario.scenario.schedule())) {
+    RETURN_IF_ERROR(CheckSimulation(scenario));
+  }
+  return scenario;
+}
+
+// Every schedule is checked before the first is simulated.
 absl::StatusOr<ToSimulate> ResolveAll(const Flags& flags) {
   RETURN_IF_ERROR(CheckOutputs(flags.output, /*folders=*/true));
   ASSIGN_OR_RETURN(const Question question, ApplyOverrides(flags.scenario));
@@ -72,6 +81,7 @@ absl::StatusOr<ToSimulate> ResolveAll(const Flags& flags) {
   }
   ToSimulate work;
   std::vector<std::string> lines;
+  absl::Status worst;
   bool all_known = true;
   for (const std::string& schedule : schedules) {
     const absl::Status known = IsScheduleFile(schedule)
@@ -83,14 +93,18 @@ absl::StatusOr<ToSimulate> ResolveAll(const Flags& flags) {
       continue;
     }
     absl::StatusOr<ResolvedScenario> one = ResolveFor(question, schedule);
+    if (one.ok() && schedules.size() > 1) one = Checked(*std::move(one));
     if (one.ok()) {
       work.scenarios.push_back(*std::move(one));
     } else {
       Collect(one.status(), &lines);
+      if (ExitCodeOf(one.status()) > ExitCodeOf(worst)) worst = one.status();
     }
   }
   if (lines.empty()) return work;
-  work.refused = absl::InvalidArgumentError(absl::StrJoin(lines, "\n"));
+  work.refused = absl::Status(
+      worst.ok() ? absl::StatusCode::kInvalidArgument : worst.code(),
+      absl::StrJoin(lines, "\n"));
   if (work.scenarios.empty() || !all_known) return work.refused;
   return work;
 }
@@ -126,7 +140,7 @@ Outcome SimulateAll(const std::vector<ResolvedScenario>& scenarios,
     }
   }
   ExitOnInterrupt();
-  if (Interrupted()) outcome.exit_code = kExitInterrupted;
+  if (Interrupted()) outcome.exit_code = InterruptExitCode();
   return outcome;
 }
 
@@ -147,11 +161,11 @@ std::string View(const Flags& flags, const std::vector<Result>& results) {
 int RunCompare(const Flags& flags) {
   const auto work = ResolveAll(flags);
   if (!work.ok()) return PrintError(work.status(), flags.output);
+  // Before the first simulation: some take minutes.
+  const int refused =
+      work->refused.ok() ? kExitOk : PrintError(work->refused, flags.output);
   Outcome outcome = SimulateAll(work->scenarios, flags.output);
-  if (!work->refused.ok()) {
-    outcome.exit_code = std::max<int>(outcome.exit_code,
-                                      PrintError(work->refused, flags.output));
-  }
+  outcome.exit_code = std::max<int>(outcome.exit_code, refused);
   if (outcome.results.empty()) return outcome.exit_code;
 
   int code = outcome.exit_code;

@@ -50,6 +50,10 @@ absl::StatusOr<std::vector<double>> Elasticities(
   absl::Status failed;
   ProgressLine progress(flags.output);
   int num_done = 0;
+  const auto show = [&] {
+    progress.Show(absl::StrCat("[", num_done, "/", figures.size(), "] figures"),
+                  1.0 * num_done / std::max<size_t>(figures.size(), 1));
+  };
   Jobs jobs;
   jobs.num_jobs = static_cast<int>(figures.size());
   jobs.num_processes = flags.num_jobs > 0 ? static_cast<int>(flags.num_jobs)
@@ -59,15 +63,17 @@ absl::StatusOr<std::vector<double>> Elasticities(
   };
   jobs.done = [&](int job, const absl::StatusOr<std::string>& output) {
     ++num_done;
-    progress.Show(absl::StrCat("[", num_done, "/", figures.size(), "] figures"),
-                  1.0 * num_done / static_cast<double>(figures.size()));
+    show();
     if (!output.ok()) {
       failed.Update(output.status());
     } else if (output->size() == sizeof(double)) {
       std::memcpy(&elasticities[job], output->data(), sizeof(double));
     }
   };
-  jobs.stop = [&] { return Interrupted() || !failed.ok(); };
+  jobs.stop = [&] {
+    show();
+    return Interrupted() || !failed.ok();
+  };
   NoteInterrupt();
   const absl::Status ran = RunJobs(jobs);
   ExitOnInterrupt();
@@ -87,7 +93,14 @@ absl::StatusOr<Explanation> Explain(const Flags& flags) {
                      "expected a model and a cluster"));
   }
   Explanation explanation;
-  ASSIGN_OR_RETURN(explanation.result, Simulate(scenario));
+  {
+    ProgressLine progress(flags.output);
+    SimulateOptions options;
+    options.progress = [&](double done) {
+      progress.Show(scenario.scenario.schedule(), done);
+    };
+    ASSIGN_OR_RETURN(explanation.result, Simulate(scenario, options));
+  }
   const std::vector<ScenarioFigure> figures = FiguresOf(scenario);
   ASSIGN_OR_RETURN(const std::vector<double> elasticities,
                    Elasticities(flags, scenario, figures,

@@ -4,6 +4,7 @@
 #define WEIR_CLI_FLAGS_H_
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -112,6 +113,8 @@ struct SweepFlags {
   std::string points;  // CSV
   std::string folder = "weir-sweep";
   std::string shard = "0/1";
+  // Of a point.
+  double time_limit_seconds = std::numeric_limits<double>::infinity();
   bool resume = false;
   bool slurm = false;
   uint32_t slurm_nodes = 4;

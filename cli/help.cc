@@ -134,7 +134,7 @@ std::string HelpText() {
       Row("--version [--json]", "Says what this build is."),
       "\nExit codes: 0 fine, 1 negative verdict (does not fit, deadlock), 2 "
       "usage or\ninput error, 3 something is missing on this machine, 70 a bug "
-      "of weir, 130\ninterrupted.\n");
+      "of weir, 129, 130\nor 143 ended by SIGHUP, SIGINT or SIGTERM.\n");
   return text;
 }
 

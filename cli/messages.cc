@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/messages.h"
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/time/time.h"
 
 namespace weir {
 namespace {
@@ -18,6 +22,13 @@ namespace {
 bool IsSet(const char* variable) {
   const char* value = std::getenv(variable);
   return value != nullptr && *value != '\0';
+}
+
+size_t TerminalColumns() {
+  constexpr size_t kUsual = 80;
+  winsize size = {};
+  const bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0;
+  return known && size.ws_col > 0 ? size.ws_col : kUsual;
 }
 
 bool IsDumb() {
@@ -78,25 +89,67 @@ absl::Status PrintResult(absl::string_view text) {
 
 ProgressLine::ProgressLine(const OutputFlags& output)
     : enabled_(!output.quiet && isatty(STDERR_FILENO) && !IsDumb() &&
-               !IsSet("CI")) {}
+               !IsSet("CI")),
+      begin_(std::chrono::steady_clock::now()) {}
 
 ProgressLine::~ProgressLine() { Clear(); }
 
 void ProgressLine::Show(absl::string_view what, double done) {
-  const int percent = static_cast<int>(100 * done);
+  Print(what, static_cast<int>(100 * done));
+}
+
+void ProgressLine::Show(absl::string_view what) { Print(what, -1); }
+
+void ProgressLine::Print(absl::string_view what, int percent) {
   const auto now = std::chrono::steady_clock::now();
-  if (!enabled_ ||
-      (percent == percent_ && now - shown_ < std::chrono::milliseconds(100))) {
+  if (!enabled_ || (is_shown_ && percent == percent_ &&
+                    now - shown_ < std::chrono::milliseconds(100))) {
     return;
   }
+  is_shown_ = true;
   percent_ = percent;
   shown_ = now;
-  std::fprintf(stderr, "\r%s %d %%\033[K", std::string(what).c_str(), percent);
+  const auto seconds =
+      std::chrono::duration_cast<std::chrono::seconds>(now - begin_).count();
+  const std::string end = absl::StrCat(
+      percent < 0 ? "" : absl::StrCat(" ", percent, " %"),
+      seconds < 1 ? ""
+                  : absl::StrCat(percent < 0 ? " " : ", ",
+                                 absl::FormatDuration(absl::Seconds(seconds))));
+  // A line that wraps cannot be written over.
+  const size_t columns = std::max<size_t>(TerminalColumns(), end.size() + 1);
+  std::fputs(absl::StrCat("\r", what.substr(0, columns - end.size() - 1), end,
+                          "\033[K")
+                 .c_str(),
+             stderr);
 }
 
 void ProgressLine::Clear() {
-  if (enabled_ && percent_ >= 0) std::fputs("\r\033[K", stderr);
+  if (is_shown_) std::fputs("\r\033[K", stderr);
+  is_shown_ = false;
   percent_ = -1;
+}
+
+ElapsedLine::ElapsedLine(const OutputFlags& output, std::string what)
+    : line_(output), what_(std::move(what)) {
+  if (!line_.enabled()) return;
+  thread_ = std::thread([this] {
+    std::unique_lock<std::mutex> lock(mutex_);
+    while (!ended_.wait_for(lock, std::chrono::seconds(1),
+                            [this] { return is_ended_; })) {
+      line_.Show(what_);
+    }
+  });
+}
+
+ElapsedLine::~ElapsedLine() {
+  if (!thread_.joinable()) return;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    is_ended_ = true;
+  }
+  ended_.notify_one();
+  thread_.join();
 }
 
 }  // namespace weir

@@ -5,6 +5,10 @@
 #define WEIR_CLI_MESSAGES_H_
 
 #include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <string>
+#include <thread>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
@@ -31,15 +35,42 @@ class ProgressLine {
   explicit ProgressLine(const OutputFlags& output);
   ~ProgressLine();
 
-  // Shows "<what> 57 %"; done from 0 to 1. At most ten times a second where the
-  // percentage stays.
+  // Whether Show() shows anything.
+  bool enabled() const { return enabled_; }
+
+  // Shows "<what> 57 %, 1m12s": done from 0 to 1, and the time since this was
+  // made. At most ten times a second where the percentage stays.
   void Show(absl::string_view what, double done);
+  // Without a percentage, where nobody knows it: "<what> 1m12s".
+  void Show(absl::string_view what);
   void Clear();
 
  private:
+  void Print(absl::string_view what, int percent);
+
   bool enabled_;
+  bool is_shown_ = false;
   int percent_ = -1;
+  std::chrono::steady_clock::time_point begin_;
   std::chrono::steady_clock::time_point shown_;
+};
+
+// A status line for work that calls nobody back: shows what is done and for how
+// long, once a second, from a thread of its own.
+class ElapsedLine {
+ public:
+  ElapsedLine(const OutputFlags& output, std::string what);
+  ~ElapsedLine();
+  ElapsedLine(const ElapsedLine&) = delete;
+  ElapsedLine& operator=(const ElapsedLine&) = delete;
+
+ private:
+  ProgressLine line_;
+  std::string what_;
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  bool is_ended_ = false;
+  std::thread thread_;
 };
 
 }  // namespace weir

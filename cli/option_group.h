@@ -43,6 +43,15 @@ class Group {
                });
   }
 
+  // A time limit, see ParseTimeLimit.
+  Option& Seconds(absl::string_view names, absl::string_view help,
+                  double* target) {
+    return Add(names, "SECONDS", help, [target](const std::string& text) {
+      ASSIGN_OR_RETURN(*target, ParseTimeLimit(text));
+      return absl::OkStatus();
+    });
+  }
+
   Option& Choice(absl::string_view names, absl::string_view help,
                  const Choices& choices, std::function<void(int)> set) {
     const std::string words =

@@ -47,12 +47,16 @@ absl::StatusOr<PlanReport> Search(const Flags& flags) {
   options.num_processes = flags.num_jobs > 0 ? static_cast<int>(flags.num_jobs)
                                              : DefaultProcesses();
   ProgressLine progress(flags.output);
-  options.progress = [&](double done, const std::string& text) {
-    progress.Show(text, done);
-  };
+  if (progress.enabled()) {
+    options.progress = [&](double done, const std::string& text) {
+      progress.Show(text, done);
+    };
+  }
   NoteInterrupt();
   // No plan of the papers' planners is better than the search's.
-  options.seeds = SeedsFor(question.label, request, options.num_processes);
+  options.seeds =
+      SeedsFor(question.label, request, options.num_processes,
+               [&](double done) { progress.Show("asking planners", done); });
   absl::StatusOr<PlanReport> report =
       SearchPlans(question.label, request, options);
   ExitOnInterrupt();
@@ -86,9 +90,11 @@ int RunPlan(const Flags& flags) {
     // Nothing is wrong with the question: the answer is no.
     return absl::IsFailedPrecondition(report.status()) ? kExitNegative : code;
   }
-  int code = report->num_left() > 0 && !report->out_of_patience()
-                 ? kExitInterrupted
-                 : kExitOk;
+  int code = kExitOk;
+  if (Interrupted()) {
+    code = InterruptExitCode();
+    PrintNote("interrupted: these are the best plans so far", flags.output);
+  }
   const absl::Status printed = PrintResult(View(flags, *report));
   if (!printed.ok()) code = PrintError(printed, flags.output);
   for (const std::string& warning : report->warnings()) {

@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "base/files.h"
+#include "base/interrupt.h"
 #include "base/problems.h"
 #include "base/status_macros.h"
 #include "base/units.h"
@@ -152,8 +153,13 @@ absl::StatusOr<std::string> ViewGraph(const Flags& flags) {
                    ParseProfileGraph(plan.graph, text));
   ASSIGN_OR_RETURN(const AntichainDag dag, AntichainDagOf(plan.graph, graph));
   const PipeDreamOptions options = OptionsOf(plan);
-  ASSIGN_OR_RETURN(const PipeDreamPlan found,
-                   OptimizePipeDream(plan.graph, dag, options));
+  absl::StatusOr<PipeDreamPlan> planned;
+  {
+    const ElapsedLine line(flags.output, plan.algorithm);
+    planned = OptimizePipeDream(plan.graph, dag, options);
+  }
+  RETURN_IF_ERROR(planned.status());
+  const PipeDreamPlan& found = *planned;
   const std::vector<std::string> warnings = WarningsOf(dag, options, found);
   for (const std::string& warning : warnings) {
     PrintWarning(warning, flags.output);
@@ -258,21 +264,49 @@ absl::Status NothingFits(const PaperPlanner& planner, const Flags& flags,
       ", or more of --tp or --recompute, which need less"));
 }
 
+absl::StatusOr<std::vector<PlannerAnswer>> AskWithProgress(
+    const Flags& flags, const std::vector<const PaperPlanner*>& planners,
+    const ResolvedScenario& given) {
+  ProgressLine line(flags.output);
+  AskOptions options;
+  if (flags.num_jobs > 0) {
+    options.num_processes = static_cast<int>(flags.num_jobs);
+  }
+  options.progress = [&](int num_done) {
+    line.Show(
+        planners.size() == 1
+            ? std::string(planners[0]->name)
+            : absl::StrCat("[", num_done, "/", planners.size(), "] planners"));
+  };
+  NoteInterrupt();
+  auto answers = Ask(planners, given, options);
+  ExitOnInterrupt();
+  return answers;
+}
+
 absl::StatusOr<std::vector<PlannerAnswer>> AnswersOf(const Flags& flags) {
   RETURN_IF_ERROR(CheckScenarioFlags(flags.plan));
-  const PaperPlanner* planner = nullptr;
+  std::vector<const PaperPlanner*> planners = AllPaperPlanners();
   if (flags.plan.algorithm != kAll) {
-    ASSIGN_OR_RETURN(planner, FindPaperPlanner(flags.plan.algorithm));
+    ASSIGN_OR_RETURN(const PaperPlanner* planner,
+                     FindPaperPlanner(flags.plan.algorithm));
+    planners = {planner};
   }
   ASSIGN_OR_RETURN(const ResolvedScenario given,
                    Given(flags, flags.plan.request.memory_limit_bytes()));
-  if (planner == nullptr) return AskAll(given);
-  PlannerAnswer answer = Ask(*planner, given);
-  if (absl::IsNotFound(answer.planned)) {
-    return NothingFits(*planner, flags, given, answer.planned);
+  ASSIGN_OR_RETURN(std::vector<PlannerAnswer> answers,
+                   AskWithProgress(flags, planners, given));
+  if (answers.empty()) {
+    return absl::CancelledError("interrupted before a planner has answered");
   }
-  RETURN_IF_ERROR(answer.planned);
-  return std::vector<PlannerAnswer>{std::move(answer)};
+  if (planners.size() > 1) return answers;
+  const absl::Status& planned = answers[0].planned;
+  if (absl::IsNotFound(planned)) {
+    const ElapsedLine line(flags.output, "looking for memory that would do");
+    return NothingFits(*planners[0], flags, given, planned);
+  }
+  RETURN_IF_ERROR(planned);
+  return answers;
 }
 
 absl::StatusOr<std::string> ViewAnswers(const Flags& flags) {
@@ -345,7 +379,10 @@ int RunPaperPlanners(const Flags& flags) {
     return absl::IsFailedPrecondition(view.status()) ? kExitNegative : code;
   }
   const absl::Status printed = PrintResult(*view);
-  return printed.ok() ? kExitOk : PrintError(printed, flags.output);
+  if (!printed.ok()) return PrintError(printed, flags.output);
+  if (!Interrupted()) return kExitOk;
+  PrintNote("interrupted: the planners that have answered", flags.output);
+  return InterruptExitCode();
 }
 
 }  // namespace weir

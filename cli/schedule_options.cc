@@ -137,11 +137,8 @@ Options OptionsOfScheduleSynthesize(Flags* flags) {
               [=](int value) { synthesis->method = value; })
       .fallback = "auto";
   group
-      .Add("--seconds", "S", "CBC may take, beyond which it is killed",
-           [=](const std::string& text) {
-             ASSIGN_OR_RETURN(synthesis->seconds, ParsePositive(text));
-             return absl::OkStatus();
-           })
+      .Seconds("--seconds", "time limit of CBC, after which it is killed",
+               &synthesis->seconds)
       .fallback = "20";
   group
       .Count("--moves", "of each run of the local search",

@@ -98,16 +98,19 @@ class Progress {
   explicit Progress(const OutputFlags& output) : line_(output) {}
 
   void Show(const SweepCounts& counts) {
+    if (!line_.enabled()) return;
     const double seconds =
         std::chrono::duration<double>(Clock::now() - start_).count();
-    const double rate =
-        (counts.num_ended() - counts.num_before) / std::max(seconds, 1e-3);
+    const uint32_t num_now = counts.num_ended() - counts.num_before;
+    const double rate = num_now / std::max(seconds, 1e-3);
     const uint32_t num_left = counts.num_points - counts.num_ended();
     line_.Show(
         absl::StrCat(
-            "[", counts.num_ended(), "/", counts.num_points, "] points, ",
-            absl::StrFormat("%.3g", rate), "/s, ETA ",
-            FormatSeconds(num_left / rate),
+            "[", counts.num_ended(), "/", counts.num_points, "] points",
+            num_now > 0
+                ? absl::StrCat(", ", absl::StrFormat("%.3g", rate), "/s, ETA ",
+                               FormatSeconds(num_left / rate))
+                : "",
             counts.has_best
                 ? absl::StrCat(", best ",
                                FormatSeconds(counts.best.batch_seconds()))
@@ -115,7 +118,7 @@ class Progress {
             counts.num_failed > 0
                 ? absl::StrCat(", ", counts.num_failed, " failed")
                 : ""),
-        1.0 * counts.num_ended() / counts.num_points);
+        1.0 * counts.num_ended() / std::max(counts.num_points, 1u));
   }
 
  private:
@@ -132,12 +135,35 @@ std::string Summary(const ResolvedSweep& sweep, const SweepCounts& counts,
       counts.num_done, " done, ", counts.num_refused, " refused, ",
       counts.num_failed, " failed");
   const uint32_t num_left = counts.num_points - counts.num_ended();
+  if (counts.num_over_time > 0) {
+    absl::StrAppend(&text, " (", counts.num_over_time, " over the time limit)");
+  }
   if (num_left > 0) absl::StrAppend(&text, ", ", num_left, " not yet run");
   absl::StrAppend(&text, "\n");
   if (counts.has_best) {
     absl::StrAppend(&text, "best: ", PointText(sweep, counts.best), "\n");
   }
   return text;
+}
+
+void WarnOfFailures(const Flags& flags, const SweepCounts& counts) {
+  if (counts.num_failed > 0) {
+    PrintWarning(
+        absl::StrCat(counts.num_failed,
+                     " points failed: ", ReasonText(*counts.failure),
+                     counts.num_failed > counts.num_over_time
+                         ? " (--resume runs them again)"
+                         : " (--resume with a longer --time-limit runs them "
+                           "again)"),
+        flags.output);
+  }
+  if (counts.num_over_time_before > 0) {
+    PrintWarning(
+        absl::StrCat(counts.num_over_time_before,
+                     " points were over a time limit as long before (--resume "
+                     "with a longer --time-limit runs them again)"),
+        flags.output);
+  }
 }
 
 int RunHere(const Flags& flags, const ResolvedSweep& sweep) {
@@ -151,6 +177,7 @@ int RunHere(const Flags& flags, const ResolvedSweep& sweep) {
   }
   options.shard = *shard;
   options.resume = flags.sweep.resume;
+  options.time_limit_seconds = flags.sweep.time_limit_seconds;
   options.force = flags.output.force;
   options.warn = [&](const std::string& text) {
     PrintWarning(absl::StrCat(text, "; its point runs again"), flags.output);
@@ -171,14 +198,12 @@ int RunHere(const Flags& flags, const ResolvedSweep& sweep) {
   const absl::Status printed = PrintResult(
       Summary(sweep, *counts, ShardPath(options.folder, options.shard)));
   if (!printed.ok()) return PrintError(printed, flags.output);
-  if (counts->num_failed > 0) {
-    PrintWarning(absl::StrCat(counts->num_failed,
-                              " points failed: ", ReasonText(*counts->failure),
-                              " (--resume runs them again)"),
-                 flags.output);
+  WarnOfFailures(flags, *counts);
+  if (Interrupted()) return InterruptExitCode();
+  if (counts->num_failed > counts->num_over_time) return kExitInternal;
+  if (counts->num_over_time + counts->num_over_time_before > 0) {
+    return kExitNegative;
   }
-  if (Interrupted()) return kExitInterrupted;
-  if (counts->num_failed > 0) return kExitInternal;
   const std::string none_ran = NoneRanText(*counts);
   if (none_ran.empty()) return kExitOk;
   PrintWarning(none_ran, flags.output);
@@ -188,11 +213,17 @@ int RunHere(const Flags& flags, const ResolvedSweep& sweep) {
 // Waits for the job; then what "weir collect --complete" is.
 int WaitForSlurm(const Flags& flags, const std::string& job) {
   NoteInterrupt();
-  while (!Interrupted() && !SlurmJobHasEnded(job)) sleep(1);
+  {
+    ProgressLine progress(flags.output);
+    while (!Interrupted() && !SlurmJobHasEnded(job)) {
+      progress.Show(absl::StrCat("waiting for job ", job));
+      sleep(1);
+    }
+  }
   if (Interrupted()) {
     PrintNote(absl::StrCat("job ", job, " goes on; scancel ", job, " ends it"),
               flags.output);
-    return kExitInterrupted;
+    return InterruptExitCode();
   }
   Flags collect = flags;
   collect.name = flags.sweep.folder;
@@ -210,6 +241,7 @@ absl::StatusOr<std::string> Submit(const Flags& flags,
   job.folder = fs::absolute(flags.sweep.folder, error);
   job.file = absl::StrCat(job.folder, "/sweep.textproto");
   job.num_nodes = static_cast<int>(flags.sweep.slurm_nodes);
+  job.time_limit_seconds = flags.sweep.time_limit_seconds;
   job.sbatch_args = flags.sweep.slurm_args;
   job.force = flags.output.force;
   RETURN_IF_ERROR(WriteOutput(job.file, MarkText(PrintTextProto(sweep.sweep)),

@@ -52,6 +52,11 @@ Options OptionsOfSweep(Flags* flags) {
       .Text("--shard", "I/N", "only points I, I + N, I + 2 N, ...",
             &sweep->shard)
       .fallback = sweep->shard;
+  group
+      .Seconds("--time-limit",
+               "time limit of a point, which then counts as failed",
+               &sweep->time_limit_seconds)
+      .fallback = "none";
   group.Switch("--resume", "go on with what --out has",
                [=](bool on) { sweep->resume = on; });
   group

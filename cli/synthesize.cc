@@ -143,8 +143,24 @@ absl::StatusOr<Answer> Search(const Flags& flags) {
   options.seconds = flags.synthesis.seconds;
   options.num_moves = flags.synthesis.num_moves;
   options.seed = flags.synthesis.seed;
+  ProgressLine progress(flags.output);
+  if (progress.enabled()) {
+    options.progress = [&](const std::string& text, double done) {
+      progress.Show(text, done);
+    };
+  }
+  NoteInterrupt();
   ASSIGN_OR_RETURN(answer.found, Synthesize(answer.problem, options));
-  ASSIGN_OR_RETURN(answer.simulated, Confirm(scenario, answer.found));
+  if (!Interrupted()) {
+    progress.Show("simulating");
+    const auto times = Confirm(scenario, answer.found);
+    if (!times.ok() && !absl::IsCancelled(times.status())) {
+      return times.status();
+    }
+    if (times.ok()) answer.simulated = *times;
+  }
+  ExitOnInterrupt();
+  answer.found.interrupted = Interrupted();
   return answer;
 }
 
@@ -165,12 +181,14 @@ std::string View(const Flags& flags, const Answer& answer) {
 }  // namespace
 
 int RunScheduleSynthesize(const Flags& flags) {
-  NoteInterrupt();  // CBC and its files go first
   const absl::StatusOr<Answer> answer = Search(flags);
   if (!answer.ok()) {
     const ExitCode code = PrintError(answer.status(), flags.output);
     // Nothing is wrong with the question: the answer is no.
     return absl::IsFailedPrecondition(answer.status()) ? kExitNegative : code;
+  }
+  if (answer->found.interrupted) {
+    PrintNote("interrupted: this is the best order so far", flags.output);
   }
   for (const std::string& note : answer->found.notes) {
     PrintNote(note, flags.output);
@@ -179,7 +197,8 @@ int RunScheduleSynthesize(const Flags& flags) {
   absl::Status status = PrintResult(View(flags, *answer));
   status.Update(
       Write(flags, answer->problem, answer->found, answer->simulated));
-  return status.ok() ? kExitOk : PrintError(status, flags.output);
+  if (!status.ok()) return PrintError(status, flags.output);
+  return answer->found.interrupted ? InterruptExitCode() : kExitOk;
 }
 
 }  // namespace weir

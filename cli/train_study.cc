@@ -167,8 +167,8 @@ std::vector<double> FromBytes(const std::string& bytes) {
   return numbers;
 }
 
-// Each schedule with each seed in a process of its own. Ctrl-C keeps those that
-// have ended.
+// Each schedule with each seed in a process of its own. When interrupted, those
+// that have ended stay.
 absl::Status TrainAll(const Flags& flags, const Model& model,
                       const std::vector<Work>& works, TrainStudy* study) {
   const int num_seeds = static_cast<int>(flags.study.seeds);
@@ -189,16 +189,17 @@ absl::Status TrainAll(const Flags& flags, const Model& model,
   };
   jobs.done = [&](int job, const absl::StatusOr<std::string>& output) {
     ++num_done;
-    progress.Show(absl::StrCat("[", num_done, "/", losses.size(), "] trained"),
-                  1.0 * num_done / static_cast<double>(losses.size()));
     if (output.ok()) {
       losses[job] = FromBytes(*output);
     } else if (!absl::IsCancelled(output.status())) {
       failed.Update(output.status());
     }
   };
-  jobs.stop = [&] { return Interrupted() || !failed.ok(); };
-  progress.Show(absl::StrCat("[0/", losses.size(), "] trained"), 0);
+  jobs.stop = [&] {
+    progress.Show(absl::StrCat("[", num_done, "/", losses.size(), "] trained"),
+                  1.0 * num_done / static_cast<double>(losses.size()));
+    return Interrupted() || !failed.ok();
+  };
   RETURN_IF_ERROR(RunJobs(jobs));
   RETURN_IF_ERROR(failed);
   for (size_t i = 0; i < losses.size(); ++i) {
@@ -209,8 +210,13 @@ absl::Status TrainAll(const Flags& flags, const Model& model,
   return absl::OkStatus();
 }
 
-absl::StatusOr<StudySchedule> Simulated(const Work& work) {
-  ASSIGN_OR_RETURN(const Result result, Simulate(work.scenario));
+absl::StatusOr<StudySchedule> Simulated(const Work& work,
+                                        ProgressLine* progress) {
+  SimulateOptions options;
+  options.progress = [&](double done) {
+    progress->Show(absl::StrCat("simulating ", work.schedule.name), done);
+  };
+  ASSIGN_OR_RETURN(const Result result, Simulate(work.scenario, options));
   StudySchedule schedule;
   schedule.schedule = work.schedule.name;
   schedule.semantics = result.semantics();
@@ -244,7 +250,13 @@ absl::StatusOr<TrainStudy> Study(const Flags& flags) {
     ASSIGN_OR_RETURN(const ReplayPlan plan,
                      PlanOf(flags, model, work.schedule, 1));
     RETURN_IF_ERROR(CheckHostMemory(plan));
-    ASSIGN_OR_RETURN(study.schedules.emplace_back(), Simulated(work));
+  }
+  {
+    ProgressLine progress(flags.output);
+    for (const Work& work : works) {
+      ASSIGN_OR_RETURN(study.schedules.emplace_back(),
+                       Simulated(work, &progress));
+    }
   }
   NoteInterrupt();
   const absl::Status trained = TrainAll(flags, model, works, &study);
@@ -285,7 +297,7 @@ absl::Status WriteFiles(const Flags& flags, const TrainStudy& study) {
 
 absl::StatusOr<int> TrainStudyCommand(const Flags& flags) {
   ASSIGN_OR_RETURN(const TrainStudy study, Study(flags));
-  const int code = Interrupted() ? kExitInterrupted : kExitOk;
+  const int code = Interrupted() ? InterruptExitCode() : kExitOk;
   if (study.schedules.empty()) {
     PrintNote("interrupted before any training had ended", flags.output);
     return code;

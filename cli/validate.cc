@@ -154,6 +154,10 @@ absl::Status SimulateAll(const Flags& flags, std::vector<Work>* works) {
   }
   ProgressLine progress(flags.output);
   int num_done = 0;
+  const auto show = [&] {
+    progress.Show(absl::StrCat("[", num_done, "/", valid.size(), "] runs"),
+                  1.0 * num_done / std::max<size_t>(valid.size(), 1));
+  };
   Jobs jobs;
   jobs.num_jobs = static_cast<int>(valid.size());
   jobs.num_processes = flags.num_jobs > 0 ? static_cast<int>(flags.num_jobs)
@@ -165,8 +169,7 @@ absl::Status SimulateAll(const Flags& flags, std::vector<Work>* works) {
   jobs.done = [&](int job, absl::StatusOr<std::string> output) {
     Work& work = *valid[job];
     ++num_done;
-    progress.Show(absl::StrCat("[", num_done, "/", valid.size(), "] runs"),
-                  1.0 * num_done / static_cast<double>(valid.size()));
+    show();
     if (!output.ok()) {
       work.result = output.status();
     } else if (Result result; result.ParseFromString(*output)) {
@@ -175,7 +178,10 @@ absl::Status SimulateAll(const Flags& flags, std::vector<Work>* works) {
       work.result = absl::InternalError("a result cannot be read");
     }
   };
-  jobs.stop = Interrupted;
+  jobs.stop = [&] {
+    show();
+    return Interrupted();
+  };
   NoteInterrupt();
   const absl::Status status = RunJobs(jobs);
   ExitOnInterrupt();
@@ -232,7 +238,7 @@ int RunValidate(const Flags& flags) {
   if (!accuracy.ok()) return PrintError(accuracy.status(), flags.output);
   const absl::Status printed = PrintResult(View(flags, *accuracy));
   if (!printed.ok()) return PrintError(printed, flags.output);
-  if (Interrupted()) return kExitInterrupted;
+  if (Interrupted()) return InterruptExitCode();
   if (accuracy->numbers.empty() && accuracy->misfits.empty()) {
     return PrintError(absl::InvalidArgumentError(absl::StrCat(
                           flags.measured.file, ": no run could be compared")),

@@ -14,6 +14,8 @@
 namespace weir {
 namespace {
 
+constexpr double kMinTimeLimit = 0.001;
+constexpr double kMaxTimeLimit = 1e9;
 constexpr int64_t kMaxCount = std::numeric_limits<int32_t>::max();
 
 absl::Status Unexpected(absl::string_view text, absl::string_view expected) {
@@ -54,6 +56,16 @@ absl::StatusOr<double> ParsePositive(absl::string_view text) {
     return Unexpected(text, "a number above 0");
   }
   return number;
+}
+
+absl::StatusOr<double> ParseTimeLimit(absl::string_view text) {
+  double seconds = 0;
+  if (!absl::SimpleAtod(text, &seconds) ||
+      !(seconds >= kMinTimeLimit && seconds <= kMaxTimeLimit)) {
+    return Unexpected(text, absl::StrCat("seconds from ", kMinTimeLimit, " to ",
+                                         kMaxTimeLimit));
+  }
+  return seconds;
 }
 
 absl::StatusOr<int> ParseChoice(absl::string_view text,

@@ -23,6 +23,10 @@ absl::StatusOr<std::vector<uint32_t>> ParseCounts(absl::string_view text,
 // A finite number above 0.
 absl::StatusOr<double> ParsePositive(absl::string_view text);
 
+// A time limit in seconds, from a millisecond to 1e9 (30 years): clocks cannot
+// count much further.
+absl::StatusOr<double> ParseTimeLimit(absl::string_view text);
+
 // One of some words, without regard to case.
 using Choices = std::vector<std::pair<absl::string_view, int>>;
 absl::StatusOr<int> ParseChoice(absl::string_view text, const Choices& choices);

@@ -1,42 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/json_fields.h"
 
-#include <algorithm>
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "base/json_syntax.h"
+#include "base/status_macros.h"
 
 namespace weir {
 namespace {
 
 using nlohmann::json;
-
-// Only finds where the syntax breaks: the parser itself, without exceptions,
-// says no more than that it does.
-class SyntaxProbe : public json::json_sax_t {
- public:
-  bool null() override { return true; }
-  bool boolean(bool) override { return true; }
-  bool number_integer(number_integer_t) override { return true; }
-  bool number_unsigned(number_unsigned_t) override { return true; }
-  bool number_float(number_float_t, const string_t&) override { return true; }
-  bool string(string_t&) override { return true; }
-  bool binary(binary_t&) override { return true; }
-  bool start_object(std::size_t) override { return true; }
-  bool key(string_t&) override { return true; }
-  bool end_object() override { return true; }
-  bool start_array(std::size_t) override { return true; }
-  bool end_array() override { return true; }
-  bool parse_error(std::size_t position, const std::string& last_token,
-                   const nlohmann::detail::exception&) override {
-    offset = position;
-    token = last_token.substr(0, 40);
-    return false;
-  }
-
-  std::size_t offset = 0;
-  std::string token;
-};
 
 std::string Show(const json& value) {
   // Nested values could be deep enough to exhaust the stack of a printer.
@@ -52,16 +26,7 @@ std::string Show(const json& value) {
 
 absl::StatusOr<json> ParseJsonObject(absl::string_view label,
                                      absl::string_view text) {
-  SyntaxProbe probe;
-  if (!json::sax_parse(text.begin(), text.end(), &probe)) {
-    const absl::string_view before = text.substr(
-        0, std::min(text.size(), std::max<size_t>(probe.offset, 1) - 1));
-    const size_t line_start = before.rfind('\n') + 1;  // npos + 1 is 0
-    return absl::InvalidArgumentError(absl::StrCat(
-        label, ":", std::count(before.begin(), before.end(), '\n') + 1, ":",
-        before.size() - line_start + 1, ": is not JSON near \"", probe.token,
-        "\""));
-  }
+  RETURN_IF_ERROR(CheckJsonSyntax(label, text));
   json object = json::parse(text.begin(), text.end(), nullptr,
                             /*allow_exceptions=*/false);
   if (!object.is_object()) {

@@ -48,7 +48,10 @@ BestFirst::BestFirst(const Space& space,
       least_seconds_(kInfinity) {
   AddSeeds();
   for (size_t i = 0; i < shapes_.size(); ++i) AddShape(static_cast<int>(i));
+  crew_->set_tick([this] { Tell(); });
 }
+
+BestFirst::~BestFirst() { crew_->set_tick(nullptr); }
 
 void BestFirst::AddSeeds() {
   for (size_t i = 0; i < seeds_.size(); ++i) {
@@ -199,7 +202,6 @@ absl::Status BestFirst::Run() {
     if (Interrupted()) return absl::CancelledError("interrupted");
     ASSIGN_OR_RETURN(const bool goes_on, Round());
     if (!goes_on || IsOutOfPatience()) return absl::OkStatus();
-    Tell();
   }
 }
 
@@ -365,15 +367,28 @@ absl::Status BestFirst::Rank(std::vector<Entry>* open) {
   return absl::OkStatus();
 }
 
-void BestFirst::Tell() {
+const Found* BestFirst::BestSoFar() const {
+  const auto score = [&](const Found& found) {
+    return ScoreOf(goal_.objective, found.seconds, found.bytes, found.num_gpus);
+  };
+  const Found* best = nullptr;
+  for (const Found& found : found_) {
+    if (excluded_.contains(found.index)) continue;
+    if (best == nullptr || score(found) < score(*best)) best = &found;
+  }
+  return best;
+}
+
+void BestFirst::Tell() const {
   if (!options_.progress) return;
-  const std::vector<Found> best = Best();
   const uint64_t known = num_illegal_ + num_memory_ + num_ranked_ + num_same_;
-  options_.progress(
-      num_candidates_ == 0 ? 1 : 1.0 * known / num_candidates_,
-      best.empty() ? absl::StrCat("planning, ", num_ranked_, " ranked")
-                   : absl::StrCat("planning, ", num_ranked_, " ranked, best ",
-                                  FormatSeconds(best[0].seconds)));
+  std::string text = absl::StrCat("planning, ", num_ranked_, " ranked");
+  if (const Found* best = BestSoFar()) {
+    absl::StrAppend(&text, ", best ", FormatSeconds(best->seconds), " by ",
+                    best->text);
+  }
+  options_.progress(num_candidates_ == 0 ? 1 : 1.0 * known / num_candidates_,
+                    text);
 }
 
 std::vector<Found> BestFirst::Best() const {

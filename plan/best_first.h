@@ -46,9 +46,12 @@ class BestFirst {
   BestFirst(const Space& space, const std::vector<SearchFigures>& shapes,
             const std::vector<Seed>& seeds, const SearchOptions& options,
             Goal goal, Crew* crew);
+  ~BestFirst();
+  BestFirst(const BestFirst&) = delete;
+  BestFirst& operator=(const BestFirst&) = delete;
 
-  // Until nothing better is left, patience ends, or Ctrl-C: then Cancelled, and
-  // what was found stays. May be called again after Exclude.
+  // Until nothing better is left, patience ends, or it is interrupted: then
+  // Cancelled, and what was found stays. May be called again after Exclude.
   absl::Status Run();
 
   // The best that were found, best first; of a Pareto front all, by time.
@@ -89,7 +92,8 @@ class BestFirst {
   absl::StatusOr<std::vector<Entry>> WithoutDoubles(
       const std::vector<Entry>& bounded);
   bool IsOutOfPatience() const;
-  void Tell();
+  const Found* BestSoFar() const;  // null: none
+  void Tell() const;
 
   const Space& space_;
   const std::vector<SearchFigures>& shapes_;

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/interrupt.h"
 #include "base/processes.h"
 #include "base/status_macros.h"
 #include "scenarios/scenario.h"
@@ -69,24 +68,30 @@ bool ChangesTraining(const std::string& schedule) {
   return kind.ok() && (!(*kind)->flush || (*kind)->name == "accept");
 }
 
+// What is the same for a ranked and a full simulation.
+void FillPlan(const Found& found, double seconds, double bytes, double price,
+              Plan* plan) {
+  plan->set_source(found.source);
+  plan->set_batch_seconds(seconds);
+  plan->set_peak_memory_bytes(bytes);
+  const double bound = std::min(found.lower_bound_seconds, seconds);
+  plan->set_lower_bound_seconds(bound);
+  if (bound > 0) plan->set_gap(seconds / bound - 1);
+  plan->set_num_gpus(found.num_gpus);
+  const double samples = plan->scenario().batch().global_batch_size();
+  plan->set_samples_per_second(samples / seconds);
+  plan->set_price_per_sample(price * found.num_gpus * seconds / samples /
+                             kSecondsPerHour);
+  plan->set_changes_training(ChangesTraining(plan->scenario().schedule()));
+}
+
 void Fill(const Found& found, double limit_bytes, double price,
           Confirmed* confirmed) {
   const Result& result = confirmed->result;
-  Plan& plan = confirmed->plan;
-  plan.set_source(found.source);
-  plan.set_batch_seconds(result.batch_seconds());
-  plan.set_peak_memory_bytes(result.peak_memory_bytes());
-  const double bound =
-      std::min(found.lower_bound_seconds, result.batch_seconds());
-  plan.set_lower_bound_seconds(bound);
-  if (bound > 0) plan.set_gap(result.batch_seconds() / bound - 1);
-  plan.set_num_gpus(found.num_gpus);
-  const double samples = plan.scenario().batch().global_batch_size();
-  plan.set_samples_per_second(samples / result.batch_seconds());
-  plan.set_price_per_sample(price * found.num_gpus * result.batch_seconds() /
-                            samples / kSecondsPerHour);
-  plan.set_changes_training(ChangesTraining(plan.scenario().schedule()));
-  plan.set_semantics(result.semantics());
+  FillPlan(found, result.batch_seconds(), result.peak_memory_bytes(), price,
+           &confirmed->plan);
+  confirmed->plan.set_semantics(result.semantics());
+  confirmed->simulated = true;
   if (confirmed->refused.empty() &&
       (!result.fits_memory() || result.peak_memory_bytes() > limit_bytes)) {
     confirmed->refused = "does not fit";
@@ -95,10 +100,10 @@ void Fill(const Found& found, double limit_bytes, double price,
 
 }  // namespace
 
-absl::StatusOr<std::vector<Confirmed>> Confirm(const std::string& label,
-                                               const std::vector<Found>& found,
-                                               double limit_bytes, double price,
-                                               int num_processes) {
+absl::StatusOr<std::vector<Confirmed>> Confirm(
+    const std::string& label, const std::vector<Found>& found,
+    double limit_bytes, double price, int num_processes,
+    const std::function<bool()>& stop) {
   std::vector<Confirmed> confirmed(found.size());
   Jobs jobs;
   jobs.num_jobs = static_cast<int>(found.size());
@@ -107,20 +112,28 @@ absl::StatusOr<std::vector<Confirmed>> Confirm(const std::string& label,
     ASSIGN_OR_RETURN(const Confirmed one, Look(label, found[job].scenario));
     return Packed(one);
   };
-  bool cancelled = false;
   jobs.done = [&](int job, absl::StatusOr<std::string> output) {
     if (output.ok()) {
       confirmed[job] = Unpacked(*output);
       Fill(found[job], limit_bytes, price, &confirmed[job]);
-    } else {
-      cancelled = cancelled || absl::IsCancelled(output.status());
+    } else if (!absl::IsCancelled(output.status())) {
       confirmed[job].refused = std::string(output.status().message());
+      confirmed[job].simulated = true;
     }
   };
-  jobs.stop = [&] { return cancelled; };
+  jobs.stop = stop;
   RETURN_IF_ERROR(RunJobs(jobs));
-  if (cancelled) return absl::CancelledError("interrupted");
   return confirmed;
+}
+
+Confirmed Unconfirmed(const std::string& label, const Found& found,
+                      double price) {
+  Confirmed unconfirmed;
+  const auto resolved = ResolveScenario(label, found.scenario);
+  *unconfirmed.plan.mutable_scenario() =
+      resolved.ok() ? resolved->scenario : found.scenario;
+  FillPlan(found, found.seconds, found.bytes, price, &unconfirmed.plan);
+  return unconfirmed;
 }
 
 }  // namespace weir

@@ -3,6 +3,7 @@
 #ifndef WEIR_PLAN_CONFIRM_H_
 #define WEIR_PLAN_CONFIRM_H_
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -15,16 +16,22 @@ namespace weir {
 
 struct Confirmed {
   Plan plan;
-  Result result;        // without GPUs and timeline
-  std::string refused;  // why it is no plan after all; empty: it is one
+  Result result;           // without GPUs and timeline
+  std::string refused;     // why it is no plan after all; empty: it is one
+  bool simulated = false;  // false: it was interrupted before
 };
 
-// One for each, in their order, each simulated in a process of its own. A pipe
-// of scenarios in, of results out: `price` is per GPU and hour, 0: unknown.
-absl::StatusOr<std::vector<Confirmed>> Confirm(const std::string& label,
-                                               const std::vector<Found>& found,
-                                               double limit_bytes, double price,
-                                               int num_processes);
+// One for each, in their order, each simulated in a process of its own, until
+// `stop`, which is asked about ten times a second. `price` is per GPU and hour,
+// 0: unknown.
+absl::StatusOr<std::vector<Confirmed>> Confirm(
+    const std::string& label, const std::vector<Found>& found,
+    double limit_bytes, double price, int num_processes,
+    const std::function<bool()>& stop);
+
+// The plan by the figures of its ranked run.
+Confirmed Unconfirmed(const std::string& label, const Found& found,
+                      double price);
 
 }  // namespace weir
 

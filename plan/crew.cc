@@ -84,6 +84,11 @@ absl::StatusOr<std::vector<SearchFigures>> Crew::Ask(
     }
   }
   while (workers_.num_unfinished() > 0) {
+    if (Interrupted()) {
+      workers_.Clear();
+      return absl::CancelledError("interrupted");
+    }
+    if (tick_) tick_();
     RETURN_IF_ERROR(
         workers_.Wait([&](int job, absl::StatusOr<std::string> output) {
           answers[job] = std::move(output);

@@ -3,6 +3,8 @@
 #ifndef WEIR_PLAN_CREW_H_
 #define WEIR_PLAN_CREW_H_
 
+#include <functional>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -17,9 +19,12 @@ class Crew {
   // `space` must outlive it.
   Crew(const Space& space, int num_processes);
 
+  // Sets what is called about ten times a second while answers are awaited.
+  void set_tick(std::function<void()> tick) { tick_ = std::move(tick); }
+
   // One answer for each, whatever the number of processes. What takes a process
-  // down is a problem of its figures. Cancelled by Ctrl-C, Unavailable when the
-  // machine gives no processes.
+  // down is a problem of its figures. Cancelled when interrupted, Unavailable
+  // when the machine gives no processes.
   absl::StatusOr<std::vector<SearchFigures>> OfShapes();
   absl::StatusOr<std::vector<SearchFigures>> Bounds(
       const std::vector<Scenario>& scenarios);
@@ -34,6 +39,7 @@ class Crew {
 
   const Space& space_;
   Workers workers_;
+  std::function<void()> tick_;
 };
 
 }  // namespace weir

@@ -2,7 +2,10 @@
 #include "plan/joint_search.h"
 
 #include <algorithm>
+#include <chrono>
+#include <cstdint>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -24,6 +27,7 @@ namespace {
 
 constexpr uint32_t kUsualPlans = 5;
 constexpr uint32_t kUsualPatience = 300;
+constexpr std::chrono::seconds kLongestAfterInterrupt(10);
 
 // Of the GPU with the most: each GPU's own is what a ranked run asks.
 double LimitOf(const PlanRequest& request, const Space& space) {
@@ -62,31 +66,104 @@ class Finder {
     while (true) {
       const absl::Status run = search_->Run();
       if (!run.ok() && !absl::IsCancelled(run)) return run;
-      const std::vector<Found> best = search_->Best();
-      ASSIGN_OR_RETURN(const bool all_stand, ConfirmAll(best, report));
-      if (all_stand || !run.ok()) {
+      bool all_stand = false;
+      do {
+        ASSIGN_OR_RETURN(all_stand, ConfirmAll(search_->Best(), report));
+      } while (!all_stand && !run.ok());  // nothing more is searched for
+      if (all_stand) {
         Report(search_->Best(), report);
         return run;
       }
     }
   }
 
+  // Interrupted before the search had begun: the planners' answers are all that
+  // there is.
+  absl::Status FindAmongSeeds(size_t num_plans, PlanReport* report) {
+    std::vector<Found> found;
+    for (const Plan& seed : options_.seeds) {
+      Found& one = found.emplace_back();
+      one.scenario = seed.scenario();
+      one.source = seed.source();
+      one.text = absl::StrCat(seed.source(), " ", seed.scenario().schedule());
+      one.num_gpus = static_cast<int>(seed.num_gpus());
+      one.index = static_cast<int>(found.size());
+    }
+    ASSIGN_OR_RETURN(std::vector<Confirmed> looked, Look(found));
+    std::vector<Found> best;
+    for (size_t i = 0; i < found.size(); ++i) {
+      if (!looked[i].simulated || !looked[i].refused.empty()) continue;
+      found[i].seconds = looked[i].plan.batch_seconds();
+      found[i].bytes = looked[i].plan.peak_memory_bytes();
+      best.push_back(found[i]);
+      confirmed_[found[i].index] = std::move(looked[i]);
+    }
+    if (best.empty()) {
+      return absl::CancelledError(
+          "interrupted before a plan that fits was found");
+    }
+    report->set_num_simulated(best.size());
+    report->add_warnings(
+        "interrupted before the search began: these are plans of the papers' "
+        "planners");
+    Report(BestOf(std::move(best), request_.objective(), num_plans), report);
+    return absl::OkStatus();
+  }
+
   // Plans that were found and are none, and why.
   const std::vector<std::string>& left_out() const { return left_out_; }
 
  private:
+  // Once interrupted, simulations get a little longer: Slurm and timeout(1)
+  // soon send SIGKILL.
+  bool IsOver() {
+    if (options_.progress) options_.progress(1, "simulating the best plans");
+    if (!Interrupted()) return false;
+    const auto now = std::chrono::steady_clock::now();
+    if (!interrupted_at_) interrupted_at_ = now;
+    return now - *interrupted_at_ > kLongestAfterInterrupt;
+  }
+
+  // The signal may have ended the processes at work, too: these plans are
+  // simulated again.
+  absl::StatusOr<std::vector<Confirmed>> Look(const std::vector<Found>& found) {
+    std::vector<Confirmed> looked(found.size());
+    for (int attempt = 0; attempt < 2; ++attempt) {
+      std::vector<Found> left;
+      std::vector<size_t> at;
+      for (size_t i = 0; i < found.size(); ++i) {
+        if (looked[i].simulated) continue;
+        left.push_back(found[i]);
+        at.push_back(i);
+      }
+      if (left.empty()) break;
+      ASSIGN_OR_RETURN(
+          std::vector<Confirmed> confirmed,
+          Confirm(label_, left, limit_, request_.price_per_gpu_hour(),
+                  options_.num_processes, [this] { return IsOver(); }));
+      for (size_t i = 0; i < left.size(); ++i) {
+        looked[at[i]] = std::move(confirmed[i]);
+      }
+    }
+    return looked;
+  }
+
   absl::StatusOr<bool> ConfirmAll(const std::vector<Found>& best,
                                   PlanReport* report) {
     std::vector<Found> fresh;
     for (const Found& found : best) {
       if (!confirmed_.contains(found.index)) fresh.push_back(found);
     }
-    ASSIGN_OR_RETURN(
-        std::vector<Confirmed> looked,
-        Confirm(label_, fresh, limit_, request_.price_per_gpu_hour(),
-                options_.num_processes));
+    ASSIGN_OR_RETURN(std::vector<Confirmed> looked, Look(fresh));
     bool all_stand = true;
     for (size_t i = 0; i < fresh.size(); ++i) {
+      if (!looked[i].simulated) {
+        looked[i] =
+            Unconfirmed(label_, fresh[i], request_.price_per_gpu_hour());
+        report->add_warnings(absl::StrCat(
+            "interrupted before its full simulation: ", fresh[i].text,
+            ": its figures are of the search"));
+      }
       if (!looked[i].refused.empty()) {
         all_stand = false;
         search_->Exclude(fresh[i]);
@@ -94,9 +171,10 @@ class Finder {
             absl::StrCat("left out: ", fresh[i].text, ": ", looked[i].refused));
         report->add_warnings(left_out_.back());
       }
+      num_simulated_ += looked[i].simulated ? 1 : 0;
       confirmed_[fresh[i].index] = std::move(looked[i]);
     }
-    report->set_num_simulated(confirmed_.size());
+    report->set_num_simulated(num_simulated_);
     return all_stand;
   }
 
@@ -129,6 +207,8 @@ class Finder {
   const double limit_;
   BestFirst* search_;
   std::map<int, Confirmed> confirmed_;
+  uint64_t num_simulated_ = 0;
+  std::optional<std::chrono::steady_clock::time_point> interrupted_at_;
   std::vector<std::string> left_out_;
 };
 
@@ -143,13 +223,27 @@ absl::StatusOr<PlanReport> SearchPlans(const std::string& label,
   *report.mutable_request() = request;
   AddWarnings(space, request, limit, &report);
 
+  const size_t num_plans =
+      request.num_plans() > 0 ? request.num_plans() : kUsualPlans;
+  const auto among_seeds = [&]() -> absl::StatusOr<PlanReport> {
+    RETURN_IF_ERROR(Finder(label, request, options, limit, nullptr)
+                        .FindAmongSeeds(num_plans, &report));
+    return report;
+  };
+  if (Interrupted()) return among_seeds();
   Crew crew(space, options.num_processes);
-  ASSIGN_OR_RETURN(const std::vector<SearchFigures> shapes, crew.OfShapes());
+  if (options.progress) {
+    crew.set_tick([&] { options.progress(0, "pricing layouts"); });
+  }
+  const auto priced = crew.OfShapes();
+  if (absl::IsCancelled(priced.status())) return among_seeds();
+  RETURN_IF_ERROR(priced.status());
+  const std::vector<SearchFigures>& shapes = *priced;
   const std::vector<Seed> seeds = SeedsOn(space, shapes, options.seeds);
   Goal goal;
   goal.objective = request.objective();
   goal.limit_bytes = limit;
-  goal.num_plans = request.num_plans() > 0 ? request.num_plans() : kUsualPlans;
+  goal.num_plans = num_plans;
   goal.patience = request.has_patience() ? request.patience() : kUsualPatience;
   BestFirst search(space, shapes, seeds, options, goal, &crew);
   Finder finder(label, request, options, limit, &search);

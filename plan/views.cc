@@ -74,7 +74,7 @@ std::vector<std::string> Row(const PlanReport& report, int index) {
       FormatSeconds(plan.batch_seconds()),
       absl::StrFormat("%.4g", plan.samples_per_second()),
       FormatBytes(plan.peak_memory_bytes()),
-      FormatPercent(plan.gap())};
+      plan.lower_bound_seconds() > 0 ? FormatPercent(plan.gap()) : "-"};
   if (HasPrices(report)) {
     row.push_back(absl::StrFormat("%.4g", 1000 * plan.price_per_sample()));
   }

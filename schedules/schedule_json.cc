@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/json_syntax.h"
 #include "base/problems.h"
 #include "base/status_macros.h"
 #include "schedules/schedule_text.h"
@@ -219,6 +220,7 @@ std::string RowsOf(const Json& json, Problems* problems) {
 
 absl::StatusOr<Schedule> ParseScheduleJson(absl::string_view label,
                                            absl::string_view text) {
+  RETURN_IF_ERROR(CheckJsonSyntax(label, text));
   const Json json = Json::parse(text.begin(), text.end(), nullptr,
                                 /*allow_exceptions=*/false);
   Problems problems(label);

@@ -23,12 +23,15 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/interrupt.h"
 #include "base/status_macros.h"
 #include "sim/platform.h"
 #include "sim/replay.h"
 
 namespace weir {
 namespace {
+
+constexpr int kPollMilliseconds = 100;
 
 // What the child tells its parent besides the recording.
 struct Shared {
@@ -41,7 +44,7 @@ struct Shared {
                            int message_fd) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   dup2(message_fd, STDERR_FILENO);  // where SimGrid says why it aborts
-  signal(SIGINT, SIG_DFL);
+  DefaultOnInterrupt();
   try {
     Platform platform;
     ReplayGraph(graph, links, &platform, recording, &shared->num_ended);
@@ -54,19 +57,20 @@ struct Shared {
   _exit(1);
 }
 
-// Relays progress until the child closes its end; returns what it printed.
-std::string Listen(int fd, const TaskGraph& graph, const Shared& shared,
-                   const EngineOptions& options) {
+// Relays progress until the child closes its end; returns what it printed. Ends
+// the child when this process is interrupted: the signal may be for it alone.
+std::string Listen(pid_t child, int fd, const TaskGraph& graph,
+                   const Shared& shared, const EngineOptions& options) {
   std::string text;
   pollfd poller{fd, POLLIN, 0};
   while (true) {
-    const int ready = poll(&poller, 1, options.progress ? 100 : -1);
-    if (ready == 0) {
+    if (Interrupted()) kill(child, SIGINT);
+    const int ready = poll(&poller, 1, kPollMilliseconds);
+    if (ready == 0 && options.progress) {
       options.progress(static_cast<double>(shared.num_ended) /
                        std::max(graph.num_tasks(), 1));
-      continue;
     }
-    if (ready < 0) continue;  // a signal; the child gets it too
+    if (ready <= 0) continue;
     char buffer[4096];
     const ssize_t size = read(fd, buffer, sizeof(buffer));
     if (size < 0 && errno == EINTR) continue;
@@ -79,7 +83,7 @@ absl::Status ChildStatus(int wait_status, const std::string& printed) {
   if (WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == 0) {
     return absl::OkStatus();
   }
-  if (WIFSIGNALED(wait_status) && WTERMSIG(wait_status) == SIGINT) {
+  if (WasInterrupted(wait_status)) {
     return absl::CancelledError("interrupted");
   }
   if (WIFSIGNALED(wait_status) && WTERMSIG(wait_status) == SIGKILL) {
@@ -154,7 +158,7 @@ absl::StatusOr<Recording> RunTaskGraph(const TaskGraph& graph,
   if (child < 0) {
     status = absl::ResourceExhaustedError("no process for the simulation");
   } else {
-    const std::string printed = Listen(fds[0], graph, *shared, options);
+    const std::string printed = Listen(child, fds[0], graph, *shared, options);
     int wait_status = 0;
     while (waitpid(child, &wait_status, 0) < 0 && errno == EINTR) {
     }

@@ -24,10 +24,10 @@
 namespace weir {
 namespace {
 
-// Everything up to the task graph.
-absl::StatusOr<SimulatedRun> Prepare(const ResolvedScenario& scenario,
-                                     const Network& network,
-                                     Schedule schedule) {
+// Everything before the task graph.
+absl::StatusOr<SimulatedRun> PrepareCosts(const ResolvedScenario& scenario,
+                                          const Network& network,
+                                          Schedule schedule) {
   SimulatedRun run;
   run.schedule = std::move(schedule);
   RETURN_IF_ERROR(ValidateSchedule(run.schedule));
@@ -35,9 +35,18 @@ absl::StatusOr<SimulatedRun> Prepare(const ResolvedScenario& scenario,
   ASSIGN_OR_RETURN(run.costs, ComputeCosts(scenario, run.schedule.num_stages,
                                            VersionsOfStages(run.semantics)));
   RETURN_IF_ERROR(ApplySchedule(scenario, network, run.schedule, &run.costs));
-  const PipelineInputs inputs = InputsOf(scenario, network, run);
-  RETURN_IF_ERROR(CheckTasks(scenario, EstimateTasks(inputs)));
-  run.graph = BuildPipelineGraph(inputs);
+  RETURN_IF_ERROR(
+      CheckTasks(scenario, EstimateTasks(InputsOf(scenario, network, run))));
+  return run;
+}
+
+// Everything up to the task graph.
+absl::StatusOr<SimulatedRun> Prepare(const ResolvedScenario& scenario,
+                                     const Network& network,
+                                     Schedule schedule) {
+  ASSIGN_OR_RETURN(SimulatedRun run,
+                   PrepareCosts(scenario, network, std::move(schedule)));
+  run.graph = BuildPipelineGraph(InputsOf(scenario, network, run));
   return run;
 }
 
@@ -79,6 +88,15 @@ absl::StatusOr<Result> Simulate(const ResolvedScenario& scenario,
         "sent when what it carries is there"));
   }
   return result;
+}
+
+absl::Status CheckSimulation(const ResolvedScenario& scenario) {
+  const Network network = NetworkOf(scenario);
+  ASSIGN_OR_RETURN(const int given, GivenBatches(scenario));
+  ASSIGN_OR_RETURN(Schedule schedule,
+                   ScheduleOf(scenario, network,
+                              given > 0 ? given : FirstBatches(scenario)));
+  return PrepareCosts(scenario, network, std::move(schedule)).status();
 }
 
 absl::StatusOr<uint64_t> FingerprintOf(const ResolvedScenario& scenario) {

@@ -30,6 +30,10 @@ struct SimulateOptions {
 absl::StatusOr<Result> Simulate(const ResolvedScenario& scenario,
                                 const SimulateOptions& options = {});
 
+// Whether Simulate would run it, deadlocks aside: makes the schedule and its
+// costs, which takes a small part of the time.
+absl::Status CheckSimulation(const ResolvedScenario& scenario);
+
 // Of all that the engine would run (of a run without flush: of its first
 // length): equal ones take equal times. Comparable within one process and its
 // children. Errors as Simulate's, deadlocks aside.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "base/json_syntax.h"
 #include "calibrate/fit/nccl_tests_internal.h"
 
 namespace weir {
@@ -140,19 +140,14 @@ class JsonReader {
 
 std::vector<NcclTestsRun> ReadNcclTestsJson(absl::string_view text,
                                             Problems* problems) {
-  Json file;
-  try {
-    file = Json::parse(text.begin(), text.end());
-  } catch (const Json::parse_error& error) {
-    problems->Add(
-        absl::StrCat(
-            "line ",
-            1 + std::count(text.begin(),
-                           text.begin() + std::min(error.byte, text.size()),
-                           '\n')),
-        "is not JSON, expected the file of nccl-tests -J");
+  const absl::Status syntax = CheckJsonSyntax("text", text);
+  if (!syntax.ok()) {
+    problems->Add("", absl::StrCat("is not the file of nccl-tests -J: ",
+                                   syntax.message()));
     return {};
   }
+  const Json file = Json::parse(text.begin(), text.end(), nullptr,
+                                /*allow_exceptions=*/false);
   return {JsonReader(problems).Read(file)};
 }
 

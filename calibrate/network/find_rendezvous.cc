@@ -210,9 +210,12 @@ absl::StatusOr<std::string> RunAndRead(
     return absl::UnavailableError(
         absl::StrCat(command[0], ": ", std::strerror(failed)));
   }
-  if (absl::Now() >= deadline) kill(child, SIGKILL);
+  // It may have closed its output and live on.
   int result = 0;
-  waitpid(child, &result, 0);
+  while (waitpid(child, &result, WNOHANG) == 0) {
+    if (absl::Now() >= deadline) kill(child, SIGKILL);
+    absl::SleepFor(absl::Milliseconds(1));
+  }
   if (result != 0) {
     return absl::UnavailableError(absl::StrCat(command[0], " failed"));
   }

@@ -107,6 +107,7 @@ absl::StatusOr<TrainingCheck> Check(const ReplayFlags& flags,
     check.why_not = "--no-check";
     return check;
   }
+  const ElapsedLine line(flags.weir.output, "checking the training");
   const TrainingTolerance tolerance =
       flags.cpu ? kHostTolerance
                 : GpuTolerance(plan.spec.format, plan.optimizers.front().kind);

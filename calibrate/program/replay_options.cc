@@ -76,11 +76,8 @@ Options OptionsOfReplay(ReplayFlags* flags) {
            })
       .fallback = "0";
   group
-      .Add("--timeout", "S", "seconds of any wait, then it says who waits",
-           [=](const std::string& text) {
-             ASSIGN_OR_RETURN(flags->timeout_seconds, ParsePositive(text));
-             return absl::OkStatus();
-           })
+      .Seconds("--timeout", "time limit of any wait, then it says who waits",
+               &flags->timeout_seconds)
       .fallback = "120";
   return options;
 }

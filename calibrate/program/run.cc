@@ -278,7 +278,7 @@ ExitCode PrintEnd(const absl::Status& status, const Calibration& journal,
       absl::StrCat(status.message(), "\n", journal.workloads_size(), " of ",
                    plan.workloads.size(), " workloads are in ", path,
                    ", where the same command goes on")));
-  return interrupted ? kExitInterrupted : kExitNegative;
+  return interrupted ? InterruptExitCode() : kExitNegative;
 }
 
 ExitCode PrintRefused(const Calibration& journal) {
@@ -390,7 +390,7 @@ absl::StatusOr<int> Check(const RunFlags& flags, const Factories& factories) {
   if (printed != kExitOk) return printed;
   if (!checked.ok()) {
     PrintError(checked);
-    return absl::IsCancelled(checked) ? kExitInterrupted : kExitNegative;
+    return absl::IsCancelled(checked) ? InterruptExitCode() : kExitNegative;
   }
   return PrintRefused(journal);
 }

@@ -32,7 +32,9 @@ constexpr std::chrono::microseconds kPollEvery(50);
 // still.
 constexpr int kMostAhead = 4;
 
+// As a duration the clock can add: longer ones overflow.
 Clock::duration Seconds(double seconds) {
+  seconds = std::clamp(seconds, 0.0, 1e9);
   return std::chrono::duration_cast<Clock::duration>(
       std::chrono::duration<double>(seconds));
 }

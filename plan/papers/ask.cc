@@ -2,9 +2,13 @@
 #include "plan/papers/ask.h"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/interrupt.h"
 #include "base/status_macros.h"
+#include "plan/papers/answer.h"
 #include "results/result.pb.h"
 #include "scenarios/cluster.h"
 #include "schedules/lint.h"
@@ -122,9 +126,41 @@ PlannerAnswer AskOne(const PaperPlanner& planner, const ResolvedScenario& given,
 
 }  // namespace
 
-PlannerAnswer Ask(const PaperPlanner& planner, const ResolvedScenario& given) {
-  SharedFacts facts(given);
-  return AskOne(planner, given, &facts);
+absl::StatusOr<std::vector<PlannerAnswer>> Ask(
+    const std::vector<const PaperPlanner*>& planners,
+    const ResolvedScenario& given, const AskOptions& options) {
+  SharedFacts facts(given);  // each process goes on with its own
+  std::vector<std::optional<PlannerAnswer>> answers(planners.size());
+  int num_done = 0;
+  Jobs jobs;
+  jobs.num_jobs = static_cast<int>(planners.size());
+  jobs.num_processes = options.num_processes;
+  jobs.run = [&](int job) -> absl::StatusOr<std::string> {
+    return PackAnswer(AskOne(*planners[job], given, &facts));
+  };
+  jobs.done = [&](int job, const absl::StatusOr<std::string>& output) {
+    ++num_done;
+    if (absl::IsCancelled(output.status())) return;
+    absl::StatusOr<PlannerAnswer> answer =
+        output.ok() ? UnpackAnswer(*output) : output.status();
+    if (!answer.ok()) {
+      PlannerAnswer failed;
+      failed.algorithm = std::string(planners[job]->name);
+      failed.planned = failed.simulated = answer.status();
+      answer = std::move(failed);
+    }
+    answers[job] = *std::move(answer);
+  };
+  jobs.stop = [&] {
+    if (options.progress) options.progress(num_done);
+    return Interrupted();
+  };
+  RETURN_IF_ERROR(RunJobs(jobs));
+  std::vector<PlannerAnswer> ended;
+  for (std::optional<PlannerAnswer>& answer : answers) {
+    if (answer.has_value()) ended.push_back(*std::move(answer));
+  }
+  return ended;
 }
 
 double EnoughMemoryBytes(const PaperPlanner& planner,
@@ -152,13 +188,12 @@ double EnoughMemoryBytes(const PaperPlanner& planner,
   return most * enough;
 }
 
-std::vector<PlannerAnswer> AskAll(const ResolvedScenario& given) {
-  SharedFacts facts(given);
-  std::vector<PlannerAnswer> answers;
+std::vector<const PaperPlanner*> AllPaperPlanners() {
+  std::vector<const PaperPlanner*> planners;
   for (const PaperPlanner& planner : PaperPlanners()) {
-    answers.push_back(AskOne(planner, given, &facts));
+    planners.push_back(&planner);
   }
-  return answers;
+  return planners;
 }
 
 std::vector<Plan> PlansOf(const std::vector<PlannerAnswer>& answers) {

@@ -4,12 +4,14 @@
 #ifndef WEIR_PLAN_PAPERS_ASK_H_
 #define WEIR_PLAN_PAPERS_ASK_H_
 
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "base/processes.h"
 #include "plan/papers/registry.h"
 #include "plan/plan.pb.h"
 #include "plan/planner_work.h"
@@ -41,15 +43,25 @@ absl::StatusOr<ResolvedScenario> GivenForPlanners(
     absl::string_view label, const Scenario& scenario, int num_gpus = 0,
     double memory_limit_bytes = 0);
 
-// REQUIRES: `given` is GivenForPlanners'.
-PlannerAnswer Ask(const PaperPlanner& planner, const ResolvedScenario& given);
+struct AskOptions {
+  int num_processes = DefaultProcesses();
+  // Called about ten times a second with how many have answered.
+  std::function<void(int num_done)> progress = {};
+};
+
+// The planners' answers in their order, each found in a process of its own;
+// when interrupted, of those that have ended. Unavailable when the machine
+// gives no processes. REQUIRES: `given` is GivenForPlanners'.
+absl::StatusOr<std::vector<PlannerAnswer>> Ask(
+    const std::vector<const PaperPlanner*>& planners,
+    const ResolvedScenario& given, const AskOptions& options = {});
 // Of the device that has most.
 double MostMemoryBytes(const ResolvedScenario& given);
 // Of a planner for which nothing fits: memory of a device, to a hundredth, with
 // which it finds a plan. 0: not even a thousandfold would do.
 double EnoughMemoryBytes(const PaperPlanner& planner,
                          const ResolvedScenario& given);
-std::vector<PlannerAnswer> AskAll(const ResolvedScenario& given);
+std::vector<const PaperPlanner*> AllPaperPlanners();
 
 // Those that weir can run and that train, for a search to start from.
 std::vector<Plan> PlansOf(const std::vector<PlannerAnswer>& answers);

@@ -191,7 +191,8 @@ std::vector<Question> QuestionsOf(const Space& made,
 }  // namespace
 
 std::vector<Plan> SeedsFor(const std::string& label, const PlanRequest& request,
-                           int num_processes) {
+                           int num_processes,
+                           const std::function<void(double)>& progress) {
   const absl::StatusOr<Space> made = MakeSpace(label, request);
   if (!made.ok()) return {};
   const std::vector<Question> questions = QuestionsOf(*made, request);
@@ -207,10 +208,15 @@ std::vector<Plan> SeedsFor(const std::string& label, const PlanRequest& request,
                      AnswerOf(label, counted, questions[job], &facts));
     return plan.SerializeAsString();
   };
+  int num_done = 0;
   jobs.done = [&](int job, absl::StatusOr<std::string> output) {
+    ++num_done;
     if (output.ok()) answers[job].ParseFromString(*output);
   };
-  jobs.stop = [] { return Interrupted(); };
+  jobs.stop = [&] {
+    if (progress) progress(1.0 * num_done / std::max(jobs.num_jobs, 1));
+    return Interrupted();
+  };
   // Without processes the search will say so.
   RunJobs(jobs).IgnoreError();
   std::vector<Plan> seeds;

@@ -49,6 +49,7 @@ void CountNow(const SweepOutcome& outcome, SweepCounts* counts) {
       break;
     default:
       ++counts->num_failed;
+      if (outcome.has_time_limit_seconds()) ++counts->num_over_time;
       NoteFirst(outcome, &counts->failure);
   }
 }
@@ -56,6 +57,7 @@ void CountNow(const SweepOutcome& outcome, SweepCounts* counts) {
 void CountBefore(const SweepOutcome& outcome, SweepCounts* counts) {
   ++counts->num_before;
   if (outcome.kind() == SWEEP_REFUSED) NoteFirst(outcome, &counts->refusal);
+  if (outcome.has_time_limit_seconds()) ++counts->num_over_time_before;
   NoteDone(outcome, counts);
 }
 

@@ -17,7 +17,10 @@ struct SweepCounts {
   uint32_t num_points = 0;
   uint32_t num_before = 0;  // that an earlier run has ended
   uint32_t num_done = 0, num_refused = 0, num_failed = 0;  // now
-  bool any_done = false;                                   // now or before
+  // Of those that failed: since they took longer than the time limit. Those
+  // that an earlier run gave as much time do not run again.
+  uint32_t num_over_time = 0, num_over_time_before = 0;
+  bool any_done = false;  // now or before
   // The first of the sweep, in whatever order they end: refused now or before;
   // failed now.
   std::optional<SweepOutcome> refusal, failure;

@@ -31,8 +31,12 @@ absl::Status CheckShard(const std::string& path, const ShardContents& contents,
 // Which points of the sweep need no further run.
 class Ended {
  public:
-  Ended(const Shard& shard, uint32_t num_points, SweepCounts* counts)
-      : shard_(shard), ended_(num_points, false), counts_(counts) {}
+  Ended(const Shard& shard, uint32_t num_points, double time_limit_seconds,
+        SweepCounts* counts)
+      : shard_(shard),
+        ended_(num_points, false),
+        time_limit_seconds_(time_limit_seconds),
+        counts_(counts) {}
 
   bool operator[](uint32_t point) const { return ended_[point]; }
 
@@ -40,18 +44,35 @@ class Ended {
     for (const SweepOutcome& outcome : contents.outcomes) {
       const uint32_t point = outcome.point();
       if (point >= ended_.size() || ended_[point]) continue;
-      if (outcome.kind() == SWEEP_FAILED) continue;
-      ended_[point] = true;
-      if (point % shard_.num_shards != static_cast<uint32_t>(shard_.index)) {
-        continue;
+      if (outcome.kind() != SWEEP_FAILED) {
+        End(outcome);
+      } else if (outcome.has_time_limit_seconds() &&
+                 outcome.time_limit_seconds() >= time_limit_seconds_) {
+        over_time_.push_back(outcome);
       }
-      CountBefore(outcome, counts_);
+    }
+  }
+
+  // Once all shards are added: one may have done what another failed to do.
+  void AddOverTime() {
+    for (const SweepOutcome& outcome : over_time_) {
+      if (!ended_[outcome.point()]) End(outcome);
     }
   }
 
  private:
+  void End(const SweepOutcome& outcome) {
+    ended_[outcome.point()] = true;
+    const auto num_shards = static_cast<uint32_t>(shard_.num_shards);
+    if (outcome.point() % num_shards == static_cast<uint32_t>(shard_.index)) {
+      CountBefore(outcome, counts_);
+    }
+  }
+
   Shard shard_;
   std::vector<bool> ended_;
+  double time_limit_seconds_;
+  std::vector<SweepOutcome> over_time_;
   SweepCounts* counts_;
 };
 
@@ -72,10 +93,16 @@ absl::Status AddOthers(const SweepOptions& options, const std::string& own,
   return absl::OkStatus();
 }
 
-SweepOutcome OutcomeOf(uint32_t point,
+SweepOutcome OutcomeOf(uint32_t point, double time_limit_seconds,
                        const absl::StatusOr<std::string>& output) {
-  if (!output.ok()) return OutcomeOfError(point, output.status());
   SweepOutcome outcome;
+  if (!output.ok()) {
+    outcome = OutcomeOfError(point, output.status());
+    if (absl::IsDeadlineExceeded(output.status())) {
+      outcome.set_time_limit_seconds(time_limit_seconds);
+    }
+    return outcome;
+  }
   if (outcome.ParseFromString(*output)) return outcome;
   return OutcomeOfError(point, absl::InternalError("its result is unreadable"));
 }
@@ -99,7 +126,8 @@ absl::StatusOr<SweepCounts> RunSweep(const ResolvedSweep& sweep,
   const std::string path = ShardPath(options.folder, options.shard);
   const SweepHead head = HeadOf(sweep);
   SweepCounts counts;
-  Ended ended(options.shard, sweep.num_points, &counts);
+  Ended ended(options.shard, sweep.num_points, options.time_limit_seconds,
+              &counts);
   ASSIGN_OR_RETURN(ShardWriter writer, ShardWriter::Open(path, options.force));
   RETURN_IF_ERROR(CheckShard(path, writer.contents(), head, options.resume));
   for (const std::string& damage : writer.contents().damage) {
@@ -107,6 +135,7 @@ absl::StatusOr<SweepCounts> RunSweep(const ResolvedSweep& sweep,
   }
   ended.Add(writer.contents());
   RETURN_IF_ERROR(AddOthers(options, path, head, &ended));
+  ended.AddOverTime();
   if (!writer.contents().has_head) RETURN_IF_ERROR(writer.Append(head));
 
   std::vector<uint32_t> points;
@@ -121,6 +150,7 @@ absl::StatusOr<SweepCounts> RunSweep(const ResolvedSweep& sweep,
   Jobs jobs;
   jobs.num_jobs = static_cast<int>(points.size());
   jobs.num_processes = options.num_processes;
+  jobs.time_limit_seconds = options.time_limit_seconds;
   jobs.run = [&](int job) -> absl::StatusOr<std::string> {
     if (!runner) runner.emplace(sweep.sweep.method());
     const uint32_t point = points[job];
@@ -131,12 +161,14 @@ absl::StatusOr<SweepCounts> RunSweep(const ResolvedSweep& sweep,
   };
   jobs.done = [&](int job, const absl::StatusOr<std::string>& output) {
     if (absl::IsCancelled(output.status()) || !written.ok()) return;
-    const SweepOutcome outcome = OutcomeOf(points[job], output);
+    const SweepOutcome outcome =
+        OutcomeOf(points[job], options.time_limit_seconds, output);
     written = writer.Append(outcome);
     CountNow(outcome, &counts);
     if (options.progress) options.progress(counts);
   };
   jobs.stop = [&] {
+    if (options.progress) options.progress(counts);
     written.Update(writer.SyncIfDue());
     return !written.ok() || options.stop();
   };

@@ -54,7 +54,11 @@ std::string SlurmScript(const SlurmSweep& sweep) {
       ShellWord(sweep.folder), " --shard \"$SLURM_ARRAY_TASK_ID/",
       sweep.num_nodes,
       "\" --resume \\\n"
-      "  --jobs \"${SLURM_CPUS_ON_NODE:-1}\"\n");
+      "  --jobs \"${SLURM_CPUS_ON_NODE:-1}\"",
+      sweep.time_limit_seconds < kNoTimeLimit
+          ? absl::StrCat(" --time-limit ", sweep.time_limit_seconds)
+          : "",
+      "\n");
 }
 
 absl::StatusOr<std::string> SubmitToSlurm(const SlurmSweep& sweep) {
@@ -81,7 +85,8 @@ absl::StatusOr<std::string> SubmitToSlurm(const SlurmSweep& sweep) {
 
 bool SlurmJobHasEnded(const std::string& job) {
   const Ran ran = RunShell(absl::StrCat(
-      "squeue --noheader --format=%T --jobs=", ShellWord(job), " 2>&1"));
+      "timeout --foreground 60 squeue --noheader --format=%T --jobs=",
+      ShellWord(job), " 2>&1"));
   // Slurm forgets old jobs. A controller that does not answer may come back.
   if (absl::StrContains(ran.out, "Invalid job id")) return true;
   return ran.status == 0 && absl::StripAsciiWhitespace(ran.out).empty();

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "base/processes.h"
 
 namespace weir {
 
@@ -15,6 +16,7 @@ struct SlurmSweep {
   std::string file;     // the sweep
   std::string folder;   // of its shards; paths are absolute, and so for nodes
   int num_nodes = 1;
+  double time_limit_seconds = kNoTimeLimit;  // of a point
   std::string sbatch_args;  // words of a shell, before all others
   bool force = false;       // the script replaces any file
 };

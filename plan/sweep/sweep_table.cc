@@ -19,11 +19,17 @@ namespace {
 using google::protobuf::FieldDescriptor;
 using Kind = SweepTable::Kind;
 
-// Columns of figures: every field of an outcome but the point itself.
+// Columns of figures: every field of an outcome but the point itself and the
+// time limit, which `error` names.
 std::vector<const FieldDescriptor*> Figures() {
   std::vector<const FieldDescriptor*> figures;
   const auto& type = *SweepOutcome::descriptor();
-  for (int i = 1; i < type.field_count(); ++i) figures.push_back(type.field(i));
+  for (int i = 1; i < type.field_count(); ++i) {
+    if (type.field(i)->number() == SweepOutcome::kTimeLimitSecondsFieldNumber) {
+      continue;
+    }
+    figures.push_back(type.field(i));
+  }
   return figures;
 }
 

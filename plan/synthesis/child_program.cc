@@ -78,7 +78,7 @@ using Clock = std::chrono::steady_clock;
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != us) _exit(127);  // died before the line above
-  std::signal(SIGINT, SIG_DFL);
+  DefaultOnInterrupt();
   const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
   if (nothing >= 0) dup2(nothing, STDIN_FILENO);
   dup2(output, STDOUT_FILENO);
@@ -91,7 +91,8 @@ double SecondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-absl::StatusOr<ChildEnd> WaitFor(pid_t pid, double limit_seconds) {
+absl::StatusOr<ChildEnd> WaitFor(pid_t pid, double limit_seconds,
+                                 const std::function<void()>& tick) {
   const Clock::time_point start = Clock::now();
   ChildEnd end;
   bool interrupted = false;
@@ -101,6 +102,7 @@ absl::StatusOr<ChildEnd> WaitFor(pid_t pid, double limit_seconds) {
   while (true) {
     const pid_t ended = waitpid(pid, &status, WNOHANG);
     if (ended == pid || (ended < 0 && errno != EINTR)) break;
+    if (tick) tick();
     interrupted = Interrupted();
     end.was_killed = !interrupted && SecondsSince(start) >= limit_seconds;
     if (interrupted || end.was_killed) {
@@ -124,7 +126,7 @@ absl::StatusOr<ChildEnd> WaitFor(pid_t pid, double limit_seconds) {
 
 absl::StatusOr<ChildEnd> RunChildProgram(
     const std::vector<std::string>& arguments, const std::string& output_path,
-    double limit_seconds) {
+    double limit_seconds, const std::function<void()>& tick) {
   std::vector<std::string> words = arguments;
   words[0] = FindProgram(words[0]);
   if (words[0].empty()) {
@@ -147,7 +149,7 @@ absl::StatusOr<ChildEnd> RunChildProgram(
   close(output);
   if (pid < 0) return absl::UnavailableError("no process to be had");
   setpgid(pid, pid);  // whoever is first; the other does no harm
-  return WaitFor(pid, limit_seconds);
+  return WaitFor(pid, limit_seconds, tick);
 }
 
 }  // namespace weir

@@ -3,6 +3,7 @@
 #ifndef WEIR_PLAN_SYNTHESIS_CHILD_PROGRAM_H_
 #define WEIR_PLAN_SYNTHESIS_CHILD_PROGRAM_H_
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -42,11 +43,12 @@ std::string FindProgram(const std::string& program);
 
 // Runs `arguments` (the program first) in a process group of its own, its
 // output to the file `output_path`. The group is killed after `limit_seconds`,
-// after Ctrl-C (Cancelled), and when this thread dies. NotFound when there is
-// no such program, Unavailable when no process is to be had.
+// when this process is interrupted (Cancelled), and when this thread dies.
+// Calls `tick` at least ten times a second. NotFound when there is no such
+// program, Unavailable when no process is to be had.
 absl::StatusOr<ChildEnd> RunChildProgram(
     const std::vector<std::string>& arguments, const std::string& output_path,
-    double limit_seconds);
+    double limit_seconds, const std::function<void()>& tick = {});
 
 }  // namespace weir
 

@@ -38,7 +38,8 @@ class Search {
     const double mean_seconds = MeanSeconds();
     int64_t move = 0;
     for (; move < options_.num_moves &&
-           best_.value > options_.enough * (1 + kRounding);
+           best_.value > options_.enough * (1 + kRounding) &&
+           !options_.Stops(move);
          ++move) {
       threshold_ = ThresholdAt(mean_seconds, move, options_.num_moves);
       const int kind = random_.Below(8);

@@ -4,6 +4,7 @@
 #define WEIR_PLAN_SYNTHESIS_LOCAL_SEARCH_H_
 
 #include <cstdint>
+#include <functional>
 
 #include "plan/synthesis/pass_rows.h"
 
@@ -13,6 +14,13 @@ struct LocalSearchOptions {
   int64_t num_moves = 100'000;  // tried
   uint64_t seed = 1;
   double enough = 0;  // an order so short is a best one: end there
+  // Called every kMovesPerLook moves, from the searching thread; true ends it.
+  std::function<bool()> stop = {};
+
+  bool Stops(int64_t move) const {
+    return move % kMovesPerLook == 0 && stop && stop();
+  }
+  static constexpr int64_t kMovesPerLook = 64;
 };
 
 struct LocalSearchResult {

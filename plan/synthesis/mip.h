@@ -4,6 +4,7 @@
 #ifndef WEIR_PLAN_SYNTHESIS_MIP_H_
 #define WEIR_PLAN_SYNTHESIS_MIP_H_
 
+#include <functional>
 #include <limits>
 #include <string>
 #include <utility>
@@ -46,6 +47,8 @@ struct MipOptions {
   std::string solver = "cbc";  // found on PATH
   // One value for each variable: where to start; may be empty.
   std::vector<double> start = {};
+  // Called at least ten times a second while the solver runs.
+  std::function<void()> tick = {};
 };
 
 struct MipResult {

@@ -37,7 +37,8 @@ class Search {
   OffloadSearchResult Run() {
     int64_t move = 0;
     for (; move < options_.num_moves &&
-           best_.value > options_.enough * (1 + kRounding);
+           best_.value > options_.enough * (1 + kRounding) &&
+           !options_.Stops(move);
          ++move) {
       threshold_ = ThresholdAt(mean_seconds_, move, options_.num_moves);
       const int kind = random_.Below(64);

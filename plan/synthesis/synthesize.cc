@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -14,6 +15,7 @@
 #include "absl/strings/strip.h"
 #include "base/interrupt.h"
 #include "base/status_macros.h"
+#include "base/units.h"
 #include "plan/synthesis/grounds.h"
 #include "plan/synthesis/local_search.h"
 #include "plan/synthesis/offload_moves.h"
@@ -58,8 +60,8 @@ class Synthesizer {
     }
     FindGrounds();
     if (options_.method != SynthesisMethod::kMip) {
-      RETURN_IF_ERROR(SearchGrounds());
-      if (problem_.may_offload) RETURN_IF_ERROR(SearchWithOffloads());
+      SearchGrounds();
+      if (problem_.may_offload) SearchWithOffloads();
     }
     SetBound();
     if (options_.method != SynthesisMethod::kLocal && !IsProven()) {
@@ -101,12 +103,14 @@ class Synthesizer {
 
   // The search from each start of each placement, some times over. Each run on
   // its own, so that the number of threads changes nothing.
+  // Takes what there is when interrupted.
   template <typename Starts, typename Find>
-  absl::Status RunAll(const Starts& starts_of, const Find& find) {
+  void RunAll(const Starts& starts_of, const Find& find) {
     struct Run {
       const Ground* ground;
       size_t start;
       Schedule found;
+      bool has_run = false;
     };
     std::vector<Run> runs;
     for (const Ground& ground : grounds_) {
@@ -116,12 +120,26 @@ class Synthesizer {
         }
       }
     }
+    const double all_moves =
+        static_cast<double>(runs.size() * MovesFor(problem_, options_));
+    const std::thread::id this_thread = std::this_thread::get_id();
+    std::atomic<int64_t> num_moves = 0;
+    const auto look = [&] {
+      num_moves += LocalSearchOptions::kMovesPerLook;
+      if (std::this_thread::get_id() == this_thread) {
+        Tell("local search", static_cast<double>(num_moves) / all_moves);
+      }
+      return Interrupted();
+    };
     std::atomic<size_t> next = 0;
     const auto work = [&] {
       for (size_t i = next++; i < runs.size() && !Interrupted(); i = next++) {
         const Ground& ground = *runs[i].ground;
-        runs[i].found = find(ground, starts_of(ground)[runs[i].start].second,
-                             OptionsOf(ground, i));
+        LocalSearchOptions options = OptionsOf(ground, i);
+        options.stop = look;
+        runs[i].found =
+            find(ground, starts_of(ground)[runs[i].start].second, options);
+        runs[i].has_run = true;
       }
     };
     std::vector<std::thread> threads;
@@ -130,19 +148,28 @@ class Synthesizer {
     for (size_t i = 1; i < num_threads; ++i) threads.emplace_back(work);
     work();
     for (std::thread& thread : threads) thread.join();
-    if (Interrupted()) return absl::CancelledError("interrupted");
     num_runs_ += runs.size();
     for (const Run& run : runs) {
+      if (!run.has_run) continue;
       Take(run.found, absl::StrCat("local search from ",
                                    starts_of(*run.ground)[run.start].first));
     }
-    return absl::OkStatus();
+  }
+
+  // `done` is of the step that `what` names.
+  void Tell(const std::string& what, double done) const {
+    if (!options_.progress) return;
+    options_.progress(
+        std::isfinite(found_.value)
+            ? absl::StrCat(what, ", best ", FormatSeconds(found_.value))
+            : what,
+        std::min(done, 1.0));
   }
 
   // From all starts, and once more from the best that came of it.
-  absl::Status SearchGrounds() {
+  void SearchGrounds() {
     const auto search = [&] {
-      return RunAll(
+      RunAll(
           [](const Ground& ground) -> const auto& { return ground.starts; },
           [](const Ground& ground, const PassRows& start,
              const LocalSearchOptions& options) {
@@ -150,14 +177,14 @@ class Synthesizer {
                 SearchLocally(ground.table, start, options).rows);
           });
     };
-    RETURN_IF_ERROR(search());
+    search();
     SetBound();
-    if (IsProven() || problem_.may_offload) return absl::OkStatus();
+    if (IsProven() || problem_.may_offload || Interrupted()) return;
     for (Ground& ground : grounds_) {
       ground.starts.clear();
       AddStart(problem_, StartOf(found_.source), found_.schedule, &ground);
     }
-    return search();
+    search();
   }
 
   static std::string StartOf(absl::string_view source) {
@@ -165,7 +192,7 @@ class Synthesizer {
   }
 
   // From the best named orders that fit, and from what was found without.
-  absl::Status SearchWithOffloads() {
+  void SearchWithOffloads() {
     for (Ground& ground : grounds_) {
       AddOffloadStart(problem_, StartOf(found_.source), found_.schedule,
                       &ground);
@@ -173,7 +200,7 @@ class Synthesizer {
         AddOffloadStart(problem_, order.name, order.schedule, &ground);
       }
     }
-    return RunAll(
+    RunAll(
         [](const Ground& ground) -> const auto& {
           return ground.offload_starts;
         },
@@ -218,6 +245,10 @@ class Synthesizer {
       if (found_.value <= ground.bound.value * (1 + kEqual)) continue;
       const absl::Status solved = SolveGround(&ground);
       if (solved.ok()) continue;
+      if (absl::IsCancelled(solved)) {
+        Say("interrupted");
+        break;
+      }
       if (absl::IsUnavailable(solved) &&
           options_.method == SynthesisMethod::kAuto) {
         Say(std::string(solved.message()));
@@ -246,6 +277,11 @@ class Synthesizer {
     MipOptions options;
     options.seconds = options_.seconds / static_cast<double>(grounds_.size());
     options.solver = options_.solver;
+    options.tick = [&, start = std::chrono::steady_clock::now()] {
+      const std::chrono::duration<double> passed =
+          std::chrono::steady_clock::now() - start;
+      Tell("mixed-integer program", passed.count() / options.seconds);
+    };
     if (!problem_.may_offload && !HasOffloads(found_.schedule) &&
         found_.schedule.routes[0] == ground->table.route()) {
       options.start = mip.StartOf(ground->table.RowsOf(found_.schedule));
@@ -286,6 +322,11 @@ class Synthesizer {
   }
 
   absl::Status Finish() {
+    found_.interrupted = Interrupted();
+    if (!std::isfinite(found_.value) && found_.interrupted) {
+      return absl::CancelledError(
+          "interrupted before an order that fits was found");
+    }
     if (!std::isfinite(found_.value)) {
       return absl::InternalError("no order was found that fits");
     }

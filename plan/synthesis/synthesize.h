@@ -4,6 +4,7 @@
 #define WEIR_PLAN_SYNTHESIS_SYNTHESIZE_H_
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,8 @@ struct SynthesisOptions {
   int64_t num_moves = 0;  // of the local search; 0: by the size
   uint64_t seed = 1;
   std::string solver = "cbc";
+  // Called now and then from this thread: what is done, and the part of it.
+  std::function<void(const std::string& text, double done)> progress = {};
 };
 
 struct Synthesis {
@@ -40,6 +43,7 @@ struct Synthesis {
   bool is_proven = false;  // value is the bound, rounding aside
   std::string mip;         // what CBC said; empty: not asked
   std::vector<std::string> notes;
+  bool interrupted = false;  // the best so far
 
   double gap() const { return bound > 0 ? value / bound - 1 : 0; }
   const NamedOrder* best_named() const;  // null: none fits
@@ -51,7 +55,7 @@ inline constexpr int64_t kMaxSynthesisPasses = 100'000;
 // Never worse than the best named order that fits. Deterministic but for what
 // CBC has found when its time is up. InvalidArgument as CheckOrderProblem and
 // for more passes than kMaxSynthesisPasses; Unavailable when kMip lacks CBC;
-// Cancelled after Ctrl-C.
+// Cancelled when interrupted before an order that fits was found.
 absl::StatusOr<Synthesis> Synthesize(const OrderProblem& problem,
                                      const SynthesisOptions& options = {});
 

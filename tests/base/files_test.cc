@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/files.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <iterator>
+#include <limits>
 #include <string>
 #include <thread>
 
@@ -130,6 +132,64 @@ TEST_F(FilesTest, WhatCannotBeWrittenIsKnownBefore) {
   EXPECT_EQ(*ReadFile(Path("file")), "x");
   if (geteuid() == 0) return;  // who may write everywhere
   EXPECT_FALSE(CheckWritable("/etc/weir").ok());
+}
+
+TEST_F(FilesTest, APipeThatNobodyWritesIsAnError) {
+  ASSERT_EQ(mkfifo(Path("pipe").c_str(), 0600), 0);
+  const absl::Status status = ReadFile(Path("pipe")).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(status.message(), HasSubstr("no process has opened this pipe"));
+}
+
+TEST_F(FilesTest, ASlowWriterIsWaitedFor) {
+  const std::string path = Path("pipe");
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  std::string received;
+  std::thread reader([&] { received = ReadFile(path).value_or("nothing"); });
+  const int fd = open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  ASSERT_GE(fd, 0);
+  for (const char* part : {"a", "b", "c"}) {
+    usleep(300'000);
+    EXPECT_EQ(write(fd, part, 1), 1);
+  }
+  close(fd);
+  reader.join();
+  EXPECT_EQ(received, "abc");
+}
+
+TEST_F(FilesTest, AnEmptyPipeIsAnEmptyFile) {
+  const std::string path = Path("pipe");
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  std::string received = "nothing";
+  std::thread reader([&] { received = ReadFile(path).value_or("error"); });
+  const int fd = open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  ASSERT_GE(fd, 0);
+  close(fd);
+  reader.join();
+  EXPECT_EQ(received, "");
+}
+
+TEST_F(FilesTest, WhatIsTooLargeIsNotRead) {
+  const std::string path = Path("sparse");
+  ASSERT_TRUE(WriteFile(path, "x").ok());
+  fs::resize_file(path, uintmax_t{1} << 40);
+  EXPECT_THAT(ReadFile(path, size_t{1} << 30).status().message(),
+              HasSubstr("sparse: is larger than 1.00 GiB"));
+}
+
+TEST_F(FilesTest, ADeviceEndsAtTheLimitOfTexts) {
+  for (const char* path : {"/dev/zero", "/dev/random"}) {
+    EXPECT_THAT(
+        ReadFile(path, std::numeric_limits<size_t>::max()).status().message(),
+        HasSubstr("is larger than 64.0 MiB"));
+  }
+  EXPECT_EQ(*ReadFile("/dev/null"), "");
+}
+
+TEST_F(FilesTest, ALinkToItselfCannotBeRead) {
+  fs::create_symlink("loop", Path("loop"));
+  EXPECT_THAT(ReadFile(Path("loop")).status().message(),
+              HasSubstr("loop: cannot be read: Too many levels"));
 }
 
 TEST_F(FilesTest, WhatHasNoEndIsRefusedAtTheLimit) {

@@ -136,6 +136,46 @@ TEST(ProcessesTest, AnInterruptedJobIsCancelled) {
   EXPECT_TRUE(absl::IsCancelled(WaitForAll(&workers).at(0).status()));
 }
 
+TEST(ProcessesTest, AJobOverItsTimeIsKilledAndOthersGoOn) {
+  Workers workers(
+      2,
+      [](const std::string& input) {
+        if (input == "slow") pause();
+        return input;
+      },
+      /*time_limit_seconds=*/0.2);
+  workers.Give(0, "slow");
+  for (int job = 1; job < 10; ++job) workers.Give(job, "fine");
+  const Outputs outputs = WaitForAll(&workers);
+  ASSERT_EQ(outputs.size(), 10);
+  EXPECT_EQ(
+      outputs.at(0).status(),
+      absl::DeadlineExceededError("took longer than 0.2 s, the time limit"));
+  for (int job = 1; job < 10; ++job) EXPECT_EQ(*outputs.at(job), "fine");
+}
+
+TEST(ProcessesTest, AVeryLongTimeLimitIsNone) {
+  for (const double seconds : {1e10, 1e308}) {
+    Workers workers(
+        1, [](const std::string& input) { return input; }, seconds);
+    workers.Give(0, "fine");
+    EXPECT_EQ(*WaitForAll(&workers).at(0), "fine");
+  }
+}
+
+TEST(ProcessesTest, ClearEndsWhatIsInLineAndAtWork) {
+  Workers workers(1, [](const std::string&) {
+    pause();
+    return std::string();
+  });
+  workers.Give(0, "");
+  workers.Give(1, "");
+  ASSERT_TRUE(
+      workers.Wait([](int, const absl::StatusOr<std::string>&) {}).ok());
+  workers.Clear();
+  EXPECT_EQ(workers.num_unfinished(), 0);
+}
+
 TEST(ProcessesTest, StopEndsAllChildrenAtOnce) {
   int num_done = 0;
   Jobs jobs;

@@ -40,6 +40,18 @@ TEST(TextProtoTest, AnUnknownFieldIsToldWithTheErrorThatEndsTheFile) {
               ElementsAre(HasSubstr("colour"), StartsWith("f:2:")));
 }
 
+TEST(TextProtoTest, MillionsOfErrorsAreTheFirstFifty) {
+  std::string text;
+  for (int i = 0; i < 100'000; ++i) text += "colour: 3\n";
+  const std::vector<std::string> errors = ErrorsOf(text);
+  EXPECT_EQ(errors.size(), 51);
+  EXPECT_EQ(errors.back(), "f: 99950 more errors");
+}
+
+TEST(TextProtoTest, ALongWordIsCutInItsError) {
+  EXPECT_LT(ErrorsOf(std::string(1'000'000, 'x') + ": 1")[0].size(), 500);
+}
+
 TEST(TextProtoTest, DeepNestingOfUnknownFieldsIsRefused) {
   std::string text;
   for (int i = 0; i < 1000000; ++i) text += "x{";

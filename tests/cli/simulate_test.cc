@@ -11,6 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "tests/cli/program.h"
+#include "tests/cli/terminal_run.h"
 
 namespace weir {
 namespace {
@@ -186,6 +187,20 @@ TEST(CompareCommandTest, UnknownSchedulesAndBadFieldsAreToldTogether) {
   EXPECT_THAT(run.err, HasSubstr("parallelism.order is \"x\""));
 }
 
+TEST(CompareCommandTest, WhatFailsIsToldBeforeTheFirstSimulation) {
+  // The order of the second fits its file alone; the first takes seconds.
+  ASSERT_EQ(RunWeir("schedule convert gpipe --pp 2 --microbatches 2 -o two.csv")
+                .exit_code,
+            0);
+  TerminalRun run(WEIR_PROGRAM,
+                  "compare --schedule 1f1b,./two.csv --costs f=1,b=2 --pp 1000 "
+                  "--microbatches 4000");
+  ASSERT_TRUE(run.WaitFor("is asked for"));
+  EXPECT_THAT(run.shown(), Not(HasSubstr("[1/")));
+  run.SignalGroup(SIGTERM);
+  EXPECT_EQ(run.Wait(), 143);
+}
+
 TEST(CompareCommandTest, WhatFailsDoesNotStopTheRest) {
   // 6 microbatches do not divide into groups of 4.
   const ProgramRun run = RunWeir(
@@ -194,39 +209,6 @@ TEST(CompareCommandTest, WhatFailsDoesNotStopTheRest) {
   EXPECT_EQ(run.exit_code, 2);
   EXPECT_THAT(run.out, HasSubstr("gpipe"));
   EXPECT_THAT(run.err, HasSubstr("multiple of pipeline"));
-}
-
-// Sends Ctrl-C's signal to the program and to what it started.
-std::string InterruptAfter(absl::string_view seconds) {
-  return absl::StrCat("timeout -s INT --preserve-status ", seconds);
-}
-
-TEST(InterruptTest, CtrlCExitsWith130) {
-  // Eight million actions: seconds on any machine.
-  const ProgramRun run =
-      RunWeirAfter(InterruptAfter("0.2"),
-                   "simulate --schedule 1f1b --costs f=1,b=2 --pp 1000 "
-                   "--microbatches 4000");
-  EXPECT_EQ(run.exit_code, 130) << run.err;
-  EXPECT_THAT(run.out, IsEmpty());
-  EXPECT_THAT(run.err, IsEmpty());
-}
-
-TEST(InterruptTest, CompareKeepsWhatItHas) {
-  // Some are done when the signal comes, others are not.
-  std::string schedules = "gpipe";
-  for (int i = 0; i < 500; ++i) schedules += ",1f1b,gpipe";
-  const ProgramRun run = RunWeirAfter(
-      InterruptAfter("1"),
-      absl::StrCat("compare --costs f=1,b=2 --pp 100 --microbatches 400 "
-                   "--quiet --format csv --out interrupted.pb --schedule ",
-                   schedules));
-  EXPECT_EQ(run.exit_code, 130) << run.err;
-  EXPECT_THAT(run.err, IsEmpty());
-  ASSERT_EQ(!run.out.empty(), Exists("interrupted.pb"));
-  if (!run.out.empty()) {
-    EXPECT_EQ(RunWeir("show interrupted.pb --format csv").exit_code, 0);
-  }
 }
 
 }  // namespace

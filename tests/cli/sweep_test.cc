@@ -109,6 +109,24 @@ TEST(SweepCommandTest, BadInputIsSaidAllAtOnce) {
                                   "--csv is, expected another file"));
 }
 
+TEST(SweepCommandTest, APointOverItsTimeLimitFails) {
+  // Twelve million actions: many seconds on any machine.
+  const std::string sweep =
+      "sweep --costs f=1,b=2 --schedule 1f1b --grid "
+      "parallelism.pipeline=2,1000 "
+      "--microbatches 6000 --out t ";
+  ProgramRun run = RunWeir(absl::StrCat(sweep, "--time-limit 2"));
+  EXPECT_EQ(run.exit_code, 1) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("1 failed (1 over the time limit)"));
+  EXPECT_THAT(run.out, HasSubstr("best: point 0"));
+  EXPECT_THAT(run.err, HasSubstr("point 1: took longer than 2 s"));
+  run = RunWeir(absl::StrCat(sweep, "--resume --time-limit 2"));
+  EXPECT_EQ(run.exit_code, 1) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("2 points: 2 before, 0 done"));
+  EXPECT_EQ(RunWeir("collect t --complete").exit_code, 1);
+  EXPECT_EQ(RunWeir(absl::StrCat(sweep, "--time-limit 1e10")).exit_code, 2);
+}
+
 TEST(SweepCommandTest, FlagsThatWouldBeIgnoredAreRefused) {
   ProgramRun run = RunWeir(absl::StrCat(kGrid, "--wait --out g"));
   EXPECT_EQ(run.exit_code, 2);

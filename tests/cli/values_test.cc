@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "base/exit_code.h"
+#include "cli/command_table.h"
 
 namespace weir {
 namespace {
@@ -28,6 +30,36 @@ TEST(ValuesTest, PositiveNumbersAreFinite) {
   for (const char* text : {"", "0", "-1", "nan", "inf", "1e999", "x"}) {
     EXPECT_FALSE(ParsePositive(text).ok()) << text;
   }
+}
+
+TEST(ValuesTest, TimeLimitsAreWhatClocksCount) {
+  EXPECT_EQ(*ParseTimeLimit("1e9"), 1e9);
+  EXPECT_EQ(*ParseTimeLimit("0.001"), 0.001);
+  for (const char* text : {"1e10", "1e308", "1e999", "inf", "nan", "-1", "0",
+                           "0.0001", "", "x", "5s"}) {
+    EXPECT_FALSE(ParseTimeLimit(text).ok()) << text;
+  }
+  EXPECT_EQ(ParseTimeLimit("1e10").status().message(),
+            "is 1e10, expected seconds from 0.001 to 1e+09");
+}
+
+TEST(ValuesTest, EveryDurationIsATimeLimit) {
+  int num_found = 0;
+  for (const CommandInfo& command : AllCommands()) {
+    Flags flags;
+    for (const Option& option : command.options(&flags)) {
+      if (option.value != "SECONDS" &&
+          !absl::StrContains(option.names, "time") &&
+          !absl::StrContains(option.names, "seconds")) {
+        continue;
+      }
+      ++num_found;
+      for (const char* text : {"1e10", "nan", "inf", "-1", "0"}) {
+        EXPECT_FALSE(option.set(text).ok()) << option.names << " " << text;
+      }
+    }
+  }
+  EXPECT_GE(num_found, 2);  // --seconds, --time-limit
 }
 
 TEST(ValuesTest, ChoicesDisregardCase) {

@@ -141,7 +141,8 @@ absl::Status AddCase(const std::string& path, Tables* tables) {
   ASSIGN_OR_RETURN(const Scenario scenario, LoadScenario(path));
   ASSIGN_OR_RETURN(const ResolvedScenario given,
                    GivenForPlanners(path, scenario));
-  const std::vector<PlannerAnswer> answers = AskAll(given);
+  ASSIGN_OR_RETURN(const std::vector<PlannerAnswer> answers,
+                   Ask(AllPaperPlanners(), given));
   ASSIGN_OR_RETURN(const PlannerAnswer joint, Joint(path, scenario, answers));
   absl::StrAppend(
       &tables->markdown, "\n## ", name, "\n\n",

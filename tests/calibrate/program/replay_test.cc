@@ -160,14 +160,28 @@ TEST(CalibrateReplayCommandTest, AFileWithoutFlushHasNoFormula) {
 }
 
 TEST(CalibrateReplayCommandTest, InterruptedItShowsAndWritesWhatThereIs) {
-  const int status = std::system(
-      absl::StrCat("cd '", TestFolder(), "' && { '", WEIR_PROGRAM,
-                   "' replay replay-cpu --cpu --steps 1000000 --out i.pb "
-                   ">.out 2>.err & pid=$!; sleep 1; kill -INT $pid; wait $pid; "
-                   "} 2>/dev/null")
-          .c_str());
-  EXPECT_EQ(WEXITSTATUS(status), 130);
-  EXPECT_GT(Loaded("i.pb").replay().num_steps(), 0u);
+  for (const auto& [signal, code] : {std::pair("INT", 130), {"TERM", 143}}) {
+    const int status = std::system(
+        absl::StrCat("cd '", TestFolder(), "' && rm -f i.pb && { '",
+                     WEIR_PROGRAM,
+                     "' replay replay-cpu --cpu --steps 1000000 --out i.pb "
+                     ">.out 2>.err & pid=$!; sleep 1; kill -",
+                     signal, " $pid; wait $pid; } 2>/dev/null")
+            .c_str());
+    EXPECT_EQ(WEXITSTATUS(status), code);
+    EXPECT_GT(Loaded("i.pb").replay().num_steps(), 0u);
+  }
+}
+
+TEST(CalibrateReplayCommandTest, ATimeLimitIsWhatTheClockCounts) {
+  const std::string replay =
+      "replay replay-cpu --cpu --schedule gpipe --steps 2 --timeout ";
+  EXPECT_EQ(RunWeir(replay + "1e9").exit_code, 0);
+  for (const char* seconds : {"1e10", "1e308", "inf", "nan", "-1", "0"}) {
+    const ProgramRun run = RunWeir(replay + seconds);
+    EXPECT_EQ(run.exit_code, 2) << seconds;
+    EXPECT_THAT(run.err, HasSubstr("expected seconds from 0.001 to 1e+09"));
+  }
 }
 
 TEST(CalibrateReplayCommandTest, HelpHasAllFlagsAndFitsATerminal) {

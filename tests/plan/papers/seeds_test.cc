@@ -104,7 +104,9 @@ TEST(SeedsTest, ASearchFromThemIsNeverWorseThanAPaper) {
   const auto report = SearchPlans("test", request, options);
   ASSERT_TRUE(report.ok()) << report.status();
   int num_papers = 0;
-  for (const PlannerAnswer& answer : AskAll(*given)) {
+  const auto answers = Ask(AllPaperPlanners(), *given);
+  ASSERT_TRUE(answers.ok()) << answers.status();
+  for (const PlannerAnswer& answer : *answers) {
     if (!answer.simulated.ok() || !answer.trains || !answer.fits_memory) {
       continue;
     }

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <filesystem>
@@ -15,12 +16,14 @@
 #include "base/files.h"
 #include "base/textproto.h"
 #include "plan/sweep/collect.h"
+#include "plan/sweep/slurm.h"
 #include "sim/simulate.h"
 
 namespace weir {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 constexpr char kSweep[] = R"(
   scenario {
@@ -245,6 +248,56 @@ TEST_F(RunSweepTest, ACrashIsNamedAndStopsNoOtherPointAndRunsAgain) {
   EXPECT_EQ(counts->num_done, 4);
   ASSERT_TRUE(RunSweep(sweep_, Options("b")).ok());
   EXPECT_EQ(Collected("a"), Collected("b"));
+}
+
+TEST_F(RunSweepTest, APointOverItsTimeFailsAndRunsAgainWithMore) {
+  SweepOptions options = Options("slow");
+  options.time_limit_seconds = 2;
+  options.resolve = [](const std::string& label, const Scenario& scenario) {
+    if (label == "point 3") pause();
+    return ResolveScenario(label, scenario);
+  };
+  auto counts = RunSweep(sweep_, options);
+  ASSERT_TRUE(counts.ok()) << counts.status();
+  EXPECT_EQ(counts->num_done, kNumPoints - 1);
+  EXPECT_EQ(counts->num_failed, 1);
+  EXPECT_EQ(counts->num_over_time, 1);
+  EXPECT_EQ(ReasonText(*counts->failure),
+            "point 3: took longer than 2 s, the time limit");
+  const auto collected = CollectShards(root_ + "/slow");
+  ASSERT_TRUE(collected.ok());
+  EXPECT_FALSE(IsComplete(*collected));
+  EXPECT_EQ(collected->outcomes.at(3).kind(), SWEEP_FAILED);
+
+  // With no more time it would fail again.
+  options.resume = true;
+  for (const double seconds : {2.0, 1.0}) {
+    options.time_limit_seconds = seconds;
+    counts = RunSweep(sweep_, options);
+    ASSERT_TRUE(counts.ok()) << counts.status();
+    EXPECT_EQ(counts->num_before, kNumPoints);
+    EXPECT_EQ(counts->num_over_time_before, 1);
+    EXPECT_EQ(counts->num_failed + counts->num_done, 0);
+  }
+  options.resolve = ResolveScenario;
+  options.time_limit_seconds = 1000;
+  counts = RunSweep(sweep_, options);
+  ASSERT_TRUE(counts.ok()) << counts.status();
+  EXPECT_EQ(counts->num_before, kNumPoints - 1);
+  EXPECT_EQ(counts->num_done, 1);
+  EXPECT_TRUE(IsComplete(*CollectShards(root_ + "/slow")));
+  // Now it is done, whatever the limit is.
+  options.time_limit_seconds = 1;
+  counts = RunSweep(sweep_, options);
+  EXPECT_EQ(counts->num_before, kNumPoints);
+  EXPECT_EQ(counts->num_over_time_before, 0);
+}
+
+TEST(SlurmTest, EveryTaskHasTheTimeLimit) {
+  SlurmSweep sweep;
+  sweep.time_limit_seconds = 90;
+  EXPECT_THAT(SlurmScript(sweep), HasSubstr("\" --time-limit 90\n"));
+  EXPECT_THAT(SlurmScript(SlurmSweep()), Not(HasSubstr("time-limit")));
 }
 
 TEST_F(RunSweepTest, MissingPointsAreNamed) {

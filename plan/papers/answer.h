@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// A planner's answer as bytes, from the process that asked it to its parent.
+#ifndef WEIR_PLAN_PAPERS_ANSWER_H_
+#define WEIR_PLAN_PAPERS_ANSWER_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "plan/papers/ask.h"
+
+namespace weir {
+
+std::string PackAnswer(const PlannerAnswer& answer);
+
+// Internal for bytes that PackAnswer did not write.
+absl::StatusOr<PlannerAnswer> UnpackAnswer(const std::string& bytes);
+
+}  // namespace weir
+
+#endif  // WEIR_PLAN_PAPERS_ANSWER_H_

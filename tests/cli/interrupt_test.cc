@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// SIGINT, SIGTERM and SIGHUP: the best result so far and the exit code of the
+// signal, whether the program alone gets it or all its processes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+#include "base/files.h"
+#include "tests/cli/program.h"
+#include "tests/cli/terminal_run.h"
+
+namespace weir {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+// A search that soon has a plan and goes on for many rounds.
+constexpr char kPlan[] =
+    "plan --model gpt2-medium --cluster dgx-a100 --gbs 64 --asynchronous "
+    "--patience 0 -j 2";
+// Points of a second or so, far more than any test waits for.
+constexpr char kSweep[] =
+    "sweep --costs f=1,b=2 --schedule 1f1b --grid parallelism.pipeline=4,300 "
+    "--grid num_microbatches=2000..3000 -j 2";
+constexpr char kSynthesize[] =
+    "schedule synthesize --pp 8 --microbatches 32 --costs f=1,i=1,w=1,c=0.1 "
+    "--memory-limit 8 --method local --moves 100000000 -o order.csv";
+constexpr char kStudy[] =
+    "train-study --schedule gpipe,pipedream --updates 20 --seeds 2000 -j 2";
+
+struct Sent {
+  int signal;
+  bool to_group;
+  int exit_code;
+};
+
+class InterruptTest : public testing::TestWithParam<Sent> {
+ protected:
+  // Sends the signal once the terminal has shown `text`.
+  static void EndAfter(absl::string_view text, TerminalRun* run) {
+    ASSERT_TRUE(run->WaitFor(text)) << run->shown();
+    if (GetParam().to_group) {
+      run->SignalGroup(GetParam().signal);
+    } else {
+      run->Signal(GetParam().signal);
+    }
+    EXPECT_EQ(run->Wait(), GetParam().exit_code) << run->shown();
+    EXPECT_FALSE(run->HasLeftProcesses());
+  }
+};
+
+TEST_P(InterruptTest, PlanPrintsTheBestPlansSoFar) {
+  TerminalRun run(WEIR_PROGRAM, kPlan);
+  EndAfter(" ranked, best ", &run);
+  EXPECT_THAT(run.out(), AllOf(HasSubstr("gap"), HasSubstr("not looked at")));
+  EXPECT_THAT(run.shown(), HasSubstr("the best plans so far"));
+}
+
+TEST_P(InterruptTest, SweepPrintsTheBestPointAndItsShardGoesOn) {
+  std::filesystem::remove_all(TestFolder() + "/s");
+  TerminalRun run(WEIR_PROGRAM, absl::StrCat(kSweep, " --out s"));
+  EndAfter(", best ", &run);
+  EXPECT_THAT(run.out(),
+              AllOf(HasSubstr("best: point "), HasSubstr(" 0 failed"),
+                    HasSubstr("not yet run")));
+  const ProgramRun collected = RunWeir("collect s --format json");
+  EXPECT_EQ(collected.exit_code, 0) << collected.err;
+  EXPECT_THAT(collected.out, HasSubstr("\"num_failed\": 0"));
+}
+
+TEST_P(InterruptTest, SynthesizePrintsAndWritesTheBestOrderSoFar) {
+  std::filesystem::remove(TestFolder() + "/order.csv");
+  TerminalRun run(WEIR_PROGRAM, kSynthesize);
+  EndAfter("local search, best ", &run);
+  EXPECT_THAT(run.out(), HasSubstr("above bound"));
+  EXPECT_EQ(RunWeir("schedule lint order.csv").exit_code, 0);
+}
+
+TEST_P(InterruptTest, TrainStudyPrintsWholeTrainings) {
+  TerminalRun run(WEIR_PROGRAM, kStudy);
+  EndAfter("[3/", &run);
+  EXPECT_THAT(run.out(), HasSubstr("gpipe"));
+}
+
+TEST_P(InterruptTest, CompareKeepsWhatItHas) {
+  std::string schedules = "gpipe";
+  for (int i = 0; i < 500; ++i) schedules += ",1f1b,gpipe";
+  TerminalRun run(
+      WEIR_PROGRAM,
+      absl::StrCat("compare --costs f=1,b=2 --pp 100 --microbatches "
+                   "400 --out i.pb --schedule ",
+                   schedules));
+  EndAfter("[3/1001]", &run);
+  EXPECT_THAT(run.out(), HasSubstr("gpipe"));
+  EXPECT_EQ(RunWeir("show i.pb --format csv").exit_code, 0);
+}
+
+TEST_P(InterruptTest, SimulateEndsAtOnce) {
+  TerminalRun run(WEIR_PROGRAM,
+                  "simulate --schedule 1f1b --costs f=1,b=2 --pp 200 "
+                  "--microbatches 4000");
+  EndAfter(" 0 %", &run);
+  EXPECT_THAT(run.out(), IsEmpty());
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Signals, InterruptTest,
+    testing::Values(Sent{SIGINT, true, 130}, Sent{SIGTERM, false, 143},
+                    Sent{SIGTERM, true, 143}, Sent{SIGHUP, false, 129}),
+    [](const testing::TestParamInfo<Sent>& info) {
+      return absl::StrCat("Code", info.param.exit_code,
+                          info.param.to_group ? "ToGroup" : "ToProgram");
+    });
+
+TEST(InterruptOnceTest, TimeoutsTwoSignalsCountOnce) {
+  // timeout(1) signals the program, and then its group.
+  const ProgramRun run = RunWeirAfter(
+      "timeout --preserve-status 5",
+      "schedule synthesize --pp 8 --microbatches 32 --memory-limit 8 --method "
+      "local --moves 100000000");
+  EXPECT_EQ(run.exit_code, 143) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("above bound"));
+}
+
+TEST(InterruptOnceTest, ASecondSignalEndsItAtOnce) {
+  TerminalRun run(WEIR_PROGRAM, kPlan);
+  ASSERT_TRUE(run.WaitFor(" ranked, best ")) << run.shown();
+  run.Signal(SIGTERM);
+  run.Signal(SIGINT);
+  EXPECT_EQ(run.Wait(), 130);
+  EXPECT_THAT(run.out(), IsEmpty());
+  EXPECT_FALSE(run.HasLeftProcesses());
+}
+
+TEST(InterruptOnceTest, AnIgnoredHangupStaysIgnored) {
+  TerminalRun run("/bin/sh",
+                  absl::StrCat("-c \"trap '' HUP; exec '", WEIR_PROGRAM, "' ",
+                               kSynthesize, "\""));
+  ASSERT_TRUE(run.WaitFor("local search, best ")) << run.shown();
+  run.Signal(SIGHUP);
+  run.Signal(SIGTERM);
+  EXPECT_EQ(run.Wait(), 143);
+  EXPECT_THAT(run.out(), HasSubstr("above bound"));
+}
+
+TEST(ProgressTest, IsOnATerminalOnly) {
+  for (const absl::string_view command :
+       {"train-study --schedule gpipe --updates 20 --seeds 2",
+        "explain pipedream-2bw-gpt-2.2b --schedule 1f1b",
+        "plan --model gpt2 --cluster dgx-h100 --gpus 8 --gbs 32 --schedule "
+        "1f1b",
+        "plan pipedream-2bw-gpt-2.2b --algorithm all",
+        "schedule synthesize --pp 4 --microbatches 8 --method local"}) {
+    TerminalRun run(WEIR_PROGRAM, command);
+    EXPECT_TRUE(run.WaitFor("\033[K")) << command;
+    EXPECT_EQ(run.Wait(), 0) << command << run.shown();
+    EXPECT_THAT(RunWeir(absl::StrCat(command, " --quiet")).err,
+                testing::Not(HasSubstr("\033")));
+  }
+}
+
+}  // namespace
+}  // namespace weir
