@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/files.h"
+#include "base/json_text.h"
 #include "base/problems.h"
 #include "cli/commands.h"
 #include "cli/envelope.h"
@@ -70,7 +71,7 @@ std::string Json(const CollectedSweep& collected) {
     }
     json["best"] = best;
   }
-  return json.dump();
+  return DumpJson(json);
 }
 
 std::string View(const Flags& flags, const CollectedSweep& collected) {

@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "base/text.h"
 
 namespace weir {
 namespace {
@@ -38,8 +39,9 @@ void PrintTagged(absl::string_view tag, absl::string_view color,
   const bool colored = UseColor(output);
   for (absl::string_view line :
        absl::StrSplit(text, '\n', absl::SkipWhitespace())) {
-    const std::string message = absl::StrCat(
-        colored ? color : "", tag, colored ? "\033[0m" : "", " ", line, "\n");
+    const std::string message =
+        absl::StrCat(colored ? color : "", tag, colored ? "\033[0m" : "", " ",
+                     EscapeLine(line), "\n");
     std::fputs(message.c_str(), stderr);
   }
 }
@@ -62,10 +64,11 @@ void PrintWarning(absl::string_view text, const OutputFlags& output) {
 }
 
 void PrintNote(absl::string_view text, const OutputFlags& output) {
-  if (!output.quiet) std::fprintf(stderr, "%s\n", std::string(text).c_str());
+  if (!output.quiet) std::fprintf(stderr, "%s\n", EscapeLine(text).c_str());
 }
 
-absl::Status PrintResult(absl::string_view text) {
+absl::Status PrintResult(absl::string_view result) {
+  const std::string text = EscapeControls(result);
   const size_t written = std::fwrite(text.data(), 1, text.size(), stdout);
   const bool ended = text.empty() || text.back() == '\n';
   if (written == text.size() && (ended || std::fputc('\n', stdout) != EOF) &&
@@ -91,7 +94,7 @@ void ProgressLine::Show(absl::string_view what, double done) {
   }
   percent_ = percent;
   shown_ = now;
-  std::fprintf(stderr, "\r%s %d %%\033[K", std::string(what).c_str(), percent);
+  std::fprintf(stderr, "\r%s %d %%\033[K", EscapeLine(what).c_str(), percent);
 }
 
 void ProgressLine::Clear() {

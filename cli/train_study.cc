@@ -270,9 +270,9 @@ absl::Status WriteFiles(const Flags& flags, const TrainStudy& study) {
     PrintNote(absl::StrCat("wrote ", flags.output.out), flags.output);
   }
   if (flags.study.plot.empty()) return absl::OkStatus();
-  // Makes the folders, and says in one line what gnuplot says in hundreds.
-  RETURN_IF_ERROR(WriteFile(flags.study.plot, ""));
-  RETURN_IF_ERROR(RunGnuplot(TrainStudyPlot(study, flags.study.plot)));
+  const StudyPlot plot = TrainStudyPlot(study);
+  ASSIGN_OR_RETURN(const std::string svg, DrawSvg(plot.script));
+  RETURN_IF_ERROR(WriteFile(flags.study.plot, WithNames(svg, plot)));
   PrintNote(absl::StrCat("wrote ", flags.study.plot), flags.output);
   return absl::OkStatus();
 }

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "base/json_text.h"
 
 namespace weir {
 namespace {
@@ -45,7 +46,7 @@ std::string Show(const json& value) {
     return absl::StrCat("\"", value.get_ref<const std::string&>().substr(0, 40),
                         "\"");
   }
-  return value.dump();
+  return DumpJson(value);
 }
 
 }  // namespace

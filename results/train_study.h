@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/string_view.h"
@@ -65,8 +66,18 @@ std::string TrainStudyTable(const TrainStudy& study);
 std::string TrainStudyJson(const TrainStudy& study);
 // schedule,seed,batch,samples,updates,seconds,loss: a line per batch.
 std::string TrainStudyCsv(const TrainStudy& study);
-// For gnuplot, data included: writes an SVG to `output`.
-std::string TrainStudyPlot(const TrainStudy& study, absl::string_view output);
+
+// A picture for gnuplot. gnuplot executes parts of strings as programs, so that
+// the script holds placeholders, which the finished SVG document has, too.
+struct StudyPlot {
+  std::string script;  // draws an SVG to standard output, data included
+  std::vector<std::pair<std::string, std::string>> names;  // placeholder, text
+};
+
+StudyPlot TrainStudyPlot(const TrainStudy& study);
+
+// Returns the document with the names, escaped, in place of the placeholders.
+std::string WithNames(absl::string_view svg, const StudyPlot& plot);
 
 }  // namespace weir
 

@@ -15,7 +15,7 @@ struct SlurmSweep {
   std::string file;     // the sweep
   std::string folder;   // of its shards; paths are absolute, and so for nodes
   int num_nodes = 1;
-  std::string sbatch_args;  // words of a shell, before all others
+  std::string sbatch_args;  // further words, quoted as for a shell
 };
 
 // Every task resumes: one that Slurm starts again after its node failed goes on

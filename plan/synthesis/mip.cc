@@ -11,10 +11,10 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "base/child_program.h"
 #include "base/files.h"
 #include "base/status_macros.h"
 #include "base/units.h"
-#include "plan/synthesis/child_program.h"
 
 namespace weir {
 
