@@ -9,12 +9,14 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "base/spelling.h"
 #include "base/status_macros.h"
+#include "base/text.h"
 
 namespace weir {
 namespace {
@@ -29,9 +31,23 @@ struct Rows {
   bool ended = false;
 };
 
+// Returns whether a spreadsheet may take the text for a formula. Apostrophes
+// before it count: one more is then written, and one is removed when read.
+bool IsFormula(absl::string_view text) {
+  const size_t begin = text.find_first_not_of("' ");
+  return begin != absl::string_view::npos &&
+         absl::StrContains("=+-@", text[begin]);
+}
+
+bool IsNumber(absl::string_view text) {
+  double value = 0;
+  return absl::SimpleAtod(text, &value) && std::isfinite(value);
+}
+
 void TakeField(void* field, size_t size, void* rows) {
-  static_cast<Rows*>(rows)->row.fields.emplace_back(static_cast<char*>(field),
-                                                    size);
+  absl::string_view text(static_cast<char*>(field), size);
+  if (IsFormula(text)) absl::ConsumePrefix(&text, "'");
+  static_cast<Rows*>(rows)->row.fields.emplace_back(text);
 }
 
 void TakeRow(int /*terminator*/, void* data) {
@@ -187,11 +203,14 @@ absl::StatusOr<CsvTable> ReadCsv(absl::string_view label,
 }
 
 std::string CsvField(absl::string_view text) {
-  if (text.find_first_of(",\"\n") == absl::string_view::npos) {
-    return std::string(text);
-  }
-  std::string field(csv_write(nullptr, 0, text.data(), text.size()), '\0');
-  csv_write(field.data(), field.size(), text.data(), text.size());
+  std::string safe = WithoutControls(text);
+  if (IsFormula(safe) && !IsNumber(safe)) safe.insert(0, "'");
+  // Spaces around a field count only inside quotes.
+  const bool quote = safe.find_first_of(",\"") != std::string::npos ||
+                     absl::StripAsciiWhitespace(safe) != safe;
+  if (!quote) return safe;
+  std::string field(csv_write(nullptr, 0, safe.data(), safe.size()), '\0');
+  csv_write(field.data(), field.size(), safe.data(), safe.size());
   return field;
 }
 

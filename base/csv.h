@@ -5,6 +5,9 @@
 //   ASSIGN_OR_RETURN(const CsvColumn m, table.Column("m"));
 //   ASSIGN_OR_RETURN(const std::vector<double> sizes, m.Numbers(1, 1e9));
 //
+// A field that a spreadsheet would take for a formula is written with a ' in
+// front of it, which ReadCsv removes.
+//
 // Quoted fields may hold commas, doubled quotes and line ends; spaces around
 // an unquoted field, a byte order mark, CRLF and empty lines do not count.
 // Errors read "<label>:<line>: <column> is <found>, expected <what>", all of a
@@ -83,7 +86,9 @@ class CsvTable {
 absl::StatusOr<CsvTable> ReadCsv(absl::string_view label,
                                  absl::string_view text);
 
-// The text as a field to write: in quotes where it must be (RFC 4180).
+// Returns the text as a field to write: in quotes where it must be (RFC 4180),
+// control characters as '?'. Text that begins with = + - or @ and is not a
+// number gets a ' in front, so that no spreadsheet runs it as a formula.
 std::string CsvField(absl::string_view text);
 
 }  // namespace weir

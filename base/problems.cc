@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "base/text.h"
 
 namespace weir {
 namespace {
@@ -18,11 +19,12 @@ constexpr size_t kMaxProblems = 50;
 void Problems::Add(absl::string_view field, absl::string_view what) {
   if (messages_.size() > kMaxProblems) return;
   if (messages_.size() == kMaxProblems) {
-    messages_.push_back(absl::StrCat(where_, ": there are more problems"));
+    messages_.push_back(
+        absl::StrCat(EscapeLine(where_), ": there are more problems"));
     return;
   }
-  messages_.push_back(
-      absl::StrCat(where_, ": ", field, field.empty() ? "" : " ", what));
+  messages_.push_back(absl::StrCat(EscapeLine(where_), ": ", EscapeLine(field),
+                                   field.empty() ? "" : " ", what));
 }
 
 void Problems::CheckRange(absl::string_view field, double value, double low,

@@ -4,9 +4,13 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdint>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/utf8.h"
 
 namespace weir {
 namespace {
@@ -25,9 +29,81 @@ void AppendRow(const std::vector<std::string>& cells,
   absl::StrAppend(out, line, "\n");
 }
 
+// Returns the code point of the character that the text begins with.
+uint32_t CodePoint(absl::string_view character) {
+  const auto byte = [&](size_t i) -> uint32_t {
+    return static_cast<uint8_t>(character[i]);
+  };
+  if (character.size() == 1) return byte(0);
+  uint32_t code = byte(0) & (0x7FU >> character.size());
+  for (size_t i = 1; i < character.size(); ++i) {
+    code = code << 6 | (byte(i) & 0x3F);
+  }
+  return code;
+}
+
+// Returns whether a terminal acts on the character instead of showing it:
+// controls (C0, DEL and C1), line separators and bidirectional formatting.
+bool IsControl(uint32_t code) {
+  return code < 0x20 || (code >= 0x7F && code <= 0x9F) || code == 0x061C ||
+         code == 0x200E || code == 0x200F ||
+         (code >= 0x2028 && code <= 0x202E) ||
+         (code >= 0x2066 && code <= 0x2069);
+}
+
+size_t PlainPrefixLength(absl::string_view text) {
+  size_t length = 0;
+  while (length < text.size() && text[length] >= ' ' && text[length] < 0x7F) {
+    ++length;
+  }
+  return length;
+}
+
+// Calls replace(code, is_byte) for each control character but those in `kept`,
+// and for each byte that is not part of a UTF-8 character.
+template <typename Replace>
+std::string ReplaceControls(absl::string_view text, absl::string_view kept,
+                            const Replace& replace) {
+  std::string out;
+  out.reserve(text.size());
+  while (!text.empty()) {
+    // Most text is printable ASCII: it is copied as a whole.
+    const size_t plain = PlainPrefixLength(text);
+    out.append(text.data(), plain);
+    text.remove_prefix(plain);
+    if (text.empty()) break;
+    const size_t length = Utf8CharacterLength(text);
+    const absl::string_view character =
+        text.substr(0, std::max<size_t>(length, 1));
+    const uint32_t code =
+        length == 0 ? static_cast<uint8_t>(text[0]) : CodePoint(character);
+    const bool keep = length == 1 && absl::StrContains(kept, text[0]);
+    if (length == 0 || (IsControl(code) && !keep)) {
+      out += replace(code, /*is_byte=*/length == 0);
+    } else {
+      absl::StrAppend(&out, character);
+    }
+    text.remove_prefix(character.size());
+  }
+  return out;
+}
+
+std::string Escape(uint32_t code, bool is_byte) {
+  return is_byte ? absl::StrFormat("\\x%02x", code)
+                 : absl::StrFormat("\\u%04x", code);
+}
+
+std::vector<std::string> AsciiCells(const std::vector<std::string>& cells) {
+  std::vector<std::string> shown;
+  for (const std::string& cell : cells) shown.push_back(Ascii(cell));
+  return shown;
+}
+
 }  // namespace
 
-std::string PrintTable(const TextTable& table) {
+std::string PrintTable(const TextTable& given) {
+  TextTable table = {AsciiCells(given.header), given.left, {}};
+  for (const auto& row : given.rows) table.rows.push_back(AsciiCells(row));
   std::vector<size_t> widths;
   const auto widen = [&](const std::vector<std::string>& cells) {
     widths.resize(std::max(widths.size(), cells.size()));
@@ -61,16 +137,15 @@ std::string Shortened(absl::string_view text, size_t length) {
 }
 
 std::string WithoutControls(absl::string_view text) {
-  std::string out;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const bool c1 = text[i] == '\xC2' && i + 1 < text.size() &&
-                    (static_cast<unsigned char>(text[i + 1]) & 0xE0) == 0x80;
-    if (c1) ++i;  // U+0080 to U+009F
-    out += c1 || absl::ascii_iscntrl(static_cast<unsigned char>(text[i]))
-               ? '?'
-               : text[i];
-  }
-  return out;
+  return ReplaceControls(text, "", [](uint32_t, bool) { return "?"; });
+}
+
+std::string EscapeControls(absl::string_view text) {
+  return ReplaceControls(text, "\n\t", Escape);
+}
+
+std::string EscapeLine(absl::string_view text) {
+  return ReplaceControls(text, "", Escape);
 }
 
 std::string ShortestNumber(double number) {

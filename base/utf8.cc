@@ -4,10 +4,8 @@
 #include <cstdint>
 
 namespace weir {
-namespace {
 
-// The bytes of the character that the text begins with; 0 when it is none.
-size_t CharacterLength(absl::string_view text) {
+size_t Utf8CharacterLength(absl::string_view text) {
   const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
   if (byte(0) < 0x80) return 1;
   const size_t length = byte(0) >= 0xF0 ? 4 : byte(0) >= 0xE0 ? 3 : 2;
@@ -30,12 +28,10 @@ size_t CharacterLength(absl::string_view text) {
   }
 }
 
-}  // namespace
-
 size_t Utf8PrefixLength(absl::string_view text) {
   size_t at = 0;
   while (at < text.size()) {
-    const size_t length = CharacterLength(text.substr(at));
+    const size_t length = Utf8CharacterLength(text.substr(at));
     if (length == 0) break;
     at += length;
   }

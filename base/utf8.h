@@ -9,6 +9,10 @@
 
 namespace weir {
 
+// Returns the number of bytes of the character that a text, which is not empty,
+// begins with; 0 when it begins with none (RFC 3629).
+size_t Utf8CharacterLength(absl::string_view text);
+
 // How many bytes of the text, from its start, are UTF-8 (RFC 3629).
 size_t Utf8PrefixLength(absl::string_view text);
 

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/json_text.h"
 #include "base/output_file.h"
 #include "base/problems.h"
 #include "base/status_macros.h"
@@ -80,7 +81,7 @@ std::string Json(const CollectedSweep& collected) {
     }
     json["best"] = best;
   }
-  return json.dump();
+  return DumpJson(json);
 }
 
 std::string View(const Flags& flags, const CollectedSweep& collected) {

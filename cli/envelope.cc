@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
 #include "base/version.h"
 
 namespace weir {
@@ -18,9 +19,7 @@ std::string Envelope(absl::string_view command, absl::string_view config,
                          {"config", Json::parse(config)},
                          {"result", Json::parse(result)},
                          {"warnings", warnings}};
-  return envelope.dump(2, ' ', /*ensure_ascii=*/false,
-                       Json::error_handler_t::replace) +
-         "\n";
+  return DumpJson(envelope, 2) + "\n";
 }
 
 std::string ScheduleEnvelope(absl::string_view command,
@@ -32,10 +31,7 @@ std::string ScheduleEnvelope(absl::string_view command,
                        {"num_stages", schedule.num_stages},
                        {"num_microbatches", schedule.num_microbatches},
                        {"num_batches", schedule.num_batches}};
-  return Envelope(command,
-                  config.dump(-1, ' ', /*ensure_ascii=*/false,
-                              Json::error_handler_t::replace),
-                  result);
+  return Envelope(command, DumpJson(config), result);
 }
 
 }  // namespace weir

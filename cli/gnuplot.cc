@@ -1,28 +1,65 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/gnuplot.h"
 
-#include <cstdio>
-#include <cstdlib>
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/child_program.h"
+#include "base/files.h"
+#include "base/status_macros.h"
+#include "base/text.h"
 
 namespace weir {
+namespace {
+
+constexpr char kGnuplot[] = "gnuplot";
+constexpr double kLimitSeconds = 600;
+
+// Returns the first line that says anything.
+std::string FirstLine(const std::string& text) {
+  for (absl::string_view line : absl::StrSplit(text, '\n')) {
+    line = absl::StripAsciiWhitespace(line);
+    if (!line.empty()) return Shortened(line, 200);
+  }
+  return "it said nothing";
+}
+
+absl::Status Failed(absl::string_view why) {
+  return absl::UnavailableError(absl::StrCat("--plot: gnuplot ", why));
+}
+
+}  // namespace
 
 absl::Status FindGnuplot() {
-  if (std::system("command -v gnuplot >/dev/null 2>&1") == 0) {
-    return absl::OkStatus();
-  }
+  if (!FindProgram(kGnuplot).empty()) return absl::OkStatus();
   return absl::UnavailableError(
       "gnuplot is not found: install it (Debian: gnuplot-nox), or leave --plot "
       "out");
 }
 
-absl::Status RunGnuplot(const std::string& script) {
-  std::FILE* pipe = popen("gnuplot", "w");
-  if (pipe == nullptr) return absl::UnavailableError("gnuplot does not start");
-  const bool written =
-      std::fwrite(script.data(), 1, script.size(), pipe) == script.size();
-  // What it complains of is on standard error.
-  if (pclose(pipe) == 0 && written) return absl::OkStatus();
-  return absl::InvalidArgumentError("--plot: gnuplot did not draw it");
+absl::StatusOr<std::string> DrawSvg(const std::string& script) {
+  RETURN_IF_ERROR(FindGnuplot());
+  ASSIGN_OR_RETURN(const ScratchFile file, ScratchFile::Make(script));
+  ASSIGN_OR_RETURN(const ScratchFile picture, ScratchFile::Make());
+  ASSIGN_OR_RETURN(const ScratchFile errors, ScratchFile::Make());
+  ASSIGN_OR_RETURN(
+      const ChildEnd end,
+      RunChildProgram({kGnuplot, "--default-settings", file.path()},
+                      picture.path(), kLimitSeconds, errors.path()));
+  if (end.was_killed) {
+    return Failed(absl::StrCat("took more than ", kLimitSeconds, " s"));
+  }
+  ASSIGN_OR_RETURN(const std::string said, ReadFile(errors.path()));
+  if (end.exit_code != 0) {
+    return Failed(absl::StrCat("failed with exit code ", end.exit_code, ": ",
+                               FirstLine(said)));
+  }
+  ASSIGN_OR_RETURN(std::string svg, ReadFile(picture.path()));
+  if (!absl::StrContains(svg, "</svg>")) {
+    return Failed(absl::StrCat("drew no whole picture: ", FirstLine(said)));
+  }
+  return svg;
 }
 
 }  // namespace weir

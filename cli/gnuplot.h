@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pictures are gnuplot's.
+// Draws pictures with gnuplot.
 #ifndef WEIR_CLI_GNUPLOT_H_
 #define WEIR_CLI_GNUPLOT_H_
 
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 
 namespace weir {
 
-// Unavailable, one line, where there is no gnuplot.
+// Returns Unavailable, in one line, where there is no gnuplot.
 absl::Status FindGnuplot();
 
-// Runs a script, which says itself where the picture goes.
-absl::Status RunGnuplot(const std::string& script);
+// Returns the SVG document that a script draws. gnuplot runs strings as
+// programs (`...`, "< ..."), so the script must not hold any text of the user.
+// Its settings are gnuplot's defaults, whatever ~/.gnuplot says.
+absl::StatusOr<std::string> DrawSvg(const std::string& script);
 
 }  // namespace weir
 

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/assets.h"
+#include "base/json_text.h"
 #include "base/problems.h"
 #include "base/status_macros.h"
 #include "base/textproto.h"
@@ -90,7 +91,7 @@ absl::StatusOr<std::string> ViewCluster(const Flags& flags) {
       LoadCluster(flags.name,
                   static_cast<int>(flags.scenario.overrides.num_nodes())));
   return flags.output.format == OutputFlags::Format::kJson
-             ? ClusterJson(cluster).dump(2)
+             ? DumpJson(ClusterJson(cluster), 2)
              : DescribeCluster(cluster);
 }
 

@@ -5,6 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/json_text.h"
 #include "base/problems.h"
 #include "base/status_macros.h"
 #include "cli/commands.h"
@@ -70,10 +71,7 @@ std::string ReportJson(const Flags& flags, const LintReport& report) {
                        {"num_stages", report.num_stages},
                        {"num_microbatches", report.num_microbatches},
                        {"runtimes", flags.schedule.runtimes}};
-  return Envelope(flags.command,
-                  config.dump(-1, ' ', /*ensure_ascii=*/false,
-                              Json::error_handler_t::replace),
-                  LintJson(report));
+  return Envelope(flags.command, DumpJson(config), LintJson(report));
 }
 
 }  // namespace

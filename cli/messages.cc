@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
+#include "base/text.h"
 
 namespace weir {
 namespace {
@@ -49,8 +50,9 @@ void PrintTagged(absl::string_view tag, absl::string_view color,
   const bool colored = UseColor(output);
   for (absl::string_view line :
        absl::StrSplit(text, '\n', absl::SkipWhitespace())) {
-    const std::string message = absl::StrCat(
-        colored ? color : "", tag, colored ? "\033[0m" : "", " ", line, "\n");
+    const std::string message =
+        absl::StrCat(colored ? color : "", tag, colored ? "\033[0m" : "", " ",
+                     EscapeLine(line), "\n");
     std::fputs(message.c_str(), stderr);
   }
 }
@@ -73,10 +75,11 @@ void PrintWarning(absl::string_view text, const OutputFlags& output) {
 }
 
 void PrintNote(absl::string_view text, const OutputFlags& output) {
-  if (!output.quiet) std::fprintf(stderr, "%s\n", std::string(text).c_str());
+  if (!output.quiet) std::fprintf(stderr, "%s\n", EscapeLine(text).c_str());
 }
 
-absl::Status PrintResult(absl::string_view text) {
+absl::Status PrintResult(absl::string_view result) {
+  const std::string text = EscapeControls(result);
   const size_t written = std::fwrite(text.data(), 1, text.size(), stdout);
   const bool ended = text.empty() || text.back() == '\n';
   if (written == text.size() && (ended || std::fputc('\n', stdout) != EOF) &&
@@ -118,7 +121,8 @@ void ProgressLine::Print(absl::string_view what, int percent) {
                                  absl::FormatDuration(absl::Seconds(seconds))));
   // A line that wraps cannot be written over.
   const size_t columns = std::max<size_t>(TerminalColumns(), end.size() + 1);
-  std::fputs(absl::StrCat("\r", what.substr(0, columns - end.size() - 1), end,
+  const std::string line = EscapeLine(what);
+  std::fputs(absl::StrCat("\r", line.substr(0, columns - end.size() - 1), end,
                           "\033[K")
                  .c_str(),
              stderr);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything that weir says beside its result, on standard error, and the one
-// way in which the result goes to standard output.
+// Messages on standard error, and the one way in which a result goes to
+// standard output. Control characters in any text, from names and file names,
+// are escaped: they never reach the terminal.
 #ifndef WEIR_CLI_MESSAGES_H_
 #define WEIR_CLI_MESSAGES_H_
 
@@ -27,7 +28,7 @@ void PrintNote(absl::string_view text, const OutputFlags& output);
 
 // Writes the result, ended by a newline. InvalidArgument when standard output
 // does not take it.
-absl::Status PrintResult(absl::string_view text);
+absl::Status PrintResult(absl::string_view result);
 
 // A status line that is written over; only where somebody sees it.
 class ProgressLine {

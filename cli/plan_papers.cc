@@ -8,6 +8,7 @@
 #include "absl/strings/str_split.h"
 #include "base/files.h"
 #include "base/interrupt.h"
+#include "base/json_text.h"
 #include "base/problems.h"
 #include "base/status_macros.h"
 #include "base/units.h"
@@ -179,9 +180,8 @@ absl::StatusOr<std::string> ViewGraph(const Flags& flags) {
     config["memory_limit_bytes"] = *options.memory_limit_bytes;
     config["use_memory_constraint"] = options.published_memory;
   }
-  return Envelope(flags.command,
-                  config.dump(-1, ' ', false, Json::error_handler_t::replace),
-                  PipeDreamJson(dag, found), warnings);
+  return Envelope(flags.command, DumpJson(config), PipeDreamJson(dag, found),
+                  warnings);
 }
 
 // A planner takes one value of what the search takes a list of.
@@ -317,7 +317,7 @@ absl::StatusOr<std::string> ViewAnswers(const Flags& flags) {
       return AnswersCsv(answers);
     case Format::kJson:
       return Envelope(flags.command,
-                      Json{{"algorithm", flags.plan.algorithm}}.dump(),
+                      DumpJson(Json{{"algorithm", flags.plan.algorithm}}),
                       AnswersJson(answers));
     default:
       return AnswersTable(answers);

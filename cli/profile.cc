@@ -6,6 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "base/assets.h"
 #include "base/files.h"
+#include "base/json_text.h"
 #include "base/output_file.h"
 #include "base/status_macros.h"
 #include "base/textproto.h"
@@ -27,9 +28,7 @@ bool WantsJson(const Flags& flags) {
 }
 
 std::string Framed(const Flags& flags, const Json& config, const Json& result) {
-  const auto text = [](const Json& json) {
-    return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-  };
+  const auto text = [](const Json& json) { return DumpJson(json); };
   return Envelope(flags.command, text(config), text(result));
 }
 

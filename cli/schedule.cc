@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "base/json_text.h"
 #include "base/status_macros.h"
 #include "cli/commands.h"
 #include "cli/envelope.h"
@@ -107,7 +108,8 @@ std::string KindsJson(absl::string_view command) {
                      {"flush", kind.flush},
                      {"uses_costs", kind.uses_costs}});
   }
-  return Envelope(command, "{}", Json{{"schedules", std::move(kinds)}}.dump());
+  return Envelope(command, "{}",
+                  DumpJson(Json{{"schedules", std::move(kinds)}}));
 }
 
 std::string KindsText() {

@@ -17,6 +17,7 @@
 #include "base/problems.h"
 #include "base/processes.h"
 #include "base/status_macros.h"
+#include "base/text.h"
 #include "base/textproto.h"
 #include "base/units.h"
 #include "cli/commands.h"
@@ -130,7 +131,7 @@ class Progress {
 std::string Summary(const ResolvedSweep& sweep, const SweepCounts& counts,
                     const std::string& path) {
   std::string text = absl::StrCat(
-      path, ": ", counts.num_points, " points: ",
+      EscapeLine(path), ": ", counts.num_points, " points: ",
       counts.num_before > 0 ? absl::StrCat(counts.num_before, " before, ") : "",
       counts.num_done, " done, ", counts.num_refused, " refused, ",
       counts.num_failed, " failed");

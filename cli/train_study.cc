@@ -26,7 +26,6 @@
 #include "cli/output_files.h"
 #include "cli/overrides.h"
 #include "models/model.h"
-#include "plan/synthesis/child_program.h"
 #include "results/compare.h"
 #include "schedules/source.h"
 #include "sim/simulate.h"
@@ -286,11 +285,10 @@ absl::Status WriteFiles(const Flags& flags, const TrainStudy& study) {
     PrintNote(absl::StrCat("wrote ", flags.output.out), flags.output);
   }
   if (flags.study.plot.empty()) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const ScratchFile picture, ScratchFile::Make());
-  RETURN_IF_ERROR(RunGnuplot(TrainStudyPlot(study, picture.path())));
-  ASSIGN_OR_RETURN(const std::string svg, ReadFile(picture.path()));
-  RETURN_IF_ERROR(
-      WriteOutput(flags.study.plot, MarkSvg(svg), ReplaceOf(flags.output)));
+  const StudyPlot plot = TrainStudyPlot(study);
+  ASSIGN_OR_RETURN(const std::string svg, DrawSvg(plot.script));
+  RETURN_IF_ERROR(WriteOutput(flags.study.plot, MarkSvg(WithNames(svg, plot)),
+                              ReplaceOf(flags.output)));
   PrintNote(absl::StrCat("wrote ", flags.study.plot), flags.output);
   return absl::OkStatus();
 }

@@ -7,6 +7,7 @@
 
 #include "absl/base/config.h"
 #include "absl/strings/str_cat.h"
+#include "base/json_text.h"
 #include "base/version.h"
 #include "sim/engine.h"
 
@@ -35,7 +36,7 @@ std::string VersionJson() {
   json["simgrid"] = std::string(SimGridVersion());
   json["protobuf"] = ProtobufVersion();
   json["abseil"] = AbseilVersion();
-  return json.dump();
+  return DumpJson(json);
 }
 
 }  // namespace weir

@@ -10,6 +10,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/json_text.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "models/model.h"
 
@@ -53,26 +55,11 @@ std::string WithCommas(double count) {
   return digits;
 }
 
-// The first column is flush left, the others flush right.
 std::string Table(const std::vector<Row>& rows) {
-  std::vector<size_t> widths(rows.front().size(), 0);
-  for (const Row& row : rows) {
-    for (size_t i = 0; i < row.size(); ++i) {
-      widths[i] = std::max(widths[i], row[i].size());
-    }
-  }
-  std::string text;
-  for (const Row& row : rows) {
-    std::string line;
-    for (size_t i = 0; i < row.size(); ++i) {
-      const std::string padding(widths[i] - row[i].size(), ' ');
-      absl::StrAppend(&line, i == 0 ? "" : "  ", i == 0 ? "" : padding, row[i],
-                      i == 0 ? padding : "");
-    }
-    line.erase(line.find_last_not_of(' ') + 1);
-    absl::StrAppend(&text, line, "\n");
-  }
-  return text;
+  TextTable table;
+  table.header = rows.front();
+  table.rows.assign(rows.begin() + 1, rows.end());
+  return PrintTable(table);
 }
 
 const char* RecomputeName(Recompute recompute) {
@@ -242,9 +229,9 @@ std::string DescribeModel(const Model& model, const WorkSpec& spec) {
     rows.push_back(RowOf(group, count_width, measured));
   }
   rows.push_back(TotalRow(TotalsOf(layers), measured));
-  std::string text =
-      absl::StrCat(model.name(), ": ", WithCommas(CountParameters(model)),
-                   " parameters\n", SpecLine(model, spec), "\n\n", Table(rows));
+  std::string text = absl::StrCat(
+      EscapeLine(model.name()), ": ", WithCommas(CountParameters(model)),
+      " parameters\n", SpecLine(model, spec), "\n\n", Table(rows));
   if (!measured) {
     absl::StrAppend(&text, "\nforward and backward: ",
                     FormatFlops(ModelFlops(layers, spec.tensor_parallel)),
@@ -275,9 +262,7 @@ std::string ModelJson(const Model& model, const WorkSpec& spec) {
     json["layers"].push_back(LayerJson(group));
   }
   // Names may hold bytes that are not UTF-8.
-  return json.dump(2, ' ', false,
-                   nlohmann::ordered_json::error_handler_t::replace) +
-         "\n";
+  return DumpJson(json, 2) + "\n";
 }
 
 }  // namespace weir

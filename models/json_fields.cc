@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/json_syntax.h"
+#include "base/json_text.h"
 #include "base/status_macros.h"
 
 namespace weir {
@@ -19,7 +20,7 @@ std::string Show(const json& value) {
     return absl::StrCat("\"", value.get_ref<const std::string&>().substr(0, 40),
                         "\"");
   }
-  return value.dump();
+  return DumpJson(value);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "base/csv.h"
+#include "base/json_text.h"
 #include "base/text.h"
 #include "base/textproto.h"
 #include "base/units.h"
@@ -113,10 +114,7 @@ Json PlanObject(const Plan& plan) {
       {"scenario", PrintTextProto(scenario)}};
 }
 
-std::string Dump(const Json& json) {
-  return json.dump(-1, ' ', /*ensure_ascii=*/false,
-                   Json::error_handler_t::replace);
-}
+std::string Dump(const Json& json) { return DumpJson(json); }
 
 }  // namespace
 

@@ -191,9 +191,8 @@ std::string AccuracyCsv(const Accuracy& accuracy) {
       "line,row,quantity,measured,predicted,error,fits_memory,reason,low,high"
       "\n";
   for (const ComparedNumber& number : accuracy.numbers) {
-    absl::StrAppend(&out, number.line, ",",
-                    CsvField(WithoutControls(number.row)), ",", number.quantity,
-                    ",", ShortestNumber(number.measured), ",",
+    absl::StrAppend(&out, number.line, ",", CsvField(number.row), ",",
+                    number.quantity, ",", ShortestNumber(number.measured), ",",
                     absl::StrFormat("%.6g", number.predicted), ",",
                     absl::StrFormat("%.5f", number.error()), ",",
                     number.fits_memory ? "true" : "false", ",,");
@@ -204,13 +203,13 @@ std::string AccuracyCsv(const Accuracy& accuracy) {
     }
   }
   for (const MisfitRun& run : accuracy.misfits) {
-    absl::StrAppend(&out, run.line, ",", CsvField(WithoutControls(run.row)),
-                    ",,,,,", run.predicted_to_fit ? "true" : "false",
+    absl::StrAppend(&out, run.line, ",", CsvField(run.row), ",,,,,",
+                    run.predicted_to_fit ? "true" : "false",
                     ",measured not to fit,,\n");
   }
   for (const SkippedRun& run : accuracy.skipped) {
-    absl::StrAppend(&out, run.line, ",", CsvField(WithoutControls(run.row)),
-                    ",,,,,,", CsvField(WithoutControls(run.reason)), ",,\n");
+    absl::StrAppend(&out, run.line, ",", CsvField(run.row), ",,,,,,",
+                    CsvField(run.reason), ",,\n");
   }
   return out;
 }

@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "base/json_text.h"
 #include "results/accuracy.h"
 
 namespace weir {
@@ -66,7 +67,7 @@ std::string AccuracyJson(const Accuracy& accuracy) {
                                  {"run", run.row},
                                  {"predicted_to_fit", run.predicted_to_fit}});
   }
-  return result.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return DumpJson(result);
 }
 
 }  // namespace weir

@@ -16,9 +16,7 @@ namespace weir {
 namespace {
 
 // Values keep their letters, but nothing in them moves a terminal's cursor.
-std::string Quoted(absl::string_view text) {
-  return CsvField(WithoutControls(text));
-}
+std::string Quoted(absl::string_view text) { return CsvField(text); }
 
 // Fields by name, so that a value cannot slip under another header.
 class Line {

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/json_text.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "results/cells.h"
@@ -148,7 +149,7 @@ std::string ExplanationJson(absl::string_view command,
   Json kinds = Json::object();
   for (const auto& [kind, part] : ByKind(explanation)) kinds[kind] = part;
   json["result"]["parts_by_kind"] = std::move(kinds);
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return DumpJson(json, 2) + "\n";
 }
 
 }  // namespace weir

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/json_text.h"
 #include "results/compare.h"
 #include "results/validate.h"
 #include "results/views.h"
@@ -39,9 +40,7 @@ Json ToJson(const Result& result, std::vector<std::string>* warnings) {
   return json;
 }
 
-std::string Print(const Json& json) {
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
-}
+std::string Print(const Json& json) { return DumpJson(json, 2) + "\n"; }
 
 Json Envelope(absl::string_view command, const std::string& version) {
   Json envelope;

@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "base/json_text.h"
 #include "results/replay_comparison.h"
 
 namespace weir {
@@ -149,7 +150,7 @@ std::string ReplayJson(const ReplayComparison& comparison) {
   }
   json["notes"] = comparison.notes;
   json["actions"] = All(comparison.actions);
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return DumpJson(json);
 }
 
 }  // namespace weir

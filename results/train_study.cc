@@ -10,8 +10,10 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "base/csv.h"
+#include "base/json_text.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "base/xml.h"
 
 namespace weir {
 namespace {
@@ -46,11 +48,15 @@ bool Diverges(double loss, const std::vector<double>& smoothed) {
   return smoothed.empty() || !(loss < 1.5 * smoothed.front());
 }
 
-// Of a quoted string in gnuplot.
-std::string Quoted(absl::string_view text) {
-  return absl::StrCat(
-      "\"", absl::StrReplaceAll(Ascii(text), {{"\\", "\\\\"}, {"\"", "'"}}),
-      "\"");
+// Returns a placeholder of about the name's width: gnuplot lays the key out by
+// the number of characters. Letters and digits only; none begins another.
+std::string Placeholder(
+    absl::string_view name,
+    std::vector<std::pair<std::string, std::string>>* names) {
+  std::string word = absl::StrCat("QNAME", names->size(), "Q");
+  word.resize(std::max(word.size(), Ascii(name).size()), 'Q');
+  names->emplace_back(word, std::string(name));
+  return word;
 }
 
 Json NumberOrNull(double number) {
@@ -149,13 +155,14 @@ std::string TrainStudyTable(const TrainStudy& study) {
          absl::StrCat(schedule.staleness_updates),
          absl::StrCat(schedule.weight_versions)});
   }
-  std::string text = absl::StrCat(
-      "trained: ", study.train_model, ", ", study.num_batches, " batches of ",
-      study.samples_per_batch, " samples; time: a batch of ", study.scenario,
-      " (", study.model, ")\n\n", PrintTable(table));
+  std::string text =
+      absl::StrCat("trained: ", Ascii(study.train_model), ", ",
+                   study.num_batches, " batches of ", study.samples_per_batch,
+                   " samples; time: a batch of ", Ascii(study.scenario), " (",
+                   Ascii(study.model), ")\n\n", PrintTable(table));
   for (const StudySchedule& schedule : study.schedules) {
     if (schedule.fits_memory) continue;
-    absl::StrAppend(&text, schedule.schedule,
+    absl::StrAppend(&text, Ascii(schedule.schedule),
                     " does not fit in the scenario's memory\n");
   }
   return text;
@@ -194,7 +201,7 @@ std::string TrainStudyJson(const TrainStudy& study) {
     }
     json["schedules"].push_back(std::move(entry));
   }
-  return json.dump(2);
+  return DumpJson(json, 2);
 }
 
 bool IsTrainStudyHeader(absl::string_view line) { return line == kCsvHeader; }
@@ -216,11 +223,12 @@ std::string TrainStudyCsv(const TrainStudy& study) {
   return csv;
 }
 
-std::string TrainStudyPlot(const TrainStudy& study, absl::string_view output) {
-  std::string script =
+StudyPlot TrainStudyPlot(const TrainStudy& study) {
+  StudyPlot plot;
+  std::string& script = plot.script;
+  script =
       "set terminal svg size 1000,420 dynamic font 'sans-serif,12' "
       "background '#ffffff'\n";
-  absl::StrAppend(&script, "set output ", Quoted(output), "\n");
   std::string by_samples = "plot ", by_seconds = "plot ";
   for (size_t s = 0; s < study.schedules.size(); ++s) {
     const StudySchedule& schedule = study.schedules[s];
@@ -234,23 +242,32 @@ std::string TrainStudyPlot(const TrainStudy& study, absl::string_view output) {
                             batches * schedule.batch_seconds, smoothed[b]);
     }
     absl::StrAppend(&script, "EOD\n");
-    const std::string style =
-        absl::StrCat(" with lines lw 2 lc ", s + 1, " dt ", s % 4 + 1,
-                     " title ", Quoted(schedule.schedule), " noenhanced");
+    const std::string style = absl::StrCat(
+        " with lines lw 2 lc ", s + 1, " dt ", s % 4 + 1, " title '",
+        Placeholder(schedule.schedule, &plot.names), "' noenhanced");
     const char* comma = s == 0 ? "" : ", ";
     absl::StrAppend(&by_samples, comma, "$s", s, " using 1:3", style);
     absl::StrAppend(&by_seconds, comma, "$s", s, " using 2:3", style);
   }
-  absl::StrAppend(
-      &script, "set grid lc rgb '#dddddd'\nset key bottom left\n",
-      "set multiplot layout 1,2 title ",
-      Quoted(absl::StrCat(study.train_model, " under several schedules; ",
-                          "seconds of a batch of ", study.scenario)),
-      " noenhanced\nset ylabel 'loss'\n",
-      "set xlabel 'samples: what staleness costs'\n", by_samples,
-      "\nset xlabel 'seconds: what staleness and bubble cost'\n", by_seconds,
-      "\nunset multiplot\n");
-  return script;
+  const std::string title =
+      Placeholder(absl::StrCat(study.train_model, " under several schedules; ",
+                               "seconds of a batch of ", study.scenario),
+                  &plot.names);
+  absl::StrAppend(&script, "set grid lc rgb '#dddddd'\nset key bottom left\n",
+                  "set multiplot layout 1,2 title '", title,
+                  "' noenhanced\nset ylabel 'loss'\n",
+                  "set xlabel 'samples: what staleness costs'\n", by_samples,
+                  "\nset xlabel 'seconds: what staleness and bubble cost'\n",
+                  by_seconds, "\nunset multiplot\n");
+  return plot;
+}
+
+std::string WithNames(absl::string_view svg, const StudyPlot& plot) {
+  std::vector<std::pair<std::string, std::string>> escaped;
+  for (const auto& [placeholder, name] : plot.names) {
+    escaped.emplace_back(placeholder, EscapeXml(name));
+  }
+  return absl::StrReplaceAll(svg, escaped);
 }
 
 }  // namespace weir

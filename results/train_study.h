@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/string_view.h"
@@ -67,8 +68,18 @@ std::string TrainStudyJson(const TrainStudy& study);
 std::string TrainStudyCsv(const TrainStudy& study);
 // Whether a file with this first line is such a table.
 bool IsTrainStudyHeader(absl::string_view line);
-// For gnuplot, data included: writes an SVG to `output`.
-std::string TrainStudyPlot(const TrainStudy& study, absl::string_view output);
+
+// A picture for gnuplot. gnuplot executes parts of strings as programs, so that
+// the script holds placeholders, which the finished SVG document has, too.
+struct StudyPlot {
+  std::string script;  // draws an SVG to standard output, data included
+  std::vector<std::pair<std::string, std::string>> names;  // placeholder, text
+};
+
+StudyPlot TrainStudyPlot(const TrainStudy& study);
+
+// Returns the document with the names, escaped, in place of the placeholders.
+std::string WithNames(absl::string_view svg, const StudyPlot& plot);
 
 }  // namespace weir
 

@@ -86,7 +86,8 @@ void CheckParallelism(Problems& problems, const Scenario& scenario) {
 
 void CheckBatch(Problems& problems, const Scenario& scenario) {
   const Batch& batch = scenario.batch();
-  problems.CheckRange("batch.microbatch_size", batch.microbatch_size(), 1,
+  // 0 stands for 1.
+  problems.CheckRange("batch.microbatch_size", batch.microbatch_size(), 0,
                       kMaxMicrobatchSize);
   problems.CheckRange("batch.global_batch_size", batch.global_batch_size(), 1,
                       kMaxGlobalBatchSize);
@@ -489,6 +490,8 @@ void FillDefaults(Scenario& scenario) {
   if (communication.gradient_reduction() == REDUCTION_UNSPECIFIED)
     communication.set_gradient_reduction(REDUCTION_BLOCKING);
   if (scenario.has_textbook()) return;
+  Batch& batch = *scenario.mutable_batch();
+  batch.set_microbatch_size(std::max(batch.microbatch_size(), 1u));
   Training& training = *scenario.mutable_training();
   if (training.optimizer() == OPTIMIZER_UNSPECIFIED)
     training.set_optimizer(ADAM);

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "base/text.h"
 #include "calibrate/software.h"
 #include "scenarios/cluster.h"
 #include "scenarios/node_wiring.h"
@@ -217,15 +218,16 @@ double BisectionBytesPerSecond(const Cluster& cluster) {
 std::string DescribeCluster(const Cluster& cluster) {
   const int num_nodes = NumNodes(cluster);
   std::string text = absl::StrCat(
-      cluster.name().empty() ? "cluster" : cluster.name(), ": ",
+      cluster.name().empty() ? "cluster" : EscapeLine(cluster.name()), ": ",
       Plural(num_nodes, "node"), ", ", Plural(NumGpus(cluster), "GPU"), "\n");
   for (const NodeGroup& group : cluster.groups()) {
     const NodeWiring wiring = WireNode(group.node());
-    absl::StrAppend(&text, "\n", group.count(), " x ",
-                    group.node().name().empty() ? "node" : group.node().name(),
-                    ": ", Plural(group.node().num_gpus(), "GPU"), " (",
-                    group.node().device(), ")\n", NvLinkText(wiring),
-                    PcieText(wiring), NicText(wiring));
+    absl::StrAppend(
+        &text, "\n", group.count(), " x ",
+        group.node().name().empty() ? "node" : EscapeLine(group.node().name()),
+        ": ", Plural(group.node().num_gpus(), "GPU"), " (",
+        EscapeLine(group.node().device()), ")\n", NvLinkText(wiring),
+        PcieText(wiring), NicText(wiring));
   }
   if (num_nodes > 1) {
     absl::StrAppend(&text, "\n", FabricText(cluster.fabric()),

@@ -48,9 +48,9 @@ absl::Status Merge(const Problems& problems,
   return absl::InvalidArgumentError(absl::StrJoin(messages, "\n"));
 }
 
-absl::StatusOr<Placement> Place(const std::string& label,
-                                const Parallelism& parallelism,
-                                int num_gpus_available) {
+absl::StatusOr<Placement> MakePlacement(const std::string& label,
+                                        const Parallelism& parallelism,
+                                        int num_gpus_available) {
   const std::string where = absl::StrCat(label, ": parallelism");
   const int tensor = static_cast<int>(parallelism.tensor());
   const int data = static_cast<int>(parallelism.data());
@@ -128,10 +128,11 @@ class Loader {
     if (resolved_.cluster.groups_size() == 1)
       scenario_.set_num_nodes(resolved_.cluster.groups(0).count());
     if (fields_are_sound_) {
-      auto placement = Keep(Where("parallelism"),
-                            Place(resolved_.label, scenario_.parallelism(),
-                                  NumGpus(resolved_.cluster)),
-                            failures_);
+      auto placement =
+          Keep(Where("parallelism"),
+               MakePlacement(resolved_.label, scenario_.parallelism(),
+                             NumGpus(resolved_.cluster)),
+               failures_);
       if (placement.has_value()) resolved_.placement = *std::move(placement);
     }
     return NamesOfDevices(scenario_, resolved_.cluster);
@@ -245,8 +246,8 @@ absl::StatusOr<ResolvedScenario> ResolveScenario(absl::string_view label,
     RETURN_IF_ERROR(Merge(problems, failures));
     const Parallelism& parallelism = resolved.scenario.parallelism();
     ASSIGN_OR_RETURN(resolved.placement,
-                     Place(resolved.label, parallelism,
-                           static_cast<int>(parallelism.pipeline())));
+                     MakePlacement(resolved.label, parallelism,
+                                   static_cast<int>(parallelism.pipeline())));
   }
   resolved.num_microbatches = NumMicrobatches(resolved.scenario);
   return resolved;
@@ -268,10 +269,10 @@ absl::Status ResolveAgain(const Scenario& scenario,
   const absl::Status schedule =
       CheckSchedule(resolved->label, mine, problems.empty());
   if (!schedule.ok()) failures.push_back(schedule);
-  auto placement = Keep(
-      resolved->label,
-      Place(resolved->label, mine.parallelism(), NumGpus(resolved->cluster)),
-      failures);
+  auto placement = Keep(resolved->label,
+                        MakePlacement(resolved->label, mine.parallelism(),
+                                      NumGpus(resolved->cluster)),
+                        failures);
   RETURN_IF_ERROR(Merge(problems, failures));
   resolved->placement = *std::move(placement);
   resolved->num_microbatches = NumMicrobatches(mine);

@@ -5,14 +5,14 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "base/json_text.h"
 #include "base/utf8.h"
 
 namespace weir {
 
 std::string Utf8(const std::string& text) {
   using nlohmann::json;
-  return json::parse(
-      json(text).dump(-1, ' ', false, json::error_handler_t::replace));
+  return json::parse(DumpJson(json(text)));
 }
 
 void CheckUtf8(Problems& problems, absl::string_view field,

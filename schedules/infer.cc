@@ -22,43 +22,58 @@ struct Shape {
   int num_stages = 0;
   int num_microbatches = 0;
   bool forward_only = true;
+  Place last_stage, last_microbatch;  // the first actions of these
 };
 
 absl::StatusOr<Shape> ShapeOf(
     absl::string_view name,
-    const std::vector<std::vector<Action>>& rank_actions) {
+    const std::vector<std::vector<Action>>& rank_actions,
+    const NamePlace& name_place) {
   int64_t num_actions = 0;
   int64_t num_covered = 0;
   Shape shape;
-  for (const std::vector<Action>& actions : rank_actions) {
+  for (int32_t rank = 0; rank < std::ssize(rank_actions); ++rank) {
+    const std::vector<Action>& actions = rank_actions[rank];
     num_actions += std::ssize(actions);
-    for (const Action& action : actions) {
+    for (int32_t i = 0; i < std::ssize(actions); ++i) {
+      const Action& action = actions[i];
       num_covered += action.num_microbatches;
-      shape.num_stages = std::max(shape.num_stages, action.stage + 1);
-      shape.num_microbatches =
-          std::max(shape.num_microbatches, action.last_microbatch() + 1);
+      if (action.stage >= shape.num_stages) {
+        shape.num_stages = action.stage + 1;
+        shape.last_stage = {rank, i};
+      }
+      if (action.last_microbatch() >= shape.num_microbatches) {
+        shape.num_microbatches = action.last_microbatch() + 1;
+        shape.last_microbatch = {rank, i};
+      }
       shape.forward_only = shape.forward_only && action.op == Op::kForward;
     }
   }
+  const auto refuse = [&](Place place, absl::string_view what) {
+    const Action& action = rank_actions[place.rank][place.position];
+    return absl::InvalidArgumentError(
+        absl::StrCat(name_place ? name_place(place) : std::string(name), ": ",
+                     ToString(action), " ", what));
+  };
   Problems problems(name);
   if (num_actions == 0) problems.Add("", "has no action");
   RETURN_IF_ERROR(problems.ToStatus());
   if (shape.num_stages > num_actions) {
-    problems.Add("", absl::StrCat("has ", num_actions,
-                                  " actions, expected some of every stage up "
-                                  "to ",
-                                  shape.num_stages - 1));
-    return problems.ToStatus();
+    return refuse(shape.last_stage,
+                  absl::StrCat("is of stage ", shape.num_stages - 1,
+                               ", but the number of actions is ", num_actions,
+                               ", expected some of every stage up to it"));
   }
   // As ValidateSchedule: tables have a cell per stage and microbatch.
   constexpr int64_t kAlwaysFits = 1'000'000;
   if (static_cast<double>(shape.num_stages) * shape.num_microbatches >
       static_cast<double>(std::max(num_covered, kAlwaysFits))) {
-    problems.Add("", absl::StrCat("has ", num_actions,
-                                  " actions, expected one or more for each of ",
-                                  shape.num_stages, " stages x ",
-                                  shape.num_microbatches, " microbatches"));
-    return problems.ToStatus();
+    return refuse(
+        shape.last_microbatch,
+        absl::StrCat("is of microbatch ", shape.num_microbatches - 1,
+                     ", but the number of actions is ", num_actions,
+                     ", expected one or more for each of ", shape.num_stages,
+                     " stages x ", shape.num_microbatches, " microbatches"));
   }
   return shape;
 }
@@ -66,37 +81,41 @@ absl::StatusOr<Shape> ShapeOf(
 // Who runs a microbatch of a stage, and whether that is said twice.
 class Holders {
  public:
-  Holders(absl::string_view name, const Shape& shape)
-      : name_(name),
-        shape_(shape),
+  explicit Holders(const Shape& shape)
+      : shape_(shape),
         ranks_(static_cast<size_t>(shape.num_stages) * shape.num_microbatches,
-               kNowhere) {}
+               kNowhere),
+        first_of_(shape.num_stages) {}
 
-  void Take(int rank, const Action& action,
-            std::vector<std::string>* problems) {
+  void Take(Place place, const Action& action,
+            std::vector<Inferred::Problem>* problems) {
+    const int rank = place.rank;
+    First& first = first_of_[action.stage];
+    if (!first.place.exists()) first = {place, action};
     for (int k = action.microbatch; k <= action.last_microbatch(); ++k) {
       int32_t& holder = at(action.stage, k);
       if (holder == kNowhere) holder = rank;
       if (holder == rank || told_) continue;
       told_ = true;
-      problems->push_back(absl::StrCat(
-          name_, ": rank ", rank, ": ", ToString(action), " is of stage ",
-          action.stage, ", which rank ", holder, " holds for microbatch ", k));
+      problems->push_back(
+          {place, absl::StrCat("rank ", rank, ": ", ToString(action),
+                               " is of stage ", action.stage, ", which rank ",
+                               holder, " holds for microbatch ", k)});
     }
   }
 
   // What nobody runs is where its stage is met first: only complaints about it
   // need a rank.
-  void FillGaps(std::vector<std::string>* problems) {
+  void FillGaps(std::vector<Inferred::Problem>* problems) {
+    bool in_gap = false;
     for (int stage = 0; stage < shape_.num_stages; ++stage) {
       int known = kNowhere;
       for (int k = 0; k < shape_.num_microbatches && known == kNowhere; ++k) {
         known = at(stage, k);
       }
-      if (known == kNowhere) {
-        problems->push_back(
-            absl::StrCat(name_, ": stage ", stage, " has no action"));
-      }
+      // Of neighbours without actions the first is named.
+      if (known == kNowhere && !in_gap) problems->push_back(GapProblem(stage));
+      in_gap = known == kNowhere;
       for (int k = 0; k < shape_.num_microbatches; ++k) {
         if (at(stage, k) == kNowhere) at(stage, k) = known;
       }
@@ -112,14 +131,30 @@ class Holders {
   }
 
  private:
+  struct First {
+    Place place;
+    Action action;
+  };
+
+  // The last stage has an action: it made the shape.
+  Inferred::Problem GapProblem(int stage) const {
+    const auto next =
+        std::find_if(first_of_.begin() + stage, first_of_.end(),
+                     [](const First& first) { return first.place.exists(); });
+    return {next->place,
+            absl::StrCat("stage ", stage, " has no action, but ",
+                         ToString(next->action), " is of stage ",
+                         next->action.stage, ", expected stages from 0 on")};
+  }
+
   int32_t& at(int stage, int microbatch) {
     return ranks_[static_cast<size_t>(stage) * shape_.num_microbatches +
                   microbatch];
   }
 
-  absl::string_view name_;
   const Shape shape_;
-  std::vector<int32_t> ranks_;  // [stage][microbatch]
+  std::vector<int32_t> ranks_;   // [stage][microbatch]
+  std::vector<First> first_of_;  // [stage]
   bool told_ = false;
 };
 
@@ -179,8 +214,9 @@ void SetRoutes(Holders* holders, Schedule* schedule) {
 }  // namespace
 
 absl::StatusOr<Inferred> InferSchedule(
-    absl::string_view name, std::vector<std::vector<Action>> rank_actions) {
-  ASSIGN_OR_RETURN(const Shape shape, ShapeOf(name, rank_actions));
+    absl::string_view name, std::vector<std::vector<Action>> rank_actions,
+    const NamePlace& name_place) {
+  ASSIGN_OR_RETURN(const Shape shape, ShapeOf(name, rank_actions, name_place));
   Inferred inferred;
   Schedule& schedule = inferred.schedule;
   schedule.name = std::string(name);
@@ -189,10 +225,11 @@ absl::StatusOr<Inferred> InferSchedule(
   schedule.num_microbatches = shape.num_microbatches;
   schedule.forward_only = shape.forward_only;
   schedule.weights.microbatches_per_update = schedule.num_microbatches;
-  Holders holders(name, shape);
-  for (int rank = 0; rank < schedule.num_ranks; ++rank) {
-    for (const Action& action : rank_actions[rank]) {
-      holders.Take(rank, action, &inferred.problems);
+  Holders holders(shape);
+  for (int32_t rank = 0; rank < schedule.num_ranks; ++rank) {
+    const std::vector<Action>& actions = rank_actions[rank];
+    for (int32_t i = 0; i < std::ssize(actions); ++i) {
+      holders.Take({rank, i}, actions[i], &inferred.problems);
     }
   }
   holders.FillGaps(&inferred.problems);
@@ -201,12 +238,27 @@ absl::StatusOr<Inferred> InferSchedule(
   return inferred;
 }
 
+absl::StatusOr<Inferred> InferSchedule(const ScheduleRows& rows) {
+  return InferSchedule(rows.label, PassesOf(rows.program), [&](Place pass) {
+    return rows.NameOf(rows.InFile(pass));
+  });
+}
+
+absl::StatusOr<Schedule> ScheduleFromRows(const ScheduleRows& rows) {
+  ASSIGN_OR_RETURN(Inferred inferred, InferSchedule(rows));
+  if (inferred.problems.empty()) return std::move(inferred.schedule);
+  const Inferred::Problem& first = inferred.problems[0];
+  return absl::InvalidArgumentError(
+      absl::StrCat(rows.NameOf(rows.InFile(first.place)), ": ", first.message));
+}
+
 absl::StatusOr<Schedule> ScheduleFromRows(
     absl::string_view name, std::vector<std::vector<Action>> rank_actions) {
   ASSIGN_OR_RETURN(Inferred inferred,
                    InferSchedule(name, std::move(rank_actions)));
   if (inferred.problems.empty()) return std::move(inferred.schedule);
-  return absl::InvalidArgumentError(inferred.problems[0]);
+  return absl::InvalidArgumentError(
+      absl::StrCat(name, ": ", inferred.problems[0].message));
 }
 
 }  // namespace weir

@@ -19,21 +19,30 @@ namespace {
 
 enum class Rules { kFile, kAll };  // of the file itself; of runtimes too
 
+// Returns whether a stage has no action, so that no rank holds it.
+bool HasGap(const Schedule& schedule) {
+  return std::any_of(
+      schedule.routes.begin(), schedule.routes.end(), [](const auto& route) {
+        return std::find(route.begin(), route.end(), -1) != route.end();
+      });
+}
+
 LintReport RunRules(const Schedule& schedule, const ScheduleRows* rows,
                     const LintOptions& options, Rules rules,
-                    const std::vector<std::string>& misfits) {
+                    const std::vector<Inferred::Problem>& misfits) {
   Lint lint = {schedule, rows, options};
   lint.report.name = schedule.name;
   lint.report.num_ranks = schedule.num_ranks;
   lint.report.num_stages = schedule.num_stages;
   lint.report.num_microbatches = schedule.total_microbatches();
   lint.has_transfers = rows != nullptr && rows->has_transfers();
-  for (const std::string& misfit : misfits) {
-    absl::string_view text = misfit;
-    absl::ConsumePrefix(&text, absl::StrCat(schedule.name, ": "));
-    lint.Add({.rule = "placement", .message = std::string(text)});
+  for (const Inferred::Problem& misfit : misfits) {
+    lint.Add({.rule = "placement",
+              .place = lint.InFile(misfit.place),
+              .message = misfit.message});
   }
-  const bool runs = LintPasses(&lint, misfits.empty());
+  // A stage without actions is on no rank: routes say no more than that.
+  const bool runs = !HasGap(schedule) && LintPasses(&lint, misfits.empty());
   if (lint.has_transfers) LintOwnProgram(&lint, runs);
   if (runs && rules == Rules::kAll) LintRuntimes(&lint);
   std::stable_sort(lint.report.findings.begin(), lint.report.findings.end(),
@@ -43,20 +52,39 @@ LintReport RunRules(const Schedule& schedule, const ScheduleRows* rows,
   return std::move(lint.report);
 }
 
+// Refuses transfers and stages' actions of stages and microbatches that no
+// pass has: tables have room for those of the passes.
+absl::Status CheckNumbers(const ScheduleRows& rows, const Schedule& passes) {
+  std::vector<std::string> lines;
+  size_t num_wrong = 0;
+  for (int32_t rank = 0; rank < std::ssize(rows.program.ranks); ++rank) {
+    const std::vector<CommAction>& row = rows.program.ranks[rank];
+    for (int32_t i = 0; i < std::ssize(row); ++i) {
+      const bool stage = row[i].stage >= passes.num_stages;
+      if (!stage && row[i].last_microbatch() < passes.num_microbatches) {
+        continue;
+      }
+      if (++num_wrong > kMaxPerRule) continue;
+      lines.push_back(absl::StrCat(
+          rows.NameOf({rank, i}), ": ", ToString(row[i]), " is of ",
+          stage ? "stage " : "microbatch ",
+          stage ? row[i].stage : row[i].last_microbatch(),
+          ", which has no pass, expected 0 to ",
+          (stage ? passes.num_stages : passes.num_microbatches) - 1));
+    }
+  }
+  if (lines.empty()) return absl::OkStatus();
+  if (num_wrong > lines.size()) {
+    lines.push_back(
+        absl::StrCat(rows.label, ": and ", num_wrong - lines.size(), " more"));
+  }
+  return absl::InvalidArgumentError(absl::StrJoin(lines, "\n"));
+}
+
 absl::StatusOr<LintReport> LintRows(const ScheduleRows& rows,
                                     const LintOptions& options, Rules rules) {
-  ASSIGN_OR_RETURN(const Inferred inferred,
-                   InferSchedule(rows.label, PassesOf(rows.program)));
-  const ProgramShape shape = ShapeOf(rows.program);
-  if (shape.num_stages > inferred.schedule.num_stages ||
-      shape.num_microbatches > inferred.schedule.num_microbatches) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(rows.label, ": transfers and stages' actions name ",
-                     shape.num_stages, " stages and ", shape.num_microbatches,
-                     " microbatches, expected those of the passes, ",
-                     inferred.schedule.num_stages, " and ",
-                     inferred.schedule.num_microbatches));
-  }
+  ASSIGN_OR_RETURN(const Inferred inferred, InferSchedule(rows));
+  RETURN_IF_ERROR(CheckNumbers(rows, inferred.schedule));
   return RunRules(inferred.schedule, &rows, options, rules, inferred.problems);
 }
 
@@ -109,12 +137,7 @@ void Lint::AddAll(std::vector<Finding> findings) {
 
 Place Lint::InFile(Place pass) const {
   if (!has_transfers || !pass.exists()) return pass;
-  const std::vector<CommAction>& row = rows->program.ranks[pass.rank];
-  int32_t left = pass.position;
-  for (int32_t i = 0; i < std::ssize(row); ++i) {
-    if (IsPass(row[i].op) && left-- == 0) return {pass.rank, i};
-  }
-  return {};
+  return rows->InFile(pass);
 }
 
 Finding DeadlockFinding(absl::string_view rule, const CommProgram& program,

@@ -28,6 +28,8 @@ std::string AdviceFor(Kind kind) {
       return "move the receive before the pass";
     case Kind::kUnused:
       return "drop it, and its send";
+    case Kind::kNoStage:
+      return "drop it, or the stage's number is wrong";
     case Kind::kItself:
       return "drop it and its other side: the tensor is there";
     case Kind::kCrossed:

@@ -4,6 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
+#include "base/json_text.h"
+#include "base/text.h"
 
 namespace weir {
 namespace {
@@ -21,8 +23,8 @@ std::string Counted(int count, absl::string_view what) {
 std::string Where(const LintReport& report, const Finding& finding) {
   std::string where;
   if (finding.line > 0) {
-    where =
-        absl::StrCat(report.name, ":", finding.line, ":", finding.column, ": ");
+    where = absl::StrCat(EscapeLine(report.name), ":", finding.line, ":",
+                         finding.column, ": ");
   }
   if (finding.place.exists()) {
     absl::StrAppend(&where, "rank ", finding.place.rank, " position ",
@@ -53,7 +55,7 @@ Json FindingJson(const Finding& finding) {
 
 std::string LintText(const LintReport& report) {
   std::string text = absl::StrCat(
-      report.name, ": ", Counted(report.num_ranks, "rank"), ", ",
+      EscapeLine(report.name), ": ", Counted(report.num_ranks, "rank"), ", ",
       Counted(report.num_stages, "stage"), ", ", report.num_microbatches,
       report.num_microbatches == 1 ? " microbatch: " : " microbatches: ",
       Counted(report.num_errors(), "error"), ", ",
@@ -87,8 +89,7 @@ std::string LintJson(const LintReport& report) {
                      {"notes", report.num_notes()},
                      {"findings", std::move(findings)}};
   constexpr int kIndent = 2;
-  return json.dump(kIndent, ' ', /*ensure_ascii=*/false,
-                   Json::error_handler_t::replace);
+  return DumpJson(json, kIndent);
 }
 
 }  // namespace weir

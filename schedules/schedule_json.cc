@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "schedules/schedule_json.h"
 
+#include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/json_syntax.h"
+#include "base/json_text.h"
 #include "base/problems.h"
 #include "base/status_macros.h"
 #include "schedules/schedule_text.h"
@@ -118,8 +122,7 @@ std::string ScheduleJson(const Schedule& schedule, const Semantics& semantics) {
       {"verdict", Verdict(schedule, semantics)}};
   constexpr int kIndent = 2;
   // A name may come from a file name: bytes that are not UTF-8 are replaced.
-  return json.dump(kIndent, ' ', /*ensure_ascii=*/false,
-                   Json::error_handler_t::replace);
+  return DumpJson(json, kIndent);
 }
 
 namespace {
@@ -194,13 +197,14 @@ void TakeWeights(const Fields& fields, WeightPolicy* weights) {
   fields.Take("predicted_copies", &weights->predicted_copies);
 }
 
-// One row of text for each rank: the CSV's parser reads it.
-std::string RowsOf(const Json& json, Problems* problems) {
-  std::string text;
+using Rows = std::vector<std::vector<std::string>>;  // [rank][action]
+
+Rows RowsOf(const Json& json, Problems* problems) {
+  Rows rows;
   const auto ranks = json.find("ranks");
   if (ranks == json.end() || !ranks->is_array() || ranks->empty()) {
     problems->Add("ranks", "is missing or no list");
-    return text;
+    return rows;
   }
   for (size_t rank = 0; rank < ranks->size(); ++rank) {
     std::vector<std::string> actions;
@@ -211,9 +215,57 @@ std::string RowsOf(const Json& json, Problems* problems) {
     } else {
       problems->Add(absl::StrCat("ranks[", rank, "]"), "is no object");
     }
-    absl::StrAppend(&text, absl::StrJoin(actions, ","), "\n");
+    for (size_t i = 0; i < actions.size(); ++i) {
+      if (actions[i].find_first_of(",\n") == std::string::npos) continue;
+      problems->Add(absl::StrCat("ranks[", rank, "].actions[", i, "]"),
+                    absl::StrCat("is \"", absl::CHexEscape(actions[i]),
+                                 "\", expected one action"));
+    }
+    rows.push_back(std::move(actions));
   }
-  return text;
+  return rows;
+}
+
+// The parser of CSV reads one row of text for each rank.
+absl::StatusOr<std::vector<std::vector<Action>>> ActionsOf(
+    absl::string_view label, const Rows& rows) {
+  std::string text;
+  for (const std::vector<std::string>& row : rows) {
+    absl::StrAppend(&text, absl::StrJoin(row, ","), "\n");
+  }
+  auto actions = ParseCsv(label, text);
+  if (actions.ok()) return actions;
+  // Its lines and columns are not those of the file.
+  constexpr int kMaxErrors = 5;
+  Problems problems(label);
+  int num_wrong = 0;
+  for (size_t rank = 0; rank < rows.size(); ++rank) {
+    for (size_t i = 0; i < rows[rank].size(); ++i) {
+      const absl::Status status = ParseCsv("action", rows[rank][i]).status();
+      if (status.ok() || ++num_wrong > kMaxErrors) continue;
+      problems.Add(absl::StrCat("ranks[", rank, "].actions[", i, "]:"),
+                   status.message());
+    }
+  }
+  if (num_wrong > kMaxErrors) {
+    problems.Add("", absl::StrCat("and ", num_wrong - kMaxErrors, " more"));
+  }
+  return problems.empty() ? actions.status() : problems.ToStatus();
+}
+
+// Returns ":<line>:<column>" of what is not JSON; empty where all of it is.
+std::string SyntaxErrorPlace(absl::string_view text) {
+  try {
+    std::ignore = Json::parse(text.begin(), text.end());
+  } catch (const Json::parse_error& error) {
+    const size_t offset =
+        std::min(text.size(), std::max<size_t>(error.byte, 1) - 1);
+    const absl::string_view before = text.substr(0, offset);
+    const size_t line_start = before.rfind('\n') + 1;  // npos + 1 is 0
+    return absl::StrCat(":", std::count(before.begin(), before.end(), '\n') + 1,
+                        ":", offset - line_start + 1);
+  }
+  return "";
 }
 
 }  // namespace
@@ -223,13 +275,13 @@ absl::StatusOr<Schedule> ParseScheduleJson(absl::string_view label,
   RETURN_IF_ERROR(CheckJsonSyntax(label, text));
   const Json json = Json::parse(text.begin(), text.end(), nullptr,
                                 /*allow_exceptions=*/false);
-  Problems problems(label);
   if (!json.is_object()) {
-    problems.Add("",
-                 "is no JSON object, expected what weir schedule show "
-                 "--format json writes");
-    return problems.ToStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat(label, SyntaxErrorPlace(text),
+                     ": is no JSON object, expected what weir schedule show "
+                     "--format json writes"));
   }
+  Problems problems(label);
   Schedule schedule;
   schedule.name = std::string(label);
   const Fields fields(json, "", &problems);
@@ -250,9 +302,9 @@ absl::StatusOr<Schedule> ParseScheduleJson(absl::string_view label,
   } else {
     problems.Add("weights", "is missing or no object");
   }
-  const std::string rows = RowsOf(json, &problems);
+  const Rows rows = RowsOf(json, &problems);
   RETURN_IF_ERROR(problems.ToStatus());
-  ASSIGN_OR_RETURN(schedule.rank_actions, ParseCsv(label, rows));
+  ASSIGN_OR_RETURN(schedule.rank_actions, ActionsOf(label, rows));
   return schedule;
 }
 

@@ -19,7 +19,7 @@ namespace {
 
 constexpr absl::string_view kOverlap = "OVERLAP_F_B";
 // Enough to see what kind of file it is instead.
-constexpr size_t kMaxErrors = 20;
+constexpr size_t kMaxErrors = 5;
 
 class Parser {
  public:
@@ -39,6 +39,7 @@ class Parser {
     for (absl::string_view line : absl::StrSplit(text, '\n')) {
       line_ = line;
       if (rows_.program.ranks.size() == kMaxRanks) {
+        ++num_errors_;
         errors_.push_back(absl::StrCat(rows_.label, ":", kMaxRanks + 1,
                                        ":1: expected at most ", kMaxRanks,
                                        " lines, one for each rank"));
@@ -57,6 +58,11 @@ class Parser {
     if (legacy_.column > 0 && dialect_ == CsvDialect::kPyTorch) {
       return LegacyError(rows_, legacy_);
     }
+    if (num_errors_ > errors_.size()) {
+      errors_.push_back(absl::StrCat(rows_.label, ": and ",
+                                     num_errors_ - errors_.size(),
+                                     " more cells with errors"));
+    }
     if (!errors_.empty()) {
       return absl::InvalidArgumentError(absl::StrJoin(errors_, "\n"));
     }
@@ -70,7 +76,7 @@ class Parser {
 
  private:
   void Error(absl::string_view at, absl::string_view what) {
-    if (errors_.size() >= kMaxErrors) return;
+    if (++num_errors_ > kMaxErrors) return;
     errors_.push_back(absl::StrCat(rows_.label, ":", rows_.program.ranks.size(),
                                    ":", Column(at), ": ", what));
   }
@@ -145,6 +151,7 @@ class Parser {
   ScheduleRows rows_;
   absl::string_view line_;
   std::vector<std::string> errors_;
+  size_t num_errors_ = 0;
   LegacySign legacy_;
   std::vector<LegacyPlace> whole_backwards_;
 };
@@ -173,6 +180,20 @@ bool ScheduleRows::has_transfers() const {
             actions.begin(), actions.end(),
             [](const CommAction& action) { return !IsPass(action.op); });
       });
+}
+
+Place ScheduleRows::InFile(Place pass) const {
+  const std::vector<CommAction>& row = program.ranks[pass.rank];
+  int32_t left = pass.position;
+  for (int32_t i = 0; i < std::ssize(row); ++i) {
+    if (IsPass(row[i].op) && left-- == 0) return {pass.rank, i};
+  }
+  return {};
+}
+
+std::string ScheduleRows::NameOf(Place action) const {
+  return absl::StrCat(label, ":", action.rank + 1, ":",
+                      places[action.rank][action.position].column);
 }
 
 absl::StatusOr<ScheduleRows> ParseScheduleRows(absl::string_view label,

@@ -22,6 +22,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "schedules/comm_program.h"
+#include "schedules/dependencies.h"
 #include "schedules/schedule.h"
 
 namespace weir {
@@ -43,6 +44,13 @@ struct ScheduleRows {
   std::vector<int32_t> first_idle_column;
 
   bool has_transfers() const;  // compute_comms
+
+  // Returns where a pass, counted among its rank's passes, stands among all
+  // actions of the rank.
+  Place InFile(Place pass) const;
+
+  // Returns "<label>:<line>:<column>" of an action.
+  std::string NameOf(Place action) const;
 };
 
 // Spaces and tabs around a cell, a byte order mark, CRLF and empty cells are
@@ -73,6 +81,9 @@ absl::Status CheckPyTorchReads(const Schedule& schedule);
 // ValidateSchedule.
 absl::StatusOr<Schedule> ScheduleFromRows(
     absl::string_view name, std::vector<std::vector<Action>> rank_actions);
+
+// Makes a schedule of the passes of a file. Errors name lines and columns.
+absl::StatusOr<Schedule> ScheduleFromRows(const ScheduleRows& rows);
 
 }  // namespace weir
 

@@ -8,6 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "base/json_text.h"
+#include "base/text.h"
 #include "schedules/stage_semantics.h"
 
 namespace weir {
@@ -26,7 +28,7 @@ std::string Heading(const Schedule& schedule, const Semantics& semantics) {
       schedule.flush ? ", flush"
                      : absl::StrCat(" a batch, ", schedule.num_batches,
                                     " batches, no flush"));
-  return absl::StrCat(schedule.name, ": ", shape, "\n",
+  return absl::StrCat(EscapeLine(schedule.name), ": ", shape, "\n",
                       Verdict(schedule, semantics),
                       "\nupdate: ", UpdateRule(schedule, semantics), "\n");
 }
@@ -185,8 +187,7 @@ std::string SemanticsJson(const Schedule& schedule,
                      {"uses", std::move(uses)}};
   constexpr int kIndent = 2;
   // A name may come from a file name: bytes that are not UTF-8 are replaced.
-  return json.dump(kIndent, ' ', /*ensure_ascii=*/false,
-                   Json::error_handler_t::replace);
+  return DumpJson(json, kIndent);
 }
 
 }  // namespace weir

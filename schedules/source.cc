@@ -75,8 +75,7 @@ absl::StatusOr<Schedule> LoadScheduleFile(const std::string& path,
   }
   ASSIGN_OR_RETURN(ScheduleRows rows, ReadScheduleRows(path, dialect));
   if (transfers == FileTransfers::kDropped) DropTransfers(&rows);
-  ASSIGN_OR_RETURN(Schedule schedule,
-                   ScheduleFromRows(path, PassesOf(rows.program)));
+  ASSIGN_OR_RETURN(Schedule schedule, ScheduleFromRows(rows));
   RETURN_IF_ERROR(CheckRows(rows));
   return schedule;
 }

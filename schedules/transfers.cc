@@ -107,9 +107,13 @@ class Linker {
                           microbatch];
   }
 
+  bool HasStage(int stage) const {
+    return stage >= 0 && stage < shape_.num_stages;
+  }
+
   // -1 outside the pipeline too.
   int32_t Find(int table, int stage, int microbatch) {
-    if (stage < 0 || stage >= shape_.num_stages) return -1;
+    if (!HasStage(stage)) return -1;
     return Cell(table, stage, microbatch);
   }
 
@@ -197,13 +201,20 @@ class Linker {
                            ", which makes what it sends"));
       }
     }
-    const int32_t met =
-        Find(forward ? kReceivesForward : kReceivesBackward,
-             action.stage + (forward ? 1 : -1), action.microbatch);
+    const int to = action.stage + (forward ? 1 : -1);
+    if (!HasStage(to)) {
+      Fault(Kind::kNoStage, id, -1,
+            absl::StrCat("sends ", forward ? "behind" : "before", " stage ",
+                         action.stage, ", the ", forward ? "last" : "first",
+                         ", expected no ", forward ? "SEND_F" : "SEND_B",
+                         " of it"));
+      return;
+    }
+    const int32_t met = Find(forward ? kReceivesForward : kReceivesBackward, to,
+                             action.microbatch);
     if (met < 0) {
       Fault(Kind::kUnmatched, id, -1,
-            absl::StrCat("is received by nobody, expected ",
-                         action.stage + (forward ? 1 : -1),
+            absl::StrCat("is received by nobody, expected ", to,
                          forward ? "RECV_F" : "RECV_B", action.microbatch,
                          " on another rank"));
       return;
@@ -224,6 +235,14 @@ class Linker {
   void ConnectReceive(int32_t id, const CommAction& action, int table) {
     const bool forward = table == kReceivesForward;
     const int from = action.stage + (forward ? -1 : 1);
+    if (!HasStage(from)) {
+      Fault(Kind::kNoStage, id, -1,
+            absl::StrCat("receives from ", forward ? "before" : "behind",
+                         " stage ", action.stage, ", the ",
+                         forward ? "first" : "last", ", expected no ",
+                         forward ? "RECV_F" : "RECV_B", " of it"));
+      return;
+    }
     const int32_t met =
         Find(forward ? kSendsForward : kSendsBackward, from, action.microbatch);
     if (met < 0) {

@@ -38,6 +38,7 @@ struct TransferFault {
     kMissing,    // a pass whose input is neither received nor made here
     kLate,       // its input is received after the pass
     kUnused,     // received, and no pass of the rank takes it
+    kNoStage,    // its other side would be before the first or after the last
     kItself,     // sent to the rank that sends
     kCrossed,    // the k-th send of a pair of ranks is not its k-th receive
   };

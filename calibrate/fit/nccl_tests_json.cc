@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/json_syntax.h"
+#include "base/json_text.h"
 #include "calibrate/fit/nccl_tests_internal.h"
 
 namespace weir {
@@ -43,8 +44,7 @@ class JsonReader {
  private:
   void Wrong(absl::string_view path, const Json& found,
              absl::string_view expected) {
-    std::string text =
-        found.dump(-1, ' ', true, Json::error_handler_t::replace);
+    std::string text = DumpJson(found);
     if (text.size() > 40) text = absl::StrCat(text.substr(0, 40), "...");
     problems_.Add(path, absl::StrCat("is ", text, ", expected ", expected));
   }

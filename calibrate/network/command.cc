@@ -18,6 +18,7 @@
 #include "base/output_file.h"
 #include "base/problems.h"
 #include "base/status_macros.h"
+#include "base/text.h"
 #include "base/textproto.h"
 #include "calibrate/device_profile.h"
 #include "calibrate/network/follower.h"
@@ -215,13 +216,15 @@ class Lead {
 
   absl::Status Report(const DeviceProfile& start,
                       const NetworkMeasurements& measured) {
-    std::printf("%s, launched by %s\n", SourceOf(provenance_).c_str(),
-                launch_.launcher.c_str());
+    std::printf("%s, launched by %s\n",
+                EscapeLine(SourceOf(provenance_)).c_str(),
+                EscapeLine(launch_.launcher).c_str());
     if (flags_.one_gpu) {
       std::printf(
           "functional check on one GPU: no figure of it is any "
           "network's, %s is not written\n%s",
-          flags_.out.c_str(), ReportNetwork(measured, nullptr).c_str());
+          EscapeLine(flags_.out).c_str(),
+          EscapeControls(ReportNetwork(measured, nullptr)).c_str());
       std::remove(PartialOf(flags_).c_str());
       return absl::OkStatus();
     }
@@ -231,12 +234,13 @@ class Lead {
     RETURN_IF_ERROR(WriteOutput(flags_.out, MarkText(PrintTextProto(profile)),
                                 ReplaceOf(flags_)));
     std::remove(PartialOf(flags_).c_str());
-    std::printf("%s\nwrote %s\n", ReportNetwork(measured, &profile).c_str(),
-                flags_.out.c_str());
+    std::printf("%s\nwrote %s\n",
+                EscapeControls(ReportNetwork(measured, &profile)).c_str(),
+                EscapeLine(flags_.out).c_str());
     const auto& before = start.provenance().remarks();
     for (const std::string& remark : profile.provenance().remarks()) {
       if (absl::c_linear_search(before, remark)) continue;
-      std::fprintf(stderr, "warning: %s\n", remark.c_str());
+      std::fprintf(stderr, "warning: %s\n", EscapeLine(remark).c_str());
     }
     return absl::OkStatus();
   }

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/json_text.h"
 #include "base/version.h"
 #include "calibrate/program/commands.h"
 
@@ -38,8 +39,7 @@ std::string Json(const std::vector<MachineFinding>& findings, bool usable) {
       {"config", nlohmann::ordered_json::object()},
       {"result", {{"usable", usable}, {"findings", std::move(list)}}},
       {"warnings", nlohmann::ordered_json::array()}};
-  return answer.dump(2, ' ', false,
-                     nlohmann::ordered_json::error_handler_t::replace);
+  return DumpJson(answer, 2);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "base/text.h"
 
 namespace weir {
 namespace {
@@ -41,7 +42,7 @@ void WorkloadProgress::Begin(absl::string_view what) {
       estimated_done_ > 0 ? passed.count() / estimated_done_ : 1;
   std::fputs(absl::StrFormat("\r[%d/%d] %.0f min left, %s%s\033[K", num_done_,
                              num_all_, std::ceil(estimated_left_ * pace / 60),
-                             what.substr(0, kMostLetters), last_)
+                             EscapeLine(what.substr(0, kMostLetters)), last_)
                  .c_str(),
              stderr);
   shown_ = true;

@@ -18,6 +18,7 @@
 #include "base/interrupt.h"
 #include "base/output_file.h"
 #include "base/status_macros.h"
+#include "base/text.h"
 #include "base/textproto.h"
 #include "base/units.h"
 #include "base/version.h"
@@ -42,7 +43,7 @@ constexpr double kMemorySeconds = 1;
 
 void Note(const RunFlags& flags, absl::string_view text) {
   if (!flags.quiet) {
-    std::fputs(absl::StrCat(text, "\n").c_str(), stderr);
+    std::fputs(absl::StrCat(EscapeControls(text), "\n").c_str(), stderr);
   }
 }
 
@@ -229,9 +230,10 @@ absl::Status MeasurePlan(const RunFlags& flags, const MeasuringPlan& plan,
         path.empty() ? ""
                      : absl::StrCat("error: the results so far are in ", path,
                                     ", where the same command goes on\n");
-    std::fputs(absl::StrFormat("\nerror: no progress for %g s in \"%s\": the "
-                               "GPU or its driver hangs\n%s",
-                               flags.timeout_seconds, what, kept)
+    std::fputs(EscapeControls(
+                   absl::StrFormat("\nerror: no progress for %g s in \"%s\": "
+                                   "the GPU or its driver hangs\n%s",
+                                   flags.timeout_seconds, what, kept))
                    .c_str(),
                stderr);
     std::fflush(stderr);
@@ -324,7 +326,9 @@ absl::StatusOr<int> Calibrate(const RunFlags& flags,
   RETURN_IF_ERROR(PeakFlops(start, Name(bench->half_format())).status());
   RETURN_IF_ERROR(CheckStart(start));
   const std::string other = OtherStart(start, bench->provenance());
-  if (!other.empty()) std::fprintf(stderr, "warning: %s\n", other.c_str());
+  if (!other.empty()) {
+    std::fprintf(stderr, "warning: %s\n", EscapeLine(other).c_str());
+  }
   ASSIGN_OR_RETURN(const MeasuringPlan plan,
                    PlanOf(flags, model, bench->half_format()));
   const std::string path = PartialOf(flags);

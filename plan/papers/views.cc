@@ -8,16 +8,14 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "base/csv.h"
+#include "base/json_text.h"
 
 namespace weir {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string Dump(const Json& json) {
-  return json.dump(2, ' ', /*ensure_ascii=*/false,
-                   Json::error_handler_t::replace);
-}
+std::string Dump(const Json& json) { return DumpJson(json, 2); }
 
 Json StageJson(const PipeDreamStage& stage) {
   return {{"first_state", stage.first_state},

@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/text.h"
 #include "base/units.h"
 
 namespace weir {
@@ -80,9 +81,10 @@ std::string PointText(const ResolvedSweep& sweep, const SweepOutcome& outcome) {
     absl::StrAppend(&text, ", ", FormatCount(outcome.samples_per_second()),
                     " samples/s, ", FormatBytes(outcome.peak_memory_bytes()));
   }
-  return absl::StrCat(text, ": ",
-                      absl::StrJoin(SettingsOf(sweep, outcome.point()), ", ",
-                                    absl::PairFormatter("=")));
+  return absl::StrCat(
+      text, ": ",
+      EscapeLine(absl::StrJoin(SettingsOf(sweep, outcome.point()), ", ",
+                               absl::PairFormatter("="))));
 }
 
 }  // namespace weir

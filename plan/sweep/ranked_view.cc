@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
+#include "base/json_text.h"
 #include "base/text.h"
 #include "base/textproto.h"
 #include "base/units.h"
@@ -113,9 +114,7 @@ std::string RankedJson(absl::string_view command,
                          {"config", PrintTextProto(scenario.scenario)},
                          {"result", std::move(result)},
                          {"warnings", scenario.warnings}};
-  return envelope.dump(2, ' ', /*ensure_ascii=*/false,
-                       Json::error_handler_t::replace) +
-         "\n";
+  return DumpJson(envelope, 2) + "\n";
 }
 
 }  // namespace weir

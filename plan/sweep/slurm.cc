@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/sweep/slurm.h"
 
-#include <cstdio>
-#include <cstdlib>
+#include <wordexp.h>
+
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "base/child_program.h"
 #include "base/output_file.h"
 #include "base/status_macros.h"
 
@@ -19,21 +21,47 @@ std::string ShellWord(absl::string_view text) {
   return absl::StrCat("'", absl::StrReplaceAll(text, {{"'", "'\\''"}}), "'");
 }
 
+constexpr double kLimitSeconds = 300;  // Slurm itself gives up earlier
+
 struct Ran {
-  int status = -1;  // as of waitpid
-  std::string out;
+  int exit_code = -1;
+  std::string out, err;
 };
 
-Ran RunShell(const std::string& line) {
+absl::StatusOr<Ran> Run(const std::vector<std::string>& words) {
+  ASSIGN_OR_RETURN(const ScratchFile out, ScratchFile::Make());
+  ASSIGN_OR_RETURN(const ScratchFile err, ScratchFile::Make());
+  ASSIGN_OR_RETURN(
+      const ChildEnd end,
+      RunChildProgram(words, out.path(), kLimitSeconds, err.path()));
   Ran ran;
-  std::FILE* pipe = popen(line.c_str(), "r");
-  if (pipe == nullptr) return ran;
-  char buffer[4096];
-  while (const size_t n = std::fread(buffer, 1, sizeof(buffer), pipe)) {
-    ran.out.append(buffer, n);
-  }
-  ran.status = pclose(pipe);
+  ran.exit_code = end.exit_code;
+  ASSIGN_OR_RETURN(ran.out, ReadFile(out.path()));
+  ASSIGN_OR_RETURN(ran.err, ReadFile(err.path()));
   return ran;
+}
+
+// Splits as a shell does, with quotes, but runs nothing: wordexp refuses
+// substitutions of commands and operators such as ; and |.
+absl::StatusOr<std::vector<std::string>> SplitWords(const std::string& text) {
+  wordexp_t found = {};
+  const int failed = wordexp(text.c_str(), &found, WRDE_NOCMD | WRDE_UNDEF);
+  if (failed != 0) {
+    if (failed == WRDE_NOSPACE) wordfree(&found);
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--slurm-args is \"", text,
+        "\", expected words as in \"--partition=big --comment='two words'\", "
+        "without commands, operators and unknown variables"));
+  }
+  std::vector<std::string> words(found.we_wordv,
+                                 found.we_wordv + found.we_wordc);
+  wordfree(&found);
+  return words;
+}
+
+// Returns a path as sbatch takes it for --output: % begins a symbol.
+std::string WithoutSymbols(absl::string_view path) {
+  return absl::StrReplaceAll(path, {{"%", "%%"}});
 }
 
 }  // namespace
@@ -62,34 +90,39 @@ std::string SlurmScript(const SlurmSweep& sweep) {
 }
 
 absl::StatusOr<std::string> SubmitToSlurm(const SlurmSweep& sweep) {
-  if (std::system("command -v sbatch >/dev/null 2>&1") != 0) {
+  if (FindProgram("sbatch").empty()) {
     return absl::UnavailableError(
         "sbatch is not found: --slurm needs a Slurm cluster's client (Debian: "
         "slurm-client); without one, --shard I/N runs a part of the sweep");
   }
   const std::string script = absl::StrCat(sweep.folder, "/sweep.sbatch");
+  std::vector<std::string> words = {
+      "sbatch", "--parsable",
+      absl::StrCat("--output=", WithoutSymbols(sweep.folder), "/slurm-%a.log")};
+  ASSIGN_OR_RETURN(const std::vector<std::string> more,
+                   SplitWords(sweep.sbatch_args));
+  words.insert(words.end(), more.begin(), more.end());
+  words.push_back(script);
   ReplaceOptions replace;
   replace.force = sweep.force;
   RETURN_IF_ERROR(WriteOutput(script, SlurmScript(sweep), replace));
-  const Ran ran = RunShell(
-      absl::StrCat("sbatch --parsable --output=",
-                   ShellWord(absl::StrCat(sweep.folder, "/slurm-%a.log")), " ",
-                   sweep.sbatch_args, " ", ShellWord(script)));
+  ASSIGN_OR_RETURN(const Ran ran, Run(words));
   // "123;cluster"
   const std::string job = std::string(
       absl::StripAsciiWhitespace(*absl::StrSplit(ran.out, ';').begin()));
-  if (ran.status == 0 && !job.empty()) return job;
-  return absl::UnavailableError(
-      "sbatch did not take the job (it says why above)");
+  if (ran.exit_code == 0 && !job.empty()) return job;
+  return absl::UnavailableError(absl::StrCat(
+      "sbatch did not take the job: ", absl::StripAsciiWhitespace(ran.err)));
 }
 
 bool SlurmJobHasEnded(const std::string& job) {
-  const Ran ran = RunShell(absl::StrCat(
-      "timeout --foreground 60 squeue --noheader --format=%T --jobs=",
-      ShellWord(job), " 2>&1"));
+  const absl::StatusOr<Ran> ran = Run(
+      {"squeue", "--noheader", "--format=%T", absl::StrCat("--jobs=", job)});
+  if (!ran.ok()) return false;
   // Slurm forgets old jobs. A controller that does not answer may come back.
-  if (absl::StrContains(ran.out, "Invalid job id")) return true;
-  return ran.status == 0 && absl::StripAsciiWhitespace(ran.out).empty();
+  if (absl::StrContains(ran->err, "Invalid job id")) return true;
+  return ran->exit_code == 0 &&
+         absl::StripAsciiWhitespace(absl::StrCat(ran->out, ran->err)).empty();
 }
 
 }  // namespace weir

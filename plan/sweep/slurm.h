@@ -17,7 +17,7 @@ struct SlurmSweep {
   std::string folder;   // of its shards; paths are absolute, and so for nodes
   int num_nodes = 1;
   double time_limit_seconds = kNoTimeLimit;  // of a point
-  std::string sbatch_args;  // words of a shell, before all others
+  std::string sbatch_args;  // further words, quoted as for a shell
   bool force = false;       // the script replaces any file
 };
 

@@ -115,7 +115,7 @@ std::string CsvCell(const SweepCell& cell) {
     return ShortestNumber(*number);
   }
   if (const auto* text = std::get_if<std::string>(&cell)) {
-    return CsvField(WithoutControls(*text));
+    return CsvField(*text);
   }
   return "";
 }

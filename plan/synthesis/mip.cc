@@ -11,10 +11,10 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "base/child_program.h"
 #include "base/files.h"
 #include "base/status_macros.h"
 #include "base/units.h"
-#include "plan/synthesis/child_program.h"
 
 namespace weir {
 
@@ -285,7 +285,8 @@ absl::StatusOr<MipResult> SolveMip(const MipModel& model,
   ASSIGN_OR_RETURN(
       const ChildEnd child,
       RunChildProgram(words, log_file.path(),
-                      options.seconds + options.grace_seconds, options.tick));
+                      options.seconds + options.grace_seconds, /*error_path=*/"",
+                      options.tick));
   MipResult result;
   result.was_killed = child.was_killed;
   result.seconds = child.seconds;

@@ -11,6 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "base/csv.h"
+#include "base/json_text.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "schedules/lint.h"
@@ -202,7 +203,7 @@ std::string SynthesisJson(const OrderProblem& problem,
     }
   }
   json["named"] = std::move(named);
-  return json.dump(2);
+  return DumpJson(json, 2);
 }
 
 std::string SynthesisCsv(const OrderProblem& problem,
@@ -237,8 +238,7 @@ std::string SynthesisCsv(const OrderProblem& problem,
       {"makespan_seconds", number(synthesis.makespan)},
       {"simulated_seconds",
        simulated.has_value() ? number(simulated->found) : ""},
-      {"mixed_integer_program",
-       absl::StrCat("\"", ProgramSaid(synthesis), "\"")}};
+      {"mixed_integer_program", CsvField(ProgramSaid(synthesis))}};
   std::string names, values;
   for (const auto& [name, value] : columns) {
     absl::StrAppend(&names, names.empty() ? "" : ",", name);

@@ -6,6 +6,10 @@
 
 #include <string>
 
+#include "absl/strings/str_cat.h"
+#include "base/text.h"
+#include "tests/hostile_names.h"
+
 namespace weir {
 namespace {
 
@@ -80,7 +84,40 @@ TEST(CsvTest, WrittenFieldsAreReadAgain) {
   EXPECT_EQ(CsvField(""), "");
   EXPECT_EQ(CsvField("a,b"), "\"a,b\"");
   EXPECT_EQ(CsvField("say \"so\""), "\"say \"\"so\"\"\"");
-  EXPECT_EQ(CsvField("two\nlines"), "\"two\nlines\"");
+  EXPECT_EQ(CsvField("two\nlines"), "two?lines");
+}
+
+TEST(CsvTest, NoTextIsAFormulaAndNumbersStayNumbers) {
+  for (const HostileName& name : HostileNames()) {
+    const std::string field = CsvField(name.text);
+    const size_t begin = field.find_first_not_of("\" ");
+    ASSERT_NE(begin, std::string::npos) << name.kind;
+    EXPECT_EQ(std::string("=+-@").find(field[begin]), std::string::npos)
+        << name.kind << ": " << field;
+    EXPECT_TRUE(IsSafeForTerminal(field)) << name.kind;
+    EXPECT_EQ(field.find('\n'), std::string::npos) << name.kind;
+  }
+  EXPECT_EQ(CsvField("=1+1"), "'=1+1");
+  EXPECT_EQ(CsvField("@x,y"), "\"'@x,y\"");
+  for (const char* number : {"-1.5", "+2", "-1e-30", "-0"}) {
+    EXPECT_EQ(CsvField(number), number);
+  }
+}
+
+TEST(CsvTest, HostileNamesReadBackWithoutTheirControls) {
+  std::string text = "name,number\n";
+  for (const HostileName& name : HostileNames()) {
+    absl::StrAppend(&text, CsvField(name.text), ",-1.5\n");
+  }
+  const auto table = ReadCsv("t.csv", text);
+  ASSERT_TRUE(table.ok()) << table.status();
+  ASSERT_EQ(table->num_rows(), static_cast<int>(HostileNames().size()));
+  const auto names = table->Column("name");
+  const auto numbers = table->Column("number");
+  for (int row = 0; row < table->num_rows(); ++row) {
+    EXPECT_EQ(names->Text(row), WithoutControls(HostileNames()[row].text));
+    EXPECT_EQ(*numbers->Number(row, -2, 0), -1.5);
+  }
 }
 
 }  // namespace

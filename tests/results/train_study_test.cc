@@ -8,6 +8,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/str_cat.h"
+
 namespace weir {
 namespace {
 
@@ -80,9 +82,13 @@ TEST(TrainStudyTest, CsvHasALineABatchAndThePlotEverySchedule) {
   const std::string csv = TrainStudyCsv(study);
   EXPECT_THAT(csv, HasSubstr("\nquick,1,2,32,2,6,3.800000\n"));
   EXPECT_THAT(csv, HasSubstr("\n\"chimera:a=1,b=2\",1,1,16,1,1,4.000000\n"));
-  EXPECT_THAT(TrainStudyPlot(study, "a\"b.svg"),
-              AllOf(HasSubstr("set output \"a'b.svg\""),
-                    HasSubstr("title \"quick\""), HasSubstr("$s1 using 2:3")));
+  const StudyPlot plot = TrainStudyPlot(study);
+  EXPECT_THAT(plot.script, HasSubstr("$s1 using 2:3"));
+  ASSERT_EQ(plot.names.size(), 3u);
+  EXPECT_EQ(plot.names[0].second, "quick");
+  EXPECT_THAT(plot.script,
+              HasSubstr(absl::StrCat("title '", plot.names[0].first, "'")));
+  EXPECT_EQ(WithNames(plot.names[1].first, plot), "chimera:a=1,b=2");
 }
 
 TEST(TrainStudyTest, AnInterruptedStudyShowsWhatItHas) {

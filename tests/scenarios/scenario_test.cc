@@ -191,9 +191,20 @@ TEST(ScenarioTest, EmptyScenarioNamesAllThatIsMissing) {
           "s: schedule is empty, expected a schedule's name",
           "s: model is empty, expected a preset or a file (or transformer)",
           "s: cluster is empty, expected a preset or a file",
-          "s: batch.microbatch_size is 0, expected 1 to 1000000",
           "s: batch.global_batch_size is 0, expected 1 to "
           "1073741824"));
+}
+
+TEST(ScenarioTest, MicrobatchesOfOneSequenceAreTheDefault) {
+  Scenario scenario = Small();
+  scenario.mutable_batch()->set_microbatch_size(1);
+  const auto given = ResolveScenario("s", scenario);
+  ASSERT_TRUE(given.ok()) << given.status();
+  scenario.mutable_batch()->clear_microbatch_size();
+  const auto resolved = ResolveScenario("s", scenario);
+  ASSERT_TRUE(resolved.ok()) << resolved.status();
+  EXPECT_EQ(resolved->scenario.batch().microbatch_size(), 1);
+  EXPECT_EQ(resolved->num_microbatches, given->num_microbatches);
 }
 
 TEST(ScenarioTest, ProblemsOfAllSourcesComeTogether) {

@@ -23,6 +23,7 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 
 ScheduleRows Rows(absl::string_view text) {
   return ParseScheduleRows("a.csv", text).value();
@@ -335,6 +336,71 @@ TEST(LintTest, ReportsAreTextAndJson) {
       LintJson(report),
       AllOf(HasSubstr("\"rule\": \"deadlock\""), HasSubstr("\"line\": 1"),
             HasSubstr("\"column\": 5"), HasSubstr("\"reordering\": \"move ")));
+}
+
+std::string MessageAt(const LintReport& report, int line, int column) {
+  for (const Finding& finding : report.findings) {
+    if (finding.line == line && finding.column == column) {
+      return finding.message;
+    }
+  }
+  return absl::StrCat("nothing at ", line, ":", column);
+}
+
+// No transfer of the outer stages is expected beyond the pipeline.
+TEST(LintTest, TransfersBeyondThePipelineNameNoStageThatDoesNotExist) {
+  const LintReport report =
+      Lint("0F0,0B0,0SEND_B0,0RECV_F0\n1F0,1B0,1SEND_F0,1RECV_B0");
+  EXPECT_EQ(MessageAt(report, 1, 9),
+            "0SEND_B0 sends before stage 0, the first, expected no SEND_B of "
+            "it");
+  EXPECT_EQ(MessageAt(report, 1, 18),
+            "0RECV_F0 receives from before stage 0, the first, expected no "
+            "RECV_F of it");
+  EXPECT_EQ(MessageAt(report, 2, 9),
+            "1SEND_F0 sends behind stage 1, the last, expected no SEND_F of "
+            "it");
+  EXPECT_EQ(MessageAt(report, 2, 18),
+            "1RECV_B0 receives from behind stage 1, the last, expected no "
+            "RECV_B of it");
+  for (const Finding& finding : report.findings) {
+    EXPECT_THAT(finding.message, Not(HasSubstr("-1")));
+    EXPECT_THAT(finding.message, Not(HasSubstr("2RECV")));
+  }
+}
+
+TEST(LintTest, AGapBetweenStagesIsSaidOnceAndWhere) {
+  const LintReport report = Lint("0F0,0B0\n3F0,3B0");
+  EXPECT_THAT(Short(report), ElementsAre("error placement 2:1"));
+  EXPECT_EQ(report.findings[0].message,
+            "stage 1 has no action, but 3F0 is of stage 3, expected stages "
+            "from 0 on");
+  const auto schedule = ScheduleFromRows(Rows("0F0,0B0\n3F0,3B0"));
+  EXPECT_THAT(std::string(schedule.status().message()),
+              HasSubstr("a.csv:2:1: stage 1 has no action"));
+}
+
+TEST(LintTest, TransfersOfStagesWithoutPassesAreNamedWithTheirPlace) {
+  const auto report = LintRows(
+      Rows("0F0,0SEND_F0,0B0,3RECV_F0\n1RECV_F7,1F0,4UNSHARD,1B0"), {});
+  EXPECT_EQ(std::string(report.status().message()),
+            "a.csv:1:18: 3RECV_F0 is of stage 3, which has no pass, expected 0 "
+            "to 1\n"
+            "a.csv:2:1: 1RECV_F7 is of microbatch 7, which has no pass, "
+            "expected 0 to 0\n"
+            "a.csv:2:14: 4UNSHARD is of stage 4, which has no pass, expected 0 "
+            "to 1");
+}
+
+TEST(LintTest, PassesOnTwoRanksAreNamedWithTheirPlace) {
+  const auto schedule =
+      ScheduleFromRows(Rows("0F0,0B0,0F1,0B1\n1F0,1B0,1F1,0B1,1B1"));
+  EXPECT_THAT(std::string(schedule.status().message()),
+              HasSubstr("a.csv:2:13: rank 1: 0B1 is of stage 0, which rank 0 "
+                        "holds for microbatch 1"));
+  const auto absurd = ScheduleFromRows(Rows("0F0,0B0\n1F0,\t99F0"));
+  EXPECT_THAT(std::string(absurd.status().message()),
+              HasSubstr("a.csv:2:6: 99F0 is of stage 99"));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/schedules/test_schedules.h"
 
@@ -60,6 +61,31 @@ TEST(ScheduleJsonTest, NameThatIsNotUtf8IsReplaced) {
   Schedule schedule = Generated("gpipe", {1, 1});
   schedule.name = "caf\xe9.csv";
   EXPECT_EQ(Parsed(schedule)["schedule"], "caf\xef\xbf\xbd.csv");
+}
+
+std::string ErrorOf(const std::string& text) {
+  return std::string(ParseScheduleJson("a.json", text).status().message());
+}
+
+TEST(ScheduleJsonTest, SyntaxErrorsHaveALineAndAColumn) {
+  EXPECT_THAT(ErrorOf("{\n  \"flush\": ,\n}"),
+              testing::StartsWith("a.json:2:12: is no JSON object"));
+  EXPECT_THAT(ErrorOf(""), testing::StartsWith("a.json:1:1: is no JSON"));
+  EXPECT_THAT(ErrorOf("[1]"), testing::StartsWith("a.json: is no JSON object"));
+}
+
+TEST(ScheduleJsonTest, BadActionsAreNamedByTheirField) {
+  Json json = Parsed(Generated("gpipe", {2, 3}));
+  json["ranks"][1]["actions"][2] = "F7";
+  EXPECT_THAT(ErrorOf(json.dump()),
+              testing::HasSubstr("a.json: ranks[1].actions[2]: action:1:1: "
+                                 "'F7' is not an action"));
+  // Two actions in one, or a row for another rank.
+  for (const char* text : {"0F0,0B0", "0F0\n1F0"}) {
+    json["ranks"][1]["actions"][2] = text;
+    EXPECT_THAT(ErrorOf(json.dump()),
+                testing::HasSubstr("ranks[1].actions[2] is \"0F0"));
+  }
 }
 
 }  // namespace

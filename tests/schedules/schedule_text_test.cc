@@ -220,15 +220,25 @@ TEST(ScheduleTextTest, StageWithoutActionsIsAnError) {
 
 TEST(ScheduleTextTest, AbsurdStageTakesNoMemory) {
   EXPECT_THAT(FromRowsError("399999999F0"),
-              HasSubstr("has 1 actions, expected some of every stage up to "
-                        "399999999"));
+              HasSubstr("399999999F0 is of stage 399999999, but the number of "
+                        "actions is 1, expected some of every stage"));
 }
 
 TEST(ScheduleTextTest, AbsurdMicrobatchTakesNoMemory) {
   EXPECT_THAT(
       FromRowsError("0F399999999"),
-      HasSubstr("has 1 actions, expected one or more for each of 1 stages x "
+      HasSubstr("0F399999999 is of microbatch 399999999, but the number of "
+                "actions is 1, expected one or more for each of 1 stages x "
                 "400000000 microbatches"));
+}
+
+TEST(ScheduleTextTest, ErrorsPastTheFifthAreCounted) {
+  std::string text = "F0";
+  for (int k = 1; k < 100; ++k) absl::StrAppend(&text, ",F", k);
+  const std::vector<std::string> lines = absl::StrSplit(ErrorOf(text), '\n');
+  ASSERT_EQ(lines.size(), 6u);
+  EXPECT_THAT(lines[4], HasSubstr("a.csv:1:13: 'F4' is not an action"));
+  EXPECT_EQ(lines[5], "a.csv: and 95 more cells with errors");
 }
 
 }  // namespace

@@ -10,7 +10,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/files.h"
-#include "plan/synthesis/child_program.h"
 #include "tests/cli/program.h"
 
 namespace weir {

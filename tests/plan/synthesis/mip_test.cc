@@ -16,10 +16,10 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "base/child_program.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "models/partition.h"
-#include "plan/synthesis/child_program.h"
 
 namespace weir {
 namespace {

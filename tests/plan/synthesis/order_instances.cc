@@ -6,7 +6,7 @@
 #include <functional>
 #include <limits>
 
-#include "plan/synthesis/child_program.h"
+#include "base/child_program.h"
 
 namespace weir {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plan/synthesis/child_program.h"
+#include "base/child_program.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -21,6 +21,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/interrupt.h"
+#include "base/status_macros.h"
 
 namespace weir {
 
@@ -74,7 +75,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // Between fork and exec: nothing that may take a lock.
-[[noreturn]] void BecomeProgram(char* const* arguments, int output, pid_t us) {
+[[noreturn]] void BecomeProgram(char* const* arguments, int output, int errors,
+                                pid_t us) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != us) _exit(127);  // died before the line above
@@ -82,9 +84,16 @@ using Clock = std::chrono::steady_clock;
   const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
   if (nothing >= 0) dup2(nothing, STDIN_FILENO);
   dup2(output, STDOUT_FILENO);
-  dup2(output, STDERR_FILENO);
+  dup2(errors, STDERR_FILENO);
   execv(arguments[0], arguments);
   _exit(127);
+}
+
+absl::StatusOr<int> OpenForOutput(const std::string& path) {
+  const int file =
+      open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  if (file >= 0) return file;
+  return absl::UnavailableError(absl::StrCat(path, ": cannot be written"));
 }
 
 double SecondsSince(Clock::time_point start) {
@@ -126,7 +135,8 @@ absl::StatusOr<ChildEnd> WaitFor(pid_t pid, double limit_seconds,
 
 absl::StatusOr<ChildEnd> RunChildProgram(
     const std::vector<std::string>& arguments, const std::string& output_path,
-    double limit_seconds, const std::function<void()>& tick) {
+    double limit_seconds, const std::string& error_path,
+    const std::function<void()>& tick) {
   std::vector<std::string> words = arguments;
   words[0] = FindProgram(words[0]);
   if (words[0].empty()) {
@@ -136,16 +146,21 @@ absl::StatusOr<ChildEnd> RunChildProgram(
   std::vector<char*> pointers;
   for (std::string& word : words) pointers.push_back(word.data());
   pointers.push_back(nullptr);
-  const int output =
-      open(output_path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  if (output < 0) {
-    return absl::UnavailableError(
-        absl::StrCat(output_path, ": cannot be written"));
+  ASSIGN_OR_RETURN(const int output, OpenForOutput(output_path));
+  int errors = output;
+  if (!error_path.empty()) {
+    const absl::StatusOr<int> opened = OpenForOutput(error_path);
+    if (!opened.ok()) {
+      close(output);
+      return opened.status();
+    }
+    errors = *opened;
   }
   std::fflush(nullptr);
   const pid_t us = getpid();
   const pid_t pid = fork();
-  if (pid == 0) BecomeProgram(pointers.data(), output, us);
+  if (pid == 0) BecomeProgram(pointers.data(), output, errors, us);
+  if (errors != output) close(errors);
   close(output);
   if (pid < 0) return absl::UnavailableError("no process to be had");
   setpgid(pid, pid);  // whoever is first; the other does no harm

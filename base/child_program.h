@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Another program as a child that cannot outlive its time or us.
-#ifndef WEIR_PLAN_SYNTHESIS_CHILD_PROGRAM_H_
-#define WEIR_PLAN_SYNTHESIS_CHILD_PROGRAM_H_
+#ifndef WEIR_BASE_CHILD_PROGRAM_H_
+#define WEIR_BASE_CHILD_PROGRAM_H_
 
 #include <functional>
 #include <string>
@@ -41,15 +41,17 @@ struct ChildEnd {
 // Where PATH finds a program; empty if nowhere.
 std::string FindProgram(const std::string& program);
 
-// Runs `arguments` (the program first) in a process group of its own, its
-// output to the file `output_path`. The group is killed after `limit_seconds`,
-// when this process is interrupted (Cancelled), and when this thread dies.
-// Calls `tick` at least ten times a second. NotFound when there is no such
-// program, Unavailable when no process is to be had.
+// Runs `arguments` (the program first), without a shell, in a process group of
+// its own. Its output goes to the file `output_path`; its standard error too,
+// unless `error_path` names another file. The group is killed after
+// `limit_seconds`, when this process is interrupted (Cancelled), and when this
+// thread dies. Calls `tick` at least ten times a second. NotFound when there is
+// no such program, Unavailable when no process is to be had.
 absl::StatusOr<ChildEnd> RunChildProgram(
     const std::vector<std::string>& arguments, const std::string& output_path,
-    double limit_seconds, const std::function<void()>& tick = {});
+    double limit_seconds, const std::string& error_path = "",
+    const std::function<void()>& tick = {});
 
 }  // namespace weir
 
-#endif  // WEIR_PLAN_SYNTHESIS_CHILD_PROGRAM_H_
+#endif  // WEIR_BASE_CHILD_PROGRAM_H_

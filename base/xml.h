@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Text inside XML and HTML documents.
+#ifndef WEIR_BASE_XML_H_
+#define WEIR_BASE_XML_H_
+
+#include <string>
+
+#include "absl/strings/string_view.h"
+
+namespace weir {
+
+// Returns the text as the content of an element or of a quoted attribute of an
+// SVG or HTML document. Characters that XML 1.0 forbids, other control
+// characters and bytes that are not UTF-8 become '?'.
+std::string EscapeXml(absl::string_view text);
+
+}  // namespace weir
+
+#endif  // WEIR_BASE_XML_H_

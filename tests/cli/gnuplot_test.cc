@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/gnuplot.h"
+
+#include <expat.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "base/files.h"
+#include "base/text.h"
+#include "results/train_study.h"
+#include "tests/hostile_names.h"
+
+namespace weir {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AllOf;
+using testing::Contains;
+using testing::HasSubstr;
+using testing::Not;
+
+// Each test works in a folder of its own, where a canary would be seen.
+class GnuplotTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!FindGnuplot().ok()) GTEST_SKIP() << "this machine has no gnuplot";
+    std::string pattern = testing::TempDir() + "weir-gnuplot-XXXXXX";
+    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+    folder_ = pattern;
+    fs::current_path(folder_);
+  }
+  void TearDown() override {
+    fs::current_path("/");
+    std::error_code ignored;
+    if (!folder_.empty()) fs::remove_all(folder_, ignored);
+  }
+
+  fs::path folder_;
+};
+
+// Returns the texts of a document; fails where it is not well-formed or has
+// elements that gnuplot does not write.
+std::vector<std::string> TextsOf(const std::string& svg) {
+  struct Texts {
+    std::vector<std::string> texts;
+    bool open = false;
+  } texts;
+  const std::unique_ptr<XML_ParserStruct, decltype(&XML_ParserFree)> parser(
+      XML_ParserCreate(nullptr), &XML_ParserFree);
+  XML_SetUserData(parser.get(), &texts);
+  XML_SetElementHandler(
+      parser.get(),
+      [](void* data, const XML_Char* name, const XML_Char** attributes) {
+        auto* texts = static_cast<Texts*>(data);
+        EXPECT_THAT(std::string(name), Not(HasSubstr("script")));
+        for (; *attributes != nullptr; attributes += 2) {
+          EXPECT_THAT(std::string(*attributes), Not(HasSubstr("onload")));
+        }
+        texts->open = std::string(name) == "text";
+        if (texts->open) texts->texts.emplace_back();
+      },
+      [](void* data, const XML_Char* name) {
+        if (std::string(name) == "text")
+          static_cast<Texts*>(data)->open = false;
+      });
+  XML_SetCharacterDataHandler(parser.get(),
+                              [](void* data, const XML_Char* text, int length) {
+                                auto* texts = static_cast<Texts*>(data);
+                                if (texts->open)
+                                  texts->texts.back().append(text, length);
+                              });
+  EXPECT_EQ(XML_Parse(parser.get(), svg.data(), static_cast<int>(svg.size()),
+                      XML_TRUE),
+            XML_STATUS_OK)
+      << XML_ErrorString(XML_GetErrorCode(parser.get()));
+  for (std::string& text : texts.texts) absl::StripAsciiWhitespace(&text);
+  return texts.texts;
+}
+
+StudySchedule ScheduleNamed(const std::string& name) {
+  StudySchedule schedule;
+  schedule.schedule = name;
+  schedule.batch_seconds = 1;
+  StudyCurve curve;
+  curve.losses = {4, 3, 2, 1};
+  schedule.curves = {curve};
+  return schedule;
+}
+
+TEST_F(GnuplotTest, HostileNamesArePicturedAndNotRun) {
+  TrainStudy study;
+  study.num_batches = 4;
+  study.samples_per_batch = 1;
+  for (const HostileName& name : HostileNames()) {
+    study.schedules.push_back(ScheduleNamed(name.text));
+    study.train_model = name.text;
+    study.scenario = name.text;
+    const StudyPlot plot = TrainStudyPlot(study);
+    EXPECT_EQ(plot.script.find('`'), std::string::npos);
+    EXPECT_EQ(plot.script.find(name.text), std::string::npos) << name.kind;
+  }
+  const StudyPlot plot = TrainStudyPlot(study);
+  const auto svg = DrawSvg(plot.script);
+  ASSERT_TRUE(svg.ok()) << svg.status();
+  const std::string named = WithNames(*svg, plot);
+  EXPECT_TRUE(IsSafeForTerminal(named));
+  const std::vector<std::string> texts = TextsOf(named);
+  for (const HostileName& name : HostileNames()) {
+    std::string shown = WithoutControls(name.text);
+    absl::StripAsciiWhitespace(&shown);
+    EXPECT_THAT(texts, Contains(shown)) << name.kind;
+  }
+  EXPECT_FALSE(fs::exists(kCanary));
+}
+
+TEST_F(GnuplotTest, NoSettingsOfTheUserAreRead) {
+  ASSERT_TRUE(WriteFile(".gnuplot", "system('touch CANARY')\n").ok());
+  setenv("HOME", folder_.c_str(), 1);
+  setenv("XDG_CONFIG_HOME", folder_.c_str(), 1);
+  ASSERT_TRUE(WriteFile("gnuplot/gnuplotrc", "system('touch CANARY')\n").ok());
+  const auto svg = DrawSvg("set terminal svg\nplot x\n");
+  EXPECT_TRUE(svg.ok()) << svg.status();
+  EXPECT_FALSE(fs::exists(kCanary));
+}
+
+TEST_F(GnuplotTest, AFailureIsOneLine) {
+  const auto svg = DrawSvg("set terminal svg\nplot nonsense(x)\n");
+  ASSERT_FALSE(svg.ok());
+  const std::string message(svg.status().message());
+  EXPECT_THAT(message, HasSubstr("--plot: gnuplot failed with exit code"));
+  EXPECT_EQ(message.find('\n'), std::string::npos);
+  const auto nothing = DrawSvg("set terminal svg\n");
+  ASSERT_FALSE(nothing.ok());
+  EXPECT_THAT(std::string(nothing.status().message()),
+              HasSubstr("gnuplot drew no whole picture"));
+}
+
+TEST(GnuplotSearchTest, NoShellLooksForIt) {
+  setenv("PATH", "/nowhere:$(touch CANARY)", 1);
+  const absl::Status status = FindGnuplot();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_FALSE(fs::exists(kCanary));
+}
+
+}  // namespace
+}  // namespace weir
