@@ -19,12 +19,12 @@ struct Confirmed {
   std::string refused;  // why it is no plan after all; empty: it is one
 };
 
-// One for each, in their order, each simulated in a process of its own. A pipe
-// of scenarios in, of results out: `price` is per GPU and hour, 0: unknown.
-absl::StatusOr<std::vector<Confirmed>> Confirm(const std::string& label,
+// One for each, in their order, each simulated in a process of its own, under
+// the first name that the space has for its order of passes. `price` is per GPU
+// and hour, 0: unknown.
+absl::StatusOr<std::vector<Confirmed>> Confirm(const Space& space,
                                                const std::vector<Found>& found,
-                                               double limit_bytes, double price,
-                                               int num_processes);
+                                               double price, int num_processes);
 
 }  // namespace weir
 

@@ -25,38 +25,30 @@ namespace {
 constexpr uint32_t kUsualPlans = 5;
 constexpr uint32_t kUsualPatience = 300;
 
-// Of the GPU with the most: each GPU's own is what a ranked run asks.
-double LimitOf(const PlanRequest& request, const Space& space) {
-  double bytes = space.base.device.memory_bytes().value();
-  for (const DeviceProfile& other : space.base.other_devices) {
-    bytes = std::max(bytes, other.memory_bytes().value());
-  }
-  const double limit = request.memory_limit_bytes();
-  return limit > 0 ? std::min(limit, bytes) : bytes;
-}
-
-void AddWarnings(const Space& space, const PlanRequest& request, double limit,
+void AddWarnings(const Space& space, const PlanRequest& request,
                  PlanReport* report) {
+  const double limit = space.memory_limit_bytes;
   for (const std::string& warning : space.base.warnings) {
     report->add_warnings(warning);
   }
   if (request.memory_limit_bytes() > limit) {
     report->add_warnings(absl::StrCat(
         "the memory limit of ", FormatBytes(request.memory_limit_bytes()),
-        " is above what a GPU has, ", FormatBytes(limit), ", which counts"));
+        " is above what a plan may use of a GPU, ", FormatBytes(limit),
+        ", which counts",
+        space.memory_part < 1
+            ? absl::StrCat(" (", FormatPercent(1 - space.memory_part),
+                           " are left free, see --memory-margin)")
+            : ""));
   }
 }
 
 // Confirms the best; what a full look refuses makes room for the next.
 class Finder {
  public:
-  Finder(const std::string& label, const PlanRequest& request,
-         const SearchOptions& options, double limit, BestFirst* search)
-      : label_(label),
-        request_(request),
-        options_(options),
-        limit_(limit),
-        search_(search) {}
+  Finder(const Space& space, const PlanRequest& request,
+         const SearchOptions& options, BestFirst* search)
+      : space_(space), request_(request), options_(options), search_(search) {}
 
   absl::Status Find(PlanReport* report) {
     while (true) {
@@ -81,10 +73,9 @@ class Finder {
     for (const Found& found : best) {
       if (!confirmed_.contains(found.index)) fresh.push_back(found);
     }
-    ASSIGN_OR_RETURN(
-        std::vector<Confirmed> looked,
-        Confirm(label_, fresh, limit_, request_.price_per_gpu_hour(),
-                options_.num_processes));
+    ASSIGN_OR_RETURN(std::vector<Confirmed> looked,
+                     Confirm(space_, fresh, request_.price_per_gpu_hour(),
+                             options_.num_processes));
     bool all_stand = true;
     for (size_t i = 0; i < fresh.size(); ++i) {
       if (!looked[i].refused.empty()) {
@@ -123,10 +114,9 @@ class Finder {
     }
   }
 
-  const std::string& label_;
+  const Space& space_;
   const PlanRequest& request_;
   const SearchOptions& options_;
-  const double limit_;
   BestFirst* search_;
   std::map<int, Confirmed> confirmed_;
   std::vector<std::string> left_out_;
@@ -138,10 +128,14 @@ absl::StatusOr<PlanReport> SearchPlans(const std::string& label,
                                        const PlanRequest& request,
                                        const SearchOptions& options) {
   ASSIGN_OR_RETURN(const Space space, MakeSpace(label, request));
-  const double limit = LimitOf(request, space);
+  const double limit = space.memory_limit_bytes;
   PlanReport report;
   *report.mutable_request() = request;
-  AddWarnings(space, request, limit, &report);
+  report.mutable_schedules()->Assign(space.schedule_names.begin(),
+                                     space.schedule_names.end());
+  report.set_schedules_of_runtime(space.schedules_of_runtime);
+  report.set_memory_limit_bytes(limit);
+  AddWarnings(space, request, &report);
 
   Crew crew(space, options.num_processes);
   ASSIGN_OR_RETURN(const std::vector<SearchFigures> shapes, crew.OfShapes());
@@ -152,7 +146,7 @@ absl::StatusOr<PlanReport> SearchPlans(const std::string& label,
   goal.num_plans = request.num_plans() > 0 ? request.num_plans() : kUsualPlans;
   goal.patience = request.has_patience() ? request.patience() : kUsualPatience;
   BestFirst search(space, shapes, seeds, options, goal, &crew);
-  Finder finder(label, request, options, limit, &search);
+  Finder finder(space, request, options, &search);
   const absl::Status status = finder.Find(&report);
   if (!status.ok() && !absl::IsCancelled(status)) return status;
   search.FillCounts(&report);
@@ -169,8 +163,7 @@ absl::StatusOr<PlanReport> SearchPlans(const std::string& label,
   }
   return report.num_illegal() == report.num_candidates()
              ? NothingLegal(space, search.problems())
-             : NothingFits(request, space, shapes, seeds, options, limit,
-                           &crew);
+             : NothingFits(request, space, shapes, seeds, options, &crew);
 }
 
 }  // namespace weir
