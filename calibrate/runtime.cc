@@ -32,6 +32,10 @@ absl::StatusOr<Runtime> LoadRuntime(const std::string& name_or_path) {
   if (runtime.name().empty()) {
     problems.Add("name", "is empty, expected the name of the framework");
   }
+  if (!runtime.schedules().empty() && runtime.schedules_source().empty()) {
+    problems.Add("schedules_source",
+                 "is empty, expected where the list of schedules is from");
+  }
   for (const NamedFigure& named : FiguresOf(&runtime)) {
     CheckFigure(named.path, *named.figure, 0, 10, &problems);
   }

@@ -26,6 +26,7 @@ struct ScenarioFlags {
   std::optional<bool> fully_sharded;
   std::optional<bool> distributed_optimizer;
   std::string costs;                   // "f=1,b=2", or the path of a table
+  std::string megatron_args;           // file of Megatron-LM's arguments
   std::vector<std::string> schedules;  // "compare" takes several
 };
 

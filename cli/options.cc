@@ -34,11 +34,20 @@ void AddReplay(Options* options, Flags* flags) {
              &flags->output.trace);
 }
 
+void AddMegatronArgs(Options* options, Flags* flags) {
+  Group("Model", options)
+      .Text("--megatron-args", "FILE",
+            "model and layout from Megatron-LM's arguments, as weir plan --out "
+            "writes them, instead of a scenario; with --cluster",
+            &flags->scenario.megatron_args);
+}
+
 Options OptionsOfRun(Flags* flags, bool several) {
   Options options;
   Group("", &options)
       .Text("SCENARIO", "", "preset or textproto file; flags override it",
             &flags->scenario.scenario);
+  AddMegatronArgs(&options, flags);
   AddScenario(&options, &flags->scenario, several);
   AddFormat(&options, &flags->output, /*csv=*/true);
   Group output("Output", &options);
@@ -80,6 +89,7 @@ Options OptionsOfExplain(Flags* flags) {
       .Count("--jobs,-j", "simulations at the same time",
              [=](uint32_t n) { flags->num_jobs = n; })
       .fallback = "the machine's cores";
+  AddMegatronArgs(&options, flags);
   AddScenario(&options, &flags->scenario, /*several=*/false);
   AddFormat(&options, &flags->output, /*csv=*/false);
   AddMessages(&options, &flags->output);

@@ -7,10 +7,14 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/files.h"
 #include "base/problems.h"
 #include "base/status_macros.h"
 #include "cli/chunks.h"
+#include "plan/megatron_reader.h"
 #include "scenarios/check_scenario.h"
+#include "scenarios/cluster.h"
 #include "scenarios/scenario.h"
 #include "schedules/registry.h"
 
@@ -107,13 +111,62 @@ absl::Status Override(const ScenarioFlags& flags, Scenario* target) {
   return ApplyMicrobatches(overrides, &scenario);
 }
 
+namespace {
+
+absl::StatusOr<Question> FromMegatronArguments(const ScenarioFlags& flags) {
+  Question question{flags.megatron_args, {}};
+  if (!flags.scenario.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("command line: --megatron-args and the scenario ",
+                     flags.scenario, " exclude each other"));
+  }
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(flags.megatron_args));
+  ASSIGN_OR_RETURN(MegatronRun run,
+                   ReadMegatronArguments(flags.megatron_args, text));
+  question.scenario = std::move(run.scenario);
+  if (!run.ignored.empty()) {
+    question.notes.push_back(
+        absl::StrCat(flags.megatron_args,
+                     ": not simulated: ", absl::StrJoin(run.ignored, ", ")));
+  }
+  return question;
+}
+
+// As Megatron-LM does: all GPUs that tensor and pipeline parallelism leave.
+absl::Status FillReplicas(const std::string& label, Scenario* scenario) {
+  Parallelism& parallelism = *scenario->mutable_parallelism();
+  if (parallelism.data() > 0 || scenario->cluster().empty()) {
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(const Cluster cluster,
+                   LoadCluster(scenario->cluster(),
+                               static_cast<int>(scenario->num_nodes())));
+  const auto num_gpus = static_cast<uint32_t>(NumGpus(cluster));
+  const uint64_t group = uint64_t{std::max(parallelism.tensor(), 1u)} *
+                         std::max(parallelism.pipeline(), 1u);
+  if (num_gpus % group != 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        label, ": tensor x pipeline parallelism is ", group,
+        ", expected a divisor of the cluster's ", num_gpus, " GPUs, or --dp"));
+  }
+  parallelism.set_data(static_cast<uint32_t>(num_gpus / group));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
 absl::StatusOr<Question> ApplyOverrides(const ScenarioFlags& flags) {
   Question question{"command line", {}};
-  if (!flags.scenario.empty()) {
+  if (!flags.megatron_args.empty()) {
+    ASSIGN_OR_RETURN(question, FromMegatronArguments(flags));
+  } else if (!flags.scenario.empty()) {
     ASSIGN_OR_RETURN(question.scenario, LoadScenario(flags.scenario));
     question.label = flags.scenario;
   }
   RETURN_IF_ERROR(Override(flags, &question.scenario));
+  if (!flags.megatron_args.empty()) {
+    RETURN_IF_ERROR(FillReplicas(question.label, &question.scenario));
+  }
   FillChunksFromLayout(question.scenario);
   return question;
 }
@@ -140,7 +193,12 @@ absl::StatusOr<ResolvedScenario> ResolveFlags(const ScenarioFlags& flags) {
   if (!flags.schedules.empty()) {
     question.scenario.set_schedule(flags.schedules[0]);
   }
-  return ResolveWithChunks(question.label, std::move(question.scenario));
+  ASSIGN_OR_RETURN(
+      ResolvedScenario resolved,
+      ResolveWithChunks(question.label, std::move(question.scenario)));
+  resolved.warnings.insert(resolved.warnings.end(), question.notes.begin(),
+                           question.notes.end());
+  return resolved;
 }
 
 }  // namespace weir

@@ -4,6 +4,7 @@
 #define WEIR_CLI_OVERRIDES_H_
 
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "cli/flags.h"
@@ -19,8 +20,9 @@ absl::StatusOr<TextbookCosts> ReadCosts(const std::string& costs);
 absl::Status Override(const ScenarioFlags& flags, Scenario* scenario);
 
 struct Question {
-  std::string label;  // the file, or "command line"
-  Scenario scenario;  // not resolved
+  std::string label;                    // the file, or "command line"
+  Scenario scenario;                    // not resolved
+  std::vector<std::string> notes = {};  // for the user
 };
 
 // Loads the scenario that the flags name (none: an empty one) and overrides it.

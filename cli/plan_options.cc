@@ -4,7 +4,10 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "cli/option_group.h"
 #include "cli/options.h"
 #include "cli/plan_papers.h"
@@ -47,6 +50,18 @@ absl::StatusOr<double> ParseBytes(absl::string_view text) {
   }
   return absl::InvalidArgumentError(absl::StrCat(
       "is ", text, ", expected bytes above 0, as in 80GiB or 80e9"));
+}
+
+// "5%".
+absl::StatusOr<double> ParsePercent(const std::string& text) {
+  absl::string_view number = text;
+  double percent = 0;
+  if (!absl::ConsumeSuffix(&number, "%") ||
+      !absl::SimpleAtod(number, &percent) || !(percent >= 0 && percent <= 95)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("is ", text, ", expected 0% to 95%, as in 5%"));
+  }
+  return percent / 100;
 }
 
 template <typename Repeated>
@@ -120,10 +135,14 @@ void AddKinds(Options* options, PlanFlags* plan) {
       AddWords(group, "--schedule", "S,S,...", "schedules (weir schedule list)",
                {}, [=](const Words& words) {
                  schedules->Clear();
+                 const bool all = words.size() == 1 &&
+                                  absl::EqualsIgnoreCase(words[0].first, "all");
+                 space->set_any_runtime(all);
+                 if (all) return;
                  for (const auto& [word, value] : words)
                    *schedules->Add() = word;
                });
-  schedule.fallback = "all with a flush";
+  schedule.fallback = "those that the runtime executes; all: every one";
   schedule.repeats = true;
   group.Switch("--asynchronous", "schedules without a flush too",
                [=](bool on) { space->set_asynchronous(on); });
@@ -174,6 +193,15 @@ void AddGoal(Options* options, Flags* flags) {
              return absl::OkStatus();
            })
       .fallback = "the device's";
+  group
+      .Add("--memory-margin", "PERCENT",
+           "part of a GPU's memory that plans leave free",
+           [=](const std::string& text) {
+             ASSIGN_OR_RETURN(const double margin, ParsePercent(text));
+             request->set_memory_margin(margin);
+             return absl::OkStatus();
+           })
+      .fallback = "5%";
   group.Add("--price-per-gpu-hour", "PRICE", "in any currency",
             [=](const std::string& text) {
               ASSIGN_OR_RETURN(const double price, ParsePositive(text));

@@ -78,11 +78,12 @@ void RefuseOfSearch(const PlanFlags& plan, Problems* problems) {
   search_only("--dp", !space.data().empty());
   search_only("--ep", !space.expert().empty());
   search_only("--chunks", !space.chunks().empty());
-  search_only("--schedule", !space.schedules().empty());
+  search_only("--schedule", !space.schedules().empty() || space.any_runtime());
   search_only("--order", !space.orders().empty());
   search_only("--sharding", !space.sharding().empty());
   search_only("--even-layers", space.even_layers_only());
   search_only("--asynchronous", space.asynchronous());
+  search_only("--memory-margin", plan.request.has_memory_margin());
   search_only("--synchronous", plan.synchronous);
   search_only("--objective", plan.request.objective() != 0);
   search_only("--price-per-gpu-hour", plan.request.price_per_gpu_hour() > 0);

@@ -28,8 +28,15 @@ void AddOptimizer(Options* options, ScenarioFlags* flags) {
                     static_cast<Optimizer>(value));
               })
       .fallback = "adam";
-  group.Switch("--fp32-gradients", "accumulate gradients in fp32",
-               [=](bool on) { flags->fp32_gradients = on; });
+  group
+      .Switch("--fp32-gradients,--accumulate-allreduce-grads-in-fp32",
+              "accumulate gradients in fp32",
+              [=](bool on) { flags->fp32_gradients = on; })
+      .fallback = "with Megatron-LM and bf16";
+  group.Switch("--grad-reduce-in-bf16", "gradients of bf16 weights in bf16",
+               [=](bool on) {
+                 if (on) flags->fp32_gradients = false;
+               });
   group.Switch("--use-distributed-optimizer,--distributed-optimizer",
                "share the optimizer's states out over the replicas (ZeRO-1)",
                [=](bool on) { flags->distributed_optimizer = on; });
@@ -131,6 +138,11 @@ void AddSchedule(Options* options, ScenarioFlags* flags, bool several) {
                     static_cast<ReductionMode>(value));
               })
       .fallback = "blocking";
+  group.Switch("--overlap-grad-reduce", "--gradient-reduction overlapped",
+               [=](bool on) {
+                 scenario->mutable_communication()->set_gradient_reduction(
+                     on ? REDUCTION_OVERLAPPED : REDUCTION_BLOCKING);
+               });
   group
       .Add("--bucket-bytes", "BYTES",
            "overlapped gradients are reduced in pieces this large",
@@ -185,7 +197,14 @@ void AddWork(Options* options, ScenarioFlags* flags) {
                     static_cast<Precision>(value));
               })
       .fallback = "fp16";
-  group.Switch("--flash-attention", "fused attention, no score matrix",
+  group.Switch("--fp16", "--precision fp16", [=](bool on) {
+    if (on) scenario->mutable_training()->set_precision(MIXED_FP16);
+  });
+  group.Switch("--bf16", "--precision bf16", [=](bool on) {
+    if (on) scenario->mutable_training()->set_precision(MIXED_BF16);
+  });
+  group.Switch("--flash-attention,--use-flash-attn",
+               "fused attention, no score matrix",
                [=](bool on) { flags->flash_attention = on; });
   group.Switch("--dropout", "keep dropout masks for the backward",
                [=](bool on) { flags->dropout = on; });

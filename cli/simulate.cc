@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/simulate.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "cli/commands.h"
@@ -54,6 +56,17 @@ absl::Status CheckFast(const OutputFlags& output) {
                    "expected --method full"));
 }
 
+// Of the GPU with the least memory.
+double MostUsedPart(const ResolvedScenario& scenario, const RankedRun& run) {
+  double least = scenario.device.memory_bytes().value();
+  for (const DeviceProfile& other : scenario.other_devices) {
+    least = std::min(least, other.memory_bytes().value());
+  }
+  double most = 0;
+  for (const double bytes : run.peak_bytes) most = std::max(most, bytes);
+  return scenario.textbook ? 0 : most / least;
+}
+
 int RunFast(const Flags& flags) {
   const absl::Status possible = CheckFast(flags.output);
   if (!possible.ok()) return PrintError(possible, flags.output);
@@ -69,6 +82,10 @@ int RunFast(const Flags& flags) {
   if (!printed.ok()) return PrintError(printed, flags.output);
   for (const std::string& warning : scenario->warnings) {
     PrintWarning(warning, flags.output);
+  }
+  if (const double part = MostUsedPart(*scenario, *run);
+      run->fits_memory && part > 1 - kUsualMemoryMargin) {
+    PrintWarning(MarginWarning(part), flags.output);
   }
   return run->fits_memory ? kExitOk : kExitNegative;
 }

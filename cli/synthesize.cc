@@ -46,7 +46,7 @@ ScenarioFlags ScenarioOf(const Flags& flags) {
     asked.costs = "f=1,i=1,w=1";
   }
   if (shape.schedule().empty() && asked.schedules.empty()) {
-    shape.set_schedule("pipedream-flush");
+    shape.set_schedule("1f1b");
   }
   return asked;
 }

@@ -118,8 +118,9 @@ const std::vector<char>& BestFirst::LegalOf(int index) {
   const bool sharded =
       IsSharded(ScenarioOfShape(space_.base.scenario, shape, ""));
   const bool even = shape.cut == Cut::kEven;
+  const bool single = shape.microbatch_size == 1;
   std::vector<char>& legal = legal_[{shape.pipeline, shape.chunks,
-                                     num_microbatches * 2 + even, sharded}];
+                                     num_microbatches, even, sharded, single}];
   const auto& schedules = space_.schedules_of(shape);
   if (legal.size() == schedules.size()) return legal;
   for (const PlannedSchedule& schedule : schedules) {
@@ -127,8 +128,9 @@ const std::vector<char>& BestFirst::LegalOf(int index) {
     spec.num_ranks = shape.pipeline;
     spec.num_chunks = shape.chunks;
     spec.num_microbatches = num_microbatches;
-    legal.push_back((schedule.flush || !sharded) &&
-                    (even || !schedule.own_stages) && IsLegal(schedule, spec));
+    legal.push_back(
+        (schedule.flush || !sharded) && (even || !schedule.own_stages) &&
+        (single || !schedule.single_samples) && IsLegal(schedule, spec));
   }
   return legal;
 }
@@ -352,6 +354,9 @@ absl::Status BestFirst::Rank(std::vector<Entry>* open) {
     found.num_gpus = GpusOf(entry);
     found.fits = figures[i].fits() && found.bytes <= goal_.limit_bytes;
     found.index = static_cast<int>(num_ranked_);
+    found.place = {
+        entry.shape < 0 ? std::numeric_limits<int>::max() : entry.shape,
+        entry.schedule};
     open_.Ranked(entry, ScoreOf(goal_.objective, found.seconds, found.bytes,
                                 found.num_gpus));
     if (!found.fits && !goal_.ignore_memory) continue;
@@ -361,6 +366,7 @@ absl::Status BestFirst::Rank(std::vector<Entry>* open) {
     as_found.bytes = found.bytes;
     as_found.key =
         ScoreOf(goal_.objective, found.seconds, found.bytes, found.num_gpus);
+    if (Merge(found)) continue;
     if (!IsBeaten(as_found)) improved_at_ = num_ranked_;
     found_.push_back(std::move(found));
   }
@@ -377,6 +383,18 @@ const Found* BestFirst::BestSoFar() const {
     if (best == nullptr || score(found) < score(*best)) best = &found;
   }
   return best;
+}
+
+bool BestFirst::Merge(Found found) {
+  for (Found& known : found_) {
+    if (excluded_.contains(known.index) || !IsSamePlan(known, found)) continue;
+    if (found.place < known.place) std::swap(found, known);
+    known.equals.insert(known.equals.end(), found.equals.begin(),
+                        found.equals.end());
+    known.equals.push_back(std::move(found.scenario));
+    return true;
+  }
+  return false;
 }
 
 void BestFirst::Tell() const {

@@ -91,6 +91,8 @@ class BestFirst {
   // Less those whose order another one of the shape has.
   absl::StatusOr<std::vector<Entry>> WithoutDoubles(
       const std::vector<Entry>& bounded);
+  // Keeps one of two equal plans. False: there is none equal to it.
+  bool Merge(Found found);
   bool IsOutOfPatience() const;
   const Found* BestSoFar() const;  // null: none
   void Tell() const;
@@ -101,13 +103,14 @@ class BestFirst {
   const SearchOptions& options_;
   const Goal goal_;
   Crew* crew_;
-  // [pipeline, chunks, microbatches and even cut, without flush refused]: of
-  // each schedule.
-  std::map<std::tuple<int, int, int, bool>, std::vector<char>> legal_;
+  // [pipeline, chunks, microbatches; even cut, without flush refused,
+  // microbatches of one sample]: of each schedule.
+  std::map<std::tuple<int, int, int, bool, bool, bool>, std::vector<char>>
+      legal_;
   // Those of the space that are seeds: shape and schedule.
   absl::flat_hash_set<std::pair<int, int>> seeded_;
   Frontier open_;
-  std::vector<Found> found_;  // that fit
+  std::vector<Found> found_;  // that fit, no two of them equal
   absl::flat_hash_set<int> excluded_;
   // [shape, hash of the order]
   absl::flat_hash_set<std::pair<int, uint64_t>> orders_;

@@ -7,9 +7,9 @@
 #include "absl/strings/str_cat.h"
 #include "base/processes.h"
 #include "base/status_macros.h"
+#include "plan/same_order.h"
 #include "scenarios/scenario.h"
 #include "schedules/lint.h"
-#include "schedules/registry.h"
 #include "sim/simulate.h"
 
 namespace weir {
@@ -29,16 +29,51 @@ absl::StatusOr<std::string> LintErrors(const ResolvedScenario& resolved,
   return "";
 }
 
-absl::StatusOr<Confirmed> Look(const std::string& label,
-                               const Scenario& scenario) {
+// Several names may give one order: plans have the first, so that 1F1B is not
+// shown as one of the schedules that equal it.
+absl::StatusOr<ResolvedScenario> UnderFirstName(const Space& space,
+                                                Scenario scenario) {
+  ASSIGN_OR_RETURN(ResolvedScenario resolved,
+                   ResolveScenario(space.base.label, scenario));
+  const size_t ranks = resolved.scenario.parallelism().pipeline();
+  if (ranks >= space.schedules.size()) return resolved;
+  const std::string name = FirstNameOfOrder(resolved, space.schedules[ranks]);
+  if (name == resolved.scenario.schedule()) return resolved;
+  scenario.set_schedule(name);
+  return ResolveScenario(space.base.label, scenario);
+}
+
+// Each GPU keeps the margin of its own memory free.
+bool KeepsMargin(const ResolvedScenario& resolved, const Result& result,
+                 double memory_part) {
+  for (int i = 0; i < result.ranks_size(); ++i) {
+    const int device = resolved.gpu_device.empty()
+                           ? 0
+                           : resolved.gpu_device[resolved.placement.gpus[i]];
+    const DeviceProfile& profile =
+        device == 0 ? resolved.device : resolved.other_devices[device - 1];
+    if (result.ranks(i).peak_memory_bytes() >
+        memory_part * profile.memory_bytes().value()) {
+      return false;
+    }
+  }
+  return true;
+}
+
+absl::StatusOr<Confirmed> Look(const Space& space, const Scenario& scenario) {
   ASSIGN_OR_RETURN(const ResolvedScenario resolved,
-                   ResolveScenario(label, scenario));
+                   UnderFirstName(space, scenario));
   Confirmed confirmed;
   ASSIGN_OR_RETURN(confirmed.result, Simulate(resolved));
   *confirmed.plan.mutable_scenario() = resolved.scenario;
+  confirmed.plan.set_runtime_executes(Executes(resolved.runtime, resolved));
   ASSIGN_OR_RETURN(
       confirmed.refused,
       LintErrors(resolved, static_cast<int>(confirmed.result.num_batches())));
+  if (confirmed.refused.empty() &&
+      !KeepsMargin(resolved, confirmed.result, space.memory_part)) {
+    confirmed.refused = "does not fit";
+  }
   confirmed.result.clear_ranks();
   confirmed.result.clear_timeline();
   return confirmed;
@@ -48,6 +83,7 @@ absl::StatusOr<Confirmed> Look(const std::string& label,
 std::string Packed(const Confirmed& confirmed) {
   ConfirmedWork work;
   *work.mutable_scenario() = confirmed.plan.scenario();
+  work.set_runtime_executes(confirmed.plan.runtime_executes());
   work.set_result(confirmed.result.SerializeAsString());
   work.set_refused(confirmed.refused);
   return work.SerializeAsString();
@@ -58,14 +94,10 @@ Confirmed Unpacked(const std::string& bytes) {
   work.ParseFromString(bytes);
   Confirmed confirmed;
   *confirmed.plan.mutable_scenario() = work.scenario();
+  confirmed.plan.set_runtime_executes(work.runtime_executes());
   confirmed.result.ParseFromString(work.result());
   confirmed.refused = work.refused();
   return confirmed;
-}
-
-bool ChangesTraining(const std::string& schedule) {
-  const auto kind = FindScheduleKind(schedule);
-  return kind.ok() && (!(*kind)->flush || (*kind)->name == "accept");
 }
 
 // What is the same for a ranked and a full simulation.
@@ -83,6 +115,9 @@ void FillPlan(const Found& found, double seconds, double bytes, double price,
   plan->set_price_per_sample(price * found.num_gpus * seconds / samples /
                              kSecondsPerHour);
   plan->set_changes_training(ChangesTraining(plan->scenario().schedule()));
+  for (const Scenario& other : found.equals) {
+    plan->add_equal_to(DifferenceOf(other, plan->scenario()));
+  }
 }
 
 void Fill(const Found& found, double limit_bytes, double price,
@@ -101,21 +136,20 @@ void Fill(const Found& found, double limit_bytes, double price,
 }  // namespace
 
 absl::StatusOr<std::vector<Confirmed>> Confirm(
-    const std::string& label, const std::vector<Found>& found,
-    double limit_bytes, double price, int num_processes,
-    const std::function<bool()>& stop) {
+    const Space& space, const std::vector<Found>& found, double price,
+    int num_processes, const std::function<bool()>& stop) {
   std::vector<Confirmed> confirmed(found.size());
   Jobs jobs;
   jobs.num_jobs = static_cast<int>(found.size());
   jobs.num_processes = num_processes;
   jobs.run = [&](int job) -> absl::StatusOr<std::string> {
-    ASSIGN_OR_RETURN(const Confirmed one, Look(label, found[job].scenario));
+    ASSIGN_OR_RETURN(const Confirmed one, Look(space, found[job].scenario));
     return Packed(one);
   };
   jobs.done = [&](int job, absl::StatusOr<std::string> output) {
     if (output.ok()) {
       confirmed[job] = Unpacked(*output);
-      Fill(found[job], limit_bytes, price, &confirmed[job]);
+      Fill(found[job], space.memory_limit_bytes, price, &confirmed[job]);
     } else if (!absl::IsCancelled(output.status())) {
       confirmed[job].refused = std::string(output.status().message());
       confirmed[job].simulated = true;
@@ -126,12 +160,13 @@ absl::StatusOr<std::vector<Confirmed>> Confirm(
   return confirmed;
 }
 
-Confirmed Unconfirmed(const std::string& label, const Found& found,
-                      double price) {
+Confirmed Unconfirmed(const Space& space, const Found& found, double price) {
   Confirmed unconfirmed;
-  const auto resolved = ResolveScenario(label, found.scenario);
+  const auto resolved = UnderFirstName(space, found.scenario);
   *unconfirmed.plan.mutable_scenario() =
       resolved.ok() ? resolved->scenario : found.scenario;
+  unconfirmed.plan.set_runtime_executes(
+      resolved.ok() && Executes(resolved->runtime, *resolved));
   FillPlan(found, found.seconds, found.bytes, price, &unconfirmed.plan);
   return unconfirmed;
 }

@@ -21,17 +21,16 @@ struct Confirmed {
   bool simulated = false;  // false: it was interrupted before
 };
 
-// One for each, in their order, each simulated in a process of its own, until
-// `stop`, which is asked about ten times a second. `price` is per GPU and hour,
-// 0: unknown.
+// Simulates each plan in a process of its own, under the first name that the
+// space has for its order of passes, until `stop`, which is called about ten
+// times a second. Returns them in their order. `price` is per GPU and hour, 0:
+// unknown.
 absl::StatusOr<std::vector<Confirmed>> Confirm(
-    const std::string& label, const std::vector<Found>& found,
-    double limit_bytes, double price, int num_processes,
-    const std::function<bool()>& stop);
+    const Space& space, const std::vector<Found>& found, double price,
+    int num_processes, const std::function<bool()>& stop);
 
-// The plan by the figures of its ranked run.
-Confirmed Unconfirmed(const std::string& label, const Found& found,
-                      double price);
+// Returns the plan with the figures of its ranked run.
+Confirmed Unconfirmed(const Space& space, const Found& found, double price);
 
 }  // namespace weir
 

@@ -154,6 +154,17 @@ absl::StatusOr<LayerPrice> PriceLayers(const ResolvedScenario& scenario) {
   for (const StageCosts& stage : costs.stages) {
     price.seconds.push_back(SecondsOf(stage));
     price.state_bytes.push_back(StateBytesOf(stage));
+    for (const double figure :
+         {stage.forward_seconds, stage.backward_input_seconds,
+          stage.backward_weight_seconds, stage.forward_host_seconds,
+          stage.backward_input_host_seconds, stage.backward_weight_host_seconds,
+          stage.activation_bytes, stage.end_activation_bytes,
+          stage.recompute_scratch_bytes, stage.forward_scratch_bytes,
+          stage.backward_scratch_bytes, stage.weight_gradient_stash_bytes,
+          static_cast<double>(stage.forward_collectives.size()),
+          static_cast<double>(stage.backward_collectives.size())}) {
+      price.recomputed.push_back(figure);
+    }
   }
   if (price.has_ends) {
     price.seconds = WithEnds(price.seconds);

@@ -17,11 +17,15 @@ namespace weir {
 struct LayerPrice {
   std::vector<double> seconds;      // forward and backward
   std::vector<double> state_bytes;  // weights, gradients, optimizer's states
-  bool has_ends = false;            // the first is no block, nor the last
+  // What recomputation changes besides seconds, of stages of one block each:
+  // host seconds and bytes of every kind.
+  std::vector<double> recomputed = {};
+  bool has_ends = false;  // the first is no block, nor the last
 
   int num_blocks() const {
     return static_cast<int>(seconds.size()) - (has_ends ? 2 : 0);
   }
+  bool operator==(const LayerPrice&) const = default;
 };
 
 // Of the scenario's tensor parallelism, microbatch size and recomputation.

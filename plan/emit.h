@@ -8,7 +8,6 @@
 
 #include "absl/status/statusor.h"
 #include "plan/plan.pb.h"
-#include "scenarios/scenario.h"
 
 namespace weir {
 
@@ -22,13 +21,12 @@ struct PlanFiles {
   std::vector<std::string> warnings;  // what another program cannot take of it
 };
 
-// The scenario for "weir simulate" (.textproto), the arguments of Megatron-LM
-// (.args, a line each, '#' before what is said about them) and the order of the
-// passes as PyTorch's pipeline CSV (.csv). `rank` from 1 on.
+// The scenario for "weir simulate" (.textproto), which runs from any folder:
+// models from files are written out, other files named by absolute paths; the
+// order of the passes as PyTorch's pipeline CSV (.csv); and the arguments of
+// Megatron-LM (.args), unless it cannot run the plan, which a warning explains.
+// `rank` from 1 on.
 absl::StatusOr<PlanFiles> FilesOfPlan(const Plan& plan, int rank);
-
-// One argument a line; its value, if any, behind a blank.
-std::string MegatronArguments(const ResolvedScenario& scenario);
 
 }  // namespace weir
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/hash/hash.h"
 #include "base/status_macros.h"
+#include "plan/same_order.h"
 #include "schedules/schedule.h"
 #include "sim/simulate.h"
 #include "sim/stage_costs.h"
@@ -60,39 +60,6 @@ double WorkSeconds(const Costs& costs, int num_ranks, int num_microbatches,
   return sum / num_ranks * num_microbatches;
 }
 
-uint64_t HashOf(const Schedule& schedule) {
-  std::vector<int64_t> words;
-  for (const auto& rank : schedule.rank_actions) {
-    words.push_back(-1);
-    for (const Action& action : rank) {
-      words.push_back(static_cast<int64_t>(action.op) +
-                      (action.overlaps_next ? 64 : 0));
-      words.push_back(action.stage);
-      words.push_back(action.microbatch);
-      words.push_back(action.num_microbatches);
-    }
-  }
-  for (const auto& route : schedule.routes) {
-    words.insert(words.end(), route.begin(), route.end());
-  }
-  const WeightPolicy& weights = schedule.weights;
-  for (const int64_t word :
-       {int64_t{schedule.num_stages}, int64_t{schedule.num_batches},
-        int64_t{schedule.flush}, int64_t{schedule.forward_only},
-        int64_t{schedule.microbatches_per_route_turn},
-        int64_t{schedule.resident_activations},
-        int64_t{schedule.compressed_transfers},
-        int64_t{weights.microbatches_per_update},
-        int64_t{weights.times_replicas}, static_cast<int64_t>(weights.forward),
-        int64_t{weights.delay_updates}, static_cast<int64_t>(weights.backward),
-        static_cast<int64_t>(weights.prediction),
-        int64_t{weights.estimate_buffers}, int64_t{weights.predicted_copies}}) {
-    words.push_back(word);
-  }
-  return absl::HashOf(words, weights.forward_distance,
-                      weights.backward_distance);
-}
-
 SearchFigures Illegal(const absl::Status& status) {
   SearchFigures figures;
   figures.set_problem(std::string(status.message()));
@@ -112,6 +79,20 @@ absl::StatusOr<const LayerPrice*> Evaluator::PriceOf(const Shape& shape) {
   return &(prices_[key] = std::move(price));
 }
 
+absl::StatusOr<bool> Evaluator::RecomputesInVain(const Shape& whole,
+                                                 const LayerPrice& price) {
+  for (const RecomputeMode mode : space_.recomputes) {
+    if (mode == whole.recompute) break;
+    Shape other = whole;
+    other.recompute = mode;
+    RETURN_IF_ERROR(ResolveAgain(
+        ScenarioOfShape(space_.base.scenario, other, kAnySchedule), &work_));
+    ASSIGN_OR_RETURN(const LayerPrice* known, PriceOf(other));
+    if (*known == price) return true;
+  }
+  return false;
+}
+
 absl::Status Evaluator::CutAndBound(Shape* shape, SearchFigures* figures) {
   // Everything but the cut: layers are priced before they are shared out.
   Shape whole = *shape;
@@ -120,6 +101,9 @@ absl::Status Evaluator::CutAndBound(Shape* shape, SearchFigures* figures) {
   RETURN_IF_ERROR(ResolveAgain(
       ScenarioOfShape(space_.base.scenario, whole, kAnySchedule), &work_));
   ASSIGN_OR_RETURN(const LayerPrice* price, PriceOf(*shape));
+  ASSIGN_OR_RETURN(const bool in_vain, RecomputesInVain(whole, *price));
+  figures->set_absent(in_vain);
+  if (in_vain) return absl::OkStatus();
   const int num_stages = shape->pipeline * shape->chunks;
   const auto [cut, is_new] = cuts_.try_emplace({price, num_stages, shape->cut});
   if (is_new) cut->second = CutBlocks(*price, num_stages, shape->cut);
@@ -167,7 +151,7 @@ SearchFigures Evaluator::OrderOf(const Scenario& scenario) {
   const auto schedule = ScheduleOfScenario(work_, 1);
   if (!schedule.ok()) return Illegal(schedule.status());
   SearchFigures figures;
-  figures.set_order(HashOf(*schedule));
+  figures.set_order(OrderHash(*schedule));
   return figures;
 }
 

@@ -30,6 +30,10 @@ class Evaluator {
   SearchFigures RankOf(const Scenario& scenario);
   absl::StatusOr<const LayerPrice*> PriceOf(const Shape& shape);
   absl::Status CutAndBound(Shape* shape, SearchFigures* figures);
+  // Whether a mode of recomputation that the space lists before the shape's
+  // costs the same.
+  absl::StatusOr<bool> RecomputesInVain(const Shape& whole,
+                                        const LayerPrice& price);
 
   const Space& space_;
   ResolvedScenario work_;

@@ -2,7 +2,13 @@
 #include "plan/found.h"
 
 #include <algorithm>
+#include <cmath>
 #include <tuple>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
+#include "schedules/registry.h"
 
 namespace weir {
 namespace {
@@ -10,7 +16,81 @@ namespace {
 // Of figures that are equal.
 constexpr double kRounding = 1e-9;
 
+bool AreEqual(double a, double b) {
+  return std::abs(a - b) <= kRounding * std::max(a, b);
+}
+
+// Of sizes and cut: 0 means 1.
+std::vector<uint32_t> SizesOf(const Scenario& scenario) {
+  const Parallelism& parallelism = scenario.parallelism();
+  std::vector<uint32_t> sizes;
+  for (const uint32_t size :
+       {parallelism.tensor(), parallelism.data(), parallelism.pipeline(),
+        parallelism.chunks(), parallelism.expert(),
+        scenario.batch().microbatch_size()}) {
+    sizes.push_back(std::max(size, 1u));
+  }
+  sizes.push_back(scenario.training().fully_sharded());
+  sizes.push_back(scenario.training().distributed_optimizer());
+  // An even cut may be written out.
+  const auto& blocks = parallelism.blocks_per_stage();
+  const bool even =
+      std::all_of(blocks.begin(), blocks.end(),
+                  [&](uint32_t count) { return count == blocks.Get(0); });
+  if (!even) sizes.insert(sizes.end(), blocks.begin(), blocks.end());
+  return sizes;
+}
+
+std::string RecomputeName(const Scenario& scenario) {
+  switch (scenario.training().recompute()) {
+    case RECOMPUTE_FULL:
+      return "full";
+    case RECOMPUTE_SELECTIVE:
+      return "selective";
+    default:
+      return "none";
+  }
+}
+
+std::string OrderName(const Scenario& scenario) {
+  const Parallelism& parallelism = scenario.parallelism();
+  if (!parallelism.gpus().empty()) return "of its own";
+  return parallelism.order().empty() ? "tp-dp-pp" : parallelism.order();
+}
+
 }  // namespace
+
+bool ChangesTraining(const std::string& schedule) {
+  const auto kind = FindScheduleKind(schedule);
+  return kind.ok() && (!(*kind)->flush || (*kind)->name == "accept");
+}
+
+bool IsSamePlan(const Found& one, const Found& other) {
+  if (!AreEqual(one.seconds, other.seconds) ||
+      !AreEqual(one.bytes, other.bytes)) {
+    return false;
+  }
+  const Scenario& a = one.scenario;
+  const Scenario& b = other.scenario;
+  if (SizesOf(a) != SizesOf(b) ||
+      a.parallelism().layout() != b.parallelism().layout()) {
+    return false;
+  }
+  return a.schedule() == b.schedule() ||
+         (!ChangesTraining(a.schedule()) && !ChangesTraining(b.schedule()));
+}
+
+std::string DifferenceOf(const Scenario& other, const Scenario& plan) {
+  std::vector<std::string> words;
+  const auto add = [&](absl::string_view name, const std::string& theirs,
+                       const std::string& ours) {
+    if (theirs != ours) words.push_back(absl::StrCat(name, " ", theirs));
+  };
+  add("schedule", other.schedule(), plan.schedule());
+  add("recompute", RecomputeName(other), RecomputeName(plan));
+  add("order", OrderName(other), OrderName(plan));
+  return absl::StrJoin(words, ", ");
+}
 
 Score ScoreOf(Objective objective, double seconds, double bytes, int num_gpus) {
   if (objective == OBJECTIVE_MEMORY) return {bytes, seconds};

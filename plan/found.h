@@ -25,7 +25,24 @@ struct Found {
   int num_gpus = 1;
   bool fits = false;
   int index = 0;  // in the order of finding
+  // Of several that are the same plan the least is kept: as the space lists
+  // them, those outside of it last.
+  std::pair<int, int> place = {0, 0};
+  std::vector<Scenario> equals = {};  // the others
 };
+
+// Whether a schedule trains otherwise than one GPU would: without a flush, or
+// with lossy transfers.
+bool ChangesTraining(const std::string& schedule);
+
+// Equal sizes, cut, time and memory: a choice that makes no difference there
+// (recomputation of what a fused kernel never keeps, an order of GPUs, a name
+// of the schedule) tells them apart. Schedules without a flush are told apart
+// by their names, too.
+bool IsSamePlan(const Found& one, const Found& other);
+
+// What `other` has that `plan` has not: "recompute selective, order tp-pp-dp".
+std::string DifferenceOf(const Scenario& other, const Scenario& plan);
 
 // In time, memory and cost it is nowhere worse, and somewhere better or found
 // before: by more than rounding.

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "base/interrupt.h"
 #include "base/status_macros.h"
 #include "base/units.h"
 #include "scenarios/cluster.h"
@@ -15,7 +16,8 @@
 namespace weir {
 namespace {
 
-constexpr int kMostTimesGpus = 64;
+constexpr uint32_t kMostTimesNodes = 64;
+constexpr uint32_t kMostNodesTried = 64;
 
 // Batches near the given one that some shape divides; none where some divides
 // the given one.
@@ -43,36 +45,81 @@ std::string NearestBatches(const Space& space) {
                       "): nearest that are: ", nearest);
 }
 
-// Times the GPUs: the fewest whose smallest shape holds its weights, states and
-// a microbatch. 0: not even the most.
-int TimesGpus(const PlanRequest& request, double limit_bytes,
-              const SearchOptions& options, int num_gpus) {
-  for (int times = 1; times <= kMostTimesGpus; times *= 2) {
-    PlanRequest larger = request;
-    PlanSpace& space = *larger.mutable_space();
-    space.clear_gpus();
-    space.clear_data();
-    space.add_gpus(static_cast<uint32_t>(num_gpus) * times);
-    larger.mutable_scenario()->clear_num_nodes();
-    space.clear_microbatch_size();
-    space.add_microbatch_size(1);
-    space.clear_recompute();
-    space.add_recompute(RECOMPUTE_FULL);
-    space.clear_orders();
-    space.add_orders("tp-dp-pp");
-    const auto made = MakeSpace("", larger);
-    if (!made.ok()) continue;
-    Crew crew(*made, options.num_processes);
-    const auto figures = crew.OfShapes();
-    if (!figures.ok()) return 0;
-    for (const SearchFigures& one : *figures) {
-      if (!one.absent() && one.problem().empty() &&
-          one.bytes() <= limit_bytes) {
-        return times;
-      }
-    }
+// Whether some layout on so many GPUs holds its weights, states and one
+// microbatch, recomputed in full, on every GPU: what every plan has to.
+bool MayFit(const PlanRequest& request, const SearchOptions& options,
+            uint32_t num_gpus) {
+  PlanRequest larger = request;
+  PlanSpace& space = *larger.mutable_space();
+  space.clear_data();
+  space.clear_gpus();
+  space.add_gpus(num_gpus);
+  larger.mutable_scenario()->clear_num_nodes();
+  space.clear_microbatch_size();
+  space.add_microbatch_size(1);
+  space.clear_recompute();
+  space.add_recompute(RECOMPUTE_FULL);
+  space.clear_orders();
+  space.add_orders("tp-dp-pp");
+  const auto made = MakeSpace("", larger);
+  if (!made.ok()) return false;
+  Crew crew(*made, options.num_processes);
+  const auto figures = crew.OfShapes();
+  return figures.ok() &&
+         std::any_of(figures->begin(), figures->end(),
+                     [&](const SearchFigures& one) {
+                       return !one.absent() && one.problem().empty() &&
+                              one.bytes() <= made->memory_limit_bytes;
+                     });
+}
+
+struct EnoughNodes {
+  uint32_t nodes = 0;  // 0: not even the most that were tried
+  // Every smaller number was tried; else only powers of two times the first.
+  bool is_fewest = false;
+};
+
+// The fewest nodes from `first` on, on which a plan may fit. Layouts need
+// divisors, so that more nodes are not always better than fewer: numbers are
+// tried one by one, unless they are too many.
+EnoughNodes FindEnoughNodes(const PlanRequest& request,
+                            const SearchOptions& options, uint32_t first,
+                            uint32_t gpus_each) {
+  const auto may_fit = [&](uint32_t nodes) {
+    return MayFit(request, options, nodes * gpus_each);
+  };
+  const uint32_t most = first * kMostTimesNodes;
+  uint32_t enough = first;
+  while (enough <= most && !may_fit(enough)) enough *= 2;
+  const bool found = enough <= most;
+  if ((found ? enough : most) - first > kMostNodesTried) {
+    return {found ? enough : 0, false};
   }
-  return 0;
+  for (uint32_t nodes = first + 1; nodes < std::min(enough, most); ++nodes) {
+    if (Interrupted()) return {found ? enough : 0, false};
+    if (may_fit(nodes)) return {nodes, true};
+  }
+  return {found ? enough : 0, true};
+}
+
+// "; ..." of how many GPUs would do; empty where nothing can be said: they
+// suffice for what is counted, or clusters of unlike nodes do not grow.
+std::string EnoughGpusText(const PlanRequest& request, const Space& space,
+                           const SearchOptions& options, int num_gpus) {
+  const Cluster& cluster = space.base.cluster;
+  if (cluster.groups_size() != 1) return "";
+  const uint32_t each = cluster.groups(0).node().num_gpus();
+  const uint32_t has = cluster.groups(0).count();
+  const auto used = static_cast<uint32_t>(num_gpus);
+  if (MayFit(request, options, used)) return "";
+  const EnoughNodes enough = FindEnoughNodes(
+      request, options, used < has * each ? has : has + 1, each);
+  if (enough.nodes == 0) return "";
+  return absl::StrCat("; weights, states and one microbatch fit on ",
+                      enough.nodes * each, " GPUs (--nodes ", enough.nodes,
+                      enough.is_fewest
+                          ? ") and on no fewer nodes"
+                          : "); numbers of nodes below were not all tried");
 }
 
 double SmallestDevice(const Space& space) {
@@ -108,8 +155,8 @@ absl::Status NothingLegal(const Space& space,
 absl::Status NothingFits(const PlanRequest& request, const Space& space,
                          const std::vector<SearchFigures>& shapes,
                          const std::vector<Seed>& seeds,
-                         const SearchOptions& options, double limit_bytes,
-                         Crew* crew) {
+                         const SearchOptions& options, Crew* crew) {
+  const double limit_bytes = space.memory_limit_bytes;
   Goal goal;
   goal.objective = OBJECTIVE_MEMORY;
   goal.limit_bytes = limit_bytes;
@@ -123,18 +170,20 @@ absl::Status NothingFits(const PlanRequest& request, const Space& space,
                    FormatBytes(limit_bytes), ": the smallest plan found needs ",
                    FormatBytes(best[0].bytes), ": ", best[0].text);
   const double device = SmallestDevice(space);
-  if (best[0].bytes <= device) {
+  if (best[0].bytes <= device * space.memory_part) {
     absl::StrAppend(&text, "; raise --memory-limit to ",
                     absl::StrFormat("%.0f", best[0].bytes), " bytes");
+  } else if (best[0].bytes <= device) {
+    absl::StrAppend(&text, "; a GPU of ", space.base.device.name(), " has ",
+                    FormatBytes(device), ", of which --memory-margin keeps ",
+                    FormatPercent(1 - space.memory_part), " free");
   } else {
     absl::StrAppend(&text, "; a GPU of ", space.base.device.name(), " has ",
                     FormatBytes(device));
-    const int times =
-        TimesGpus(request, limit_bytes, options, best[0].num_gpus);
-    if (times > 1) {
-      absl::StrAppend(&text, "; weights, states and a microbatch need ",
-                      times * best[0].num_gpus, " GPUs or more");
-    } else if (request.space().sharding().empty()) {
+    const std::string gpus =
+        EnoughGpusText(request, space, options, best[0].num_gpus);
+    absl::StrAppend(&text, gpus);
+    if (gpus.empty() && request.space().sharding().empty()) {
       absl::StrAppend(&text, "; try --sharding optimizer,full");
     }
   }

@@ -24,8 +24,7 @@ absl::Status NothingLegal(const Space& space,
 absl::Status NothingFits(const PlanRequest& request, const Space& space,
                          const std::vector<SearchFigures>& shapes,
                          const std::vector<Seed>& seeds,
-                         const SearchOptions& options, double limit_bytes,
-                         Crew* crew);
+                         const SearchOptions& options, Crew* crew);
 
 }  // namespace weir
 

@@ -29,38 +29,30 @@ constexpr uint32_t kUsualPlans = 5;
 constexpr uint32_t kUsualPatience = 300;
 constexpr std::chrono::seconds kLongestAfterInterrupt(10);
 
-// Of the GPU with the most: each GPU's own is what a ranked run asks.
-double LimitOf(const PlanRequest& request, const Space& space) {
-  double bytes = space.base.device.memory_bytes().value();
-  for (const DeviceProfile& other : space.base.other_devices) {
-    bytes = std::max(bytes, other.memory_bytes().value());
-  }
-  const double limit = request.memory_limit_bytes();
-  return limit > 0 ? std::min(limit, bytes) : bytes;
-}
-
-void AddWarnings(const Space& space, const PlanRequest& request, double limit,
+void AddWarnings(const Space& space, const PlanRequest& request,
                  PlanReport* report) {
+  const double limit = space.memory_limit_bytes;
   for (const std::string& warning : space.base.warnings) {
     report->add_warnings(warning);
   }
   if (request.memory_limit_bytes() > limit) {
     report->add_warnings(absl::StrCat(
         "the memory limit of ", FormatBytes(request.memory_limit_bytes()),
-        " is above what a GPU has, ", FormatBytes(limit), ", which counts"));
+        " is above what a plan may use of a GPU, ", FormatBytes(limit),
+        ", which counts",
+        space.memory_part < 1
+            ? absl::StrCat(" (", FormatPercent(1 - space.memory_part),
+                           " are left free, see --memory-margin)")
+            : ""));
   }
 }
 
 // Confirms the best; what a full look refuses makes room for the next.
 class Finder {
  public:
-  Finder(const std::string& label, const PlanRequest& request,
-         const SearchOptions& options, double limit, BestFirst* search)
-      : label_(label),
-        request_(request),
-        options_(options),
-        limit_(limit),
-        search_(search) {}
+  Finder(const Space& space, const PlanRequest& request,
+         const SearchOptions& options, BestFirst* search)
+      : space_(space), request_(request), options_(options), search_(search) {}
 
   absl::Status Find(PlanReport* report) {
     while (true) {
@@ -139,7 +131,7 @@ class Finder {
       if (left.empty()) break;
       ASSIGN_OR_RETURN(
           std::vector<Confirmed> confirmed,
-          Confirm(label_, left, limit_, request_.price_per_gpu_hour(),
+          Confirm(space_, left, request_.price_per_gpu_hour(),
                   options_.num_processes, [this] { return IsOver(); }));
       for (size_t i = 0; i < left.size(); ++i) {
         looked[at[i]] = std::move(confirmed[i]);
@@ -159,7 +151,7 @@ class Finder {
     for (size_t i = 0; i < fresh.size(); ++i) {
       if (!looked[i].simulated) {
         looked[i] =
-            Unconfirmed(label_, fresh[i], request_.price_per_gpu_hour());
+            Unconfirmed(space_, fresh[i], request_.price_per_gpu_hour());
         report->add_warnings(absl::StrCat(
             "interrupted before its full simulation: ", fresh[i].text,
             ": its figures are of the search"));
@@ -201,10 +193,9 @@ class Finder {
     }
   }
 
-  const std::string& label_;
+  const Space& space_;
   const PlanRequest& request_;
   const SearchOptions& options_;
-  const double limit_;
   BestFirst* search_;
   std::map<int, Confirmed> confirmed_;
   uint64_t num_simulated_ = 0;
@@ -218,15 +209,19 @@ absl::StatusOr<PlanReport> SearchPlans(const std::string& label,
                                        const PlanRequest& request,
                                        const SearchOptions& options) {
   ASSIGN_OR_RETURN(const Space space, MakeSpace(label, request));
-  const double limit = LimitOf(request, space);
+  const double limit = space.memory_limit_bytes;
   PlanReport report;
   *report.mutable_request() = request;
-  AddWarnings(space, request, limit, &report);
+  report.mutable_schedules()->Assign(space.schedule_names.begin(),
+                                     space.schedule_names.end());
+  report.set_schedules_of_runtime(space.schedules_of_runtime);
+  report.set_memory_limit_bytes(limit);
+  AddWarnings(space, request, &report);
 
   const size_t num_plans =
       request.num_plans() > 0 ? request.num_plans() : kUsualPlans;
   const auto among_seeds = [&]() -> absl::StatusOr<PlanReport> {
-    RETURN_IF_ERROR(Finder(label, request, options, limit, nullptr)
+    RETURN_IF_ERROR(Finder(space, request, options, nullptr)
                         .FindAmongSeeds(num_plans, &report));
     return report;
   };
@@ -246,7 +241,7 @@ absl::StatusOr<PlanReport> SearchPlans(const std::string& label,
   goal.num_plans = num_plans;
   goal.patience = request.has_patience() ? request.patience() : kUsualPatience;
   BestFirst search(space, shapes, seeds, options, goal, &crew);
-  Finder finder(label, request, options, limit, &search);
+  Finder finder(space, request, options, &search);
   const absl::Status status = finder.Find(&report);
   if (!status.ok() && !absl::IsCancelled(status)) return status;
   search.FillCounts(&report);
@@ -263,8 +258,7 @@ absl::StatusOr<PlanReport> SearchPlans(const std::string& label,
   }
   return report.num_illegal() == report.num_candidates()
              ? NothingLegal(space, search.problems())
-             : NothingFits(request, space, shapes, seeds, options, limit,
-                           &crew);
+             : NothingFits(request, space, shapes, seeds, options, &crew);
 }
 
 }  // namespace weir

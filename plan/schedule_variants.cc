@@ -98,6 +98,20 @@ void Append(const ScheduleKind& kind, const PlannedSchedule& plain,
   }
 }
 
+absl::StatusOr<std::set<const ScheduleKind*>> KindsOf(const std::string& label,
+                                                      const Runtime& runtime) {
+  std::set<const ScheduleKind*> kinds;
+  for (const std::string& name : runtime.schedules()) {
+    const auto kind = FindScheduleKind(name);
+    if (!kind.ok()) {
+      return absl::NotFoundError(absl::StrCat(
+          label, ": runtime ", runtime.name(), ": ", kind.status().message()));
+    }
+    kinds.insert(*kind);
+  }
+  return kinds;
+}
+
 }  // namespace
 
 std::string PlacesOf(const Schedule& schedule) {
@@ -138,7 +152,8 @@ std::string PlacesOf(const Schedule& schedule) {
 }
 
 absl::StatusOr<std::vector<PlannedSchedule>> SchedulesToPlan(
-    const std::string& label, const PlanSpace& space, int num_ranks) {
+    const std::string& label, const PlanSpace& space, int num_ranks,
+    const Runtime& runtime) {
   struct Properties {
     PlannedSchedule plain;
     bool lossy = false;
@@ -149,6 +164,7 @@ absl::StatusOr<std::vector<PlannedSchedule>> SchedulesToPlan(
     for (const ScheduleKind& kind : kinds) {
       Properties properties;
       properties.plain.flush = kind.flush;
+      properties.plain.single_samples = kind.single_samples;
       const std::optional<Schedule> sample = Sample(kind, kind.name);
       if (sample.has_value()) {
         properties.plain.forward_only = sample->forward_only;
@@ -170,10 +186,14 @@ absl::StatusOr<std::vector<PlannedSchedule>> SchedulesToPlan(
   }());
   std::vector<PlannedSchedule> schedules;
   if (space.schedules().empty()) {
+    ASSIGN_OR_RETURN(const std::set<const ScheduleKind*> executed,
+                     KindsOf(label, runtime));
+    const bool any = space.any_runtime() || executed.empty();
     for (size_t i = 0; i < kinds.size(); ++i) {
       const Properties& properties = known[i];
       if (properties.plain.forward_only || properties.lossy) continue;
       if (!kinds[i].flush && !space.asynchronous()) continue;
+      if (kinds[i].flush && !any && !executed.contains(&kinds[i])) continue;
       Append(kinds[i], properties.plain, std::string(kinds[i].name), num_ranks,
              &schedules);
     }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "calibrate/runtime.pb.h"
 #include "plan/plan.pb.h"
 #include "plan/space.h"
 #include "schedules/schedule.h"
@@ -14,13 +15,15 @@
 namespace weir {
 
 // Of pipelines with so many ranks, in the order of the registry. Those that the
-// request names; else all that train as one GPU would: with a flush (without
-// one, too, if it says asynchronous) and nothing lossy between the ranks. A
-// name without options stands for all of its options that change time or
+// request names; else all that train as one GPU would: with a flush and nothing
+// lossy between the ranks, of these only what the runtime executes unless the
+// request says any_runtime; and those without a flush if it says asynchronous.
+// A name without options stands for all of its options that change time or
 // memory and not the training: memory limits, orders of backwards, numbers of
 // pipelines. NotFound for a name that nothing has.
 absl::StatusOr<std::vector<PlannedSchedule>> SchedulesToPlan(
-    const std::string& label, const PlanSpace& space, int num_ranks);
+    const std::string& label, const PlanSpace& space, int num_ranks,
+    const Runtime& runtime = {});
 
 // Who has which stage, who takes which microbatch, and what passes, transfers
 // and steps are made of: see PlannedSchedule.

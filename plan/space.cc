@@ -12,6 +12,8 @@
 #include "plan/layouts.h"
 #include "plan/schedule_variants.h"
 #include "scenarios/cluster.h"
+#include "schedules/options.h"
+#include "sim/simulate.h"
 
 namespace weir {
 namespace {
@@ -96,6 +98,7 @@ absl::Status CheckRequest(const std::string& label,
   positive("microbatch_size", space.microbatch_size());
   problems.CheckRange("memory_limit_bytes", request.memory_limit_bytes(), 0,
                       1e18);
+  problems.CheckRange("memory_margin", request.memory_margin(), 0, 0.95);
   problems.CheckRange("price_per_gpu_hour", request.price_per_gpu_hour(), 0,
                       1e12);
   if (!Objective_IsValid(request.objective())) {
@@ -132,6 +135,16 @@ class Shapes {
       }
     }
     return std::move(shapes_);
+  }
+
+  std::vector<RecomputeMode> Recomputes() const {
+    std::vector<RecomputeMode> modes;
+    for (const int mode : space_.recompute()) {
+      modes.push_back(static_cast<RecomputeMode>(mode));
+    }
+    if (!modes.empty()) return modes;
+    if (base_.model.has_measured()) return {RECOMPUTE_NONE, RECOMPUTE_FULL};
+    return {RECOMPUTE_NONE, RECOMPUTE_SELECTIVE, RECOMPUTE_FULL};
   }
 
  private:
@@ -183,16 +196,6 @@ class Shapes {
     return sizes;
   }
 
-  std::vector<RecomputeMode> Recomputes() const {
-    std::vector<RecomputeMode> modes;
-    for (const int mode : space_.recompute()) {
-      modes.push_back(static_cast<RecomputeMode>(mode));
-    }
-    if (!modes.empty()) return modes;
-    if (base_.model.has_measured()) return {RECOMPUTE_NONE, RECOMPUTE_FULL};
-    return {RECOMPUTE_NONE, RECOMPUTE_SELECTIVE, RECOMPUTE_FULL};
-  }
-
   std::vector<Sharding> Shardings() const {
     std::vector<Sharding> all;
     for (const std::string& name : space_.sharding()) {
@@ -233,6 +236,19 @@ class Shapes {
   std::vector<Shape> shapes_;
 };
 
+void SetMemoryLimit(const PlanRequest& request, Space* space) {
+  double bytes = space->base.device.memory_bytes().value();
+  for (const DeviceProfile& other : space->base.other_devices) {
+    bytes = std::max(bytes, other.memory_bytes().value());
+  }
+  space->memory_part =
+      1 - (request.has_memory_margin() ? request.memory_margin()
+                                       : kUsualMemoryMargin);
+  bytes *= space->memory_part;
+  const double limit = request.memory_limit_bytes();
+  space->memory_limit_bytes = limit > 0 ? std::min(limit, bytes) : bytes;
+}
+
 }  // namespace
 
 int NumBlocks(const Model& model) {
@@ -255,7 +271,9 @@ absl::StatusOr<Space> MakeSpace(const std::string& label,
   Space space;
   ASSIGN_OR_RETURN(space.base, ResolveBase(label, request));
   RETURN_IF_ERROR(CheckGpus(label, request.space(), space.base));
-  space.shapes = Shapes(request.space(), space.base).All();
+  Shapes shapes(request.space(), space.base);
+  space.recomputes = shapes.Recomputes();
+  space.shapes = shapes.All();
   for (const Shape& shape : space.shapes) {
     if (space.schedules.size() <= static_cast<size_t>(shape.pipeline)) {
       space.schedules.resize(shape.pipeline + 1);
@@ -263,8 +281,20 @@ absl::StatusOr<Space> MakeSpace(const std::string& label,
     auto& schedules = space.schedules[shape.pipeline];
     if (!schedules.empty()) continue;
     ASSIGN_OR_RETURN(schedules,
-                     SchedulesToPlan(label, request.space(), shape.pipeline));
+                     SchedulesToPlan(label, request.space(), shape.pipeline,
+                                     space.base.runtime));
+    for (const PlannedSchedule& schedule : schedules) {
+      const std::string name(WithoutOptions(schedule.name));
+      auto& names = space.schedule_names;
+      if (std::find(names.begin(), names.end(), name) == names.end()) {
+        names.push_back(name);
+      }
+    }
   }
+  space.schedules_of_runtime = request.space().schedules().empty() &&
+                               !request.space().any_runtime() &&
+                               !space.base.runtime.schedules().empty();
+  SetMemoryLimit(request, &space);
   return space;
 }
 

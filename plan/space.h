@@ -42,6 +42,7 @@ struct PlannedSchedule {
   std::string places;
   bool flush = true;
   bool forward_only = false;
+  bool single_samples = false;  // see ScheduleKind
   // Options give it other stages than ranks x chunks.
   bool own_stages = false;
   // Has the same places, and its order is quick to make. Empty: its own is.
@@ -55,7 +56,18 @@ struct Space {
   std::vector<Shape> shapes;  // without blocks; not all are legal
   // [pipeline]: the schedules that are looked at with so many ranks.
   std::vector<std::vector<PlannedSchedule>> schedules;
+  // In the order of the shapes.
+  std::vector<RecomputeMode> recomputes;
   std::vector<std::string> warnings;
+
+  // Names of the schedules that are looked at, without their options, and
+  // whether they are what the scenario's runtime executes.
+  std::vector<std::string> schedule_names;
+  bool schedules_of_runtime = false;
+  // Bytes of a GPU that a plan may use: of the GPU with the most, and at most
+  // this part of the memory of each.
+  double memory_limit_bytes = 0;
+  double memory_part = 1;
 
   const std::vector<PlannedSchedule>& schedules_of(const Shape& shape) const {
     return schedules[shape.pipeline];

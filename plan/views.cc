@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/views.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -46,7 +47,8 @@ std::string LayersText(const Plan& plan) {
 
 std::string ScheduleText(const Plan& plan) {
   return absl::StrCat(plan.scenario().schedule(),
-                      plan.changes_training() ? " (*)" : "");
+                      plan.changes_training() ? " (*)" : "",
+                      plan.runtime_executes() ? "" : " (!)");
 }
 
 std::string SizesText(const Plan& plan) {
@@ -60,6 +62,36 @@ std::string SizesText(const Plan& plan) {
 
 bool HasPrices(const PlanReport& report) {
   return report.request().price_per_gpu_hour() > 0;
+}
+
+bool HasExperts(const PlanReport& report) {
+  return std::any_of(report.plans().begin(), report.plans().end(),
+                     [](const Plan& plan) {
+                       return plan.scenario().parallelism().expert() > 1;
+                     });
+}
+
+std::string RuntimeOf(const PlanReport& report) {
+  return report.plans_size() > 0 ? report.plans(0).scenario().runtime() : "";
+}
+
+// What was searched within, and what stands for several.
+std::string NotesText(const PlanReport& report) {
+  std::string text = absl::StrCat("schedules considered: ",
+                                  absl::StrJoin(report.schedules(), ", "));
+  if (report.schedules_of_runtime()) {
+    absl::StrAppend(&text, ", as the runtime ", RuntimeOf(report),
+                    " executes no others (--schedule all: every one)");
+  }
+  absl::StrAppend(&text, "\nmemory: at most ",
+                  FormatBytes(report.memory_limit_bytes()),
+                  " of a GPU (--memory-limit, --memory-margin)\n");
+  for (int i = 0; i < report.plans_size(); ++i) {
+    if (report.plans(i).equal_to().empty()) continue;
+    absl::StrAppend(&text, "plan ", i + 1, " takes as long and as much with ",
+                    absl::StrJoin(report.plans(i).equal_to(), "; "), "\n");
+  }
+  return text;
 }
 
 std::vector<std::string> Row(const PlanReport& report, int index) {
@@ -76,6 +108,10 @@ std::vector<std::string> Row(const PlanReport& report, int index) {
       absl::StrFormat("%.4g", plan.samples_per_second()),
       FormatBytes(plan.peak_memory_bytes()),
       plan.lower_bound_seconds() > 0 ? FormatPercent(plan.gap()) : "-"};
+  if (HasExperts(report)) {
+    row.insert(row.begin() + 3,
+               absl::StrCat(plan.scenario().parallelism().expert()));
+  }
   if (HasPrices(report)) {
     row.push_back(absl::StrFormat("%.4g", 1000 * plan.price_per_sample()));
   }
@@ -110,6 +146,9 @@ Json PlanObject(const Plan& plan) {
        plan.price_per_sample() > 0 ? Json(plan.price_per_sample()) : Json()},
       {"changes_training", plan.changes_training()},
       {"semantics", plan.semantics()},
+      {"runtime_executes", plan.runtime_executes()},
+      {"equal_to", std::vector<std::string>(plan.equal_to().begin(),
+                                            plan.equal_to().end())},
       {"why_not_best", plan.why_not_best()},
       {"scenario", PrintTextProto(scenario)}};
 }
@@ -136,16 +175,23 @@ std::string CountsText(const PlanReport& report) {
 
 std::string PlanTable(const PlanReport& report, bool explain) {
   TextTable table;
-  table.header = {"rank",      "GPUs",   "t/p/d/v/mb", "schedule",
-                  "recompute", "layers", "order",      "step",
-                  "samples/s", "peak",   "gap"};
+  table.header = {"rank", "GPUs", "t/p/d/v/mb"};
+  table.left = {true, false, true};
+  if (HasExperts(report)) {
+    table.header.push_back("ep");
+    table.left.push_back(false);
+  }
+  table.header.insert(table.header.end(),
+                      {"schedule", "recompute", "layers", "order", "step",
+                       "samples/s", "peak", "gap"});
   if (HasPrices(report)) table.header.push_back("price/1000");
-  table.left = {true, false, true, true, true, true, true};
+  table.left.insert(table.left.end(), 4, true);
   table.left.resize(table.header.size(), false);
-  bool changes_training = false, seeds = false;
+  bool changes_training = false, not_executed = false, seeds = false;
   for (int i = 0; i < report.plans_size(); ++i) {
     table.rows.push_back(Row(report, i));
     changes_training |= report.plans(i).changes_training();
+    not_executed |= !report.plans(i).runtime_executes();
     seeds |= report.plans(i).source() != "joint";
   }
   if (seeds) {
@@ -156,11 +202,15 @@ std::string PlanTable(const PlanReport& report, bool explain) {
   if (changes_training) {
     absl::StrAppend(&text, "(*) trains otherwise than one GPU would\n");
   }
+  if (not_executed) {
+    absl::StrAppend(&text, "(!) the runtime ", RuntimeOf(report),
+                    " does not execute this schedule\n");
+  }
   for (int i = 1; explain && i < report.plans_size(); ++i) {
     absl::StrAppend(&text, i == 1 ? "\n" : "", "plan ", i + 1, ": ",
                     report.plans(i).why_not_best(), "\n");
   }
-  absl::StrAppend(&text, "\n", CountsText(report), "\n");
+  absl::StrAppend(&text, "\n", NotesText(report), CountsText(report), "\n");
   if (report.lower_bound_seconds() > 0) {
     absl::StrAppend(&text, "no plan of these takes less than ",
                     FormatSeconds(report.lower_bound_seconds()), "\n");
@@ -171,18 +221,23 @@ std::string PlanTable(const PlanReport& report, bool explain) {
 std::string PlanJson(const PlanReport& report) {
   Json plans = Json::array();
   for (const Plan& plan : report.plans()) plans.push_back(PlanObject(plan));
-  return Dump({{"plans", plans},
-               {"counts",
-                {{"candidates", report.num_candidates()},
-                 {"illegal", report.num_illegal()},
-                 {"pruned_memory", report.num_pruned_memory()},
-                 {"pruned_time", report.num_pruned_time()},
-                 {"same", report.num_same()},
-                 {"ranked", report.num_ranked()},
-                 {"simulated", report.num_simulated()},
-                 {"left", report.num_left()}}},
-               {"out_of_patience", report.out_of_patience()},
-               {"lower_bound_seconds", report.lower_bound_seconds()}});
+  return Dump(
+      {{"plans", plans},
+       {"counts",
+        {{"candidates", report.num_candidates()},
+         {"illegal", report.num_illegal()},
+         {"pruned_memory", report.num_pruned_memory()},
+         {"pruned_time", report.num_pruned_time()},
+         {"same", report.num_same()},
+         {"ranked", report.num_ranked()},
+         {"simulated", report.num_simulated()},
+         {"left", report.num_left()}}},
+       {"schedules", std::vector<std::string>(report.schedules().begin(),
+                                              report.schedules().end())},
+       {"schedules_of_runtime", report.schedules_of_runtime()},
+       {"memory_limit_bytes", report.memory_limit_bytes()},
+       {"out_of_patience", report.out_of_patience()},
+       {"lower_bound_seconds", report.lower_bound_seconds()}});
 }
 
 std::string PlanCsv(const PlanReport& report) {
@@ -190,7 +245,7 @@ std::string PlanCsv(const PlanReport& report) {
       "rank,source,gpus,tensor,pipeline,data,expert,chunks,microbatch_size,"
       "schedule,recompute,layers,order,batch_seconds,samples_per_second,"
       "peak_memory_bytes,lower_bound_seconds,gap,price_per_sample,"
-      "changes_training\n";
+      "changes_training,runtime_executes\n";
   for (int i = 0; i < report.plans_size(); ++i) {
     const Plan& plan = report.plans(i);
     const Parallelism& parallelism = plan.scenario().parallelism();
@@ -215,7 +270,8 @@ std::string PlanCsv(const PlanReport& report) {
                        ShortestNumber(plan.lower_bound_seconds()),
                        ShortestNumber(plan.gap()),
                        ShortestNumber(plan.price_per_sample()),
-                       std::string(plan.changes_training() ? "true" : "false")},
+                       std::string(plan.changes_training() ? "true" : "false"),
+                       std::string(plan.runtime_executes() ? "true" : "false")},
                       ","),
         "\n");
   }

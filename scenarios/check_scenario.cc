@@ -512,4 +512,12 @@ void FillDefaultsOf(const Model& model, Scenario& scenario) {
     batch.set_sequence_length(DefaultSequenceLength(model));
 }
 
+void FillDefaultsOf(const Runtime& runtime, Scenario& scenario) {
+  Training& training = *scenario.mutable_training();
+  if (!training.has_fp32_gradients() && runtime.fp32_gradients_with_bf16() &&
+      training.precision() == MIXED_BF16) {
+    training.set_fp32_gradients(true);
+  }
+}
+
 }  // namespace weir

@@ -9,6 +9,7 @@
 
 #include "base/problems.h"
 #include "calibrate/device_profile.pb.h"
+#include "calibrate/runtime.pb.h"
 #include "models/model.pb.h"
 #include "scenarios/cluster.pb.h"
 #include "scenarios/scenario.pb.h"
@@ -66,8 +67,9 @@ int NumMicrobatches(const Scenario& scenario);
 // Fills in the defaults that the fields alone decide.
 void FillDefaults(Scenario& scenario);
 
-// Fills in the defaults that the model decides.
+// Fills in the defaults that the model decides, then those of the runtime.
 void FillDefaultsOf(const Model& model, Scenario& scenario);
+void FillDefaultsOf(const Runtime& runtime, Scenario& scenario);
 
 }  // namespace weir
 

@@ -17,6 +17,7 @@
 #include "scenarios/check_scenario.h"
 #include "scenarios/cluster.h"
 #include "scenarios/profile_warnings.h"
+#include "schedules/registry.h"
 #include "schedules/source.h"
 
 namespace weir {
@@ -160,8 +161,19 @@ class Loader {
     return gpus;
   }
 
+  void WarnOfMicrobatches() {
+    const auto kind = FindScheduleKind(scenario_.schedule());
+    const uint32_t size = scenario_.batch().microbatch_size();
+    if (!kind.ok() || !(*kind)->single_samples || size <= 1) return;
+    resolved_.warnings.push_back(absl::StrCat(
+        "schedule ", scenario_.schedule(),
+        " is defined for microbatches of one sample, batch.microbatch_size is ",
+        size));
+  }
+
   // A profile that the scenario names may be of another GPU.
   void Warn() {
+    WarnOfMicrobatches();
     Software software = resolved_.cluster.software();
     software.MergeFrom(scenario_.software());
     std::vector<const DeviceProfile*> profiles = {&resolved_.device};
@@ -197,7 +209,9 @@ class Loader {
     if (scenario_.runtime().empty()) return;  // the model did not load
     auto runtime =
         Keep(Where("runtime"), LoadRuntime(scenario_.runtime()), failures_);
-    if (runtime.has_value()) resolved_.runtime = *std::move(runtime);
+    if (!runtime.has_value()) return;
+    resolved_.runtime = *std::move(runtime);
+    FillDefaultsOf(resolved_.runtime, scenario_);
   }
 
   Problems& problems_;
@@ -263,6 +277,7 @@ absl::Status ResolveAgain(const Scenario& scenario,
   FillDefaults(mine);
   if (!problems.empty()) return problems.ToStatus();
   FillDefaultsOf(resolved->model, mine);
+  FillDefaultsOf(resolved->runtime, mine);
   CheckBatchDivides(problems, mine);
   CheckAgainstModel(problems, mine, resolved->model);
   std::vector<absl::Status> failures;

@@ -29,6 +29,8 @@ struct ScheduleKind {
   bool flush;                     // see Schedule::flush
   // Orders by ScheduleSpec::costs.
   bool uses_costs = false;
+  // The algorithm is defined for microbatches of one sample only.
+  bool single_samples = false;
   std::vector<ScheduleOption> options = {};
   // Everything illegal about a spec, as one InvalidArgument.
   absl::Status (*check)(const ScheduleSpec&);

@@ -18,6 +18,7 @@
 #include "sim/gpu_work.h"
 #include "sim/limit.h"
 #include "sim/memory.h"
+#include "sim/simulate.h"
 #include "sim/timeline.h"
 #include "sim/uncertainty.h"
 
@@ -219,14 +220,18 @@ void FillCapacity(const ResolvedScenario& resolved, const SimulatedRun& run,
   result->set_fits_memory(true);
   if (resolved.textbook) return;
   double smallest = std::numeric_limits<double>::infinity();
+  double most_used = 0;  // part of its memory, of the fullest GPU
   for (int gpu = 0; gpu < run.graph.num_gpus(); ++gpu) {
     const double capacity = run.costs.device_of(gpu).memory_bytes;
     smallest = std::min(smallest, capacity);
-    if (result->ranks(gpu).peak_memory_bytes() > capacity) {
-      result->set_fits_memory(false);
-    }
+    most_used =
+        std::max(most_used, result->ranks(gpu).peak_memory_bytes() / capacity);
   }
+  result->set_fits_memory(most_used <= 1);
   result->set_memory_capacity_bytes(smallest);
+  if (most_used <= 1 && most_used > 1 - kUsualMemoryMargin) {
+    result->add_warnings(MarginWarning(most_used));
+  }
 }
 
 void FillRanks(const ResolvedScenario& resolved, const PipelineInputs& inputs,

@@ -8,6 +8,7 @@
 #include "absl/hash/hash.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "base/units.h"
 #include "scenarios/network.h"
 #include "schedules/semantics.h"
 #include "schedules/source.h"
@@ -126,6 +127,13 @@ absl::StatusOr<uint64_t> FingerprintOf(const ResolvedScenario& scenario) {
     numbers.push_back(link.bytes_per_second);
   }
   return absl::HashOf(numbers);
+}
+
+std::string MarginWarning(double part) {
+  return absl::StrCat("the fullest GPU uses ", FormatPercent(part),
+                      " of its memory: fragmentation of the allocator and "
+                      "workspaces of kernels, which are not simulated, may "
+                      "need the rest");
 }
 
 absl::StatusOr<Schedule> ScheduleOfScenario(const ResolvedScenario& scenario,

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "results/result.pb.h"
@@ -43,6 +44,13 @@ absl::StatusOr<uint64_t> FingerprintOf(const ResolvedScenario& scenario);
 // many batches. Errors as Simulate's.
 absl::StatusOr<Schedule> ScheduleOfScenario(const ResolvedScenario& scenario,
                                             int num_batches);
+
+// Part of a GPU's memory that a run should leave free: the model of memory
+// counts the context, libraries and communication buffers, but neither
+// fragmentation of the caching allocator nor the workspaces of kernels.
+inline constexpr double kUsualMemoryMargin = 0.05;
+// What to say where the fullest GPU uses so large a part of its memory.
+std::string MarginWarning(double part);
 
 // What one message between two ranks of the pipeline takes alone.
 struct LoneTransfer {

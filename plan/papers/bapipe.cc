@@ -302,7 +302,13 @@ absl::StatusOr<PlannedPipeline> PlanBaPipe(const PlannerWork& work,
   best.objective_seconds = kNever;
   using Order = BaPipeOrder;
   if (!options.asynchronous_hardware) {
-    TryOrders(work, {Order::kNoOverlap, Order::kOverlap}, false, &best);
+    std::vector<Order> orders = {Order::kNoOverlap};
+    if (!options.blocking_transfers) orders.push_back(Order::kOverlap);
+    TryOrders(work, orders, false, &best);
+    if (options.blocking_transfers) {
+      best.notes.push_back(
+          "transfers block, so that 1F1B-SO was not considered");
+    }
   } else {
     std::vector<Order> orders = {Order::kAsynchronous};
     if (options.parallel_passes) orders.push_back(Order::kParallel);

@@ -47,6 +47,9 @@ struct BaPipeOptions {
   // once.
   bool asynchronous_hardware = false;
   bool parallel_passes = false;
+  // Ranks wait for what they send: SO, whose transfers run beside the passes,
+  // is not explored.
+  bool blocking_transfers = false;
 };
 
 // Of these stages by the table, all-reduce included; infinite where SO's or

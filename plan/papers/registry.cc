@@ -41,6 +41,15 @@ absl::StatusOr<PlannedPipeline> Spp(const ResolvedScenario& given,
   return SimulableSpp(work, &facts->spp_order);
 }
 
+absl::StatusOr<PlannedPipeline> BaPipe(const ResolvedScenario& given,
+                                       SharedFacts* facts) {
+  ASSIGN_OR_RETURN(const PlannerWork work, PlannerWorkOf(given, facts->links));
+  BaPipeOptions options;
+  options.blocking_transfers =
+      given.scenario.communication().transfers() == BLOCKING;
+  return PlanBaPipe(work, options);
+}
+
 }  // namespace
 
 const std::vector<PaperPlanner>& PaperPlanners() {
@@ -67,8 +76,7 @@ const std::vector<PaperPlanner>& PaperPlanners() {
       {"bapipe",
        "Zhao et al., BaPipe: Exploration of Balanced Pipeline Parallelism for "
        "DNN Training, 2020",
-       "order and balanced cuts, for the time of a batch",
-       OnWork([](const PlannerWork& work) { return PlanBaPipe(work); })},
+       "order and balanced cuts, for the time of a batch", BaPipe},
       {"dawnpiper",
        "Peng et al., DawnPiper: A Memory-scalable Pipeline Parallel Training "
        "Framework, 2025",

@@ -74,15 +74,23 @@ bool Allows(const Values& values, const Value& value) {
          std::find(values.begin(), values.end(), value) != values.end();
 }
 
-bool AllowsSchedule(const PlanSpace& space, const std::string& name) {
+bool AllowsSchedule(const Space& made, const std::string& name) {
   const auto kind = FindScheduleKind(name);
-  if (!kind.ok()) return false;
-  if (space.schedules().empty()) return (*kind)->flush || space.asynchronous();
-  return std::any_of(space.schedules().begin(), space.schedules().end(),
-                     [&](const std::string& other) {
-                       const auto asked = FindScheduleKind(other);
-                       return asked.ok() && *asked == *kind;
-                     });
+  return kind.ok() &&
+         std::find(made.schedule_names.begin(), made.schedule_names.end(),
+                   (*kind)->name) != made.schedule_names.end();
+}
+
+// A planner's stages are worth a look in 1F1B, too, where the search may not
+// use the planner's own schedule, for instance since the runtime has none.
+void UseAllowedSchedule(const Space& made, Scenario* scenario) {
+  constexpr char kUsual[] = "1f1b";
+  const auto kind = FindScheduleKind(scenario->schedule());
+  if (kind.ok() && (*kind)->flush && scenario->parallelism().chunks() <= 1 &&
+      !AllowsSchedule(made, scenario->schedule()) &&
+      AllowsSchedule(made, kUsual)) {
+    scenario->set_schedule(kUsual);
+  }
 }
 
 std::string ShardingOf(const Training& training) {
@@ -90,7 +98,7 @@ std::string ShardingOf(const Training& training) {
   return training.distributed_optimizer() ? "optimizer" : "none";
 }
 
-bool IsAllowed(const Plan& plan, const PlanSpace& space) {
+bool IsAllowed(const Plan& plan, const PlanSpace& space, const Space& made) {
   const Parallelism& parallelism = plan.scenario().parallelism();
   const Training& training = plan.scenario().training();
   const auto& blocks = parallelism.blocks_per_stage();
@@ -109,7 +117,7 @@ bool IsAllowed(const Plan& plan, const PlanSpace& space) {
          Allows(space.orders(), parallelism.order()) &&
          Allows(space.sharding(), ShardingOf(training)) &&
          (even || !space.even_layers_only()) &&
-         AllowsSchedule(space, plan.scenario().schedule());
+         AllowsSchedule(made, plan.scenario().schedule());
 }
 
 // The scenario's own value where the request allows it.
@@ -119,8 +127,7 @@ uint32_t Preferred(const Values& values, uint32_t own, uint32_t usual) {
   return Allows(values, own) ? own : values[0];
 }
 
-absl::StatusOr<Plan> AnswerOf(const std::string& label,
-                              const PlanRequest& request,
+absl::StatusOr<Plan> AnswerOf(const Space& made, const PlanRequest& request,
                               const Question& question, Facts* facts) {
   Scenario scenario = request.scenario();
   const PlanSpace& space = request.space();
@@ -129,10 +136,10 @@ absl::StatusOr<Plan> AnswerOf(const std::string& label,
   scenario.mutable_training()->set_recompute(
       static_cast<RecomputeMode>(Preferred(
           space.recompute(), scenario.training().recompute(), RECOMPUTE_NONE)));
-  ASSIGN_OR_RETURN(
-      const ResolvedScenario given,
-      GivenForPlanners(label, scenario, static_cast<int>(question.gpus),
-                       request.memory_limit_bytes()));
+  ASSIGN_OR_RETURN(const ResolvedScenario given,
+                   GivenForPlanners(made.base.label, scenario,
+                                    static_cast<int>(question.gpus),
+                                    made.memory_limit_bytes));
   ASSIGN_OR_RETURN(const PaperPlanner* planner,
                    FindPaperPlanner(question.asked->name));
   ASSIGN_OR_RETURN(const PlannedPipeline planned,
@@ -144,6 +151,7 @@ absl::StatusOr<Plan> AnswerOf(const std::string& label,
     plan.mutable_scenario()->set_schedule(
         std::string(question.asked->schedule));
   }
+  UseAllowedSchedule(made, plan.mutable_scenario());
   const Parallelism& parallelism = plan.scenario().parallelism();
   plan.set_num_gpus(question.tensor * parallelism.pipeline() *
                     parallelism.data());
@@ -205,7 +213,7 @@ std::vector<Plan> SeedsFor(const std::string& label, const PlanRequest& request,
   jobs.num_processes = num_processes;
   jobs.run = [&](int job) -> absl::StatusOr<std::string> {
     ASSIGN_OR_RETURN(const Plan plan,
-                     AnswerOf(label, counted, questions[job], &facts));
+                     AnswerOf(*made, counted, questions[job], &facts));
     return plan.SerializeAsString();
   };
   int num_done = 0;
@@ -221,7 +229,8 @@ std::vector<Plan> SeedsFor(const std::string& label, const PlanRequest& request,
   RunJobs(jobs).IgnoreError();
   std::vector<Plan> seeds;
   for (Plan& plan : answers) {
-    if (plan.source().empty() || !IsAllowed(plan, request.space())) continue;
+    if (plan.source().empty() || !IsAllowed(plan, request.space(), *made))
+      continue;
     seeds.push_back(std::move(plan));
   }
   return seeds;

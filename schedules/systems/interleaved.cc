@@ -18,8 +18,7 @@ absl::Status Check(const ScheduleSpec& spec) {
   CheckOneBatch(spec, &problems);
   if (spec.num_chunks == 1) {
     // The warm-up formula gives twice 1F1B's for one chunk: not what is meant.
-    problems.Add("chunks",
-                 "is 1, expected 2 or more (one chunk is pipedream-flush)");
+    problems.Add("chunks", "is 1, expected 2 or more (one chunk is 1f1b)");
   }
   if (spec.num_ranks >= 1 && spec.num_microbatches >= 1 &&
       spec.num_microbatches % spec.num_ranks != 0) {

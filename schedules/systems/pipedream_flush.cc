@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// PipeDream-Flush (Narayanan et al., 2021, section 3.2), the order everybody
-// calls 1F1B.
+// 1F1B with a flush: PipeDream-Flush (Narayanan et al., 2021, section 3.2), and
+// the order that frameworks call 1F1B.
 #include "schedules/limits.h"
 #include "schedules/systems/generators.h"
 
 namespace weir {
 namespace {
 
-constexpr absl::string_view kName = "pipedream-flush";
+constexpr absl::string_view kName = "1f1b";
 
 absl::Status Check(const ScheduleSpec& spec) {
   Problems problems(kName);
@@ -25,7 +25,7 @@ Schedule Generate(const ScheduleSpec& spec) {
 
 ScheduleKind PipeDreamFlushKind() {
   return {.name = kName,
-          .aliases = {"1f1b", "non-interleaved",
+          .aliases = {"pipedream-flush", "non-interleaved",
                       "forward-backward-pipelining-without-interleaving"},
           .paper =
               "Narayanan et al., Memory-Efficient Pipeline-Parallel DNN "

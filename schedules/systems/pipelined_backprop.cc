@@ -58,6 +58,7 @@ ScheduleKind PipelinedBackpropKind() {
               "no flush, no stash, update after every sample; one weight "
               "version, delay 2(p-1-s)",
           .flush = false,
+          .single_samples = true,
           .options = {{kMitigation, "none",
                        "none, spike-compensation (a rule of the optimizer, no "
                        "time or memory), linear-prediction of the forward's "

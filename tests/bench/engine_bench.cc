@@ -35,8 +35,7 @@ Network Star(int num_gpus, bool slow) {
 
 struct Pipelines {
   Pipelines(int num_gpus, int num_microbatches, bool slow = false)
-      : schedule(
-            *GenerateSchedule("pipedream-flush", {kRanks, num_microbatches})),
+      : schedule(*GenerateSchedule("1f1b", {kRanks, num_microbatches})),
         semantics(*InterpretSchedule(schedule)),
         network(Star(num_gpus, slow)) {
     placement.pipeline = kRanks;

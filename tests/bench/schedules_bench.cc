@@ -24,7 +24,7 @@ struct Work {
 // clang-format off
 constexpr Work kKinds[] = {
     {"gpipe", 1},
-    {"pipedream-flush", 1},
+    {"1f1b", 1},
     {"interleaved-1f1b", 4},
     {"breadth-first", 4},
     {"hanayo", 4},

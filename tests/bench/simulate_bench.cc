@@ -111,7 +111,7 @@ void BM_Megatron1008B(benchmark::State& state) {
 }
 
 BENCHMARK(BM_Megatron1008B)->UseManualTime()->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(BM_Simulate, pipedream_flush, std::string("pipedream-flush"))
+BENCHMARK_CAPTURE(BM_Simulate, pipedream_flush, std::string("1f1b"))
     ->ArgName("chunks")
     ->Arg(1)
     ->UseManualTime()

@@ -118,7 +118,7 @@ TEST(ValidateReplayTest, OneOfSeveralResultsIsChosenByName) {
   EXPECT_EQ(several.exit_code, 2);
   EXPECT_THAT(several.err,
               HasSubstr("both.pb: holds 2 results, expected --result with one "
-                        "of gpipe, pipedream-flush"));
+                        "of gpipe, 1f1b"));
   const ProgramRun one = RunWeir(
       "validate --replay a.pb --against both.pb --result gpipe --tolerance "
       "1e-9");

@@ -31,7 +31,7 @@ const Case kCases[] = {
     // The main job and its parts.
     {"main",
      "compare pipedream-2bw-gpt-2.2b --schedule "
-     "gpipe,pipedream,pipedream-2bw,pipedream-flush,interleaved-1f1b"},
+     "gpipe,pipedream,pipedream-2bw,1f1b,interleaved-1f1b"},
     {"pipedream_2bw", "simulate pipedream-2bw-gpt-2.2b"},
     {"pipedream", "simulate pipedream-2bw-gpt-2.2b --schedule pipedream"},
     {"pipedream_2bw_overlapped",
@@ -50,7 +50,7 @@ const Case kCases[] = {
     {"gpt2_dgx1",
      "simulate --model gpt2-large --cluster dgx-1-v100 --nodes 1 --pp 4 --tp 2 "
      "--order tp-pp-dp --mbs 1 --gbs 8 --recompute selective "
-     "--schedule pipedream-flush"},
+     "--schedule 1f1b"},
     {"graph_p3",
      "simulate --model SOURCE/tests/fuzz/corpus/graph.txt "
      "--cluster p3-16xlarge --nodes 1 --pp 2 --dp 2 --mbs 1 --gbs 16 "

@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+
 #include "base/csv.h"
 #include "base/textproto.h"
 #include "plan/joint_search.h"
@@ -17,6 +20,7 @@ namespace {
 
 using testing::Contains;
 using testing::HasSubstr;
+using testing::IsEmpty;
 using testing::Not;
 
 PlanReport Report(const std::string& schedule) {
@@ -44,27 +48,40 @@ TEST(EmitTest, TheScenarioSimulatesToTheSameSeconds) {
   }
 }
 
+const PlanFile* Find(const PlanFiles& files, const std::string& name) {
+  for (const PlanFile& file : files.files) {
+    if (file.name == name) return &file;
+  }
+  return nullptr;
+}
+
 TEST(EmitTest, UnevenCutsAreALayoutForMegatron) {
   const PlanReport report = Report("1f1b");
   bool uneven = false;
   for (const Plan& plan : report.plans()) {
     const auto files = FilesOfPlan(plan, 1);
     ASSERT_TRUE(files.ok());
-    const std::string& arguments = files->files[1].contents;
+    EXPECT_THAT(files->warnings, IsEmpty());
+    const PlanFile* file = Find(*files, "plan-1.args");
+    ASSERT_NE(file, nullptr);
+    const std::string& arguments = file->contents;
     EXPECT_THAT(arguments, HasSubstr("--pipeline-model-parallel-size 4\n"));
     EXPECT_THAT(arguments, HasSubstr("--micro-batch-size 1\n"));
-    EXPECT_THAT(arguments, Not(HasSubstr("#")));
     uneven |= arguments.find("--pipeline-model-parallel-layout \"E") !=
               std::string::npos;
   }
   EXPECT_TRUE(uneven);
 }
 
-TEST(EmitTest, SchedulesThatMegatronLacksAreNamedInAComment) {
+// Arguments that start another run would be worse than none.
+TEST(EmitTest, APlanThatMegatronCannotRunHasNoArguments) {
   const auto files = FilesOfPlan(Report("zb-h1").plans(0), 1);
   ASSERT_TRUE(files.ok());
-  EXPECT_THAT(files->files[1].contents,
-              HasSubstr("# Megatron-LM does not have the schedule zb-h1"));
+  EXPECT_EQ(Find(*files, "plan-1.args"), nullptr);
+  EXPECT_NE(Find(*files, "plan-1.csv"), nullptr);
+  EXPECT_THAT(files->warnings,
+              Contains(HasSubstr("no plan-1.args, as Megatron-LM cannot run "
+                                 "this plan: it has no schedule zb-h1")));
 }
 
 TEST(EmitTest, TheCsvHoldsTheOrderThatWasSimulated) {
@@ -74,9 +91,75 @@ TEST(EmitTest, TheCsvHoldsTheOrderThatWasSimulated) {
   ASSERT_TRUE(files.ok());
   const auto resolved = ResolveScenario("test", plan.scenario());
   ASSERT_TRUE(resolved.ok());
-  const auto rows = ParseCsv("plan.csv", files->files[2].contents);
+  const PlanFile* file = Find(*files, "plan-1.csv");
+  ASSERT_NE(file, nullptr);
+  const auto rows = ParseCsv("plan.csv", file->contents);
   ASSERT_TRUE(rows.ok()) << rows.status();
   EXPECT_EQ(*rows, ScheduleOfScenario(*resolved, 1)->rank_actions);
+}
+
+// A plan names files as seen from the folder where it was made.
+TEST(EmitTest, ThePlanOfAModelFileRunsFromAnyFolder) {
+  const std::filesystem::path home = std::filesystem::current_path();
+  const std::filesystem::path folder =
+      std::filesystem::path(testing::TempDir()) / "emit_anywhere";
+  std::filesystem::create_directories(folder / "elsewhere");
+  std::filesystem::current_path(folder);
+  std::ofstream("config.json")
+      << R"({"model_type": "gpt2", "n_layer": 4, "n_embd": 256, "n_head": 4,
+             "vocab_size": 1024, "n_positions": 128})";
+  std::filesystem::copy_file(std::filesystem::path(WEIR_SOURCE_DIR) /
+                                 "scenarios/clusters/dgx-a100.textproto",
+                             "cluster.textproto",
+                             std::filesystem::copy_options::overwrite_existing);
+  Plan plan;
+  Scenario& scenario = *plan.mutable_scenario();
+  scenario.set_model("config.json");
+  scenario.set_cluster("./cluster.textproto");
+  scenario.set_num_nodes(1);
+  scenario.set_schedule("1f1b");
+  scenario.mutable_parallelism()->set_pipeline(2);
+  scenario.mutable_batch()->set_microbatch_size(1);
+  scenario.mutable_batch()->set_global_batch_size(4);
+  const auto there = ResolveScenario("there", scenario);
+  const auto files = FilesOfPlan(plan, 1);
+  std::filesystem::current_path(folder / "elsewhere");
+  ASSERT_TRUE(there.ok()) << there.status();
+  ASSERT_TRUE(files.ok()) << files.status();
+  Scenario read;
+  ASSERT_TRUE(ParseTextProto("plan", files->files[0].contents, &read).ok());
+  const auto resolved = ResolveScenario("elsewhere", read);
+  std::filesystem::current_path(home);
+  ASSERT_TRUE(resolved.ok()) << resolved.status();
+  EXPECT_EQ(Simulate(*resolved)->batch_seconds(),
+            Simulate(*there)->batch_seconds());
+}
+
+TEST(ViewsTest, ExpertParallelismHasAColumnWhereThereIsSome) {
+  PlanReport report;
+  for (const uint32_t expert : {1, 1}) {
+    Plan& plan = *report.add_plans();
+    plan.set_source("joint");
+    plan.mutable_scenario()->mutable_parallelism()->set_expert(expert);
+  }
+  EXPECT_THAT(PlanTable(report, false), Not(HasSubstr(" ep ")));
+  report.mutable_plans(1)
+      ->mutable_scenario()
+      ->mutable_parallelism()
+      ->set_expert(8);
+  EXPECT_THAT(PlanTable(report, false), HasSubstr(" ep "));
+  EXPECT_THAT(PlanJson(report), HasSubstr("\"expert\":8"));
+}
+
+TEST(ViewsTest, SaysWhatWasSearchedWithin) {
+  const PlanReport report = Report("zb-h1");
+  const std::string table = PlanTable(report, false);
+  EXPECT_THAT(table, HasSubstr("schedules considered: zb-h1\n"));
+  EXPECT_THAT(table, HasSubstr("zb-h1 (!)"));
+  EXPECT_THAT(table, HasSubstr("(!) the runtime megatron-lm does not execute "
+                               "this schedule\n"));
+  EXPECT_THAT(table, HasSubstr("memory: at most "));
+  EXPECT_THAT(PlanJson(report), HasSubstr("\"runtime_executes\":false"));
 }
 
 TEST(ViewsTest, EveryPlanIsARowInEveryView) {

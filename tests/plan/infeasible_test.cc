@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
 #include "base/units.h"
 #include "plan/joint_search.h"
 #include "tests/plan/small_requests.h"
@@ -62,7 +63,35 @@ TEST(InfeasibleTest, SaysHowManyGpusWouldDo) {
   // 69 B parameters of 16 bytes on GPUs of 80 GiB.
   EXPECT_THAT(
       std::string(none.status().message()),
-      HasSubstr("weights, states and a microbatch need 16 GPUs or more"));
+      HasSubstr("weights, states and one microbatch fit on 16 GPUs (--nodes "
+                "2) and on no fewer nodes"));
+}
+
+// 16 bytes of 69 B parameters need 65 GPUs of 15.8 GiB at least: twice as many
+// nodes as eight would be more than enough.
+TEST(InfeasibleTest, TriesNumbersOfNodesBetweenPowersOfTwo) {
+  PlanRequest request = SmallRequest(4, 64, 64);
+  Scenario& scenario = *request.mutable_scenario();
+  scenario.clear_transformer();
+  scenario.set_cluster("p3-16xlarge");
+  scenario.set_num_nodes(8);
+  scenario.set_model("llama-2-70b");
+  request.mutable_space()->add_schedules("1f1b");
+  request.mutable_space()->add_microbatch_size(1);
+  request.mutable_space()->add_tensor(8);
+  request.mutable_space()->add_chunks(1);
+  request.mutable_space()->add_recompute(RECOMPUTE_FULL);
+  request.mutable_space()->add_orders("tp-dp-pp");
+  const std::string message(SearchPlans("test", request).status().message());
+  int nodes = 0;
+  for (int n = 1; n <= 64; ++n) {
+    if (message.find(absl::StrCat("(--nodes ", n, ") and on no fewer nodes")) !=
+        std::string::npos) {
+      nodes = n;
+    }
+  }
+  EXPECT_GT(nodes * 8 * 15.8 * (1 << 30), 16 * 68.9e9) << message;
+  EXPECT_LT(nodes, 16) << message;
 }
 
 TEST(InfeasibleTest, NamesWhatRefusesWhereNothingIsLegal) {

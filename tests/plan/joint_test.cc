@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The search against every plan of its space, simulated one by one.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "plan/best_first.h"
 #include "plan/evaluate.h"
@@ -218,6 +220,154 @@ TEST(JointSearchTest, SeedsThatLoseCostNoPatience) {
   request.set_patience(1);
   EXPECT_LE(Search(request, 2, seeds).plans(0).batch_seconds(),
             alone.plans(0).batch_seconds() * (1 + 1e-9));
+}
+
+// A plan for Megatron-LM is no use in an order that it does not have.
+TEST(JointSearchTest, ConsidersTheSchedulesThatTheRuntimeExecutes) {
+  PlanRequest request = SmallRequest(4, 4, 8);
+  request.mutable_space()->add_microbatch_size(1);
+  request.set_num_plans(20);
+  const PlanReport report = Search(request);  // megatron-lm by default
+  EXPECT_TRUE(report.schedules_of_runtime());
+  EXPECT_THAT(report.schedules(),
+              testing::ElementsAre("1f1b", "interleaved-1f1b"));
+  ASSERT_GT(report.plans_size(), 0);
+  for (const Plan& plan : report.plans()) {
+    EXPECT_THAT(plan.scenario().schedule(),
+                testing::AnyOf("1f1b", "interleaved-1f1b"));
+    EXPECT_TRUE(plan.runtime_executes());
+  }
+  request.mutable_space()->set_any_runtime(true);
+  EXPECT_GT(Search(request).schedules_size(), 20);
+  request.mutable_space()->set_any_runtime(false);
+  request.mutable_scenario()->set_runtime("none");
+  EXPECT_GT(Search(request).schedules_size(), 20);
+  request.mutable_scenario()->set_runtime("megatron-deepspeed");
+  const PlanReport deepspeed = Search(request);
+  EXPECT_THAT(deepspeed.schedules(), testing::ElementsAre("1f1b"));
+}
+
+TEST(JointSearchTest, SchedulesThatAreNamedAreConsideredAndMarked) {
+  PlanRequest request = SmallRequest(4, 4, 8);
+  request.mutable_space()->add_pipeline(4);
+  request.mutable_space()->add_schedules("zb-h1");
+  request.mutable_space()->add_schedules("bapipe-as");  // equal to 1F1B
+  request.set_num_plans(20);
+  const PlanReport report = Search(request);
+  for (const Plan& plan : report.plans()) {
+    EXPECT_EQ(plan.runtime_executes(),
+              plan.scenario().schedule() == "bapipe-as")
+        << plan.scenario().schedule();
+  }
+}
+
+// Fused attention keeps no scores that selective recomputation could drop.
+TEST(JointSearchTest, EqualPlansAreShownOnce) {
+  PlanRequest request = SmallRequest(4, 4, 8);
+  request.mutable_scenario()->mutable_training()->set_flash_attention(true);
+  request.mutable_space()->add_schedules("1f1b");
+  request.mutable_space()->add_schedules("dapple-pa");
+  request.mutable_space()->add_tensor(1);
+  request.mutable_space()->add_pipeline(2);
+  request.mutable_space()->add_chunks(1);
+  request.mutable_space()->add_microbatch_size(1);
+  request.mutable_space()->set_even_layers_only(true);
+  request.set_num_plans(20);
+  request.set_patience(0);
+  const PlanReport report = Search(request);
+  std::set<std::pair<double, double>> seen;
+  bool merged = false;
+  for (const Plan& plan : report.plans()) {
+    EXPECT_TRUE(
+        seen.emplace(plan.batch_seconds(), plan.peak_memory_bytes()).second)
+        << plan.scenario().ShortDebugString();
+    EXPECT_NE(plan.scenario().training().recompute(), RECOMPUTE_SELECTIVE);
+    EXPECT_NE(plan.scenario().schedule(), "dapple-pa");  // without a limit
+    merged |= !plan.equal_to().empty();
+  }
+  EXPECT_TRUE(merged);  // tp-dp-pp and tp-pp-dp on one switch
+  EXPECT_EQ(SumOfCounts(report), report.num_candidates());
+  // Where scores are kept it is another plan.
+  request.mutable_scenario()->mutable_training()->set_flash_attention(false);
+  bool selective = false;
+  const PlanReport unfused = Search(request);
+  for (const Plan& plan : unfused.plans()) {
+    selective |= plan.scenario().training().recompute() == RECOMPUTE_SELECTIVE;
+  }
+  EXPECT_TRUE(selective);
+}
+
+// BaPipe's plan on hardware that overlaps is 1F1B, and is to be called so.
+TEST(JointSearchTest, AnOrderOfSeveralNamesHasTheFirst) {
+  PlanRequest request = SmallRequest(6, 4, 8);
+  request.mutable_space()->set_any_runtime(true);
+  request.mutable_space()->add_tensor(1);
+  request.mutable_space()->add_pipeline(4);
+  request.mutable_space()->add_chunks(1);
+  request.mutable_space()->add_microbatch_size(1);
+  request.mutable_space()->add_recompute(RECOMPUTE_NONE);
+  request.set_num_plans(30);
+  std::vector<Plan> seeds;
+  for (const char* name : {"bapipe-as", "dapple-pa", "pipedream-flush"}) {
+    Plan& seed = seeds.emplace_back();
+    seed.set_source("by hand");
+    Scenario& scenario = *seed.mutable_scenario();
+    scenario.mutable_parallelism()->set_pipeline(4);
+    for (const uint32_t blocks : {1, 2, 1, 2}) {
+      scenario.mutable_parallelism()->add_blocks_per_stage(blocks);
+    }
+    scenario.mutable_batch()->set_microbatch_size(1);
+    scenario.set_schedule(name);
+  }
+  bool has_1f1b = false;
+  const PlanReport report = Search(request, 2, seeds);
+  for (const Plan& plan : report.plans()) {
+    has_1f1b |= plan.scenario().schedule() == "1f1b";
+    EXPECT_THAT(plan.scenario().schedule(),
+                testing::Not(testing::AnyOf("bapipe-as", "dapple-pa",
+                                            "bapipe-sno", "pipedream-flush")));
+  }
+  EXPECT_TRUE(has_1f1b);
+}
+
+TEST(JointSearchTest, LeavesTheMarginOfMemoryFree) {
+  PlanRequest request = SmallRequest(4, 2, 8);
+  request.mutable_space()->add_schedules("1f1b");
+  request.mutable_scenario()->mutable_transformer()->set_hidden_size(8192);
+  request.mutable_scenario()->mutable_transformer()->set_num_heads(64);
+  const PlanReport exact = Search(request);
+  ASSERT_GT(exact.plans_size(), 0);
+  const double device = exact.memory_limit_bytes();
+  double least = device, most = 0;
+  for (const Plan& plan : exact.plans()) {
+    least = std::min(least, plan.peak_memory_bytes());
+    most = std::max(most, plan.peak_memory_bytes());
+  }
+  ASSERT_GT(most, least * 1.01);
+  const double limit = (least + most) / 2;
+  request.set_memory_margin(1 - limit / device);
+  const PlanReport report = Search(request);
+  EXPECT_NEAR(report.memory_limit_bytes() / limit, 1, 1e-9);
+  ASSERT_GT(report.plans_size(), 0);
+  for (const Plan& plan : report.plans()) {
+    EXPECT_LE(plan.peak_memory_bytes(), limit);
+  }
+  // Five percent unless the request says.
+  request.clear_memory_margin();
+  EXPECT_NEAR(Search(request).memory_limit_bytes(), device * 0.95, 1);
+}
+
+// Its update follows every sample.
+TEST(JointSearchTest, PipelinedBackpropHasMicrobatchesOfOneSample) {
+  PlanRequest request = SmallRequest(4, 2, 8);
+  request.mutable_space()->add_schedules("pipelined-backprop");
+  request.mutable_space()->add_pipeline(2);
+  request.set_num_plans(20);
+  const PlanReport report = Search(request);
+  ASSERT_GT(report.plans_size(), 0);
+  for (const Plan& plan : report.plans()) {
+    EXPECT_EQ(plan.scenario().batch().microbatch_size(), 1u);
+  }
 }
 
 // Eight GPUs share one adapter. Many layouts look equally good by what each of

@@ -50,6 +50,7 @@ Scenario ScenarioOf(const Row& row) {
 
 PlanRequest Around(const Scenario& scenario) {
   PlanRequest request;
+  request.set_memory_margin(0);
   *request.mutable_scenario() = scenario;
   const Parallelism& parallelism = scenario.parallelism();
   PlanSpace& space = *request.mutable_space();

@@ -10,7 +10,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/assets.h"
+#include "calibrate/runtime.h"
 #include "scenarios/scenario.h"
+#include "schedules/options.h"
 #include "schedules/registry.h"
 #include "schedules/source.h"
 #include "sim/bound.h"
@@ -176,10 +179,10 @@ TEST(ScheduleVariantsTest, OptionsThatChangeTheOrderAloneKeepTheirPlaces) {
   for (const char* name :
        {"zb-h1", "gpipe:backward-order=forward", "optpipe:memory-limit=4",
         "optpipe:memory-limit=1"}) {
-    EXPECT_EQ(places.at(name), places.at("pipedream-flush")) << name;
+    EXPECT_EQ(places.at(name), places.at("1f1b")) << name;
   }
   const std::vector<std::string> unlike = {
-      "pipedream-flush",
+      "1f1b",
       "chimera",
       "chimera:pipelines=4",
       "chimera:concatenation=forward-doubling",
@@ -191,6 +194,26 @@ TEST(ScheduleVariantsTest, OptionsThatChangeTheOrderAloneKeepTheirPlaces) {
     EXPECT_NE(places.at(name), "") << name;
     EXPECT_TRUE(seen.insert(places.at(name)).second) << name;
   }
+}
+
+TEST(ScheduleVariantsTest, RuntimesNameSchedulesThatExist) {
+  int num_restricted = 0;
+  for (const std::string& name : ListAssets("calibrate/runtimes")) {
+    const auto runtime = LoadRuntime(name);
+    ASSERT_TRUE(runtime.ok()) << runtime.status();
+    const auto schedules = SchedulesToPlan("test", {}, 4, *runtime);
+    ASSERT_TRUE(schedules.ok()) << schedules.status();
+    std::set<std::string> names;
+    for (const PlannedSchedule& schedule : *schedules) {
+      names.insert(std::string(WithoutOptions(schedule.name)));
+    }
+    const std::set<std::string> listed(runtime->schedules().begin(),
+                                       runtime->schedules().end());
+    if (listed.empty()) continue;
+    ++num_restricted;
+    EXPECT_EQ(names, listed) << name;  // by their own names, none twice
+  }
+  EXPECT_EQ(num_restricted, 4);
 }
 
 }  // namespace

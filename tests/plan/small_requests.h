@@ -27,6 +27,7 @@ inline PlanRequest SmallRequest(int num_layers, int num_gpus, int batch) {
   scenario.set_num_nodes(1);
   scenario.mutable_batch()->set_global_batch_size(batch);
   request.mutable_space()->add_gpus(num_gpus);
+  request.set_memory_margin(0);  // limits are exact
   return request;
 }
 

@@ -555,5 +555,46 @@ TEST_F(ScenarioFileTest, SyntaxErrorsNameTheirPlace) {
               HasSubstr(absl::StrCat(path, ":1:")));
 }
 
+// Megatron-LM's main gradients are fp32 with bf16, unless
+// --grad-reduce-in-bf16.
+TEST(ScenarioTest, TheRuntimeSaysHowGradientsOfBf16AreAccumulated) {
+  const auto fp32_gradients = [](const std::string& rest) {
+    Scenario scenario = Small();
+    scenario.MergeFrom(Parse(rest));
+    const auto resolved = ResolveScenario("s", scenario);
+    EXPECT_TRUE(resolved.ok()) << resolved.status();
+    return resolved->scenario.training().fp32_gradients();
+  };
+  EXPECT_TRUE(fp32_gradients("training { precision: MIXED_BF16 }"));
+  EXPECT_FALSE(fp32_gradients(
+      "training { precision: MIXED_BF16 fp32_gradients: false }"));
+  EXPECT_FALSE(fp32_gradients("training { precision: MIXED_FP16 }"));
+  EXPECT_TRUE(fp32_gradients(
+      "training { precision: MIXED_FP16 fp32_gradients: true }"));
+  for (const char* other : {"pytorch", "weir", "none", "megatron-deepspeed"}) {
+    EXPECT_FALSE(fp32_gradients(absl::StrCat(
+        "training { precision: MIXED_BF16 } runtime: '", other, "'")));
+  }
+  // A scenario that is resolved again has the same.
+  auto resolved = ResolveScenario("s", Small());
+  Scenario scenario = Small();
+  scenario.mutable_training()->set_precision(MIXED_BF16);
+  ASSERT_TRUE(ResolveAgain(scenario, &*resolved).ok());
+  EXPECT_TRUE(resolved->scenario.training().fp32_gradients());
+}
+
+TEST(ScenarioTest, WarnsOfMicrobatchesThatAScheduleIsNotDefinedFor) {
+  Scenario scenario = Small();
+  scenario.set_schedule("pipelined-backprop");
+  auto resolved = ResolveScenario("s", scenario);
+  ASSERT_TRUE(resolved.ok()) << resolved.status();
+  EXPECT_THAT(resolved->warnings,
+              testing::Contains(HasSubstr("microbatches of one sample")));
+  scenario.mutable_batch()->set_microbatch_size(1);
+  resolved = ResolveScenario("s", scenario);
+  ASSERT_TRUE(resolved.ok()) << resolved.status();
+  EXPECT_THAT(resolved->warnings, testing::IsEmpty());
+}
+
 }  // namespace
 }  // namespace weir

@@ -82,7 +82,7 @@ TEST(ClosedForms, GPipeTakesAsLongWithBackwardsInForwardOrder) {
 TEST(ClosedForms, FlushPaysTwoHopsForNearlyEveryMicrobatch) {
   ForAllShapes([](int p, int m) {
     const Schedule schedule =
-        Generate("pipedream-flush", {.num_ranks = p, .num_microbatches = m});
+        Generate("1f1b", {.num_ranks = p, .num_microbatches = m});
     const int hops = p + m - 2 - (m - 1 + p - 1) / p;
     for (double c : kLatencies) {
       const oracle::Timing timing = Time(schedule, c);
@@ -145,7 +145,7 @@ TEST(ClosedForms, WithoutFlushOnlyTheEndsAreIdle) {
 
 TEST(ClosedForms, NoScheduleBeatsTheLowerBounds) {
   ForAllShapes([](int p, int m) {
-    for (absl::string_view name : {"gpipe", "pipedream-flush"}) {
+    for (absl::string_view name : {"gpipe", "1f1b"}) {
       const Schedule schedule =
           Generate(name, {.num_ranks = p, .num_microbatches = m});
       for (double c : kLatencies) {

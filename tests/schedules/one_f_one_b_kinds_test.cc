@@ -30,8 +30,7 @@ int HopsOfOneFOneB(int p, int m) { return p + m - 2 - (m - 1 + p - 1) / p; }
 TEST(DappleTest, PolicyAIsOneFOneBUntilTheLimitBinds) {
   ForAllShapes([](int p, int m) {
     const Schedule schedule = Valid("dapple-pa", {p, m});
-    EXPECT_EQ(schedule.rank_actions,
-              Valid("pipedream-flush", {p, m}).rank_actions);
+    EXPECT_EQ(schedule.rank_actions, Valid("1f1b", {p, m}).rank_actions);
   });
   const Schedule limited = Valid("dapple-pa:memory-limit=2", {3, 4});
   EXPECT_EQ(RowOf(limited, 0), "0F0 0F1 0B0 0F2 0B1 0F3 0B2 0B3");

@@ -49,18 +49,20 @@ TEST(RegistryTest, KnowsTheNamesOfPyTorchAndMegatron) {
     return FindScheduleKind(name).value()->name;
   };
   EXPECT_EQ(name_of("GPipe"), "gpipe");
-  EXPECT_EQ(name_of("1F1B"), "pipedream-flush");
+  EXPECT_EQ(name_of("1F1B"), "1f1b");
+  EXPECT_EQ(name_of("pipedream-flush"), "1f1b");
+  EXPECT_EQ(name_of("PipeDream-Flush"), "1f1b");
   EXPECT_EQ(name_of("Interleaved1F1B"), "interleaved-1f1b");
   EXPECT_EQ(name_of("LoopedBFS"), "breadth-first");
   EXPECT_EQ(name_of("DualPipeV"), "dualpipe-v");
   EXPECT_EQ(name_of("forward_backward_pipelining_without_interleaving"),
-            "pipedream-flush");
+            "1f1b");
   EXPECT_EQ(name_of("forward_backward_pipelining_with_interleaving"),
             "interleaved-1f1b");
   EXPECT_EQ(name_of("2BW"), "pipedream-2bw");
   // Its classes.
   EXPECT_EQ(name_of("ScheduleGPipe"), "gpipe");
-  EXPECT_EQ(name_of("Schedule1F1B"), "pipedream-flush");
+  EXPECT_EQ(name_of("Schedule1F1B"), "1f1b");
   EXPECT_EQ(name_of("ScheduleInterleaved1F1B"), "interleaved-1f1b");
   EXPECT_EQ(name_of("ScheduleLoopedBFS"), "breadth-first");
   EXPECT_EQ(name_of("ScheduleInterleavedZeroBubble"), "interleaved-zb");

@@ -49,7 +49,7 @@ TEST(SimulatorClosedFormTest, PipeDreamFlushWithAndWithoutLatency) {
   for (int p = 2; p <= 16; ++p) {
     for (int m = 1; m <= 64; ++m) {
       for (double c : {0.0, 0.4}) {
-        const Result result = RunTextbook({.schedule = "pipedream-flush",
+        const Result result = RunTextbook({.schedule = "1f1b",
                                            .num_ranks = p,
                                            .num_microbatches = m,
                                            .hop_seconds = c});

@@ -63,7 +63,7 @@ TEST(GpuTimesTest, BlockingTransfersAreExposedAtBothEnds) {
 // then sends F1 and receives B0 in one exchange; what overlaps counts once.
 TEST(GpuTimesTest, TransfersOfOneExchangeCountOnce) {
   ResolvedScenario resolved =
-      Resolve(TwoStages("pipedream-flush", 3), ChainOfLinks(2, 10, 0));
+      Resolve(TwoStages("1f1b", 3), ChainOfLinks(2, 10, 0));
   resolved.scenario.mutable_communication()->set_transfers(BLOCKING);
   const auto result = Simulate(resolved);
   ASSERT_TRUE(result.ok()) << result.status();

@@ -64,7 +64,7 @@ TEST(MemoryTest, GPipeKeepsEveryMicrobatch) {
 }
 
 TEST(MemoryTest, OneForwardOneBackwardKeepsOnePerRankToTheEnd) {
-  const Result result = RunTwoStages(TwoStages("pipedream-flush", 5));
+  const Result result = RunTwoStages(TwoStages("1f1b", 5));
   EXPECT_EQ(Classes(result.ranks(0)).at("activations"), 2 * 10);
   EXPECT_EQ(Classes(result.ranks(1)).at("activations"), 20);
   // At 7 the second gradient has come and the third output is being sent.
@@ -193,7 +193,7 @@ TEST(MemoryTest, OverlappedReductionsNeedASecondGradient) {
        {std::tuple("pipedream-2bw", true, 2, 2),
         std::tuple("pipedream-2bw", false, 2, 1),
         std::tuple("pipedream-2bw", true, 1, 1),
-        std::tuple("pipedream-flush", true, 2, 1)}) {
+        std::tuple("1f1b", true, 2, 1)}) {
     Measured measured = TwoStages(schedule, 4);
     measured.num_replicas = replicas;
     measured.overlapped_reduction = overlapped;
@@ -254,7 +254,7 @@ TEST(MemoryTest, SplitBackwardKeepsWhatTheWeightGradientNeeds) {
 // it or a sent buffer to the next, is never counted on both sides: the peak is
 // a level that the timeline really stays at.
 TEST(MemoryTest, PeakIsTheLargestSample) {
-  for (const char* schedule : {"gpipe", "pipedream-flush", "pipedream-2bw"}) {
+  for (const char* schedule : {"gpipe", "1f1b", "pipedream-2bw"}) {
     for (double bytes_per_second : {5.0, 40.0, 1e15}) {
       SimulateOptions options;
       options.keep_timeline = true;
@@ -278,8 +278,7 @@ TEST(MemoryTest, PeakIsTheLargestSample) {
 }
 
 TEST(MemoryTest, ReturnsToItsFloor) {
-  for (const char* schedule :
-       {"gpipe", "pipedream-flush", "pipedream", "pipedream-2bw"}) {
+  for (const char* schedule : {"gpipe", "1f1b", "pipedream", "pipedream-2bw"}) {
     Measured measured = TwoStages(schedule, 6);
     measured.num_batches =
         std::string(schedule).find("pipedream-f") == 0 || schedule[0] == 'g'

@@ -60,7 +60,7 @@ Measured RandomCase(std::mt19937* random, absl::string_view schedule,
   return measured;
 }
 
-constexpr const char* kStraight[] = {"gpipe", "pipedream-flush", "pipedream",
+constexpr const char* kStraight[] = {"gpipe", "1f1b", "pipedream",
                                      "pipedream-2bw"};
 
 // Whatever the profile knows of NCCL: a replay's links are emulated.

@@ -181,7 +181,7 @@ TEST(PaperMemoryTest, PipeMaresCorrectionIsAThirdOfTheOptimizersMemory) {
 
 TEST(PaperMemoryTest, PipeDreamFlush) {
   ExpectStages(
-      {"pipedream-flush", 8, 16, true}, [](int s) { return 8 - s; },
+      {"1f1b", 8, 16, true}, [](int s) { return 8 - s; },
       [](int) { return 1; });
 }
 

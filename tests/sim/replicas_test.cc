@@ -59,7 +59,7 @@ std::map<std::pair<int, int>, std::pair<double, double>> Reductions(
 
 TEST(ReplicasTest, EachRunsAsIfAlone) {
   Measured measured;
-  measured.schedule = "pipedream-flush";
+  measured.schedule = "1f1b";
   measured.num_ranks = 3;
   measured.num_microbatches = 5;
   measured.num_replicas = 3;
@@ -71,7 +71,7 @@ TEST(ReplicasTest, EachRunsAsIfAlone) {
     edges.push_back({3 * replica, 3 * replica + 1, 1});
     edges.push_back({3 * replica + 1, 3 * replica + 2, 1});
   }
-  const auto schedule = GenerateSchedule("pipedream-flush", {3, 5, 1, 1});
+  const auto schedule = GenerateSchedule("1f1b", {3, 5, 1, 1});
   ASSERT_TRUE(schedule.ok());
   oracle::Costs costs;
   costs.forward_seconds = measured.forward_seconds;

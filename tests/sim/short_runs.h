@@ -147,7 +147,7 @@ inline World WorldFor(const ScheduleKind& kind, const Schedule& schedule,
   World world;
   world.costs = cases->CostsFor(schedule.num_stages);
   world.hop_seconds = cases->Int(0, 1) == 0 ? 0 : cases->Seconds(0, 0.8);
-  world.blocking = kind.name == "pipedream-flush" && cases->Int(0, 3) == 0;
+  world.blocking = kind.name == "1f1b" && cases->Int(0, 3) == 0;
   if (shared) {
     world.data = cases->Int(1, 2);
     world.cluster = SharedNics(schedule.num_ranks * world.data, 100e9, 0.01);

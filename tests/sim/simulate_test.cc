@@ -18,7 +18,7 @@ ResolvedScenario Gpt2() {
   scenario.set_model("gpt2");
   scenario.set_cluster("p3-16xlarge");
   scenario.set_num_nodes(1);
-  scenario.set_schedule("pipedream-flush");
+  scenario.set_schedule("1f1b");
   scenario.set_runtime("none");
   scenario.mutable_parallelism()->set_pipeline(2);
   scenario.mutable_parallelism()->set_data(2);
@@ -66,6 +66,25 @@ TEST(SimulateTest, FitsUpToTheLastByte) {
     EXPECT_EQ(again->memory_capacity_bytes(), peak - missing);
     EXPECT_EQ(again->fits_memory(), missing == 0);
   }
+}
+
+// Allocators fragment, and kernels have workspaces: what fits to the last byte
+// may not run.
+TEST(SimulateTest, WarnsWhereLittleMemoryIsLeft) {
+  ResolvedScenario resolved = Gpt2();
+  const double peak = Simulate(resolved)->peak_memory_bytes();
+  const auto warns = [&](double part) {
+    resolved.device.mutable_memory_bytes()->set_value(peak / part);
+    const auto result = Simulate(resolved);
+    EXPECT_TRUE(result.ok()) << result.status();
+    for (const std::string& warning : result->warnings()) {
+      if (warning == MarginWarning(part)) return true;
+    }
+    return false;
+  };
+  EXPECT_FALSE(warns(0.94));
+  EXPECT_TRUE(warns(0.96));
+  EXPECT_FALSE(warns(1.01));  // it does not fit, which is said elsewhere
 }
 
 // A first stage that is twice as fast as the others does not run ahead of them:

@@ -188,8 +188,8 @@ TEST(TensorTest, PipelinesOfTensorGroupsEqualTheOracle) {
     bool blocking;
   };
   for (const auto& [schedule, chunks, batches, blocking] :
-       {Case{"gpipe", 1, 1, false}, Case{"pipedream-flush", 1, 1, false},
-        Case{"pipedream-flush", 1, 1, true}, Case{"pipedream-2bw", 1, 3, false},
+       {Case{"gpipe", 1, 1, false}, Case{"1f1b", 1, 1, false},
+        Case{"1f1b", 1, 1, true}, Case{"pipedream-2bw", 1, 3, false},
         Case{"interleaved-1f1b", 2, 1, false}}) {
     for (bool sequence_parallel : {false, true}) {
       const int p = 4, t = 2;
@@ -360,7 +360,7 @@ TEST(TensorTest, EveryTensorRankWaitsForItsOwnReduction) {
 TEST(TensorTest, CollectivesWaitForEveryMember) {
   const double nv = 100e9, nic = 20e9, slow_nic = 10e9;
   for (int slow : {0, 1}) {
-    const Tensor tensor{.schedule = "pipedream-flush",
+    const Tensor tensor{.schedule = "1f1b",
                         .tensor = 2,
                         .num_ranks = 2,
                         .num_microbatches = 3,
@@ -372,7 +372,7 @@ TEST(TensorTest, CollectivesWaitForEveryMember) {
         ->set_bytes_per_second(slow_nic);
     const auto costs = ComputeCosts(Resolve(tensor, cluster), 2, {1, 1});
     ASSERT_TRUE(costs.ok()) << costs.status();
-    const auto plan = GenerateSchedule("pipedream-flush", {2, 3, 1, 1});
+    const auto plan = GenerateSchedule("1f1b", {2, 3, 1, 1});
     ASSERT_TRUE(plan.ok()) << plan.status();
     oracle::Costs expect;
     const double ring = RingSeconds(2, kTensorBytes, nv, 0);

@@ -98,6 +98,7 @@ absl::StatusOr<PlannerAnswer> Joint(const std::string& path,
   PlanRequest request;
   *request.mutable_scenario() = scenario;
   request.set_num_plans(1);
+  request.set_memory_margin(0);  // as the papers' planners have it
   // Minutes, not hours: schedules that trainers have.
   for (const char* schedule :
        {"gpipe", "1f1b", "dapple-pb", "interleaved-1f1b", "zb-h1", "zb-v"}) {

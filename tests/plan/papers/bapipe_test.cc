@@ -7,9 +7,12 @@
 #include <algorithm>
 #include <limits>
 
+#include "plan/papers/ask.h"
+#include "plan/papers/registry.h"
 #include "schedules/registry.h"
 #include "schedules/walk.h"
 #include "tests/plan/papers/random_work.h"
+#include "tests/plan/small_requests.h"
 
 namespace weir {
 namespace {
@@ -257,6 +260,45 @@ TEST(PlanBaPipeTest, TakesOverlapWhereTransfersHideAndMemoryAllows) {
   EXPECT_EQ(PlanBaPipe(work).status().code(), absl::StatusCode::kNotFound);
   for (PlannerDevice& device : work.devices) device.memory_bytes = 15;
   EXPECT_EQ(PlanBaPipe(work, {true})->schedule, "bapipe-as");
+}
+
+// SO sends while it computes.
+TEST(PlanBaPipeTest, TakesNoOverlapWhereTransfersBlock) {
+  Random random(4);
+  PlannerWork work = RandomWork(8, 1, 4, &random);
+  for (PlannerLayer& layer : work.layers) {
+    layer.forward_seconds = layer.backward_seconds = 1;
+    layer.output_bytes = 10;  // 1 s
+    layer.state_bytes = 0;
+    layer.activation_bytes = 1;
+    layer.gradient_bytes = 1e6;
+  }
+  work.num_microbatches = 32;
+  ASSERT_EQ(PlanBaPipe(work)->schedule, "bapipe-so");
+  BaPipeOptions options;
+  options.blocking_transfers = true;
+  const auto plan = PlanBaPipe(work, options);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->schedule, "bapipe-sno");
+  EXPECT_THAT(plan->notes, testing::Contains(testing::HasSubstr("block")));
+}
+
+TEST(PlanBaPipeTest, IsAskedForWhatTheScenariosTransfersDo) {
+  Scenario scenario = SmallRequest(6, 4, 64).scenario();
+  scenario.mutable_batch()->set_microbatch_size(1);
+  const auto planner = FindPaperPlanner("bapipe");
+  ASSERT_TRUE(planner.ok());
+  for (const TransferMode mode : {OVERLAPPED, BLOCKING}) {
+    scenario.mutable_communication()->set_transfers(mode);
+    const auto given = GivenForPlanners("test", scenario, 4);
+    ASSERT_TRUE(given.ok()) << given.status();
+    const PlannerAnswer answer = Ask(**planner, *given);
+    ASSERT_TRUE(answer.planned.ok()) << answer.planned;
+    EXPECT_EQ(answer.plan.notes.empty(), mode == OVERLAPPED);
+    if (mode == BLOCKING) {
+      EXPECT_EQ(answer.plan.schedule, "bapipe-sno");
+    }
+  }
 }
 
 }  // namespace

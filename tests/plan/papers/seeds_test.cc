@@ -89,9 +89,20 @@ TEST(SeedsTest, AreTheSameForAnyNumberOfProcesses) {
   }
 }
 
+// A planner's stages are tried in an order that the runtime has.
+TEST(SeedsTest, HaveSchedulesThatTheRuntimeExecutes) {
+  std::set<std::string> sources;
+  for (const Plan& plan : SeedsFor("test", NarrowRequest(), 2)) {
+    EXPECT_EQ(plan.scenario().schedule(), "1f1b") << plan.source();
+    sources.insert(plan.source());
+  }
+  EXPECT_THAT(sources, testing::IsSupersetOf({"dapple", "bapipe", "spp"}));
+}
+
 TEST(SeedsTest, ASearchFromThemIsNeverWorseThanAPaper) {
   PlanRequest request = NarrowRequest();
   request.mutable_space()->set_asynchronous(true);
+  request.mutable_space()->set_any_runtime(true);
   request.mutable_space()->clear_microbatch_size();
   request.mutable_space()->clear_recompute();
   Scenario scenario = request.scenario();

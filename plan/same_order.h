@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Schedules that are different names of one order of passes.
+#ifndef WEIR_PLAN_SAME_ORDER_H_
+#define WEIR_PLAN_SAME_ORDER_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "calibrate/runtime.pb.h"
+#include "plan/space.h"
+#include "scenarios/scenario.h"
+#include "schedules/schedule.h"
+
+namespace weir {
+
+// Equal for schedules with the same actions, routes and weight policy.
+uint64_t OrderHash(const Schedule& schedule);
+
+// The first of `names` that gives the scenario the order that it has; the
+// scenario's own schedule if none does. Skips schedules that are ordered by
+// costs, which are expensive to generate.
+std::string FirstNameOfOrder(const ResolvedScenario& scenario,
+                             const std::vector<PlannedSchedule>& names);
+
+// Whether the runtime executes the scenario's order of passes, under whatever
+// name. True where the runtime lists no schedules.
+bool Executes(const Runtime& runtime, const ResolvedScenario& scenario);
+
+}  // namespace weir
+
+#endif  // WEIR_PLAN_SAME_ORDER_H_
