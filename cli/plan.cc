@@ -12,6 +12,7 @@
 #include "cli/plan_papers.h"
 #include "plan/joint_search.h"
 #include "plan/papers/seeds.h"
+#include "plan/plan_size.h"
 #include "plan/views.h"
 #include "schedules/registry.h"
 
@@ -54,8 +55,12 @@ absl::StatusOr<PlanReport> Search(const Flags& flags) {
     progress.Show(text, done);
   };
   NoteInterrupt();
+  RETURN_IF_ERROR(
+      CheckSearchSize(question.label, request, options.num_processes));
   // No plan of the papers' planners is better than the search's.
-  options.seeds = SeedsFor(question.label, request, options.num_processes);
+  options.seeds =
+      SeedsFor(question.label, request, options.num_processes,
+               [&](double done) { progress.Show("papers' planners", done); });
   absl::StatusOr<PlanReport> report =
       SearchPlans(question.label, request, options);
   ExitOnInterrupt();

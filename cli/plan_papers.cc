@@ -151,9 +151,12 @@ absl::StatusOr<std::string> ViewGraph(const Flags& flags) {
   ASSIGN_OR_RETURN(const ProfileGraph graph,
                    ParseProfileGraph(plan.graph, text));
   ASSIGN_OR_RETURN(const AntichainDag dag, AntichainDagOf(plan.graph, graph));
-  const PipeDreamOptions options = OptionsOf(plan);
+  ProgressLine progress(flags.output);
+  PipeDreamOptions options = OptionsOf(plan);
+  options.progress = [&](double done) { progress.Show(kPipeDream, done); };
   ASSIGN_OR_RETURN(const PipeDreamPlan found,
                    OptimizePipeDream(plan.graph, dag, options));
+  progress.Clear();
   const std::vector<std::string> warnings = WarningsOf(dag, options, found);
   for (const std::string& warning : warnings) {
     PrintWarning(warning, flags.output);
@@ -266,7 +269,13 @@ absl::StatusOr<std::vector<PlannerAnswer>> AnswersOf(const Flags& flags) {
   }
   ASSIGN_OR_RETURN(const ResolvedScenario given,
                    Given(flags, flags.plan.request.memory_limit_bytes()));
-  if (planner == nullptr) return AskAll(given);
+  ProgressLine progress(flags.output);
+  if (planner == nullptr) {
+    return AskAll(given, [&](absl::string_view name, double done) {
+      progress.Show(name, done);
+    });
+  }
+  progress.Show(planner->name, 0);
   PlannerAnswer answer = Ask(*planner, given);
   if (absl::IsNotFound(answer.planned)) {
     return NothingFits(*planner, flags, given, answer.planned);

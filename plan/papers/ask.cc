@@ -2,9 +2,11 @@
 #include "plan/papers/ask.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "plan/papers/planner_size.h"
 #include "results/result.pb.h"
 #include "scenarios/cluster.h"
 #include "schedules/lint.h"
@@ -107,11 +109,16 @@ absl::StatusOr<ResolvedScenario> GivenForPlanners(absl::string_view label,
 
 namespace {
 
+// Finds the facts when the first planner that is not too large needs them.
 PlannerAnswer AskOne(const PaperPlanner& planner, const ResolvedScenario& given,
-                     SharedFacts* facts) {
+                     std::optional<SharedFacts>* facts) {
   PlannerAnswer answer;
   answer.algorithm = std::string(planner.name);
-  absl::StatusOr<PlannedPipeline> plan = planner.plan(given, facts);
+  answer.planned = CheckPlannerSize(planner.name, given);
+  answer.simulated = answer.planned;
+  if (!answer.planned.ok()) return answer;
+  if (!facts->has_value()) facts->emplace(given);
+  absl::StatusOr<PlannedPipeline> plan = planner.plan(given, &**facts);
   answer.planned = plan.status();
   answer.simulated = plan.status();
   if (!plan.ok()) return answer;
@@ -123,7 +130,7 @@ PlannerAnswer AskOne(const PaperPlanner& planner, const ResolvedScenario& given,
 }  // namespace
 
 PlannerAnswer Ask(const PaperPlanner& planner, const ResolvedScenario& given) {
-  SharedFacts facts(given);
+  std::optional<SharedFacts> facts;
   return AskOne(planner, given, &facts);
 }
 
@@ -152,10 +159,16 @@ double EnoughMemoryBytes(const PaperPlanner& planner,
   return most * enough;
 }
 
-std::vector<PlannerAnswer> AskAll(const ResolvedScenario& given) {
-  SharedFacts facts(given);
+std::vector<PlannerAnswer> AskAll(
+    const ResolvedScenario& given,
+    const std::function<void(absl::string_view, double)>& progress) {
+  std::optional<SharedFacts> facts;
   std::vector<PlannerAnswer> answers;
   for (const PaperPlanner& planner : PaperPlanners()) {
+    if (progress) {
+      progress(planner.name, static_cast<double>(answers.size()) /
+                                 static_cast<double>(PaperPlanners().size()));
+    }
     answers.push_back(AskOne(planner, given, &facts));
   }
   return answers;

@@ -4,6 +4,7 @@
 #ifndef WEIR_PLAN_PAPERS_ASK_H_
 #define WEIR_PLAN_PAPERS_ASK_H_
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -49,7 +50,10 @@ double MostMemoryBytes(const ResolvedScenario& given);
 // which it finds a plan. 0: not even a thousandfold would do.
 double EnoughMemoryBytes(const PaperPlanner& planner,
                          const ResolvedScenario& given);
-std::vector<PlannerAnswer> AskAll(const ResolvedScenario& given);
+// `progress` is told which planner comes next, and the part that is done.
+std::vector<PlannerAnswer> AskAll(
+    const ResolvedScenario& given,
+    const std::function<void(absl::string_view, double)>& progress = {});
 
 // Those that weir can run and that train, for a search to start from.
 std::vector<Plan> PlansOf(const std::vector<PlannerAnswer>& answers);

@@ -14,6 +14,7 @@
 #include "base/processes.h"
 #include "base/status_macros.h"
 #include "plan/papers/ask.h"
+#include "plan/papers/planner_size.h"
 #include "plan/space.h"
 #include "scenarios/cluster.h"
 #include "schedules/registry.h"
@@ -135,6 +136,7 @@ absl::StatusOr<Plan> AnswerOf(const std::string& label,
                        request.memory_limit_bytes()));
   ASSIGN_OR_RETURN(const PaperPlanner* planner,
                    FindPaperPlanner(question.asked->name));
+  RETURN_IF_ERROR(CheckPlannerSize(planner->name, given));
   ASSIGN_OR_RETURN(const PlannedPipeline planned,
                    planner->plan(given, facts->Of(given, question)));
   Plan plan;
@@ -191,7 +193,8 @@ std::vector<Question> QuestionsOf(const Space& made,
 }  // namespace
 
 std::vector<Plan> SeedsFor(const std::string& label, const PlanRequest& request,
-                           int num_processes) {
+                           int num_processes,
+                           const std::function<void(double)>& progress) {
   const absl::StatusOr<Space> made = MakeSpace(label, request);
   if (!made.ok()) return {};
   const std::vector<Question> questions = QuestionsOf(*made, request);
@@ -207,7 +210,9 @@ std::vector<Plan> SeedsFor(const std::string& label, const PlanRequest& request,
                      AnswerOf(label, counted, questions[job], &facts));
     return plan.SerializeAsString();
   };
+  int num_done = 0;
   jobs.done = [&](int job, absl::StatusOr<std::string> output) {
+    if (progress) progress(1.0 * ++num_done / jobs.num_jobs);
     if (output.ok()) answers[job].ParseFromString(*output);
   };
   jobs.stop = [] { return Interrupted(); };

@@ -4,6 +4,7 @@
 #ifndef WEIR_PLAN_PAPERS_SEEDS_H_
 #define WEIR_PLAN_PAPERS_SEEDS_H_
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -16,8 +17,10 @@ namespace weir {
 // inference is not asked, nor one whose schedule has no flush unless the
 // request has such; beyond 5,000 devices x layers that at the scenario's
 // microbatch size alone. None for a request that SearchPlans refuses.
+// `progress` is told the part of the questions that is answered.
 std::vector<Plan> SeedsFor(const std::string& label, const PlanRequest& request,
-                           int num_processes);
+                           int num_processes,
+                           const std::function<void(double)>& progress = {});
 
 }  // namespace weir
 
