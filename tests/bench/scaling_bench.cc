@@ -34,12 +34,13 @@ struct Series {
 // One per line, so that lines merge.
 // clang-format off
 constexpr Series kSeries[] = {
-    {"simulate-replicas", "simulate --model gpt2 --cluster dgx-h100 --schedule 1f1b --pp 4 --mbs 1 --dp N --gbs 4xN", 64, 16384},
-    {"fast-replicas", "simulate --method fast --model gpt2 --cluster dgx-h100 --schedule 1f1b --pp 4 --mbs 1 --dp N --gbs 4xN", 64, 16384},
+    {"simulate-replicas", "simulate --model gpt2 --cluster dgx-h100 --nodes N/2 --schedule 1f1b --pp 4 --mbs 1 --dp N --gbs 4xN", 64, 16384},
+    {"fast-replicas", "simulate --method fast --model gpt2 --cluster dgx-h100 --nodes N/2 --schedule 1f1b --pp 4 --mbs 1 --dp N --gbs 4xN", 64, 16384},
     {"simulate-stages", "simulate --schedule gpipe --costs f=1,b=2,c=0.1 --pp N --microbatches 4", 1024, 65536},
     {"fast-stages", "simulate --method fast --schedule gpipe --costs f=1,b=2,c=0.1 --pp N --microbatches 4", 1024, 65536},
     {"simulate-microbatches", "simulate --schedule 1f1b --costs f=1,b=2,c=0.1 --pp 4 --microbatches N", 4096, 1048576},
     {"fast-microbatches", "simulate --method fast --schedule 1f1b --costs f=1,b=2,c=0.1 --pp 4 --microbatches N", 4096, 1048576},
+    {"fast-both", "simulate --method fast --schedule 1f1b --costs f=1,b=2,c=0.1 --pp N --microbatches 4xN", 64, 1024},
     {"lint-microbatches", "schedule lint 1f1b --pp 4 --microbatches N", 4096, 262144},
     {"lint-stages", "schedule lint 1f1b --pp N --microbatches 4", 256, 16384},
     {"semantics-microbatches", "schedule semantics 1f1b --pp 4 --microbatches N", 4096, 1048576},
@@ -52,11 +53,12 @@ struct Cost {
   bool ok = false;
 };
 
-// "4xN" is a product, "N" the size itself.
+// "4xN" and "N/2" stand for what they say, "N" for the size itself.
 std::vector<std::string> WordsOf(const Series& series, int size) {
-  const std::string text = absl::StrReplaceAll(
-      series.command,
-      {{"4xN", absl::StrCat(4LL * size)}, {" N", absl::StrCat(" ", size)}});
+  const std::string text =
+      absl::StrReplaceAll(series.command, {{"4xN", absl::StrCat(4LL * size)},
+                                           {" N/2", absl::StrCat(" ", size / 2)},
+                                           {" N", absl::StrCat(" ", size)}});
   return absl::StrSplit(text, ' ');
 }
 
