@@ -55,10 +55,10 @@ struct Cost {
 
 // "4xN" and "N/2" stand for what they say, "N" for the size itself.
 std::vector<std::string> WordsOf(const Series& series, int size) {
-  const std::string text =
-      absl::StrReplaceAll(series.command, {{"4xN", absl::StrCat(4LL * size)},
-                                           {" N/2", absl::StrCat(" ", size / 2)},
-                                           {" N", absl::StrCat(" ", size)}});
+  const std::string text = absl::StrReplaceAll(
+      series.command, {{"4xN", absl::StrCat(4LL * size)},
+                       {" N/2", absl::StrCat(" ", size / 2)},
+                       {" N", absl::StrCat(" ", size)}});
   return absl::StrSplit(text, ' ');
 }
 

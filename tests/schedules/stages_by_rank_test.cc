@@ -24,7 +24,7 @@ TEST(StagesByRankTest, AreThoseOfEachRank) {
   for (const Schedule& schedule :
        {Generated("gpipe", 4, 1), Generated("interleaved-1f1b", 4, 3),
         Generated("chimera", 4, 1), Generated("zb-v", 4, 2),
-        Generated("pipedream:replicas=3,1,2", 6, 1)}) {
+        Generated("pipedream:replicas=3-1-2", 6, 1)}) {
     const auto stages = StagesByRank(schedule);
     ASSERT_EQ(std::ssize(stages), schedule.num_ranks) << schedule.name;
     for (int rank = 0; rank < schedule.num_ranks; ++rank) {

@@ -130,8 +130,8 @@ TEST(PlanTest, RefusesWhatStagesDoNot) {
 }
 
 TEST(PlanTest, ATrainingThatTakesTooLongIsRefusedWithAnEstimate) {
-  const ReplayPlan plan = PlanOf(TinyRequest(
-      Generated("gpipe", {.num_ranks = 2, .num_microbatches = 4})));
+  const ReplayPlan plan = PlanOf(
+      TinyRequest(Generated("gpipe", {.num_ranks = 2, .num_microbatches = 4})));
   EXPECT_TRUE(CheckHostSize(plan).ok());
   const ScopedSizeLimits limits({1e12, 1e-9});
   const std::string message(CheckHostSize(plan, 2).message());
