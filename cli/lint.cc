@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/json_text.h"
 #include "base/problems.h"
+#include "base/size_limits.h"
 #include "base/status_macros.h"
 #include "cli/commands.h"
 #include "cli/envelope.h"
@@ -47,7 +48,11 @@ absl::StatusOr<LintReport> ReportOf(const Flags& flags) {
   const bool is_rows = IsScheduleFile(flags.name) &&
                        !absl::EndsWithIgnoreCase(flags.name, ".json");
   if (!is_rows) {
-    ASSIGN_OR_RETURN(const Schedule schedule, ScheduleOfFlags(flags));
+    // Lowering, streams and what waits for what take more than the order.
+    constexpr SizeEstimate kPerAction = {300, 2e-6};
+    ASSIGN_OR_RETURN(
+        const Schedule schedule,
+        ScheduleOfFlags(flags, FileTransfers::kChecked, kPerAction));
     return LintSchedule(schedule, options);
   }
   ASSIGN_OR_RETURN(const ScheduleRows rows,

@@ -11,6 +11,7 @@
 #include "cli/plan_papers.h"
 #include "plan/joint_search.h"
 #include "plan/papers/seeds.h"
+#include "plan/plan_size.h"
 #include "plan/views.h"
 #include "schedules/registry.h"
 
@@ -53,6 +54,8 @@ absl::StatusOr<PlanReport> Search(const Flags& flags) {
     };
   }
   NoteInterrupt();
+  RETURN_IF_ERROR(
+      CheckSearchSize(question.label, request, options.num_processes));
   // No plan of the papers' planners is better than the search's.
   options.seeds =
       SeedsFor(question.label, request, options.num_processes,

@@ -154,10 +154,11 @@ absl::StatusOr<std::string> ViewGraph(const Flags& flags) {
   ASSIGN_OR_RETURN(const ProfileGraph graph,
                    ParseProfileGraph(plan.graph, text));
   ASSIGN_OR_RETURN(const AntichainDag dag, AntichainDagOf(plan.graph, graph));
-  const PipeDreamOptions options = OptionsOf(plan);
+  PipeDreamOptions options = OptionsOf(plan);
   absl::StatusOr<PipeDreamPlan> planned;
   {
-    const ElapsedLine line(flags.output, plan.algorithm);
+    ProgressLine progress(flags.output);
+    options.progress = [&](double done) { progress.Show(kPipeDream, done); };
     planned = OptimizePipeDream(plan.graph, dag, options);
   }
   RETURN_IF_ERROR(planned.status());

@@ -2,6 +2,7 @@
 #include "cli/schedule_input.h"
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "base/problems.h"
 #include "base/status_macros.h"
 #include "cli/chunks.h"
@@ -87,7 +88,8 @@ absl::Status CheckShapeOfFlags(const Flags& flags, const Schedule& schedule) {
 }
 
 absl::StatusOr<Schedule> ScheduleOfFlags(const Flags& flags,
-                                         FileTransfers transfers) {
+                                         FileTransfers transfers,
+                                         const SizeEstimate& per_action) {
   if (IsScheduleFile(flags.name)) {
     ASSIGN_OR_RETURN(
         Schedule schedule,
@@ -112,6 +114,12 @@ absl::StatusOr<Schedule> ScheduleOfFlags(const Flags& flags,
     spec.num_chunks = LegalChunks(*kind, spec);
   }
   RETURN_IF_ERROR(SetCosts(flags, &spec));
+  const double num_actions = 2.0 * spec.num_ranks * spec.num_chunks *
+                             spec.num_microbatches * spec.num_batches;
+  RETURN_IF_ERROR(CheckSize(
+      kind->name, absl::StrFormat("%.3g actions", num_actions),
+      {num_actions * per_action.bytes, num_actions * per_action.seconds},
+      "fewer ranks, microbatches or batches"));
   return GenerateSchedule(kind->name, spec);
 }
 

@@ -4,6 +4,7 @@
 #define WEIR_CLI_SCHEDULE_INPUT_H_
 
 #include "absl/status/statusor.h"
+#include "base/size_limits.h"
 #include "cli/flags.h"
 #include "schedules/schedule.h"
 #include "schedules/source.h"
@@ -14,8 +15,11 @@ namespace weir {
 // with its options in the shape that the flags give or the usual one: 4 ranks,
 // 8 microbatches (or as many as the kind takes), and where nothing flushes 3
 // batches. Not validated: `weir schedule lint` says what is wrong with it.
+// InvalidArgument, before it is made, where what the caller does with each
+// action takes more than there is.
 absl::StatusOr<Schedule> ScheduleOfFlags(
-    const Flags& flags, FileTransfers transfers = FileTransfers::kChecked);
+    const Flags& flags, FileTransfers transfers = FileTransfers::kChecked,
+    const SizeEstimate& per_action = {});
 
 // ScheduleOfFlags, validated.
 absl::StatusOr<Schedule> ValidScheduleOfFlags(const Flags& flags);

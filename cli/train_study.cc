@@ -249,6 +249,7 @@ absl::StatusOr<TrainStudy> Study(const Flags& flags) {
     ASSIGN_OR_RETURN(const ReplayPlan plan,
                      PlanOf(flags, model, work.schedule, 1));
     RETURN_IF_ERROR(CheckHostMemory(plan));
+    RETURN_IF_ERROR(CheckHostSize(plan, flags.study.seeds));
   }
   {
     ProgressLine progress(flags.output);

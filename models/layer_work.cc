@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/problems.h"
+#include "models/parameter_sum.h"
 #include "models/parameters.h"
 #include "models/transformer_layers.h"
 
@@ -228,15 +229,9 @@ double StageExpertParameters(const std::vector<LayerWork>& layers, int first,
 
 double StageParameters(const std::vector<LayerWork>& layers, int first,
                        int last) {
-  double parameters = 0;
-  double shared = 0;
-  bool has_embedding = false;
-  for (int i = first; i < last; ++i) {
-    parameters += layers[i].parameters;
-    shared += layers[i].shared_parameters;
-    has_embedding |= layers[i].role == LayerRole::kEmbedding;
-  }
-  return has_embedding ? parameters - shared : parameters;
+  ParameterSum sum;
+  for (int i = first; i < last; ++i) sum.Add(layers[i]);
+  return sum.parameters();
 }
 
 }  // namespace weir

@@ -2,8 +2,8 @@
 #include "models/partition.h"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
+#include <bit>
+#include <cstdint>
 #include <numeric>
 
 #include "absl/strings/str_cat.h"
@@ -59,37 +59,37 @@ class Sums {
   std::vector<double> totals_;
 };
 
-// The smallest largest stage. best[i] is that of the first i layers; it grows
-// with i, while what a last stage [j, i) adds shrinks with j: the best j is
-// where the two cross.
-double SmallestBottleneck(const Sums& sums, int num_layers, int num_stages) {
-  std::vector<double> best(num_layers + 1);
-  for (int i = 0; i <= num_layers; ++i) best[i] = sums.Of(0, i);
-  for (int stages = 2; stages <= num_stages; ++stages) {
-    std::vector<double> next(num_layers + 1,
-                             std::numeric_limits<double>::infinity());
-    for (int i = stages; i <= num_layers; ++i) {
-      int low = stages - 1, high = i - 1;
-      while (low < high) {
-        const int middle = low + (high - low) / 2;
-        if (best[middle] >= sums.Of(middle, i)) {
-          high = middle;
-        } else {
-          low = middle + 1;
-        }
-      }
-      next[i] = std::max(best[low], sums.Of(low, i));
-      if (low > stages - 1) {
-        next[i] =
-            std::min(next[i], std::max(best[low - 1], sums.Of(low - 1, i)));
-      }
-    }
-    best = std::move(next);
+// Returns whether so many stages hold all layers within `limit`. Taking as many
+// layers as fit is best: sums of nonnegative numbers are monotone, rounded too.
+bool Suffices(const Sums& sums, int num_layers, int num_stages, double limit) {
+  int first = 0;
+  for (int stage = 0; stage < num_stages && first < num_layers; ++stage) {
+    int last = first;
+    while (last < num_layers && sums.Of(first, last + 1) <= limit) ++last;
+    if (last == first) return false;
+    first = last;
   }
-  return best[num_layers];
+  return first == num_layers;
 }
 
-// stages_needed[i]: fewest stages that hold layers [i, end) within `limit`.
+// Returns the least possible largest stage: the smallest number that suffices,
+// found bit by bit, since the bits of nonnegative numbers are ordered like the
+// numbers. Fewer stages than asked for do no harm: they can be cut further.
+double SmallestBottleneck(const Sums& sums, int num_layers, int num_stages) {
+  auto enough = std::bit_cast<uint64_t>(sums.Of(0, num_layers) + 0.0);
+  uint64_t low = 0;
+  while (low < enough) {
+    const uint64_t middle = low + (enough - low) / 2;
+    if (Suffices(sums, num_layers, num_stages, std::bit_cast<double>(middle))) {
+      enough = middle;
+    } else {
+      low = middle + 1;
+    }
+  }
+  return std::bit_cast<double>(enough);
+}
+
+// Returns by [i] the fewest stages that hold layers [i, end) within `limit`.
 std::vector<int> StagesNeeded(const Sums& sums, int num_layers, double limit) {
   std::vector<int> needed(num_layers + 1, 0);
   int end = num_layers;

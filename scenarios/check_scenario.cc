@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "base/units.h"
 #include "calibrate/software.h"
 #include "models/model.h"
 #include "scenarios/cluster.h"
@@ -197,12 +198,16 @@ void CheckSize(Problems& problems, const Scenario& scenario) {
   const double num_actions = 2 * num_gpus * Degree(parallelism.chunks()) *
                              num_microbatches * num_batches;
   if (num_actions > kMaxActions) {
+    // What they take at their peak on one core, see sim/run_size.cc.
+    constexpr double kBytesPerAction = 160, kSecondsPerAction = 2e-6;
     problems.Add("", absl::StrFormat(
                          "needs %.4g actions (2 x %.0f GPUs x %.0f chunks x "
-                         "%.0f microbatches x %.0f batches), expected at most "
-                         "%.4g",
+                         "%.0f microbatches x %.0f batches), about %s and %.3g "
+                         "hours, expected at most %.4g",
                          num_actions, num_gpus, Degree(parallelism.chunks()),
-                         num_microbatches, num_batches, kMaxActions));
+                         num_microbatches, num_batches,
+                         FormatBytes(num_actions * kBytesPerAction),
+                         num_actions * kSecondsPerAction / 3600, kMaxActions));
   }
 }
 

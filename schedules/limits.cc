@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "schedules/limits.h"
 
+#include <string>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/size_limits.h"
 
 namespace weir {
 namespace {
+
+// Of one action, to make an order, check and interpret it; rounded up.
+constexpr double kBytesPerAction = 64;
+constexpr double kSecondsPerAction = 2e-7;
 
 void CheckAtLeastOne(absl::string_view field, int value, Problems* problems) {
   if (value >= 1) return;
@@ -24,7 +31,17 @@ void CheckLimits(const ScheduleSpec& spec, Problems* problems, int num_passes) {
   const double num_actions = static_cast<double>(num_passes) * spec.num_ranks *
                              spec.num_chunks * spec.num_microbatches *
                              spec.num_batches;
-  if (num_actions <= kMaxActions) return;
+  if (num_actions <= kMaxActions) {
+    const std::string problem = SizeProblem(
+        absl::StrFormat("pipeline %d x chunks %d x num_microbatches %d x "
+                        "num_batches %d make %.3g actions, which",
+                        spec.num_ranks, spec.num_chunks, spec.num_microbatches,
+                        spec.num_batches, num_actions),
+        {num_actions * kBytesPerAction, num_actions * kSecondsPerAction},
+        "fewer of them");
+    if (!problem.empty()) problems->Add("", problem);
+    return;
+  }
   problems->Add(
       "", absl::StrFormat("pipeline %d x chunks %d x num_microbatches %d x "
                           "num_batches %d make %.3g actions, expected at most "

@@ -3,14 +3,23 @@
 
 #include <algorithm>
 
+#include "absl/container/flat_hash_set.h"
+#include "schedules/stages_by_rank.h"
+
 namespace weir {
 
 std::vector<int> Schedule::RanksOf(int stage) const {
+  // Replicated stages can have thousands of routes.
+  constexpr size_t kFewRoutes = 16;
   std::vector<int> ranks;
+  absl::flat_hash_set<int> listed;
   for (const std::vector<int>& route : routes) {
-    if (std::find(ranks.begin(), ranks.end(), route[stage]) == ranks.end()) {
-      ranks.push_back(route[stage]);
-    }
+    const int rank = route[stage];
+    const bool is_new =
+        routes.size() > kFewRoutes
+            ? listed.insert(rank).second
+            : std::find(ranks.begin(), ranks.end(), rank) == ranks.end();
+    if (is_new) ranks.push_back(rank);
   }
   return ranks;
 }
@@ -29,6 +38,17 @@ std::vector<int> Schedule::StagesOf(int rank) const {
 int Schedule::microbatches_per_update(int stage) const {
   return weights.microbatches_per_update *
          (weights.times_replicas ? static_cast<int>(RanksOf(stage).size()) : 1);
+}
+
+std::vector<std::vector<int>> StagesByRank(const Schedule& schedule) {
+  std::vector<std::vector<int>> stages(schedule.num_ranks);
+  for (int stage = 0; stage < schedule.num_stages; ++stage) {
+    for (const std::vector<int>& route : schedule.routes) {
+      std::vector<int>& own = stages[route[stage]];
+      if (own.empty() || own.back() != stage) own.push_back(stage);
+    }
+  }
+  return stages;
 }
 
 }  // namespace weir

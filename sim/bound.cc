@@ -12,6 +12,7 @@
 #include "schedules/registry.h"
 #include "schedules/semantics.h"
 #include "schedules/source.h"
+#include "schedules/stages_by_rank.h"
 #include "sim/any_order.h"
 #include "sim/folds.h"
 #include "sim/least_memory.h"
@@ -46,9 +47,10 @@ bool IsBlocking(const ResolvedScenario& scenario) {
 }
 
 // Without a flush: the steps of a batch.
-double StepsOfBatch(const Schedule& schedule, int rank, double steps) {
+double StepsOfBatch(const Schedule& schedule, const std::vector<int>& stages,
+                    double steps) {
   int updates = schedule.num_microbatches;
-  for (int stage : schedule.StagesOf(rank)) {
+  for (int stage : stages) {
     updates = std::min(updates, schedule.num_microbatches /
                                     schedule.microbatches_per_update(stage));
   }
@@ -57,11 +59,12 @@ double StepsOfBatch(const Schedule& schedule, int rank, double steps) {
 
 std::vector<double> TailsOf(const Schedule& schedule,
                             const LoneSeconds& seconds) {
+  const std::vector<std::vector<int>> stages = StagesByRank(schedule);
   std::vector<double> tails;
   for (int rank = 0; rank < schedule.num_ranks; ++rank) {
     const double steps = seconds.OfSteps(rank);
-    tails.push_back(schedule.flush ? steps
-                                   : StepsOfBatch(schedule, rank, steps));
+    tails.push_back(
+        schedule.flush ? steps : StepsOfBatch(schedule, stages[rank], steps));
   }
   return tails;
 }
@@ -107,9 +110,7 @@ PlanBound BoundOfRun(const PipelineInputs& inputs, const Fold* fold,
     bound.batch_seconds =
         std::max(bound.batch_seconds, bound.any_order_seconds);
   }
-  for (int rank = 0; rank < schedule.num_ranks; ++rank) {
-    bound.peak_bytes.push_back(LeastPeakBytes(inputs, rank));
-  }
+  bound.peak_bytes = LeastPeakBytes(inputs);
   return bound;
 }
 

@@ -25,8 +25,11 @@ class BoundedCache {
     return at == values_.end() ? nullptr : at->second;
   }
 
+  // Returns the value. One that weighs more than all may together is not kept:
+  // it would only stay in memory while something as large is made.
   std::shared_ptr<const Value> Add(const std::string& key, size_t weight,
                                    std::shared_ptr<const Value> value) {
+    if (weight > most_weight_) return value;
     if (weight_ + weight > most_weight_) {
       values_.clear();
       weight_ = 0;

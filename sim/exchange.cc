@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/exchange.h"
 
+#include "schedules/stages_by_rank.h"
+
 namespace weir {
 namespace {
 
@@ -63,9 +65,10 @@ class Planner {
 }  // namespace
 
 std::vector<Exchanges> PlanExchanges(const Schedule& schedule) {
+  const std::vector<std::vector<int>> stages = StagesByRank(schedule);
   std::vector<Exchanges> ranks;
   for (int rank = 0; rank < schedule.num_ranks; ++rank) {
-    const bool chunked = schedule.StagesOf(rank).size() > 1;
+    const bool chunked = stages[rank].size() > 1;
     ranks.push_back(Planner(schedule.rank_actions[rank]).Plan(chunked));
   }
   return ranks;

@@ -18,7 +18,10 @@ FoldSearch::FoldSearch(const Network& network, const Placement& everybody,
       traffic_(traffic),
       ways_(network, nullptr, nullptr, &hops_) {
   fold_.everybody_ = everybody;
-  fold_.copies_ = traffic.copies;
+  for (const std::vector<int>& ranks : traffic.copies) {
+    fold_.copies_index_.try_emplace(
+        ranks, static_cast<int>(fold_.copies_index_.size()));
+  }
   fold_.replica_class_.assign(everybody.data, 0);
   fold_.tensor_class_.assign(everybody.tensor, 0);
 }
@@ -189,8 +192,7 @@ int Fold::IndexOf(int representative) const {
 }
 
 int Fold::IndexOfCopies(const std::vector<int>& ranks) const {
-  return static_cast<int>(std::find(copies_.begin(), copies_.end(), ranks) -
-                          copies_.begin());
+  return copies_index_.at(ranks);
 }
 
 int32_t Fold::ColourOf(const FoldRole& role) const {

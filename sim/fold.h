@@ -124,7 +124,7 @@ class Fold {
   std::vector<int32_t> replicas_, tensor_ranks_;  // [class]
   std::vector<Link> links_;
   std::vector<Colour> colours_;
-  std::vector<std::vector<int>> copies_;
+  absl::flat_hash_map<std::vector<int>, int> copies_index_;
   absl::flat_hash_map<FoldRole, int32_t> sends_;
   absl::flat_hash_map<FoldRole, Group> groups_;
 };

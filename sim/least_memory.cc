@@ -5,20 +5,40 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
+#include "schedules/stages_by_rank.h"
+
 namespace weir {
 namespace {
 
 // Less may be nothing in whole bytes.
 constexpr double kSomeBytes = 64;
 
+// By stage, for one rank after the other: each clears only its own stages.
+struct StageTables {
+  explicit StageTables(int num_stages)
+      : extra_versions(num_stages), is_held(num_stages) {}
+
+  std::vector<int> extra_versions;
+  std::vector<bool> is_held;  // whole gradients
+};
+
 class Walk {
  public:
-  Walk(const PipelineInputs& inputs, int rank)
+  Walk(const PipelineInputs& inputs, int rank, const std::vector<int>& stages,
+       StageTables* tables)
       : in_(inputs),
         costs_(inputs.costs),
         schedule_(inputs.schedule),
         rank_(rank),
-        extra_versions_(schedule_.num_stages) {}
+        stages_(stages),
+        extra_versions_(tables->extra_versions),
+        is_held_(tables->is_held) {
+    for (int stage : stages_) {
+      extra_versions_[stage] = 0;
+      is_held_[stage] = false;
+    }
+  }
 
   double PeakBytes() {
     now_ = peak_ = StaticBytes();
@@ -63,7 +83,7 @@ class Walk {
       bytes += device.communication_buffer_bytes;
     }
     const WeightPolicy& weights = schedule_.weights;
-    for (int s : schedule_.StagesOf(rank_)) {
+    for (int s : stages_) {
       const StageCosts& stage = costs_.stages[s];
       bytes += stage.weight_bytes / costs_.shards;
       if (schedule_.forward_only) continue;
@@ -90,7 +110,7 @@ class Walk {
     };
     const Placement& place = in_.placement;
     bool calls = false, reduces = false;
-    for (int s : schedule_.StagesOf(rank_)) {
+    for (int s : stages_) {
       const StageCosts& stage = costs_.stages[s];
       for (const LayerCollective& one : stage.forward_collectives) {
         calls |= one.group != LayerCollective::Group::kExpert &&
@@ -115,12 +135,16 @@ class Walk {
   int NumPeers() const {
     std::vector<int> peers;
     for (const std::vector<int>& route : schedule_.routes) {
-      for (int s = 0; s + 1 < schedule_.num_stages; ++s) {
-        if (route[s] == route[s + 1] || costs_.sent_bytes(s) < kSomeBytes) {
-          continue;
+      const auto add = [&](int sender, int peer) {
+        if (route[peer] == rank_ || costs_.sent_bytes(sender) < kSomeBytes) {
+          return;
         }
-        if (route[s] == rank_) peers.push_back(route[s + 1]);
-        if (route[s + 1] == rank_) peers.push_back(route[s]);
+        peers.push_back(route[peer]);
+      };
+      for (int s : stages_) {
+        if (route[s] != rank_) continue;
+        if (s > 0) add(s - 1, s - 1);
+        if (s + 1 < schedule_.num_stages) add(s, s + 1);
       }
     }
     std::sort(peers.begin(), peers.end());
@@ -148,8 +172,10 @@ class Walk {
          in_.communication.gradient_reduction() == REDUCTION_OVERLAPPED)) {
       return;
     }
-    for (int32_t position : in_.semantics.update_positions[rank_]) {
-      if (position < first || position > static_cast<int64_t>(last)) continue;
+    const auto& positions = in_.semantics.update_positions[rank_];  // ascending
+    for (auto at = std::lower_bound(positions.begin(), positions.end(), first);
+         at != positions.end() && *at <= static_cast<int64_t>(last); ++at) {
+      const int32_t position = *at;
       const StageCosts& stage =
           StageOf(schedule_.rank_actions[rank_][position]);
       if (!(stage.optimizer_seconds > stage.update_seconds)) continue;
@@ -206,7 +232,7 @@ class Walk {
       case Op::kOffload:
         now_ -= stage.activation_bytes * n;
         for (int k = 0; k < n; ++k)
-          offloaded_.push_back({action.stage, action.microbatch + k});
+          offloaded_.insert({action.stage, action.microbatch + k});
         break;
     }
   }
@@ -215,10 +241,7 @@ class Walk {
   double ReloadedBytes(const Action& action) {
     double bytes = 0;
     for (int k = action.microbatch; k <= action.last_microbatch(); ++k) {
-      const auto at = std::find(offloaded_.begin(), offloaded_.end(),
-                                std::pair<int, int>(action.stage, k));
-      if (at == offloaded_.end()) continue;
-      offloaded_.erase(at);
+      if (offloaded_.erase({action.stage, k}) == 0) continue;
       bytes += StageOf(action).activation_bytes;
     }
     return bytes;
@@ -232,8 +255,8 @@ class Walk {
 
   // Whole from the first backward of a sharded stage on.
   void HoldGradients(int stage) {
-    if (std::find(held_.begin(), held_.end(), stage) != held_.end()) return;
-    held_.push_back(stage);
+    if (is_held_[stage]) return;
+    is_held_[stage] = true;
     now_ += costs_.stages[stage].gradient_bytes;
   }
 
@@ -251,16 +274,23 @@ class Walk {
   const Costs& costs_;
   const Schedule& schedule_;
   const int rank_;
+  const std::vector<int>& stages_;  // of the rank
   double now_ = 0, peak_ = 0;
-  std::vector<int> extra_versions_;             // [stage]
-  std::vector<std::pair<int, int>> offloaded_;  // stage, microbatch
-  std::vector<int> held_;                       // stages
+  std::vector<int>& extra_versions_;                      // [stage]
+  std::vector<bool>& is_held_;                            // [stage]
+  absl::flat_hash_set<std::pair<int, int>> offloaded_{};  // stage, microbatch
 };
 
 }  // namespace
 
-double LeastPeakBytes(const PipelineInputs& inputs, int rank) {
-  return Walk(inputs, rank).PeakBytes();
+std::vector<double> LeastPeakBytes(const PipelineInputs& inputs) {
+  const std::vector<std::vector<int>> stages = StagesByRank(inputs.schedule);
+  StageTables tables(inputs.schedule.num_stages);
+  std::vector<double> bytes;
+  for (int rank = 0; rank < inputs.schedule.num_ranks; ++rank) {
+    bytes.push_back(Walk(inputs, rank, stages[rank], &tables).PeakBytes());
+  }
+  return bytes;
 }
 
 }  // namespace weir

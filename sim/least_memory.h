@@ -3,6 +3,8 @@
 #ifndef WEIR_SIM_LEAST_MEMORY_H_
 #define WEIR_SIM_LEAST_MEMORY_H_
 
+#include <vector>
+
 #include "sim/pipeline_graph.h"
 
 namespace weir {
@@ -11,7 +13,8 @@ namespace weir {
 // what passes hold, as their order decides it. Left out is what depends on
 // moments: transfers on their way, gathers ahead of their passes, activations
 // that are still being offloaded. Never above a GPU's peak of any run.
-double LeastPeakBytes(const PipelineInputs& inputs, int rank);
+// By rank.
+std::vector<double> LeastPeakBytes(const PipelineInputs& inputs);
 
 }  // namespace weir
 

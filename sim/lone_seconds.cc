@@ -5,6 +5,7 @@
 #include <cmath>
 #include <vector>
 
+#include "schedules/stages_by_rank.h"
 #include "sim/action_seconds.h"
 #include "sim/pass_calls.h"
 
@@ -38,7 +39,9 @@ LoneSeconds::LoneSeconds(const PipelineInputs& inputs, const Fold* fold)
       ways_(inputs.network, inputs.costs.collectives, inputs.costs.links,
             &scratch_, fold),
       tensors_(inputs.placement.pipeline),
-      experts_(inputs.placement.pipeline) {}
+      experts_(inputs.placement.pipeline) {
+  if (!inputs.schedule.flush) rank_stages_ = StagesByRank(inputs.schedule);
+}
 
 // A folded route names a link once for each that it stands for.
 double LoneSeconds::SecondsOver(const Route& route, double bytes) const {
@@ -212,7 +215,7 @@ double LoneSeconds::OfMove(const HopKind& hop) {
 
 std::vector<int> LoneSeconds::SteppedStages(int rank) const {
   if (in_.schedule.forward_only) return {};
-  if (!in_.schedule.flush) return in_.schedule.StagesOf(rank);
+  if (!in_.schedule.flush) return rank_stages_[rank];
   std::vector<int> stages;
   for (int32_t position : in_.semantics.update_positions[rank]) {
     stages.push_back(in_.schedule.rank_actions[rank][position].stage);

@@ -73,6 +73,7 @@ class LoneSeconds {
   TaskGraph scratch_;  // of ways_, which adds pairs
   Ways ways_;
   std::vector<std::optional<TimedGroup>> tensors_, experts_;  // [rank]
+  std::vector<std::vector<int>> rank_stages_;  // [rank]; empty with a flush
 };
 
 }  // namespace weir

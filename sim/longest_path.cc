@@ -79,13 +79,17 @@ absl::StatusOr<Recording> LongestPath(const TaskGraph& graph,
   const std::vector<double> rates = RatesAlone(graph, links);
   const auto start = recording.start_seconds(), end = recording.end_seconds();
   std::vector<int32_t> waiting = graph.num_predecessors();
+  // Any order of tasks that are ready gives the same times. The last first is
+  // the one that stays on a GPU as long as it can, and needs the least memory.
   std::vector<int32_t> ready;
-  ready.reserve(num_tasks);
-  for (int32_t task = 0; task < num_tasks; ++task) {
+  int64_t num_ended = 0;
+  for (int32_t task = num_tasks - 1; task >= 0; --task) {
     if (waiting[task] == 0) ready.push_back(task);
   }
-  for (size_t next = 0; next < ready.size(); ++next) {
-    const int32_t task = ready[next];
+  while (!ready.empty()) {
+    const int32_t task = ready.back();
+    ready.pop_back();
+    ++num_ended;
     double seconds = graph.amount(task);
     if (!graph.is_timer(task)) seconds = SecondsAlone(graph, rates, task);
     const double ended = end[task] = start[task] + seconds;
@@ -94,7 +98,7 @@ absl::StatusOr<Recording> LongestPath(const TaskGraph& graph,
       if (--waiting[successor] == 0) ready.push_back(successor);
     }
   }
-  recording.set_num_ended(ready.size());
+  recording.set_num_ended(num_ended);
   if (recording.complete()) return recording;
   for (int32_t task = 0; task < num_tasks; ++task) {
     if (waiting[task] > 0) {

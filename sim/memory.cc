@@ -409,11 +409,13 @@ std::vector<Change> ActivationChanges(const PipelineInputs& inputs,
 }
 
 // Most stages of the rank that one microbatch passes through.
-int StagesOnRoute(const Schedule& schedule, int rank) {
+int StagesOnRoute(const Schedule& schedule, int rank,
+                  const std::vector<int>& stages) {
   int64_t most = 1;
   for (const std::vector<int>& route : schedule.routes) {
-    most =
-        std::max<int64_t>(most, std::count(route.begin(), route.end(), rank));
+    most = std::max<int64_t>(
+        most, std::count_if(stages.begin(), stages.end(),
+                            [&](int stage) { return route[stage] == rank; }));
   }
   return static_cast<int>(most);
 }
@@ -428,8 +430,9 @@ double PeakActivationMicrobatches(const PipelineInputs& inputs,
        ActivationChanges(inputs, graph, recording, gpu)) {
     peak = std::max(peak, now += change.microbatches);
   }
+  const int rank = graph.rank_of(gpu);
   return static_cast<double>(peak) /
-         StagesOnRoute(inputs.schedule, graph.rank_of(gpu));
+         StagesOnRoute(inputs.schedule, rank, graph.rank_stages[rank]);
 }
 
 }  // namespace weir

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "schedules/stages_by_rank.h"
 #include "sim/action_seconds.h"
 #include "sim/graph_builder.h"
 #include "sim/queues.h"
@@ -34,10 +35,7 @@ GraphBuilder::GraphBuilder(const PipelineInputs& inputs)
   graph_.pipeline = place_.pipeline;
   graph_.num_stages = schedule_.num_stages;
   graph_.total_microbatches = schedule_.total_microbatches();
-  graph_.rank_stages.resize(schedule_.num_ranks);
-  for (int rank = 0; rank < schedule_.num_ranks; ++rank) {
-    graph_.rank_stages[rank] = schedule_.StagesOf(rank);
-  }
+  graph_.rank_stages = StagesByRank(schedule_);
 }
 
 PipelineGraph GraphBuilder::Build() {

@@ -5,8 +5,6 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
-#include "base/units.h"
 #include "schedules/registry.h"
 #include "schedules/source.h"
 #include "sim/schedule_costs.h"
@@ -20,9 +18,6 @@ namespace {
 // beyond this many tasks or batches.
 constexpr double kMaxSteadyTasks = 4e6;
 constexpr int kMaxSteadyBatches = 600;
-
-// A task takes about 80 bytes, and has a number of 31 bits.
-constexpr double kMaxTasks = 1e8;
 
 // An automatic schedule is ordered by the costs of the stages it will have.
 absl::StatusOr<ScheduleSpec> SpecOf(const ResolvedScenario& scenario,
@@ -80,14 +75,6 @@ absl::StatusOr<int> GivenBatches(const ResolvedScenario& scenario) {
 int FirstBatches(const ResolvedScenario& scenario) {
   return InitialBatches(scenario.scenario.parallelism().pipeline(),
                         scenario.num_microbatches);
-}
-
-absl::Status CheckTasks(const ResolvedScenario& scenario, double num_tasks) {
-  if (num_tasks <= kMaxTasks) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrFormat(
-      "%s: is too large: %.3g tasks (actions, transfers, collectives), about "
-      "%s, expected at most %.3g: fewer microbatches, batches or replicas",
-      scenario.label, num_tasks, FormatBytes(80 * num_tasks), kMaxTasks));
 }
 
 absl::Status Deadlock(const Schedule& schedule, const PipelineGraph& graph,

@@ -35,9 +35,6 @@ std::vector<int> VersionsOfStages(const Semantics& semantics);
 absl::StatusOr<int> GivenBatches(const ResolvedScenario& scenario);
 int FirstBatches(const ResolvedScenario& scenario);
 
-// InvalidArgument where so many cannot be simulated.
-absl::Status CheckTasks(const ResolvedScenario& scenario, double num_tasks);
-
 // Names the actions that wait for each other. REQUIRES: it is not complete.
 absl::Status Deadlock(const Schedule& schedule, const PipelineGraph& graph,
                       const Recording& recording, bool blocking);

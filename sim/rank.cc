@@ -13,6 +13,7 @@
 #include "sim/memory.h"
 #include "sim/prepare.h"
 #include "sim/rank_inputs.h"
+#include "sim/run_size.h"
 #include "sim/schedule_costs.h"
 #include "sim/window.h"
 
@@ -44,7 +45,7 @@ struct Run {
     return answer->fold.has_value() ? &*answer->fold : nullptr;
   }
   PipelineInputs InputsOf(const ResolvedScenario& scenario) const {
-    return {program->schedule,
+    return {program->schedule(),
             program->semantics,
             costs,
             *network,
@@ -87,7 +88,7 @@ class Ranker::Impl {
       if (run.has_value()) return *std::move(run);
     }
     ASSIGN_OR_RETURN(const std::shared_ptr<const Program> program,
-                     inputs_.ProgramOf(scenario, *schedule));
+                     inputs_.ProgramOf(scenario, schedule));
     ASSIGN_OR_RETURN(Run run, RunFoldedOrWhole(scenario, network, program));
     run.not_extrapolated = why_whole;
     return run;
@@ -96,7 +97,7 @@ class Ranker::Impl {
   absl::StatusOr<Run> RunFoldedOrWhole(const ResolvedScenario& scenario,
                                        std::shared_ptr<const Network> network,
                                        std::shared_ptr<const Program> program) {
-    const int num_batches = program->schedule.num_batches;
+    const int num_batches = program->schedule().num_batches;
     ASSIGN_OR_RETURN(Run run, RunWhole(scenario, network, program, true));
     // How far Simulate looks for a steady state depends on how many tasks it
     // has: where that may decide, they are counted.
@@ -115,10 +116,10 @@ class Ranker::Impl {
     ASSIGN_OR_RETURN(Run run, RunProgram(scenario, network, program, folds));
     if (!run.recording.complete()) {
       return Deadlock(
-          program->schedule, run.graph, run.recording,
+          program->schedule(), run.graph, run.recording,
           scenario.scenario.communication().transfers() == BLOCKING);
     }
-    run.window = FindWindow(program->schedule, run.graph, run.recording,
+    run.window = FindWindow(program->schedule(), run.graph, run.recording,
                             MakespanOf(run.recording));
     return run;
   }
@@ -169,8 +170,8 @@ class Ranker::Impl {
     run.program = std::move(program);
     ASSIGN_OR_RETURN(run.prices, inputs_.PricesOf(scenario, *run.program));
     run.costs = run.prices->costs;
-    RETURN_IF_ERROR(ApplySchedule(scenario, *run.network, run.program->schedule,
-                                  &run.costs));
+    RETURN_IF_ERROR(ApplySchedule(scenario, *run.network,
+                                  run.program->schedule(), &run.costs));
     run.answer =
         folds ? inputs_.FoldOf(scenario, *run.network, *run.program, run.costs)
               : std::make_shared<const FoldAnswer>(
@@ -178,9 +179,12 @@ class Ranker::Impl {
                                "how many batches to run is counted in tasks "
                                "of all GPUs"});
     if (run.fold() == nullptr) {
-      RETURN_IF_ERROR(
-          CheckTasks(scenario, EstimateTasks(run.InputsOf(scenario))));
+      RETURN_IF_ERROR(CheckTasks(scenario,
+                                 EstimateTasks(run.InputsOf(scenario)),
+                                 scenario.placement.num_gpus()));
     } else {
+      RETURN_IF_ERROR(
+          CheckFoldedRun(scenario, run.program->schedule(), *run.fold()));
       KeepRepresentatives(*run.fold(), &run.costs);
     }
     run.graph = BuildPipelineGraph(run.InputsOf(scenario));
@@ -256,7 +260,7 @@ class Ranker::Impl {
     ranked.shared_links = run.shared_links;
     ranked.num_simulated_gpus = run.graph.num_gpus();
     ranked.num_simulated_microbatches =
-        run.program->schedule.total_microbatches();
+        run.program->schedule().total_microbatches();
     if (!ranked.folded) ranked.not_folded = run.answer->why_not;
     ranked.not_extrapolated = run.not_extrapolated;
     return ranked;

@@ -38,13 +38,12 @@ bool UpdatesOnce(const Schedule& schedule) {
   return true;
 }
 
-absl::StatusOr<Program> MakeProgram(Schedule schedule) {
-  Program program;
-  program.schedule = std::move(schedule);
-  ASSIGN_OR_RETURN(program.semantics, InterpretSchedule(program.schedule));
-  program.versions = VersionsOfStages(program.semantics);
-  program.traffic = TrafficOf(program.schedule);
-  return program;
+// What follows from its schedule.
+absl::Status FillProgram(Program* program) {
+  ASSIGN_OR_RETURN(program->semantics, InterpretSchedule(program->schedule()));
+  program->versions = VersionsOfStages(program->semantics);
+  program->traffic = TrafficOf(program->schedule());
+  return absl::OkStatus();
 }
 
 // The scenario without what ComputeCosts does not look at.
@@ -74,7 +73,7 @@ std::string PricesKey(const ResolvedScenario& scenario,
   if (!by_replicas) parallelism->clear_data();
   std::string key = absl::StrCat(
       scenario.textbook, "\n", by_replicas ? scenario.placement.data : 0, "\n",
-      program.schedule.num_stages, "\n", absl::StrJoin(program.versions, ","),
+      program.schedule().num_stages, "\n", absl::StrJoin(program.versions, ","),
       "\n", absl::StrJoin(devices, ","), "\n", asked.SerializeAsString());
   if (scenario.textbook) return key;
   absl::StrAppend(&key, "\n", scenario.model.SerializeAsString(), "\n",
@@ -124,17 +123,20 @@ absl::StatusOr<std::shared_ptr<const Schedule>> RankInputs::ScheduleOf(
 }
 
 absl::StatusOr<std::shared_ptr<const Program>> RankInputs::ProgramOf(
-    const ResolvedScenario& scenario, const Schedule& schedule) {
+    const ResolvedScenario& scenario,
+    std::shared_ptr<const Schedule> schedule) {
   const bool keeps = IsGeneratedFromShape(scenario);
-  const std::string key = ProgramKey(scenario, schedule.num_batches);
+  const std::string key = ProgramKey(scenario, schedule->num_batches);
   if (keeps) {
     if (auto known = programs_.Find(key)) return known;
-    RETURN_IF_ERROR(ValidateSchedule(schedule));
+    RETURN_IF_ERROR(ValidateSchedule(*schedule));
   }
-  ASSIGN_OR_RETURN(Program made, MakeProgram(schedule));
+  Program made;
+  made.full = std::move(schedule);
+  RETURN_IF_ERROR(FillProgram(&made));
   auto program = std::make_shared<const Program>(std::move(made));
   if (!keeps) return program;
-  return programs_.Add(key, NumActions(schedule), program);
+  return programs_.Add(key, NumActions(program->schedule()), program);
 }
 
 absl::StatusOr<std::shared_ptr<const Program>> RankInputs::ShortProgramOf(
@@ -157,12 +159,15 @@ absl::StatusOr<std::shared_ptr<const Program>> RankInputs::ShortProgramOf(
   // seen when it runs.
   if (shortened.has_value() &&
       FindScheduleProblems(shortened->schedule, 1).empty()) {
-    ASSIGN_OR_RETURN(program, MakeProgram(shortened->schedule));
     program.shortened = std::move(shortened);
+    RETURN_IF_ERROR(FillProgram(&program));
   }
   auto made = std::make_shared<const Program>(std::move(program));
-  if (keeps) programs_.Add(key, NumActions(made->schedule), made);
-  return made->shortened.has_value() ? made : nullptr;
+  const bool is_short = made->shortened.has_value();
+  if (keeps) {
+    programs_.Add(key, is_short ? NumActions(made->schedule()) : 1, made);
+  }
+  return is_short ? made : nullptr;
 }
 
 absl::StatusOr<std::shared_ptr<const Prices>> RankInputs::PricesOf(
@@ -172,17 +177,17 @@ absl::StatusOr<std::shared_ptr<const Prices>> RankInputs::PricesOf(
   auto prices = std::make_shared<Prices>();
   prices->scenario = scenario;
   ASSIGN_OR_RETURN(prices->costs,
-                   ComputeCosts(prices->scenario, program.schedule.num_stages,
+                   ComputeCosts(prices->scenario, program.schedule().num_stages,
                                 program.versions));
   DropOrigins(&prices->costs);
   for (DeviceCosts& device : prices->costs.other_devices) DropOrigins(&device);
-  return prices_.Add(key, program.schedule.num_stages, std::move(prices));
+  return prices_.Add(key, program.schedule().num_stages, std::move(prices));
 }
 
 std::shared_ptr<const FoldAnswer> RankInputs::FoldOf(
     const ResolvedScenario& scenario, const Network& network,
     const Program& program, const Costs& costs) {
-  return folds_.FoldOf(scenario, network, program.schedule, program.traffic,
+  return folds_.FoldOf(scenario, network, program.schedule(), program.traffic,
                        costs);
 }
 

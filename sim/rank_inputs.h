@@ -21,14 +21,18 @@ namespace weir {
 
 // A schedule with all that follows from it alone.
 struct Program {
-  Schedule schedule;
-  Semantics semantics;
-  // Of a shortened one, whose full one is elsewhere.
+  // The full one; null where it was shortened.
+  std::shared_ptr<const Schedule> full;
   std::optional<ShortenedSchedule> shortened;
+  Semantics semantics;
   // Most versions of each stage.
   std::vector<int> versions;
   // What the schedule says of it, with the copies of several ranks only.
   Traffic traffic;
+
+  const Schedule& schedule() const {
+    return shortened.has_value() ? shortened->schedule : *full;
+  }
 };
 
 // Prices, and the scenario that they point into.
@@ -48,7 +52,8 @@ class RankInputs {
       const ResolvedScenario& scenario, const Network& network,
       int num_batches);
   absl::StatusOr<std::shared_ptr<const Program>> ProgramOf(
-      const ResolvedScenario& scenario, const Schedule& schedule);
+      const ResolvedScenario& scenario,
+      std::shared_ptr<const Schedule> schedule);
   // Null: it is not to be shortened so.
   absl::StatusOr<std::shared_ptr<const Program>> ShortProgramOf(
       const ResolvedScenario& scenario, const Schedule& full,

@@ -13,20 +13,38 @@ struct RankOrder::Candidate {
   }
 };
 
-RankOrder::RankOrder(const Schedule& schedule, int rank)
+RankOrder::RankOrder(const Schedule& schedule, int rank,
+                     std::vector<int> stages)
     : schedule_(schedule),
       lanes_(schedule),
       actions_(schedule.rank_actions[rank]),
-      stages_(schedule.StagesOf(rank)),
-      local_(schedule.num_stages, -1) {
-  for (size_t i = 0; i < stages_.size(); ++i) {
-    local_[stages_[i]] = static_cast<int>(i);
+      stages_(std::move(stages)) {}
+
+// Only for the ops that the rank has: most have two or three of six.
+void RankOrder::ListPositions() {
+  if (!positions_.empty()) return;
+  first_row_.fill(-1);
+  size_t num_cells = 0;
+  for (const Action& action : actions_) {
+    int64_t& first = first_row_[static_cast<size_t>(action.op)];
+    if (first >= 0) continue;
+    first = static_cast<int64_t>(num_cells);
+    num_cells += stages_.size() * schedule_.total_microbatches();
   }
-  const size_t cells = kNumOps * stages_.size() * schedule.total_microbatches();
-  positions_.assign(cells, -1);
+  positions_.assign(num_cells, -1);
   for (int32_t i = 0; i < std::ssize(actions_); ++i) {
-    positions_[Cell(actions_[i], actions_[i].microbatch)] = i;
+    positions_[PositionCell(actions_[i], actions_[i].microbatch)] = i;
   }
+}
+
+void RankOrder::ForgetPositions() { std::vector<int32_t>().swap(positions_); }
+
+int RankOrder::LocalOf(int stage) const {
+  if (stages_.size() == 1) return stages_.front() == stage ? 0 : -1;
+  const auto at = std::lower_bound(stages_.begin(), stages_.end(), stage);
+  return at != stages_.end() && *at == stage
+             ? static_cast<int>(at - stages_.begin())
+             : -1;
 }
 
 bool RankOrder::MayRepeat(int32_t position, int period) const {
@@ -34,6 +52,7 @@ bool RankOrder::MayRepeat(int32_t position, int period) const {
 }
 
 bool RankOrder::FindStretches(int period) {
+  ListPositions();
   period_ = period;
   std::vector<Candidate> candidates;
   AddCandidates(period, &candidates);
@@ -47,14 +66,15 @@ const PassClass& RankOrder::ClassOf(const Action& action) const {
 }
 
 const PassClass* RankOrder::Find(Op op, int stage, int microbatch) const {
-  if (local_[stage] < 0) return nullptr;
-  const PassClass& found = classes_[Cell(op, local_[stage], microbatch)];
+  const int local = LocalOf(stage);
+  if (local < 0) return nullptr;
+  const PassClass& found = classes_[Cell(op, local, microbatch)];
   return found.stretch < 0 ? nullptr : &found;
 }
 
-size_t RankOrder::Cell(const Action& action, int microbatch) const {
-  return (static_cast<size_t>(action.op) * stages_.size() +
-          local_[action.stage]) *
+size_t RankOrder::PositionCell(const Action& action, int microbatch) const {
+  return first_row_[static_cast<size_t>(action.op)] +
+         static_cast<size_t>(LocalOf(action.stage)) *
              schedule_.total_microbatches() +
          microbatch;
 }
@@ -66,7 +86,7 @@ size_t RankOrder::Cell(Op op, int local, int microbatch) const {
 }
 
 size_t RankOrder::Cell(const Action& action) const {
-  return Cell(action.op, local_[action.stage], action.microbatch);
+  return Cell(action.op, LocalOf(action.stage), action.microbatch);
 }
 
 bool RankOrder::IsSecond(int32_t position) const {
@@ -91,7 +111,7 @@ int32_t RankOrder::Distance(int32_t position, int microbatches) const {
   const Action& action = actions_[position];
   const int wanted = action.microbatch + microbatches;
   if (wanted < 0 || wanted >= schedule_.total_microbatches()) return 0;
-  const int32_t other = positions_[Cell(action, wanted)];
+  const int32_t other = positions_[PositionCell(action, wanted)];
   return other >= 0 && IsCopy(position, other, microbatches) ? other - position
                                                              : 0;
 }
@@ -160,7 +180,7 @@ bool RankOrder::IsNew(const Stretch& stretch) const {
     if (action.num_microbatches > period_) return false;
     for (int k = 0; k < action.num_microbatches; ++k) {
       const size_t cell =
-          Cell(action.op, local_[action.stage], action.microbatch + k);
+          Cell(action.op, LocalOf(action.stage), action.microbatch + k);
       if (classes_[cell].stretch >= 0) return false;
       cells.push_back(cell);
     }
@@ -178,7 +198,7 @@ void RankOrder::Take(const Stretch& stretch) {
     const Action& action = actions_[stretch.first + i];
     for (int k = 0; k < action.num_microbatches; ++k) {
       const int microbatch = action.microbatch + k;
-      classes_[Cell(action.op, local_[action.stage], microbatch)] = {
+      classes_[Cell(action.op, LocalOf(action.stage), microbatch)] = {
           static_cast<int>(stretches_.size()), microbatch, microbatch + travel};
     }
   }

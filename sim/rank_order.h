@@ -3,6 +3,7 @@
 #ifndef WEIR_SIM_RANK_ORDER_H_
 #define WEIR_SIM_RANK_ORDER_H_
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -24,9 +25,16 @@ struct PassClass {
 // One rank's order.
 class RankOrder {
  public:
-  RankOrder(const Schedule& schedule, int rank);
+  // `stages` are StagesOf(rank).
+  RankOrder(const Schedule& schedule, int rank, std::vector<int> stages);
 
   const std::vector<Stretch>& stretches() const { return stretches_; }
+
+  // To be called before MayRepeat. FindStretches calls it, too.
+  void ListPositions();
+  // Frees what ListPositions made, more than the order itself. What
+  // FindStretches has found stays.
+  void ForgetPositions();
 
   // Do the actions from `position` on come again a period later, or did they
   // before? All of a period, and more than may be by chance.
@@ -43,7 +51,9 @@ class RankOrder {
  private:
   struct Candidate;
 
-  size_t Cell(const Action& action, int microbatch) const;
+  // The index of the rank's stage, -1: it is not here.
+  int LocalOf(int stage) const;
+  size_t PositionCell(const Action& action, int microbatch) const;
   size_t Cell(Op op, int local, int microbatch) const;
   size_t Cell(const Action& action) const;
 
@@ -84,8 +94,9 @@ class RankOrder {
   const Lanes lanes_;
   const std::vector<Action>& actions_;
   const std::vector<int> stages_;
-  std::vector<int> local_;  // [stage]: index into stages_, -1: not here
-  // [op][stage of the rank][microbatch], -1: no action begins with it.
+  // [op]: where its part of positions_ begins, -1: the rank has no such action.
+  std::array<int64_t, kNumOps> first_row_;
+  // [stage of the rank][microbatch], -1: no action begins with it.
   std::vector<int32_t> positions_;
   int period_ = 1;
   std::vector<PassClass> classes_;  // [op][stage of the rank][microbatch % P]

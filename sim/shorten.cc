@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "schedules/stages_by_rank.h"
 #include "sim/lanes.h"
 #include "sim/rank_order.h"
 #include "sim/steady.h"
@@ -42,9 +43,11 @@ class Shortener {
       : schedule_(schedule), lanes_(schedule) {}
 
   bool FindPeriod() {
+    std::vector<std::vector<int>> stages = StagesByRank(schedule_);
     for (int rank = 0; rank < schedule_.num_ranks; ++rank) {
-      ranks_.emplace_back(schedule_, rank);
+      ranks_.emplace_back(schedule_, rank, std::move(stages[rank]));
     }
+    ranks_.front().ListPositions();
     int least = 1;
     while (true) {
       period_ = FirstPeriod(schedule_, least, &ranks_.front());
@@ -82,8 +85,10 @@ class Shortener {
  private:
   bool AllRepeat() {
     for (RankOrder& rank : ranks_) {
-      if (&rank != &ranks_.front() && !rank.FindStretches(period_)) {
-        return false;
+      if (&rank != &ranks_.front()) {
+        const bool repeats = rank.FindStretches(period_);
+        rank.ForgetPositions();
+        if (!repeats) return false;
       }
       if (rank.stretches().size() != ranks_.front().stretches().size()) {
         return false;

@@ -18,6 +18,7 @@
 #include "sim/groups.h"
 #include "sim/pipeline_graph.h"
 #include "sim/prepare.h"
+#include "sim/run_size.h"
 #include "sim/schedule_costs.h"
 #include "sim/stage_costs.h"
 #include "sim/window.h"
@@ -36,8 +37,9 @@ absl::StatusOr<SimulatedRun> PrepareCosts(const ResolvedScenario& scenario,
   ASSIGN_OR_RETURN(run.costs, ComputeCosts(scenario, run.schedule.num_stages,
                                            VersionsOfStages(run.semantics)));
   RETURN_IF_ERROR(ApplySchedule(scenario, network, run.schedule, &run.costs));
-  RETURN_IF_ERROR(
-      CheckTasks(scenario, EstimateTasks(InputsOf(scenario, network, run))));
+  RETURN_IF_ERROR(CheckTasks(scenario,
+                             EstimateTasks(InputsOf(scenario, network, run)),
+                             scenario.placement.num_gpus()));
   return run;
 }
 
@@ -75,6 +77,7 @@ absl::StatusOr<Result> Simulate(const ResolvedScenario& scenario,
   const Network network = NetworkOf(scenario);
   const auto run_batches =
       [&](int num_batches) -> absl::StatusOr<SimulatedRun> {
+    RETURN_IF_ERROR(CheckFullRun(scenario, num_batches));
     ASSIGN_OR_RETURN(Schedule schedule,
                      ScheduleOf(scenario, network, num_batches));
     return RunOnce(scenario, network, std::move(schedule), options);
@@ -103,9 +106,10 @@ absl::Status CheckSimulation(const ResolvedScenario& scenario) {
 absl::StatusOr<uint64_t> FingerprintOf(const ResolvedScenario& scenario) {
   const Network network = NetworkOf(scenario);
   ASSIGN_OR_RETURN(const int given, GivenBatches(scenario));
+  const int num_batches = given > 0 ? given : FirstBatches(scenario);
+  RETURN_IF_ERROR(CheckFullRun(scenario, num_batches));
   ASSIGN_OR_RETURN(Schedule schedule,
-                   ScheduleOf(scenario, network,
-                              given > 0 ? given : FirstBatches(scenario)));
+                   ScheduleOf(scenario, network, num_batches));
   ASSIGN_OR_RETURN(const SimulatedRun run,
                    Prepare(scenario, network, std::move(schedule)));
   const TaskGraph& tasks = run.graph.tasks;

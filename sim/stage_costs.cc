@@ -10,6 +10,7 @@
 #include "base/status_macros.h"
 #include "calibrate/device_profile.h"
 #include "models/layer_work.h"
+#include "models/parameter_sum.h"
 #include "models/partition.h"
 #include "scenarios/stage_cut.h"
 #include "sim/stage_layers.h"
@@ -63,9 +64,12 @@ void SetParameters(double parameters, const ParameterBytes& bytes,
 void SetLayers(const std::vector<LayerWork>& layers, int first, int last,
                const ParameterBytes& bytes, StageCosts* stage) {
   std::vector<double> weights;
+  ParameterSum sum;
+  double before = 0;
   for (int l = first; l < last; ++l) {
-    const double own = StageParameters(layers, first, l + 1) -
-                       (l > first ? StageParameters(layers, first, l) : 0);
+    sum.Add(layers[l]);
+    const double own = sum.parameters() - before;
+    before = sum.parameters();
     if (own > 0) weights.push_back(own * bytes.weight);
   }
   if (weights.empty()) return;

@@ -218,7 +218,8 @@ absl::StatusOr<ReplayPlan> PlanOfScenario(const ResolvedScenario& resolved,
                               : 0;
   plan->timeout_seconds = settings.timeout_seconds;
   if (!settings.on_gpu) {
-    const absl::Status fits = CheckHostMemory(*plan);
+    absl::Status fits = CheckHostMemory(*plan);
+    fits.Update(CheckHostSize(*plan, settings.is_checked ? 2 : 1));
     if (!fits.ok()) {
       return absl::InvalidArgumentError(
           absl::StrCat(resolved.label, ": ", fits.message()));

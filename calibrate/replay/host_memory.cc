@@ -4,7 +4,10 @@
 #include <unistd.h>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/size_limits.h"
 #include "base/units.h"
+#include "models/layer_work.h"
 
 namespace weir {
 
@@ -34,6 +37,26 @@ absl::Status CheckHostMemory(const ReplayPlan& plan, double memory_bytes) {
       "the model takes ", FormatBytes(needed),
       " and more to train in double precision, this machine has ",
       FormatBytes(memory_bytes), ": expected a smaller one, as tiny-gpt"));
+}
+
+absl::Status CheckHostSize(const ReplayPlan& plan, double num_trainings) {
+  // Of a plain loop over doubles on one core, rounded down; and of what is
+  // noted of one pass.
+  constexpr double kFlopsPerSecond = 5e8;
+  constexpr double kBytesPerPass = 200;
+  const double microbatches =
+      static_cast<double>(plan.schedule.total_microbatches());
+  const double flops = ModelFlops(LayersOf(plan.model, plan.spec.work), 1) *
+                       microbatches * plan.num_steps * num_trainings;
+  const double passes =
+      2.0 * plan.schedule.num_stages * microbatches * plan.num_steps;
+  return CheckSize(
+      plan.schedule.name,
+      absl::StrFormat("%.0f trainings of %d steps of %.0f microbatches, %.3g "
+                      "FLOP,",
+                      num_trainings, plan.num_steps, microbatches, flops),
+      {LeastHostBytes(plan) + passes * kBytesPerPass, flops / kFlopsPerSecond},
+      "fewer microbatches (--gbs) or steps, a smaller model, or --no-check");
 }
 
 }  // namespace weir

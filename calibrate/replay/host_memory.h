@@ -20,6 +20,10 @@ double HostMemoryBytes();
 absl::Status CheckHostMemory(const ReplayPlan& plan,
                              double memory_bytes = HostMemoryBytes());
 
+// InvalidArgument where so many trainings need more time, or one more memory
+// for what is noted of its passes, than base/size_limits.h allows.
+absl::Status CheckHostSize(const ReplayPlan& plan, double num_trainings = 1);
+
 }  // namespace weir
 
 #endif  // WEIR_CALIBRATE_REPLAY_HOST_MEMORY_H_

@@ -10,6 +10,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/size_limits.h"
 #include "base/status_macros.h"
 
 namespace weir {
@@ -276,6 +277,13 @@ AntichainState StateOf(const ProfileGraph& graph, const Enumeration& found,
 absl::StatusOr<AntichainDag> AntichainDagOf(absl::string_view label,
                                             const ProfileGraph& graph,
                                             int max_states) {
+  // Every state knows its nodes, and the states before it.
+  constexpr double kBytesPerPair = 5, kSecondsPerPair = 5e-8;
+  const double num_nodes = static_cast<double>(graph.nodes.size());
+  RETURN_IF_ERROR(CheckSize(label, absl::StrCat(num_nodes, " nodes"),
+                            {num_nodes * num_nodes * kBytesPerPair,
+                             num_nodes * num_nodes * kSecondsPerPair},
+                            "a graph whose nodes are merged"));
   const Pruned pruned = Prune(graph);
   if (pruned.first < 0) {
     return absl::InvalidArgumentError(

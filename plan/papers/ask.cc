@@ -9,6 +9,7 @@
 #include "base/interrupt.h"
 #include "base/status_macros.h"
 #include "plan/papers/answer.h"
+#include "plan/papers/planner_size.h"
 #include "results/result.pb.h"
 #include "scenarios/cluster.h"
 #include "schedules/lint.h"
@@ -111,11 +112,16 @@ absl::StatusOr<ResolvedScenario> GivenForPlanners(absl::string_view label,
 
 namespace {
 
+// Finds the facts when the first planner that is not too large needs them.
 PlannerAnswer AskOne(const PaperPlanner& planner, const ResolvedScenario& given,
-                     SharedFacts* facts) {
+                     std::optional<SharedFacts>* facts) {
   PlannerAnswer answer;
   answer.algorithm = std::string(planner.name);
-  absl::StatusOr<PlannedPipeline> plan = planner.plan(given, facts);
+  answer.planned = CheckPlannerSize(planner.name, given);
+  answer.simulated = answer.planned;
+  if (!answer.planned.ok()) return answer;
+  if (!facts->has_value()) facts->emplace(given);
+  absl::StatusOr<PlannedPipeline> plan = planner.plan(given, &**facts);
   answer.planned = plan.status();
   answer.simulated = plan.status();
   if (!plan.ok()) return answer;
@@ -129,7 +135,7 @@ PlannerAnswer AskOne(const PaperPlanner& planner, const ResolvedScenario& given,
 absl::StatusOr<std::vector<PlannerAnswer>> Ask(
     const std::vector<const PaperPlanner*>& planners,
     const ResolvedScenario& given, const AskOptions& options) {
-  SharedFacts facts(given);  // each process goes on with its own
+  std::optional<SharedFacts> facts;  // each process has its own
   std::vector<std::optional<PlannerAnswer>> answers(planners.size());
   int num_done = 0;
   Jobs jobs;

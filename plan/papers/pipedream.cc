@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/problems.h"
+#include "base/size_limits.h"
 #include "base/status_macros.h"
 #include "base/units.h"
 #include "plan/papers/pipedream_level.h"
@@ -18,10 +19,8 @@ namespace weir {
 namespace {
 
 constexpr int kMaxMachines = 4096;
-// Steps of the dynamic program, and bytes of its tables: a quarter of an hour
-// and what a workstation has.
-constexpr double kMaxSteps = 1e12;
-constexpr double kMaxTableBytes = 4e9;
+// Of one step of the dynamic program, rounded up.
+constexpr double kSecondsPerStep = 1e-9;
 
 void CheckMachines(const PipeDreamOptions& options, Problems* problems) {
   const size_t num_levels = options.num_machines.size();
@@ -69,14 +68,13 @@ void CheckSize(const AntichainDag& dag, const PipeDreamOptions& options,
       bytes += machines * 8 * (is_highest ? 1 : last + 1);
     }
   }
-  if (steps <= kMaxSteps && bytes <= kMaxTableBytes) return;
-  problems->Add(
-      "", absl::StrFormat("has %d antichains, for which these machines ask for "
-                          "%.1g steps and %.1f GB, expected at most %.0g steps "
-                          "and %.0f GB: fewer machines, or a graph whose "
-                          "parallel branches are merged into nodes",
-                          dag.states.size(), steps, bytes / 1e9, kMaxSteps,
-                          kMaxTableBytes / 1e9));
+  const std::string problem = SizeProblem(
+      absl::StrFormat("%d antichains on these machines, %.2g steps,",
+                      dag.states.size(), steps),
+      {bytes, steps * kSecondsPerStep},
+      "fewer machines, or a graph whose parallel branches and short nodes are "
+      "merged");
+  if (!problem.empty()) problems->Add("", problem);
 }
 
 double DataParallelSeconds(const AntichainDag& dag,

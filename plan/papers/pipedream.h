@@ -23,6 +23,7 @@
 #ifndef WEIR_PLAN_PAPERS_PIPEDREAM_H_
 #define WEIR_PLAN_PAPERS_PIPEDREAM_H_
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -49,6 +50,8 @@ struct PipeDreamOptions {
   // stage: data parallelism then fits every limit.
   bool published_memory = false;
   bool paper_formula = false;
+  // Called now and then with the part of a level that is solved, 0 to 1.
+  std::function<void(double)> progress = {};
 };
 
 // States [first_state, end_state).

@@ -142,6 +142,10 @@ void PipeDreamLevel::Improve(int split, int last, std::vector<double>* worst) {
 void PipeDreamLevel::Solve() {
   best_.assign(num_machines_, StateSeconds(num_states_));
   for (int last = 0; last < num_states_; ++last) {
+    // What is behind grows with the square of the states, or their cube.
+    if (options_.progress) {
+      options_.progress(std::pow(1.0 * last / num_states_, 3));
+    }
     const int num_firsts = is_highest_ ? 1 : last + 1;
     for (int m = 0; m < num_machines_; ++m) {
       std::vector<double>& best = best_[m][last];

@@ -14,6 +14,7 @@
 #include "base/processes.h"
 #include "base/status_macros.h"
 #include "plan/papers/ask.h"
+#include "plan/papers/planner_size.h"
 #include "plan/space.h"
 #include "scenarios/cluster.h"
 #include "schedules/registry.h"
@@ -142,6 +143,7 @@ absl::StatusOr<Plan> AnswerOf(const Space& made, const PlanRequest& request,
                                     made.memory_limit_bytes));
   ASSIGN_OR_RETURN(const PaperPlanner* planner,
                    FindPaperPlanner(question.asked->name));
+  RETURN_IF_ERROR(CheckPlannerSize(planner->name, given));
   ASSIGN_OR_RETURN(const PlannedPipeline planned,
                    planner->plan(given, facts->Of(given, question)));
   Plan plan;

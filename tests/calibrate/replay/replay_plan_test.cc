@@ -5,6 +5,8 @@
 
 #include <cmath>
 
+#include "base/size_limits.h"
+#include "calibrate/replay/host_memory.h"
 #include "tests/calibrate/replay/tiny_replay.h"
 
 namespace weir {
@@ -125,6 +127,17 @@ TEST(PlanTest, RefusesWhatStagesDoNot) {
       TinyRequest(Generated("gpipe", {.num_ranks = 3, .num_microbatches = 2}));
   request.model = TinyGpt(2);  // fewer blocks than stages
   EXPECT_FALSE(MakeReplayPlan(request).ok());
+}
+
+TEST(PlanTest, ATrainingThatTakesTooLongIsRefusedWithAnEstimate) {
+  const ReplayPlan plan = PlanOf(
+      TinyRequest(Generated("gpipe", {.num_ranks = 2, .num_microbatches = 4})));
+  EXPECT_TRUE(CheckHostSize(plan).ok());
+  const ScopedSizeLimits limits({1e12, 1e-9});
+  const std::string message(CheckHostSize(plan, 2).message());
+  EXPECT_THAT(message, HasSubstr("is too large: 2 trainings of"));
+  EXPECT_THAT(message, HasSubstr("steps of 4 microbatches"));
+  EXPECT_THAT(message, HasSubstr("--gbs"));
 }
 
 }  // namespace

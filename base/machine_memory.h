@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// How much memory a new computation can use.
+#ifndef WEIR_BASE_MACHINE_MEMORY_H_
+#define WEIR_BASE_MACHINE_MEMORY_H_
+
+#include <string>
+
+namespace weir {
+
+// Returns the bytes that this process can still allocate without swapping: what
+// the kernel reports as available, or less where a control group (version 1 or
+// 2) of a container or a batch job allows less. Infinite where neither is
+// known. Reads /proc and /sys below `root`, which is not empty in tests.
+double AvailableMemoryBytes(const std::string& root = "");
+
+}  // namespace weir
+
+#endif  // WEIR_BASE_MACHINE_MEMORY_H_

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/papers/planner_size.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "plan/space.h"
+#include "scenarios/cluster.h"
+
+namespace weir {
+namespace {
+
+// Of one step of a planner's innermost loop, and of what it remembers of one,
+// rounded up.
+constexpr double kSecondsPerStep = 1e-8;
+constexpr double kBytesPerState = 64;
+// Bandwidths of all pairs of devices: routes are looked up, and what is found
+// is copied.
+constexpr double kSecondsPerPair = 1e-6, kBytesPerPair = 32;
+
+// The most stages that planners for many devices look at (dapple.h, spp.h).
+constexpr double kMostStages = 16;
+
+// Divisors of a number are few: this bounds those of any that fits an int.
+double NumDivisors(double number) { return std::min(number, 1536.0); }
+
+struct Steps {
+  double count = 0, states = 0;
+};
+
+Steps StepsOf(absl::string_view planner, const PlannerSize& size) {
+  const double layers = size.num_layers, devices = size.num_devices;
+  const double stages = std::min(layers, devices);
+  const double few = std::min(stages, kMostStages);
+  if (planner == "pipedream") {
+    // Of two levels of which the lower has all devices, at worst.
+    const double machines = std::min(devices, 64.0);
+    return {machines * machines * layers * layers * layers / 12,
+            machines * layers * layers / 8};
+  }
+  if (planner == "dapple") {
+    const double units = std::min(devices, kMostStages);
+    return {layers * layers * units * units * few, layers * units * few};
+  }
+  if (planner == "spp") {
+    const double replicas = std::min(devices, std::log2(devices) + 16);
+    return {layers * layers * few * replicas * replicas +
+                60 * few * few * size.num_microbatches,
+            layers * few * devices + few * size.num_microbatches};
+  }
+  if (planner == "bapipe") {
+    return {NumDivisors(devices) * layers * layers * stages,
+            layers * stages + devices};
+  }
+  if (planner == "dawnpiper") {
+    return {layers * layers * layers * few, layers * layers * few};
+  }
+  // The others look at every number of stages, or bound their states
+  // themselves (device_chain.h).
+  return {NumDivisors(devices) * layers * stages, layers * layers};
+}
+
+}  // namespace
+
+PlannerSize PlannerSizeOf(const ResolvedScenario& given) {
+  PlannerSize size;
+  size.num_layers = NumBlocks(given.model) + 2.0;
+  const int listed = given.scenario.parallelism().gpus_size();
+  const double num_gpus = listed > 0 ? listed : NumGpus(given.cluster);
+  size.num_devices = std::max(num_gpus / given.placement.tensor, 1.0);
+  const Batch& batch = given.scenario.batch();
+  size.num_microbatches =
+      std::max(1.0 * batch.global_batch_size() /
+                   std::max<double>(batch.microbatch_size(), 1),
+               1.0);
+  return size;
+}
+
+SizeEstimate EstimatePlanner(absl::string_view planner,
+                             const PlannerSize& size) {
+  const Steps steps = StepsOf(planner, size);
+  const double pairs = size.num_devices * size.num_devices;
+  return SizeEstimate{steps.states * kBytesPerState,
+                      steps.count * kSecondsPerStep} +
+         SizeEstimate{pairs * kBytesPerPair, pairs * kSecondsPerPair};
+}
+
+absl::Status CheckPlannerSize(absl::string_view planner,
+                              const ResolvedScenario& given) {
+  const PlannerSize size = PlannerSizeOf(given);
+  return CheckSize(
+      absl::StrCat(given.label, ": ", planner),
+      absl::StrFormat("%.0f layers, %.0f devices and %.0f microbatches",
+                      size.num_layers, size.num_devices, size.num_microbatches),
+      EstimatePlanner(planner, size),
+      "fewer devices (--gpus, larger --tp), or fewer microbatches (larger "
+      "--mbs)");
+}
+
+}  // namespace weir

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WEIR_SCHEDULES_STAGES_BY_RANK_H_
+#define WEIR_SCHEDULES_STAGES_BY_RANK_H_
+
+#include <vector>
+
+#include "schedules/schedule.h"
+
+namespace weir {
+
+// Returns Schedule::StagesOf of every rank, in the time that one call takes.
+// REQUIRES: the routes name ranks of the schedule.
+std::vector<std::vector<int>> StagesByRank(const Schedule& schedule);
+
+}  // namespace weir
+
+#endif  // WEIR_SCHEDULES_STAGES_BY_RANK_H_

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a run needs, estimated before it is built (base/size_limits.h).
+#ifndef WEIR_SIM_RUN_SIZE_H_
+#define WEIR_SIM_RUN_SIZE_H_
+
+#include "absl/status/status.h"
+#include "base/size_limits.h"
+#include "scenarios/scenario.h"
+#include "schedules/schedule.h"
+#include "sim/fold.h"
+
+namespace weir {
+
+// Estimates a run of so many tasks on so many GPUs, with its schedule, its
+// result and the forked engine.
+SizeEstimate EstimateRun(double num_tasks, double num_gpus);
+
+// InvalidArgument where so many tasks need more memory or time than there is,
+// or are more than have numbers.
+absl::Status CheckTasks(const ResolvedScenario& scenario, double num_tasks,
+                        double num_gpus);
+
+// The same of a full run before its schedule exists: every GPU does at least
+// one forward of each microbatch and stage.
+absl::Status CheckFullRun(const ResolvedScenario& scenario, int num_batches);
+
+// The same of a folded run, whose representatives alone have tasks.
+absl::Status CheckFoldedRun(const ResolvedScenario& scenario,
+                            const Schedule& schedule, const Fold& fold);
+
+}  // namespace weir
+
+#endif  // WEIR_SIM_RUN_SIZE_H_

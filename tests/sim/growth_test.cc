@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// Counts the bytes that runs allocate: four times the size asks for at most
+// about four times as many. Times are measured by tests/bench/scaling_bench.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+#include "sim/bound.h"
+#include "sim/rank.h"
+#include "sim/simulate.h"
+#include "tests/sim/textbook.h"
+
+namespace {
+std::atomic<double> num_bytes{0};
+}  // namespace
+
+// NOLINTNEXTLINE
+void* operator new(size_t size) {
+  num_bytes = num_bytes + static_cast<double>(size);
+  if (void* memory = std::malloc(size)) return memory;
+  throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+
+namespace weir {
+namespace {
+
+// n log n, and room for vectors that double.
+constexpr double kMostGrowth = 4 * 1.5;
+
+template <typename Run>
+double BytesOf(const Textbook& textbook, Run run) {
+  const ResolvedScenario scenario = Resolve(textbook);
+  const double before = num_bytes;
+  run(scenario);
+  return num_bytes - before;
+}
+
+void Rank(const ResolvedScenario& scenario) {
+  ASSERT_TRUE(Ranker().Rank(scenario).ok());
+}
+void Full(const ResolvedScenario& scenario) {
+  ASSERT_TRUE(Simulate(scenario).ok());
+}
+void Bound(const ResolvedScenario& scenario) {
+  ASSERT_TRUE(Bounder().Bound(scenario).ok());
+}
+
+template <typename Run>
+double GrowthWithStages(Run run) {
+  Textbook textbook;
+  textbook.num_microbatches = 4;
+  textbook.num_ranks = 1024;
+  const double one = BytesOf(textbook, run);
+  textbook.num_ranks = 4096;
+  return BytesOf(textbook, run) / one;
+}
+
+template <typename Run>
+double GrowthWithMicrobatches(Run run) {
+  Textbook textbook;
+  textbook.schedule = "1f1b";
+  textbook.num_microbatches = 4096;
+  const double one = BytesOf(textbook, run);
+  textbook.num_microbatches = 16384;
+  return BytesOf(textbook, run) / one;
+}
+
+TEST(GrowthTest, FastRunsGrowWithTheirStages) {
+  EXPECT_LT(GrowthWithStages(Rank), kMostGrowth);
+}
+TEST(GrowthTest, FullRunsGrowWithTheirStages) {
+  EXPECT_LT(GrowthWithStages(Full), kMostGrowth);
+}
+TEST(GrowthTest, BoundsGrowWithTheirStages) {
+  EXPECT_LT(GrowthWithStages(Bound), kMostGrowth);
+}
+TEST(GrowthTest, FastRunsGrowWithTheirMicrobatches) {
+  EXPECT_LT(GrowthWithMicrobatches(Rank), kMostGrowth);
+}
+TEST(GrowthTest, FullRunsGrowWithTheirMicrobatches) {
+  EXPECT_LT(GrowthWithMicrobatches(Full), kMostGrowth);
+}
+
+}  // namespace
+}  // namespace weir
