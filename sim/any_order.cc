@@ -51,6 +51,20 @@ int AnyOrder::NumMicrobatches(int route) const {
   return m / round * turn + std::clamp(m % round - route * turn, 0, turn);
 }
 
+double AnyOrder::MeanMicrobatches(int route) const {
+  if (schedule_.flush) return NumMicrobatches(route);
+  return static_cast<double>(schedule_.num_microbatches) /
+         schedule_.num_routes();
+}
+
+double AnyOrder::WorkOf(int rank) const {
+  if (schedule_.flush) return ranks_[rank].work;
+  const int turn = schedule_.microbatches_per_route_turn;
+  const int round = turn * schedule_.num_routes();
+  const int least = schedule_.num_microbatches / round * turn;
+  return ranks_[rank].work * least / MeanMicrobatches(0);
+}
+
 PassKind AnyOrder::KindOf(int rank, Op op, int stage, int route,
                           int span) const {
   const int microbatch = schedule_.num_routes() == 1
@@ -73,7 +87,7 @@ double AnyOrder::InSum(int rank, Op op, int stage, int route, int span) {
 
 void AnyOrder::AddRoute(int route) {
   const std::vector<int>& ranks = schedule_.routes[route];
-  const int count = NumMicrobatches(route);
+  const double count = MeanMicrobatches(route);
   if (count == 0) return;
   const auto num_stages = static_cast<size_t>(schedule_.num_stages);
   Way& way = ways_[route];

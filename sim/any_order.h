@@ -21,9 +21,10 @@ class AnyOrder {
 
   // With a flush of the run, without of a batch.
   double seconds() const { return seconds_; }
-  // All passes of a batch.
-  double WorkOf(int rank) const { return ranks_[rank].work; }
-  // Microbatches of a batch that take this route.
+  // All passes of a batch. Without a flush: of the batch in which the rank does
+  // least, as routes take turns from one batch to the next.
+  double WorkOf(int rank) const;
+  // Microbatches of the first batch that take this route.
   int NumMicrobatches(int route) const;
   // So many microbatches are done in one piece by some action: ascending.
   const std::vector<int>& spans() const { return spans_; }
@@ -44,7 +45,7 @@ class AnyOrder {
 
  private:
   struct Rank {
-    double work = 0;     // all passes
+    double work = 0;     // all passes of a batch, without a flush on average
     double weights = 0;  // of these, for weights' gradients
     double least_input;  // shortest input gradient
     // Shortest ways of a microbatch to it, and of what it makes back to the
@@ -57,7 +58,8 @@ class AnyOrder {
     bool pairs = false;  // forwards beside backwards may make it shorter
   };
   struct Part {  // of a stage, on one rank of one route
-    int rank, stage, count;
+    int rank, stage;
+    double count;                   // microbatches, see MeanMicrobatches
     double forward, gradients = 0;  // of one microbatch
     double last = 0;                // longest last pass
   };
@@ -66,6 +68,8 @@ class AnyOrder {
     double seconds = 0;
   };
 
+  // Microbatches of a batch that take this route, without a flush on average.
+  double MeanMicrobatches(int route) const;
   PassKind KindOf(int rank, Op op, int stage, int route, int span) const;
   double OfPass(int rank, Op op, int stage, int route, int span);
   // What it adds at least to all passes of the rank.

@@ -22,18 +22,9 @@ struct Event {
 // Times that rounding alone may tell apart, of the later one.
 constexpr double kOneMoment = 1e-13;
 
-// At one moment transfers let go of their buffers, then the GPU's own work
-// frees and allocates in its order, then new transfers take theirs: what hands
-// over to something else is not counted twice.
-int OrderAtOneMoment(const Event& event) {
-  if (event.kind != MemoryKind::kCommunicationBuffers) return 1;
-  return event.bytes < 0 ? 0 : 2;
-}
-
-bool Earlier(const Event& a, const Event& b) {
-  if (a.seconds != b.seconds) return a.seconds < b.seconds;
-  return OrderAtOneMoment(a) < OrderAtOneMoment(b);
-}
+// The order of events at one moment does not matter: Sweep() counts what is
+// held when all of them have happened.
+bool Earlier(const Event& a, const Event& b) { return a.seconds < b.seconds; }
 
 class Tracer {
  public:

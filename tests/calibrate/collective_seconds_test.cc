@@ -93,6 +93,33 @@ TEST(CollectiveSecondsTest, HierarchicalRingsUseAllAdaptersOfTheNode) {
   ExpectRelative(cost.LinkSeconds(), cost.inter_bytes / (0.92 * 25e9));
 }
 
+// NCCL's model: a step takes at least as long as posting one to the network.
+TEST(CollectiveSecondsTest, PostingToTheNetworkLimitsEveryStep) {
+  CollectiveModel model = NcclDefaults(NcclGeneration::kAmpere);
+  model.mutable_net_overhead_seconds()->set_value(2 * kUs);
+  const auto latency = [&](double bytes, const CollectiveGroup& group) {
+    return CheapestCollective(model, CollectiveKind::kAllGather, bytes, group)
+        .latency_seconds;
+  };
+  // Simple posts three times a step, LL once.
+  ExpectRelative(latency(1e12, Nodes(4, 8)), (8.4 + 28 * 6 + 3 * 14) * kUs);
+  ExpectRelative(latency(8, Nodes(4, 8)), (6.6 + 28 * 2 + 3 * 2.7) * kUs);
+  // Within a node nothing is posted.
+  ExpectRelative(latency(1e12, OneNode(8)), (8.4 + 7 * 3.4) * kUs);
+}
+
+TEST(CollectiveSecondsTest, SmallMessagesUseLlOnlyWithinANode) {
+  const CollectiveModel nccl = NcclDefaults(NcclGeneration::kAmpere);
+  const CollectiveCost within =
+      CheapestCollective(nccl, CollectiveKind::kSendReceive, 8, OneNode(2));
+  EXPECT_EQ(within.protocol, CollectiveProtocol::kLl);
+  ExpectRelative(within.latency_seconds, 7.2 * kUs);
+  const CollectiveCost across =
+      CheapestCollective(nccl, CollectiveKind::kSendReceive, 8, Nodes(2, 1));
+  EXPECT_EQ(across.protocol, CollectiveProtocol::kSimple);
+  ExpectRelative(across.latency_seconds, (11.8 + 14) * kUs);
+}
+
 TEST(CollectiveSecondsTest, SharedAdaptersGiveEachGroupItsPart) {
   const CollectiveModel nccl = NcclDefaults(NcclGeneration::kAmpere);
   CollectiveGroup group = Nodes(4, 1);

@@ -59,6 +59,26 @@ TEST(ValidateTest, HalvesOfABackwardAreAskedForByName) {
               HasSubstr("0B0 repeats a backward that B or I has done"));
 }
 
+TEST(ValidateTest, ActivationsAreOffloadedBeforeTheirBackward) {
+  const auto error = [](const std::vector<Op>& ops) {
+    Schedule schedule = FromText("0F0,0B0");
+    schedule.rank_actions[0].clear();
+    for (const Op op : ops) schedule.rank_actions[0].push_back({op, 0, 0});
+    return ErrorOf(schedule);
+  };
+  EXPECT_EQ(error({Op::kForward, Op::kOffload, Op::kReload, Op::kBackward}),
+            "");
+  EXPECT_THAT(error({Op::kForward, Op::kBackward, Op::kOffload}),
+              HasSubstr("0O0 offloads what its backward has freed"));
+  EXPECT_THAT(error({Op::kForward, Op::kBackwardInput, Op::kOffload,
+                     Op::kBackwardWeight}),
+              HasSubstr("0O0 offloads what its backward has freed"));
+  EXPECT_THAT(error({Op::kForward, Op::kOffload, Op::kBackward}),
+              HasSubstr("0B0 needs what was offloaded and is not reloaded"));
+  EXPECT_THAT(error({Op::kForward, Op::kReload, Op::kBackward}),
+              HasSubstr("0R0 comes before its offload (O)"));
+}
+
 TEST(ValidateTest, NoForwardRunsBesideItsOwnBackward) {
   EXPECT_THAT(ErrorOf(FromText("(0F0;0B0)OVERLAP_F_B")),
               HasSubstr("0F0 overlaps its own backward"));

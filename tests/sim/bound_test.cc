@@ -17,6 +17,7 @@
 #include "sim/engine.h"
 #include "sim/memory.h"
 #include "sim/simulate.h"
+#include "tests/sim/by_costs.h"
 #include "tests/sim/random_case.h"
 #include "tests/sim/random_plan.h"
 #include "tests/sim/textbook.h"
@@ -255,6 +256,80 @@ TEST(BoundTest, NeverAboveARunWhoseReplicasAreUnlike) {
     ASSERT_TRUE(bound.ok() && result.ok()) << bound.status() << result.status();
     EXPECT_LE(bound->batch_seconds, result->batch_seconds() * (1 + kRounding))
         << schedule;
+  }
+}
+
+// One rank, no flush: a batch takes all its passes and a step for each update.
+TEST(BoundTest, StepsOfEveryUpdateOfABatchCount) {
+  for (const auto& [microbatches_per_update, num_steps] :
+       {std::pair(1, 4), std::pair(2, 2), std::pair(4, 1)}) {
+    ByCosts run{.schedule = ByHand({{0}}, 4,
+                                   {Actions({"0F0", "0B0", "0F1", "0B1", "0F2",
+                                             "0B2", "0F3", "0B3"})}),
+                .costs = OneStage(1, 2)};
+    run.schedule.flush = false;
+    run.schedule.weights.microbatches_per_update = microbatches_per_update;
+    run.costs.stages[0].optimizer_seconds = 0.5;
+    const CostsRun result(run);
+    PassOrder::Buffers buffers;
+    const PlanBound bound =
+        BoundOfRun(result.inputs(), nullptr, PassOrder(run.schedule, false),
+                   /*finds_period=*/true, &buffers);
+    EXPECT_NEAR(bound.any_order_seconds, 4 * 3 + 0.5 * num_steps, 1e-9);
+    EXPECT_NEAR(bound.any_order_seconds, result.Makespan(), 1e-9);
+    EXPECT_EQ(bound.batch_seconds, bound.any_order_seconds);
+  }
+}
+
+// Two ranks of the first stage take turns; one has the second stage, too.
+TEST(BoundTest, OfRanksWithTheFirstStageTheBusiestCounts) {
+  ByCosts run{
+      .schedule = ByHand({{0, 0}, {1, 0}}, 2,
+                         {Actions({"0F0", "1F0", "1F1", "1B0", "1B1", "0B0"}),
+                          Actions({"0F1", "0B1"})}),
+      .costs = OneStage(1, 2)};
+  run.schedule.flush = false;
+  run.costs.stages.push_back(OneStage(0.5, 1).stages[0]);
+  const CostsRun result(run);
+  PassOrder::Buffers buffers;
+  const PlanBound bound =
+      BoundOfRun(result.inputs(), nullptr, PassOrder(run.schedule, false),
+                 /*finds_period=*/false, &buffers);
+  EXPECT_NEAR(bound.batch_seconds, 3 + 2 * 1.5, 1e-9);
+  EXPECT_LE(bound.batch_seconds, result.Makespan());
+}
+
+// Replicas of a stage take turns from one batch to the next: where their number
+// does not divide the microbatches, each has the larger part only now and then.
+TEST(BoundTest, NeverAboveBatchesThatReplicasShareUnevenly) {
+  // The busiest rank's seconds of a microbatch, over its replicas.
+  for (const auto& [schedule, per_microbatch] :
+       {std::pair("pipedream:replicas=2-1", 2.25),
+        std::pair("pipedream:replicas=1-2", 3.0)}) {
+    for (int num_microbatches = 1; num_microbatches <= 6; ++num_microbatches) {
+      for (int num_batches : {0, 2, 3, 4}) {
+        if (num_microbatches * std::max(num_batches, 1) < 2) continue;
+        Textbook textbook;
+        textbook.schedule = schedule;
+        textbook.num_ranks = 3;
+        textbook.num_microbatches = num_microbatches;
+        textbook.num_batches = num_batches;
+        textbook.forward_seconds = {1, 0.75};
+        textbook.backward_seconds = {2, 1.5};
+        const ResolvedScenario scenario = Resolve(textbook);
+        const auto bound = BoundOf(scenario);
+        const auto result = Simulate(scenario);
+        ASSERT_TRUE(bound.ok() && result.ok())
+            << bound.status() << result.status();
+        SCOPED_TRACE(absl::StrCat(schedule, " m ", num_microbatches,
+                                  " batches ", num_batches));
+        const double seconds = result->batch_seconds();
+        EXPECT_LE(bound->batch_seconds, seconds * (1 + kRounding));
+        if (num_batches > 0) continue;
+        EXPECT_NEAR(bound->any_order_seconds, num_microbatches * per_microbatch,
+                    1e-9);
+      }
+    }
   }
 }
 

@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "schedules/registry.h"
+#include "sim/least_memory.h"
 #include "sim/simulate.h"
 #include "sim/stage_costs.h"
 #include "tests/sim/by_costs.h"
@@ -313,6 +314,19 @@ TEST(MemoryTest, ScratchLastsAsLongAsItsPass) {
   for (size_t i = 0; i < std::size(expected); ++i) {
     EXPECT_NEAR(memory.samples[i].seconds, expected[i].first, 1e-9);
     EXPECT_EQ(memory.samples[i].bytes, expected[i].second);
+  }
+}
+
+TEST(MemoryTest, EveryPredictedCopyOfTheWeightsCounts) {
+  for (int copies : {0, 1, 2}) {
+    ByCosts run{.schedule = OnePass(), .costs = OneStage(1, 2)};
+    run.schedule.weights.predicted_copies = copies;
+    run.costs.stages[0].weight_bytes = 400;
+    run.costs.stages[0].activation_bytes = 100;
+    const CostsRun result(run);
+    EXPECT_EQ(result.PeakOf(0, MemoryKind::kPredictedWeights), 400 * copies);
+    EXPECT_EQ(result.Memory(0).peak_bytes, 400 * (1 + copies) + 100);
+    EXPECT_EQ(LeastPeakBytes(result.inputs(), 0), 400 * (1 + copies) + 100);
   }
 }
 

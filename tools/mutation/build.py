@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compiles a mutant and links programs with it, in a build folder of its own.
+
+Nothing is compiled but the mutated source: a program is linked again from the
+objects that are there, with the mutant's object before the libraries, so that
+the linker never takes the original out of its archive.
+"""
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+
+
+class BuildError(Exception):
+    pass
+
+
+def configure(root, folder):
+    """Configures a build folder where there is none.
+
+    As the preset "release" does, so that a compiler cache has the objects.
+    """
+    if os.path.exists(os.path.join(folder, "build.ninja")):
+        return
+    command = ["cmake", "-S", root, "-B", folder, "-G", "Ninja",
+               "-DCMAKE_BUILD_TYPE=Release", "-DBUILD_TESTING=ON",
+               "-DWEIR_WERROR=ON", "-DWEIR_CUDA=OFF"]
+    for name in ("lld", "gold"):
+        if shutil.which(f"ld.{name}"):
+            command.append(f"-DCMAKE_EXE_LINKER_FLAGS=-fuse-ld={name}")
+            break
+    _call(command)
+
+
+def build_all(folder):
+    """Builds the programs of the unchanged tree."""
+    _call(["ninja", "-C", folder])
+
+
+def _call(command):
+    if subprocess.run(command, stdout=2, check=False).returncode != 0:
+        raise BuildError(f"failed: {shlex.join(command)}")
+
+
+class Database:
+    """What compile_commands.json and build.ninja say."""
+
+    def __init__(self, root, folder):
+        self.root, self.folder = root, folder
+        self._entries = {}
+        path = os.path.join(folder, "compile_commands.json")
+        try:
+            with open(path, encoding="utf-8") as file:
+                entries = json.load(file)
+        except OSError as error:
+            raise BuildError(f"{path}: {error.strerror}; configure with "
+                             f"cmake -S {root} -B {folder} -G Ninja") from None
+        for entry in entries:
+            source = os.path.relpath(entry["file"], root)
+            self._entries.setdefault(source, entry)
+        self._links = {}
+        self._programs, self._archives = {}, {}
+        self._sources = None
+
+    def has(self, path):
+        return path in self._entries
+
+    def _words(self, path):
+        if path not in self._entries:
+            raise BuildError(f"{path}: is not compiled in {self.folder}")
+        return shlex.split(self._entries[path]["command"])
+
+    def object_of(self, path):
+        words = self._words(path)
+        return words[words.index("-o") + 1]
+
+    def front_end_flags(self, path):
+        """Returns the flags that decide how a source is read."""
+        words = self._words(path)[1:]
+        kept = []
+        for word, after in zip(words, words[1:] + [""]):
+            if word.startswith(("-I", "-D", "-std=", "-U")):
+                kept.append(word)
+            elif word in ("-isystem", "-include"):
+                kept += [word, after]
+        return kept
+
+    def compile_command(self, path, source, output):
+        """Returns the command that compiles `source` in the place of `path`.
+
+        As the build folder does, so that equal code gives equal objects.
+        Warnings are no errors, as mutants leave variables unused, but for
+        functions that end without a value: what those return is undefined.
+        """
+        words = self._words(path)
+        entry = self._entries[path]
+        command = []
+        skip = False
+        for word in words:
+            if skip or word == "-c":
+                skip = False
+            elif word == "-o":
+                skip = True
+            elif word not in (entry["file"], "-Werror") and not re.fullmatch(
+                    r"-W\S+", word):
+                command.append(word)
+        prefix = os.path.dirname(source)
+        return command + [
+            "-Werror=return-type", "-o", output, "-c", source,
+            f"-fmacro-prefix-map={prefix}={os.path.dirname(entry['file'])}"]
+
+    def link_words(self, program):
+        """Returns the words of the command that links a program."""
+        if program not in self._links:
+            shown = subprocess.run(
+                ["ninja", "-C", self.folder, "-t", "commands", "-s", program],
+                check=True, capture_output=True, text=True).stdout
+            for part in shown.split(" && "):
+                words = shlex.split(part)
+                if "-o" in words and words[words.index("-o") + 1] == program:
+                    self._links[program] = words
+                    break
+            else:
+                raise BuildError(f"{program}: no link command is known")
+        return self._links[program]
+
+    def archive_of(self, path):
+        """Returns the library that holds the object of a source."""
+        self._read_targets()
+        return self._archives[self.object_of(path)]
+
+    def programs(self):
+        """Returns the objects of each program, by the program's path."""
+        self._read_targets()
+        return self._programs
+
+    def _read_targets(self):
+        if self._programs:
+            return
+        with open(os.path.join(self.folder, "build.ninja"),
+                  encoding="utf-8") as file:
+            for line in file:
+                found = re.match(
+                    r"build (\S+).*?: CXX_(EXECUTABLE|STATIC_LIBRARY)_LINKER"
+                    r"__\S+ ([^|]*)", line)
+                if not found:
+                    continue
+                output, kind, objects = found.groups()
+                if kind == "EXECUTABLE":
+                    self._programs[output] = objects.split()
+                else:
+                    for obj in objects.split():
+                        self._archives[obj] = output
+
+    def source_of(self, obj):
+        """Returns the source of an object of the folder, or None."""
+        if self._sources is None:
+            self._sources = {self.object_of(p): p for p in self._entries}
+        return self._sources.get(obj)
+
+    def defines(self, path):
+        return [w for w in self._words(path) if w.startswith("-D")]
+
+
+def run(command, folder, seconds=600):
+    """Runs a compiler or linker; returns what it says, or None."""
+    environment = dict(os.environ, CCACHE_DISABLE="1")
+    try:
+        done = subprocess.run(command, cwd=folder, env=environment,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              timeout=seconds, check=False)
+    except subprocess.TimeoutExpired:
+        return f"took more than {seconds} s"
+    return None if done.returncode == 0 else done.stdout.decode(
+        errors="replace")
+
+
+class Linker:
+    def __init__(self, database):
+        self._database = database
+
+    def link(self, program, path, obj, output):
+        """Links a program with `obj` in place of the object of `path`."""
+        original = self._database.object_of(path)
+        archive = self._database.archive_of(path)
+        command = []
+        placed = False
+        words = self._database.link_words(program)
+        for at, word in enumerate(words):
+            if at > 0 and words[at - 1] == "-o":
+                word = output
+            elif word == original:
+                word, placed = obj, True
+            elif word == archive and not placed:
+                command.append(obj)
+                placed = True
+            command.append(word)
+        if not placed:
+            raise BuildError(f"{program}: is not linked with {archive}")
+        return run(command, self._database.folder)

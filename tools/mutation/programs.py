@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The test programs: which to run for a source, in what order, and how."""
+
+import json
+import os
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import time
+
+WEIR = "bin/weir"
+LIMIT_SECONDS = 600  # of a program with the unchanged code
+MEMORY_BYTES = 8 << 30
+
+
+class Program:
+    def __init__(self, database, path, sources):
+        self.path = path
+        self.sources = sources
+        self.folder = os.path.dirname(sources[0])  # tests/sim
+        # It runs bin/weir and is not linked with what it tests.
+        self.runs_weir = any(d.startswith("-DWEIR_PROGRAM=") and d.endswith(
+            f"{WEIR}\"") for s in sources for d in database.defines(s))
+        self.stems = {re.sub(r"_test$", "", os.path.splitext(
+            os.path.basename(s))[0]) for s in sources}
+        self.includes = set()
+        for source in sources:
+            with open(os.path.join(database.root, source),
+                      encoding="utf-8") as file:
+                self.includes.update(re.findall(
+                    r'^#include "(\S+)\.h"', file.read(), re.MULTILINE))
+
+
+def children_cpu_seconds():
+    """Returns what ended children have used so far."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def test_programs(database):
+    """Returns the GoogleTest programs that the build folder has."""
+    found = []
+    for path, objects in sorted(database.programs().items()):
+        sources = [database.source_of(o) for o in objects]
+        sources = [s for s in sources if s and s.startswith("tests/")]
+        if any(s.endswith("_test.cc") for s in sources) and os.path.exists(
+                os.path.join(database.folder, path)):
+            found.append(Program(database, path, sources))
+    return found
+
+
+class Symbols:
+    """Which programs contain an object, by the functions that it defines."""
+
+    def __init__(self, folder):
+        self._folder = folder
+        self._known = {}
+
+    def _defined(self, path):
+        if path not in self._known:
+            shown = subprocess.run(
+                ["nm", "--defined-only", "--extern-only", path],
+                cwd=self._folder, capture_output=True, text=True, check=False)
+            self._known[path] = {
+                line.split()[-1] for line in shown.stdout.splitlines()
+                if " T " in line}
+        return self._known[path]
+
+    def contains(self, program, obj):
+        functions = self._defined(obj)
+        return not functions or bool(functions & self._defined(program))
+
+
+class Runner:
+    """Runs programs with a limit of time and memory, in a scratch folder."""
+
+    def __init__(self, folder, notes):
+        self._folder = folder
+        self._scratch = os.path.join(folder, "mutation", "scratch")
+        self._path = os.path.join(folder, "mutation", "programs.json")
+        self._note = notes
+        self._known = {}
+        if os.path.exists(self._path):
+            with open(self._path, encoding="utf-8") as file:
+                self._known = json.load(file)
+
+    def cpu_seconds(self, program):
+        """Returns what the unchanged program takes; a guess if unknown."""
+        return self._known.get(program.path, {}).get("cpu_seconds", 3)
+
+    def _start(self, arguments, seconds):
+        shutil.rmtree(self._scratch, ignore_errors=True)
+        os.makedirs(self._scratch)
+        environment = dict(os.environ, TMPDIR=self._scratch,
+                           TEST_TMPDIR=self._scratch)
+
+        def limits():
+            resource.setrlimit(resource.RLIMIT_AS,
+                               (MEMORY_BYTES, MEMORY_BYTES))
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+        child = subprocess.Popen(
+            arguments, cwd=self._scratch, env=environment,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, start_new_session=True,
+            preexec_fn=limits)
+        try:
+            output, _ = child.communicate(timeout=seconds)
+            return child.returncode, output.decode(errors="replace")
+        except subprocess.TimeoutExpired:
+            return None, ""
+        finally:
+            # What it has started and left behind holds the pipe, too.
+            try:
+                os.killpg(child.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+            child.wait()
+
+    def baseline(self, program):
+        """Returns what the unchanged program does, run once and kept."""
+        if program.path in self._known:
+            return self._known[program.path]
+        begin, begin_cpu = time.monotonic(), children_cpu_seconds()
+        status, output = self._start(
+            [os.path.join(self._folder, program.path), "--gtest_brief=1"],
+            LIMIT_SECONDS)
+        failed = sorted(set(re.findall(
+            r"^\[  FAILED  \] (\w\S*\.\S+?),? ", output + " ", re.MULTILINE)))
+        known = {"seconds": round(time.monotonic() - begin, 2),
+                 "cpu_seconds": round(children_cpu_seconds() - begin_cpu, 2),
+                 "without": failed, "runs": status == 0 or bool(failed)}
+        if status is None:
+            self._note(f"{program.path}: left out: takes more than "
+                       f"{LIMIT_SECONDS} s with the unchanged code")
+        elif not known["runs"]:
+            self._note(f"{program.path}: left out: ends with {status} with the "
+                       f"unchanged code")
+        elif failed:
+            self._note(f"{program.path}: fails with the unchanged code and is "
+                       f"run without {', '.join(failed)}")
+        self._known[program.path] = known
+        with open(self._path + ".new", "w", encoding="utf-8") as file:
+            json.dump(self._known, file, indent=1, sort_keys=True)
+        os.replace(self._path + ".new", self._path)
+        return known
+
+    def kills(self, program, path):
+        """Runs a program that has a mutant; returns who noticed, or None."""
+        known = self.baseline(program)
+        if not known["runs"]:
+            return None
+        arguments = [path, "--gtest_brief=1", "--gtest_fail_fast"]
+        if known["without"]:
+            arguments.append("--gtest_filter=-" + ":".join(known["without"]))
+        status, output = self._start(arguments, 60 + 10 * known["seconds"])
+        if status == 0:
+            return None
+        if status is None:
+            return "timeout", program.path
+        found = re.search(r"^\[  FAILED  \] (\w\S*\.[\w/]+)", output,
+                          re.MULTILINE)
+        what = found.group(1) if found else f"ends with {status}"
+        return "killed", f"{program.path}: {what}"
+
+
+def order(programs, path, kills, cpu_seconds):
+    """Returns the programs in the order in which they run for a source.
+
+    Nearest first: those named for the source, those that include its header,
+    those of its folder, the others; among these, those that have killed most
+    in the least time.
+    """
+    stem = os.path.splitext(path)[0]
+    folder = os.path.dirname(path)
+
+    def distance(program):
+        if program.folder == f"tests/{folder}" and (
+                os.path.basename(stem) in program.stems):
+            return 0
+        if stem in program.includes:
+            return 1
+        if program.folder == f"tests/{folder}":
+            return 2
+        if program.folder.split("/")[1:2] == folder.split("/")[:1]:
+            return 3
+        return 4
+
+    def key(program):
+        gain = (kills.get(program.path, 0) + 0.5) / (cpu_seconds(program) + 1)
+        return distance(program), -gain, program.path
+
+    return sorted(programs, key=key)
