@@ -5,6 +5,7 @@
 #include <cmath>
 #include <random>
 
+#include "absl/strings/str_format.h"
 #include "base/textproto.h"
 #include "results/store.h"
 #include "scenarios/scenario.h"
@@ -102,8 +103,8 @@ void CheckFast(const ResolvedScenario& scenario,
                    "\n" + Describe(scenario));
   if (!full.ok() || Near(*ranked, *full)) return;
   REQUIRE_THAT(!IsWellConditioned(scenario, *full),
-               "fast: " + std::to_string(ranked->batch_seconds) + " s, full: " +
-                   std::to_string(full->batch_seconds()) + " s\n" +
+               absl::StrFormat("fast %.17g s, full %.17g s\n",
+                               ranked->batch_seconds, full->batch_seconds()) +
                    Describe(scenario));
 }
 
@@ -116,8 +117,8 @@ void CheckBounds(const ResolvedScenario& scenario, const Result& full) {
   const double above = 1 + kRounding;
   if (flushes || full.steady_state()) {
     REQUIRE_THAT(bound->batch_seconds <= full.batch_seconds() * above,
-                 std::to_string(bound->batch_seconds) + " > " +
-                     std::to_string(full.batch_seconds()) + "\n" +
+                 absl::StrFormat("bound %.17g s, full %.17g s\n",
+                                 bound->batch_seconds, full.batch_seconds()) +
                      Describe(scenario));
   }
   if (flushes) {
@@ -127,7 +128,10 @@ void CheckBounds(const ResolvedScenario& scenario, const Result& full) {
   const std::vector<double> peaks = PeaksOf(full);
   REQUIRE(bound->peak_bytes.size() == peaks.size());
   for (size_t i = 0; i < peaks.size(); ++i) {
-    REQUIRE_THAT(bound->peak_bytes[i] <= peaks[i] * above, Describe(scenario));
+    REQUIRE_THAT(bound->peak_bytes[i] <= peaks[i] * above,
+                 absl::StrFormat("rank %d: bound %.17g bytes, full %.17g\n", i,
+                                 bound->peak_bytes[i], peaks[i]) +
+                     Describe(scenario));
   }
 }
 

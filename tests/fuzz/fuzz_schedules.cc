@@ -24,6 +24,8 @@
 namespace weir {
 namespace {
 
+enum class Origin { kRandom, kKind, kKindByCosts };
+
 std::string Describe(const Schedule& schedule) {
   return schedule.name + "\n" + PrintCsv(schedule);
 }
@@ -82,8 +84,9 @@ void CheckLowering(const Schedule& schedule) {
   }
 }
 
-// Deadlocks are what may not be in a valid schedule.
-void CheckLint(const Schedule& schedule, bool of_a_kind) {
+// What may not be in a valid schedule. Orders of a kind have no error at all,
+// but those made for unequal costs may let activations grow.
+void CheckLint(const Schedule& schedule, Origin origin) {
   const LintReport report = LintSchedule(
       schedule, {.rendezvous = true, .pytorch = true, .megatron = true});
   for (const Finding& finding : report.findings) {
@@ -91,15 +94,19 @@ void CheckLint(const Schedule& schedule, bool of_a_kind) {
                      finding.rule != "order" && finding.rule != "completeness",
                  finding.message + "\n" + Describe(schedule));
   }
-  if (of_a_kind) {
-    REQUIRE_THAT(LintSchedule(schedule, {}).num_errors() == 0,
-                 LintText(LintSchedule(schedule, {})) + Describe(schedule));
+  if (origin != Origin::kRandom) {
+    for (const Finding& finding : LintSchedule(schedule, {}).findings) {
+      const bool expected =
+          finding.severity != Finding::Severity::kError ||
+          (finding.rule == "memory" && origin == Origin::kKindByCosts);
+      REQUIRE_THAT(expected, finding.message + "\n" + Describe(schedule));
+    }
   }
   REQUIRE(!LintText(report).empty());
   REQUIRE(nlohmann::json::accept(LintJson(report)));
 }
 
-void CheckValid(const Schedule& schedule, bool of_a_kind, Choices* choices) {
+void CheckValid(const Schedule& schedule, Origin origin, Choices* choices) {
   const auto semantics = InterpretSchedule(schedule);
   REQUIRE_THAT(semantics.ok(), Describe(schedule));
   CheckSemantics(schedule, *semantics);
@@ -112,7 +119,7 @@ void CheckValid(const Schedule& schedule, bool of_a_kind, Choices* choices) {
     if (schedule.flush) CheckCsv(schedule);
     CheckLowering(schedule);
   }
-  if (choices->OneIn(2)) CheckLint(schedule, of_a_kind);
+  if (choices->OneIn(2)) CheckLint(schedule, origin);
   REQUIRE(!DrawTimeline(schedule).empty());
 }
 
@@ -120,7 +127,7 @@ void CheckValid(const Schedule& schedule, bool of_a_kind, Choices* choices) {
 
 bool RunInput(Choices* choices) {
   if (choices->OneIn(3)) {
-    CheckValid(RandomSchedule(choices), false, choices);
+    CheckValid(RandomSchedule(choices), Origin::kRandom, choices);
     return true;
   }
   const ScheduleRequest request = GenerateScheduleRequest(choices);
@@ -132,7 +139,10 @@ bool RunInput(Choices* choices) {
   }
   const absl::Status status = ValidateSchedule(*schedule);
   REQUIRE_THAT(status.ok(), status.ToString() + Describe(*schedule));
-  CheckValid(*schedule, true, choices);
+  CheckValid(*schedule,
+             request.spec.costs.stages.empty() ? Origin::kKind
+                                               : Origin::kKindByCosts,
+             choices);
   return true;
 }
 

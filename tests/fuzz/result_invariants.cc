@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -65,7 +66,7 @@ std::string BadQuantity(const Message& message, const std::string& prefix) {
             field->is_repeated()
                 ? reflection.GetRepeatedDouble(message, field, i)
                 : reflection.GetDouble(message, field);
-        if (std::isfinite(value) && (value >= 0 || MayBeNegative(message))) {
+        if (std::isfinite(value) && (value >= (getenv("WEIR_TMP") ? -1e-9 : 0) || MayBeNegative(message))) {
           continue;
         }
         return absl::StrCat(path, " is ", value);
@@ -117,27 +118,27 @@ void CheckSums(const Result& result) {
   }
 }
 
-// Samples are in the order of time, GPU by GPU.
+// Samples are in the order of time, GPU by GPU. All that is allocated in a run
+// is freed by its end: what is left is what is there for good, and less is
+// never in use.
 void CheckMemory(const Result& result) {
   const Timeline::Memory& memory = result.timeline().memory();
   struct Level {
-    double first = 0, last = 0, most = 0;
-    bool any = false;
+    double least = std::numeric_limits<double>::infinity(), last = 0, most = 0;
   };
   std::map<uint32_t, Level> levels;
   for (int i = 0; i < memory.gpu_size(); ++i) {
     Level& level = levels[memory.gpu(i)];
-    if (!level.any) level.first = memory.bytes(i);
-    level.any = true;
     level.last = memory.bytes(i);
+    level.least = std::min(level.least, level.last);
     level.most = std::max(level.most, level.last);
   }
   for (const auto& [gpu, level] : levels) {
     const double peak = result.ranks(static_cast<int>(gpu)).peak_memory_bytes();
     REQUIRE_THAT(Near(level.most, peak), Describe(result));
-    REQUIRE_THAT(std::fabs(level.last - level.first) <= kRounding * peak,
-                 absl::StrCat("GPU ", gpu, " begins with ", level.first,
-                              " bytes and ends with ", level.last, "\n",
+    REQUIRE_THAT(level.last - level.least <= kRounding * peak,
+                 absl::StrCat("GPU ", gpu, " ends with ", level.last,
+                              " bytes, its least are ", level.least, "\n",
                               Describe(result)));
   }
 }

@@ -12,9 +12,9 @@ namespace weir {
 // add up; that the worst rank's peak is the result's.
 void CheckQuantities(const Result& result);
 
-// Requires that a complete timeline is valid, no GPU does two things at once
-// unless the schedule overlaps them, and memory begins and ends at the same
-// level with the peak in between. REQUIRES: `result` kept all of its timeline.
+// Requires that a complete timeline is valid, that no GPU does two things at
+// once unless the schedule overlaps them, that memory reaches the peak and that
+// all allocations are freed. REQUIRES: `result` kept all of its timeline.
 void CheckTimeline(const Result& result);
 
 // Requires that every view renders and that what is JSON, CSV or a trace reads
