@@ -18,14 +18,13 @@ namespace {
 Kernel GenerateKernel(Choices* choices) {
   const double m = choices->LogReal(1, 1e5), n = choices->LogReal(1, 1e5);
   if (choices->OneIn(3)) {
-    return MemoryKernel(m * n, choices->Of<KernelPart>(
-                                   {KernelPart::kNorm, KernelPart::kSoftmax,
-                                    KernelPart::kElementwise}));
+    return MemoryKernel(
+        m * n, choices->Of<KernelPart>({KernelPart::kNorm, KernelPart::kSoftmax,
+                                        KernelPart::kElementwise}));
   }
   return ProductKernel(choices->Int(1, 64), std::floor(m), std::floor(n),
                        std::floor(choices->LogReal(1, 1e5)),
-                       choices->Int(1, 2) * 2,
-                       KernelPart::kProjectionProduct);
+                       choices->Int(1, 2) * 2, KernelPart::kProjectionProduct);
 }
 
 void PriceKernels(const DeviceProfile& profile, Choices* choices) {

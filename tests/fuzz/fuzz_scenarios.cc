@@ -143,8 +143,7 @@ void CheckTextForm(const GeneratedScenario& generated) {
   REQUIRE_THAT(PrintTextProto(again) == text, text);
   if (!generated.resolved.ok() || generated.changed) return;
   const std::string complete = PrintTextProto(generated.resolved->scenario);
-  const auto resolved =
-      ResolveScenario("again", generated.resolved->scenario);
+  const auto resolved = ResolveScenario("again", generated.resolved->scenario);
   REQUIRE_THAT(resolved.ok(), complete);
   REQUIRE_THAT(PrintTextProto(resolved->scenario) == complete, complete);
 }

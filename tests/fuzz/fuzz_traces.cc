@@ -68,6 +68,7 @@ bool RunInput(Choices* choices) {
     TimesOf(*events, idle);
     FindClockErrors(*events);
   }
+  if (!choices->OneIn(4)) return true;
   const auto both = PutUnderEachOther("a", result, "b", result);
   if (both.ok() && has_trace) {
     REQUIRE_OK(ChromeTrace(both->result, both->names));

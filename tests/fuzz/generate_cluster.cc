@@ -26,8 +26,7 @@ class Generator {
       group->set_count(choices_.Int(1, 4));
       SetNode(group->mutable_node());
       num_nodes += static_cast<int>(group->count());
-      num_gpus +=
-          static_cast<int>(group->count() * group->node().num_gpus());
+      num_gpus += static_cast<int>(group->count() * group->node().num_gpus());
     } while (num_gpus < shape_.least_gpus || choices_.OneIn(4));
     if (num_nodes > 1 || choices_.OneIn(2)) {
       SetFabric(cluster.mutable_fabric());
@@ -124,8 +123,8 @@ class Generator {
     if (choices_.OneIn(2)) return;
     fabric->set_nodes_per_leaf(choices_.Int(1, 5));
     fabric->set_hop_latency_seconds(Latency());
-    fabric->set_oversubscription(
-        choices_.OneIn(3) ? 1 : choices_.LogReal(1, 100));
+    fabric->set_oversubscription(choices_.OneIn(3) ? 1
+                                                   : choices_.LogReal(1, 100));
   }
 
   void Break(Cluster* cluster) {

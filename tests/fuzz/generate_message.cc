@@ -67,15 +67,15 @@ class Setter {
         index_(index),
         reflection_(*message->GetReflection()) {}
 
-#define WEIR_PUT(Type, Name)                                             \
-  void operator()(const Type& value) const {                             \
-    if (!field_->is_repeated()) {                                        \
-      reflection_.Set##Name(message_, field_, value);                    \
-    } else if (index_ < 0) {                                             \
-      reflection_.Add##Name(message_, field_, value);                    \
-    } else {                                                             \
-      reflection_.SetRepeated##Name(message_, field_, index_, value);    \
-    }                                                                    \
+#define WEIR_PUT(Type, Name)                                          \
+  void operator()(const Type& value) const {                          \
+    if (!field_->is_repeated()) {                                     \
+      reflection_.Set##Name(message_, field_, value);                 \
+    } else if (index_ < 0) {                                          \
+      reflection_.Add##Name(message_, field_, value);                 \
+    } else {                                                          \
+      reflection_.SetRepeated##Name(message_, field_, index_, value); \
+    }                                                                 \
   }
   WEIR_PUT(double, Double)
   WEIR_PUT(float, Float)
@@ -142,9 +142,10 @@ void SpoilMessage(Message* message, Choices* choices) {
   if (fields.empty()) return;
   const FieldDescriptor* field =
       fields[choices->Int(0, static_cast<int>(fields.size()) - 1)];
-  const int index = field->is_repeated()
-                        ? choices->Int(0, reflection.FieldSize(*message, field) - 1)
-                        : -1;
+  const int index =
+      field->is_repeated()
+          ? choices->Int(0, reflection.FieldSize(*message, field) - 1)
+          : -1;
   if (choices->OneIn(8)) return reflection.ClearField(message, field);
   if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
     return SpoilMessage(

@@ -16,8 +16,8 @@ MeasuredLayer GenerateLayer(Choices* choices) {
   MeasuredLayer layer;
   layer.set_name(choices->Text());
   layer.set_forward_seconds(choices->LogReal(1e-9, 10));
-  layer.set_backward_seconds(
-      choices->OneIn(8) ? 0 : choices->LogReal(1e-9, 1e6));
+  layer.set_backward_seconds(choices->OneIn(8) ? 0
+                                               : choices->LogReal(1e-9, 1e6));
   layer.set_activation_bytes(choices->LogReal(1, 1e12));
   layer.set_parameter_bytes(choices->OneIn(4) ? 0 : choices->LogReal(1, 1e12));
   if (choices->OneIn(3)) layer.set_cut_bytes(choices->LogReal(1, 1e12));
@@ -150,8 +150,8 @@ WorkSpec GenerateWorkSpec(const Model& model, Choices* choices) {
         &spec.fused_bias_dropout_add, &spec.fused_gradient_accumulation,
         &spec.fused_cross_entropy, &spec.gelu_epilogue,
         &spec.fused_residual_norm, &spec.in_place_cross_entropy,
-        &spec.fused_embedding, &spec.residual_dropout_only,
-        &spec.int32_tokens, &spec.early_release}) {
+        &spec.fused_embedding, &spec.residual_dropout_only, &spec.int32_tokens,
+        &spec.early_release}) {
     *flag = choices->OneIn(2);
   }
   spec.bytes_per_element = choices->Of<int>({2, 4});

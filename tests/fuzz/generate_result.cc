@@ -40,12 +40,9 @@ Result FilledResult(Choices* choices) {
 
 Result GenerateTimeline(Choices* choices) {
   if (choices->OneIn(3)) {
-    Result result = RandomTimeline(choices->Int(0, 1 << 30),
-                                   choices->Int(0, 40));
-    return result;
+    return RandomTimeline(choices->Int(0, 1 << 30), choices->Int(0, 12));
   }
-  Result result =
-      PipelineTimeline(choices->Int(1, 5), choices->Int(1, 6));
+  Result result = PipelineTimeline(choices->Int(1, 4), choices->Int(1, 4));
   Timeline* timeline = result.mutable_timeline();
   if (choices->OneIn(2)) {
     MoveEvents(timeline->mutable_actions(), choices);
@@ -60,13 +57,21 @@ Result GenerateTimeline(Choices* choices) {
   return result;
 }
 
+// Fewer ranks say as much.
+Result Shortened(Result result, Choices* choices) {
+  const int kept = choices->Int(0, 4);
+  while (result.ranks_size() > kept) result.mutable_ranks()->RemoveLast();
+  return result;
+}
+
 Result GenerateResult(Choices* choices) {
-  switch (choices->Int(0, 4)) {
+  switch (choices->Int(0, 5)) {
     case 0:
-      return SampleResult();
+      return Shortened(SampleResult(), choices);
     case 1:
-      return TextbookResult();
+      return Shortened(TextbookResult(), choices);
     case 2:
+    case 3:
       return FilledResult(choices);
     default:
       return GenerateTimeline(choices);

@@ -29,9 +29,8 @@ Scenario DrawScenario(RandomPlan* plan, Choices* choices) {
     if (kind.ok() && choices->OneIn(3)) {
       const auto num_ranks =
           static_cast<int>(scenario.parallelism().pipeline());
-      scenario.set_schedule(
-          absl::StrCat(scenario.schedule(),
-                       GenerateOptions(**kind, num_ranks, choices)));
+      scenario.set_schedule(absl::StrCat(
+          scenario.schedule(), GenerateOptions(**kind, num_ranks, choices)));
     }
     if (CheckSchedule("fuzz", scenario, true).ok()) break;
   }

@@ -12,8 +12,7 @@ namespace {
 constexpr int kMostTries = 12;
 
 // Numbers and words that some kind takes for some option.
-std::string ValueOf(absl::string_view option, int num_ranks,
-                    Choices* choices) {
+std::string ValueOf(absl::string_view option, int num_ranks, Choices* choices) {
   if (option == "pipelines") return absl::StrCat(2 * choices->Int(1, 3));
   if (option == "memory-limit") {
     return choices->OneIn(4) ? "unlimited"
@@ -83,14 +82,14 @@ ScheduleRequest GenerateScheduleRequest(Choices* choices) {
     ScheduleSpec spec;
     spec.num_ranks = choices->Int(1, 8);
     spec.num_chunks = choices->Of<int>({1, 1, 2, 2, 3, 4});
-    spec.num_microbatches =
-        choices->OneIn(3) ? spec.num_ranks * choices->Int(1, 4)
-                          : choices->Int(1, 24);
+    spec.num_microbatches = choices->OneIn(3)
+                                ? spec.num_ranks * choices->Int(1, 4)
+                                : choices->Int(1, 24);
     spec.num_batches = kind.flush ? 1 : choices->Int(1, 4);
     request.name = absl::StrCat(
-        kind.name, choices->OneIn(2) ? GenerateOptions(kind, spec.num_ranks,
-                                                       choices)
-                                     : "");
+        kind.name, choices->OneIn(2)
+                       ? GenerateOptions(kind, spec.num_ranks, choices)
+                       : "");
     request.spec = spec;
     const auto full = WithOptionsOf(request.name, kind, spec);
     if (full.ok() && kind.check(*full).ok()) break;

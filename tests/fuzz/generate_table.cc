@@ -26,8 +26,8 @@ std::string Cell(Choices* choices) {
   return text;
 }
 
-const char* const kColumns[] = {"model", "tp",   "pp",      "dp",
-                                "mbs",   "gbs",  "seconds", "schedule",
+const char* const kColumns[] = {"model", "tp",   "pp",       "dp",
+                                "mbs",   "gbs",  "seconds",  "schedule",
                                 "gpus",  "note", "memory_gb"};
 
 // Times of one unit, as a program prints them.

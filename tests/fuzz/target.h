@@ -25,8 +25,8 @@ bool RunInput(Choices* choices);
 }
 
 // Aborts with the details, a std::string that is only then computed.
-#define REQUIRE_THAT(fact, details)                                         \
-  do {                                                                      \
+#define REQUIRE_THAT(fact, details)                                           \
+  do {                                                                        \
     if (!(fact)) ::weir::InvariantFailed(__FILE__, __LINE__, #fact, details); \
   } while (false)
 #define REQUIRE(fact) REQUIRE_THAT(fact, std::string())

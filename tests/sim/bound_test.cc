@@ -219,30 +219,44 @@ TEST(BoundTest, NeverAboveScenariosOfAnyKind) {
 TEST(BoundTest, NotAboveARunWhosePassesWaitForTheirHost) {
   Scenario scenario;
   ASSERT_TRUE(ParseTextProto("test", R"pb(
-    cluster: "selene"
-    parallelism {
-      tensor: 2 data: 2 pipeline: 2 chunks: 2 sequence_parallel: true expert: 2
-    }
-    batch { microbatch_size: 2 global_batch_size: 8 sequence_length: 240 }
-    schedule: "v-min"
-    training { precision: MIXED_BF16 recompute: RECOMPUTE_SELECTIVE }
-    communication {
-      gradient_reduction: REDUCTION_OVERLAPPED
-      bucket_bytes: 10000000
-    }
-    transformer {
-      num_layers: 4
-      hidden_size: 768
-      num_heads: 48
-      vocabulary_size: 8192
-      num_positions: 256
-      causal: true
-      num_experts: 4
-      experts_per_token: 2
-      num_dense_blocks: 1
-    }
-    runtime: "megatron-lm"
-  )pb", &scenario).ok());
+                               cluster: "selene"
+                               parallelism {
+                                 tensor: 2
+                                 data: 2
+                                 pipeline: 2
+                                 chunks: 2
+                                 sequence_parallel: true
+                                 expert: 2
+                               }
+                               batch {
+                                 microbatch_size: 2
+                                 global_batch_size: 8
+                                 sequence_length: 240
+                               }
+                               schedule: "v-min"
+                               training {
+                                 precision: MIXED_BF16
+                                 recompute: RECOMPUTE_SELECTIVE
+                               }
+                               communication {
+                                 gradient_reduction: REDUCTION_OVERLAPPED
+                                 bucket_bytes: 10000000
+                               }
+                               transformer {
+                                 num_layers: 4
+                                 hidden_size: 768
+                                 num_heads: 48
+                                 vocabulary_size: 8192
+                                 num_positions: 256
+                                 causal: true
+                                 num_experts: 4
+                                 experts_per_token: 2
+                                 num_dense_blocks: 1
+                               }
+                               runtime: "megatron-lm"
+                             )pb",
+                             &scenario)
+                  .ok());
   const auto resolved = ResolveScenario("test", scenario);
   ASSERT_TRUE(resolved.ok()) << resolved.status();
   const auto bound = BoundOf(*resolved);
@@ -256,28 +270,34 @@ TEST(BoundTest, NotAboveARunWhosePassesWaitForTheirHost) {
 TEST(BoundTest, MemoryHoldsGradientsUntilTheirLastBackwardOnly) {
   Scenario scenario;
   ASSERT_TRUE(ParseTextProto("test", R"pb(
-    cluster: "dgx-a100"
-    parallelism { data: 2 pipeline: 4 chunks: 2 }
-    batch { microbatch_size: 1 global_batch_size: 8 sequence_length: 240 }
-    schedule: "bitpipe"
-    training {
-      precision: MIXED_BF16
-      fp32_gradients: true
-      flash_attention: true
-      fully_sharded: true
-    }
-    communication { transfers: BLOCKING }
-    transformer {
-      num_layers: 8
-      hidden_size: 768
-      num_heads: 48
-      vocabulary_size: 8192
-      num_positions: 256
-      causal: true
-      tied_embeddings: true
-    }
-    runtime: "megatron-lm"
-  )pb", &scenario).ok());
+                               cluster: "dgx-a100"
+                               parallelism { data: 2 pipeline: 4 chunks: 2 }
+                               batch {
+                                 microbatch_size: 1
+                                 global_batch_size: 8
+                                 sequence_length: 240
+                               }
+                               schedule: "bitpipe"
+                               training {
+                                 precision: MIXED_BF16
+                                 fp32_gradients: true
+                                 flash_attention: true
+                                 fully_sharded: true
+                               }
+                               communication { transfers: BLOCKING }
+                               transformer {
+                                 num_layers: 8
+                                 hidden_size: 768
+                                 num_heads: 48
+                                 vocabulary_size: 8192
+                                 num_positions: 256
+                                 causal: true
+                                 tied_embeddings: true
+                               }
+                               runtime: "megatron-lm"
+                             )pb",
+                             &scenario)
+                  .ok());
   const auto resolved = ResolveScenario("test", scenario);
   ASSERT_TRUE(resolved.ok()) << resolved.status();
   const auto bound = BoundOf(*resolved);
