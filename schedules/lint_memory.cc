@@ -13,6 +13,7 @@ struct RankMemory {
   int64_t peak = 0;
   int32_t peak_position = -1;
   int64_t at_first_backward = -1;    // -1: no backward
+  size_t warm_up_batch = 0;          // of the last forward before it
   std::vector<int64_t> batch_peaks;  // [batch], by the batch of the forwards
 };
 
@@ -30,9 +31,9 @@ RankMemory WalkRank(const Schedule& schedule, int rank) {
       held -= action.num_microbatches;
     } else if (action.op == Op::kForward || action.op == Op::kReload) {
       held += action.num_microbatches;
-      int64_t& batch_peak =
-          memory.batch_peaks[action.microbatch / schedule.num_microbatches];
-      batch_peak = std::max(batch_peak, held);
+      const size_t batch = action.microbatch / schedule.num_microbatches;
+      memory.batch_peaks[batch] = std::max(memory.batch_peaks[batch], held);
+      if (memory.at_first_backward < 0) memory.warm_up_batch = batch;
       if (held <= memory.peak) continue;
       memory.peak = held;
       memory.peak_position = i;
@@ -64,11 +65,16 @@ Deferred MostDeferred(const Schedule& schedule) {
   return most;
 }
 
-// How many batches in a row reached a higher peak than the one before, up to
-// the last.
-int NumRising(const std::vector<int64_t>& peaks) {
+// Counts how many batches in a row reached a higher peak than the one before,
+// up to the last. Batches that fill the pipeline before the first backward do
+// not count: a deep pipeline takes several small ones.
+int NumRising(const RankMemory& memory) {
+  const std::vector<int64_t>& peaks = memory.batch_peaks;
   int rising = 0;
-  for (size_t i = peaks.size(); i-- > 1 && peaks[i] > peaks[i - 1];) ++rising;
+  for (size_t i = peaks.size();
+       i-- > memory.warm_up_batch + 1 && peaks[i] > peaks[i - 1];) {
+    ++rising;
+  }
   return rising;
 }
 
@@ -82,7 +88,7 @@ std::vector<Finding> FindMemoryGrowth(const Schedule& schedule) {
   int all_rank = -1, grown_rank = -1, rising_rank = -1;
   for (int rank = 0; rank < schedule.num_ranks; ++rank) {
     RankMemory memory = WalkRank(schedule, rank);
-    if (NumRising(memory.batch_peaks) >= 3 && memory.peak > rising.peak) {
+    if (NumRising(memory) >= 3 && memory.peak > rising.peak) {
       rising = memory;
       rising_rank = rank;
     }

@@ -18,7 +18,7 @@ namespace weir {
 //  - it grew after that, by more than num_stages: forwards outrun backwards in
 //    an order that pretends to be steady. An error, "memory".
 //  - without flush, the peak rises from batch to batch, three times in a row or
-//    more: it never settles. An error, "memory".
+//    more, once the pipeline is full: it never settles. An error, "memory".
 //  - inputs of weight gradients pile up between I and W, more than 2 x
 //    num_stages on a rank: W deferred to the end. A note, "memory-deferred".
 // The worst rank is reported, for each of these once.

@@ -403,10 +403,14 @@ void Ways::FoldHops() {
 double Ways::SecondsAlone(const Group& group,
                           std::span<const Collectives> collectives) const {
   const Load load = LoadOf(group, collectives);
+  // Flows carry whole bytes; without any nobody waits for a latency.
+  const double intra_bytes = std::round(load.intra_bytes);
+  const double inter_bytes = std::round(load.inter_bytes);
+  if (intra_bytes == 0 && inter_bytes == 0) return 0;
   const double hop = model_ == nullptr ? group.hop_seconds : 0;
   return hop + load.latency_seconds +
-         std::max(load.intra_bytes * group.intra_seconds_per_byte,
-                  load.inter_bytes * group.inter_seconds_per_byte);
+         std::max(intra_bytes * group.intra_seconds_per_byte,
+                  inter_bytes * group.inter_seconds_per_byte);
 }
 
 void Ways::CountCalls(const Group& group,

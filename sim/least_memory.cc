@@ -60,7 +60,10 @@ class Walk {
       }
       // A pass of no time begins and ends at one moment.
       if (seconds > 0) peak_ = std::max(peak_, now_ + during);
-      for (size_t k = i; k <= last; ++k) End(actions[k]);
+      for (size_t k = i; k <= last; ++k) {
+        End(actions[k]);
+        if (IsLastBackward(k)) ReleaseGradients(actions[k].stage);
+      }
       if (!schedule_.flush) Update(static_cast<int32_t>(i), last);
       i = last;
     }
@@ -258,6 +261,22 @@ class Walk {
     if (is_held_[stage]) return;
     is_held_[stage] = true;
     now_ += costs_.stages[stage].gradient_bytes;
+  }
+
+  // Returns whether the gradients of the action's stage are then complete.
+  bool IsLastBackward(size_t position) const {
+    const auto& positions = in_.semantics.update_positions[rank_];
+    return schedule_.flush &&
+           std::binary_search(positions.begin(), positions.end(),
+                              static_cast<int32_t>(position));
+  }
+
+  // They may be reduced and scattered at once.
+  void ReleaseGradients(int stage) {
+    const auto at = std::find(held_.begin(), held_.end(), stage);
+    if (at == held_.end()) return;
+    held_.erase(at);
+    now_ -= costs_.stages[stage].gradient_bytes;
   }
 
   // Came from the next stage, there until the pass has ended.

@@ -133,6 +133,16 @@ LoneSeconds::PassParts LoneSeconds::PartsOf(const PassKind& kind) {
   };
   add(kind.action);
   if (other != nullptr) add(*other);
+  if (parts.host > 0) {
+    if (!calls.in_line.empty()) {
+      parts.off_host +=
+          ways_.SecondsAlone(TensorGroup(rank).group, calls.in_line);
+    }
+    if (!calls.experts.empty()) {
+      parts.off_host +=
+          ways_.SecondsAlone(ExpertGroup(rank).group, calls.experts);
+    }
+  }
   // Flows carry whole bytes; without any nobody waits for a latency.
   for (auto* some : {&calls.in_line, &calls.beside, &calls.experts}) {
     std::erase_if(*some, [](const Collectives& one) {
@@ -156,7 +166,7 @@ double LoneSeconds::OfPass(const PassKind& kind) {
   const PassParts parts = PartsOf(kind);
   double seconds = parts.kernels;
   if (parts.host > 0) {
-    seconds = std::max(seconds, parts.host - parts.in_line - parts.experts);
+    seconds = std::max(seconds, parts.host - parts.off_host);
   }
   return std::max(seconds + parts.in_line, parts.beside) + parts.experts;
 }

@@ -43,6 +43,9 @@ class LoneSeconds {
  private:
   struct PassParts {
     double kernels = 0, in_line = 0, beside = 0, experts = 0, host = 0;
+    // What the simulation takes for the collectives off the host's time: more
+    // than in_line and experts where a group's farthest hop is not its slowest.
+    double off_host = 0;
   };
   PassParts PartsOf(const PassKind& kind);
   double OfOffload(int rank, const Action& action);

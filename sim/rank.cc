@@ -66,6 +66,11 @@ struct Run {
 
 class Ranker::Impl {
  public:
+  explicit Impl(GraphRunner* runner)
+      : own_runner_(runner == nullptr ? std::make_unique<GraphRunner>()
+                                      : nullptr),
+        runner_(runner == nullptr ? *own_runner_ : *runner) {}
+
   absl::StatusOr<RankedRun> Rank(const ResolvedScenario& scenario) {
     const std::shared_ptr<const Network> network = inputs_.NetworkOf(scenario);
     const auto run_batches = [&](int num_batches) -> absl::StatusOr<Run> {
@@ -267,10 +272,11 @@ class Ranker::Impl {
   }
 
   RankInputs inputs_;
-  GraphRunner runner_;
+  std::unique_ptr<GraphRunner> own_runner_;
+  GraphRunner& runner_;
 };
 
-Ranker::Ranker() : impl_(std::make_unique<Impl>()) {}
+Ranker::Ranker(GraphRunner* runner) : impl_(std::make_unique<Impl>(runner)) {}
 Ranker::~Ranker() = default;
 
 absl::StatusOr<RankedRun> Ranker::Rank(const ResolvedScenario& scenario) {

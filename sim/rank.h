@@ -14,6 +14,8 @@
 
 namespace weir {
 
+class GraphRunner;
+
 // Equal to the same figures of Simulate's Result, to 1e-9 relative, unless
 // rounding grows along the run, or decides what is in memory at one moment
 // (docs/decisions/0018-folding-by-colours.md).
@@ -41,7 +43,8 @@ struct RankedRun {
 // called beside it (sim/graph_runner.h).
 class Ranker {
  public:
-  Ranker();
+  // Runs graphs on `runner`, which must outlive it; null: on one of its own.
+  explicit Ranker(GraphRunner* runner = nullptr);
   ~Ranker();
   Ranker(const Ranker&) = delete;
   Ranker& operator=(const Ranker&) = delete;

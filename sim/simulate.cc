@@ -15,6 +15,7 @@
 #include "schedules/validate.h"
 #include "sim/engine.h"
 #include "sim/fill_result.h"
+#include "sim/graph_runner.h"
 #include "sim/groups.h"
 #include "sim/pipeline_graph.h"
 #include "sim/prepare.h"
@@ -58,8 +59,14 @@ absl::StatusOr<SimulatedRun> RunOnce(const ResolvedScenario& scenario,
                                      const SimulateOptions& options) {
   ASSIGN_OR_RETURN(SimulatedRun run,
                    Prepare(scenario, network, std::move(schedule)));
-  ASSIGN_OR_RETURN(run.recording, RunTaskGraph(run.graph.tasks, network.links(),
-                                               {options.progress}));
+  if (options.runner != nullptr) {
+    ASSIGN_OR_RETURN(run.recording,
+                     options.runner->Run(run.graph.tasks, network.links()));
+  } else {
+    ASSIGN_OR_RETURN(
+        run.recording,
+        RunTaskGraph(run.graph.tasks, network.links(), {options.progress}));
+  }
   if (!run.recording.complete()) {
     return Deadlock(run.schedule, run.graph, run.recording,
                     scenario.scenario.communication().transfers() == BLOCKING);

@@ -15,6 +15,8 @@
 
 namespace weir {
 
+class GraphRunner;
+
 struct SimulateOptions {
   // Fill Result::timeline (costs memory: about 100 bytes per action).
   bool keep_timeline = false;
@@ -23,6 +25,9 @@ struct SimulateOptions {
   int timeline_batches = 0;
   // Called now and then from this thread with the part done, 0 to 1.
   std::function<void(double)> progress;
+  // Runs the task graph here instead of in a forked child: for processes that
+  // simulate very many small scenarios. Must outlive the call.
+  GraphRunner* runner = nullptr;
 };
 
 // Simulates one scenario. InvalidArgument for what the user can mend,

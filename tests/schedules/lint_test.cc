@@ -282,6 +282,13 @@ TEST(LintTest, ActivationsThatRiseFromBatchToBatchAreAnError) {
   EXPECT_THAT(LintText(report), HasSubstr("in every batch: 2, 3, 4, 5"));
 }
 
+TEST(LintTest, APipelineThatSeveralBatchesFillIsNoError) {
+  // Rank 0 holds 2, 4, 6 and 7 activations: a full pipeline has 7.
+  const LintReport report =
+      LintSchedule(Generated("pipedream", {7, 2, 1, 4}), {});
+  EXPECT_EQ(report.num_errors(), 0) << LintText(report);
+}
+
 TEST(LintTest, TransferFaultsAreToldApart) {
   const auto message = [](absl::string_view text) {
     const LintReport report = Lint(text);

@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/files.h"
+#include "base/textproto.h"
 #include "scenarios/cluster.h"
 #include "schedules/registry.h"
 #include "schedules/source.h"
@@ -211,6 +212,102 @@ TEST(BoundTest, NeverAboveScenariosOfAnyKind) {
   }
   EXPECT_GE(count, num_seeds / 4);
   EXPECT_GE(num_unlike, num_seeds / 30);
+}
+
+// The host bounds a pass with its collectives, which carry whole bytes: a pass
+// once took up to half a byte's time less than its host, and less than the
+// bound.
+TEST(BoundTest, NotAboveARunWhosePassesWaitForTheirHost) {
+  Scenario scenario;
+  ASSERT_TRUE(ParseTextProto("test", R"pb(
+                               cluster: "selene"
+                               parallelism {
+                                 tensor: 2
+                                 data: 2
+                                 pipeline: 2
+                                 chunks: 2
+                                 sequence_parallel: true
+                                 expert: 2
+                               }
+                               batch {
+                                 microbatch_size: 2
+                                 global_batch_size: 8
+                                 sequence_length: 240
+                               }
+                               schedule: "v-min"
+                               training {
+                                 precision: MIXED_BF16
+                                 recompute: RECOMPUTE_SELECTIVE
+                               }
+                               communication {
+                                 gradient_reduction: REDUCTION_OVERLAPPED
+                                 bucket_bytes: 10000000
+                               }
+                               transformer {
+                                 num_layers: 4
+                                 hidden_size: 768
+                                 num_heads: 48
+                                 vocabulary_size: 8192
+                                 num_positions: 256
+                                 causal: true
+                                 num_experts: 4
+                                 experts_per_token: 2
+                                 num_dense_blocks: 1
+                               }
+                               runtime: "megatron-lm"
+                             )pb",
+                             &scenario)
+                  .ok());
+  const auto resolved = ResolveScenario("test", scenario);
+  ASSERT_TRUE(resolved.ok()) << resolved.status();
+  const auto bound = BoundOf(*resolved);
+  const auto result = Simulate(*resolved);
+  ASSERT_TRUE(bound.ok() && result.ok()) << bound.status() << result.status();
+  EXPECT_LE(bound->batch_seconds, result->batch_seconds() * (1 + kRounding));
+}
+
+// Gradients of a sharded stage are reduced when its last backward is through,
+// before other stages of its rank begin theirs: not all are whole at once.
+TEST(BoundTest, MemoryHoldsGradientsUntilTheirLastBackwardOnly) {
+  Scenario scenario;
+  ASSERT_TRUE(ParseTextProto("test", R"pb(
+                               cluster: "dgx-a100"
+                               parallelism { data: 2 pipeline: 4 chunks: 2 }
+                               batch {
+                                 microbatch_size: 1
+                                 global_batch_size: 8
+                                 sequence_length: 240
+                               }
+                               schedule: "bitpipe"
+                               training {
+                                 precision: MIXED_BF16
+                                 fp32_gradients: true
+                                 flash_attention: true
+                                 fully_sharded: true
+                               }
+                               communication { transfers: BLOCKING }
+                               transformer {
+                                 num_layers: 8
+                                 hidden_size: 768
+                                 num_heads: 48
+                                 vocabulary_size: 8192
+                                 num_positions: 256
+                                 causal: true
+                                 tied_embeddings: true
+                               }
+                               runtime: "megatron-lm"
+                             )pb",
+                             &scenario)
+                  .ok());
+  const auto resolved = ResolveScenario("test", scenario);
+  ASSERT_TRUE(resolved.ok()) << resolved.status();
+  const auto bound = BoundOf(*resolved);
+  const auto result = Simulate(*resolved);
+  ASSERT_TRUE(bound.ok() && result.ok()) << bound.status() << result.status();
+  for (const RankResult& rank : result->ranks()) {
+    EXPECT_LE(bound->peak_bytes[rank.rank()],
+              rank.peak_memory_bytes() * (1 + kRounding));
+  }
 }
 
 // Pipelines over three nodes: the second replica has faster devices and no slow

@@ -11,9 +11,6 @@
 namespace weir {
 namespace {
 
-// Of a full simulation.
-constexpr int kMostActions = 16000;
-
 bool TakesChunks(const std::string& schedule) {
   static constexpr const char* kNames[] = {
       "interleaved", "interleaved-zb", "breadth-first", "hanayo", "zb-v",
@@ -70,7 +67,7 @@ void RandomPlan::DrawShape(Scenario* scenario) {
     parallelism->set_data(Of<int>({1, 2, 2, 3, 4, 6, 8, 16}));
   } while (parallelism->tensor() * parallelism->data() *
                parallelism->pipeline() >
-           128);
+           limits_.num_gpus);
   parallelism->set_chunks(TakesChunks(scenario->schedule()) ? 2 : 1);
   if (scenario->schedule() == "interleaved" && OneIn(3)) {
     parallelism->set_chunks(3);
@@ -84,7 +81,7 @@ int RandomPlan::DrawMicrobatches(const Scenario& scenario) {
       parallelism.tensor() * parallelism.data() * parallelism.pipeline();
   const int p = parallelism.pipeline();
   const int m = Of<int>({1, 2, p, 2 * p, 6, 8, 12, 24, 10 * p, 96, 240, 1000});
-  const int most = kMostActions / (2 * num_gpus * parallelism.chunks());
+  const int most = limits_.num_actions / (2 * num_gpus * parallelism.chunks());
   return m <= most ? m : Of<int>({p, 2 * p, 3 * p, 4 * p + 1});
 }
 
@@ -220,7 +217,7 @@ void RandomPlan::ChangeAdapters(Node* node) {
     gpus.insert(gpus.end(), nic.gpus().begin(), nic.gpus().end());
   }
   if (OneIn(2)) {
-    std::shuffle(gpus.begin(), gpus.end(), random_);
+    source_.Shuffle(&gpus);
     size_t next = 0;
     for (Nic& nic : *node->mutable_nics()) {
       for (uint32_t& gpu : *nic.mutable_gpus()) gpu = gpus[next++];
@@ -302,7 +299,7 @@ void RandomPlan::ChangePlacement(Placement* placement) {
   const int row = placement->tensor;
   switch (Int(0, 23)) {
     case 0:
-      std::shuffle(gpus.begin(), gpus.end(), random_);
+      source_.Shuffle(&gpus);
       break;
     case 1:
       std::reverse(gpus.begin(), gpus.end());

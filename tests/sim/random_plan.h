@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scenarios that a planner may ask for, and worse ones: everything drawn,
-// small.
+// Draws small scenarios that a planner may ask for, and less sensible ones.
 #ifndef WEIR_TESTS_SIM_RANDOM_PLAN_H_
 #define WEIR_TESTS_SIM_RANDOM_PLAN_H_
 
+#include <cstdint>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "scenarios/scenario.h"
+#include "tests/random_source.h"
 
 namespace weir {
 
@@ -16,30 +17,38 @@ class RandomPlan {
  public:
   static constexpr int kMostRanks = 8;
 
-  explicit RandomPlan(int seed) : random_(seed) {}
+  // How large a scenario may be.
+  struct Limits {
+    uint32_t num_gpus = 128;
+    // Actions of a full simulation, unless a few microbatches a rank already
+    // take more.
+    int num_actions = 16000;
+  };
 
-  // By a model or, one in six, by textbook costs.
+  explicit RandomPlan(int seed)
+      : random_(seed), mersenne_(&random_), source_(mersenne_) {}
+  // `source` must outlive this object.
+  RandomPlan(RandomSource* source, const Limits& limits)
+      : mersenne_(&random_), source_(*source), limits_(limits) {}
+
+  // Draws a model or, one time in six, textbook costs.
   Scenario DrawScenario();
 
-  // Into what no preset has: adapters, PCIe, leaf switches, devices, runtimes,
+  // Changes what presets fix: adapters, PCIe, leaf switches, devices, runtimes,
   // placements.
   void Change(ResolvedScenario* resolved);
 
  private:
-  int Int(int low, int high) {
-    return std::uniform_int_distribution<>(low, high)(random_);
-  }
-  double Real(double low, double high) {
-    return std::uniform_real_distribution<>(low, high)(random_);
-  }
-  bool OneIn(int n) { return Int(1, n) == 1; }
+  int Int(int low, int high) { return source_.Int(low, high); }
+  double Real(double low, double high) { return source_.Real(low, high); }
+  bool OneIn(int n) { return source_.OneIn(n); }
   template <typename T>
-  T Of(std::vector<T> choices) {
-    return choices[Int(0, static_cast<int>(choices.size()) - 1)];
+  T Of(const std::vector<T>& choices) {
+    return source_.Of(choices);
   }
 
   void DrawShape(Scenario* scenario);
-  // Many, where that does not make the full simulation long.
+  // Draws many where that does not make the full simulation long.
   int DrawMicrobatches(const Scenario& scenario);
   void DrawTextbook(Scenario* scenario);
   void DrawModel(Scenario* scenario);
@@ -53,7 +62,10 @@ class RandomPlan {
   void SlowOneGpu(ResolvedScenario* resolved);
   void ChangePlacement(Placement* placement);
 
-  std::mt19937 random_;
+  std::mt19937 random_;  // unused where a source is given
+  MersenneSource mersenne_;
+  RandomSource& source_;
+  Limits limits_;
 };
 
 }  // namespace weir

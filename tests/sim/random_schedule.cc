@@ -14,7 +14,7 @@ namespace {
 // needs, a random one of those that can come next.
 class Generator {
  public:
-  explicit Generator(std::mt19937* random) : random_(*random) {}
+  explicit Generator(RandomSource* source) : source_(*source) {}
 
   Schedule Next() {
     schedule_ = {};
@@ -46,9 +46,7 @@ class Generator {
     bool done = false;
   };
 
-  int Int(int low, int high) {
-    return std::uniform_int_distribution<>(low, high)(random_);
-  }
+  int Int(int low, int high) { return source_.Int(low, high); }
 
   void DrawShape() {
     schedule_.num_ranks = Int(1, 4);
@@ -164,7 +162,7 @@ class Generator {
     }
   }
 
-  std::mt19937& random_;
+  RandomSource& source_;
   Schedule schedule_;
   std::vector<Item> items_;
   bool spans_ = false, offloads_ = false, splits_ = false;
@@ -173,7 +171,12 @@ class Generator {
 }  // namespace
 
 Schedule RandomSchedule(std::mt19937* random) {
-  Generator generator(random);
+  MersenneSource source(random);
+  return RandomSchedule(&source);
+}
+
+Schedule RandomSchedule(RandomSource* source) {
+  Generator generator(source);
   while (true) {
     Schedule schedule = generator.Next();
     // Some rank without a stage, updates out of order, no room.

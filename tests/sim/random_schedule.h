@@ -7,11 +7,13 @@
 #include <random>
 
 #include "schedules/schedule.h"
+#include "tests/random_source.h"
 
 namespace weir {
 
 // A valid schedule; the same one for the same state of `random`.
 Schedule RandomSchedule(std::mt19937* random);
+Schedule RandomSchedule(RandomSource* source);
 
 }  // namespace weir
 

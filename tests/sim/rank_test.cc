@@ -21,6 +21,7 @@
 #include "results/result.pb.h"
 #include "scenarios/cluster.h"
 #include "sim/simulate.h"
+#include "tests/sim/nudge.h"
 #include "tests/sim/random_plan.h"
 
 namespace weir {
@@ -144,24 +145,8 @@ std::vector<Answer> RankAll(const std::vector<Case>& cases) {
 bool IsWellConditioned(const Case& one, const Answer& simulated) {
   std::mt19937 random(1);
   for (int i = 0; i < 8; ++i) {
-    const auto nudge = [&random](double x) {
-      return x * (1 + 1e-13 * std::uniform_real_distribution<>(-1, 1)(random));
-    };
     ResolvedScenario other = one.scenario;
-    for (NodeGroup& group : *other.cluster.mutable_groups()) {
-      Node* node = group.mutable_node();
-      for (Nic& nic : *node->mutable_nics()) {
-        nic.set_bytes_per_second(nudge(nic.bytes_per_second()));
-      }
-      if (!node->has_pcie()) continue;
-      PcieTree* pcie = node->mutable_pcie();
-      pcie->set_uplink_bytes_per_second(nudge(pcie->uplink_bytes_per_second()));
-      pcie->set_gpu_bytes_per_second(nudge(pcie->gpu_bytes_per_second()));
-      pcie->set_socket_bytes_per_second(nudge(pcie->socket_bytes_per_second()));
-      pcie->set_latency_seconds(nudge(pcie->latency_seconds()));
-    }
-    Fabric* fabric = other.cluster.mutable_fabric();
-    fabric->set_latency_seconds(nudge(fabric->latency_seconds()));
+    NudgeRates(&random, &other.cluster);
     if (!AreEqual(AnswerOf(Simulate(other)), simulated, 1e-10)) return false;
   }
   return true;

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Clusters: a valid one has a sound route between any two GPUs, rings over any
+// group, a description and a text form that reads back; an invalid one is an
+// error that says what is wrong.
+#include <cmath>
+#include <numeric>
+#include <set>
+
+#include "base/textproto.h"
+#include "scenarios/cluster.h"
+#include "scenarios/describe.h"
+#include "scenarios/network.h"
+#include "tests/fuzz/generate_cluster.h"
+#include "tests/fuzz/target.h"
+
+namespace weir {
+namespace {
+
+void CheckRoute(const Network& network, int from, int to) {
+  const Route route = network.RouteBetween(from, to);
+  REQUIRE(std::isfinite(route.latency_seconds) && route.latency_seconds >= 0);
+  REQUIRE(from != to || route.links.empty());
+  REQUIRE((from == to) == (network.WireBetween(from, to) == Wire::kNone));
+  std::set<int32_t> links;
+  for (const int32_t link : route.links) {
+    REQUIRE(link >= 0 && link < std::ssize(network.links()));
+    REQUIRE(network.links()[link].bytes_per_second > 0);
+    REQUIRE(std::isfinite(network.links()[link].bytes_per_second));
+    REQUIRE(links.insert(link).second);
+  }
+}
+
+void CheckRings(const Network& network, std::vector<int> gpus) {
+  const std::vector<Ring> rings = network.RingsOver(gpus);
+  REQUIRE(rings.empty() == (gpus.size() < 2));
+  const std::set<int32_t> members(gpus.begin(), gpus.end());
+  for (const Ring& ring : rings) {
+    REQUIRE(ring.gpus.size() == gpus.size());
+    REQUIRE(std::set<int32_t>(ring.gpus.begin(), ring.gpus.end()) == members);
+  }
+}
+
+void CheckTextForm(const Cluster& cluster) {
+  const std::string text = PrintTextProto(cluster);
+  Cluster again;
+  REQUIRE_OK(ParseTextProto("again", text, &again));
+  REQUIRE_THAT(PrintTextProto(again) == text, text);
+}
+
+void Use(const Cluster& cluster, Choices* choices) {
+  const Network network(cluster);
+  const int num_gpus = NumGpus(cluster);
+  REQUIRE(network.num_gpus() == num_gpus);
+  for (int i = 0; i < 8; ++i) {
+    CheckRoute(network, choices->Int(0, num_gpus - 1),
+               choices->Int(0, num_gpus - 1));
+  }
+  std::vector<int> gpus(num_gpus);
+  std::iota(gpus.begin(), gpus.end(), 0);
+  choices->Shuffle(&gpus);
+  gpus.resize(choices->Int(1, std::min(num_gpus, 16)));
+  CheckRings(network, gpus);
+  const double bisection = BisectionBytesPerSecond(cluster);
+  REQUIRE(std::isfinite(bisection) && bisection >= 0);
+  REQUIRE((bisection == 0) == (NumNodes(cluster) == 1));
+  REQUIRE(!DescribeCluster(cluster).empty());
+  REQUIRE(!ClusterJson(cluster).dump().empty());
+}
+
+}  // namespace
+
+bool RunInput(Choices* choices) {
+  const Cluster cluster = GenerateCluster({}, choices);
+  CheckTextForm(cluster);
+  const absl::Status status = ValidateCluster("fuzz", cluster);
+  if (!status.ok()) {
+    REQUIRE(absl::IsInvalidArgument(status) && !status.message().empty());
+    return false;
+  }
+  Use(cluster, choices);
+  return true;
+}
+
+}  // namespace weir

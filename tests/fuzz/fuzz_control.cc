@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// Control messages of a network calibration: whole ones arrive as they were
+// sent, in pieces of any size; anything else is an error, and a wire never
+// takes more memory than the longest message it was told to expect.
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+#include <google/protobuf/stubs/logging.h>
+#include <google/protobuf/util/delimited_message_util.h>
+#include <google/protobuf/util/message_differencer.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "calibrate/network/control.pb.h"
+#include "calibrate/network/wire.h"
+#include "tests/fuzz/generate_message.h"
+#include "tests/fuzz/target.h"
+
+namespace weir {
+namespace {
+
+using google::protobuf::Message;
+using google::protobuf::util::MessageDifferencer;
+
+constexpr size_t kMostBytes = 1 << 16;
+
+std::unique_ptr<Message> NewMessage(int type) {
+  switch (type) {
+    case 0:
+      return std::make_unique<Hello>();
+    case 1:
+      return std::make_unique<Request>();
+    default:
+      return std::make_unique<Answer>();
+  }
+}
+
+std::string Frame(const Message& message) {
+  std::string bytes;
+  google::protobuf::io::StringOutputStream stream(&bytes);
+  google::protobuf::util::SerializeDelimitedToZeroCopyStream(message, &stream);
+  return bytes;
+}
+
+// One end of a connection that writes any bytes.
+class Peer {
+ public:
+  Peer() {
+    int fds[2];
+    REQUIRE(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds) == 0);
+    fd_ = fds[0];
+    wire_ = std::make_unique<ControlWire>(fds[1]);
+  }
+  ~Peer() { Hang(); }
+
+  void Write(const std::string& bytes) {
+    REQUIRE(send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL) ==
+            std::ssize(bytes));
+  }
+  void Hang() {
+    if (fd_ >= 0) close(fd_);
+    fd_ = -1;
+  }
+  ControlWire& wire() { return *wire_; }
+
+ private:
+  int fd_ = -1;
+  std::unique_ptr<ControlWire> wire_;
+};
+
+// Takes all there is; stops at the first error.
+absl::Status TakeAll(Peer* peer, int type,
+                     std::vector<std::unique_ptr<Message>>* taken) {
+  while (true) {
+    auto message = NewMessage(type);
+    const auto whole = peer->wire().Take(message.get(), kMostBytes);
+    if (!whole.ok()) return whole.status();
+    if (!*whole) return absl::OkStatus();
+    taken->push_back(std::move(message));
+    REQUIRE(taken->size() <= kMostBytes);
+  }
+}
+
+bool CheckWhole(Choices* choices) {
+  const int type = choices->Int(0, 2);
+  std::vector<std::unique_ptr<Message>> sent, taken;
+  std::string bytes;
+  for (int left = choices->Int(1, 4); left > 0; --left) {
+    sent.push_back(NewMessage(type));
+    FillMessage(sent.back().get(), choices);
+    bytes += Frame(*sent.back());
+  }
+  Peer peer;
+  while (!bytes.empty()) {
+    const std::string piece = bytes.substr(0, choices->Int(1, 200));
+    bytes.erase(0, piece.size());
+    peer.Write(piece);
+    REQUIRE_OK(peer.wire().Fill());
+    REQUIRE_OK(TakeAll(&peer, type, &taken));
+  }
+  REQUIRE(taken.size() == sent.size());
+  for (size_t i = 0; i < sent.size(); ++i) {
+    REQUIRE_THAT(MessageDifferencer::Equals(*taken[i], *sent[i]),
+                 sent[i]->DebugString());
+  }
+  peer.Hang();
+  REQUIRE(absl::IsUnavailable(peer.wire().Fill()));
+  return true;
+}
+
+// Frames of another type, cut, damaged or of no type at all.
+bool CheckHostile(Choices* choices) {
+  google::protobuf::LogSilencer silencer;
+  std::string bytes;
+  if (choices->OneIn(3)) {
+    bytes = choices->Bytes(64);
+  } else {
+    auto message = NewMessage(choices->Int(0, 2));
+    FillMessage(message.get(), choices);
+    bytes = Damage(Frame(*message), choices);
+  }
+  Peer peer;
+  peer.Write(bytes);
+  if (choices->OneIn(2)) peer.Hang();
+  peer.wire().Fill().IgnoreError();
+  std::vector<std::unique_ptr<Message>> taken;
+  const absl::Status status = TakeAll(&peer, choices->Int(0, 2), &taken);
+  REQUIRE(status.ok() || absl::IsInvalidArgument(status));
+  return status.ok();
+}
+
+}  // namespace
+
+bool RunInput(Choices* choices) {
+  return choices->OneIn(3) ? CheckHostile(choices) : CheckWhole(choices);
+}
+
+}  // namespace weir

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Device profiles: a valid one prices every kernel that a model asks for, more
+// work never costs less, and its text form reads back.
+#include <cmath>
+
+#include "base/textproto.h"
+#include "calibrate/card_share.h"
+#include "calibrate/describe_profile.h"
+#include "calibrate/device_profile.h"
+#include "calibrate/kernel_prices.h"
+#include "models/kernels.h"
+#include "tests/fuzz/generate_profile.h"
+#include "tests/fuzz/target.h"
+
+namespace weir {
+namespace {
+
+Kernel GenerateKernel(Choices* choices) {
+  const double m = choices->LogReal(1, 1e5), n = choices->LogReal(1, 1e5);
+  if (choices->OneIn(3)) {
+    return MemoryKernel(
+        m * n, choices->Of<KernelPart>({KernelPart::kNorm, KernelPart::kSoftmax,
+                                        KernelPart::kElementwise}));
+  }
+  return ProductKernel(choices->Int(1, 64), std::floor(m), std::floor(n),
+                       std::floor(choices->LogReal(1, 1e5)),
+                       choices->Int(1, 2) * 2, KernelPart::kProjectionProduct);
+}
+
+void PriceKernels(const DeviceProfile& profile, Choices* choices) {
+  for (const MatrixRate& rate : profile.matrix_rates()) {
+    const KernelPrices prices(profile, rate.format());
+    for (int i = 0; i < 4; ++i) {
+      const Kernel kernel = GenerateKernel(choices);
+      const double seconds =
+          prices.Price(profile, rate.peak_flops().value(), kernel).seconds;
+      REQUIRE_THAT(std::isfinite(seconds) && seconds >= 0,
+                   PrintTextProto(profile));
+      const double by_figures =
+          KernelSeconds(profile, rate.peak_flops().value(), kernel);
+      REQUIRE(std::isfinite(by_figures) && by_figures >= 0);
+    }
+  }
+}
+
+}  // namespace
+
+bool RunInput(Choices* choices) {
+  const DeviceProfile profile = GenerateProfile(choices);
+  if (choices->OneIn(8)) {
+    const std::string text = PrintTextProto(profile);
+    DeviceProfile again;
+    REQUIRE_OK(ParseTextProto("again", text, &again));
+    REQUIRE(PrintTextProto(again) == text);
+  }
+  const absl::Status status = ValidateDeviceProfile("fuzz", profile);
+  if (!status.ok()) {
+    REQUIRE(absl::IsInvalidArgument(status) && !status.message().empty());
+    return false;
+  }
+  const double reserved = ReservedBytes(profile);
+  REQUIRE(std::isfinite(reserved) && reserved >= 0);
+  for (const absl::string_view pass : kSharedPasses) {
+    for (const double factor : SharingCurve(profile.card_share(), pass)) {
+      REQUIRE(std::isfinite(factor) && factor > 0);
+    }
+  }
+  PriceKernels(profile, choices);
+  if (choices->OneIn(16)) REQUIRE(!DescribeProfile(profile).empty());
+  return true;
+}
+
+}  // namespace weir

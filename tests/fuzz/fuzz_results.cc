@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files of results, sound, spoilt in single fields and damaged in single bytes:
+// an error, or results that every view renders and that are stored the same.
+#include <google/protobuf/stubs/logging.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/csv.h"
+#include "results/replay_comparison.h"
+#include "results/store.h"
+#include "results/trace.h"
+#include "results/views.h"
+#include "tests/fuzz/generate_message.h"
+#include "tests/fuzz/generate_result.h"
+#include "tests/fuzz/target.h"
+
+namespace weir {
+namespace {
+
+void CheckJson(const std::string& json) {
+  REQUIRE_THAT(nlohmann::json::accept(json), json);
+}
+
+void CheckCsv(const std::string& csv) {
+  REQUIRE_THAT(ReadCsv("fuzz", csv).ok(), csv);
+}
+
+void ViewOne(const Result& result, Choices* choices) {
+  switch (choices->Int(0, 3)) {
+    case 0:
+      return CheckJson(ResultJson("fuzz", result));
+    case 1:
+      return CheckCsv(RanksCsv(result));
+    default:
+      REQUIRE(!ResultTable(result).empty());
+  }
+}
+
+void ViewAll(const std::vector<Result>& results, Choices* choices) {
+  switch (choices->Int(0, 4)) {
+    case 0:
+      return CheckJson(CompareJson("fuzz", results));
+    case 1:
+      return CheckCsv(CompareCsv(results));
+    case 2:
+      REQUIRE(!CompareTable(results).empty());
+      return;
+    default:
+      break;
+  }
+  const auto compared =
+      CompareReplay("a", results.front(), "b", results.back());
+  if (!compared.ok()) return;
+  REQUIRE(!ReplayTable(*compared, true).empty());
+  CheckJson(ReplayJson(*compared));
+  CheckCsv(ReplayCsv(*compared));
+}
+
+}  // namespace
+
+bool RunInput(Choices* choices) {
+  Results results;
+  for (int left = choices->Of<int>({1, 1, 1, 2, 3}); left > 0; --left) {
+    *results.add_results() = GenerateResult(choices);
+  }
+  if (choices->OneIn(6)) SpoilMessage(&results, choices);
+  std::string bytes;
+  {
+    google::protobuf::LogSilencer silencer;
+    bytes = results.SerializeAsString();
+    if (choices->OneIn(12)) bytes = Damage(std::move(bytes), choices);
+  }
+  const auto read = ParseResults("fuzz", bytes);
+  if (!read.ok()) {
+    REQUIRE(absl::IsInvalidArgument(read.status()) &&
+            !read.status().message().empty());
+    return false;
+  }
+  const std::string again = read->SerializeAsString();
+  const auto same = ParseResults("again", again);
+  REQUIRE_OK(same);
+  REQUIRE(same->SerializeAsString() == again);
+  const std::vector<Result> all(read->results().begin(), read->results().end());
+  ViewOne(choices->Of(all), choices);
+  ViewAll(all, choices);
+  return true;
+}
+
+}  // namespace weir

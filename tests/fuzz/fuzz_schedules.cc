@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// Schedules: what a kind accepts it generates, valid and executable; random
+// orders beyond those of any kind, too. Text and JSON forms read back, the
+// linter finds no error in what can run, and the lowered program runs under the
+// rules that the linter promises.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "schedules/lint.h"
+#include "schedules/lint_text.h"
+#include "schedules/lower.h"
+#include "schedules/pytorch_check.h"
+#include "schedules/registry.h"
+#include "schedules/schedule_json.h"
+#include "schedules/schedule_text.h"
+#include "schedules/semantics.h"
+#include "schedules/timeline.h"
+#include "schedules/validate.h"
+#include "schedules/walk.h"
+#include "tests/fuzz/generate_schedule.h"
+#include "tests/fuzz/target.h"
+#include "tests/sim/random_schedule.h"
+
+namespace weir {
+namespace {
+
+enum class Origin { kRandom, kKind, kKindByCosts };
+
+std::string Describe(const Schedule& schedule) {
+  return schedule.name + "\n" + PrintCsv(schedule);
+}
+
+void CheckSemantics(const Schedule& schedule, const Semantics& semantics) {
+  REQUIRE(std::ssize(semantics.uses) == schedule.num_stages);
+  for (int s = 0; s < schedule.num_stages; ++s) {
+    REQUIRE(semantics.max_live_versions[s] >= 1);
+    REQUIRE(semantics.max_staleness[s] >= 0);
+    for (const VersionUse& use : semantics.uses[s]) {
+      REQUIRE_THAT(use.forward_version >= 0 && use.staleness() >= 0,
+                   Describe(schedule));
+      REQUIRE(!schedule.flush || use.staleness() == 0);
+    }
+  }
+  REQUIRE(!Verdict(schedule, semantics).empty());
+}
+
+void CheckJson(const Schedule& schedule, const Semantics& semantics) {
+  const std::string json = ScheduleJson(schedule, semantics);
+  REQUIRE(nlohmann::json::accept(json));
+  const auto again = ParseScheduleJson(schedule.name, json);
+  REQUIRE_OK(again);
+  REQUIRE_THAT(again->rank_actions == schedule.rank_actions, json);
+  REQUIRE_THAT(again->routes == schedule.routes, json);
+  REQUIRE_THAT(again->weights == schedule.weights, json);
+  REQUIRE_THAT(ValidateSchedule(*again).ok(), json);
+}
+
+// A file of one batch says all of a schedule with a flush.
+void CheckCsv(const Schedule& schedule) {
+  const std::string csv = PrintCsv(schedule);
+  const auto rows = ParseScheduleRows("fuzz", csv);
+  REQUIRE_THAT(rows.ok(), csv);
+  const auto again = ScheduleFromRows("fuzz", PassesOf(rows->program));
+  REQUIRE_THAT(again.ok(), csv + again.status().ToString());
+  REQUIRE_THAT(again->rank_actions == schedule.rank_actions, csv);
+}
+
+void CheckLowering(const Schedule& schedule, bool merge) {
+  const auto program = LowerSchedule(schedule, {.merge_backward = merge});
+  REQUIRE_THAT(program.ok(), Describe(schedule));
+  const std::string csv = PrintCsv(*program);
+  const auto rows = ParseScheduleRows("fuzz", csv);
+  REQUIRE_THAT(rows.ok() && rows->program.ranks == program->ranks, csv);
+  const auto report = LintRows(*rows, {});
+  REQUIRE_THAT(report.ok(), csv);
+  for (const Finding& finding : report->findings) {
+    REQUIRE_THAT(finding.rule != "transfer" && finding.rule != "deadlock" &&
+                     finding.rule != "one-stream" &&
+                     finding.rule != "gradient" && finding.rule != "sharding",
+                 finding.rule + ": " + finding.message + "\n" + csv);
+  }
+  PyTorchVerdict(*rows);
+}
+
+// What may not be in a valid schedule. Orders of a kind have no error at all,
+// but those made for unequal costs may let activations grow.
+void CheckLint(const Schedule& schedule, Origin origin) {
+  const LintReport report = LintSchedule(
+      schedule, {.rendezvous = true, .pytorch = true, .megatron = true});
+  for (const Finding& finding : report.findings) {
+    REQUIRE_THAT(finding.rule != "deadlock" && finding.rule != "shape" &&
+                     finding.rule != "order" && finding.rule != "completeness",
+                 finding.message + "\n" + Describe(schedule));
+  }
+  if (origin != Origin::kRandom) {
+    for (const Finding& finding : LintSchedule(schedule, {}).findings) {
+      const bool expected =
+          finding.severity != Finding::Severity::kError ||
+          (finding.rule == "memory" && origin == Origin::kKindByCosts);
+      REQUIRE_THAT(expected, finding.message + "\n" + Describe(schedule));
+    }
+  }
+  REQUIRE(!LintText(report).empty());
+  REQUIRE(nlohmann::json::accept(LintJson(report)));
+}
+
+void CheckValid(const Schedule& schedule, Origin origin, Choices* choices) {
+  const auto semantics = InterpretSchedule(schedule);
+  REQUIRE_THAT(semantics.ok(), Describe(schedule));
+  CheckSemantics(schedule, *semantics);
+  const bool has_idle_rank =
+      std::any_of(schedule.rank_actions.begin(), schedule.rank_actions.end(),
+                  [](const auto& actions) { return actions.empty(); });
+  // Text forms have no row for a rank without actions.
+  if (!has_idle_rank) {
+    CheckJson(schedule, *semantics);
+    if (schedule.flush) CheckCsv(schedule);
+    if (choices->OneIn(2)) CheckLowering(schedule, choices->OneIn(2));
+  }
+  if (choices->OneIn(2)) CheckLint(schedule, origin);
+  if (choices->OneIn(4)) REQUIRE(!DrawTimeline(schedule).empty());
+}
+
+}  // namespace
+
+bool RunInput(Choices* choices) {
+  if (choices->OneIn(3)) {
+    CheckValid(RandomSchedule(choices), Origin::kRandom, choices);
+    return true;
+  }
+  const ScheduleRequest request = GenerateScheduleRequest(choices);
+  const auto schedule = GenerateSchedule(request.name, request.spec);
+  if (!schedule.ok()) {
+    REQUIRE(absl::IsInvalidArgument(schedule.status()));
+    REQUIRE(!schedule.status().message().empty());
+    return false;
+  }
+  const absl::Status status = ValidateSchedule(*schedule);
+  REQUIRE_THAT(status.ok(), status.ToString() + Describe(*schedule));
+  CheckValid(
+      *schedule,
+      request.spec.costs.stages.empty() ? Origin::kKind : Origin::kKindByCosts,
+      choices);
+  return true;
+}
+
+}  // namespace weir

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Timelines: both trace formats read back as a viewer reads them, with every
+// event, whatever overlaps or misses its partner.
+#include "results/idle_causes.h"
+#include "results/pipeline_events.h"
+#include "results/trace.h"
+#include "results/validate.h"
+#include "tests/fuzz/generate_message.h"
+#include "tests/fuzz/generate_result.h"
+#include "tests/fuzz/target.h"
+#include "tests/results/trace_stats.h"
+
+namespace weir {
+namespace {
+
+int64_t NumEvents(const Timeline& timeline) {
+  return timeline.actions().gpu_size() + timeline.transfers().kind_size() +
+         timeline.collectives().gpu_size();
+}
+
+void CheckTrace(const Result& result, const ReadTrace& read) {
+  REQUIRE_THAT(read.errors.empty(),
+               read.errors.front() + result.ShortDebugString());
+  // A transfer has a slice at each end.
+  REQUIRE_THAT(std::ssize(read.slices) >= NumEvents(result.timeline()),
+               result.ShortDebugString());
+  REQUIRE_THAT(static_cast<int>(read.NumCounterValues()) ==
+                   result.timeline().memory().gpu_size(),
+               result.ShortDebugString());
+  for (const ReadSlice& slice : read.slices) {
+    REQUIRE(slice.start_ns <= slice.end_ns);
+  }
+}
+
+// Returns whether there is a trace: none ends after 9e9 s.
+bool CheckBoth(const Result& result) {
+  const auto perfetto = PerfettoTrace(result);
+  const auto chrome = ChromeTrace(result);
+  REQUIRE(perfetto.ok() == chrome.ok());
+  if (!perfetto.ok()) return false;
+  const ReadTrace one = ReadPerfetto(*perfetto), other = ReadChrome(*chrome);
+  CheckTrace(result, one);
+  CheckTrace(result, other);
+  REQUIRE(one.slices.size() == other.slices.size());
+  REQUIRE(one.flows.size() == other.flows.size());
+  return true;
+}
+
+}  // namespace
+
+bool RunInput(Choices* choices) {
+  Result result = GenerateTimeline(choices);
+  if (choices->OneIn(8)) {
+    SpoilMessage(result.mutable_timeline(), choices);
+  }
+  if (!ValidateResult("fuzz", result).ok()) {
+    REQUIRE(!PerfettoTrace(result).ok() && !ChromeTrace(result).ok());
+    return false;
+  }
+  const bool has_trace = CheckBoth(result);
+  const auto events = PipelineEventsOf("fuzz", result);
+  if (events.ok()) {
+    const std::vector<RankIdle> idle = FindIdleCauses(*events);
+    for (const RankIdle& rank : idle) {
+      REQUIRE_THAT(rank.busy_seconds >= 0 && rank.idle_seconds() > -1e-9,
+                   result.ShortDebugString());
+    }
+    TimesOf(*events, idle);
+    FindClockErrors(*events);
+  }
+  if (!choices->OneIn(4)) return true;
+  const auto both = PutUnderEachOther("a", result, "b", result);
+  if (both.ok() && has_trace) {
+    REQUIRE_OK(ChromeTrace(both->result, both->names));
+    REQUIRE_OK(PerfettoTrace(both->result, both->names));
+  }
+  return true;
+}
+
+}  // namespace weir

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Generates clusters: nodes of several kinds with every kind of link, rates at
+// both ends of what is allowed, and now and then one thing that is not.
+#ifndef WEIR_TESTS_FUZZ_GENERATE_CLUSTER_H_
+#define WEIR_TESTS_FUZZ_GENERATE_CLUSTER_H_
+
+#include "scenarios/cluster.pb.h"
+#include "tests/fuzz/choices.h"
+
+namespace weir {
+
+struct ClusterShape {
+  int least_gpus = 1;
+  int most_gpus_per_node = 8;
+  // Rates and latencies of real machines only: with 1 byte per second beside
+  // 1e18 rounding decides.
+  bool realistic_rates = false;
+  bool may_be_invalid = true;
+};
+
+Cluster GenerateCluster(const ClusterShape& shape, Choices* choices);
+
+}  // namespace weir
+
+#endif  // WEIR_TESTS_FUZZ_GENERATE_CLUSTER_H_

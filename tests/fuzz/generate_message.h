@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Generates protobuf messages of any type by reflection.
+#ifndef WEIR_TESTS_FUZZ_GENERATE_MESSAGE_H_
+#define WEIR_TESTS_FUZZ_GENERATE_MESSAGE_H_
+
+#include <google/protobuf/message.h>
+
+#include "tests/fuzz/choices.h"
+
+namespace weir {
+
+// Sets some of the fields: finite numbers, valid UTF-8, known enumerators, up
+// to three entries of repeated fields, messages up to `depth` levels down.
+void FillMessage(google::protobuf::Message* message, Choices* choices,
+                 int depth = 3);
+
+// Sets one field, somewhere in what the message has, to any value of its type:
+// NaN, infinity, negative and unknown ones too.
+void SpoilMessage(google::protobuf::Message* message, Choices* choices);
+
+}  // namespace weir
+
+#endif  // WEIR_TESTS_FUZZ_GENERATE_MESSAGE_H_

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/fuzz/generate_model.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "models/model.h"
+
+namespace weir {
+namespace {
+
+constexpr int kMostLayers = 48;
+
+MeasuredLayer GenerateLayer(Choices* choices) {
+  MeasuredLayer layer;
+  layer.set_name(choices->Text());
+  layer.set_forward_seconds(choices->LogReal(1e-9, 10));
+  layer.set_backward_seconds(choices->OneIn(8) ? 0
+                                               : choices->LogReal(1e-9, 1e6));
+  layer.set_activation_bytes(choices->LogReal(1, 1e12));
+  layer.set_parameter_bytes(choices->OneIn(4) ? 0 : choices->LogReal(1, 1e12));
+  if (choices->OneIn(3)) layer.set_cut_bytes(choices->LogReal(1, 1e12));
+  return layer;
+}
+
+void SetExperts(Transformer* out, Choices* choices) {
+  out->set_num_experts(choices->Of<uint32_t>({2, 4, 8, 64}));
+  out->set_experts_per_token(choices->Int(1, 2));
+  if (choices->OneIn(2)) {
+    out->set_expert_feed_forward_size(16 * choices->Int(1, 100));
+  }
+  if (choices->OneIn(3)) out->set_num_shared_experts(choices->Int(1, 4));
+  out->set_shared_expert_gate(choices->OneIn(4));
+  if (choices->OneIn(3)) {
+    out->set_num_dense_blocks(
+        choices->Int(0, static_cast<int>(out->num_layers())));
+  }
+  if (choices->OneIn(4)) out->set_expert_block_interval(choices->Int(1, 3));
+  if (choices->OneIn(4)) out->set_capacity_factor(choices->Real(0.5, 4));
+}
+
+void SetTransformer(Transformer* out, Choices* choices) {
+  const int heads = choices->Int(1, 32);
+  out->set_num_layers(choices->Int(1, kMostLayers));
+  out->set_num_heads(heads);
+  out->set_hidden_size(heads * 8 * choices->Int(1, 16));
+  if (choices->OneIn(3)) {
+    out->set_num_kv_heads(heads % 4 == 0 ? heads / 4 : 1);
+  }
+  if (choices->OneIn(4)) out->set_head_size(8 * choices->Int(1, 32));
+  if (choices->OneIn(3)) out->set_feed_forward_size(choices->Int(1, 40000));
+  out->set_vocabulary_size(choices->OneIn(8) ? 100000000
+                                             : choices->Int(1, 200000));
+  if (choices->OneIn(2)) out->set_num_positions(choices->Int(128, 8192));
+  if (choices->OneIn(4)) out->set_num_token_types(choices->Int(1, 4));
+  if (choices->OneIn(4)) out->set_sliding_window(choices->Int(1, 4096));
+  if (choices->OneIn(4)) {
+    out->set_default_sequence_length(choices->Int(1, 128));
+  }
+  out->set_gated_feed_forward(choices->OneIn(2));
+  out->set_rms_norm(choices->OneIn(2));
+  out->set_attention_bias(choices->OneIn(2));
+  out->set_attention_output_bias(choices->OneIn(2));
+  out->set_feed_forward_bias(choices->OneIn(2));
+  out->set_tied_embeddings(choices->OneIn(2));
+  out->set_causal(choices->OneIn(2));
+  out->set_post_norm(choices->OneIn(3));
+  out->set_embedding_norm(choices->OneIn(3));
+  out->set_mlm_head(choices->OneIn(3));
+  out->set_pooler(choices->OneIn(3));
+  out->set_query_key_norm(choices->OneIn(3));
+  out->set_next_sentence_head(choices->OneIn(4));
+  if (choices->OneIn(4)) SetExperts(out, choices);
+  if (choices->OneIn(16)) out->set_num_heads(heads + 1);
+}
+
+}  // namespace
+
+Model GenerateModel(Choices* choices) {
+  Model model;
+  model.set_name(choices->Text());
+  if (choices->OneIn(3)) {
+    MeasuredModel* measured = model.mutable_measured();
+    measured->set_microbatch_size(choices->Int(0, 64));
+    for (int left = choices->Int(1, kMostLayers); left > 0; --left) {
+      *measured->add_layers() = GenerateLayer(choices);
+    }
+    if (choices->OneIn(16)) {
+      measured->mutable_layers(0)->set_forward_seconds(-1);
+    }
+  } else {
+    SetTransformer(model.mutable_transformer(), choices);
+  }
+  return model;
+}
+
+// Numbers out of order, edges from any node to any later one.
+std::string GenerateProfileGraph(Choices* choices) {
+  const int num_nodes = choices->Int(1, 24);
+  std::vector<int> numbers;
+  for (int i = 0; i < num_nodes; ++i) numbers.push_back(i + 1);
+  if (choices->OneIn(3)) choices->Shuffle(&numbers);
+  std::string text;
+  for (const int number : numbers) {
+    absl::StrAppend(&text, "node", number, " -- ",
+                    choices->OneIn(8) ? "Input" : "Conv2d(3, 64)",
+                    " -- forward_compute_time=", choices->Real(0, 100),
+                    ", backward_compute_time=", choices->Real(0, 100),
+                    ", activation_size=");
+    if (choices->OneIn(4)) {
+      absl::StrAppend(&text, "[", choices->Int(0, 9999), "; ",
+                      choices->Int(0, 9999), "]");
+    } else {
+      absl::StrAppend(&text, choices->Int(0, 1 << 30));
+    }
+    absl::StrAppend(&text, ", parameter_size=", choices->Int(0, 1 << 30),
+                    choices->OneIn(4) ? " -- stage_id=1\n" : "\n");
+  }
+  const bool cyclic = choices->OneIn(16);
+  for (int from = 1; from <= num_nodes; ++from) {
+    for (int left = choices->Int(0, 3); left > 0 && from < num_nodes; --left) {
+      absl::StrAppend(&text, "\tnode", from, " -- node",
+                      choices->Int(cyclic ? 1 : from + 1, num_nodes), "\n");
+    }
+  }
+  return text;
+}
+
+WorkSpec GenerateWorkSpec(const Model& model, Choices* choices) {
+  WorkSpec spec;
+  spec.microbatch_size = choices->OneIn(16) ? 1000000 : choices->Int(1, 64);
+  spec.recompute = choices->Of<Recompute>(
+      {Recompute::kNone, Recompute::kSelective, Recompute::kFull});
+  if (model.has_measured()) {
+    if (spec.recompute == Recompute::kSelective) {
+      spec.recompute = Recompute::kFull;
+    }
+    return spec;
+  }
+  spec.sequence_length = static_cast<int>(DefaultSequenceLength(model));
+  const auto heads = static_cast<int>(model.transformer().num_heads());
+  const int t = choices->Of<int>({1, 2, 4, heads});
+  spec.tensor_parallel = heads % t == 0 ? t : 1;
+  spec.sequence_parallel =
+      spec.tensor_parallel > 1 && spec.sequence_length % t == 0;
+  for (bool* flag :
+       {&spec.flash_attention, &spec.dropout, &spec.tensor_async,
+        &spec.fused_softmax, &spec.fused_bias_gelu,
+        &spec.fused_bias_dropout_add, &spec.fused_gradient_accumulation,
+        &spec.fused_cross_entropy, &spec.gelu_epilogue,
+        &spec.fused_residual_norm, &spec.in_place_cross_entropy,
+        &spec.fused_embedding, &spec.residual_dropout_only, &spec.int32_tokens,
+        &spec.early_release}) {
+    *flag = choices->OneIn(2);
+  }
+  spec.bytes_per_element = choices->Of<int>({2, 4});
+  spec.gradient_bytes = choices->Of<int>({2, 4});
+  const auto experts = static_cast<int>(model.transformer().num_experts());
+  if (experts > 0 && choices->OneIn(2)) spec.expert_parallel = experts;
+  spec.vocabulary_multiple = choices->Of<int>({0, 1, 128});
+  return spec;
+}
+
+}  // namespace weir

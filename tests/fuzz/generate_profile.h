@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Generates device profiles: a preset or the measured toy, its figures moved,
+// optional parts dropped.
+#ifndef WEIR_TESTS_FUZZ_GENERATE_PROFILE_H_
+#define WEIR_TESTS_FUZZ_GENERATE_PROFILE_H_
+
+#include "calibrate/device_profile.pb.h"
+#include "tests/fuzz/choices.h"
+
+namespace weir {
+
+// Moves figures of a profile and drops some of its optional parts.
+void VaryProfile(bool may_be_invalid, DeviceProfile* profile, Choices* choices);
+
+DeviceProfile GenerateProfile(Choices* choices);
+
+}  // namespace weir
+
+#endif  // WEIR_TESTS_FUZZ_GENERATE_PROFILE_H_

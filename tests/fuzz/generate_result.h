@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Generates results as files may hold them, valid by the rules of
+// results/validate.h.
+#ifndef WEIR_TESTS_FUZZ_GENERATE_RESULT_H_
+#define WEIR_TESTS_FUZZ_GENERATE_RESULT_H_
+
+#include "results/result.pb.h"
+#include "tests/fuzz/choices.h"
+
+namespace weir {
+
+Result GenerateResult(Choices* choices);
+
+// Generates a timeline: a regular pipeline, or events at random places.
+Result GenerateTimeline(Choices* choices);
+
+}  // namespace weir
+
+#endif  // WEIR_TESTS_FUZZ_GENERATE_RESULT_H_

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Generates requests for schedules of every kind, with their options.
+#ifndef WEIR_TESTS_FUZZ_GENERATE_SCHEDULE_H_
+#define WEIR_TESTS_FUZZ_GENERATE_SCHEDULE_H_
+
+#include <string>
+
+#include "schedules/registry.h"
+#include "schedules/schedule.h"
+#include "tests/fuzz/choices.h"
+
+namespace weir {
+
+struct ScheduleRequest {
+  std::string name;  // with options
+  ScheduleSpec spec;
+};
+
+// Generates a request that its kind accepts unless many tries were refused.
+ScheduleRequest GenerateScheduleRequest(Choices* choices);
+
+// Generates ":option=value" for some of the options of a kind, or nothing.
+std::string GenerateOptions(const ScheduleKind& kind, int num_ranks,
+                            Choices* choices);
+
+}  // namespace weir
+
+#endif  // WEIR_TESTS_FUZZ_GENERATE_SCHEDULE_H_

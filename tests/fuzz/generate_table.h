@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Generates tables in comma-separated values.
+#ifndef WEIR_TESTS_FUZZ_GENERATE_TABLE_H_
+#define WEIR_TESTS_FUZZ_GENERATE_TABLE_H_
+
+#include <string>
+#include <vector>
+
+#include "results/measured_columns.pb.h"
+#include "tests/fuzz/choices.h"
+
+namespace weir {
+
+struct GeneratedTable {
+  std::vector<std::string> header;
+  std::vector<std::vector<std::string>> rows;
+
+  std::string ToCsv(Choices* choices) const;
+};
+
+// Generates any cells under any names.
+GeneratedTable GenerateTable(Choices* choices);
+
+// Generates measured runs, and what their columns mean.
+struct MeasuredRuns {
+  GeneratedTable table;
+  MeasuredColumns columns;
+};
+MeasuredRuns GenerateMeasuredRuns(Choices* choices);
+
+// Generates a timeline as results/measured_timeline.h reads it.
+std::string GenerateTimelineCsv(Choices* choices);
+
+}  // namespace weir
+
+#endif  // WEIR_TESTS_FUZZ_GENERATE_TABLE_H_
