@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "base/intervals.h"
 
 namespace weir {
 namespace {
@@ -171,34 +172,25 @@ class Covered {
   void Add(double begin, double end) { intervals_.emplace_back(end, begin); }
   void Sort() { std::sort(intervals_.begin(), intervals_.end()); }
 
-  // Appends what of the intervals lies in [from, to). REQUIRES: `from` does not
+  // Returns what of the intervals lies in [from, to). REQUIRES: `from` does not
   // descend.
-  void Clip(double from, double to,
-            std::vector<std::pair<double, double>>* clipped) {
+  std::vector<Interval> Clip(double from, double to) {
+    std::vector<Interval> clipped;
     while (next_ < intervals_.size() && intervals_[next_].first <= from) {
       ++next_;
     }
     for (size_t i = next_; i < intervals_.size(); ++i) {
       const double begin = std::max(intervals_[i].second, from);
       const double end = std::min(intervals_[i].first, to);
-      if (end > begin) clipped->emplace_back(begin, end);
+      if (end > begin) clipped.push_back({begin, end});
     }
+    return clipped;
   }
 
  private:
   std::vector<std::pair<double, double>> intervals_;  // (end, begin)
   size_t next_ = 0;
 };
-
-double UnionSeconds(std::vector<std::pair<double, double>> intervals) {
-  std::sort(intervals.begin(), intervals.end());
-  double seconds = 0, covered = 0;
-  for (const auto& [begin, end] : intervals) {
-    seconds += std::max(end - std::max(begin, covered), 0.0);
-    covered = std::max(covered, end);
-  }
-  return seconds;
-}
 
 class Walk {
  public:
@@ -265,15 +257,12 @@ class Walk {
   }
 
   void TakeRest(double from, double to, IdleSeconds* causes) {
-    std::vector<std::pair<double, double>> covered;
-    host_.Clip(from, to, &covered);
-    const double host = UnionSeconds(covered);
-    gathers_.Clip(from, to, &covered);
-    const double gathers = UnionSeconds(std::move(covered)) - host;
-    (*causes)[static_cast<int>(IdleCause::kHost)] += host;
-    (*causes)[static_cast<int>(IdleCause::kCopies)] += gathers;
-    (*causes)[static_cast<int>(IdleCause::kOther)] +=
-        to - from - host - gathers;
+    std::vector<Interval> gaps = {{from, to}};
+    (*causes)[static_cast<int>(IdleCause::kHost)] +=
+        TakeOut(host_.Clip(from, to), &gaps);
+    (*causes)[static_cast<int>(IdleCause::kCopies)] +=
+        TakeOut(gathers_.Clip(from, to), &gaps);
+    (*causes)[static_cast<int>(IdleCause::kOther)] += LengthOf(gaps);
   }
 
   const PipelineEvents& timeline_;

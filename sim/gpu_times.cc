@@ -5,44 +5,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/intervals.h"
+
 namespace weir {
 namespace {
-
-struct Interval {
-  double begin = 0, end = 0;
-
-  double length() const { return std::max(end - begin, 0.0); }
-  Interval Clip(const Interval& to) const {
-    return {std::max(begin, to.begin), std::min(end, to.end)};
-  }
-};
-
-double LengthOf(const std::vector<Interval>& intervals) {
-  double length = 0;
-  for (const Interval& interval : intervals) length += interval.length();
-  return length;
-}
-
-// Takes out of `gaps` what the intervals cover and returns its length.
-double TakeOut(std::vector<Interval> intervals, std::vector<Interval>* gaps) {
-  std::sort(
-      intervals.begin(), intervals.end(),
-      [](const Interval& a, const Interval& b) { return a.begin < b.begin; });
-  double length = 0;
-  std::vector<Interval> left;
-  for (Interval gap : *gaps) {
-    for (const Interval& interval : intervals) {
-      const Interval taken = interval.Clip(gap);
-      if (!(taken.length() > 0)) continue;
-      length += taken.length();
-      if (taken.begin > gap.begin) left.push_back({gap.begin, taken.begin});
-      gap.begin = taken.end;
-    }
-    if (gap.length() > 0) left.push_back(gap);
-  }
-  *gaps = std::move(left);
-  return length;
-}
 
 class Walk {
  public:

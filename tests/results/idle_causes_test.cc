@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <numeric>
+#include <random>
 
+#include "absl/strings/str_format.h"
 #include "results/measured_timeline.h"
 #include "tests/results/sample.h"
 
@@ -72,6 +74,29 @@ TEST(IdleCausesTest, EveryCauseOfAHandMadePipeline) {
 
   for (const RankIdle& rank : idle) {
     EXPECT_EQ(rank.idle_seconds(), 21 - rank.busy_seconds);
+  }
+}
+
+// Gathers that fill a gap in pieces leave nothing for other causes, not even
+// what rounding would.
+TEST(IdleCausesTest, NoCauseIsNegative) {
+  std::mt19937 random(11);
+  std::uniform_real_distribution<> draw(0, 0.1);
+  for (int i = 0; i < 100; ++i) {
+    std::string csv = "rank,action,start_seconds,end_seconds\n";
+    double at = 0;
+    const auto add = [&](const char* action) {
+      const double end = at + draw(random);
+      absl::StrAppendFormat(&csv, "0,%s,%.17g,%.17g\n", action, at, end);
+      at = end;
+    };
+    add("0F0");
+    add("0R0");
+    for (int gather = 0; gather < 9; ++gather) add("0UNSHARD");
+    add("0B0");
+    const std::vector<RankIdle> idle = FindIdleCauses(Read(csv));
+    for (const double seconds : idle[0].between) EXPECT_GE(seconds, 0) << csv;
+    EXPECT_EQ(idle[0].of(IdleCause::kOther), 0) << csv;
   }
 }
 
