@@ -75,9 +75,7 @@ std::vector<std::string> TextsOf(const std::string& svg) {
   XML_SetCharacterDataHandler(parser.get(),
                               [](void* data, const XML_Char* text, int length) {
                                 auto* texts = static_cast<Texts*>(data);
-                                // gnuplot's own line ends and <tspan> elements
-                                // do not count.
-                                if (!texts->texts.empty())
+                                if (texts->open)
                                   texts->texts.back().append(text, length);
                               });
   EXPECT_EQ(XML_Parse(parser.get(), svg.data(), static_cast<int>(svg.size()),
