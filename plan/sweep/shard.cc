@@ -10,7 +10,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <limits>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -27,7 +26,8 @@ namespace fs = std::filesystem;
 namespace json = google::protobuf::util;
 using google::protobuf::Message;
 
-constexpr size_t kMaxShardBytes = std::numeric_limits<size_t>::max();
+// Ten million points take 3 GB.
+constexpr size_t kMaxShardBytes = size_t{4} << 30;
 
 absl::StatusOr<std::string> ToLine(const Message& message) {
   std::string line;
@@ -102,7 +102,10 @@ ShardContents ParseShardFile(const std::string& bytes) {
   if (rest.empty()) return contents;
   size_t end = rest.find('\n');
   contents.has_head = FromLine(rest.substr(0, end), &contents.head);
-  if (!contents.has_head) ++contents.num_damaged;
+  if (!contents.has_head) {  // whatever it is, it is no shard
+    ++contents.num_damaged;
+    return contents;
+  }
   for (rest.remove_prefix(end + 1); !rest.empty();
        rest.remove_prefix(end + 1)) {
     end = rest.find('\n');
