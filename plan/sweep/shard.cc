@@ -10,7 +10,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <limits>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -30,7 +29,8 @@ namespace json = google::protobuf::util;
 using google::protobuf::Message;
 
 constexpr std::chrono::seconds kSyncInterval(1);
-constexpr size_t kMaxShardBytes = std::numeric_limits<size_t>::max();
+// Ten million points take 3 GB.
+constexpr size_t kMaxShardBytes = size_t{4} << 30;
 
 absl::StatusOr<std::string> ToLine(const Message& message) {
   std::string line;
