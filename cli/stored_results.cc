@@ -33,8 +33,7 @@ absl::StatusOr<std::vector<Result>> LoadSelected(const std::string& path,
     result.set_schedule(OwnName(result.schedule()));
     names.push_back(RowName(result));
     if (name.empty() || OwnName(name) == result.schedule() ||
-        name == result.name() ||
-        name == names.back()) {
+        name == result.name() || name == names.back()) {
       selected.push_back(std::move(result));
     }
   }
