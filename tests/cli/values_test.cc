@@ -49,7 +49,7 @@ TEST(ValuesTest, EveryDurationIsATimeLimit) {
     Flags flags;
     for (const Option& option : command.options(&flags)) {
       if (option.value != "SECONDS" &&
-          !absl::StrContains(option.names, "time") &&
+          !absl::StrContains(option.names, "--time") &&
           !absl::StrContains(option.names, "seconds")) {
         continue;
       }

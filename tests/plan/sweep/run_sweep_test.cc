@@ -143,9 +143,9 @@ TEST_F(RunSweepTest, AnyNumberOfProcessesAndShardsGivesTheSameBytes) {
 
 TEST_F(RunSweepTest, ResumeRunsWhatIsMissingOnly) {
   SweepOptions options = Options("a");
-  int num_ended = 0;
+  uint32_t num_ended = 0;
   options.num_processes = 1;
-  options.progress = [&](const SweepCounts&) { ++num_ended; };
+  options.progress = [&](const SweepCounts& now) { num_ended = now.num_done; };
   options.stop = [&] { return num_ended >= 5; };
   auto counts = RunSweep(sweep_, options);
   ASSERT_TRUE(counts.ok());
