@@ -273,9 +273,8 @@ class Walk {
 
   // They may be reduced and scattered at once.
   void ReleaseGradients(int stage) {
-    const auto at = std::find(held_.begin(), held_.end(), stage);
-    if (at == held_.end()) return;
-    held_.erase(at);
+    if (!is_held_[stage]) return;
+    is_held_[stage] = false;
     now_ -= costs_.stages[stage].gradient_bytes;
   }
 
