@@ -11,6 +11,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "base/child_program.h"
+#include "base/files.h"
 #include "base/output_file.h"
 #include "base/status_macros.h"
 
