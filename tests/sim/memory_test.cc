@@ -326,7 +326,7 @@ TEST(MemoryTest, EveryPredictedCopyOfTheWeightsCounts) {
     const CostsRun result(run);
     EXPECT_EQ(result.PeakOf(0, MemoryKind::kPredictedWeights), 400 * copies);
     EXPECT_EQ(result.Memory(0).peak_bytes, 400 * (1 + copies) + 100);
-    EXPECT_EQ(LeastPeakBytes(result.inputs(), 0), 400 * (1 + copies) + 100);
+    EXPECT_EQ(LeastPeakBytes(result.inputs())[0], 400 * (1 + copies) + 100);
   }
 }
 
