@@ -292,7 +292,9 @@ TEST(PlanBaPipeTest, IsAskedForWhatTheScenariosTransfersDo) {
     scenario.mutable_communication()->set_transfers(mode);
     const auto given = GivenForPlanners("test", scenario, 4);
     ASSERT_TRUE(given.ok()) << given.status();
-    const PlannerAnswer answer = Ask(**planner, *given);
+    const auto answers = Ask({*planner}, *given);
+    ASSERT_TRUE(answers.ok()) << answers.status();
+    const PlannerAnswer& answer = answers->at(0);
     ASSERT_TRUE(answer.planned.ok()) << answer.planned;
     EXPECT_EQ(answer.plan.notes.empty(), mode == OVERLAPPED);
     if (mode == BLOCKING) {

@@ -52,9 +52,10 @@ TEST(PlannerSizeTest, EveryPlannerIsRefusedWithAnEstimate) {
   ASSERT_TRUE(given.ok()) << given.status();
   const ScopedSizeLimits limits({10, 1e-9});
   for (const PaperPlanner& planner : PaperPlanners()) {
-    const PlannerAnswer answer = Ask(planner, *given);
+    const auto answers = Ask({&planner}, *given);
+    ASSERT_TRUE(answers.ok()) << answers.status();
     EXPECT_THAT(
-        answer.planned.message(),
+        answers->at(0).planned.message(),
         AllOf(HasSubstr(planner.name), HasSubstr("is too large: 14 layers"),
               HasSubstr("need about"), HasSubstr("--mbs")));
   }
