@@ -6,12 +6,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "base/text.h"
 
 namespace weir {
 
 void Problems::Add(absl::string_view field, absl::string_view what) {
-  messages_.push_back(
-      absl::StrCat(where_, ": ", field, field.empty() ? "" : " ", what));
+  messages_.push_back(absl::StrCat(EscapeLine(where_), ": ", EscapeLine(field),
+                                   field.empty() ? "" : " ", what));
 }
 
 void Problems::CheckRange(absl::string_view field, double value, double low,

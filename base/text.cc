@@ -51,13 +51,27 @@ bool IsControl(uint32_t code) {
          (code >= 0x2066 && code <= 0x2069);
 }
 
+size_t PlainPrefixLength(absl::string_view text) {
+  size_t length = 0;
+  while (length < text.size() && text[length] >= ' ' && text[length] < 0x7F) {
+    ++length;
+  }
+  return length;
+}
+
 // Calls replace(code, is_byte) for each control character but those in `kept`,
 // and for each byte that is not part of a UTF-8 character.
 template <typename Replace>
 std::string ReplaceControls(absl::string_view text, absl::string_view kept,
                             const Replace& replace) {
   std::string out;
+  out.reserve(text.size());
   while (!text.empty()) {
+    // Most text is printable ASCII: it is copied as a whole.
+    const size_t plain = PlainPrefixLength(text);
+    out.append(text.data(), plain);
+    text.remove_prefix(plain);
+    if (text.empty()) break;
     const size_t length = Utf8CharacterLength(text);
     const absl::string_view character =
         text.substr(0, std::max<size_t>(length, 1));

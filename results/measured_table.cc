@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "results/measured_table.h"
 
+#include <re2/re2.h>
+
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <optional>
-#include <regex>
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
@@ -23,22 +25,25 @@ namespace {
 struct Source {
   CsvColumn column;
   MeasuredColumns::Column rule;
-  std::optional<std::regex> pattern;
+  std::shared_ptr<const RE2> pattern;  // null: none
 };
 
-// The library reports a bad expression by an exception.
-std::optional<std::regex> Compile(const std::string& pattern,
-                                  Problems* problems) {
-  try {
-    std::regex compiled(pattern);
-    if (compiled.mark_count() > 0) return compiled;
+// Returns null and notes a problem where the expression is bad. RE2 needs time
+// in proportion to the text, and no stack, whatever expression and text are.
+std::shared_ptr<const RE2> Compile(const std::string& pattern,
+                                   Problems* problems) {
+  RE2::Options options;
+  options.set_log_errors(false);
+  auto compiled = std::make_shared<const RE2>(pattern, options);
+  if (!compiled->ok()) {
     problems->Add("pattern",
-                  absl::StrCat("is \"", pattern, "\", expected a (group)"));
-  } catch (const std::regex_error& error) {
-    problems->Add("pattern",
-                  absl::StrCat("is \"", pattern, "\": ", error.what()));
+                  absl::StrCat("is \"", pattern, "\": ", compiled->error()));
+    return nullptr;
   }
-  return {};
+  if (compiled->NumberOfCapturingGroups() > 0) return compiled;
+  problems->Add("pattern",
+                absl::StrCat("is \"", pattern, "\", expected a (group)"));
+  return nullptr;
 }
 
 class Reader {
@@ -114,10 +119,10 @@ class Reader {
 
   std::string Value(const Source& source, int row) {
     std::string text = source.column.Text(row);
-    if (source.pattern.has_value()) {
-      std::smatch match;
-      if (!std::regex_search(text, match, *source.pattern)) return "";
-      text = std::string(match[1]);
+    if (source.pattern != nullptr) {
+      std::string group;
+      if (!RE2::PartialMatch(text, *source.pattern, &group)) return "";
+      text = std::move(group);
     }
     const auto word = source.rule.values().find(text);
     if (word != source.rule.values().end()) text = word->second;

@@ -157,7 +157,7 @@ TEST(DefaultsTest, EveryDefaultOfTheHelpIsWhatTheProgramDoes) {
 // As a user types it who believes the help.
 TEST(DefaultsTest, AMicrobatchHasOneSequenceUnlessItIsSaid) {
   const std::string question =
-      "simulate --schedule 1f1b --model gpt2 --cluster dgx-a100 --tp 8 "
+      "simulate --schedule 1f1b --model gpt2 --cluster dgx-a100 --tp 4 "
       "--gbs 64";
   const ProgramRun silent = RunWeir(question);
   ASSERT_EQ(silent.exit_code, 0) << silent.err;

@@ -117,5 +117,20 @@ TEST(MeasuredTableTest, ConditionsOfTheCommandLine) {
               HasSubstr("is \"tp\", expected column=value"));
 }
 
+// Expressions that make a backtracking engine run for years or out of stack.
+TEST(MeasuredTableTest, NoPatternTakesMoreThanItsTextIsWorth) {
+  const auto years = ReadMeasuredTable(
+      "f.csv", "a\n" + std::string(100, 'x') + "\n",
+      Columns(R"map(columns { from: "a" to: "name" pattern: "(x*)*y" })map"));
+  ASSERT_TRUE(years.ok()) << years.status();
+  EXPECT_TRUE(years->rows[0].fields.empty());
+  const std::string large(1 << 20, 'x');
+  const auto deep = ReadMeasuredTable(
+      "f.csv", "a\n" + large + "\n",
+      Columns(R"map(columns { from: "a" to: "name" pattern: "((x|z)*)" })map"));
+  ASSERT_TRUE(deep.ok()) << deep.status();
+  EXPECT_EQ(deep->rows[0].fields[0].text, large);
+}
+
 }  // namespace
 }  // namespace weir

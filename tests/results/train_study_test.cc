@@ -8,6 +8,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/str_cat.h"
+
 namespace weir {
 namespace {
 

@@ -94,7 +94,7 @@ TEST(SourceTest, BrokenJsonIsNamedFieldByField) {
   const auto error = [](absl::string_view text) {
     return std::string(ParseScheduleJson("a.json", text).status().message());
   };
-  EXPECT_THAT(error("[1"), HasSubstr("a.json: is no JSON object"));
+  EXPECT_THAT(error("[1"), HasSubstr("a.json:1:3: is no JSON object"));
   EXPECT_THAT(
       error("{\"num_ranks\": 1.5, \"flush\": 1}"),
       AllOf(HasSubstr("num_ranks is number, expected another type"),
