@@ -13,6 +13,7 @@
 #include "base/json_text.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "base/utf8.h"
 #include "base/xml.h"
 
 namespace weir {
@@ -46,6 +47,20 @@ bool Learns(const std::vector<double>& smoothed) {
 // More than a model knows that has learned nothing.
 bool Diverges(double loss, const std::vector<double>& smoothed) {
   return smoothed.empty() || !(loss < 1.5 * smoothed.front());
+}
+
+// Returns the name without control characters, cut so that a key has room: the
+// longest name alone may make gnuplot leave out all of it.
+std::string InPicture(absl::string_view name) {
+  constexpr int kMaxLetters = 64;
+  const std::string safe = WithoutControls(name);
+  size_t end = 0;
+  for (int letters = 0; end < safe.size(); ++letters) {
+    if (letters == kMaxLetters) return absl::StrCat(safe.substr(0, end), "...");
+    end += std::max<size_t>(
+        Utf8CharacterLength(absl::string_view(safe).substr(end)), 1);
+  }
+  return safe;
 }
 
 // Returns a placeholder of about the name's width: gnuplot lays the key out by
@@ -244,15 +259,15 @@ StudyPlot TrainStudyPlot(const TrainStudy& study) {
     absl::StrAppend(&script, "EOD\n");
     const std::string style = absl::StrCat(
         " with lines lw 2 lc ", s + 1, " dt ", s % 4 + 1, " title '",
-        Placeholder(schedule.schedule, &plot.names), "' noenhanced");
+        Placeholder(InPicture(schedule.schedule), &plot.names), "' noenhanced");
     const char* comma = s == 0 ? "" : ", ";
     absl::StrAppend(&by_samples, comma, "$s", s, " using 1:3", style);
     absl::StrAppend(&by_seconds, comma, "$s", s, " using 2:3", style);
   }
-  const std::string title =
-      Placeholder(absl::StrCat(study.train_model, " under several schedules; ",
-                               "seconds of a batch of ", study.scenario),
-                  &plot.names);
+  const std::string title = Placeholder(
+      absl::StrCat(InPicture(study.train_model), " under several schedules; ",
+                   "seconds of a batch of ", InPicture(study.scenario)),
+      &plot.names);
   absl::StrAppend(&script, "set grid lc rgb '#dddddd'\nset key bottom left\n",
                   "set multiplot layout 1,2 title '", title,
                   "' noenhanced\nset ylabel 'loss'\n",

@@ -164,7 +164,7 @@ TEST(NcclTestsTest, ErrorsOfJsonNameThePath) {
       HasSubstr("results[1].in_place.time is null, expected"));
   EXPECT_THAT(Error(absl::StrReplaceAll(kJson, {{"\"ngpus\": 2", "\"n\": 2"}})),
               HasSubstr("config.ngpus is null"));
-  EXPECT_THAT(Error("{\n\"version\": 1,\n]"), HasSubstr("line 3"));
+  EXPECT_THAT(Error("{\n\"version\": 1,\n]"), HasSubstr("3:1: is not JSON"));
   EXPECT_THAT(Error("{}"), HasSubstr("results"));
 }
 

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "base/child_program.h"
 #include "base/files.h"
 #include "tests/cli/program.h"
 
