@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -253,21 +252,6 @@ absl::StatusOr<std::vector<std::vector<Action>>> ActionsOf(
   return problems.empty() ? actions.status() : problems.ToStatus();
 }
 
-// Returns ":<line>:<column>" of what is not JSON; empty where all of it is.
-std::string SyntaxErrorPlace(absl::string_view text) {
-  try {
-    std::ignore = Json::parse(text.begin(), text.end());
-  } catch (const Json::parse_error& error) {
-    const size_t offset =
-        std::min(text.size(), std::max<size_t>(error.byte, 1) - 1);
-    const absl::string_view before = text.substr(0, offset);
-    const size_t line_start = before.rfind('\n') + 1;  // npos + 1 is 0
-    return absl::StrCat(":", std::count(before.begin(), before.end(), '\n') + 1,
-                        ":", offset - line_start + 1);
-  }
-  return "";
-}
-
 }  // namespace
 
 absl::StatusOr<Schedule> ParseScheduleJson(absl::string_view label,
@@ -277,7 +261,7 @@ absl::StatusOr<Schedule> ParseScheduleJson(absl::string_view label,
                                 /*allow_exceptions=*/false);
   if (!json.is_object()) {
     return absl::InvalidArgumentError(
-        absl::StrCat(label, SyntaxErrorPlace(text),
+        absl::StrCat(label,
                      ": is no JSON object, expected what weir schedule show "
                      "--format json writes"));
   }
