@@ -165,8 +165,8 @@ Confirmed Unconfirmed(const Space& space, const Found& found, double price) {
   const auto resolved = UnderFirstName(space, found.scenario);
   *unconfirmed.plan.mutable_scenario() =
       resolved.ok() ? resolved->scenario : found.scenario;
-  unconfirmed.plan.set_runtime_executes(
-      resolved.ok() && Executes(resolved->runtime, *resolved));
+  unconfirmed.plan.set_runtime_executes(resolved.ok() &&
+                                        Executes(resolved->runtime, *resolved));
   FillPlan(found, found.seconds, found.bytes, price, &unconfirmed.plan);
   return unconfirmed;
 }

@@ -282,11 +282,10 @@ absl::StatusOr<MipResult> SolveMip(const MipModel& model,
       words.end(),
       {"-timeMode", "elapsed", "-sec", absl::StrFormat("%.3f", options.seconds),
        "-printingOptions", "all", "-solve", "-solution", solution_file.path()});
-  ASSIGN_OR_RETURN(
-      const ChildEnd child,
-      RunChildProgram(words, log_file.path(),
-                      options.seconds + options.grace_seconds, /*error_path=*/"",
-                      options.tick));
+  ASSIGN_OR_RETURN(const ChildEnd child,
+                   RunChildProgram(words, log_file.path(),
+                                   options.seconds + options.grace_seconds,
+                                   /*error_path=*/"", options.tick));
   MipResult result;
   result.was_killed = child.was_killed;
   result.seconds = child.seconds;
