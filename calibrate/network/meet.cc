@@ -106,7 +106,8 @@ bool Leader::IsTaken(const Hello& hello) {
   if (peer.wire == nullptr) return false;
   // A process that connects again has given up its earlier connection.
   if (peer.instance == hello.instance()) return hello.attempt() <= peer.attempt;
-  return peer.wire->Fill().ok();
+  // The first call may stop behind what came before the end.
+  return peer.wire->Fill().ok() && peer.wire->Fill().ok();
 }
 
 void Leader::Admit(const Rendezvous& rendezvous,

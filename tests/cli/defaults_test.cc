@@ -31,6 +31,8 @@ bool IsProse(const std::string& fallback) {
                                  "until steady",
                                  "by the size",
                                  "as the scenario says",
+                                 "with Megatron-LM and bf16",
+                                 "none",
                                  "transfers do not count",
                                  "all",
                                  "both",

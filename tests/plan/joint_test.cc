@@ -335,6 +335,7 @@ TEST(JointSearchTest, LeavesTheMarginOfMemoryFree) {
   request.mutable_space()->add_schedules("1f1b");
   request.mutable_scenario()->mutable_transformer()->set_hidden_size(8192);
   request.mutable_scenario()->mutable_transformer()->set_num_heads(64);
+  request.set_num_plans(20);
   const PlanReport exact = Search(request);
   ASSERT_GT(exact.plans_size(), 0);
   const double device = exact.memory_limit_bytes();

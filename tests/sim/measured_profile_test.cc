@@ -29,7 +29,8 @@ ResolvedScenario Toy(int microbatch_size,
       "batch { global_batch_size: 16 } parallelism {",
       parallelism,
       "} "
-      "training { precision: MIXED_BF16 flash_attention: true }");
+      "training { precision: MIXED_BF16 flash_attention: true "
+      "fp32_gradients: false }");
   EXPECT_TRUE(ParseTextProto("x", text, &scenario).ok());
   scenario.mutable_batch()->set_microbatch_size(microbatch_size);
   auto resolved = ResolveScenario("x", scenario);

@@ -281,10 +281,9 @@ TEST(MemoryTest, PeakIsTheLargestSample) {
 TEST(MemoryTest, ReturnsToItsFloor) {
   for (const char* schedule : {"gpipe", "1f1b", "pipedream", "pipedream-2bw"}) {
     Measured measured = TwoStages(schedule, 6);
-    measured.num_batches =
-        std::string(schedule).find("pipedream-f") == 0 || schedule[0] == 'g'
-            ? 1
-            : 4;
+    const bool flush =
+        schedule == std::string("gpipe") || schedule == std::string("1f1b");
+    measured.num_batches = flush ? 1 : 4;
     const Result result = RunTwoStages(measured);
     const auto& memory = result.timeline().memory();
     std::map<int, double> last;
