@@ -225,15 +225,25 @@ Rows RowsOf(const Json& json, Problems* problems) {
   return rows;
 }
 
-// The parser of CSV reads one row of text for each rank.
+// The parser of CSV reads each rank's row; unlike a row of a file, one may be
+// empty.
 absl::StatusOr<std::vector<std::vector<Action>>> ActionsOf(
     absl::string_view label, const Rows& rows) {
-  std::string text;
+  std::vector<std::vector<Action>> actions;
+  absl::Status status;
   for (const std::vector<std::string>& row : rows) {
-    absl::StrAppend(&text, absl::StrJoin(row, ","), "\n");
+    actions.emplace_back();
+    if (row.empty()) continue;
+    auto parsed = ParseCsv(label, absl::StrJoin(row, ","));
+    if (parsed.ok() && parsed->size() == 1) {
+      actions.back() = std::move((*parsed)[0]);
+    } else {
+      status.Update(parsed.ok() ? absl::InvalidArgumentError(absl::StrCat(
+                                      label, ": ranks has an empty action"))
+                                : parsed.status());
+    }
   }
-  auto actions = ParseCsv(label, text);
-  if (actions.ok()) return actions;
+  if (status.ok()) return actions;
   // Its lines and columns are not those of the file.
   constexpr int kMaxErrors = 5;
   Problems problems(label);
@@ -249,7 +259,7 @@ absl::StatusOr<std::vector<std::vector<Action>>> ActionsOf(
   if (num_wrong > kMaxErrors) {
     problems.Add("", absl::StrCat("and ", num_wrong - kMaxErrors, " more"));
   }
-  return problems.empty() ? actions.status() : problems.ToStatus();
+  return problems.empty() ? status : problems.ToStatus();
 }
 
 }  // namespace

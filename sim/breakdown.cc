@@ -2,6 +2,7 @@
 #include "sim/breakdown.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -153,8 +154,9 @@ class Parts {
     const double seconds = window_.end_seconds - window_.begin_seconds;
     std::vector<PartSeconds> parts;
     for (auto& [name, part] : parts_) {
-      // What is left over where nothing is, is rounding.
-      if (part.seconds() <= 1e-12 * seconds) continue;
+      // What is left over where nothing is, is rounding. Gaps may be negative:
+      // a kernel begins while the one before it drains.
+      if (std::abs(part.seconds()) <= 1e-12 * seconds) continue;
       part.set_name(std::string(name));
       part.set_seconds(part.seconds() / window_.num_batches);
       part.set_forward_seconds(part.forward_seconds() / window_.num_batches);

@@ -108,12 +108,12 @@ void CheckValid(const Schedule& schedule, Origin origin, Choices* choices) {
   const auto semantics = InterpretSchedule(schedule);
   REQUIRE_THAT(semantics.ok(), Describe(schedule));
   CheckSemantics(schedule, *semantics);
+  CheckJson(schedule, *semantics);
   const bool has_idle_rank =
       std::any_of(schedule.rank_actions.begin(), schedule.rank_actions.end(),
                   [](const auto& actions) { return actions.empty(); });
-  // Text forms have no row for a rank without actions.
+  // A file of rows has none for a rank without actions.
   if (!has_idle_rank) {
-    CheckJson(schedule, *semantics);
     if (schedule.flush) CheckCsv(schedule);
     if (choices->OneIn(2)) CheckLowering(schedule, choices->OneIn(2));
   }

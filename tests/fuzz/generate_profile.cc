@@ -67,6 +67,12 @@ void DropParts(DeviceProfile* profile, Choices* choices) {
   if (choices->OneIn(6)) profile->clear_coverage();
   if (choices->OneIn(6)) profile->clear_links();
   if (choices->OneIn(6)) profile->clear_kernel_gap_seconds();
+  if (choices->OneIn(8)) {
+    Figure* gap = profile->mutable_kernel_gap_seconds();
+    gap->set_value(choices->Real(-2e-7, 2e-6));
+    gap->set_kind(Figure::MEASURED);
+    gap->set_source("fuzz");
+  }
   if (choices->OneIn(3) && profile->kernels_size() > 0) {
     profile->mutable_kernels()->DeleteSubrange(
         0, choices->Int(0, profile->kernels_size()));

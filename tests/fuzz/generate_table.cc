@@ -17,12 +17,10 @@ std::string ToLine(const std::vector<std::string>& fields) {
   });
 }
 
-// Generates what CsvField keeps as it is: no control characters, no spaces at
-// the ends.
+// Generates what CsvField keeps: no control characters.
 std::string Cell(Choices* choices) {
   std::string text = choices->Text();
   std::erase_if(text, [](char c) { return absl::ascii_iscntrl(c); });
-  absl::StripAsciiWhitespace(&text);
   return text;
 }
 

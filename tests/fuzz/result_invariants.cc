@@ -66,9 +66,7 @@ std::string BadQuantity(const Message& message, const std::string& prefix) {
             field->is_repeated()
                 ? reflection.GetRepeatedDouble(message, field, i)
                 : reflection.GetDouble(message, field);
-        if (std::isfinite(value) &&
-            (value >= (getenv("WEIR_TMP") ? -1e-9 : 0) ||
-             MayBeNegative(message))) {
+        if (std::isfinite(value) && (value >= 0 || MayBeNegative(message))) {
           continue;
         }
         return absl::StrCat(path, " is ", value);

@@ -5,6 +5,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "schedules/validate.h"
 #include "tests/schedules/test_schedules.h"
 
 namespace weir {
@@ -55,6 +56,17 @@ TEST(ScheduleJsonTest, KeysKeepTheirOrder) {
   EXPECT_LT(text.find("\"schedule\""), text.find("\"num_ranks\""));
   EXPECT_LT(text.find("\"ranks\""), text.find("\"versions\""));
   EXPECT_LT(text.find("\"versions\""), text.find("\"verdict\""));
+}
+
+TEST(ScheduleJsonTest, ARankWithoutActionsReadsBack) {
+  Schedule schedule = Generated("gpipe", {1, 1});
+  schedule.num_ranks = 2;
+  schedule.rank_actions.emplace_back();
+  ASSERT_TRUE(ValidateSchedule(schedule).ok()) << ValidateSchedule(schedule);
+  const auto again = ParseScheduleJson(
+      "test", ScheduleJson(schedule, InterpretSchedule(schedule).value()));
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->rank_actions, schedule.rank_actions);
 }
 
 TEST(ScheduleJsonTest, NameThatIsNotUtf8IsReplaced) {

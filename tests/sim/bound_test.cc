@@ -266,6 +266,77 @@ TEST(BoundTest, NotAboveARunWhosePassesWaitForTheirHost) {
   EXPECT_LE(bound->batch_seconds, result->batch_seconds() * (1 + kRounding));
 }
 
+// A ring of GPUs whose slowest hop is not the one with most latency: what a
+// collective takes is less than the two together.
+TEST(BoundTest, NotAboveARunWhoseHostWaitsForCollectivesOverUnlikeHops) {
+  Scenario scenario;
+  ASSERT_TRUE(
+      ParseTextProto(
+          "test", R"pb(
+            cluster: "dgx-h100"
+            parallelism { tensor: 4 pipeline: 2 sequence_parallel: true }
+            batch {
+              microbatch_size: 2
+              global_batch_size: 4
+              sequence_length: 240
+            }
+            schedule: "spp"
+            training {
+              precision: MIXED_BF16
+              recompute: RECOMPUTE_FULL
+              fp32_gradients: true
+            }
+            transformer {
+              num_layers: 6
+              hidden_size: 768
+              num_heads: 48
+              vocabulary_size: 8192
+              num_positions: 256
+              causal: true
+            }
+            runtime: "megatron-lm"
+          )pb",
+          &scenario)
+          .ok());
+  auto resolved = ResolveScenario("test", scenario);
+  ASSERT_TRUE(resolved.ok()) << resolved.status();
+  resolved->device.clear_collectives();
+  Node* node = resolved->cluster.mutable_groups(0)->mutable_node();
+  node->clear_nv_switch();
+  node->clear_pcie();
+  NvLinkMesh* mesh = node->mutable_nv_link_mesh();
+  mesh->set_bytes_per_second_per_link(838e9);
+  mesh->set_latency_seconds(8.8e-7);
+  // From 3 to 0 over 4: two fast links. From 2 to 3: a slow one.
+  struct Links {
+    int a, b, count;
+  };
+  for (const Links& links : std::vector<Links>{{0, 1, 4},
+                                               {1, 2, 3},
+                                               {2, 3, 1},
+                                               {3, 4, 4},
+                                               {4, 5, 1},
+                                               {5, 6, 4},
+                                               {6, 7, 3},
+                                               {0, 7, 3},
+                                               {0, 4, 3},
+                                               {1, 6, 3},
+                                               {1, 7, 2},
+                                               {3, 5, 3},
+                                               {3, 6, 1},
+                                               {5, 7, 1}}) {
+    NvLinkMesh::Edge* edge = mesh->add_edges();
+    edge->set_a(links.a);
+    edge->set_b(links.b);
+    edge->set_num_links(links.count);
+  }
+  ASSERT_TRUE(ValidateCluster("test", resolved->cluster).ok());
+  const auto bound = BoundOf(*resolved);
+  const auto result = Simulate(*resolved);
+  ASSERT_TRUE(bound.ok() && result.ok()) << bound.status() << result.status();
+  EXPECT_LE(bound->batch_seconds, result->batch_seconds() * (1 + kRounding));
+}
+
 // Gradients of a sharded stage are reduced when its last backward is through,
 // before other stages of its rank begin theirs: not all are whole at once.
 TEST(BoundTest, MemoryHoldsGradientsUntilTheirLastBackwardOnly) {

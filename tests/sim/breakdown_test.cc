@@ -63,6 +63,21 @@ ResolvedScenario Preset(const std::string& name, const std::string& schedule) {
   return *std::move(resolved);
 }
 
+// Kernels may begin while the one before them drains.
+TEST(BreakdownTest, AddsUpWithGapsBelowZero) {
+  ResolvedScenario scenario = Preset("pipedream-flush-gpt-2.2b", "");
+  Figure* gap = scenario.device.mutable_kernel_gap_seconds();
+  gap->set_value(-1e-7);
+  gap->set_kind(Figure::MEASURED);
+  gap->set_source("test");
+  const auto result = Simulate(scenario);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_LT(SecondsOf(*result, "kernel_gaps"), 0);
+  double sum = 0;
+  for (const PartSeconds& part : result->parts()) sum += part.seconds();
+  EXPECT_NEAR(sum, result->batch_seconds(), 1e-9 * result->batch_seconds());
+}
+
 TEST(BreakdownTest, AddsUpWithTensorGroupsReplicasAndSharding) {
   for (const char* name : {"llama-2-70b-dgx-h100", "pipedream-2bw-gpt-2.2b",
                            "pipedream-flush-gpt-2.2b"}) {
