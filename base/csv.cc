@@ -21,6 +21,9 @@
 namespace weir {
 namespace {
 
+// A damaged header may repeat a name a million times.
+constexpr size_t kMaxHeaderErrors = 5;
+
 // Enough to see what kind of file it is instead.
 constexpr size_t kMaxErrors = 20;
 
@@ -109,6 +112,7 @@ absl::Status CheckHeader(absl::string_view where, const CsvRow& header) {
   std::vector<std::string> errors;
   std::set<std::string> seen;
   for (size_t i = 0; i < header.fields.size(); ++i) {
+    if (errors.size() == kMaxHeaderErrors) break;
     const std::string& name = header.fields[i];
     if (name.empty()) {
       errors.push_back(absl::StrCat(where, ":", header.line, ": column ", i + 1,

@@ -2,6 +2,7 @@
 #include "results/compare.h"
 
 #include <algorithm>
+#include <set>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -83,7 +84,10 @@ absl::StatusOr<ToSimulate> ResolveAll(const Flags& flags) {
   std::vector<std::string> lines;
   absl::Status worst;
   bool all_known = true;
+  std::set<std::string> checked;
+  ProgressLine progress(flags.output);
   for (const std::string& schedule : schedules) {
+    progress.Show(absl::StrCat("checking ", schedule));
     const absl::Status known = IsScheduleFile(schedule)
                                    ? absl::OkStatus()
                                    : FindScheduleKind(schedule).status();
@@ -93,7 +97,9 @@ absl::StatusOr<ToSimulate> ResolveAll(const Flags& flags) {
       continue;
     }
     absl::StatusOr<ResolvedScenario> one = ResolveFor(question, schedule);
-    if (one.ok() && schedules.size() > 1) one = Checked(*std::move(one));
+    if (one.ok() && schedules.size() > 1 && checked.insert(schedule).second) {
+      one = Checked(*std::move(one));
+    }
     if (one.ok()) {
       work.scenarios.push_back(*std::move(one));
     } else {
@@ -129,9 +135,11 @@ Outcome SimulateAll(const std::vector<ResolvedScenario>& scenarios,
     options.keep_timeline = !output.out.empty() || !output.trace.empty();
     // Hundreds of batches on the way to a steady state say nothing more.
     options.timeline_batches = 16;
+    // Short runs say nothing themselves.
+    progress.Show(what, 0);
     options.progress = [&](double done) { progress.Show(what, done); };
     absl::StatusOr<Result> result = Simulate(scenarios[i], options);
-    progress.Clear();
+    if (!result.ok() || i + 1 == scenarios.size()) progress.Clear();
     if (result.ok()) {
       outcome.results.push_back(*std::move(result));
     } else if (!absl::IsCancelled(result.status()) && !Interrupted()) {

@@ -21,6 +21,8 @@ namespace weir {
 namespace {
 
 // Points are numbered by 32 bits.
+// A file of something else may have millions of wrong points.
+constexpr int kMaxWrongPoints = 50;
 constexpr double kMaxPoints = std::numeric_limits<int32_t>::max();
 
 bool IsPath(absl::string_view text) {
@@ -59,7 +61,11 @@ class Checker {
       : problems_(label), resolved_(resolved) {}
 
   absl::Status Check() {
-    for (int i = 0; i < resolved_->sweep.points_size(); ++i) CheckPoint(i);
+    int num_wrong = 0;
+    for (int i = 0; i < resolved_->sweep.points_size(); ++i) {
+      num_wrong += CheckPoint(i) ? 0 : 1;
+      if (num_wrong > kMaxWrongPoints) return problems_.ToStatus();
+    }
     double num_points = std::max(1, resolved_->sweep.points_size());
     for (SweepAxis& axis : *resolved_->sweep.mutable_axes()) {
       CheckAxis(&axis);
@@ -77,19 +83,26 @@ class Checker {
   }
 
  private:
-  void CheckPoint(int i) {
+  // Returns whether the point has no problem.
+  bool CheckPoint(int i) {
+    bool is_fine = true;
     std::set<std::string> here;
     for (const std::string& setting : resolved_->sweep.points(i).set()) {
       const auto [field, value] = Split(setting);
       const std::string where = absl::StrCat("points[", i, "]: ", field);
       if (setting.find('=') == std::string::npos) {
         problems_.Add(where, "has no value, expected FIELD=VALUE");
+        is_fine = false;
       } else if (!here.insert(field).second) {
         problems_.Add(where, "is set twice");
-      } else if (Try(where, field, value) && seen_.insert(field).second) {
+        is_fine = false;
+      } else if (!Try(where, field, value)) {
+        is_fine = false;
+      } else if (seen_.insert(field).second) {
         resolved_->fields.push_back(field);
       }
     }
+    return is_fine;
   }
 
   void CheckAxis(SweepAxis* axis) {

@@ -77,13 +77,13 @@ TEST_P(InterruptTest, SynthesizePrintsAndWritesTheBestOrderSoFar) {
   std::filesystem::remove(TestFolder() + "/order.csv");
   TerminalRun run(WEIR_PROGRAM, kSynthesize);
   EndAfter("local search, best ", &run);
-  EXPECT_THAT(run.out(), HasSubstr("above bound"));
+  EXPECT_THAT(run.out(), HasSubstr("bound: "));
   EXPECT_EQ(RunWeir("schedule lint order.csv").exit_code, 0);
 }
 
 TEST_P(InterruptTest, TrainStudyPrintsWholeTrainings) {
   TerminalRun run(WEIR_PROGRAM, kStudy);
-  EndAfter("[3/", &run);
+  EndAfter(", 3s", &run);
   EXPECT_THAT(run.out(), HasSubstr("gpipe"));
 }
 
@@ -95,7 +95,7 @@ TEST_P(InterruptTest, CompareKeepsWhatItHas) {
       absl::StrCat("compare --costs f=1,b=2 --pp 100 --microbatches "
                    "400 --out i.pb --schedule ",
                    schedules));
-  EndAfter("[3/1001]", &run);
+  EndAfter(", 2s", &run);
   EXPECT_THAT(run.out(), HasSubstr("gpipe"));
   EXPECT_EQ(RunWeir("show i.pb --format csv").exit_code, 0);
 }
@@ -103,8 +103,8 @@ TEST_P(InterruptTest, CompareKeepsWhatItHas) {
 TEST_P(InterruptTest, SimulateEndsAtOnce) {
   TerminalRun run(WEIR_PROGRAM,
                   "simulate --schedule 1f1b --costs f=1,b=2 --pp 200 "
-                  "--microbatches 4000");
-  EndAfter(" 0 %", &run);
+                  "--microbatches 20000");
+  EndAfter("1f1b ", &run);
   EXPECT_THAT(run.out(), IsEmpty());
 }
 

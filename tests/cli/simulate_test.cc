@@ -194,9 +194,10 @@ TEST(CompareCommandTest, WhatFailsIsToldBeforeTheFirstSimulation) {
             0);
   TerminalRun run(WEIR_PROGRAM,
                   "compare --schedule 1f1b,./two.csv --costs f=1,b=2 --pp 1000 "
-                  "--microbatches 4000");
-  ASSERT_TRUE(run.WaitFor("is asked for"));
-  EXPECT_THAT(run.shown(), Not(HasSubstr("[1/")));
+                  "--microbatches 8000");
+  constexpr char kRefusal[] = "but schedule ./two.csv has 2";
+  ASSERT_TRUE(run.WaitFor(kRefusal)) << run.shown();
+  EXPECT_LT(run.shown().find(kRefusal), run.shown().find("[1/"));
   run.SignalGroup(SIGTERM);
   EXPECT_EQ(run.Wait(), 143);
 }

@@ -3,10 +3,10 @@
 
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/csv.h"
+#include "base/text.h"
 
 namespace weir {
 namespace {
@@ -19,9 +19,7 @@ std::string ToLine(const std::vector<std::string>& fields) {
 
 // Generates what CsvField keeps: no control characters.
 std::string Cell(Choices* choices) {
-  std::string text = choices->Text();
-  std::erase_if(text, [](char c) { return absl::ascii_iscntrl(c); });
-  return text;
+  return WithoutControls(choices->Text());
 }
 
 const char* const kColumns[] = {"model", "tp",   "pp",       "dp",
