@@ -18,9 +18,7 @@ std::string ToLine(const std::vector<std::string>& fields) {
 }
 
 // Generates what CsvField keeps: no control characters.
-std::string Cell(Choices* choices) {
-  return WithoutControls(choices->Text());
-}
+std::string Cell(Choices* choices) { return WithoutControls(choices->Text()); }
 
 const char* const kColumns[] = {"model", "tp",   "pp",       "dp",
                                 "mbs",   "gbs",  "seconds",  "schedule",

@@ -162,7 +162,8 @@ TEST(CalibrateReplayCommandTest, AFileWithoutFlushHasNoFormula) {
 TEST(CalibrateReplayCommandTest, InterruptedItShowsAndWritesWhatThereIs) {
   for (const auto& [signal, code] : {std::pair("INT", 130), {"TERM", 143}}) {
     const int status = std::system(
-        absl::StrCat("cd '", TestFolder(), "' && rm -f i.pb && { WEIR_MAX_SECONDS=1e9 '",
+        absl::StrCat("cd '", TestFolder(),
+                     "' && rm -f i.pb && { WEIR_MAX_SECONDS=1e9 '",
                      WEIR_PROGRAM,
                      "' replay replay-cpu --cpu --steps 1000000 --out i.pb "
                      ">.out 2>.err & pid=$!; sleep 1; kill -",
