@@ -183,8 +183,9 @@ def run(root, given):
     if given.report:
         mutants = itertools.islice(mutants, len(log.rows))
     else:
-        if not given.no_build:
-            build.build_all(folder)
+        with trial.locked_weir(folder):
+            if not given.no_build:
+                build.build_all(folder)
         trials = trial.Trials(root, database, log, given.budget, say)
 
         def is_due(mutant):

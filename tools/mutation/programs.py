@@ -76,9 +76,9 @@ class Symbols:
 class Runner:
     """Runs programs with a limit of time and memory, in a scratch folder."""
 
-    def __init__(self, folder, notes):
+    def __init__(self, folder, work, notes):
         self._folder = folder
-        self._scratch = os.path.join(folder, "mutation", "scratch")
+        self._scratch = os.path.join(work, "scratch")
         self._path = os.path.join(folder, "mutation", "programs.json")
         self._note = notes
         self._known = {}

@@ -1,23 +1,59 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds single mutants and runs the tests on them."""
 
+import atexit
+import contextlib
+import fcntl
 import filecmp
 import os
 import shutil
+import tempfile
 
 from . import build
 from . import programs
 
 
+def kept_weir(folder):
+    return os.path.join(folder, "mutation", "weir")
+
+
+@contextlib.contextmanager
+def locked_weir(folder):
+    """Holds bin/weir for one process; puts the original back at the end.
+
+    And at the beginning, where a run was killed in between.
+    """
+    weir = os.path.join(folder, programs.WEIR)
+    os.makedirs(os.path.join(folder, "mutation"), exist_ok=True)
+    with open(os.path.join(folder, "mutation", "lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        restore(folder, weir)
+        try:
+            yield weir
+        finally:
+            restore(folder, weir)
+
+
+def restore(folder, weir):
+    if os.path.exists(kept_weir(folder)):
+        os.replace(kept_weir(folder), weir)
+
+
 class Trials:
-    """Decides what becomes of single mutants."""
+    """Decides what becomes of single mutants.
+
+    Several processes may share a build folder: each has a work folder of its
+    own, and they take turns where weir itself is replaced.
+    """
 
     def __init__(self, root, database, log, budget, note):
         self._root, self._database, self._log = root, database, log
         self._budget = self._left = budget
         self._folder = database.folder
-        self._work = os.path.join(self._folder, "mutation", "work")
-        self._runner = programs.Runner(self._folder, note)
+        self._kept = os.path.join(self._folder, "mutation")
+        self._work = tempfile.mkdtemp(prefix="run-", dir=self._kept)
+        atexit.register(shutil.rmtree, self._work, ignore_errors=True)
+        self._runner = programs.Runner(self._folder, self._work, note)
         self._linker = build.Linker(database)
         self._symbols = programs.Symbols(self._folder)
         self._programs = programs.test_programs(database)
@@ -36,8 +72,6 @@ class Trials:
 
     def verdict(self, mutant):
         """Returns the verdict and who killed it."""
-        shutil.rmtree(self._work, ignore_errors=True)
-        os.makedirs(self._work)
         obj = self._compile(mutant)
         if obj is None:
             return "invalid", ""
@@ -87,21 +121,29 @@ class Trials:
         if not chosen or self._left <= 0 or not self._contains(
                 programs.WEIR, mutant):
             return None
-        for program in chosen:
-            self._runner.baseline(program)
-        weir = os.path.join(self._folder, programs.WEIR)
-        kept = os.path.join(self._folder, "mutation", "weir")
-        os.replace(weir, kept)
-        try:
+        with locked_weir(self._folder) as weir:
+            chosen = self._affordable(self._ordered(mutant, chosen))
+            os.replace(weir, kept_weir(self._folder))
             self._link(programs.WEIR, mutant, obj, weir)
-            for program in self._ordered(mutant, chosen):
+            for program in chosen:
                 found = self._tried(
                     program, os.path.join(self._folder, program.path))
                 if found is not None:
                     return found
-        finally:
-            os.replace(kept, weir)
         return None
+
+    def _affordable(self, chosen):
+        """Returns the first programs that the budget may pay for.
+
+        What the unchanged code does must be known before weir is replaced.
+        """
+        seconds = 0
+        for at, program in enumerate(chosen):
+            if seconds > self._left:
+                return chosen[:at]
+            self._runner.baseline(program)
+            seconds += self._runner.cpu_seconds(program)
+        return chosen
 
     def _link(self, program, mutant, obj, output):
         found = self._linker.link(program, mutant.path, obj, output)
