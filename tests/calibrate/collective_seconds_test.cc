@@ -60,6 +60,36 @@ TEST(CollectiveSecondsTest, RingsOfOneNodeAreNcclsTable) {
   ExpectRelative(large.Seconds(), 56 * kUs + (1 << 30) * 1.75 / 240e9);
 }
 
+// Links so fast that the protocols' own limits hold: NCCL's tables for Volta,
+// Ampere, Hopper and Blackwell.
+TEST(CollectiveSecondsTest, ProtocolsHaveTheLimitsOfTheirGeneration) {
+  struct Limits {
+    NcclGeneration generation;
+    double ll, ll128, efficiency;
+  };
+  for (const Limits& limits :
+       {Limits{NcclGeneration::kVolta, 39e9, 12 * 20e9, 0.8},
+        Limits{NcclGeneration::kAmpere, 87.7e9, 24 * 20e9, 0.8},
+        Limits{NcclGeneration::kHopper, 141e9, 16 * 36.7e9, 0.824},
+        Limits{NcclGeneration::kBlackwell, 282e9, 16 * 73.4e9, 0.802}}) {
+    SCOPED_TRACE(static_cast<int>(limits.generation));
+    const CollectiveModel nccl = NcclDefaults(limits.generation);
+    CollectiveGroup group = OneNode(8);
+    group.intra_bytes_per_second = 1e13;
+    const CollectiveCost small = AllReduce(nccl, 4096, group);
+    EXPECT_EQ(small.protocol, CollectiveProtocol::kLl);
+    ExpectRelative(small.intra_bytes_per_second, limits.ll);
+    CollectiveModel without_ll = nccl;
+    without_ll.mutable_ll()->mutable_base_seconds()->set_value(1);
+    const CollectiveCost middle = AllReduce(without_ll, 4096, group);
+    EXPECT_EQ(middle.protocol, CollectiveProtocol::kLl128);
+    ExpectRelative(middle.intra_bytes_per_second, limits.ll128);
+    const CollectiveCost large = AllReduce(nccl, 1e12, group);
+    EXPECT_EQ(large.protocol, CollectiveProtocol::kSimple);
+    ExpectRelative(large.intra_bytes_per_second, limits.efficiency * 1e13);
+  }
+}
+
 TEST(CollectiveSecondsTest, GathersAndScattersPassOnce) {
   const CollectiveModel nccl = NcclDefaults(NcclGeneration::kAmpere);
   for (const auto kind :

@@ -339,6 +339,12 @@ TEST(LintTest, ReportsAreTextAndJson) {
                               "error, 0 notes\n"),
                     HasSubstr("error deadlock: a.csv:1:5: rank 0 position 1: "),
                     HasSubstr("\n  fix: move ")));
+  // The cycle, one wait a line.
+  ASSERT_FALSE(report.findings.empty());
+  ASSERT_EQ(report.findings[0].cycle.size(), 2u);
+  for (const std::string& wait : report.findings[0].cycle) {
+    EXPECT_THAT(LintText(report), HasSubstr(absl::StrCat("\n  ", wait, "\n")));
+  }
   EXPECT_THAT(
       LintJson(report),
       AllOf(HasSubstr("\"rule\": \"deadlock\""), HasSubstr("\"line\": 1"),

@@ -129,6 +129,27 @@ TEST(LowerTest, BothOfAPairSendBehindIt) {
       "1RECV_F0,1F0,1RECV_F1,(1F1;1B0)OVERLAP_F_B,1SEND_B0,1B1,1SEND_B1\n");
 }
 
+// The transfers of a pair are actions of their own.
+TEST(LowerTest, OnlyPassesRunTogether) {
+  const Schedule schedule = FromText(
+      "0F0,0F1,0B0,0B1\n1F0,(1F1;1B0)OVERLAP_F_B,1B1\n2F0,2B0,2F1,2B1");
+  const auto lowered = LowerSchedule(schedule, {});
+  ASSERT_TRUE(lowered.ok()) << lowered.status();
+  for (const CommProgram& program : {*lowered, LowerInProgramOrder(schedule)}) {
+    int num_pairs = 0;
+    for (const auto& row : program.ranks) {
+      for (size_t i = 0; i < row.size(); ++i) {
+        if (!row[i].with_next) continue;
+        ++num_pairs;
+        EXPECT_TRUE(IsPass(row[i].op));
+        ASSERT_LT(i + 1, row.size());
+        EXPECT_TRUE(IsPass(row[i + 1].op));
+      }
+    }
+    EXPECT_EQ(num_pairs, 1);
+  }
+}
+
 TEST(LowerTest, NoMoreThanThreeStagesAreGathered) {
   // Rank 0 of one: four stages forth and back. The fourth is gathered when the
   // first is not among the next three any more.

@@ -102,6 +102,13 @@ TEST(SourceTest, BrokenJsonIsNamedFieldByField) {
       AllOf(HasSubstr("num_ranks is number, expected another type"),
             HasSubstr("flush is number"), HasSubstr("weights is missing"),
             HasSubstr("ranks is missing")));
+  Schedule schedule = Generated("gpipe", {1, 1});
+  std::string json = JsonOf(schedule);
+  const std::string known = "\"prediction\": \"none\"";
+  const size_t at = json.find(known);
+  ASSERT_NE(at, std::string::npos) << json;
+  json.replace(at, known.size(), "\"prediction\": \"nine\"");
+  EXPECT_THAT(error(json), HasSubstr("prediction is unknown: 'nine'"));
 }
 
 }  // namespace

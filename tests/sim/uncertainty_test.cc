@@ -84,6 +84,32 @@ TEST(UncertaintyTest, KindsAreIndependentAndOneKindIsNot) {
   EXPECT_NEAR(kernels_of(KernelPart::kNorm, KernelPart::kNorm), 0.1, 1e-9);
 }
 
+TEST(UncertaintyTest, ProductsAndAttentionOfOneShapeAreIndependent) {
+  ResolvedScenario scenario;
+  scenario.device = FreeDevice();
+  scenario.device.mutable_product_residual()->set_value(0.1);
+  const auto kernels_of = [&](Kernel::Kind a, Kernel::Kind b) {
+    std::vector<Kernel> kernels;
+    for (const Kernel::Kind kind : {a, b}) {
+      Kernel& kernel = kernels.emplace_back();
+      kernel.kind = kind;
+      kernel.batch = 1;
+      kernel.m = kernel.n = kernel.k = 1024;
+      kernel.flops = 2 * std::pow(1024, 3);
+      kernel.bytes = 3 * 2 * std::pow(1024, 2);
+    }
+    return UncertaintyOf(scenario, WorkOfKernels(kernels)).kernels();
+  };
+  EXPECT_NEAR(kernels_of(Kernel::Kind::kProduct, Kernel::Kind::kProduct), 0.1,
+              1e-9);
+  EXPECT_NEAR(kernels_of(Kernel::Kind::kAttention, Kernel::Kind::kAttention),
+              0.1, 1e-9);
+  const double both =
+      kernels_of(Kernel::Kind::kProduct, Kernel::Kind::kAttention);
+  EXPECT_LT(both, 0.1 - 1e-4);
+  EXPECT_GT(both, 0);
+}
+
 TEST(UncertaintyTest, NineOfTenAreWithinTheInterval) {
   const auto result = Simulate(Preset("pipedream-flush-gpt-2.2b"));
   ASSERT_TRUE(result.ok()) << result.status();
