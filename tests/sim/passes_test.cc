@@ -4,6 +4,8 @@
 // of 100 bytes a second: an all-reduce of two GPUs takes bytes / 100.
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "sim/schedule_costs.h"
 #include "tests/sim/by_costs.h"
 
@@ -46,6 +48,25 @@ TEST(PassesTest, HostsCountTheCollectivesInAPass) {
     run.costs.stages[0].forward_host_seconds = host;
     const CostsRun result(run);
     for (int gpu : {0, 1}) EXPECT_NEAR(result.End(gpu, 0), end, 1e-9);
+  }
+}
+
+// Collectives that end before a timeline begins are left out, those that end at
+// its beginning are kept.
+TEST(PassesTest, TimelinesKeepWhatEndsAtTheirBeginning) {
+  ByCosts run{.schedule = OnePass(), .costs = OneStage(1, 3), .tensor = 2};
+  run.costs.stages[0].forward_collectives = {{.bytes = 100}};
+  const CostsRun result(run);
+  const PipelineInputs inputs = result.inputs();
+  const auto recording =
+      RunTaskGraph(result.graph().tasks, inputs.network.links());
+  ASSERT_TRUE(recording.ok()) << recording.status();
+  const double end = result.End(0, 0);
+  for (const bool later : {false, true}) {
+    Timeline timeline;
+    timeline.set_from_seconds(later ? std::nextafter(end, end + 1) : end);
+    FillTimeline(inputs, result.graph(), *recording, &timeline);
+    EXPECT_EQ(timeline.collectives().gpu_size(), later ? 0 : 2);
   }
 }
 
@@ -208,6 +229,24 @@ TEST(PassesTest, GathersOfScatteredTransfersAreLaunched) {
   EXPECT_EQ(it.costs.stages[1].forward_host_seconds, 0.5);
   EXPECT_EQ(it.costs.stages[0].backward_input_host_seconds, 0.5);
   EXPECT_EQ(it.costs.stages[1].backward_input_host_seconds, 0);
+}
+
+// Stages of an inference pipeline have room for two microbatches each way, as
+// long as all take them in one order.
+TEST(PassesTest, QueuesNeedOneOrderOfMicrobatches) {
+  for (const bool one_order : {true, false}) {
+    ByCosts run{.schedule = ForwardOnly(2, 8), .costs = OneStage(1, 0)};
+    run.costs.stages.push_back(OneStage(10, 0).stages[0]);
+    run.costs.stages[0].output_bytes = 10;  // 0.1 seconds
+    std::vector<Action>& second = run.schedule.rank_actions[1];
+    if (!one_order) std::swap(second[0], second[1]);
+    const CostsRun result(run);
+    EXPECT_NEAR(result.Start(0, 5), 5, 1e-9);
+    // The fourth transfer waits until the first microbatch has left the second
+    // stage, and the seventh forward for that transfer.
+    EXPECT_NEAR(result.Start(0, 6), one_order ? 1.1 + 10 + 0.1 : 6, 1e-9);
+    EXPECT_NEAR(result.Start(0, 7), one_order ? 1.1 + 20 + 0.1 : 7, 1e-9);
+  }
 }
 
 }  // namespace
