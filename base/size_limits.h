@@ -7,8 +7,7 @@
 //                             {n * kBytesPerAction, n * kSecondsPerAction},
 //                             "fewer microbatches"));
 //
-// The constants are rounded up from tools/scaling_table, which measures them
-// again.
+// The constants are rounded up from what tests/bench/scaling_bench.cc measures.
 #ifndef WEIR_BASE_SIZE_LIMITS_H_
 #define WEIR_BASE_SIZE_LIMITS_H_
 

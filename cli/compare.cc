@@ -97,8 +97,9 @@ absl::StatusOr<ToSimulate> ResolveAll(const Flags& flags) {
       continue;
     }
     absl::StatusOr<ResolvedScenario> one = ResolveFor(question, schedule);
-    if (one.ok() && schedules.size() > 1 && checked.insert(schedule).second) {
+    if (one.ok() && schedules.size() > 1 && !checked.contains(schedule)) {
       one = Checked(*std::move(one));
+      if (one.ok()) checked.insert(schedule);
     }
     if (one.ok()) {
       work.scenarios.push_back(*std::move(one));
