@@ -21,11 +21,11 @@ constexpr size_t kMaxTextFileBytes = size_t{64} << 20;
 absl::StatusOr<std::string> ReadFile(const std::string& path,
                                      size_t max_bytes = kMaxTextFileBytes);
 
-// Writes a file whole and syncs it to disk: through a temporary file beside it
-// and a rename, so that no reader ever sees half a file, and an error leaves
-// what was there. Makes missing folders. A symbolic link stays and its target
-// is written; a device or a pipe stays and takes the bytes, where a pipe must
-// have a reader within kMaxReaderWaitSeconds.
+// Replaces a file and syncs it to disk. Writes a temporary file in the same
+// folder and renames it, so that readers never see an incomplete file and an
+// error leaves the old contents. Makes missing folders. A symbolic link stays
+// and its target is written; a device or a pipe stays and takes the bytes,
+// where a pipe must have a reader within kMaxReaderWaitSeconds.
 inline constexpr double kMaxReaderWaitSeconds = 5;
 absl::Status WriteFile(const std::string& path, absl::string_view contents);
 

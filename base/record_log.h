@@ -31,8 +31,8 @@ struct Record {
 
 struct RecordLog {
   std::vector<Record> records;
-  // Of whole lines: half a line at the end is what was being written when the
-  // program ended.
+  // Size of the complete lines. An incomplete last line was being written when
+  // the program ended.
   off_t num_bytes = 0;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file that is written beside its final place and then moved there.
+// Writes a file under a temporary name and then renames it to its target.
 #ifndef WEIR_BASE_TEMPORARY_FILE_H_
 #define WEIR_BASE_TEMPORARY_FILE_H_
 

@@ -114,7 +114,7 @@ struct SweepFlags {
   std::string points;  // CSV
   std::string folder = "weir-sweep";
   std::string shard = "0/1";
-  // Of a point.
+  // Limits the simulation of each point.
   double time_limit_seconds = std::numeric_limits<double>::infinity();
   bool resume = false;
   bool slurm = false;

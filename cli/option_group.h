@@ -103,7 +103,7 @@ void AddMicrobatches(Options* options, Scenario* scenario,
 void AddFormat(Options* options, OutputFlags* output, bool csv);
 void AddMethod(absl::string_view help, absl::string_view title, bool* fast,
                Options* options);
-// Of commands that write files.
+// Adds --force, for commands that write files.
 void AddForce(Options* options, OutputFlags* output);
 void AddMessages(Options* options, OutputFlags* output);
 

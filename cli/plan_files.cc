@@ -25,8 +25,8 @@ std::string FolderOf(const OutputFlags& output) {
   return std::string(absl::StripSuffix(output.out, "/"));
 }
 
-// Arguments and PyTorch's CSV have no room for weir's mark; the scenario beside
-// them has it.
+// Megatron-LM arguments and PyTorch CSV cannot hold weir's mark. The scenario
+// file of the same plan does.
 ReplaceOptions ReplacePlan(const std::string& stem, const OutputFlags& output) {
   ReplaceOptions options = ReplaceOf(output);
   options.companion = stem + kScenarioSuffix;

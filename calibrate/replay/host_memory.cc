@@ -40,8 +40,8 @@ absl::Status CheckHostMemory(const ReplayPlan& plan, double memory_bytes) {
 }
 
 absl::Status CheckHostSize(const ReplayPlan& plan, double num_trainings) {
-  // Of a plain loop over doubles on one core, rounded down; and of what is
-  // noted of one pass.
+  // Rate of a plain loop over doubles on one core, rounded down, and the size
+  // of the record of one pass.
   constexpr double kFlopsPerSecond = 5e8;
   constexpr double kBytesPerPass = 200;
   const double microbatches =
