@@ -106,6 +106,7 @@ class Tracer {
       const StageCosts& stage = in_.costs.stages[steps[i].stage];
       AddScratch(start_[task], end_[task],
                  stage.fp32_bytes * in_.costs.stepped_part(stage));
+      last_end_ = std::max(last_end_, end_[task]);
     }
   }
 
@@ -136,12 +137,13 @@ class Tracer {
       AddBuffers(action, start, end);
       last_end_ = end;
     }
-    // The run is over: of every stage the newest version remains.
+    AddWidenedGradients();
+    // Only the newest version of each stage remains when the run is over. Older
+    // ones are still held during the last optimizer step.
     for (int s : graph_.rank_stages[rank_]) {
       Add(last_end_, MemoryKind::kWeightStash, -stashed[s],
           in_.costs.stages[s].stash_bytes);
     }
-    AddWidenedGradients();
     if (in_.costs.shards > 1) AddUnsharded();
     // Channels and overlapped pairs end out of the order.
     if (!std::is_sorted(actions_.begin(), actions_.end(), Earlier)) {
@@ -327,7 +329,7 @@ class Tracer {
   const std::span<const double> start_, end_;
   const int gpu_, rank_;
   MemoryByKind static_{};
-  double last_end_ = 0;
+  double last_end_ = 0;  // of the rank's passes and steps
   std::vector<Event> actions_, buffers_;
 };
 

@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "base/textproto.h"
 #include "results/store.h"
+#include "results/validate.h"
 #include "scenarios/scenario.h"
 #include "schedules/source.h"
 #include "sim/bound.h"
@@ -44,7 +45,8 @@ absl::StatusOr<Result> SimulateHere(const ResolvedScenario& scenario,
 }
 
 std::string Describe(const ResolvedScenario& scenario) {
-  return PrintTextProto(scenario.scenario) + PrintTextProto(scenario.cluster);
+  return PrintTextProto(scenario.scenario) + PrintTextProto(scenario.cluster) +
+         PrintTextProto(scenario.device);
 }
 
 // [rank]: of its worst GPU.
@@ -131,6 +133,7 @@ void CheckBounds(const ResolvedScenario& scenario, const Result& full) {
     REQUIRE_THAT(bound->peak_bytes[i] <= peaks[i] * above,
                  absl::StrFormat("rank %d: bound %.17g bytes, full %.17g\n", i,
                                  bound->peak_bytes[i], peaks[i]) +
+                     PrintTextProto(WithoutTimeline(full)) +
                      Describe(scenario));
   }
 }

@@ -19,7 +19,10 @@ namespace weir {
 namespace {
 
 constexpr int kMostTries = 8;
-constexpr RandomPlan::Limits kLimits = {.num_gpus = 16, .num_actions = 512};
+// Most scenarios are small, as most defects show there and a small one runs
+// several times as fast.
+constexpr RandomPlan::Limits kSmall = {.num_gpus = 8, .num_actions = 96};
+constexpr RandomPlan::Limits kLarge = {.num_gpus = 16, .num_actions = 512};
 
 Scenario DrawScenario(RandomPlan* plan, Choices* choices) {
   Scenario scenario;
@@ -88,7 +91,7 @@ absl::Status Change(RandomPlan* plan, GeneratedScenario* generated,
 }  // namespace
 
 GeneratedScenario GenerateScenario(Choices* choices) {
-  RandomPlan plan(choices, kLimits);
+  RandomPlan plan(choices, choices->OneIn(6) ? kLarge : kSmall);
   GeneratedScenario generated = {DrawScenario(&plan, choices),
                                  absl::UnknownError("not resolved")};
   generated.scenario.set_name(choices->Text());

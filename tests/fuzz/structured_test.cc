@@ -52,6 +52,11 @@ std::string RandomInput(std::mt19937* random) {
   return input;
 }
 
+int FromEnvironment(const char* name, int otherwise) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? otherwise : std::atoi(value);
+}
+
 class StructuredTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -77,9 +82,8 @@ TEST_F(StructuredTest, SavedInputsKeepTheInvariants) {
 }
 
 TEST_F(StructuredTest, RandomInputsKeepTheInvariantsAndAreMostlyValid) {
-  const char* more = std::getenv("WEIR_FUZZ_INPUTS");
-  const int num_inputs = more == nullptr ? WEIR_FUZZ_INPUTS : std::atoi(more);
-  std::mt19937 random(20240229);
+  const int num_inputs = FromEnvironment("WEIR_FUZZ_INPUTS", WEIR_FUZZ_INPUTS);
+  std::mt19937 random(FromEnvironment("WEIR_FUZZ_SEED", 20240229));
   int num_valid = 0;
   for (int i = 0; i < num_inputs; ++i) num_valid += Feed(RandomInput(&random));
   std::printf("%d of %d inputs are valid\n", num_valid, num_inputs);

@@ -349,5 +349,26 @@ TEST(MemoryTest, WidenedGradientsLastAsLongAsTheStep) {
   }
 }
 
+// The last step widens gradients while the stashed version is still held, as
+// every step before it does.
+TEST(MemoryTest, StashedWeightsAreHeldDuringTheLastStep) {
+  ScheduleSpec spec;
+  spec.num_ranks = 1;
+  spec.num_microbatches = 2;
+  spec.num_batches = 2;
+  ByCosts run{.schedule = GenerateSchedule("pipedream-2bw", spec).value(),
+              .costs = OneStage(1, 2)};
+  StageCosts& stage = run.costs.stages[0];
+  stage.optimizer_seconds = 0.5;
+  stage.fp32_bytes = 400;
+  stage.stash_bytes = 200;
+  stage.activation_bytes = 100;
+  run.costs.widens_gradients = true;
+  const CostsRun result(run);
+  EXPECT_EQ(result.Memory(0).peak_bytes, 400 + 200);
+  EXPECT_EQ(result.Memory(0).final_bytes, 0);
+  EXPECT_EQ(LeastPeakBytes(result.inputs())[0], 400 + 200);
+}
+
 }  // namespace
 }  // namespace weir

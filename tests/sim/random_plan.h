@@ -19,7 +19,7 @@ class RandomPlan {
 
   // How large a scenario may be.
   struct Limits {
-    uint32_t num_gpus = 128;
+    uint32_t num_gpus = 128;  // at least kMostRanks
     // Actions of a full simulation, unless a few microbatches a rank already
     // take more.
     int num_actions = 16000;
