@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
@@ -125,7 +126,35 @@ class Finder {
           ActionText(at), ") for ", ActionText(awaited), " at position ",
           awaited.position, " of ", RankText(awaited.gpu)));
     }
-    return absl::StrJoin(waits, "; ");
+    return waits.empty() ? DescribeTransfers(cycle)
+                         : absl::StrJoin(waits, "; ");
+  }
+
+  // Describes a cycle in which no action of one rank waits for another's.
+  std::string DescribeTransfers(const std::vector<int32_t>& cycle) const {
+    absl::flat_hash_map<int32_t, Named> made_by;
+    for (int gpu = 0; gpu < graph_.num_gpus(); ++gpu) {
+      const auto& actions = schedule_.rank_actions[graph_.rank_of(gpu)];
+      for (int32_t i = 0; i < std::ssize(actions); ++i) {
+        const int32_t transfer = graph_.OutboundTransfer(gpu, actions[i]);
+        if (transfer != kNone) made_by.try_emplace(transfer, Named{gpu, i});
+      }
+    }
+    std::vector<std::string> transfers;
+    for (int32_t task : cycle) {
+      const auto made = made_by.find(task);
+      if (made == made_by.end()) continue;
+      if (transfers.size() == kMaxWaits) {
+        transfers.push_back("...");
+        break;
+      }
+      const Named& by = made->second;
+      transfers.push_back(absl::StrCat("the output of ", ActionText(by),
+                                       " at position ", by.position, " of ",
+                                       RankText(by.gpu)));
+    }
+    return absl::StrCat("transfers wait for each other: ",
+                        absl::StrJoin(transfers, " and "));
   }
 
   std::string ActionText(const Named& at) const {

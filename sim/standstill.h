@@ -13,8 +13,9 @@ namespace weir {
 
 // "rank 0 waits at position 1 (0B0) for 1B0 at position 2 of rank 1; rank 1
 // waits ...": a shortest cycle of waits through one of the actions of some
-// cycle, cut after 16 waits. REQUIRES: the recording is of the graph and is not
-// complete.
+// cycle, cut after 16 waits. Where only transfers wait for each other: the
+// actions whose outputs they carry. REQUIRES: the recording is of the graph and
+// is not complete.
 std::string StandstillText(const Schedule& schedule, const PipelineGraph& graph,
                            const Recording& recording);
 

@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "scenarios/scenario.h"
 #include "schedules/lint.h"
 #include "schedules/megatron.h"
 #include "schedules/registry.h"
@@ -24,6 +25,7 @@
 namespace weir {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 
 absl::Status Blocking(const Schedule& schedule) {
@@ -102,37 +104,57 @@ TEST(ExchangeTest, ADeadlockIsToldAsItsCycleOfWaits) {
           "rank 0"));
 }
 
+// Describes the standstill of a schedule whose passes have collectives and
+// hosts.
+std::string TextOfStandstill(const Schedule& schedule, int tensor) {
+  const Semantics semantics = InterpretSchedule(schedule).value();
+  Costs costs = OneStage(1, 2);
+  costs.stages[0].output_bytes = 10;
+  costs.stages[0].gradient_bytes = 100;
+  costs.stages[0].forward_host_seconds = 1.5;
+  costs.stages[0].forward_collectives = {{.bytes = 10}};
+  costs.stages[0].backward_collectives = {
+      {.bytes = 10, .overlaps_weight_gradient = true}};
+  costs.stages.resize(4, costs.stages[0]);
+  costs.bucket_bytes = 30;
+  Placement placement{tensor, tensor, 4, {}};
+  placement.gpus.resize(placement.num_gpus());
+  std::iota(placement.gpus.begin(), placement.gpus.end(), 0);
+  const Network network(OneSwitch(placement.num_gpus(), 100, 0));
+  Communication communication;
+  communication.set_transfers(BLOCKING);
+  communication.set_gradient_reduction(REDUCTION_OVERLAPPED);
+  const PipelineInputs inputs{schedule, semantics, costs,
+                              network,  placement, communication};
+  const PipelineGraph graph = BuildPipelineGraph(inputs);
+  const auto recording = RunTaskGraph(graph.tasks, network.links());
+  EXPECT_FALSE(recording->complete());
+  return StandstillText(schedule, graph, *recording);
+}
+
 // Tensor groups, hosts and buckets add tasks to the cycle, but nothing to say.
 TEST(ExchangeTest, CollectivesDoNotChangeTheCycleThatIsTold) {
-  const auto text = [](int tensor) {
-    const Schedule schedule = GenerateSchedule("zb-h2", {4, 8}).value();
-    const Semantics semantics = InterpretSchedule(schedule).value();
-    Costs costs = OneStage(1, 2);
-    costs.stages[0].output_bytes = 10;
-    costs.stages[0].gradient_bytes = 100;
-    costs.stages[0].forward_host_seconds = 1.5;
-    costs.stages[0].forward_collectives = {{.bytes = 10}};
-    costs.stages[0].backward_collectives = {
-        {.bytes = 10, .overlaps_weight_gradient = true}};
-    costs.stages.resize(4, costs.stages[0]);
-    costs.bucket_bytes = 30;
-    Placement placement{tensor, tensor, 4, {}};
-    placement.gpus.resize(placement.num_gpus());
-    std::iota(placement.gpus.begin(), placement.gpus.end(), 0);
-    const Network network(OneSwitch(placement.num_gpus(), 100, 0));
-    Communication communication;
-    communication.set_transfers(BLOCKING);
-    communication.set_gradient_reduction(REDUCTION_OVERLAPPED);
-    const PipelineInputs inputs{schedule, semantics, costs,
-                                network,  placement, communication};
-    const PipelineGraph graph = BuildPipelineGraph(inputs);
-    const auto recording = RunTaskGraph(graph.tasks, network.links());
-    EXPECT_FALSE(recording->complete());
-    return StandstillText(schedule, graph, *recording);
-  };
-  EXPECT_THAT(text(1), HasSubstr("waits at position"));
+  const Schedule schedule = GenerateSchedule("zb-h2", {4, 8}).value();
+  EXPECT_THAT(TextOfStandstill(schedule, 1), HasSubstr("waits at position"));
   // Any replica may be the one that is told.
-  EXPECT_EQ(absl::StrReplaceAll(text(2), {{" of replica 1", ""}}), text(1));
+  EXPECT_EQ(absl::StrReplaceAll(TextOfStandstill(schedule, 2),
+                                {{" of replica 1", ""}}),
+            TextOfStandstill(schedule, 1));
+}
+
+// The shortest cycle has no action of two ranks, only their transfers.
+TEST(ExchangeTest, ADeadlockOfTransfersNamesWhatTheyCarry) {
+  Scenario scenario = LoadScenario("gpt3-175b-selene").value();
+  scenario.set_schedule("chimera");
+  scenario.mutable_parallelism()->set_tensor(2);
+  scenario.mutable_parallelism()->set_data(1);
+  scenario.mutable_batch()->set_global_batch_size(28);
+  const auto resolved = ResolveScenario("test", scenario);
+  ASSERT_TRUE(resolved.ok()) << resolved.status();
+  EXPECT_THAT(std::string(Simulate(*resolved).status().message()),
+              ContainsRegex("wait for each other: the output of "
+                            "[0-9]+[FB][0-9]+ at position [0-9]+ of rank [0-9]+"
+                            " and the output of"));
 }
 
 }  // namespace
