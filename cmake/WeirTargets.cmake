@@ -40,6 +40,8 @@ function(weir_label name)
   endforeach()
 endfunction()
 
+set(WEIR_TEST_TIMEOUT 300 CACHE STRING "Seconds after which a test counts as hung")
+
 # weir_test(<name> SRCS <file>... [DEPS <target>...] [LABELS <label>...] [PREFIX <text>]) runs each TEST in a process
 # of its own; PREFIX comes before their names in ctest.
 function(weir_test name)
@@ -56,5 +58,6 @@ function(weir_test name)
     set(labels LABELS "${ARG_LABELS}")
     weir_label(${name} ${ARG_LABELS})
   endif()
-  gtest_discover_tests(${name} TEST_PREFIX "${ARG_PREFIX}" DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300 ${labels})
+  gtest_discover_tests(${name} TEST_PREFIX "${ARG_PREFIX}" DISCOVERY_TIMEOUT 60 PROPERTIES
+                       TIMEOUT ${WEIR_TEST_TIMEOUT} ${labels})
 endfunction()
