@@ -286,7 +286,6 @@ int RunLeader(const NetworkFlags& flags, const RankLaunch& launch,
   Print(done);
   std::fflush(stdout);
   leader.Finish(ExitCodeOf(done));
-  if (!rendezvous.file.empty()) std::remove(rendezvous.file.c_str());
   if (!done.ok()) _exit(ExitCodeOf(done));  // as a follower
   return 0;
 }

@@ -136,6 +136,7 @@ void Leader::Finish(int exit_code) {
            peer.wire->Fill().ok()) {
     }
   }
+  if (!meeting_file_.empty()) unlink(meeting_file_.c_str());
 }
 
 void Leader::Fail(int rank, absl::string_view what) {

@@ -61,7 +61,8 @@ class Leader {
   // more can be asked. Ranks are asked once each.
   absl::StatusOr<std::vector<Answer>> Ask(std::vector<Order> orders);
 
-  // The others exit with this code; waits a moment until they have.
+  // Makes the other ranks exit with this code and waits a moment for them.
+  // Removes the rendezvous file if Meet has written it.
   void Finish(int exit_code);
 
   // "rank 3 (host n2, pid 1234)"
@@ -105,6 +106,7 @@ class Leader {
   const int num_ranks_;
   std::vector<Peer> peers_;
   DroppedConnections dropped_;
+  std::string meeting_file_;  // that Meet has written; empty: none
 
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -4,13 +4,16 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <random>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
+#include "base/files.h"
 #include "base/output_file.h"
 #include "base/status_macros.h"
 #include "base/text.h"
@@ -32,21 +35,32 @@ std::string RandomToken() {
   return token;
 }
 
-// Only its owner may read it: the token is in it.
-absl::Status WriteMeetingPoint(const std::string& path, int port,
-                               const std::string& token) {
+// Writes a file that only its owner may read, since it holds the token. Returns
+// its path behind symbolic links.
+absl::StatusOr<std::string> WriteMeetingPoint(const std::string& path, int port,
+                                              const std::string& token) {
+  RETURN_IF_ERROR(CheckOutput(path, {}));
+  ASSIGN_OR_RETURN(const std::string target, FollowLinks(path));
+  std::error_code error;
+  const auto status = std::filesystem::status(target, error);
+  if (std::filesystem::exists(status) &&
+      !std::filesystem::is_regular_file(status)) {
+    return CannotBeWritten(
+        path, "is a device or a pipe, expected a file that all ranks can read");
+  }
   MeetingPoint point;
   for (const std::string& host : OwnAddresses()) point.add_hosts(host);
   point.add_hosts("127.0.0.1");
   point.set_port(port);
   point.set_token(token);
-  RETURN_IF_ERROR(CheckOutput(path, {}));
-  // What is there may have other permissions, which its replacement would get.
-  unlink(path.c_str());
+  // WriteOutput would keep the permissions of an existing file.
+  unlink(target.c_str());
   const mode_t old = umask(077);
-  absl::Status written = WriteOutput(path, MarkText(PrintTextProto(point)), {});
+  const absl::Status written =
+      WriteOutput(path, MarkText(PrintTextProto(point)), {});
   umask(old);
-  return written;
+  RETURN_IF_ERROR(written);
+  return target;
 }
 
 // As long for equal and different ones.
@@ -178,7 +192,8 @@ absl::Status Leader::Gather(const Rendezvous& rendezvous) {
       Listener::Open(meeting.hosts, meeting.ports, meeting.all_local));
   if (!meeting.file.empty()) {
     if (meeting.token.empty()) meeting.token = RandomToken();
-    RETURN_IF_ERROR(
+    ASSIGN_OR_RETURN(
+        meeting_file_,
         WriteMeetingPoint(meeting.file, listener->port(), meeting.token));
   }
   const std::string where =
