@@ -124,11 +124,17 @@ absl::Status CheckGraphFlags(const Flags& flags) {
   return problems.ToStatus();
 }
 
-// The published code does the same, and says nothing.
+// Returns what a user should know about a plan. The published code has the same
+// limits without a warning.
 std::vector<std::string> WarningsOf(const AntichainDag& dag,
                                     const PipeDreamOptions& options,
                                     const PipeDreamPlan& found) {
   std::vector<std::string> warnings;
+  if (found.num_cut_states < found.num_states) {
+    warnings.push_back(absl::StrCat(
+        "interrupted: the best plan so far has cuts at ", found.num_cut_states,
+        " of ", found.num_states, " antichains only"));
+  }
   if (const size_t num_nodes = dag.unreached_nodes.size(); num_nodes > 0) {
     warnings.push_back(absl::StrCat(
         "in no stage, as no edges join them to the first source: ",
@@ -159,7 +165,10 @@ absl::StatusOr<std::string> ViewGraph(const Flags& flags) {
   {
     ProgressLine progress(flags.output);
     options.progress = [&](double done) { progress.Show(kPipeDream, done); };
+    options.stop = Interrupted;
+    NoteInterrupt();
     planned = OptimizePipeDream(plan.graph, dag, options);
+    ExitOnInterrupt();
   }
   RETURN_IF_ERROR(planned.status());
   const PipeDreamPlan& found = *planned;
@@ -383,7 +392,10 @@ int RunPaperPlanners(const Flags& flags) {
   const absl::Status printed = PrintResult(*view);
   if (!printed.ok()) return PrintError(printed, flags.output);
   if (!Interrupted()) return kExitOk;
-  PrintNote("interrupted: the planners that have answered", flags.output);
+  PrintNote(flags.plan.graph.empty()
+                ? "interrupted: the planners that have answered"
+                : "interrupted",
+            flags.output);
   return InterruptExitCode();
 }
 

@@ -6,6 +6,8 @@
 #include <map>
 #include <memory>
 #include <numeric>
+#include <optional>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -21,6 +23,10 @@ namespace {
 constexpr int kMaxMachines = 4096;
 // Of one step of the dynamic program, rounded up.
 constexpr double kSecondsPerStep = 1e-9;
+// Problems of more steps are solved coarsely first. Each round tries cuts at so
+// many times as many states as the one before, which adds less than a tenth.
+constexpr double kCoarseFromSteps = 1e8;
+constexpr int kRefinement = 4;
 
 void CheckMachines(const PipeDreamOptions& options, Problems* problems) {
   const size_t num_levels = options.num_machines.size();
@@ -51,9 +57,12 @@ void CheckMachines(const PipeDreamOptions& options, Problems* problems) {
   }
 }
 
-void CheckSize(const AntichainDag& dag, const PipeDreamOptions& options,
-               Problems* problems) {
+struct Effort {
   double steps = 0, bytes = 0;
+};
+
+Effort EffortOf(const AntichainDag& dag, const PipeDreamOptions& options) {
+  Effort effort;
   for (size_t level = 0; level < options.num_machines.size(); ++level) {
     const bool is_highest = level + 1 == options.num_machines.size();
     const double machines = options.num_machines[level];
@@ -61,17 +70,22 @@ void CheckSize(const AntichainDag& dag, const PipeDreamOptions& options,
         options.straight ? machines : machines * machines / 2;
     for (size_t last = 0; last < dag.states.size(); ++last) {
       const std::vector<int>& splits = dag.predecessors[last];
-      steps +=
+      effort.steps +=
           choices * (is_highest ? splits.size()
                                 : std::accumulate(splits.begin(), splits.end(),
                                                   static_cast<double>(0)));
-      bytes += machines * 8 * (is_highest ? 1 : last + 1);
+      effort.bytes += machines * 8 * (is_highest ? 1 : last + 1);
     }
   }
+  return effort;
+}
+
+void CheckSize(const AntichainDag& dag, const Effort& effort,
+               Problems* problems) {
   const std::string problem = SizeProblem(
       absl::StrFormat("%d antichains on these machines, %.2g steps,",
-                      dag.states.size(), steps),
-      {bytes, steps * kSecondsPerStep},
+                      dag.states.size(), effort.steps),
+      {effort.bytes, effort.steps * kSecondsPerStep},
       "fewer machines, or a graph whose parallel branches and short nodes are "
       "merged");
   if (!problem.empty()) problems->Add("", problem);
@@ -112,22 +126,31 @@ void SetStages(const Levels& levels, int num_states, PipeDreamPlan* plan) {
   }
 }
 
-Levels Solve(const AntichainDag& dag, const PipeDreamOptions& options,
-             PipeDreamGoal goal) {
+// Returns nothing if options.stop has ended it.
+std::optional<Levels> Solve(const AntichainDag& dag,
+                            const PipeDreamOptions& options,
+                            PipeDreamGoal goal) {
   Levels levels;
   for (size_t level = 0; level < options.num_machines.size(); ++level) {
     levels.push_back(std::make_unique<PipeDreamLevel>(
         dag, options, static_cast<int>(level),
         level > 0 ? &levels.back()->best() : nullptr, goal));
-    levels.back()->Solve();
+    if (!levels.back()->Solve()) return std::nullopt;
   }
   return levels;
 }
 
+absl::Status Stopped(absl::string_view label) {
+  return absl::CancelledError(
+      absl::StrCat(label, ": interrupted before a plan was found"));
+}
+
 absl::Status NoPlan(absl::string_view label, const AntichainDag& dag,
                     const PipeDreamOptions& options) {
-  const double bytes =
-      Solve(dag, options, PipeDreamGoal::kBytes).back()->best().back()[0];
+  const std::optional<Levels> levels =
+      Solve(dag, options, PipeDreamGoal::kBytes);
+  if (!levels.has_value()) return Stopped(label);
+  const double bytes = levels->back()->best().back()[0];
   if (std::isinf(bytes)) {
     return absl::NotFoundError(absl::StrCat(
         label,
@@ -146,6 +169,85 @@ absl::Status NoPlan(absl::string_view label, const AntichainDag& dag,
       std::ceil(bytes)));
 }
 
+// Returns every `stride`-th state, counted back from the last.
+std::vector<int> EveryNth(int num_states, int stride) {
+  std::vector<int> kept;
+  for (int state = (num_states - 1) % stride; state < num_states;
+       state += stride) {
+    kept.push_back(state);
+  }
+  return kept;
+}
+
+// Keeps some of the states, without their nodes. Sums are over all nodes before
+// a state and so stay as they are.
+AntichainDag Coarsen(const AntichainDag& dag, const std::vector<int>& kept) {
+  std::vector<int> index(dag.states.size(), -1);
+  for (size_t i = 0; i < kept.size(); ++i) index[kept[i]] = static_cast<int>(i);
+  AntichainDag coarse;
+  for (const int state : kept) {
+    const AntichainState& fine = dag.states[state];
+    coarse.states.push_back({{},
+                             fine.compute_seconds,
+                             fine.activation_bytes,
+                             fine.parameter_bytes,
+                             fine.output_bytes});
+    std::vector<int>& before = coarse.predecessors.emplace_back();
+    for (const int predecessor : dag.predecessors[state]) {
+      if (index[predecessor] >= 0) before.push_back(index[predecessor]);
+    }
+  }
+  return coarse;
+}
+
+// Numbers the states of stages as before Coarsen.
+void Refine(const std::vector<int>& kept, std::vector<PipeDreamStage>* stages) {
+  for (PipeDreamStage& stage : *stages) {
+    if (stage.first_state > 0) {
+      stage.first_state = kept[stage.first_state - 1] + 1;
+    }
+    stage.end_state = kept[stage.end_state - 1] + 1;
+  }
+}
+
+// Returns nothing if there is no plan with cuts at these states only.
+std::optional<PipeDreamPlan> PlanWithCuts(const AntichainDag& dag,
+                                          const PipeDreamOptions& options,
+                                          const std::vector<int>& kept) {
+  const AntichainDag coarse = Coarsen(dag, kept);
+  const std::optional<Levels> levels =
+      Solve(coarse, options, PipeDreamGoal::kSeconds);
+  if (!levels.has_value()) return std::nullopt;
+  PipeDreamPlan plan;
+  plan.pipeline_seconds = levels->back()->best().back()[0];
+  if (std::isinf(plan.pipeline_seconds)) return std::nullopt;
+  plan.num_cut_states = static_cast<int>(kept.size());
+  SetStages(*levels, plan.num_cut_states, &plan);
+  Refine(kept, &plan.stages);
+  for (auto& stages : plan.levels) Refine(kept, &stages);
+  return plan;
+}
+
+// Returns the best plan of rounds with more and more cuts, all but the last one
+// with every cut.
+std::optional<PipeDreamPlan> CoarsePlan(const AntichainDag& dag,
+                                        PipeDreamOptions options) {
+  options.progress = nullptr;
+  const int num_states = static_cast<int>(dag.states.size());
+  int stride = 1;
+  while (num_states / (stride * kRefinement) >= 2) stride *= kRefinement;
+  std::optional<PipeDreamPlan> best;
+  for (; stride > 1 && !options.stop(); stride /= kRefinement) {
+    std::optional<PipeDreamPlan> plan =
+        PlanWithCuts(dag, options, EveryNth(num_states, stride));
+    if (plan.has_value() && (!best.has_value() || plan->pipeline_seconds <=
+                                                      best->pipeline_seconds)) {
+      best = std::move(plan);
+    }
+  }
+  return best;
+}
+
 }  // namespace
 
 absl::StatusOr<PipeDreamPlan> OptimizePipeDream(
@@ -153,18 +255,30 @@ absl::StatusOr<PipeDreamPlan> OptimizePipeDream(
     const PipeDreamOptions& options) {
   Problems problems(label);
   CheckMachines(options, &problems);
-  if (problems.empty()) CheckSize(dag, options, &problems);
+  RETURN_IF_ERROR(problems.ToStatus());
+  const Effort effort = EffortOf(dag, options);
+  CheckSize(dag, effort, &problems);
   RETURN_IF_ERROR(problems.ToStatus());
   const int num_states = static_cast<int>(dag.states.size());
-  const Levels levels = Solve(dag, options, PipeDreamGoal::kSeconds);
-  PipeDreamPlan plan;
-  plan.pipeline_seconds = levels.back()->best()[num_states - 1][0];
-  if (std::isinf(plan.pipeline_seconds)) return NoPlan(label, dag, options);
-  plan.single_stage_seconds = dag.states.back().compute_seconds;
-  plan.data_parallel_seconds = DataParallelSeconds(dag, options);
-  plan.num_states = num_states;
-  SetStages(levels, num_states, &plan);
-  return plan;
+  std::optional<PipeDreamPlan> plan;
+  if (options.stop && effort.steps > kCoarseFromSteps) {
+    plan = CoarsePlan(dag, options);
+  }
+  const std::optional<Levels> levels =
+      Solve(dag, options, PipeDreamGoal::kSeconds);
+  if (levels.has_value()) {
+    const double seconds = levels->back()->best()[num_states - 1][0];
+    if (std::isinf(seconds)) return NoPlan(label, dag, options);
+    plan.emplace();
+    plan->pipeline_seconds = seconds;
+    plan->num_cut_states = num_states;
+    SetStages(*levels, num_states, &*plan);
+  }
+  if (!plan.has_value()) return Stopped(label);
+  plan->single_stage_seconds = dag.states.back().compute_seconds;
+  plan->data_parallel_seconds = DataParallelSeconds(dag, options);
+  plan->num_states = num_states;
+  return *std::move(plan);
 }
 
 double BytesOfMinibatch(const AntichainDag& dag, const PipeDreamStage& stage) {

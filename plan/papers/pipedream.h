@@ -52,6 +52,8 @@ struct PipeDreamOptions {
   bool paper_formula = false;
   // Called now and then with the part of a level that is solved, 0 to 1.
   std::function<void(double)> progress = {};
+  // Called often. Once it returns true, the best plan so far is returned.
+  std::function<bool()> stop = {};
 };
 
 // States [first_state, end_state).
@@ -66,6 +68,8 @@ struct PipeDreamPlan {
   double single_stage_seconds = 0;  // on one machine
   double data_parallel_seconds = 0;
   int num_states = 0;
+  // States at which cuts were tried: fewer than all if it was stopped.
+  int num_cut_states = 0;
   // [level] of each stage of the next level one after the other, with what they
   // have in one machine of it.
   std::vector<std::vector<PipeDreamStage>> levels;
@@ -75,7 +79,9 @@ struct PipeDreamPlan {
 
 // Each problem names `label` or the option. FailedPrecondition where nothing
 // fits the memory, with what the smallest plan needs; NotFound where there are
-// fewer states than a straight pipeline needs.
+// fewer states than a straight pipeline needs; Cancelled where it was stopped
+// before it had a plan. Large problems are solved with cuts at a few of the
+// states first, so that a stopped one soon has a plan.
 absl::StatusOr<PipeDreamPlan> OptimizePipeDream(
     absl::string_view label, const AntichainDag& dag,
     const PipeDreamOptions& options);

@@ -139,7 +139,7 @@ void PipeDreamLevel::Improve(int split, int last, std::vector<double>* worst) {
   }
 }
 
-void PipeDreamLevel::Solve() {
+bool PipeDreamLevel::Solve() {
   best_.assign(num_machines_, StateSeconds(num_states_));
   for (int last = 0; last < num_states_; ++last) {
     // What is behind grows with the square of the states, or their cube.
@@ -158,6 +158,7 @@ void PipeDreamLevel::Solve() {
     std::vector<double> worst(num_machines_, kImpossible);
     const std::vector<int>& splits = dag_.predecessors[last];
     for (auto split = splits.rbegin(); split != splits.rend(); ++split) {
+      if (options_.stop && options_.stop()) return false;
       Improve(*split, last, &worst);
     }
     if (!options_.fewer_machines) continue;
@@ -168,6 +169,7 @@ void PipeDreamLevel::Solve() {
       }
     }
   }
+  return true;
 }
 
 std::vector<PipeDreamStage> PipeDreamLevel::Stages(int first, int end) const {

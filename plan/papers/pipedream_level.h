@@ -31,7 +31,8 @@ class PipeDreamLevel {
                  int level, const StateSeconds* below,
                  PipeDreamGoal goal = PipeDreamGoal::kSeconds);
 
-  void Solve();
+  // Returns false if options.stop has ended it.
+  bool Solve();
 
   // Of all machines of this level together; consumes the level's tables for
   // fewer of them no more than Stages does.

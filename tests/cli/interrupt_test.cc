@@ -6,6 +6,7 @@
 
 #include <csignal>
 #include <filesystem>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "base/files.h"
@@ -59,6 +60,38 @@ TEST_P(InterruptTest, PlanPrintsTheBestPlansSoFar) {
   EndAfter(" ranked, best ", &run);
   EXPECT_THAT(run.out(), AllOf(HasSubstr("gap"), HasSubstr("not looked at")));
   EXPECT_THAT(run.shown(), HasSubstr("the best plans so far"));
+}
+
+// A chain of layers, far too many to cut in every way within a test.
+std::string LongGraph() {
+  std::string text;
+  for (int i = 0; i < 3000; ++i) {
+    absl::StrAppend(&text, "node", i, " -- L", i,
+                    " -- forward_compute_time=", 1 + i % 7,
+                    ".0, backward_compute_time=2.0, ",
+                    "activation_size=100.0, parameter_size=50.000\n");
+    if (i > 0) absl::StrAppend(&text, "\tnode", i - 1, " -- node", i, "\n");
+  }
+  return text;
+}
+
+TEST_P(InterruptTest, PlanOfAGraphPrintsTheBestPlanSoFar) {
+  WriteInput("long.txt", LongGraph());
+  TerminalRun run(WEIR_PROGRAM,
+                  "plan --algorithm pipedream --graph long.txt --machines 8,8 "
+                  "--bandwidth 1e9,1e8 --straight");
+  EndAfter("pipedream", &run);
+  EXPECT_THAT(run.out(), AllOf(HasSubstr("a minibatch"),
+                               HasSubstr("3000 states"), HasSubstr("L2999")));
+  EXPECT_THAT(run.shown(), HasSubstr("cuts at 750 of 3000 antichains only"));
+}
+
+TEST_P(InterruptTest, PlannersPrintTheAnswersSoFar) {
+  TerminalRun run(WEIR_PROGRAM,
+                  "plan pipedream-2bw-gpt-2.2b --algorithm all -j 1");
+  EndAfter("[1/", &run);
+  EXPECT_THAT(run.out(), HasSubstr("pipedream"));
+  EXPECT_THAT(run.shown(), HasSubstr("the planners that have answered"));
 }
 
 TEST_P(InterruptTest, SweepPrintsTheBestPointAndItsShardGoesOn) {

@@ -85,6 +85,19 @@ double SlowestOf(const AntichainDag& dag, const PipeDreamOptions& options,
   return below.at({0, num_states});
 }
 
+// Returns a plan's stages as the published code prints them.
+nlohmann::json LevelsOf(const PipeDreamPlan& plan) {
+  nlohmann::json levels;
+  for (size_t level = 0; level < plan.levels.size(); ++level) {
+    for (const PipeDreamStage& stage : plan.levels[level]) {
+      levels[std::to_string(level + 1)].push_back(
+          {stage.first_state, stage.end_state, stage.compute_seconds,
+           stage.replicas});
+    }
+  }
+  return levels;
+}
+
 TEST(PipeDreamTest, EqualsEveryPublishedRun) {
   std::ifstream file(kData / "pipedream_optimizer.json");
   if (!file) GTEST_SKIP() << "no ../shared/data/pipedream_optimizer.json";
@@ -118,15 +131,7 @@ TEST(PipeDreamTest, EqualsEveryPublishedRun) {
     // Ties between splits are broken at random there: a split of theirs is as
     // good as ours.
     EXPECT_NEAR(SlowestOf(*dag, options, run["levels"]), expected, 1e-12);
-    nlohmann::json levels;
-    for (size_t level = 0; level < plan->levels.size(); ++level) {
-      for (const PipeDreamStage& stage : plan->levels[level]) {
-        levels[std::to_string(level + 1)].push_back(
-            {stage.first_state, stage.end_state, stage.compute_seconds,
-             stage.replicas});
-      }
-    }
-    EXPECT_NEAR(SlowestOf(*dag, options, levels), expected, 1e-12);
+    EXPECT_NEAR(SlowestOf(*dag, options, LevelsOf(*plan)), expected, 1e-12);
   }
 }
 
@@ -312,6 +317,84 @@ TEST(PipeDreamTest, FewerMachinesAreTakenWhereMoreAreSlower) {
   EXPECT_DOUBLE_EQ(fewer->pipeline_seconds, 1);
   EXPECT_GT(all->pipeline_seconds, 1);
   EXPECT_EQ(fewer->stages.size(), 4u);
+}
+
+// Blocks of two parallel branches, one of one node and one of two.
+AntichainDag Branches(int num_blocks) {
+  std::string text;
+  const auto node = [&](int i) {
+    absl::StrAppend(&text, "node", i, " -- L", i,
+                    " -- forward_compute_time=", 1 + i % 7,
+                    ".0, backward_compute_time=", 2 + i % 5,
+                    ".0, activation_size=", 100 + i % 11,
+                    ".0, parameter_size=", 1000 + i % 13, ".000\n");
+  };
+  for (int i = 0; i <= 4 * num_blocks; ++i) node(i);
+  for (int i = 0; i < 4 * num_blocks; i += 4) {
+    for (const auto& [from, to] : std::vector<std::pair<int, int>>{
+             {0, 1}, {0, 2}, {2, 3}, {1, 4}, {3, 4}}) {
+      absl::StrAppend(&text, "\tnode", i + from, " -- node", i + to, "\n");
+    }
+  }
+  const auto graph = ParseProfileGraph("branches", text);
+  EXPECT_TRUE(graph.ok()) << graph.status();
+  return AntichainDagOf("branches", *graph).value();
+}
+
+TEST(PipeDreamTest, AStoppedSearchHasTheBestPlanOfFewerCuts) {
+  const AntichainDag dag = Branches(100);
+  const int num_states = static_cast<int>(dag.states.size());
+  ASSERT_GT(num_states, 400);
+  for (const bool straight : {false, true}) {
+    PipeDreamOptions options;
+    options.num_machines = {4, 8};
+    options.bytes_per_second = {1e7, 1e6};
+    options.activation_compression_ratio = 1;
+    options.straight = straight;
+    const auto best = OptimizePipeDream("f", dag, options);
+    ASSERT_TRUE(best.ok()) << best.status();
+    EXPECT_EQ(best->num_cut_states, num_states);
+    // Progress is that of the last round, with every cut.
+    bool is_stopped = false;
+    options.progress = [&](double) { is_stopped = true; };
+    options.stop = [&] { return is_stopped; };
+    const auto plan = OptimizePipeDream("f", dag, options);
+    ASSERT_TRUE(plan.ok()) << plan.status();
+    EXPECT_EQ(plan->num_cut_states, (num_states + 3) / 4);
+    EXPECT_EQ(plan->num_states, num_states);
+    EXPECT_GE(plan->pipeline_seconds, best->pipeline_seconds);
+    EXPECT_LT(plan->pipeline_seconds, 2 * best->pipeline_seconds);
+    EXPECT_NEAR(SlowestOf(dag, options, LevelsOf(*plan)),
+                plan->pipeline_seconds, 1e-12);
+    int num_machines = 0, end = 0;
+    for (const PipeDreamStage& stage : plan->stages) {
+      EXPECT_EQ(stage.first_state, end);
+      end = stage.end_state;
+      num_machines += stage.replicas;
+    }
+    EXPECT_EQ(end, num_states);
+    EXPECT_EQ(num_machines, 32);
+  }
+}
+
+TEST(PipeDreamTest, ASearchThatIsNotStoppedFindsTheSameWithCoarseRounds) {
+  const AntichainDag dag = Branches(100);
+  PipeDreamOptions options;
+  options.num_machines = {4, 8};
+  options.bytes_per_second = {1e7, 1e6};
+  const auto best = OptimizePipeDream("f", dag, options);
+  options.stop = [] { return false; };
+  const auto plan = OptimizePipeDream("f", dag, options);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->num_cut_states, plan->num_states);
+  EXPECT_EQ(LevelsOf(*plan), LevelsOf(*best));
+}
+
+TEST(PipeDreamTest, ASearchThatIsStoppedAtOnceHasNoPlan) {
+  PipeDreamOptions options = Machines(2);
+  options.stop = [] { return true; };
+  EXPECT_EQ(OptimizePipeDream("f", EqualStates(), options).status(),
+            absl::CancelledError("f: interrupted before a plan was found"));
 }
 
 TEST(PipeDreamTest, NamesEveryWrongOption) {
