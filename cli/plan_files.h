@@ -16,7 +16,9 @@ namespace weir {
 // number) cannot be written, before hours of search.
 absl::Status CheckPlanFiles(const OutputFlags& output, uint32_t num_plans);
 
-// Into the folder --out, best plan first; without one nothing.
+// Writes the plans to the folder --out, best plan first, and removes the files
+// that an earlier run wrote there for plans of these numbers and higher ones.
+// Does nothing without --out.
 absl::Status WritePlanFiles(const OutputFlags& output,
                             const std::vector<Plan>& plans);
 

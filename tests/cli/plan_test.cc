@@ -4,10 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "tests/cli/program.h"
 
 namespace weir {
@@ -52,6 +54,57 @@ TEST(PlanFilesTest, SimulateToThePlannedSecondsFromTheirOwnFolder) {
           << arguments;
       EXPECT_EQ(result["peak_memory_bytes"], plans[i]["peak_memory_bytes"])
           << arguments;
+    }
+  }
+}
+
+class StalePlanFilesTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::filesystem::remove_all(Path(""));
+    std::filesystem::create_directory(Path(""));
+    WriteInput("config.json", kConfig);
+  }
+  static std::string Path(const std::string& name) {
+    return absl::StrCat(TestFolder(), "/stale/", name);
+  }
+  static bool Exists(const std::string& name) {
+    return std::filesystem::exists(Path(name));
+  }
+  static ProgramRun Run(absl::string_view arguments) {
+    return RunWeir(absl::StrCat(kPlan, arguments, " --out stale"));
+  }
+};
+
+TEST_F(StalePlanFilesTest, OfAnEarlierRunAreRemoved) {
+  ASSERT_EQ(Run("--plans 3").exit_code, 0);
+  for (const char* name : {"plan-1.args", "plan-2.textproto", "plan-2.args",
+                           "plan-2.csv", "plan-3.textproto"}) {
+    ASSERT_TRUE(Exists(name)) << name;
+  }
+  // Megatron-LM cannot run this one: it has no .args.
+  const ProgramRun run = Run("--plans 1 --schedule zb-h1");
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.err,
+              HasSubstr("(1 plan); removed 7 files of an earlier run"));
+  EXPECT_TRUE(Exists("plan-1.textproto"));
+  EXPECT_TRUE(Exists("plan-1.csv"));
+  const auto folder = std::filesystem::directory_iterator(Path(""));
+  EXPECT_EQ(std::distance(begin(folder), end(folder)), 2);
+}
+
+TEST_F(StalePlanFilesTest, OfOthersStay) {
+  for (const std::string force : {"", " --force"}) {
+    WriteInput("stale/plan-2.textproto", "# no mark\n");
+    WriteInput("stale/plan-2.args", "--num-layers 4\n");
+    WriteInput("stale/plan-3.args", "--num-layers 4\n");
+    WriteInput("stale/notes.csv", "1\n");
+    const ProgramRun run = Run("--plans 1" + force);
+    ASSERT_EQ(run.exit_code, 0) << run.err;
+    EXPECT_THAT(run.err, Not(HasSubstr("removed")));
+    for (const char* name :
+         {"plan-2.textproto", "plan-2.args", "plan-3.args", "notes.csv"}) {
+      EXPECT_TRUE(Exists(name)) << name;
     }
   }
 }
