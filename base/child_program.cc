@@ -26,7 +26,7 @@
 namespace weir {
 
 absl::StatusOr<ScratchFile> ScratchFile::Make(absl::string_view contents) {
-  // Stays open in the child: not close-on-exec.
+  // Not close-on-exec, so that it stays open in the child.
   ScratchFile file(memfd_create("weir", 0));
   if (file.fd_ < 0) {
     return absl::UnavailableError("no file in memory to be had");
@@ -74,12 +74,12 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Between fork and exec: nothing that may take a lock.
+// Runs between fork and exec, where nothing may take a lock.
 [[noreturn]] void BecomeProgram(char* const* arguments, int output, int errors,
                                 pid_t us) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != us) _exit(127);  // died before the line above
+  if (getppid() != us) _exit(127);  // the parent ended before prctl
   DefaultOnInterrupt();
   const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
   if (nothing >= 0) dup2(nothing, STDIN_FILENO);
@@ -106,7 +106,7 @@ absl::StatusOr<ChildEnd> WaitFor(pid_t pid, double limit_seconds,
   ChildEnd end;
   bool interrupted = false;
   int status = 0;
-  // A wait that grows with what is waited for: short problems end at once.
+  // Wait longer and longer, so that short runs are noticed at once.
   auto pause = std::chrono::microseconds(200);
   while (true) {
     const pid_t ended = waitpid(pid, &status, WNOHANG);
@@ -116,14 +116,14 @@ absl::StatusOr<ChildEnd> WaitFor(pid_t pid, double limit_seconds,
     end.was_killed = !interrupted && SecondsSince(start) >= limit_seconds;
     if (interrupted || end.was_killed) {
       kill(-pid, SIGKILL);
-      kill(pid, SIGKILL);  // should it not have its own group yet
+      kill(pid, SIGKILL);  // in case it has no group of its own yet
       while (waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;
       break;
     }
     std::this_thread::sleep_for(pause);
     pause = std::min(2 * pause, std::chrono::microseconds(20'000));
   }
-  kill(-pid, SIGKILL);  // what it may have left
+  kill(-pid, SIGKILL);  // processes that it may have left
   if (interrupted) return absl::CancelledError("interrupted");
   end.seconds = SecondsSince(start);
   end.exit_code =
@@ -163,7 +163,7 @@ absl::StatusOr<ChildEnd> RunChildProgram(
   if (errors != output) close(errors);
   close(output);
   if (pid < 0) return absl::UnavailableError("no process to be had");
-  setpgid(pid, pid);  // whoever is first; the other does no harm
+  setpgid(pid, pid);  // as the child does, whichever comes first
   return WaitFor(pid, limit_seconds, tick);
 }
 

@@ -37,8 +37,8 @@ constexpr double kMaxSilenceSeconds = 600;
 constexpr int kMaxLinks = 40;  // as in the kernel
 constexpr std::chrono::milliseconds kPollInterval(50);
 
-// Opens a device or a pipe for writing. A pipe without a reader is an error
-// after a while: a plain open(2) would wait forever.
+// Opens a device or a pipe for writing. Returns an error if a pipe has no
+// reader for a while, where a plain open(2) would wait forever.
 absl::StatusOr<int> OpenDevice(const std::string& path) {
   const auto deadline =
       Clock::now() + std::chrono::duration_cast<Clock::duration>(
@@ -90,9 +90,9 @@ absl::Status IsTooLarge(const std::string& path, size_t max_bytes) {
                    FormatBytes(static_cast<double>(max_bytes)), ", the limit"));
 }
 
-// Reads to the end from a descriptor that does not block. The end of a pipe
-// that no process has opened for writing yet is not the end: read(2) returns 0
-// as for any end, but poll(2) does not report it.
+// Reads to the end from a non-blocking descriptor. read(2) also returns 0 for a
+// pipe that no process has opened for writing yet. poll(2) reports POLLHUP only
+// at the real end.
 absl::StatusOr<std::string> ReadToEnd(const std::string& path, int fd,
                                       bool is_pipe, size_t max_bytes) {
   std::string contents;
@@ -167,7 +167,7 @@ absl::Status MakeFoldersOf(const std::string& path) {
 
 absl::StatusOr<std::string> ReadFile(const std::string& path,
                                      size_t max_bytes) {
-  // Blocking, it would wait for ever for a writer of a pipe.
+  // A blocking open(2) would wait forever for a writer of a pipe.
   const int fd =
       open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
   if (fd < 0) return CannotBeOpened(path, errno);
@@ -183,7 +183,7 @@ absl::StatusOr<std::string> ReadFile(const std::string& path,
   if (!S_ISREG(status.st_mode) && !is_pipe) {
     max_bytes = std::min(max_bytes, kMaxTextFileBytes);
   }
-  // Before gigabytes are read. Files of /proc say 0.
+  // Refuse large files before reading them. Files of /proc have size 0.
   if (status.st_size > 0 && static_cast<size_t>(status.st_size) > max_bytes) {
     return IsTooLarge(path, max_bytes);
   }
@@ -193,7 +193,7 @@ absl::StatusOr<std::string> ReadFile(const std::string& path,
 absl::Status WriteFile(const std::string& path, absl::string_view contents) {
   std::error_code error;
   const auto status = fs::status(path, error);
-  // No status: links in a circle, a path that is too long, no permission.
+  // Links form a circle, the path is too long, or permission is missing.
   if (status.type() == fs::file_type::none) {
     return CannotBeWritten(path, error.message());
   }
@@ -225,8 +225,8 @@ absl::Status CheckWritable(const std::string& path) {
   fs::path there = target;
   const auto status = fs::status(there, error);
   if (!fs::exists(status) || fs::is_regular_file(status)) {
-    // A file is replaced, which takes a folder that this user may write. The
-    // nearest folder that exists: the others would be made in it.
+    // Replacing a file needs write permission for its folder, or for the
+    // nearest existing folder above it, in which the others would be created.
     do {
       there = there.has_parent_path() ? there.parent_path() : ".";
     } while (!fs::exists(there, error) && there != there.parent_path());

@@ -20,9 +20,9 @@ static_assert(kExitInterrupted == 128 + SIGINT);
 static_assert(kExitTerminated == 128 + SIGTERM);
 static_assert(kExitHungUp == 128 + SIGHUP);
 
-// The signal that was noted, 0: none. Signal handlers can only set globals.
+// The noted signal, 0 if none. Signal handlers can only set globals.
 volatile sig_atomic_t noted = 0;
-volatile sig_atomic_t noted_sender = 0;  // 0: no process, such as a terminal
+volatile sig_atomic_t noted_sender = 0;  // 0 if not a process (a terminal)
 volatile sig_atomic_t noted_second = 0;
 
 void Exit(int signal) {
@@ -50,7 +50,7 @@ void Note(int signal, siginfo_t* info, void*) {
   Exit(signal);
 }
 
-// Leaves SIGHUP alone where it is ignored: nohup(1) asks for that.
+// Keeps SIGHUP ignored if it is, as nohup(1) asks for.
 void SetActions(const struct sigaction& action) {
   for (const int signal : kSignals) {
     struct sigaction before = {};

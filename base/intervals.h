@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Intervals of time. A part of an interval is measured by its own length, never
-// by the whole less the other parts: such differences are not 0 where they
-// should be, and may be negative.
+// Computes with intervals of time. Lengths are summed over parts, and never
+// found by subtracting parts from the whole: due to rounding, such differences
+// may be negative or not exactly 0.
 #ifndef WEIR_BASE_INTERVALS_H_
 #define WEIR_BASE_INTERVALS_H_
 
@@ -22,8 +22,8 @@ struct Interval {
 
 double LengthOf(const std::vector<Interval>& intervals);
 
-// Takes out of `gaps` what `covers` (which may overlap) cover, and returns the
-// length of what was taken.
+// Removes from `gaps` all that `covers` cover, which may overlap, and returns
+// the length that was removed.
 double TakeOut(std::vector<Interval> covers, std::vector<Interval>* gaps);
 
 }  // namespace weir

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks JSON before a document is made of it.
+// Checks JSON text before a document is built from it.
 #ifndef WEIR_BASE_JSON_SYNTAX_H_
 #define WEIR_BASE_JSON_SYNTAX_H_
 
@@ -8,12 +8,12 @@
 
 namespace weir {
 
-// Far above what any format of ours needs, far below what exhausts a stack.
+// Far above what any of our formats needs, far below what exhausts a stack.
 inline constexpr int kMaxJsonDepth = 100;
 
-// InvalidArgument "<label>:<line>:<column>: ..." where the text is not JSON or
-// nests arrays and objects deeper than kMaxJsonDepth. Takes no memory for what
-// it reads: 64 MB of "[" as a document would take gigabytes.
+// Returns InvalidArgument "<label>:<line>:<column>: ..." if the text is not
+// JSON or nests arrays and objects deeper than kMaxJsonDepth. Builds no
+// document, which would take gigabytes for 64 MB of "[".
 absl::Status CheckJsonSyntax(absl::string_view label, absl::string_view text);
 
 }  // namespace weir

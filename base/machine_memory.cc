@@ -20,7 +20,7 @@ std::string TextOf(const std::string& path) {
   return ReadFile(path).value_or("");
 }
 
-// Returns the number of the file, `otherwise` where it has none ("max").
+// Returns the number in the file, or `otherwise` if it has none ("max").
 double NumberOf(const std::string& path, double otherwise) {
   double number = 0;
   return absl::SimpleAtod(absl::StripAsciiWhitespace(TextOf(path)), &number)
@@ -44,7 +44,7 @@ double FieldOf(const std::string& path, absl::string_view key,
   return otherwise;
 }
 
-// The names of one version's files in a control group's folder.
+// Names the files of a control group's folder in one version.
 struct GroupFiles {
   absl::string_view limit, usage, cache_field;
 };
@@ -53,8 +53,8 @@ constexpr GroupFiles kVersion1 = {
 constexpr GroupFiles kVersion2 = {"memory.max", "memory.current",
                                   "inactive_file"};
 
-// Returns what a group leaves: its limit less its usage, of which the kernel
-// takes cached files back when memory is needed.
+// Returns the memory that a group has left: its limit minus its usage without
+// cached files, which the kernel drops when memory is needed.
 double LeftIn(const std::string& folder, const GroupFiles& files) {
   const double limit =
       NumberOf(absl::StrCat(folder, "/", files.limit), kUnknown);
@@ -64,8 +64,8 @@ double LeftIn(const std::string& folder, const GroupFiles& files) {
   return std::max(limit - std::max(usage - cache, 0.0), 0.0);
 }
 
-// Returns the least that a group and its ancestors leave. In a container the
-// group's own path may not be visible: then the mounted root is its group.
+// Returns the least memory that a group and its ancestors have left. In a
+// container the group's path may not be visible: then it is the mounted root.
 double LeftInHierarchy(const std::string& mount, std::string group,
                        const GroupFiles& files) {
   double left = kUnknown;

@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A header line of a sweep names every swept field.
+// The header line of a table can be long: it names every swept field.
 constexpr size_t kHeadBytes = 64 << 10;
 
 std::string Head(const std::string& path) {
@@ -78,8 +78,8 @@ std::string MarkSvg(absl::string_view svg) {
 bool IsReplaceable(const std::string& path, const ReplaceOptions& options) {
   if (options.force) return true;
   std::error_code error;
-  // A device, a pipe or nothing at all. What cannot be looked at cannot be
-  // written either.
+  // A device, a pipe or nothing at all. Writing reports an error if the path
+  // cannot be examined.
   if (!fs::is_regular_file(path, error)) return true;
   const std::string head = Head(path);
   if (head.empty() && fs::file_size(path, error) == 0) return true;

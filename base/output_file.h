@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that a user asked for, which never replace a file that weir did not
-// write.
+// Writes the files that a user asked for. Never replaces a file that weir did
+// not write.
 #ifndef WEIR_BASE_OUTPUT_FILE_H_
 #define WEIR_BASE_OUTPUT_FILE_H_
 
@@ -12,21 +12,21 @@
 
 namespace weir {
 
-// What tells a file of weir from any other. Every format that has room for it
-// holds this text among its first kMarkBytes bytes: textproto and scripts in a
-// comment, JSON, results and traces in a field, SVG in a comment.
+// Marks a file as written by weir. Every format that has room for it holds this
+// text among its first kMarkBytes bytes: textproto and scripts in a comment,
+// JSON, results and traces in a field, SVG in a comment.
 inline constexpr absl::string_view kOutputMark =
     "Written by weir, which may replace this file.";
 inline constexpr size_t kMarkBytes = 256;
 
-// application_id of an SQLite database, "weir".
+// The application_id of an SQLite database: "weir" in ASCII.
 inline constexpr int kSqliteApplicationId = 0x77656972;
 
-// "# Written by weir, ...\n" and the text.
+// Returns the text behind the comment "# Written by weir, ...\n".
 std::string MarkText(absl::string_view text);
-// The same as the first member of a JSON object, which must not be empty.
+// Adds the mark as the first member of a JSON object, which must not be empty.
 std::string MarkJson(absl::string_view object);
-// The same as a comment behind the XML declaration.
+// Adds the mark as a comment behind the XML declaration.
 std::string MarkSvg(absl::string_view svg);
 
 // Says whether this process may replace an output file.
@@ -35,7 +35,7 @@ struct ReplaceOptions {
   // Recognizes the first line of a format without room for the mark, such as
   // the header of a CSV table.
   std::function<bool(absl::string_view first_line)> is_own_line;
-  // The file came together with this one, which has the mark.
+  // A file that is written together with this one and has the mark.
   std::string companion;
 };
 
@@ -43,14 +43,14 @@ struct ReplaceOptions {
 // file, a device or a pipe, or a file that weir wrote.
 bool IsReplaceable(const std::string& path, const ReplaceOptions& options);
 
-// InvalidArgument where WriteOutput would fail, as far as that can be seen
-// beforehand: see CheckWritable, and "is not written by weir". To be asked
-// before hours of work. An empty path is none.
+// Returns InvalidArgument if WriteOutput would fail, as far as that is known
+// before: see CheckWritable, and IsReplaceable. Call it before long work.
+// Accepts an empty path, which stands for no file.
 absl::Status CheckOutput(const std::string& path,
                          const ReplaceOptions& options);
 
-// Writes a file like WriteFile, unless one is there that weir did not write. A
-// file with the same contents may stay or be replaced, whoever wrote it.
+// Writes a file like WriteFile, except over a file that weir did not write. A
+// file with the same contents is no error, whoever wrote it.
 absl::Status WriteOutput(const std::string& path, absl::string_view contents,
                          const ReplaceOptions& options);
 

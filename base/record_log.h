@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records with a checksum each, for journals that outlive crashes and may come
-// from a disk that has lost or changed bits.
+// Seals each record of a journal with a checksum, so that a reader notices
+// records that a crash or a failing disk has damaged.
 #ifndef WEIR_BASE_RECORD_LOG_H_
 #define WEIR_BASE_RECORD_LOG_H_
 
@@ -17,22 +17,22 @@ namespace weir {
 // Returns the CRC-32 (IEEE 802.3) of the bytes as eight hexadecimal digits.
 std::string Crc32(absl::string_view bytes);
 
-// Returns a line with the JSON object, whose new first member "crc32" is the
-// checksum of what the object was before. REQUIRES: it has a member and no line
-// end.
+// Returns the JSON object as a line with a new first member "crc32", the
+// checksum of the original object. REQUIRES: the object has a member and
+// contains no line break.
 std::string SealRecord(absl::string_view json_object);
 
 struct Record {
-  int number = 0;    // of the line, from 1
+  int number = 0;    // line number, from 1
   off_t offset = 0;  // of its first byte
   bool is_intact = false;
-  std::string text;  // as it was sealed; all of it if it is damaged
+  std::string text;  // without the checksum; the whole line if damaged
 };
 
 struct RecordLog {
   std::vector<Record> records;
-  // Size of the complete lines. An incomplete last line was being written when
-  // the program ended.
+  // Size of the complete lines. A crash can leave an incomplete line behind
+  // them.
   off_t num_bytes = 0;
 };
 
@@ -40,10 +40,10 @@ struct RecordLog {
 // up to 32 bits, makes a record damaged or the last one incomplete.
 RecordLog ParseRecordLog(absl::string_view bytes);
 
-// Whether a file without any whole line may be the beginning of a record log.
+// Returns whether bytes without a complete line can begin a record log.
 bool IsBeginningOfRecordLog(absl::string_view bytes);
 
-// "record 3 (byte 1042) is damaged: its checksum does not match".
+// Returns "record 3 (byte 1042) is damaged: its checksum does not match".
 std::string DescribeDamage(const Record& record);
 
 }  // namespace weir

@@ -23,7 +23,7 @@ std::optional<SizeLimits>& OfTest() {
   return limits;
 }
 
-// Returns nothing where the variable is not set.
+// Returns nothing if the variable is not set.
 absl::StatusOr<std::optional<double>> NumberOf(const char* variable) {
   const char* text = std::getenv(variable);
   if (text == nullptr || *text == '\0') return std::optional<double>();
@@ -36,7 +36,7 @@ absl::StatusOr<std::optional<double>> NumberOf(const char* variable) {
                    "\", expected a number above 0"));
 }
 
-// "1.23 s" says little of hours.
+// FormatSeconds would print hours as seconds.
 std::string Duration(double seconds) {
   if (seconds < 600) return FormatSeconds(seconds);
   if (seconds < 2 * 3600) return absl::StrFormat("%.3g minutes", seconds / 60);
@@ -44,8 +44,8 @@ std::string Duration(double seconds) {
   return absl::StrFormat("%.3g days", seconds / 86400);
 }
 
-// Asks the machine only where its answer matters: planners check thousands of
-// small runs.
+// Skips reading the machine's memory for small requests, of which planners
+// check thousands.
 absl::StatusOr<SizeLimits> LimitsFor(const SizeEstimate& estimate) {
   if (OfTest().has_value()) return *OfTest();
   ASSIGN_OR_RETURN(const auto bytes, NumberOf(kMaxBytesVariable));
@@ -71,7 +71,7 @@ std::string SizeProblem(absl::string_view counted, const SizeEstimate& estimate,
                         absl::string_view advice) {
   const absl::StatusOr<SizeLimits> limits = LimitsFor(estimate);
   if (!limits.ok()) return std::string(limits.status().message());
-  // Written so that NaN, from infinite counts, is too large.
+  // Treats NaN, which infinite counts give, as too large.
   if (estimate.bytes <= limits->bytes && estimate.seconds <= limits->seconds) {
     return "";
   }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Refuses requests that need more memory or time than there is, before
-// anything is built. Whoever lists n of something estimates what that takes
-// and asks CheckSize first:
+// Refuses requests that need more memory or time than this machine has, before
+// anything is built. Code that is about to build n of something estimates their
+// size and calls CheckSize first:
 //
 //   RETURN_IF_ERROR(CheckSize(label, "1e+09 actions",
 //                             {n * kBytesPerAction, n * kSecondsPerAction},
 //                             "fewer microbatches"));
 //
-// The constants are rounded up from what tests/bench/scaling_bench.cc measures.
+// Constants are rounded up from measurements by tests/bench/scaling_bench.cc.
 #ifndef WEIR_BASE_SIZE_LIMITS_H_
 #define WEIR_BASE_SIZE_LIMITS_H_
 
@@ -19,12 +19,12 @@
 
 namespace weir {
 
-// What a request is estimated to need at its peak, and on one core.
+// Estimates the peak memory of a request and its time on one core.
 struct SizeEstimate {
   double bytes = 0;
   double seconds = 0;
 
-  // What two need that are there at the same time, one after the other.
+  // Adds two requests that run one after the other and both stay in memory.
   SizeEstimate operator+(const SizeEstimate& other) const {
     return {bytes + other.bytes, seconds + other.seconds};
   }
@@ -35,11 +35,11 @@ struct SizeLimits {
   double seconds = 0;
 };
 
-// No estimate below this is refused for want of memory, whatever the machine
-// says, so that small requests behave alike everywhere.
+// Estimates below this are always accepted, whatever memory the machine has
+// left, so that small requests behave the same everywhere.
 inline constexpr double kAlwaysFitsBytes = 256.0 * (1 << 20);
 
-// The ceilings on a machine of any size.
+// The highest limits on a machine of any size.
 inline constexpr double kMaxRequestBytes = 1e12;
 inline constexpr double kMaxRequestSeconds = 3600;
 
@@ -47,21 +47,21 @@ inline constexpr double kMaxRequestSeconds = 3600;
 inline constexpr char kMaxBytesVariable[] = "WEIR_MAX_BYTES";
 inline constexpr char kMaxSecondsVariable[] = "WEIR_MAX_SECONDS";
 
-// Returns the limits in force: the environment's, else what this machine has
-// available below the ceilings. InvalidArgument for a variable that is no
-// number above 0.
+// Returns the limits in force: those of the environment, else what this machine
+// has available, at most the highest. Returns InvalidArgument if a variable is
+// not a number above 0.
 absl::StatusOr<SizeLimits> CurrentSizeLimits();
 
-// Returns "is too large: ..." where the estimate exceeds a limit: what was
-// counted, the estimate, the limits and `advice`, what to change. Else nothing.
+// Returns "is too large: ..." if the estimate exceeds a limit, with `counted`,
+// the estimate, the limits and `advice` on what to change. Else returns "".
 std::string SizeProblem(absl::string_view counted, const SizeEstimate& estimate,
                         absl::string_view advice);
 
-// InvalidArgument with the label and SizeProblem, if any.
+// Returns InvalidArgument with the label and SizeProblem, if there is one.
 absl::Status CheckSize(absl::string_view label, absl::string_view counted,
                        const SizeEstimate& estimate, absl::string_view advice);
 
-// Replaces the limits while it exists, for tests.
+// Overrides the limits while it exists, for tests.
 class ScopedSizeLimits {
  public:
   explicit ScopedSizeLimits(const SizeLimits& limits);

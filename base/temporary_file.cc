@@ -22,15 +22,15 @@
 namespace weir {
 namespace {
 
-// Names for the signal handler, which may neither allocate nor lock. A file
-// for which no slot is left is not removed by signals.
+// Holds names for the signal handler, which may neither allocate nor lock. A
+// signal does not remove a file that found no free slot.
 constexpr int kNumSlots = 16;
 constexpr int kMaxAttempts = 100;
 
 struct Slot {
   std::atomic<bool> taken = false;
-  // The process that owns the file; 0: the name is incomplete. A forked child
-  // has a copy of the slots and must not remove its parent's files.
+  // The process that owns the file, 0 while the name is incomplete. A forked
+  // child has a copy of the slots and must not remove its parent's files.
   std::atomic<pid_t> owner = 0;
   char path[PATH_MAX];
 };
@@ -74,7 +74,7 @@ absl::StatusOr<TemporaryFile> TemporaryFile::Create(const std::string& target) {
       std::filesystem::path(target).parent_path();
   for (int i = 0; i < kMaxAttempts; ++i) {
     const std::string path = folder / RandomName();
-    // Before the file exists, so that no signal finds one without a slot.
+    // Take the slot before the file exists, so that a signal always finds it.
     file.slot_ = TakeSlot(path);
     file.fd_ = open(path.c_str(),
                     O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);

@@ -12,16 +12,16 @@ namespace weir {
 
 // Owns a new file in the folder of its target. The name is random and the file
 // is created exclusively, so that nobody can plant a file or a symbolic link
-// there. The file is removed unless Commit() succeeds, also when a signal ends
-// the program, see RemoveTemporaryFiles(). Only SIGKILL, a crash or a power
-// failure can leave it behind.
+// there. The destructor removes the file unless Commit() has succeeded, and so
+// does a signal that ends the program, see RemoveTemporaryFiles(). Only
+// SIGKILL, a crash or a power failure can leave it behind.
 //
-// Errors hold the reason only ("No space left on device"): the caller knows by
-// which name the user called the file.
+// Errors hold the reason only ("No space left on device"), because only the
+// caller knows the name that the user gave.
 class TemporaryFile {
  public:
-  // Creates an empty file. It gets the permissions of the target where that
-  // exists, else those of any new file of this user.
+  // Creates an empty file with the permissions of the target if that exists,
+  // else with those of any new file of this user.
   static absl::StatusOr<TemporaryFile> Create(const std::string& target);
   TemporaryFile(TemporaryFile&& other) noexcept;
   TemporaryFile& operator=(TemporaryFile&&) = delete;
@@ -46,12 +46,12 @@ class TemporaryFile {
 // handlers that end the program call it.
 void RemoveTemporaryFiles();
 
-// Syncs a folder to disk, so that a file that was made or renamed there still
-// has its name after a power failure. Does nothing where a file system does
-// not know how.
+// Syncs the folder of a file to disk, so that a file that was created or
+// renamed there keeps its name after a power failure. Does nothing on file
+// systems that cannot sync folders.
 void SyncFolderOf(const std::string& path);
 
-// Makes writes past the limit of the file size (RLIMIT_FSIZE) fail with EFBIG
+// Makes writes beyond the file size limit (RLIMIT_FSIZE) fail with EFBIG
 // instead of ending the program with SIGXFSZ.
 void IgnoreFileSizeSignal();
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text inside XML and HTML documents.
+// Escapes text for XML and HTML documents.
 #ifndef WEIR_BASE_XML_H_
 #define WEIR_BASE_XML_H_
 
@@ -9,9 +9,9 @@
 
 namespace weir {
 
-// Returns the text as the content of an element or of a quoted attribute of an
-// SVG or HTML document. Characters that XML 1.0 forbids, other control
-// characters and bytes that are not UTF-8 become '?'.
+// Escapes the content of an element or of a quoted attribute of an SVG or HTML
+// document. Replaces characters that XML 1.0 forbids, other control characters
+// and bytes that are not UTF-8 by '?'.
 std::string EscapeXml(absl::string_view text);
 
 }  // namespace weir
