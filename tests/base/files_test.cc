@@ -4,20 +4,19 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
-#include <iterator>
 #include <limits>
 #include <string>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "base/temporary_file.h"
+#include "tests/base/temporary_folder.h"
 
 namespace weir {
 namespace {
@@ -25,26 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 using testing::HasSubstr;
 
-class FilesTest : public testing::Test {
- protected:
-  void SetUp() override {
-    std::string pattern = absl::StrCat(testing::TempDir(), "weir-files-XXXXXX");
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
-  std::string Path(absl::string_view name) const {
-    return absl::StrCat(folder_, "/", name);
-  }
-  int NumFiles() const {
-    return static_cast<int>(std::distance(fs::directory_iterator(folder_),
-                                          fs::directory_iterator()));
-  }
-
- private:
-  std::string folder_;
-};
+using FilesTest = TemporaryFolderTest;
 
 TEST_F(FilesTest, AFileIsReplacedWhole) {
   const std::string path = Path("file");

@@ -3,13 +3,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <filesystem>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "base/files.h"
+#include "tests/base/temporary_folder.h"
 
 namespace weir {
 namespace {
@@ -17,26 +17,14 @@ namespace {
 namespace fs = std::filesystem;
 using testing::HasSubstr;
 
-class OutputFileTest : public testing::Test {
+class OutputFileTest : public TemporaryFolderTest {
  protected:
-  void SetUp() override {
-    std::string pattern = absl::StrCat(testing::TempDir(), "weir-out-XXXXXX");
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
-  std::string Path(absl::string_view name) const {
-    return absl::StrCat(folder_, "/", name);
-  }
   bool IsOwn(absl::string_view contents, const ReplaceOptions& options = {}) {
     EXPECT_TRUE(WriteFile(Path("file"), contents).ok());
     const absl::Status status = CheckOutput(Path("file"), options);
     EXPECT_EQ(status.ok(), IsReplaceable(Path("file"), options));
     return status.ok();
   }
-
-  std::string folder_;
 };
 
 TEST_F(OutputFileTest, FilesWithTheMarkAreReplaced) {

@@ -3,7 +3,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/files.h"
 #include "base/interrupt.h"
+#include "tests/base/temporary_folder.h"
 
 namespace {
 
@@ -35,30 +35,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class TemporaryFileTest : public testing::Test {
- protected:
-  void SetUp() override {
-    std::string pattern = absl::StrCat(testing::TempDir(), "weir-temp-XXXXXX");
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
-  std::string Path(absl::string_view name) const {
-    return absl::StrCat(folder_, "/", name);
-  }
-  int NumFiles() const {
-    return static_cast<int>(std::distance(fs::directory_iterator(folder_),
-                                          fs::directory_iterator()));
-  }
-
-  std::string folder_;
-};
+using TemporaryFileTest = TemporaryFolderTest;
 
 TEST_F(TemporaryFileTest, CommittedFilesHaveTheNameOfTheTarget) {
   auto file = TemporaryFile::Create(Path("file"));
   ASSERT_TRUE(file.ok()) << file.status();
-  EXPECT_EQ(fs::path(file->path()).parent_path(), folder_);
+  EXPECT_EQ(fs::path(file->path()).parent_path(), folder());
   ASSERT_TRUE(WriteAll(file->fd(), "text"));
   EXPECT_FALSE(fs::exists(Path("file")));
   ASSERT_TRUE(file->Commit().ok());

@@ -242,7 +242,8 @@ TEST(PlanBaPipeTest, WithoutTransfersItIsTheBalancedPartition) {
   }
 }
 
-TEST(PlanBaPipeTest, TakesOverlapWhereTransfersHideAndMemoryAllows) {
+// Returns 8 equal layers, whose transfers hide behind their passes.
+PlannerWork EqualLayers() {
   Random random(4);
   PlannerWork work = RandomWork(8, 1, 4, &random);
   for (PlannerLayer& layer : work.layers) {
@@ -253,6 +254,11 @@ TEST(PlanBaPipeTest, TakesOverlapWhereTransfersHideAndMemoryAllows) {
     layer.gradient_bytes = 1e6;
   }
   work.num_microbatches = 32;
+  return work;
+}
+
+TEST(PlanBaPipeTest, TakesOverlapWhereTransfersHideAndMemoryAllows) {
+  PlannerWork work = EqualLayers();
   EXPECT_EQ(PlanBaPipe(work)->schedule, "bapipe-so");
   for (PlannerDevice& device : work.devices) device.memory_bytes = 15;
   EXPECT_EQ(PlanBaPipe(work)->schedule, "bapipe-sno");
@@ -264,16 +270,7 @@ TEST(PlanBaPipeTest, TakesOverlapWhereTransfersHideAndMemoryAllows) {
 
 // SO sends while it computes.
 TEST(PlanBaPipeTest, TakesNoOverlapWhereTransfersBlock) {
-  Random random(4);
-  PlannerWork work = RandomWork(8, 1, 4, &random);
-  for (PlannerLayer& layer : work.layers) {
-    layer.forward_seconds = layer.backward_seconds = 1;
-    layer.output_bytes = 10;  // 1 s
-    layer.state_bytes = 0;
-    layer.activation_bytes = 1;
-    layer.gradient_bytes = 1e6;
-  }
-  work.num_microbatches = 32;
+  const PlannerWork work = EqualLayers();
   ASSERT_EQ(PlanBaPipe(work)->schedule, "bapipe-so");
   BaPipeOptions options;
   options.blocking_transfers = true;
