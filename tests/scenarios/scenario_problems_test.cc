@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_cat.h"
+#include "tests/scenarios/small_scenarios.h"
+
+namespace weir {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+TEST(ScenarioProblemsTest, TextbookRefusesWhatItReplaces) {
+  Scenario scenario = Textbook();
+  scenario.MergeFrom(Small());
+  const std::string message = MessageOf(scenario);
+  for (const char* field :
+       {"model", "cluster", "num_nodes", "batch", "parallelism.data"}) {
+    EXPECT_THAT(message, HasSubstr(absl::StrCat("s: ", field,
+                                                " is given with textbook")));
+  }
+}
+
+TEST(ScenarioProblemsTest, TextbookNeedsItsNumbers) {
+  Scenario scenario;
+  scenario.mutable_textbook();
+  EXPECT_THAT(
+      ProblemsOf(scenario),
+      ElementsAre("s: schedule is empty, expected a schedule's name",
+                  "s: parallelism.pipeline is 0, expected the number of ranks",
+                  "s: num_microbatches is 0, expected at least 1",
+                  "s: textbook.stages is empty, expected one entry, or one per "
+                  "stage"));
+}
+
+TEST(ScenarioProblemsTest, TextbookStagesAreOneOrAll) {
+  Scenario scenario = Textbook();
+  const auto stage = scenario.textbook().stages(0);
+  for (int i = 1; i < 8; ++i)
+    *scenario.mutable_textbook()->add_stages() = stage;
+  EXPECT_THAT(ProblemsOf(scenario),
+              ElementsAre("s: textbook.stages has 8 entries, expected 1 or "
+                          "pipeline 4 x chunks 1 = 4"));
+  scenario.mutable_parallelism()->set_chunks(2);
+  scenario.set_schedule("interleaved-1f1b");
+  EXPECT_TRUE(ResolveScenario("s", scenario).ok());
+}
+
+TEST(ScenarioProblemsTest, EmptyScenarioNamesAllThatIsMissing) {
+  EXPECT_THAT(
+      ProblemsOf(Scenario()),
+      ElementsAre(
+          "s: schedule is empty, expected a schedule's name",
+          "s: model is empty, expected a preset or a file (or transformer)",
+          "s: cluster is empty, expected a preset or a file",
+          "s: batch.global_batch_size is 0, expected 1 to "
+          "1073741824"));
+}
+
+TEST(ScenarioProblemsTest, ProblemsOfAllSourcesComeTogether) {
+  Scenario scenario = Small();
+  scenario.set_model("gpt9");
+  scenario.set_cluster("dgx-9");
+  scenario.set_profile("a9");
+  scenario.mutable_batch()->set_global_batch_size(33);
+  EXPECT_THAT(
+      ProblemsOf(scenario),
+      ElementsAre("s: batch.global_batch_size is 33, expected a multiple of "
+                  "microbatch_size 2 x data 2 = 4",
+                  StartsWith("s: model gpt9: no such file"),
+                  StartsWith("s: cluster dgx-9: no such file"),
+                  StartsWith("s: profile a9: no such file")));
+}
+
+TEST(ScenarioProblemsTest, OneMissingNameIsNotFound) {
+  Scenario scenario = Small();
+  scenario.set_model("gpt9");
+  EXPECT_EQ(ResolveScenario("s", scenario).status().code(),
+            absl::StatusCode::kNotFound);
+}
+
+TEST(ScenarioProblemsTest, ClusterThatIsTooSmallIsCounted) {
+  Scenario scenario = Small();
+  scenario.mutable_parallelism()->set_data(4);
+  EXPECT_THAT(ProblemsOf(scenario),
+              ElementsAre("s: parallelism: tensor 1 x data 4 x pipeline 4 "
+                          "needs 16 GPUs, but there are 8"));
+}
+
+TEST(ScenarioProblemsTest, TensorMustDivideTheModel) {
+  Scenario scenario = Small();
+  scenario.mutable_parallelism()->set_tensor(5);
+  scenario.mutable_parallelism()->clear_pipeline();
+  scenario.mutable_parallelism()->clear_data();
+  EXPECT_THAT(ProblemsOf(scenario),
+              ElementsAre("s: parallelism.tensor is 5, expected a divisor of "
+                          "the model's 12 heads",
+                          HasSubstr("12 key-value heads"),
+                          HasSubstr("768 hidden units"),
+                          HasSubstr("3072 feed-forward units")));
+}
+
+TEST(ScenarioProblemsTest, KeyValueHeadsMayBeCopied) {
+  Scenario scenario = Small();
+  scenario.set_model("llama-2-70b");  // 64 heads, 8 key-value heads
+  scenario.set_num_nodes(2);
+  scenario.mutable_parallelism()->Clear();
+  scenario.mutable_parallelism()->set_tensor(16);
+  const auto resolved = ResolveScenario("s", scenario);
+  EXPECT_TRUE(resolved.ok()) << resolved.status();
+}
+
+TEST(ScenarioProblemsTest, SequencesBeyondTheLearnedPositionsAreRefused) {
+  Scenario scenario = Small();
+  scenario.mutable_batch()->set_sequence_length(1025);
+  EXPECT_THAT(ProblemsOf(scenario),
+              ElementsAre("s: batch.sequence_length is 1025, expected at most "
+                          "the model's 1024 positions"));
+  scenario.set_model("llama-2-7b");  // rotary
+  scenario.mutable_batch()->set_sequence_length(8192);
+  EXPECT_TRUE(ResolveScenario("s", scenario).ok());
+}
+
+TEST(ScenarioProblemsTest, SequenceParallelMustDivideTheSequence) {
+  Scenario scenario = Small();
+  scenario.mutable_parallelism()->set_tensor(2);
+  scenario.mutable_parallelism()->set_data(1);
+  scenario.mutable_parallelism()->set_sequence_parallel(true);
+  scenario.mutable_batch()->set_sequence_length(1023);
+  EXPECT_THAT(ProblemsOf(scenario),
+              ElementsAre("s: parallelism.sequence_parallel cannot split "
+                          "sequences of 1023 tokens over tensor 2"));
+}
+
+TEST(ScenarioProblemsTest, ShardsOfStatesNeedAFlush) {
+  Scenario scenario = Small();
+  scenario.set_schedule("pipedream");
+  scenario.mutable_training()->set_distributed_optimizer(true);
+  EXPECT_THAT(ProblemsOf(scenario),
+              ElementsAre("s: training.distributed_optimizer is given with "
+                          "schedule pipedream, expected one with a flush"));
+  scenario.set_schedule("1f1b");
+  EXPECT_TRUE(ResolveScenario("s", scenario).ok());
+}
+
+TEST(ScenarioProblemsTest, OneKindOfSharding) {
+  Scenario scenario = Small();
+  scenario.mutable_training()->set_fully_sharded(true);
+  EXPECT_TRUE(ResolveScenario("s", scenario).ok());
+  scenario.mutable_training()->set_distributed_optimizer(true);
+  EXPECT_THAT(
+      ProblemsOf(scenario),
+      ElementsAre("s: training.distributed_optimizer is given with "
+                  "fully_sharded, which includes it, expected one of them"));
+  scenario.mutable_training()->set_distributed_optimizer(false);
+  scenario.set_model("mixtral-8x7b");
+  scenario.mutable_parallelism()->set_expert(2);
+  EXPECT_THAT(ProblemsOf(scenario),
+              ElementsAre("s: training.fully_sharded is given with "
+                          "parallelism.expert, expected one of them: sharding "
+                          "of shared experts is not simulated"));
+}
+
+TEST(ScenarioProblemsTest, BucketsHaveASize) {
+  Scenario scenario = Small();
+  scenario.mutable_communication()->set_bucket_bytes(-1);
+  EXPECT_THAT(ProblemsOf(scenario),
+              ElementsAre(HasSubstr("communication.bucket_bytes is -1")));
+}
+
+TEST(ScenarioProblemsTest, PrecisionMustBeTheDevices) {
+  Scenario scenario = Small();
+  scenario.set_profile("v100-sxm2-16gb");
+  scenario.mutable_training()->set_precision(MIXED_BF16);
+  EXPECT_THAT(ProblemsOf(scenario),
+              ElementsAre("s: training.precision is MIXED_BF16, but device "
+                          "V100-SXM2-16GB has no matrix rate for bf16"));
+  scenario.mutable_training()->set_precision(FP32);
+  EXPECT_TRUE(ResolveScenario("s", scenario).ok());
+}
+
+TEST(ScenarioProblemsTest, BlocksPerStageMustFitStagesAndModel) {
+  Scenario scenario = Small();
+  for (const int blocks : {3, 3, 0})
+    scenario.mutable_parallelism()->add_blocks_per_stage(blocks);
+  EXPECT_THAT(
+      ProblemsOf(scenario),
+      ElementsAre("s: parallelism.blocks_per_stage[2] is 0, expected 1 to "
+                  "1000000",
+                  "s: parallelism.blocks_per_stage has 3 entries, expected "
+                  "pipeline 4 x chunks 1 = 4"));
+  scenario.mutable_parallelism()->set_blocks_per_stage(2, 3);
+  scenario.mutable_parallelism()->add_blocks_per_stage(2);
+  EXPECT_THAT(ProblemsOf(scenario),
+              ElementsAre("s: parallelism.blocks_per_stage adds up to 11 "
+                          "blocks, expected the model's 12"));
+  scenario.mutable_parallelism()->set_blocks_per_stage(3, 3);
+  EXPECT_TRUE(ResolveScenario("s", scenario).ok());
+}
+
+TEST(ScenarioProblemsTest, AbsurdNumbersAreRefusedBeforeMemoryIsTaken) {
+  Scenario scenario = Parse(R"(
+    model: "gpt2" cluster: "dgx-a100" num_nodes: 4000000000 schedule: "1f1b"
+    parallelism { tensor: 4000000000 data: 4000000000 pipeline: 4000000000
+                  chunks: 4000000000 gpus: 4000000000 }
+    batch { microbatch_size: 4000000000 global_batch_size: 4000000000
+            sequence_length: 4000000000 }
+    num_batches: 4000000000
+    training { stash_bytes_per_parameter: inf })");
+  const std::string message = MessageOf(scenario);
+  for (const char* field :
+       {"num_nodes", "parallelism.tensor", "parallelism.data",
+        "parallelism.pipeline", "parallelism.chunks", "parallelism.gpus[0]",
+        "batch.microbatch_size", "batch.global_batch_size",
+        "batch.sequence_length", "num_batches"}) {
+    EXPECT_THAT(message, HasSubstr(absl::StrCat("s: ", field,
+                                                " is 4000000000, expected")));
+  }
+  EXPECT_THAT(message, HasSubstr("stash_bytes_per_parameter is inf"));
+}
+
+TEST(ScenarioProblemsTest, AnUnknownScheduleIsToldWithBadFields) {
+  Scenario scenario = Small();
+  scenario.set_schedule("nonesuch");
+  scenario.mutable_parallelism()->set_order("x");
+  EXPECT_THAT(ProblemsOf(scenario),
+              ElementsAre(StartsWith("s: parallelism.order is \"x\""),
+                          StartsWith("s: schedule 'nonesuch' is unknown")));
+}
+
+TEST(ScenarioProblemsTest, NamesThatAreNoUtf8AreRefused) {
+  Scenario scenario = Small();
+  scenario.set_profile("a\xff");
+  EXPECT_THAT(ProblemsOf(scenario),
+              testing::Contains("s: profile is \"a\\xff\", expected UTF-8"));
+}
+
+TEST(ScenarioProblemsTest, TooManyActionsAreCounted) {
+  Scenario scenario = Textbook();
+  scenario.mutable_parallelism()->set_pipeline(1000);
+  scenario.set_num_microbatches(1000000);
+  EXPECT_THAT(
+      ProblemsOf(scenario),
+      ElementsAre("s: needs 2e+09 actions (2 x 1000 GPUs x 1 chunks x "
+                  "1000000 microbatches x 1 batches), about 298 GiB and "
+                  "1.11 hours, expected at most 2e+08"));
+  scenario.set_num_microbatches(100000);
+  EXPECT_TRUE(ResolveScenario("s", scenario).ok());
+}
+
+TEST(ScenarioProblemsTest, MicrobatchesAreNotGivenWithAModel) {
+  Scenario scenario = Small();
+  scenario.set_num_microbatches(8);
+  EXPECT_THAT(ProblemsOf(scenario),
+              ElementsAre(HasSubstr("num_microbatches is given without "
+                                    "textbook")));
+}
+
+TEST(ScenarioProblemsTest, UnknownEnumNumbersAreRefused) {
+  EXPECT_THAT(MessageOf(Parse(R"(
+        training { precision: 17 optimizer: 18 recompute: 19 }
+        communication { transfers: 20 gradient_reduction: 21 })")),
+              AllOf(HasSubstr("training.precision is 17"),
+                    HasSubstr("training.optimizer is 18"),
+                    HasSubstr("training.recompute is 19"),
+                    HasSubstr("communication.transfers is 20"),
+                    HasSubstr("communication.gradient_reduction is 21")));
+}
+
+}  // namespace
+}  // namespace weir
