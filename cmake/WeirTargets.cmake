@@ -42,13 +42,17 @@ endfunction()
 
 set(WEIR_TEST_TIMEOUT 300 CACHE STRING "Seconds after which a test counts as hung")
 
-# weir_test(<name> SRCS <file>... [DEPS <target>...] [LABELS <label>...] [PREFIX <text>]) runs each TEST in a process
-# of its own; PREFIX comes before their names in ctest.
+# weir_test(<name> SRCS <file>... [DEPS <target>...] [LABELS <label>...] [PREFIX <text>] [TIMEOUT <seconds>]) runs each
+# TEST in a process of its own, by default for WEIR_TEST_TIMEOUT seconds at most; PREFIX comes before their names in
+# ctest.
 function(weir_test name)
   if(NOT BUILD_TESTING)
     return()
   endif()
-  cmake_parse_arguments(ARG "" "PREFIX" "SRCS;DEPS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "" "PREFIX;TIMEOUT" "SRCS;DEPS;LABELS" ${ARGN})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT ${WEIR_TEST_TIMEOUT})
+  endif()
   add_executable(${name} ${ARG_SRCS})
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}")
   target_compile_definitions(${name} PRIVATE WEIR_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
@@ -58,6 +62,6 @@ function(weir_test name)
     set(labels LABELS "${ARG_LABELS}")
     weir_label(${name} ${ARG_LABELS})
   endif()
-  gtest_discover_tests(${name} TEST_PREFIX "${ARG_PREFIX}" DISCOVERY_TIMEOUT 60 PROPERTIES
-                       TIMEOUT ${WEIR_TEST_TIMEOUT} ${labels})
+  gtest_discover_tests(${name} TEST_PREFIX "${ARG_PREFIX}" DISCOVERY_TIMEOUT 60
+                       PROPERTIES TIMEOUT ${ARG_TIMEOUT} ${labels})
 endfunction()

@@ -15,8 +15,11 @@ namespace weir {
 namespace {
 
 constexpr size_t kMaxErrBytes = size_t{1} << 20;
+// A sanitizer reserves terabytes of address space and makes programs slow.
+constexpr bool kIsSanitized = WEIR_SANITIZED != 0;
+constexpr double kSanitizerSlowdown = 10;
 
-// Between fork and exec.
+// Runs between fork and exec.
 [[noreturn]] void Become(char* const* arguments, const char* folder, int err,
                          const RunLimits& limits) {
   setsid();
@@ -26,7 +29,7 @@ constexpr size_t kMaxErrBytes = size_t{1} << 20;
   dup2(err, STDERR_FILENO);
   const rlimit space = {limits.address_space_bytes, limits.address_space_bytes};
   const rlimit none = {0, 0};
-  setrlimit(RLIMIT_AS, &space);
+  if (!kIsSanitized) setrlimit(RLIMIT_AS, &space);
   setrlimit(RLIMIT_CORE, &none);
   if (chdir(folder) != 0) _exit(126);
   execv(arguments[0], arguments);
@@ -59,9 +62,10 @@ LimitedRun RunLimited(const std::vector<std::string>& arguments,
     using Clock = std::chrono::steady_clock;
     const Clock::time_point start = Clock::now();
     auto pause = std::chrono::milliseconds(1);
+    const double limit_seconds =
+        limits.seconds * (kIsSanitized ? kSanitizerSlowdown : 1);
     while (waitpid(pid, &status, WNOHANG) == 0) {
-      if (Clock::now() - start >
-          std::chrono::duration<double>(limits.seconds)) {
+      if (Clock::now() - start > std::chrono::duration<double>(limit_seconds)) {
         run.hung = true;
         kill(-pid, SIGKILL);
         waitpid(pid, &status, 0);

@@ -23,7 +23,8 @@ struct LimitedRun {
 
 // Runs `arguments` (the program first) in `folder`, in a session of its own, so
 // without a terminal, standard input and output being /dev/null. Ends all that
-// it started. May be called from several threads.
+// it started. May be called from several threads. Built with a sanitizer, the
+// program has ten times as long and no limit of memory.
 LimitedRun RunLimited(const std::vector<std::string>& arguments,
                       const std::string& folder, const RunLimits& limits = {});
 
