@@ -10,7 +10,9 @@
 namespace weir {
 
 struct RunLimits {
-  double seconds = 20;
+  // Tells a hang from slow work: the slowest runs take 5 s of processor time,
+  // and several times as long on a busy machine.
+  double seconds = 60;
   size_t address_space_bytes = size_t{6} << 30;
 };
 
