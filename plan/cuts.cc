@@ -61,26 +61,69 @@ Blocks EndsLighter(int num_blocks, int num_stages) {
   return blocks;
 }
 
+// The layers that each stage can begin with when no stage may exceed a limit:
+// [stage] from `lowest` to `highest`; behind the last stage, the end.
+struct Starts {
+  std::vector<int> lowest, highest;
+};
+
+// Takes as many layers as fit, from the front and from the back. Running sums
+// of nonnegative numbers are monotone, rounded too; those from the back are
+// rounded in another order, which the slack allows for.
+Starts StartsOf(const std::vector<double>& weights, int num_stages,
+                double largest) {
+  const auto n = static_cast<int>(weights.size());
+  Starts starts;
+  starts.lowest.assign(num_stages + 1, n);
+  starts.highest.assign(num_stages + 1, n);
+  starts.highest[0] = 0;
+  for (int stage = 0; stage + 1 < num_stages; ++stage) {
+    int end = starts.highest[stage];
+    double sum = 0;
+    const int last = n - (num_stages - stage - 1);  // a layer for each
+    while (end < last && (sum += weights[end]) <= largest) ++end;
+    starts.highest[stage + 1] = end;
+  }
+  for (int stage = num_stages - 1; stage > 0; --stage) {
+    int first = starts.lowest[stage + 1];
+    double sum = 0;
+    while (first > stage &&
+           (sum += weights[first - 1]) <= largest * (1 + 1e-9)) {
+      --first;
+    }
+    starts.lowest[stage] = first;
+  }
+  starts.lowest[0] = 0;
+  return starts;
+}
+
 // Of all cuts with the least largest stage the one whose stages are most alike
 // (the least sum of squares): where one layer is the largest stage, the others
-// are free. Exact, by dynamic programming from the end.
+// are free. Exact, by dynamic programming from the end over the layers that a
+// stage can begin with, which are few where stages can only be cut evenly.
 std::vector<int> MostAlike(const std::vector<double>& weights, int num_stages,
                            double largest) {
-  const auto n = static_cast<int>(weights.size());
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  std::vector<double> best(n + 1, kInfinity);  // of layers [i, n)
-  best[n] = 0;
-  std::vector<std::vector<int>> ends(num_stages, std::vector<int>(n + 1, -1));
+  const Starts starts = StartsOf(weights, num_stages, largest);
+  std::vector<double> best = {0};  // of layers [lowest + index, n)
+  std::vector<std::vector<int>> ends(num_stages);  // [stage][index]
   for (int stage = num_stages - 1; stage >= 0; --stage) {
-    std::vector<double> next(n + 1, kInfinity);
-    for (int i = stage; i < n; ++i) {
+    const int lowest = starts.lowest[stage];
+    const int lowest_end = starts.lowest[stage + 1];
+    const int highest_end = starts.highest[stage + 1];
+    const int count = starts.highest[stage] - lowest + 1;
+    std::vector<double> next(count, kInfinity);
+    ends[stage].assign(count, -1);
+    for (int index = 0; index < count; ++index) {
       double sum = 0;
-      for (int end = i + 1; end <= n; ++end) {
+      for (int end = lowest + index + 1; end <= highest_end; ++end) {
         sum += weights[end - 1];
         if (sum > largest) break;
-        if (best[end] + sum * sum < next[i]) {
-          next[i] = best[end] + sum * sum;
-          ends[stage][i] = end;
+        if (end < lowest_end) continue;
+        const double squares = best[end - lowest_end] + sum * sum;
+        if (squares < next[index]) {
+          next[index] = squares;
+          ends[stage][index] = end;
         }
       }
     }
@@ -88,7 +131,7 @@ std::vector<int> MostAlike(const std::vector<double>& weights, int num_stages,
   }
   std::vector<int> sizes;
   for (int stage = 0, i = 0; stage < num_stages; ++stage) {
-    const int end = ends[stage][i];
+    const int end = ends[stage][i - starts.lowest[stage]];
     sizes.push_back(end - i);
     i = end;
   }

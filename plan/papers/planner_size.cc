@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -23,8 +24,14 @@ constexpr double kSecondsPerPair = 1e-6, kBytesPerPair = 32;
 // The most stages that planners for many devices look at (dapple.h, spp.h).
 constexpr double kMostStages = 16;
 
-// Divisors of a number are few: this bounds those of any that fits an int.
-double NumDivisors(double number) { return std::min(number, 1536.0); }
+double NumDivisors(double number) {
+  const auto n = static_cast<int64_t>(number);
+  int count = 0;
+  for (int64_t i = 1; i * i <= n; ++i) {
+    if (n % i == 0) count += i * i == n ? 1 : 2;
+  }
+  return count;
+}
 
 struct Steps {
   double count = 0, states = 0;

@@ -46,6 +46,11 @@ constexpr Asked kAsked[] = {
 // microbatch size.
 constexpr int64_t kMostWithoutFlush = 5000;
 
+// A planner is not asked where it is estimated to take longer than this: a seed
+// is only a start, and planners grow with the square or the cube of layers and
+// devices.
+constexpr double kMostSeedSeconds = 5;
+
 // Of the GPUs in tensor groups, which questions in a row share.
 struct Question {
   uint32_t gpus;  // 0: all
@@ -144,6 +149,10 @@ absl::StatusOr<Plan> AnswerOf(const Space& made, const PlanRequest& request,
   ASSIGN_OR_RETURN(const PaperPlanner* planner,
                    FindPaperPlanner(question.asked->name));
   RETURN_IF_ERROR(CheckPlannerSize(planner->name, given));
+  if (EstimatePlanner(planner->name, PlannerSizeOf(given)).seconds >
+      kMostSeedSeconds) {
+    return absl::ResourceExhaustedError("takes too long for a seed");
+  }
   ASSIGN_OR_RETURN(const PlannedPipeline planned,
                    planner->plan(given, facts->Of(given, question)));
   Plan plan;

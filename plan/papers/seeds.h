@@ -13,12 +13,14 @@
 namespace weir {
 
 // Plans that weir can say and the request allows, neither simulated nor checked
-// for memory; the same for any number of processes. A planner of
-// inference is not asked, nor one whose schedule has no flush unless the
-// request has such; beyond 5,000 devices x layers that at the scenario's
-// microbatch size alone. None for a request that SearchPlans refuses.
-// Calls `progress` about ten times a second with the part done. Returns what
-// there is when interrupted.
+// for memory; the same for any number of processes. Not asked are planners
+//   - of inference
+//   - whose schedule has no flush, unless the request has such; beyond 5,000
+//     devices x layers they are asked at the scenario's microbatch size alone
+//   - that are estimated to take more than 5 seconds (planner_size.h), as with
+//     several hundred layers or more than two thousand devices.
+// None for a request that SearchPlans refuses. Calls `progress` about ten times
+// a second with the part done. Returns what there is when interrupted.
 std::vector<Plan> SeedsFor(const std::string& label, const PlanRequest& request,
                            int num_processes,
                            const std::function<void(double)>& progress = {});

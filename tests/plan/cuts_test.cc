@@ -93,5 +93,16 @@ TEST(CutsTest, BalancedIsTheBestOfAllCuts) {
   }
 }
 
+// 10,000 layers can begin 64 stages in few ways without exceeding the largest.
+TEST(CutsTest, BalancedCutsOfDeepModelsDifferByOneLayer) {
+  LayerPrice price;
+  price.seconds.assign(10'000, 0.1);
+  price.state_bytes = price.seconds;
+  const auto found = CutBlocks(price, 64, Cut::kEven);
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(std::count(found->begin(), found->end(), 157), 16);
+  EXPECT_EQ(std::count(found->begin(), found->end(), 156), 48);
+}
+
 }  // namespace
 }  // namespace weir

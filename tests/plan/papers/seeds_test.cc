@@ -80,6 +80,19 @@ TEST(SeedsTest, AreOfEveryPlannerInALargeCluster) {
   }
 }
 
+// DAPPLE's and DawnPiper's planners take the square and the cube of the layers:
+// such a seed would cost more than the search that it starts.
+TEST(SeedsTest, OfADeepModelComeFromPlannersThatAreFast) {
+  PlanRequest request = SmallRequest(1200, 8, 8);
+  request.mutable_space()->add_tensor(1);
+  request.mutable_space()->add_recompute(RECOMPUTE_NONE);
+  request.mutable_space()->add_microbatch_size(1);
+  const auto sizes = SizesBySource(request);
+  EXPECT_FALSE(sizes.contains("dapple"));
+  EXPECT_FALSE(sizes.contains("dawnpiper"));
+  EXPECT_TRUE(sizes.contains("bapipe"));
+}
+
 TEST(SeedsTest, AreTheSameForAnyNumberOfProcesses) {
   const std::vector<Plan> one = SeedsFor("test", NarrowRequest(), 1);
   const std::vector<Plan> three = SeedsFor("test", NarrowRequest(), 3);
