@@ -21,6 +21,7 @@
 #include "plan/synthesis/offload_moves.h"
 #include "plan/synthesis/order_bound.h"
 #include "plan/synthesis/order_mip.h"
+#include "plan/synthesis/synthesis_size.h"
 #include "schedules/validate.h"
 #include "schedules/walk.h"
 
@@ -35,16 +36,8 @@ namespace {
 // What rounding and CBC's tolerances leave between equal values.
 constexpr double kEqual = 1e-6;
 constexpr double kRounding = 1e-9;
-// How often a search starts from each order.
-constexpr int kRunsOfStart = 2;
 // Beyond it CBC finds nothing in any time that people wait.
 constexpr int kMaxBooleans = 4000;
-
-int64_t MovesFor(const OrderProblem& problem, const SynthesisOptions& options) {
-  if (options.num_moves > 0) return options.num_moves;
-  const double passes = 3.0 * problem.num_stages() * problem.num_microbatches;
-  return static_cast<int64_t>(std::clamp(8e7 / passes, 3e3, 2e5));
-}
 
 class Synthesizer {
  public:
@@ -96,7 +89,7 @@ class Synthesizer {
   }
 
   LocalSearchOptions OptionsOf(const Ground& ground, size_t run) const {
-    return {.num_moves = MovesFor(problem_, options_),
+    return {.num_moves = NumMoves(problem_, options_),
             .seed = options_.seed * 1'000'003 + num_runs_ + run,
             .enough = ground.bound.value};
   }
@@ -121,7 +114,7 @@ class Synthesizer {
       }
     }
     const double all_moves =
-        static_cast<double>(runs.size() * MovesFor(problem_, options_));
+        static_cast<double>(runs.size() * NumMoves(problem_, options_));
     const std::thread::id this_thread = std::this_thread::get_id();
     std::atomic<int64_t> num_moves = 0;
     const auto look = [&] {
@@ -353,13 +346,8 @@ class Synthesizer {
 absl::StatusOr<Synthesis> Synthesize(const OrderProblem& problem,
                                      const SynthesisOptions& options) {
   RETURN_IF_ERROR(CheckOrderProblem("weir schedule synthesize", problem));
-  const int64_t passes =
-      int64_t{3} * problem.num_stages() * problem.num_microbatches;
-  if (passes > kMaxSynthesisPasses) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "weir schedule synthesize: ", passes, " passes, expected at most ",
-        kMaxSynthesisPasses, ": fewer microbatches, ranks or chunks"));
-  }
+  RETURN_IF_ERROR(
+      CheckSynthesisSize("weir schedule synthesize", problem, options));
   OrderProblem alone = problem;  // passes run one at a time
   Synthesis synthesis;
   bool overlapped = false;

@@ -49,12 +49,9 @@ struct Synthesis {
   const NamedOrder* best_named() const;  // null: none fits
 };
 
-// Passes of a problem that a search still takes.
-inline constexpr int64_t kMaxSynthesisPasses = 100'000;
-
 // Never worse than the best named order that fits. Deterministic but for what
 // CBC has found when its time is up. InvalidArgument as CheckOrderProblem and
-// for more passes than kMaxSynthesisPasses; Unavailable when kMip lacks CBC;
+// where it needs too much (synthesis_size.h); Unavailable when kMip lacks CBC;
 // Cancelled when interrupted before an order that fits was found.
 absl::StatusOr<Synthesis> Synthesize(const OrderProblem& problem,
                                      const SynthesisOptions& options = {});

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a synthesis needs, estimated before it begins (base/size_limits.h).
+#ifndef WEIR_PLAN_SYNTHESIS_SYNTHESIS_SIZE_H_
+#define WEIR_PLAN_SYNTHESIS_SYNTHESIS_SIZE_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "base/size_limits.h"
+#include "plan/synthesis/order_problem.h"
+#include "plan/synthesis/synthesize.h"
+
+namespace weir {
+
+// How often the local search starts from each order.
+inline constexpr int kRunsOfStart = 2;
+
+// Forwards and both halves of backwards.
+double NumPasses(const OrderProblem& problem);
+
+// Returns options.num_moves, or by default fewer the more passes there are.
+int64_t NumMoves(const OrderProblem& problem, const SynthesisOptions& options);
+
+// Estimates the named orders, the bounds and the moves of the local search on
+// one core. The mixed-integer program ends when options.seconds are up.
+SizeEstimate EstimateSynthesis(const OrderProblem& problem,
+                               const SynthesisOptions& options);
+
+// InvalidArgument where that is too much.
+absl::Status CheckSynthesisSize(absl::string_view label,
+                                const OrderProblem& problem,
+                                const SynthesisOptions& options);
+
+}  // namespace weir
+
+#endif  // WEIR_PLAN_SYNTHESIS_SYNTHESIS_SIZE_H_
