@@ -69,8 +69,8 @@ class Finder {
     }
   }
 
-  // Interrupted before the search had begun: the planners' answers are all that
-  // there is.
+  // Interrupted before the search had found anything: the planners' answers are
+  // all that there is.
   absl::Status FindAmongSeeds(size_t num_plans, PlanReport* report) {
     std::vector<Found> found;
     for (const Plan& seed : options_.seeds) {
@@ -96,8 +96,8 @@ class Finder {
     }
     report->set_num_simulated(best.size());
     report->add_warnings(
-        "interrupted before the search began: these are plans of the papers' "
-        "planners");
+        "interrupted before the search had found a plan: these are plans of "
+        "the papers' planners");
     Report(BestOf(std::move(best), request_.objective(), num_plans), report);
     return absl::OkStatus();
   }
@@ -248,6 +248,7 @@ absl::StatusOr<PlanReport> SearchPlans(const std::string& label,
   report.set_out_of_patience(status.ok() && report.num_left() > 0);
   if (report.plans_size() > 0) return report;
   if (!status.ok()) {
+    if (finder.FindAmongSeeds(num_plans, &report).ok()) return report;
     return absl::CancelledError(absl::StrCat(
         "interrupted before a plan that fits was found; ", CountsText(report)));
   }

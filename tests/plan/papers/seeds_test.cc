@@ -5,10 +5,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <map>
 #include <set>
 #include <string>
 
+#include "base/interrupt.h"
 #include "plan/joint_search.h"
 #include "plan/papers/ask.h"
 #include "tests/plan/small_requests.h"
@@ -91,6 +93,25 @@ TEST(SeedsTest, OfADeepModelComeFromPlannersThatAreFast) {
   EXPECT_FALSE(sizes.contains("dapple"));
   EXPECT_FALSE(sizes.contains("dawnpiper"));
   EXPECT_TRUE(sizes.contains("bapipe"));
+}
+
+// Large batches take minutes until the first candidate has been ranked.
+TEST(SeedsTest, AreTheAnswerOfASearchInterruptedBeforeItsFirstPlan) {
+  const PlanRequest request = NarrowRequest();
+  SearchOptions options;
+  options.seeds = SeedsFor("test", request, 1);
+  ASSERT_FALSE(options.seeds.empty());
+  NoteInterrupt();
+  options.progress = [](double, const std::string& text) {
+    if (text != "pricing layouts" && !Interrupted()) raise(SIGINT);
+  };
+  const auto report = SearchPlans("test", request, options);
+  ForgetInterrupt();
+  ExitOnInterrupt();
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_GT(report->plans_size(), 0);
+  EXPECT_THAT(report->warnings(),
+              testing::Contains(testing::HasSubstr("papers' planners")));
 }
 
 TEST(SeedsTest, AreTheSameForAnyNumberOfProcesses) {
