@@ -9,20 +9,9 @@
 #include "base/status_macros.h"
 #include "results/compare.h"
 #include "results/store.h"
-#include "schedules/options.h"
-#include "schedules/registry.h"
+#include "schedules/own_name.h"
 
 namespace weir {
-
-namespace {
-
-// Older results may have a name that is an alias today.
-std::string OwnName(const std::string& schedule) {
-  const auto kind = FindScheduleKind(schedule);
-  return kind.ok() ? WithOwnName(schedule, **kind) : schedule;
-}
-
-}  // namespace
 
 absl::StatusOr<std::vector<Result>> LoadSelected(const std::string& path,
                                                  const std::string& name) {
@@ -30,9 +19,10 @@ absl::StatusOr<std::vector<Result>> LoadSelected(const std::string& path,
   std::vector<Result> selected;
   std::vector<std::string> names;
   for (Result& result : *results.mutable_results()) {
-    result.set_schedule(OwnName(result.schedule()));
+    // Older results may have a name that is an alias today.
+    result.set_schedule(OwnScheduleName(result.schedule()));
     names.push_back(RowName(result));
-    if (name.empty() || OwnName(name) == result.schedule() ||
+    if (name.empty() || OwnScheduleName(name) == result.schedule() ||
         name == result.name() || name == names.back()) {
       selected.push_back(std::move(result));
     }

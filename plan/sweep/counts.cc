@@ -83,7 +83,7 @@ std::string PointText(const ResolvedSweep& sweep, const SweepOutcome& outcome) {
   }
   return absl::StrCat(
       text, ": ",
-      EscapeLine(absl::StrJoin(SettingsOf(sweep, outcome.point()), ", ",
+      EscapeLine(absl::StrJoin(ShownSettingsOf(sweep, outcome.point()), ", ",
                                absl::PairFormatter("="))));
 }
 

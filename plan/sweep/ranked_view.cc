@@ -10,6 +10,7 @@
 #include "base/units.h"
 #include "base/version.h"
 #include "plan/sweep/point.h"
+#include "schedules/own_name.h"
 
 namespace weir {
 namespace {
@@ -65,7 +66,8 @@ std::string RankedTable(const ResolvedScenario& scenario,
   FillFigures(run, scenario, &outcome);
   TextTable table;
   table.left = {true, true};
-  table.header = {"schedule", Ascii(scenario.scenario.schedule())};
+  table.header = {"schedule",
+                  Ascii(OwnScheduleName(scenario.scenario.schedule()))};
   table.rows = {
       {"time per batch", FormatSeconds(outcome.batch_seconds())},
       {"samples/s", outcome.has_samples_per_second()
@@ -86,7 +88,7 @@ std::string RankedJson(absl::string_view command,
                        const ResolvedScenario& scenario, const RankedRun& run) {
   SweepOutcome outcome;
   FillFigures(run, scenario, &outcome);
-  Json result = {{"schedule", scenario.scenario.schedule()},
+  Json result = {{"schedule", OwnScheduleName(scenario.scenario.schedule())},
                  {"method", outcome.method()},
                  {"batch_seconds", outcome.batch_seconds()},
                  {"makespan_seconds", outcome.makespan_seconds()}};

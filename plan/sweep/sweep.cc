@@ -16,6 +16,7 @@
 #include "plan/sweep/fields.h"
 #include "plan/sweep/ranges.h"
 #include "scenarios/scenario.h"
+#include "schedules/own_name.h"
 
 namespace weir {
 namespace {
@@ -216,6 +217,15 @@ std::vector<std::pair<std::string, std::string>> SettingsOf(
   }
   all.insert(all.end(), settings.begin(), settings.end());
   return all;
+}
+
+std::vector<std::pair<std::string, std::string>> ShownSettingsOf(
+    const ResolvedSweep& sweep, uint32_t point) {
+  auto settings = SettingsOf(sweep, point);
+  for (auto& [field, value] : settings) {
+    if (field == "schedule") value = OwnScheduleName(value);
+  }
+  return settings;
 }
 
 Scenario ScenarioOfPoint(const ResolvedSweep& sweep, uint32_t point) {

@@ -42,6 +42,11 @@ absl::StatusOr<ResolvedSweep> ResolveSweep(absl::string_view label,
 std::vector<std::pair<std::string, std::string>> SettingsOf(
     const ResolvedSweep& sweep, uint32_t point);
 
+// Returns the same with values as results show them: schedules under their own
+// names.
+std::vector<std::pair<std::string, std::string>> ShownSettingsOf(
+    const ResolvedSweep& sweep, uint32_t point);
+
 Scenario ScenarioOfPoint(const ResolvedSweep& sweep, uint32_t point);
 
 // What results depend on: the sweep, this build and the files that its

@@ -140,7 +140,7 @@ std::vector<SweepCell> RowOf(const ResolvedSweep& sweep,
                              const SweepOutcome& outcome) {
   std::vector<SweepCell> row = {int64_t{outcome.point()}};
   row.resize(1 + sweep.fields.size());
-  for (const auto& [path, value] : SettingsOf(sweep, outcome.point())) {
+  for (const auto& [path, value] : ShownSettingsOf(sweep, outcome.point())) {
     const auto at = std::find(sweep.fields.begin(), sweep.fields.end(), path);
     row[1 + (at - sweep.fields.begin())] =
         CellOf(**FindField(*Scenario::descriptor(), path), value);

@@ -14,6 +14,7 @@ namespace {
 
 using Json = nlohmann::json;
 using testing::HasSubstr;
+using testing::Not;
 
 ResolvedScenario Resolve(absl::string_view text) {
   Scenario scenario;
@@ -75,6 +76,17 @@ TEST(RankedViewTest, SaysHowItWasFound) {
   const std::string table = RankedTable(scenario, *run);
   EXPECT_THAT(table, HasSubstr(" of 16 GPUs, the others do the same"));
   EXPECT_THAT(table, HasSubstr(" of 64, the steady state repeats itself"));
+}
+
+TEST(RankedViewTest, CallsASchedulesAliasByItsOwnName) {
+  ResolvedScenario scenario = Resolve(kReplicas);
+  scenario.scenario.set_schedule("pipedream-flush");
+  const auto run = Ranker().Rank(scenario);
+  ASSERT_TRUE(run.ok()) << run.status();
+  EXPECT_EQ(
+      Json::parse(RankedJson("weir", scenario, *run))["result"]["schedule"],
+      "1f1b");
+  EXPECT_THAT(RankedTable(scenario, *run), Not(HasSubstr("pipedream-flush")));
 }
 
 TEST(RankedViewTest, SaysWhyAllWasRun) {

@@ -102,6 +102,25 @@ TEST_F(RunSweepTest, FiguresAreThoseOfTheSimulation) {
   EXPECT_EQ(counts->best.point(), 4);  // zb-h1, 2 ranks, 4 microbatches
 }
 
+// Shards keep the sweep as it was given; tables show the registry's names.
+TEST_F(RunSweepTest, TablesCallSchedulesByTheirOwnNames) {
+  const ResolvedSweep sweep = Resolve(R"(
+    base: "textbook-1f1b"
+    axes { field: "schedule" values: ["PipeDream-Flush", "gpipe"] }
+  )");
+  const auto counts = RunSweep(sweep, Options("a"));
+  ASSERT_TRUE(counts.ok()) << counts.status();
+  EXPECT_EQ(counts->num_done, 2);
+  const auto collected = CollectShards(root_ + "/a");
+  ASSERT_TRUE(collected.ok()) << collected.status();
+  const std::string csv = SweepCsv(*collected);
+  EXPECT_THAT(csv, HasSubstr("\n0,1f1b,done,"));
+  EXPECT_THAT(csv, HasSubstr("\n1,gpipe,done,"));
+  EXPECT_THAT(PointText(sweep, collected->outcomes.at(0)),
+              HasSubstr(": schedule=1f1b"));
+  EXPECT_EQ(ScenarioOfPoint(collected->sweep, 0).schedule(), "PipeDream-Flush");
+}
+
 TEST_F(RunSweepTest, TheFastMethodFindsTheSameTimes) {
   ASSERT_TRUE(RunSweep(sweep_, Options("full")).ok());
   ResolvedSweep fast = sweep_;

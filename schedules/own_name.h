@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WEIR_SCHEDULES_OWN_NAME_H_
+#define WEIR_SCHEDULES_OWN_NAME_H_
+
+#include <string>
+
+namespace weir {
+
+// Returns the registry's name of a schedule that is given by any of its names,
+// options included; files and unknown names as they are.
+std::string OwnScheduleName(const std::string& name_or_path);
+
+}  // namespace weir
+
+#endif  // WEIR_SCHEDULES_OWN_NAME_H_
