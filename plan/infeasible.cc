@@ -18,6 +18,9 @@ namespace {
 
 constexpr uint32_t kMostTimesNodes = 64;
 constexpr uint32_t kMostNodesTried = 64;
+// Numbers of nodes on which a plan is searched for: so many more one by one,
+// then 2, 4 and 8 times as many.
+constexpr uint32_t kMostNodesAdded = 8;
 
 // Batches near the given one that some shape divides; none where some divides
 // the given one.
@@ -45,10 +48,9 @@ std::string NearestBatches(const Space& space) {
                       "): nearest that are: ", nearest);
 }
 
-// Whether some layout on so many GPUs holds its weights, states and one
-// microbatch, recomputed in full, on every GPU: what every plan has to.
-bool MayFit(const PlanRequest& request, const SearchOptions& options,
-            uint32_t num_gpus) {
+// Returns the request on so many GPUs, for one microbatch of one sample that is
+// recomputed in full: what takes the least memory.
+PlanRequest OnGpus(const PlanRequest& request, uint32_t num_gpus) {
   PlanRequest larger = request;
   PlanSpace& space = *larger.mutable_space();
   space.clear_data();
@@ -61,6 +63,14 @@ bool MayFit(const PlanRequest& request, const SearchOptions& options,
   space.add_recompute(RECOMPUTE_FULL);
   space.clear_orders();
   space.add_orders("tp-dp-pp");
+  return larger;
+}
+
+// Whether some layout on so many GPUs holds its weights, states and one
+// microbatch, recomputed in full, on every GPU: what every plan has to.
+bool MayFit(const PlanRequest& request, const SearchOptions& options,
+            uint32_t num_gpus) {
+  const PlanRequest larger = OnGpus(request, num_gpus);
   const auto made = MakeSpace("", larger);
   if (!made.ok()) return false;
   Crew crew(*made, options.num_processes);
@@ -122,6 +132,57 @@ std::string EnoughGpusText(const PlanRequest& request, const Space& space,
                           : "); numbers of nodes below were not all tried");
 }
 
+// Returns whether a plan like the given one fits on so many GPUs: with its
+// tensor parallelism, chunks and schedule.
+bool FitsLike(const PlanRequest& request, const Scenario& like,
+              const SearchOptions& options, uint32_t num_gpus) {
+  PlanRequest larger = OnGpus(request, num_gpus);
+  PlanSpace& space = *larger.mutable_space();
+  space.clear_tensor();
+  space.add_tensor(std::max(like.parallelism().tensor(), 1u));
+  space.clear_chunks();
+  space.add_chunks(std::max(like.parallelism().chunks(), 1u));
+  space.clear_schedules();
+  space.add_schedules(like.schedule());
+  const auto made = MakeSpace("", larger);
+  if (!made.ok()) return false;
+  Crew crew(*made, options.num_processes);
+  const auto figures = crew.OfShapes();
+  if (!figures.ok()) return false;
+  Goal goal;
+  goal.objective = OBJECTIVE_MEMORY;
+  goal.limit_bytes = made->memory_limit_bytes;
+  const SearchOptions silent;
+  const std::vector<Seed> no_seeds;
+  BestFirst search(*made, *figures, no_seeds, silent, goal, &crew);
+  return search.Run().ok() && !search.Best().empty();
+}
+
+// Returns "; ..." of more nodes on which a plan fits; empty where none was
+// found. Where what every plan needs fits already, nothing but a search tells.
+std::string FittingNodesText(const PlanRequest& request, const Space& space,
+                             const SearchOptions& options,
+                             const Found& smallest) {
+  const Cluster& cluster = space.base.cluster;
+  if (cluster.groups_size() != 1) return "";
+  const uint32_t each = cluster.groups(0).node().num_gpus();
+  const uint32_t used =
+      (static_cast<uint32_t>(smallest.num_gpus) + each - 1) / each;
+  std::vector<uint32_t> numbers;
+  for (uint32_t n = 1; n <= kMostNodesAdded; ++n) numbers.push_back(used + n);
+  for (const uint32_t times : {2u, 4u, 8u}) {
+    if (used * times > numbers.back()) numbers.push_back(used * times);
+  }
+  for (const uint32_t nodes : numbers) {
+    if (Interrupted()) return "";
+    if (FitsLike(request, smallest.scenario, options, nodes * each)) {
+      return absl::StrCat("; a plan fits on ", nodes * each, " GPUs (--nodes ",
+                          nodes, ")");
+    }
+  }
+  return "";
+}
+
 double SmallestDevice(const Space& space) {
   double bytes = space.base.device.memory_bytes().value();
   for (const DeviceProfile& other : space.base.other_devices) {
@@ -177,14 +238,23 @@ absl::Status NothingFits(const PlanRequest& request, const Space& space,
     absl::StrAppend(&text, "; a GPU of ", space.base.device.name(), " has ",
                     FormatBytes(device), ", of which --memory-margin keeps ",
                     FormatPercent(1 - space.memory_part), " free");
+    const std::string nodes =
+        FittingNodesText(request, space, options, best[0]);
+    absl::StrAppend(
+        &text, nodes.empty()
+                   ? EnoughGpusText(request, space, options, best[0].num_gpus)
+                   : nodes);
   } else {
     absl::StrAppend(&text, "; a GPU of ", space.base.device.name(), " has ",
                     FormatBytes(device));
     const std::string gpus =
         EnoughGpusText(request, space, options, best[0].num_gpus);
     absl::StrAppend(&text, gpus);
-    if (gpus.empty() && request.space().sharding().empty()) {
-      absl::StrAppend(&text, "; try --sharding optimizer,full");
+    if (gpus.empty()) {
+      absl::StrAppend(&text,
+                      request.space().sharding().empty()
+                          ? "; try --sharding optimizer,full"
+                          : FittingNodesText(request, space, options, best[0]));
     }
   }
   return absl::FailedPreconditionError(text);

@@ -94,6 +94,30 @@ TEST(InfeasibleTest, TriesNumbersOfNodesBetweenPowersOfTwo) {
   EXPECT_LT(nodes, 16) << message;
 }
 
+// The smallest plan fits the device, but not what the margin leaves of it.
+TEST(InfeasibleTest, NamesNodesThatFitWhereTheMarginAloneFails) {
+  PlanRequest request = SmallRequest(4, 8, 16);
+  Scenario& scenario = *request.mutable_scenario();
+  scenario.clear_transformer();
+  scenario.set_cluster("p3-16xlarge");
+  scenario.set_model("gpt-2.2b");
+  request.mutable_space()->add_schedules("1f1b");
+  request.mutable_space()->add_tensor(8);
+  request.set_objective(OBJECTIVE_MEMORY);
+  request.set_num_plans(1);
+  const auto smallest = SearchPlans("test", request);
+  ASSERT_TRUE(smallest.ok()) << smallest.status();
+  request.set_memory_margin(1 - 0.99 * smallest->plans(0).peak_memory_bytes() /
+                                    smallest->memory_limit_bytes());
+  const std::string message(SearchPlans("test", request).status().message());
+  EXPECT_THAT(message, HasSubstr("of which --memory-margin keeps "));
+  EXPECT_THAT(message, HasSubstr("; a plan fits on 16 GPUs (--nodes 2)"));
+
+  scenario.set_num_nodes(2);
+  request.mutable_space()->clear_gpus();
+  EXPECT_TRUE(SearchPlans("test", request).ok());
+}
+
 TEST(InfeasibleTest, NamesWhatRefusesWhereNothingIsLegal) {
   PlanRequest request = SmallRequest(4, 2, 8);
   request.mutable_space()->add_schedules("dualpipe");
