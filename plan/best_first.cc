@@ -128,9 +128,10 @@ const std::vector<char>& BestFirst::LegalOf(int index) {
     spec.num_ranks = shape.pipeline;
     spec.num_chunks = shape.chunks;
     spec.num_microbatches = num_microbatches;
-    legal.push_back(
-        (schedule.flush || !sharded) && (even || !schedule.own_stages) &&
-        (single || !schedule.single_samples) && IsLegal(schedule, spec));
+    legal.push_back((schedule.flush || !sharded) &&
+                    (even || !schedule.own_stages) &&
+                    (single || !schedule.single_samples) &&
+                    Interleaves(schedule, shape) && IsLegal(schedule, spec));
   }
   return legal;
 }

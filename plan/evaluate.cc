@@ -2,8 +2,10 @@
 #include "plan/evaluate.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "plan/same_order.h"
 #include "schedules/schedule.h"
@@ -93,7 +95,23 @@ absl::StatusOr<bool> Evaluator::RecomputesInVain(const Shape& whole,
   return false;
 }
 
+// Refuses chunks that none of the shape's schedules has on so few ranks.
+absl::Status Evaluator::CheckInterleaves(const Shape& shape) const {
+  int least = std::numeric_limits<int>::max();
+  if (space_.schedules_of(shape).empty()) return absl::OkStatus();
+  for (const PlannedSchedule& schedule : space_.schedules_of(shape)) {
+    if (Interleaves(schedule, shape)) return absl::OkStatus();
+    least = std::min(least, schedule.min_ranks_to_interleave);
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      space_.base.label, ": parallelism.pipeline is ", shape.pipeline,
+      ", expected at least ", least, " with ", shape.chunks,
+      " chunks, as the runtime ", space_.base.runtime.name(),
+      " interleaves on no fewer ranks"));
+}
+
 absl::Status Evaluator::CutAndBound(Shape* shape, SearchFigures* figures) {
+  RETURN_IF_ERROR(CheckInterleaves(*shape));
   // Everything but the cut: layers are priced before they are shared out.
   Shape whole = *shape;
   whole.chunks = 1;

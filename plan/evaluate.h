@@ -29,6 +29,7 @@ class Evaluator {
   SearchFigures OrderOf(const Scenario& scenario);
   SearchFigures RankOf(const Scenario& scenario);
   absl::StatusOr<const LayerPrice*> PriceOf(const Shape& shape);
+  absl::Status CheckInterleaves(const Shape& shape) const;
   absl::Status CutAndBound(Shape* shape, SearchFigures* figures);
   // Whether a mode of recomputation that the space lists before the shape's
   // costs the same.

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "calibrate/runtime.h"
+#include "plan/interleaving.h"
 #include "plan/megatron_arguments.h"
 #include "plan/same_order.h"
 
@@ -40,15 +41,17 @@ class Obstacles {
       reasons_.emplace_back(runtime.status().message());
       return;
     }
-    Refuse(!Executes(*runtime, resolved_),
+    const Parallelism& parallelism = scenario_.parallelism();
+    const int least = MegatronMinRanksToInterleave(scenario_.communication());
+    const bool too_few = parallelism.chunks() > 1 &&
+                         static_cast<int>(parallelism.pipeline()) < least;
+    Refuse(too_few,
+           absl::StrCat("interleaved 1F1B ",
+                        least > 2 ? "without overlapped transfers " : "",
+                        "needs at least ", least, " pipeline ranks"));
+    Refuse(!too_few && !Executes(*runtime, resolved_),
            absl::StrCat("it has no schedule ", scenario_.schedule(), ", only ",
                         absl::StrJoin(runtime->schedules(), ", ")));
-    const Parallelism& parallelism = scenario_.parallelism();
-    const bool interleaved = parallelism.chunks() > 1;
-    const bool blocks = scenario_.communication().transfers() == BLOCKING;
-    Refuse(interleaved && blocks && parallelism.pipeline() < 3,
-           "interleaved 1F1B without overlapped transfers needs at least 3 "
-           "pipeline ranks");
   }
 
   void CheckModel(const Transformer& model) {

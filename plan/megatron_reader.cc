@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -15,6 +16,8 @@
 #include "absl/strings/strip.h"
 #include "base/problems.h"
 #include "models/layout.h"
+#include "plan/interleaving.h"
+#include "plan/megatron_unsupported.h"
 
 namespace weir {
 namespace {
@@ -26,9 +29,10 @@ struct Parsed {
   bool disable_bias_linear = false, add_qkv_bias = false;
   bool grouped_queries = false, fp32_gradients = false;
   bool gradients_in_bf16 = false, untied = false, learned_positions = true;
-  bool experts = false;
+  bool experts = false, fp16 = false, bf16 = false;
   uint32_t query_groups = 1, max_positions = 0, shared_width = 0;
-  uint32_t bucket_elements = 0, layers_per_stage = 0;
+  uint32_t bucket_elements = 0;
+  std::optional<uint32_t> layers_per_stage;
   uint32_t expert_tensor = 0;
   double attention_dropout = 0.1, hidden_dropout = 0.1;
   std::vector<bool> expert_blocks;
@@ -46,6 +50,7 @@ using Take = std::function<std::string(const std::string&, Parsed*)>;
 struct Argument {
   bool has_value = true;
   Take take;
+  bool is_list = false;  // takes all words up to the next argument
 };
 
 Argument Switch(std::function<void(Parsed*)> set) {
@@ -61,6 +66,19 @@ Argument Count(std::function<void(Parsed*, uint32_t)> set) {
             uint32_t count = 0;
             if (!absl::SimpleAtoi(text, &count)) {
               return std::string("a whole number");
+            }
+            set(parsed, count);
+            return std::string();
+          }};
+}
+
+// A count of 1 or more.
+Argument Size(std::function<void(Parsed*, uint32_t)> set) {
+  return {true,
+          [set = std::move(set)](const std::string& text, Parsed* parsed) {
+            uint32_t count = 0;
+            if (!absl::SimpleAtoi(text, &count) || count == 0) {
+              return std::string("a whole number, 1 or more");
             }
             set(parsed, count);
             return std::string();
@@ -93,6 +111,13 @@ Argument Word(std::map<std::string, std::function<void(Parsed*)>> words) {
           }};
 }
 
+// Takes one list alone, and sets nothing.
+Argument ListOf(const std::string& expected) {
+  Argument argument = Word({{expected, [](Parsed*) {}}});
+  argument.is_list = true;
+  return argument;
+}
+
 std::string TakeWindow(const std::string& text, Parsed* parsed) {
   const std::string inside(
       absl::StripSuffix(absl::StripPrefix(text, "("), ")"));
@@ -120,20 +145,20 @@ std::string TakeExpertBlocks(const std::string& text, Parsed* parsed) {
 std::map<std::string, Argument> ModelArguments() {
   return {
       {"num-layers",
-       Count([](Parsed* p, uint32_t n) { p->model().set_num_layers(n); })},
+       Size([](Parsed* p, uint32_t n) { p->model().set_num_layers(n); })},
       {"hidden-size",
-       Count([](Parsed* p, uint32_t n) { p->model().set_hidden_size(n); })},
-      {"ffn-hidden-size", Count([](Parsed* p, uint32_t n) {
+       Size([](Parsed* p, uint32_t n) { p->model().set_hidden_size(n); })},
+      {"ffn-hidden-size", Size([](Parsed* p, uint32_t n) {
          p->model().set_feed_forward_size(n);
        })},
       {"num-attention-heads",
-       Count([](Parsed* p, uint32_t n) { p->model().set_num_heads(n); })},
+       Size([](Parsed* p, uint32_t n) { p->model().set_num_heads(n); })},
       {"kv-channels",
-       Count([](Parsed* p, uint32_t n) { p->model().set_head_size(n); })},
+       Size([](Parsed* p, uint32_t n) { p->model().set_head_size(n); })},
       {"group-query-attention",
        Switch([](Parsed* p) { p->grouped_queries = true; })},
       {"num-query-groups",
-       Count([](Parsed* p, uint32_t n) { p->query_groups = n; })},
+       Size([](Parsed* p, uint32_t n) { p->query_groups = n; })},
       {"swiglu",
        Switch([](Parsed* p) { p->model().set_gated_feed_forward(true); })},
       {"normalization",
@@ -150,21 +175,23 @@ std::map<std::string, Argument> ModelArguments() {
              {"learned_absolute",
               [](Parsed* p) { p->learned_positions = true; }}})},
       {"max-position-embeddings",
-       Count([](Parsed* p, uint32_t n) { p->max_positions = n; })},
+       Size([](Parsed* p, uint32_t n) { p->max_positions = n; })},
       {"untie-embeddings-and-output-weights",
        Switch([](Parsed* p) { p->untied = true; })},
       {"vocab-size", Count([](Parsed* p, uint32_t n) {
          p->model().set_vocabulary_size(n + 1);
        })},
+      {"use-rotary-position-embeddings",
+       Switch([](Parsed* p) { p->learned_positions = false; })},
       {"window-size", {true, TakeWindow}},
       {"num-experts", Count([](Parsed* p, uint32_t n) {
          p->model().set_num_experts(n);
          p->experts = n > 0;
        })},
-      {"moe-router-topk", Count([](Parsed* p, uint32_t n) {
+      {"moe-router-topk", Size([](Parsed* p, uint32_t n) {
          p->model().set_experts_per_token(n);
        })},
-      {"moe-ffn-hidden-size", Count([](Parsed* p, uint32_t n) {
+      {"moe-ffn-hidden-size", Size([](Parsed* p, uint32_t n) {
          p->model().set_expert_feed_forward_size(n);
        })},
       {"moe-shared-expert-intermediate-size",
@@ -172,19 +199,20 @@ std::map<std::string, Argument> ModelArguments() {
       {"moe-expert-capacity-factor",
        Number([](Parsed* p, double n) { p->model().set_capacity_factor(n); })},
       {"moe-layer-freq", {true, TakeExpertBlocks}},
+      {"moe-token-dispatcher-type", Word({{"alltoall", [](Parsed*) {}}})},
   };
 }
 
 std::map<std::string, Argument> RunArguments() {
   return {
       {"tensor-model-parallel-size",
-       Count([](Parsed* p, uint32_t n) { p->parallelism().set_tensor(n); })},
+       Size([](Parsed* p, uint32_t n) { p->parallelism().set_tensor(n); })},
       {"pipeline-model-parallel-size",
-       Count([](Parsed* p, uint32_t n) { p->parallelism().set_pipeline(n); })},
+       Size([](Parsed* p, uint32_t n) { p->parallelism().set_pipeline(n); })},
       {"expert-model-parallel-size",
-       Count([](Parsed* p, uint32_t n) { p->parallelism().set_expert(n); })},
+       Size([](Parsed* p, uint32_t n) { p->parallelism().set_expert(n); })},
       {"num-virtual-stages-per-pipeline-rank",
-       Count([](Parsed* p, uint32_t n) { p->parallelism().set_chunks(n); })},
+       Size([](Parsed* p, uint32_t n) { p->parallelism().set_chunks(n); })},
       {"pipeline-model-parallel-layout",
        {true,
         [](const std::string& text, Parsed* p) {
@@ -192,10 +220,10 @@ std::map<std::string, Argument> RunArguments() {
           return std::string();
         }}},
       {"num-layers-per-virtual-pipeline-stage",
-       Count([](Parsed* p, uint32_t n) { p->layers_per_stage = n; })},
+       Size([](Parsed* p, uint32_t n) { p->layers_per_stage = n; })},
       {"context-parallel-size", Word({{"1", [](Parsed*) {}}})},
       {"expert-tensor-parallel-size",
-       Count([](Parsed* p, uint32_t n) { p->expert_tensor = n; })},
+       Size([](Parsed* p, uint32_t n) { p->expert_tensor = n; })},
       {"sequence-parallel",
        Switch([](Parsed* p) { p->parallelism().set_sequence_parallel(true); })},
       {"use-tp-pp-dp-mapping",
@@ -203,16 +231,14 @@ std::map<std::string, Argument> RunArguments() {
       {"no-overlap-p2p-communication",
        Switch([](Parsed* p) { p->communication().set_transfers(BLOCKING); })},
       {"micro-batch-size",
-       Count([](Parsed* p, uint32_t n) { p->batch().set_microbatch_size(n); })},
-      {"global-batch-size", Count([](Parsed* p, uint32_t n) {
+       Size([](Parsed* p, uint32_t n) { p->batch().set_microbatch_size(n); })},
+      {"global-batch-size", Size([](Parsed* p, uint32_t n) {
          p->batch().set_global_batch_size(n);
        })},
       {"seq-length",
-       Count([](Parsed* p, uint32_t n) { p->batch().set_sequence_length(n); })},
-      {"fp16",
-       Switch([](Parsed* p) { p->training().set_precision(MIXED_FP16); })},
-      {"bf16",
-       Switch([](Parsed* p) { p->training().set_precision(MIXED_BF16); })},
+       Size([](Parsed* p, uint32_t n) { p->batch().set_sequence_length(n); })},
+      {"fp16", Switch([](Parsed* p) { p->fp16 = true; })},
+      {"bf16", Switch([](Parsed* p) { p->bf16 = true; })},
       {"accumulate-allreduce-grads-in-fp32",
        Switch([](Parsed* p) { p->fp32_gradients = true; })},
       {"grad-reduce-in-bf16",
@@ -236,6 +262,11 @@ std::map<std::string, Argument> RunArguments() {
       {"recompute-activations", Switch([](Parsed* p) {
          p->training().set_recompute(RECOMPUTE_SELECTIVE);
        })},
+      // What is recomputed otherwise is not simulated.
+      {"recompute-method", Word({{"uniform", [](Parsed*) {}}})},
+      {"recompute-num-layers", Word({{"1", [](Parsed*) {}}})},
+      {"recompute-modules", ListOf("core_attn")},
+      {"cuda-graph-impl", Word({{"none", [](Parsed*) {}}})},
       {"attention-dropout",
        Number([](Parsed* p, double n) { p->attention_dropout = n; })},
       {"hidden-dropout",
@@ -253,7 +284,7 @@ std::map<std::string, Argument> RunArguments() {
          p->communication().set_gradient_reduction(REDUCTION_OVERLAPPED);
        })},
       {"ddp-bucket-size",
-       Count([](Parsed* p, uint32_t n) { p->bucket_elements = n; })},
+       Size([](Parsed* p, uint32_t n) { p->bucket_elements = n; })},
   };
 }
 
@@ -266,9 +297,22 @@ const std::map<std::string, Argument>& Known() {
   return known;
 }
 
-// Of the model: what only several arguments together say.
+// Returns the width that arguments.py takes where none is given: with gates two
+// thirds, rounded down to a multiple of 64.
+uint32_t DefaultWidth(const Transformer& model) {
+  const uint64_t width = uint64_t{4} * model.hidden_size();
+  return static_cast<uint32_t>(
+      model.gated_feed_forward() ? width * 2 / 3 / 64 * 64 : width);
+}
+
+void FinishExperts(Parsed* parsed, Problems* problems);
+
+// Sets of the model what only several arguments together say.
 void FinishModel(Parsed* parsed, Problems* problems) {
   Transformer& model = parsed->model();
+  if (model.feed_forward_size() == 0) {
+    model.set_feed_forward_size(DefaultWidth(model));
+  }
   model.set_causal(true);
   model.set_tied_embeddings(!parsed->untied);
   model.set_attention_bias(!parsed->disable_bias_linear ||
@@ -281,7 +325,11 @@ void FinishModel(Parsed* parsed, Problems* problems) {
   } else {
     model.set_default_sequence_length(parsed->max_positions);
   }
-  if (!parsed->experts) return;
+  if (parsed->experts) FinishExperts(parsed, problems);
+}
+
+void FinishExperts(Parsed* parsed, Problems* problems) {
+  Transformer& model = parsed->model();
   const uint32_t tensor = std::max(parsed->parallelism().tensor(), 1u);
   if (parsed->expert_tensor > 0 && parsed->expert_tensor != tensor) {
     problems->Add(
@@ -293,7 +341,9 @@ void FinishModel(Parsed* parsed, Problems* problems) {
   const uint32_t width = model.expert_feed_forward_size() > 0
                              ? model.expert_feed_forward_size()
                              : model.feed_forward_size();
-  if (width > 0 && parsed->shared_width % width == 0) {
+  if (parsed->shared_width == 0) {
+    model.set_num_shared_experts(0);
+  } else if (width > 0 && parsed->shared_width % width == 0) {
     model.set_num_shared_experts(parsed->shared_width / width);
   } else {
     problems->Add("--moe-shared-expert-intermediate-size",
@@ -321,12 +371,68 @@ void FinishModel(Parsed* parsed, Problems* problems) {
   }
 }
 
-void FinishRun(Parsed* parsed) {
-  Scenario& scenario = parsed->scenario;
-  Training& training = parsed->training();
-  if (training.precision() == PRECISION_UNSPECIFIED) {
-    training.set_precision(FP32);
+// Sets the chunks and checks that Megatron-LM takes them.
+void FinishStages(Parsed* parsed, Problems* problems) {
+  Parallelism& parallelism = parsed->parallelism();
+  const uint32_t ranks = std::max(parallelism.pipeline(), 1u);
+  const bool has_layout = !parallelism.layout().empty();
+  uint32_t chunks = parallelism.chunks();
+  std::vector<std::string> given;
+  if (has_layout) given.emplace_back("--pipeline-model-parallel-layout");
+  if (chunks > 0) given.emplace_back("--num-virtual-stages-per-pipeline-rank");
+  if (parsed->layers_per_stage.has_value()) {
+    given.emplace_back("--num-layers-per-virtual-pipeline-stage");
   }
+  if (given.size() > 1) {
+    problems->Add(given[0], absl::StrCat("excludes ", given[1]));
+    return;
+  }
+  if (parsed->layers_per_stage.has_value()) {
+    const uint32_t layers = parsed->model().num_layers();
+    const uint32_t each = *parsed->layers_per_stage;
+    if (layers % ranks != 0 || layers / ranks % each != 0) {
+      problems->Add(
+          "--num-layers-per-virtual-pipeline-stage",
+          absl::StrCat("is ", each, ", expected a divisor of the layers of a ",
+                       "pipeline rank: --num-layers is ", layers,
+                       ", --pipeline-model-parallel-size is ", ranks));
+      return;
+    }
+    chunks = layers / ranks / each;
+    parallelism.set_chunks(chunks);
+  }
+  const auto layout = ParseLayout("", parallelism.layout());
+  if (has_layout && layout.ok()) {
+    if (layout->size() % ranks != 0) {
+      problems->Add("--pipeline-model-parallel-layout",
+                    absl::StrCat("has ", layout->size(),
+                                 " stages, expected a multiple of "
+                                 "--pipeline-model-parallel-size, which is ",
+                                 ranks));
+      return;
+    }
+    chunks = static_cast<uint32_t>(layout->size()) / ranks;
+  }
+  const bool interleaved = chunks > 1;
+  const int least = MegatronMinRanksToInterleave(parsed->communication());
+  if (interleaved && ranks < static_cast<uint32_t>(least)) {
+    problems->Add(
+        "--pipeline-model-parallel-size",
+        absl::StrCat("is ", ranks, ", expected at least ", least, " with ",
+                     chunks, " virtual stages per rank",
+                     least > 2 ? " and --no-overlap-p2p-communication" : ""));
+  }
+  parsed->scenario.set_schedule(interleaved ? "interleaved-1f1b" : "1f1b");
+}
+
+void FinishRun(Parsed* parsed, Problems* problems) {
+  Training& training = parsed->training();
+  if (parsed->fp16 && parsed->bf16) {
+    problems->Add("--fp16", "excludes --bf16");
+  }
+  training.set_precision(parsed->fp16   ? MIXED_FP16
+                         : parsed->bf16 ? MIXED_BF16
+                                        : FP32);
   const bool wide =
       training.precision() == FP32 || parsed->fp32_gradients ||
       (training.precision() == MIXED_BF16 && !parsed->gradients_in_bf16);
@@ -337,18 +443,7 @@ void FinishRun(Parsed* parsed) {
     parsed->communication().set_bucket_bytes(parsed->bucket_elements *
                                              (wide ? 4.0 : 2.0));
   }
-  Parallelism& parallelism = parsed->parallelism();
-  const uint32_t ranks = std::max(parallelism.pipeline(), 1u);
-  if (parsed->layers_per_stage > 0) {
-    parallelism.set_chunks(parsed->model().num_layers() / ranks /
-                           parsed->layers_per_stage);
-  }
-  uint32_t chunks = parallelism.chunks();
-  const auto layout = ParseLayout("", parallelism.layout());
-  if (!parallelism.layout().empty() && layout.ok()) {
-    chunks = static_cast<uint32_t>(layout->size()) / ranks;
-  }
-  scenario.set_schedule(chunks > 1 ? "interleaved-1f1b" : "1f1b");
+  FinishStages(parsed, problems);
 }
 
 std::vector<std::string> WordsOf(absl::string_view text) {
@@ -383,7 +478,11 @@ absl::StatusOr<MegatronRun> ReadMegatronArguments(const std::string& label,
     const bool is_argument = absl::ConsumePrefix(&name, "--");
     const auto found = Known().find(std::string(name));
     if (!is_argument || found == Known().end()) {
-      if (is_argument && ignored.insert(parts.first).second) {
+      if (is_argument && IsUnsupportedMegatronArgument(name)) {
+        problems.Add(parts.first,
+                     "is not supported, as it changes a step in a way that is "
+                     "not simulated: remove it to predict the run without it");
+      } else if (is_argument && ignored.insert(parts.first).second) {
         run.ignored.push_back(parts.first);
       }
       continue;  // or the value of an argument that is ignored
@@ -396,6 +495,10 @@ absl::StatusOr<MegatronRun> ReadMegatronArguments(const std::string& label,
         continue;
       }
       value = words[++i];
+      while (found->second.is_list && i + 1 < words.size() &&
+             !absl::StartsWith(words[i + 1], "--")) {
+        absl::StrAppend(&value, " ", words[++i]);
+      }
     }
     const std::string expected = found->second.take(value, &parsed);
     if (!expected.empty()) {
@@ -404,7 +507,7 @@ absl::StatusOr<MegatronRun> ReadMegatronArguments(const std::string& label,
     }
   }
   FinishModel(&parsed, &problems);
-  FinishRun(&parsed);
+  FinishRun(&parsed, &problems);
   if (!problems.empty()) return problems.ToStatus();
   run.scenario = std::move(parsed.scenario);
   return run;

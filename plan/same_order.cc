@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "absl/hash/hash.h"
+#include "plan/interleaving.h"
 #include "schedules/options.h"
 #include "schedules/registry.h"
 #include "schedules/source.h"
@@ -83,6 +84,13 @@ std::string FirstNameOfOrder(const ResolvedScenario& scenario,
 
 bool Executes(const Runtime& runtime, const ResolvedScenario& scenario) {
   if (runtime.schedules().empty()) return true;
+  const Parallelism& parallelism = scenario.scenario.parallelism();
+  const int least =
+      MinRanksToInterleave(runtime, scenario.scenario.communication());
+  if (parallelism.chunks() > 1 &&
+      static_cast<int>(std::max(parallelism.pipeline(), 1u)) < least) {
+    return false;
+  }
   const std::string& own = scenario.scenario.schedule();
   const auto kind = FindScheduleKind(own);
   const std::optional<uint64_t> hash = HashUnder(own, scenario);

@@ -23,8 +23,9 @@ uint64_t OrderHash(const Schedule& schedule);
 std::string FirstNameOfOrder(const ResolvedScenario& scenario,
                              const std::vector<PlannedSchedule>& names);
 
-// Whether the runtime executes the scenario's order of passes, under whatever
-// name. True where the runtime lists no schedules.
+// Returns whether the runtime executes the scenario's order of passes, under
+// whatever name, on as many pipeline ranks. True where the runtime lists no
+// schedules.
 bool Executes(const Runtime& runtime, const ResolvedScenario& scenario);
 
 }  // namespace weir

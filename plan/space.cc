@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "base/problems.h"
 #include "base/status_macros.h"
+#include "plan/interleaving.h"
 #include "plan/layouts.h"
 #include "plan/schedule_variants.h"
 #include "scenarios/cluster.h"
@@ -112,12 +113,20 @@ Sharding ShardingOf(const std::string& name) {
   return name == "optimizer" ? Sharding::kOptimizer : Sharding::kNone;
 }
 
+// Returns the fewest pipeline ranks that are to run several chunks each.
+int MinRanksOf(const PlanSpace& space, const ResolvedScenario& base) {
+  return space.any_runtime() ? 1
+                             : MinRanksToInterleave(
+                                   base.runtime, base.scenario.communication());
+}
+
 class Shapes {
  public:
   Shapes(const PlanSpace& space, const ResolvedScenario& base)
       : space_(space),
         base_(base),
         num_blocks_(NumBlocks(base.model)),
+        min_ranks_(MinRanksOf(space, base)),
         global_batch_(
             static_cast<int>(base.scenario.batch().global_batch_size())) {}
 
@@ -221,6 +230,7 @@ class Shapes {
     const bool sharded = shape_.sharding == Sharding::kFull ||
                          base_.scenario.training().fully_sharded();
     if (shape_.pipeline == 1 && !sharded) return {1};
+    if (space_.schedules().empty() && shape_.pipeline < min_ranks_) return {1};
     std::vector<int> chunks = {1};
     for (int n = 2; n <= kMostChunks; ++n) {
       if (shape_.pipeline * n <= num_blocks_) chunks.push_back(n);
@@ -231,6 +241,7 @@ class Shapes {
   const PlanSpace& space_;
   const ResolvedScenario& base_;
   const int num_blocks_;
+  const int min_ranks_;  // to interleave
   const int global_batch_;
   Shape shape_;
   std::vector<Shape> shapes_;
@@ -283,8 +294,12 @@ absl::StatusOr<Space> MakeSpace(const std::string& label,
     ASSIGN_OR_RETURN(schedules,
                      SchedulesToPlan(label, request.space(), shape.pipeline,
                                      space.base.runtime));
-    for (const PlannedSchedule& schedule : schedules) {
+    for (PlannedSchedule& schedule : schedules) {
       const std::string name(WithoutOptions(schedule.name));
+      if (ListsSchedule(space.base.runtime, name)) {
+        schedule.min_ranks_to_interleave =
+            MinRanksOf(request.space(), space.base);
+      }
       auto& names = space.schedule_names;
       if (std::find(names.begin(), names.end(), name) == names.end()) {
         names.push_back(name);

@@ -45,9 +45,18 @@ struct PlannedSchedule {
   bool single_samples = false;  // see ScheduleKind
   // Options give it other stages than ranks x chunks.
   bool own_stages = false;
+  // Fewest pipeline ranks on which the scenario's runtime runs several chunks
+  // per rank in this order.
+  int min_ranks_to_interleave = 1;
   // Has the same places, and its order is quick to make. Empty: its own is.
   std::string speaker;
 };
+
+// Returns whether the scenario's runtime runs so many chunks on so many ranks.
+inline bool Interleaves(const PlannedSchedule& schedule, const Shape& shape) {
+  return shape.chunks == 1 ||
+         shape.pipeline >= schedule.min_ranks_to_interleave;
+}
 
 struct Space {
   // The scenario resolved with one GPU, and what it names loaded. Plans differ

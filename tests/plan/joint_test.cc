@@ -49,6 +49,8 @@ BruteForce TryAll(const PlanRequest& request) {
     shape.blocks.assign(figures.blocks().begin(), figures.blocks().end());
     for (const PlannedSchedule& schedule : space->schedules_of(shape)) {
       ++all.num_candidates;
+      // Megatron-LM, the default runtime, aborts.
+      if (schedule.name == "interleaved-1f1b" && shape.pipeline == 1) continue;
       const auto resolved = ResolveScenario(
           "test", ScenarioOfShape(space->base.scenario, shape, schedule.name));
       if (!resolved.ok()) continue;
@@ -245,6 +247,55 @@ TEST(JointSearchTest, ConsidersTheSchedulesThatTheRuntimeExecutes) {
   request.mutable_scenario()->set_runtime("megatron-deepspeed");
   const PlanReport deepspeed = Search(request);
   EXPECT_THAT(deepspeed.schedules(), testing::ElementsAre("1f1b"));
+}
+
+// Chunks on one rank make sense with sharded weights, which are gathered chunk
+// by chunk, but Megatron-LM interleaves on two ranks or more.
+TEST(JointSearchTest, PlansForMegatronDoNotInterleaveOnOneRank) {
+  PlanRequest request = SmallRequest(4, 4, 8);
+  Scenario& scenario = *request.mutable_scenario();
+  scenario.mutable_transformer()->set_tied_embeddings(false);
+  scenario.mutable_training()->set_precision(MIXED_BF16);
+  scenario.mutable_training()->set_fully_sharded(true);
+  request.set_num_plans(20);
+  const auto num_interleaved_on_one_rank = [&request] {
+    int count = 0;
+    const PlanReport report = Search(request);
+    EXPECT_GT(report.plans_size(), 0);
+    for (const Plan& plan : report.plans()) {
+      const Parallelism& parallelism = plan.scenario().parallelism();
+      if (parallelism.pipeline() == 1 && parallelism.chunks() > 1) ++count;
+      EXPECT_EQ(plan.runtime_executes(),
+                parallelism.pipeline() > 1 || parallelism.chunks() == 1);
+    }
+    return count;
+  };
+  EXPECT_EQ(num_interleaved_on_one_rank(), 0);
+  request.mutable_space()->add_schedules("1f1b");
+  request.mutable_space()->add_schedules("interleaved-1f1b");
+  EXPECT_EQ(num_interleaved_on_one_rank(), 0);
+  request.mutable_space()->set_any_runtime(true);
+  EXPECT_GT(num_interleaved_on_one_rank(), 0);
+}
+
+TEST(JointSearchTest, SaysThatTheRuntimeDoesNotInterleaveOnOneRank) {
+  for (const bool blocking : {false, true}) {
+    PlanRequest request = SmallRequest(8, 4, 8);
+    if (blocking) {
+      request.mutable_scenario()->mutable_communication()->set_transfers(
+          BLOCKING);
+    }
+    request.mutable_space()->add_pipeline(blocking ? 2 : 1);
+    request.mutable_space()->add_chunks(2);
+    request.mutable_space()->add_chunks(3);
+    const auto report = SearchPlans("test", request);
+    EXPECT_TRUE(absl::IsFailedPrecondition(report.status()));
+    EXPECT_THAT(
+        std::string(report.status().message()),
+        testing::HasSubstr(
+            blocking ? "parallelism.pipeline is 2, expected at least 3"
+                     : "parallelism.pipeline is 1, expected at least 2"));
+  }
 }
 
 TEST(JointSearchTest, SchedulesThatAreNamedAreConsideredAndMarked) {

@@ -233,6 +233,17 @@ TEST(MegatronArgumentTest, SayWhyMegatronCannot) {
   };
   EXPECT_THAT(why(R"(schedule: "zb-h1" parallelism { pipeline: 8 })"),
               Contains(HasSubstr("no schedule zb-h1")));
+  EXPECT_THAT(
+      why(R"(schedule: "interleaved-1f1b"
+                     parallelism { data: 8 chunks: 2 }
+                     training { precision: MIXED_BF16 fully_sharded: true })"),
+      testing::ElementsAre("interleaved 1F1B needs at least 2 pipeline ranks"));
+  EXPECT_THAT(why(R"(schedule: "interleaved-1f1b"
+                     parallelism { pipeline: 2 data: 4 chunks: 2 }
+                     communication { transfers: BLOCKING })"),
+              testing::ElementsAre("interleaved 1F1B without overlapped "
+                                   "transfers needs at least 3 pipeline "
+                                   "ranks"));
   EXPECT_THAT(why(R"(schedule: "1f1b" parallelism { pipeline: 2
              gpus: [1, 0] })"),
               Contains(HasSubstr("numberings of GPUs")));
@@ -269,6 +280,108 @@ TEST(MegatronReaderTest, RefusesWhatItCannotRead) {
               HasSubstr("x.args: --context-parallel-size is 2, expected 1"));
   EXPECT_THAT(message, HasSubstr("x.args: --hidden-size has no value"));
   EXPECT_THAT(message, Not(HasSubstr("bf16")));
+}
+
+std::string MessageFor(const std::string& args) {
+  const auto run = ReadMegatronArguments(
+      "x.args",
+      "--num-layers 8 --hidden-size 64 --num-attention-heads 4 " + args);
+  return run.ok() ? "" : std::string(run.status().message());
+}
+
+TEST(MegatronReaderTest, TakesTheDefaultWidthOfExperts) {
+  const auto run = ReadMegatronArguments(
+      "x.args",
+      "--num-layers 4 --hidden-size 192 --num-attention-heads 4 "
+      "--num-experts 8 --moe-router-topk 2");
+  ASSERT_TRUE(run.ok()) << run.status();
+  EXPECT_EQ(run->scenario.transformer().feed_forward_size(), 768u);
+  EXPECT_EQ(run->scenario.transformer().num_shared_experts(), 0u);
+  // With gates two thirds of that, in multiples of 64.
+  const auto gated = ReadMegatronArguments(
+      "x.args",
+      "--num-layers 4 --hidden-size 160 --num-attention-heads 4 --swiglu "
+      "--num-experts 8 --moe-shared-expert-intermediate-size 768");
+  ASSERT_TRUE(gated.ok()) << gated.status();
+  EXPECT_EQ(gated->scenario.transformer().feed_forward_size(), 384u);
+  EXPECT_EQ(gated->scenario.transformer().num_shared_experts(), 2u);
+}
+
+TEST(MegatronReaderTest, ReadsLayersPerVirtualStage) {
+  const auto run = ReadMegatronArguments(
+      "x.args",
+      "--num-layers 8 --hidden-size 64 --num-attention-heads 4 "
+      "--pipeline-model-parallel-size 2 "
+      "--num-layers-per-virtual-pipeline-stage 2");
+  ASSERT_TRUE(run.ok()) << run.status();
+  EXPECT_EQ(run->scenario.parallelism().chunks(), 2u);
+  EXPECT_EQ(run->scenario.schedule(), "interleaved-1f1b");
+  EXPECT_EQ(MessageFor("--pipeline-model-parallel-size 2 "
+                       "--num-layers-per-virtual-pipeline-stage 0"),
+            "x.args: --num-layers-per-virtual-pipeline-stage is 0, expected a "
+            "whole number, 1 or more");
+  for (const char* layers : {"3", "5", "8"}) {
+    EXPECT_THAT(
+        MessageFor(std::string("--pipeline-model-parallel-size 2 "
+                               "--num-layers-per-virtual-pipeline-stage ") +
+                   layers),
+        HasSubstr(std::string("--num-layers-per-virtual-pipeline-stage is ") +
+                  layers + ", expected a divisor"));
+  }
+}
+
+TEST(MegatronReaderTest, RefusesInterleavingOnTooFewRanks) {
+  const std::string two = "--num-virtual-stages-per-pipeline-rank 2 ";
+  EXPECT_EQ(MessageFor(two),
+            "x.args: --pipeline-model-parallel-size is 1, expected at least 2 "
+            "with 2 virtual stages per rank");
+  EXPECT_EQ(MessageFor("--pipeline-model-parallel-layout Et*4|t*4L"),
+            "x.args: --pipeline-model-parallel-size is 1, expected at least 2 "
+            "with 2 virtual stages per rank");
+  EXPECT_EQ(MessageFor(two + "--pipeline-model-parallel-size 2"), "");
+  EXPECT_EQ(MessageFor(two + "--pipeline-model-parallel-size 2 "
+                             "--no-overlap-p2p-communication"),
+            "x.args: --pipeline-model-parallel-size is 2, expected at least 3 "
+            "with 2 virtual stages per rank and "
+            "--no-overlap-p2p-communication");
+}
+
+TEST(MegatronReaderTest, RefusesArgumentsThatExcludeEachOther) {
+  EXPECT_EQ(MessageFor("--bf16 --fp16"), "x.args: --fp16 excludes --bf16");
+  EXPECT_EQ(MessageFor("--pipeline-model-parallel-size 2 "
+                       "--pipeline-model-parallel-layout Et*4|t*4L "
+                       "--num-virtual-stages-per-pipeline-rank 2"),
+            "x.args: --pipeline-model-parallel-layout excludes "
+            "--num-virtual-stages-per-pipeline-rank");
+  EXPECT_EQ(MessageFor("--pipeline-model-parallel-size 3 "
+                       "--pipeline-model-parallel-layout Et*4|t*4L"),
+            "x.args: --pipeline-model-parallel-layout has 2 stages, expected "
+            "a multiple of --pipeline-model-parallel-size, which is 3");
+}
+
+// What changes a step is not dropped in silence.
+TEST(MegatronReaderTest, RefusesWhatChangesAStepAndIsNotSimulated) {
+  for (const char* args :
+       {"--decoder-first-pipeline-num-layers 2", "--fp8-format hybrid",
+        "--account-for-loss-in-pipeline-split", "--rampup-batch-size 8 8 100",
+        "--overlap-param-gather", "--multi-latent-attention",
+        "--mtp-num-layers 1", "--enable-cuda-graph",
+        "--hybrid-attention-ratio 0.5"}) {
+    const std::string name =
+        std::string(args).substr(0, std::string(args).find(' '));
+    EXPECT_EQ(MessageFor(args),
+              "x.args: " + name +
+                  " is not supported, as it changes a step in a way that is "
+                  "not simulated: remove it to predict the run without it");
+  }
+  EXPECT_THAT(MessageFor("--recompute-method block"),
+              HasSubstr("--recompute-method is block, expected uniform"));
+  EXPECT_THAT(MessageFor("--recompute-num-layers 4"),
+              HasSubstr("--recompute-num-layers is 4, expected 1"));
+  EXPECT_THAT(
+      MessageFor("--recompute-modules core_attn mlp --bf16"),
+      HasSubstr("--recompute-modules is core_attn mlp, expected core_attn"));
+  EXPECT_EQ(MessageFor("--recompute-modules core_attn --bf16"), "");
 }
 
 }  // namespace
