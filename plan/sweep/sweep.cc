@@ -72,14 +72,15 @@ class Checker {
       CheckAxis(&axis);
       num_points *= std::max(1, axis.values_size());
     }
-    if (num_points > kMaxPoints) {
+    if (num_points <= kMaxPoints) {
+      resolved_->num_points = static_cast<uint32_t>(num_points);
+    } else {
       problems_.Add("", absl::StrCat("has ", num_points,
                                      " points, expected at most ", kMaxPoints));
     }
     if (resolved_->fields.empty()) {
       problems_.Add("", "sweeps nothing, expected axes or points");
     }
-    resolved_->num_points = static_cast<uint32_t>(num_points);
     return problems_.ToStatus();
   }
 
