@@ -13,6 +13,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <system_error>
 #include <thread>
@@ -20,6 +21,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "base/files.h"
 #include "base/interrupt.h"
 #include "base/status_macros.h"
 
@@ -31,13 +33,9 @@ absl::StatusOr<ScratchFile> ScratchFile::Make(absl::string_view contents) {
   if (file.fd_ < 0) {
     return absl::UnavailableError("no file in memory to be had");
   }
-  while (!contents.empty()) {
-    const ssize_t written = write(file.fd_, contents.data(), contents.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return absl::UnavailableError("no memory for a file");
-    contents.remove_prefix(written);
-  }
-  return file;
+  if (WriteAll(file.fd_, contents)) return file;
+  return absl::UnavailableError(absl::StrCat(
+      "a file in memory cannot be written: ", std::strerror(errno)));
 }
 
 ScratchFile::ScratchFile(ScratchFile&& other) noexcept
@@ -81,6 +79,9 @@ using Clock = std::chrono::steady_clock;
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != us) _exit(127);  // the parent ended before prctl
   DefaultOnInterrupt();
+  // An ignored signal stays ignored in the program. Where this process ignores
+  // SIGXFSZ, the program would end with an incomplete file and exit code 0.
+  std::signal(SIGXFSZ, SIG_DFL);
   const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
   if (nothing >= 0) dup2(nothing, STDIN_FILENO);
   dup2(output, STDOUT_FILENO);
@@ -100,30 +101,37 @@ double SecondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
+// Returns whether the child has ended. Does not reap it: until then neither
+// its process id nor its group id can be given to another process.
+bool HasEnded(pid_t pid) {
+  siginfo_t info = {};
+  const int result = waitid(P_PID, pid, &info, WEXITED | WNOHANG | WNOWAIT);
+  if (result < 0) return errno != EINTR;
+  return info.si_pid == pid;
+}
+
 absl::StatusOr<ChildEnd> WaitFor(pid_t pid, double limit_seconds,
                                  const std::function<void()>& tick) {
   const Clock::time_point start = Clock::now();
   ChildEnd end;
   bool interrupted = false;
-  int status = 0;
   // Wait longer and longer, so that short runs are noticed at once.
   auto pause = std::chrono::microseconds(200);
-  while (true) {
-    const pid_t ended = waitpid(pid, &status, WNOHANG);
-    if (ended == pid || (ended < 0 && errno != EINTR)) break;
+  while (!HasEnded(pid)) {
     if (tick) tick();
     interrupted = Interrupted();
     end.was_killed = !interrupted && SecondsSince(start) >= limit_seconds;
     if (interrupted || end.was_killed) {
-      kill(-pid, SIGKILL);
       kill(pid, SIGKILL);  // in case it has no group of its own yet
-      while (waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;
       break;
     }
     std::this_thread::sleep_for(pause);
     pause = std::min(2 * pause, std::chrono::microseconds(20'000));
   }
-  kill(-pid, SIGKILL);  // processes that it may have left
+  // Kills what the child may have left, before the group id is free again.
+  kill(-pid, SIGKILL);
+  int status = 0;
+  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;
   if (interrupted) return absl::CancelledError("interrupted");
   end.seconds = SecondsSince(start);
   end.exit_code =

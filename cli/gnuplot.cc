@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/gnuplot.h"
 
+#include <csignal>
+
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -16,13 +18,13 @@ namespace {
 constexpr char kGnuplot[] = "gnuplot";
 constexpr double kLimitSeconds = 600;
 
-// Returns the first line that says anything.
-std::string FirstLine(const std::string& text) {
+// Returns the first line that is not blank, as ": LINE"; empty: there is none.
+std::string Reason(const std::string& text) {
   for (absl::string_view line : absl::StrSplit(text, '\n')) {
     line = absl::StripAsciiWhitespace(line);
-    if (!line.empty()) return Shortened(line, 200);
+    if (!line.empty()) return ": " + Shortened(line, 200);
   }
-  return "it said nothing";
+  return "";
 }
 
 absl::Status Failed(absl::string_view why) {
@@ -50,14 +52,20 @@ absl::StatusOr<std::string> DrawSvg(const std::string& script) {
   if (end.was_killed) {
     return Failed(absl::StrCat("took more than ", kLimitSeconds, " s"));
   }
+  if (end.exit_code == 128 + SIGXFSZ) {
+    return Failed(
+        "was ended: the picture is larger than the limit on the size of files "
+        "(ulimit -f)");
+  }
   ASSIGN_OR_RETURN(const std::string said, ReadFile(errors.path()));
   if (end.exit_code != 0) {
-    return Failed(absl::StrCat("failed with exit code ", end.exit_code, ": ",
-                               FirstLine(said)));
+    return Failed(
+        absl::StrCat("failed with exit code ", end.exit_code, Reason(said)));
   }
   ASSIGN_OR_RETURN(std::string svg, ReadFile(picture.path()));
   if (!absl::StrContains(svg, "</svg>")) {
-    return Failed(absl::StrCat("drew no whole picture: ", FirstLine(said)));
+    return Failed(absl::StrCat("drew no whole picture, only ", svg.size(),
+                               " bytes", Reason(said)));
   }
   return svg;
 }

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +17,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "base/files.h"
+#include "base/temporary_file.h"
 #include "base/text.h"
 #include "results/train_study.h"
 #include "tests/hostile_names.h"
@@ -148,6 +150,18 @@ TEST_F(GnuplotTest, AFailureIsOneLine) {
   ASSERT_FALSE(nothing.ok());
   EXPECT_THAT(std::string(nothing.status().message()),
               HasSubstr("gnuplot drew no whole picture"));
+}
+
+TEST_F(GnuplotTest, APictureAboveTheLimitOfFilesIsNamed) {
+  IgnoreFileSizeSignal();
+  rlimit old;
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &old), 0);
+  const rlimit small = {2000, old.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  const auto svg = DrawSvg("set terminal svg\nplot x\n");
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &old), 0);
+  EXPECT_THAT(std::string(svg.status().message()),
+              HasSubstr("larger than the limit on the size of files"));
 }
 
 TEST(GnuplotSearchTest, NoShellLooksForIt) {
