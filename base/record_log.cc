@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
@@ -13,8 +14,13 @@ namespace weir {
 namespace {
 
 constexpr absl::string_view kBefore = "{\"crc32\":\"";
-constexpr absl::string_view kAfter = "\",";
+constexpr absl::string_view kAfter = "\"";
 constexpr size_t kDigits = 8;
+
+// Returns whether nothing but the end of an object is left.
+bool IsEmptyObject(absl::string_view members) {
+  return absl::StripAsciiWhitespace(members) == "}";
+}
 
 // Returns whether the line is sealed and has not changed since.
 bool Unseal(absl::string_view line, std::string* json) {
@@ -24,6 +30,7 @@ bool Unseal(absl::string_view line, std::string* json) {
   const absl::string_view crc = line.substr(0, kDigits);
   line.remove_prefix(kDigits);
   if (!absl::ConsumePrefix(&line, kAfter)) return false;
+  if (!IsEmptyObject(line) && !absl::ConsumePrefix(&line, ",")) return false;
   *json = absl::StrCat("{", line);
   return Crc32(*json) == crc;
 }
@@ -40,7 +47,8 @@ std::string Crc32(absl::string_view bytes) {
 std::string SealRecord(absl::string_view json_object) {
   absl::string_view members = json_object;
   absl::ConsumePrefix(&members, "{");
-  return absl::StrCat(kBefore, Crc32(json_object), kAfter, members, "\n");
+  return absl::StrCat(kBefore, Crc32(json_object), kAfter,
+                      IsEmptyObject(members) ? "" : ",", members, "\n");
 }
 
 RecordLog ParseRecordLog(absl::string_view bytes) {

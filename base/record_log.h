@@ -18,8 +18,7 @@ namespace weir {
 std::string Crc32(absl::string_view bytes);
 
 // Returns the JSON object as a line with a new first member "crc32", the
-// checksum of the original object. REQUIRES: the object has a member and
-// contains no line break.
+// checksum of the original object. REQUIRES: the object contains no line break.
 std::string SealRecord(absl::string_view json_object);
 
 struct Record {

@@ -31,6 +31,17 @@ TEST(RecordLogTest, ASealedRecordIsJsonAndIsReadAgain) {
   EXPECT_EQ(log.records[0].text, "{\"point\":3,\"text\":\"a\\nb\"}");
 }
 
+TEST(RecordLogTest, AnEmptyObjectIsSealedToo) {
+  for (const std::string text : {"{}", "{ }"}) {
+    const std::string line = SealRecord(text);
+    EXPECT_EQ(nlohmann::json::parse(line)["crc32"], Crc32(text));
+    const RecordLog log = ParseRecordLog(line);
+    ASSERT_EQ(log.records.size(), 1);
+    EXPECT_TRUE(log.records[0].is_intact);
+    EXPECT_EQ(log.records[0].text, text);
+  }
+}
+
 TEST(RecordLogTest, DamageIsTold) {
   const std::string one = SealRecord("{\"a\":1}");
   const std::string two = SealRecord("{\"a\":2}");
