@@ -1,19 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/interrupt.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <array>
 
+#include "base/files.h"
 #include "base/temporary_file.h"
 
 namespace weir {
 namespace {
 
 constexpr std::array<int, 3> kSignals = {SIGINT, SIGTERM, SIGHUP};
+// timeout(1) signals its child, and at once the process group that the child is
+// in: the second signal is no second request. Two seconds are far more than it
+// takes, also on a busy machine, and fewer than until a person or a script that
+// waits for the end of this process sends another.
 constexpr int kSameSenderSeconds = 2;
 
 static_assert(kExitInterrupted == 128 + SIGINT);
@@ -22,11 +29,32 @@ static_assert(kExitHungUp == 128 + SIGHUP);
 
 // The noted signal, 0 if none. Signal handlers can only set globals.
 volatile sig_atomic_t noted = 0;
-volatile sig_atomic_t noted_sender = 0;  // 0 if not a process (a terminal)
+// Who sent it and when, to tell the second signal of timeout(1) from a second
+// request. 0: no process, such as a terminal.
+volatile sig_atomic_t noted_sender = 0;
 volatile sig_atomic_t noted_second = 0;
+// The process that set the handlers. A forked child that has them is silent.
+volatile sig_atomic_t owner = 0;
+
+// Prints "interrupted by SIGTERM" with functions that a signal handler may
+// call, unless standard error is closed or would have to be waited for. A
+// terminal may show a status line, below which it goes.
+void PrintInterrupted(int signal) {
+  pollfd poller = {STDERR_FILENO, POLLOUT, 0};
+  if (getpid() != owner || poll(&poller, 1, 0) <= 0 ||
+      poller.revents != POLLOUT) {
+    return;
+  }
+  termios ignored = {};
+  if (tcgetattr(STDERR_FILENO, &ignored) == 0) WriteAll(STDERR_FILENO, "\n");
+  WriteAll(STDERR_FILENO, signal == SIGINT    ? "interrupted by SIGINT\n"
+                          : signal == SIGTERM ? "interrupted by SIGTERM\n"
+                                              : "interrupted by SIGHUP\n");
+}
 
 void Exit(int signal) {
   RemoveTemporaryFiles();
+  PrintInterrupted(signal);
   _exit(128 + signal);
 }
 
@@ -52,6 +80,7 @@ void Note(int signal, siginfo_t* info, void*) {
 
 // Keeps SIGHUP ignored if it is, as nohup(1) asks for.
 void SetActions(const struct sigaction& action) {
+  owner = getpid();
   for (const int signal : kSignals) {
     struct sigaction before = {};
     sigaction(signal, nullptr, &before);

@@ -9,7 +9,7 @@
 
 namespace weir {
 
-// Makes each of these signals end the process at once.
+// Makes each signal print its name to standard error and end the process.
 void ExitOnInterrupt();
 
 // Makes the first of these signals only set Interrupted(), so that the program

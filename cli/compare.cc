@@ -118,17 +118,38 @@ absl::StatusOr<ToSimulate> ResolveAll(const Flags& flags) {
 
 struct Outcome {
   std::vector<Result> results;
+  // Where it was interrupted: says which schedules are missing.
+  std::vector<std::string> warnings;
   int exit_code = kExitOk;  // the worst of those that could not be simulated
 };
+
+// Names each schedule once: a comparison may repeat it.
+std::string DescribeInterrupt(const std::vector<std::string>& missing) {
+  constexpr size_t kMaxNamed = 20;
+  std::vector<std::string> names;
+  std::set<std::string> named;
+  for (const std::string& name : missing) {
+    if (!named.insert(name).second) continue;
+    if (named.size() <= kMaxNamed) names.push_back(name);
+  }
+  if (named.size() > names.size()) names.push_back("...");
+  return absl::StrCat("interrupted, not simulated: ",
+                      absl::StrJoin(names, ", "));
+}
 
 // One by one; what fails is told at once and the rest goes on. Ctrl-C keeps
 // what is there.
 Outcome SimulateAll(const std::vector<ResolvedScenario>& scenarios,
                     const OutputFlags& output) {
   Outcome outcome;
+  std::vector<std::string> missing;
   ProgressLine progress(output);
   NoteInterrupt();
-  for (size_t i = 0; i < scenarios.size() && !Interrupted(); ++i) {
+  for (size_t i = 0; i < scenarios.size(); ++i) {
+    if (Interrupted()) {
+      missing.push_back(scenarios[i].scenario.schedule());
+      continue;
+    }
     const std::string what =
         absl::StrCat("[", i + 1, "/", scenarios.size(), "] ",
                      scenarios[i].scenario.schedule());
@@ -143,20 +164,24 @@ Outcome SimulateAll(const std::vector<ResolvedScenario>& scenarios,
     if (!result.ok() || i + 1 == scenarios.size()) progress.Clear();
     if (result.ok()) {
       outcome.results.push_back(*std::move(result));
-    } else if (!absl::IsCancelled(result.status()) && !Interrupted()) {
+    } else if (absl::IsCancelled(result.status()) || Interrupted()) {
+      missing.push_back(scenarios[i].scenario.schedule());
+    } else {
       outcome.exit_code =
           std::max<int>(outcome.exit_code, PrintError(result.status(), output));
     }
   }
   ExitOnInterrupt();
   if (Interrupted()) outcome.exit_code = InterruptExitCode();
+  if (!missing.empty()) outcome.warnings = {DescribeInterrupt(missing)};
   return outcome;
 }
 
-std::string View(const Flags& flags, const std::vector<Result>& results) {
+std::string View(const Flags& flags, const Outcome& outcome) {
+  const std::vector<Result>& results = outcome.results;
   switch (flags.output.format) {
     case OutputFlags::Format::kJson:
-      return CompareJson(flags.command, results);
+      return CompareJson(flags.command, results, outcome.warnings);
     case OutputFlags::Format::kCsv:
       return CompareCsv(results);
     case OutputFlags::Format::kTable:
@@ -175,10 +200,13 @@ int RunCompare(const Flags& flags) {
       work->refused.ok() ? kExitOk : PrintError(work->refused, flags.output);
   Outcome outcome = SimulateAll(work->scenarios, flags.output);
   outcome.exit_code = std::max<int>(outcome.exit_code, refused);
+  for (const std::string& warning : outcome.warnings) {
+    PrintWarning(warning, flags.output);
+  }
   if (outcome.results.empty()) return outcome.exit_code;
 
   int code = outcome.exit_code;
-  const absl::Status printed = PrintResult(View(flags, outcome.results));
+  const absl::Status printed = PrintResult(View(flags, outcome));
   if (!printed.ok()) {
     code = std::max<int>(code, PrintError(printed, flags.output));
   }

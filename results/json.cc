@@ -62,8 +62,10 @@ std::string ResultJson(absl::string_view command, const Result& result) {
 }
 
 std::string CompareJson(absl::string_view command,
-                        std::span<const Result> results) {
+                        std::span<const Result> results,
+                        const std::vector<std::string>& further) {
   std::vector<std::string> warnings = MergeWarnings(results);
+  warnings.insert(warnings.end(), further.begin(), further.end());
   Json configs = Json::array();
   Json all = Json::array();
   for (const Result& result : results) {

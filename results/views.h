@@ -22,10 +22,11 @@ std::string CompareTable(std::span<const Result> results);
 // The envelope {"tool", "version", "command", "config", "result"|"results",
 // "warnings"} without timelines. Numbers, never strings, for quantities; one
 // that is not finite is null and a warning. "config" is the resolved scenario
-// as textproto, for a comparison the list of them.
+// as textproto, for a comparison the list of them. `warnings` are further ones.
 std::string ResultJson(absl::string_view command, const Result& result);
 std::string CompareJson(absl::string_view command,
-                        std::span<const Result> results);
+                        std::span<const Result> results,
+                        const std::vector<std::string>& warnings = {});
 
 // One line per rank (simulate) or per result (compare), with a header line.
 std::string RanksCsv(const Result& result);

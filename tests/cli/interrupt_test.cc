@@ -17,6 +17,7 @@ namespace weir {
 namespace {
 
 using testing::AllOf;
+using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
@@ -131,6 +132,27 @@ TEST_P(InterruptTest, CompareKeepsWhatItHas) {
   EndAfter(", 2s", &run);
   EXPECT_THAT(run.out(), HasSubstr("gpipe"));
   EXPECT_EQ(RunWeir("show i.pb --format csv").exit_code, 0);
+  EXPECT_THAT(run.shown(),
+              ContainsRegex("interrupted, not simulated: (1f1b|gpipe), "));
+}
+
+// Also where no table has room for it.
+TEST_P(InterruptTest, CompareNamesWhatItHasNot) {
+  TerminalRun run(WEIR_PROGRAM,
+                  "compare --schedule gpipe,1f1b,interleaved-1f1b --costs "
+                  "f=1,b=2 --pp 50 --microbatches 4000 --format json");
+  EndAfter("[1/3] gpipe", &run);
+  EXPECT_THAT(run.out(), IsEmpty());
+  EXPECT_THAT(run.shown(),
+              HasSubstr("warning: interrupted, not simulated: gpipe, 1f1b, "
+                        "interleaved-1f1b"));
+}
+
+TEST_P(InterruptTest, ExplainSaysSo) {
+  TerminalRun run(WEIR_PROGRAM, "explain pipedream-2bw-gpt-2.2b -j 1");
+  EndAfter("] figures", &run);
+  EXPECT_THAT(run.out(), IsEmpty());
+  EXPECT_THAT(run.shown(), HasSubstr("error: interrupted"));
 }
 
 TEST_P(InterruptTest, SimulateEndsAtOnce) {
@@ -139,6 +161,7 @@ TEST_P(InterruptTest, SimulateEndsAtOnce) {
                   "--microbatches 20000");
   EndAfter("1f1b ", &run);
   EXPECT_THAT(run.out(), IsEmpty());
+  EXPECT_THAT(run.shown(), ContainsRegex("interrupted by SIG(INT|TERM|HUP)"));
 }
 
 INSTANTIATE_TEST_SUITE_P(
