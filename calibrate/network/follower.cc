@@ -22,11 +22,13 @@ constexpr absl::Duration kTick = absl::Milliseconds(100);
 constexpr absl::Duration kBetweenTries = absl::Milliseconds(200);
 
 // Tries all addresses once. Unavailable: nobody is there (yet), or the place of
-// this rank is taken (for now). Aborted: rank 0 is there and says no.
+// this rank is taken (for now). Aborted: rank 0 is there and says no. `refusal`
+// becomes what rank 0 said if it refused this rank.
 absl::StatusOr<std::unique_ptr<ControlWire>> TryOnce(const Rendezvous& meeting,
                                                      absl::Time deadline,
                                                      Hello* hello,
-                                                     std::string* where) {
+                                                     std::string* where,
+                                                     std::string* refusal) {
   absl::Status last = absl::UnavailableError("nothing was tried");
   absl::Status refused;
   for (const std::string& host : meeting.hosts) {
@@ -50,6 +52,7 @@ absl::StatusOr<std::unique_ptr<ControlWire>> TryOnce(const Rendezvous& meeting,
         const std::string said =
             absl::StrCat(*where, " refused it: ", Ascii(answer.refusal()));
         last = absl::UnavailableError(said);
+        *refusal = said;
         if (!answer.may_retry()) refused = absl::AbortedError(said);
       } else {
         last =
@@ -92,6 +95,7 @@ absl::StatusOr<std::unique_ptr<Follower>> Follower::Meet(
       absl::Now() + absl::Seconds(options.timeout_seconds);
   Hello hello = Greeting(launch, options);
   absl::Status last;
+  std::string refusal;  // the last one: rank 0 may be gone since
   while (true) {
     Rendezvous meeting = rendezvous;
     last = meeting.file.empty() ? absl::OkStatus() : ReadMeetingPoint(&meeting);
@@ -100,7 +104,7 @@ absl::StatusOr<std::unique_ptr<Follower>> Follower::Meet(
       hello.set_token(meeting.token);
       std::string where;
       absl::StatusOr<std::unique_ptr<ControlWire>> wire =
-          TryOnce(meeting, deadline, &hello, &where);
+          TryOnce(meeting, deadline, &hello, &where, &refusal);
       if (wire.ok()) {
         return std::unique_ptr<Follower>(
             new Follower(launch, std::move(options), *std::move(wire), where));
@@ -115,6 +119,14 @@ absl::StatusOr<std::unique_ptr<Follower>> Follower::Meet(
     }
     if (absl::Now() + kBetweenTries > deadline) break;
     absl::SleepFor(kBetweenTries);
+  }
+  if (!refusal.empty()) {
+    return absl::AbortedError(
+        absl::StrCat("rank ", launch.rank, " (host ", launch.node,
+                     ") found rank 0, but was not admitted in ",
+                     absl::StrFormat("%.3g s: ", options.timeout_seconds),
+                     refusal, last.message() == refusal ? "" : "; then ",
+                     last.message() == refusal ? "" : last.message()));
   }
   return absl::AbortedError(absl::StrCat(
       "rank ", launch.rank, " (host ", launch.node, ") did not find rank 0 in ",

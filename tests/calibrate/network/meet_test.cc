@@ -22,6 +22,7 @@
 #include "base/files.h"
 #include "base/textproto.h"
 #include "calibrate/network/control.pb.h"
+#include "calibrate/network/follower.h"
 #include "calibrate/network/leader.h"
 
 namespace weir {
@@ -233,6 +234,46 @@ TEST(MeetTest, TheFirstOfTwoThatClaimARankIsKept) {
       meeting.leader()->Ask({{0, request}, {1, request}, {2, request}});
   EXPECT_TRUE(answers.ok()) << answers.status();
   ranks.join();
+}
+
+// Refuses one greeting and is gone, as rank 0 is once all others are there.
+void RefuseOnce(std::unique_ptr<Listener> listener) {
+  std::unique_ptr<ControlWire> wire;
+  while (wire == nullptr) {
+    WaitReadable(listener->fds(), Later());
+    auto accepted = listener->Accept();
+    ASSERT_TRUE(accepted.ok()) << accepted.status();
+    wire = *std::move(accepted);
+  }
+  Hello hello;
+  EXPECT_TRUE(wire->Receive(&hello, Later()).ok());
+  Answer answer;
+  answer.set_refusal("came while rank 1 was there");
+  answer.set_may_retry(true);
+  listener.reset();
+  EXPECT_TRUE(wire->Send(answer, Later()).ok());
+}
+
+TEST(MeetTest, ARefusalIsKeptWhenRank0HasGone) {
+  auto listener = Listener::Open({"127.0.0.1"}, {0}, /*all_local=*/true);
+  ASSERT_TRUE(listener.ok()) << listener.status();
+  RankLaunch launch = LaunchOf(2);
+  launch.rank = 1;
+  Rendezvous rendezvous;
+  rendezvous.hosts = {"127.0.0.1"};
+  rendezvous.ports = {(*listener)->port()};
+  FollowerOptions options;
+  options.weir_version = "tested";
+  options.timeout_seconds = 3;
+  options.tell = [](const absl::Status&) {};
+  std::thread leader(RefuseOnce, *std::move(listener));
+  const auto follower = Follower::Meet(launch, rendezvous, options);
+  leader.join();
+  EXPECT_TRUE(absl::IsAborted(follower.status()));
+  EXPECT_THAT(std::string(follower.status().message()),
+              AllOf(HasSubstr("rank 1 (host n0) found rank 0"),
+                    HasSubstr("refused it: came while rank 1 was there"),
+                    HasSubstr("; then 127.0.0.1")));
 }
 
 TEST(MeetTest, OneThatLeavesMakesRoom) {
