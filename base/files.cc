@@ -14,6 +14,7 @@
 #include <fstream>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/cleanup/cleanup.h"
@@ -82,6 +83,15 @@ absl::Status CannotBeOpened(const std::string& path, int error) {
     return absl::NotFoundError(absl::StrCat(path, ": no such file"));
   }
   return CannotBeRead(path, std::strerror(error));
+}
+
+// The kind of a file that is not a regular one.
+std::string KindOf(mode_t mode) {
+  if (S_ISDIR(mode)) return "a folder";
+  if (S_ISFIFO(mode)) return "a pipe";
+  if (S_ISCHR(mode) || S_ISBLK(mode)) return "a device";
+  if (S_ISSOCK(mode)) return "a socket";
+  return "no regular file";
 }
 
 absl::Status IsTooLarge(const std::string& path, size_t max_bytes) {
@@ -156,6 +166,19 @@ absl::StatusOr<std::string> FollowLinks(const std::string& path) {
   return CannotBeWritten(path, std::strerror(ELOOP));
 }
 
+bool IsSameOutput(const std::string& path, const std::string& other) {
+  const auto resolve = [](const std::string& name) {
+    std::error_code error;
+    const fs::file_status status = fs::status(name, error);
+    if (fs::exists(status) && !fs::is_regular_file(status)) return fs::path();
+    const absl::StatusOr<std::string> target = FollowLinks(name);
+    if (!target.ok()) return fs::path();
+    return fs::weakly_canonical(fs::absolute(*target, error), error);
+  };
+  const fs::path resolved = resolve(path);
+  return !resolved.empty() && resolved == resolve(other);
+}
+
 absl::Status MakeFoldersOf(const std::string& path) {
   const fs::path folder = fs::path(path).parent_path();
   if (folder.empty()) return absl::OkStatus();
@@ -163,6 +186,38 @@ absl::Status MakeFoldersOf(const std::string& path) {
   fs::create_directories(folder, error);
   if (!error) return absl::OkStatus();
   return CannotBeWritten(path, error.message());
+}
+
+absl::StatusOr<int> OpenRegularFile(const std::string& path, int flags) {
+  // O_NONBLOCK: a plain open(2) of a pipe waits for its other end.
+  const int fd =
+      open(path.c_str(), flags | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0666);
+  if (fd < 0) {
+    const int error = errno;
+    if ((flags & O_ACCMODE) == O_RDONLY) return CannotBeOpened(path, error);
+    return CannotBeWritten(path, std::strerror(error));
+  }
+  absl::Cleanup close_fd = [fd] { close(fd); };
+  struct stat status = {};
+  if (fstat(fd, &status) != 0) return CannotBeRead(path, std::strerror(errno));
+  if (!S_ISREG(status.st_mode)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        path, ": is ", KindOf(status.st_mode), ", expected a file"));
+  }
+  fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
+  std::move(close_fd).Cancel();
+  return fd;
+}
+
+absl::StatusOr<std::string> ReadRegularFile(const std::string& path, int fd,
+                                            size_t max_bytes) {
+  struct stat status = {};
+  if (fstat(fd, &status) != 0) return CannotBeRead(path, std::strerror(errno));
+  // Refuse large files before reading them. Files of /proc have size 0.
+  if (status.st_size > 0 && static_cast<size_t>(status.st_size) > max_bytes) {
+    return IsTooLarge(path, max_bytes);
+  }
+  return ReadToEnd(path, fd, /*is_pipe=*/false, max_bytes);
 }
 
 absl::StatusOr<std::string> ReadFile(const std::string& path,
@@ -175,18 +230,13 @@ absl::StatusOr<std::string> ReadFile(const std::string& path,
   struct stat status = {};
   if (fstat(fd, &status) != 0) return CannotBeRead(path, std::strerror(errno));
   if (S_ISDIR(status.st_mode)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, ": is a folder, expected a file"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        path, ": is ", KindOf(status.st_mode), ", expected a file"));
   }
+  if (S_ISREG(status.st_mode)) return ReadRegularFile(path, fd, max_bytes);
   const bool is_pipe = S_ISFIFO(status.st_mode);
   // A device may have no end.
-  if (!S_ISREG(status.st_mode) && !is_pipe) {
-    max_bytes = std::min(max_bytes, kMaxTextFileBytes);
-  }
-  // Refuse large files before reading them. Files of /proc have size 0.
-  if (status.st_size > 0 && static_cast<size_t>(status.st_size) > max_bytes) {
-    return IsTooLarge(path, max_bytes);
-  }
+  if (!is_pipe) max_bytes = std::min(max_bytes, kMaxTextFileBytes);
   return ReadToEnd(path, fd, is_pipe, max_bytes);
 }
 

@@ -21,6 +21,17 @@ constexpr size_t kMaxTextFileBytes = size_t{64} << 20;
 absl::StatusOr<std::string> ReadFile(const std::string& path,
                                      size_t max_bytes = kMaxTextFileBytes);
 
+// Opens a regular file with the flags of open(2) (O_CREAT gives mode 0666) and
+// returns the descriptor. Never waits, and refuses anything that may have no
+// end: InvalidArgument for a folder, a pipe, a device or a socket. NotFound
+// when the file does not exist and is not created.
+absl::StatusOr<int> OpenRegularFile(const std::string& path, int flags);
+
+// Reads a file from OpenRegularFile to its end. InvalidArgument when it holds
+// more than `max_bytes`. `path` is for messages.
+absl::StatusOr<std::string> ReadRegularFile(const std::string& path, int fd,
+                                            size_t max_bytes);
+
 // How long WriteFile waits for a reader of a pipe.
 inline constexpr double kMaxReaderWaitSeconds = 5;
 
@@ -38,6 +49,11 @@ absl::Status CheckWritable(const std::string& path);
 // Returns the path behind a chain of symbolic links, which need not exist, or
 // InvalidArgument if the links form a circle.
 absl::StatusOr<std::string> FollowLinks(const std::string& path);
+
+// Returns whether WriteFile would replace the same file for both paths, neither
+// of which need exist: compares absolute paths behind all symbolic links. False
+// for devices and pipes, which take one output after the other.
+bool IsSameOutput(const std::string& path, const std::string& other);
 
 // Creates the missing folders above a file.
 absl::Status MakeFoldersOf(const std::string& path);

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/output_file.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <filesystem>
-#include <fstream>
 #include <system_error>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "base/files.h"
+#include "base/problems.h"
 #include "base/status_macros.h"
 
 namespace weir {
@@ -20,10 +24,18 @@ namespace fs = std::filesystem;
 constexpr size_t kHeadBytes = 64 << 10;
 
 std::string Head(const std::string& path) {
-  std::ifstream stream(path, std::ios::binary);
+  const absl::StatusOr<int> fd = OpenRegularFile(path, O_RDONLY);
+  if (!fd.ok()) return "";
   std::string head(kHeadBytes, '\0');
-  stream.read(head.data(), static_cast<std::streamsize>(head.size()));
-  head.resize(static_cast<size_t>(stream.gcount()));
+  size_t size = 0;
+  while (size < head.size()) {
+    const ssize_t n = read(*fd, head.data() + size, head.size() - size);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) break;
+    size += static_cast<size_t>(n);
+  }
+  close(*fd);
+  head.resize(size);
   return head;
 }
 
@@ -95,6 +107,26 @@ absl::Status CheckOutput(const std::string& path,
                          const ReplaceOptions& options) {
   RETURN_IF_ERROR(CheckWritable(path));
   return CheckReplaceable(path, options);
+}
+
+absl::Status CheckOutputs(const std::vector<OutputFile>& files) {
+  Problems problems("command line");
+  for (size_t i = 0; i < files.size(); ++i) {
+    for (size_t j = 0; j < i; ++j) {
+      if (files[i].path.empty() || files[j].path.empty() ||
+          !IsSameOutput(files[i].path, files[j].path)) {
+        continue;
+      }
+      problems.Add(files[i].option,
+                   absl::StrCat("is ", files[i].path, ", the same file as ",
+                                files[j].option, ", expected another file"));
+    }
+  }
+  RETURN_IF_ERROR(problems.ToStatus());
+  for (const OutputFile& file : files) {
+    RETURN_IF_ERROR(CheckOutput(file.path, file.replace));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status WriteOutput(const std::string& path, absl::string_view contents,

@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
@@ -48,6 +49,18 @@ bool IsReplaceable(const std::string& path, const ReplaceOptions& options);
 // Accepts an empty path, which stands for no file.
 absl::Status CheckOutput(const std::string& path,
                          const ReplaceOptions& options);
+
+// A file that a command is going to write.
+struct OutputFile {
+  std::string option;  // that names it, for messages: "--out"
+  std::string path;    // empty: none
+  ReplaceOptions replace;
+};
+
+// Checks every file with CheckOutput, and that no two paths lead to the same
+// file: the second output would replace the first. Call it with all files of a
+// command.
+absl::Status CheckOutputs(const std::vector<OutputFile>& files);
 
 // Writes a file like WriteFile, except over a file that weir did not write. A
 // file with the same contents is no error, whoever wrote it.

@@ -16,18 +16,17 @@
 
 namespace weir {
 
+std::string OutputLock::PathOf(const std::string& path) {
+  return absl::StrCat(path, ".lock");
+}
+
 absl::StatusOr<OutputLock> OutputLock::Take(const std::string& path) {
-  std::string name = absl::StrCat(path, ".lock");
+  std::string name = PathOf(path);
   RETURN_IF_ERROR(MakeFoldersOf(name));
-  const int fd =
-      open(name.c_str(), O_CREAT | O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0666);
-  if (fd < 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(name, ": cannot write: ", std::strerror(errno)));
-  }
+  ASSIGN_OR_RETURN(const int fd,
+                   OpenRegularFile(name, O_CREAT | O_RDWR | O_NOFOLLOW));
   struct stat status;
-  if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) ||
-      status.st_size != 0) {
+  if (fstat(fd, &status) != 0 || status.st_size != 0) {
     close(fd);
     return absl::InvalidArgumentError(absl::StrCat(
         name, ": is no lock of weir-calibrate, which is an empty file"));

@@ -12,6 +12,9 @@ namespace weir {
 // Held while it lives, given back however the process ends.
 class OutputLock {
  public:
+  // Returns PATH.lock.
+  static std::string PathOf(const std::string& path);
+
   // Takes the file PATH.lock. InvalidArgument where another process has it.
   static absl::StatusOr<OutputLock> Take(const std::string& path);
   OutputLock(OutputLock&& other) noexcept;

@@ -88,18 +88,6 @@ absl::Status Lock(const std::string& path, int fd) {
                    known ? absl::StrCat(" (process ", lock.l_pid, ")") : ""));
 }
 
-absl::StatusOr<std::string> ReadAll(const std::string& path, int fd) {
-  std::string bytes;
-  char buffer[1 << 16];
-  while (true) {
-    const ssize_t n = read(fd, buffer, sizeof(buffer));
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return CannotWrite(path);
-    if (n == 0) return bytes;
-    bytes.append(buffer, static_cast<size_t>(n));
-  }
-}
-
 }  // namespace
 
 absl::StatusOr<Shard> ParseShard(absl::string_view text) {
@@ -172,12 +160,12 @@ absl::StatusOr<std::vector<std::string>> ShardPaths(const std::string& folder) {
 absl::StatusOr<ShardWriter> ShardWriter::Open(const std::string& path,
                                               bool force) {
   RETURN_IF_ERROR(MakeFoldersOf(path));
-  const int fd =
-      open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-  if (fd < 0) return CannotWrite(path);
+  ASSIGN_OR_RETURN(const int fd,
+                   OpenRegularFile(path, O_RDWR | O_CREAT | O_APPEND));
   ShardWriter writer(path, fd);
   RETURN_IF_ERROR(Lock(path, fd));
-  ASSIGN_OR_RETURN(const std::string bytes, ReadAll(path, fd));
+  ASSIGN_OR_RETURN(const std::string bytes,
+                   ReadRegularFile(path, fd, kMaxShardBytes));
   absl::StatusOr<ShardContents> contents = ParseShardFile(path, bytes);
   if (contents.ok()) {
     writer.contents_ = *std::move(contents);
@@ -228,19 +216,16 @@ absl::Status ShardWriter::Sync() {
 }
 
 absl::Status ShardWriter::AppendLine(const std::string& line) {
-  ssize_t written = 0;
-  do {
-    written = write(fd_, line.data(), line.size());
-  } while (written < 0 && errno == EINTR);
-  if (written == static_cast<ssize_t>(line.size())) {
+  const off_t begin = lseek(fd_, 0, SEEK_END);
+  if (begin < 0) return CannotWrite(path_);
+  if (WriteAll(fd_, line)) {
     is_synced_ = false;
     return absl::OkStatus();
   }
-  if (written >= 0) errno = ENOSPC;  // which only the next write would say
   const absl::Status status = CannotWrite(path_);
-  // A full disk took a part of it.
-  const off_t end = lseek(fd_, 0, SEEK_END);
-  if (written > 0 && ftruncate(fd_, end - written) != 0) return status;
+  // Removes the part that a full disk took. What cannot be removed is ignored
+  // by readers, as it does not end with a line end.
+  (void)!ftruncate(fd_, begin);
   return status;
 }
 

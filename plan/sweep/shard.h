@@ -3,9 +3,9 @@
 // with the head of the sweep and one for each point, in the order in which they
 // ended. Each line is a record with a checksum (base/record_log.h).
 //
-// A record is one write(2) and counts once its end of line is there: a process
-// that is killed loses at most half a line, which is cut off when the file is
-// opened again. Records are synced to disk at most a second after they were
+// A record counts once its end of line is there: a process that is killed loses
+// at most half a line, which is cut off when the file is opened again. Records
+// are synced to disk at most a second after they were
 // appended, and all of them before the sweep reports how many points are done:
 // a power failure loses only points that no report has counted, and --resume
 // runs them again. A record that does not match its checksum is left out and

@@ -63,6 +63,47 @@ TEST_F(FilesTest, LinksInACircleAreAnError) {
   EXPECT_EQ(NumFiles(), 2);
 }
 
+TEST_F(FilesTest, OnlyRegularFilesAreOpenedAsSuch) {
+  alarm(60);  // ends a program that waits for the other end of a pipe
+  ASSERT_EQ(mkfifo(Path("pipe").c_str(), 0600), 0);
+  fs::create_symlink("/dev/zero", Path("zero"));
+  for (const auto& [name, kind] :
+       {std::pair("pipe", "a pipe"), {"zero", "a device"}, {".", "a folder"}}) {
+    EXPECT_THAT(OpenRegularFile(Path(name), O_RDONLY).status().message(),
+                HasSubstr(absl::StrCat(": is ", kind, ", expected a file")));
+  }
+  EXPECT_THAT(
+      OpenRegularFile(Path("pipe"), O_RDWR | O_CREAT).status().message(),
+      HasSubstr("is a pipe"));
+  EXPECT_TRUE(
+      absl::IsNotFound(OpenRegularFile(Path("none"), O_RDONLY).status()));
+  const auto fd = OpenRegularFile(Path("new"), O_RDWR | O_CREAT);
+  ASSERT_TRUE(fd.ok()) << fd.status();
+  EXPECT_TRUE(WriteAll(*fd, "0123456789"));
+  EXPECT_EQ(lseek(*fd, 0, SEEK_SET), 0);
+  EXPECT_THAT(ReadRegularFile("new", *fd, 9).status().message(),
+              HasSubstr("new: is larger than 9 "));
+  EXPECT_EQ(*ReadRegularFile("new", *fd, 10), "0123456789");
+  close(*fd);
+  alarm(0);
+}
+
+TEST_F(FilesTest, OutputsAreTheSameBehindLinksAndSpellings) {
+  fs::create_directory(Path("there"));
+  fs::create_directory_symlink("there", Path("folder"));
+  fs::create_symlink("folder/new", Path("link"));
+  for (const char* same :
+       {"there/new", "folder/new", "link", "./there/../link", "there//new"}) {
+    EXPECT_TRUE(IsSameOutput(Path(same), Path("there/new"))) << same;
+  }
+  EXPECT_FALSE(IsSameOutput(Path("new"), Path("there/new")));
+  EXPECT_TRUE(IsSameOutput("new", "./new"));
+  EXPECT_TRUE(IsSameOutput("new", fs::absolute("new")));
+  ASSERT_TRUE(WriteFile(Path("link"), "x").ok());
+  EXPECT_TRUE(IsSameOutput(Path("link"), Path("there/new")));
+  EXPECT_FALSE(IsSameOutput("/dev/null", "/dev/null"));
+}
+
 // Through a link, so that a fault replaces the link and not the machine's
 // device.
 TEST_F(FilesTest, ADeviceTakesTheBytesAndStays) {

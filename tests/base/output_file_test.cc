@@ -102,6 +102,32 @@ TEST_F(OutputFileTest, WhatIsNoFileTakesAnything) {
               HasSubstr("Too many levels"));
 }
 
+TEST_F(OutputFileTest, TwoOutputsNeedTwoFiles) {
+  fs::create_symlink("new", Path("link"));
+  EXPECT_EQ(CheckOutputs({{"--out", Path("new"), {}},
+                          {"--plot", "", {}},
+                          {"--trace", Path("link"), {}}})
+                .message(),
+            absl::StrCat("command line: --trace is ", Path("link"),
+                         ", the same file as --out, expected another file"));
+  EXPECT_TRUE(CheckOutputs({{"--out", Path("new"), {}},
+                            {"--plot", "", {}},
+                            {"--report", "", {}},
+                            {"--trace", Path("other"), {}}})
+                  .ok());
+  // Each is checked with its own options.
+  ASSERT_TRUE(WriteFile(Path("other"), "notes").ok());
+  ReplaceOptions force;
+  force.force = true;
+  EXPECT_TRUE(
+      CheckOutputs({{"--out", "", {}}, {"--trace", Path("other"), force}})
+          .ok());
+  EXPECT_THAT(
+      CheckOutputs({{"--out", Path("new"), force}, {"--b", Path("other"), {}}})
+          .message(),
+      HasSubstr("other: was not written by weir"));
+}
+
 TEST_F(OutputFileTest, MarksKeepTheFormat) {
   EXPECT_EQ(MarkJson("{\"a\":1}"),
             absl::StrCat("{\"generator\":\"", kOutputMark, "\",\"a\":1}"));

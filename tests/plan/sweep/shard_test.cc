@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -122,6 +123,27 @@ TEST_F(ShardTest, AFileThatIsNoShardIsRefusedAndStays) {
   EXPECT_EQ(*ReadFile(path_), "");
 }
 
+TEST_F(ShardTest, OnlyARegularFileIsAShard) {
+  alarm(60);  // ends a program that waits for the other end of a pipe
+  ASSERT_EQ(mkfifo(path_.c_str(), 0600), 0);
+  for (const bool force : {false, true}) {
+    EXPECT_EQ(ShardWriter::Open(path_, force).status().message(),
+              absl::StrCat(path_, ": is a pipe, expected a file"));
+  }
+  std::filesystem::remove(path_);
+  std::filesystem::create_symlink("/dev/zero", path_);
+  EXPECT_EQ(ShardWriter::Open(path_, /*force=*/true).status().message(),
+            absl::StrCat(path_, ": is a device, expected a file"));
+  alarm(0);
+}
+
+TEST_F(ShardTest, AShardAboveTheLimitIsNotRead) {
+  WriteTwo();
+  std::filesystem::resize_file(path_, size_t{5} << 30);  // sparse
+  EXPECT_THAT(std::string(ShardWriter::Open(path_).status().message()),
+              HasSubstr("is larger than 4.29 GB, the limit"));
+}
+
 TEST_F(ShardTest, ARecordThatFitsInPartLeavesNoHalfLine) {
   WriteTwo();
   const std::string whole = *ReadFile(path_);
@@ -136,7 +158,8 @@ TEST_F(ShardTest, ARecordThatFitsInPartLeavesNoHalfLine) {
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
   const absl::Status status = writer->Append(outcome);
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &old), 0);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("cannot be written"));
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("cannot be written: File too large"));
   EXPECT_EQ(*ReadFile(path_), whole);
   // With room again it goes on.
   ASSERT_TRUE(writer->Append(outcome).ok());
