@@ -2,14 +2,12 @@
 // weir collect: the shards of a sweep as one table.
 #include "plan/sweep/collect.h"
 
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/json_text.h"
 #include "base/output_file.h"
-#include "base/problems.h"
 #include "base/status_macros.h"
 #include "cli/commands.h"
 #include "cli/envelope.h"
@@ -21,28 +19,10 @@ namespace {
 
 constexpr size_t kNumNamed = 5;
 
-// The second of two files of one name would be all that is left.
-absl::Status CheckDistinct(const SweepFlags& sweep) {
-  if (sweep.csv.empty() || sweep.sqlite.empty()) return absl::OkStatus();
-  std::error_code ignored;
-  const auto path = [&](const std::string& name) {
-    return std::filesystem::weakly_canonical(
-        std::filesystem::absolute(name, ignored), ignored);
-  };
-  Problems problems("weir collect");
-  if (path(sweep.csv) == path(sweep.sqlite)) {
-    problems.Add("--sqlite", absl::StrCat("is ", sweep.sqlite,
-                                          ", as --csv is, expected "
-                                          "another file"));
-  }
-  return problems.ToStatus();
-}
-
 absl::Status CheckFiles(const Flags& flags) {
-  RETURN_IF_ERROR(CheckDistinct(flags.sweep));
-  RETURN_IF_ERROR(
-      CheckOutput(flags.sweep.csv, ReplaceOf(flags.output, IsSweepHeader)));
-  return CheckOutput(flags.sweep.sqlite, ReplaceOf(flags.output));
+  return CheckOutputs(
+      {{"--csv", flags.sweep.csv, ReplaceOf(flags.output, IsSweepHeader)},
+       {"--sqlite", flags.sweep.sqlite, ReplaceOf(flags.output)}});
 }
 
 absl::Status Write(const Flags& flags, const CollectedSweep& collected) {

@@ -32,17 +32,12 @@ size_t TerminalColumns() {
   return known && size.ws_col > 0 ? size.ws_col : kUsual;
 }
 
-bool IsDumb() {
-  const char* terminal = std::getenv("TERM");
-  return terminal == nullptr || std::strcmp(terminal, "dumb") == 0;
-}
-
 bool UseColor(const OutputFlags& output) {
   if (output.color != OutputFlags::Color::kAuto) {
     return output.color == OutputFlags::Color::kAlways;
   }
   if (IsSet("NO_COLOR")) return false;
-  return IsSet("CLICOLOR_FORCE") || (isatty(STDERR_FILENO) && !IsDumb());
+  return IsSet("CLICOLOR_FORCE") || IsStderrTerminal();
 }
 
 void PrintTagged(absl::string_view tag, absl::string_view color,
@@ -66,8 +61,12 @@ ExitCode PrintError(const absl::Status& status, const OutputFlags& output) {
   if (code == kExitInternal) {
     absl::StrAppend(&text, "\nthis is a bug of weir, please report it");
   }
-  PrintTagged("error:", "\033[1;31m", text, output);
+  PrintErrorMessage(text, output);
   return code;
+}
+
+void PrintErrorMessage(absl::string_view message, const OutputFlags& output) {
+  PrintTagged("error:", "\033[1;31m", message, output);
 }
 
 void PrintWarning(absl::string_view text, const OutputFlags& output) {
@@ -90,9 +89,14 @@ absl::Status PrintResult(absl::string_view result) {
       "standard output: cannot be written: ", std::strerror(errno)));
 }
 
+bool IsStderrTerminal() {
+  const char* terminal = std::getenv("TERM");
+  return isatty(STDERR_FILENO) == 1 && terminal != nullptr &&
+         std::strcmp(terminal, "dumb") != 0;
+}
+
 ProgressLine::ProgressLine(const OutputFlags& output)
-    : enabled_(!output.quiet && isatty(STDERR_FILENO) && !IsDumb() &&
-               !IsSet("CI")),
+    : enabled_(!output.quiet && IsStderrTerminal() && !IsSet("CI")),
       begin_(std::chrono::steady_clock::now()) {}
 
 ProgressLine::~ProgressLine() { Clear(); }

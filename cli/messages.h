@@ -21,6 +21,10 @@ namespace weir {
 // Prints every line as "error: <line>" and returns the exit code.
 ExitCode PrintError(const absl::Status& status, const OutputFlags& output);
 
+// Prints every line as "error: <line>", for errors that a command gives an exit
+// code of its own.
+void PrintErrorMessage(absl::string_view message, const OutputFlags& output);
+
 void PrintWarning(absl::string_view text, const OutputFlags& output);
 
 // Prints a line, unless --quiet.
@@ -29,6 +33,10 @@ void PrintNote(absl::string_view text, const OutputFlags& output);
 // Writes the result, ended by a newline. InvalidArgument when standard output
 // does not take it.
 absl::Status PrintResult(absl::string_view result);
+
+// Returns whether standard error is a terminal that understands control
+// sequences: not TERM=dumb.
+bool IsStderrTerminal();
 
 // A status line that is written over; only where somebody sees it.
 class ProgressLine {

@@ -66,12 +66,16 @@ ReplaceOptions ReplaceOf(const OutputFlags& output,
 absl::Status CheckOutputs(const OutputFlags& output, bool folders) {
   RETURN_IF_ERROR(CheckTracePath("--trace", output.trace, folders));
   const ReplaceOptions replace = ReplaceOf(output);
-  RETURN_IF_ERROR(CheckOutput(output.out, replace));
-  // The file in a folder is called after the schedule, which is not known yet.
-  if (absl::EndsWith(output.trace, "/")) {
-    return CheckWritable(output.trace + "trace");
+  std::string trace = output.trace;
+  // The file in a folder is called after the schedule, which is not known yet:
+  // any trace in that folder may be it.
+  if (absl::EndsWith(trace, "/")) {
+    RETURN_IF_ERROR(CheckWritable(trace + "trace"));
+    trace = IsPerfetto(output.out) ? trace + std::string(FileNameOf(output.out))
+                                   : "";
   }
-  return CheckOutput(output.trace, replace);
+  return CheckOutputs(
+      {{"--out", output.out, replace}, {"--trace", trace, replace}});
 }
 
 absl::Status CheckTracePath(absl::string_view option, const std::string& path,

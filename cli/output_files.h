@@ -20,8 +20,8 @@ ReplaceOptions ReplaceOf(
     const OutputFlags& output,
     std::function<bool(absl::string_view)> is_own_line = nullptr);
 
-// Refuses --out and --trace where they cannot be written, before hours of work.
-// `folders`: --trace may name a folder.
+// Refuses --out and --trace where they cannot be written or are the same file,
+// before hours of work. `folders`: --trace may name a folder.
 absl::Status CheckOutputs(const OutputFlags& output, bool folders);
 
 // Refuses a trace file whose ending names no format, before hours of work.

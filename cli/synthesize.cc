@@ -90,8 +90,9 @@ absl::Status CheckOut(const SynthesisFlags& flags, const OutputFlags& output) {
     return problems.ToStatus();
   }
   if (flags.out.empty()) return absl::OkStatus();
-  RETURN_IF_ERROR(CheckOutput(ProofOf(flags.out), ReplaceOf(output)));
-  return CheckOutput(flags.out, ReplaceOrder(flags.out, output));
+  return CheckOutputs(
+      {{"--out", flags.out, ReplaceOrder(flags.out, output)},
+       {"the proof of --out", ProofOf(flags.out), ReplaceOf(output)}});
 }
 
 absl::Status Write(const Flags& flags, const OrderProblem& problem,

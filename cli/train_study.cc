@@ -44,15 +44,14 @@ struct Work {
 
 absl::Status CheckFiles(const Flags& flags) {
   const std::string& plot = flags.study.plot;
-  RETURN_IF_ERROR(CheckOutput(flags.output.out,
-                              ReplaceOf(flags.output, IsTrainStudyHeader)));
-  if (plot.empty()) return absl::OkStatus();
-  if (!absl::EndsWith(plot, ".svg")) {
+  if (!plot.empty() && !absl::EndsWith(plot, ".svg")) {
     return absl::InvalidArgumentError(absl::StrCat(
         "command line: --plot is ", plot, ", expected a name ending in .svg"));
   }
-  RETURN_IF_ERROR(CheckOutput(plot, ReplaceOf(flags.output)));
-  return FindGnuplot();
+  RETURN_IF_ERROR(CheckOutputs(
+      {{"--out", flags.output.out, ReplaceOf(flags.output, IsTrainStudyHeader)},
+       {"--plot", plot, ReplaceOf(flags.output)}}));
+  return plot.empty() ? absl::OkStatus() : FindGnuplot();
 }
 
 absl::StatusOr<Work> ReadWork(const Flags& flags, const ScenarioFlags& asked) {

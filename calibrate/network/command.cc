@@ -160,8 +160,9 @@ class Lead {
       : flags_(flags), launch_(launch), leader_(leader) {}
 
   absl::Status Run() {
-    RETURN_IF_ERROR(CheckOutput(flags_.out, ReplaceOf(flags_)));
-    RETURN_IF_ERROR(CheckOutput(PartialOf(flags_), ReplaceOf(flags_)));
+    RETURN_IF_ERROR(CheckOutputs(
+        {{"--out", flags_.out, ReplaceOf(flags_)},
+         {"the journal of --out", PartialOf(flags_), ReplaceOf(flags_)}}));
     ASSIGN_OR_RETURN(const DeviceProfile start,
                      LoadDeviceProfile(flags_.start));
     std::optional<NetworkTopology> topology;

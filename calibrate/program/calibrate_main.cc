@@ -33,12 +33,20 @@ int Dispatch(const CalibrateLine& line, const Factories& factories) {
   return kExitInternal;
 }
 
+OutputFlags Plain() {
+  OutputFlags plain;
+  plain.color = OutputFlags::Color::kNever;
+  return plain;
+}
+
 }  // namespace
 
 ExitCode PrintError(const absl::Status& status) {
-  OutputFlags plain;
-  plain.color = OutputFlags::Color::kNever;
-  return PrintError(status, plain);
+  return PrintError(status, Plain());
+}
+
+void PrintErrorMessage(absl::string_view message) {
+  PrintErrorMessage(message, Plain());
 }
 
 ExitCode PrintAnswer(absl::string_view text) {

@@ -18,6 +18,7 @@ int RunDoctor(const DoctorFlags& flags, const Factories& factories);
 
 // As weir's (cli/messages.h), without colour.
 ExitCode PrintError(const absl::Status& status);
+void PrintErrorMessage(absl::string_view message);
 ExitCode PrintAnswer(absl::string_view text);
 
 // The bench, or Unavailable (exit 3) with why there is none.

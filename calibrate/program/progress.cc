@@ -1,33 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "calibrate/program/progress.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_format.h"
 #include "base/text.h"
+#include "cli/messages.h"
 
 namespace weir {
 namespace {
 
 constexpr size_t kMostLetters = 60;
 
-bool IsDumb() {
-  const char* terminal = std::getenv("TERM");
-  return terminal == nullptr || std::strcmp(terminal, "dumb") == 0;
-}
-
 }  // namespace
 
 WorkloadProgress::WorkloadProgress(bool quiet, int num_done, int num_all,
                                    double estimated_seconds)
-    : enabled_(!quiet && isatty(STDERR_FILENO) && !IsDumb()),
+    : enabled_(!quiet && IsStderrTerminal()),
       num_done_(num_done),
       num_all_(num_all),
       estimated_left_(estimated_seconds),

@@ -68,11 +68,14 @@ std::string JournalOf(const RunFlags& flags) {
 }
 
 absl::Status CheckFiles(const RunFlags& flags) {
-  for (const std::string& path :
-       {flags.out, PartialOf(flags), JournalOf(flags)}) {
-    RETURN_IF_ERROR(CheckOutput(path, ReplaceOf(flags)));
-  }
-  return CheckOutput(flags.report, ReplaceReport(flags));
+  ReplaceOptions any;  // OutputLock::Take checks what is in the lock file
+  any.force = true;
+  return CheckOutputs(
+      {{"--out", flags.out, ReplaceOf(flags)},
+       {"the unfinished journal of --out", PartialOf(flags), ReplaceOf(flags)},
+       {"the journal of --out", JournalOf(flags), ReplaceOf(flags)},
+       {"the lock file of --out", OutputLock::PathOf(flags.out), any},
+       {"--report", flags.report, ReplaceReport(flags)}});
 }
 
 absl::Status WriteReport(const RunFlags& flags,
@@ -276,10 +279,10 @@ absl::Status WriteProfile(const std::string& path, const DeviceProfile& profile,
 ExitCode PrintEnd(const absl::Status& status, const Calibration& journal,
                   const MeasuringPlan& plan, const std::string& path) {
   const bool interrupted = absl::IsCancelled(status);
-  PrintError(absl::UnknownError(
-      absl::StrCat(status.message(), "\n", journal.workloads_size(), " of ",
-                   plan.workloads.size(), " workloads are in ", path,
-                   ", where the same command goes on")));
+  PrintErrorMessage(absl::StrCat(status.message(), "\n",
+                                 journal.workloads_size(), " of ",
+                                 plan.workloads.size(), " workloads are in ",
+                                 path, ", where the same command goes on"));
   return interrupted ? InterruptExitCode() : kExitNegative;
 }
 
@@ -287,8 +290,8 @@ ExitCode PrintRefused(const Calibration& journal) {
   ExitCode code = kExitOk;
   for (const WorkloadResult& result : journal.workloads()) {
     if (result.state() != WorkloadResult::REFUSED) continue;
-    PrintError(absl::UnknownError(
-        absl::StrCat("refused: ", result.key(), ": ", result.reason())));
+    PrintErrorMessage(
+        absl::StrCat("refused: ", result.key(), ": ", result.reason()));
     code = kExitNegative;
   }
   return code;

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -313,6 +314,55 @@ TEST(OutputCommandTest, ASweepThatCannotBeWrittenSaysWhy) {
   run = RunWeirAfter(user, absl::StrCat(kSweep, "read-only/sub"));
   EXPECT_EQ(run.exit_code, 2);
   EXPECT_THAT(run.err, HasSubstr("cannot be written: Permission denied"));
+}
+
+TEST(OutputCommandTest, AShardThatIsNoRegularFileIsAnError) {
+  fs::create_directory(TestFolder() + "/pipe");
+  ASSERT_EQ(mkfifo((TestFolder() + "/pipe/shard-0-of-1.jsonl").c_str(), 0600),
+            0);
+  for (const char* more : {"", " --resume", " --force"}) {
+    const ProgramRun run = RunWeir(absl::StrCat(kSweep, "pipe", more));
+    EXPECT_EQ(run.exit_code, 2) << more;
+    EXPECT_THAT(run.err, HasSubstr("shard-0-of-1.jsonl: is a pipe, expected a "
+                                   "file"));
+  }
+}
+
+TEST(OutputCommandTest, AShardAboveTheLimitOfFilesSaysSo) {
+  fs::create_directories(TestFolder() + "/w");
+  const PipedRun run = Piped(absl::StrCat(
+      "ulimit -f 1; '", WEIR_PROGRAM,
+      "' sweep --schedule gpipe --costs f=1,b=2 --grid "
+      "parallelism.pipeline=2,4 --grid num_microbatches=4..40 --jobs 1 --out "
+      "limited"));
+  EXPECT_EQ(run.exit_code, 2) << run.text;
+  EXPECT_THAT(run.text, AllOf(HasSubstr("cannot be written: File too large"),
+                              Not(HasSubstr("No space left"))));
+}
+
+// The second output would replace the first.
+TEST(OutputCommandTest, TwoOutputsNeedTwoFiles) {
+  ASSERT_EQ(RunWeir(absl::StrCat(kSweep, "distinct")).exit_code, 0);
+  fs::create_symlink("behind", TestFolder() + "/ahead");
+  const std::string textbook =
+      " --schedule gpipe --costs f=1,b=2 --pp 2 --microbatches 4 ";
+  for (const std::string& command : {
+           absl::StrCat("simulate", textbook, "--out a.json --trace ./a.json"),
+           absl::StrCat("compare", textbook, "--out a.json --trace a.json"),
+           absl::StrCat("simulate", textbook, "--out t/any.pftrace --trace t/"),
+           std::string("train-study --schedule gpipe --updates 2 --seeds 1 "
+                       "--out z.svg --plot z.svg"),
+           std::string("collect distinct --csv behind --sqlite ahead"),
+           std::string("collect distinct --csv ahead --sqlite behind"),
+       }) {
+    const ProgramRun run = RunWeir(command);
+    EXPECT_EQ(run.exit_code, 2) << command;
+    EXPECT_THAT(run.err, AllOf(HasSubstr("the same file as --"),
+                               HasSubstr("expected another file")));
+    EXPECT_THAT(run.out, IsEmpty()) << command;
+  }
+  EXPECT_FALSE(fs::exists(TestFolder() + "/a.json"));
+  EXPECT_FALSE(fs::exists(TestFolder() + "/behind"));
 }
 
 TEST(OutputCommandTest, ADamagedRecordIsNamedAndItsPointRunsAgain) {
