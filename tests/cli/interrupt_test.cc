@@ -140,7 +140,7 @@ TEST_P(InterruptTest, CompareKeepsWhatItHas) {
 TEST_P(InterruptTest, CompareNamesWhatItHasNot) {
   TerminalRun run(WEIR_PROGRAM,
                   "compare --schedule gpipe,1f1b,interleaved-1f1b --costs "
-                  "f=1,b=2 --pp 50 --microbatches 4000 --format json");
+                  "f=1,b=2 --pp 100 --microbatches 8000 --format json");
   EndAfter("[1/3] gpipe", &run);
   EXPECT_THAT(run.out(), IsEmpty());
   EXPECT_THAT(run.shown(),
@@ -149,10 +149,16 @@ TEST_P(InterruptTest, CompareNamesWhatItHasNot) {
 }
 
 TEST_P(InterruptTest, ExplainSaysSo) {
-  TerminalRun run(WEIR_PROGRAM, "explain pipedream-2bw-gpt-2.2b -j 1");
-  EndAfter("] figures", &run);
-  EXPECT_THAT(run.out(), IsEmpty());
-  EXPECT_THAT(run.shown(), HasSubstr("error: interrupted"));
+  TerminalRun figures(WEIR_PROGRAM, "explain pipedream-2bw-gpt-2.2b -j 1");
+  EndAfter("] figures", &figures);
+  EXPECT_THAT(figures.out(), IsEmpty());
+  EXPECT_THAT(figures.shown(), HasSubstr("error: interrupted"));
+  // The simulation of the scenario itself, before its figures are changed.
+  TerminalRun first(WEIR_PROGRAM,
+                    "explain pipedream-2bw-gpt-2.2b --schedule 1f1b --gbs "
+                    "262144");
+  EndAfter("1f1b ", &first);
+  EXPECT_THAT(first.shown(), ContainsRegex("interrupted by SIG(INT|TERM|HUP)"));
 }
 
 TEST_P(InterruptTest, SimulateEndsAtOnce) {
