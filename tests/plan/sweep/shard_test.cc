@@ -141,7 +141,7 @@ TEST_F(ShardTest, AShardAboveTheLimitIsNotRead) {
   WriteTwo();
   std::filesystem::resize_file(path_, size_t{5} << 30);  // sparse
   EXPECT_THAT(std::string(ShardWriter::Open(path_).status().message()),
-              HasSubstr("is larger than 4.29 GB, the limit"));
+              HasSubstr("is larger than 4.00 GiB, the limit"));
 }
 
 TEST_F(ShardTest, ARecordThatFitsInPartLeavesNoHalfLine) {
