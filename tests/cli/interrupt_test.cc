@@ -6,6 +6,7 @@
 
 #include <csignal>
 #include <filesystem>
+#include <regex>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -115,9 +116,19 @@ TEST_P(InterruptTest, SynthesizePrintsAndWritesTheBestOrderSoFar) {
   EXPECT_EQ(RunWeir("schedule lint order.csv").exit_code, 0);
 }
 
+// Returns whether the progress "[7/4000] trained" was more than 0.
+bool HasTrained(const TerminalRun& run) {
+  static const std::regex& some = *new std::regex(R"(\[[1-9][0-9]*/)");
+  return std::regex_search(run.shown(), some);
+}
+
 TEST_P(InterruptTest, TrainStudyPrintsWholeTrainings) {
   TerminalRun run(WEIR_PROGRAM, kStudy);
-  EndAfter(", 3s", &run);
+  int seconds = 2;
+  while (seconds < 100 && !HasTrained(run)) {
+    ASSERT_TRUE(run.WaitFor(absl::StrCat(", ", ++seconds, "s"))) << run.shown();
+  }
+  EndAfter("trained", &run);
   EXPECT_THAT(run.out(), HasSubstr("gpipe"));
 }
 
