@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/schedule_input.h"
 
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/problems.h"
@@ -32,8 +36,10 @@ ScheduleSpec SpecOf(const ScheduleKind& kind, const Scenario& flags) {
 // The usual number of microbatches, unless the kind only takes others.
 void SetLegalMicrobatches(const ScheduleKind& kind, ScheduleSpec* spec) {
   const int usual = spec->num_microbatches;
-  for (int microbatches : {usual, spec->num_ranks, 2 * spec->num_ranks}) {
-    spec->num_microbatches = microbatches;
+  const int64_t ranks = spec->num_ranks;
+  constexpr int64_t kMost = std::numeric_limits<int>::max();
+  for (int64_t microbatches : {int64_t{usual}, ranks, 2 * ranks}) {
+    spec->num_microbatches = static_cast<int>(std::min(microbatches, kMost));
     ScheduleSpec legal = *spec;
     legal.num_chunks = LegalChunks(kind, *spec);
     if (kind.check(legal).ok()) return;
@@ -49,7 +55,7 @@ absl::Status SetCosts(const Flags& flags, ScheduleSpec* spec) {
   if (flags.scenario.overrides.parallelism().chunks() == 0) {
     ScaleCosts(1.0 / spec->num_chunks, &costs);
   }
-  const int num_stages = spec->num_ranks * spec->num_chunks;
+  const int64_t num_stages = int64_t{spec->num_ranks} * spec->num_chunks;
   if (costs.stages_size() != 1 && costs.stages_size() != num_stages) {
     Problems problems("--costs");
     problems.Add("stages", absl::StrCat("has ", costs.stages_size(),

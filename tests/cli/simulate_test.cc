@@ -193,7 +193,7 @@ TEST(CompareCommandTest, WhatFailsIsToldBeforeTheFirstSimulation) {
                 .exit_code,
             0);
   TerminalRun run(WEIR_PROGRAM,
-                  "compare --schedule 1f1b,./two.csv --costs f=1,b=2 --pp 1000 "
+                  "compare --schedule 1f1b,./two.csv --costs f=1,b=2 --pp 200 "
                   "--microbatches 8000");
   constexpr char kRefusal[] = "but schedule ./two.csv has 2";
   ASSERT_TRUE(run.WaitFor(kRefusal)) << run.shown();
