@@ -32,7 +32,7 @@ constexpr char kSweep[] =
     "--grid num_microbatches=2000..3000 -j 2";
 constexpr char kSynthesize[] =
     "schedule synthesize --pp 8 --microbatches 32 --costs f=1,i=1,w=1,c=0.1 "
-    "--memory-limit 8 --method local --moves 100000000 -o order.csv";
+    "--memory-limit 8 --method local --moves 20000000 -o order.csv";
 constexpr char kStudy[] =
     "train-study --schedule gpipe,pipedream --updates 20 --seeds 2000 -j 2";
 
@@ -90,7 +90,7 @@ TEST_P(InterruptTest, PlanOfAGraphPrintsTheBestPlanSoFar) {
 
 TEST_P(InterruptTest, PlannersPrintTheAnswersSoFar) {
   TerminalRun run(WEIR_PROGRAM,
-                  "plan pipedream-2bw-gpt-2.2b --algorithm all -j 1");
+                  "plan gpt3-175b-selene --gbs 512 --algorithm all -j 1");
   EndAfter("[1/", &run);
   EXPECT_THAT(run.out(), HasSubstr("pipedream"));
   EXPECT_THAT(run.shown(), HasSubstr("the planners that have answered"));
@@ -194,7 +194,7 @@ TEST(InterruptOnceTest, TimeoutsTwoSignalsCountOnce) {
   const ProgramRun run = RunWeirAfter(
       "timeout --preserve-status 5",
       "schedule synthesize --pp 8 --microbatches 32 --memory-limit 8 --method "
-      "local --moves 100000000");
+      "local --moves 20000000");
   EXPECT_EQ(run.exit_code, 143) << run.err;
   EXPECT_THAT(run.out, HasSubstr("bound: "));
 }

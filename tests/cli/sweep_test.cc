@@ -105,8 +105,9 @@ TEST(SweepCommandTest, BadInputIsSaidAllAtOnce) {
   EXPECT_EQ(RunWeir("collect nowhere").exit_code, 2);
   const ProgramRun same = RunWeir("collect nowhere --csv x --sqlite ./y/../x");
   EXPECT_EQ(same.exit_code, 2);
-  EXPECT_THAT(same.err, HasSubstr("weir collect: --sqlite is ./y/../x, as "
-                                  "--csv is, expected another file"));
+  EXPECT_THAT(same.err,
+              HasSubstr("--sqlite is ./y/../x, the same file as --csv, "
+                        "expected another file"));
 }
 
 TEST(SweepCommandTest, APointOverItsTimeLimitFails) {
