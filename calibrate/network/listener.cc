@@ -73,6 +73,10 @@ std::vector<Address> AddressesOf(const std::vector<std::string>& hosts,
     std::vector<Address> found = Resolve(host, AI_NUMERICHOST);
     const bool literal = !found.empty() || host == "localhost";
     if (found.empty()) found = Resolve(host, 0);
+    // A container may have no /etc/hosts; listening everywhere is no answer.
+    if (found.empty() && host == "localhost") {
+      found = Resolve("127.0.0.1", AI_NUMERICHOST);
+    }
     for (const Address& address : found) {
       if (address.is_loopback() && !literal && !all_local) continue;
       if (std::find(addresses.begin(), addresses.end(), address) ==
