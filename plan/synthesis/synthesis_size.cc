@@ -8,7 +8,7 @@
 namespace weir {
 namespace {
 
-// Of one pass: all named orders, the bounds, and what a search keeps of it.
+// Cost per pass of all named orders, the bounds and the state of a search.
 constexpr double kBytesPerPass = 1000, kSecondsPerPass = 4e-5;
 // A move times the passes behind it again, at worst all of them.
 constexpr double kSecondsPerTimedPass = 1e-8;

@@ -79,7 +79,7 @@ void SetLayout(std::mt19937* random, Scenario* scenario) {
   }
 }
 
-// Of what Megatron-LM has arguments for. Not all are legal.
+// Draws options that Megatron-LM has arguments for. Not all are legal.
 Scenario RandomScenario(uint32_t seed) {
   std::mt19937 random(seed);
   const auto one_in = [&random](uint32_t n) { return random() % n == 0; };

@@ -178,7 +178,7 @@ TEST(CalibratePathologicalTest, EveryCommandEnds) {
 
 // The files that belong to --out: the journal of an earlier run and the lock.
 TEST(CalibratePathologicalTest, FilesBesideTheOutput) {
-  const PathologicalFiles files(TestFolder() + "/beside");
+  const PathologicalFiles files(TestFolder() + "/outputs");
   std::vector<std::string> paths = files.quick();
   paths.insert(paths.end(), files.slow().begin(), files.slow().end());
   paths.push_back(files.unwritten());
@@ -196,7 +196,7 @@ TEST(CalibratePathologicalTest, FilesBesideTheOutput) {
       trials.push_back(TrialOf(run, "--out", out));
     }
   }
-  RunTrials("beside", trials,
+  RunTrials("outputs", trials,
             std::max(2u, std::thread::hardware_concurrency()));
   files.ExpectUnchanged();
 }
