@@ -11,7 +11,7 @@
 
 namespace weir {
 
-// Changes the thirteenth digit of the rates and latencies of a cluster.
+// Changes the thirteenth digit of every rate and latency of a cluster.
 void NudgeRates(std::mt19937* random, Cluster* cluster);
 
 }  // namespace weir
