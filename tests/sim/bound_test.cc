@@ -234,6 +234,38 @@ TEST(BoundTest, StepsOfEveryUpdateOfABatchCount) {
   }
 }
 
+// Both stages of a replica reduce their gradients through one NIC, the last one
+// from the end of its passes on: no order of the passes ends earlier.
+TEST(BoundTest, ReductionsThroughASharedNicBeginBehindAllPasses) {
+  const double nic = 10, gradient_bytes = 40;
+  ByCosts run{
+      .schedule = ByHand({{0, 1}}, 1,
+                         {Actions({"0F0", "0B0"}), Actions({"1F0", "1B0"})}),
+      .costs = OneStage(1, 2),
+      .data = 2};
+  StageCosts& stage = run.costs.stages[0];
+  stage.gradient_bytes = gradient_bytes;
+  // Orders that split backwards have nothing to win.
+  stage.backward_input_seconds = stage.backward_seconds;
+  stage.backward_weight_seconds = 0;
+  run.costs.stages.assign(2, stage);
+  Cluster cluster = OneSwitch(2, 1e6, 0);
+  cluster.mutable_groups(0)->set_count(2);
+  cluster.mutable_groups(0)->mutable_node()->add_nics()->set_bytes_per_second(
+      nic);
+  run.cluster = cluster;
+  const CostsRun result(run);
+  // A ring over two replicas sends a stage's gradients out of each node once.
+  const double expected = 1 + 1 + 2 + 2 * gradient_bytes / nic;
+  EXPECT_NEAR(result.Makespan(), expected, kRounding * expected);
+  PassOrder::Buffers buffers;
+  const PlanBound bound =
+      BoundOfRun(result.inputs(), nullptr, PassOrder(run.schedule, false),
+                 /*finds_period=*/false, &buffers);
+  EXPECT_NEAR(bound.any_order_seconds, expected, kRounding * expected);
+  EXPECT_NEAR(bound.batch_seconds, expected, kRounding * expected);
+}
+
 // Two ranks of the first stage take turns; one has the second stage, too.
 TEST(BoundTest, OfRanksWithTheFirstStageTheBusiestCounts) {
   ByCosts run{

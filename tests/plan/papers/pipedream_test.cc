@@ -252,6 +252,19 @@ TEST(PipeDreamTest, ThePapersFormulaTakesTheLargerOfComputationAndReduction) {
       OptimizePipeDream("", EqualStates(), options)->pipeline_seconds, 4.0 / 3);
 }
 
+// 4 s of computation and 32 bytes of parameters: two machines of a node sum
+// 4 (m - 1) / m of the bytes at 8 bytes/s, then three nodes at 2 bytes/s.
+TEST(PipeDreamTest, DataParallelismReducesLevelByLevel) {
+  PipeDreamOptions options;
+  options.num_machines = {2, 3};
+  options.bytes_per_second = {8, 2};
+  const auto plan = OptimizePipeDream("", EqualStates(), options);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  const double node = (4 + 4 * 1 * 32 / (8.0 * 2)) / 2;
+  EXPECT_DOUBLE_EQ(plan->data_parallel_seconds,
+                   (node + 4 * 2 * 32 / (2.0 * 3) / 2) / 3);
+}
+
 TEST(PipeDreamTest, MemoryCountsMinibatchesUnderWay) {
   PipeDreamOptions options = Machines(2);
   // The first of two stages keeps ceil((2 - 1) / 1) minibatch of 2 states.

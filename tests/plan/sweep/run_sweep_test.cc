@@ -6,9 +6,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <set>
+#include <string>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -119,6 +122,24 @@ TEST_F(RunSweepTest, TablesCallSchedulesByTheirOwnNames) {
   EXPECT_THAT(PointText(sweep, collected->outcomes.at(0)),
               HasSubstr(": schedule=1f1b"));
   EXPECT_EQ(ScenarioOfPoint(collected->sweep, 0).schedule(), "PipeDream-Flush");
+}
+
+TEST_F(RunSweepTest, TablesSayWhetherMemoryFits) {
+  ASSERT_TRUE(RunSweep(sweep_, Options("a")).ok());
+  const auto collected = CollectShards(root_ + "/a");
+  ASSERT_TRUE(collected.ok()) << collected.status();
+  const std::vector<std::string> lines =
+      absl::StrSplit(SweepCsv(*collected), '\n');
+  const std::vector<std::string> names = absl::StrSplit(lines[0], ',');
+  const auto column =
+      std::find(names.begin(), names.end(), "fits_memory") - names.begin();
+  ASSERT_LT(column, std::ssize(names)) << lines[0];
+  for (uint32_t point = 0; point < kNumPoints; ++point) {
+    const std::vector<std::string> cells =
+        absl::StrSplit(lines[point + 1], ',');
+    EXPECT_EQ(cells.at(column),
+              collected->outcomes.at(point).fits_memory() ? "true" : "false");
+  }
 }
 
 TEST_F(RunSweepTest, TheFastMethodFindsTheSameTimes) {

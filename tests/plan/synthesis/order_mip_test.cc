@@ -74,6 +74,25 @@ TEST(OrderMipTest, FindsTheBestOfAllOrders) {
   EXPECT_GE(num_solved, 30);
 }
 
+// A program whose backwards may be whole starts from an order that has some.
+TEST(OrderMipTest, AnOrderOfWholeBackwardsIsALegalStart) {
+  std::mt19937 random(5);
+  for (int round = 0; round < 10; ++round) {
+    SCOPED_TRACE(round);
+    OrderProblem problem = RandomOrderProblem(2, 3, 1, random);
+    for (StagePassCosts& stage : problem.costs.stages) {
+      stage.backward = stage.backward_input + stage.backward_weight - 0.5;
+    }
+    const PassTable table(problem, PlacementsOf(problem)[0]);
+    const PassRows rows = table.OneByOne();
+    const Schedule schedule = table.ScheduleOf(rows);
+    ASSERT_EQ(schedule.rank_actions[0][1].op, Op::kBackward);
+    const OrderMip mip(table, LowerBoundOf(table).value,
+                       ObjectiveOf(problem, schedule));
+    EXPECT_LT(LargestViolation(mip.model(), mip.StartOf(rows)), 1e-4);
+  }
+}
+
 // OptPipe's program: with transfers to the host it is what an exhaustive search
 // finds, without them Zero Bubble's, which is never better.
 TEST(OrderMipTest, WithOffloadsItIsAnExhaustiveSearchsOptimum) {
