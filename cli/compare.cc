@@ -2,7 +2,9 @@
 #include "results/compare.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -18,6 +20,7 @@
 #include "cli/overrides.h"
 #include "results/views.h"
 #include "schedules/options.h"
+#include "schedules/schedule.h"
 #include "schedules/source.h"
 #include "sim/simulate.h"
 
@@ -50,18 +53,41 @@ void Collect(const absl::Status& status, std::vector<std::string>* lines) {
   }
 }
 
+struct Job {
+  ResolvedScenario scenario;
+  // Set where making it may take long: an order that depends on costs.
+  std::optional<Schedule> schedule;
+};
+
 struct ToSimulate {
-  std::vector<ResolvedScenario> scenarios;
+  std::vector<Job> jobs;
   absl::Status refused;  // what some schedules cannot do with this scenario
 };
 
-// What would otherwise be told after minutes of simulating others. An order
-// that is searched for is not searched for twice.
-absl::StatusOr<ResolvedScenario> Checked(ResolvedScenario scenario) {
-  if (!OrdersByCosts(scenario.scenario.schedule())) {
-    RETURN_IF_ERROR(CheckSimulation(scenario));
+// Finds errors now that would otherwise be reported after minutes of simulating
+// other schedules.
+absl::StatusOr<Job> Checked(ResolvedScenario scenario) {
+  ASSIGN_OR_RETURN(Schedule schedule, CheckSimulation(scenario));
+  Job job;
+  if (OrdersByCosts(scenario.scenario.schedule())) {
+    job.schedule = std::move(schedule);
   }
-  return scenario;
+  job.scenario = std::move(scenario);
+  return job;
+}
+
+absl::StatusOr<Job> JobOf(const Question& question, const std::string& schedule,
+                          bool needs_check) {
+  ASSIGN_OR_RETURN(ResolvedScenario scenario, ResolveFor(question, schedule));
+  if (needs_check) return Checked(std::move(scenario));
+  return Job{std::move(scenario), std::nullopt};
+}
+
+absl::StatusOr<Result> SimulateJob(const Job& job,
+                                   const SimulateOptions& options) {
+  return job.schedule.has_value()
+             ? SimulateSchedule(job.scenario, *job.schedule, options)
+             : Simulate(job.scenario, options);
 }
 
 // Every schedule is checked before the first is simulated.
@@ -85,6 +111,9 @@ absl::StatusOr<ToSimulate> ResolveAll(const Flags& flags) {
   absl::Status worst;
   bool all_known = true;
   std::set<std::string> checked;
+  const auto needs_check = [&](const std::string& schedule) {
+    return schedules.size() > 1 && !checked.contains(schedule);
+  };
   ProgressLine progress(flags.output);
   for (const std::string& schedule : schedules) {
     progress.Show(absl::StrCat("checking ", schedule));
@@ -96,23 +125,20 @@ absl::StatusOr<ToSimulate> ResolveAll(const Flags& flags) {
       all_known = false;
       continue;
     }
-    absl::StatusOr<ResolvedScenario> one = ResolveFor(question, schedule);
-    if (one.ok() && schedules.size() > 1 && !checked.contains(schedule)) {
-      one = Checked(*std::move(one));
-      if (one.ok()) checked.insert(schedule);
-    }
-    if (one.ok()) {
-      work.scenarios.push_back(*std::move(one));
+    absl::StatusOr<Job> job = JobOf(question, schedule, needs_check(schedule));
+    if (job.ok()) {
+      checked.insert(schedule);
+      work.jobs.push_back(*std::move(job));
     } else {
-      Collect(one.status(), &lines);
-      if (ExitCodeOf(one.status()) > ExitCodeOf(worst)) worst = one.status();
+      Collect(job.status(), &lines);
+      if (ExitCodeOf(job.status()) > ExitCodeOf(worst)) worst = job.status();
     }
   }
   if (lines.empty()) return work;
   work.refused = absl::Status(
       worst.ok() ? absl::StatusCode::kInvalidArgument : worst.code(),
       absl::StrJoin(lines, "\n"));
-  if (work.scenarios.empty() || !all_known) return work.refused;
+  if (work.jobs.empty() || !all_known) return work.refused;
   return work;
 }
 
@@ -139,20 +165,19 @@ std::string DescribeInterrupt(const std::vector<std::string>& missing) {
 
 // One by one; what fails is told at once and the rest goes on. Ctrl-C keeps
 // what is there.
-Outcome SimulateAll(const std::vector<ResolvedScenario>& scenarios,
-                    const OutputFlags& output) {
+Outcome SimulateAll(const std::vector<Job>& jobs, const OutputFlags& output) {
   Outcome outcome;
   std::vector<std::string> missing;
   ProgressLine progress(output);
   NoteInterrupt();
-  for (size_t i = 0; i < scenarios.size(); ++i) {
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    const std::string& schedule = jobs[i].scenario.scenario.schedule();
     if (Interrupted()) {
-      missing.push_back(scenarios[i].scenario.schedule());
+      missing.push_back(schedule);
       continue;
     }
     const std::string what =
-        absl::StrCat("[", i + 1, "/", scenarios.size(), "] ",
-                     scenarios[i].scenario.schedule());
+        absl::StrCat("[", i + 1, "/", jobs.size(), "] ", schedule);
     SimulateOptions options;
     options.keep_timeline = !output.out.empty() || !output.trace.empty();
     // Hundreds of batches on the way to a steady state say nothing more.
@@ -160,12 +185,12 @@ Outcome SimulateAll(const std::vector<ResolvedScenario>& scenarios,
     // Short runs say nothing themselves.
     progress.Show(what, 0);
     options.progress = [&](double done) { progress.Show(what, done); };
-    absl::StatusOr<Result> result = Simulate(scenarios[i], options);
-    if (!result.ok() || i + 1 == scenarios.size()) progress.Clear();
+    absl::StatusOr<Result> result = SimulateJob(jobs[i], options);
+    if (!result.ok() || i + 1 == jobs.size()) progress.Clear();
     if (result.ok()) {
       outcome.results.push_back(*std::move(result));
     } else if (absl::IsCancelled(result.status()) || Interrupted()) {
-      missing.push_back(scenarios[i].scenario.schedule());
+      missing.push_back(schedule);
     } else {
       outcome.exit_code =
           std::max<int>(outcome.exit_code, PrintError(result.status(), output));
@@ -198,7 +223,7 @@ int RunCompare(const Flags& flags) {
   // Before the first simulation: some take minutes.
   const int refused =
       work->refused.ok() ? kExitOk : PrintError(work->refused, flags.output);
-  Outcome outcome = SimulateAll(work->scenarios, flags.output);
+  Outcome outcome = SimulateAll(work->jobs, flags.output);
   outcome.exit_code = std::max<int>(outcome.exit_code, refused);
   for (const std::string& warning : outcome.warnings) {
     PrintWarning(warning, flags.output);

@@ -17,6 +17,7 @@
 #include "sim/fill_result.h"
 #include "sim/graph_runner.h"
 #include "sim/groups.h"
+#include "sim/longest_path.h"
 #include "sim/pipeline_graph.h"
 #include "sim/prepare.h"
 #include "sim/run_size.h"
@@ -27,10 +28,10 @@
 namespace weir {
 namespace {
 
-// Everything before the task graph.
-absl::StatusOr<SimulatedRun> PrepareCosts(const ResolvedScenario& scenario,
-                                          const Network& network,
-                                          Schedule schedule) {
+// Everything up to the task graph.
+absl::StatusOr<SimulatedRun> Prepare(const ResolvedScenario& scenario,
+                                     const Network& network,
+                                     Schedule schedule) {
   SimulatedRun run;
   run.schedule = std::move(schedule);
   RETURN_IF_ERROR(ValidateSchedule(run.schedule));
@@ -38,20 +39,29 @@ absl::StatusOr<SimulatedRun> PrepareCosts(const ResolvedScenario& scenario,
   ASSIGN_OR_RETURN(run.costs, ComputeCosts(scenario, run.schedule.num_stages,
                                            VersionsOfStages(run.semantics)));
   RETURN_IF_ERROR(ApplySchedule(scenario, network, run.schedule, &run.costs));
-  RETURN_IF_ERROR(CheckTasks(scenario,
-                             EstimateTasks(InputsOf(scenario, network, run)),
+  const PipelineInputs inputs = InputsOf(scenario, network, run);
+  RETURN_IF_ERROR(CheckTasks(scenario, EstimateTasks(inputs),
                              scenario.placement.num_gpus()));
+  run.graph = BuildPipelineGraph(inputs);
   return run;
 }
 
-// Everything up to the task graph.
-absl::StatusOr<SimulatedRun> Prepare(const ResolvedScenario& scenario,
-                                     const Network& network,
-                                     Schedule schedule) {
-  ASSIGN_OR_RETURN(SimulatedRun run,
-                   PrepareCosts(scenario, network, std::move(schedule)));
-  run.graph = BuildPipelineGraph(InputsOf(scenario, network, run));
-  return run;
+// Prepares the first run that Simulate makes.
+absl::StatusOr<SimulatedRun> PrepareFirst(const ResolvedScenario& scenario,
+                                          const Network& network) {
+  ASSIGN_OR_RETURN(const int given, GivenBatches(scenario));
+  const int num_batches = given > 0 ? given : FirstBatches(scenario);
+  RETURN_IF_ERROR(CheckFullRun(scenario, num_batches));
+  ASSIGN_OR_RETURN(Schedule schedule,
+                   ScheduleOf(scenario, network, num_batches));
+  return Prepare(scenario, network, std::move(schedule));
+}
+
+absl::Status CheckComplete(const ResolvedScenario& scenario,
+                           const SimulatedRun& run) {
+  if (run.recording.complete()) return absl::OkStatus();
+  return Deadlock(run.schedule, run.graph, run.recording,
+                  scenario.scenario.communication().transfers() == BLOCKING);
 }
 
 absl::StatusOr<SimulatedRun> RunOnce(const ResolvedScenario& scenario,
@@ -67,10 +77,7 @@ absl::StatusOr<SimulatedRun> RunOnce(const ResolvedScenario& scenario,
         run.recording,
         RunTaskGraph(run.graph.tasks, network.links(), {options.progress}));
   }
-  if (!run.recording.complete()) {
-    return Deadlock(run.schedule, run.graph, run.recording,
-                    scenario.scenario.communication().transfers() == BLOCKING);
-  }
+  RETURN_IF_ERROR(CheckComplete(scenario, run));
   run.makespan_seconds = MakespanOf(run.recording);
   run.window =
       FindWindow(run.schedule, run.graph, run.recording, run.makespan_seconds);
@@ -101,24 +108,19 @@ absl::StatusOr<Result> Simulate(const ResolvedScenario& scenario,
   return result;
 }
 
-absl::Status CheckSimulation(const ResolvedScenario& scenario) {
+absl::StatusOr<Schedule> CheckSimulation(const ResolvedScenario& scenario) {
   const Network network = NetworkOf(scenario);
-  ASSIGN_OR_RETURN(const int given, GivenBatches(scenario));
-  ASSIGN_OR_RETURN(Schedule schedule,
-                   ScheduleOf(scenario, network,
-                              given > 0 ? given : FirstBatches(scenario)));
-  return PrepareCosts(scenario, network, std::move(schedule)).status();
+  ASSIGN_OR_RETURN(SimulatedRun run, PrepareFirst(scenario, network));
+  // Which tasks can run does not depend on how long flows take.
+  ASSIGN_OR_RETURN(run.recording,
+                   LongestPath(run.graph.tasks, network.links()));
+  RETURN_IF_ERROR(CheckComplete(scenario, run));
+  return std::move(run.schedule);
 }
 
 absl::StatusOr<uint64_t> FingerprintOf(const ResolvedScenario& scenario) {
   const Network network = NetworkOf(scenario);
-  ASSIGN_OR_RETURN(const int given, GivenBatches(scenario));
-  const int num_batches = given > 0 ? given : FirstBatches(scenario);
-  RETURN_IF_ERROR(CheckFullRun(scenario, num_batches));
-  ASSIGN_OR_RETURN(Schedule schedule,
-                   ScheduleOf(scenario, network, num_batches));
-  ASSIGN_OR_RETURN(const SimulatedRun run,
-                   Prepare(scenario, network, std::move(schedule)));
+  ASSIGN_OR_RETURN(const SimulatedRun run, PrepareFirst(scenario, network));
   const TaskGraph& tasks = run.graph.tasks;
   std::vector<double> numbers;
   for (int32_t i = 0; i < tasks.num_tasks(); ++i) {

@@ -36,9 +36,10 @@ struct SimulateOptions {
 absl::StatusOr<Result> Simulate(const ResolvedScenario& scenario,
                                 const SimulateOptions& options = {});
 
-// Whether Simulate would run it, deadlocks aside: makes the schedule and its
-// costs, which takes a small part of the time.
-absl::Status CheckSimulation(const ResolvedScenario& scenario);
+// Returns Simulate's errors, deadlocks included, without simulating: builds the
+// task graph and follows its edges. Without flush it checks the first length
+// that Simulate would try. If all is well, returns the schedule it checked.
+absl::StatusOr<Schedule> CheckSimulation(const ResolvedScenario& scenario);
 
 // Of all that the engine would run (of a run without flush: of its first
 // length): equal ones take equal times. Comparable within one process and its

@@ -202,6 +202,27 @@ TEST(CompareCommandTest, WhatFailsIsToldBeforeTheFirstSimulation) {
   EXPECT_EQ(run.Wait(), 143);
 }
 
+TEST(CompareCommandTest, DeadlocksAreReportedBeforeTheFirstSimulation) {
+  // With blocking transfers ZB-2p and V-Half deadlock, 1F1B does not. The
+  // order of V-Half depends on costs.
+  ASSERT_EQ(RunWeir("schedule convert zb-2p --pp 4 --microbatches 8 -o "
+                    "hangs.csv")
+                .exit_code,
+            0);
+  TerminalRun run(WEIR_PROGRAM,
+                  "compare --schedule 1f1b,v-half,./hangs.csv --transfers "
+                  "blocking --costs f=1,i=1,w=1,a=1 --pp 4 --microbatches 8");
+  ASSERT_TRUE(run.WaitFor("[1/1] 1f1b")) << run.shown();
+  EXPECT_EQ(run.Wait(), 1) << run.shown();
+  const size_t first = run.shown().find("[1/");
+  for (const char* refused : {"v-half", "./hangs.csv"}) {
+    const size_t at =
+        run.shown().find(absl::StrCat("deadlock: ", refused, " cannot run"));
+    EXPECT_LT(at, first) << run.shown();
+  }
+  EXPECT_THAT(run.out(), HasSubstr("1f1b"));
+}
+
 TEST(CompareCommandTest, WhatFailsDoesNotStopTheRest) {
   // 6 microbatches do not divide into groups of 4.
   const ProgramRun run = RunWeir(

@@ -5,9 +5,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <string>
+#include <vector>
 
 #include "models/layer_work.h"
+#include "schedules/registry.h"
 #include "tests/sim/measured.h"
+#include "tests/sim/textbook.h"
 
 namespace weir {
 namespace {
@@ -203,6 +207,44 @@ TEST(SimulateTest, ATimelineCanBeginLate) {
   for (double end : timeline.transfers().end_seconds()) EXPECT_GE(end, from);
   EXPECT_EQ(timeline.memory().seconds(0), from);
   EXPECT_EQ(late->peak_memory_bytes(), whole->peak_memory_bytes());
+}
+
+// Returns the scenarios that all kinds of schedules are checked with.
+std::vector<ResolvedScenario> ScenariosOf(const ScheduleKind& kind) {
+  std::vector<ResolvedScenario> scenarios;
+  Textbook textbook;
+  textbook.schedule = std::string(kind.name);
+  textbook.weight_gradient_seconds = {1};
+  for (const bool blocking : {false, true}) {
+    for (const int chunks : {1, 2}) {
+      for (const int microbatches : {3, 8}) {
+        textbook.blocking = blocking;
+        textbook.num_chunks = chunks;
+        textbook.num_microbatches = microbatches;
+        scenarios.push_back(Resolve(textbook));
+      }
+    }
+  }
+  return scenarios;
+}
+
+TEST(CheckSimulationTest, ReturnsTheErrorsOfSimulateOrItsSchedule) {
+  int num_deadlocks = 0, num_illegal = 0;
+  for (const ScheduleKind& kind : AllScheduleKinds()) {
+    for (const ResolvedScenario& scenario : ScenariosOf(kind)) {
+      const absl::Status simulated = Simulate(scenario).status();
+      const auto checked = CheckSimulation(scenario);
+      EXPECT_EQ(checked.status(), simulated) << kind.name;
+      num_deadlocks += absl::IsFailedPrecondition(simulated);
+      num_illegal += absl::IsInvalidArgument(simulated);
+      if (!checked.ok() || !kind.flush) continue;
+      EXPECT_EQ(checked->rank_actions,
+                ScheduleOfScenario(scenario, 1)->rank_actions)
+          << kind.name;
+    }
+  }
+  EXPECT_GT(num_deadlocks, 3);
+  EXPECT_GT(num_illegal, 3);
 }
 
 }  // namespace
