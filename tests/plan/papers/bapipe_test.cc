@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <vector>
 
 #include "plan/papers/ask.h"
 #include "plan/papers/registry.h"
@@ -225,6 +226,35 @@ TEST(PlanBaPipeTest, RunsPassesAtOnceWhereOnlyThatHidesTransfers) {
   };
   EXPECT_EQ(plan(0.9).schedule, "bapipe-as");
   EXPECT_EQ(plan(1.4).schedule, "bapipe-fbp-as");
+}
+
+// A forward of one layer takes 1 s at speed 1. Whether it hides a transfer
+// depends on the device it runs on, here one layer on each.
+TEST(PlanBaPipeTest, TransfersHideBehindForwardsAtTheSpeedOfTheirDevices) {
+  Random random(7);
+  PlannerWork work = RandomWork(4, 1, 4, &random);
+  const auto plan = [&](const std::vector<double>& speeds, double seconds) {
+    for (PlannerLayer& layer : work.layers) {
+      layer.forward_seconds = 1;
+      layer.backward_seconds = 2;
+      layer.gradient_bytes = 1e6;  // no replicas
+      layer.output_bytes = 10 * seconds;
+    }
+    for (size_t i = 0; i < speeds.size(); ++i) {
+      work.devices[i].speed = speeds[i];
+    }
+    const auto planned = PlanBaPipe(work, {true, true});
+    EXPECT_TRUE(planned.ok()) << planned.status();
+    EXPECT_EQ(planned->stages.size(), 4);
+    return planned->schedule;
+  };
+  EXPECT_EQ(plan({1, 1, 1, 1}, 1.4), "bapipe-fbp-as");
+  // The slow device's forward takes 2 s.
+  EXPECT_EQ(plan({1, 1, 0.5, 1}, 1.4), "bapipe-as");
+  EXPECT_EQ(plan({1, 1, 0.8, 1}, 1.4), "bapipe-fbp-as");
+  // The longest forward takes 0.5 s.
+  EXPECT_EQ(plan({1, 1, 1, 1}, 0.7), "bapipe-as");
+  EXPECT_EQ(plan({2, 2, 4, 2}, 0.7), "bapipe-fbp-as");
 }
 
 TEST(PlanBaPipeTest, WithoutTransfersItIsTheBalancedPartition) {
