@@ -11,8 +11,9 @@
 namespace weir {
 namespace {
 
-// Relative difference up to which two periods count as equal: above what
-// rounding adds over a long run, far below anything that matters.
+// Relative difference up to which two periods count as equal at their ends:
+// above what rounding adds over a long run, unless it grows along the run
+// (window.h), and far below anything that matters.
 constexpr double kTolerance = 1e-9;
 
 // Shared links can make the time per batch wander for ever. Its mean is then

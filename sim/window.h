@@ -9,16 +9,24 @@
 namespace weir {
 
 // With flush: the whole run, one batch. Without: one period of the steady
-// state. A period is seen when every action of every GPU, over so many batches
-// that nothing before them matters, comes one distance after its like some
-// batches earlier: from there on the run must repeat itself. Where microbatches
-// take several routes, as many batches as bring them round.
+// state. To find a period, the last batches before the drain, as many as decide
+// all that follows, are compared with the batches one period earlier. If every
+// action of every GPU ends one period later, to 1e-9 of the period, the run
+// repeats from there on. Where microbatches take several routes, a period is a
+// multiple of the batches after which the routes recur.
+//
+// Only these batches are compared, not the whole period. Where flows share
+// links, rounding errors can grow along a run and shrink again: times in the
+// middle of a long period then differ from one period to the next by 1e-9 to
+// 1e-6 of it, although its ends agree. Such a window is steady, but its times
+// are not reproducible to nine digits: a change of the last digit of an input
+// can move them by as much.
 struct Window {
   double begin_seconds = 0;
   double end_seconds = 0;
   int num_batches = 1;
-  // Without flush: was a period seen? If not, the window is the second half of
-  // the batches,
+  // Without flush: was a period found? It repeats where it ends; see above for
+  // its middle. If not, the window is the second half of the batches,
   bool steady = true;
   // whose mean is that of the batches before them to half a percent or not,
   bool stationary = false;
