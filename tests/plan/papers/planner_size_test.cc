@@ -47,6 +47,11 @@ TEST(PlannerSizeTest, NoPlannerNeedsLessForMore) {
   }
 }
 
+TEST(PlannerSizeTest, SppTakesNoLongerForAMillionMicrobatches) {
+  EXPECT_EQ(EstimatePlanner("spp", {34, 64, 1e6}).seconds,
+            EstimatePlanner("spp", {34, 64, 1e4}).seconds);
+}
+
 TEST(PlannerSizeTest, EveryPlannerIsRefusedWithAnEstimate) {
   const auto given = GivenForPlanners("test", Small());
   ASSERT_TRUE(given.ok()) << given.status();
