@@ -42,12 +42,18 @@ struct PlanBound {
 };
 
 // Of a run that is priced already, of everybody; the fold, of the same, may be
-// null. `order` is its schedule's. `finds_period`: without a flush, a period of
-// its steady state is what it takes.
-// REQUIRES: order.complete().
+// null. `order` is its schedule's; null: a bound of every order will do, and
+// the schedule's actions may be those of a shortened one. `finds_period`:
+// without a flush, a period of its steady state is what it takes. REQUIRES:
+// order->complete().
 PlanBound BoundOfRun(const PipelineInputs& inputs, const Fold* fold,
-                     const PassOrder& order, bool finds_period,
+                     const PassOrder* order, bool finds_period,
                      PassOrder::Buffers* buffers);
+
+// Bounder does not look for the longest path through a batch of more actions,
+// where its order repeats: filling and draining are a small part of it, so that
+// the bound of every order is near.
+inline constexpr size_t kMostOrderedActions = size_t{1} << 19;
 
 // Keeps schedules, and stages once they are priced, for the next scenarios.
 // REQUIRES: scenarios whose `scenario` names the same model, cluster and device

@@ -216,6 +216,23 @@ class Shortener {
 
 }  // namespace
 
+size_t NumActions(const Schedule& schedule) {
+  size_t count = 0;
+  for (const auto& actions : schedule.rank_actions) count += actions.size();
+  return count;
+}
+
+bool UpdatesOnce(const Schedule& schedule) {
+  if (!schedule.flush) return false;
+  if (schedule.forward_only) return true;
+  for (int stage = 0; stage < schedule.num_stages; ++stage) {
+    if (schedule.microbatches_per_update(stage) != schedule.num_microbatches) {
+      return false;
+    }
+  }
+  return true;
+}
+
 std::optional<ShortenedSchedule> ShortenSchedule(
     const Schedule& schedule, const ShortenOptions& options) {
   if (!schedule.flush || schedule.resident_activations > 0 ||

@@ -5,6 +5,7 @@
 #ifndef WEIR_SIM_STEADY_H_
 #define WEIR_SIM_STEADY_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -41,6 +42,13 @@ struct ShortenedSchedule {
   // exactly one of its rank's stretches.
   std::vector<std::vector<Stretch>> stretches;
 };
+
+// Returns the actions of all ranks.
+size_t NumActions(const Schedule& schedule);
+
+// Returns whether every stage is updated once, behind the whole batch. Then a
+// shortened schedule has as many versions of it: one.
+bool UpdatesOnce(const Schedule& schedule);
 
 struct ShortenOptions {
   // In every stretch; 0: as many as it usually takes to see the times repeat.
