@@ -180,6 +180,12 @@ class Shortener {
     const RankOrder& order = ranks_[rank];
     std::vector<Stretch> stretches = order.stretches();
     std::vector<Action>& kept = shortened->schedule.rank_actions.emplace_back();
+    size_t num_kept = actions.size();
+    for (const Stretch& stretch : stretches) {
+      num_kept -= static_cast<size_t>(shortened->num_periods_left_out) *
+                  stretch.period_actions;
+    }
+    kept.reserve(num_kept);
     int32_t position = 0, num_cut = 0;
     const auto keep_until = [&](int32_t end) {
       for (; position < end; ++position) {
