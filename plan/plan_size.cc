@@ -7,20 +7,22 @@
 
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
+#include "sim/bound.h"
 
 namespace weir {
 namespace {
 
 // Of one candidate whatever its size, with its part of the seeds.
-constexpr double kBytesPerCandidate = 256, kSecondsPerCandidate = 1e-4;
+constexpr double kBytesPerCandidate = 256, kSecondsPerCandidate = 4e-5;
 // Of one action, where its order is made for a bound, which is kept for all
 // candidates of as many ranks, chunks and microbatches; in a ranked run; and in
 // a full one. Of the last two so many are typical, of a typical candidate.
 constexpr double kSecondsPerBoundedAction = 8e-8;
 constexpr double kSecondsPerRankedAction = 5e-8, kNumRanked = 300;
 constexpr double kSecondsPerSimulatedAction = 2e-6, kNumSimulated = 5;
-// Of one action of the longest order.
-constexpr double kBytesPerAction = 64;
+// Of one action of the longest order, and of those that a process keeps: so
+// many of all orders, since most candidates are pruned before theirs is made.
+constexpr double kBytesPerAction = 64, kMostExpanded = 1.0 / 8;
 
 struct Counts {
   double candidates = 0;
@@ -54,8 +56,10 @@ Counts CountsOf(const Space& space) {
 SizeEstimate EstimateOf(const Counts& counts, int num_processes) {
   const double processes = std::max(num_processes, 1);
   SizeEstimate estimate;
+  const double kept =
+      std::min<double>(counts.orders * kMostExpanded, kMostKeptActions);
   estimate.bytes = counts.candidates * kBytesPerCandidate +
-                   processes * counts.largest * kBytesPerAction;
+                   processes * (counts.largest + kept) * kBytesPerAction;
   estimate.seconds =
       (counts.candidates * kSecondsPerCandidate +
        counts.orders * kSecondsPerBoundedAction +

@@ -320,7 +320,7 @@ class Bounder::Impl {
   }
 
   static constexpr size_t kMostKept = 256;
-  BoundedCache<Shape> shapes_{8 << 20};  // weights: actions
+  BoundedCache<Shape> shapes_{kMostKeptActions};
   std::unique_ptr<Network> network_;
   std::string network_key_;
   absl::flat_hash_map<std::string, std::unique_ptr<Costs>> costs_;

@@ -4,6 +4,7 @@
 #ifndef WEIR_SIM_BOUND_H_
 #define WEIR_SIM_BOUND_H_
 
+#include <cstddef>
 #include <memory>
 #include <vector>
 
@@ -54,6 +55,9 @@ PlanBound BoundOfRun(const PipelineInputs& inputs, const Fold* fold,
 // where its order repeats: filling and draining are a small part of it, so that
 // the bound of every order is near.
 inline constexpr size_t kMostOrderedActions = size_t{1} << 19;
+
+// Bounder keeps orders of so many actions together, at about 64 bytes each.
+inline constexpr size_t kMostKeptActions = size_t{1} << 23;
 
 // Keeps schedules, and stages once they are priced, for the next scenarios.
 // REQUIRES: scenarios whose `scenario` names the same model, cluster and device
