@@ -66,7 +66,7 @@ TEST(SeedsTest, AreOfEachMicrobatchSize) {
   }
 }
 
-// 3,360 has 19 divisors up to 64, the largest microbatch that is looked at.
+// 3,360 has 25 divisors up to 64, the largest microbatch that is looked at.
 TEST(SeedsTest, AreOfFewMicrobatchSizes) {
   PlanRequest request = NarrowRequest();
   request.mutable_scenario()->mutable_batch()->set_global_batch_size(3360);
