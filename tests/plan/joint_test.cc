@@ -471,6 +471,30 @@ TEST(JointSearchTest, ASeedOfTheSpaceIsRankedFirst) {
   EXPECT_LT(seeded.num_ranked(), alone.num_ranked());
 }
 
+// Chimera takes an even number of ranks: on three GPUs each of its candidates
+// is refused, also those that need too much memory or that others beat.
+TEST(JointSearchTest, CountsAllThatAScheduleRefuses) {
+  PlanRequest request = SmallRequest(6, 3, 12);
+  // States of one rank are far larger than those of three.
+  request.mutable_scenario()->mutable_transformer()->set_hidden_size(4096);
+  request.mutable_space()->add_tensor(1);
+  request.mutable_space()->add_schedules("1f1b");
+  request.set_objective(OBJECTIVE_MEMORY);
+  const PlanReport plain = Search(request);
+  ASSERT_GT(plain.plans_size(), 0);
+  request.mutable_space()->add_schedules("chimera");
+  const PlanReport large = Search(request);
+  ASSERT_GT(large.num_candidates(), plain.num_candidates());
+  const uint64_t expected =
+      plain.num_illegal() + large.num_candidates() - plain.num_candidates();
+  EXPECT_EQ(large.num_illegal(), expected);
+  EXPECT_GT(large.num_pruned_time(), 0u);
+  request.set_memory_limit_bytes(1.001 * plain.plans(0).peak_memory_bytes());
+  const PlanReport small = Search(request);
+  EXPECT_EQ(small.num_illegal(), expected);
+  EXPECT_GT(small.num_pruned_memory(), 0u);
+}
+
 TEST(JointSearchTest, SaysWhyTheOthersLost) {
   PlanRequest request = SmallRequest(4, 2, 8);
   request.mutable_space()->add_schedules("1f1b");
