@@ -22,15 +22,17 @@ using testing::Not;
 
 // gpt2 as the toy was measured, on one node of DGX A100.
 ResolvedScenario Toy(int microbatch_size,
-                     const std::string& parallelism = "pipeline: 4") {
+                     const std::string& parallelism = "pipeline: 4",
+                     const std::string& model = "model: 'gpt2'") {
   Scenario scenario;
-  const std::string text = absl::StrCat(
-      "model: 'gpt2' cluster: 'dgx-a100' num_nodes: 1 schedule: '1f1b' "
-      "batch { global_batch_size: 16 } parallelism {",
-      parallelism,
-      "} "
-      "training { precision: MIXED_BF16 flash_attention: true "
-      "fp32_gradients: false }");
+  const std::string text =
+      absl::StrCat(model,
+                   " cluster: 'dgx-a100' num_nodes: 1 schedule: '1f1b' "
+                   "batch { global_batch_size: 16 } parallelism {",
+                   parallelism,
+                   "} "
+                   "training { precision: MIXED_BF16 flash_attention: true "
+                   "fp32_gradients: false }");
   EXPECT_TRUE(ParseTextProto("x", text, &scenario).ok());
   scenario.mutable_batch()->set_microbatch_size(microbatch_size);
   auto resolved = ResolveScenario("x", scenario);
@@ -146,8 +148,10 @@ TEST(MeasuredProfileTest, AGapBelowZeroTakesAtMostTheKernel) {
   EXPECT_EQ(GapAfter(1e-6, 0), 0);
 }
 
-TEST(MeasuredProfileTest, CommunicatorsAreCountedWhereTheirMemoryWasMeasured) {
-  ResolvedScenario scenario = Toy(1, "pipeline: 2 data: 2 tensor: 2");
+// Expects that every GPU of a run on eight has these communicators where their
+// memory was measured, and the profile's fixed buffers where it was not.
+void ExpectCommunicators(ResolvedScenario scenario,
+                         const CommunicatorCounts& counts) {
   const auto buffers = [](const Result& result, int rank) {
     for (const MemoryClass& memory : result.ranks(rank).peak_memory_classes()) {
       if (memory.name() == "communication_buffers") return memory.bytes();
@@ -165,11 +169,6 @@ TEST(MeasuredProfileTest, CommunicatorsAreCountedWhereTheirMemoryWasMeasured) {
     figure->set_kind(Figure::MEASURED);
   }
   const Result result = Predict(scenario);
-  // Of each GPU: its tensor and its data group, the sum of the tied embedding
-  // over the first and the last stage, one neighbour in the pipeline.
-  CommunicatorCounts counts;
-  counts.num_in_node = 3;
-  counts.num_pair_peers = 1;
   const double all = CommunicatorBytes(scenario.device.collectives(), counts);
   for (int rank = 0; rank < 8; ++rank) {
     // Both hold the same beside the communicators.
@@ -177,6 +176,30 @@ TEST(MeasuredProfileTest, CommunicatorsAreCountedWhereTheirMemoryWasMeasured) {
               buffers(before, rank) -
                   scenario.device.communication_buffer_bytes().value());
   }
+}
+
+TEST(MeasuredProfileTest, CommunicatorsAreCountedWhereTheirMemoryWasMeasured) {
+  // Of each GPU: its tensor and its data group, the sum of the tied embedding
+  // over the first and the last stage, one neighbour in the pipeline.
+  ExpectCommunicators(Toy(1, "pipeline: 2 data: 2 tensor: 2"),
+                      {.num_in_node = 3, .num_pair_peers = 1});
+}
+
+// An all-to-all sends to every other GPU of its group: there are n - 1.
+TEST(MeasuredProfileTest, AGpuHasAllOthersOfItsExpertGroupAsPeers) {
+  constexpr char kExperts[] =
+      "transformer { num_layers: 4 hidden_size: 512 num_heads: 8 causal: true "
+      "vocabulary_size: 32000 feed_forward_size: 1408 num_experts: 8 "
+      "experts_per_token: 2 default_sequence_length: 1024 }";
+  // Two groups: of all replicas and of those that have the same experts. Where
+  // all replicas share out the experts these are the same GPUs, and no others
+  // have the same experts.
+  ExpectCommunicators(Toy(1, "data: 8 expert: 4", kExperts),
+                      {.num_in_node = 2, .num_pair_peers = 3});
+  ExpectCommunicators(Toy(1, "data: 8 expert: 8", kExperts),
+                      {.num_in_node = 1, .num_pair_peers = 7});
+  ExpectCommunicators(Toy(1, "pipeline: 2 data: 4 expert: 2", kExperts),
+                      {.num_in_node = 2, .num_pair_peers = 2});
 }
 
 // Toy's links: 10 us, half the rate below 1 MB, then the rate.
