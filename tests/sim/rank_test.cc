@@ -23,6 +23,7 @@
 #include "sim/simulate.h"
 #include "tests/sim/nudge.h"
 #include "tests/sim/random_plan.h"
+#include "tests/sim/textbook.h"
 
 namespace weir {
 namespace {
@@ -199,6 +200,31 @@ TEST(RankTest, EqualsTheFullSimulationWhateverIsAsked) {
   EXPECT_GT(num_shared, 80);
   EXPECT_GT(num_alone, 40);
   EXPECT_LT(num_ill_conditioned, 10);
+}
+
+// One rank works without a pause, however its passes are ordered: a batch takes
+// m (F + B) over all of its stages, and a few microbatches tell.
+TEST(RankTest, OneRankIsExtrapolatedFromAFewMicrobatches) {
+  for (const char* schedule : {"1f1b", "interleaved-1f1b", "breadth-first"}) {
+    for (const int m : {40, 400}) {
+      Textbook textbook;
+      textbook.schedule = schedule;
+      textbook.num_ranks = 1;
+      textbook.num_microbatches = m;
+      textbook.num_chunks = std::string(schedule) == "1f1b" ? 1 : 2;
+      textbook.forward_seconds = {1, 3};
+      textbook.backward_seconds = {4, 5};
+      textbook.forward_seconds.resize(textbook.num_chunks);
+      textbook.backward_seconds.resize(textbook.num_chunks);
+      Ranker ranker;
+      const auto run = ranker.Rank(Resolve(textbook));
+      ASSERT_TRUE(run.ok()) << run.status();
+      const double seconds = m * (textbook.num_chunks == 1 ? 5.0 : 13.0);
+      EXPECT_NEAR(run->batch_seconds, seconds, 1e-9 * seconds) << schedule;
+      EXPECT_TRUE(run->extrapolated) << schedule << " " << m;
+      EXPECT_LT(run->num_simulated_microbatches, 10) << schedule << " " << m;
+    }
+  }
 }
 
 }  // namespace
