@@ -1,17 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // Transfers to and from the host in the program of an order: OptPipe's.
+#include <algorithm>
 #include <cmath>
 
 #include "plan/synthesis/order_mip.h"
 
 namespace weir {
 
+// Returns what one way takes, at most the horizon: excuses of AddUnless cover
+// no more, and nothing that takes as long is there and back in time.
+double OrderMip::TransferSeconds(int stage) const {
+  return std::min(problem_.costs.of(stage).offload / unit_, horizon_);
+}
+
 // Each activation may go (moved), and come back before its gradient; one at a
 // time goes and one at a time comes, on each rank.
 void OrderMip::AddOffloads() {
   const int m = problem_.num_microbatches;
   for (int stage = 0; stage < problem_.num_stages(); ++stage) {
-    const double seconds = problem_.costs.of(stage).offload / unit_;
+    const double seconds = TransferSeconds(stage);
     for (int k = 0; k < m; ++k) {
       moved_.push_back(model_.AddBoolean());
       offload_.push_back(model_.AddVariable({0, horizon_, false, 0}));
@@ -51,7 +58,7 @@ void OrderMip::AddOffloadMemory(int rank) {
   const StagePassCosts& costs = problem_.costs.of(stage);
   const double activation = costs.activation / unit;
   const double deferred = costs.weight_gradient_inputs / unit;
-  const double seconds = costs.offload / unit_;
+  const double seconds = TransferSeconds(stage);
   const double limit = problem_.memory_limit / unit * (1 + 1e-9);
   const auto cell = [&](int k) { return stage * m + k; };
   const auto number = [&](int k, Pass pass) {

@@ -73,8 +73,11 @@ std::string PerStage(const OrderProblem& problem, absl::string_view key,
 }
 
 // The costs as --costs takes them; nothing where it has no words for them: a
-// whole backward that takes less than its halves.
+// whole backward that takes less than its halves, a stage that holds nothing.
 std::string CostsText(const OrderProblem& problem) {
+  for (int stage = 0; stage < problem.num_stages(); ++stage) {
+    if (!(problem.costs.of(stage).activation > 0)) return "";
+  }
   std::vector<std::string> parts = {
       PerStage(problem, "f", &StagePassCosts::forward)};
   if (problem.can_split) {

@@ -121,5 +121,48 @@ TEST(OrderMipTest, WithOffloadsItIsAnExhaustiveSearchsOptimum) {
   EXPECT_GE(num_better, 1);
 }
 
+// A transfer that takes longer than any batch is never made: the program is
+// that of an order without.
+TEST(OrderMipTest, TransfersLongerThanTheBatchAreNotMade) {
+  if (!HasCbc()) GTEST_SKIP() << "cbc is not here (coinor-cbc)";
+  std::mt19937 random(41);
+  for (int round = 0; round < 4; ++round) {
+    OrderProblem problem = RandomOrderProblem(2, 2, 1, random);
+    problem.memory_limit = HeldByMicrobatch(problem);
+    for (StagePassCosts& stage : problem.costs.stages) {
+      stage.weight_gradient_inputs = 0;  // it may be no larger
+      stage.offload = 1000;
+    }
+    const std::vector<int> route = PlacementsOf(problem)[0];
+    const double without = SolvedValue(problem, route);
+    EXPECT_GT(without, 0);
+    problem.may_offload = true;
+    EXPECT_NEAR(SolvedValue(problem, route), without, 1e-4);
+  }
+}
+
+// Of three ranks only the middle one, which holds two activations, offloads, in
+// 4 s one way. Its forwards begin at 9, 10, 14 (the first has left) and 18 (the
+// second); gradients come back from 28 on. The first is reloaded from 22 to 26,
+// when the third has left, the second by 30, the third by 34 and the last by
+// 38: that gradient ends at 39, and the first rank's 8 + 1 s later.
+TEST(OrderMipTest, OneActivationAtATimeGoesOrComes) {
+  if (!HasCbc()) GTEST_SKIP() << "cbc is not here (coinor-cbc)";
+  OrderProblem problem = {
+      .num_ranks = 3, .num_microbatches = 4, .memory_limit = 2};
+  problem.can_split = false;
+  problem.may_offload = true;
+  problem.costs.stages.assign(3, {.forward = 1,
+                                  .backward_input = 1,
+                                  .backward_weight = 0,
+                                  .offload = 100,
+                                  .activation = 0,
+                                  .weight_gradient_inputs = 0});
+  problem.costs.stages[1].offload = 4;
+  problem.costs.stages[1].activation = 1;
+  problem.costs.hop = 8;
+  EXPECT_NEAR(SolvedValue(problem, PlacementsOf(problem)[0]), 48, 1e-4);
+}
+
 }  // namespace
 }  // namespace weir

@@ -160,7 +160,7 @@ TEST(SynthesisViewTest, CostsAreReadBack) {
   }
 }
 
-TEST(SynthesisViewTest, EqualStagesAreOneNumberAndWholeBackwardsHaveNoWords) {
+TEST(SynthesisViewTest, CostsOfEqualStagesAreOneNumberAndSomeHaveNoWords) {
   OrderProblem problem = SomeProblem();
   problem.costs.stages[1] = problem.costs.stages[0];
   const auto costs = [&] {
@@ -171,6 +171,9 @@ TEST(SynthesisViewTest, EqualStagesAreOneNumberAndWholeBackwardsHaveNoWords) {
   EXPECT_THAT(costs(), Not(HasSubstr("/")));
   // Less than 1.2 + 1.3, though on one stage only.
   problem.costs.stages[1].backward = 2;
+  EXPECT_EQ(costs(), "");
+  problem.costs.stages[1] = problem.costs.stages[0];
+  problem.costs.stages[1].activation = 0;  // --costs would take it for 1
   EXPECT_EQ(costs(), "");
 }
 
