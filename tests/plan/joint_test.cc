@@ -13,6 +13,8 @@
 #include "plan/joint_search.h"
 #include "plan/space.h"
 #include "scenarios/scenario.h"
+#include "schedules/options.h"
+#include "schedules/registry.h"
 #include "sim/simulate.h"
 #include "tests/plan/small_requests.h"
 
@@ -31,6 +33,7 @@ struct Tried {
 struct BruteForce {
   std::vector<Tried> plans;
   uint64_t num_candidates = 0;
+  uint64_t num_refused = 0;  // by what makes the order
 };
 
 // Shapes and their cuts are the search's; that a shape or a schedule is legal
@@ -49,6 +52,15 @@ BruteForce TryAll(const PlanRequest& request) {
     shape.blocks.assign(figures.blocks().begin(), figures.blocks().end());
     for (const PlannedSchedule& schedule : space->schedules_of(shape)) {
       ++all.num_candidates;
+      const auto kind = FindScheduleKind(schedule.name);
+      ScheduleSpec spec;
+      spec.num_ranks = shape.pipeline;
+      spec.num_chunks = shape.chunks;
+      spec.num_microbatches =
+          static_cast<int>(request.scenario().batch().global_batch_size()) /
+          (shape.data * shape.microbatch_size);
+      const auto full = WithOptionsOf(schedule.name, **kind, spec);
+      all.num_refused += !full.ok() || !(*kind)->check(*full).ok();
       // Megatron-LM, the default runtime, aborts.
       if (schedule.name == "interleaved-1f1b" && shape.pipeline == 1) continue;
       const auto resolved = ResolveScenario(
@@ -148,6 +160,8 @@ TEST_P(JointSearch, FindsWhatTryingAllPlansFinds) {
   ASSERT_GT(report.plans_size(), 0) << request.DebugString();
   EXPECT_EQ(report.num_candidates(), all.num_candidates);
   EXPECT_EQ(SumOfCounts(report), report.num_candidates());
+  EXPECT_GE(report.num_illegal(), all.num_refused);
+  EXPECT_GE(report.num_simulated(), report.plans_size());
   if (request.objective() == OBJECTIVE_PARETO) {
     ExpectFront(all.plans, report);
   } else {

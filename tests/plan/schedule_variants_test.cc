@@ -216,5 +216,31 @@ TEST(ScheduleVariantsTest, RuntimesNameSchedulesThatExist) {
   EXPECT_EQ(num_restricted, 4);
 }
 
+std::set<std::string> LimitsOf(const std::string& kind, int num_ranks) {
+  const std::string prefix = kind + ":memory-limit=";
+  std::set<std::string> limits;
+  for (const PlannedSchedule& schedule : AllToPlan(num_ranks)) {
+    if (!schedule.name.starts_with(prefix)) continue;
+    limits.insert(schedule.name.substr(prefix.size()));
+  }
+  return limits;
+}
+
+// Parts of what 1F1B's first rank holds, rounded to whole microbatches; never
+// what a system has without a limit.
+TEST(ScheduleVariantsTest, MemoryLimitsArePartsOfTheRanks) {
+  using Limits = std::set<std::string>;
+  // A half and three quarters.
+  EXPECT_EQ(LimitsOf("dapple-pa", 8), (Limits{"4", "6"}));
+  EXPECT_EQ(LimitsOf("dapple-pa", 7), (Limits{"4", "6"}));
+  EXPECT_EQ(LimitsOf("dapple-pa", 2), (Limits{"1"}));
+  // A quarter, a half, half as much again, and twice as much.
+  EXPECT_EQ(LimitsOf("optpipe", 8), (Limits{"2", "4", "12", "16"}));
+  EXPECT_EQ(LimitsOf("optpipe", 7), (Limits{"2", "4", "10", "14"}));
+  // A quarter and a half more.
+  EXPECT_EQ(LimitsOf("zb-1p", 8), (Limits{"10", "12"}));
+  EXPECT_EQ(LimitsOf("zb-1p", 7), (Limits{"9", "11"}));
+}
+
 }  // namespace
 }  // namespace weir

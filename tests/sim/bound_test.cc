@@ -323,6 +323,28 @@ TEST(BoundTest, OfRanksWithTheFirstStageTheBusiestCounts) {
   EXPECT_LE(bound.batch_seconds, result.Makespan());
 }
 
+// Microbatches of one route compress what they send, those of the other stay on
+// the rank: equal actions that do not take equally long.
+TEST(BoundTest, CompressionMayDifferByRoute) {
+  ByCosts run{
+      .schedule = ByHand({{0, 1}, {0, 0}}, 2,
+                         {Actions({"0F0", "0F1", "1F1", "1B1", "0B1", "0B0"}),
+                          Actions({"1F0", "1B0"})}),
+      .costs = OneStage(1, 2)};
+  run.schedule.compressed_transfers = true;
+  run.costs.stages[0].codec_seconds = 0.5;
+  run.costs.stages.resize(2, run.costs.stages[0]);
+  const CostsRun result(run);
+  // F and B of microbatch 0, and all of microbatch 1.
+  const double expected = (1 + 2 + 2 * 0.5) + 2 * (1 + 2);
+  EXPECT_NEAR(result.Makespan(), expected, 1e-9);
+  PassOrder::Buffers buffers;
+  const PlanBound bound =
+      BoundOfRun(result.inputs(), nullptr, PassOrder(run.schedule, false),
+                 /*finds_period=*/false, &buffers);
+  EXPECT_NEAR(bound.batch_seconds, expected, 1e-9);
+}
+
 // Replicas of a stage take turns from one batch to the next: where their number
 // does not divide the microbatches, each has the larger part only now and then.
 TEST(BoundTest, NeverAboveBatchesThatReplicasShareUnevenly) {

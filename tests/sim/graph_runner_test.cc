@@ -181,6 +181,27 @@ TEST(GraphRunnerTest, GrowsWithItsGraphs) {
   }
 }
 
+// More links than there is room for at first, each of one pair alone.
+TEST(GraphRunnerTest, HasRoomForLinksThatNobodyShares) {
+  GraphRunner runner;
+  for (const int num_pairs : {400, 3, 1500}) {
+    Case made;
+    for (int pair = 0; pair < num_pairs; ++pair) {
+      made.links.push_back({"own", 1e9 + 1e6 * pair});
+      made.graph.pairs.push_back({0, 1, {{pair}, 0}});
+      made.graph.AddFlow(pair, 1e6);
+    }
+    made.graph.Finish();
+    const auto recording = runner.Run(made.graph, made.links);
+    ASSERT_TRUE(recording.ok()) << recording.status();
+    for (int pair = 0; pair < num_pairs; ++pair) {
+      ASSERT_NEAR(recording->end_seconds()[pair], 1e6 / (1e9 + 1e6 * pair),
+                  1e-12)
+          << pair << " of " << num_pairs;
+    }
+  }
+}
+
 // Beside a flow that names the link once: both have the same rate, of which
 // the link carries one and k.
 TEST(GraphRunnerTest, ALinkNamedSeveralTimesCarriesAFlowAsOften) {

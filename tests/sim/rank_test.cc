@@ -21,6 +21,7 @@
 #include "results/result.pb.h"
 #include "scenarios/cluster.h"
 #include "sim/simulate.h"
+#include "tests/sim/measured.h"
 #include "tests/sim/nudge.h"
 #include "tests/sim/random_plan.h"
 #include "tests/sim/textbook.h"
@@ -225,6 +226,26 @@ TEST(RankTest, OneRankIsExtrapolatedFromAFewMicrobatches) {
       EXPECT_LT(run->num_simulated_microbatches, 10) << schedule << " " << m;
     }
   }
+}
+
+TEST(RankTest, FitsWhereAByteLessDoesNot) {
+  Measured measured;
+  measured.num_microbatches = 3;
+  measured.forward_seconds = measured.backward_seconds = {1};
+  measured.activation_bytes = {1000};
+  measured.parameter_bytes = {5000};
+  ResolvedScenario scenario = Resolve(measured, OneSwitch(1, 1e9, 0));
+  Ranker ranker;
+  const auto fits_with = [&](double bytes) {
+    scenario.device.mutable_memory_bytes()->set_value(bytes);
+    const auto run = ranker.Rank(scenario);
+    EXPECT_TRUE(run.ok()) << run.status();
+    return run->fits_memory;
+  };
+  const double peak = ranker.Rank(scenario)->peak_bytes[0];
+  EXPECT_GT(peak, 5000);
+  EXPECT_TRUE(fits_with(peak));
+  EXPECT_FALSE(fits_with(peak - 1));
 }
 
 }  // namespace

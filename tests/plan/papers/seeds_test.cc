@@ -178,6 +178,19 @@ TEST(SeedsTest, HaveSchedulesThatTheRuntimeExecutes) {
   EXPECT_THAT(sources, testing::IsSupersetOf({"dapple", "bapipe", "spp"}));
 }
 
+// Where the search may use it, a planner's stages keep the planner's schedule.
+TEST(SeedsTest, KeepThePlannersScheduleWhereItIsAllowed) {
+  PlanRequest request = NarrowRequest();
+  request.mutable_space()->set_any_runtime(true);
+  std::map<std::string, std::string> schedules;
+  for (const Plan& plan : SeedsFor("test", request, 2)) {
+    schedules[plan.source()] = plan.scenario().schedule();
+  }
+  EXPECT_THAT(schedules["dapple"], testing::StartsWith("dapple"));
+  EXPECT_THAT(schedules["bapipe"], testing::StartsWith("bapipe"));
+  EXPECT_EQ(schedules["spp"], "dapple-pb");  // the search has no order like it
+}
+
 TEST(SeedsTest, ASearchFromThemIsNeverWorseThanAPaper) {
   PlanRequest request = NarrowRequest();
   request.mutable_space()->set_asynchronous(true);

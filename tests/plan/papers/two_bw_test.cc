@@ -186,5 +186,19 @@ TEST(TwoBwTest, PlansThePapersModelWithinItsMemory) {
   EXPECT_TRUE(ResolveScenario("planned", *planned).ok());
 }
 
+// An embedding and a head alone are no model; with one block they are.
+TEST(TwoBwTest, AsksForABlock) {
+  TwoBwQuestion question = Question();
+  question.works = {Blocks(3, 1)};
+  question.num_devices = 1;
+  std::vector<PlannerLayer>& layers = question.works[0].layers;
+  layers.front().is_block = layers.back().is_block = false;
+  EXPECT_TRUE(SearchTwoBw(question).ok()) << SearchTwoBw(question).status();
+  layers[1].is_block = false;
+  EXPECT_THAT(
+      std::string(SearchTwoBw(question).status().message()),
+      HasSubstr("works[0].layers have no block, expected at least one"));
+}
+
 }  // namespace
 }  // namespace weir
