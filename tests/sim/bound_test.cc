@@ -328,7 +328,7 @@ TEST(BoundTest, OfRanksWithTheFirstStageTheBusiestCounts) {
 TEST(BoundTest, CompressionMayDifferByRoute) {
   ByCosts run{
       .schedule = ByHand({{0, 1}, {0, 0}}, 2,
-                         {Actions({"0F0", "0F1", "1F1", "1B1", "0B1", "0B0"}),
+                         {Actions({"0F0", "0F1", "1F1", "1B1", "0B0", "0B1"}),
                           Actions({"1F0", "1B0"})}),
       .costs = OneStage(1, 2)};
   run.schedule.compressed_transfers = true;

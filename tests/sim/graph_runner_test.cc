@@ -8,6 +8,7 @@
 #include <cmath>
 #include <random>
 #include <string>
+#include <vector>
 
 #include "tests/max_min.h"
 
@@ -181,23 +182,31 @@ TEST(GraphRunnerTest, GrowsWithItsGraphs) {
   }
 }
 
-// More links than there is room for at first, each of one pair alone.
-TEST(GraphRunnerTest, HasRoomForLinksThatNobodyShares) {
+// More links than there is room for at first, most of them of one pair: two
+// pairs meet on a link, and have one each of their own.
+TEST(GraphRunnerTest, HasRoomForLinksOfOnePair) {
   GraphRunner runner;
-  for (const int num_pairs : {400, 3, 1500}) {
+  for (const int num_meetings : {200, 3, 800}) {
     Case made;
-    for (int pair = 0; pair < num_pairs; ++pair) {
-      made.links.push_back({"own", 1e9 + 1e6 * pair});
-      made.graph.pairs.push_back({0, 1, {{pair}, 0}});
-      made.graph.AddFlow(pair, 1e6);
+    std::vector<double> expected;
+    for (int i = 0; i < num_meetings; ++i) {
+      const double rate = 1e9 + 1e6 * i;
+      const auto first = static_cast<int32_t>(made.links.size());
+      for (const double one : {rate, 1e12, 1e12}) {
+        made.links.push_back({"link", one});
+      }
+      for (const int own : {1, 2}) {
+        made.graph.pairs.push_back({0, 1, {{first, first + own}, 0}});
+        made.graph.AddFlow(2 * i + own - 1, 1e6);
+        expected.push_back(2 * 1e6 / rate);
+      }
     }
     made.graph.Finish();
     const auto recording = runner.Run(made.graph, made.links);
     ASSERT_TRUE(recording.ok()) << recording.status();
-    for (int pair = 0; pair < num_pairs; ++pair) {
-      ASSERT_NEAR(recording->end_seconds()[pair], 1e6 / (1e9 + 1e6 * pair),
-                  1e-12)
-          << pair << " of " << num_pairs;
+    for (size_t flow = 0; flow < expected.size(); ++flow) {
+      ASSERT_NEAR(recording->end_seconds()[flow], expected[flow], 1e-12)
+          << flow << " of " << num_meetings;
     }
   }
 }
