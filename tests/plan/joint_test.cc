@@ -471,6 +471,21 @@ TEST(JointSearchTest, PatienceFindsTheBestWhereAdaptersAreShared) {
   EXPECT_EQ(SumOfCounts(report), report.num_candidates());
 }
 
+// What no generator makes is illegal, even in a layout that does not fit.
+TEST(JointSearchTest, RefusedOrdersAreIllegalWhereverTheyAre) {
+  PlanRequest request = SharedAdapters();
+  const BruteForce all = TryAll(request);
+  EXPECT_GT(all.num_refused, 100);
+  request.set_memory_limit_bytes(
+      std::min_element(
+          all.plans.begin(), all.plans.end(),
+          [](const Tried& a, const Tried& b) { return a.bytes < b.bytes; })
+          ->bytes);
+  const PlanReport report = Search(request);
+  EXPECT_GT(report.num_pruned_memory(), 0);
+  EXPECT_GE(report.num_illegal(), all.num_refused);
+}
+
 // A plan of the space, by its own name: it is looked at first, and once.
 TEST(JointSearchTest, ASeedOfTheSpaceIsRankedFirst) {
   PlanRequest request = SharedAdapters();
