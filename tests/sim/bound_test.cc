@@ -339,9 +339,9 @@ TEST(BoundTest, CompressionMayDifferByRoute) {
   const double expected = (1 + 2 + 2 * 0.5) + 2 * (1 + 2);
   EXPECT_NEAR(result.Makespan(), expected, 1e-9);
   PassOrder::Buffers buffers;
-  const PlanBound bound =
-      BoundOfRun(result.inputs(), nullptr, PassOrder(run.schedule, false),
-                 /*finds_period=*/false, &buffers);
+  const PassOrder order(run.schedule, false);
+  const PlanBound bound = BoundOfRun(result.inputs(), nullptr, &order,
+                                     /*finds_period=*/false, &buffers);
   EXPECT_NEAR(bound.batch_seconds, expected, 1e-9);
 }
 
