@@ -64,13 +64,13 @@ void OrderMip::AddOffloadMemory(int rank) {
   const auto number = [&](int k, Pass pass) {
     return table_.Number(stage, k, pass);
   };
-  const auto Not = [](int boolean) {
+  const auto negation = [](int boolean) {
     return Sum{{}, 1}.Plus(Variable(boolean, -1));
   };
   // A boolean that may be 1 only when `left` >= `right`.
   const auto only_if = [&](const Sum& left, const Sum& right) {
     const int boolean = model_.AddBoolean();
-    AddUnless(left, right, Not(boolean));
+    AddUnless(left, right, negation(boolean));
     return boolean;
   };
   // [forward j][k]: k's reload has begun when j's forward begins; and that k's
@@ -82,7 +82,7 @@ void OrderMip::AddOffloadMemory(int rank) {
       const Sum start = Start(number(j, Pass::kForward));
       const Sum in = Variable(reload_[cell(k)]);
       const int a = model_.AddBoolean(), b = model_.AddBoolean();
-      const Sum stays = Not(moved_[cell(k)]);
+      const Sum stays = negation(moved_[cell(k)]);
       AddUnless(in, start, Sum(stays).Plus(Variable(a)));
       AddUnless(start, in, Sum(stays).Plus(Variable(b)));
       AddAtLeast(Variable(a).Plus(Variable(b)).Plus(stays), 1);
@@ -95,7 +95,8 @@ void OrderMip::AddOffloadMemory(int rank) {
     for (int k = 0; k < m; ++k) {
       if (j == k) continue;
       // other_first[j][k]: k's reload has begun when j's does.
-      const Sum excuse = Not(moved_[cell(j)]).Plus(Not(moved_[cell(k)]));
+      const Sum excuse =
+          negation(moved_[cell(j)]).Plus(negation(moved_[cell(k)]));
       AddUnless(Variable(reload_[cell(k)]), Variable(reload_[cell(j)]),
                 Sum(excuse).Plus(Variable(other_first[j][k])));
       if (j < k) {
