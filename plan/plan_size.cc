@@ -12,16 +12,17 @@
 namespace weir {
 namespace {
 
-// Of one candidate whatever its size, with its part of the seeds.
+// Costs per candidate of any size, including its share of the seeds.
 constexpr double kBytesPerCandidate = 256, kSecondsPerCandidate = 4e-5;
-// Of one action, where its order is made for a bound, which is kept for all
-// candidates of as many ranks, chunks and microbatches; in a ranked run; and in
-// a full one. Of the last two so many are typical, of a typical candidate.
+// Seconds per action: to generate its order for a bound, once for all
+// candidates with the same ranks, chunks and microbatches; to rank a candidate;
+// to simulate one in full. Typical numbers of ranked and of full runs.
 constexpr double kSecondsPerBoundedAction = 8e-8;
 constexpr double kSecondsPerRankedAction = 5e-8, kNumRanked = 300;
 constexpr double kSecondsPerSimulatedAction = 2e-6, kNumSimulated = 5;
-// Of one action of the longest order, and of those that a process keeps: so
-// many of all orders, since most candidates are pruned before theirs is made.
+// Bytes per action of the longest order and of the orders that a process keeps:
+// about this part of all, since most candidates are pruned before theirs is
+// generated.
 constexpr double kBytesPerAction = 64, kMostExpanded = 1.0 / 8;
 
 struct Counts {

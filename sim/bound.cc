@@ -33,10 +33,10 @@ namespace {
 
 // A schedule and what follows from it alone.
 struct Shape {
-  // Of a long one the actions are those of a shortened schedule.
+  // A long schedule has the actions of a shortened one.
   Schedule schedule;
   Semantics semantics;
-  std::optional<PassOrder> order;  // not of a long one
+  std::optional<PassOrder> order;  // absent for a long schedule
   Traffic traffic;
   bool is_plain = false;  // it runs passes and nothing else
 };

@@ -197,7 +197,7 @@ TEST(KernelPricesTest, TheToysKernelsAreFound) {
   }
 }
 
-// Of a GPU that slowed down at either end.
+// A price between two measured shapes is throttled if either of them was.
 TEST(KernelPricesTest, BetweenTwoShapesEitherMayHaveThrottled) {
   for (const bool low : {false, true}) {
     for (const bool high : {false, true}) {

@@ -160,7 +160,7 @@ TEST(InfeasibleTest, NamesTheFiveReasonsThatRefuseMost) {
             "a (30 candidates)\ne (20 candidates)");
 }
 
-// Of 31 these are 28 (2 x 14) and 32 (2 x 16).
+// The multiples nearest to 31 are 28 (2 x 14) and 32 (2 x 16).
 TEST(InfeasibleTest, NamesBatchesBelowOnlyWhereThereAreAny) {
   const std::vector<int> shares = {12, 14, 16, 18, 20};
   const std::string divides =

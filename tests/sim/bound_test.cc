@@ -282,7 +282,7 @@ TEST(BoundTest, ReductionsThroughASharedNicBeginBehindAllPasses) {
                          {Actions({"0F0", "0B0"}), Actions({"1F0", "1B0"})}),
       .costs = OneStage(1, 2),
       .data = 2};
-  StageCosts& stage = run.costs.stages[0];
+  StageCosts stage = run.costs.stages[0];
   stage.gradient_bytes = gradient_bytes;
   // Orders that split backwards have nothing to win.
   stage.backward_input_seconds = stage.backward_seconds;

@@ -141,7 +141,7 @@ TEST(OrderMipTest, TransfersLongerThanTheBatchAreNotMade) {
   }
 }
 
-// Of three ranks only the middle one, which holds two activations, offloads, in
+// Only the middle one of three ranks, which holds two activations, offloads, in
 // 4 s one way. Its forwards begin at 9, 10, 14 (the first has left) and 18 (the
 // second); gradients come back from 28 on. The first is reloaded from 22 to 26,
 // when the third has left, the second by 30, the third by 34 and the last by
