@@ -44,7 +44,7 @@ std::vector<LayerWork> MeasuredLayers(const MeasuredModel& measured,
   return layers;
 }
 
-// Layers: a vector or a LayerList.
+// `Layers` is a vector or a LayerList.
 template <typename Layers>
 double ModelFlopsOf(const Layers& layers) {
   double flops = 0;

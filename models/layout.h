@@ -31,8 +31,9 @@ absl::StatusOr<StageLayout> ParseLayout(absl::string_view label,
 // Returns the number of blocks in the layout.
 int CountBlocks(const StageLayout& layout);
 
-// Cuts the layers where the layout does. InvalidArgument when it does not hold
-// exactly the model's layers in their order.
+// Cuts the layers at the stage boundaries of the layout. Returns
+// InvalidArgument unless the layout has exactly the model's layers in their
+// order.
 absl::StatusOr<Partition> PartitionByLayout(const LayerList& layers,
                                             const StageLayout& layout);
 

@@ -31,7 +31,7 @@ absl::Status CheckStages(int num_stages, int most, absl::string_view of_what) {
 }
 
 // Only the first stage, which has the embedding, and the last, which has the
-// head, can do without a block.
+// head, may have no block.
 void CheckCount(const LayerList& layers, int stage, int last_stage, int blocks,
                 Problems* problems) {
   const bool has_end =

@@ -16,9 +16,9 @@ struct Partition {
   std::vector<int> first;
 };
 
-// Equal numbers of blocks per stage, the embedding with the first and the head
-// with the last (Megatron's rule). InvalidArgument when blocks do not divide,
-// or there are more stages than blocks.
+// Returns stages with equal numbers of blocks, the embedding in the first and
+// the head in the last (Megatron's rule). Returns InvalidArgument if the stages
+// do not divide the blocks, or there are more stages than blocks.
 absl::StatusOr<Partition> PartitionEvenly(const LayerList& layers,
                                           int num_stages);
 
