@@ -33,7 +33,7 @@ class ScratchFile {
 };
 
 struct ChildEnd {
-  bool was_killed = false;  // true at the time limit
+  bool was_killed = false;  // true if the time limit was reached
   int exit_code = 0;        // 128 + n if signal n ended it
   double seconds = 0;
 };

@@ -40,8 +40,8 @@ void AddNorm(const WorkSpec& spec, const Shape& shape, bool behind_residual,
             work);
 }
 
-// Adds the addition of a sublayer's output to the residual stream, with bias
-// and dropout if any. The backward adds the gradients of the two branches.
+// Adds the kernels that add a sublayer's output to the residual stream, with
+// bias and dropout if any. The backward adds the gradients of the two branches.
 void AddResidual(const WorkSpec& spec, const Shape& shape, bool bias,
                  bool before_norm, LayerWork* work) {
   const double e = shape.element_bytes;

@@ -38,10 +38,10 @@ void AddMlmTransform(const WorkSpec& spec, const Shape& shape,
   work->weight_gradient_stash_bytes += 2 * tensor;
 }
 
-// Adds the loss: fp32 probabilities, which are saved, from 16-bit logits, and
-// the gradient of the logits. Unfused forward: conversion, maximum,
-// subtraction, exponential, sum, division. Unfused backward: in-place
-// multiplication by the loss's gradient, conversion.
+// Adds the loss and its gradient. Saves fp32 probabilities, computed from
+// 16-bit logits. Unfused forward: conversion to fp32, maximum, subtraction,
+// exponential, sum, division. Unfused backward: in-place multiplication by the
+// loss's gradient, conversion to 16 bits.
 void AddLoss(const WorkSpec& spec, double logits, LayerWork* work) {
   const double e = spec.bytes_per_element;
   const double f = kLogitBytes;

@@ -21,7 +21,7 @@ class LayerList {
   // can be passed as a LayerList.
   LayerList(std::vector<LayerWork> layers);  // NOLINT(google-explicit-*)
 
-  // Adds a kind without layers. Returns its number.
+  // Adds a kind that has no layers yet. Returns its number.
   int32_t AddKind(LayerWork layer);
   // Adds a layer of the kind with this number.
   void Add(int32_t kind) { kind_of_.push_back(kind); }

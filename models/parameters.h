@@ -26,9 +26,9 @@ double ExpertParameters(const Transformer& transformer);
 // Returns the parameters of the head, without the output projection if that is
 // the token embedding.
 ParameterCount HeadParameters(const Transformer& transformer);
-// Returns the parameters of the token embedding, of which a head on a different
-// stage than the embedding keeps a copy; 0 if the embeddings are not tied or
-// the model has no logits.
+// Returns the parameters of the copy of the token embedding that a head needs
+// if it is on a different stage than the embedding; 0 if the embeddings are not
+// tied or the model has no logits.
 double TiedParameters(const Transformer& transformer);
 
 // Returns false for a model that ends at its pooler.

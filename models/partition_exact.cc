@@ -23,8 +23,9 @@ class CutTable {
         best_((problem.num_layers + 1) * (problem.num_devices + 1), kNever),
         next_(best_.size()) {}
 
-  // Returns the smallest possible maximum cost of a cut. Fills best_[layer,
-  // device] with that of the layers and devices from there on.
+  // Returns the smallest possible maximum cost of the stages and transfers of a
+  // cut. Fills best_[layer, device] with that of the layers and devices from
+  // there on.
   double LeastLargest() {
     Fill(kNever, [](double stage, double transfer, double rest) {
       return std::max({stage, transfer, rest});
@@ -66,7 +67,7 @@ class CutTable {
       }
     }
     for (int layer = problem_.num_layers - 1; layer >= 0; --layer) {
-      // Only the first stage starts at the first device.
+      // The first stage starts at the first device, all others after it.
       const int first = layer == 0 ? 0 : 1;
       const int last = layer == 0 ? 0 : problem_.num_devices - 1;
       for (int device = first; device <= last; ++device) {

@@ -199,7 +199,7 @@ void CheckSize(Problems& problems, const Scenario& scenario) {
   const double num_actions = 2 * num_gpus * Degree(parallelism.chunks()) *
                              num_microbatches * num_batches;
   if (num_actions > kMaxActions) {
-    // Peak memory and time on one core; see sim/run_size.cc.
+    // Peak memory and time on one core per action; see sim/run_size.cc.
     constexpr double kBytesPerAction = 160, kSecondsPerAction = 2e-6;
     problems.Add("", absl::StrFormat(
                          "needs %.4g actions (2 x %.0f GPUs x %.0f chunks x "

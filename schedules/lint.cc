@@ -17,7 +17,7 @@
 namespace weir {
 namespace {
 
-enum class Rules { kFile, kAll };  // of the file itself; also of runtimes
+enum class Rules { kFile, kAll };  // kAll: also those of runtimes
 
 // Returns true if a stage has no action and therefore no rank.
 bool HasGap(const Schedule& schedule) {
@@ -97,8 +97,8 @@ bool IsOfForm(absl::string_view rule) {
 bool KeepsFromRunning(const Finding& finding, const ScheduleRows& rows) {
   if (finding.severity != Finding::Severity::kError) return false;
   if (finding.rule == "memory") return false;
-  // Replicated stages can run if no transfer refers to an ambiguous stage.
-  // ScheduleFromRows rejects other placement problems.
+  // A replicated stage can run unless the file has transfers, which would be
+  // ambiguous. ScheduleFromRows rejects all other placement problems.
   return finding.rule != "placement" || rows.has_transfers();
 }
 

@@ -125,7 +125,7 @@ class RankWalk {
                           "gathered: no UNSHARD of stage ",
                           action.stage, " is in force"),
              absl::StrCat("add ", action.stage, "UNSHARD before it"));
-      state.gathered = true;  // reported once only
+      state.gathered = true;  // report it only once
     }
   }
 

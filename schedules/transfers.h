@@ -48,7 +48,7 @@ struct TransferFault {
   };
   Kind kind;
   Place place;
-  Place other;  // exists only if there is one
+  Place other;  // absent if there is none
   std::string message;
 };
 

@@ -36,7 +36,7 @@ void CheckEveryPipelineRuns(const ScheduleSpec& spec, const Options& options,
                             Problems* problems) {
   const int64_t pipelines = options.num_pipelines;
   const bool is_even = spec.num_microbatches % pipelines == 0;
-  // In turns of two, the last turn may have one.
+  // With turns of two, the last turn may have one microbatch.
   const int64_t least =
       is_even || options.forward_span == 1 ? pipelines : 2 * pipelines - 1;
   if (spec.num_microbatches < 1 || spec.num_microbatches >= least) return;

@@ -66,8 +66,9 @@ Schedule EmptySchedule(absl::string_view name, const ScheduleSpec& spec);
 // backward alternately, then the remaining backwards.
 std::vector<Action> OneFOneB(int stage, int num_warmup, int num_microbatches);
 
-// Returns a OneFOneB of all batches with warmup(stage) forwards before the
-// first backward. Requires: one stage per rank.
+// Returns a schedule whose stages follow OneFOneB over all batches, with
+// warmup(stage) forwards before the first backward. Requires: one stage per
+// rank.
 Schedule OneFOneBSchedule(absl::string_view name, const ScheduleSpec& spec,
                           const std::function<int(int stage)>& warmup);
 

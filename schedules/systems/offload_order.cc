@@ -13,7 +13,7 @@ namespace weir {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
-constexpr double kRounding = 1e-9;  // in sums of memory, relative
+constexpr double kRounding = 1e-9;  // relative error of sums of memory
 
 // State of a rank while its actions are ordered. Times are those of TimedWalk:
 // an action starts when everything it waits for has ended, not when it was
@@ -24,10 +24,10 @@ struct Rank {
   int most_in_flight = 0;
   int most_resident = 0;
   int first_deferred = 0;  // first microbatch with a deferred W
-  int most_kept = 0;       // most activations kept at a time
+  int most_kept = 0;       // most activations not offloaded at a time
   bool offloads = false;
 
-  int forwards = 0, backwards = 0, weights = 0;  // next microbatch
+  int forwards = 0, backwards = 0, weights = 0;  // next microbatch of each
   // Activations on the rank if offloads end only when their memory is needed,
   // as counted by Dependencies: a safe count for all times.
   int resident = 0;
@@ -88,7 +88,8 @@ class Greedy {
   void Forward(Rank* rank, double start);
   void Backward(Rank* rank, double start);
   void Weight(Rank* rank);
-  // Ignored while the rank computes, because it is woken afterwards.
+  // Does nothing if the rank is computing at that time, because it is woken at
+  // the end of its pass.
   void WakeUp(double time, int r) {
     if (time >= ranks_[r].compute_free) events_.emplace(time, r);
   }

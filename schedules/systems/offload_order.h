@@ -18,12 +18,12 @@ namespace weir {
 struct OffloadPolicy {
   // Use I and W instead of B.
   bool split = false;
-  // Microbatches in flight on a stage: 0: 1F1B's p-s, 1: as many as keep the
-  // stage busy until the first gradient arrives.
+  // Microbatches in flight on a stage: 0 means 1F1B's p-s, 1 means as many as
+  // keep the stage busy until the first gradient arrives.
   double warmup = 0;
-  // Part of a stage's last weight gradients that are deferred until after its
-  // last input gradient: 1: as many as fit into the remaining time, 0: none.
-  // Earlier weight gradients immediately follow their input gradients.
+  // Number of a stage's last weight gradients that are deferred until after its
+  // last input gradient, relative to the number that fits into the remaining
+  // time. Earlier weight gradients immediately follow their input gradients.
   double deferred = 0;
   // Prefer a forward if both a forward and a backward can run.
   bool forward_first = false;

@@ -31,7 +31,8 @@ Schedule GenerateSpecTrain(const ScheduleSpec& spec) {
       .prediction = WeightPolicy::Prediction::kForwardAndBackward,
       .predicted_copies = 1};
   for (int rank = 0; rank < spec.num_ranks; ++rank) {
-    // Backwards here between a microbatch's own and that on rank 0.
+    // Number of backwards on this rank between a microbatch's backward here and
+    // its backward on rank 0.
     const int after = rank / 2;
     schedule.weights.forward_distance.push_back(spec.num_ranks - 1 - rank +
                                                 after);
