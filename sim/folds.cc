@@ -34,7 +34,7 @@ std::string FoldKey(const ResolvedScenario& scenario, const Traffic& traffic) {
   return key;
 }
 
-// Do those that one GPU would stand for compute alike?
+// Returns true if all GPUs have the same device as their representative.
 bool DevicesAreAlike(const Fold& fold, const Costs& costs) {
   for (int i = 0; i < std::ssize(costs.gpu_device); ++i) {
     const int other = fold.IndexOf(fold.RepresentativeOf(i));
