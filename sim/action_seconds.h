@@ -10,8 +10,8 @@
 namespace weir {
 
 // Returns the seconds of each action of one GPU, by position in its order. A
-// pass takes its cost times its microbatches, the preceding estimate of the
-// weights that it computes with (not needed at a distance of 0) and, if the
+// pass takes its cost times its microbatches, plus the preceding estimate of
+// the weights that it computes with (not needed at a distance of 0) and, if the
 // schedule compresses transfers, the time to unpack its input and pack its
 // output. Both actions of an overlapped pair take as long as the pair.
 std::vector<double> ActionSeconds(const PipelineInputs& inputs, int gpu);

@@ -16,7 +16,7 @@
 namespace weir {
 
 struct PlanBound {
-  // For the scenario's schedule. The longest path through its passes and
+  // Bound for the scenario's schedule: the longest path through its passes and
   // transfers, which share links only with those of GPUs that provably do the
   // same (fold.h), followed by the steps; with a flush, also the busiest link
   // (link_loads.h). Never more than Simulate's batch_seconds; equal if nothing
@@ -24,7 +24,7 @@ struct PlanBound {
   // passes and steps of the busiest rank, which every period takes at least; a
   // run in which no period is found may be shorter by the passes in flight.
   double batch_seconds = 0;
-  // For every order of the same stages on the same ranks with the same
+  // Bound for every order of the same stages on the same ranks with the same
   // semantics (with or without a flush). With a flush a rank takes at least
   // - the shortest path of a microbatch to it, all its passes, and its steps;
   // - the same without the weight gradients, and the shortest path of an input

@@ -14,13 +14,15 @@ namespace weir {
 // rank sends what it has computed since the previous one, receives what it
 // needs until the next one, and continues when all of these transfers have
 // completed (Megatron-LM's paired send/receive calls). A rank exchanges after
-// every action, with two exceptions: after every forward-backward pair of the
-// steady phase if the rank has several stages, as Megatron's interleaved
-// schedule does, since the ranks would deadlock between the two; and after both
-// actions of an overlapped pair. Offloads and reloads continue during an
-// exchange. Any order can be run this way. The linter's model,
-// schedules/megatron.h, is Megatron's own for the orders that Megatron runs,
-// and stricter in two cases (tests/sim/exchange_test.cc).
+// every action, except that it does so
+// - after every forward-backward pair of the steady phase if it has several
+//   stages, as in Megatron's interleaved schedule, since ranks would wait for
+//   each other in a cycle between the two;
+// - after both actions of an overlapped pair.
+// Offloads and reloads continue during an exchange. Any order can be run this
+// way. The linter's model, schedules/megatron.h, is Megatron's own for the
+// orders that Megatron runs, and stricter in two cases
+// (tests/sim/exchange_test.cc).
 struct Exchanges {
   // [position]: the exchange at which the action's output is sent, which is the
   // first one at or after its own position.

@@ -28,7 +28,7 @@ class FoldSearch {
     int32_t from = 0, to = 0;  // GPUs of the cluster; below 0: a host's memory
     int32_t first_link = 0, end_link = 0;  // in use_links_
     double latency_seconds = 0;            // 0 if a model determines it
-    uint8_t kind = 0;  // of hop: kLone, kIntra, kInter, kHost
+    uint8_t kind = 0;                      // kLone, kIntra, kInter or kHost
     uint64_t colour = 0;
     int32_t number = -1;  // index of its color
   };
@@ -90,7 +90,7 @@ class FoldSearch {
   // counts.
   bool IsEquitable();
   std::vector<uint64_t> SortedLinkColours(const Use& use) const;
-  // Returns true if no color has two roles; only a hash collision prevents it.
+  // Returns true if no color has two roles. Fails only on a hash collision.
   bool RolesAreApart();
 
   // fold_classes.cc: GPUs that do the same.

@@ -43,7 +43,7 @@ class GraphBuilder {
   // pipeline without flush: these wait for each other, since the next forward
   // reads the updates of all of them.
   void SelectReductions();
-  void ReserveTasks();  // if large, since copying is slow
+  void ReserveTasks();  // of large graphs, since reallocation is slow
   void AddActions();
 
   // Adds a flow over the cluster's PCIe if it has any, else a timer.
@@ -88,7 +88,7 @@ class GraphBuilder {
             gpu % place_.tensor};
   }
 
-  // Convert the graph's replicas and tensor ranks to those of everybody_.
+  // Return the indices in everybody_ of the graph's replicas and tensor ranks.
   int ReplicaOf(int r) const {
     return in_.fold == nullptr ? r : in_.fold->replicas()[r];
   }
@@ -99,7 +99,7 @@ class GraphBuilder {
   // The copies of a stage on one tensor rank.
   struct Copies {
     Group all;
-    std::vector<Group> experts;  // that have the same ones; empty: all have
+    std::vector<Group> experts;  // with the same experts; empty: all have them
   };
   const Copies& CopiesOf(const std::vector<int>& ranks, int t);
   // Adds a reduction in pieces, as the last backward completes them; the last
@@ -135,9 +135,8 @@ class GraphBuilder {
   int32_t CurveOf(int gpu, const Action& action);
   int32_t AddCurve(std::vector<double> curve);
 
-  // Adds the order of offloads and reloads, each channel in its order and after
-  // the preceding computation of the rank, and the edges of actions that wait
-  // for them.
+  // Orders offloads and reloads: each channel runs in its order, after the
+  // preceding computation of the rank. Makes actions wait for them.
   void AddChannels();
   void FindHostWaits();
 
@@ -172,8 +171,8 @@ class GraphBuilder {
   // (Hops of pure latency are not queued.)
   void QueueTransfers();
 
-  // Makes both ends reach the exchange before the transfer, and leave it
-  // together.
+  // Adds the edges of a blocking transfer: it starts when both ends have
+  // reached the exchange, and they leave the exchange together.
   void AddPairing(int sender, int32_t produced, int receiver, int32_t consumed,
                   int32_t transfer);
 
@@ -194,8 +193,7 @@ class GraphBuilder {
   Ways ways_;
   absl::node_hash_map<std::pair<std::vector<int>, int>, Copies> copies_;
   std::vector<int32_t> last_step_gather_;               // [rank]
-  std::map<std::vector<double>, int32_t> curve_index_;  // into
-                                                        // Slowdowns::curves
+  std::map<std::vector<double>, int32_t> curve_index_;  // by curve
   // Linked lists of the tasks that start together with a pass. The list of a
   // pass starts at first_beside_[its task]; kNone ends it.
   struct Beside {

@@ -32,7 +32,7 @@ struct Group {
   double intra_seconds_per_byte = 0, inter_seconds_per_byte = 0;
   bool shares_links = false;
   double hop_seconds = 0;     // largest latency of any hop
-  CollectiveGroup links;      // for calibrate/ to price
+  CollectiveGroup links;      // as priced by calibrate/
   int32_t hop_set = -1;       // if in one node, an index into hop_sets_
   int32_t communicator = -1;  // an index into communicators_
 };
@@ -74,7 +74,7 @@ struct FoldRole {
   enum class Kind : uint8_t {
     kSend,          // from rank a to rank b
     kTensor,        // the tensor group of rank a
-    kExperts,       // those of rank a that share experts
+    kExperts,       // an expert-parallel group of rank a
     kCopies,        // the a-th of Traffic::copies
     kExpertCopies,  // of these, those with the same experts
     kTied,          // ranks a and b
@@ -99,9 +99,9 @@ class Ways {
  public:
   // If `model` is not null, an uncontended collective takes exactly the time of
   // the model; if null, rings run at the full rate of the links, with a hop's
-  // latency per step. Sends take the measurements of `links` for their
-  // distance; may be null. With a fold the pairs are those of its colors;
-  // without (null) roles are ignored.
+  // latency per step. Sends take the times that `links` has measured for their
+  // distance; `links` may be null. With a fold the pairs are those of its
+  // colors; without (null) roles are ignored.
   Ways(const Network& network, const CollectiveModel* model,
        const DeviceProfile* links, TaskGraph* tasks, const Fold* fold = nullptr)
       : network_(network),
@@ -180,7 +180,7 @@ class Ways {
       const Collectives& collectives, const CollectiveGroup& group,
       LinkClass::Distance distance = LinkClass::DISTANCE_UNSPECIFIED);
   LinkClass::Distance DistanceBetween(int from, int to) const;
-  // Returns a transfer over the pair of the two GPUs.
+  // Records and returns a transfer over `pair`, from one GPU to the other.
   SendCost SendOver(int32_t pair, int from, int to, double bytes);
   // Returns the index into TaskGraph::pairs for flows with this latency.
   int32_t PairOf(int from, int to, double latency_seconds);

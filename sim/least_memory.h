@@ -10,11 +10,11 @@
 
 namespace weir {
 
-// Returns a lower bound on the peak bytes of each rank, by rank, that no GPU's
-// peak in any run is below. Of what TraceMemory (memory.h) counts, it includes
-// permanent allocations and what passes hold in their order. It leaves out what
-// depends on exact times: transfers in flight, gathers ahead of their passes,
-// and activations that are still being offloaded.
+// Returns a lower bound on the peak bytes of every GPU of a rank in any run, by
+// rank. Of what TraceMemory (memory.h) counts, it includes permanent
+// allocations and what passes hold in their order. It leaves out what depends
+// on exact times: transfers in flight, gathers ahead of their passes, and
+// activations that are still being offloaded.
 std::vector<double> LeastPeakBytes(const PipelineInputs& inputs);
 
 }  // namespace weir

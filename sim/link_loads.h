@@ -104,8 +104,7 @@ class LinkLoads {
   const AnyOrder& any_order_;
   LoneSeconds& lone_;
   const bool reduces_early_;
-  std::map<std::vector<int>, std::vector<Copies>> copies_;  // by ranks; [tensor
-                                                            // rank]
+  std::map<std::vector<int>, std::vector<Copies>> copies_;  // [tensor rank]
   std::vector<Job> jobs_;
   std::vector<Load> loads_;   // sorted by link
   std::vector<double> busy_;  // [link], of the job that is being added

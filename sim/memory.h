@@ -61,8 +61,8 @@ MemoryTimeline TraceMemory(const PipelineInputs& inputs,
 // of the forward), except while they are offloaded. A microbatch that passes
 // through n stages of the rank counts 1/n in each, since chunks are parts of a
 // microbatch's activations. Copies of a stage for other routes count like any
-// stage: a rank of DualPipe's P holds P + 1 over both directions of the
-// bidirectional pipeline.
+// stage: in DualPipe with P ranks, a rank holds P + 1 over both directions of
+// the bidirectional pipeline.
 double PeakActivationMicrobatches(const PipelineInputs& inputs,
                                   const PipelineGraph& graph,
                                   const Recording& recording, int gpu);

@@ -33,8 +33,8 @@ struct HopKind {
 
 class PassOrder {
  public:
-  // Contains the dependencies of PipelineGraph, except for reductions and
-  // steps. If `blocking`, ranks go on only together; see exchange.h. Requires:
+  // Builds the dependencies of PipelineGraph, except for reductions and steps.
+  // If `blocking`, ranks go on only together; see exchange.h. Requires:
   // ValidateSchedule(schedule) is OK.
   PassOrder(const Schedule& schedule, bool blocking);
 
@@ -77,10 +77,10 @@ class PassOrder {
   std::vector<Node> nodes_;
   std::vector<int32_t> last_of_rank_;  // [rank]
   std::vector<int32_t> last_of_channels_;
-  // The last passes of ranks, and those that complete stages' gradients.
-  std::vector<int32_t> last_pass_;                                   // [rank]
-  absl::flat_hash_map<std::pair<int, int>, int32_t> last_gradient_;  // by rank,
-                                                                     // stage
+  // The last passes of ranks, and those that complete stages' gradients, by
+  // rank and stage.
+  std::vector<int32_t> last_pass_;  // [rank]
+  absl::flat_hash_map<std::pair<int, int>, int32_t> last_gradient_;
   std::vector<PassKind> passes_;
   std::vector<HopKind> hops_;
 };

@@ -37,7 +37,7 @@ class SlowdownState {
   std::span<const int32_t> CountFlow(int32_t pair, int change);
 
   // Records that a GPU begins (+1) or ends (-1) computing. Returns the GPUs of
-  // its card; none if it is not a partition.
+  // its physical GPU; none if it is not a partition.
   std::span<const int32_t> CountPart(int32_t gpu, int change);
 
  private:

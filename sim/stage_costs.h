@@ -71,8 +71,7 @@ struct StageCosts {
   // Collectives inside the pass, for one microbatch.
   std::vector<LayerCollective> forward_collectives, backward_collectives;
 
-  double output_bytes = 0;  // sent to the next stage; its gradient has the same
-                            // size
+  double output_bytes = 0;  // sent to the next stage; gradient: same size
 
   double optimizer_seconds = 0;  // one step, including update_seconds
   double update_seconds = 0;     // part of it, once for all stages of a rank
@@ -111,7 +110,8 @@ struct DeviceCosts {
   std::vector<StageCosts> stages;
   double peak_flops = 0;
   KernelPrices prices;
-  // Added to every kernel of a pass; if negative, saves at most its seconds.
+  // Gap after every kernel of a pass; a negative gap saves at most the kernel's
+  // seconds.
   double kernel_gap_seconds = 0;
   // Slowdown factors of passes while flows move data on the GPU.
   double collective_slowdown = 1, copy_slowdown = 1;

@@ -21,7 +21,7 @@ namespace weir {
 // before, with its microbatch shifted forward (or, if `descending`, backward:
 // GPipe's backwards) by a period's microbatches.
 struct Stretch {
-  int32_t first = 0, end = 0;  // positions of whole periods
+  int32_t first = 0, end = 0;  // positions; a whole number of periods
   int32_t period_actions = 0;
   bool descending = false;
 };
@@ -66,7 +66,7 @@ struct Steadiness {
   struct Cut {
     double at_seconds = 0;      // of the short run: insert periods here
     double period_seconds = 0;  // of one period, the mean of period_multiple
-    int period_multiple = 1;    // the times repeat after so many
+    int period_multiple = 1;    // periods after which the times repeat
   };
   std::vector<Cut> cuts;  // one per stretch of a rank, ascending
   // Seconds that the periods left out add to the makespan, and to every time
