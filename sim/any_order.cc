@@ -167,8 +167,9 @@ double AnyOrder::AddBackward(Part* part, int route) {
   return alone;
 }
 
-// Applies if a forward and a backward that overlap may be shorter than both:
-// each forward is in a pair, or it leaves an input gradient without a pair.
+// Takes into account that a forward and a backward that overlap may be shorter
+// than both: each forward is in a pair, or it leaves an input gradient without
+// a pair.
 void AnyOrder::SetPaired(int rank) {
   Rank& on = ranks_[rank];
   double paired = 0;

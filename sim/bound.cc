@@ -36,7 +36,8 @@ struct Shape {
   bool is_plain = false;  // see IsPlain
 };
 
-// Without a flush: returns true if Simulate runs until it finds a period.
+// Returns true if Simulate runs as many batches as show a period (without a
+// flush only).
 bool FindsPeriod(const ResolvedScenario& scenario) {
   return scenario.scenario.num_batches() == 0 &&
          !IsScheduleFile(scenario.scenario.schedule());
@@ -46,7 +47,7 @@ bool IsBlocking(const ResolvedScenario& scenario) {
   return scenario.scenario.communication().transfers() == BLOCKING;
 }
 
-// Without a flush: returns the seconds of the steps of a batch.
+// Returns the seconds of the steps of a batch (without a flush only).
 double StepsOfBatch(const Schedule& schedule, const std::vector<int>& stages,
                     double steps) {
   int updates = schedule.num_microbatches;
@@ -137,7 +138,8 @@ class Bounder::Impl {
   }
 
  private:
-  // Returns the schedule that Simulate begins with, by what it depends on.
+  // Returns the schedule that Simulate begins with; keyed by what determines
+  // it.
   absl::StatusOr<const Shape*> ShapeOf(const ResolvedScenario& scenario,
                                        const Network& network) {
     const std::string& name = scenario.scenario.schedule();

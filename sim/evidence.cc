@@ -26,7 +26,7 @@ void Weaken(Figure::Kind kind, double log_move, double before, double after,
             Figure::Kind* known) {
   if (!(before > 0 && after > 0)) return;
   const double elasticity = std::log(after / before) / log_move;
-  // The margin keeps rounding from deciding.
+  // The margin keeps rounding errors from changing the result.
   if (std::abs(elasticity) < kLeastElasticity * (1 - 1e-9)) return;
   if (Weakness(kind) > Weakness(*known)) *known = kind;
 }
@@ -84,7 +84,7 @@ class Sum {
 
   void AddGiven(double seconds) { sum_.set_given(sum_.given() + seconds); }
 
-  // The kind of the sharing measurement, whatever it lengthens.
+  // Adds sharing time, which counts as measured, whatever it lengthens.
   void AddSharing(double own_seconds, double part) {
     if (part > 0) Add(Figure::MEASURED, own_seconds * part);
   }

@@ -250,8 +250,7 @@ double WorkSeconds(const GpuWork& work, const WorkPrices& base,
   const auto ratio = [&](CallRole role) {
     return ratios[static_cast<size_t>(role)];
   };
-  // The time that a flow adds to an overlapped pass is proportional to factor -
-  // 1.
+  // The time that a flow adds to an overlapped pass grows with (factor - 1).
   const double slowdown_ratio =
       base.slowdown == 1 ? 1 : (prices.slowdown - 1) / (base.slowdown - 1);
   double seconds = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Joint work in a pass of the GPUs of a tensor-parallel group, and of those
-// across which experts are sharded.
+// Collectives inside a pass, over the GPUs of a tensor-parallel group and over
+// those across which experts are sharded.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -99,7 +99,7 @@ bool GraphBuilder::MergePassesWithCollectives() {
     const PassGroup group =
         PassGroupOf(graph_.rank_of(gpu), graph_.replica_of(gpu), false);
     const std::vector<Action>& actions = Actions(gpu);
-    // One evaluation for all passes with equal kernel seconds.
+    // Evaluates passes of the same kind and kernel seconds only once.
     std::map<std::array<double, 7>, double> merged;
     for (size_t i = 0; i < actions.size(); ++i) {
       if (!IsCompute(actions[i].op)) continue;

@@ -327,8 +327,7 @@ bool GraphBuilder::HasQueues() const {
 
 void GraphBuilder::AddQueue(int sender, int32_t produced, int receiver,
                             int32_t consumed, int32_t transfer) {
-  constexpr int32_t kRoom = kQueuedMicrobatches + 1;  // the queue and the one
-                                                      // in progress
+  constexpr int32_t kRoom = kQueuedMicrobatches + 1;  // and one in progress
   if (consumed >= kRoom) {
     graph_.tasks.AddEdge(graph_.ActionEnd(receiver, consumed - kRoom),
                          transfer);

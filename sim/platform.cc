@@ -274,7 +274,7 @@ class Platform::Impl {
     return slot;
   }
 
-  // Returns two hosts of its own for a route: n hosts have n (n - 1) directed
+  // Returns two hosts that no other route has: n hosts have n (n - 1) directed
   // pairs.
   Ends EndsOf(const Route& way) {
     std::vector<int32_t> slots;

@@ -234,7 +234,8 @@ class Replay final : private Platform::Listener {
     }
   }
 
-  // Its latency is over, or it ends; or it has become a SimGrid flow since.
+  // Handles a flow whose latency is over, or which ends, or which has become a
+  // SimGrid flow since.
   void FlowIsDue(int32_t task) {
     if (end_[task] == kInLatency) {
       moving_.push_back(task);

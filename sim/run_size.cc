@@ -14,11 +14,12 @@ namespace {
 // Tasks and the edges between them are numbered with 31 bits.
 constexpr double kMaxTasks = 3e8;
 
-// Of one task at the peak of a run, and on one core, rounded up.
+// Bytes and seconds of one task at the peak of a run, and on one core, rounded
+// up.
 constexpr double kBytesPerTask = 160;
 constexpr double kSecondsPerTask = 2e-6;
 
-// Of one GPU, whatever it does: its links and its part of the result.
+// Bytes and seconds of one GPU, for its links and its part of the result.
 constexpr double kBytesPerGpu = 12e3;
 constexpr double kSecondsPerGpu = 2e-4;
 

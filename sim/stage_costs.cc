@@ -132,7 +132,8 @@ Costs TextbookCostsOf(const Scenario& scenario, int num_stages) {
   return costs;
 }
 
-// One way between device and host, if the cluster has no PCIe.
+// Returns the seconds of one way between device and host, without PCIe in the
+// cluster.
 double OffloadSeconds(const DeviceProfile& device, double bytes) {
   if (!device.has_host_bytes_per_second()) return -1;
   return bytes / device.host_bytes_per_second().value();

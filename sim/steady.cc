@@ -20,8 +20,8 @@ constexpr double kEngineSeconds = 3e-12;
 // Largest multiple of the order's period that is tried as the times' period.
 constexpr int kMostMultiples = 64;
 
-// Candidates for the moment T, in periods before the last period begins: if an
-// event coincides with one of them, another one may do.
+// Candidates for the moment T, in periods before the last period begins. If an
+// event coincides with one of them, the next one is tried.
 constexpr double kMoments[] = {0.0137, 0.0731, 0.1931, 0.3119, 0.4583, 0.6391};
 
 // One stretch, and the search for a period of its times.

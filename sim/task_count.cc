@@ -74,7 +74,7 @@ class Counter {
            schedule_.rank_of(to, action.microbatch) != rank;
   }
 
-  // For the passes of a rank in one replica.
+  // Returns the tasks of the passes of a rank in one replica.
   double OfPasses(int rank) const {
     const int t = place_.tensor;
     double tasks = 0;
@@ -115,7 +115,8 @@ class Counter {
     return tasks;
   }
 
-  // For the steps of a rank on one tensor rank, in all replicas.
+  // Returns the tasks of the steps of a rank on one tensor rank, in all
+  // replicas.
   double OfSteps(int rank) const {
     const auto& positions = in_.semantics.update_positions[rank];
     double tasks = static_cast<double>(positions.size()) * place_.data;
@@ -128,7 +129,7 @@ class Counter {
     return tasks;
   }
 
-  // For one tensor rank.
+  // Returns the tasks on one tensor rank.
   double OfReductions() const {
     double tasks = 0;
     for (const Reduction& reduction :
@@ -154,7 +155,7 @@ class Counter {
     return copies == parallel ? flows + 1 : 2 * flows + parallel + 1;
   }
 
-  // For one tensor rank.
+  // Returns the tasks on one tensor rank.
   double OfGathers() const {
     const auto ranks = PlanWeightRuns(schedule_);
     double tasks = 0;
