@@ -99,7 +99,7 @@ struct PlanFlags {
   bool synchronous = false;  // only named schedules with a flush
   bool explain = false;
 
-  std::string algorithm;  // of a paper; empty: the search
+  std::string algorithm;  // a paper's planner; empty: the search
   std::string graph;
   std::vector<uint32_t> machines;
   std::vector<double> bandwidth;

@@ -13,7 +13,7 @@ namespace weir {
 
 // One measured number and its prediction. A run may have several.
 struct ComparedNumber {
-  int line = 0;          // of the file
+  int line = 0;          // number in the file
   std::string row;       // the run's name
   std::string quantity;  // a column of results/quantities.h
   double measured = 0;

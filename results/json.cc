@@ -24,7 +24,7 @@ Json ToJson(const Result& result, std::vector<std::string>* warnings) {
   options.always_print_primitive_fields = true;
   options.preserve_proto_field_names = true;
   std::string text;
-  google::protobuf::LogSilencer silencer;  // of complaints about bad UTF-8
+  google::protobuf::LogSilencer silencer;  // protobuf prints complaints
   const auto status =
       google::protobuf::util::MessageToJsonString(copy, &text, options);
   Json json = status.ok() ? Json::parse(text, nullptr, false) : Json();

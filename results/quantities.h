@@ -34,7 +34,7 @@ struct FlopsBasis {
 double FlopsOfStep(const FlopsBasis& basis, const Result& result);
 
 struct Quantity {
-  absl::string_view name;  // of the column
+  absl::string_view name;  // column name
   absl::string_view help;
   double unit;  // predicted value in base units / unit
   // In base units; an error names what the result lacks.

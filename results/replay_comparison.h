@@ -65,7 +65,7 @@ struct ReplayComparison {
   std::vector<ActionErrors> errors;     // "all" is the last
   std::vector<RankIdle> predicted_idle, measured_idle;  // [rank]
   TransferTimes predicted_transfers, measured_transfers;
-  ClockErrors clocks;  // of the measurement
+  ClockErrors clocks;  // the measurement's
   std::vector<RankMemory> memory;
   std::vector<std::string> notes;  // what was not compared, and why
 };

@@ -33,10 +33,10 @@ struct StudySchedule {
 };
 
 struct TrainStudy {
-  std::string scenario;       // whose seconds are used
-  std::string model;          // of the scenario
+  std::string scenario;       // whose batch times are used
+  std::string model;          // the scenario's
   std::string train_model;    // the model that was trained
-  int samples_per_batch = 0;  // of the training
+  int samples_per_batch = 0;  // in training
   int num_batches = 0;
   std::vector<StudySchedule> schedules;
 };

@@ -221,7 +221,7 @@ void FillCapacity(const ResolvedScenario& resolved, const SimulatedRun& run,
   result->set_fits_memory(true);
   if (resolved.textbook) return;
   double smallest = std::numeric_limits<double>::infinity();
-  double most_used = 0;  // of the fullest GPU, as a fraction
+  double most_used = 0;  // fraction of the fullest GPU's memory
   for (int gpu = 0; gpu < run.graph.num_gpus(); ++gpu) {
     const double capacity = run.costs.device_of(gpu).memory_bytes;
     smallest = std::min(smallest, capacity);

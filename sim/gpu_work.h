@@ -23,11 +23,11 @@ struct GpuWork {
   // Passes of the same stage, operation and number of microbatches.
   struct Pass {
     double count = 0;
-    double seconds = 0;                           // of all of them
+    double seconds = 0;                           // total of all passes
     std::vector<std::pair<int, double>> kernels;  // index, calls per pass
     double given_seconds = 0;                     // per pass, not from kernels
     HostWork host;
-    double tensor_seconds = 0, expert_seconds = 0;  // of collectives, per pass
+    double tensor_seconds = 0, expert_seconds = 0;  // collectives, per pass
     double slowdown_seconds = 0;  // by flows on its GPU, per pass
     double sharing_part = 0;  // by other partitions, relative to its own time
   };
@@ -46,7 +46,7 @@ struct GpuWork {
   std::vector<Kernel> kernels;                  // distinct
   std::vector<Pass> passes;
   std::vector<Step> steps;
-  std::vector<CollectiveCall> calls;  // of all GPUs
+  std::vector<CollectiveCall> calls;  // over all GPUs
   bool blocking = false;
   // The kind of flows that slows its passes down.
   Mover slowed_by = Mover::kKernels;
@@ -67,7 +67,7 @@ struct WorkPrices {
   std::vector<KernelPrice> kernels;  // [GpuWork::kernels]
   double kernel_gap_seconds = 0;
   std::vector<double> call_seconds;  // [GpuWork::calls]
-  double slowdown = 1;               // of passes, by GpuWork::slowed_by
+  double slowdown = 1;               // factor of passes, by GpuWork::slowed_by
   Runtime runtime;
 };
 // Prices `work` on `device`. Collectives and links are those of `first`, the

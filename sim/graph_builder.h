@@ -43,7 +43,7 @@ class GraphBuilder {
   // pipeline without flush: these wait for each other, since the next forward
   // reads the updates of all of them.
   void SelectReductions();
-  void ReserveTasks();  // of large graphs, since reallocation is slow
+  void ReserveTasks();  // for large graphs: reallocation is slow
   void AddActions();
 
   // Adds a flow over the cluster's PCIe if it has any, else a timer.

@@ -76,7 +76,7 @@ struct FoldRole {
     kTensor,        // the tensor group of rank a
     kExperts,       // an expert-parallel group of rank a
     kCopies,        // the a-th of Traffic::copies
-    kExpertCopies,  // of these, those with the same experts
+    kExpertCopies,  // the same, but with the same experts
     kTied,          // ranks a and b
     kToHost,        // from rank a
     kFromHost,
@@ -141,7 +141,7 @@ class Ways {
   // another, as flows followed by latencies, if uncontended. Nothing if other
   // flows cross their links.
   struct LoneSeconds {
-    double hop_latency = 0;  // of the flows before they move bytes
+    double hop_latency = 0;  // before the flows move bytes
     double flow = 0, latency = 0;
   };
   std::optional<LoneSeconds> LoneSecondsOf(
@@ -167,7 +167,7 @@ class Ways {
   // The total load of several collectives on the links, and their latencies
   // beyond those of the hops.
   struct Load {
-    double intra_bytes = 0, inter_bytes = 0;  // of each hop
+    double intra_bytes = 0, inter_bytes = 0;  // per hop
     double latency_seconds = 0;
   };
   Load LoadOf(const Group& group,
@@ -226,7 +226,7 @@ class Ways {
   absl::node_hash_map<std::pair<int, int>, Route> routes_;
   std::vector<HopSet> hop_sets_;
   std::vector<size_t> folded_;  // indices into hop_sets_
-  // What was called over a set of GPUs.
+  // The kinds of calls over a set of GPUs.
   struct Communicator {
     bool across_nodes = false, nvls = false;
     bool collectives = false, pairs = false;

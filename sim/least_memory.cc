@@ -293,7 +293,7 @@ class Walk {
   const Costs& costs_;
   const Schedule& schedule_;
   const int rank_;
-  const std::vector<int>& stages_;  // of the rank
+  const std::vector<int>& stages_;  // the rank's
   double now_ = 0, peak_ = 0;
   std::vector<int>& extra_versions_;                      // [stage]
   std::vector<bool>& is_held_;                            // [stage]

@@ -330,7 +330,7 @@ class Tracer {
   const std::span<const double> start_, end_;
   const int gpu_, rank_;
   MemoryByKind static_{};
-  double last_end_ = 0;  // of the rank's passes and steps
+  double last_end_ = 0;  // end of the rank's last pass or step
   std::vector<Event> actions_, buffers_;
 };
 

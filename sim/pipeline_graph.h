@@ -170,7 +170,7 @@ struct PipelineGraph {
   std::vector<CollectiveCall> calls;
   // [GPU of the cluster]
   std::vector<CommunicatorCounts> communicators;
-  // Where the experts' collectives in a pass begin, by the pass's ActionEnd.
+  // The start of the experts' collectives in a pass, by its ActionEnd.
   absl::flat_hash_map<int32_t, int32_t> expert_start;
   // The transfers that leave a stage forward (activations) and backward
   // (gradients), by TransferCell().

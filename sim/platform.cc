@@ -304,7 +304,7 @@ class Platform::Impl {
   std::unique_ptr<sg4::Engine> engine_;
   sg4::NetZone* zone_ = nullptr;
   std::vector<sg4::Link*> links_, weights_;
-  std::vector<double> rates_;  // of links_, in units
+  std::vector<double> rates_;  // [index into links_], in units
   std::vector<sg4::Host*> hosts_;
   absl::flat_hash_map<std::vector<int32_t>, int32_t> routes_;  // by slots
 

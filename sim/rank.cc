@@ -36,7 +36,7 @@ struct Run {
   Costs costs;
   PipelineGraph graph;
   Recording recording{0};
-  std::optional<Steadiness> steadiness;  // of a shortened run
+  std::optional<Steadiness> steadiness;  // only if shortened
   absl::string_view not_extrapolated;    // reason, for a whole run
   Window window;
   bool shared_links = false;

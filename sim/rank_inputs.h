@@ -27,7 +27,7 @@ struct Program {
   Semantics semantics;
   // Largest number of weight versions, by stage.
   std::vector<int> versions;
-  // What the schedule determines, with copies on several ranks only.
+  // As the schedule determines it, with copies on several ranks only.
   Traffic traffic;
 
   const Schedule& schedule() const {

@@ -93,7 +93,7 @@ class Replay final : private Platform::Listener {
   void FlowEnded(int32_t task, double seconds) override {
     now_ = std::max(now_, seconds);
     EndFlow(task);
-    EndTimers();  // of the same moment, before new flows start
+    EndTimers();  // those of the same moment, before flows start
     GoOn();
   }
 

@@ -79,7 +79,7 @@ class Restorer {
     }
   }
 
-  const Lanes lanes_;  // of the short schedule
+  const Lanes lanes_;  // those of the short schedule
   const std::vector<Action>& actions_;
   const std::vector<Stretch>& stretches_;
   const int num_periods_, period_;

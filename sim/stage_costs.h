@@ -18,7 +18,7 @@ namespace weir {
 struct PricedKernel {
   Kernel kernel;
   double count = 0;
-  double seconds = 0;  // of each
+  double seconds = 0;  // per kernel
 };
 
 // Returns the number format of the scenario's GEMMs, as device profiles name
@@ -95,7 +95,7 @@ struct StageCosts {
   double optimizer_state_bytes = 0;
   double activation_bytes = 0;             // from F to the end of B (or I)
   double end_activation_bytes = 0;         // part of it, outside the blocks
-  double layer_activation_bytes = 0;       // of its largest layer
+  double layer_activation_bytes = 0;       // its largest layer
   double recompute_scratch_bytes = 0;      // during B (or I)
   double forward_scratch_bytes = 0;        // during F
   double backward_scratch_bytes = 0;       // during B (or I), in addition
@@ -115,7 +115,7 @@ struct DeviceCosts {
   double kernel_gap_seconds = 0;
   // Slowdown factors of passes while flows move data on the GPU.
   double collective_slowdown = 1, copy_slowdown = 1;
-  // How the physical GPU is partitioned; null: not partitioned.
+  // The partitioning of the physical GPU; null: not partitioned.
   const CardShare* card_share = nullptr;
   double memory_bytes = 0;
   double reserved_bytes = 0;
@@ -151,7 +151,7 @@ struct Costs : DeviceCosts {
   // The profile with measured sends between GPUs; null: none.
   const DeviceProfile* links = nullptr;
   double exchange_seconds = 0;  // added to every blocking exchange
-  double bucket_bytes = 0;      // of overlapped reductions
+  double bucket_bytes = 0;      // for overlapped reductions
   // The step makes fp32 copies of 16-bit gradients.
   bool widens_gradients = false;
   // Fraction of bytes of transfers between ranks that remains after

@@ -205,7 +205,7 @@ class StretchTimes {
   double begin_seconds_ = 0;  // all have ended their first period
   double end_seconds_ = std::numeric_limits<double>::infinity();
   int multiple_ = 1;
-  double period_ = 0;             // of `multiple_` periods
+  double period_ = 0;             // sum of `multiple_` periods
   std::vector<int32_t> copy_of_;  // [task]: copy a period later; -1: unknown
   std::vector<bool> copied_;      // [task]: is a copy
   std::vector<int32_t> paired_;

@@ -64,8 +64,8 @@ Schedule RestoreSchedule(const ShortenedSchedule& shortened);
 // The moments at which the run of a shortened schedule repeats itself.
 struct Steadiness {
   struct Cut {
-    double at_seconds = 0;      // of the short run: insert periods here
-    double period_seconds = 0;  // of one period, the mean of period_multiple
+    double at_seconds = 0;      // in the short run: insert periods here
+    double period_seconds = 0;  // one period: the mean of period_multiple
     int period_multiple = 1;    // periods after which the times repeat
   };
   std::vector<Cut> cuts;  // one per stretch of a rank, ascending
