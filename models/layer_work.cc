@@ -6,29 +6,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/problems.h"
+#include "models/layer_list.h"
 #include "models/parameter_sum.h"
 #include "models/parameters.h"
-#include "models/transformer_layers.h"
 
 namespace weir {
 namespace {
-
-std::vector<LayerWork> TransformerLayers(const Transformer& transformer,
-                                         const WorkSpec& spec) {
-  std::vector<LayerWork> layers;
-  layers.reserve(transformer.num_layers() + 2);
-  layers.push_back(EmbeddingWork(transformer, spec));
-  // Blocks are made once per kind and copied.
-  const LayerWork dense = BlockWork(transformer, spec, false);
-  const LayerWork experts = transformer.num_experts() > 0
-                                ? BlockWork(transformer, spec, true)
-                                : LayerWork();
-  for (int i = 0; i < static_cast<int>(transformer.num_layers()); ++i) {
-    layers.push_back(HasExperts(transformer, i) ? experts : dense);
-  }
-  layers.push_back(HeadWork(transformer, spec));
-  return layers;
-}
 
 std::vector<LayerWork> MeasuredLayers(const MeasuredModel& measured,
                                       const WorkSpec& spec) {
@@ -59,6 +42,42 @@ std::vector<LayerWork> MeasuredLayers(const MeasuredModel& measured,
     layers.push_back(work);
   }
   return layers;
+}
+
+// Layers: a vector or a LayerList.
+template <typename Layers>
+double ModelFlopsOf(const Layers& layers) {
+  double flops = 0;
+  for (const LayerWork& layer : layers) {
+    for (const auto* kernels :
+         {&layer.forward, &layer.backward_input, &layer.backward_weight}) {
+      for (const Kernel& kernel : *kernels) flops += kernel.flops;
+    }
+  }
+  return flops;
+}
+
+template <typename Layers>
+double ForwardFlopsOf(const Layers& layers) {
+  double flops = 0;
+  for (const LayerWork& layer : layers) {
+    for (const Kernel& kernel : layer.forward) flops += kernel.flops;
+  }
+  return flops;
+}
+
+template <typename Layers>
+double ExpertParametersOf(const Layers& layers, int first, int last) {
+  double parameters = 0;
+  for (int i = first; i < last; ++i) parameters += layers[i].expert_parameters;
+  return parameters;
+}
+
+template <typename Layers>
+double ParametersOf(const Layers& layers, int first, int last) {
+  ParameterSum sum;
+  for (int i = first; i < last; ++i) sum.Add(layers[i]);
+  return sum.parameters();
 }
 
 void CheckTensorParallel(const Transformer& transformer, uint32_t t,
@@ -197,41 +216,46 @@ absl::Status ValidateWorkSpec(absl::string_view label, const Model& model,
 }
 
 std::vector<LayerWork> LayersOf(const Model& model, const WorkSpec& spec) {
-  return model.has_measured() ? MeasuredLayers(model.measured(), spec)
-                              : TransformerLayers(model.transformer(), spec);
+  if (model.has_measured()) return MeasuredLayers(model.measured(), spec);
+  const LayerList list = ListLayers(model, spec);
+  std::vector<LayerWork> layers;
+  layers.reserve(list.size());
+  for (const LayerWork& layer : list) layers.push_back(layer);
+  return layers;
 }
 
 double ModelFlops(const std::vector<LayerWork>& layers, int tensor_parallel) {
-  double flops = 0;
-  for (const LayerWork& layer : layers) {
-    for (const auto* kernels :
-         {&layer.forward, &layer.backward_input, &layer.backward_weight}) {
-      for (const Kernel& kernel : *kernels) flops += kernel.flops;
-    }
-  }
-  return flops * tensor_parallel;
+  return ModelFlopsOf(layers) * tensor_parallel;
+}
+
+double ModelFlops(const LayerList& layers, int tensor_parallel) {
+  return ModelFlopsOf(layers) * tensor_parallel;
 }
 
 double ForwardFlops(const std::vector<LayerWork>& layers, int tensor_parallel) {
-  double flops = 0;
-  for (const LayerWork& layer : layers) {
-    for (const Kernel& kernel : layer.forward) flops += kernel.flops;
-  }
-  return flops * tensor_parallel;
+  return ForwardFlopsOf(layers) * tensor_parallel;
+}
+
+double ForwardFlops(const LayerList& layers, int tensor_parallel) {
+  return ForwardFlopsOf(layers) * tensor_parallel;
 }
 
 double StageExpertParameters(const std::vector<LayerWork>& layers, int first,
                              int last) {
-  double parameters = 0;
-  for (int i = first; i < last; ++i) parameters += layers[i].expert_parameters;
-  return parameters;
+  return ExpertParametersOf(layers, first, last);
+}
+
+double StageExpertParameters(const LayerList& layers, int first, int last) {
+  return ExpertParametersOf(layers, first, last);
 }
 
 double StageParameters(const std::vector<LayerWork>& layers, int first,
                        int last) {
-  ParameterSum sum;
-  for (int i = first; i < last; ++i) sum.Add(layers[i]);
-  return sum.parameters();
+  return ParametersOf(layers, first, last);
+}
+
+double StageParameters(const LayerList& layers, int first, int last) {
+  return ParametersOf(layers, first, last);
 }
 
 }  // namespace weir

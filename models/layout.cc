@@ -120,8 +120,8 @@ int CountBlocks(const StageLayout& layout) {
   return blocks;
 }
 
-absl::StatusOr<Partition> PartitionByLayout(
-    const std::vector<LayerWork>& layers, const StageLayout& layout) {
+absl::StatusOr<Partition> PartitionByLayout(const LayerList& layers,
+                                            const StageLayout& layout) {
   Problems problems("layout");
   Partition partition;
   size_t next = 0;

@@ -14,7 +14,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "models/layer_work.h"
+#include "models/layer_list.h"
 #include "models/partition.h"
 
 namespace weir {
@@ -31,8 +31,8 @@ int CountBlocks(const StageLayout& layout);
 
 // Cuts the layers where the layout does. InvalidArgument when it does not hold
 // exactly the model's layers in their order.
-absl::StatusOr<Partition> PartitionByLayout(
-    const std::vector<LayerWork>& layers, const StageLayout& layout);
+absl::StatusOr<Partition> PartitionByLayout(const LayerList& layers,
+                                            const StageLayout& layout);
 
 }  // namespace weir
 

@@ -18,7 +18,7 @@ bool IsBlock(const LayerWork& layer) {
   return layer.role == LayerRole::kBlock || layer.role == LayerRole::kMeasured;
 }
 
-int CountBlocks(const std::vector<LayerWork>& layers) {
+int CountBlocks(const LayerList& layers) {
   return static_cast<int>(std::count_if(layers.begin(), layers.end(), IsBlock));
 }
 
@@ -32,8 +32,8 @@ absl::Status CheckStages(int num_stages, int most, absl::string_view of_what) {
 
 // Only the first stage, which has the embedding, and the last, which has the
 // head, can do without a block.
-void CheckCount(const std::vector<LayerWork>& layers, int stage, int last_stage,
-                int blocks, Problems* problems) {
+void CheckCount(const LayerList& layers, int stage, int last_stage, int blocks,
+                Problems* problems) {
   const bool has_end =
       !layers.empty() && ((stage == 0 && !IsBlock(layers.front())) ||
                           (stage == last_stage && !IsBlock(layers.back())));
@@ -102,7 +102,7 @@ std::vector<int> StagesNeeded(const Sums& sums, int num_layers, double limit) {
 
 }  // namespace
 
-absl::StatusOr<Partition> PartitionEvenly(const std::vector<LayerWork>& layers,
+absl::StatusOr<Partition> PartitionEvenly(const LayerList& layers,
                                           int num_stages) {
   const int num_blocks = CountBlocks(layers);
   RETURN_IF_ERROR(CheckStages(num_stages, num_blocks, "blocks"));
@@ -116,8 +116,7 @@ absl::StatusOr<Partition> PartitionEvenly(const std::vector<LayerWork>& layers,
 }
 
 absl::StatusOr<Partition> PartitionAsGiven(
-    const std::vector<LayerWork>& layers,
-    const std::vector<int>& blocks_per_stage) {
+    const LayerList& layers, const std::vector<int>& blocks_per_stage) {
   Problems problems("partition");
   const int num_blocks = CountBlocks(layers);
   const int num_stages = static_cast<int>(blocks_per_stage.size());

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "models/layer_work.h"
+#include "models/layer_list.h"
 
 namespace weir {
 
@@ -19,13 +19,12 @@ struct Partition {
 // Equal numbers of blocks per stage, the embedding with the first and the head
 // with the last (Megatron's rule). InvalidArgument when blocks do not divide,
 // or there are more stages than blocks.
-absl::StatusOr<Partition> PartitionEvenly(const std::vector<LayerWork>& layers,
+absl::StatusOr<Partition> PartitionEvenly(const LayerList& layers,
                                           int num_stages);
 
 // blocks_per_stage[s] blocks in stage s; must sum to the number of blocks.
 absl::StatusOr<Partition> PartitionAsGiven(
-    const std::vector<LayerWork>& layers,
-    const std::vector<int>& blocks_per_stage);
+    const LayerList& layers, const std::vector<int>& blocks_per_stage);
 
 // Minimises the largest sum of layer_seconds over all contiguous cuts (exact
 // dynamic programme; ties go to the earliest cut). Every stage gets a layer.

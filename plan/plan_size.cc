@@ -2,30 +2,41 @@
 #include "plan/plan_size.h"
 
 #include <algorithm>
+#include <set>
+#include <tuple>
 
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
+#include "sim/bound.h"
 
 namespace weir {
 namespace {
 
-// Of one candidate whatever its size, and of one action in its bound, in a
-// ranked run, of which the search makes up to so many, and in a full run.
-constexpr double kBytesPerCandidate = 256, kSecondsPerCandidate = 2e-5;
-constexpr double kSecondsPerBoundedAction = 2e-9;
-constexpr double kSecondsPerRankedAction = 5e-8;
-constexpr double kNumRanked = 300;
-constexpr double kSecondsPerSimulatedAction = 2e-6;
-constexpr double kNumSimulated = 5;
-constexpr double kBytesPerAction = 160;
+// Of one candidate whatever its size, with its part of the seeds.
+constexpr double kBytesPerCandidate = 256, kSecondsPerCandidate = 4e-5;
+// Of one action, where its order is made for a bound, which is kept for all
+// candidates of as many ranks, chunks and microbatches; in a ranked run; and in
+// a full one. Of the last two so many are typical, of a typical candidate.
+constexpr double kSecondsPerBoundedAction = 8e-8;
+constexpr double kSecondsPerRankedAction = 5e-8, kNumRanked = 300;
+constexpr double kSecondsPerSimulatedAction = 2e-6, kNumSimulated = 5;
+// Of one action of the longest order, and of those that a process keeps: so
+// many of all orders, since most candidates are pruned before theirs is made.
+constexpr double kBytesPerAction = 64, kMostExpanded = 1.0 / 8;
 
 struct Counts {
-  double candidates = 0, actions = 0, largest = 0;
+  double candidates = 0;
+  double actions = 0;  // of all of them
+  double orders = 0;   // actions of orders that differ
+  double largest = 0;
+
+  double mean() const { return candidates > 0 ? actions / candidates : 0; }
 };
 
 Counts CountsOf(const Space& space) {
   Counts counts;
   const double batch = space.base.scenario.batch().global_batch_size();
+  std::set<std::tuple<int, int, double>> seen;
   for (const Shape& shape : space.shapes) {
     const double schedules =
         static_cast<double>(space.schedules_of(shape).size());
@@ -35,6 +46,9 @@ Counts CountsOf(const Space& space) {
     counts.candidates += schedules;
     counts.actions += schedules * actions;
     counts.largest = std::max(counts.largest, actions);
+    if (seen.insert({shape.pipeline, shape.chunks, microbatches}).second) {
+      counts.orders += schedules * actions;
+    }
   }
   return counts;
 }
@@ -42,13 +56,15 @@ Counts CountsOf(const Space& space) {
 SizeEstimate EstimateOf(const Counts& counts, int num_processes) {
   const double processes = std::max(num_processes, 1);
   SizeEstimate estimate;
+  const double kept =
+      std::min<double>(counts.orders * kMostExpanded, kMostKeptActions);
   estimate.bytes = counts.candidates * kBytesPerCandidate +
-                   processes * counts.largest * kBytesPerAction;
+                   processes * (counts.largest + kept) * kBytesPerAction;
   estimate.seconds =
       (counts.candidates * kSecondsPerCandidate +
-       counts.actions * kSecondsPerBoundedAction +
-       kNumRanked * counts.largest * kSecondsPerRankedAction +
-       kNumSimulated * counts.largest * kSecondsPerSimulatedAction) /
+       counts.orders * kSecondsPerBoundedAction +
+       kNumRanked * counts.mean() * kSecondsPerRankedAction +
+       kNumSimulated * counts.mean() * kSecondsPerSimulatedAction) /
       processes;
   return estimate;
 }

@@ -13,8 +13,8 @@
 
 namespace weir {
 
-// Estimates the bounds of all candidates, and the ranked and the full runs of
-// as many of the largest as patience allows, in so many processes.
+// Estimates the bounds of all candidates, and typical numbers of ranked and of
+// full runs of typical candidates, in so many processes.
 SizeEstimate EstimateSearch(const Space& space, int num_processes);
 
 // InvalidArgument where that is too much. Errors as MakeSpace's.

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/status_macros.h"
-#include "models/layer_work.h"
+#include "models/layer_list.h"
 #include "scenarios/cluster.h"
 #include "scenarios/network.h"
 #include "sim/stage_costs.h"
@@ -183,9 +183,9 @@ absl::StatusOr<PlannerWork> PlannerWorkOf(const ResolvedScenario& scenario,
                                           const PlannerLinks& links) {
   ASSIGN_OR_RETURN(const Costs costs, ComputeLayerCosts(scenario));
   WorkSpec spec = MakeWorkSpec(scenario);
-  const std::vector<LayerWork> layers = LayersOf(scenario.model, spec);
+  const LayerList layers = ListLayers(scenario.model, spec);
   spec.recompute = Recompute::kFull;
-  const std::vector<LayerWork> recomputed = LayersOf(scenario.model, spec);
+  const LayerList recomputed = ListLayers(scenario.model, spec);
   const Network network(scenario.cluster);
   const std::vector<Group> groups = TensorGroups(scenario);
   const double tensor_rate = RingBytesPerSecond(network, groups.front());

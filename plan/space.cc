@@ -23,9 +23,10 @@ namespace {
 constexpr int kMostChunks = 8;
 constexpr int kMostMicrobatchSize = 64;
 
-std::vector<int> DivisorsOf(int number) {
+// Up to `most`: the number may be a batch of millions.
+std::vector<int> DivisorsOf(int number, int most) {
   std::vector<int> divisors;
-  for (int i = 1; i <= number; ++i) {
+  for (int i = 1; i <= std::min(number, most); ++i) {
     if (number % i == 0) divisors.push_back(i);
   }
   return divisors;
@@ -186,7 +187,7 @@ class Shapes {
         static_cast<int>(base_.model.transformer().num_experts());
     if (num_experts == 0) return {1};
     std::vector<int> experts;
-    for (const int divisor : DivisorsOf(num_experts)) {
+    for (const int divisor : DivisorsOf(num_experts, num_experts)) {
       if (data % divisor == 0) experts.push_back(divisor);
     }
     return experts;
@@ -198,11 +199,7 @@ class Shapes {
     }
     // Where replicas do not divide the batch, one candidate says so.
     if (global_batch_ % data != 0) return {1};
-    std::vector<int> sizes;
-    for (const int divisor : DivisorsOf(global_batch_ / data)) {
-      if (divisor <= kMostMicrobatchSize) sizes.push_back(divisor);
-    }
-    return sizes;
+    return DivisorsOf(global_batch_ / data, kMostMicrobatchSize);
   }
 
   std::vector<Sharding> Shardings() const {

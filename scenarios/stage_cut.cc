@@ -9,8 +9,7 @@ namespace weir {
 namespace {
 
 absl::StatusOr<Partition> Cut(const Parallelism& parallelism,
-                              const std::vector<LayerWork>& layers,
-                              int num_stages) {
+                              const LayerList& layers, int num_stages) {
   if (!parallelism.layout().empty()) {
     ASSIGN_OR_RETURN(const StageLayout layout,
                      ParseLayout("layout", parallelism.layout()));
@@ -38,7 +37,7 @@ absl::StatusOr<Partition> Cut(const Parallelism& parallelism,
 }  // namespace
 
 absl::StatusOr<Partition> CutIntoStages(const ResolvedScenario& resolved,
-                                        const std::vector<LayerWork>& layers,
+                                        const LayerList& layers,
                                         int num_stages) {
   absl::StatusOr<Partition> partition =
       Cut(resolved.scenario.parallelism(), layers, num_stages);

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "models/layer_work.h"
+#include "models/layer_list.h"
 #include "models/partition.h"
 #include "scenarios/scenario.h"
 
@@ -15,7 +15,7 @@ namespace weir {
 // By the scenario's layout or blocks_per_stage, else an equal share of the
 // blocks (of a measured model: balanced). InvalidArgument names the field.
 absl::StatusOr<Partition> CutIntoStages(const ResolvedScenario& resolved,
-                                        const std::vector<LayerWork>& layers,
+                                        const LayerList& layers,
                                         int num_stages);
 
 }  // namespace weir

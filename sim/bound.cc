@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -13,7 +14,9 @@
 #include "schedules/semantics.h"
 #include "schedules/source.h"
 #include "schedules/stages_by_rank.h"
+#include "schedules/validate.h"
 #include "sim/any_order.h"
+#include "sim/bounded_cache.h"
 #include "sim/folds.h"
 #include "sim/least_memory.h"
 #include "sim/link_loads.h"
@@ -22,6 +25,7 @@
 #include "sim/prepare.h"
 #include "sim/schedule_costs.h"
 #include "sim/stage_costs.h"
+#include "sim/steady.h"
 #include "sim/window.h"
 
 namespace weir {
@@ -29,9 +33,10 @@ namespace {
 
 // A schedule and everything that follows from it alone.
 struct Shape {
+  // If it is long, with the actions of a shortened schedule.
   Schedule schedule;
   Semantics semantics;
-  PassOrder order;
+  std::optional<PassOrder> order;  // absent if it is long
   Traffic traffic;
   bool is_plain = false;  // see IsPlain
 };
@@ -70,10 +75,34 @@ std::vector<double> TailsOf(const Schedule& schedule,
   return tails;
 }
 
+double LongestPathOf(const PassOrder& order, const std::vector<double>& tails,
+                     LoneSeconds* seconds, PassOrder::Buffers* buffers) {
+  std::vector<double> passes, hops;
+  for (const PassKind& kind : order.passes()) {
+    passes.push_back(seconds->OfPass(kind));
+  }
+  for (const HopKind& hop : order.hops()) hops.push_back(seconds->OfHop(hop));
+  return order.Makespan(passes, hops, tails, buffers);
+}
+
+// Returns the schedule without most of its periods; nothing if it is not long,
+// or if its microbatches would then take other routes.
+std::optional<Schedule> ShortOf(const Schedule& schedule) {
+  if (NumActions(schedule) <= kMostOrderedActions || !UpdatesOnce(schedule)) {
+    return std::nullopt;
+  }
+  std::optional<ShortenedSchedule> shortened = ShortenSchedule(schedule);
+  if (!shortened.has_value() || shortened->num_lanes > 1 ||
+      !FindScheduleProblems(shortened->schedule, 1).empty()) {
+    return std::nullopt;
+  }
+  return std::move(shortened->schedule);
+}
+
 }  // namespace
 
 PlanBound BoundOfRun(const PipelineInputs& inputs, const Fold* fold,
-                     const PassOrder& order, bool finds_period,
+                     const PassOrder* order, bool finds_period,
                      PassOrder::Buffers* buffers) {
   const Schedule& schedule = inputs.schedule;
   LoneSeconds seconds(inputs, fold);
@@ -82,12 +111,9 @@ PlanBound BoundOfRun(const PipelineInputs& inputs, const Fold* fold,
   const AnyOrder any_order(inputs, &seconds, tails);
   bound.any_order_seconds = any_order.seconds();
   if (schedule.flush) {
-    std::vector<double> passes, hops;
-    for (const PassKind& kind : order.passes()) {
-      passes.push_back(seconds.OfPass(kind));
+    if (order != nullptr) {
+      bound.batch_seconds = LongestPathOf(*order, tails, &seconds, buffers);
     }
-    for (const HopKind& hop : order.hops()) hops.push_back(seconds.OfHop(hop));
-    bound.batch_seconds = order.Makespan(passes, hops, tails, buffers);
     const LinkLoads loads(inputs, fold, any_order, &seconds);
     const bool early = loads.reduces_early();
     bound.any_order_seconds = std::max(
@@ -95,11 +121,13 @@ PlanBound BoundOfRun(const PipelineInputs& inputs, const Fold* fold,
           return early ? any_order.StartOfLastGradient(rank, stage)
                        : any_order.EndOfPasses(rank);
         }));
-    bound.batch_seconds =
-        std::max(bound.batch_seconds, loads.Seconds([&](int rank, int stage) {
-          return early ? order.StartOfLastGradient(rank, stage, *buffers)
-                       : order.EndOfPasses(rank, *buffers);
-        }));
+    if (order != nullptr) {
+      bound.batch_seconds =
+          std::max(bound.batch_seconds, loads.Seconds([&](int rank, int stage) {
+            return early ? order->StartOfLastGradient(rank, stage, *buffers)
+                         : order->EndOfPasses(rank, *buffers);
+          }));
+    }
   } else if (!finds_period) {
     // Between the ends of two batches, ranks of the first stage do all their
     // passes of that many batches.
@@ -120,7 +148,8 @@ class Bounder::Impl {
  public:
   absl::StatusOr<PlanBound> Bound(const ResolvedScenario& scenario) {
     const Network& network = KeptNetworkOf(scenario);
-    ASSIGN_OR_RETURN(const Shape* shape, ShapeOf(scenario, network));
+    ASSIGN_OR_RETURN(const std::shared_ptr<const Shape> shape,
+                     ShapeOf(scenario, network));
     ASSIGN_OR_RETURN(const Costs* costs, CostsOf(scenario, network, *shape));
     const PipelineInputs inputs{
         shape->schedule, shape->semantics,   *costs,
@@ -134,14 +163,15 @@ class Bounder::Impl {
     return BoundOfRun(
         inputs,
         fold != nullptr && fold->fold.has_value() ? &*fold->fold : nullptr,
-        shape->order, FindsPeriod(scenario), &buffers_);
+        shape->order.has_value() ? &*shape->order : nullptr,
+        FindsPeriod(scenario), &buffers_);
   }
 
  private:
   // Returns the schedule that Simulate begins with; keyed by what determines
   // it.
-  absl::StatusOr<const Shape*> ShapeOf(const ResolvedScenario& scenario,
-                                       const Network& network) {
+  absl::StatusOr<std::shared_ptr<const Shape>> ShapeOf(
+      const ResolvedScenario& scenario, const Network& network) {
     const std::string& name = scenario.scenario.schedule();
     ASSIGN_OR_RETURN(const bool flush, ScheduleFlushes(name));
     const int given = static_cast<int>(scenario.scenario.num_batches());
@@ -157,23 +187,27 @@ class Bounder::Impl {
         " ", scenario.num_microbatches, " ", num_batches, " ",
         IsBlocking(scenario));
     if (keeps) {
-      const auto at = shapes_.find(key);
-      if (at != shapes_.end()) return at->second.get();
+      if (auto known = shapes_.Find(key)) return known;
     }
-    ASSIGN_OR_RETURN(std::unique_ptr<Shape> shape,
+    ASSIGN_OR_RETURN(std::shared_ptr<const Shape> shape,
                      MakeShape(scenario, network, num_batches));
-    if (shapes_.size() >= kMostKept) shapes_.clear();
-    return (shapes_[keeps ? key : ""] = std::move(shape)).get();
+    if (!keeps) return shape;
+    return shapes_.Add(key, NumActions(shape->schedule), shape);
   }
 
-  static absl::StatusOr<std::unique_ptr<Shape>> MakeShape(
+  static absl::StatusOr<std::shared_ptr<const Shape>> MakeShape(
       const ResolvedScenario& scenario, const Network& network,
       int num_batches) {
     ASSIGN_OR_RETURN(Schedule schedule,
                      ScheduleOf(scenario, network, num_batches));
+    std::optional<Schedule> shortened = ShortOf(schedule);
+    const int num_microbatches = schedule.num_microbatches;
+    const WeightPolicy weights = schedule.weights;
+    if (shortened.has_value()) schedule = *std::move(shortened);
     ASSIGN_OR_RETURN(Semantics semantics, InterpretSchedule(schedule));
-    PassOrder order(schedule, IsBlocking(scenario));
-    if (!order.complete()) {
+    std::optional<PassOrder> order(std::in_place, schedule,
+                                   IsBlocking(scenario));
+    if (!order->complete()) {
       return absl::FailedPreconditionError(
           absl::StrCat("deadlock: ", schedule.name,
                        " cannot run with blocking transfers; use overlapped "
@@ -187,9 +221,14 @@ class Bounder::Impl {
       traffic.offloads.resize(schedule.num_ranks);
       std::iota(traffic.offloads.begin(), traffic.offloads.end(), 0);
     }
-    return std::make_unique<Shape>(Shape{std::move(schedule),
-                                         std::move(semantics), std::move(order),
-                                         std::move(traffic), is_plain});
+    if (schedule.num_microbatches < num_microbatches) {
+      schedule.num_microbatches = num_microbatches;
+      schedule.weights = weights;
+      order.reset();
+    }
+    return std::make_shared<const Shape>(
+        Shape{std::move(schedule), std::move(semantics), std::move(order),
+              std::move(traffic), is_plain});
   }
 
   const Network& KeptNetworkOf(const ResolvedScenario& scenario) {
@@ -285,7 +324,7 @@ class Bounder::Impl {
   }
 
   static constexpr size_t kMostKept = 256;
-  absl::flat_hash_map<std::string, std::unique_ptr<Shape>> shapes_;
+  BoundedCache<Shape> shapes_{kMostKeptActions};
   std::unique_ptr<Network> network_;
   std::string network_key_;
   absl::flat_hash_map<std::string, std::unique_ptr<Costs>> costs_;

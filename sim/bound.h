@@ -5,6 +5,7 @@
 #ifndef WEIR_SIM_BOUND_H_
 #define WEIR_SIM_BOUND_H_
 
+#include <cstddef>
 #include <memory>
 #include <vector>
 
@@ -43,11 +44,21 @@ struct PlanBound {
 
 // Returns the bound of a run that is already priced, for all GPUs (no symmetry
 // reduction). `fold` belongs to the same run; may be null. `order` belongs to
-// its schedule. `finds_period`: without a flush, whether the time of the run is
-// a period of its steady state. Requires: order.complete().
+// its schedule; if null, a bound for every order is enough, and the schedule's
+// actions may be those of a shortened one. `finds_period`: without a flush,
+// whether the time of the run is a period of its steady state. Requires: if
+// `order` is not null, order->complete().
 PlanBound BoundOfRun(const PipelineInputs& inputs, const Fold* fold,
-                     const PassOrder& order, bool finds_period,
+                     const PassOrder* order, bool finds_period,
                      PassOrder::Buffers* buffers);
+
+// Bounder does not compute the longest path through batches of more actions
+// whose order repeats: filling and draining are a small part of them, so that
+// the bound for every order is close.
+inline constexpr size_t kMostOrderedActions = size_t{1} << 19;
+
+// Bounder keeps orders with this many actions in total, at about 64 bytes each.
+inline constexpr size_t kMostKeptActions = size_t{1} << 23;
 
 // Keeps schedules and priced stages for the next scenarios. Use one per thread.
 // Requires: scenarios that name the same model, cluster and device have the

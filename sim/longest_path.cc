@@ -25,14 +25,22 @@ void SortByBegin(std::vector<Interval>* intervals) {
 }
 
 // Returns flows while they move bytes, or from their start on; `index` is their
-// pair.
+// pair. Allocates at once, since this determines the memory of large graphs.
 std::vector<Interval> FlowsByBegin(const TaskGraph& graph,
                                    const Recording& recording,
                                    bool with_latency) {
   const auto start = recording.start_seconds(), end = recording.end_seconds();
-  std::vector<Interval> flows;
+  const auto counts = [&](int32_t task) {
+    return !graph.is_timer(task) && !std::isnan(end[task]);
+  };
+  size_t num_flows = 0;
   for (int32_t task = 0; task < graph.num_tasks(); ++task) {
-    if (graph.is_timer(task) || std::isnan(end[task])) continue;
+    if (counts(task)) ++num_flows;
+  }
+  std::vector<Interval> flows;
+  flows.reserve(num_flows);
+  for (int32_t task = 0; task < graph.num_tasks(); ++task) {
+    if (!counts(task)) continue;
     const int32_t pair = graph.pair(task);
     flows.push_back(
         {start[task] +
@@ -79,13 +87,16 @@ absl::StatusOr<Recording> LongestPath(const TaskGraph& graph,
   }
   const std::vector<double> rates = RatesAlone(graph, links);
   const auto start = recording.start_seconds(), end = recording.end_seconds();
-  std::vector<int32_t> waiting = graph.num_predecessors();
-  // Any order of ready tasks gives the same times. Last in, first out stays on
-  // a GPU as long as possible and needs the least memory.
+  // Until a task has ended, its end is minus the number of predecessors that it
+  // waits for, which needs no extra memory. Any order of ready tasks gives the
+  // same times. Last in, first out stays on a GPU as long as possible and needs
+  // the least memory.
   std::vector<int32_t> ready;
   int64_t num_ended = 0;
   for (int32_t task = num_tasks - 1; task >= 0; --task) {
-    if (waiting[task] == 0) ready.push_back(task);
+    const int32_t count = graph.num_predecessors()[task];
+    end[task] = -count;
+    if (count == 0) ready.push_back(task);
   }
   while (!ready.empty()) {
     const int32_t task = ready.back();
@@ -96,13 +107,13 @@ absl::StatusOr<Recording> LongestPath(const TaskGraph& graph,
     const double ended = end[task] = start[task] + seconds;
     for (const int32_t successor : graph.successors(task)) {
       start[successor] = std::max(start[successor], ended);
-      if (--waiting[successor] == 0) ready.push_back(successor);
+      if (++end[successor] == 0) ready.push_back(successor);
     }
   }
   recording.set_num_ended(num_ended);
   if (recording.complete()) return recording;
   for (int32_t task = 0; task < num_tasks; ++task) {
-    if (waiting[task] > 0) {
+    if (end[task] < 0) {
       start[task] = end[task] = std::numeric_limits<double>::quiet_NaN();
     }
   }

@@ -21,23 +21,6 @@ std::string ProgramKey(const ResolvedScenario& scenario, int num_batches) {
                       scenario.num_microbatches, " ", num_batches);
 }
 
-size_t NumActions(const Schedule& schedule) {
-  size_t count = 1;
-  for (const auto& actions : schedule.rank_actions) count += actions.size();
-  return count;
-}
-
-bool UpdatesOnce(const Schedule& schedule) {
-  if (!schedule.flush) return false;
-  if (schedule.forward_only) return true;
-  for (int stage = 0; stage < schedule.num_stages; ++stage) {
-    if (schedule.microbatches_per_update(stage) != schedule.num_microbatches) {
-      return false;
-    }
-  }
-  return true;
-}
-
 // Fills in what follows from the schedule.
 absl::Status FillProgram(Program* program) {
   ASSIGN_OR_RETURN(program->semantics, InterpretSchedule(program->schedule()));

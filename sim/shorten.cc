@@ -180,6 +180,12 @@ class Shortener {
     const RankOrder& order = ranks_[rank];
     std::vector<Stretch> stretches = order.stretches();
     std::vector<Action>& kept = shortened->schedule.rank_actions.emplace_back();
+    size_t num_kept = actions.size();
+    for (const Stretch& stretch : stretches) {
+      num_kept -= static_cast<size_t>(shortened->num_periods_left_out) *
+                  stretch.period_actions;
+    }
+    kept.reserve(num_kept);
     int32_t position = 0, num_cut = 0;
     const auto keep_until = [&](int32_t end) {
       for (; position < end; ++position) {
@@ -215,6 +221,23 @@ class Shortener {
 };
 
 }  // namespace
+
+size_t NumActions(const Schedule& schedule) {
+  size_t count = 0;
+  for (const auto& actions : schedule.rank_actions) count += actions.size();
+  return count;
+}
+
+bool UpdatesOnce(const Schedule& schedule) {
+  if (!schedule.flush) return false;
+  if (schedule.forward_only) return true;
+  for (int stage = 0; stage < schedule.num_stages; ++stage) {
+    if (schedule.microbatches_per_update(stage) != schedule.num_microbatches) {
+      return false;
+    }
+  }
+  return true;
+}
 
 std::optional<ShortenedSchedule> ShortenSchedule(
     const Schedule& schedule, const ShortenOptions& options) {

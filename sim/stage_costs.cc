@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "calibrate/device_profile.h"
-#include "models/layer_work.h"
+#include "models/layer_list.h"
 #include "models/parameter_sum.h"
 #include "models/partition.h"
 #include "scenarios/stage_cut.h"
@@ -61,7 +61,7 @@ void SetParameters(double parameters, const ParameterBytes& bytes,
 
 // Sets the bytes of layers for sharded weights. A copy of a tied embedding is
 // gathered with the embedding.
-void SetLayers(const std::vector<LayerWork>& layers, int first, int last,
+void SetLayers(const LayerList& layers, int first, int last,
                const ParameterBytes& bytes, StageCosts* stage) {
   std::vector<double> weights;
   ParameterSum sum;
@@ -141,9 +141,8 @@ double OffloadSeconds(const DeviceProfile& device, double bytes) {
 
 // Sets the gradient bytes of an embedding that the first and the last stage
 // share.
-void SetTiedGradient(const std::vector<LayerWork>& layers,
-                     const Partition& partition, const Training& training,
-                     Costs* costs) {
+void SetTiedGradient(const LayerList& layers, const Partition& partition,
+                     const Training& training, Costs* costs) {
   const int first_of_last = partition.first[partition.first.size() - 2];
   if (first_of_last == 0) return;  // one stage has both
   costs->tied_gradient_bytes =
@@ -169,7 +168,7 @@ void SetCommunication(const DeviceProfile& device, DeviceCosts* costs) {
 absl::StatusOr<DeviceCosts> CostsOn(const DeviceProfile& device,
                                     const Runtime& runtime,
                                     const Scenario& scenario,
-                                    const std::vector<LayerWork>& layers,
+                                    const LayerList& layers,
                                     const Partition& partition,
                                     const std::vector<int>& num_versions,
                                     const Costs& shared, bool plain_links) {
@@ -220,7 +219,7 @@ absl::StatusOr<DeviceCosts> CostsOn(const DeviceProfile& device,
 
 // Returns the costs of `partition` for a scenario with a model.
 absl::StatusOr<Costs> CostsOfCut(const ResolvedScenario& resolved,
-                                 const std::vector<LayerWork>& layers,
+                                 const LayerList& layers,
                                  const Partition& partition,
                                  const std::vector<int>& num_versions) {
   const Scenario& scenario = resolved.scenario;
@@ -286,8 +285,7 @@ absl::StatusOr<Costs> ComputeCosts(const ResolvedScenario& resolved,
     return TextbookCostsOf(scenario, num_stages);
   }
 
-  const std::vector<LayerWork> layers =
-      LayersOf(resolved.model, MakeWorkSpec(resolved));
+  const LayerList layers = ListLayers(resolved.model, MakeWorkSpec(resolved));
   ASSIGN_OR_RETURN(const Partition partition,
                    CutIntoStages(resolved, layers, num_stages));
   return CostsOfCut(resolved, layers, partition, num_versions);
@@ -300,8 +298,7 @@ absl::StatusOr<Costs> ComputeLayerCosts(const ResolvedScenario& resolved) {
                      ": textbook costs have stages, expected a model, whose "
                      "layers can be cut"));
   }
-  const std::vector<LayerWork> layers =
-      LayersOf(resolved.model, MakeWorkSpec(resolved));
+  const LayerList layers = ListLayers(resolved.model, MakeWorkSpec(resolved));
   Partition partition;
   for (size_t layer = 0; layer <= layers.size(); ++layer) {
     partition.first.push_back(static_cast<int>(layer));

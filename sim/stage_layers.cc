@@ -152,7 +152,7 @@ double LayerPrices::Price(const std::vector<Kernel>& kernels,
   return sum;
 }
 
-void AddLayers(const std::vector<LayerWork>& layers, int first, int last,
+void AddLayers(const LayerList& layers, int first, int last,
                LayerPrices* prices, StageCosts* stage) {
   std::vector<std::pair<const LayerWork*, int>> counts;
   for (int l = first; l < last; ++l) {

@@ -8,7 +8,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "calibrate/device_profile.pb.h"
-#include "models/layer_work.h"
+#include "models/layer_list.h"
 #include "sim/stage_costs.h"
 
 namespace weir {
@@ -45,7 +45,7 @@ class LayerPrices {
 
 // Adds the costs of layers [first, last): seconds, launches, kernels,
 // collectives and memory.
-void AddLayers(const std::vector<LayerWork>& layers, int first, int last,
+void AddLayers(const LayerList& layers, int first, int last,
                LayerPrices* prices, StageCosts* stage);
 
 }  // namespace weir

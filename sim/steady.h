@@ -6,6 +6,7 @@
 #ifndef WEIR_SIM_STEADY_H_
 #define WEIR_SIM_STEADY_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -42,6 +43,13 @@ struct ShortenedSchedule {
   // period) is in exactly one of its rank's stretches.
   std::vector<std::vector<Stretch>> stretches;
 };
+
+// Returns the number of actions of all ranks.
+size_t NumActions(const Schedule& schedule);
+
+// Returns true if every stage is updated once, after the whole batch. A
+// shortened schedule then has the same number of weight versions: one.
+bool UpdatesOnce(const Schedule& schedule);
 
 struct ShortenOptions {
   // In every stretch; 0: as many as the times usually need to repeat. A larger

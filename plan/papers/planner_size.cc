@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "plan/papers/spp.h"
 #include "plan/space.h"
 #include "scenarios/cluster.h"
 
@@ -53,9 +54,11 @@ Steps StepsOf(absl::string_view planner, const PlannerSize& size) {
   }
   if (planner == "spp") {
     const double replicas = std::min(devices, std::log2(devices) + 16);
-    return {layers * layers * few * replicas * replicas +
-                60 * few * few * size.num_microbatches,
-            layers * few * devices + few * size.num_microbatches};
+    const double executed =
+        std::min<double>(size.num_microbatches, kMostExecuted);
+    return {
+        layers * layers * few * replicas * replicas + 60 * few * few * executed,
+        layers * few * devices + few * executed};
   }
   if (planner == "bapipe") {
     return {NumDivisors(devices) * layers * layers * stages,

@@ -2,6 +2,7 @@
 #include "plan/papers/seeds.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -26,15 +27,15 @@ struct Asked {
   absl::string_view name;
   bool flush;  // some of its plans have one
   bool chooses_microbatch;
-  absl::string_view schedule = {};  // instead of the planner's
+  // Another schedule that its stages are a seed with, besides its own.
+  absl::string_view other_schedule = {};
 };
 
 constexpr Asked kAsked[] = {
     {"dapple", true, false},
     {"bapipe", true, false},
     {"dawnpiper", true, false},
-    {"spp", true, false},
-    // Its stages in an order that keeps fewer microbatches.
+    // The other order keeps fewer microbatches.
     {"spp", true, false, "dapple-pb"},
     {"pipedream-2bw", true, true},
     {"pipedream", false, false},
@@ -50,6 +51,11 @@ constexpr int64_t kMostWithoutFlush = 5000;
 // is only a start, and planners grow with the square or the cube of layers and
 // devices.
 constexpr double kMostSeedSeconds = 5;
+
+// Planners are asked for at most so many microbatch sizes of each number of
+// tensor-parallel GPUs: a batch may have dozens of divisors, and a search that
+// starts from a plan with a similar size finds the others.
+constexpr size_t kMostSizes = 4;
 
 // Of the GPUs in tensor groups, which questions in a row share.
 struct Question {
@@ -133,8 +139,9 @@ uint32_t Preferred(const Values& values, uint32_t own, uint32_t usual) {
   return Allows(values, own) ? own : values[0];
 }
 
-absl::StatusOr<Plan> AnswerOf(const Space& made, const PlanRequest& request,
-                              const Question& question, Facts* facts) {
+absl::StatusOr<PlanReport> AnswerOf(const Space& made,
+                                    const PlanRequest& request,
+                                    const Question& question, Facts* facts) {
   Scenario scenario = request.scenario();
   const PlanSpace& space = request.space();
   scenario.mutable_parallelism()->set_tensor(question.tensor);
@@ -158,15 +165,37 @@ absl::StatusOr<Plan> AnswerOf(const Space& made, const PlanRequest& request,
   Plan plan;
   ASSIGN_OR_RETURN(*plan.mutable_scenario(), ScenarioOf(planned, given));
   plan.set_source(std::string(planner->name));
-  if (!question.asked->schedule.empty()) {
-    plan.mutable_scenario()->set_schedule(
-        std::string(question.asked->schedule));
-  }
-  UseAllowedSchedule(made, plan.mutable_scenario());
   const Parallelism& parallelism = plan.scenario().parallelism();
   plan.set_num_gpus(question.tensor * parallelism.pipeline() *
                     parallelism.data());
-  return plan;
+  PlanReport answer;
+  *answer.add_plans() = plan;
+  if (!question.asked->other_schedule.empty()) {
+    plan.mutable_scenario()->set_schedule(
+        std::string(question.asked->other_schedule));
+    *answer.add_plans() = plan;
+  }
+  for (Plan& one : *answer.mutable_plans()) {
+    UseAllowedSchedule(made, one.mutable_scenario());
+  }
+  return answer;
+}
+
+// Returns at most kMostSizes of them: the scenario's own and, from the smallest
+// on, one of each power of two.
+std::set<uint32_t> FewSizes(const PlanRequest& request,
+                            const std::set<uint32_t>& sizes) {
+  if (sizes.size() <= kMostSizes) return sizes;
+  std::set<uint32_t> few;
+  const uint32_t own = request.scenario().batch().microbatch_size();
+  if (sizes.contains(own)) few.insert(own);
+  int last_width = 0;
+  for (const uint32_t size : sizes) {
+    const int width = std::bit_width(size);
+    if (width > last_width && few.size() < kMostSizes) few.insert(size);
+    last_width = width;
+  }
+  return few;
 }
 
 // The sizes that a planner is asked for, of those that are looked at.
@@ -174,7 +203,9 @@ std::set<uint32_t> SizesFor(const Asked& asked, const PlanRequest& request,
                             int64_t device_layers,
                             const std::set<uint32_t>& sizes) {
   if (asked.chooses_microbatch) return {*sizes.begin()};
-  if (asked.flush || device_layers <= kMostWithoutFlush) return sizes;
+  if (asked.flush || device_layers <= kMostWithoutFlush) {
+    return FewSizes(request, sizes);
+  }
   return {Preferred(request.space().microbatch_size(),
                     request.scenario().batch().microbatch_size(), 1)};
 }
@@ -217,15 +248,15 @@ std::vector<Plan> SeedsFor(const std::string& label, const PlanRequest& request,
   const std::vector<Question> questions = QuestionsOf(*made, request);
   PlanRequest counted = request;
   counted.mutable_scenario()->set_num_nodes(made->base.scenario.num_nodes());
-  std::vector<Plan> answers(questions.size());
+  std::vector<PlanReport> answers(questions.size());
   Facts facts;  // each process has its own
   Jobs jobs;
   jobs.num_jobs = static_cast<int>(questions.size());
   jobs.num_processes = num_processes;
   jobs.run = [&](int job) -> absl::StatusOr<std::string> {
-    ASSIGN_OR_RETURN(const Plan plan,
+    ASSIGN_OR_RETURN(const PlanReport answer,
                      AnswerOf(*made, counted, questions[job], &facts));
-    return plan.SerializeAsString();
+    return answer.SerializeAsString();
   };
   int num_done = 0;
   jobs.done = [&](int job, absl::StatusOr<std::string> output) {
@@ -239,10 +270,12 @@ std::vector<Plan> SeedsFor(const std::string& label, const PlanRequest& request,
   // Without processes the search will say so.
   RunJobs(jobs).IgnoreError();
   std::vector<Plan> seeds;
-  for (Plan& plan : answers) {
-    if (plan.source().empty() || !IsAllowed(plan, request.space(), *made))
-      continue;
-    seeds.push_back(std::move(plan));
+  for (PlanReport& answer : answers) {
+    for (Plan& plan : *answer.mutable_plans()) {
+      if (IsAllowed(plan, request.space(), *made)) {
+        seeds.push_back(std::move(plan));
+      }
+    }
   }
   return seeds;
 }

@@ -21,7 +21,8 @@
 // RDO O(devices^4), but O(devices^2) while a device alone provably is a minimum
 // cut; PRM O(layers^2 devices stages replicas^2), where beyond 16 devices
 // replicas are powers of two and stages at most 16, of equal replicas
-// O(layers^2 stages) for each number of them; PE O(S^2 m) for each S.
+// O(layers^2 stages) for each number of them; PE O(S^2 m) for each S,
+// where m is at most 2,048.
 #ifndef WEIR_PLAN_PAPERS_SPP_H_
 #define WEIR_PLAN_PAPERS_SPP_H_
 
@@ -57,7 +58,9 @@ std::vector<PlannedStage> SppStages(const PlannerWork& work,
                                     int num_stages);
 
 // PE, from the layers' forward and backward seconds: the schedule "spp" is the
-// same order by what its scenario costs.
+// same order by what its scenario costs. Of more than kMostExecuted
+// microbatches so many are executed, and the rest is extrapolated.
+inline constexpr int kMostExecuted = 2048;
 struct SppExecution {
   double seconds = 0;          // of an iteration, all-reduces included
   std::vector<int> most_kept;  // microbatches between F and B, per stage

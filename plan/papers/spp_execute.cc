@@ -1,11 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "plan/papers/spp.h"
 #include "schedules/systems/list_order.h"
 
 namespace weir {
+namespace {
+
+// Executes at most kMostExecuted microbatches. Behind them each takes what the
+// busiest stage or link needs for it, as the bound of spp.h says of any number;
+// what stages keep grows as in the last half of them.
+ListOrder LongOrderOf(const std::vector<double>& forward,
+                      const std::vector<double>& backward, int m) {
+  if (m <= kMostExecuted) return ListOrderOf(forward, backward, m);
+  const int half = kMostExecuted / 2;
+  const ListOrder shorter = ListOrderOf(forward, backward, half);
+  ListOrder order = ListOrderOf(forward, backward, kMostExecuted);
+  double busiest = 0;
+  for (size_t i = 0; i < forward.size(); ++i) {
+    busiest = std::max(busiest, forward[i] + backward[i]);
+  }
+  const int left = m - kMostExecuted;
+  for (size_t s = 0; s < order.ends.size(); ++s) {
+    order.ends[s] += left * busiest;
+    const double growth =
+        1.0 * (order.most_kept[s] - shorter.most_kept[s]) / half;
+    order.most_kept[s] += static_cast<int>(std::ceil(growth * left));
+  }
+  return order;
+}
+
+}  // namespace
 
 SppExecution ExecuteSpp(const PlannerWork& work,
                         const std::vector<PlannedStage>& stages) {
@@ -28,7 +55,7 @@ SppExecution ExecuteSpp(const PlannerWork& work,
     forward.push_back(load.stage_seconds[s] / m * part);
     backward.push_back(load.stage_seconds[s] / m * (1 - part));
   }
-  const ListOrder order = ListOrderOf(forward, backward, m);
+  const ListOrder order = LongOrderOf(forward, backward, m);
   SppExecution execution;
   execution.most_kept = order.most_kept;
   for (size_t s = 0; s < stages.size(); ++s) {

@@ -59,6 +59,7 @@ constexpr Series kSeries[] = {
     {"simulate-graph", "simulate --model {graph} --cluster dgx-h100 --nodes 1 --schedule 1f1b --pp 4 --microbatches 8", 39, 9984},
     {"plan-layers", "plan --model {deep} --cluster dgx-h100 --nodes 16 --schedule 1f1b --pp 4,8 --mbs 1 --tp 1 --gbs 128", 39, 9984},
     {"plan-gpus", "plan --model gpt2-medium --cluster dgx-h100 --nodes N/8 --schedule 1f1b --pp 4,8 --mbs 1 --tp 1,2 --gbs N", 128, 8192},
+    {"plan-microbatches", "plan --model llama-2-7b --cluster dgx-h100 --nodes 8 --gbs N", 4000, 1024000},
     {"plan-candidates", "plan --model gpt2 --cluster dgx-h100 --nodes 2 --schedule 1f1b --gbs 20160 --mbs {sizes}", 1, 64},
     {"plan-graph", "plan --algorithm pipedream --graph {graph} --machines 4 --bandwidth 1e9", 39, 9984},
     {"synthesize-passes", "schedule synthesize --costs f=1,i=1.1,w=0.8,c=1 --method local --moves 100 --pp 4 --microbatches N", 512, 32768},

@@ -15,6 +15,7 @@
 #include "schedules/source.h"
 #include "sim/engine.h"
 #include "sim/memory.h"
+#include "sim/rank.h"
 #include "sim/simulate.h"
 #include "tests/sim/by_costs.h"
 #include "tests/sim/random_case.h"
@@ -95,6 +96,43 @@ TEST(BoundTest, ExactWithAFlushWhereNothingIsShared) {
   }
 }
 
+// The fast method says how long the whole run takes.
+TEST(BoundTest, OfALongBatchIsThatOfAnyOrder) {
+  Bounder bounder;
+  Ranker ranker;
+  const std::pair<const char*, int> schedules[] = {{"1f1b", 1},
+                                                   {"gpipe", 1},
+                                                   {"zb-h1", 1},
+                                                   {"interleaved-1f1b", 2},
+                                                   {"breadth-first", 2}};
+  for (const auto& [name, num_chunks] : schedules) {
+    SCOPED_TRACE(name);
+    Textbook textbook;
+    textbook.schedule = name;
+    textbook.num_chunks = num_chunks;
+    textbook.num_microbatches = static_cast<int>(kMostOrderedActions) / 4;
+    textbook.forward_seconds.clear();
+    for (int s = 0; s < textbook.num_ranks * num_chunks; ++s) {
+      textbook.forward_seconds.push_back(1 + 0.1 * (s % 3));
+    }
+    textbook.backward_seconds.assign(textbook.forward_seconds.size(), 2.5);
+    textbook.weight_gradient_seconds.assign(textbook.forward_seconds.size(), 1);
+    textbook.hop_seconds = 0.25;
+    const auto bound = bounder.Bound(Resolve(textbook));
+    const auto run = ranker.Rank(Resolve(textbook));
+    ASSERT_TRUE(bound.ok()) << bound.status();
+    ASSERT_TRUE(run.ok()) << run.status();
+    EXPECT_EQ(bound->batch_seconds, bound->any_order_seconds);
+    EXPECT_LE(bound->batch_seconds, run->batch_seconds * (1 + kRounding));
+    // Of a batch below the limit, too, whose longest path is found.
+    textbook.num_microbatches = 1000;
+    const auto shorter = bounder.Bound(Resolve(textbook));
+    ASSERT_TRUE(shorter.ok()) << shorter.status();
+    EXPECT_GT(shorter->batch_seconds, shorter->any_order_seconds);
+    EXPECT_LE(bound->peak_bytes[0], run->peak_bytes[0] * (1 + kRounding));
+  }
+}
+
 TEST(BoundTest, NeverAboveRunsThatShareEverything) {
   std::mt19937 random(3);
   double tight = 0, tight_bytes = 0;
@@ -112,7 +150,8 @@ TEST(BoundTest, NeverAboveRunsThatShareEverything) {
     PassOrder::Buffers buffers;
     const PassOrder order(one.schedule(), false);
     ASSERT_TRUE(order.complete());
-    const PlanBound bound = BoundOfRun(inputs, nullptr, order, false, &buffers);
+    const PlanBound bound =
+        BoundOfRun(inputs, nullptr, &order, false, &buffers);
     if (one.schedule().flush) {
       EXPECT_LE(bound.batch_seconds, seconds * (1 + kRounding));
       EXPECT_LE(bound.any_order_seconds, seconds * (1 + kRounding));
@@ -161,7 +200,7 @@ TEST(BoundTest, NeverAboveRunsThatShareAdapters) {
     const double seconds = *std::max_element(ends.begin(), ends.end());
     const std::optional<Fold> fold = one.FindFold();
     PassOrder::Buffers buffers;
-    PlanBound bound = BoundOfRun(inputs, nullptr, order, false, &buffers);
+    PlanBound bound = BoundOfRun(inputs, nullptr, &order, false, &buffers);
     const auto expect_below = [&] {
       EXPECT_LE(bound.any_order_seconds, bound.batch_seconds);
       EXPECT_LE(bound.batch_seconds, seconds * (1 + kRounding));
@@ -169,7 +208,7 @@ TEST(BoundTest, NeverAboveRunsThatShareAdapters) {
     expect_below();
     if (fold.has_value()) {
       ++num_folded;
-      bound = BoundOfRun(inputs, &*fold, order, false, &buffers);
+      bound = BoundOfRun(inputs, &*fold, &order, false, &buffers);
       expect_below();
     }
     tight += bound.batch_seconds / seconds;
@@ -225,9 +264,9 @@ TEST(BoundTest, StepsOfEveryUpdateOfABatchCount) {
     run.costs.stages[0].optimizer_seconds = 0.5;
     const CostsRun result(run);
     PassOrder::Buffers buffers;
-    const PlanBound bound =
-        BoundOfRun(result.inputs(), nullptr, PassOrder(run.schedule, false),
-                   /*finds_period=*/true, &buffers);
+    const PassOrder order(run.schedule, false);
+    const PlanBound bound = BoundOfRun(result.inputs(), nullptr, &order,
+                                       /*finds_period=*/true, &buffers);
     EXPECT_NEAR(bound.any_order_seconds, 4 * 3 + 0.5 * num_steps, 1e-9);
     EXPECT_NEAR(bound.any_order_seconds, result.Makespan(), 1e-9);
     EXPECT_EQ(bound.batch_seconds, bound.any_order_seconds);
@@ -259,9 +298,9 @@ TEST(BoundTest, ReductionsThroughASharedNicBeginBehindAllPasses) {
   const double expected = 1 + 1 + 2 + 2 * gradient_bytes / nic;
   EXPECT_NEAR(result.Makespan(), expected, kRounding * expected);
   PassOrder::Buffers buffers;
-  const PlanBound bound =
-      BoundOfRun(result.inputs(), nullptr, PassOrder(run.schedule, false),
-                 /*finds_period=*/false, &buffers);
+  const PassOrder order(run.schedule, false);
+  const PlanBound bound = BoundOfRun(result.inputs(), nullptr, &order,
+                                     /*finds_period=*/false, &buffers);
   EXPECT_NEAR(bound.any_order_seconds, expected, kRounding * expected);
   EXPECT_NEAR(bound.batch_seconds, expected, kRounding * expected);
 }
@@ -277,9 +316,9 @@ TEST(BoundTest, OfRanksWithTheFirstStageTheBusiestCounts) {
   run.costs.stages.push_back(OneStage(0.5, 1).stages[0]);
   const CostsRun result(run);
   PassOrder::Buffers buffers;
-  const PlanBound bound =
-      BoundOfRun(result.inputs(), nullptr, PassOrder(run.schedule, false),
-                 /*finds_period=*/false, &buffers);
+  const PassOrder order(run.schedule, false);
+  const PlanBound bound = BoundOfRun(result.inputs(), nullptr, &order,
+                                     /*finds_period=*/false, &buffers);
   EXPECT_NEAR(bound.batch_seconds, 3 + 2 * 1.5, 1e-9);
   EXPECT_LE(bound.batch_seconds, result.Makespan());
 }

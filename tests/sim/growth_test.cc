@@ -5,9 +5,12 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <limits>
 #include <new>
+#include <vector>
 
 #include "sim/bound.h"
+#include "sim/longest_path.h"
 #include "sim/rank.h"
 #include "sim/simulate.h"
 #include "tests/sim/textbook.h"
@@ -87,6 +90,35 @@ TEST(GrowthTest, FastRunsGrowWithTheirMicrobatches) {
 }
 TEST(GrowthTest, FullRunsGrowWithTheirMicrobatches) {
   EXPECT_LT(GrowthWithMicrobatches(Full), kMostGrowth);
+}
+
+// Flows one after the other, over one link.
+TaskGraph ChainOfFlows(int32_t num_tasks) {
+  TaskGraph graph;
+  graph.pairs = {{0, 1, {{0}, 0}}};
+  for (int32_t task = 0; task < num_tasks; ++task) {
+    graph.AddFlow(0, 1);
+    if (task > 0) graph.AddEdge(task - 1, task);
+  }
+  graph.Finish();
+  return graph;
+}
+
+// The fast method needs no more memory than the full one, which leaves this to
+// another process.
+TEST(GrowthTest, LongestPathTakesNoMemoryBesideItsTimes) {
+  const std::vector<Link> links = {{"link", 1}};
+  const TaskGraph graph = ChainOfFlows(100'000);
+  double before = num_bytes;
+  const auto path = LongestPath(graph, links);
+  ASSERT_TRUE(path.ok()) << path.status();
+  EXPECT_LT(num_bytes - before, 100'000);
+  EXPECT_EQ(path->end_seconds().back(), 100'000);
+  before = num_bytes;
+  EXPECT_EQ(FirstMeeting(graph, links, *path),
+            std::numeric_limits<double>::infinity());
+  // One interval a flow.
+  EXPECT_LT(num_bytes - before, 25 * 100'000);
 }
 
 }  // namespace

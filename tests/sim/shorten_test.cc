@@ -78,6 +78,15 @@ TEST(ShortenTest, AsManyPeriodsAreKeptAsAsked) {
   EXPECT_EQ(shortened->num_periods_left_out % 7, 0);
 }
 
+// What is kept may be most of a schedule with millions of actions.
+TEST(ShortenTest, NoMoreMemoryIsTakenThanIsKept) {
+  const auto shortened = ShortenSchedule(*GenerateSchedule("1f1b", {8, 100}));
+  ASSERT_TRUE(shortened.has_value());
+  for (const auto& actions : shortened->schedule.rank_actions) {
+    EXPECT_EQ(actions.capacity(), actions.size());
+  }
+}
+
 // Backwards come in the order of the forwards or in reverse.
 TEST(ShortenTest, StretchesMayDescend) {
   const auto shortened = ShortenSchedule(*GenerateSchedule("gpipe", {4, 64}));

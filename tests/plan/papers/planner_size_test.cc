@@ -47,6 +47,11 @@ TEST(PlannerSizeTest, NoPlannerNeedsLessForMore) {
   }
 }
 
+TEST(PlannerSizeTest, SppTakesNoLongerForAMillionMicrobatches) {
+  EXPECT_EQ(EstimatePlanner("spp", {34, 64, 1e6}).seconds,
+            EstimatePlanner("spp", {34, 64, 1e4}).seconds);
+}
+
 TEST(PlannerSizeTest, EveryPlannerIsRefusedWithAnEstimate) {
   const auto given = GivenForPlanners("test", Small());
   ASSERT_TRUE(given.ok()) << given.status();
@@ -100,6 +105,22 @@ TEST(PlanSizeTest, SearchesAreRefusedWithAnEstimate) {
   EXPECT_THAT(CheckSearchSize("test", request, 2).message(),
               AllOf(HasSubstr("test: is too large: "),
                     HasSubstr("candidates of up to"), HasSubstr("--gbs")));
+}
+
+TEST(PlanSizeTest, AMillionMicrobatchesArePlannedAndAHundredMillionAreNot) {
+  PlanRequest request;
+  *request.mutable_scenario() = Small();
+  Batch& batch = *request.mutable_scenario()->mutable_batch();
+  const ScopedSizeLimits limits({16e9, 3600});
+  batch.set_global_batch_size(1'000'000);
+  const auto space = MakeSpace("test", request);
+  ASSERT_TRUE(space.ok()) << space.status();
+  EXPECT_TRUE(CheckSearchSize("test", request, 2).ok());
+  // Most candidates have fewer microbatches than the largest.
+  EXPECT_LT(EstimateSearch(*space, 2).seconds, 100);
+  batch.set_global_batch_size(100'000'000);
+  EXPECT_THAT(CheckSearchSize("test", request, 2).message(),
+              AllOf(HasSubstr("is too large: "), HasSubstr("need about")));
 }
 
 TEST(PlanSizeTest, GrowsWithTheMicrobatches) {

@@ -66,6 +66,34 @@ TEST(SeedsTest, AreOfEachMicrobatchSize) {
   }
 }
 
+// 3,360 has 25 divisors up to 64, the largest microbatch that is looked at.
+TEST(SeedsTest, AreOfFewMicrobatchSizes) {
+  PlanRequest request = NarrowRequest();
+  request.mutable_scenario()->mutable_batch()->set_global_batch_size(3360);
+  request.mutable_space()->clear_microbatch_size();
+  for (const char* name : {"dapple", "bapipe", "dawnpiper", "spp"}) {
+    EXPECT_THAT(SizesBySource(request)[name], testing::ElementsAre(1, 2, 4, 8))
+        << name;
+  }
+  request.mutable_scenario()->mutable_batch()->set_microbatch_size(20);
+  for (const char* name : {"dapple", "bapipe", "dawnpiper", "spp"}) {
+    EXPECT_THAT(SizesBySource(request)[name],
+                testing::IsSubsetOf({1, 2, 4, 20}))
+        << name;
+  }
+  EXPECT_TRUE(SizesBySource(request)["dapple"].contains(20));
+}
+
+// SPP executes its plans: of so large a batch only the beginning.
+TEST(SeedsTest, AreOfSppForAMillionMicrobatches) {
+  PlanRequest request = SmallRequest(32, 64, 1'000'000);
+  request.mutable_scenario()->set_num_nodes(8);
+  request.mutable_space()->add_tensor(1);
+  request.mutable_space()->add_recompute(RECOMPUTE_NONE);
+  request.mutable_space()->add_microbatch_size(1);
+  EXPECT_THAT(SizesBySource(request)["spp"], testing::ElementsAre(1));
+}
+
 // 512 devices x 26 layers, where all that have a flush answer, too.
 TEST(SeedsTest, AreOfEveryPlannerInALargeCluster) {
   PlanRequest request = SmallRequest(24, 512, 1024);

@@ -240,6 +240,32 @@ TEST(ExecuteSppTest, IsWithinItsBoundAndAboveThoseOfAPipeline) {
   std::printf("spp: at most %.1f %% of its bound\n", 100 * nearest);
 }
 
+// The bound is near where a batch is long, as is the work of the busiest stage.
+TEST(ExecuteSppTest, OfALongBatchIsWithinItsBound) {
+  Random random(6);
+  for (int i = 0; i < 50; ++i) {
+    PlannerWork work = RandomWork(Whole(2, 8, &random), Whole(1, 2, &random),
+                                  Whole(1, 4, &random), &random);
+    MakeUnlike(&random, &work);
+    work.num_microbatches = Whole(kMostExecuted + 1, 100'000, &random);
+    const int p =
+        static_cast<int>(std::min(work.layers.size(), work.devices.size()));
+    const std::vector<PlannedStage> stages =
+        SppStages(work, SppDeviceOrder(work), p);
+    const SppWorkload load = SppWorkloadOf(work, stages);
+    const SppExecution execution = ExecuteSpp(work, stages);
+    const double bound = (1 + (4.0 * p - 4) / work.num_microbatches) *
+                             load.largest_of_pipeline() +
+                         load.longest_all_reduce();
+    EXPECT_LE(execution.seconds, bound * (1 + 1e-9));
+    EXPECT_GE(execution.seconds, load.largest_of_pipeline() * (1 - 1e-9));
+    for (const int kept : execution.most_kept) {
+      EXPECT_GE(kept, 1);
+      EXPECT_LE(kept, work.num_microbatches);
+    }
+  }
+}
+
 TEST(ExecuteSppTest, OfEqualStagesIsOneForwardOneBackward) {
   Random random(5);
   for (int p = 1; p <= 5; ++p) {
@@ -251,9 +277,9 @@ TEST(ExecuteSppTest, OfEqualStagesIsOneForwardOneBackward) {
       work.layers[s].output_bytes = 0;
       stages.push_back(Stage(s, s + 1, {s}));
     }
-    for (int m : {1, 3, 8, 20}) {
+    for (int m : {1, 3, 8, 20, kMostExecuted + 1, 1'000'000}) {
       work.num_microbatches = m;
-      EXPECT_NEAR(ExecuteSpp(work, stages).seconds, (m + p - 1) * 3, 1e-9);
+      EXPECT_NEAR(ExecuteSpp(work, stages).seconds, (m + p - 1) * 3, 1e-9 * m);
     }
   }
 }

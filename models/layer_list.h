@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// The layers of a model without copies of those that are alike.
+#ifndef WEIR_MODELS_LAYER_LIST_H_
+#define WEIR_MODELS_LAYER_LIST_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <vector>
+
+#include "models/layer_work.h"
+
+namespace weir {
+
+// Keeps each kind of layer once: a block takes kilobytes, and thousands of
+// copies of it do not fit into a cache.
+class LayerList {
+ public:
+  LayerList() = default;
+  // Takes each for a kind of its own. Implicit, so that what takes a LayerList
+  // takes what LayersOf returns, too.
+  LayerList(std::vector<LayerWork> layers);  // NOLINT(google-explicit-*)
+
+  // Adds a kind, of which there is no layer yet. Returns its number.
+  int32_t AddKind(LayerWork layer);
+  // Adds a layer of the kind with this number.
+  void Add(int32_t kind) { kind_of_.push_back(kind); }
+
+  size_t size() const { return kind_of_.size(); }
+  bool empty() const { return kind_of_.empty(); }
+  const LayerWork& operator[](size_t i) const { return kinds_[kind_of_[i]]; }
+  const LayerWork& front() const { return (*this)[0]; }
+  const LayerWork& back() const { return (*this)[size() - 1]; }
+  size_t num_kinds() const { return kinds_.size(); }
+
+  class Iterator {
+   public:
+    using iterator_category = std::input_iterator_tag;
+    using value_type = LayerWork;
+    using difference_type = std::ptrdiff_t;
+    using pointer = const LayerWork*;
+    using reference = const LayerWork&;
+
+    Iterator(const LayerList* list, size_t at) : list_(list), at_(at) {}
+    reference operator*() const { return (*list_)[at_]; }
+    pointer operator->() const { return &**this; }
+    Iterator& operator++() {
+      ++at_;
+      return *this;
+    }
+    Iterator operator++(int) {
+      Iterator before = *this;
+      ++*this;
+      return before;
+    }
+    bool operator==(const Iterator&) const = default;
+
+   private:
+    const LayerList* list_;
+    size_t at_;
+  };
+  Iterator begin() const { return {this, 0}; }
+  Iterator end() const { return {this, size()}; }
+
+ private:
+  std::vector<LayerWork> kinds_;
+  std::vector<int32_t> kind_of_;  // [layer]
+};
+
+// Returns the layers of LayersOf. Same requirements.
+LayerList ListLayers(const Model& model, const WorkSpec& spec);
+
+// As those of layer_work.h.
+double ModelFlops(const LayerList& layers, int tensor_parallel);
+double ForwardFlops(const LayerList& layers, int tensor_parallel);
+double StageParameters(const LayerList& layers, int first, int last);
+double StageExpertParameters(const LayerList& layers, int first, int last);
+
+}  // namespace weir
+
+#endif  // WEIR_MODELS_LAYER_LIST_H_
