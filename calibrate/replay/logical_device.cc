@@ -11,15 +11,15 @@
 namespace weir {
 namespace {
 
-// When it is: `seconds` after the last of `after`, or after what the device
-// took from `begin` to `end`.
+// A moment `seconds` after the last of `after`, or later than it by the
+// device's time from `begin` to `end`.
 struct LogicalMoment : Moment {
   std::vector<std::shared_ptr<LogicalMoment>> after;
-  MomentPtr begin, end;  // of the device; null: `seconds` it is
+  MomentPtr begin, end;  // of the device; null: use `seconds`
   RankDevice* device = nullptr;
   double seconds = 0;
   MomentPtr passed;  // of the device
-  double at = -1;    // below 0: not known yet
+  double at = -1;    // negative: not known yet
 };
 using LogicalPtr = std::shared_ptr<LogicalMoment>;
 
@@ -34,7 +34,7 @@ MomentPtr Inner(const MomentPtr& moment) {
 
 struct LogicalShared {
   const ReplayPlan& plan;
-  std::vector<LogicalPtr> moments;    // since Start(), as they came
+  std::vector<LogicalPtr> moments;    // since Start(), in order of creation
   std::vector<LogicalPtr> link_free;  // [from x num_ranks + to]
 };
 
@@ -132,7 +132,7 @@ class LogicalRank : public RankDevice {
         TransferBytes(format, bits, num_elements * std::ssize(pieces));
     const double seconds = link.SecondsOf(bytes);
     const CopyMoments moments = Copied({Of(ready), free}, seconds, copy, &free);
-    // The next message's latency passes beside this one's bytes.
+    // The latency of the next message overlaps with the bytes of this one.
     free = Add({Of(moments.begin)});
     free->passed = copy.begin;
     free->seconds = seconds - link.latency_seconds;
@@ -276,7 +276,7 @@ class LogicalDevice : public ReplayDevice {
   std::string description() const override { return device_.description(); }
 
  private:
-  // Moments that nobody resolved: their chains would be destroyed recursively.
+  // Clears unresolved moments, whose chains would be destroyed recursively.
   void Forget() {
     for (const LogicalPtr& moment : shared_.moments) moment->after.clear();
     shared_.moments.clear();
