@@ -28,7 +28,7 @@ namespace weir {
 // `batch` GEMMs of (m x k) by (k x n), all in one kernel.
 struct ProductShape {
   double batch = 1, m = 0, n = 0, k = 0;
-  double element_bytes = 2;  // of operands and result
+  double element_bytes = 2;  // for operands and result
   double bytes = 0;          // read and written, each operand once
 };
 ProductShape MakeProduct(double m, double n, double k,

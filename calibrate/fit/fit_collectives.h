@@ -25,7 +25,7 @@ struct CollectiveSample {
 
 struct CollectiveFit {
   CollectiveModel model;
-  ErrorStatistics errors;  // of the fitted samples
+  ErrorStatistics errors;  // on the fitted samples
   // Names (see CollectiveFigures()) of the parameters that the samples
   // determine. The others keep their starting values.
   std::vector<std::string> fitted;

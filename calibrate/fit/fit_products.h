@@ -20,7 +20,7 @@ struct ProductSample {
 
 struct ProductFit {
   ProductModel model;
-  ErrorStatistics errors;  // of the fitted samples
+  ErrorStatistics errors;  // on the fitted samples
 };
 
 // Fits the ten parameters of `start` other than sustained_rate to the samples

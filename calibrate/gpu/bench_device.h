@@ -34,7 +34,7 @@ struct BenchDevice {
   // Copied ahead of a measurement, so that the GPU is busy and its cache full
   // of other data while the host launches.
   DeviceMemory flush;
-  int64_t flush_bytes = 0;  // of each of two halves
+  int64_t flush_bytes = 0;  // size of each of the two halves
   double flush_seconds = 0;
   MemorySteps memory_steps;
   // By maximum number of CTAs; 0: the library's choice.

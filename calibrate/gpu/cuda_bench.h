@@ -15,10 +15,10 @@ namespace weir {
 
 struct CudaBenchOptions {
   int device = 0;                          // CUDA's index among visible devices
-  uint64_t seed = 1;                       // of all random data
-  int64_t workspace_bytes = 32LL << 20;    // of GEMMs and kernels
+  uint64_t seed = 1;                       // for all random data
+  int64_t workspace_bytes = 32LL << 20;    // for GEMMs and kernels
   int num_candidates = 8;                  // algorithms timed per GEMM
-  double timeout_seconds = 120;            // of any wait for the GPU
+  double timeout_seconds = 120;            // limit of any wait for the GPU
   std::string nvml = "libnvidia-ml.so.1";  // clocks, power, temperature
   // Divides the GPU into this many equal partitions (partition.h) and measures
   // on the first; 0: the whole GPU.

@@ -106,7 +106,7 @@ class CudaRank : public RankDevice {
   std::vector<Parts> parts_;  // [stage]
   std::unique_ptr<MemoryPool> pool_;
   std::optional<UploadRing> uploads_;
-  Buffers located_;  // of the running operation
+  Buffers located_;  // addresses for the running operation
 };
 
 }  // namespace weir

@@ -16,7 +16,7 @@ namespace weir {
 struct DeviceFacts {
   int device = 0;
   std::string name, bus_id;
-  std::string hash;  // of the UUID
+  std::string hash;  // hash of the UUID
   int major = 0, minor = 0;
   int num_multiprocessors = 0;
   int64_t l2_bytes = 0, memory_bytes = 0;

@@ -66,7 +66,7 @@ class PartitionedRank : public CudaRank {
   // Ordered messages to one rank.
   struct Channel {
     Stream stream;
-    DeviceMemory scratch;  // of rounded messages
+    DeviceMemory scratch;  // for rounded messages
   };
   // Data saved on the host, with the moments of the copy to the host and of the
   // last copy back.

@@ -21,7 +21,7 @@ struct ProductSpec {
   ElementFormat operands = ElementFormat::kBf16;  // a, b, bias, aux
   ElementFormat result = ElementFormat::kBf16;    // d
   Epilogue epilogue = Epilogue::kNone;
-  bool has_bias = false;        // of kBiasGelu; kBias always has one
+  bool has_bias = false;        // for kBiasGelu; kBias always has one
   int64_t stride_aux = 0;       // elements between rows of aux
   int alignment = 16;           // bytes, of all pointers
   int num_multiprocessors = 0;  // that it should use; 0: all

@@ -40,7 +40,7 @@ struct CudaReplayOptions {
   // 0: serial. Otherwise 2, 4 or 8 GPU partitions, at least one per rank.
   int num_partitions = 0;
   int num_candidates = 8;  // algorithms timed per GEMM; 1: the heuristics'
-  int64_t workspace_bytes = 32LL << 20;  // of GEMMs and kernels, per rank
+  int64_t workspace_bytes = 32LL << 20;  // for GEMMs and kernels, per rank
   // Size of a rank's memory pool; 0: serial, the GPU's memory; partitioned, the
   // rank's share of the free memory.
   int64_t pool_bytes = 0;

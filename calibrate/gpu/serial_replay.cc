@@ -19,7 +19,7 @@ constexpr double kPrimedShare = 0.95;
 
 struct SerialMoment : Moment {
   explicit SerialMoment(double at) : seconds(at) {}
-  double seconds;  // of the clock
+  double seconds;  // on the work clock
 };
 
 MomentPtr MomentAt(double seconds) {

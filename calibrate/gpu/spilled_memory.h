@@ -48,7 +48,7 @@ class SpilledMemory {
   struct Piece {
     int64_t num_bytes = 0;
     void* memory = nullptr;    // null: on the host
-    PinnedBlocks::Block host;  // of a piece on the host
+    PinnedBlocks::Block host;  // set if the piece is on the host
   };
 
   MemoryPool* pool_;

@@ -52,7 +52,8 @@ struct AttentionSample {
 };
 
 struct AttentionFigures {
-  double forward_efficiency = 0, backward_efficiency = 0;  // of the peak
+  double forward_efficiency = 0,
+         backward_efficiency = 0;  // fractions of the peak
   double ramp_keys = 0;
 };
 

@@ -24,7 +24,7 @@ struct PlanOptions {
   // Padded as in Megatron-LM; kernels need rows of a multiple of 16 bytes.
   int vocabulary_multiple = 128;
   ElementFormat format = ElementFormat::kBf16;
-  int num_partitions = 1;  // of the GPU, of which one is measured
+  int num_partitions = 1;  // one of which is measured
 };
 
 // A range of the model's layers, with sizes.
@@ -40,7 +40,7 @@ struct PlannedStage {
 // medians is the time of the pass, except for the gaps between kernels.
 struct PlannedPass {
   std::string key;
-  int stage = 0;  // of MeasuringPlan::stages
+  int stage = 0;  // index into MeasuringPlan::stages
   StagePass pass = StagePass::kForward;
   std::vector<std::string> op_keys;
 };
@@ -48,7 +48,7 @@ struct PlannedPass {
 // A pass on a GPU partition while other partitions work.
 struct PlannedLoad {
   std::string key;
-  int pass = 0;    // of MeasuringPlan::passes: the same pass alone
+  int pass = 0;    // index into MeasuringPlan::passes: the pass alone
   int active = 2;  // working partitions, including this one
 };
 

@@ -13,7 +13,7 @@ namespace weir {
 
 absl::StatusOr<std::string> StartProfileOf(const std::string& gpu_name) {
   struct Known {
-    const char* part;  // of the driver's name
+    const char* part;  // part of the driver's name for the GPU
     const char* preset;
   };
   // The first match is used. "H100 80GB HBM3" is the SXM board, "H100 PCIe" is

@@ -172,7 +172,7 @@ class Lead {
     ASSIGN_OR_RETURN(const std::vector<Presence> presences,
                      PrepareAll(launch_, leader_));
     RETURN_IF_ERROR(CheckGpus(flags_, presences));
-    std::remove(PartialOf(flags_).c_str());  // of an earlier run
+    std::remove(PartialOf(flags_).c_str());  // left by an earlier run
     NetworkMeasurements measured;
     ASSIGN_OR_RETURN(
         measured.places,

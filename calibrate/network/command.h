@@ -19,7 +19,7 @@ struct NetworkFlags {
   std::string start;  // preset or file with all other parameters; required
   int pairs_per_class = 8;      // sampled, of every link class
   double max_bytes = 1 << 28;   // largest message
-  double timeout_seconds = 60;  // of a rendezvous, an operation, a silence
+  double timeout_seconds = 60;  // for a rendezvous, an operation, a silence
   std::string topology;  // file of leaves and their nodes; empty: use Slurm's
   // File visible to all ranks; empty: use the launcher's variables.
   std::string rendezvous;

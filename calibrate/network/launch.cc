@@ -156,7 +156,7 @@ absl::StatusOr<RankLaunch> ReadLaunch(const Environment& environment) {
   CheckPmix(found, &reader);
   RETURN_IF_ERROR(reader.problems.ToStatus());
   RankLaunch launch = found.value_or(RankLaunch());
-  // Also below mpirun in a job: Slurm's daemon of the node starts the ranks.
+  // Also set under mpirun in a job, where Slurm's daemon starts a node's ranks.
   launch.node = reader.Text("SLURMD_NODENAME");
   if (launch.node.empty()) launch.node = HostName();
   launch.topology_address = reader.Text("SLURM_TOPOLOGY_ADDR");

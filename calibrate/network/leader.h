@@ -77,7 +77,7 @@ class Leader {
     std::unique_ptr<ControlWire> wire;  // null for rank 0
     std::string node;
     int pid = 0;
-    uint64_t instance = 0;  // of its Hello, like `attempt`
+    uint64_t instance = 0;  // from its Hello, like `attempt`
     uint32_t attempt = 0;
     bool confirmed = false;  // it has answered the welcome
     absl::Time confirm_until;

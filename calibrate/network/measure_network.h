@@ -33,7 +33,7 @@ struct PairTimes {
   int from = 0;
   int to = 0;
   CommunicatorSteps memory;
-  // Of the first transfer, which sets up the connection.
+  // Seconds of the first transfer, which sets up the connection.
   double first_seconds = 0;
   std::vector<Row> rows;
 };
@@ -70,7 +70,7 @@ struct MeasureOptions {
   int pairs_per_class = 8;
   double max_bytes = 0;
   double timeout_seconds = 60;
-  int num_channels = 16;  // of pairs; determines NCCL's knots
+  int num_channels = 16;  // for pairs; determines NCCL's knots
   uint64_t seed = 1;
   std::vector<GroupPlan> groups;
   // Called after every pair and group to save the results so far.

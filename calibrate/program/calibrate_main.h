@@ -19,7 +19,7 @@ namespace weir {
 struct BenchRequest {
   int device = 0;
   int num_candidates = 8;        // algorithms tried for a GEMM
-  double timeout_seconds = 120;  // of any wait for the GPU
+  double timeout_seconds = 120;  // limit of any wait for the GPU
   // Measures on one of this many equal partitions of the GPU; 0: on the whole
   // GPU.
   int num_partitions = 0;

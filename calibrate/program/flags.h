@@ -23,7 +23,7 @@ struct RunFlags {
   int num_candidates = 8;  // algorithms tried for a GEMM
   std::string only;        // workloads whose key contains this; empty: all
   double timeout_seconds = 120;  // without any progress
-  int num_partitions = 1;        // of the GPU; 1: the whole GPU is measured
+  int num_partitions = 1;        // 1: the whole GPU is measured
   bool list = false;             // print the plan, measure nothing
   bool fresh = false;            // ignore an earlier OUT.partial
   bool force = false;            // replace files that weir did not write
@@ -52,7 +52,7 @@ struct ReplayFlags {
   double learning_rate = 0;  // 0: that of the optimizer
   bool check = true;
   int device = 0;
-  double timeout_seconds = 120;  // of any wait
+  double timeout_seconds = 120;  // limit of any wait
 };
 
 struct CalibrateLine {

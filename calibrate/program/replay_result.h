@@ -20,8 +20,8 @@ namespace weir {
 struct FinishedReplay {
   const ResolvedScenario& scenario;
   const ReplayPlan& plan;
-  const ReplayRecord& record;  // of at least one step
-  Provenance provenance;       // of the device
+  const ReplayRecord& record;  // has at least one step
+  Provenance provenance;       // the device's
   bool serial = false;
   TrainingCheck check;
 };

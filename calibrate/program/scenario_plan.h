@@ -14,7 +14,7 @@ namespace weir {
 
 struct ReplaySettings {
   bool on_gpu = false;     // 16-bit kernels
-  int num_partitions = 0;  // of the GPU; 0: serial
+  int num_partitions = 0;  // partitions of the GPU; 0: serial
   // With flush; otherwise the simulator determines the batches.
   int num_steps = 1;
   uint64_t seed = 1;

@@ -15,10 +15,10 @@ namespace {
 // device's time from `begin` to `end`.
 struct LogicalMoment : Moment {
   std::vector<std::shared_ptr<LogicalMoment>> after;
-  MomentPtr begin, end;  // of the device; null: use `seconds`
+  MomentPtr begin, end;  // device moments; null: use `seconds`
   RankDevice* device = nullptr;
   double seconds = 0;
-  MomentPtr passed;  // of the device
+  MomentPtr passed;  // device moment
   double at = -1;    // negative: not known yet
 };
 using LogicalPtr = std::shared_ptr<LogicalMoment>;
@@ -186,8 +186,8 @@ class LogicalRank : public RankDevice {
     return moment;
   }
 
-  // Time is taken from the first operation on: what other ranks have done
-  // since the last moment of this one is not its own.
+  // Starts timing at the first operation: the time since this rank's last
+  // moment includes work of other ranks.
   absl::Status Work() {
     if (works_) return absl::OkStatus();
     works_ = true;
@@ -207,7 +207,7 @@ class LogicalRank : public RankDevice {
     return absl::OkStatus();
   }
 
-  // `seconds` below 0: as long as the device's own copy.
+  // Adds the moments of a copy. Negative `seconds`: the device's own time.
   CopyMoments Copied(std::vector<LogicalPtr> after, double seconds,
                      const CopyMoments& copy, LogicalPtr* channel) {
     const LogicalPtr begin = Add(std::move(after));

@@ -28,7 +28,7 @@ struct ReplayShared {
   const ReplayPlan& plan;
   const Dependencies& dependencies;
   const ReplayOrder& order;
-  Board* board;          // of the step
+  Board* board;          // board of the step
   ReplayDevice* device;  // whose moments are valid on all ranks
 };
 
@@ -77,7 +77,7 @@ class RankRunner {
     StageLayout layout;
     std::unique_ptr<WeightVersions> versions;
     int steps_done = 0;
-    int updates_done = 0;  // of this step
+    int updates_done = 0;  // in this step
     void* gradients = nullptr;
     void* state = nullptr;
     void* predicted = nullptr;
@@ -91,7 +91,7 @@ class RankRunner {
     std::vector<int> admitted;                // [microbatch], vertical sync
     std::vector<bool> last_of_version;        // [microbatch]
     std::map<int, std::vector<int>> on_host;  // buffers, by microbatch
-    std::vector<double> swapped;              // of an injected fault
+    std::vector<double> swapped;              // for an injected fault
   };
   // Activation bytes before, at the peak of, and after a pass.
   struct PassBytes {

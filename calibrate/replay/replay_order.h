@@ -35,9 +35,9 @@ struct ReplayItem {
     kUpdate,
   };
   Kind kind = Kind::kPasses;
-  int32_t position = -1;  // of its first action
+  int32_t position = -1;  // position of its first action
   int num_actions = 1;
-  int stage = -1, update = -1;     // of kUpdate
+  int stage = -1, update = -1;     // for kUpdate
   int exchange = -1, member = -1;  // index into Exchange::members
 
   // Receive buffers allocated after this item.
@@ -50,7 +50,7 @@ struct ReplayItem {
 struct Exchange {
   struct Member {
     int rank = 0, stage = 0;
-    int64_t offset = 0, num_elements = 0;  // of the stage's gradients
+    int64_t offset = 0, num_elements = 0;  // within the stage's gradients
   };
   int stage = 0, update = 0;
   // The first member adds up the gradients of the first `num_added` members, in

@@ -86,16 +86,16 @@ struct ReplayPlan {
       // With flush one batch, repeated num_steps times; otherwise all batches.
       schedule;
   Model model;
-  StageSpec spec;                // of every stage, without its layers
+  StageSpec spec;                // for every stage, without its layers
   std::vector<int> first_layer;  // [num_stages + 1], as Partition::first
   std::vector<std::shared_ptr<const StageProgram>> programs;  // [stage]
   std::vector<StageOptimizer> optimizers;                     // [stage]
   TiedTable tied;
   std::vector<LinkSpec> links;  // [from rank x num_ranks + to rank]
-  int compressed_bits = 0;  // of transfers, with compressed_transfers; 0: exact
+  int compressed_bits = 0;      // with compressed_transfers; 0: exact
   int num_steps = 1;
   uint64_t seed = 1;
-  double timeout_seconds = 60;  // of any wait
+  double timeout_seconds = 60;  // limit of any wait
   bool returns_weights = true;  // ReplayRecord::weights, gigabytes on a GPU
   ReplayFaults faults;
 

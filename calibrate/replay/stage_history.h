@@ -45,7 +45,7 @@ class StageHistory {
  private:
   struct Kept {
     int last = -1;           // microbatch that reads it
-    void* memory = nullptr;  // of the newest version `newest_` instead
+    void* memory = nullptr;  // unused for the newest version, see `newest_`
   };
 
   absl::StatusOr<void*> Take(int buffer) const;

@@ -12,7 +12,7 @@ namespace weir {
 namespace {
 
 constexpr int kWeightsBuffer = 0;
-constexpr double kDeviation = 0.02;  // of initial weights
+constexpr double kDeviation = 0.02;  // deviation of initial weights
 
 // Random streams of one seed, by purpose.
 enum class Stream : uint64_t { kLanguage, kText, kWeights, kDropout };
@@ -117,7 +117,7 @@ StageProgram ProgramOf(const ReplayPlan& plan, int first_layer,
 
 void AppendLayer(const ReplayPlan& plan, int layer,
                  std::vector<double>* weights) {
-  constexpr uint64_t kMostParameters = 64;  // of a layer
+  constexpr uint64_t kMostParameters = 64;  // per layer
   const StageProgram program = ProgramOf(plan, layer, layer + 1);
   const size_t before = weights->size();
   weights->resize(before + program.buffers[kWeightsBuffer].num_elements, 0);

@@ -135,10 +135,10 @@ struct StageOp {
   bool transpose_a = false, transpose_b = false, accumulate = false;
   Epilogue epilogue = Epilogue::kNone;
   bool rms = false;
-  float epsilon = 1e-5F;  // of norms
+  float epsilon = 1e-5F;  // for norms
   float dropout = 0;      // probability of dropping an element
-  uint64_t seed = 0;      // of the dropout's mask
-  float loss_scale = 1;   // of the gradient of the loss
+  uint64_t seed = 0;      // for the dropout mask
+  float loss_scale = 1;   // factor on the gradient of the loss
   float rotary_base = 1e4F;
   int64_t sequences = 0, sequence_length = 0;
   int heads = 0, kv_heads = 0, head_size = 0;

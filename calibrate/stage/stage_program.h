@@ -78,7 +78,7 @@ struct StageSpec {
   // are always fp32.
   WorkSpec work;
   ElementFormat format = ElementFormat::kBf16;  // kFp32 only on the host
-  int first_layer = 0, last_layer = 0;          // of LayersOf: [first, last)
+  int first_layer = 0, last_layer = 0;  // indices into LayersOf: [first, last)
   float dropout = 0;
   bool fused_attention = true;
 };

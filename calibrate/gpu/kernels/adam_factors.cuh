@@ -12,7 +12,7 @@ namespace weir {
 struct AdamFactors {
   float rate, beta1, beta2, epsilon, weight_decay;
   float first_correction, second_correction;  // 1 / (1 - beta^step)
-  float scale;                                // of the gradient
+  float scale;                                // factor on the gradient
 };
 
 inline AdamFactors FactorsOf(const AdamStep& adam) {

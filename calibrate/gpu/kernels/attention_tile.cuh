@@ -14,7 +14,7 @@ namespace weir {
 struct AttentionShape {
   int sequence_length;
   int sequences, heads, kv_heads;
-  float scale;  // of the scores
+  float scale;  // factor on the scores
   bool causal;
 };
 

@@ -17,7 +17,7 @@ struct Dropout {
   uint8_t* mask_out = nullptr;
   uint64_t seed = 0;
   uint32_t threshold = 0;  // DropThreshold(); 0 drops nothing
-  float scale = 1;         // of kept elements
+  float scale = 1;         // factor on kept elements
 };
 
 // Masks have one byte per element in memory, 0 or 1, and one bit in registers.

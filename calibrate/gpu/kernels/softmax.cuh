@@ -9,10 +9,10 @@
 
 namespace weir {
 
-// Of scores times log2(e), so that exponentials are powers of 2.
+// Statistics of scores times log2(e), so that exponentials are powers of 2.
 struct RowStatistics {
   float largest;  // finite
-  float sum;      // of 2^(score - largest)
+  float sum;      // sum of 2^(score - largest)
 };
 
 // Computes the statistics of the first `num_elements` of the row that begins
