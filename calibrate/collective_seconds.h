@@ -79,7 +79,7 @@ CollectiveCost CheapestCollective(const CollectiveModel& model,
                                   CollectiveKind kind, double bytes,
                                   const CollectiveGroup& group);
 
-// Number of communicators of a rank, for CommunicatorBytes().
+// Numbers of communicators of a rank, for CommunicatorBytes().
 struct CommunicatorCounts {
   int num_in_node = 0;  // communicators of several ranks in one node
   // Communicators across nodes; these also set up trees.

@@ -21,8 +21,8 @@ absl::StatusOr<std::vector<CollectiveSample>> ReadCollectiveTable(
     double least_bytes, const CollectiveGroup& node);
 
 // Reads the all-reduces of github.com/VIA-Research/vTrain
-// (trace/*/..._AR_GPU*.csv): bytes in the first column, nanoseconds out of
-// place in the fourth. The ranks are those of `group`.
+// (trace/*/..._AR_GPU*.csv): bytes in the first column, out-of-place
+// nanoseconds in the fourth. The ranks are those of `group`.
 absl::StatusOr<std::vector<CollectiveSample>> ReadAllReduceTable(
     absl::string_view label, absl::string_view text,
     const CollectiveGroup& group);

@@ -39,7 +39,7 @@ CollectiveModel CollectiveStart(NcclGeneration generation);
 // logarithms of predicted and measured seconds. Errors beyond 10 % count
 // linearly. A regularization of 2 % of each parameter's change of logarithm
 // resolves what the samples leave open. Parameters that affect the samples
-// become FITTED with `source`. The same input yields the same bytes.
+// become FITTED with `source`. The same input yields identical output.
 // InvalidArgument if there are no samples or one has non-positive bytes, ranks,
 // rates or seconds.
 absl::StatusOr<CollectiveFit> FitCollectives(

@@ -27,8 +27,8 @@ struct ProductFit {
 // by least squares on the logarithms of predicted and measured seconds. Errors
 // beyond 5 % count linearly; a parameter that the samples do not determine
 // stays near its start. The parameters become FITTED with `source`. The same
-// input yields the same bytes. InvalidArgument without samples, or with a size
-// or time that is not positive.
+// input yields identical output. InvalidArgument without samples, or with a
+// size or time that is not positive.
 //
 // Least squares end in local minima, so the fit also starts from
 // GenericProducts with low and with high wave quantization; it keeps the

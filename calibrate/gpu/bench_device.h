@@ -40,7 +40,7 @@ struct BenchDevice {
   // By maximum number of CTAs; 0: the library's choice.
   std::map<int, std::unique_ptr<SelfCommunicator>> communicators;
 
-  // Number that `stream` may use.
+  // Number of multiprocessors available to `stream`.
   int num_multiprocessors() const {
     return card != nullptr ? card->part(0).num_multiprocessors()
                            : facts.num_multiprocessors;

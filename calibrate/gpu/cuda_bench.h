@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bench (calibrate/measure/bench.h) on a real GPU: CUDA, cuBLASLt, NCCL.
-// Does not require CUDA headers.
+// Users need no CUDA headers.
 #ifndef WEIR_CALIBRATE_GPU_CUDA_BENCH_H_
 #define WEIR_CALIBRATE_GPU_CUDA_BENCH_H_
 

@@ -31,8 +31,8 @@ struct Lane {
 
 struct ExecutorOptions {
   ElementFormat format = ElementFormat::kBf16;  // the stage's 16-bit format
-  int num_multiprocessors = 0;                  // that the stream may use
-  bool is_partition = false;  // they are a partition of the GPU
+  int num_multiprocessors = 0;                  // available to the stream
+  bool is_partition = false;  // the stream uses a partition of the GPU
 };
 
 // Differences between runs of an operation.

@@ -53,7 +53,7 @@ class CardPartitions {
   // Creates `num_parts` partitions of the largest equal size that fits. The
   // remaining multiprocessors form the partition for copies: paced copies keep
   // a multiprocessor busy while they wait, which must not belong to a stage's
-  // partition. A size is reduced if it leaves no multiprocessors, fewer than
+  // partition. The size is reduced if it leaves no multiprocessors, fewer than
   // `min_copy_multiprocessors`, or too few for the driver to create a context.
   // An H200 (132, in steps of 8) yields 2 x 64, 4 x 32 or 8 x 16, and 4 for
   // copies.
@@ -69,7 +69,7 @@ class CardPartitions {
   int size() const { return static_cast<int>(parts_.size()); }
   const CardPartition& part(int index) const { return parts_[index]; }
   const CardPartition& copies() const { return copies_.front(); }
-  // Number of the whole GPU.
+  // Number of multiprocessors of the whole GPU.
   int num_multiprocessors() const { return num_multiprocessors_; }
 
  private:

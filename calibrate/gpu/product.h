@@ -23,8 +23,8 @@ struct ProductSpec {
   Epilogue epilogue = Epilogue::kNone;
   bool has_bias = false;        // for kBiasGelu; kBias always has one
   int64_t stride_aux = 0;       // elements between rows of aux
-  int alignment = 16;           // bytes, of all pointers
-  int num_multiprocessors = 0;  // that it should use; 0: all
+  int alignment = 16;           // in bytes, of all pointers
+  int num_multiprocessors = 0;  // to use; 0: all
 
   bool operator==(const ProductSpec&) const = default;
 };

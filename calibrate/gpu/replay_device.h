@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ranks of a replay (calibrate/replay/rank_device.h) on one GPU. Does not
-// require CUDA headers.
+// The ranks of a replay (calibrate/replay/rank_device.h) on one GPU. Users need
+// no CUDA headers.
 //
 // Serial: each rank in turn uses the whole GPU. Moments are seconds of work:
 // the time between two events on the stream, measured from when the GPU
@@ -9,9 +9,9 @@
 // (description() reports the number of pieces launched too late for that to be
 // certain). These copies also evict the rank's data from the L2 cache, as in a
 // calibration. Times exclude allocation, uploads, downloads, messages and
-// making room; their overlap is modeled by the runner's clocks
-// (logical_device.h). A copy to or from the host lasts as long as it took
-// uncontended.
+// making room; the concurrency of ranks and messages is modeled by the runner's
+// clocks (logical_device.h). A copy to or from the host lasts as long as it
+// took uncontended.
 //
 // If the GPU cannot hold all ranks at once, idle ranks are moved to pinned host
 // memory, least recently used first. Pointers returned by Take() are then not

@@ -36,13 +36,15 @@ std::string OtherStart(const DeviceProfile& start,
 //   memory: the steps reported by the driver;
 //   the link of the GPU to itself: FitTransfer of NCCL's self-sends;
 //   residuals and coverage of the fits.
+//
 // For a GPU partition (Calibration::num_partitions) the profile also has
 // card_share, with the median over all stages of a pass under load over the
 // same pass alone. The median is not clamped at 1, since noise has either sign.
 // The profile gets the partition's share of multiprocessors, peak rates and
 // memory, while all partitions share the context and libraries, and "1/4" is
 // appended to its name. The peak memory bandwidth stays that of the whole GPU:
-// the fitted efficiencies are what the partition alone reaches of it.
+// the fitted efficiencies are the fractions of it that one partition reaches
+// alone.
 //
 // Parameters that were not measured keep their values. Workloads that drifted
 // or did not settle are used, and listed in the provenance's remarks, as is a

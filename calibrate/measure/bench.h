@@ -39,8 +39,8 @@ struct Workload {
   double bytes = 0;
   int max_ctas = 0;
   // For kPass on a GPU partition (Bench::num_partitions): the number of
-  // partitions that work, including this one; the others repeat the stage's
-  // passes.
+  // partitions that work, including this one; the others repeat the passes of
+  // the stage.
   int active_partitions = 1;
 };
 

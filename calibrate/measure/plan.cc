@@ -207,7 +207,7 @@ void Planner::AddMemory(int stage) {
 void Planner::AddAttention() {
   if (!options_.fused_attention) return;
   Model model = model_;
-  // Learned positions have a maximum length, attention has not.
+  // Learned positions limit the length; attention does not.
   uint32_t positions = model.transformer().num_positions();
   if (positions > 0) positions = std::max<uint32_t>(positions, kMostPositions);
   model.mutable_transformer()->set_num_positions(positions);

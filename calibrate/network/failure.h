@@ -32,7 +32,8 @@ class Failure {
 
   // Returns true for the first caller after a failure, which must report it.
   bool Claim() { return happened() && !std::exchange(claimed_, true); }
-  // Returns true if the main thread has not claimed the failure in time.
+  // Returns true if the main thread has not claimed the failure within a
+  // second.
   bool IsLeftAlone() const {
     return happened() && !claimed_ && absl::Now() - since_ > absl::Seconds(1);
   }

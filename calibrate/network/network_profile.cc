@@ -19,7 +19,7 @@
 namespace weir {
 namespace {
 
-// Mean absolute error of a fit above which it is remarked on.
+// Mean absolute error of a fit above which a remark is added.
 constexpr double kMistrust = 0.15;
 constexpr int kGuessedChannels = 16;
 

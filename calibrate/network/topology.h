@@ -29,8 +29,8 @@ absl::StatusOr<NetworkTopology> LoadTopology(const std::string& path);
 
 // Returns one place per rank. Leaves come from the file, or from Slurm's
 // address of the node ("spine.leaf.node": all but the node). InvalidArgument
-// lists all nodes that are missing in the file, if given. Requires: presences
-// in the order of ranks.
+// lists all nodes that are missing from the file, if one is given. Requires:
+// presences in the order of ranks.
 absl::StatusOr<std::vector<RankPlace>> PlacesOf(
     const std::vector<Presence>& presences, const NetworkTopology* topology);
 

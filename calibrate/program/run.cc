@@ -83,7 +83,8 @@ absl::Status WriteReport(const RunFlags& flags,
   return WriteOutput(flags.report, PrintReportCsv(rows), ReplaceReport(flags));
 }
 
-// Fails early, rather than after minutes of measurements without attention.
+// Reports an unsupported head size before minutes of measurements, not after
+// them.
 absl::Status CheckHeadSize(const PlanOptions& options, const Model& model) {
   const int size = static_cast<int>(model.transformer().head_size());
   if (!options.fused_attention || !model.has_transformer() || size == 64 ||

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks that a replay trained what it should.
+// Checks the results of a replay's training.
 #ifndef WEIR_CALIBRATE_PROGRAM_TRAINING_CHECK_H_
 #define WEIR_CALIBRATE_PROGRAM_TRAINING_CHECK_H_
 

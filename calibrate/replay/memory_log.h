@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bytes by class over the moments of a step, counted like in the simulator: all
-// events of one moment are applied before it counts.
+// events of one moment are applied before the total is evaluated.
 #ifndef WEIR_CALIBRATE_REPLAY_MEMORY_LOG_H_
 #define WEIR_CALIBRATE_REPLAY_MEMORY_LOG_H_
 

@@ -39,8 +39,8 @@ class Nvml {
   // GPUs, which is the same string on both.
   std::vector<std::string> link_addresses() const;
 
-  // Returns the name of the link to a GPU. Bus addresses are in CUDA's or
-  // NVML's format.
+  // Returns the name of the link between two GPUs. Bus addresses are in CUDA's
+  // or NVML's format.
   static std::string LinkBetween(absl::string_view bus_id,
                                  absl::string_view other);
 

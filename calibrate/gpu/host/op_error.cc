@@ -26,8 +26,7 @@ std::vector<double> Gather(const HostTensor& tensor,
   return values;
 }
 
-// Returns the mask determined by the seed, by the position of each element in
-// op.
+// Returns the mask from the seed and the position of each element in all of op.
 std::vector<double> GatherMask(const StageOp& op, const TensorSample& sample) {
   std::vector<double> values;
   for (int64_t row : sample.rows) {

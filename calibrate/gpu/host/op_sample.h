@@ -37,7 +37,7 @@ inline constexpr double kHostCostLimit = 1 << 27;
 OpSample SampleOp(const StageOp& op, double limit = kHostCostLimit);
 
 // Returns `count` values of [0, n), ascending: one from each of `count` equal
-// parts, the last of which is n - 1.
+// parts. The last value is n - 1.
 std::vector<int64_t> PickSome(int64_t n, int64_t count);
 
 }  // namespace weir

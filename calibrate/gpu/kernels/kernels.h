@@ -20,7 +20,7 @@ namespace weir {
 struct Launch {
   cudaStream_t stream = nullptr;
   ElementFormat format = ElementFormat::kBf16;
-  int num_multiprocessors = 132;  // that the stream may use
+  int num_multiprocessors = 132;  // available to the stream
   // At least WorkspaceBytes() of the launched operation, 16-byte aligned.
   // Launches on one stream may share it, also with GEMMs.
   void* workspace = nullptr;
@@ -42,7 +42,7 @@ int64_t WorkspaceBytes(const Launch& launch, const StageOp& op);
 // 64 and 128 or before compute capability 8.0.
 //
 // Results are deterministic except for the gradient of the embedding table
-// (atomics). For this the gradients of fused attention compute the scores
+// (atomics). To this end, the gradients of fused attention compute the scores
 // twice, once by keys and once by queries.
 cudaError_t LaunchOp(const Launch& launch, const StageOp& op,
                      const void* const* inputs, void* const* outputs);
