@@ -17,8 +17,8 @@ class Message;
 namespace weir {
 
 struct NamedFigure {
-  std::string
-      path;        // "collectives.ll.base_seconds", "matrix_rates[0].peak_..."
+  // "collectives.ll.base_seconds", "matrix_rates[0].peak_..."
+  std::string path;
   Figure* figure;  // points into the message
 };
 

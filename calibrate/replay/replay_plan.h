@@ -82,9 +82,8 @@ struct TiedTable {
 };
 
 struct ReplayPlan {
-  Schedule
-      // With flush one batch, repeated num_steps times; otherwise all batches.
-      schedule;
+  // With flush one batch, repeated num_steps times; otherwise all batches.
+  Schedule schedule;
   Model model;
   StageSpec spec;                // for every stage, without its layers
   std::vector<int> first_layer;  // [num_stages + 1], as Partition::first
