@@ -52,8 +52,8 @@ struct AttentionSample {
 };
 
 struct AttentionFigures {
-  double forward_efficiency = 0,
-         backward_efficiency = 0;  // fractions of the peak
+  // Fractions of the peak.
+  double forward_efficiency = 0, backward_efficiency = 0;
   double ramp_keys = 0;
 };
 
