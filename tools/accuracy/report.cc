@@ -3,9 +3,9 @@
 //
 //   accuracy_report SETS.csv FOLDER > FOLDER/README.md
 //
-// FOLDER holds SET.csv as "weir validate --format csv" writes it and, where a
-// figure was fitted to the set itself, SET_left_out.csv: every row predicted by
-// a fit that has not seen it.
+// FOLDER holds SET.csv as written by "weir validate --format csv" and, if
+// parameters were fitted to the set itself, SET_left_out.csv, in which every
+// row is predicted by a fit that has not seen it.
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
@@ -26,7 +26,7 @@ namespace {
 
 struct Set {
   std::string name, title, quantity, target, worst_target;
-  std::string fitted;  // not empty: figures of profiles were fitted to it
+  std::string fitted;  // not empty: parameters of profiles were fitted to it
 };
 
 std::string Percent(double part) {
@@ -36,7 +36,7 @@ std::string Signed(double part) {
   return absl::StrFormat("%+.1f %%", 100 * part);
 }
 
-// In a table of Markdown.
+// Escapes text for a Markdown table.
 std::string Cell(absl::string_view text) {
   return absl::StrReplaceAll(text, {{"|", "\\|"}, {"\n", " "}});
 }
@@ -65,8 +65,8 @@ absl::StatusOr<std::string> RowOf(const Set& set, const std::string& folder) {
   ASSIGN_OR_RETURN(const RowErrors rows,
                    LoadRowErrors(path + ".csv", set.quantity));
   const ErrorStatistics own = rows.Statistics();
-  // The error of rows that no fit has seen counts; a set that nothing was
-  // fitted to has only one.
+  // The error on rows that the fit has not seen counts; a set without a fit has
+  // only one error.
   ErrorStatistics counts = own;
   double inside = PartInside(rows, rows);
   std::string left_out = set.fitted.empty() ? "nothing fitted" : "not done";
@@ -93,7 +93,7 @@ absl::StatusOr<std::string> RowOf(const Set& set, const std::string& folder) {
       " | ", inside < 0 ? "-" : Percent(inside), " | ", Cell(worst), " |\n");
 }
 
-// What a row of the table has no room for.
+// Returns notes that do not fit in a row of the table.
 absl::StatusOr<std::string> NotesOf(const Set& set, const std::string& folder) {
   ASSIGN_OR_RETURN(
       const RowErrors rows,
