@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts the bytes that runs allocate: four times the size asks for at most
-// about four times as many. Times are measured by tests/bench/scaling_bench.
+// Counts the bytes that runs allocate: four times the size needs at most about
+// four times as many. Times are measured by tests/bench/scaling_bench.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -35,7 +35,7 @@ void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 namespace weir {
 namespace {
 
-// n log n, and room for vectors that double.
+// Allows for n log n and for vectors that double their capacity.
 constexpr double kMostGrowth = 4 * 1.5;
 
 template <typename Run>
