@@ -96,7 +96,7 @@ TEST(BoundTest, ExactWithAFlushWhereNothingIsShared) {
   }
 }
 
-// The fast method says how long the whole run takes.
+// Compares with the time of the whole run, from the fast method.
 TEST(BoundTest, OfALongBatchIsThatOfAnyOrder) {
   Bounder bounder;
   Ranker ranker;
@@ -124,7 +124,7 @@ TEST(BoundTest, OfALongBatchIsThatOfAnyOrder) {
     ASSERT_TRUE(run.ok()) << run.status();
     EXPECT_EQ(bound->batch_seconds, bound->any_order_seconds);
     EXPECT_LE(bound->batch_seconds, run->batch_seconds * (1 + kRounding));
-    // Of a batch below the limit, too, whose longest path is found.
+    // For a batch below the limit, the longest path is computed.
     textbook.num_microbatches = 1000;
     const auto shorter = bounder.Bound(Resolve(textbook));
     ASSERT_TRUE(shorter.ok()) << shorter.status();

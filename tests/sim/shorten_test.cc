@@ -78,7 +78,8 @@ TEST(ShortenTest, AsManyPeriodsAreKeptAsAsked) {
   EXPECT_EQ(shortened->num_periods_left_out % 7, 0);
 }
 
-// What is kept may be most of a schedule with millions of actions.
+// A shortened schedule may keep most of millions of actions, so it reserves no
+// additional memory.
 TEST(ShortenTest, NoMoreMemoryIsTakenThanIsKept) {
   const auto shortened = ShortenSchedule(*GenerateSchedule("1f1b", {8, 100}));
   ASSERT_TRUE(shortened.has_value());

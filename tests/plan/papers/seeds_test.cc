@@ -66,7 +66,7 @@ TEST(SeedsTest, AreOfEachMicrobatchSize) {
   }
 }
 
-// 3,360 has 25 divisors up to 64, the largest microbatch that is looked at.
+// 3,360 has 25 divisors up to 64, the largest microbatch size considered.
 TEST(SeedsTest, AreOfFewMicrobatchSizes) {
   PlanRequest request = NarrowRequest();
   request.mutable_scenario()->mutable_batch()->set_global_batch_size(3360);
@@ -84,7 +84,7 @@ TEST(SeedsTest, AreOfFewMicrobatchSizes) {
   EXPECT_TRUE(SizesBySource(request)["dapple"].contains(20));
 }
 
-// SPP executes its plans: of so large a batch only the beginning.
+// SPP executes its plans, but only the beginning of such a large batch.
 TEST(SeedsTest, AreOfSppForAMillionMicrobatches) {
   PlanRequest request = SmallRequest(32, 64, 1'000'000);
   request.mutable_scenario()->set_num_nodes(8);

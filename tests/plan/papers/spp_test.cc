@@ -240,7 +240,8 @@ TEST(ExecuteSppTest, IsWithinItsBoundAndAboveThoseOfAPipeline) {
   std::printf("spp: at most %.1f %% of its bound\n", 100 * nearest);
 }
 
-// The bound is near where a batch is long, as is the work of the busiest stage.
+// For a long batch, the time is close to the upper bound and to the work of the
+// busiest stage.
 TEST(ExecuteSppTest, OfALongBatchIsWithinItsBound) {
   Random random(6);
   for (int i = 0; i < 50; ++i) {
