@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of a batch add up to it.
+// Checks that the parts of a batch add up to its time.
 #include "sim/breakdown.h"
 
 #include <gtest/gtest.h>
@@ -31,8 +31,8 @@ void ExpectSum(const Result& result) {
   EXPECT_NEAR(sum, result.batch_seconds(), 1e-9 * result.batch_seconds());
 }
 
-// Rank 0: F 0..2, B 7..9, B 9..11; the first gradient travels 6..7 (see
-// gpu_times_test.cc).
+// Rank 0 runs F 0..2, B 7..9 and B 9..11; the first gradient is sent at 6..7
+// (see gpu_times_test.cc).
 TEST(BreakdownTest, OfTwoMeasuredStages) {
   Measured measured;
   measured.num_ranks = measured.num_microbatches = 2;
@@ -63,7 +63,7 @@ ResolvedScenario Preset(const std::string& name, const std::string& schedule) {
   return *std::move(resolved);
 }
 
-// Kernels may begin while the one before them drains.
+// A kernel may start while the previous one drains.
 TEST(BreakdownTest, AddsUpWithGapsBelowZero) {
   ResolvedScenario scenario = Preset("pipedream-flush-gpt-2.2b", "");
   Figure* gap = scenario.device.mutable_kernel_gap_seconds();
@@ -97,7 +97,7 @@ TEST(BreakdownTest, AddsUpForEveryKindOfSchedule) {
     ResolvedScenario scenario = Preset("pipedream-flush-gpt-2.2b", "");
     scenario.scenario.set_schedule(schedule);
     scenario.scenario.mutable_communication()->set_transfers(OVERLAPPED);
-    scenario.num_microbatches = 16;  // twice the pipeline, for DualPipe
+    scenario.num_microbatches = 16;  // twice the number of ranks, for DualPipe
     const auto result = Simulate(scenario);
     ASSERT_TRUE(result.ok()) << result.status();
     ExpectSum(*result);
@@ -128,8 +128,8 @@ TEST(BreakdownTest, ExpertsAreApartFromTensorGroups) {
   EXPECT_GT(SecondsOf(*result, "expert_collectives"), 0);
 }
 
-// What a pass waits for of its weights is a gather, and no collective of a
-// tensor group that is not there.
+// Waiting for weights inside a pass counts as an all-gather, not as a
+// collective of a tensor group, which does not exist here.
 TEST(BreakdownTest, GathersInsideAPassCountOnce) {
   for (const char* schedule : {"1f1b", "dualpipe"}) {
     SCOPED_TRACE(schedule);
@@ -137,7 +137,7 @@ TEST(BreakdownTest, GathersInsideAPassCountOnce) {
     scenario.scenario.set_schedule(schedule);
     scenario.scenario.mutable_communication()->set_transfers(OVERLAPPED);
     scenario.scenario.mutable_training()->set_fully_sharded(true);
-    scenario.num_microbatches = 16;  // twice the pipeline, for DualPipe
+    scenario.num_microbatches = 16;  // twice the number of ranks, for DualPipe
     const auto result = Simulate(scenario);
     ASSERT_TRUE(result.ok()) << result.status();
     ExpectSum(*result);
@@ -146,7 +146,8 @@ TEST(BreakdownTest, GathersInsideAPassCountOnce) {
   }
 }
 
-// A host that needs ten times as long as the GPU is all that the passes take.
+// If the host is much slower than the GPU, the rest of each pass counts as host
+// time.
 TEST(BreakdownTest, ASlowHostTakesTheRestOfThePass) {
   ResolvedScenario scenario = Preset("pipedream-flush-gpt-2.2b", "");
   const auto fast = Simulate(scenario);

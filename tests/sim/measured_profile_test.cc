@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a measured profile changes in a prediction, and what is said about it.
+// Tests the effect of a measured profile on a prediction and its evidence.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,7 +20,8 @@ using testing::Contains;
 using testing::HasSubstr;
 using testing::Not;
 
-// gpt2 as the toy was measured, on one node of DGX A100.
+// Returns a scenario of gpt2, with the settings that the toy profile was
+// measured with, on one node of DGX A100.
 ResolvedScenario Toy(int microbatch_size,
                      const std::string& parallelism = "pipeline: 4") {
   Scenario scenario;
@@ -62,7 +63,8 @@ TEST(MeasuredProfileTest, WhatWasMeasuredIsMeasured) {
   const Result one = Predict(Toy(1));
   EXPECT_GT(one.seconds_by_evidence().measured(), 0.9 * one.batch_seconds());
   EXPECT_EQ(one.seconds_by_evidence().interpolated(), 0);
-  // Products between 1 and 4; what moves bytes and attention were not measured.
+  // GEMM sizes lie between those for 1 and 4; memory-bound kernels and
+  // attention were not measured.
   const Result two = Predict(Toy(2));
   EXPECT_GT(two.seconds_by_evidence().interpolated(),
             0.3 * two.batch_seconds());
@@ -80,8 +82,9 @@ TEST(MeasuredProfileTest, ImportedLayersAreGiven) {
               1e-9);
 }
 
-// A figure counts from a tenth of its own move on, and the weakest one says
-// what a kernel is.
+// A model parameter counts if the kernel time changes by at least a tenth of
+// the parameter's change. The least certain such parameter determines the
+// evidence of the kernel.
 TEST(MeasuredProfileTest, TheWeakestFigureThatMattersDecides) {
   ResolvedScenario scenario = Toy(1);
   scenario.runtime = Runtime();
@@ -165,21 +168,22 @@ TEST(MeasuredProfileTest, CommunicatorsAreCountedWhereTheirMemoryWasMeasured) {
     figure->set_kind(Figure::MEASURED);
   }
   const Result result = Predict(scenario);
-  // Of each GPU: its tensor and its data group, the sum of the tied embedding
-  // over the first and the last stage, one neighbour in the pipeline.
+  // Each GPU has a tensor group, a data group, the all-reduce of the tied
+  // embedding over the first and the last stage, and one pipeline neighbor.
   CommunicatorCounts counts;
   counts.num_in_node = 3;
   counts.num_pair_peers = 1;
   const double all = CommunicatorBytes(scenario.device.collectives(), counts);
   for (int rank = 0; rank < 8; ++rank) {
-    // Both hold the same beside the communicators.
+    // All other buffers are equal.
     EXPECT_EQ(buffers(result, rank) - all,
               buffers(before, rank) -
                   scenario.device.communication_buffer_bytes().value());
   }
 }
 
-// Toy's links: 10 us, half the rate below 1 MB, then the rate.
+// The toy profile's links: 10 us of latency, half the rate below 1 MB, and the
+// full rate above.
 TEST(MeasuredProfileTest, ALoneSendTakesWhatWasMeasured) {
   const double kRate[] = {2e11, 2e10};
   int i = 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs that are too large are refused before they are built, with an estimate.
+// Checks that runs that are too large are refused before they are built, with
+// an estimate.
 #include "sim/run_size.h"
 
 #include <gmock/gmock.h>
@@ -15,7 +16,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-// 4 stages x 8 microbatches: 32 forwards at least, 64 passes.
+// 4 stages x 8 microbatches: at least 32 forwards; 64 passes.
 constexpr double kLeastTasks = 32, kGpus = 4;
 
 TEST(RunSizeTest, GrowsWithTasksAndGpus) {

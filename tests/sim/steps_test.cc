@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which optimizer steps there are, after what they reduce and before what they
-// run.
+// Tests the set of optimizer steps, the actions whose gradients they reduce,
+// and the actions they must precede.
 #include <gtest/gtest.h>
 
 #include "schedules/registry.h"
@@ -76,8 +76,8 @@ TEST(StepsTest, WithoutFlushTheNextActionWaits) {
   }
 }
 
-// Overlapped, a step has time until a forward reads what it makes: in 2BW the
-// first of the batch after the next.
+// With overlap, a step must end before a forward reads its result: in 2BW, the
+// first forward of the batch after the next.
 TEST(StepsTest, OverlappedStepsRunBeforeTheirFirstReader) {
   Schedule schedule;
   const auto steps =
@@ -94,7 +94,8 @@ TEST(StepsTest, OverlappedStepsRunBeforeTheirFirstReader) {
   }
 }
 
-// A rank steps its chunks together: what an update costs its host is paid once.
+// A rank updates its chunks together, so the host cost of an update occurs
+// once.
 TEST(StepsTest, ARankPaysOnceForAnUpdate) {
   ByCosts run{.schedule = BreadthFirst(1, 3, 1), .costs = OneStage(1, 2)};
   run.costs.stages[0].optimizer_seconds = 0.75;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The mixed-integer program of an order against all orders.
+// Compares the mixed-integer program of an order with all orders.
 #include "plan/synthesis/order_mip.h"
 
 #include <cmath>
@@ -12,7 +12,7 @@
 namespace weir {
 namespace {
 
-// The value of the program's order; 0 where the program could not say.
+// Returns the value of the program's order, or 0 if it is not solved.
 double SolvedValue(const OrderProblem& problem, const std::vector<int>& route,
                    Schedule* found = nullptr) {
   const PassTable table(problem, route);
@@ -34,7 +34,7 @@ double SolvedValue(const OrderProblem& problem, const std::vector<int>& route,
   if (found != nullptr) *found = schedule;
   if (!problem.may_offload) {
     EXPECT_TRUE(FitsLimit(problem, schedule));
-    // What the program says is what the order takes.
+    // The program's objective equals the time of the order.
     EXPECT_NEAR(ObjectiveOf(problem, schedule), result->objective * mip.unit(),
                 1e-4);
   }
@@ -57,8 +57,8 @@ TEST(OrderMipTest, FindsTheBestOfAllOrders) {
       problem.objective =
           round % 3 == 2 ? OrderObjective::kSpan : OrderObjective::kMakespan;
       for (const std::vector<int>& route : PlacementsOf(problem)) {
-        // All orders, so that taking microbatches by number is seen to lose
-        // nothing, where they are few.
+        // Uses all orders if they are few, which shows that processing
+        // microbatches in order loses nothing.
         const double least =
             LeastOfAllOrders(problem, route,
                              shape.m == 2 && shape.v == 1 && shape.p == 2
@@ -74,7 +74,7 @@ TEST(OrderMipTest, FindsTheBestOfAllOrders) {
   EXPECT_GE(num_solved, 30);
 }
 
-// A program whose backwards may be whole starts from an order that has some.
+// A program that allows whole backwards can start from an order that has some.
 TEST(OrderMipTest, AnOrderOfWholeBackwardsIsALegalStart) {
   std::mt19937 random(5);
   for (int round = 0; round < 10; ++round) {
@@ -93,8 +93,9 @@ TEST(OrderMipTest, AnOrderOfWholeBackwardsIsALegalStart) {
   }
 }
 
-// OptPipe's program: with transfers to the host it is what an exhaustive search
-// finds, without them Zero Bubble's, which is never better.
+// OptPipe's program: with transfers to the host, it finds the optimum of an
+// exhaustive search. Without them it is Zero Bubble's program, which is never
+// better.
 TEST(OrderMipTest, WithOffloadsItIsAnExhaustiveSearchsOptimum) {
   if (!HasCbc()) GTEST_SKIP() << "cbc is not here (coinor-cbc)";
   int num_better = 0;
