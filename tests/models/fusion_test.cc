@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bytes saved by each fusion, counted pass by pass (see the table in
-// models/README.md).
+// docs/cost-model.md).
 #include <gtest/gtest.h>
 
 #include "models/layer_work.h"

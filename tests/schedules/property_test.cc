@@ -198,7 +198,7 @@ int PeakActivations(const Schedule& schedule, int rank) {
 }
 
 // Returns the largest number of (stage, microbatch) activations of a rank
-// according to the kind's section in schedules/README.md, limited by the number
+// according to the kind's section in docs/schedules.md, limited by the number
 // that there are.
 int MostActivations(absl::string_view kind, const ScheduleSpec& spec,
                     const Schedule& schedule, int rank) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plans that the paper gives for two servers with eight V100 (config A), from
-// its own profiles. plan/papers/README.md describes the differences.
+// its own profiles. docs/planners.md describes the differences.
 #include <gtest/gtest.h>
 
 #include <cmath>
