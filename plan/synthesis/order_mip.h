@@ -58,6 +58,7 @@ class OrderMip {
   void AddOrders();
   void AddMonotony();
   void AddMemory();
+  double TransferSeconds(int stage) const;
   void AddOffloads();
   void AddOffloadMemory(int rank);
   void AddAtLeast(const Sum& sum, double least);

@@ -1,17 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // OptPipe's transfers to and from the host in the program of an order.
+#include <algorithm>
 #include <cmath>
 
 #include "plan/synthesis/order_mip.h"
 
 namespace weir {
 
+// Returns the duration of a transfer in one direction, in multiples of unit_
+// and at most the horizon: the excuses of AddUnless cover no more, and an
+// activation whose transfer takes that long cannot return in time.
+double OrderMip::TransferSeconds(int stage) const {
+  return std::min(problem_.costs.of(stage).offload / unit_, horizon_);
+}
+
 // Each activation may be offloaded (moved) and is then reloaded before its
 // gradient. A rank offloads one activation and reloads one at a time.
 void OrderMip::AddOffloads() {
   const int m = problem_.num_microbatches;
   for (int stage = 0; stage < problem_.num_stages(); ++stage) {
-    const double seconds = problem_.costs.of(stage).offload / unit_;
+    const double seconds = TransferSeconds(stage);
     for (int k = 0; k < m; ++k) {
       moved_.push_back(model_.AddBoolean());
       offload_.push_back(model_.AddVariable({0, horizon_, false, 0}));
@@ -51,19 +59,19 @@ void OrderMip::AddOffloadMemory(int rank) {
   const StagePassCosts& costs = problem_.costs.of(stage);
   const double activation = costs.activation / unit;
   const double deferred = costs.weight_gradient_inputs / unit;
-  const double seconds = costs.offload / unit_;
+  const double seconds = TransferSeconds(stage);
   const double limit = problem_.memory_limit / unit * (1 + 1e-9);
   const auto cell = [&](int k) { return stage * m + k; };
   const auto number = [&](int k, Pass pass) {
     return table_.Number(stage, k, pass);
   };
-  const auto Not = [](int boolean) {
+  const auto negation = [](int boolean) {
     return Sum{{}, 1}.Plus(Variable(boolean, -1));
   };
   // Adds a boolean that can be 1 only if `left` >= `right`.
   const auto only_if = [&](const Sum& left, const Sum& right) {
     const int boolean = model_.AddBoolean();
-    AddUnless(left, right, Not(boolean));
+    AddUnless(left, right, negation(boolean));
     return boolean;
   };
   // reload_first[j][k]: reload k has begun when forward j begins.
@@ -75,7 +83,7 @@ void OrderMip::AddOffloadMemory(int rank) {
       const Sum start = Start(number(j, Pass::kForward));
       const Sum in = Variable(reload_[cell(k)]);
       const int a = model_.AddBoolean(), b = model_.AddBoolean();
-      const Sum stays = Not(moved_[cell(k)]);
+      const Sum stays = negation(moved_[cell(k)]);
       AddUnless(in, start, Sum(stays).Plus(Variable(a)));
       AddUnless(start, in, Sum(stays).Plus(Variable(b)));
       AddAtLeast(Variable(a).Plus(Variable(b)).Plus(stays), 1);
@@ -88,7 +96,8 @@ void OrderMip::AddOffloadMemory(int rank) {
     for (int k = 0; k < m; ++k) {
       if (j == k) continue;
       // other_first[j][k]: reload k has begun when reload j begins.
-      const Sum excuse = Not(moved_[cell(j)]).Plus(Not(moved_[cell(k)]));
+      const Sum excuse =
+          negation(moved_[cell(j)]).Plus(negation(moved_[cell(k)]));
       AddUnless(Variable(reload_[cell(k)]), Variable(reload_[cell(j)]),
                 Sum(excuse).Plus(Variable(other_first[j][k])));
       if (j < k) {

@@ -73,8 +73,12 @@ std::string PerStage(const OrderProblem& problem, absl::string_view key,
 }
 
 // Returns the costs in the format of --costs; empty if it cannot express them,
-// as for a whole backward that takes less than its halves.
+// as for a whole backward that takes less than its halves or a stage without
+// activation memory.
 std::string CostsText(const OrderProblem& problem) {
+  for (int stage = 0; stage < problem.num_stages(); ++stage) {
+    if (!(problem.costs.of(stage).activation > 0)) return "";
+  }
   std::vector<std::string> parts = {
       PerStage(problem, "f", &StagePassCosts::forward)};
   if (problem.can_split) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <utility>
 
 #include "calibrate/device_profile.h"
 #include "models/kernels.h"
@@ -193,6 +194,29 @@ TEST(KernelPricesTest, TheToysKernelsAreFound) {
       EXPECT_NEAR(price.seconds,
                   kToyRatioOf1 * KernelSeconds(toy, Peak(), kernel),
                   1e-12 * price.seconds);
+    }
+  }
+}
+
+// A price between two measured shapes is throttled if either measurement was.
+TEST(KernelPricesTest, BetweenTwoShapesEitherMayHaveThrottled) {
+  for (const bool low : {false, true}) {
+    for (const bool high : {false, true}) {
+      DeviceProfile profile = Figures();
+      for (const auto& [m, throttled] :
+           {std::pair(1024.0, low), std::pair(4096.0, high)}) {
+        MeasuredKernel& kernel = *profile.add_kernels();
+        kernel = Measure(Product(m), Formula(Product(m)));
+        kernel.set_throttled(throttled);
+      }
+      const KernelPrices prices(profile, "bf16");
+      const auto throttled = [&](double m) {
+        return prices.Price(profile, Peak(), Product(m)).throttled;
+      };
+      EXPECT_EQ(throttled(1024), low);
+      EXPECT_EQ(throttled(2048), low || high);
+      EXPECT_EQ(throttled(4096), high);
+      EXPECT_FALSE(throttled(8192));  // beyond the measured shapes
     }
   }
 }

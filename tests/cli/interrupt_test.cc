@@ -23,10 +23,10 @@ using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// A search that soon has a plan and continues for many rounds.
+// A search that soon has a plan and must rank thousands of others.
 constexpr char kPlan[] =
     "plan --model gpt2-medium --cluster dgx-a100 --gbs 64 --asynchronous "
-    "--patience 0 -j 2";
+    "--patience 0 --plans 1000 -j 2";
 // Points of about a second each, far more than any test waits for.
 constexpr char kSweep[] =
     "sweep --costs f=1,b=2 --schedule 1f1b --grid parallelism.pipeline=4,300 "

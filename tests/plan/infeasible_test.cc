@@ -5,6 +5,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+#include <string>
+#include <vector>
+
 #include "absl/strings/str_cat.h"
 #include "base/units.h"
 #include "plan/joint_search.h"
@@ -127,6 +131,51 @@ TEST(InfeasibleTest, NamesWhatRefusesWhereNothingIsLegal) {
   EXPECT_TRUE(absl::IsFailedPrecondition(none.status())) << none.status();
   EXPECT_THAT(std::string(none.status().message()),
               HasSubstr("no candidate is legal"));
+}
+
+// Returns a space with one layout per share. A layout accepts global batches
+// that are multiples of its share. Requires: the shares are even.
+Space SpaceOfBatches(int batch, const std::vector<int>& shares) {
+  Space space;
+  space.base.label = "test";
+  space.base.scenario.mutable_batch()->set_global_batch_size(batch);
+  for (const int share : shares) {
+    Shape& shape = space.shapes.emplace_back();
+    shape.data = share / 2;
+    shape.microbatch_size = 2;
+  }
+  return space;
+}
+
+TEST(InfeasibleTest, NamesTheFiveReasonsThatRefuseMost) {
+  const Space space = SpaceOfBatches(8, {8});
+  std::map<std::string, uint64_t> problems = {
+      {"a", 30}, {"b", 10}, {"c", 60}, {"d", 40}};
+  EXPECT_EQ(NothingLegal(space, problems).message(),
+            "test: no candidate is legal; what refuses most:\n"
+            "c (60 candidates)\nd (40 candidates)\na (30 candidates)\n"
+            "b (10 candidates)");
+  problems.insert({{"e", 20}, {"f", 50}, {"g", 1}});
+  EXPECT_EQ(NothingLegal(space, problems).message(),
+            "test: no candidate is legal; what refuses most:\n"
+            "c (60 candidates)\nf (50 candidates)\nd (40 candidates)\n"
+            "a (30 candidates)\ne (20 candidates)");
+}
+
+// The nearest batches to 31 are 28 (2 x 14) and 32 (2 x 16).
+TEST(InfeasibleTest, NamesBatchesBelowOnlyWhereThereAreAny) {
+  const std::vector<int> shares = {12, 14, 16, 18, 20};
+  const std::string divides =
+      " is not divisible by data x microbatch size of any layout "
+      "(12, 14, 16, 18, ...): nearest that are: ";
+  EXPECT_EQ(NothingLegal(SpaceOfBatches(10, shares), {}).message(),
+            "test: global batch 10" + divides + "12");
+  EXPECT_EQ(NothingLegal(SpaceOfBatches(31, shares), {}).message(),
+            "test: global batch 31" + divides + "28 and 32");
+  EXPECT_THAT(
+      std::string(
+          NothingLegal(SpaceOfBatches(31, {12, 14, 16, 18}), {}).message()),
+      HasSubstr("(12, 14, 16, 18): nearest"));
 }
 
 TEST(InfeasibleTest, RefusesMoreGpusThanThereAre) {

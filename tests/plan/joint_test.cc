@@ -13,6 +13,8 @@
 #include "plan/joint_search.h"
 #include "plan/space.h"
 #include "scenarios/scenario.h"
+#include "schedules/options.h"
+#include "schedules/registry.h"
 #include "sim/simulate.h"
 #include "tests/plan/small_requests.h"
 
@@ -31,6 +33,7 @@ struct Tried {
 struct BruteForce {
   std::vector<Tried> plans;
   uint64_t num_candidates = 0;
+  uint64_t num_refused = 0;  // by the generator of the order
 };
 
 // Simulates all plans. Shapes and their cuts are those of the search, but the
@@ -49,6 +52,15 @@ BruteForce TryAll(const PlanRequest& request) {
     shape.blocks.assign(figures.blocks().begin(), figures.blocks().end());
     for (const PlannedSchedule& schedule : space->schedules_of(shape)) {
       ++all.num_candidates;
+      const auto kind = FindScheduleKind(schedule.name);
+      ScheduleSpec spec;
+      spec.num_ranks = shape.pipeline;
+      spec.num_chunks = shape.chunks;
+      spec.num_microbatches =
+          static_cast<int>(request.scenario().batch().global_batch_size()) /
+          (shape.data * shape.microbatch_size);
+      const auto full = WithOptionsOf(schedule.name, **kind, spec);
+      all.num_refused += !full.ok() || !(*kind)->check(*full).ok();
       // Megatron-LM, the default runtime, aborts for these.
       if (schedule.name == "interleaved-1f1b" && shape.pipeline == 1) continue;
       const auto resolved = ResolveScenario(
@@ -149,6 +161,8 @@ TEST_P(JointSearch, FindsWhatTryingAllPlansFinds) {
   ASSERT_GT(report.plans_size(), 0) << request.DebugString();
   EXPECT_EQ(report.num_candidates(), all.num_candidates);
   EXPECT_EQ(SumOfCounts(report), report.num_candidates());
+  EXPECT_GE(report.num_illegal(), all.num_refused);
+  EXPECT_GE(report.num_simulated(), report.plans_size());
   if (request.objective() == OBJECTIVE_PARETO) {
     ExpectFront(all.plans, report);
   } else {
@@ -460,6 +474,22 @@ TEST(JointSearchTest, PatienceFindsTheBestWhereAdaptersAreShared) {
   EXPECT_EQ(SumOfCounts(report), report.num_candidates());
 }
 
+// A schedule that its generator refuses is illegal, even in a layout that does
+// not fit in memory.
+TEST(JointSearchTest, RefusedOrdersAreIllegalWhereverTheyAre) {
+  PlanRequest request = SharedAdapters();
+  const BruteForce all = TryAll(request);
+  EXPECT_GT(all.num_refused, 100);
+  request.set_memory_limit_bytes(
+      std::min_element(
+          all.plans.begin(), all.plans.end(),
+          [](const Tried& a, const Tried& b) { return a.bytes < b.bytes; })
+          ->bytes);
+  const PlanReport report = Search(request);
+  EXPECT_GT(report.num_pruned_memory(), 0);
+  EXPECT_GE(report.num_illegal(), all.num_refused);
+}
+
 // A seed that is in the space under its own name is ranked first, and only
 // once.
 TEST(JointSearchTest, ASeedOfTheSpaceIsRankedFirst) {
@@ -473,6 +503,31 @@ TEST(JointSearchTest, ASeedOfTheSpaceIsRankedFirst) {
   EXPECT_EQ(seeded.plans(0).batch_seconds(), alone.plans(0).batch_seconds());
   // Plans within the seed's result are pruned before they are ranked.
   EXPECT_LT(seeded.num_ranked(), alone.num_ranked());
+}
+
+// Chimera requires an even number of ranks. On three GPUs all of its candidates
+// are illegal, including those that need too much memory or that are worse than
+// other plans.
+TEST(JointSearchTest, CountsAllThatAScheduleRefuses) {
+  PlanRequest request = SmallRequest(6, 3, 12);
+  // Model states per GPU are far larger on one rank than on three.
+  request.mutable_scenario()->mutable_transformer()->set_hidden_size(4096);
+  request.mutable_space()->add_tensor(1);
+  request.mutable_space()->add_schedules("1f1b");
+  request.set_objective(OBJECTIVE_MEMORY);
+  const PlanReport plain = Search(request);
+  ASSERT_GT(plain.plans_size(), 0);
+  request.mutable_space()->add_schedules("chimera");
+  const PlanReport large = Search(request);
+  ASSERT_GT(large.num_candidates(), plain.num_candidates());
+  const uint64_t expected =
+      plain.num_illegal() + large.num_candidates() - plain.num_candidates();
+  EXPECT_EQ(large.num_illegal(), expected);
+  EXPECT_GT(large.num_pruned_time(), 0u);
+  request.set_memory_limit_bytes(1.001 * plain.plans(0).peak_memory_bytes());
+  const PlanReport small = Search(request);
+  EXPECT_EQ(small.num_illegal(), expected);
+  EXPECT_GT(small.num_pruned_memory(), 0u);
 }
 
 TEST(JointSearchTest, SaysWhyTheOthersLost) {

@@ -382,6 +382,8 @@ TEST(MegatronReaderTest, RefusesWhatChangesAStepAndIsNotSimulated) {
       MessageFor("--recompute-modules core_attn mlp --bf16"),
       HasSubstr("--recompute-modules is core_attn mlp, expected core_attn"));
   EXPECT_EQ(MessageFor("--recompute-modules core_attn --bf16"), "");
+  // The list is at the end of eight words, which exactly fill a vector.
+  EXPECT_EQ(MessageFor("--recompute-modules core_attn"), "");
 }
 
 }  // namespace

@@ -218,5 +218,31 @@ TEST(ScheduleVariantsTest, RuntimesNameSchedulesThatExist) {
   EXPECT_EQ(num_restricted, 4);
 }
 
+std::set<std::string> LimitsOf(const std::string& kind, int num_ranks) {
+  const std::string prefix = kind + ":memory-limit=";
+  std::set<std::string> limits;
+  for (const PlannedSchedule& schedule : AllToPlan(num_ranks)) {
+    if (!schedule.name.starts_with(prefix)) continue;
+    limits.insert(schedule.name.substr(prefix.size()));
+  }
+  return limits;
+}
+
+// Limits are fractions of what 1F1B's first rank holds, rounded to whole
+// microbatches. The amount that a system holds without a limit is left out.
+TEST(ScheduleVariantsTest, MemoryLimitsArePartsOfTheRanks) {
+  using Limits = std::set<std::string>;
+  // 1/2 and 3/4.
+  EXPECT_EQ(LimitsOf("dapple-pa", 8), (Limits{"4", "6"}));
+  EXPECT_EQ(LimitsOf("dapple-pa", 7), (Limits{"4", "6"}));
+  EXPECT_EQ(LimitsOf("dapple-pa", 2), (Limits{"1"}));
+  // 1/4, 1/2, 3/2 and 2.
+  EXPECT_EQ(LimitsOf("optpipe", 8), (Limits{"2", "4", "12", "16"}));
+  EXPECT_EQ(LimitsOf("optpipe", 7), (Limits{"2", "4", "10", "14"}));
+  // 5/4 and 3/2.
+  EXPECT_EQ(LimitsOf("zb-1p", 8), (Limits{"10", "12"}));
+  EXPECT_EQ(LimitsOf("zb-1p", 7), (Limits{"9", "11"}));
+}
+
 }  // namespace
 }  // namespace weir

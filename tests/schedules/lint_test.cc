@@ -308,6 +308,27 @@ TEST(LintTest, TransferFaultsAreToldApart) {
               HasSubstr("is sent to its own rank"));
 }
 
+// Two pipelines run in opposite directions. Rank 0 posts a receive of the
+// second pipeline before a pass of the first.
+TEST(LintTest, AReceiveBeforeThePassOfTheOtherPipelineIsEarly) {
+  const std::string rank1 =
+      "\n0F1,0SEND_F1,1RECV_F0,1F0,1B0,0RECV_B1,1SEND_B0,0B1";
+  const auto early = [&](const std::string& start) {
+    std::vector<std::string> found;
+    for (const Finding& finding :
+         Lint(absl::StrCat(start, ",0SEND_F0,1F1,1B1,1SEND_B1,0RECV_B0,0B0",
+                           rank1))
+             .findings) {
+      if (finding.rule == "early-receive") found.push_back(finding.message);
+    }
+    return found;
+  };
+  EXPECT_THAT(early("1RECV_F1,0F0"),
+              ElementsAre("1 receives are posted before a pass that does not "
+                          "need them, such as 1RECV_F1 before 0F0"));
+  EXPECT_THAT(early("0F0,1RECV_F1"), IsEmpty());
+}
+
 TEST(LintTest, PyTorchsVerdictsAreItsOwn) {
   EXPECT_EQ(PyTorchVerdict(Rows("0F0,0B0\n1F0,1B0")), "");
   EXPECT_EQ(PyTorchVerdict(Rows("0F0,,0B1,0B0\n1F0,1B0")),

@@ -325,6 +325,28 @@ TEST(BoundTest, OfRanksWithTheFirstStageTheBusiestCounts) {
   EXPECT_LE(bound.batch_seconds, result.Makespan());
 }
 
+// Microbatches of one route compress their transfers; those of the other route
+// stay on the rank. Equal actions then take different times.
+TEST(BoundTest, CompressionMayDifferByRoute) {
+  ByCosts run{
+      .schedule = ByHand({{0, 1}, {0, 0}}, 2,
+                         {Actions({"0F0", "0F1", "1F1", "1B1", "0B0", "0B1"}),
+                          Actions({"1F0", "1B0"})}),
+      .costs = OneStage(1, 2)};
+  run.schedule.compressed_transfers = true;
+  run.costs.stages[0].codec_seconds = 0.5;
+  run.costs.stages.resize(2, run.costs.stages[0]);
+  const CostsRun result(run);
+  // F and B of microbatch 0 with compression, and all passes of microbatch 1.
+  const double expected = (1 + 2 + 2 * 0.5) + 2 * (1 + 2);
+  EXPECT_NEAR(result.Makespan(), expected, 1e-9);
+  PassOrder::Buffers buffers;
+  const PassOrder order(run.schedule, false);
+  const PlanBound bound = BoundOfRun(result.inputs(), nullptr, &order,
+                                     /*finds_period=*/false, &buffers);
+  EXPECT_NEAR(bound.batch_seconds, expected, 1e-9);
+}
+
 // The replicas of a stage continue their round robin in the next batch. If
 // their number does not divide the number of microbatches, a replica has the
 // larger part in some batches only.

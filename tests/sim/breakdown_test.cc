@@ -4,9 +4,13 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <string>
+#include <vector>
 
 #include "sim/simulate.h"
+#include "tests/sim/by_costs.h"
+#include "tests/sim/hand_schedules.h"
 #include "tests/sim/measured.h"
 
 namespace weir {
@@ -157,6 +161,74 @@ TEST(BreakdownTest, ASlowHostTakesTheRestOfThePass) {
   ExpectSum(*slow);
   EXPECT_EQ(SecondsOf(*fast, "host"), 0);
   EXPECT_GT(SecondsOf(*slow, "host"), 0.1 * slow->batch_seconds());
+}
+
+// Returns `costs` with each pass as a single kernel of the same duration.
+Costs OfKernels(Costs costs) {
+  costs.model_flops = 1;
+  for (StageCosts& stage : costs.stages) {
+    const auto kernel = [](double seconds) {
+      return std::vector<PricedKernel>{{Kernel(), 1, seconds}};
+    };
+    stage.forward_kernels = kernel(stage.forward_seconds);
+    stage.backward_input_kernels = kernel(stage.backward_input_seconds);
+    stage.backward_weight_kernels = kernel(stage.backward_weight_seconds);
+  }
+  return costs;
+}
+
+// Returns the seconds of each part on one GPU. Checks that they add up to the
+// makespan.
+std::map<std::string, double> PartsOf(const CostsRun& run, int gpu) {
+  const PipelineInputs inputs = run.inputs();
+  const auto recording =
+      RunTaskGraph(run.graph().tasks, inputs.network.links());
+  EXPECT_TRUE(recording.ok()) << recording.status();
+  const Window window = {0, run.Makespan()};
+  std::map<std::string, double> parts;
+  double sum = 0;
+  for (const PartSeconds& part : BreakDown(inputs, run.graph(), *recording, gpu,
+                                           window, run.Times(gpu))) {
+    parts[part.name()] = part.seconds();
+    sum += part.seconds();
+  }
+  EXPECT_NEAR(sum, window.batch_seconds(), 1e-9 * sum);
+  return parts;
+}
+
+// Copies to and from the host are not passes. The rank computes F in 1 s and B
+// in 3 s, and is idle for 2 s during the copy in each direction.
+TEST(BreakdownTest, CopiesToTheHostAreNoPasses) {
+  ByCosts by_costs = {
+      .schedule = ByHand({{0}}, 1, {Actions({"0F0", "0O0", "0R0", "0B0"})}),
+      .costs = OfKernels(OneStage(1, 3))};
+  by_costs.costs.stages[0].offload_seconds = 2;
+  const CostsRun run(by_costs);
+  EXPECT_NEAR(run.Makespan(), 1 + 2 * 2 + 3, 1e-9);
+  const auto parts = PartsOf(run, 0);
+  EXPECT_FALSE(parts.contains("weight_estimates"));
+  double idle = run.Makespan();
+  for (const auto& [name, seconds] : parts) {
+    if (name != "bubble" && name != "transfers") idle -= seconds;
+  }
+  EXPECT_NEAR(idle, 4, 1e-9);
+}
+
+// The pair on rank 1 compresses the gradient that it sends and decompresses the
+// activation that it receives, which takes 0.25 s each in addition to kernels.
+TEST(BreakdownTest, APairHasTheExtraSecondsOfBoth) {
+  ByCosts by_costs = {
+      .schedule =
+          ByHand({{0, 1}}, 2,
+                 {Actions({"0F0", "0F1", "0I0", "0W0", "0I1", "0W1"}),
+                  Actions({"1F0", "1I0&", "1F1", "1W0", "1I1", "1W1"})}),
+      .costs = OneStage(1, 3)};
+  by_costs.schedule.compressed_transfers = true;
+  by_costs.costs.stages.resize(2, by_costs.costs.stages[0]);
+  by_costs.costs = OfKernels(by_costs.costs);
+  for (StageCosts& stage : by_costs.costs.stages) stage.codec_seconds = 0.25;
+  const auto parts = PartsOf(CostsRun(by_costs), 1);
+  EXPECT_NEAR(parts.at("weight_estimates"), 4 * 0.25, 1e-9);  // two Fs, two Is
 }
 
 }  // namespace

@@ -3,12 +3,17 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <numeric>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "scenarios/cluster.h"
 #include "scenarios/network.h"
+#include "sim/engine.h"
+#include "sim/folds.h"
+#include "tests/sim/by_costs.h"
 
 namespace weir {
 namespace {
@@ -111,6 +116,46 @@ TEST(FoldTest, ReplicasThatCrossLeafSwitchesElsewhereAreApart) {
   traffic.sends = {{0, 1}, {1, 2}};
   const Placement place = *PlaceInOrder("test", "tp-dp-pp", 1, 2, 3, 6);
   EXPECT_FALSE(Fold::Find(Network(cluster), place, traffic).has_value());
+}
+
+// No other traffic uses the links of a tensor group, so its all-reduces only
+// lengthen passes. They add neither tasks nor errors for a group of any size.
+TEST(FoldTest, CollectivesOfAFoldedTensorGroupAddNoTasks) {
+  const Schedule schedule = ByHand({{0, 1}}, 2,
+                                   {Actions({"0F0", "0F1", "0B0", "0B1"}),
+                                    Actions({"1F0", "1B0", "1F1", "1B1"})});
+  const Semantics semantics = InterpretSchedule(schedule).value();
+  Costs costs = OneStage(1, 2);
+  costs.stages[0].output_bytes = 20e3;
+  costs.stages[0].forward_collectives = {{.bytes = 40e3, .count = 2}};
+  costs.stages[0].backward_collectives = {{.bytes = 60e3, .count = 1}};
+  costs.stages.resize(2, costs.stages[0]);
+  for (const int tensor : {2, 4, 8}) {
+    SCOPED_TRACE(tensor);
+    const Network network(Shared(2, tensor));
+    const Placement place =
+        *PlaceInOrder("test", "tp-dp-pp", tensor, 1, 2, 2 * tensor);
+    const auto fold =
+        Fold::Find(network, place,
+                   WholeTraffic(TrafficOf(schedule), place, schedule, costs));
+    ASSERT_TRUE(fold.has_value());
+    const PipelineInputs all = {schedule, semantics, costs,
+                                network,  place,     Communication()};
+    const PipelineInputs folded = {
+        schedule,        semantics, costs, network, fold->representatives(),
+        Communication(), &*fold};
+    const PipelineGraph graph = BuildPipelineGraph(folded);
+    // 8 passes and 4 transfers.
+    EXPECT_EQ(graph.tasks.num_tasks(), 12);
+    const auto end = [](const PipelineGraph& one, std::span<const Link> links) {
+      const auto recording = RunTaskGraph(one.tasks, links);
+      EXPECT_TRUE(recording.ok()) << recording.status();
+      const auto ends = recording->end_seconds();
+      return *std::max_element(ends.begin(), ends.end());
+    };
+    const double expected = end(BuildPipelineGraph(all), network.links());
+    EXPECT_NEAR(end(graph, fold->links()), expected, 1e-9 * expected);
+  }
 }
 
 TEST(FoldTest, NobodyStandsForAnotherWhereEverybodyIsAlone) {

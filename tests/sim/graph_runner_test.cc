@@ -9,6 +9,7 @@
 #include <cmath>
 #include <random>
 #include <string>
+#include <vector>
 
 #include "tests/max_min.h"
 
@@ -179,6 +180,35 @@ TEST(GraphRunnerTest, GrowsWithItsGraphs) {
     ASSERT_TRUE(recording.ok()) << recording.status();
     for (const double end : recording->end_seconds()) {
       ASSERT_NEAR(end, 1e-6 + 1e-3, 1e-12) << num_pairs;
+    }
+  }
+}
+
+// Uses more links than the initial capacity, most of them by a single pair: two
+// pairs share a link, and each has another link of its own.
+TEST(GraphRunnerTest, HasRoomForLinksOfOnePair) {
+  GraphRunner runner;
+  for (const int num_meetings : {200, 3, 800}) {
+    Case made;
+    std::vector<double> expected;
+    for (int i = 0; i < num_meetings; ++i) {
+      const double rate = 1e9 + 1e6 * i;
+      const auto first = static_cast<int32_t>(made.links.size());
+      for (const double one : {rate, 1e12, 1e12}) {
+        made.links.push_back({"link", one});
+      }
+      for (const int own : {1, 2}) {
+        made.graph.pairs.push_back({0, 1, {{first, first + own}, 0}});
+        made.graph.AddFlow(2 * i + own - 1, 1e6);
+        expected.push_back(2 * 1e6 / rate);
+      }
+    }
+    made.graph.Finish();
+    const auto recording = runner.Run(made.graph, made.links);
+    ASSERT_TRUE(recording.ok()) << recording.status();
+    for (size_t flow = 0; flow < expected.size(); ++flow) {
+      ASSERT_NEAR(recording->end_seconds()[flow], expected[flow], 1e-12)
+          << flow << " of " << num_meetings;
     }
   }
 }

@@ -20,18 +20,20 @@ using testing::Contains;
 using testing::HasSubstr;
 using testing::Not;
 
-// Returns a scenario of gpt2, with the settings that the toy profile was
+// Returns a scenario of `model`, with the settings that the toy profile was
 // measured with, on one node of DGX A100.
 ResolvedScenario Toy(int microbatch_size,
-                     const std::string& parallelism = "pipeline: 4") {
+                     const std::string& parallelism = "pipeline: 4",
+                     const std::string& model = "model: 'gpt2'") {
   Scenario scenario;
-  const std::string text = absl::StrCat(
-      "model: 'gpt2' cluster: 'dgx-a100' num_nodes: 1 schedule: '1f1b' "
-      "batch { global_batch_size: 16 } parallelism {",
-      parallelism,
-      "} "
-      "training { precision: MIXED_BF16 flash_attention: true "
-      "fp32_gradients: false }");
+  const std::string text =
+      absl::StrCat(model,
+                   " cluster: 'dgx-a100' num_nodes: 1 schedule: '1f1b' "
+                   "batch { global_batch_size: 16 } parallelism {",
+                   parallelism,
+                   "} "
+                   "training { precision: MIXED_BF16 flash_attention: true "
+                   "fp32_gradients: false }");
   EXPECT_TRUE(ParseTextProto("x", text, &scenario).ok());
   scenario.mutable_batch()->set_microbatch_size(microbatch_size);
   auto resolved = ResolveScenario("x", scenario);
@@ -149,8 +151,10 @@ TEST(MeasuredProfileTest, AGapBelowZeroTakesAtMostTheKernel) {
   EXPECT_EQ(GapAfter(1e-6, 0), 0);
 }
 
-TEST(MeasuredProfileTest, CommunicatorsAreCountedWhereTheirMemoryWasMeasured) {
-  ResolvedScenario scenario = Toy(1, "pipeline: 2 data: 2 tensor: 2");
+// Checks that each GPU of a run on eight has the buffers of these communicators
+// if their memory was measured, and the profile's fixed buffers otherwise.
+void ExpectCommunicators(ResolvedScenario scenario,
+                         const CommunicatorCounts& counts) {
   const auto buffers = [](const Result& result, int rank) {
     for (const MemoryClass& memory : result.ranks(rank).peak_memory_classes()) {
       if (memory.name() == "communication_buffers") return memory.bytes();
@@ -168,11 +172,6 @@ TEST(MeasuredProfileTest, CommunicatorsAreCountedWhereTheirMemoryWasMeasured) {
     figure->set_kind(Figure::MEASURED);
   }
   const Result result = Predict(scenario);
-  // Each GPU has a tensor group, a data group, the all-reduce of the tied
-  // embedding over the first and the last stage, and one pipeline neighbor.
-  CommunicatorCounts counts;
-  counts.num_in_node = 3;
-  counts.num_pair_peers = 1;
   const double all = CommunicatorBytes(scenario.device.collectives(), counts);
   for (int rank = 0; rank < 8; ++rank) {
     // All other buffers are equal.
@@ -180,6 +179,30 @@ TEST(MeasuredProfileTest, CommunicatorsAreCountedWhereTheirMemoryWasMeasured) {
               buffers(before, rank) -
                   scenario.device.communication_buffer_bytes().value());
   }
+}
+
+TEST(MeasuredProfileTest, CommunicatorsAreCountedWhereTheirMemoryWasMeasured) {
+  // Each GPU has a tensor group, a data group, the all-reduce of the tied
+  // embedding over the first and the last stage, and one pipeline neighbor.
+  ExpectCommunicators(Toy(1, "pipeline: 2 data: 2 tensor: 2"),
+                      {.num_in_node = 3, .num_pair_peers = 1});
+}
+
+// In an all-to-all, each GPU sends to the n - 1 other GPUs of its group.
+TEST(MeasuredProfileTest, AGpuHasAllOthersOfItsExpertGroupAsPeers) {
+  constexpr char kExperts[] =
+      "transformer { num_layers: 4 hidden_size: 512 num_heads: 8 causal: true "
+      "vocabulary_size: 32000 feed_forward_size: 1408 num_experts: 8 "
+      "experts_per_token: 2 default_sequence_length: 1024 }";
+  // Collectives run in two groups: all replicas, and the replicas that have the
+  // same experts. If the experts are sharded across all replicas, the
+  // all-to-all uses the first group, and the second has a single GPU.
+  ExpectCommunicators(Toy(1, "data: 8 expert: 4", kExperts),
+                      {.num_in_node = 2, .num_pair_peers = 3});
+  ExpectCommunicators(Toy(1, "data: 8 expert: 8", kExperts),
+                      {.num_in_node = 1, .num_pair_peers = 7});
+  ExpectCommunicators(Toy(1, "pipeline: 2 data: 4 expert: 2", kExperts),
+                      {.num_in_node = 2, .num_pair_peers = 2});
 }
 
 // The toy profile's links: 10 us of latency, half the rate below 1 MB, and the

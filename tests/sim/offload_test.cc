@@ -77,6 +77,19 @@ TEST(OffloadTest, RunsBesideComputationAndFreesItsMemory) {
   EXPECT_EQ(result.ranks(0).peak_activation_microbatches(), 2);
 }
 
+// Copies overlapped with computation are not a separate part of the batch. It
+// has 24 s of passes and 2 s in which the last backward waits for the reload.
+TEST(OffloadTest, PartsOfTheBatchAreThePassesAndTheWaiting) {
+  const Result result =
+      RunByHand(Resolve(OneStage(1), WithPcie(1, 50, 1000)), OneAway());
+  ASSERT_EQ(result.parts_size(), 2);
+  EXPECT_EQ(result.parts(0).name(), "given");
+  EXPECT_NEAR(result.parts(0).forward_seconds(), 8, 1e-9);
+  EXPECT_NEAR(result.parts(0).backward_seconds(), 16, 1e-9);
+  EXPECT_NEAR(result.parts(0).seconds(), 24, 1e-9);
+  EXPECT_NEAR(result.parts(1).seconds(), 2, 1e-9);
+}
+
 // With room for one, the second forward waits for the end of the offload.
 TEST(OffloadTest, ALimitOfResidentsIsKept) {
   Schedule schedule = OneAway();

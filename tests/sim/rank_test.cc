@@ -21,8 +21,10 @@
 #include "results/result.pb.h"
 #include "scenarios/cluster.h"
 #include "sim/simulate.h"
+#include "tests/sim/measured.h"
 #include "tests/sim/nudge.h"
 #include "tests/sim/random_plan.h"
+#include "tests/sim/textbook.h"
 
 namespace weir {
 namespace {
@@ -199,6 +201,51 @@ TEST(RankTest, EqualsTheFullSimulationWhateverIsAsked) {
   EXPECT_GT(num_shared, 80);
   EXPECT_GT(num_alone, 40);
   EXPECT_LT(num_ill_conditioned, 10);
+}
+
+// A single rank is never idle, whatever the order of its passes. A batch takes
+// m (F + B), summed over its stages, and is extrapolated from few microbatches.
+TEST(RankTest, OneRankIsExtrapolatedFromAFewMicrobatches) {
+  for (const char* schedule : {"1f1b", "interleaved-1f1b", "breadth-first"}) {
+    for (const int m : {40, 400}) {
+      Textbook textbook;
+      textbook.schedule = schedule;
+      textbook.num_ranks = 1;
+      textbook.num_microbatches = m;
+      textbook.num_chunks = std::string(schedule) == "1f1b" ? 1 : 2;
+      textbook.forward_seconds = {1, 3};
+      textbook.backward_seconds = {4, 5};
+      textbook.forward_seconds.resize(textbook.num_chunks);
+      textbook.backward_seconds.resize(textbook.num_chunks);
+      Ranker ranker;
+      const auto run = ranker.Rank(Resolve(textbook));
+      ASSERT_TRUE(run.ok()) << run.status();
+      const double seconds = m * (textbook.num_chunks == 1 ? 5.0 : 13.0);
+      EXPECT_NEAR(run->batch_seconds, seconds, 1e-9 * seconds) << schedule;
+      EXPECT_TRUE(run->extrapolated) << schedule << " " << m;
+      EXPECT_LT(run->num_simulated_microbatches, 10) << schedule << " " << m;
+    }
+  }
+}
+
+TEST(RankTest, FitsWhereAByteLessDoesNot) {
+  Measured measured;
+  measured.num_microbatches = 3;
+  measured.forward_seconds = measured.backward_seconds = {1};
+  measured.activation_bytes = {1000};
+  measured.parameter_bytes = {5000};
+  ResolvedScenario scenario = Resolve(measured, OneSwitch(1, 1e9, 0));
+  Ranker ranker;
+  const auto fits_with = [&](double bytes) {
+    scenario.device.mutable_memory_bytes()->set_value(bytes);
+    const auto run = ranker.Rank(scenario);
+    EXPECT_TRUE(run.ok()) << run.status();
+    return run->fits_memory;
+  };
+  const double peak = ranker.Rank(scenario)->peak_bytes[0];
+  EXPECT_GT(peak, 5000);
+  EXPECT_TRUE(fits_with(peak));
+  EXPECT_FALSE(fits_with(peak - 1));
 }
 
 }  // namespace

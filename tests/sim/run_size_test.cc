@@ -8,6 +8,8 @@
 
 #include "sim/rank.h"
 #include "sim/simulate.h"
+#include "tests/sim/by_costs.h"
+#include "tests/sim/hand_schedules.h"
 #include "tests/sim/textbook.h"
 
 namespace weir {
@@ -63,6 +65,22 @@ TEST(RunSizeTest, SimulateCountsTheTasksThatOnlyTheScheduleKnows) {
   }
   const ScopedSizeLimits limits({passes.bytes * 2, 1e9});
   EXPECT_TRUE(Simulate(scenario).ok());
+}
+
+// The first stage sends no gradients and the last stage no activations,
+// whatever their ranks. There are 4 passes on each of 2 ranks, and 2 transfers
+// in each direction.
+TEST(RunSizeTest, TasksDoNotDependOnTheNumbersOfRanks) {
+  const auto first = Actions({"0F0", "0F1", "0B0", "0B1"});
+  const auto last = Actions({"1F0", "1B0", "1F1", "1B1"});
+  Costs costs = OneStage(1, 2);
+  costs.stages.resize(2, costs.stages[0]);
+  const CostsRun forth(
+      {.schedule = ByHand({{0, 1}}, 2, {first, last}), .costs = costs});
+  const CostsRun back(
+      {.schedule = ByHand({{1, 0}}, 2, {last, first}), .costs = costs});
+  EXPECT_EQ(forth.graph().tasks.num_tasks(), back.graph().tasks.num_tasks());
+  EXPECT_EQ(EstimateTasks(forth.inputs()), EstimateTasks(back.inputs()));
 }
 
 TEST(RunSizeTest, FastRunsAreRefusedToo) {

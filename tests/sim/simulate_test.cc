@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/textproto.h"
 #include "models/layer_work.h"
 #include "schedules/registry.h"
 #include "tests/sim/measured.h"
@@ -246,6 +247,31 @@ TEST(CheckSimulationTest, ReturnsTheErrorsOfSimulateOrItsSchedule) {
   }
   EXPECT_GT(num_deadlocks, 3);
   EXPECT_GT(num_illegal, 3);
+}
+
+TEST(SimulateTest, AResultSaysWhatWasSimulated) {
+  ResolvedScenario resolved = Gpt2();
+  resolved.scenario.set_name("a name");
+  const auto result = Simulate(resolved);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->name(), "a name");
+  EXPECT_EQ(result->schedule(), "1f1b");
+  EXPECT_EQ(result->method(), "full");
+  EXPECT_EQ(result->tensor_parallel(), 1);
+  EXPECT_EQ(result->pipeline_parallel(), 2);
+  EXPECT_EQ(result->data_parallel(), 2);
+  EXPECT_EQ(result->chunks(), 1);
+  EXPECT_EQ(result->microbatch_size(), 2);
+  EXPECT_EQ(result->global_batch_size(), 24);
+  EXPECT_EQ(result->sequence_length(), 512);
+  EXPECT_EQ(result->num_microbatches(), 24 / (2 * 2));
+  EXPECT_EQ(result->num_batches(), 1);
+  EXPECT_FALSE(result->forward_only());
+  // The result contains the scenario, which can be simulated again.
+  Scenario again;
+  ASSERT_TRUE(
+      ParseTextProto("x", result->provenance().scenario(), &again).ok());
+  EXPECT_EQ(again.SerializeAsString(), resolved.scenario.SerializeAsString());
 }
 
 }  // namespace

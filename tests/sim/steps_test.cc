@@ -3,9 +3,13 @@
 // and the actions they must precede.
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include "schedules/registry.h"
+#include "schedules/validate.h"
 #include "sim/pipeline_graph.h"
 #include "tests/sim/by_costs.h"
+#include "tests/sim/hand_schedules.h"
 
 namespace weir {
 namespace {
@@ -90,6 +94,34 @@ TEST(StepsTest, OverlappedStepsRunBeforeTheirFirstReader) {
                 reader < 12
                     ? Position(schedule, rank, {Op::kForward, rank, reader})
                     : end);
+    }
+  }
+}
+
+// No step runs between the two passes of a pair. The forward of the pair reads
+// the weights from before the step.
+TEST(StepsTest, RunBeforeOrAfterAWholePair) {
+  Schedule schedule = ByHand({{0}}, 5,
+                             {Actions({"0F0", "0B0&", "0F1", "0B1&", "0F2",
+                                       "0B2", "0F3", "0F4&", "0B3", "0B4"})});
+  schedule.flush = false;
+  schedule.weights.microbatches_per_update = 1;
+  ASSERT_TRUE(ValidateSchedule(schedule).ok());
+  const auto semantics = InterpretSchedule(schedule);
+  ASSERT_TRUE(semantics.ok()) << semantics.status();
+  const std::vector<int> ends = {1, 3, 5, 8, 9};  // 0B0 to 0B4
+  // `next`: right after the pass or pair that ends the update. `reader`: before
+  // the pass or pair that first reads the new weights: 0F2, 0F3, 0F3, then
+  // none.
+  const std::vector<int> next = {3, 5, 6, 9, 10}, reader = {3, 6, 6, 10, 10};
+  for (ReductionMode mode : {REDUCTION_BLOCKING, REDUCTION_OVERLAPPED}) {
+    const auto steps = PlanSteps(schedule, *semantics, mode)[0];
+    ASSERT_EQ(steps.size(), 5u);
+    for (int update = 0; update < 5; ++update) {
+      EXPECT_EQ(steps[update].update, update);
+      EXPECT_EQ(steps[update].reduce_after, ends[update]);
+      EXPECT_EQ(steps[update].before,
+                mode == REDUCTION_BLOCKING ? next[update] : reader[update]);
     }
   }
 }

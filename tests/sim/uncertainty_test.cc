@@ -194,6 +194,15 @@ TEST(UncertaintyTest, CostsByHandHaveNoInterval) {
   EXPECT_FALSE(result->has_uncertainty());
 }
 
+// Relative errors of an empty work have no effect.
+TEST(UncertaintyTest, WorkThatTakesNoTimeIsCertain) {
+  const Uncertainty none = UncertaintyOf(Preset("llama-2-70b-dgx-h100"), {});
+  EXPECT_EQ(none.figures(), 0);
+  EXPECT_EQ(none.kernels(), 0);
+  EXPECT_EQ(none.collectives(), 0);
+  EXPECT_EQ(TotalLogError(none), 0);
+}
+
 TEST(UncertaintyTest, WhatNobodyMeasuredIsSaid) {
   ResolvedScenario scenario = Preset("pipedream-flush-gpt-2.2b");
   const auto outside = Simulate(scenario);

@@ -13,6 +13,8 @@
 #include "base/interrupt.h"
 #include "plan/joint_search.h"
 #include "plan/papers/ask.h"
+#include "scenarios/scenario.h"
+#include "sim/simulate.h"
 #include "tests/plan/small_requests.h"
 
 namespace weir {
@@ -137,7 +139,22 @@ TEST(SeedsTest, AreTheAnswerOfASearchInterruptedBeforeItsFirstPlan) {
   ForgetInterrupt();
   ExitOnInterrupt();
   ASSERT_TRUE(report.ok()) << report.status();
-  EXPECT_GT(report->plans_size(), 0);
+  std::set<std::string> sources;
+  for (const Plan& seed : options.seeds) sources.insert(seed.source());
+  ASSERT_GT(report->plans_size(), 0);
+  EXPECT_EQ(report->num_simulated(), options.seeds.size());
+  double before = 0;  // the best comes first
+  for (const Plan& plan : report->plans()) {
+    EXPECT_TRUE(sources.contains(plan.source())) << plan.source();
+    const auto resolved = ResolveScenario("test", plan.scenario());
+    ASSERT_TRUE(resolved.ok()) << resolved.status();
+    const auto result = Simulate(*resolved);
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_NEAR(plan.batch_seconds(), result->batch_seconds(),
+                1e-9 * result->batch_seconds());
+    EXPECT_GE(plan.batch_seconds(), before);
+    before = plan.batch_seconds();
+  }
   EXPECT_THAT(report->warnings(),
               testing::Contains(testing::HasSubstr("papers' planners")));
 }
@@ -159,6 +176,19 @@ TEST(SeedsTest, HaveSchedulesThatTheRuntimeExecutes) {
     sources.insert(plan.source());
   }
   EXPECT_THAT(sources, testing::IsSupersetOf({"dapple", "bapipe", "spp"}));
+}
+
+// A seed keeps its planner's schedule if the search may use that schedule.
+TEST(SeedsTest, KeepThePlannersScheduleWhereItIsAllowed) {
+  PlanRequest request = NarrowRequest();
+  request.mutable_space()->set_any_runtime(true);
+  std::map<std::string, std::string> schedules;
+  for (const Plan& plan : SeedsFor("test", request, 2)) {
+    schedules[plan.source()] = plan.scenario().schedule();
+  }
+  EXPECT_THAT(schedules["dapple"], testing::StartsWith("dapple"));
+  EXPECT_THAT(schedules["bapipe"], testing::StartsWith("bapipe"));
+  EXPECT_EQ(schedules["spp"], "dapple-pb");  // not SPP's own order
 }
 
 TEST(SeedsTest, ASearchFromThemIsNeverWorseThanAPaper) {

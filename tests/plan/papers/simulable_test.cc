@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
 #include "plan/papers/dapple.h"
 #include "plan/papers/registry.h"
 #include "plan/papers/spp.h"
@@ -40,6 +43,24 @@ TEST(SimulableTest, HasEqualReplicasAndSaysWhatUnlikeOnesWouldTake) {
     }
   }
   EXPECT_GT(num_unlike, 10);
+}
+
+TEST(SimulableTest, LooksAtUnlikeStagesUpToSoManyDevicesTimesLayers) {
+  Random random(5);
+  for (const int num_layers : {kMostForUnlike / 64, kMostForUnlike / 64 + 1}) {
+    const PlannerWork work = RandomWork(num_layers, 8, 8, &random);
+    const auto plan = SimulableDapple(work);
+    ASSERT_TRUE(plan.ok()) << plan.status();
+    const std::vector<std::string> notes(plan->notes.begin(),
+                                         plan->notes.end());
+    const auto not_looked_at = testing::Contains(
+        "unlike stages are not looked at beyond 8000 devices x layers");
+    if (num_layers * 64 > kMostForUnlike) {
+      EXPECT_THAT(notes, not_looked_at);
+    } else {
+      EXPECT_THAT(notes, testing::Not(not_looked_at));
+    }
+  }
 }
 
 TEST(SimulableTest, AcceptSendsTheBitsThatTheScenarioSays) {

@@ -135,6 +135,26 @@ TEST(SppDeviceOrderTest, KeepsServersTogetherInALargeCluster) {
   EXPECT_EQ(num_changes, 127);
 }
 
+// Returns true if every device has memory for the states of its stage and its
+// part of one microbatch.
+bool HoldsOneMicrobatch(const PlannerWork& work,
+                        const std::vector<PlannedStage>& stages) {
+  for (const PlannedStage& stage : stages) {
+    double bytes = 0;
+    for (int l = stage.first_layer; l < stage.end_layer; ++l) {
+      bytes += work.layers[l].state_bytes +
+               work.layers[l].activation_bytes /
+                   static_cast<double>(stage.devices.size());
+    }
+    for (int device : stage.devices) {
+      if (bytes > work.devices[device].memory_bytes) return false;
+    }
+  }
+  return true;
+}
+
+// Returns the smallest value of the largest workload over all cuts that fit in
+// memory; kNever if none fits.
 double BruteForce(const PlannerWork& work, const std::vector<int>& order,
                   int num_stages) {
   double best = kNever;
@@ -151,28 +171,47 @@ double BruteForce(const PlannerWork& work, const std::vector<int>& order,
                                        std::vector<int>(at, at + sizes[s])));
                 at += sizes[s];
               }
+              if (!HoldsOneMicrobatch(work, stages)) return;
               best = std::min(best, SppWorkloadOf(work, stages).largest());
             });
       });
   return best;
 }
 
+// In every other round, the devices have so little memory that it can change
+// the result.
 TEST(SppStagesTest, AreBruteForceForTheirOrder) {
   Random random(3);
+  int num_empty = 0, num_longer = 0;
   for (int i = 0; i < 300; ++i) {
     PlannerWork work = RandomWork(Whole(1, 6, &random), Whole(1, 2, &random),
                                   Whole(1, 3, &random), &random);
     MakeUnlike(&random, &work);
+    const PlannerWork large = work;
+    if (i % 2 == 1) {
+      for (PlannerDevice& device : work.devices) {
+        device.memory_bytes = Uniform(10, 60, &random);
+      }
+    }
     const std::vector<int> order = SppDeviceOrder(work);
     const int most =
         static_cast<int>(std::min(work.layers.size(), work.devices.size()));
     for (int p = 1; p <= most; ++p) {
       const std::vector<PlannedStage> stages = SppStages(work, order, p);
-      ASSERT_EQ(stages.size(), static_cast<size_t>(p));
       const double best = BruteForce(work, order, p);
+      if (best == kNever) {
+        EXPECT_TRUE(stages.empty());
+        ++num_empty;
+        continue;
+      }
+      ASSERT_EQ(stages.size(), static_cast<size_t>(p));
+      EXPECT_TRUE(HoldsOneMicrobatch(work, stages));
       EXPECT_NEAR(SppWorkloadOf(work, stages).largest(), best, 1e-9 * best);
+      num_longer += best > BruteForce(large, order, p) * (1 + 1e-9);
     }
   }
+  EXPECT_GT(num_empty, 20);
+  EXPECT_GT(num_longer, 20);
 }
 
 // Stages with equal numbers of devices have a separate dynamic program.

@@ -186,5 +186,20 @@ TEST(TwoBwTest, PlansThePapersModelWithinItsMemory) {
   EXPECT_TRUE(ResolveScenario("planned", *planned).ok());
 }
 
+// A model of an embedding and a head without a block is refused; one block is
+// enough.
+TEST(TwoBwTest, AsksForABlock) {
+  TwoBwQuestion question = Question();
+  question.works = {Blocks(3, 1)};
+  question.num_devices = 1;
+  std::vector<PlannerLayer>& layers = question.works[0].layers;
+  layers.front().is_block = layers.back().is_block = false;
+  EXPECT_TRUE(SearchTwoBw(question).ok()) << SearchTwoBw(question).status();
+  layers[1].is_block = false;
+  EXPECT_THAT(
+      std::string(SearchTwoBw(question).status().message()),
+      HasSubstr("works[0].layers have no block, expected at least one"));
+}
+
 }  // namespace
 }  // namespace weir

@@ -113,5 +113,51 @@ TEST(LocalSearchTest, JoinsBackwardsWhereThatPays) {
   EXPECT_GE(found.value, 3 * 2.5 + 1 - 1e-9);
 }
 
+// The search depends only on ratios of times. If all of them are scaled by a
+// power of two, which is exact, it makes the same moves.
+TEST(LocalSearchTest, DoesNotDependOnTheUnitOfTime) {
+  std::mt19937 random(43);
+  for (const double scale : {0x1p-12, 0x1p+12}) {
+    const OrderProblem problem = RandomOrderProblem(3, 5, 1, random);
+    OrderProblem scaled = problem;
+    scaled.costs.hop *= scale;
+    for (StagePassCosts& stage : scaled.costs.stages) {
+      stage.forward *= scale;
+      stage.backward_input *= scale;
+      stage.backward_weight *= scale;
+    }
+    const auto search = [](const OrderProblem& given) {
+      const PassTable table(given, PlacementsOf(given)[0]);
+      return SearchLocally(table, table.OneByOne(), {.num_moves = 3000});
+    };
+    const LocalSearchResult one = search(problem), other = search(scaled);
+    EXPECT_EQ(one.rows.ranks, other.rows.ranks);
+    EXPECT_EQ(one.value * scale, other.value);
+    EXPECT_EQ(one.num_moves, 3000);
+    EXPECT_EQ(other.num_moves, 3000);
+    EXPECT_EQ(one.num_accepted, other.num_accepted);
+  }
+}
+
+TEST(LocalSearchTest, EndsWhereTheOrderIsShortEnough) {
+  std::mt19937 random(47);
+  const OrderProblem problem = RandomOrderProblem(3, 5, 1, random);
+  const PassTable table(problem, PlacementsOf(problem)[0]);
+  const PassRows start = table.OneByOne();
+  const LocalSearchResult best =
+      SearchLocally(table, start, {.num_moves = 20'000});
+  const double before = ObjectiveOf(problem, table.ScheduleOf(start));
+  ASSERT_LT(best.value, before);
+  // Makes the same moves, up to the first that reaches this value.
+  const LocalSearchResult again =
+      SearchLocally(table, start, {.num_moves = 20'000, .enough = best.value});
+  EXPECT_EQ(again.value, best.value);
+  EXPECT_LT(again.num_moves, best.num_moves);
+  const LocalSearchResult none =
+      SearchLocally(table, start, {.num_moves = 20'000, .enough = before});
+  EXPECT_EQ(none.num_moves, 0);
+  EXPECT_EQ(none.rows.ranks, start.ranks);
+}
+
 }  // namespace
 }  // namespace weir

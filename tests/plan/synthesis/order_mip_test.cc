@@ -122,5 +122,49 @@ TEST(OrderMipTest, WithOffloadsItIsAnExhaustiveSearchsOptimum) {
   EXPECT_GE(num_better, 1);
 }
 
+// Transfers that take longer than the whole batch are never made, so the
+// optimum is that of an order without offloads.
+TEST(OrderMipTest, TransfersLongerThanTheBatchAreNotMade) {
+  if (!HasCbc()) GTEST_SKIP() << "cbc is not here (coinor-cbc)";
+  std::mt19937 random(41);
+  for (int round = 0; round < 4; ++round) {
+    OrderProblem problem = RandomOrderProblem(2, 2, 1, random);
+    problem.memory_limit = HeldByMicrobatch(problem);
+    for (StagePassCosts& stage : problem.costs.stages) {
+      stage.weight_gradient_inputs = 0;  // required: no larger than activations
+      stage.offload = 1000;
+    }
+    const std::vector<int> route = PlacementsOf(problem)[0];
+    const double without = SolvedValue(problem, route);
+    EXPECT_GT(without, 0);
+    problem.may_offload = true;
+    EXPECT_NEAR(SolvedValue(problem, route), without, 1e-4);
+  }
+}
+
+// Only the middle one of three ranks offloads. It has room for two activations;
+// a transfer takes 4 s in each direction. Its forwards begin at 9 s, 10 s, 14 s
+// (after the first offload) and 18 s (after the second). Gradients arrive from
+// 28 s on. The first activation is reloaded from 22 s, when the third offload
+// ends, to 26 s, the second by 30 s, the third by 34 s and the last by 38 s.
+// The last gradient ends at 39 s, and that of the first rank 8 + 1 s later.
+TEST(OrderMipTest, OneActivationAtATimeGoesOrComes) {
+  if (!HasCbc()) GTEST_SKIP() << "cbc is not here (coinor-cbc)";
+  OrderProblem problem = {
+      .num_ranks = 3, .num_microbatches = 4, .memory_limit = 2};
+  problem.can_split = false;
+  problem.may_offload = true;
+  problem.costs.stages.assign(3, {.forward = 1,
+                                  .backward_input = 1,
+                                  .backward_weight = 0,
+                                  .offload = 100,
+                                  .activation = 0,
+                                  .weight_gradient_inputs = 0});
+  problem.costs.stages[1].offload = 4;
+  problem.costs.stages[1].activation = 1;
+  problem.costs.hop = 8;
+  EXPECT_NEAR(SolvedValue(problem, PlacementsOf(problem)[0]), 48, 1e-4);
+}
+
 }  // namespace
 }  // namespace weir

@@ -5,6 +5,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "plan/synthesis/order_bound.h"
 #include "schedules/lint.h"
 #include "schedules/schedule_text.h"
 #include "schedules/validate.h"
@@ -14,6 +15,7 @@ namespace weir {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 Synthesis Found(const OrderProblem& problem,
                 const SynthesisOptions& options = {}) {
@@ -128,6 +130,33 @@ TEST(SynthesizeTest, BeatsEverySystemWhereAHopIsLong) {
   EXPECT_NEAR(found.best_named()->value, 45.5, 1e-9);
   EXPECT_NEAR(found.value, 44.9, 1e-9);
   EXPECT_TRUE(found.is_proven);
+}
+
+// CBC solves only the placements whose bound permits a better order.
+TEST(SynthesizeTest, LeavesOutPlacementsThatTheirBoundRulesOut) {
+  if (!HasCbc()) GTEST_SKIP() << "cbc is not here (coinor-cbc)";
+  std::mt19937 random(71);
+  int num_left_out = 0;
+  for (int round = 0; round < 60 && num_left_out < 3; ++round) {
+    const OrderProblem problem = RandomOrderProblem(2, 2, 2, random);
+    SynthesisOptions options = {.method = SynthesisMethod::kLocal,
+                                .num_moves = 1500};
+    const auto local = Synthesize(problem, options);
+    if (!local.ok() || local->is_proven) continue;
+    int num_open = 0;
+    for (const std::vector<int>& route : PlacementsOf(problem)) {
+      const double bound = LowerBoundOf(PassTable(problem, route)).value;
+      num_open += bound < local->value * (1 - 1e-9);
+    }
+    if (num_open != 1) continue;
+    options.method = SynthesisMethod::kAuto;
+    const Synthesis found = Found(problem, options);
+    EXPECT_TRUE(found.is_proven) << found.mip;
+    EXPECT_THAT(found.mip, HasSubstr(" booleans: "));
+    EXPECT_THAT(found.mip, Not(HasSubstr("; "))) << round;
+    ++num_left_out;
+  }
+  EXPECT_EQ(num_left_out, 3);
 }
 
 TEST(SynthesizeTest, WithoutCbcItSearchesAndSaysWhatIsMissing) {
