@@ -15,7 +15,7 @@
 namespace weir {
 namespace {
 
-// The only global of weir: filled before main, constant afterwards.
+// Returns the only global of weir: filled before main(), constant afterwards.
 std::map<absl::string_view, absl::string_view>& Registry() {
   static auto& registry = *new std::map<absl::string_view, absl::string_view>();
   return registry;
@@ -43,7 +43,7 @@ absl::StatusOr<Asset> LoadAsset(absl::string_view folder,
       return Asset{std::string(path), std::string(contents)};
     }
   }
-  // A folder may be called as a preset is.
+  // Reached only if no preset matches: a folder may share a preset's name.
   if (std::filesystem::is_directory(name, error)) {
     return absl::NotFoundError(
         absl::StrCat(name, ": is a folder, expected a file"));

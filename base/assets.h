@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Presets are text files of the source tree, embedded in the program under
-// their path ("models/gpt2.json"). A user names one by its stem ("gpt2") or
-// gives a file of his own.
+// Presets: text files of the source tree, embedded in the program under their
+// paths ("models/gpt2.json"). A user gives the stem of a preset ("gpt2") or the
+// path of a file.
 #ifndef WEIR_BASE_ASSETS_H_
 #define WEIR_BASE_ASSETS_H_
 
@@ -13,23 +13,24 @@
 
 namespace weir {
 
-// Registers one embedded file; both views must outlive the program.
+// Registers an embedded file. Both views must outlive the program.
 struct AssetRegistration {
   AssetRegistration(absl::string_view path, absl::string_view contents);
 };
 
 struct Asset {
-  std::string label;  // what error messages name: the path, or the preset's
+  // The path of the file or preset, for error messages.
+  std::string label;
   std::string contents;
 };
 
-// Finds what a user named: an existing file, else the preset
-// "<folder>/<name>.<any extension>". NotFound lists the presets of the folder
-// and names a near one.
+// Returns the existing file `name`, else the preset "<folder>/<name>.<any
+// extension>". Returns NotFound with the presets of the folder and the one with
+// the most similar name if there is neither.
 absl::StatusOr<Asset> LoadAsset(absl::string_view folder,
                                 const std::string& name);
 
-// The stems of all presets of a folder, sorted.
+// Returns the stems of all presets of a folder, sorted.
 std::vector<std::string> ListAssets(absl::string_view folder);
 
 }  // namespace weir

@@ -79,8 +79,8 @@ using Clock = std::chrono::steady_clock;
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != us) _exit(127);  // the parent ended before prctl
   DefaultOnInterrupt();
-  // An ignored signal stays ignored in the program. Where this process ignores
-  // SIGXFSZ, the program would end with an incomplete file and exit code 0.
+  // A program inherits ignored signals. If it inherited an ignored SIGXFSZ, it
+  // would end with an incomplete file and exit code 0.
   std::signal(SIGXFSZ, SIG_DFL);
   const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
   if (nothing >= 0) dup2(nothing, STDIN_FILENO);
@@ -101,8 +101,8 @@ double SecondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// Returns whether the child has ended. Does not reap it: until then neither
-// its process id nor its group id can be given to another process.
+// Returns true if the child has ended. Does not reap it: until then neither its
+// process id nor its group id can be reused.
 bool HasEnded(pid_t pid) {
   siginfo_t info = {};
   const int result = waitid(P_PID, pid, &info, WEXITED | WNOHANG | WNOWAIT);
@@ -115,7 +115,7 @@ absl::StatusOr<ChildEnd> WaitFor(pid_t pid, double limit_seconds,
   const Clock::time_point start = Clock::now();
   ChildEnd end;
   bool interrupted = false;
-  // Wait longer and longer, so that short runs are noticed at once.
+  // The pause grows, so that the end of a short run is noticed at once.
   auto pause = std::chrono::microseconds(200);
   while (!HasEnded(pid)) {
     if (tick) tick();
@@ -128,7 +128,7 @@ absl::StatusOr<ChildEnd> WaitFor(pid_t pid, double limit_seconds,
     std::this_thread::sleep_for(pause);
     pause = std::min(2 * pause, std::chrono::microseconds(20'000));
   }
-  // Kills what the child may have left, before the group id is free again.
+  // Kills any remaining descendants before the group id can be reused.
   kill(-pid, SIGKILL);
   int status = 0;
   while (waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;
@@ -171,7 +171,7 @@ absl::StatusOr<ChildEnd> RunChildProgram(
   if (errors != output) close(errors);
   close(output);
   if (pid < 0) return absl::UnavailableError("no process to be had");
-  setpgid(pid, pid);  // as the child does, whichever comes first
+  setpgid(pid, pid);  // the child does the same; either may come first
   return WaitFor(pid, limit_seconds, tick);
 }
 

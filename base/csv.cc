@@ -24,18 +24,18 @@ namespace {
 // A damaged header may repeat a name a million times.
 constexpr size_t kMaxHeaderErrors = 5;
 
-// Enough to see what kind of file it is instead.
+// Enough to recognize the actual format of the file.
 constexpr size_t kMaxErrors = 20;
 
-// What the callbacks of libcsv fill.
+// Filled by the callbacks of libcsv.
 struct Rows {
   std::vector<CsvRow> rows;
-  CsvRow row;  // the one that is being read
+  CsvRow row;  // the row being read
   bool ended = false;
 };
 
-// Returns whether a spreadsheet may take the text for a formula. Apostrophes
-// before it count: one more is then written, and one is removed when read.
+// Returns true if a spreadsheet may treat the text as a formula. Leading
+// apostrophes are ignored, because writing adds one and reading removes one.
 bool IsFormula(absl::string_view text) {
   const size_t begin = text.find_first_not_of("' ");
   return begin != absl::string_view::npos &&
@@ -67,10 +67,10 @@ class Parser {
   Parser(const Parser&) = delete;
   Parser& operator=(const Parser&) = delete;
 
-  // Line by line, so that every row knows its own.
+  // Parses line by line, so that every row has its line number.
   absl::StatusOr<std::vector<CsvRow>> Parse(absl::string_view label,
                                             absl::string_view text) {
-    bool open = false;  // a quoted field goes on in the next line
+    bool open = false;  // true inside a quoted field that spans lines
     int line = 0;
     while (!text.empty()) {
       ++line;
@@ -183,7 +183,8 @@ absl::StatusOr<CsvColumn> CsvTable::Column(absl::string_view name) const {
 
 absl::StatusOr<CsvTable> ReadCsv(absl::string_view label,
                                  absl::string_view text) {
-  absl::ConsumePrefix(&text, "\xEF\xBB\xBF");  // what spreadsheets write
+  // Byte order mark, written by spreadsheets.
+  absl::ConsumePrefix(&text, "\xEF\xBB\xBF");
   ASSIGN_OR_RETURN(std::vector<CsvRow> rows, Parser().Parse(label, text));
   if (rows.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -209,7 +210,7 @@ absl::StatusOr<CsvTable> ReadCsv(absl::string_view label,
 std::string CsvField(absl::string_view text) {
   std::string safe = WithoutControls(text);
   if (IsFormula(safe) && !IsNumber(safe)) safe.insert(0, "'");
-  // Spaces around a field count only inside quotes.
+  // Spaces around a field are kept only inside quotes.
   const bool quote = safe.find_first_of(",\"") != std::string::npos ||
                      absl::StripAsciiWhitespace(safe) != safe;
   if (!quote) return safe;

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables in comma-separated values with a header line:
+// Reads tables of comma-separated values with a header line:
 //
 //   ASSIGN_OR_RETURN(const CsvTable table, ReadCsv(path, text));
 //   ASSIGN_OR_RETURN(const CsvColumn m, table.Column("m"));
 //   ASSIGN_OR_RETURN(const std::vector<double> sizes, m.Numbers(1, 1e9));
 //
-// A field that a spreadsheet would take for a formula is written with a ' in
-// front of it, which ReadCsv removes.
+// A field that a spreadsheet would treat as a formula is written with a leading
+// apostrophe, which ReadCsv removes.
 //
-// Quoted fields may hold commas, doubled quotes and line ends; spaces around
-// an unquoted field, a byte order mark, CRLF and empty lines do not count.
-// Errors read "<label>:<line>: <column> is <found>, expected <what>", all of a
-// table (or column) at once.
+// Quoted fields may contain commas, doubled quotes and line breaks. Spaces
+// around unquoted fields, a byte order mark, CRLF and empty lines are ignored.
+// Errors read "<label>:<line>: <column> is <found>, expected <what>"; all
+// errors of a table or column are reported at once.
 #ifndef WEIR_BASE_CSV_H_
 #define WEIR_BASE_CSV_H_
 
@@ -25,13 +25,15 @@
 namespace weir {
 
 struct CsvRow {
-  int line;                         // in the file, from 1; where the row begins
-  std::vector<std::string> fields;  // as many as the header has
+  // Number of the row's first line in the file, from 1.
+  int line;
+  // One field per column of the header.
+  std::vector<std::string> fields;
 };
 
 class CsvTable;
 
-// One column; the table must outlive it.
+// A column of a table. The table must outlive it.
 class CsvColumn {
  public:
   CsvColumn(const CsvTable& table, int index) : table_(&table), index_(index) {}
@@ -39,14 +41,16 @@ class CsvColumn {
   const std::string& name() const;
   const std::string& Text(int row) const;
 
-  // The field as a finite number in [low, high]; InvalidArgument names line
-  // and column.
+  // Returns the field as a finite number in [low, high], or InvalidArgument
+  // with line and column.
   absl::StatusOr<double> Number(int row, double low, double high) const;
 
-  // All rows; the error has a line for each bad field (the first 20).
+  // Returns the numbers of all rows, or InvalidArgument with a line for each of
+  // the first 20 bad fields.
   absl::StatusOr<std::vector<double>> Numbers(double low, double high) const;
 
-  // InvalidArgument "<label>:<line>: <column> is \"<field>\", <expected>".
+  // Returns InvalidArgument "<label>:<line>: <column> is \"<field>\",
+  // <expected>".
   absl::Status Error(int row, absl::string_view expected) const;
 
  private:
@@ -69,26 +73,28 @@ class CsvTable {
 
   bool HasColumn(absl::string_view name) const { return Find(name) >= 0; }
 
-  // InvalidArgument when there is none: names the columns that are there.
+  // Returns InvalidArgument with the existing columns if there is no such
+  // column.
   absl::StatusOr<CsvColumn> Column(absl::string_view name) const;
 
  private:
-  int Find(absl::string_view name) const;  // -1: none
+  int Find(absl::string_view name) const;  // -1 if none
 
   std::string label_;
   std::vector<std::string> header_;
   std::vector<CsvRow> rows_;
 };
 
-// Reads a table; `label` is what errors call it. InvalidArgument without a
-// header, when a column's name is empty or there twice, for a row of another
-// length than the header, and for bad quotes.
+// Reads a table. Error messages begin with `label`. Returns InvalidArgument if
+// there is no header, a column name is empty or repeated, the lengths of a row
+// and the header differ, or quotes are malformed.
 absl::StatusOr<CsvTable> ReadCsv(absl::string_view label,
                                  absl::string_view text);
 
-// Returns the text as a field to write: in quotes where it must be (RFC 4180),
-// control characters as '?'. Text that begins with = + - or @ and is not a
-// number gets a ' in front, so that no spreadsheet runs it as a formula.
+// Returns the text as a CSV field, quoted if necessary (RFC 4180), with control
+// characters replaced by '?'. A leading apostrophe is added to text that begins
+// with =, +, - or @ and is not a number, so that no spreadsheet runs it as a
+// formula.
 std::string CsvField(absl::string_view text);
 
 }  // namespace weir

@@ -9,7 +9,8 @@
 namespace weir {
 namespace {
 
-// Linear between the order statistics. REQUIRES: values is not empty.
+// Returns a percentile, interpolated linearly between the order statistics.
+// `part` is in [0, 1]. Requires: `values` is not empty.
 double Percentile(std::vector<double> values, double part) {
   std::sort(values.begin(), values.end());
   const double place = part * static_cast<double>(values.size() - 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the exit code of weir, and of weir-calibrate, says.
+// Exit codes of weir and weir-calibrate.
 #ifndef WEIR_BASE_EXIT_CODE_H_
 #define WEIR_BASE_EXIT_CODE_H_
 
@@ -9,17 +9,18 @@ namespace weir {
 
 enum ExitCode : int {
   kExitOk = 0,
-  kExitNegative = 1,   // a verdict: does not fit, deadlock
-  kExitUsage = 2,      // the user can mend it
+  kExitNegative = 1,   // a negative verdict: does not fit, deadlock
+  kExitUsage = 2,      // an error that the user can correct
   kExitMissing = 3,    // something is missing on this machine
-  kExitInternal = 70,  // our bug
-  // 128 + the signal that ended it.
+  kExitInternal = 70,  // a bug in weir
+  // 128 + the number of the signal that ended the program.
   kExitHungUp = 129,       // SIGHUP: the terminal was closed
   kExitInterrupted = 130,  // SIGINT: Ctrl-C
   kExitTerminated = 143    // SIGTERM: timeout, Slurm, kill
 };
 
-// Cancelled gives the code of the signal that was noted (interrupt.h).
+// Returns the exit code for a status. Cancelled gives the code of the recorded
+// signal (interrupt.h).
 ExitCode ExitCodeOf(const absl::Status& status);
 
 }  // namespace weir

@@ -30,16 +30,16 @@ namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
 constexpr int kPollMilliseconds = 100;
-// How long to wait for a process to open a pipe for writing, and for the next
-// bytes of one that has it open.
+// How long to wait for a process to open a pipe for writing, and for more bytes
+// from a pipe that is open for writing.
 constexpr double kMaxWriterWaitSeconds = 5;
 constexpr double kMaxSilenceSeconds = 600;
 
-constexpr int kMaxLinks = 40;  // as in the kernel
+constexpr int kMaxLinks = 40;  // the kernel's limit
 constexpr std::chrono::milliseconds kPollInterval(50);
 
 // Opens a device or a pipe for writing. Returns an error if a pipe has no
-// reader for a while, where a plain open(2) would wait forever.
+// reader for a while, where a blocking open(2) would wait forever.
 absl::StatusOr<int> OpenDevice(const std::string& path) {
   const auto deadline =
       Clock::now() + std::chrono::duration_cast<Clock::duration>(
@@ -85,7 +85,7 @@ absl::Status CannotBeOpened(const std::string& path, int error) {
   return CannotBeRead(path, std::strerror(error));
 }
 
-// The kind of a file that is not a regular one.
+// Returns the kind of a file that is not a regular one.
 std::string KindOf(mode_t mode) {
   if (S_ISDIR(mode)) return "a folder";
   if (S_ISFIFO(mode)) return "a pipe";
@@ -102,7 +102,7 @@ absl::Status IsTooLarge(const std::string& path, size_t max_bytes) {
 
 // Reads to the end from a non-blocking descriptor. read(2) also returns 0 for a
 // pipe that no process has opened for writing yet. poll(2) reports POLLHUP only
-// at the real end.
+// at the actual end.
 absl::StatusOr<std::string> ReadToEnd(const std::string& path, int fd,
                                       bool is_pipe, size_t max_bytes) {
   std::string contents;
@@ -161,7 +161,7 @@ absl::StatusOr<std::string> FollowLinks(const std::string& path) {
     if (!fs::is_symlink(at, error)) return at.string();
     const fs::path target = fs::read_symlink(at, error);
     if (error) return CannotBeWritten(path, error.message());
-    at = at.parent_path() / target;  // an absolute target stands alone
+    at = at.parent_path() / target;  // an absolute target replaces the parent
   }
   return CannotBeWritten(path, std::strerror(ELOOP));
 }
@@ -189,7 +189,7 @@ absl::Status MakeFoldersOf(const std::string& path) {
 }
 
 absl::StatusOr<int> OpenRegularFile(const std::string& path, int flags) {
-  // O_NONBLOCK: a plain open(2) of a pipe waits for its other end.
+  // O_NONBLOCK: a blocking open(2) of a pipe waits for its other end.
   const int fd =
       open(path.c_str(), flags | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0666);
   if (fd < 0) {
@@ -213,7 +213,7 @@ absl::StatusOr<std::string> ReadRegularFile(const std::string& path, int fd,
                                             size_t max_bytes) {
   struct stat status = {};
   if (fstat(fd, &status) != 0) return CannotBeRead(path, std::strerror(errno));
-  // Refuse large files before reading them. Files of /proc have size 0.
+  // Refuse large files before reading them. Files in /proc have size 0.
   if (status.st_size > 0 && static_cast<size_t>(status.st_size) > max_bytes) {
     return IsTooLarge(path, max_bytes);
   }
@@ -235,7 +235,7 @@ absl::StatusOr<std::string> ReadFile(const std::string& path,
   }
   if (S_ISREG(status.st_mode)) return ReadRegularFile(path, fd, max_bytes);
   const bool is_pipe = S_ISFIFO(status.st_mode);
-  // A device may have no end.
+  // A device may be endless.
   if (!is_pipe) max_bytes = std::min(max_bytes, kMaxTextFileBytes);
   return ReadToEnd(path, fd, is_pipe, max_bytes);
 }
@@ -243,7 +243,7 @@ absl::StatusOr<std::string> ReadFile(const std::string& path,
 absl::Status WriteFile(const std::string& path, absl::string_view contents) {
   std::error_code error;
   const auto status = fs::status(path, error);
-  // Links form a circle, the path is too long, or permission is missing.
+  // A cycle of links, a path that is too long, or a missing permission.
   if (status.type() == fs::file_type::none) {
     return CannotBeWritten(path, error.message());
   }
@@ -275,8 +275,8 @@ absl::Status CheckWritable(const std::string& path) {
   fs::path there = target;
   const auto status = fs::status(there, error);
   if (!fs::exists(status) || fs::is_regular_file(status)) {
-    // Replacing a file needs write permission for its folder, or for the
-    // nearest existing folder above it, in which the others would be created.
+    // Replacing a file requires write permission for its folder, or for the
+    // nearest existing folder above it, in which missing folders are created.
     do {
       there = there.has_parent_path() ? there.parent_path() : ".";
     } while (!fs::exists(there, error) && there != there.parent_path());

@@ -12,23 +12,23 @@
 
 namespace weir {
 
-// Far above any file written by hand.
+// Much larger than any file written by hand.
 constexpr size_t kMaxTextFileBytes = size_t{64} << 20;
 
 // Reads a whole file. Returns NotFound if it does not exist, InvalidArgument if
-// it is a folder, cannot be read or holds more than `max_bytes` (a device: more
-// than kMaxTextFileBytes).
+// it is a folder, cannot be read or holds more than `max_bytes` (for a device:
+// more than kMaxTextFileBytes).
 absl::StatusOr<std::string> ReadFile(const std::string& path,
                                      size_t max_bytes = kMaxTextFileBytes);
 
-// Opens a regular file with the flags of open(2) (O_CREAT gives mode 0666) and
-// returns the descriptor. Never waits, and refuses anything that may have no
-// end: InvalidArgument for a folder, a pipe, a device or a socket. NotFound
-// when the file does not exist and is not created.
+// Opens a regular file with the flags of open(2) (O_CREAT uses mode 0666) and
+// returns the descriptor. Never blocks, and returns InvalidArgument for files
+// that may be endless: a folder, a pipe, a device or a socket. Returns NotFound
+// if the file does not exist and is not created.
 absl::StatusOr<int> OpenRegularFile(const std::string& path, int flags);
 
-// Reads a file from OpenRegularFile to its end. InvalidArgument when it holds
-// more than `max_bytes`. `path` is for messages.
+// Reads a file from OpenRegularFile to its end. Returns InvalidArgument if it
+// holds more than `max_bytes`. `path` is for messages.
 absl::StatusOr<std::string> ReadRegularFile(const std::string& path, int fd,
                                             size_t max_bytes);
 
@@ -37,32 +37,33 @@ inline constexpr double kMaxReaderWaitSeconds = 5;
 
 // Replaces a file and syncs it to disk. Writes a temporary file in the same
 // folder and renames it, so that readers never see an incomplete file and an
-// error leaves the old contents. Creates missing folders. Writes through
-// symbolic links, and to devices and pipes without replacing them.
+// error leaves the old contents. Creates missing folders. Follows symbolic
+// links, and writes to devices and pipes without replacing them.
 absl::Status WriteFile(const std::string& path, absl::string_view contents);
 
-// Returns InvalidArgument if WriteFile would fail, as far as that is known
-// before: for a folder, a path below a file, or without permission. Call it
-// before long work. Accepts an empty path, which stands for no file.
+// Returns InvalidArgument if WriteFile is already known to fail: for a folder,
+// a path below a file, or a missing permission. Call it before long work. An
+// empty path means no file and is accepted.
 absl::Status CheckWritable(const std::string& path);
 
-// Returns the path behind a chain of symbolic links, which need not exist, or
-// InvalidArgument if the links form a circle.
+// Returns the target of a chain of symbolic links, which need not exist, or
+// InvalidArgument if the links form a cycle.
 absl::StatusOr<std::string> FollowLinks(const std::string& path);
 
-// Returns whether WriteFile would replace the same file for both paths, neither
-// of which need exist: compares absolute paths behind all symbolic links. False
-// for devices and pipes, which take one output after the other.
+// Returns true if WriteFile would replace the same file for both paths, neither
+// of which need exist. Compares absolute paths with all symbolic links
+// resolved. Returns false for devices and pipes, which can take several outputs
+// in turn.
 bool IsSameOutput(const std::string& path, const std::string& other);
 
-// Creates the missing folders above a file.
+// Creates the missing parent folders of a file.
 absl::Status MakeFoldersOf(const std::string& path);
 
 // Returns the error "PATH: cannot be written: WHY".
 absl::Status CannotBeWritten(absl::string_view path, absl::string_view why);
 
-// Writes all bytes at the position of `fd`. Returns false and sets errno if
-// not.
+// Writes all bytes at the position of `fd`. Returns false and sets errno on
+// failure.
 bool WriteAll(int fd, absl::string_view bytes);
 
 }  // namespace weir

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops over very many numbers, on all cores.
+// Runs loops over large index ranges on all cores.
 #ifndef WEIR_BASE_IN_PARTS_H_
 #define WEIR_BASE_IN_PARTS_H_
 
@@ -10,8 +10,8 @@
 
 namespace weir {
 
-// run(first, last) of parts of [0, num_elements), at the same time where there
-// are many elements; what `run` does must not depend on the parts.
+// Calls run(first, last) for parts of [0, num_elements), in parallel if there
+// are many elements. The result must not depend on the division into parts.
 template <typename Run>
 void InParts(int64_t num_elements, const Run& run) {
   constexpr int64_t kLeast = 1 << 18;

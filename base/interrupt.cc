@@ -17,28 +17,30 @@ namespace weir {
 namespace {
 
 constexpr std::array<int, 3> kSignals = {SIGINT, SIGTERM, SIGHUP};
-// timeout(1) signals its child, and at once the process group that the child is
-// in: the second signal is no second request. Two seconds are far more than it
-// takes, also on a busy machine, and fewer than until a person or a script that
-// waits for the end of this process sends another.
+// timeout(1) signals its child and immediately afterwards the child's process
+// group, so the second signal is not a second request. Two seconds are far more
+// than this takes, even on a busy machine, and less than a person or a script
+// waits before sending another signal.
 constexpr int kSameSenderSeconds = 2;
 
 static_assert(kExitInterrupted == 128 + SIGINT);
 static_assert(kExitTerminated == 128 + SIGTERM);
 static_assert(kExitHungUp == 128 + SIGHUP);
 
-// The noted signal, 0 if none. Signal handlers can only set globals.
+// The recorded signal, 0 if none. Signal handlers can only set globals.
 volatile sig_atomic_t noted = 0;
-// Who sent it and when, to tell the second signal of timeout(1) from a second
-// request. 0: no process, such as a terminal.
+// Sender and time of the recorded signal, to distinguish the second signal of
+// timeout(1) from a second request. Sender 0: not a process, such as a
+// terminal.
 volatile sig_atomic_t noted_sender = 0;
 volatile sig_atomic_t noted_second = 0;
-// The process that set the handlers. A forked child that has them is silent.
+// The process that set the handlers. A forked child inherits them but prints
+// nothing.
 volatile sig_atomic_t owner = 0;
 
-// Prints "interrupted by SIGTERM" with functions that a signal handler may
-// call, unless standard error is closed or would have to be waited for. A
-// terminal may show a status line, below which it goes.
+// Prints "interrupted by SIGTERM" with async-signal-safe functions, unless
+// standard error is closed or would block. Starts a new line on a terminal,
+// which may show a status line.
 void PrintInterrupted(int signal) {
   pollfd poller = {STDERR_FILENO, POLLOUT, 0};
   if (getpid() != owner || poll(&poller, 1, 0) <= 0 ||
@@ -78,7 +80,7 @@ void Note(int signal, siginfo_t* info, void*) {
   Exit(signal);
 }
 
-// Keeps SIGHUP ignored if it is, as nohup(1) asks for.
+// Leaves SIGHUP ignored if it is, as nohup(1) requires.
 void SetActions(const struct sigaction& action) {
   owner = getpid();
   for (const int signal : kSignals) {

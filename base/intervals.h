@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Computes with intervals of time. Lengths are summed over parts, and never
-// found by subtracting parts from the whole: due to rounding, such differences
-// may be negative or not exactly 0.
+// Intervals of time. Lengths are summed over parts instead of subtracting parts
+// from the whole, because rounding can make such differences negative or not
+// exactly 0.
 #ifndef WEIR_BASE_INTERVALS_H_
 #define WEIR_BASE_INTERVALS_H_
 
@@ -22,8 +22,8 @@ struct Interval {
 
 double LengthOf(const std::vector<Interval>& intervals);
 
-// Removes from `gaps` all that `covers` cover, which may overlap, and returns
-// the length that was removed.
+// Removes from `gaps` everything that `covers` cover and returns the removed
+// length. The covers may overlap.
 double TakeOut(std::vector<Interval> covers, std::vector<Interval>* gaps);
 
 }  // namespace weir

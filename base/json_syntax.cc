@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr size_t kMaxTokenBytes = 40;  // in a message
+constexpr size_t kMaxTokenBytes = 40;  // maximum in a message
 
 class SyntaxProbe : public json::json_sax_t {
  public:

@@ -8,7 +8,7 @@
 
 namespace weir {
 
-// Far above what any of our formats needs, far below what exhausts a stack.
+// Far more than any format of weir needs, far less than exhausts a stack.
 inline constexpr int kMaxJsonDepth = 100;
 
 // Returns InvalidArgument "<label>:<line>:<column>: ..." if the text is not

@@ -28,7 +28,7 @@ double NumberOf(const std::string& path, double otherwise) {
              : otherwise;
 }
 
-// Returns the number behind `key` in a file with one key and number per line.
+// Returns the number after `key` in a file with one key and number per line.
 double FieldOf(const std::string& path, absl::string_view key,
                double otherwise) {
   const std::string text = TextOf(path);
@@ -44,7 +44,7 @@ double FieldOf(const std::string& path, absl::string_view key,
   return otherwise;
 }
 
-// Names the files of a control group's folder in one version.
+// File names in a control group's folder, by version of control groups.
 struct GroupFiles {
   absl::string_view limit, usage, cache_field;
 };
@@ -64,8 +64,8 @@ double LeftIn(const std::string& folder, const GroupFiles& files) {
   return std::max(limit - std::max(usage - cache, 0.0), 0.0);
 }
 
-// Returns the least memory that a group and its ancestors have left. In a
-// container the group's path may not be visible: then it is the mounted root.
+// Returns the least memory that a group or any of its ancestors has left. The
+// group's path may be invisible in a container; then the mounted root is used.
 double LeftInHierarchy(const std::string& mount, std::string group,
                        const GroupFiles& files) {
   double left = kUnknown;
@@ -81,7 +81,7 @@ double LeftInGroups(const std::string& root) {
   const std::string text = TextOf(absl::StrCat(root, "/proc/self/cgroup"));
   double left = kUnknown;
   for (absl::string_view line : absl::StrSplit(text, '\n')) {
-    // "hierarchy:controllers:path"; version 2 has neither of the first two.
+    // "hierarchy:controllers:path"; "0::path" in version 2.
     const std::vector<std::string> parts =
         absl::StrSplit(line, absl::MaxSplits(':', 2));
     if (parts.size() < 3) continue;

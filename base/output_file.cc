@@ -20,7 +20,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The header line of a table can be long: it names every swept field.
+// The header line of a table can be long, because it contains every swept
+// field.
 constexpr size_t kHeadBytes = 64 << 10;
 
 std::string Head(const std::string& path) {
@@ -39,8 +40,8 @@ std::string Head(const std::string& path) {
   return head;
 }
 
-// The header of SQLite's file format has the application_id at byte 68, the
-// most significant byte first.
+// The header of SQLite's file format has the big-endian application_id at byte
+// 68.
 bool IsOwnDatabase(absl::string_view head) {
   constexpr absl::string_view kMagic("SQLite format 3\0", 16);
   if (!absl::StartsWith(head, kMagic)) return false;
@@ -90,8 +91,8 @@ std::string MarkSvg(absl::string_view svg) {
 bool IsReplaceable(const std::string& path, const ReplaceOptions& options) {
   if (options.force) return true;
   std::error_code error;
-  // A device, a pipe or nothing at all. Writing reports an error if the path
-  // cannot be examined.
+  // A device, a pipe or no file. Writing reports an error if the path cannot be
+  // examined.
   if (!fs::is_regular_file(path, error)) return true;
   const std::string head = Head(path);
   if (head.empty() && fs::file_size(path, error) == 0) return true;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collects everything that is wrong with an input, so that a user sees all of
-// it at once:
+// Collects all problems of an input, so that a user sees them at once:
 //
 //   Problems problems("cluster.textproto");
 //   if (!(bandwidth > 0)) problems.Add("nodes[0].nics[1].bytes_per_second",
@@ -19,22 +18,23 @@ namespace weir {
 
 class Problems {
  public:
-  // `where` is the file (or flag) that every message names first.
+  // `where` is the file (or flag) with which every message begins.
   explicit Problems(absl::string_view where) : where_(where) {}
 
-  // Notes "<where>: <field> <what>"; an empty field leaves "<where>: <what>".
+  // Adds "<where>: <field> <what>", or "<where>: <what>" if `field` is empty.
   void Add(absl::string_view field, absl::string_view what);
 
-  // Notes a problem unless low <= value <= high; NaN is outside every range.
+  // Adds a problem unless low <= value <= high. NaN is outside every range.
   void CheckRange(absl::string_view field, double value, double low,
                   double high);
 
-  // Notes a problem unless value is finite and > 0.
+  // Adds a problem unless value is finite and > 0.
   void CheckPositive(absl::string_view field, double value);
 
   bool empty() const { return messages_.empty(); }
 
-  // OK when empty, else InvalidArgument with one line per problem.
+  // Returns OK if there is no problem, else InvalidArgument with one line per
+  // problem.
   absl::Status ToStatus() const;
 
  private:

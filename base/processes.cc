@@ -28,10 +28,11 @@ namespace weir {
 namespace {
 
 constexpr int kPollMilliseconds = 100;
-// A longer time limit is none: the clock would overflow.
+// A longer time limit means none, because the clock would overflow.
 constexpr double kLongestSeconds = 1e9;
 
-// Both ways of the socket: how many bytes follow, then these.
+// Messages in both directions of the socket: a byte count, then that many
+// bytes.
 using Length = uint64_t;
 
 std::string Frame(const std::string& bytes) {
@@ -41,7 +42,7 @@ std::string Frame(const std::string& bytes) {
   return frame + bytes;
 }
 
-// The bytes after the length, once all are there.
+// Returns true if all bytes that the length announces have arrived.
 bool IsWhole(const std::string& frame) {
   Length length = 0;
   if (frame.size() < sizeof(length)) return false;
@@ -49,7 +50,7 @@ bool IsWhole(const std::string& frame) {
   return frame.size() - sizeof(length) >= length;
 }
 
-// False: nobody reads any more.
+// Returns false if the other side has closed the socket.
 bool SendAll(int fd, const std::string& bytes) {
   size_t sent = 0;
   while (sent < bytes.size()) {
@@ -62,7 +63,8 @@ bool SendAll(int fd, const std::string& bytes) {
   return true;
 }
 
-// Appends what is there. False: the other side is gone.
+// Appends the bytes available. Returns false if the other side has closed the
+// socket.
 bool ReceiveSome(int fd, std::string* bytes) {
   char buffer[1 << 16];
   const ssize_t n = recv(fd, buffer, sizeof(buffer), 0);
@@ -88,7 +90,7 @@ bool ReceiveSome(int fd, std::string* bytes) {
   }
 }
 
-// What a worker says: a status code, then output or message.
+// A worker's answer: a status code, then output or message.
 constexpr size_t kCodeAt = sizeof(Length);
 constexpr size_t kTextAt = kCodeAt + 1;
 
@@ -102,12 +104,13 @@ absl::StatusOr<std::string> Answer(const std::string& frame) {
 }  // namespace
 
 pid_t ForkChild() {
-  std::fflush(nullptr);  // else both would print it
+  std::fflush(nullptr);  // otherwise both processes would print it
   const pid_t parent = getpid();
   const pid_t pid = fork();
   if (pid != 0) return pid;
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) _exit(kExitInternal);  // ended before prctl
+  // True if the parent ended before prctl.
+  if (getppid() != parent) _exit(kExitInternal);
   return 0;
 }
 
@@ -152,7 +155,8 @@ absl::Status Workers::Start() {
   }
   const pid_t pid = ForkChild();
   if (pid == 0) {
-    // Else a worker would not see that its parent has hung up.
+    // Otherwise a worker would not notice that its parent has closed its
+    // socket.
     for (const Worker& other : workers_) close(other.fd);
     close(fds[0]);
     RunWorker(work_, fds[1]);
@@ -168,7 +172,8 @@ absl::Status Workers::Start() {
   return absl::OkStatus();
 }
 
-// Ends it if it has not ended; says how it did. Leaves no zombie.
+// Kills the process if it is still running and reaps it. Returns an error that
+// says how it ended.
 absl::StatusOr<std::string> Workers::Bury(Worker* worker) {
   kill(worker->pid, SIGKILL);
   close(worker->fd);
@@ -194,7 +199,7 @@ absl::Status Workers::HandOut() {
       free->job = line_.front().first;
       free->deadline = Deadline();
       line_.pop_front();
-    } else {  // died before it had a job
+    } else {  // died before it got a job
       (void)Bury(&*free);
       workers_.erase(free);
     }
@@ -253,13 +258,13 @@ absl::Status Workers::Wait(const Done& done) {
 }
 
 absl::Status RunJobs(const Jobs& jobs) {
-  int job = 0;  // in a worker: its own
+  int job = 0;  // in a worker: its current job
   const auto run = [&](const std::string& input) {
     std::memcpy(&job, input.data(), sizeof(job));
     return jobs.run(job);
   };
   Workers workers(jobs.num_processes, run, jobs.time_limit_seconds);
-  // Beside those at work, one for each to go on with.
+  // One queued job per process, so that none has to wait for its next job.
   const int num_given = 2 * std::max(jobs.num_processes, 1);
   int next = 0;
   while (!jobs.stop()) {

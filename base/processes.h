@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Many jobs in a few processes, which live on from one job to the next. Of one
-// thread: children end with the thread that started them.
+// Runs many jobs in a few processes, each of which runs one job after another.
+// For use by a single thread: children end with the thread that started them.
 #ifndef WEIR_BASE_PROCESSES_H_
 #define WEIR_BASE_PROCESSES_H_
 
@@ -21,39 +21,41 @@ namespace weir {
 
 inline constexpr double kNoTimeLimit = std::numeric_limits<double>::infinity();
 
-// Processes that take one job after another. What `work` keeps in one of them
-// (a std::optional<Ranker> that it captured by reference and fills at its first
-// job) is there for the next job of that process.
+// A pool of processes that run one job after another. State that `work` keeps
+// in a process (such as a std::optional<Ranker> that it captured by reference
+// and fills in its first job) is available to later jobs of that process.
 //
-// A job that takes its process down (out of memory, SIGSEGV) is lost alone: it
-// ends as Internal with the name of the signal, and another process takes the
-// next. Children end with their parent, even with kill -9.
+// A job that kills its process (out of memory, SIGSEGV) does not affect other
+// jobs: it ends with Internal and the name of the signal, and another process
+// takes the next job. Children end with their parent, even if that is killed by
+// SIGKILL.
 class Workers {
  public:
-  // Runs in a child; what it returns goes to the parent.
+  // Runs in a child, which sends the result to the parent.
   using Work =
       std::function<absl::StatusOr<std::string>(const std::string& input)>;
   using Done = std::function<void(int job, absl::StatusOr<std::string> output)>;
 
-  // Processes are started as jobs come: they see memory as it was then. A job
-  // that takes longer than `time_limit_seconds` is killed with its process and
-  // ends as DeadlineExceeded.
+  // Processes start when jobs arrive and see the parent's memory of that time.
+  // A job that takes longer than `time_limit_seconds` is killed with its
+  // process and ends with DeadlineExceeded.
   Workers(int num_processes, Work work,
           double time_limit_seconds = kNoTimeLimit);
-  ~Workers();  // ends them at once, whatever they are at
+  ~Workers();  // ends the processes at once, busy or not
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
 
-  // Waits in line until a process is free; `job` is the caller's name for it.
+  // Queues a job until a process is free. The caller chooses the number `job`.
   void Give(int job, std::string input);
-  // In line or at work.
+  // Returns the number of queued and running jobs.
   int num_unfinished() const;
-  // Drops the jobs in line and ends the processes.
+  // Drops the queued jobs and ends the processes.
   void Clear();
 
-  // Hands jobs out, waits for an answer (a tenth of a second at most) and calls
-  // `done` for each that came, in the order in which they end. An interrupted
-  // job is Cancelled. Unavailable when the machine gives no process.
+  // Starts queued jobs, waits for answers (at most a tenth of a second) and
+  // calls `done` for each finished job, in the order in which they finish. An
+  // interrupted job ends with Cancelled. Returns Unavailable if no process can
+  // be created.
   absl::Status Wait(const Done& done);
 
  private:
@@ -62,9 +64,9 @@ class Workers {
   struct Worker {
     pid_t pid = 0;  // 0: ended
     int fd = -1;
-    int job = -1;                     // -1: free
-    std::string bytes;                // of its answer, so far
-    Clock::time_point deadline = {};  // of its job
+    int job = -1;                     // -1: none
+    std::string bytes;                // received part of the job's answer
+    Clock::time_point deadline = {};  // time limit of the job
   };
 
   absl::Status Start();
@@ -72,7 +74,7 @@ class Workers {
   absl::StatusOr<std::string> Bury(Worker* worker);
   void Listen(Worker* worker, const Done& done);
   void EndLate(const Done& done);
-  Clock::time_point Deadline() const;  // of a job that starts now
+  Clock::time_point Deadline() const;  // for a job that starts now
 
   size_t num_processes_;
   Work work_;
@@ -81,31 +83,32 @@ class Workers {
   std::vector<Worker> workers_;
 };
 
-// The same for jobs that are known beforehand.
+// A fixed number of jobs to run in Workers.
 struct Jobs {
   int num_jobs = 0;
-  int num_processes = 1;  // at the same time
-  // Runs in a child; what it returns goes to the parent.
+  int num_processes = 1;  // maximum at the same time
+  // Runs in a child, which sends the result to the parent.
   std::function<absl::StatusOr<std::string>(int job)> run;
-  // In the parent, see Workers::Wait.
+  // Runs in the parent; see Workers::Wait.
   Workers::Done done;
-  // In the parent, about ten times a second: start no more and end those that
-  // run.
+  // Runs in the parent, about ten times per second. Returns true to end the
+  // running jobs and start no more.
   std::function<bool()> stop;
-  double time_limit_seconds = kNoTimeLimit;  // of each, see Workers
+  double time_limit_seconds = kNoTimeLimit;  // per job; see Workers
 };
 
-// Returns when every job is done, or stopped. Unavailable when the machine
-// gives no processes.
+// Runs the jobs. Returns when every job is done, or stopped. Returns
+// Unavailable if no process can be created.
 absl::Status RunJobs(const Jobs& jobs);
 
-// fork(2) for a child that is killed when this thread ends, however it ends.
+// Calls fork(2). The child is killed when this thread ends for any reason.
 pid_t ForkChild();
 
-// "exit code 3", "Segmentation fault (signal 11)"; of waitpid's status.
+// Returns how a process with this status of waitpid ended, such as "exit code
+// 3" or "Segmentation fault (signal 11)".
 std::string HowItEnded(int wait_status);
 
-// One per core.
+// Returns one per core.
 int DefaultProcesses();
 
 }  // namespace weir

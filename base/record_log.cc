@@ -17,12 +17,12 @@ constexpr absl::string_view kBefore = "{\"crc32\":\"";
 constexpr absl::string_view kAfter = "\"";
 constexpr size_t kDigits = 8;
 
-// Returns whether nothing but the end of an object is left.
+// Returns true if only the end of an object is left.
 bool IsEmptyObject(absl::string_view members) {
   return absl::StripAsciiWhitespace(members) == "}";
 }
 
-// Returns whether the line is sealed and has not changed since.
+// Returns true if the line is sealed and undamaged, and extracts its object.
 bool Unseal(absl::string_view line, std::string* json) {
   if (!absl::ConsumePrefix(&line, kBefore) || line.size() < kDigits) {
     return false;

@@ -23,7 +23,7 @@ std::optional<SizeLimits>& OfTest() {
   return limits;
 }
 
-// Returns nothing if the variable is not set.
+// Returns std::nullopt if the variable is not set.
 absl::StatusOr<std::optional<double>> NumberOf(const char* variable) {
   const char* text = std::getenv(variable);
   if (text == nullptr || *text == '\0') return std::optional<double>();
@@ -44,8 +44,9 @@ std::string Duration(double seconds) {
   return absl::StrFormat("%.3g days", seconds / 86400);
 }
 
-// Skips reading the machine's memory for small requests, of which planners
-// check thousands.
+// Returns the limits that apply to the estimate. Does not read the machine's
+// available memory for small requests, because planners check thousands of
+// them.
 absl::StatusOr<SizeLimits> LimitsFor(const SizeEstimate& estimate) {
   if (OfTest().has_value()) return *OfTest();
   ASSIGN_OR_RETURN(const auto bytes, NumberOf(kMaxBytesVariable));
@@ -71,7 +72,7 @@ std::string SizeProblem(absl::string_view counted, const SizeEstimate& estimate,
                         absl::string_view advice) {
   const absl::StatusOr<SizeLimits> limits = LimitsFor(estimate);
   if (!limits.ok()) return std::string(limits.status().message());
-  // Treats NaN, which infinite counts give, as too large.
+  // Treats NaN, which results from infinite counts, as too large.
   if (estimate.bytes <= limits->bytes && estimate.seconds <= limits->seconds) {
     return "";
   }

@@ -20,7 +20,8 @@ bool SameLetter(char a, char b) {
 }  // namespace
 
 int EditDistance(absl::string_view a, absl::string_view b) {
-  // Rows of the table for a's prefixes: before the last, the last, this one.
+  // Rows of the table for the prefixes of `a`: two rows back, the previous one,
+  // the current one.
   std::vector<int> older, last, row(b.size() + 1);
   std::iota(row.begin(), row.end(), 0);
   for (size_t i = 0; i < a.size(); ++i) {
@@ -41,7 +42,7 @@ int EditDistance(absl::string_view a, absl::string_view b) {
 
 std::string NearestWord(absl::string_view word,
                         const std::vector<std::string>& known) {
-  // A long word is a mistake of another kind, and would cost time.
+  // A long word is a different kind of mistake and would take long to compare.
   if (word.size() > 64) return "";
   const size_t num_dashes = std::min(word.find_first_not_of('-'), word.size());
   const int num_letters = static_cast<int>(word.size() - num_dashes);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a misspelt name may have meant.
+// Suggests known names for misspelled ones.
 #ifndef WEIR_BASE_SPELLING_H_
 #define WEIR_BASE_SPELLING_H_
 
@@ -10,16 +10,17 @@
 
 namespace weir {
 
-// How many letters must be inserted, left out, replaced or swapped with their
-// neighbour to turn one word into the other; case, '-' and '_' do not count.
+// Returns the number of letters to insert, remove, replace or swap with a
+// neighbor to turn one word into the other. Ignores case and treats '-' and '_'
+// as equal.
 int EditDistance(absl::string_view a, absl::string_view b);
 
-// The known word nearest to `word`; empty when none is within a third of its
-// length (one letter for short ones).
+// Returns the known word nearest to `word`, or "" if none is within a third of
+// its length (one letter for short words).
 std::string NearestWord(absl::string_view word,
                         const std::vector<std::string>& known);
 
-// "; did you mean X?", or nothing when no known word is near.
+// Returns "; did you mean X?", or "" if no known word is near.
 std::string DidYouMean(absl::string_view word,
                        const std::vector<std::string>& known);
 

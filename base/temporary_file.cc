@@ -22,8 +22,8 @@
 namespace weir {
 namespace {
 
-// Holds names for the signal handler, which may neither allocate nor lock. A
-// signal does not remove a file that found no free slot.
+// File names for the signal handler, which may neither allocate nor lock. A
+// signal does not remove a file for which no slot was free.
 constexpr int kNumSlots = 16;
 constexpr int kMaxAttempts = 100;
 

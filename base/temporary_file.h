@@ -11,17 +11,17 @@
 namespace weir {
 
 // Owns a new file in the folder of its target. The name is random and the file
-// is created exclusively, so that nobody can plant a file or a symbolic link
+// is created exclusively, so that a file or symbolic link cannot be planted
 // there. The destructor removes the file unless Commit() has succeeded, and so
-// does a signal that ends the program, see RemoveTemporaryFiles(). Only
+// does a signal that ends the program (see RemoveTemporaryFiles()). Only
 // SIGKILL, a crash or a power failure can leave it behind.
 //
-// Errors hold the reason only ("No space left on device"), because only the
-// caller knows the name that the user gave.
+// Error messages contain only the reason ("No space left on device"), because
+// only the caller knows the name that the user gave.
 class TemporaryFile {
  public:
   // Creates an empty file with the permissions of the target if that exists,
-  // else with those of any new file of this user.
+  // else with this user's default permissions.
   static absl::StatusOr<TemporaryFile> Create(const std::string& target);
   TemporaryFile(TemporaryFile&& other) noexcept;
   TemporaryFile& operator=(TemporaryFile&&) = delete;
@@ -30,14 +30,14 @@ class TemporaryFile {
   const std::string& path() const { return path_; }
   int fd() const { return fd_; }
 
-  // Syncs the file to disk and moves it over the target.
+  // Syncs the file to disk and renames it to the target.
   absl::Status Commit();
 
  private:
   TemporaryFile() = default;
 
   std::string target_;
-  std::string path_;  // empty: moved away, or committed
+  std::string path_;  // empty if moved from or committed
   int fd_ = -1;
   int slot_ = -1;
 };

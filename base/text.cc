@@ -29,7 +29,7 @@ void AppendRow(const std::vector<std::string>& cells,
   absl::StrAppend(out, line, "\n");
 }
 
-// Returns the code point of the character that the text begins with.
+// Returns the code point of the first character of the text.
 uint32_t CodePoint(absl::string_view character) {
   const auto byte = [&](size_t i) -> uint32_t {
     return static_cast<uint8_t>(character[i]);
@@ -42,7 +42,7 @@ uint32_t CodePoint(absl::string_view character) {
   return code;
 }
 
-// Returns whether a terminal acts on the character instead of showing it:
+// Returns true if a terminal interprets the character instead of showing it:
 // controls (C0, DEL and C1), line separators and bidirectional formatting.
 bool IsControl(uint32_t code) {
   return code < 0x20 || (code >= 0x7F && code <= 0x9F) || code == 0x061C ||
@@ -59,15 +59,15 @@ size_t PlainPrefixLength(absl::string_view text) {
   return length;
 }
 
-// Calls replace(code, is_byte) for each control character but those in `kept`,
-// and for each byte that is not part of a UTF-8 character.
+// Calls replace(code, is_byte) for each control character except those in
+// `kept`, and for each byte that is not part of a UTF-8 character.
 template <typename Replace>
 std::string ReplaceControls(absl::string_view text, absl::string_view kept,
                             const Replace& replace) {
   std::string out;
   out.reserve(text.size());
   while (!text.empty()) {
-    // Most text is printable ASCII: it is copied as a whole.
+    // Most text is printable ASCII, which is copied as a whole.
     const size_t plain = PlainPrefixLength(text);
     out.append(text.data(), plain);
     text.remove_prefix(plain);
@@ -123,7 +123,7 @@ std::string PrintTable(const TextTable& given) {
 std::string Ascii(absl::string_view text) {
   std::string out;
   for (char c : text) {
-    // One mark per UTF-8 character: its further bytes are 10xxxxxx.
+    // One '?' per UTF-8 character: continuation bytes are 10xxxxxx.
     if ((static_cast<unsigned char>(c) & 0xC0) == 0x80) continue;
     out += absl::ascii_isprint(static_cast<unsigned char>(c)) ? c : '?';
   }

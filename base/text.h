@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small text helpers of what is shown.
+// Formats text for display.
 #ifndef WEIR_BASE_TEXT_H_
 #define WEIR_BASE_TEXT_H_
 
@@ -10,23 +10,23 @@
 
 namespace weir {
 
-// A table with one header row; cells may be missing at a row's end.
+// A table with one header row. Trailing cells of a row may be missing.
 struct TextTable {
   std::vector<std::string> header;
-  std::vector<bool> left;  // per column: text rather than a number
+  std::vector<bool> left;  // by column: left-aligned text, not a number
   std::vector<std::vector<std::string>> rows;
 };
 
-// Prints aligned columns, two blanks apart: the first and those marked `left`
-// to the left, the rest to the right. No line ends in a blank. Cells are
-// printed as Ascii() returns them.
+// Prints aligned columns, two spaces apart. The first column and those marked
+// `left` are left-aligned, the others right-aligned. Lines have no trailing
+// spaces. Cells are printed as Ascii() returns them.
 std::string PrintTable(const TextTable& table);
 
-// Replaces every character that is not printable ASCII by '?': text from a file
-// must not move a terminal's cursor.
+// Replaces every character that is not printable ASCII by '?', because text
+// from a file must not move a terminal's cursor.
 std::string Ascii(absl::string_view text);
 
-// The same, cut to at most `length` characters, the last three of them dots.
+// Returns Ascii(text), shortened to `length` characters with "..." at the end.
 std::string Shortened(absl::string_view text, size_t length);
 
 // Replaces control characters, characters that change the direction of text
@@ -34,16 +34,17 @@ std::string Shortened(absl::string_view text, size_t length);
 std::string WithoutControls(absl::string_view text);
 
 // Replaces the same characters by escapes, such as \u001b and \xff, so that
-// text from a file cannot move a terminal's cursor or pretend to be another
-// text. Keeps line ends and tabs. In a JSON text, where such characters occur
-// only inside strings, \u001b is JSON's own escape: the value stays the same.
+// text from a file cannot move a terminal's cursor or imitate other text. Keeps
+// line ends and tabs. In JSON text, where such characters occur only inside
+// strings, \u001b is JSON's own escape, so the value stays the same.
 std::string EscapeControls(absl::string_view text);
 
-// Does the same with line ends and tabs too: the result is one line.
+// Does the same for line ends and tabs too, so that the result is a single
+// line.
 std::string EscapeLine(absl::string_view text);
 
-// The shortest digits that read back as the same number ("0.1", "1e+30").
-// Empty when the number is not finite.
+// Returns the shortest decimal number that reads back as the same value ("0.1",
+// "1e+30"), or "" if the number is not finite.
 std::string ShortestNumber(double number);
 
 }  // namespace weir

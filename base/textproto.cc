@@ -32,8 +32,8 @@ class Collector : public google::protobuf::io::ErrorCollector {
       ++num_more_;
       return;
     }
-    // Protobuf counts from 0 and says -1 where it knows no place. A message may
-    // quote a word of the file, whatever its length.
+    // Protobuf counts from 0 and reports -1 for an unknown position. A message
+    // may quote a word of the file of any length.
     absl::string_view text = absl::string_view(message).substr(0, kMaxBytes);
     text = text.substr(0, Utf8PrefixLength(text));
     const absl::string_view cut = text.size() < message.size() ? "..." : "";
@@ -42,7 +42,7 @@ class Collector : public google::protobuf::io::ErrorCollector {
                                               column + 1, ": ", text, cut));
   }
 
-  // An unknown field: as a warning it does not end the parsing.
+  // Called for unknown fields; a warning does not end the parsing.
   void AddWarning(int line, int column, const std::string& message) override {
     AddError(line, column, message);
   }
@@ -61,7 +61,7 @@ class Collector : public google::protobuf::io::ErrorCollector {
 
  private:
   static constexpr size_t kMaxErrors = 50;
-  static constexpr size_t kMaxBytes = 400;  // of a message
+  static constexpr size_t kMaxBytes = 400;  // maximum length of a message
 
   std::string label_;
   std::vector<std::string> errors_;
@@ -80,7 +80,7 @@ void CheckBytes(absl::string_view text, Collector* collector) {
                    "\", expected UTF-8"));
 }
 
-// The bytes of a string may also be written as escapes.
+// Checks the strings of a message, which may contain invalid bytes as escapes.
 void CheckStrings(const Message& message, const std::string& path,
                   Problems* problems) {
   const auto* reflection = message.GetReflection();
@@ -122,7 +122,7 @@ absl::Status ParseTextProto(absl::string_view label, absl::string_view text,
   if (!collector.errors().empty()) return collector.ToStatus();
   google::protobuf::TextFormat::Parser parser;
   parser.RecordErrorsTo(&collector);
-  parser.AllowUnknownField(true);  // see AddWarning
+  parser.AllowUnknownField(true);  // reported by AddWarning
   parser.SetRecursionLimit(100);
   google::protobuf::io::ArrayInputStream stream(text.data(),
                                                 static_cast<int>(text.size()));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text form of every file that people write.
+// Reads and prints protocol buffers in text format.
 #ifndef WEIR_BASE_TEXTPROTO_H_
 #define WEIR_BASE_TEXTPROTO_H_
 
@@ -12,17 +12,17 @@
 
 namespace weir {
 
-// Parses a textproto strictly: an unknown field is an error, and so is text
-// that is not UTF-8. All unknown fields come back together with the first error
-// of syntax, each as "<label>:<line>:<column>: <what>".
+// Parses a textproto strictly: unknown fields and text that is not UTF-8 are
+// errors. Reports all unknown fields together with the first syntax error, each
+// as "<label>:<line>:<column>: <what>".
 absl::Status ParseTextProto(absl::string_view label, absl::string_view text,
                             google::protobuf::Message* message);
 
-// Prints a message as ParseTextProto reads it: same message, same bytes.
+// Prints a message as ParseTextProto reads it. Equal messages give equal bytes.
 std::string PrintTextProto(const google::protobuf::Message& message);
 
-// Keeps libprotobuf from printing messages of its own: our errors say enough,
-// and bytes of strangers must not reach a terminal.
+// Keeps libprotobuf from printing its own messages: weir's errors suffice, and
+// untrusted bytes must not reach a terminal.
 void SilenceProtobuf();
 
 }  // namespace weir

@@ -14,7 +14,8 @@ struct Unit {
   const char* name;
 };
 
-// Picks the largest unit that leaves at least 1, three significant digits.
+// Formats a value with three significant digits in the largest unit in which it
+// is at least 1.
 template <int n>
 std::string Format(double value, const Unit (&units)[n]) {
   const Unit* unit = &units[n - 1];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pretty units, for views only: code and files use seconds, bytes and FLOP.
+// Formats quantities for display. Code and files use seconds, bytes and FLOP.
 #ifndef WEIR_BASE_UNITS_H_
 #define WEIR_BASE_UNITS_H_
 

@@ -13,7 +13,7 @@ size_t Utf8CharacterLength(absl::string_view text) {
   for (size_t i = 1; i < length; ++i) {
     if ((byte(i) & 0xC0) != 0x80) return 0;
   }
-  // Too long a form, a surrogate, or beyond U+10FFFF.
+  // Rejects overlong forms, surrogates, and code points above U+10FFFF.
   switch (byte(0)) {
     case 0xE0:
       return byte(1) >= 0xA0 ? length : 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this build is. A target of its own ("version"): its code changes with
-// every commit, and only what prints it should be linked again.
+// Version of this build. A separate target ("version"), because its code
+// changes with every commit and only the targets that print it should be
+// relinked.
 #ifndef WEIR_BASE_VERSION_H_
 #define WEIR_BASE_VERSION_H_
 

@@ -50,7 +50,8 @@ void CheckCardShare(const DeviceProfile& profile, Problems* problems) {
                        kMaxPartitions);
   problems->CheckRange("card_share.multiprocessors", share.multiprocessors(), 1,
                        kMaxMultiprocessors);
-  std::map<std::string, uint32_t> last;  // active, by pass
+  // `active` of the last slowdown, by pass.
+  std::map<std::string, uint32_t> last;
   for (int i = 0; i < share.slowdowns_size(); ++i) {
     const CardShare::Slowdown& slowdown = share.slowdowns(i);
     const std::string field = absl::StrCat("card_share.slowdowns[", i, "]");

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Devices that are parts of a card: how much longer a pass takes while other
-// parts work.
+// Slowdown of a pass on one partition of a GPU while other partitions work.
 #ifndef WEIR_CALIBRATE_CARD_SHARE_H_
 #define WEIR_CALIBRATE_CARD_SHARE_H_
 
@@ -15,13 +14,15 @@ namespace weir {
 inline constexpr absl::string_view kSharedPasses[] = {
     "forward", "backward_input", "backward_weight", "optimizer"};
 
-// Of a pass while 1, 2, ... num_partitions parts work: linear between two that
-// were measured, beyond the last one as there; 1 for a part alone, and of a
-// pass that was not measured. REQUIRES: CheckCardShare() found nothing.
+// Returns the factor by which a pass slows down while 1, 2, ... num_partitions
+// partitions work. The factor is interpolated linearly between measured counts
+// and constant beyond the last one. It is 1 for a single active partition and
+// for a pass that was not measured. Requires: CheckCardShare() reports no
+// problem.
 std::vector<double> SharingCurve(const CardShare& share,
                                  absl::string_view pass);
 
-// Everything that is wrong with a profile's card_share; absent: nothing.
+// Reports all problems with a profile's card_share. An absent one is valid.
 void CheckCardShare(const DeviceProfile& profile, Problems* problems);
 
 }  // namespace weir

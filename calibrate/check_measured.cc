@@ -19,7 +19,7 @@ namespace {
 
 constexpr double kMaxSeconds = 1e5;
 constexpr double kMaxSize = 1e15;
-// A profile with more is no measurement of a day.
+// A day of measurements yields fewer entries than this.
 constexpr int kMaxEntries = 200000;
 
 void CheckQuantiles(const std::string& field, const Quantiles& quantiles,
@@ -121,8 +121,8 @@ void CheckMemory(const std::string& field, const MeasuredMemory& memory,
   }
 }
 
-// Where a message takes longer the larger it is, and the next piece begins
-// where the last one ends.
+// Checks that the time of a message grows with its size and that each piece
+// begins with the time at which the previous one ends.
 void CheckPieces(const std::string& field, const LinkClass& link,
                  Problems* problems) {
   if (link.pieces().empty()) {
@@ -189,8 +189,8 @@ void CheckLinks(const DeviceProfile& profile, Problems* problems) {
   }
 }
 
-// The parts of what is taken before the first tensor: all or none, and the sum
-// of them is reserved_bytes.
+// Checks the parts of the memory reserved before the first tensor: all or none
+// of them are set, and they add up to reserved_bytes.
 void CheckReserved(const DeviceProfile& profile, Problems* problems) {
   const std::pair<const char*, const Figure*> parts[] = {
       {"context_bytes", &profile.context_bytes()},

@@ -7,8 +7,8 @@
 
 namespace weir {
 
-// What is wrong with what a profile keeps of its own measurements: kernels,
-// stages, memory, links, the figures of overlap and of reserved memory.
+// Reports all problems with a profile's measurements: kernels, stages, memory,
+// links, overlap slowdowns and the parts of the reserved memory.
 void CheckMeasured(const DeviceProfile& profile, Problems* problems);
 
 }  // namespace weir

@@ -4,7 +4,7 @@
 namespace weir {
 namespace {
 
-// A figure of the model itself, and one of a message in it.
+// A parameter of the model itself, and one of a message inside it.
 #define WEIR_FIGURE(field, low, high, optional)                         \
   {                                                                     \
 #field, [](const CollectiveModel& m) -> const Figure& {               \
@@ -42,7 +42,8 @@ Figure Constant(double value, const char* what) {
 
 constexpr char kTuning[] = "NCCL v2.28.9 src/graph/tuning.cc";
 
-// Microseconds of base, NVLink, PCIe, network ring and tree hop.
+// Sets the parameters from microseconds of base, NVLink, PCIe, network ring and
+// network tree hop.
 void SetProtocol(const double (&us)[5], double part, double max_rate,
                  ProtocolCosts* costs) {
   Figure* figures[] = {
@@ -112,8 +113,8 @@ const std::vector<CollectiveFigure>& CollectiveFigures() {
 
 CollectiveModel NcclDefaults(NcclGeneration generation) {
   const int g = static_cast<int>(generation);
-  // Of one NVLink: 20, 20, 20.6 and 40.1 of 25, 25, 25 and 50 GB/s
-  // (src/graph/topo.h).
+  // NCCL assumes 20, 20, 20.6 and 40.1 GB/s for an NVLink of 25, 25, 25 and 50
+  // GB/s (src/graph/topo.h).
   constexpr double kEfficiency[] = {0.8, 0.8, 0.824, 0.802};
   constexpr double kLlMax[] = {39e9, 87.7e9, 141e9, 282e9};
   constexpr double kNumChannels[] = {12, 24, 16, 16};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The figures of a CollectiveModel, by name.
+// The parameters of a CollectiveModel, by name.
 #ifndef WEIR_CALIBRATE_COLLECTIVE_MODEL_H_
 #define WEIR_CALIBRATE_COLLECTIVE_MODEL_H_
 
@@ -9,7 +9,7 @@
 
 namespace weir {
 
-// One figure of the message and what it may be.
+// One parameter of the message and its valid range.
 struct CollectiveFigure {
   const char* name;  // "simple.base_seconds"
   const Figure& (*get)(const CollectiveModel& model);
@@ -19,15 +19,15 @@ struct CollectiveFigure {
   bool optional;
 };
 
-// All of them, in the order of the message.
+// Returns all parameters, in the order of the message.
 const std::vector<CollectiveFigure>& CollectiveFigures();
 
-// What NCCL reckons with where it knows nothing else.
+// Hardware generations for which NCCL has default constants.
 enum class NcclGeneration { kVolta, kAmpere, kHopper, kBlackwell };
 
-// The constants of NCCL v2.28.9 src/graph/tuning.cc (Intel hosts) as a model,
-// without the terms that its table lacks; `pairs` from src/enqueue.cc's limits
-// and the latencies of a ring's first hop.
+// Returns the constants of NCCL v2.28.9 src/graph/tuning.cc (Intel hosts) as a
+// model, without the terms that its table lacks. `pairs` come from the limits
+// in src/enqueue.cc and the latencies of a ring's first hop.
 CollectiveModel NcclDefaults(NcclGeneration generation);
 
 }  // namespace weir

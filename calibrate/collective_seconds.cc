@@ -9,14 +9,14 @@
 namespace weir {
 namespace {
 
-// What is asked, in the words of NCCL v2.28.9 src/graph/tuning.cc.
+// Inputs of one cost evaluation, named as in NCCL v2.28.9 src/graph/tuning.cc.
 struct Question {
   const CollectiveModel& model;
   CollectiveKind kind;
   double bytes;
   const CollectiveGroup& group;
   int num_nodes;
-  // Steps of a ring, one in n of the bytes each; those between nodes.
+  // Steps of a ring, each of 1/n of the bytes, and the steps between nodes.
   int num_steps;
   int num_net_steps;
 };
@@ -25,7 +25,7 @@ int Passes(CollectiveKind kind) {
   return kind == CollectiveKind::kAllReduce ? 2 : 1;
 }
 
-// floor(log2(n)), NCCL's log2i.
+// Returns floor(log2(n)), NCCL's log2i.
 int Log2(int n) { return std::bit_width(static_cast<unsigned>(n)) - 1; }
 
 double HopSeconds(const Question& q, const ProtocolCosts& costs) {
@@ -47,8 +47,8 @@ double InterRate(const Question& q, double part) {
          q.model.net_efficiency().value() * part;
 }
 
-// Completes a cost that has its bytes, rates and hops: adds what pipelining and
-// the rank's own block cost.
+// Completes a cost whose bytes, rates and hops are set: adds the cost of chunks
+// and of the rank's own block.
 void AddLocalSeconds(const Question& q, CollectiveCost* cost) {
   if (cost->protocol == CollectiveProtocol::kLl) return;
   const CollectiveModel& model = q.model;
@@ -71,7 +71,7 @@ CollectiveCost Ring(const Question& q, CollectiveProtocol protocol,
   CollectiveCost cost{CollectiveAlgorithm::kRing, protocol};
   double hop = HopSeconds(q, costs);
   if (q.num_nodes > 1) {
-    // Every step waits for the one that goes over the network to be posted.
+    // Every step waits until the one over the network is posted.
     const double post = q.model.net_overhead_seconds().value();
     hop = std::max(hop, simple ? 3 * post : post);
   }
@@ -91,7 +91,7 @@ CollectiveCost Ring(const Question& q, CollectiveProtocol protocol,
     cost.intra_bytes_per_second = IntraRate(q, costs, 1);
   }
   if (q.num_nodes > 1) {
-    // Each ring leaves the node once, through the adapter of another rank.
+    // Each ring leaves the node once, through the adapter of a different rank.
     cost.inter_bytes = wire_bytes / q.group.ranks_per_node;
     cost.inter_bytes_per_second = InterRate(q, costs.link_part().value());
   }
@@ -99,9 +99,10 @@ CollectiveCost Ring(const Question& q, CollectiveProtocol protocol,
   return cost;
 }
 
-// Bytes that a node of a double binary tree sends: inside one tree and a leaf
-// of the other it sends half of all up twice and down twice; two nodes only
-// exchange one half each way in each tree.
+// Returns the bytes that a node of a double binary tree sends. A node is an
+// inner node of one tree and a leaf of the other, and sends half of all bytes
+// up twice and down twice. Two nodes only exchange one half in each direction
+// per tree.
 double TreeBytes(double bytes, int num_nodes) {
   return num_nodes == 2 ? bytes : 2 * bytes;
 }
@@ -125,8 +126,9 @@ CollectiveCost Tree(const Question& q, CollectiveProtocol protocol,
   return cost;
 }
 
-// The switches reduce: a rank gives all bytes to them and sends its reduced
-// block once; between nodes the blocks go through trees.
+// Returns the cost of NVLS, where the switches reduce: a rank sends them all
+// bytes and sends its reduced block once. Between nodes the blocks go through
+// trees.
 CollectiveCost Nvls(const Question& q) {
   CollectiveCost cost{CollectiveAlgorithm::kNvls, CollectiveProtocol::kSimple};
   const int per_node = q.group.ranks_per_node;
@@ -175,7 +177,7 @@ CollectiveCost Pairs(const Question& q, CollectiveProtocol protocol) {
 
 CollectiveCost CheapestPairs(const Question& q) {
   const CollectiveCost simple = Pairs(q, CollectiveProtocol::kSimple);
-  // Never LL over the network (NCCL v2.28.9 src/enqueue.cc).
+  // NCCL never uses LL over the network (NCCL v2.28.9 src/enqueue.cc).
   if (q.num_nodes > 1) return simple;
   const CollectiveCost ll = Pairs(q, CollectiveProtocol::kLl);
   return ll.Seconds() < simple.Seconds() ? ll : simple;
@@ -241,7 +243,7 @@ CollectiveCost CheapestCollective(const CollectiveModel& model,
     }
   };
   consider_protocol(CollectiveProtocol::kLl, model.ll());
-  // LL128 needs stores of 128 bytes that stay whole: NVLink.
+  // LL128 needs 128-byte stores that are not split, which only NVLink provides.
   if (!group.pci) consider_protocol(CollectiveProtocol::kLl128, model.ll128());
   consider_protocol(CollectiveProtocol::kSimple, model.simple());
   if (kind == CollectiveKind::kAllReduce && group.nvls &&
@@ -259,10 +261,10 @@ double CommunicatorBytes(const CollectiveModel& model,
   const double buffers = memory.ll_buffer_bytes().value() +
                          memory.ll128_buffer_bytes().value() +
                          memory.simple_buffer_bytes().value();
-  // A ring receives from one peer; trees, which are set up where they are used,
-  // from a parent and from a child.
+  // A ring receives from one peer. Trees, which are set up only across nodes,
+  // receive from a parent and a child.
   const double num_peers = counts.num_in_node + 3.0 * counts.num_across_nodes;
-  // Sends know no LL128.
+  // Sends and receives do not use LL128.
   const double pair_buffers =
       memory.ll_buffer_bytes().value() + memory.simple_buffer_bytes().value();
   return memory.once_bytes().value() +

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a collective costs, after NCCL's own cost model (NCCL v2.28.9
-// src/graph/tuning.cc): for every algorithm and protocol
+// Cost of a collective, after NCCL's own cost model (NCCL v2.28.9
+// src/graph/tuning.cc). For every algorithm and protocol
 //
 //   seconds = base + hops * hop + wire bytes / rate
 //
-// and the cheapest is taken. Two terms are added, which NCCL's table lacks and
-// measurements show: a pipelined message is cut into chunks of a fixed cost c
-// each, the best cut of a message that keeps the links busy for x seconds
-// costs 2 sqrt(c x) more (Simple and NVLS); and a rank's own block, 1/n of the
-// bytes, passes through its memory (all but LL).
+// and the cheapest combination is used. Two terms are added that NCCL's table
+// lacks but measurements show. A pipelined message is cut into chunks of a
+// fixed cost c each, so with the best cut a message that keeps the links busy
+// for x seconds takes 2 sqrt(c x) longer (Simple and NVLS). A rank's own block,
+// 1/n of the bytes, passes through its memory (all protocols but LL).
 #ifndef WEIR_CALIBRATE_COLLECTIVE_SECONDS_H_
 #define WEIR_CALIBRATE_COLLECTIVE_SECONDS_H_
 
@@ -35,31 +35,32 @@ absl::string_view NameOf(CollectiveProtocol protocol);    // "LL128"
 // The ranks of a collective and the links between them.
 struct CollectiveGroup {
   int num_ranks = 1;
-  int ranks_per_node = 1;  // of this group, the same in every node
-  // Datasheet rate, one direction, of the links of one GPU that lead to the
-  // others of the group in its node.
+  int ranks_per_node = 1;  // ranks of this group, the same in every node
+  // Datasheet rate in one direction of the links from one GPU to the other GPUs
+  // of the group in its node.
   double intra_bytes_per_second = 0;
-  // Of the network adapters that one rank of the group may use. Rings and trees
-  // use those of all its ranks in the node. Only read across nodes.
+  // Rate of the network adapters that one rank of the group may use. Rings and
+  // trees use those of all its ranks in the node. Only read across nodes.
   double inter_bytes_per_second = 0;
-  bool pci = false;   // no NVLink between them
-  bool nvls = false;  // switches that reduce
-  // Groups that use the same adapters at the same time and are not simulated
-  // as flows of their own; divides inter_bytes_per_second.
+  bool pci = false;   // the GPUs of a node have no NVLink
+  bool nvls = false;  // the switches can reduce
+  // Number of groups that use the same adapters at the same time and are not
+  // simulated as separate flows; divides inter_bytes_per_second.
   double num_sharing = 1;
 };
 
-// What the cheapest choice costs. The links are taken for
-// max(intra, inter) of bytes / rate; latency_seconds are not on the links.
+// Cost of the cheapest algorithm and protocol. The links are busy for
+// max(intra, inter) of bytes / rate; latency_seconds does not occupy them.
 struct CollectiveCost {
   CollectiveAlgorithm algorithm = CollectiveAlgorithm::kRing;
   CollectiveProtocol protocol = CollectiveProtocol::kSimple;
   double latency_seconds = 0;
-  // Sent by each rank within its node, and the most a flow of them may get.
+  // Bytes that each rank sends within its node, and the maximum rate of that
+  // flow.
   double intra_bytes = 0;
   double intra_bytes_per_second = 0;
-  // Sent out of the node for each rank in it, and the most of a flow; 0 in one
-  // node.
+  // Bytes sent out of the node per rank in it, and the maximum rate of that
+  // flow; 0 within one node.
   double inter_bytes = 0;
   double inter_bytes_per_second = 0;
 
@@ -67,24 +68,28 @@ struct CollectiveCost {
   double Seconds() const { return latency_seconds + LinkSeconds(); }
 };
 
-// `bytes` as nccl-tests counts `size`: the whole vector of an all-reduce; all
-// that a rank has received after an all-gather; all that it gives to a
-// reduce-scatter; all that it sends in an all-to-all, its own block included;
-// the message of a send. Nothing for one rank.
-// REQUIRES: the model is valid; bytes >= 0; ranks_per_node divides num_ranks;
-// rates that the group needs are > 0.
+// Returns the cost of the cheapest algorithm and protocol; zero for one rank.
+// `bytes` is what nccl-tests reports as `size`: the whole vector of an
+// all-reduce; all bytes that a rank holds after an all-gather; all bytes that
+// it contributes to a reduce-scatter; all bytes that it sends in an all-to-all,
+// its own block included; the message of a send. Requires: the model is valid;
+// bytes >= 0; ranks_per_node divides num_ranks; the rates that the group needs
+// are positive.
 CollectiveCost CheapestCollective(const CollectiveModel& model,
                                   CollectiveKind kind, double bytes,
                                   const CollectiveGroup& group);
 
-// Device memory of a rank's communicators.
+// Numbers of communicators of a rank, for CommunicatorBytes().
 struct CommunicatorCounts {
-  int num_in_node = 0;       // of several ranks of one node
-  int num_across_nodes = 0;  // trees are set up too
-  int num_nvls = 0;          // of those, with NVLS
-  int num_pair_peers = 0;    // sent to or received from, each communicator
+  int num_in_node = 0;  // communicators of several ranks in one node
+  // Communicators across nodes; these also set up trees.
+  int num_across_nodes = 0;
+  int num_nvls = 0;  // those of the above that use NVLS
+  // Peers sent to or received from, summed over communicators.
+  int num_pair_peers = 0;
 };
-// REQUIRES: the model is valid. 0 where there is no communicator.
+// Returns the device memory of a rank's communicators; 0 without communicators.
+// Requires: the model is valid.
 double CommunicatorBytes(const CollectiveModel& model,
                          const CommunicatorCounts& counts);
 

@@ -92,7 +92,7 @@ std::string KernelsTable(const DeviceProfile& profile) {
   return PrintTable(table);
 }
 
-// "embedding + 2 + head": its blocks, and the ends that it has.
+// Returns, for example, "embedding + 2 + head".
 template <typename Entry>
 std::string BlocksText(const Entry& entry) {
   return absl::StrCat(entry.has_embedding() ? "embedding + " : "",
@@ -166,7 +166,8 @@ std::string LinksTable(const DeviceProfile& profile) {
   return PrintTable(table);
 }
 
-// A row for every number of parts that work, a column for every pass.
+// Returns a table with a row per number of active partitions and a column per
+// pass.
 std::string CardShareText(const CardShare& share) {
   TextTable table;
   table.header = {"parts that work"};

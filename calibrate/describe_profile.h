@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device profiles in words and numbers, and what two of them differ in.
+// Text and JSON reports of device profiles and of the difference between two.
 #ifndef WEIR_CALIBRATE_DESCRIBE_PROFILE_H_
 #define WEIR_CALIBRATE_DESCRIBE_PROFILE_H_
 
@@ -12,35 +12,37 @@
 
 namespace weir {
 
-// "s" of launch_seconds, "B/s" of memory_bytes_per_second; empty: a part or a
-// count.
+// Returns the unit of a parameter: "s" for launch_seconds, "B/s" for
+// memory_bytes_per_second, empty for fractions and counts.
 absl::string_view UnitOf(absl::string_view path);
 
 // Measured kernels of one part and format.
 struct KernelSummary {
   std::string part, format;
   int count = 0, num_throttled = 0;
-  double least_m = 0, most_m = 0;  // 0: they only move bytes
-  // Median seconds over what the figures say: the least, the median of them,
-  // the most.
+  double least_m = 0, most_m = 0;  // 0 for kernels that only move bytes
+  // Minimum, median and maximum of measured seconds over seconds predicted from
+  // the model parameters.
   double least = 0, median = 0, most = 0;
 };
-// In the order of KernelPart.
+// Returns one summary per part and format, in the order of KernelPart.
 std::vector<KernelSummary> SummarizeKernels(const DeviceProfile& profile);
 
-// What `weir profile show` prints: provenance; every figure with value, unit,
-// kind and source; kernels, stages, memory and links that were measured; of a
-// part of a card what other parts do to it; what the figures cover. REQUIRES:
-// the profile is valid, also below.
+// Returns the output of `weir profile show`: provenance; every model parameter
+// with value, unit, kind and source; measured kernels, stages, memory and
+// links; the slowdown by other partitions for a GPU partition; and the coverage
+// of the model parameters. Requires: the profile is valid; also for the
+// functions below.
 std::string DescribeProfile(const DeviceProfile& profile);
 nlohmann::ordered_json ProfileJson(const DeviceProfile& profile);
 
 struct FigureDifference {
-  std::string path;  // "card_share.forward[4]": its factor beside three others
+  // "card_share.forward[4]": factor while four partitions work.
+  std::string path;
   bool in_a = false, in_b = false;
   double a = 0, b = 0;
 
-  double ratio() const;  // b / a; infinite where one of them has none
+  double ratio() const;  // b / a; infinite if one profile lacks it
 };
 struct KernelDifference {
   std::string kernel;  // "projection_product bf16 1 x 512 x 2304 x 768"
@@ -52,12 +54,13 @@ struct VersionDifference {
 };
 struct ProfileDifference {
   std::vector<VersionDifference> versions;
-  std::vector<FigureDifference> figures;  // that differ
-  // That both have measured, worst first; and how many only one has.
+  std::vector<FigureDifference> figures;  // Parameters that differ.
+  // Kernels measured in both profiles, largest difference first, and the number
+  // of kernels measured in only one.
   std::vector<KernelDifference> kernels;
   int num_only_a = 0, num_only_b = 0;
 
-  // |ratio - 1| of the figure or kernel that differs most.
+  // Returns |ratio - 1| of the parameter or kernel that differs most.
   double Largest() const;
 };
 ProfileDifference DiffProfiles(const DeviceProfile& a, const DeviceProfile& b);

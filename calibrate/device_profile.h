@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loading device profiles and pricing kernels with them.
+// Loads device profiles and predicts kernel times from them.
 #ifndef WEIR_CALIBRATE_DEVICE_PROFILE_H_
 #define WEIR_CALIBRATE_DEVICE_PROFILE_H_
 
@@ -15,34 +15,35 @@
 
 namespace weir {
 
-// Loads a preset ("v100-sxm2-16gb") or a textproto file, validated.
+// Loads and validates a preset ("v100-sxm2-16gb") or a textproto file.
 absl::StatusOr<DeviceProfile> LoadDeviceProfile(
     const std::string& name_or_path);
 
 absl::Status ValidateDeviceProfile(absl::string_view label,
                                    const DeviceProfile& profile);
 
-// Peak FLOP per second in a number format; InvalidArgument when the profile
-// does not have it.
+// Returns the peak FLOP per second in a number format; InvalidArgument if the
+// profile does not have the format.
 absl::StatusOr<double> PeakFlops(const DeviceProfile& profile,
                                  absl::string_view format);
 
-// A product as product_seconds.h prices it. REQUIRES: the kernel is one.
+// Returns the GEMM shape for product_seconds.h. Requires: the kernel is a GEMM.
 ProductShape ShapeOf(const Kernel& kernel);
 
-// Taken before the first tensor: the sum of its parts where the profile has
-// them, else reserved_bytes.
+// Memory taken before the first tensor: the sum of its parts if the profile has
+// them, otherwise reserved_bytes.
 bool HasReservedParts(const DeviceProfile& profile);
 double ReservedBytes(const DeviceProfile& profile);
 
-// Whether all that the profile says of communicators' memory was measured, what
-// NVLS takes aside.
+// Returns true if all parameters of communicator memory other than nvls_bytes
+// were measured.
 bool HasMeasuredCommunicators(const DeviceProfile& profile);
 
-// Seconds that the figures give one kernel in a training step: a product as
-// product_seconds.h says, any other a fixed cost plus the larger of arithmetic
-// and memory traffic. What was measured itself: kernel_prices.h. REQUIRES:
-// peak_flops came from PeakFlops, the profile is valid.
+// Returns the seconds of one kernel in a training step as predicted from the
+// model parameters: GEMMs by product_seconds.h, attention by its FLOP and
+// efficiency, others as a fixed cost plus the larger of arithmetic and memory
+// traffic. Measured times are in kernel_prices.h. Requires: peak_flops came
+// from PeakFlops; the profile is valid.
 double KernelSeconds(const DeviceProfile& profile, double peak_flops,
                      const Kernel& kernel);
 

@@ -36,7 +36,7 @@ std::string ShapeText(const MeasuredKernel& kernel) {
   return text;
 }
 
-// By what tells kernels apart; of several measurements the mean of medians.
+// Mean of the medians of all measurements of one kernel.
 struct Measured {
   std::string text;
   double seconds = 0;
@@ -56,7 +56,7 @@ std::map<std::string, Measured> KernelsOf(const DeviceProfile& profile) {
   return kernels;
 }
 
-// Its figures, and the numbers of its part of a card.
+// Returns the model parameters and the numbers of card_share, by path.
 std::vector<std::pair<std::string, double>> NumbersOf(DeviceProfile profile) {
   std::vector<std::pair<std::string, double>> numbers;
   for (const NamedFigure& named : FiguresOf(&profile)) {
@@ -114,7 +114,7 @@ void DiffKernels(const DeviceProfile& a, const DeviceProfile& b,
                    });
 }
 
-// Least, tenth, half, nine tenths, most of the ratios.
+// Returns the minimum, 10th, 50th and 90th percentile, and maximum ratio.
 std::vector<double> RatiosOf(const std::vector<KernelDifference>& kernels) {
   std::vector<double> ratios;
   for (const KernelDifference& kernel : kernels) {

@@ -17,7 +17,8 @@ using google::protobuf::Reflection;
 void Collect(Message* message, const std::string& prefix,
              std::vector<NamedFigure>* figures);
 
-// A profile may have thousands of measured kernels, which have none.
+// Avoids visiting a profile's measured kernels, of which there may be thousands
+// and which hold no figures.
 bool MayHoldFigures(const google::protobuf::Descriptor* type) {
   if (type == Figure::descriptor()) return true;
   for (int i = 0; i < type->field_count(); ++i) {

@@ -17,33 +17,33 @@ class Message;
 namespace weir {
 
 struct NamedFigure {
-  std::string
-      path;        // "collectives.ll.base_seconds", "matrix_rates[0].peak_..."
-  Figure* figure;  // in the message
+  // "collectives.ll.base_seconds", "matrix_rates[0].peak_..."
+  std::string path;
+  Figure* figure;  // points into the message
 };
 
-// The figures that are set, in the order of the fields; nested ones too.
+// Returns all figures that are set, including nested ones, in field order.
 std::vector<NamedFigure> FiguresOf(google::protobuf::Message* message);
 
-// "fitted"; "unspecified" where it is not said.
+// Returns the name of the kind ("fitted"), "unspecified" if it is not set.
 absl::string_view NameOf(Figure::Kind kind);
 
-// One standard deviation of the figure's logarithm: what it says itself, else 0
-// of a datasheet's, 0.02 measured, 0.05 fitted, 0.2 assumed
-// (docs/uncertainty.md says why).
+// Returns one standard deviation of the logarithm of the figure: its
+// relative_error if set, otherwise 0 for datasheet, 0.02 for measured, 0.05 for
+// fitted and 0.2 for assumed values (docs/uncertainty.md explains why).
 double RelativeError(const Figure& figure);
 
-// Of normal errors, one standard deviation for a mean absolute one.
+// Standard deviation over mean absolute error of a normal distribution.
 inline constexpr double kDeviationOfMeanError = 1.2533141373155003;
 
-// Grows to hold the value. Absent (0 to 0): it begins there.
+// Extends the range to contain the value. An absent range (0 to 0) becomes the
+// value alone.
 void Include(double value, Range* range);
 
-// A residual of a fit, from its mean absolute error.
+// Returns the residual of a fit as a figure, from its mean absolute error.
 Figure ResidualOf(double mean_absolute_error, absl::string_view source);
 
-// Adds a problem where a figure is out of range, or does not say what it is or
-// where it comes from.
+// Reports a figure that is out of range or lacks a kind or source.
 void CheckFigure(absl::string_view field, const Figure& figure, double low,
                  double high, Problems* problems);
 

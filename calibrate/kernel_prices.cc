@@ -9,13 +9,13 @@
 namespace weir {
 namespace {
 
-// Medians of two runs of one benchmark differ by this much (standard
-// deviation), however narrow the interval of each.
+// Standard deviation between the medians of two runs of one benchmark, however
+// narrow the confidence interval of each.
 constexpr double kRepeatError = 0.02;
 // Half the width of a normal variable's 95 % interval.
 constexpr double kHalfOf95 = 1.959963984540054;
-// Elements of the result may be read or written more often than once: by less
-// than this it is the same way.
+// Elements of the result may be read or written more than once. Kernels whose
+// accesses per element differ by less than this are treated as the same.
 constexpr double kSameExtra = 0.25;
 
 double FullFlops(const Kernel& kernel) {
@@ -27,9 +27,9 @@ bool IsCausal(const Kernel& kernel) {
          kernel.performed_flops < FullFlops(kernel) * (1 - 1e-9);
 }
 
-// Bytes per element of the result beyond operands and result once each; of
-// attention bytes per element of the queries, which tells how many heads of
-// keys they share.
+// Returns the bytes per element of the result beyond moving operands and result
+// once. For attention, returns the bytes per element of the queries, which
+// reflects how many heads share keys.
 double ExtraBytes(const Kernel& kernel) {
   if (kernel.kind == Kernel::Kind::kAttention) {
     return kernel.bytes / (kernel.batch * kernel.m * kernel.k);
@@ -109,7 +109,7 @@ void KernelPrices::AddPoint(Along along, double size, Point point) {
     line->points.insert(at, point);
     return;
   }
-  // Operands that lie in memory another way: models/ does not tell them apart.
+  // A variant with another operand layout, which models/ does not distinguish.
   ++at->count;
   at->seconds += (point.seconds - at->seconds) / at->count;
   at->relative_error = std::max(at->relative_error, point.relative_error);
@@ -169,7 +169,7 @@ std::optional<KernelPrice> KernelPrices::PriceOn(const Line& line, double size,
     price.relative_error = above->relative_error;
     price.throttled = above->throttled;
     if (same) return price;
-    // The shape, with another epilogue: as far off the figures as it was.
+    // Same shape with another epilogue: scale its prediction by the same error.
     price.seconds *= KernelSeconds(profile, peak_flops, kernel) /
                      KernelSeconds(profile, peak_flops, above->kernel);
     price.basis = KernelPrice::Basis::kInterpolated;

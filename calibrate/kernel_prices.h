@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels that a profile has measured, before its figures.
+// Kernel times from a profile's measurements, otherwise from its parameters.
 #ifndef WEIR_CALIBRATE_KERNEL_PRICES_H_
 #define WEIR_CALIBRATE_KERNEL_PRICES_H_
 
@@ -16,58 +16,62 @@
 
 namespace weir {
 
-// What a kernel costs and how that is known.
+// Predicted time of a kernel and the basis of the prediction.
 struct KernelPrice {
   enum class Basis : uint8_t { kFigures, kInterpolated, kMeasured };
   double seconds = 0;
   Basis basis = Basis::kFigures;
-  // Of what was measured: one standard deviation of the logarithm.
+  // Standard deviation of the logarithm of the measured seconds.
   double relative_error = 0;
-  // Between two measurements: 0 at either of them, 1 in the middle, or where
-  // the shape reads and writes otherwise.
+  // Distance from the measurements of an interpolated price: 0 at a
+  // measurement, 1 in the middle of two or if the shape moves a different
+  // number of bytes.
   double distance = 0;
-  // The same product or attention was measured, but only at other sizes.
+  // The same GEMM or attention was measured, but only at other sizes.
   bool outside = false;
   bool throttled = false;
 };
 
-// An index of DeviceProfile::kernels, made once and asked often. A kernel is
-//   * the median of its shape where that was measured;
-//   * between two sizes of the same product (m, or k as products of weight
-//     gradients have it) or attention (sequence length) the figures' price
-//     times measured / figures, of which the logarithm is linear in that of the
-//     size;
-//   * else what the figures say (KernelSeconds); never beyond a last size.
-// A kernel that only moves bytes is measured with its part and bytes, or not.
-// Among products of one shape those count that read and write alike; where only
-// others were measured, their measured / figures, as between two sizes.
+// An index of DeviceProfile::kernels for repeated lookups. The time of a kernel
+// is
+// - the measured median, if its shape was measured;
+// - between two sizes of the same GEMM (m, or k for weight gradients) or
+//   attention (sequence length), the prediction from the model parameters
+//   scaled by the ratio of measured to predicted time; the logarithm of the
+//   ratio is interpolated linearly in the logarithm of the size;
+// - otherwise the prediction from the model parameters (KernelSeconds).
+//   Measurements are never extrapolated.
+//
+// A kernel that only moves bytes is looked up by its part and bytes. GEMMs of
+// one shape are distinguished by the bytes that they move; if only other
+// variants were measured, their ratio of measured to predicted time is applied.
 class KernelPrices {
  public:
   KernelPrices() = default;
-  // Of products and attention in one number format ("bf16").
-  // REQUIRES: the profile is valid.
+  // Indexes the GEMMs and attention of one number format ("bf16"). Requires:
+  // the profile is valid.
   KernelPrices(const DeviceProfile& profile, absl::string_view format);
 
   bool empty() const { return lines_.empty() && memory_.empty(); }
 
-  // `profile` is the one that was indexed, or has other figures.
-  // REQUIRES: peak_flops came from PeakFlops.
+  // `profile` is the indexed profile or a copy with other model parameters.
+  // Requires: peak_flops came from PeakFlops.
   KernelPrice Price(const DeviceProfile& profile, double peak_flops,
                     const Kernel& kernel) const;
 
  private:
   struct Point {
     double size = 0;
-    Kernel kernel;  // what was measured
+    Kernel kernel;  // the measured kernel
     double seconds = 0, relative_error = 0;
     bool throttled = false;
-    int count = 1;  // measurements that it is the mean of
+    int count = 1;  // measurements averaged
   };
   struct Line {
     double extra_bytes = 0;     // per element of the result
     std::vector<Point> points;  // ascending
   };
-  // What stays the same along a line: what varies, and the rest of the shape.
+  // The dimension that varies along a line. A key adds the rest of the shape.
   enum class Along : uint8_t { kM, kK, kSequence };
   using Key = std::pair<Along, std::array<double, 4>>;
   static Key KeyOf(Along along, const Kernel& kernel);
@@ -81,14 +85,14 @@ class KernelPrices {
                                             const Kernel& kernel);
 
   absl::flat_hash_map<Key, std::vector<Line>> lines_;
-  // By part and whole bytes.
+  // By part and rounded bytes.
   absl::flat_hash_map<std::pair<KernelPart, int64_t>, Point> memory_;
 };
 
-// What was measured, as models/ says it.
+// Converts a measured kernel to a kernel of models/.
 Kernel ShapeOf(const MeasuredKernel& measured);
 
-// The part of this name, if there is one.
+// Returns the part with this name, or nullopt.
 std::optional<KernelPart> KernelPartOf(absl::string_view name);
 
 }  // namespace weir

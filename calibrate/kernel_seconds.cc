@@ -8,8 +8,8 @@
 namespace weir {
 namespace {
 
-// Bytes of an element: beyond the operands themselves, kernel.bytes may count
-// what an epilogue moves, or a gradient that is added to.
+// Returns the bytes of one element. kernel.bytes may exceed the operands by
+// what an epilogue moves or by a gradient that is accumulated into.
 double ElementBytes(const Kernel& kernel) {
   const double elements =
       kernel.batch *
@@ -31,8 +31,9 @@ double MemoryEfficiency(const DeviceProfile& profile, KernelPart part) {
   return profile.memory_efficiency().value();
 }
 
-// Work on the keys that each query sees, and a ramp for every tile of queries:
-// efficiency rises with the length, slower where causal masks halve the keys.
+// Returns the time of the work on the keys visible to each query, plus a ramp
+// for every tile of queries. Efficiency rises with the sequence length, and
+// more slowly if a causal mask halves the keys.
 double AttentionSeconds(const DeviceProfile& profile, double peak_flops,
                         const Kernel& kernel) {
   const ProductModel& product = profile.product();

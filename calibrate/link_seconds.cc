@@ -20,7 +20,7 @@ LinkTime LinkTimeOf(const LinkClass& link, double bytes) {
   for (const TransferPiece& next : link.pieces()) {
     if (next.from_bytes() <= bytes) piece = &next;
   }
-  // A line that meets the axis below 0 is all links.
+  // A negative latency term leaves all of the time on the links.
   const double latency = std::max(piece->latency_seconds(), 0.0);
   const double seconds =
       piece->latency_seconds() + bytes / piece->bytes_per_second();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a send and receive takes where such pairs of GPUs were measured.
+// Send and receive times from measured pairs of GPUs.
 #ifndef WEIR_CALIBRATE_LINK_SECONDS_H_
 #define WEIR_CALIBRATE_LINK_SECONDS_H_
 
@@ -7,19 +7,19 @@
 
 namespace weir {
 
-// The measured class of this distance; null where there is none. Where nobody
-// knew the leaf switches, all pairs of nodes were measured as ACROSS_SPINES:
-// they stand for SAME_LEAF too.
+// Returns the measured class of this distance, or null. If the leaf switches
+// were unknown, all pairs of nodes were measured as ACROSS_SPINES, which then
+// serves as SAME_LEAF too.
 const LinkClass* FindLink(const DeviceProfile& profile,
                           LinkClass::Distance distance);
 
-// Of a message alone: what is not on the links, and what is.
+// Uncontended time of a message, off and on the links.
 struct LinkTime {
   double latency_seconds = 0, link_seconds = 0;
 
   double Seconds() const { return latency_seconds + link_seconds; }
 };
-// REQUIRES: the class is valid; bytes >= 0.
+// Requires: the class is valid; bytes >= 0.
 LinkTime LinkTimeOf(const LinkClass& link, double bytes);
 
 }  // namespace weir

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The figures of a ProductModel, by name.
+// The parameters of a ProductModel, by name.
 #ifndef WEIR_CALIBRATE_PRODUCT_MODEL_H_
 #define WEIR_CALIBRATE_PRODUCT_MODEL_H_
 
@@ -9,17 +9,18 @@
 
 namespace weir {
 
-// One figure of the message and what it may be.
+// One parameter of the message and its valid range.
 struct ProductFigure {
   const char* name;
   const Figure& (ProductModel::*get)() const;
   Figure* (ProductModel::*mutate)();
   double low, high;
-  double scale;  // of a figure that may be 0: a change by this much matters
+  // The smallest change that matters for a parameter that may be 0.
+  double scale;
 };
 
-// All of them, in the order of the message; sustained_rate, which short
-// measurements do not show, is the last.
+// Returns all parameters in the order of the message. The last is
+// sustained_rate, which short measurements do not show.
 const std::vector<ProductFigure>& ProductFigures();
 
 }  // namespace weir

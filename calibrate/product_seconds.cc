@@ -13,7 +13,7 @@ namespace {
 struct Tile {
   int m, n;
 };
-// The output tiles that cuBLAS and CUTLASS have for tensor cores, by halves.
+// Output tiles of cuBLAS and CUTLASS kernels for tensor cores, largest first.
 constexpr Tile kTiles[] = {{256, 128}, {128, 256}, {128, 128}, {128, 64},
                            {64, 128},  {64, 64},   {64, 32},   {32, 64}};
 constexpr int kSplits[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32};
@@ -51,7 +51,8 @@ ProductChoice FastestProduct(const ProductMachine& machine,
   if (!(shape.batch > 0 && shape.m > 0 && shape.n > 0 && shape.k > 0)) {
     return best;
   }
-  // Without the root and what grows with it alone.
+  // The launch and throttling terms grow with this time and do not move its
+  // minimum.
   double least = std::numeric_limits<double>::infinity();
   const double memory = ProductMemorySeconds(machine, terms, shape);
   const double bound =
@@ -59,7 +60,7 @@ ProductChoice FastestProduct(const ProductMachine& machine,
                            (terms.matrix_rate * machine.flops_per_second));
   for (int splits : kSplits) {
     const double split = splits > 1 ? SplitSeconds(terms, shape, splits) : 0.0;
-    if (split + bound >= least) break;  // and more splits cost more
+    if (split + bound >= least) break;  // more splits cost even more
     for (const Tile& tile : kTiles) {
       const double tiles =
           TileSeconds(machine, terms, shape, tile.m, tile.n, splits);

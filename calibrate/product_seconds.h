@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Seconds of a matrix product on a GPU: the physics of a tiled kernel.
+// Seconds of a GEMM on a GPU, from a model of a tiled kernel.
 //
-// A library cuts the output into tiles of tm x tn, and k into s parts where
-// tiles are few; of all tiles and splits it takes the fastest. A wave is one
+// A library cuts the output into tiles of tm x tn, and k into s parts if there
+// are few tiles; the fastest of all tiles and splits is used. A wave is one
 // tile on every multiprocessor. With x = tiles / multiprocessors:
 //
 //   waves  = 1 where x <= 1, else x + wave_quantization (ceil(x) - x)
@@ -15,9 +15,9 @@
 //   t     *= 1 + throttling t / (t + 1 ms)
 //   seconds = launch_seconds + t
 //
-// k/s is rounded up to the 32 elements that a step of the main loop takes.
-// Nothing decreases when a size grows. Tile and wave quantization as in
-// NVIDIA's "Matrix Multiplication Background User's Guide".
+// k/s is rounded up to the 32 elements of a main loop step. The result never
+// decreases as a size grows. Tile and wave quantization follow NVIDIA's "Matrix
+// Multiplication Background User's Guide".
 #ifndef WEIR_CALIBRATE_PRODUCT_SECONDS_H_
 #define WEIR_CALIBRATE_PRODUCT_SECONDS_H_
 
@@ -25,26 +25,26 @@
 
 namespace weir {
 
-// `batch` products of (m x k) by (k x n), all of them in one kernel.
+// `batch` GEMMs of (m x k) by (k x n), all in one kernel.
 struct ProductShape {
   double batch = 1, m = 0, n = 0, k = 0;
-  double element_bytes = 2;  // of operands and result
+  double element_bytes = 2;  // for operands and result
   double bytes = 0;          // read and written, each operand once
 };
 ProductShape MakeProduct(double m, double n, double k,
                          double element_bytes = 2);
 
 enum class Clock {
-  // The same product again and again for a moment, as benchmarks do: boost
-  // clocks, and small operands stay in the cache.
+  // The same GEMM repeated for a moment, as in benchmarks: boost clocks, and
+  // small operands stay in the cache.
   kBurst,
-  // In the middle of a training step: the clocks that the power limit leaves
-  // (sustained_rate), and operands come from memory.
+  // Within a training step: clocks reduced by the power limit (sustained_rate),
+  // and operands come from memory.
   kSustained,
 };
 
-// The figures as plain numbers; T is double, or a jet where a fit needs
-// derivatives.
+// The model parameters as plain numbers. T is double, or a jet where a fit
+// needs derivatives.
 template <typename T>
 struct ProductTerms {
   T launch_seconds, wave_seconds, matrix_rate, cache_bytes_per_second,
@@ -52,25 +52,25 @@ struct ProductTerms {
       wave_quantization, throttling;
 };
 
-// From burst to sustained clocks.
+// Converts burst terms to sustained clocks.
 template <typename T>
 ProductTerms<T> Sustained(ProductTerms<T> terms, double sustained_rate) {
   terms.matrix_rate = terms.matrix_rate * sustained_rate;
   terms.cache_bytes = T(0.0);
-  terms.throttling = T(0.0);  // within sustained_rate
+  terms.throttling = T(0.0);  // included in sustained_rate
   return terms;
 }
 
-// What the datasheet says.
+// Datasheet values.
 struct ProductMachine {
-  double flops_per_second = 0;  // peak in the product's number format
+  double flops_per_second = 0;  // peak in the GEMM's number format
   double num_multiprocessors = 0;
   double memory_bytes_per_second = 0;  // peak
 };
 
 ProductTerms<double> TermsOf(const ProductModel& model, Clock clock);
 
-// Which kernel a library would take.
+// The kernel that a library is predicted to choose.
 struct ProductChoice {
   double seconds = 0;
   int tile_m = 0, tile_n = 0;
@@ -80,7 +80,8 @@ ProductChoice FastestProduct(const ProductMachine& machine,
                              const ProductTerms<double>& terms,
                              const ProductShape& shape);
 
-// Seconds, launch included; peak_flops as from PeakFlops.
+// Returns the seconds including the launch. Requires: peak_flops came from
+// PeakFlops.
 double ProductSeconds(const DeviceProfile& profile, double peak_flops,
                       const ProductShape& shape, Clock clock);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The formula of product_seconds.h for one tile and split, over any number
-// type, so that fits differentiate what predictions compute.
+// type, so that fits differentiate exactly the formula used for predictions.
 #ifndef WEIR_CALIBRATE_PRODUCT_TERMS_H_
 #define WEIR_CALIBRATE_PRODUCT_TERMS_H_
 
@@ -11,14 +11,14 @@
 
 namespace weir {
 
-// A step of the main loop; a shorter rest costs a whole one.
+// Elements of k per main loop step; a partial step costs a full one.
 inline constexpr double kProductStep = 32;
-// Partial sums of a split are fp32, written and read again.
+// Partial sums of a split are fp32, written once and read once.
 inline constexpr double kPartialSumBytes = 8;
-// Products of about this length begin to feel the power limit.
+// GEMMs of about this duration begin to reach the power limit.
 inline constexpr double kThrottlingSeconds = 1e-3;
 
-// Seconds of the split sums: all that a split adds.
+// Returns the additional seconds of a split.
 template <typename T>
 T SplitSeconds(const ProductTerms<T>& terms, const ProductShape& shape,
                double splits) {
@@ -27,21 +27,22 @@ T SplitSeconds(const ProductTerms<T>& terms, const ProductShape& shape,
                                     terms.cache_bytes_per_second;
 }
 
-// Seconds of moving every operand once.
+// Returns the seconds of moving every operand once.
 template <typename T>
 T ProductMemorySeconds(const ProductMachine& machine,
                        const ProductTerms<T>& terms,
                        const ProductShape& shape) {
-  // A least recently used cache keeps all of a footprint or next to nothing.
+  // An LRU cache keeps either all of a footprint or almost nothing.
   T ratio = terms.cache_bytes / std::max(shape.bytes, 1.0);
-  for (int i = 0; i < 4; ++i) ratio = ratio * ratio;  // to the 16th
+  for (int i = 0; i < 4; ++i) ratio = ratio * ratio;  // to the 16th power
   const T missed = 1.0 / (1.0 + ratio);
   return shape.bytes *
          (missed / (terms.memory_rate * machine.memory_bytes_per_second) +
           (1.0 - missed) / terms.cache_bytes_per_second);
 }
 
-// Seconds of all tiles, memory aside. REQUIRES: sizes above 0.
+// Returns the seconds of all tiles, without memory traffic. Requires: all sizes
+// are positive.
 template <typename T>
 T TileSeconds(const ProductMachine& machine, const ProductTerms<T>& terms,
               const ProductShape& shape, double tile_m, double tile_n,
@@ -51,7 +52,7 @@ T TileSeconds(const ProductMachine& machine, const ProductTerms<T>& terms,
                    std::ceil(shape.n / tile_n) * splits / processors;
   const T waves =
       x <= 1 ? T(1.0) : x + terms.wave_quantization * (std::ceil(x) - x);
-  // Each multiprocessor's part of the cache's bandwidth.
+  // Each multiprocessor's share of the cache bandwidth.
   const T alone = 1.0 / terms.cache_shares;
   const T crowd = x >= 1 ? T(1.0) : (alone > x ? alone : T(x));
   const T arithmetic = 2 * tile_m * tile_n * processors /
@@ -66,7 +67,7 @@ T TileSeconds(const ProductMachine& machine, const ProductTerms<T>& terms,
           steps * kProductStep * (arithmetic > load ? arithmetic : load));
 }
 
-// Seconds of a product by one kernel, all told.
+// Returns the seconds of a GEMM with one tile and split, launch included.
 template <typename T>
 T CandidateSeconds(const ProductMachine& machine, const ProductTerms<T>& terms,
                    const ProductShape& shape, double tile_m, double tile_n,

@@ -12,7 +12,7 @@
 namespace weir {
 namespace {
 
-// Some fused kernels only take shapes that divide; see softmax_heads_multiple.
+// Returns true if the softmax is fused; see softmax_heads_multiple.
 bool FusesSoftmax(const Runtime& runtime, const Transformer& transformer,
                   const WorkSpec& spec) {
   if (runtime.unfused_softmax()) return false;

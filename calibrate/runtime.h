@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loading descriptions of training frameworks.
+// Loads descriptions of training frameworks.
 #ifndef WEIR_CALIBRATE_RUNTIME_H_
 #define WEIR_CALIBRATE_RUNTIME_H_
 
@@ -11,12 +11,12 @@
 
 namespace weir {
 
-// A preset ("megatron-lm") or a textproto file, validated. "none" adds nothing
-// and fuses all it can.
+// Loads and validates a preset ("megatron-lm") or a textproto file. "none" adds
+// no overhead and fuses all kernels.
 absl::StatusOr<Runtime> LoadRuntime(const std::string& name_or_path);
 
-// What the framework fuses of a layer's work. Some of it depends on the sizes
-// that are in `spec` already.
+// Sets the framework's fusions in `spec`. Some depend on the sizes already in
+// it.
 void SetFusions(const Runtime& runtime, const Transformer& transformer,
                 WorkSpec* spec);
 

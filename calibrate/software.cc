@@ -56,7 +56,7 @@ Provenance BothProvenances(const Provenance& kernels,
   both.mutable_software()->Clear();
   both.mutable_software()->MergeFrom(network.software());
   both.mutable_software()->MergeFrom(kernels.software());
-  // Links and collectives are what NCCL makes of them.
+  // Links and collectives depend on the NCCL version of the network run.
   if (!network.software().nccl().empty()) {
     both.mutable_software()->set_nccl(network.software().nccl());
   }

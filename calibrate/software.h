@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Versions of the libraries that a GPU runs with.
+// Versions of the libraries used with a GPU.
 #ifndef WEIR_CALIBRATE_SOFTWARE_H_
 #define WEIR_CALIBRATE_SOFTWARE_H_
 
@@ -13,20 +13,20 @@
 
 namespace weir {
 
-// Name and version of each, also those that are not known (empty).
+// Returns the name and version of each library; unknown versions are empty.
 std::vector<std::pair<absl::string_view, std::string>> VersionsOf(
     const Software& software);
 
-// "driver 580.65.06, CUDA 13.0"; without what is not known.
+// Returns, for example, "driver 580.65.06, CUDA 13.0"; omits unknown versions.
 std::string SoftwareText(const Software& software);
 
-// Notes each that is no version.
+// Reports each value that is not a version.
 void CheckSoftware(absl::string_view field, const Software& software,
                    Problems* problems);
 
-// Of a profile whose kernels and whose messages between GPUs were measured in
-// two runs: kernels stay those of their GPU and libraries, messages are what
-// NCCL made of them.
+// Returns the provenance of a profile whose kernels and messages between GPUs
+// were measured in two runs. All fields describe the run of the kernels, except
+// that the NCCL version and the ranks come from the network run.
 Provenance BothProvenances(const Provenance& kernels,
                            const Provenance& network);
 

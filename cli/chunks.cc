@@ -12,7 +12,7 @@
 namespace weir {
 
 int LegalChunks(const ScheduleKind& kind, ScheduleSpec spec) {
-  // Where something else is wrong too, the chunks should not be.
+  // If something else is wrong, the chunks should not add to it.
   int best = spec.num_chunks;
   std::ptrdiff_t fewest = std::numeric_limits<std::ptrdiff_t>::max();
   for (int chunks : {spec.num_chunks, 1, 2}) {
@@ -48,7 +48,7 @@ void ScaleCosts(double factor, TextbookCosts* costs) {
   if (stage->has_weight_gradient_bytes()) {
     stage->set_weight_gradient_bytes(factor * stage->weight_gradient_bytes());
   }
-  // What a stage sends on does not depend on its size: the codec stays.
+  // The bytes that a stage sends do not depend on its size: the codec stays.
   stage->set_offload_seconds(factor * stage->offload_seconds());
   stage->set_prediction_seconds(factor * stage->prediction_seconds());
 }
@@ -64,7 +64,7 @@ void SetLegalChunks(const ScheduleKind& kind, Scenario* scenario) {
   ScheduleSpec spec;
   spec.num_ranks = to_int(or_one(parallelism.pipeline()));
   spec.num_chunks = to_int(or_one(parallelism.chunks()));
-  // Nothing is checked yet: the product may be any of 64 bits.
+  // Nothing is checked yet: the product may need 64 bits.
   spec.num_microbatches = to_int(
       scenario->has_textbook()
           ? or_one(scenario->num_microbatches())
@@ -72,7 +72,7 @@ void SetLegalChunks(const ScheduleKind& kind, Scenario* scenario) {
                 (or_one(batch.microbatch_size()) * or_one(parallelism.data())));
   const absl::StatusOr<ScheduleSpec> with_options =
       WithOptionsOf(scenario->schedule(), kind, spec);
-  if (!with_options.ok()) return;  // what is wrong is said where it is checked
+  if (!with_options.ok()) return;  // reported where it is checked
   const int chunks = LegalChunks(kind, *with_options);
   if (chunks == spec.num_chunks) return;
   scenario->mutable_parallelism()->set_chunks(static_cast<uint32_t>(chunks));

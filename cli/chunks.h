@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many stages a rank holds is a property of the schedule.
+// The number of stages per rank, which is a property of the schedule.
 #ifndef WEIR_CLI_CHUNKS_H_
 #define WEIR_CLI_CHUNKS_H_
 
@@ -12,21 +12,21 @@
 
 namespace weir {
 
-// spec.num_chunks where the schedule takes it, else 1, else 2, whichever is
-// legal first; where none is, the one of them with the fewest problems.
+// Returns the first of spec.num_chunks, 1 and 2 that is legal for the schedule;
+// if none is, the one with the fewest problems.
 int LegalChunks(const ScheduleKind& kind, ScheduleSpec spec);
 
-// The same work of a rank, cut into other chunks; costs that are given stage by
-// stage stay.
+// Scales the costs of a stage, so that a rank with other chunks does the same
+// work. Does not change costs that are given stage by stage.
 void ScaleCosts(double factor, TextbookCosts* costs);
 
-// Gives the scenario chunks that are legal for `kind`, if there are. Textbook
-// costs that are the same for all stages are scaled, so that a rank's work
-// stays what it was.
+// Sets chunks that are legal for `kind`, if there are any. Scales textbook
+// costs that are the same for all stages, so that a rank's work does not
+// change.
 void SetLegalChunks(const ScheduleKind& kind, Scenario* scenario);
 
-// The same for a schedule file, whose chunks are what they are. Nothing for a
-// name, or where the scenario gives chunks.
+// The same for the chunks of a schedule file. Does nothing for a schedule's
+// name, or if the scenario specifies chunks.
 absl::Status SetChunksOfFile(const std::string& name_or_path,
                              Scenario* scenario);
 

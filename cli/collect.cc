@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// weir collect: the shards of a sweep as one table.
+// "weir collect": the shards of a sweep as one table.
 #include "plan/sweep/collect.h"
 
 #include <nlohmann/json.hpp>

@@ -22,13 +22,13 @@ struct CommandInfo {
 
 const std::vector<CommandInfo>& AllCommands();
 
-// Help of the whole program, of the commands that begin with a word
-// ("schedule"; empty when none do), and of one command.
+// Return the help of the whole program, of the commands that begin with a word
+// ("schedule"; empty if none do), and of one command.
 std::string HelpText();
 std::string HelpTextOfGroup(absl::string_view first_word);
 std::string HelpText(const CommandInfo& command);
-// Of a command of any program, "weir simulate"; an example has the program,
-// too.
+// Returns the help of a command of any program, such as "weir simulate".
+// Examples include the program's name.
 std::string HelpText(absl::string_view command, absl::string_view summary,
                      const std::vector<std::string>& examples,
                      const Options& options);

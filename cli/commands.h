@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every command of weir: takes its flags, prints, returns the exit code. The
-// result goes to standard output, everything else to standard error.
+// The commands of weir. Each takes its flags, prints, and returns the exit
+// code. The result goes to standard output, everything else to standard error.
 #ifndef WEIR_CLI_COMMANDS_H_
 #define WEIR_CLI_COMMANDS_H_
 
@@ -16,9 +16,9 @@ Command RunCompare;
 Command RunValidate;
 Command RunTrainStudy;
 Command RunPlan;
-Command RunValidateReplay;  // what "validate --replay" is
-Command RunShow;            // an old result again
-Command RunTrace;           // an old result as a trace
+Command RunValidateReplay;  // "validate --replay"
+Command RunShow;            // shows a stored result
+Command RunTrace;           // writes a trace of a stored result
 Command RunScheduleList;
 Command RunScheduleShow;
 Command RunScheduleSemantics;

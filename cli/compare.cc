@@ -43,8 +43,8 @@ absl::StatusOr<ResolvedScenario> ResolveFor(const Question& question,
   return ResolveScenario(question.label, scenario);
 }
 
-// Collects messages, each line once: what is wrong with the scenario is wrong
-// for every schedule.
+// Collects messages, each line once: problems of the scenario are the same for
+// every schedule.
 void Collect(const absl::Status& status, std::vector<std::string>* lines) {
   for (absl::string_view line : absl::StrSplit(status.message(), '\n')) {
     if (std::find(lines->begin(), lines->end(), line) == lines->end()) {
@@ -55,16 +55,16 @@ void Collect(const absl::Status& status, std::vector<std::string>* lines) {
 
 struct Job {
   ResolvedScenario scenario;
-  // Set where making it may take long: an order that depends on costs.
+  // Set if generating it may take long: its order depends on costs.
   std::optional<Schedule> schedule;
 };
 
 struct ToSimulate {
   std::vector<Job> jobs;
-  absl::Status refused;  // what some schedules cannot do with this scenario
+  absl::Status refused;  // errors of schedules that cannot be simulated
 };
 
-// Finds errors now that would otherwise be reported after minutes of simulating
+// Finds errors that would otherwise be reported after minutes of simulating
 // other schedules.
 absl::StatusOr<Job> Checked(ResolvedScenario scenario) {
   ASSIGN_OR_RETURN(Schedule schedule, CheckSimulation(scenario));
@@ -90,7 +90,7 @@ absl::StatusOr<Result> SimulateJob(const Job& job,
              : Simulate(job.scenario, options);
 }
 
-// Every schedule is checked before the first is simulated.
+// Checks every schedule before the first one is simulated.
 absl::StatusOr<ToSimulate> ResolveAll(const Flags& flags) {
   RETURN_IF_ERROR(CheckOutputs(flags.output, /*folders=*/true));
   ASSIGN_OR_RETURN(const Question question, ApplyOverrides(flags.scenario));
@@ -144,9 +144,9 @@ absl::StatusOr<ToSimulate> ResolveAll(const Flags& flags) {
 
 struct Outcome {
   std::vector<Result> results;
-  // Where it was interrupted: says which schedules are missing.
+  // If interrupted: names the missing schedules.
   std::vector<std::string> warnings;
-  int exit_code = kExitOk;  // the worst of those that could not be simulated
+  int exit_code = kExitOk;  // the worst of the failed simulations
 };
 
 // Names each schedule once: a comparison may repeat it.
@@ -163,8 +163,8 @@ std::string DescribeInterrupt(const std::vector<std::string>& missing) {
                       absl::StrJoin(names, ", "));
 }
 
-// One by one; what fails is told at once and the rest goes on. Ctrl-C keeps
-// what is there.
+// Simulates one job after the other. Reports failures at once and continues.
+// Ctrl-C keeps the results so far.
 Outcome SimulateAll(const std::vector<Job>& jobs, const OutputFlags& output) {
   Outcome outcome;
   std::vector<std::string> missing;
@@ -180,9 +180,9 @@ Outcome SimulateAll(const std::vector<Job>& jobs, const OutputFlags& output) {
         absl::StrCat("[", i + 1, "/", jobs.size(), "] ", schedule);
     SimulateOptions options;
     options.keep_timeline = !output.out.empty() || !output.trace.empty();
-    // Hundreds of batches on the way to a steady state say nothing more.
+    // The hundreds of batches before the steady state are not informative.
     options.timeline_batches = 16;
-    // Short runs say nothing themselves.
+    // Short runs do not report progress.
     progress.Show(what, 0);
     options.progress = [&](double done) { progress.Show(what, done); };
     absl::StatusOr<Result> result = SimulateJob(jobs[i], options);
@@ -220,7 +220,7 @@ std::string View(const Flags& flags, const Outcome& outcome) {
 int RunCompare(const Flags& flags) {
   const auto work = ResolveAll(flags);
   if (!work.ok()) return PrintError(work.status(), flags.output);
-  // Before the first simulation: some take minutes.
+  // Before the first simulation, since some take minutes.
   const int refused =
       work->refused.ok() ? kExitOk : PrintError(work->refused, flags.output);
   Outcome outcome = SimulateAll(work->jobs, flags.output);

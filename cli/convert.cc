@@ -22,7 +22,7 @@ absl::StatusOr<std::string> Converted(const Flags& flags) {
     problems.Add("--transfers-only", "says how to lower, expected --lower too");
     return problems.ToStatus();
   }
-  // A file's own transfers are not printed: what is wrong with them is mended.
+  // A file's own transfers are dropped, which also fixes problems with them.
   ASSIGN_OR_RETURN(Schedule schedule,
                    ScheduleOfFlags(flags, FileTransfers::kDropped));
   RETURN_IF_ERROR(ValidateSchedule(schedule));
@@ -40,7 +40,7 @@ absl::StatusOr<std::string> Converted(const Flags& flags) {
     }
     return PrintCsv(schedule);
   }
-  // What is lowered is for PyTorch.
+  // Lowered schedules are for PyTorch.
   RETURN_IF_ERROR(CheckPyTorchReads(schedule));
   LoweringOptions options =
       asked.transfers_only ? kTransfersOnly : LoweringOptions();

@@ -21,7 +21,7 @@
 namespace weir {
 namespace {
 
-// The first of some programs that PATH has, or nothing.
+// Returns the first of the programs that is in PATH; empty if none is.
 std::string FindProgram(const std::vector<std::string>& names) {
   const char* path = std::getenv("PATH");
   for (absl::string_view folder : absl::StrSplit(path ? path : "", ':')) {
@@ -33,7 +33,7 @@ std::string FindProgram(const std::vector<std::string>& names) {
   return "";
 }
 
-// The first of some files that exists, or nothing.
+// Returns the first of the files that exists; empty if none does.
 std::string FindFile(const std::vector<std::string>& files) {
   for (const std::string& file : files) {
     std::error_code error;

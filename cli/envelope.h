@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The frame that all JSON answers of weir share: tool, version, command,
-// config, result, warnings. `weir schedule show --format json` has none: it
-// prints a file format, which is read again (schedules/schedule_json.h).
+// The envelope that all JSON output of weir shares: tool, version, command,
+// config, result, warnings. `weir schedule show --format json` does not use it:
+// it prints a file format that can be read again (schedules/schedule_json.h).
 #ifndef WEIR_CLI_ENVELOPE_H_
 #define WEIR_CLI_ENVELOPE_H_
 
@@ -13,12 +13,13 @@
 
 namespace weir {
 
-// `config` and `result` are JSON objects. Ends with a newline.
+// Returns text that ends with a newline. `config` and `result` are JSON
+// objects.
 std::string Envelope(absl::string_view command, absl::string_view config,
                      absl::string_view result,
                      const std::vector<std::string>& warnings = {});
 
-// About a schedule; `result` is a JSON object. Ends with a newline.
+// The same for a command about a schedule. `result` is a JSON object.
 std::string ScheduleEnvelope(absl::string_view command,
                              absl::string_view schedule_argument,
                              const Schedule& schedule,

@@ -22,10 +22,10 @@
 namespace weir {
 namespace {
 
-// Small enough to be a derivative, large enough that whole bytes do not show.
+// Small enough for a derivative, large enough that whole bytes do not matter.
 constexpr double kFactor = 1.01;
 
-// Runs in a process of its own; a double as bytes.
+// Runs in a separate process; returns a double as bytes.
 absl::StatusOr<std::string> ElasticityOf(const ResolvedScenario& scenario,
                                          int figure, uint64_t fingerprint,
                                          double batch_seconds) {

@@ -14,11 +14,11 @@
 
 namespace weir {
 
-// What asks the simulator: a scenario file, and flags that override it.
+// The scenario to simulate: a scenario file, and flags that override it.
 struct ScenarioFlags {
-  std::string scenario;  // preset name or path; empty: the flags alone
-  Scenario overrides;    // every field that is set wins
-  // Absent: as the scenario says.
+  std::string scenario;  // preset name or path; empty: only the flags
+  Scenario overrides;    // every field that is set takes precedence
+  // Absent: as in the scenario.
   std::optional<bool> sequence_parallel;
   std::optional<bool> flash_attention;
   std::optional<bool> dropout;
@@ -43,8 +43,8 @@ struct OutputFlags {
 
 // "schedule lint" and "schedule convert".
 struct ScheduleFlags {
-  std::vector<std::string> runtimes;  // that must run it
-  bool legacy = false;                // the file is of PyTorch's old dialect
+  std::vector<std::string> runtimes;  // that must be able to run it
+  bool legacy = false;                // the file uses PyTorch's old dialect
   bool lower = false;
   bool merge_backward = false;
   bool transfers_only = false;  // no sharding, no reduction
@@ -56,18 +56,18 @@ struct SynthesisFlags {
   int method = 0;     // a SynthesisMethod
   int objective = 0;  // an OrderObjective
   bool offload = false;
-  double seconds = 20;       // of CBC
-  double memory_limit = -1;  // microbatches; below 0: the ranks, 0: none
-  uint32_t num_moves = 0;    // 0: by the size
+  double seconds = 20;       // time limit of CBC
+  double memory_limit = -1;  // microbatches; below 0: one per rank, 0: none
+  uint32_t num_moves = 0;    // 0: depends on the problem's size
   uint32_t seed = 1;
   std::string out;
 };
 
-// "validate": runs of a table, or one execution.
+// "validate": the runs of a table, or one execution.
 struct MeasuredFlags {
   std::string file;
   std::string replay;    // a result, or a timeline as CSV
-  std::string against;   // the prediction of it
+  std::string against;   // its prediction
   std::string columns;   // a MeasuredColumns as textproto; empty: none
   std::string where;     // "tp=2,pp=4"
   double tolerance = 0;  // 0: none
@@ -76,10 +76,10 @@ struct MeasuredFlags {
 
 // "profile import" and "profile diff".
 struct ProfileFlags {
-  std::string start;   // the profile to begin with
-  std::string source;  // what its figures name; empty: the file
+  std::string start;   // the starting point
+  std::string source;  // named by its parameters; empty: the file
   std::string out;
-  std::string other;     // the second of two
+  std::string other;     // the second profile
   double tolerance = 0;  // 0: none
 };
 
@@ -96,10 +96,10 @@ struct TrainStudyFlags {
 // "plan".
 struct PlanFlags {
   PlanRequest request;       // its scenario comes from ScenarioFlags
-  bool synchronous = false;  // of the schedules named, those with a flush
+  bool synchronous = false;  // only named schedules with a flush
   bool explain = false;
 
-  std::string algorithm;  // of a paper; empty: the search
+  std::string algorithm;  // a paper's planner; empty: the search
   std::string graph;
   std::vector<uint32_t> machines;
   std::vector<double> bandwidth;
@@ -114,7 +114,7 @@ struct SweepFlags {
   std::string points;  // CSV
   std::string folder = "weir-sweep";
   std::string shard = "0/1";
-  // Limits the simulation of each point.
+  // Time limit of the simulation of each point.
   double time_limit_seconds = std::numeric_limits<double>::infinity();
   bool resume = false;
   bool slurm = false;
@@ -127,10 +127,10 @@ struct SweepFlags {
 
 struct Flags {
   std::string command;    // the whole line, for provenance
-  std::string name;       // what "show" shows, what "trace" reads
+  std::string name;       // positional argument: a result, schedule, ...
   std::string result;     // which of several results
   bool fast = false;      // --method of "simulate" and "sweep"
-  uint32_t num_jobs = 0;  // simulated at the same time; 0: one per core
+  uint32_t num_jobs = 0;  // simulations at the same time; 0: one per core
   ScenarioFlags scenario;
   ScheduleFlags schedule;
   SynthesisFlags synthesis;

@@ -18,7 +18,8 @@ namespace {
 constexpr char kGnuplot[] = "gnuplot";
 constexpr double kLimitSeconds = 600;
 
-// Returns the first line that is not blank, as ": LINE"; empty: there is none.
+// Returns the first line that is not blank, as ": LINE"; empty if there is
+// none.
 std::string Reason(const std::string& text) {
   for (absl::string_view line : absl::StrSplit(text, '\n')) {
     line = absl::StripAsciiWhitespace(line);

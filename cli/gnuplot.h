@@ -10,12 +10,12 @@
 
 namespace weir {
 
-// Returns Unavailable, in one line, where there is no gnuplot.
+// Returns Unavailable, with a message of one line, if gnuplot is not installed.
 absl::Status FindGnuplot();
 
-// Returns the SVG document that a script draws. gnuplot runs strings as
-// programs (`...`, "< ..."), so the script must not hold any text of the user.
-// Its settings are gnuplot's defaults, whatever ~/.gnuplot says.
+// Returns the SVG document that a script draws. gnuplot runs parts of strings
+// as programs (`...`, "< ..."), so that the script must not contain text from
+// the user. Uses gnuplot's default settings, whatever ~/.gnuplot contains.
 absl::StatusOr<std::string> DrawSvg(const std::string& script);
 
 }  // namespace weir

@@ -25,7 +25,7 @@ constexpr size_t kWidth = 80;
 
 bool IsPositional(const Option& option) { return option.names[0] != '-'; }
 
-// Two columns; the right one is wrapped, and starts on a line of its own when
+// Returns two columns. The right one is wrapped, and starts on the next line if
 // the left one is too long.
 std::string Row(const std::string& left, const std::string& right) {
   std::string text = absl::StrCat("  ", left);
@@ -56,7 +56,8 @@ std::string OptionRow(const Option& option) {
   return Row(left, right);
 }
 
-// Groups in the order of their first option.
+// Returns the rows of all options, with groups in the order of their first
+// option.
 std::string OptionRows(const Options& options) {
   std::vector<std::string> groups;
   std::string text;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shows what can be asked about: models, clusters, scenarios.
+// Shows the inputs of simulations: models, clusters, scenarios.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"

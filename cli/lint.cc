@@ -48,7 +48,7 @@ absl::StatusOr<LintReport> ReportOf(const Flags& flags) {
   const bool is_rows = IsScheduleFile(flags.name) &&
                        !absl::EndsWithIgnoreCase(flags.name, ".json");
   if (!is_rows) {
-    // Lowering, streams and what waits for what take more than the order.
+    // Lowering, streams and dependencies need more than the order.
     constexpr SizeEstimate kPerAction = {300, 2e-6};
     ASSIGN_OR_RETURN(
         const Schedule schedule,

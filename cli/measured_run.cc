@@ -21,7 +21,7 @@ namespace {
 
 using google::protobuf::FieldDescriptor;
 
-// "--global-batch-size" -> "global_batch_size".
+// Converts "--global-batch-size" to "global_batch_size".
 std::string ColumnOf(absl::string_view name) {
   while (absl::ConsumePrefix(&name, "-")) continue;
   return absl::StrReplaceAll(name, {{"-", "_"}});
@@ -87,7 +87,7 @@ absl::Status SetField(const FieldDescriptor& field, const std::string& text,
   }
 }
 
-// What a field that is neither option nor dimension says.
+// Stores a field that is neither an option nor a dimension of the model.
 absl::Status TakeMeasurement(const MeasuredField& field, MeasuredRun* run) {
   if (field.column == "name") {
     run->name = field.text;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A row of a table of measured runs as the question to the simulator and what
-// was measured.
+// A row of a table of measured runs: the scenario to simulate, and the measured
+// values.
 #ifndef WEIR_CLI_MEASURED_RUN_H_
 #define WEIR_CLI_MEASURED_RUN_H_
 
@@ -24,20 +24,22 @@ struct MeasuredNumber {
 
 struct MeasuredRun {
   int line = 0;
-  std::string name;  // empty: nobody named it
+  std::string name;  // empty: unnamed
   ScenarioFlags flags;
   FlopsFormula formula = FlopsFormula::kNone;
   std::vector<MeasuredNumber> numbers;
   bool misfit = false;  // measured not to fit in memory: "OOM"
 };
 
-// InvalidArgument for columns that mean nothing, all at once: a column is an
-// option of "simulate" without its dashes, a field of weir.Transformer, a
-// quantity, flops_formula, name, scenario, or begins with "note".
+// Returns InvalidArgument with all columns that weir does not know, or if no
+// column is measured. Known columns are the options of "simulate" without their
+// dashes, the fields of weir.Transformer, quantities, flops_formula, name,
+// scenario, and names that begin with "note".
 absl::Status CheckColumns(const MeasuredTable& table);
 
-// `base` says what the row does not. InvalidArgument, all at once, "<file>:
-// <line>: <column> is x, expected y"; `run` then holds what could be read.
+// Reads a row. `base` specifies what the row does not. Returns InvalidArgument
+// with all problems, "<file>:<line>: <column> is x, expected y"; `run` then
+// contains what could be read.
 absl::Status ReadRun(const MeasuredTable& table, const MeasuredRow& row,
                      const ScenarioFlags& base, MeasuredRun* run);
 

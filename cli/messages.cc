@@ -123,7 +123,7 @@ void ProgressLine::Print(absl::string_view what, int percent) {
       seconds < 1 ? ""
                   : absl::StrCat(percent < 0 ? " " : ", ",
                                  absl::FormatDuration(absl::Seconds(seconds))));
-  // A line that wraps cannot be written over.
+  // A line that wraps cannot be overwritten.
   const size_t columns = std::max<size_t>(TerminalColumns(), end.size() + 1);
   const std::string line = EscapeLine(what);
   std::fputs(absl::StrCat("\r", line.substr(0, columns - end.size() - 1), end,

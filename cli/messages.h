@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages on standard error, and the one way in which a result goes to
-// standard output. Control characters in any text, from names and file names,
-// are escaped: they never reach the terminal.
+// Messages on standard error, and the only function that writes a result to
+// standard output. Control characters in any text, such as names and file
+// names, are escaped and never reach the terminal.
 #ifndef WEIR_CLI_MESSAGES_H_
 #define WEIR_CLI_MESSAGES_H_
 
@@ -21,8 +21,8 @@ namespace weir {
 // Prints every line as "error: <line>" and returns the exit code.
 ExitCode PrintError(const absl::Status& status, const OutputFlags& output);
 
-// Prints every line as "error: <line>", for errors that a command gives an exit
-// code of its own.
+// Prints every line as "error: <line>", for errors with an exit code that the
+// command chooses.
 void PrintErrorMessage(absl::string_view message, const OutputFlags& output);
 
 void PrintWarning(absl::string_view text, const OutputFlags& output);
@@ -30,27 +30,28 @@ void PrintWarning(absl::string_view text, const OutputFlags& output);
 // Prints a line, unless --quiet.
 void PrintNote(absl::string_view text, const OutputFlags& output);
 
-// Writes the result, ended by a newline. InvalidArgument when standard output
-// does not take it.
+// Writes the result, followed by a newline if it has none. Returns
+// InvalidArgument if standard output cannot be written.
 absl::Status PrintResult(absl::string_view result);
 
-// Returns whether standard error is a terminal that understands control
-// sequences: not TERM=dumb.
+// Returns true if standard error is a terminal that supports control sequences
+// (not TERM=dumb).
 bool IsStderrTerminal();
 
-// A status line that is written over; only where somebody sees it.
+// A status line that overwrites itself; only if standard error is a terminal.
 class ProgressLine {
  public:
   explicit ProgressLine(const OutputFlags& output);
   ~ProgressLine();
 
-  // Whether Show() shows anything.
+  // Returns true if Show() prints anything.
   bool enabled() const { return enabled_; }
 
-  // Shows "<what> 57 %, 1m12s": done from 0 to 1, and the time since this was
-  // made. At most ten times a second where the percentage stays.
+  // Shows "<what> 57 %, 1m12s": the completed fraction, from 0 to 1, and the
+  // time since construction. At most ten times a second while the percentage
+  // stays.
   void Show(absl::string_view what, double done);
-  // Without a percentage, where nobody knows it: "<what> 1m12s".
+  // Shows "<what> 1m12s", if the completed fraction is unknown.
   void Show(absl::string_view what);
   void Clear();
 
@@ -64,8 +65,8 @@ class ProgressLine {
   std::chrono::steady_clock::time_point shown_;
 };
 
-// A status line for work that calls nobody back: shows what is done and for how
-// long, once a second, from a thread of its own.
+// A status line for work without callbacks: shows what is done and for how
+// long, once a second, from its own thread.
 class ElapsedLine {
  public:
   ElapsedLine(const OutputFlags& output, std::string what);

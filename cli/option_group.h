@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the tables of options are written, and the options that many commands
-// share.
+// Builders of option tables, and the options that many commands share.
 #ifndef WEIR_CLI_OPTION_GROUP_H_
 #define WEIR_CLI_OPTION_GROUP_H_
 
@@ -43,7 +42,7 @@ class Group {
                });
   }
 
-  // A time limit, see ParseTimeLimit.
+  // Adds a time limit, see ParseTimeLimit.
   Option& Seconds(absl::string_view names, absl::string_view help,
                   double* target) {
     return Add(names, "SECONDS", help, [target](const std::string& text) {
@@ -107,7 +106,7 @@ void AddMethod(absl::string_view help, absl::string_view title, bool* fast,
 void AddForce(Options* options, OutputFlags* output);
 void AddMessages(Options* options, OutputFlags* output);
 
-// The options of a command that begin with the name of a thing.
+// Returns the options of a command whose first argument is a name.
 Options OptionsOfNamed(absl::string_view name, absl::string_view help,
                        Flags* flags);
 

@@ -17,7 +17,7 @@ void AddTolerance(absl::string_view help, double* tolerance, Options* options,
       });
 }
 
-// "validate" of an execution.
+// Adds the options for validating an execution.
 void AddReplay(Options* options, Flags* flags) {
   Group group("A replay", options);
   group.Text("--replay", "REPLAY",

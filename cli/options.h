@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every option of every command as data: the parser and the help read the
-// same table.
+// Every option of every command as data. The parser and the help use the same
+// table.
 #ifndef WEIR_CLI_OPTIONS_H_
 #define WEIR_CLI_OPTIONS_H_
 
@@ -15,22 +15,22 @@ namespace weir {
 
 struct Option {
   std::string group;  // heading in the help
-  // "--pp,--pipeline-model-parallel-size", the preferred one first; a name
-  // without dashes is a positional argument.
+  // "--pp,--pipeline-model-parallel-size", with the preferred name first. A
+  // name without dashes is a positional argument.
   std::string names;
-  std::string value;  // what stands for the value in the help; empty: a switch
+  std::string value;  // placeholder of the value in the help; empty: a switch
   std::string help;
   std::string fallback;  // shown as the default
-  // Takes the value ("true" or "false" for a switch). Message: "is x, expected
-  // y".
+  // Sets the value ("true" or "false" for a switch). The error message is "is
+  // x, expected y".
   std::function<absl::Status(const std::string&)> set;
   bool required = false;
-  bool repeats = false;  // joined by commas
+  bool repeats = false;  // values are joined by commas
 };
 
 using Options = std::vector<Option>;
 
-// "--pp" of "--pp,--pipeline-model-parallel-size".
+// Returns "--pp" for "--pp,--pipeline-model-parallel-size".
 std::string FirstName(const Option& option);
 std::vector<std::string> AllNames(const Option& option);
 
@@ -59,8 +59,8 @@ Options OptionsOfProfileShow(Flags* flags);
 Options OptionsOfProfileDiff(Flags* flags);
 Options OptionsOfProfileImport(Flags* flags);
 
-// Only those that say what is simulated: their names without dashes are the
-// columns of a table of runs.
+// Returns only the options that define what is simulated. Their names without
+// dashes are the columns of a table of runs.
 Options OptionsOfScenario(ScenarioFlags* flags);
 
 }  // namespace weir

@@ -21,7 +21,7 @@ namespace {
 constexpr absl::string_view kPerfetto = ".pftrace";
 constexpr absl::string_view kChrome = ".json";
 
-// Notes how "show" and "trace" go on from here.
+// Notes that "show" and "trace" read the file.
 absl::Status WriteResults(const OutputFlags& output, const Results& results) {
   RETURN_IF_ERROR(SaveResults(output.out, results, ReplaceOf(output)));
   PrintNote(absl::StrCat("wrote ", output.out, " (weir show, weir trace)"),
@@ -29,7 +29,7 @@ absl::Status WriteResults(const OutputFlags& output, const Results& results) {
   return absl::OkStatus();
 }
 
-// A schedule file brings its path: its name without folders.
+// Returns the name without folders: that of a schedule file contains its path.
 absl::string_view FileNameOf(absl::string_view schedule) {
   return schedule.substr(schedule.rfind('/') + 1);
 }
@@ -67,8 +67,8 @@ absl::Status CheckOutputs(const OutputFlags& output, bool folders) {
   RETURN_IF_ERROR(CheckTracePath("--trace", output.trace, folders));
   const ReplaceOptions replace = ReplaceOf(output);
   std::string trace = output.trace;
-  // The file in a folder is called after the schedule, which is not known yet:
-  // any trace in that folder may be it.
+  // The file in a folder is named after the schedule, which is not known yet:
+  // it may be any trace in that folder.
   if (absl::EndsWith(trace, "/")) {
     RETURN_IF_ERROR(CheckWritable(trace + "trace"));
     trace = IsPerfetto(output.out) ? trace + std::string(FileNameOf(output.out))

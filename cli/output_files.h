@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files that commands write beside standard output.
+// The files that commands write in addition to standard output.
 #ifndef WEIR_CLI_OUTPUT_FILES_H_
 #define WEIR_CLI_OUTPUT_FILES_H_
 
@@ -15,34 +15,35 @@
 
 namespace weir {
 
-// What the flags allow to be replaced, see base/output_file.h.
+// Returns which files the flags allow to replace, see base/output_file.h.
 ReplaceOptions ReplaceOf(
     const OutputFlags& output,
     std::function<bool(absl::string_view)> is_own_line = nullptr);
 
-// Refuses --out and --trace where they cannot be written or are the same file,
-// before hours of work. `folders`: --trace may name a folder.
+// Checks, before hours of work, that --out and --trace can be written and are
+// not the same file. `folders`: --trace may name a folder.
 absl::Status CheckOutputs(const OutputFlags& output, bool folders);
 
-// Refuses a trace file whose ending names no format, before hours of work.
-// `folders`: a path that ends with '/' is fine too.
+// Checks, before hours of work, that the ending of a trace file names a format.
+// `folders`: a path that ends with '/' is valid, too.
 absl::Status CheckTracePath(absl::string_view option, const std::string& path,
                             bool folders);
 
-// Writes the timeline in the format that the ending names; in a folder the
-// file is called after the schedule, .pftrace. Notes what was written.
+// Writes the timeline in the format that the ending names; in a folder, to a
+// .pftrace file named after the schedule. Prints a note about the file.
 absl::Status WriteTrace(const std::string& path, const Result& result,
                         const OutputFlags& output);
 
-// The same of two results under each other.
+// The same for two results, each rank's rows under each other.
 absl::Status WriteTwoRows(const std::string& path, const TwoRows& rows,
                           const OutputFlags& output);
 
-// Writes --out and, with `traced`, --trace; both are tried. Notes each file.
+// Writes --out and, if `traced` is not null, --trace; tries both. Prints a note
+// about each file.
 absl::Status WriteOutputs(const OutputFlags& output, const Results& results,
                           const Result* traced);
 
-// Prints what a table or a CSV does not hold: the warnings.
+// Prints the warnings, which a table or a CSV does not contain.
 void PrintWarnings(const Results& results, const OutputFlags& output);
 
 }  // namespace weir

@@ -29,8 +29,9 @@ namespace {
 absl::Status ApplyCosts(const ScenarioFlags& flags, Scenario* scenario) {
   if (flags.costs.empty()) return absl::OkStatus();
   ASSIGN_OR_RETURN(*scenario->mutable_textbook(), ReadCosts(flags.costs));
-  // Costs by hand replace what the file computes them from, but not what the
-  // same command line asks for: that contradiction is the user's to solve.
+  // Textbook costs replace the inputs from which the file computes costs, but
+  // not those of the same command line: the user must resolve that
+  // contradiction.
   if (flags.overrides.model().empty()) scenario->clear_model();
   if (!flags.overrides.has_transformer()) scenario->clear_transformer();
   if (flags.overrides.cluster().empty()) {
@@ -42,7 +43,8 @@ absl::Status ApplyCosts(const ScenarioFlags& flags, Scenario* scenario) {
   return absl::OkStatus();
 }
 
-// A real model's microbatches follow from its batch: --microbatches sets that.
+// The microbatches of a model follow from its batch: --microbatches sets the
+// batch.
 absl::Status ApplyMicrobatches(const Scenario& overrides, Scenario* scenario) {
   const uint32_t wanted = overrides.num_microbatches();
   if (scenario->has_textbook() || wanted == 0) return absl::OkStatus();
@@ -68,8 +70,8 @@ absl::Status ApplyMicrobatches(const Scenario& overrides, Scenario* scenario) {
 absl::Status Override(const ScenarioFlags& flags, Scenario* target) {
   Scenario& scenario = *target;
   const Scenario& overrides = flags.overrides;
-  // Lists are replaced, not continued; an order and a list of GPUs, and a
-  // model and costs by hand, replace each other.
+  // Lists are replaced, not extended. An order and a list of GPUs replace each
+  // other, and so do a model and textbook costs.
   auto* parallelism = scenario.mutable_parallelism();
   if (overrides.parallelism().gpus_size() > 0) parallelism->clear_order();
   if (overrides.parallelism().gpus_size() > 0 ||
@@ -90,7 +92,7 @@ absl::Status Override(const ScenarioFlags& flags, Scenario* target) {
   if (flags.sequence_parallel) {
     parallelism->set_sequence_parallel(*flags.sequence_parallel);
   }
-  // Only what was given: a field that exists counts as given.
+  // Set only if given: a field that exists counts as given.
   if (flags.flash_attention) {
     scenario.mutable_training()->set_flash_attention(*flags.flash_attention);
   }
@@ -132,7 +134,7 @@ absl::StatusOr<Question> FromMegatronArguments(const ScenarioFlags& flags) {
   return question;
 }
 
-// As Megatron-LM does: all GPUs that tensor and pipeline parallelism leave.
+// Like Megatron-LM, uses all GPUs that tensor and pipeline parallelism leave.
 absl::Status FillReplicas(const std::string& label, Scenario* scenario) {
   Parallelism& parallelism = *scenario->mutable_parallelism();
   if (parallelism.data() > 0 || scenario->cluster().empty()) {

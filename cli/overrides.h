@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scenario file plus flags: the question to the simulator.
+// The scenario to simulate: a scenario file plus flags.
 #ifndef WEIR_CLI_OVERRIDES_H_
 #define WEIR_CLI_OVERRIDES_H_
 
@@ -13,10 +13,10 @@
 
 namespace weir {
 
-// What --costs gives: the costs themselves, "f=1,b=2", or a file of them.
+// Returns the costs of --costs, which are in it ("f=1,b=2") or in a file.
 absl::StatusOr<TextbookCosts> ReadCosts(const std::string& costs);
 
-// Every field that the flags set wins.
+// Sets every field that the flags set.
 absl::Status Override(const ScenarioFlags& flags, Scenario* scenario);
 
 struct Question {
@@ -25,14 +25,14 @@ struct Question {
   std::vector<std::string> notes = {};  // for the user
 };
 
-// Loads the scenario that the flags name (none: an empty one) and overrides it.
+// Loads the scenario that the flags name (empty if none) and overrides it.
 absl::StatusOr<Question> ApplyOverrides(const ScenarioFlags& flags);
 
-// ResolveScenario; chunks that nobody asked for are what the schedule needs.
+// Calls ResolveScenario; chooses chunks for the schedule if none are given.
 absl::StatusOr<ResolvedScenario> ResolveWithChunks(const std::string& label,
                                                    Scenario scenario);
 
-// The one scenario that the flags ask about, with its one schedule.
+// Returns the only scenario of the flags, with its only schedule.
 absl::StatusOr<ResolvedScenario> ResolveFlags(const ScenarioFlags& flags);
 
 }  // namespace weir

@@ -20,7 +20,8 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-// The command whose name the words begin with; its name is taken off them.
+// Returns the command with whose name the words begin; removes its name from
+// them.
 const CommandInfo* TakeCommand(Words& words) {
   for (const CommandInfo& command : AllCommands()) {
     const Words name = absl::StrSplit(command.name, ' ');
@@ -55,7 +56,7 @@ absl::Status NoSuchCommand(const Words& words) {
       DidYouMean(words[1], seconds), " (", absl::StrJoin(seconds, ", "), ")"));
 }
 
-// Declares an option; a bad value goes to `problems`, so that all are seen.
+// Declares an option; adds bad values to `problems`, so that all are reported.
 void Declare(const Option& option, CLI::App* app, Problems* problems) {
   const auto take = [&option, problems](const std::string& value) {
     const absl::Status status = option.set(value);
@@ -124,7 +125,7 @@ bool AsksForHelp(const Words& words) {
 
 OutputFlags::Color ColorOf(int argc, const char* const* argv) {
   using Color = OutputFlags::Color;
-  // The last one counts, as in a command line that is whole.
+  // The last one counts, as in a valid command line.
   Color color = Color::kAuto;
   for (int i = 1; i < argc; ++i) {
     absl::string_view value = argv[i];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Turns arguments into a command and its flags. The only file that knows CLI11.
+// Converts arguments to a command and its flags. Only parse.cc uses CLI11.
 #ifndef WEIR_CLI_PARSE_H_
 #define WEIR_CLI_PARSE_H_
 
@@ -19,19 +19,20 @@ struct CommandLine {
   std::string text;  // help or version
 };
 
-// InvalidArgument names every bad flag at once, with the nearest good one.
+// Returns InvalidArgument with every bad flag and the nearest valid one.
 absl::StatusOr<CommandLine> ParseCommandLine(int argc, const char* const* argv);
 
-// Sets what the words behind a command say. InvalidArgument names every bad one
-// at once, with the nearest good one; `where` comes first: "weir simulate".
+// Sets the options of a command from the words that follow it. Returns
+// InvalidArgument with every bad word and the nearest valid one; messages begin
+// with `where`: "weir simulate".
 absl::Status ParseOptions(absl::string_view where, const Options& options,
                           std::vector<std::string> words);
 
-// Is --help or -h among them?
+// Returns true if the words contain --help or -h.
 bool AsksForHelp(const std::vector<std::string>& words);
 
-// What the arguments say about colour, for the message that they are no command
-// line.
+// Returns the color setting of the arguments, for the message that they are
+// invalid.
 OutputFlags::Color ColorOf(int argc, const char* const* argv);
 
 }  // namespace weir

@@ -18,7 +18,7 @@
 namespace weir {
 namespace {
 
-// --synchronous leaves of the schedules named those with a flush.
+// With --synchronous, keeps only the named schedules that have a flush.
 absl::Status KeepSynchronous(PlanSpace* space) {
   auto* schedules = space->mutable_schedules();
   std::vector<std::string> kept;
@@ -56,7 +56,7 @@ absl::StatusOr<PlanReport> Search(const Flags& flags) {
   NoteInterrupt();
   RETURN_IF_ERROR(
       CheckSearchSize(question.label, request, options.num_processes));
-  // No plan of the papers' planners is better than the search's.
+  // With these seeds, no plan of a paper's planner is better than the result.
   options.seeds =
       SeedsFor(question.label, request, options.num_processes,
                [&](double done) { progress.Show("asking planners", done); });
@@ -90,7 +90,7 @@ int RunPlan(const Flags& flags) {
   const absl::StatusOr<PlanReport> report = Search(flags);
   if (!report.ok()) {
     const ExitCode code = PrintError(report.status(), flags.output);
-    // Nothing is wrong with the question: the answer is no.
+    // The request is valid, but the answer is negative.
     return absl::IsFailedPrecondition(report.status()) ? kExitNegative : code;
   }
   int code = kExitOk;

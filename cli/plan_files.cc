@@ -24,15 +24,15 @@ namespace {
 constexpr uint32_t kUsualPlans = 5;
 constexpr uint32_t kMaxChecked = 1000;
 constexpr char kScenarioSuffix[] = ".textproto";
-// The scenario comes last, as its mark says that the others are weir's too.
+// The scenario is last, since its mark shows that the other files are weir's.
 constexpr const char* kSuffixes[] = {".args", ".csv", kScenarioSuffix};
 
 std::string FolderOf(const OutputFlags& output) {
   return std::string(absl::StripSuffix(output.out, "/"));
 }
 
-// Megatron-LM arguments and PyTorch CSV cannot hold weir's mark. The scenario
-// file of the same plan does.
+// Megatron-LM arguments and PyTorch CSV cannot contain weir's mark. The
+// scenario file of the same plan does.
 ReplaceOptions ReplacePlan(const std::string& stem, const OutputFlags& output) {
   ReplaceOptions options = ReplaceOf(output);
   options.companion = stem + kScenarioSuffix;
@@ -50,9 +50,9 @@ absl::Status CheckPlan(const std::string& stem, const OutputFlags& output) {
   return absl::OkStatus();
 }
 
-// Removes the files of an earlier run's plan, except those that are to be
-// written now. Keeps links and what weir did not write, also with --force.
-// Returns how many it removed.
+// Removes the files of an earlier run's plan, except those that will be
+// written. Keeps links and files that weir did not write, even with --force.
+// Returns the number of removed files.
 int RemoveStale(const std::string& stem,
                 const absl::flat_hash_set<std::string>& written) {
   ReplaceOptions own;
@@ -84,7 +84,7 @@ absl::StatusOr<int> WritePlan(const Plan& plan, size_t rank,
                        has_mark ? MarkText(file.contents) : file.contents});
     paths.insert(written.back().name);
   }
-  // Before there is a new scenario for which an old file could be taken.
+  // Before there is a new scenario to which an old file could seem to belong.
   const int num_removed = RemoveStale(StemOf(output, rank), paths);
   for (const PlanFile& file : written) {
     RETURN_IF_ERROR(WriteFile(file.name, file.contents));
@@ -115,7 +115,7 @@ absl::Status WritePlanFiles(const OutputFlags& output,
     ASSIGN_OR_RETURN(const int removed, WritePlan(plans[i], i + 1, output));
     num_removed += removed;
   }
-  // Plans of an earlier run that had more of them.
+  // Plans of an earlier run that found more.
   for (size_t rank = plans.size() + 1; rank <= kMaxChecked; ++rank) {
     const int removed = RemoveStale(StemOf(output, rank), {});
     if (removed == 0) break;

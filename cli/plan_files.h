@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// "weir plan --out": plans as files of other programs.
+// "weir plan --out": plans as input files of other programs.
 #ifndef WEIR_CLI_PLAN_FILES_H_
 #define WEIR_CLI_PLAN_FILES_H_
 
@@ -12,12 +12,12 @@
 
 namespace weir {
 
-// Refuses a folder --out where the files of `num_plans` plans (0: the usual
-// number) cannot be written, before hours of search.
+// Checks, before hours of search, that the files of `num_plans` plans (0: the
+// usual number) can be written to the folder --out.
 absl::Status CheckPlanFiles(const OutputFlags& output, uint32_t num_plans);
 
 // Writes the plans to the folder --out, best plan first, and removes the files
-// that an earlier run wrote there for plans of these numbers and higher ones.
+// that an earlier run wrote there for plans with the same or higher numbers.
 // Does nothing without --out.
 absl::Status WritePlanFiles(const OutputFlags& output,
                             const std::vector<Plan>& plans);

@@ -15,7 +15,7 @@
 namespace weir {
 namespace {
 
-// What the search decides, or what only one plan has.
+// Returns true for options that the search decides or that only one plan has.
 bool IsSearched(const Option& option) {
   static const auto& names = *new std::set<std::string>{
       "--tp",        "--pp",           "--dp",     "--ep",
@@ -25,7 +25,7 @@ bool IsSearched(const Option& option) {
   return names.count(FirstName(option)) > 0;
 }
 
-// "80GiB", "80e9", "512 MiB".
+// Parses "80GiB", "80e9" or "512 MiB".
 absl::StatusOr<double> ParseBytes(absl::string_view text) {
   const size_t unit = text.find_first_not_of("0123456789.eE+-");
   const absl::string_view number = text.substr(0, unit);
@@ -52,7 +52,7 @@ absl::StatusOr<double> ParseBytes(absl::string_view text) {
       "is ", text, ", expected bytes above 0, as in 80GiB or 80e9"));
 }
 
-// "5%".
+// Parses "5%".
 absl::StatusOr<double> ParsePercent(const std::string& text) {
   absl::string_view number = text;
   double percent = 0;
@@ -77,7 +77,7 @@ void AddCounts(Group& group, absl::string_view names, absl::string_view help,
       .fallback = "all that make sense";
 }
 
-// Words of a list, each one of `choices` where there are some.
+// Adds a list of words, each one of `choices` if there are any.
 template <typename Take>
 Option& AddWords(Group& group, absl::string_view names, absl::string_view value,
                  absl::string_view help, const Choices& choices, Take take) {

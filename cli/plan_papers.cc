@@ -31,7 +31,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr absl::string_view kPipeDream = "pipedream";
 constexpr absl::string_view kAll = "all";
-constexpr double kPublishedMemoryBytes = 16e9;  // its default
+constexpr double kPublishedMemoryBytes = 16e9;  // default of the published code
 
 std::string Names() {
   std::string names;
@@ -66,7 +66,7 @@ PipeDreamOptions OptionsOf(const PlanFlags& plan) {
   return options;
 }
 
-// What planners decide by themselves, or do not know.
+// Refuses flags that planners decide themselves, or do not know.
 void RefuseOfSearch(const PlanFlags& plan, Problems* problems) {
   const PlanSpace& space = plan.request.space();
   const auto search_only = [&](absl::string_view flag, bool is_given) {
@@ -124,8 +124,8 @@ absl::Status CheckGraphFlags(const Flags& flags) {
   return problems.ToStatus();
 }
 
-// Returns what a user should know about a plan. The published code has the same
-// limits without a warning.
+// Returns limitations of a plan that a user should know. The published code has
+// the same limitations without a warning.
 std::vector<std::string> WarningsOf(const AntichainDag& dag,
                                     const PipeDreamOptions& options,
                                     const PipeDreamPlan& found) {
@@ -195,7 +195,7 @@ absl::StatusOr<std::string> ViewGraph(const Flags& flags) {
                   warnings);
 }
 
-// A planner takes one value of what the search takes a list of.
+// Returns the value of a flag: planners take one value, the search a list.
 template <typename Values>
 uint32_t OneOf(absl::string_view flag, const Values& values,
                Problems* problems) {
@@ -234,7 +234,7 @@ absl::StatusOr<ResolvedScenario> Given(const Flags& flags,
                           memory_limit_bytes);
 }
 
-// What only a graph has use for.
+// Refuses flags that only a graph uses.
 absl::Status CheckScenarioFlags(const PlanFlags& plan) {
   Problems problems("weir plan");
   const auto refuse = [&](absl::string_view flag, bool is_given) {
@@ -252,7 +252,8 @@ absl::Status CheckScenarioFlags(const PlanFlags& plan) {
   return problems.ToStatus();
 }
 
-// Nothing is wrong with the question: the answer is no.
+// Returns an error with the memory that would be enough. The request is valid,
+// but the answer is negative.
 absl::Status NothingFits(const PaperPlanner& planner, const Flags& flags,
                          const ResolvedScenario& given,
                          const absl::Status& why) {

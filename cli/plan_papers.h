@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// "weir plan --algorithm": the papers' planners.
+// "weir plan --algorithm": planners of papers.
 #ifndef WEIR_CLI_PLAN_PAPERS_H_
 #define WEIR_CLI_PLAN_PAPERS_H_
 
@@ -10,7 +10,7 @@ namespace weir {
 
 void AddPaperPlanners(Options* options, PlanFlags* plan);
 
-// Prints; returns the exit code.
+// Runs planners and prints their plans; returns the exit code.
 int RunPaperPlanners(const Flags& flags);
 
 }  // namespace weir

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device profiles: shown, compared, made from measurements.
+// Shows, compares and imports device profiles.
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"

@@ -13,7 +13,7 @@ void AddModel(Options* options, Scenario* scenario) {
              scenario->mutable_model());
 }
 
-// How a layer is run: what "model show" needs too.
+// Adds the options of the batch and the optimizer.
 void AddOptimizer(Options* options, ScenarioFlags* flags) {
   Scenario* scenario = &flags->overrides;
   Group group("Training", options);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The options that say what is simulated: a scenario's fields, one by one.
+// Options that define what is simulated: a scenario's fields, one by one.
 #ifndef WEIR_CLI_SCENARIO_OPTIONS_H_
 #define WEIR_CLI_SCENARIO_OPTIONS_H_
 
@@ -7,10 +7,10 @@
 
 namespace weir {
 
-// All of them; `several` schedules or one.
+// Adds all of them, with `several` schedules or one.
 void AddScenario(Options* options, ScenarioFlags* flags, bool several);
 
-// How a layer is run: what "model show" needs too.
+// Adds the options of the work of a layer, which "model show" also needs.
 void AddWork(Options* options, ScenarioFlags* flags);
 void AddTensorParallel(Options* options, ScenarioFlags* flags);
 

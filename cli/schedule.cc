@@ -23,7 +23,7 @@
 namespace weir {
 namespace {
 
-// The versions that each stage keeps and how stale its gradients are.
+// Returns a table of each stage's weight versions and staleness.
 std::string VersionRows(const Schedule& schedule, const Semantics& semantics) {
   std::string text = "stage  rank  weight versions  staleness (updates)\n";
   for (int stage = 0; stage < schedule.num_stages; ++stage) {

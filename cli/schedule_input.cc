@@ -27,13 +27,13 @@ ScheduleSpec SpecOf(const ScheduleKind& kind, const Scenario& flags) {
   ScheduleSpec spec;
   spec.num_ranks = or_else(flags.parallelism().pipeline(), 4);
   spec.num_microbatches = or_else(flags.num_microbatches(), 8);
-  // Without flush one batch shows only the start.
+  // Without flush, one batch would only show the start.
   spec.num_batches = or_else(flags.num_batches(), kind.flush ? 1 : 3);
   spec.num_chunks = or_else(flags.parallelism().chunks(), 1);
   return spec;
 }
 
-// The usual number of microbatches, unless the kind only takes others.
+// Sets the usual number of microbatches, unless the kind only takes others.
 void SetLegalMicrobatches(const ScheduleKind& kind, ScheduleSpec* spec) {
   const int usual = spec->num_microbatches;
   const int64_t ranks = spec->num_ranks;
@@ -47,8 +47,8 @@ void SetLegalMicrobatches(const ScheduleKind& kind, ScheduleSpec* spec) {
   spec->num_microbatches = usual;
 }
 
-// The costs of --costs, which an automatic order is made for: seconds of a
-// whole rank where weir chooses its chunks, as in simulations.
+// Sets the costs of --costs for an automatic order: seconds of a whole rank if
+// weir chooses its chunks, as in simulations.
 absl::Status SetCosts(const Flags& flags, ScheduleSpec* spec) {
   if (flags.scenario.costs.empty()) return absl::OkStatus();
   ASSIGN_OR_RETURN(TextbookCosts costs, ReadCosts(flags.scenario.costs));

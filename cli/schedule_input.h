@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The schedule that a "weir schedule" command is about.
+// The schedule of a "weir schedule" command.
 #ifndef WEIR_CLI_SCHEDULE_INPUT_H_
 #define WEIR_CLI_SCHEDULE_INPUT_H_
 
@@ -11,20 +11,20 @@
 
 namespace weir {
 
-// A file, whose shape must be the one that the flags name, or a registry name
-// with its options in the shape that the flags give or the usual one: 4 ranks,
-// 8 microbatches (or as many as the kind takes), and where nothing flushes 3
-// batches. Not validated: `weir schedule lint` says what is wrong with it.
-// InvalidArgument, before it is made, where what the caller does with each
-// action takes more than there is.
+// Returns the schedule of a file, whose shape must match the flags, or a
+// registered schedule with its options. Its shape is that of the flags or else
+// the usual one: 4 ranks, 8 microbatches (or as many as the kind takes), and 3
+// batches if it has no flush. Does not validate it: `weir schedule lint`
+// reports problems. Returns InvalidArgument, before generating it, if the
+// caller's work per action needs more memory or time than there is.
 absl::StatusOr<Schedule> ScheduleOfFlags(
     const Flags& flags, FileTransfers transfers = FileTransfers::kChecked,
     const SizeEstimate& per_action = {});
 
-// ScheduleOfFlags, validated.
+// The same as ScheduleOfFlags, validated.
 absl::StatusOr<Schedule> ValidScheduleOfFlags(const Flags& flags);
 
-// InvalidArgument when the flags name a shape that is not the file's.
+// Returns InvalidArgument if the flags specify a shape other than the file's.
 absl::Status CheckShapeOfFlags(const Flags& flags, const Schedule& schedule);
 
 }  // namespace weir

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The options of the "weir schedule" commands.
+// Options of the "weir schedule" commands.
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
 #include "cli/option_group.h"

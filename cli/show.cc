@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Old results again: as a table, JSON, CSV or a trace.
+// Shows stored results as a table, JSON, CSV or a trace.
 #include <vector>
 
 #include "base/status_macros.h"

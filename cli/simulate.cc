@@ -43,7 +43,7 @@ std::string View(const Flags& flags, const Result& result) {
   return ResultTable(result);
 }
 
-// What only the full simulation has.
+// Refuses options that only the full simulation supports.
 absl::Status CheckFast(const OutputFlags& output) {
   std::string asked;
   if (!output.trace.empty()) asked = "--trace";
@@ -56,7 +56,8 @@ absl::Status CheckFast(const OutputFlags& output) {
                    "expected --method full"));
 }
 
-// Of the GPU with the least memory.
+// Returns the used fraction of memory, relative to the GPU with the least
+// memory.
 double MostUsedPart(const ResolvedScenario& scenario, const RankedRun& run) {
   double least = scenario.device.memory_bytes().value();
   for (const DeviceProfile& other : scenario.other_devices) {

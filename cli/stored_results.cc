@@ -19,7 +19,7 @@ absl::StatusOr<std::vector<Result>> LoadSelected(const std::string& path,
   std::vector<Result> selected;
   std::vector<std::string> names;
   for (Result& result : *results.mutable_results()) {
-    // Older results may have a name that is an alias today.
+    // Older results may have a name that is now an alias.
     result.set_schedule(OwnScheduleName(result.schedule()));
     names.push_back(RowName(result));
     if (name.empty() || OwnScheduleName(name) == result.schedule() ||

@@ -11,12 +11,12 @@
 
 namespace weir {
 
-// All results of a file, or those whose schedule, row or name is `name`, the
-// value of --result; empty: all.
+// Returns all results of a file, or those whose schedule, row or name is
+// `name`, the value of --result; empty: all.
 absl::StatusOr<std::vector<Result>> LoadSelected(const std::string& path,
                                                  const std::string& name);
 
-// The only one of them.
+// Returns the only selected result; an error if there are several.
 absl::StatusOr<Result> LoadOne(const std::string& path,
                                const std::string& name);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// weir sweep: here, or as a Slurm job array.
+// "weir sweep": runs a sweep here or as a Slurm job array.
 #include "plan/sweep/sweep.h"
 
 #include <unistd.h>
@@ -33,7 +33,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// An axis of the flags replaces the file's of the same field.
+// An axis of the flags replaces the file's axis of the same field.
 absl::Status ApplyGrid(const std::string& grid, Sweep* sweep) {
   if (grid.empty()) return absl::OkStatus();
   auto axes = ParseGrid(grid);
@@ -93,7 +93,7 @@ absl::StatusOr<ResolvedSweep> ReadSweep(const Flags& flags) {
   return ResolveSweep(flags.name.empty() ? "weir sweep" : flags.name, sweep);
 }
 
-// "1,141/2,000 points, 38/s, ETA 23 s, best 9.41 s".
+// Shows "[1141/2000] points, 38/s, ETA 23 s, best 9.41 s".
 class Progress {
  public:
   explicit Progress(const OutputFlags& output) : line_(output) {}
@@ -211,7 +211,7 @@ int RunHere(const Flags& flags, const ResolvedSweep& sweep) {
   return kExitNegative;
 }
 
-// Waits for the job; then what "weir collect --complete" is.
+// Waits for the job, then does the same as "weir collect --complete".
 int WaitForSlurm(const Flags& flags, const std::string& job) {
   NoteInterrupt();
   {
@@ -250,7 +250,8 @@ absl::StatusOr<std::string> Submit(const Flags& flags,
   return SubmitToSlurm(job);
 }
 
-// A flag that would be ignored may be a part of a job that nobody gets.
+// Refuses flags that would be ignored, which might leave a part of the sweep
+// out.
 absl::Status CheckSlurmFlags(const Flags& flags) {
   const SweepFlags& sweep = flags.sweep;
   Problems problems("weir sweep");

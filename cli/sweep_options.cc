@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The options of "sweep" and "collect".
+// Options of "sweep" and "collect".
 #include "absl/strings/str_cat.h"
 #include "cli/option_group.h"
 #include "cli/options.h"

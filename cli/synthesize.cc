@@ -27,12 +27,13 @@
 namespace weir {
 namespace {
 
-// Without a scenario, costs by hand in the shape of the other schedule
-// commands.
+// Returns the scenario; if none is given, textbook costs in the shape of the
+// other schedule commands.
 ScenarioFlags ScenarioOf(const Flags& flags) {
   ScenarioFlags asked = flags.scenario;
   Scenario& shape = asked.overrides;
-  // The schedule only says how many stages a rank holds; this one takes any.
+  // The schedule only determines the stages per rank; this one takes any
+  // number.
   if (shape.parallelism().chunks() > 1) asked.schedules = {"breadth-first"};
   if (!asked.scenario.empty()) return asked;
   if (shape.parallelism().pipeline() == 0) {
@@ -72,7 +73,7 @@ std::string ProofOf(const std::string& path) {
   return absl::StrCat(path, ".proof.json");
 }
 
-// PyTorch's CSV has no room for weir's mark; the proof beside it has it.
+// PyTorch's CSV cannot contain weir's mark; the proof next to it does.
 ReplaceOptions ReplaceOrder(const std::string& path,
                             const OutputFlags& output) {
   ReplaceOptions options = ReplaceOf(output);
@@ -80,7 +81,7 @@ ReplaceOptions ReplaceOrder(const std::string& path,
   return options;
 }
 
-// Before the search, which may take hours.
+// Called before the search, which may take hours.
 absl::Status CheckOut(const SynthesisFlags& flags, const OutputFlags& output) {
   if (flags.offload && !flags.out.empty() && !IsJson(flags.out)) {
     Problems problems("command line");
@@ -185,7 +186,7 @@ int RunScheduleSynthesize(const Flags& flags) {
   const absl::StatusOr<Answer> answer = Search(flags);
   if (!answer.ok()) {
     const ExitCode code = PrintError(answer.status(), flags.output);
-    // Nothing is wrong with the question: the answer is no.
+    // The request is valid, but the answer is negative.
     return absl::IsFailedPrecondition(answer.status()) ? kExitNegative : code;
   }
   if (answer->found.interrupted) {
@@ -194,7 +195,7 @@ int RunScheduleSynthesize(const Flags& flags) {
   for (const std::string& note : answer->found.notes) {
     PrintNote(note, flags.output);
   }
-  // Hours of search are shown even where they cannot be written.
+  // The result of hours of search is printed even if it cannot be written.
   absl::Status status = PrintResult(View(flags, *answer));
   status.Update(
       Write(flags, answer->problem, answer->found, answer->simulated));

@@ -35,11 +35,11 @@ namespace {
 
 constexpr char kScenario[] = "train-study";
 constexpr char kModel[] = "tiny-gpt";
-constexpr int kMicrobatchSize = 2;  // sequences, of the training
+constexpr int kMicrobatchSize = 2;  // sequences, in the training
 
 struct Work {
   ResolvedScenario scenario;
-  Schedule schedule;  // of all batches, where there is no flush
+  Schedule schedule;  // all batches, if there is no flush
 };
 
 absl::Status CheckFiles(const Flags& flags) {
@@ -72,7 +72,7 @@ absl::StatusOr<Work> ReadWork(const Flags& flags, const ScenarioFlags& asked) {
   return work;
 }
 
-// The question that each schedule asks; what is wrong with any comes together.
+// Returns the work of each schedule; reports the problems of all together.
 absl::StatusOr<std::vector<Work>> ReadWork(const Flags& flags) {
   ScenarioFlags asked = flags.scenario;
   const bool by_hand = !asked.costs.empty() || !asked.overrides.model().empty();
@@ -96,7 +96,7 @@ absl::StatusOr<std::vector<Work>> ReadWork(const Flags& flags) {
   return absl::InvalidArgumentError(absl::StrJoin(lines, "\n"));
 }
 
-// The preset gets as many blocks as all the schedules' stages divide.
+// The preset gets a number of blocks that every schedule's stages divide.
 absl::StatusOr<Model> ModelOf(const Flags& flags,
                               const std::vector<Work>& works) {
   if (!flags.study.train_model.empty()) {
@@ -122,7 +122,7 @@ absl::StatusOr<ReplayPlan> PlanOf(const Flags& flags, const Model& model,
   request.spec.work.sequence_length =
       static_cast<int>(model.transformer().default_sequence_length());
   request.spec.format = ElementFormat::kFp32;
-  // Updates of fewer samples step in proportion (linear scaling).
+  // Updates of fewer samples are proportionally smaller (linear scaling).
   request.optimizer.learning_rate =
       flags.study.learning_rate *
       std::min(1.0, 1.0 * schedule.microbatches_per_update(0) /
@@ -134,8 +134,8 @@ absl::StatusOr<ReplayPlan> PlanOf(const Flags& flags, const Model& model,
   return MakeReplayPlan(request);
 }
 
-// The mean loss of each batch. One rank after the other: the same at any time,
-// on any number of cores.
+// Returns the mean loss of each batch. Trains one rank after the other, so that
+// the result is the same at any time and on any number of cores.
 absl::StatusOr<std::vector<double>> Train(const ReplayPlan& plan) {
   HostDeviceOptions options;
   options.concurrent = false;
@@ -165,8 +165,8 @@ std::vector<double> FromBytes(const std::string& bytes) {
   return numbers;
 }
 
-// Each schedule with each seed in a process of its own. When interrupted, those
-// that have ended stay.
+// Trains each schedule with each seed in a separate process. When interrupted,
+// keeps those that have ended.
 absl::Status TrainAll(const Flags& flags, const Model& model,
                       const std::vector<Work>& works, TrainStudy* study) {
   const int num_seeds = static_cast<int>(flags.study.seeds);
@@ -244,7 +244,7 @@ absl::StatusOr<TrainStudy> Study(const Flags& flags) {
   study.samples_per_batch = kMicrobatchSize * first.num_microbatches;
   study.num_batches = static_cast<int>(flags.study.updates);
   for (const Work& work : works) {
-    // Before minutes of training: is it a plan?
+    // Checks the plan before minutes of training.
     ASSIGN_OR_RETURN(const ReplayPlan plan,
                      PlanOf(flags, model, work.schedule, 1));
     RETURN_IF_ERROR(CheckHostMemory(plan));

@@ -60,7 +60,8 @@ absl::StatusOr<MeasuredTable> LoadTable(const MeasuredFlags& flags) {
   return table;
 }
 
-// "tp 2, pp 4, dp 1, mbs 4, batch 32", with the model where the row has it.
+// Returns the run's name, or else the fields that its row sets: "layers 24,
+// hidden 1024, seq 512, tp 2, pp 4, dp 1, mbs 4, gbs 32".
 std::string NameOf(const MeasuredRun& run) {
   if (!run.name.empty()) return run.name;
   const Scenario& asked = run.flags.overrides;
@@ -85,8 +86,8 @@ FlopsBasis BasisOf(const MeasuredRun& run, const ResolvedScenario& scenario) {
           1.0 * transformer.hidden_size(), 1.0 * transformer.vocabulary_size()};
 }
 
-// What of the quantity follows from the interval of the time: a throughput is
-// lowest where the time is highest, memory does not change.
+// Sets the interval of the quantity that follows from the interval of the time:
+// a throughput is lowest if the time is highest; memory does not change.
 void SetInterval(const Result& result, const FlopsBasis& basis,
                  const Quantity& quantity, ComparedNumber* number) {
   if (!result.has_batch_seconds_low()) return;

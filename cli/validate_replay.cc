@@ -28,10 +28,10 @@ struct Sides {
   Result predicted, measured;
 };
 
-// Whether an option says what is simulated.
+// Returns true if an option defines what is simulated.
 bool AsksSimulator(const ScenarioFlags& flags) {
   ScenarioFlags none;
-  OptionsOfScenario(&none);  // which make messages with nothing in them
+  OptionsOfScenario(&none);  // creates empty messages in it
   return flags.overrides.SerializeAsString() !=
              none.overrides.SerializeAsString() ||
          !flags.costs.empty() || !flags.schedules.empty() ||
@@ -62,7 +62,7 @@ absl::Status CheckFlags(const Flags& flags) {
   return CheckOutputs(flags.output, /*folders=*/false);
 }
 
-// Of a file with one result --result is not asked: it names one of --against.
+// If the file has one result, ignores --result, which names one of --against.
 absl::StatusOr<Result> LoadMeasured(const Flags& flags) {
   const std::string& path = flags.measured.replay;
   if (absl::EndsWith(path, ".csv")) {
@@ -104,7 +104,7 @@ absl::Status Show(const Flags& flags, const Sides& sides,
   return WriteTwoRows(flags.output.trace, rows, flags.output);
 }
 
-// What is above the tolerance: "makespan +3.1 %".
+// Returns the errors above the tolerance: "makespan +3.1 %".
 std::vector<std::string> Above(const ReplayComparison& comparison,
                                double tolerance) {
   std::vector<std::string> above;

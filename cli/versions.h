@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Versions of weir and of the libraries in it.
+// Versions of weir and of its libraries.
 #ifndef WEIR_CLI_VERSIONS_H_
 #define WEIR_CLI_VERSIONS_H_
 
@@ -10,10 +10,11 @@ namespace weir {
 std::string ProtobufVersion();
 std::string AbseilVersion();
 
-// "weir 0.1.0 (git 123456789abc)"
+// Returns "weir 0.1.0 (git 123456789abc)".
 std::string VersionText();
 
-// {"weir": "0.1.0", "git": ..., "simgrid": ..., "protobuf": ..., "abseil": ...}
+// Returns {"weir": "0.1.0", "git": ..., "simgrid": ..., "protobuf": ...,
+// "abseil": ...}.
 std::string VersionJson();
 
 }  // namespace weir

@@ -8,14 +8,14 @@
 namespace weir {
 namespace {
 
-constexpr double kStatisticBytes = 4;  // log of a softmax's sum, fp32
+constexpr double kStatisticBytes = 4;  // log-sum-exp of a row, fp32
 
 AttentionCore Fused(const Transformer& transformer, const WorkSpec& spec,
                     const Shape& shape) {
   const double s = shape.sequence_length;
   const double window = transformer.sliding_window();
   const double reach = window > 0 ? std::min(s, window) : s;
-  // Query i sees min(i, reach) keys when causal.
+  // Query i sees min(i, reach) keys if causal.
   const double seen =
       transformer.causal() ? reach * (1 - reach / (2 * s)) : reach;
   const double e = shape.element_bytes;
@@ -32,8 +32,8 @@ AttentionCore Fused(const Transformer& transformer, const WorkSpec& spec,
   forward.n = reach;
   forward.k = shape.head_size;
   forward.products = 2;
-  // Dao et al. 2022: two products forward, five backward, of which one makes
-  // the scores again.
+  // Dao et al. 2022: two GEMMs in the forward, five in the backward, one of
+  // which recomputes the scores.
   const double product = 2 * rows * s * shape.head_size;
   forward.flops = 2 * product * reach;
   forward.performed_flops = 2 * product * seen;
@@ -43,12 +43,13 @@ AttentionCore Fused(const Transformer& transformer, const WorkSpec& spec,
   backward.flops = 4 * product * reach;
   backward.performed_flops = 5 * product * seen;
   backward.bytes = 4 * wide + 4 * narrow + statistics;
-  // The rows of the output times its gradient.
+  // Row sums of the output times its gradient.
   const double scratch = spec.early_release ? statistics : 0;
   return {{forward}, {backward}, statistics, scratch};
 }
 
-// Bytes per score of the softmax, its launches, and what it keeps.
+// Memory traffic of the softmax in bytes per score, its kernel launches per
+// direction, and the bytes per score that it saves.
 struct SoftmaxPasses {
   double forward, backward;
   int launches;
@@ -58,14 +59,14 @@ struct SoftmaxPasses {
 SoftmaxPasses SoftmaxOf(const WorkSpec& spec, bool masked) {
   const double e = spec.bytes_per_element;
   if (spec.fused_softmax) return {2 * e, 3 * e, 1, e};
-  // In fp32 scaled and softmax; the mask is one byte a score.
+  // Scaling and softmax in fp32. The mask is one byte per score.
   SoftmaxPasses passes = {8 + 8, 8 + 12, 2, 4};
   if (masked) {
     passes.forward += 9;
     passes.backward += 9;
     ++passes.launches;
   }
-  if (e < 4) {  // widened and narrowed
+  if (e < 4) {  // conversion to fp32 and back
     passes.forward += 2 * (e + 4);
     passes.backward += 2 * (e + 4);
     passes.launches += 2;
@@ -96,9 +97,9 @@ AttentionCore Apart(const WorkSpec& spec, const Shape& shape, bool masked) {
     const Kernel dropout = MemoryKernel((2 * e + mask) * scores);
     core.forward.push_back(dropout);
     core.backward.push_back(dropout);
-    core.stash_bytes += (e + mask) * scores;  // the dropout's output, its mask
+    core.stash_bytes += (e + mask) * scores;  // output and mask of the dropout
   } else if (!spec.fused_softmax && e < 4) {
-    core.stash_bytes += e * scores;  // narrowed, for the product
+    core.stash_bytes += e * scores;  // 16-bit probabilities, for the GEMM
   }
   core.backward_scratch_bytes = (spec.early_release ? 1 : 2) * e * scores;
   core.forward.push_back(product(d, s));

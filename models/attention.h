@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The attention core: from queries, keys and values to their weighted sum.
+// The attention core: the weighted sum of the values, from queries, keys and
+// values.
 #ifndef WEIR_MODELS_ATTENTION_H_
 #define WEIR_MODELS_ATTENTION_H_
 
@@ -12,13 +13,14 @@ namespace weir {
 struct AttentionCore {
   std::vector<Kernel> forward;
   std::vector<Kernel> backward;
-  double stash_bytes = 0;  // beyond queries, keys, values and the output
-  double backward_scratch_bytes = 0;  // gradients of the scores, sums of rows
+  double stash_bytes = 0;  // besides queries, keys, values and output
+  double backward_scratch_bytes = 0;  // score gradients, row sums
 };
 
-// Fused: one kernel each way, no score matrix in memory, masked parts skipped.
-// Apart: products around a softmax over the whole score matrix, causal or not,
-// as Megatron-LM's CoreAttention: baddbmm, scaled masked softmax, dropout, bmm.
+// Returns the kernels of the attention core. Fused: one kernel per direction,
+// no score matrix in memory, masked parts skipped. Unfused: GEMMs around a
+// softmax over the whole score matrix, causal or not, like Megatron-LM's
+// CoreAttention: baddbmm, scaled masked softmax, dropout, bmm.
 AttentionCore AttentionCoreOf(const Transformer& transformer,
                               const WorkSpec& spec, const Shape& shape);
 

@@ -11,7 +11,7 @@
 namespace weir {
 namespace {
 
-constexpr double kStatisticsBytes = 8;  // of a norm's row, fp32
+constexpr double kStatisticsBytes = 8;  // per row of a norm, fp32
 
 double Local(const Shape& shape) {
   return shape.element_bytes * shape.local_tokens * shape.hidden;
@@ -21,9 +21,10 @@ double Whole(const Shape& shape) {
   return shape.element_bytes * shape.tokens * shape.hidden;
 }
 
-// Norm of the residual stream, behind a residual or at the block's begin. Its
-// backward is three passes and two more for the gradients of its weights; in
-// one kernel with the residual's, input, output and both gradients that meet.
+// Adds a norm of the residual stream, after a residual or at the beginning of
+// the block. The backward makes three passes, and two more for the gradients of
+// the weights. With fused_residual_norm, a single kernel reads the input and
+// the two gradients to add, and writes the result.
 void AddNorm(const WorkSpec& spec, const Shape& shape, bool behind_residual,
              LayerWork* work) {
   const double tensor = Local(shape);
@@ -39,8 +40,8 @@ void AddNorm(const WorkSpec& spec, const Shape& shape, bool behind_residual,
             work);
 }
 
-// Adds a sublayer's output to the residual stream, with bias and dropout if
-// any. In the backward the two gradients that meet again are added up.
+// Adds the kernels that add a sublayer's output to the residual stream, with
+// bias and dropout if any. The backward adds the gradients of the two branches.
 void AddResidual(const WorkSpec& spec, const Shape& shape, bool bias,
                  bool before_norm, LayerWork* work) {
   const double e = shape.element_bytes;
@@ -64,7 +65,7 @@ void AddResidual(const WorkSpec& spec, const Shape& shape, bool bias,
   work->stash_bytes += mask * elements;
 }
 
-// Queries and keys pass through one element-wise kernel each way.
+// Adds one element-wise kernel over queries and keys in each direction.
 void AddQueryKeyPass(const Shape& shape, LayerWork* work) {
   const double bytes =
       2 * shape.element_bytes * shape.tokens * (shape.query + shape.key_value);
@@ -100,9 +101,10 @@ void AddAttention(const Transformer& transformer, const WorkSpec& spec,
              .bias = transformer.attention_output_bias()},
             work);
   AddRowOutput(spec, Whole(shape), work);
-  // Input of the first linear layer; queries, keys, values; their sum.
+  // Input of the first linear layer; queries, keys and values; their weighted
+  // sum.
   work->stash_bytes += Local(shape) + e * shape.tokens * (width + shape.query);
-  // The two linear layers' inputs, the gradients of their outputs.
+  // Inputs of the two linear layers, gradients of their outputs.
   work->weight_gradient_stash_bytes +=
       2 * Local(shape) + e * shape.tokens * (width + shape.query);
 }
@@ -116,13 +118,15 @@ void AddDenseFeedForward(const Transformer& transformer, const WorkSpec& spec,
                   .bias = transformer.feed_forward_bias()},
                  work);
   AddRowOutput(spec, Whole(shape), work);
-  work->stash_bytes += Local(shape);  // the first linear layer's input
-  // That and, instead of the whole, this GPU's own part of the gradient.
+  work->stash_bytes += Local(shape);  // first linear layer's input
+  // That input, and only this GPU's part of the output gradient instead of the
+  // whole, which AddFeedForward has added.
   work->weight_gradient_stash_bytes += 2 * Local(shape) - Whole(shape);
 }
 
-// The worst moment of a backward, eagerly executed: at its begin the gradients
-// of the feed-forward layer, or, when all that it kept is gone, the scores'.
+// Returns the peak bytes beyond the stash in a backward with eager execution:
+// the gradients of the feed-forward layer at the beginning, or the gradients of
+// the scores after the feed-forward layer's stash has been freed.
 double BackwardScratch(const WorkSpec& spec, const Shape& shape, double width,
                        double scores_bytes, double feed_forward_stash) {
   const double e = shape.element_bytes;
@@ -133,7 +137,8 @@ double BackwardScratch(const WorkSpec& spec, const Shape& shape, double width,
          std::max(inner + weights, scores_bytes - feed_forward_stash);
 }
 
-// Bytes beside the stash of a pass that gives back what nobody reads any more.
+// Peak of the bytes beyond the stash in a pass that frees tensors after their
+// last use.
 class Moments {
  public:
   void Take(double bytes) { most_ = std::max(most_, now_ += bytes); }
@@ -144,8 +149,9 @@ class Moments {
   double now_ = 0, most_ = 0;
 };
 
-// The gradient that the block receives is its neighbour's; what it hands on is
-// its own.
+// Returns the peak bytes beyond the stash in a backward with early release. The
+// gradient that the block receives counts for the next layer, the gradient that
+// it passes on for this block.
 double EarlyReleaseBackwardScratch(const WorkSpec& spec, const Shape& shape,
                                    const AttentionCore& core) {
   const double stream = Local(shape);
@@ -166,7 +172,8 @@ double EarlyReleaseBackwardScratch(const WorkSpec& spec, const Shape& shape,
   if (shape.feed_forward_inputs == 2) moments.Take(inner);
   moments.Take(activation);
   moments.GiveBack(activation + (shape.feed_forward_inputs == 2 ? inner : 0));
-  moments.Take(2 * stream);  // into the second norm's backward, and out of it
+  // The incoming and outgoing gradients of the second norm's backward.
+  moments.Take(2 * stream);
   moments.GiveBack(2 * stream + statistics + (spec.dropout ? stream : 0));
   dropout();
   moments.Take(query + packed + core.backward_scratch_bytes);
@@ -184,7 +191,7 @@ void SetRecompute(const WorkSpec& spec, const Shape& shape,
     work->stash_bytes = Local(shape);
     RepeatForwardCollectives(work);
   } else if (spec.recompute == Recompute::kSelective && !spec.flash_attention) {
-    // Fused attention keeps no scores: there is nothing to select.
+    // Fused attention saves no scores that could be recomputed.
     work->recompute = core.forward;
     work->recompute_scratch_bytes = core.stash_bytes;
     work->stash_bytes -= core.stash_bytes;
@@ -193,7 +200,7 @@ void SetRecompute(const WorkSpec& spec, const Shape& shape,
 
 }  // namespace
 
-// The sum of what the parts keep is Korthikanti et al. 2022, section 4.1.
+// The saved bytes add up to Korthikanti et al. 2022, section 4.1.
 LayerWork BlockWork(const Transformer& transformer, const WorkSpec& spec,
                     bool experts) {
   const Shape shape = ShapeOf(transformer, spec);
@@ -222,7 +229,7 @@ LayerWork BlockWork(const Transformer& transformer, const WorkSpec& spec,
       BackwardScratch(spec, shape, width, core.backward_scratch_bytes,
                       work.stash_bytes - attention_stash);
   if (spec.early_release) {
-    work.forward_scratch_bytes = 2 * Local(shape);  // the last residual's
+    work.forward_scratch_bytes = 2 * Local(shape);  // of the last residual
     work.backward_scratch_bytes =
         EarlyReleaseBackwardScratch(spec, shape, core);
     work.backward_kept_bytes = work.weight_gradient_stash_bytes;

@@ -42,7 +42,7 @@ void AddColumnInput(const WorkSpec& spec, double bytes, LayerWork* work) {
   if (!spec.sequence_parallel) return;
   LayerCollective gather{.kind = Kind::kAllGather, .bytes = bytes};
   AddCollective(gather, &work->forward_collectives);
-  // For the weight gradient: only the GPU's own tokens were kept.
+  // For the weight gradient: only the GPU's own tokens were saved.
   gather.overlaps_input_gradient = spec.tensor_async;
   AddFrontCollective(gather, &work->backward_collectives);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a tensor-parallel group says to itself around its products (Shoeybi et
-// al. 2019, section 3; with sequence parallelism Korthikanti et al. 2022,
-// section 4.2.2). Nothing in a group of one.
+// Collectives of a tensor-parallel group around its GEMMs (Shoeybi et al. 2019,
+// section 3; with sequence parallelism Korthikanti et al. 2022, section 4.2.2).
+// A group of one has none.
 #ifndef WEIR_MODELS_COLLECTIVES_H_
 #define WEIR_MODELS_COLLECTIVES_H_
 
@@ -11,23 +11,26 @@
 
 namespace weir {
 
-// Adds a collective, or counts it with the last one if that is equal.
+// Appends a collective, or adds its count to the last one if they are otherwise
+// equal.
 void AddCollective(const LayerCollective& collective,
                    std::vector<LayerCollective>* collectives);
 
-// The same at the front: a backward runs the other way round.
+// Does the same at the front, because a backward runs in reverse order.
 void AddFrontCollective(const LayerCollective& collective,
                         std::vector<LayerCollective>* collectives);
 
-// Around a product split by its columns: its input of `bytes` is needed whole,
-// and so is the sum of its gradients.
+// Adds the collectives of a linear layer that is split by columns: the
+// all-gather of its input with sequence parallelism, and the reduction of the
+// input's gradient. `bytes` is the size of the whole input.
 void AddColumnInput(const WorkSpec& spec, double bytes, LayerWork* work);
 
-// Behind a product split by its rows, or a split table: the parts of the output
-// of `bytes` are summed up.
+// Adds the collective that sums the output of a linear layer that is split by
+// rows, or of a split embedding table. `bytes` is the size of the whole output.
 void AddRowOutput(const WorkSpec& spec, double bytes, LayerWork* work);
 
-// The backward begins with everything that the forward said.
+// Repeats the forward's collectives at the beginning of the backward, for
+// recomputation.
 void RepeatForwardCollectives(LayerWork* work);
 
 }  // namespace weir

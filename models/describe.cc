@@ -20,7 +20,7 @@ namespace {
 
 using Row = std::vector<std::string>;
 
-// Neighbours that are the same layer.
+// Consecutive equal layers.
 struct Group {
   LayerWork layer;
   int count = 0;
@@ -35,7 +35,7 @@ double ForwardFlops(const LayerWork& layer) {
 std::vector<Group> GroupsOf(const std::vector<LayerWork>& layers) {
   std::vector<Group> groups;
   for (const LayerWork& layer : layers) {
-    // Blocks are made once and copied: the name tells them apart.
+    // Blocks of the same kind are copies and have the same name.
     const bool same = !groups.empty() && layer.role == LayerRole::kBlock &&
                       groups.back().layer.name == layer.name;
     if (same) {
@@ -130,7 +130,7 @@ Row RowOf(const Group& group, int count_width, bool measured) {
 }
 
 struct Totals {
-  double parameters = 0;  // per GPU, copies taken out
+  double parameters = 0;  // per GPU, without tied copies
   double forward_flops = 0;
   double stash_bytes = 0;
   double forward_seconds = 0;
@@ -163,7 +163,7 @@ Row TotalRow(const Totals& totals, bool measured) {
   return row;
 }
 
-// Whole numbers without a trailing ".0".
+// Returns a JSON number, without a trailing ".0" if it is whole.
 nlohmann::ordered_json Number(double value) {
   constexpr double kExact = 9007199254740992;  // 2^53
   if (value == std::floor(value) && std::fabs(value) <= kExact) {
@@ -261,7 +261,7 @@ std::string ModelJson(const Model& model, const WorkSpec& spec) {
   for (const Group& group : GroupsOf(layers)) {
     json["layers"].push_back(LayerJson(group));
   }
-  // Names may hold bytes that are not UTF-8.
+  // Names may contain bytes that are not UTF-8.
   return DumpJson(json, 2) + "\n";
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shows a model:
+// Prints a model:
 //
 //   gpt2: 124,439,808 parameters
 //   microbatch of 1 x 1024 tokens, 16-bit
@@ -12,7 +12,7 @@
 //
 //   forward and backward: 875 B FLOP of the whole model, without recomputation
 //
-// A tied head's copy of the token table shows in its row, not in the total.
+// A tied head's copy of the token table counts in its row, not in the total.
 #ifndef WEIR_MODELS_DESCRIBE_H_
 #define WEIR_MODELS_DESCRIBE_H_
 
@@ -22,11 +22,11 @@
 
 namespace weir {
 
-// A table of layers, equal neighbours in one row, and the totals.
-// REQUIRES: as LayersOf.
+// Returns a table of the layers, with equal neighbors in one row, and the
+// totals. Requires: see LayersOf.
 std::string DescribeModel(const Model& model, const WorkSpec& spec);
 
-// The same as JSON, in base units.
+// Returns the same as JSON, in base units.
 std::string ModelJson(const Model& model, const WorkSpec& spec);
 
 }  // namespace weir

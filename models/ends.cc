@@ -7,7 +7,7 @@
 namespace weir {
 namespace {
 
-constexpr double kStatisticsBytes = 8;  // of a norm's row, fp32
+constexpr double kStatisticsBytes = 8;  // per row of a norm, fp32
 constexpr double kTargetBytes = 4;
 constexpr double kLogitBytes = 4;  // the loss is computed in fp32
 
@@ -16,7 +16,7 @@ double PaddingParameters(const Transformer& transformer, const WorkSpec& spec) {
          transformer.hidden_size() / spec.tensor_parallel;
 }
 
-// A dense layer with GELU and norm that every GPU of the group repeats.
+// Adds a dense layer with GELU and norm that every GPU of the group repeats.
 void AddMlmTransform(const WorkSpec& spec, const Shape& shape,
                      LayerWork* work) {
   const double e = shape.element_bytes;
@@ -34,17 +34,18 @@ void AddMlmTransform(const WorkSpec& spec, const Shape& shape,
     work->forward.push_back(MemoryKernel(2 * tensor, part));
     work->backward_input.push_back(MemoryKernel(3 * tensor, part));
   }
-  work->stash_bytes += 3 * tensor;  // inputs of dense, GELU and norm
+  work->stash_bytes += 3 * tensor;  // inputs of dense layer, GELU and norm
   work->weight_gradient_stash_bytes += 2 * tensor;
 }
 
-// From 16-bit logits to fp32 probabilities, which are kept, and back. Apart,
-// forward: widened; largest; minus it; exponential; sum; quotient. Backward:
-// times the loss's gradient in place; narrowed.
+// Adds the loss and its gradient. Saves fp32 probabilities, computed from
+// 16-bit logits. Unfused forward: conversion to fp32, maximum, subtraction,
+// exponential, sum, division. Unfused backward: in-place multiplication by the
+// loss's gradient, conversion to 16 bits.
 void AddLoss(const WorkSpec& spec, double logits, LayerWork* work) {
   const double e = spec.bytes_per_element;
   const double f = kLogitBytes;
-  if (spec.in_place_cross_entropy) {  // a row is read again from the cache
+  if (spec.in_place_cross_entropy) {  // second pass reads the cache
     AddPasses(KernelPart::kLoss, 2 * e * logits, 1, 0, 0, work);
     return;
   }
@@ -56,7 +57,7 @@ void AddLoss(const WorkSpec& spec, double logits, LayerWork* work) {
   const double convert = e < f ? e + f : 0;
   AddPasses(KernelPart::kLoss, (convert + 8 * f) * logits, 6,
             (convert + 2 * f) * logits, 2, work);
-  // The logits in both formats beside the probabilities.
+  // The logits in both formats, besides the probabilities.
   work->forward_scratch_bytes = (e < f ? e + f : f) * logits;
 }
 
@@ -83,14 +84,15 @@ void AddLogits(const WorkSpec& spec, const Shape& shape, bool bias,
   work->weight_gradient_stash_bytes += input + e * logits;
   AddColumnInput(spec, e * shape.tokens * shape.hidden, work);
   if (spec.tensor_parallel == 1) return;
-  // The largest logit of each token, the sum of exponentials, the target's.
+  // Per token: the largest logit, the sum of exponentials, the target's logit.
   AddCollective({.kind = LayerCollective::Kind::kAllReduce,
                  .bytes = kLogitBytes * shape.tokens,
                  .count = 3},
                 &work->forward_collectives);
 }
 
-// Dense on the first token of each sequence, and two outputs from it.
+// Adds a dense layer on the first token of each sequence and, with
+// `next_sentence`, one with two outputs after it.
 void AddPooler(const WorkSpec& spec, const Shape& shape, bool next_sentence,
                LayerWork* work) {
   const double e = shape.element_bytes;
@@ -111,9 +113,10 @@ void AddPooler(const WorkSpec& spec, const Shape& shape, bool next_sentence,
   }
 }
 
-// Gathers a row for each token, and one for each position or token type; the
-// gradients go back. Apart, the scatter fills a table of its own, which is then
-// added to the gradients: cleared, read, and two more passes over the buffer.
+// Adds the gather of one row per token and per position or token type, and the
+// scatter of their gradients. Unfused, the scatter fills a separate table,
+// which is then added to the gradients: the table is cleared and read, the
+// gradient buffer read and written.
 void AddEmbedding(const WorkSpec& spec, const Transformer& transformer,
                   const Shape& shape, LayerWork* work) {
   const double e = shape.element_bytes;
@@ -177,9 +180,9 @@ LayerWork EmbeddingWork(const Transformer& transformer, const WorkSpec& spec) {
                            spec.tensor_parallel) +
                     PaddingParameters(transformer, spec);
   if (spec.early_release) {
-    work.forward_scratch_bytes = e * local;  // the sum, as it is made
+    work.forward_scratch_bytes = e * local;  // the sum while it is computed
   } else {
-    // The table's gradient, before it is added.
+    // The table's gradient, before it is accumulated.
     work.backward_scratch_bytes =
         e * (shape.vocabulary * shape.hidden + 2 * local);
   }
@@ -208,7 +211,8 @@ LayerWork HeadWork(const Transformer& transformer, const WorkSpec& spec) {
   if (HasLogits(transformer))
     AddLogits(spec, shape, transformer.mlm_head(), &work);
   if (spec.early_release) {
-    // Targets and losses; into the norm's backward, and out of it.
+    // Targets and losses in the forward; the incoming and outgoing gradients of
+    // the norm in the backward.
     work.forward_scratch_bytes =
         (kTargetBytes + kLogitBytes) * shape.local_tokens;
     work.backward_scratch_bytes = 2 * tensor;

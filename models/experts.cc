@@ -12,7 +12,7 @@ constexpr double kProbabilityBytes = 4;  // the router computes in fp32
 
 using Kind = LayerCollective::Kind;
 
-// Product, softmax, and the choice of the best.
+// Adds the router: GEMM, softmax, and selection of the best experts.
 void AddRouter(const Transformer& transformer, const WorkSpec& spec,
                const Shape& shape, LayerWork* work) {
   const double experts = transformer.num_experts();
@@ -30,8 +30,8 @@ void AddRouter(const Transformer& transformer, const WorkSpec& spec,
   work->weight_gradient_stash_bytes += scores;
 }
 
-// A collective of the forward and its counterpart, which the backward runs in
-// the opposite order.
+// Adds a collective of the forward and its counterpart in the backward, which
+// runs in reverse order.
 void AddExchange(const LayerCollective& forward, Kind backward,
                  LayerWork* work) {
   AddCollective(forward, &work->forward_collectives);
@@ -40,9 +40,8 @@ void AddExchange(const LayerCollective& forward, Kind backward,
   AddFrontCollective(back, &work->backward_collectives);
 }
 
-// What the tokens do on their way to the experts: `sent` bytes leave this GPU,
-// `gathered` are there when the tensor-parallel group has put its parts
-// together.
+// Adds the dispatch of tokens to the experts. This GPU sends `sent` bytes and
+// has `gathered` bytes after the all-gather in the tensor-parallel group.
 void AddDispatch(const WorkSpec& spec, double sent, double gathered,
                  LayerWork* work) {
   AddPasses(KernelPart::kPermute, 2 * sent, 2, 2 * sent, 1, work);
@@ -56,11 +55,12 @@ void AddDispatch(const WorkSpec& spec, double sent, double gathered,
     AddExchange({.kind = Kind::kAllGather, .bytes = gathered},
                 Kind::kReduceScatter, work);
   }
-  // Chunks of each sender into the order of the experts.
+  // Sorts the chunks of each sender into the order of the experts.
   AddPasses(KernelPart::kPermute, 2 * gathered, 1, 2 * gathered, 1, work);
 }
 
-// The way back, and the weighted sum of what `sent` brought, `local` bytes.
+// Adds the return of the tokens and their weighted sum, from `sent` bytes to
+// `local` bytes.
 void AddCombine(const WorkSpec& spec, double sent, double gathered,
                 double local, LayerWork* work) {
   AddPasses(KernelPart::kPermute, 2 * gathered, 1, 2 * gathered, 1, work);
@@ -74,7 +74,7 @@ void AddCombine(const WorkSpec& spec, double sent, double gathered,
                  .bytes = sent},
                 Kind::kAllToAll, work);
   }
-  // The backward also makes the gradient of the weights in that sum.
+  // The backward also computes the gradients of the weights in that sum.
   AddPasses(KernelPart::kPermute, sent + local, 2, 2 * sent + local, 2, work);
   work->stash_bytes += sent;
 }
@@ -109,7 +109,7 @@ void AddExperts(const Transformer& transformer, const WorkSpec& spec,
   const double num_local =
       double(transformer.num_experts()) / spec.expert_parallel;
   AddRouter(transformer, spec, shape, work);
-  work->stash_bytes += local;  // the router's input, and the shared experts'
+  work->stash_bytes += local;  // input of the router and of the shared experts
   work->weight_gradient_stash_bytes += local;
   AddDispatch(spec, sent, gathered, work);
   AddFeedForward(

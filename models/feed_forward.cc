@@ -5,9 +5,10 @@
 namespace weir {
 namespace {
 
-// Passes over the activation's elements, `inner` on each side: with fusion one
-// kernel each way. Apart, GELU: bias, GELU. SwiGLU: SiLU, product; backward two
-// products and SiLU's.
+// Adds the activation's passes over memory, with `inner` output elements and
+// `inputs` inputs for each. Fused: one kernel per direction. Unfused GELU: bias
+// and GELU. Unfused SwiGLU: SiLU and product; in the backward two products and
+// SiLU.
 void AddActivation(const WorkSpec& spec, const FeedForward& feed_forward,
                    double inputs, double inner, LayerWork* work) {
   const double bytes = spec.bytes_per_element * inner;
@@ -52,7 +53,8 @@ void AddFeedForward(const WorkSpec& spec, const Shape& shape,
   linear.out = shape.hidden;
   AddLinear(spec, linear, work);
   if (epilogue) work->backward_input.back().bytes += e * inner;
-  // The activation's inputs and output; apart, SwiGLU keeps SiLU's too.
+  // Inputs and output of the activation; unfused SwiGLU also saves SiLU's
+  // output.
   const double kept = inputs + 1 + (inputs == 2 && !spec.fused_bias_gelu);
   work->stash_bytes += e * kept * inner;
   work->weight_gradient_stash_bytes += e * (1 + inputs) * inner + e * outer;

@@ -16,7 +16,7 @@
 namespace weir {
 namespace {
 
-// Pre-training rarely uses the longest context that a model is built for.
+// Pre-training rarely uses the longest context that a model supports.
 constexpr uint32_t kMaxDefaultSequenceLength = 8192;
 
 // The two spellings that a config may use for a count.
@@ -36,7 +36,8 @@ void Refuse(JsonFields* fields, Problems* problems, const char* key) {
   }
 }
 
-// Checks the class of the checkpoint; the first supported one is the default.
+// Checks and returns the checkpoint's class, by default the first supported
+// one.
 std::string Architecture(JsonFields* fields, Problems* problems,
                          const std::vector<std::string>& supported) {
   const std::vector<std::string> found = fields->Texts("architectures");
@@ -99,7 +100,7 @@ void ReadBert(JsonFields* fields, Problems* problems, Transformer* out) {
   out->set_next_sentence_head(architecture == "BertForPreTraining");
 }
 
-// Llama and Mistral differ only in defaults and in what they may switch on.
+// Llama-like models differ only in defaults and optional features.
 struct LlamaDefaults {
   uint32_t feed_forward_size;
   uint32_t num_kv_heads;
@@ -139,7 +140,7 @@ void ReadLlama(JsonFields* fields, Problems* problems, Transformer* out) {
 
 void ReadMistral(JsonFields* fields, Problems* problems, Transformer* out) {
   Architecture(fields, problems, {"MistralForCausalLM"});
-  // Null, unlike absence, means every head its own key and value.
+  // Null, unlike absence, means one key-value head per query head.
   const bool absent = !fields->Mentions("num_key_value_heads");
   ReadLlamaLike({.feed_forward_size = 14336,
                  .num_kv_heads = absent ? 8u : 0u,
@@ -161,7 +162,7 @@ void ReadMixtral(JsonFields* fields, Problems* problems, Transformer* out) {
   out->set_experts_per_token(fields->Count("num_experts_per_tok", 2));
 }
 
-// First blocks without experts, given one by one.
+// Reads the leading blocks without experts, which are listed individually.
 void ReadDenseBlocks(JsonFields* fields, Problems* problems, Transformer* out) {
   if (fields->Count("decoder_sparse_step", 1) != 1) {
     problems->Add("decoder_sparse_step", "is not 1, expected 1");
@@ -217,7 +218,7 @@ void ReadQwen3Moe(JsonFields* fields, Problems* problems, Transformer* out) {
   ReadDenseBlocks(fields, problems, out);
 }
 
-// DeepSeek-MoE; version 2 and later have another attention.
+// DeepSeek-MoE; version 2 and later use a different attention.
 void ReadDeepSeek(JsonFields* fields, Problems* problems, Transformer* out) {
   Architecture(fields, problems, {"DeepseekForCausalLM"});
   ReadLlamaLike(
@@ -244,7 +245,7 @@ void RefuseLatentAttention(JsonFields* fields, Problems* problems,
                 absl::StrCat("is \"", fields->Text("model_type", ""),
                              "\", whose multi-head latent attention weir does "
                              "not have; expected \"deepseek\" or another"));
-  out->set_num_layers(1);  // no more problems from what was not read
+  out->set_num_layers(1);  // prevents problems with unread fields
   out->set_hidden_size(1);
   out->set_num_heads(1);
   out->set_vocabulary_size(1);
@@ -253,7 +254,7 @@ void RefuseLatentAttention(JsonFields* fields, Problems* problems,
 struct Family {
   const char* model_type;
   void (*read)(JsonFields*, Problems*, Transformer*);
-  // Native field and what this family calls it, in pairs.
+  // Pairs of native field and this family's key.
   std::vector<std::pair<absl::string_view, const char*>> names;
 };
 
@@ -329,7 +330,7 @@ absl::StatusOr<Model> ParseHuggingFace(absl::string_view label,
   RETURN_IF_ERROR(problems.ToStatus());
   ASSIGN_OR_RETURN(const Family* family, FamilyOf(label, model_type));
   Model model;
-  // Checkpoints name themselves "owner/name".
+  // Checkpoints are named "owner/name".
   const std::string name = fields.Text("_name_or_path", "");
   model.set_name(name.substr(name.rfind('/') + 1));
   family->read(&fields, &problems, model.mutable_transformer());

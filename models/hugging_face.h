@@ -10,7 +10,8 @@
 
 namespace weir {
 
-// Zeros in the result stand for defaults still to be filled in.
+// Parses a config. Zeros in the result represent defaults that are not filled
+// in yet.
 absl::StatusOr<Model> ParseHuggingFace(absl::string_view label,
                                        absl::string_view text);
 

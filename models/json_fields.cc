@@ -14,7 +14,7 @@ namespace {
 using nlohmann::json;
 
 std::string Show(const json& value) {
-  // Nested values could be deep enough to exhaust the stack of a printer.
+  // Printing nested values could exhaust the stack.
   if (value.is_structured()) return absl::StrCat("an ", value.type_name());
   if (value.is_string()) {
     return absl::StrCat("\"", value.get_ref<const std::string&>().substr(0, 40),
@@ -56,7 +56,7 @@ bool JsonFields::Mentions(const char* key) const {
 uint32_t JsonFields::Count(const char* key, uint32_t otherwise) {
   const json* found = Find(key);
   if (found == nullptr) return otherwise;
-  // A number too large for 64 bits arrives as a float.
+  // The parser returns a number too large for 64 bits as a float.
   if (!found->is_number_unsigned() ||
       found->get<uint64_t>() > std::numeric_limits<uint32_t>::max()) {
     Wrong(key, *found, "a whole number from 0 to 4294967295");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads typed fields of a JSON object, noting every problem and going on.
+// Reads typed fields of a JSON object. Collects problems instead of stopping at
+// the first.
 #ifndef WEIR_MODELS_JSON_FIELDS_H_
 #define WEIR_MODELS_JSON_FIELDS_H_
 
@@ -14,20 +15,20 @@
 
 namespace weir {
 
-// Parses a JSON object; a syntax error names line and column.
+// Parses a JSON object. A syntax error contains line and column.
 absl::StatusOr<nlohmann::json> ParseJsonObject(absl::string_view label,
                                                absl::string_view text);
 
-// A key that is absent or null has the default. INVARIANT: what it returns is
-// the default wherever it noted a problem.
+// Reader of a JSON object. Returns the default for a key that is absent, null
+// or has a problem.
 class JsonFields {
  public:
-  // Both must outlive this object.
+  // Requires: both arguments outlive this object.
   JsonFields(const nlohmann::json& object, Problems* problems)
       : object_(object), problems_(*problems) {}
 
   bool Has(const char* key) const;       // present and not null
-  bool Mentions(const char* key) const;  // present, perhaps null
+  bool Mentions(const char* key) const;  // present, possibly null
   uint32_t Count(const char* key, uint32_t otherwise);
   bool Flag(const char* key, bool otherwise);
   std::string Text(const char* key, const std::string& otherwise);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes single kernels.
+// Creates kernels.
 #ifndef WEIR_MODELS_KERNELS_H_
 #define WEIR_MODELS_KERNELS_H_
 
@@ -10,13 +10,13 @@ namespace weir {
 Kernel MemoryKernel(double bytes, KernelPart part = KernelPart::kElementwise,
                     int launches = 1);
 
-// `batch` products of (m x k) by (k x n).
+// Returns a kernel of `batch` GEMMs of (m x k) by (k x n).
 Kernel ProductKernel(double batch, double m, double n, double k,
                      double element_bytes,
                      KernelPart part = KernelPart::kProjectionProduct);
 
-// The products of a linear layer that maps `rows` vectors of width `in` to
-// width `out`; `batch` layers of that size at once, each with its own rows.
+// A batch of equal linear layers, each of which maps its own `rows` vectors of
+// width `in` to width `out`.
 struct Linear {
   KernelPart part = KernelPart::kProjectionProduct;
   double batch = 1;
@@ -24,16 +24,17 @@ struct Linear {
   double in = 0;
   double out = 0;
   bool bias = false;
-  // FLOP that the model needs, over FLOP performed: below 1 where every GPU of
-  // the group repeats the same product, or rows and columns are padding.
+  // FLOP that the model requires, over FLOP performed: below 1 if every GPU of
+  // the group repeats the same GEMM, or if rows or columns are padding.
   double needed = 1;
 };
 
-// Adds one forward and the two backward products, the sum that makes the
-// gradient of the bias, and the gradient's way into its buffer.
+// Adds the forward GEMM, the two backward GEMMs, the reduction that computes
+// the bias gradient, and the accumulation of the weight gradient.
 void AddLinear(const WorkSpec& spec, const Linear& linear, LayerWork* work);
 
-// A pass over memory each way; none where the bytes are 0.
+// Adds a memory-bound kernel to the forward and one to the backward, each
+// unless its bytes are 0.
 void AddPasses(KernelPart part, double forward_bytes, int forward_launches,
                double backward_bytes, int backward_launches, LayerWork* work);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The layers of a model without copies of those that are alike.
+// A list of the layers of a model that stores equal layers only once.
 #ifndef WEIR_MODELS_LAYER_LIST_H_
 #define WEIR_MODELS_LAYER_LIST_H_
 
@@ -12,16 +12,16 @@
 
 namespace weir {
 
-// Keeps each kind of layer once: a block takes kilobytes, and thousands of
-// copies of it do not fit into a cache.
+// Stores each kind of layer once, because a block takes kilobytes and thousands
+// of copies of it do not fit into a cache.
 class LayerList {
  public:
   LayerList() = default;
-  // Takes each for a kind of its own. Implicit, so that what takes a LayerList
-  // takes what LayersOf returns, too.
+  // Makes each layer a separate kind. Implicit, so that the result of LayersOf
+  // can be passed as a LayerList.
   LayerList(std::vector<LayerWork> layers);  // NOLINT(google-explicit-*)
 
-  // Adds a kind, of which there is no layer yet. Returns its number.
+  // Adds a kind that has no layers yet. Returns its number.
   int32_t AddKind(LayerWork layer);
   // Adds a layer of the kind with this number.
   void Add(int32_t kind) { kind_of_.push_back(kind); }
@@ -67,10 +67,10 @@ class LayerList {
   std::vector<int32_t> kind_of_;  // [layer]
 };
 
-// Returns the layers of LayersOf. Same requirements.
+// Returns the layers of LayersOf, with the same requirements.
 LayerList ListLayers(const Model& model, const WorkSpec& spec);
 
-// As those of layer_work.h.
+// See the functions of the same names in layer_work.h.
 double ModelFlops(const LayerList& layers, int tensor_parallel);
 double ForwardFlops(const LayerList& layers, int tensor_parallel);
 double StageParameters(const LayerList& layers, int first, int last);

@@ -44,7 +44,7 @@ std::vector<LayerWork> MeasuredLayers(const MeasuredModel& measured,
   return layers;
 }
 
-// Layers: a vector or a LayerList.
+// `Layers` is a vector or a LayerList.
 template <typename Layers>
 double ModelFlopsOf(const Layers& layers) {
   double flops = 0;
@@ -117,7 +117,8 @@ void CheckExpertParallel(const Transformer& transformer, const WorkSpec& spec,
                                   "experts",
                                   ep, experts));
   }
-  // Else every GPU of the group would send every token (Megatron-LM refuses).
+  // Otherwise every GPU of the group would send every token (Megatron-LM
+  // rejects this).
   if (spec.tensor_parallel > 1 && !spec.sequence_parallel) {
     problems->Add("sequence_parallel",
                   "is off, expected on: tensor parallelism of a model with "

@@ -18,7 +18,7 @@ constexpr absl::string_view kLetters = "EtmL";
 constexpr size_t kMaxExpanded = 1'000'000;  // letters and stages
 constexpr int kMaxDepth = 16;
 
-// Writes groups and counts out: "Et*2|(t|)*2L" becomes "Ett|t|t|L".
+// Expands groups and counts: "Et*2|(t|)*2L" becomes "Ett|t|t|L".
 class Expander {
  public:
   Expander(absl::string_view label, absl::string_view text)

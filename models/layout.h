@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Megatron-LM's --pipeline-model-parallel-layout: which layers each stage
-// holds, in the order of the stages. "Et*3|(tt|)*2,m|L" is the embedding and
-// three layers, twice two layers, an MTP layer, and the head with the loss.
+// Parses Megatron-LM's --pipeline-model-parallel-layout: the layers of each
+// stage, in the order of the stages. "Et*3|(tt|)*2,m|L" is a stage with the
+// embedding and three blocks, two stages with two blocks each, a stage with an
+// MTP layer, and a stage with the head and the loss.
 //
-//   layout = *( item | "|" | "," )       ; "|" ends a stage, "," means nothing
+//   layout = *( item | "|" | "," )       ; "|" ends a stage, "," is ignored
 //   item   = ( letter | "(" layout ")" ) [ "*" count ]
 //   letter = "E" (embedding) | "t" (block) | "m" (MTP) | "L" (head and loss)
 #ifndef WEIR_MODELS_LAYOUT_H_
@@ -19,18 +20,20 @@
 
 namespace weir {
 
-// The letters of every stage, in order; a stage may be empty.
+// The letters of every stage, in order. A stage may be empty.
 using StageLayout = std::vector<std::string>;
 
-// InvalidArgument "<label>:<column>: ..." for what the grammar does not have.
+// Returns the stages of a layout, or InvalidArgument "<label>:<column>: ..."
+// for a syntax error.
 absl::StatusOr<StageLayout> ParseLayout(absl::string_view label,
                                         absl::string_view text);
 
-// Blocks in the layout.
+// Returns the number of blocks in the layout.
 int CountBlocks(const StageLayout& layout);
 
-// Cuts the layers where the layout does. InvalidArgument when it does not hold
-// exactly the model's layers in their order.
+// Cuts the layers at the stage boundaries of the layout. Returns
+// InvalidArgument unless the layout has exactly the model's layers in their
+// order.
 absl::StatusOr<Partition> PartitionByLayout(const LayerList& layers,
                                             const StageLayout& layout);
 

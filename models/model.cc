@@ -66,7 +66,7 @@ absl::StatusOr<Model> ParseAny(absl::string_view label,
         "or a PipeDream profile graph"));
   }
   if (content[0] == '{') return ParseHuggingFace(label, text);
-  // No field of weir.Model begins like this.
+  // No field of weir.Model begins with this.
   if (absl::StartsWith(content, "node"))
     return ParsePipeDreamGraph(label, text);
   Model model;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Range checks shared by all the forms in which a transformer comes in.
+// Range checks shared by all input formats of transformers.
 #ifndef WEIR_MODELS_MODEL_LIMITS_H_
 #define WEIR_MODELS_MODEL_LIMITS_H_
 
@@ -16,11 +16,11 @@ inline constexpr int kMaxLayers = 10000;
 inline constexpr double kMaxSeconds = 1e6;
 inline constexpr double kMaxBytes = 1e16;
 
-// What the user's file calls a field of weir.Transformer.
+// Returns the name of a field of weir.Transformer in the user's file.
 using FieldName = std::function<std::string(absl::string_view native)>;
 
-// Notes everything wrong with a transformer whose zeros still stand for
-// defaults (or are filled in already).
+// Reports all problems of a transformer. Zeros may represent defaults, or be
+// filled in already.
 void CheckTransformer(const Transformer& transformer, const FieldName& name,
                       Problems* problems);
 

@@ -6,8 +6,8 @@
 
 namespace weir {
 
-// Adds up the parameters that a stage of consecutive layers keeps on one GPU: a
-// copy of the embedding counts only where the embedding itself is elsewhere.
+// Sums the parameters that a stage of consecutive layers stores on one GPU. A
+// copy of the embedding counts only if the stage does not have the embedding.
 class ParameterSum {
  public:
   void Add(const LayerWork& layer) {

@@ -31,7 +31,7 @@ absl::Status CheckStages(int num_stages, int most, absl::string_view of_what) {
 }
 
 // Only the first stage, which has the embedding, and the last, which has the
-// head, can do without a block.
+// head, may have no block.
 void CheckCount(const LayerList& layers, int stage, int last_stage, int blocks,
                 Problems* problems) {
   const bool has_end =
@@ -44,7 +44,7 @@ void CheckCount(const LayerList& layers, int stage, int last_stage, int blocks,
   }
 }
 
-// Sum of layers [first, last), from running totals.
+// Sums of layers [first, last), from prefix sums.
 class Sums {
  public:
   explicit Sums(const std::vector<double>& seconds)
@@ -59,8 +59,9 @@ class Sums {
   std::vector<double> totals_;
 };
 
-// Returns whether so many stages hold all layers within `limit`. Taking as many
-// layers as fit is best: sums of nonnegative numbers are monotone, rounded too.
+// Returns true if `num_stages` stages can hold all layers within `limit`.
+// Greedy filling is optimal, because sums of nonnegative numbers are monotone
+// even when rounded.
 bool Suffices(const Sums& sums, int num_layers, int num_stages, double limit) {
   int first = 0;
   for (int stage = 0; stage < num_stages && first < num_layers; ++stage) {
@@ -72,9 +73,10 @@ bool Suffices(const Sums& sums, int num_layers, int num_stages, double limit) {
   return first == num_layers;
 }
 
-// Returns the least possible largest stage: the smallest number that suffices,
-// found bit by bit, since the bits of nonnegative numbers are ordered like the
-// numbers. Fewer stages than asked for do no harm: they can be cut further.
+// Returns the smallest possible maximum of the stages' sums: the smallest
+// number that suffices, found by bisection of its bits, which are ordered like
+// the nonnegative numbers. A solution with fewer stages can always be cut
+// further.
 double SmallestBottleneck(const Sums& sums, int num_layers, int num_stages) {
   auto enough = std::bit_cast<uint64_t>(sums.Of(0, num_layers) + 0.0);
   uint64_t low = 0;

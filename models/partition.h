@@ -10,24 +10,25 @@
 
 namespace weir {
 
-// Stage s holds layers [first[s], first[s + 1]); first has num_stages + 1
+// Stage s holds layers [first[s], first[s + 1]). `first` has num_stages + 1
 // entries, first[0] = 0, first[num_stages] = the number of layers.
 struct Partition {
   std::vector<int> first;
 };
 
-// Equal numbers of blocks per stage, the embedding with the first and the head
-// with the last (Megatron's rule). InvalidArgument when blocks do not divide,
-// or there are more stages than blocks.
+// Returns stages with equal numbers of blocks, the embedding in the first and
+// the head in the last (Megatron's rule). Returns InvalidArgument if the stages
+// do not divide the blocks, or there are more stages than blocks.
 absl::StatusOr<Partition> PartitionEvenly(const LayerList& layers,
                                           int num_stages);
 
-// blocks_per_stage[s] blocks in stage s; must sum to the number of blocks.
+// Returns stages with blocks_per_stage[s] blocks in stage s. Requires: they sum
+// to the number of blocks.
 absl::StatusOr<Partition> PartitionAsGiven(
     const LayerList& layers, const std::vector<int>& blocks_per_stage);
 
-// Minimises the largest sum of layer_seconds over all contiguous cuts (exact
-// dynamic programme; ties go to the earliest cut). Every stage gets a layer.
+// Minimizes the largest sum of layer_seconds over all contiguous cuts (exact;
+// ties go to the earliest cuts). Every stage has at least one layer.
 absl::StatusOr<Partition> PartitionBalanced(
     const std::vector<double>& layer_seconds, int num_stages);
 

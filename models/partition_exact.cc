@@ -14,7 +14,8 @@ namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-// From the last layer to the first, so that the answer reads forward.
+// Dynamic program from the last layer to the first, so that the stages can be
+// read forward.
 class CutTable {
  public:
   explicit CutTable(const CutProblem& problem)
@@ -22,7 +23,9 @@ class CutTable {
         best_((problem.num_layers + 1) * (problem.num_devices + 1), kNever),
         next_(best_.size()) {}
 
-  // [layer, device] the least largest cost of what is left from there on.
+  // Returns the smallest possible maximum cost of the stages and transfers of a
+  // cut. Fills best_[layer, device] with that of the layers and devices from
+  // there on.
   double LeastLargest() {
     Fill(kNever, [](double stage, double transfer, double rest) {
       return std::max({stage, transfer, rest});
@@ -30,7 +33,8 @@ class CutTable {
     return best_[Index(0, 0)];
   }
 
-  // The least sum of all cuts none of whose costs is above `limit`.
+  // Returns the smallest sum of costs over all cuts without a cost above
+  // `limit`.
   double LeastSum(double limit) {
     Fill(limit, [](double stage, double transfer, double rest) {
       return stage + transfer + rest;
@@ -63,7 +67,7 @@ class CutTable {
       }
     }
     for (int layer = problem_.num_layers - 1; layer >= 0; --layer) {
-      // The first stage begins with the first device, every other behind it.
+      // The first stage starts at the first device, all others after it.
       const int first = layer == 0 ? 0 : 1;
       const int last = layer == 0 ? 0 : problem_.num_devices - 1;
       for (int device = first; device <= last; ++device) {
@@ -101,7 +105,7 @@ class CutTable {
 
   const CutProblem& problem_;
   std::vector<double> best_;    // [Index]
-  std::vector<CutStage> next_;  // [Index] the stage that begins there
+  std::vector<CutStage> next_;  // [Index] the stage that starts there
 };
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The best contiguous cut of a chain of layers under any cost of its stages:
-// embedding and loss layers, unequal devices, transfers, memory and replicas
-// are the caller's functions.
+// The best contiguous cut of a chain of layers for arbitrary stage costs.
+// Embedding and loss layers, unequal devices, transfers, memory and replicas
+// are modeled by the caller's functions.
 #ifndef WEIR_MODELS_PARTITION_EXACT_H_
 #define WEIR_MODELS_PARTITION_EXACT_H_
 
@@ -14,7 +14,7 @@
 namespace weir {
 
 // Layers [first_layer, end_layer) on devices [first_device, end_device), which
-// take microbatches in turn.
+// process microbatches in turn.
 struct CutStage {
   int first_layer = 0, end_layer = 0;
   int first_device = 0, end_device = 0;
@@ -25,28 +25,29 @@ struct CutStage {
 
 struct CutProblem {
   int num_layers = 0;
-  int num_devices = 0;  // in the order of the pipeline, each in one stage
-  // Of a stage; 1: one stage per device.
+  int num_devices = 0;  // in pipeline order, each in one stage
+  // Most devices per stage.
   int max_replicas = 1;
-  // Devices at the end of the order may have nothing to do.
+  // Whether devices at the end of the order may be unused.
   bool may_leave_devices = false;
-  // Infinite for what may not be a stage: it does not fit its memory, or has no
-  // block. Asked for once per combination and pass, from 0 on.
+  // Seconds of a stage. Infinite for an infeasible stage: it exceeds the memory
+  // or has no block. Called once per combination and pass, starting at layer 0.
   std::function<double(const CutStage&)> stage_seconds;
-  // Of the cut in front of a stage, which is not the first. Null: 0.
+  // Seconds of the transfer before a stage other than the first. Null: 0.
   std::function<double(const CutStage&)> transfer_seconds;
 };
 
 struct ExactCut {
   std::vector<CutStage> stages;
-  double largest_seconds = 0;  // of all stages and transfers
-  double sum_seconds = 0;      // of them together
+  double largest_seconds = 0;  // maximum over stages and transfers
+  double sum_seconds = 0;      // sum over stages and transfers
 };
 
-// The least largest_seconds, and of all cuts with that the least sum_seconds,
-// of those one that comes first in the order of cuts. Exact dynamic program,
-// O(layers^2 x devices x max_replicas) questions. InvalidArgument for counts
-// below 1, with `label`; NotFound where no cut is allowed.
+// Returns a cut with the smallest largest_seconds, among those with the
+// smallest sum_seconds, and among those the first in the order of cuts. Exact
+// dynamic program with O(layers^2 x devices x max_replicas) evaluations.
+// Returns InvalidArgument, starting with `label`, for counts below 1, and
+// NotFound if no cut is feasible.
 absl::StatusOr<ExactCut> CutExactly(absl::string_view label,
                                     const CutProblem& problem);
 

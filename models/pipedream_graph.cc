@@ -21,9 +21,9 @@
 namespace weir {
 namespace {
 
-// A graph whose edges still know where they were written.
+// A graph with the line numbers of its edges.
 struct Graph : ProfileGraph {
-  std::vector<std::vector<int>> reader_lines;  // as readers
+  std::vector<std::vector<int>> reader_lines;  // in the order of `readers`
 };
 
 constexpr absl::string_view kForward = "forward_compute_time";
@@ -41,7 +41,7 @@ bool ParseNumber(absl::string_view text, double* number) {
   return absl::SimpleAtod(absl::StripAsciiWhitespace(text), number);
 }
 
-// "12.5" or "[9; 3; 3]", whose entries add up.
+// Parses "12.5" or a list "[9; 3; 3]", whose entries are summed.
 bool ParseSizes(absl::string_view text, double* sum) {
   text = absl::StripAsciiWhitespace(text);
   if (!absl::ConsumePrefix(&text, "[")) return ParseNumber(text, sum);
@@ -76,7 +76,7 @@ class Reader {
     }
   }
 
-  // Edges may come before the nodes they name.
+  // Runs at the end, because edges may precede the nodes they name.
   void ResolveEdges() {
     graph_.readers.resize(graph_.nodes.size());
     graph_.reader_lines.resize(graph_.nodes.size());
@@ -138,10 +138,10 @@ class Reader {
       return;
     }
     MeasuredLayer layer;
-    // Without a name the two separators are one and the same.
+    // Without a name the two separators are the same.
     const absl::string_view name =
         costs > first ? content.substr(first + 4, costs - first - 4) : "";
-    // A protobuf string is UTF-8; what is not plain ASCII comes escaped.
+    // Protobuf strings must be UTF-8; everything but plain ASCII is escaped.
     const std::string description = absl::CHexEscape(name);
     layer.set_name(absl::StrCat("node", number, " ", description));
     ReadCosts(content.substr(costs + 4), &layer);
@@ -193,7 +193,7 @@ class Reader {
   int line_ = 0;
 };
 
-// Order of nodes; shorter than the graph when there is a cycle.
+// Returns the order of the nodes; shorter than the graph if there is a cycle.
 std::vector<int> TopologicalOrder(const ProfileGraph& graph) {
   using Entry = std::pair<uint64_t, int>;
   std::priority_queue<Entry, std::vector<Entry>, std::greater<Entry>> ready;
@@ -216,7 +216,7 @@ std::vector<int> TopologicalOrder(const ProfileGraph& graph) {
   return order;
 }
 
-// Names one cycle and the line that closes it.
+// Reports a cycle and the line that closes it.
 void AddCycle(const Graph& graph, const std::vector<int>& order,
               Problems* problems) {
   std::vector<int> back(graph.nodes.size(), -1);
@@ -230,8 +230,8 @@ void AddCycle(const Graph& graph, const std::vector<int>& order,
       back_line[graph.readers[node][i]] = graph.reader_lines[node][i];
     }
   }
-  // Every node left over has another of its kind before it, so going back
-  // must come round.
+  // Every remaining node has a remaining predecessor, so walking back must
+  // reach a cycle.
   int node = 0;
   while (ordered[node]) ++node;
   std::vector<bool> seen(graph.nodes.size(), false);
@@ -252,8 +252,8 @@ void AddCycle(const Graph& graph, const std::vector<int>& order,
   problems->Add(At(back_line[node]), absl::StrCat("closes a cycle: ", path));
 }
 
-// Sets what crosses the cut after each layer: outputs that later layers read,
-// each once.
+// Sets the bytes that cross the cut after each layer: outputs that later layers
+// read, each counted once.
 void SetCuts(const ProfileGraph& graph, const std::vector<int>& order,
              MeasuredModel* measured) {
   std::vector<int> place(order.size());

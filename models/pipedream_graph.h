@@ -6,10 +6,10 @@
 //   <tab>node1 -- node2
 //
 // The costs of a node are forward_compute_time, backward_compute_time,
-// activation_size and parameter_size.
-// Times are milliseconds, sizes bytes; activation_size may be a list "[a; b]".
-// A node whose description starts with "Input" loads data: its times are read
-// as 0, as PipeDream's optimizer does; its activation counts.
+// activation_size and parameter_size. Times are in milliseconds, sizes in
+// bytes; activation_size may be a list "[a; b]". A node whose description
+// starts with "Input" loads data: its times are read as 0, as in PipeDream's
+// optimizer, but its activation counts.
 #ifndef WEIR_MODELS_PIPEDREAM_GRAPH_H_
 #define WEIR_MODELS_PIPEDREAM_GRAPH_H_
 
@@ -23,26 +23,26 @@
 
 namespace weir {
 
-// As the file has it.
+// A graph as in the file.
 struct ProfileGraph {
   struct Node {
     uint64_t number = 0;      // K of nodeK
-    std::string description;  // "Conv2d(...)", escaped where not plain ASCII
+    std::string description;  // "Conv2d(...)", escaped unless plain ASCII
     MeasuredLayer costs;      // named "nodeK description"
   };
   std::vector<Node> nodes;                // in the order of their lines
   std::vector<std::vector<int>> readers;  // [node] in the order of edge lines
-  std::vector<std::vector<int>> inputs;   // [node] likewise
+  std::vector<std::vector<int>> inputs;   // [node] in the order of edge lines
 };
 
-// All problems come back at once, each with its line: what is no node and no
-// edge, nodes that are not defined or defined twice, cycles.
+// Returns the graph, or all problems at once, each with its line: lines that
+// are neither node nor edge, nodes that are undefined or defined twice, cycles.
 absl::StatusOr<ProfileGraph> ParseProfileGraph(absl::string_view label,
                                                absl::string_view text);
 
-// The same as a chain, a topological order; of several nodes that could come
-// next, the one with the smallest number does (numbers follow execution).
-// Problems as above.
+// Returns the graph as a chain in topological order. Among several nodes that
+// could come next, chooses the smallest number (numbers follow execution).
+// Reports problems like ParseProfileGraph.
 absl::StatusOr<Model> ParsePipeDreamGraph(absl::string_view label,
                                           absl::string_view text);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sizes that all layers of a transformer share, as one GPU of the
-// tensor-parallel group sees them.
+// Sizes that all layers of a transformer share, for one GPU of the
+// tensor-parallel group.
 #ifndef WEIR_MODELS_SHAPE_H_
 #define WEIR_MODELS_SHAPE_H_
 
@@ -14,26 +14,26 @@ struct Shape {
   double sequences = 0;
   double sequence_length = 0;
   double tokens = 0;  // of the microbatch
-  // Tokens held outside the tensor-parallel products: all, or 1/t of them
-  // under sequence parallelism.
+  // Tokens held outside the tensor-parallel GEMMs: all, or 1/t of them with
+  // sequence parallelism.
   double local_tokens = 0;
   double hidden = 0;
   double heads = 0;
   double head_size = 0;
   double query = 0;            // width of the queries
   double key_value = 0;        // width of the keys, and of the values
-  double key_value_share = 0;  // 1/t of the whole; less where heads repeat
+  double key_value_share = 0;  // 1/t of the whole; less if heads are repeated
   double feed_forward = 0;
   double feed_forward_inputs = 1;  // matrices that read the input; 2 if gated
   double vocabulary = 0;           // of one GPU, padded
-  double vocabulary_needed = 1;    // part of it that the model has
+  double vocabulary_needed = 1;    // part of it without padding
   double element_bytes = 2;
-  double mask_bytes = 0;  // per element that passes a dropout; 0 without
+  double mask_bytes = 0;  // per element with dropout; else 0
 };
 
 Shape ShapeOf(const Transformer& transformer, const WorkSpec& spec);
 
-// Padded to a multiple of spec.vocabulary_multiple x t.
+// Returns the vocabulary padded to a multiple of spec.vocabulary_multiple x t.
 double PaddedVocabulary(const Transformer& transformer, const WorkSpec& spec);
 
 double PerGpu(const ParameterCount& count, const Transformer& transformer,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of a block. Each adds its kernels, its collectives, what it keeps
-// for the backward and what its backward-weight waits for.
+// Parts of a block. Each function adds the part's kernels, collectives, bytes
+// saved for the backward and bytes saved for backward-weight.
 #ifndef WEIR_MODELS_SUBLAYERS_H_
 #define WEIR_MODELS_SUBLAYERS_H_
 
@@ -9,21 +9,22 @@
 
 namespace weir {
 
-// Two linear layers around an activation, `width` wide on each GPU. `rows`
-// vectors of the hidden size go through each of `batch` equal ones.
+// Two linear layers around an activation, `width` wide on each GPU, with `rows`
+// input vectors of the hidden size; `batch` equal copies.
 struct FeedForward {
   double batch = 1;
   double rows = 0;
   double width = 0;
   bool bias = false;
-  double needed = 1;  // FLOP needed over FLOP performed
+  double needed = 1;  // FLOP required over FLOP performed
 };
 void AddFeedForward(const WorkSpec& spec, const Shape& shape,
                     const FeedForward& feed_forward, LayerWork* work);
 
-// Router, exchange of tokens, experts and shared experts, from the norm's
-// output to the sum. Tokens spread evenly over the experts. The order of
-// kernels and exchanges is Megatron Core's all-to-all token dispatcher.
+// Adds router, token exchange, experts and shared experts, from the norm's
+// output to the weighted sum. Tokens are spread evenly over the experts. The
+// order of kernels and exchanges is that of Megatron Core's all-to-all token
+// dispatcher.
 void AddExperts(const Transformer& transformer, const WorkSpec& spec,
                 const Shape& shape, LayerWork* work);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kinds of transformer layer.
+// Layers of a transformer.
 #ifndef WEIR_MODELS_TRANSFORMER_LAYERS_H_
 #define WEIR_MODELS_TRANSFORMER_LAYERS_H_
 
@@ -8,7 +8,8 @@
 namespace weir {
 
 LayerWork EmbeddingWork(const Transformer& transformer, const WorkSpec& spec);
-// `experts`: a mixture of experts instead of one feed-forward layer.
+// Returns a block, with a mixture of experts instead of the feed-forward layer
+// if `experts`.
 LayerWork BlockWork(const Transformer& transformer, const WorkSpec& spec,
                     bool experts);
 LayerWork HeadWork(const Transformer& transformer, const WorkSpec& spec);

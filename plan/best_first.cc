@@ -64,7 +64,7 @@ void BestFirst::AddSeeds() {
       ++num_candidates_;
     } else if (!shapes_[entry.shape].problem().empty() ||
                !LegalOf(entry.shape)[entry.schedule]) {
-      continue;  // its shape says why
+      continue;  // reported through its shape
     } else {
       seeded_.insert({entry.shape, entry.schedule});
     }
@@ -235,7 +235,8 @@ absl::StatusOr<bool> BestFirst::Round() {
 }
 
 absl::Status BestFirst::Expand(const std::vector<Entry>& shapes) {
-  // The first schedule of each kind of places speaks for the others.
+  // Only the first schedule with each bound key is bounded, for all that share
+  // it.
   std::vector<Entry> speakers;
   for (const Entry& entry : shapes) {
     const auto& schedules = space_.schedules_of(space_.shapes[entry.shape]);

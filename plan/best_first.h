@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looks at candidates with the best bounds first, each bound as cheap as will
-// do: first of a whole shape from its costs, then of its orders, then of the
-// schedule, last the ranked run; of what is to be ranked some of each family
-// (frontier.h). Ends when no bound is below the best that were found, so that
-// nothing better was left out; or when patience ends, which leaves the rest to
-// the bounds. Seeds come first and cost no patience: each is ranked, unless its
-// bound says that it is no better than what was found.
+// A best-first search over candidate plans. Bounds are refined in steps of
+// increasing cost: first a bound of a whole shape from its costs, then of its
+// orders, then of each schedule, and last a ranked run. Entries to be ranked
+// are taken from several families (frontier.h). The search ends when no bound
+// is below the best plans found, in which case nothing better was left out, or
+// when patience runs out, in which case the rest is only known by its bounds.
+// Seeds come first and cost no patience: each is ranked unless its bound shows
+// that it is no better than a plan found before.
 //
-// Rounds have a fixed size and end together: what is found, and every count,
-// is the same whatever the number of processes.
+// Rounds have a fixed size and are completed before the next one starts, so the
+// plans found and all counts do not depend on the number of processes.
 #ifndef WEIR_PLAN_BEST_FIRST_H_
 #define WEIR_PLAN_BEST_FIRST_H_
 
@@ -32,17 +33,18 @@ namespace weir {
 
 struct Goal {
   Objective objective = OBJECTIVE_TIME;
-  double limit_bytes = 0;  // of a GPU
-  // The smallest is wanted, whether it fits or not.
+  double limit_bytes = 0;  // per GPU
+  // Keeps plans that exceed `limit_bytes`, to find the smallest of all.
   bool ignore_memory = false;
   size_t num_plans = 1;
-  // Ranked runs in a row that find nothing better and end it; 0: no number.
+  // Consecutive ranked runs without improvement that end the search; 0: no
+  // limit.
   uint64_t patience = 0;
 };
 
 class BestFirst {
  public:
-  // All must outlive it.
+  // All arguments must outlive the search.
   BestFirst(const Space& space, const std::vector<SearchFigures>& shapes,
             const std::vector<Seed>& seeds, const SearchOptions& options,
             Goal goal, Crew* crew);
@@ -50,17 +52,18 @@ class BestFirst {
   BestFirst(const BestFirst&) = delete;
   BestFirst& operator=(const BestFirst&) = delete;
 
-  // Until nothing better is left, patience ends, or it is interrupted: then
-  // Cancelled, and what was found stays. May be called again after Exclude.
+  // Runs until nothing better is left or patience runs out. Returns Cancelled
+  // when interrupted; plans found so far are kept. May be called again after
+  // Exclude.
   absl::Status Run();
 
-  // The best that were found, best first; of a Pareto front all, by time.
+  // Returns the best plans, best first; for a Pareto front, all of it by time.
   std::vector<Found> Best() const;
-  // It is no answer after all.
+  // Removes `found` from the answer; the next Run may find a replacement.
   void Exclude(const Found& found);
 
   void FillCounts(PlanReport* report) const;
-  // Why candidates are illegal: each reason with how many it refused.
+  // Reasons why candidates are illegal, each with the number of candidates.
   const std::map<std::string, uint64_t>& problems() const { return problems_; }
 
  private:
@@ -75,26 +78,28 @@ class BestFirst {
   bool IsSeeded(int shape, int schedule) const {
     return seeded_.contains({shape, schedule});
   }
-  // Candidates: of a shape those that it takes, and that are no seeds.
+  // Returns the number of candidates in an entry. A shape's entry has one for
+  // each legal schedule that is not a seed.
   uint64_t NumIn(const Entry& entry) const;
   const std::vector<char>& LegalOf(int shape);
   Scenario ScenarioOf(const Entry& entry) const;
   Shape ShapeOf(int shape) const;
   int GpusOf(const Entry& entry) const;
 
-  // False: nothing is left that could be better.
+  // Runs one round. Returns false if nothing left could be better.
   absl::StatusOr<bool> Round();
   absl::Status Expand(const std::vector<Entry>& shapes);
   absl::Status Bound(const std::vector<Entry>& candidates);
-  // On an error leaves in `bounded` those that are not counted.
+  // On error, leaves in `bounded` the entries that were not counted.
   absl::Status Rank(std::vector<Entry>* bounded);
-  // Less those whose order another one of the shape has.
+  // Returns the entries whose order of passes is new for their shape.
   absl::StatusOr<std::vector<Entry>> WithoutDoubles(
       const std::vector<Entry>& bounded);
-  // Keeps one of two equal plans. False: there is none equal to it.
+  // Merges `found` into an equal plan that is already known and keeps the one
+  // with the smaller `place`. Returns false if no known plan is equal.
   bool Merge(Found found);
   bool IsOutOfPatience() const;
-  const Found* BestSoFar() const;  // null: none
+  const Found* BestSoFar() const;  // null: no plan yet
   void Tell() const;
 
   const Space& space_;
@@ -103,21 +108,21 @@ class BestFirst {
   const SearchOptions& options_;
   const Goal goal_;
   Crew* crew_;
-  // [pipeline, chunks, microbatches; even cut, without flush refused,
-  // microbatches of one sample]: of each schedule.
+  // Whether each schedule is legal, by [pipeline, chunks, microbatches, even
+  // cut, sharded (refuses schedules without a flush), one-sample microbatches].
   std::map<std::tuple<int, int, int, bool, bool, bool>, std::vector<char>>
       legal_;
-  // Those of the space that are seeds: shape and schedule.
+  // Seeds that are in the space, as [shape, schedule].
   absl::flat_hash_set<std::pair<int, int>> seeded_;
   Frontier open_;
-  std::vector<Found> found_;  // that fit, no two of them equal
+  std::vector<Found> found_;  // that fit, no two equal
   absl::flat_hash_set<int> excluded_;
   // [shape, hash of the order]
   absl::flat_hash_set<std::pair<int, uint64_t>> orders_;
   std::map<std::string, uint64_t> problems_;
   uint64_t num_candidates_ = 0, num_illegal_ = 0, num_memory_ = 0;
   uint64_t num_ranked_ = 0, num_same_ = 0;
-  uint64_t improved_at_ = 0;  // ranked runs when a better plan was found
+  uint64_t improved_at_ = 0;  // `num_ranked_` at the last improvement
   double least_seconds_;
 };
 

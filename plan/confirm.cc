@@ -17,7 +17,7 @@ namespace {
 
 constexpr double kSecondsPerHour = 3600;
 
-// What the linter says of the order that is simulated; empty: nothing.
+// Returns the first error of the linter on the simulated order; empty: none.
 absl::StatusOr<std::string> LintErrors(const ResolvedScenario& resolved,
                                        int num_batches) {
   ASSIGN_OR_RETURN(const Schedule schedule,
@@ -29,8 +29,9 @@ absl::StatusOr<std::string> LintErrors(const ResolvedScenario& resolved,
   return "";
 }
 
-// Several names may give one order: plans have the first, so that 1F1B is not
-// shown as one of the schedules that equal it.
+// Resolves the scenario under the first name in the space that gives the same
+// order. Several names may give one order, and 1F1B should not be reported as
+// one of the schedules that equal it.
 absl::StatusOr<ResolvedScenario> UnderFirstName(const Space& space,
                                                 Scenario scenario) {
   ASSIGN_OR_RETURN(ResolvedScenario resolved,
@@ -43,7 +44,7 @@ absl::StatusOr<ResolvedScenario> UnderFirstName(const Space& space,
   return ResolveScenario(space.base.label, scenario);
 }
 
-// Each GPU keeps the margin of its own memory free.
+// Returns true if each GPU keeps the margin of its own memory free.
 bool KeepsMargin(const ResolvedScenario& resolved, const Result& result,
                  double memory_part) {
   for (int i = 0; i < result.ranks_size(); ++i) {
@@ -79,7 +80,7 @@ absl::StatusOr<Confirmed> Look(const Space& space, const Scenario& scenario) {
   return confirmed;
 }
 
-// A child's answer: the plan, the result, the reason.
+// Serializes a child's answer: the plan, the result and the reason for refusal.
 std::string Packed(const Confirmed& confirmed) {
   ConfirmedWork work;
   *work.mutable_scenario() = confirmed.plan.scenario();
@@ -100,7 +101,7 @@ Confirmed Unpacked(const std::string& bytes) {
   return confirmed;
 }
 
-// What is the same for a ranked and a full simulation.
+// Sets the fields that a ranked run and a full simulation share.
 void FillPlan(const Found& found, double seconds, double bytes, double price,
               Plan* plan) {
   plan->set_source(found.source);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The last look at a plan: simulated in full and linted.
+// Confirms plans: simulates them in full and lints their schedules.
 #ifndef WEIR_PLAN_CONFIRM_H_
 #define WEIR_PLAN_CONFIRM_H_
 
@@ -17,19 +17,19 @@ namespace weir {
 struct Confirmed {
   Plan plan;
   Result result;           // without GPUs and timeline
-  std::string refused;     // why it is no plan after all; empty: it is one
-  bool simulated = false;  // false: it was interrupted before
+  std::string refused;     // why the plan was rejected; empty: it was not
+  bool simulated = false;  // false: interrupted before
 };
 
 // Simulates each plan in a process of its own, under the first name that the
-// space has for its order of passes, until `stop`, which is called about ten
-// times a second. Returns them in their order. `price` is per GPU and hour, 0:
-// unknown.
+// space has for its order of passes, and returns the results in the order of
+// `found`. Calls `stop` about ten times a second and ends when it returns true.
+// `price` is per GPU and hour; 0: unknown.
 absl::StatusOr<std::vector<Confirmed>> Confirm(
     const Space& space, const std::vector<Found>& found, double price,
     int num_processes, const std::function<bool()>& stop);
 
-// Returns the plan with the figures of its ranked run.
+// Returns the plan with the time and memory of its ranked run.
 Confirmed Unconfirmed(const Space& space, const Found& found, double price);
 
 }  // namespace weir

@@ -20,14 +20,15 @@ int NumQuestions(const SearchJob& job) {
   return job.shapes_size() + job.scenarios_size();
 }
 
-// Its order is made for its costs alone, and may be searched for: that takes a
-// thousand times what others take.
+// Returns true if the job's only order is derived from costs and may need a
+// search, which takes about a thousand times as long as other orders.
 bool IsDear(const SearchJob& job) {
   return job.scenarios_size() == 1 &&
          OrdersByCosts(job.scenarios(0).schedule());
 }
 
-// What is dear is alone: what comes behind it need not wait for it.
+// Batches scenarios into jobs. An expensive scenario gets a job of its own, so
+// that others do not wait for it.
 std::vector<SearchJob> JobsOf(SearchJob::Kind kind,
                               const std::vector<Scenario>& scenarios,
                               int each) {
@@ -42,7 +43,7 @@ std::vector<SearchJob> JobsOf(SearchJob::Kind kind,
   return jobs;
 }
 
-// The same questions, one a job.
+// Splits a job into jobs of one question each.
 std::vector<SearchJob> OneByOne(const SearchJob& job) {
   std::vector<SearchJob> jobs;
   for (const uint32_t shape : job.shapes()) {
@@ -76,7 +77,8 @@ absl::StatusOr<std::vector<SearchFigures>> Crew::Ask(
     const std::vector<SearchJob>& jobs) {
   std::vector<absl::StatusOr<std::string>> answers(
       jobs.size(), absl::UnknownError("no answer"));
-  // Dear ones first: at the end all but one process would wait for the last.
+  // Expensive jobs start first, so that no process idles at the end waiting for
+  // one.
   for (const bool dear : {true, false}) {
     for (size_t i = 0; i < jobs.size(); ++i) {
       if (IsDear(jobs[i]) != dear) continue;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The worker processes of a search: many questions, answers in their order.
+// The worker processes of a search.
 #ifndef WEIR_PLAN_CREW_H_
 #define WEIR_PLAN_CREW_H_
 
@@ -16,15 +16,17 @@ namespace weir {
 
 class Crew {
  public:
-  // `space` must outlive it.
+  // `space` must outlive this object.
   Crew(const Space& space, int num_processes);
 
-  // Sets what is called about ten times a second while answers are awaited.
+  // Sets a callback that runs about ten times a second while waiting for
+  // answers.
   void set_tick(std::function<void()> tick) { tick_ = std::move(tick); }
 
-  // One answer for each, whatever the number of processes. What takes a process
-  // down is a problem of its figures. Cancelled when interrupted, Unavailable
-  // when the machine gives no processes.
+  // Each returns one answer per input, in order, for any number of processes.
+  // The figures of an input that crashes its process have a problem. Returns
+  // Cancelled when interrupted, and Unavailable if the machine cannot start
+  // processes.
   absl::StatusOr<std::vector<SearchFigures>> OfShapes();
   absl::StatusOr<std::vector<SearchFigures>> Bounds(
       const std::vector<Scenario>& scenarios);

@@ -24,8 +24,8 @@ double StateBytesOf(const StageCosts& stage) {
          stage.optimizer_state_bytes;
 }
 
-// Stages of one block each, whose first and last have an end besides: what the
-// ends take is what these two have more than a block.
+// Splits the ends off stages of one block each. The costs of an end are the
+// excess of the first or last stage over the block next to it.
 std::vector<double> WithEnds(const std::vector<double>& stages) {
   if (stages.size() < 2) return {0, stages.front(), 0};
   const size_t last = stages.size() - 1;
@@ -61,15 +61,16 @@ Blocks EndsLighter(int num_blocks, int num_stages) {
   return blocks;
 }
 
-// The layers that each stage can begin with when no stage may exceed a limit:
-// [stage] from `lowest` to `highest`; behind the last stage, the end.
+// The range of layers at which each stage can begin if no stage may exceed a
+// limit: [stage], from `lowest` to `highest`. The entry after the last stage is
+// the number of layers.
 struct Starts {
   std::vector<int> lowest, highest;
 };
 
-// Takes as many layers as fit, from the front and from the back. Running sums
-// of nonnegative numbers are monotone, rounded too; those from the back are
-// rounded in another order, which the slack allows for.
+// Computes the ranges greedily from the front and from the back. Running sums
+// of nonnegative numbers are monotone even when rounded; sums from the back
+// round differently, hence the slack.
 Starts StartsOf(const std::vector<double>& weights, int num_stages,
                 double largest) {
   const auto n = static_cast<int>(weights.size());
@@ -80,7 +81,7 @@ Starts StartsOf(const std::vector<double>& weights, int num_stages,
   for (int stage = 0; stage + 1 < num_stages; ++stage) {
     int end = starts.highest[stage];
     double sum = 0;
-    const int last = n - (num_stages - stage - 1);  // a layer for each
+    const int last = n - (num_stages - stage - 1);  // a layer per later stage
     while (end < last && (sum += weights[end]) <= largest) ++end;
     starts.highest[stage + 1] = end;
   }
@@ -97,10 +98,11 @@ Starts StartsOf(const std::vector<double>& weights, int num_stages,
   return starts;
 }
 
-// Of all cuts with the least largest stage the one whose stages are most alike
-// (the least sum of squares): where one layer is the largest stage, the others
-// are free. Exact, by dynamic programming from the end over the layers that a
-// stage can begin with, which are few where stages can only be cut evenly.
+// Returns, among the cuts with the least maximum stage, the one with the least
+// sum of squares. The maximum alone does not determine the other stages, for
+// instance if a single layer is the largest stage. Exact, by dynamic
+// programming from the last stage over the layers at which a stage can begin,
+// which are few when all good cuts are nearly even.
 std::vector<int> MostAlike(const std::vector<double>& weights, int num_stages,
                            double largest) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -147,7 +149,7 @@ double LargestStage(const std::vector<double>& weights,
         std::accumulate(weights.begin() + partition.first[s],
                         weights.begin() + partition.first[s + 1], 0.0));
   }
-  return largest * (1 + 1e-9);  // sums in another order
+  return largest * (1 + 1e-9);  // slack for summing in another order
 }
 
 Blocks Balanced(const LayerPrice& layers, const std::vector<double>& weights,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cuts of a model's layers into stages that are worth looking at.
+// Candidate cuts of a model's layers into stages.
 #ifndef WEIR_PLAN_CUTS_H_
 #define WEIR_PLAN_CUTS_H_
 
@@ -12,15 +12,15 @@
 
 namespace weir {
 
-// One microbatch, on one GPU of its tensor group: [layer], the embedding and
-// the head among them where the model has them.
+// Costs of one microbatch on one GPU of its tensor group, by layer. The
+// embedding and the head count as layers where the model has them.
 struct LayerPrice {
   std::vector<double> seconds;      // forward and backward
-  std::vector<double> state_bytes;  // weights, gradients, optimizer's states
-  // What recomputation changes besides seconds, of stages of one block each:
-  // host seconds and bytes of every kind.
+  std::vector<double> state_bytes;  // weights, gradients, optimizer states
+  // Further costs that recomputation may change, of stages of one block each:
+  // seconds by pass, host seconds, bytes of every kind, numbers of collectives.
   std::vector<double> recomputed = {};
-  bool has_ends = false;  // the first is no block, nor the last
+  bool has_ends = false;  // the first and the last layer are not blocks
 
   int num_blocks() const {
     return static_cast<int>(seconds.size()) - (has_ends ? 2 : 0);
@@ -28,19 +28,19 @@ struct LayerPrice {
   bool operator==(const LayerPrice&) const = default;
 };
 
-// Of the scenario's tensor parallelism, microbatch size and recomputation.
+// Prices layers for the scenario's tensor parallelism, microbatch size and
+// recomputation.
 absl::StatusOr<LayerPrice> PriceLayers(const ResolvedScenario& scenario);
 
-// Blocks of each stage:
+// Returns the number of blocks of each stage:
 //   even          the same number (of a measured model: balanced by seconds)
-//   ends lighter  one block less where the embedding is, or the head, or both:
-//                 the largest of these whose rest is even (Megatron-LM's
-//                 account-for-embedding and account-for-loss)
-//   balanced      the least largest stage in seconds, and of such cuts the one
-//                 whose stages are most alike; exact
-//   light         the same in bytes of weights and states
-// Nothing where there is no such cut, or where one that stands before it is the
-// same.
+//   ends lighter  one block less in the stage of the embedding, of the head, or
+//                 of both: the largest such set for which the rest is even
+//                 (Megatron-LM's account-for-embedding and account-for-loss)
+//   balanced      the cut with the least maximum of stage seconds, and among
+//                 those the one with the most similar stages; exact
+//   light         as balanced, in bytes of weights and optimizer states
+// Returns nothing if the cut does not exist or equals one listed before it.
 std::optional<std::vector<int>> CutBlocks(const LayerPrice& layers,
                                           int num_stages, Cut cut);
 

@@ -26,8 +26,8 @@ void MakeAbsolute(std::string* name) {
   if (!error) *name = path.lexically_normal().string();
 }
 
-// A path means a file as seen from where weir runs: what it names must not
-// change when the scenario is run elsewhere.
+// Makes the scenario independent of the working directory, on which relative
+// paths depend.
 Scenario FromAnywhere(Scenario scenario, const Model& model) {
   std::error_code error;
   if (std::filesystem::is_regular_file(scenario.model(), error) &&

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plan as files that other programs take.
+// Output files of a plan for other programs.
 #ifndef WEIR_PLAN_EMIT_H_
 #define WEIR_PLAN_EMIT_H_
 
@@ -18,14 +18,15 @@ struct PlanFile {
 
 struct PlanFiles {
   std::vector<PlanFile> files;
-  std::vector<std::string> warnings;  // what another program cannot take of it
+  std::vector<std::string> warnings;  // what other programs cannot represent
 };
 
-// The scenario for "weir simulate" (.textproto), which runs from any folder:
-// models from files are written out, other files named by absolute paths; the
-// order of the passes as PyTorch's pipeline CSV (.csv); and the arguments of
-// Megatron-LM (.args), unless it cannot run the plan, which a warning explains.
-// `rank` from 1 on.
+// Returns the scenario for "weir simulate" (.textproto), the order of the
+// passes as PyTorch's pipeline CSV (.csv) and the arguments of Megatron-LM
+// (.args). The scenario runs from any folder: models from files are written
+// out, other files are named by absolute paths. If Megatron-LM cannot run the
+// plan, a warning with the reasons replaces the arguments. `rank` counts from
+// 1.
 absl::StatusOr<PlanFiles> FilesOfPlan(const Plan& plan, int rank);
 
 }  // namespace weir

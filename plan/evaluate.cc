@@ -15,15 +15,17 @@
 namespace weir {
 namespace {
 
-// Takes every number of microbatches and chunks.
+// A schedule that takes every number of microbatches and chunks.
 constexpr char kAnySchedule[] = "breadth-first";
 
 double Largest(const std::vector<double>& values) {
   return values.empty() ? 0 : *std::max_element(values.begin(), values.end());
 }
 
-// What the worst rank holds for good, wherever the stages are, and there or on
-// another the activations of the one microbatch that every order has there.
+// Returns a lower bound on the peak bytes of the worst rank, for any placement
+// of stages and any order of passes. The rank of each stage holds its state
+// and, at some time, the saved activations of one microbatch. `weights_only`:
+// there are no backward passes, so that only weights count.
 double LeastBytes(const Costs& costs, int num_ranks, bool weights_only) {
   double largest = 0, sum = 0;
   for (const StageCosts& stage : costs.stages) {
@@ -43,8 +45,8 @@ double LeastBytes(const Costs& costs, int num_ranks, bool weights_only) {
   return std::max(largest, sum / num_ranks) + reserved;
 }
 
-// All passes of a batch, shared out evenly among the ranks, on the fastest
-// device: no order takes less.
+// Returns a lower bound on the seconds of a batch: all passes, divided evenly
+// among the ranks, on the fastest device.
 double WorkSeconds(const Costs& costs, int num_ranks, int num_microbatches,
                    bool forward_only) {
   double sum = 0;
@@ -95,7 +97,8 @@ absl::StatusOr<bool> Evaluator::RecomputesInVain(const Shape& whole,
   return false;
 }
 
-// Refuses chunks that none of the shape's schedules has on so few ranks.
+// Returns an error if no schedule of the shape interleaves its chunks on so few
+// ranks.
 absl::Status Evaluator::CheckInterleaves(const Shape& shape) const {
   int least = std::numeric_limits<int>::max();
   if (space_.schedules_of(shape).empty()) return absl::OkStatus();
@@ -112,7 +115,7 @@ absl::Status Evaluator::CheckInterleaves(const Shape& shape) const {
 
 absl::Status Evaluator::CutAndBound(Shape* shape, SearchFigures* figures) {
   RETURN_IF_ERROR(CheckInterleaves(*shape));
-  // Everything but the cut: layers are priced before they are shared out.
+  // Layers are priced before they are cut into stages.
   Shape whole = *shape;
   whole.chunks = 1;
   whole.pipeline = 1;
@@ -127,7 +130,8 @@ absl::Status Evaluator::CutAndBound(Shape* shape, SearchFigures* figures) {
   if (is_new) cut->second = CutBlocks(*price, num_stages, shape->cut);
   const auto& blocks = cut->second;
   if (blocks.has_value() && shape->cut != Cut::kEven) shape->blocks = *blocks;
-  // What is wrong with the even cut is told; others are just not there.
+  // A missing even cut is an error below; any other missing cut makes the shape
+  // absent.
   figures->set_absent(!blocks.has_value() && shape->cut != Cut::kEven);
   if (figures->absent()) return absl::OkStatus();
   figures->mutable_blocks()->Assign(shape->blocks.begin(), shape->blocks.end());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the search's worker processes do: bounds and ranked runs of candidates.
+// Bounds and ranked runs of candidates, computed in a worker process.
 #ifndef WEIR_PLAN_EVALUATE_H_
 #define WEIR_PLAN_EVALUATE_H_
 
@@ -15,8 +15,8 @@
 
 namespace weir {
 
-// One per process. Never fails: what is wrong with a candidate is its figures'
-// problem.
+// An evaluator of search jobs; one per process. Never fails: errors of a
+// candidate are reported in the `problem` of its figures.
 class Evaluator {
  public:
   explicit Evaluator(const Space& space) : space_(space), work_(space.base) {}
@@ -31,8 +31,8 @@ class Evaluator {
   absl::StatusOr<const LayerPrice*> PriceOf(const Shape& shape);
   absl::Status CheckInterleaves(const Shape& shape) const;
   absl::Status CutAndBound(Shape* shape, SearchFigures* figures);
-  // Whether a mode of recomputation that the space lists before the shape's
-  // costs the same.
+  // Returns true if a recomputation mode that the space lists before the
+  // shape's has the same costs.
   absl::StatusOr<bool> RecomputesInVain(const Shape& whole,
                                         const LayerPrice& price);
 

@@ -13,14 +13,14 @@
 namespace weir {
 namespace {
 
-// Of figures that are equal.
+// Relative difference of values that count as equal.
 constexpr double kRounding = 1e-9;
 
 bool AreEqual(double a, double b) {
   return std::abs(a - b) <= kRounding * std::max(a, b);
 }
 
-// Of sizes and cut: 0 means 1.
+// Returns the sizes and the cut. A size of 0 means 1.
 std::vector<uint32_t> SizesOf(const Scenario& scenario) {
   const Parallelism& parallelism = scenario.parallelism();
   std::vector<uint32_t> sizes;
@@ -32,7 +32,7 @@ std::vector<uint32_t> SizesOf(const Scenario& scenario) {
   }
   sizes.push_back(scenario.training().fully_sharded());
   sizes.push_back(scenario.training().distributed_optimizer());
-  // An even cut may be written out.
+  // An even cut may be given explicitly.
   const auto& blocks = parallelism.blocks_per_stage();
   const bool even =
       std::all_of(blocks.begin(), blocks.end(),

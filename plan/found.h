@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a search has ranked, and which of it is best.
+// Plans that a search has ranked, and comparisons between them.
 #ifndef WEIR_PLAN_FOUND_H_
 #define WEIR_PLAN_FOUND_H_
 
@@ -12,43 +12,45 @@
 
 namespace weir {
 
-// What is compared: the first decides, the second between equals.
+// The values to compare, lexicographically. Smaller is better.
 using Score = std::pair<double, double>;
 Score ScoreOf(Objective objective, double seconds, double bytes, int num_gpus);
 
-// One that was ranked.
+// A candidate that was ranked.
 struct Found {
   Scenario scenario;
   std::string source;
-  std::string text;  // DescribeShape, and the schedule
+  std::string text;  // DescribeShape and the schedule
   double seconds = 0, bytes = 0, lower_bound_seconds = 0;
   int num_gpus = 1;
   bool fits = false;
-  int index = 0;  // in the order of finding
-  // Of several that are the same plan the least is kept: as the space lists
-  // them, those outside of it last.
+  int index = 0;  // in the order of ranking
+  // The position in the space, [shape, schedule]. Of several equal plans the
+  // one with the least position is kept. Plans outside the space come last.
   std::pair<int, int> place = {0, 0};
-  std::vector<Scenario> equals = {};  // the others
+  std::vector<Scenario> equals = {};  // plans merged into this one
 };
 
-// Whether a schedule trains otherwise than one GPU would: without a flush, or
-// with lossy transfers.
+// Returns true if a schedule's training differs from that of one GPU: without a
+// flush, or with lossy transfers.
 bool ChangesTraining(const std::string& schedule);
 
-// Equal sizes, cut, time and memory: a choice that makes no difference there
-// (recomputation of what a fused kernel never keeps, an order of GPUs, a name
-// of the schedule) tells them apart. Schedules without a flush are told apart
-// by their names, too.
+// Returns true if sizes, cut, time and memory are equal. Such plans differ only
+// in a choice that has no effect, such as recomputation of what a fused kernel
+// never saves, an order of GPUs or a name of the schedule. Schedules that
+// change the training must also have the same name.
 bool IsSamePlan(const Found& one, const Found& other);
 
-// What `other` has that `plan` has not: "recompute selective, order tp-pp-dp".
+// Describes how `other` differs from `plan`: "recompute selective, order
+// tp-pp-dp".
 std::string DifferenceOf(const Scenario& other, const Scenario& plan);
 
-// In time, memory and cost it is nowhere worse, and somewhere better or found
-// before: by more than rounding.
+// Returns true if `one` is not worse than `other` in time, memory and cost,
+// rounding aside, and is better in one of them or was found before.
 bool Dominates(const Found& one, const Found& other);
 
-// At most so many, best first; of a Pareto front all, by time.
+// Returns at most `num_plans` plans, best first; for a Pareto front, all of it
+// by time.
 std::vector<Found> BestOf(std::vector<Found> found, Objective objective,
                           size_t num_plans);
 

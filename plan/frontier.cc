@@ -9,7 +9,7 @@
 namespace weir {
 namespace {
 
-// Of one family in a round, while others have some.
+// Entries of one family per round while other families have some.
 constexpr size_t kShare = 2;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
@@ -21,7 +21,7 @@ void KeepLeast(double ratio, const Key& key, std::map<Key, double>* ratios) {
 
 }  // namespace
 
-// All seeds are one.
+// All seeds are one family.
 Frontier::Family Frontier::FamilyOf(const OpenEntry& entry) const {
   if (entry.seed >= 0) return {};
   const Shape& shape = space_.shapes[entry.shape];
@@ -61,7 +61,8 @@ double Frontier::EstimateOf(const Family& family,
 std::vector<OpenEntry> Frontier::Take(
     size_t num_bounds, size_t num_ranks,
     const std::function<bool(const OpenEntry&)>& is_beaten) {
-  // What is beaten is put aside, or is all that is left.
+  // Beaten entries are set aside; if no later entry can lead, all the rest is
+  // beaten.
   const auto first_of = [&](std::set<OpenEntry>* entries) -> const OpenEntry* {
     while (!entries->empty()) {
       if (!is_beaten(*entries->begin())) return &*entries->begin();
@@ -94,7 +95,7 @@ std::vector<OpenEntry> Frontier::Take(
   }
   if (!taken.empty()) return taken;
 
-  // Round and round, a share of each.
+  // Takes a share of each family in turn.
   while (taken.size() < num_ranks && !families.empty()) {
     for (auto& [estimate, entries] : families) {
       const size_t share = estimate == 0 ? num_ranks : kShare;

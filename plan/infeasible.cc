@@ -18,12 +18,12 @@ namespace {
 
 constexpr uint32_t kMostTimesNodes = 64;
 constexpr uint32_t kMostNodesTried = 64;
-// Numbers of nodes on which a plan is searched for: so many more one by one,
-// then 2, 4 and 8 times as many.
+// Plans are searched for on up to this many more nodes, one by one, then on 2,
+// 4 and 8 times as many.
 constexpr uint32_t kMostNodesAdded = 8;
 
-// Batches near the given one that some shape divides; none where some divides
-// the given one.
+// Returns a message with the batch sizes nearest to the given one that some
+// shape divides; empty if some shape divides the given one.
 std::string NearestBatches(const Space& space) {
   const int batch =
       static_cast<int>(space.base.scenario.batch().global_batch_size());
@@ -48,8 +48,8 @@ std::string NearestBatches(const Space& space) {
                       "): nearest that are: ", nearest);
 }
 
-// Returns the request on so many GPUs, for one microbatch of one sample that is
-// recomputed in full: what takes the least memory.
+// Returns the request on `num_gpus` GPUs with the least memory: one microbatch
+// of one sample with full recomputation.
 PlanRequest OnGpus(const PlanRequest& request, uint32_t num_gpus) {
   PlanRequest larger = request;
   PlanSpace& space = *larger.mutable_space();
@@ -66,8 +66,9 @@ PlanRequest OnGpus(const PlanRequest& request, uint32_t num_gpus) {
   return larger;
 }
 
-// Whether some layout on so many GPUs holds its weights, states and one
-// microbatch, recomputed in full, on every GPU: what every plan has to.
+// Returns true if some layout on `num_gpus` GPUs holds its weights, its states
+// and one fully recomputed microbatch on every GPU, which is necessary for any
+// plan.
 bool MayFit(const PlanRequest& request, const SearchOptions& options,
             uint32_t num_gpus) {
   const PlanRequest larger = OnGpus(request, num_gpus);
@@ -84,14 +85,15 @@ bool MayFit(const PlanRequest& request, const SearchOptions& options,
 }
 
 struct EnoughNodes {
-  uint32_t nodes = 0;  // 0: not even the most that were tried
-  // Every smaller number was tried; else only powers of two times the first.
+  uint32_t nodes = 0;  // 0: even the most tried are too few
+  // Whether every smaller number was tried, not only powers of two times the
+  // first.
   bool is_fewest = false;
 };
 
-// The fewest nodes from `first` on, on which a plan may fit. Layouts need
-// divisors, so that more nodes are not always better than fewer: numbers are
-// tried one by one, unless they are too many.
+// Returns the fewest nodes, from `first` on, on which a plan may fit. Layouts
+// need divisors, so more nodes are not always better: numbers are tried one by
+// one unless there are too many.
 EnoughNodes FindEnoughNodes(const PlanRequest& request,
                             const SearchOptions& options, uint32_t first,
                             uint32_t gpus_each) {
@@ -112,8 +114,9 @@ EnoughNodes FindEnoughNodes(const PlanRequest& request,
   return {found ? enough : 0, true};
 }
 
-// "; ..." of how many GPUs would do; empty where nothing can be said: they
-// suffice for what is counted, or clusters of unlike nodes do not grow.
+// Returns "; ..." with a sufficient number of GPUs. Empty if the current ones
+// suffice by this estimate, or if the cluster has different nodes and cannot
+// grow.
 std::string EnoughGpusText(const PlanRequest& request, const Space& space,
                            const SearchOptions& options, int num_gpus) {
   const Cluster& cluster = space.base.cluster;
@@ -132,8 +135,8 @@ std::string EnoughGpusText(const PlanRequest& request, const Space& space,
                           : "); numbers of nodes below were not all tried");
 }
 
-// Returns whether a plan like the given one fits on so many GPUs: with its
-// tensor parallelism, chunks and schedule.
+// Returns true if a plan with the tensor parallelism, chunks and schedule of
+// `like` fits on `num_gpus` GPUs.
 bool FitsLike(const PlanRequest& request, const Scenario& like,
               const SearchOptions& options, uint32_t num_gpus) {
   PlanRequest larger = OnGpus(request, num_gpus);
@@ -158,8 +161,8 @@ bool FitsLike(const PlanRequest& request, const Scenario& like,
   return search.Run().ok() && !search.Best().empty();
 }
 
-// Returns "; ..." of more nodes on which a plan fits; empty where none was
-// found. Where what every plan needs fits already, nothing but a search tells.
+// Returns "; ..." with a number of nodes on which a plan fits; empty if none
+// was found. A search is needed if the lower bound on memory already fits.
 std::string FittingNodesText(const PlanRequest& request, const Space& space,
                              const SearchOptions& options,
                              const Found& smallest) {

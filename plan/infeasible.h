@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What to say when there is no plan: which constraint to relax, by how much.
+// Errors for infeasible requests: which constraint to relax, and by how much.
 #ifndef WEIR_PLAN_INFEASIBLE_H_
 #define WEIR_PLAN_INFEASIBLE_H_
 
@@ -15,12 +15,13 @@
 
 namespace weir {
 
-// Every candidate is illegal. `problems`: with how many each refused.
+// The error if every candidate is illegal. `problems` maps each reason to the
+// number of candidates that it refused.
 absl::Status NothingLegal(const Space& space,
                           const std::map<std::string, uint64_t>& problems);
 
-// Candidates are legal and none fits: looks for the smallest, and for the GPUs
-// with which something would fit.
+// The error if legal candidates exist but none fits. Searches for the smallest,
+// and for a number of GPUs on which a plan would fit.
 absl::Status NothingFits(const PlanRequest& request, const Space& space,
                          const std::vector<SearchFigures>& shapes,
                          const std::vector<Seed>& seeds,

@@ -15,7 +15,7 @@ int MegatronMinRanksToInterleave(const Communication& communication) {
 
 int MinRanksToInterleave(const Runtime& runtime,
                          const Communication& communication) {
-  // Version 2.5 has no overlapped transfers, and asserts more than 2 ranks.
+  // Version 2.5 has no overlapped transfers and requires more than 2 ranks.
   if (runtime.name() == "megatron-lm-2021") return 3;
   return absl::StartsWith(runtime.name(), "megatron-lm")
              ? MegatronMinRanksToInterleave(communication)

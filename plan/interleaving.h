@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// On how many pipeline ranks a runtime interleaves.
+// The fewest pipeline ranks on which a runtime interleaves.
 #ifndef WEIR_PLAN_INTERLEAVING_H_
 #define WEIR_PLAN_INTERLEAVING_H_
 
@@ -11,7 +11,7 @@ namespace weir {
 
 // Returns the fewest pipeline ranks on which Megatron-LM runs several chunks
 // per rank; validate_args in megatron/training/arguments.py (November 2025)
-// aborts below.
+// aborts on fewer.
 int MegatronMinRanksToInterleave(const Communication& communication);
 
 // Returns the fewest pipeline ranks on which the runtime runs several chunks
@@ -19,7 +19,7 @@ int MegatronMinRanksToInterleave(const Communication& communication);
 int MinRanksToInterleave(const Runtime& runtime,
                          const Communication& communication);
 
-// Returns whether the runtime lists the schedule, under any of its names.
+// Returns true if the runtime lists the schedule under any of its names.
 bool ListsSchedule(const Runtime& runtime, absl::string_view schedule);
 
 }  // namespace weir

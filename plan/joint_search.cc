@@ -47,7 +47,8 @@ void AddWarnings(const Space& space, const PlanRequest& request,
   }
 }
 
-// Confirms the best; what a full look refuses makes room for the next.
+// Confirms the best plans; each one that is refused is replaced by the next
+// best.
 class Finder {
  public:
   Finder(const Space& space, const PlanRequest& request,
@@ -61,7 +62,7 @@ class Finder {
       bool all_stand = false;
       do {
         ASSIGN_OR_RETURN(all_stand, ConfirmAll(search_->Best(), report));
-      } while (!all_stand && !run.ok());  // nothing more is searched for
+      } while (!all_stand && !run.ok());  // no further search
       if (all_stand) {
         Report(search_->Best(), report);
         return run;
@@ -69,8 +70,8 @@ class Finder {
     }
   }
 
-  // Interrupted before the search had found anything: the planners' answers are
-  // all that there is.
+  // Reports the confirmed seeds, for a search that was interrupted before it
+  // found a plan.
   absl::Status FindAmongSeeds(size_t num_plans, PlanReport* report) {
     std::vector<Found> found;
     for (const Plan& seed : options_.seeds) {
@@ -102,12 +103,12 @@ class Finder {
     return absl::OkStatus();
   }
 
-  // Plans that were found and are none, and why.
+  // Plans that were found but refused, each with the reason.
   const std::vector<std::string>& left_out() const { return left_out_; }
 
  private:
-  // Once interrupted, simulations get a little longer: Slurm and timeout(1)
-  // soon send SIGKILL.
+  // Returns true if simulations must stop. After an interrupt they continue for
+  // a short time, as Slurm and timeout(1) soon send SIGKILL.
   bool IsOver() {
     if (options_.progress) options_.progress(1, "simulating the best plans");
     if (!Interrupted()) return false;
@@ -116,8 +117,8 @@ class Finder {
     return now - *interrupted_at_ > kLongestAfterInterrupt;
   }
 
-  // The signal may have ended the processes at work, too: these plans are
-  // simulated again.
+  // Simulates all plans. The signal of an interrupt may also have ended the
+  // child processes, whose plans are simulated again.
   absl::StatusOr<std::vector<Confirmed>> Look(const std::vector<Found>& found) {
     std::vector<Confirmed> looked(found.size());
     for (int attempt = 0; attempt < 2; ++attempt) {
@@ -170,7 +171,7 @@ class Finder {
     return all_stand;
   }
 
-  // By their simulated figures.
+  // Adds the plans in the order of their simulated scores.
   void Report(const std::vector<Found>& best, PlanReport* report) {
     std::vector<const Confirmed*> plans;
     for (const Found& found : best) plans.push_back(&confirmed_[found.index]);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The joint search: tensor x pipeline x data (x expert) parallelism, chunks,
-// microbatch, schedule, recomputation, layers of each stage and GPU numbering
-// together. Bounds prune, ranked runs order, full simulations confirm.
+// The joint search over tensor x pipeline x data (x expert) parallelism,
+// chunks, microbatch size, schedule, recomputation, layers of each stage and
+// GPU numbering. Candidates are pruned by bounds, ordered by ranked runs and
+// confirmed by full simulations.
 #ifndef WEIR_PLAN_JOINT_SEARCH_H_
 #define WEIR_PLAN_JOINT_SEARCH_H_
 
@@ -16,15 +17,15 @@ namespace weir {
 
 struct SearchOptions {
   int num_processes = 1;
-  // Plans to start from: the result is never worse than any that is legal and
-  // fits.
+  // Plans to start from. The result is never worse than a seed that is legal
+  // and fits.
   std::vector<Plan> seeds = {};
-  // Called now and then: part done, and the best so far.
+  // Called from time to time with the fraction done and the best plan so far.
   std::function<void(double done, const std::string& text)> progress = {};
 };
 
-// InvalidArgument for what is wrong with the request. FailedPrecondition where
-// nothing fits: says which constraint to relax, and by how much.
+// Returns InvalidArgument for errors in the request. Returns FailedPrecondition
+// if nothing fits, with the constraint to relax and by how much.
 absl::StatusOr<PlanReport> SearchPlans(const std::string& label,
                                        const PlanRequest& request,
                                        const SearchOptions& options = {});

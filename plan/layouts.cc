@@ -18,7 +18,7 @@ std::vector<int> UpTo(int number) {
   return all;
 }
 
-// GPUs of the smallest node: a tensor group fits into any.
+// Returns the GPUs of the smallest node, so that a tensor group fits into any.
 int GpusOfNode(const Cluster& cluster) {
   int fewest = NumGpus(cluster);
   for (const NodeGroup& group : cluster.groups()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensor x pipeline x data: how the GPUs are divided.
+// Layouts: division of the GPUs into tensor x pipeline x data parallelism.
 #ifndef WEIR_PLAN_LAYOUTS_H_
 #define WEIR_PLAN_LAYOUTS_H_
 
@@ -16,18 +16,19 @@ struct Layout {
   int tensor = 1, pipeline = 1, data = 1;
 };
 
-// Each number once, ascending.
+// Returns the distinct numbers in ascending order.
 std::vector<int> Sorted(const google::protobuf::RepeatedField<uint32_t>& list);
 
-// All that the request allows, fewest GPUs first. Tensor groups stay inside a
-// node and pipelines have no more ranks than the model has blocks (and ends),
-// unless the request names them. GPUs: those named; else, where data is named,
-// whatever the three make; else all of the cluster.
+// Returns all layouts that the request allows, fewest GPUs first. Unless the
+// request names the sizes, tensor groups stay inside a node and pipelines have
+// no more ranks than the model has blocks (and ends). The number of GPUs is one
+// of those named; else, if `data` is named, any product of the three sizes;
+// else all of the cluster.
 std::vector<Layout> LayoutsOf(const PlanSpace& space,
                               const ResolvedScenario& base);
 
-// InvalidArgument where the cluster has too few GPUs for the request, or its
-// numbers do not go together.
+// Returns InvalidArgument if the cluster has too few GPUs for the request, or
+// if no layout matches the requested numbers.
 absl::Status CheckGpus(const std::string& label, const PlanSpace& space,
                        const ResolvedScenario& base);
 

@@ -85,7 +85,7 @@ class Arguments {
       layout = LayoutText({blocks.begin(), blocks.end()});
     }
     if (!layout.empty()) {
-      // Its stages, divided by the ranks, say how many each rank has.
+      // Megatron-LM derives the chunks per rank from the number of stages.
       Add("pipeline-model-parallel-layout", absl::StrCat("\"", layout, "\""));
     } else if (parallelism.chunks() > 1) {
       Add("num-virtual-stages-per-pipeline-rank", parallelism.chunks());
@@ -140,10 +140,10 @@ class Arguments {
     }
     Switch(model_.query_key_norm(), "qk-layernorm");
     if (model_.sliding_window() > 0) {
-      // Tokens to the left and to the right besides the own.
+      // Tokens to the left and to the right of the current one.
       Add("window-size", absl::StrCat(model_.sliding_window() - 1, ",0"));
     }
-    // Its default takes whatever kernel the machine has.
+    // The default backend depends on the machine.
     Add("attention-backend",
         scenario_.training().flash_attention() ? "flash" : "unfused");
   }
@@ -164,7 +164,7 @@ class Arguments {
     }
     AddExpertBlocks();
     Add("moe-token-dispatcher-type", "alltoall");
-    // Its grouped products take bf16 alone.
+    // Megatron-LM's grouped GEMM supports only bf16.
     Switch(scenario_.training().precision() == MIXED_BF16, "moe-grouped-gemm");
     if (model_.capacity_factor() > 0) {
       Add("moe-expert-capacity-factor", model_.capacity_factor());
@@ -172,7 +172,7 @@ class Arguments {
     }
   }
 
-  // Which blocks have experts, as a Python list; by default all have.
+  // Adds a Python list of which blocks have experts. By default all blocks do.
   void AddExpertBlocks() {
     const uint32_t dense = model_.num_dense_blocks();
     const uint32_t interval = std::max(model_.expert_block_interval(), 1u);
@@ -191,7 +191,7 @@ class Arguments {
     Switch(training.precision() == MIXED_FP16, "fp16");
     Switch(training.precision() == MIXED_BF16, "bf16");
     if (training.precision() == FP32) return;
-    // Without either, gradients are fp32 with bf16 and fp16 with fp16.
+    // Without either flag, gradients are fp32 for bf16 and fp16 for fp16.
     Switch(training.fp32_gradients(), "accumulate-allreduce-grads-in-fp32");
     Switch(training.precision() == MIXED_BF16 && !training.fp32_gradients(),
            "grad-reduce-in-bf16");
@@ -244,7 +244,7 @@ class Arguments {
         "a rotary base other than 10000 needs --rotary-base.");
     Switch(true, "mock-data");
     Add("tokenizer-type", "NullTokenizer");
-    Add("vocab-size", model_.vocabulary_size() - 1);  // it adds an end token
+    Add("vocab-size", model_.vocabulary_size() - 1);  // end token is added
     Add("train-iters", 20);
     Add("lr", "1e-4");
   }

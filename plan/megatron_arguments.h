@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A scenario as the arguments of Megatron-LM's pretrain_gpt.py.
+// Conversion of a scenario to arguments of Megatron-LM's pretrain_gpt.py.
 #ifndef WEIR_PLAN_MEGATRON_ARGUMENTS_H_
 #define WEIR_PLAN_MEGATRON_ARGUMENTS_H_
 
@@ -10,14 +10,14 @@
 
 namespace weir {
 
-// Why Megatron-LM cannot run what is simulated, one reason each: a schedule
-// that it does not have, a model that is no GPT, combinations that its
+// Returns the reasons why Megatron-LM cannot run the simulated configuration: a
+// schedule that it lacks, a model that is not a GPT, or combinations that its
 // validate_args refuses. Empty: it can.
 std::vector<std::string> MegatronObstacles(const ResolvedScenario& scenario);
 
-// One argument a line, its value behind a blank, comments behind '#'. Starts
-// the run that is simulated: same model, layout, precision and kernels, on
-// random tokens. REQUIRES: no obstacles.
+// Returns one argument per line, followed by its value after a space; '#'
+// starts a comment. They start the simulated run (same model, layout, precision
+// and kernels) on random tokens. Requires: MegatronObstacles returns nothing.
 std::string MegatronArguments(const ResolvedScenario& scenario);
 
 }  // namespace weir

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules of validate_args in megatron/training/arguments.py and of megatron/core
-// (NVIDIA/Megatron-LM, November 2025).
+// Constraints of validate_args in megatron/training/arguments.py and of
+// megatron/core (NVIDIA/Megatron-LM, November 2025).
 #include <algorithm>
 #include <vector>
 

@@ -22,8 +22,8 @@
 namespace weir {
 namespace {
 
-// Defaults of arguments.py that differ from those of weir, and values that only
-// mean something together.
+// The arguments read so far. Fields besides the scenario start with the
+// defaults of arguments.py or are only meaningful in combination.
 struct Parsed {
   Scenario scenario;
   bool disable_bias_linear = false, add_qkv_bias = false;
@@ -44,7 +44,7 @@ struct Parsed {
   Communication& communication() { return *scenario.mutable_communication(); }
 };
 
-// Returns what was expected instead of the value; empty: it was taken.
+// Applies a value. Returns what was expected instead, or empty on success.
 using Take = std::function<std::string(const std::string&, Parsed*)>;
 
 struct Argument {
@@ -111,7 +111,7 @@ Argument Word(std::map<std::string, std::function<void(Parsed*)>> words) {
           }};
 }
 
-// Takes one list alone, and sets nothing.
+// Returns an argument that accepts only the list `expected` and sets nothing.
 Argument ListOf(const std::string& expected) {
   Argument argument = Word({{expected, [](Parsed*) {}}});
   argument.is_list = true;
@@ -131,7 +131,7 @@ std::string TakeWindow(const std::string& text, Parsed* parsed) {
   return "";
 }
 
-// A list of 0 and 1, or 1 for all.
+// Takes a list of 0 and 1, or 1 for all blocks.
 std::string TakeExpertBlocks(const std::string& text, Parsed* parsed) {
   if (text == "1") return "";
   for (const absl::string_view word : absl::StrSplit(
@@ -262,7 +262,7 @@ std::map<std::string, Argument> RunArguments() {
       {"recompute-activations", Switch([](Parsed* p) {
          p->training().set_recompute(RECOMPUTE_SELECTIVE);
        })},
-      // What is recomputed otherwise is not simulated.
+      // Other ways of recomputation are not simulated.
       {"recompute-method", Word({{"uniform", [](Parsed*) {}}})},
       {"recompute-num-layers", Word({{"1", [](Parsed*) {}}})},
       {"recompute-modules", ListOf("core_attn")},
@@ -297,8 +297,8 @@ const std::map<std::string, Argument>& Known() {
   return known;
 }
 
-// Returns the width that arguments.py takes where none is given: with gates two
-// thirds, rounded down to a multiple of 64.
+// Returns the default feed-forward width of arguments.py: 4 x the hidden size,
+// or with gates two thirds of that, rounded down to a multiple of 64.
 uint32_t DefaultWidth(const Transformer& model) {
   const uint64_t width = uint64_t{4} * model.hidden_size();
   return static_cast<uint32_t>(
@@ -307,7 +307,7 @@ uint32_t DefaultWidth(const Transformer& model) {
 
 void FinishExperts(Parsed* parsed, Problems* problems);
 
-// Sets of the model what only several arguments together say.
+// Sets model fields that depend on several arguments.
 void FinishModel(Parsed* parsed, Problems* problems) {
   Transformer& model = parsed->model();
   if (model.feed_forward_size() == 0) {
@@ -371,7 +371,7 @@ void FinishExperts(Parsed* parsed, Problems* problems) {
   }
 }
 
-// Sets the chunks and checks that Megatron-LM takes them.
+// Sets the chunks and checks that Megatron-LM accepts them.
 void FinishStages(Parsed* parsed, Problems* problems) {
   Parallelism& parallelism = parsed->parallelism();
   const uint32_t ranks = std::max(parallelism.pipeline(), 1u);
@@ -485,7 +485,7 @@ absl::StatusOr<MegatronRun> ReadMegatronArguments(const std::string& label,
       } else if (is_argument && ignored.insert(parts.first).second) {
         run.ignored.push_back(parts.first);
       }
-      continue;  // or the value of an argument that is ignored
+      continue;  // ignored, or the value of an ignored argument
     }
     std::string value = parts.second;
     const bool separate = words[i].size() == parts.first.size();

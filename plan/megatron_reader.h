@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the arguments of Megatron-LM's pretrain_gpt.py: those that say what is
-// trained and how, as MegatronArguments writes them.
+// Reads arguments of Megatron-LM's pretrain_gpt.py that determine what is
+// trained and how: those that MegatronArguments writes.
 #ifndef WEIR_PLAN_MEGATRON_READER_H_
 #define WEIR_PLAN_MEGATRON_READER_H_
 
@@ -14,16 +14,17 @@
 namespace weir {
 
 struct MegatronRun {
-  // Without cluster and number of replicas, which the arguments do not say.
+  // Without the cluster and the number of replicas, which the arguments do not
+  // state.
   Scenario scenario;
-  // Arguments that change neither time nor memory, or that weir does not
-  // simulate, each once.
+  // Arguments that affect neither time nor memory, or that weir does not
+  // simulate; each once.
   std::vector<std::string> ignored;
 };
 
-// `text` holds arguments as on a command line, over any number of lines; what
-// follows '#' in a line is a comment. InvalidArgument names the argument, its
-// value and what was expected.
+// `text` holds arguments as on a command line, over any number of lines; '#'
+// starts a comment. InvalidArgument names the argument, its value and what was
+// expected.
 absl::StatusOr<MegatronRun> ReadMegatronArguments(const std::string& label,
                                                   absl::string_view text);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names are those of megatron/training/arguments.py (NVIDIA/Megatron-LM,
-// November 2025), and those that older versions had for the same.
+// Names as in megatron/training/arguments.py (NVIDIA/Megatron-LM, November
+// 2025), and their names in older versions.
 #include "plan/megatron_unsupported.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace weir {
 namespace {
 
 constexpr absl::string_view kUnsupported[] = {
-    // The configuration comes from elsewhere.
+    // Sources of further configuration.
     "use-checkpoint-args",
     "use-mp-args-from-checkpoint-args",
     "yaml-cfg",

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which of Megatron-LM's arguments change a step in ways that are not
-// simulated.
+// Megatron-LM's arguments that change a step in ways that are not simulated.
 #ifndef WEIR_PLAN_MEGATRON_UNSUPPORTED_H_
 #define WEIR_PLAN_MEGATRON_UNSUPPORTED_H_
 
@@ -8,7 +7,7 @@
 
 namespace weir {
 
-// Returns whether an argument, without its "--", changes the layout, time or
+// Returns true if an argument, without its "--", changes the layout, time or
 // memory of a step in a way that is not simulated. Arguments about learning
 // rates, data, checkpoints and logs do not.
 bool IsUnsupportedMegatronArgument(absl::string_view name);

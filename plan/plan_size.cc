@@ -12,23 +12,23 @@
 namespace weir {
 namespace {
 
-// Costs per candidate of any size, including its share of the seeds.
+// Per candidate of any size, including its share of the seeds.
 constexpr double kBytesPerCandidate = 256, kSecondsPerCandidate = 4e-5;
-// Seconds per action: to generate its order for a bound, once for all
-// candidates with the same ranks, chunks and microbatches; to rank a candidate;
-// to simulate one in full. Typical numbers of ranked and of full runs.
+// Per action: to generate and bound its order, which all candidates with the
+// same numbers of ranks, chunks and microbatches share; in a ranked run; and in
+// a full run. kNumRanked and kNumSimulated are typical numbers of runs, with
+// typical candidates.
 constexpr double kSecondsPerBoundedAction = 8e-8;
 constexpr double kSecondsPerRankedAction = 5e-8, kNumRanked = 300;
 constexpr double kSecondsPerSimulatedAction = 2e-6, kNumSimulated = 5;
-// Bytes per action of the longest order and of the orders that a process keeps:
-// about this part of all, since most candidates are pruned before theirs is
-// generated.
+// Per action of the longest order and of the orders that a process caches: this
+// fraction of all, since most candidates are pruned before theirs is generated.
 constexpr double kBytesPerAction = 64, kMostExpanded = 1.0 / 8;
 
 struct Counts {
   double candidates = 0;
-  double actions = 0;  // of all of them
-  double orders = 0;   // actions of orders that differ
+  double actions = 0;  // of all candidates
+  double orders = 0;   // actions of distinct orders
   double largest = 0;
 
   double mean() const { return candidates > 0 ? actions / candidates : 0; }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the joint search needs, estimated before it begins
-// (base/size_limits.h).
+// Estimates of the memory and time of a joint search (base/size_limits.h).
 #ifndef WEIR_PLAN_PLAN_SIZE_H_
 #define WEIR_PLAN_PLAN_SIZE_H_
 
@@ -13,11 +12,11 @@
 
 namespace weir {
 
-// Estimates the bounds of all candidates, and typical numbers of ranked and of
-// full runs of typical candidates, in so many processes.
+// Estimates the bounds of all candidates, and ranked and full runs of typical
+// candidates in typical numbers, in `num_processes` processes.
 SizeEstimate EstimateSearch(const Space& space, int num_processes);
 
-// InvalidArgument where that is too much. Errors as MakeSpace's.
+// Returns InvalidArgument if the search is too large, and errors of MakeSpace.
 absl::Status CheckSearchSize(const std::string& label,
                              const PlanRequest& request, int num_processes);
 

@@ -18,7 +18,7 @@ namespace {
 
 constexpr double kUnlimited = std::numeric_limits<double>::infinity();
 
-// What one device stands for: the GPUs of a tensor group.
+// The GPUs of a tensor group, represented by one device.
 using Group = std::vector<int>;
 
 std::vector<Group> TensorGroups(const ResolvedScenario& scenario) {
@@ -34,7 +34,7 @@ std::vector<Group> TensorGroups(const ResolvedScenario& scenario) {
   return groups;
 }
 
-// Every GPU of a group sends to its partner of the other at once.
+// Every GPU of a group sends to its counterpart in the other concurrently.
 double BytesPerSecond(const Network& network, const Group& from,
                       const Group& to) {
   std::vector<std::pair<int32_t, int>> flows;  // link, number of flows
@@ -57,7 +57,8 @@ double BytesPerSecond(const Network& network, const Group& from,
   return slowest;
 }
 
-// A ring through the GPUs of a tensor group: what one pass waits for.
+// Returns the seconds that one pass waits for ring collectives through the GPUs
+// of a tensor group.
 double CollectiveSeconds(const std::vector<LayerCollective>& collectives,
                          int size, double bytes_per_second) {
   double seconds = 0;
@@ -82,7 +83,7 @@ double RingBytesPerSecond(const Network& network, const Group& group) {
   return slowest;
 }
 
-// The host launches beside the GPU; what it does once a pass is no layer's.
+// Host launches overlap with the GPU; host work per pass belongs to no layer.
 double WithHost(double seconds, HostWork host, const Runtime& runtime) {
   host.passes = 0;
   return std::max(seconds, host.Seconds(runtime));

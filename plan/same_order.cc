@@ -14,7 +14,7 @@
 namespace weir {
 namespace {
 
-// None where the schedule does not take the scenario's shape.
+// Returns nothing if the schedule does not accept the scenario's shape.
 std::optional<uint64_t> HashUnder(const std::string& name,
                                   ResolvedScenario scenario) {
   if (!IsScheduleFile(name)) {

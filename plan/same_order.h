@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Schedules that are different names of one order of passes.
+// Detection of schedules that are different names of one order of passes.
 #ifndef WEIR_PLAN_SAME_ORDER_H_
 #define WEIR_PLAN_SAME_ORDER_H_
 
@@ -14,18 +14,18 @@
 
 namespace weir {
 
-// Equal for schedules with the same actions, routes and weight policy.
+// Returns equal hashes for schedules with the same actions, routes and weight
+// policy.
 uint64_t OrderHash(const Schedule& schedule);
 
-// The first of `names` that gives the scenario the order that it has; the
+// Returns the first of `names` that gives the scenario its present order; the
 // scenario's own schedule if none does. Skips schedules that are ordered by
 // costs, which are expensive to generate.
 std::string FirstNameOfOrder(const ResolvedScenario& scenario,
                              const std::vector<PlannedSchedule>& names);
 
-// Returns whether the runtime executes the scenario's order of passes, under
-// whatever name, on as many pipeline ranks. True where the runtime lists no
-// schedules.
+// Returns true if the runtime executes the scenario's order of passes, under
+// any name, on as many pipeline ranks. True if the runtime lists no schedules.
 bool Executes(const Runtime& runtime, const ResolvedScenario& scenario);
 
 }  // namespace weir

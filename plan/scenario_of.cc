@@ -19,7 +19,7 @@ std::string StageName(size_t stage) {
   return absl::StrCat("stages[", stage, "]");
 }
 
-// Embedding and head are no blocks; a measured model has neither.
+// Counts the embedding and the head, which a measured model does not have.
 int NumLayers(const Model& model) {
   return model.has_measured()
              ? model.measured().layers_size()
@@ -74,7 +74,8 @@ bool EquallyReplicated(const PlannedPipeline& plan) {
       });
 }
 
-// [Placement::index] The GPUs of each device, as PlannerWorkOf numbers them.
+// Returns the GPUs by Placement::index. Devices are numbered as in
+// PlannerWorkOf.
 absl::StatusOr<std::vector<int>> GpusOf(const PlannedPipeline& plan,
                                         const ResolvedScenario& given,
                                         bool is_equal) {
@@ -107,7 +108,7 @@ absl::StatusOr<std::vector<int>> GpusOf(const PlannedPipeline& plan,
   return gpus;
 }
 
-// By name where a numbering says the same: people read it.
+// Prefers an equivalent named order, which is easier to read.
 void SetPlacement(const std::vector<int>& gpus, int num_gpus,
                   Parallelism* parallelism) {
   parallelism->clear_gpus();

@@ -16,7 +16,7 @@
 namespace weir {
 namespace {
 
-// A small one of this name, whatever shape it takes.
+// Returns a small schedule of this name, of any shape that it accepts.
 std::optional<Schedule> Sample(const ScheduleKind& kind,
                                absl::string_view name) {
   for (const int chunks : {2, 1}) {
@@ -60,7 +60,7 @@ std::vector<std::string> MemoryLimits(const ScheduleKind& kind, int num_ranks) {
   return texts;
 }
 
-// Other values than the standard one, each by itself.
+// Returns nondefault values of an option to try, each on its own.
 std::vector<std::string> OptionsWorthATry(const ScheduleKind& kind,
                                           const ScheduleOption& option,
                                           int num_ranks) {
@@ -129,8 +129,8 @@ std::string PlacesOf(const Schedule& schedule) {
       has_pairs, static_cast<int>(weights.prediction), "/",
       absl::StrJoin(spans, ","), "/", schedule.num_stages, "/",
       schedule.microbatches_per_route_turn);
-  // Without a flush a batch has all that weights cost: updates, versions that
-  // are kept (of the order, too) and estimates.
+  // Without a flush, a batch includes all costs of weights: updates, saved
+  // versions (which depend on the order) and estimates.
   if (!schedule.flush) {
     absl::StrAppend(&text, "/", weights.microbatches_per_update, "/",
                     weights.times_replicas, static_cast<int>(weights.forward),

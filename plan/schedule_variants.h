@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which schedules are worth looking at, with which options.
+// The candidate schedules of a search, with their options.
 #ifndef WEIR_PLAN_SCHEDULE_VARIANTS_H_
 #define WEIR_PLAN_SCHEDULE_VARIANTS_H_
 
@@ -14,19 +14,21 @@
 
 namespace weir {
 
-// Of pipelines with so many ranks, in the order of the registry. Those that the
-// request names; else all that train as one GPU would: with a flush and nothing
-// lossy between the ranks, of these only what the runtime executes unless the
-// request says any_runtime; and those without a flush if it says asynchronous.
-// A name without options stands for all of its options that change time or
-// memory and not the training: memory limits, orders of backwards, numbers of
-// pipelines. NotFound for a name that nothing has.
+// Returns the candidate schedules of pipelines with `num_ranks` ranks: those
+// that the request names; else, in the order of the registry, those that train
+// as one GPU would (with a flush and without lossy transfers), restricted to
+// what the runtime executes unless the request sets any_runtime; and those
+// without a flush if it sets asynchronous. A name without options represents
+// all of its options that change time or memory but not the training: memory
+// limits, orders of backward passes, numbers of pipelines. NotFound for an
+// unknown name.
 absl::StatusOr<std::vector<PlannedSchedule>> SchedulesToPlan(
     const std::string& label, const PlanSpace& space, int num_ranks,
     const Runtime& runtime = {});
 
-// Who has which stage, who takes which microbatch, and what passes, transfers
-// and steps are made of: see PlannedSchedule.
+// Returns the bound key of a schedule: the placement of its stages, the routes
+// of its microbatches, and the kinds of passes, transfers and updates that it
+// has. See PlannedSchedule.
 std::string PlacesOf(const Schedule& schedule);
 
 }  // namespace weir

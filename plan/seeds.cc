@@ -29,7 +29,7 @@ bool AreEqual(const std::vector<int>& blocks) {
                      [&](int count) { return count == blocks[0]; });
 }
 
-// Its index; -1: not there.
+// Returns the index of the schedule; -1: not found.
 int IndexOf(const std::vector<PlannedSchedule>& schedules,
             const std::string& name) {
   const auto kind = FindScheduleKind(name);
@@ -41,7 +41,8 @@ int IndexOf(const std::vector<PlannedSchedule>& schedules,
   return at == schedules.end() ? -1 : static_cast<int>(at - schedules.begin());
 }
 
-// With the sharding as given: of others nothing is said.
+// Returns true if the shape is the seed's. Only considers shapes with the
+// sharding as given.
 bool IsShape(const Shape& shape, const SearchFigures& figures,
              const Scenario& seed) {
   const Parallelism& parallelism = seed.parallelism();

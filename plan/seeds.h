@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans that a search starts from.
+// Seeds: plans from which a search starts.
 #ifndef WEIR_PLAN_SEEDS_H_
 #define WEIR_PLAN_SEEDS_H_
 
@@ -13,13 +13,15 @@ namespace weir {
 
 struct Seed {
   Plan plan;
-  // The same candidate of the space: of space.shapes, and of its schedules.
-  int shape = -1;  // -1: it is not in the space
+  // The same candidate in the space: indices into space.shapes and its
+  // schedules.
+  int shape = -1;  // -1: not in the space
   int schedule = 0;
 };
 
-// A seed says how; what is asked stays. Each once. `shapes` are of
-// space.shapes, their cuts among them.
+// Returns the distinct seeds: `space.base` with the parallelism, training,
+// microbatch size and schedule of each given plan. `shapes` are the figures of
+// space.shapes, which include their cuts.
 std::vector<Seed> SeedsOn(const Space& space,
                           const std::vector<SearchFigures>& shapes,
                           const std::vector<Plan>& given);

@@ -19,11 +19,11 @@
 namespace weir {
 namespace {
 
-// What is looked at unless the request says otherwise.
+// Limits of the search where the request has none.
 constexpr int kMostChunks = 8;
 constexpr int kMostMicrobatchSize = 64;
 
-// Up to `most`: the number may be a batch of millions.
+// Returns the divisors up to `most`, as `number` may be a batch of millions.
 std::vector<int> DivisorsOf(int number, int most) {
   std::vector<int> divisors;
   for (int i = 1; i <= std::min(number, most); ++i) {
@@ -32,7 +32,7 @@ std::vector<int> DivisorsOf(int number, int most) {
   return divisors;
 }
 
-// Enough nodes for the most GPUs asked for, where nobody counted them.
+// Sets enough nodes for the largest requested number of GPUs, if not given.
 absl::Status CountNodes(const PlanSpace& space, Scenario* scenario) {
   if (scenario->num_nodes() > 0 || space.gpus().empty() ||
       scenario->cluster().empty()) {
@@ -47,7 +47,7 @@ absl::Status CountNodes(const PlanSpace& space, Scenario* scenario) {
   return absl::OkStatus();
 }
 
-// The scenario as it would run on one GPU.
+// Resolves the scenario as it would run on one GPU.
 absl::StatusOr<ResolvedScenario> ResolveBase(const std::string& label,
                                              const PlanRequest& request) {
   Scenario scenario = request.scenario();
@@ -114,7 +114,7 @@ Sharding ShardingOf(const std::string& name) {
   return name == "optimizer" ? Sharding::kOptimizer : Sharding::kNone;
 }
 
-// Returns the fewest pipeline ranks that are to run several chunks each.
+// Returns the fewest pipeline ranks that may run several chunks each.
 int MinRanksOf(const PlanSpace& space, const ResolvedScenario& base) {
   return space.any_runtime() ? 1
                              : MinRanksToInterleave(
@@ -197,7 +197,7 @@ class Shapes {
     if (!space_.microbatch_size().empty()) {
       return Sorted(space_.microbatch_size());
     }
-    // Where replicas do not divide the batch, one candidate says so.
+    // If replicas do not divide the batch, one candidate reports it.
     if (global_batch_ % data != 0) return {1};
     return DivisorsOf(global_batch_ / data, kMostMicrobatchSize);
   }
@@ -208,12 +208,12 @@ class Shapes {
       all.push_back(ShardingOf(name));
     }
     if (all.empty()) return {Sharding::kAsGiven};
-    // Without replicas all are the same.
+    // Without replicas, all shardings are the same.
     if (shape_.data == 1) all.erase(all.begin() + 1, all.end());
     return all;
   }
 
-  // Only where it makes a difference.
+  // Returns one order if all are the same.
   std::vector<std::string> Orders() const {
     std::vector<std::string> orders(space_.orders().begin(),
                                     space_.orders().end());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The space of plans: every way of laying a model out that the request leaves
-// open. A shape says who does what; a schedule in what order. Each shape with
-// each schedule is one candidate.
+// The space of plans: every layout of a model that the request allows. A shape
+// assigns the work to GPUs and a schedule orders it. Each shape with each
+// schedule is one candidate.
 #ifndef WEIR_PLAN_SPACE_H_
 #define WEIR_PLAN_SPACE_H_
 
@@ -14,7 +14,7 @@
 
 namespace weir {
 
-// How blocks are shared out among the stages (plan/cuts.h).
+// Distributions of blocks over the stages (plan/cuts.h).
 enum class Cut { kEven, kEndsLighter, kBalanced, kLight };
 inline constexpr Cut kAllCuts[] = {Cut::kEven, Cut::kEndsLighter,
                                    Cut::kBalanced, Cut::kLight};
@@ -29,7 +29,7 @@ struct Shape {
   Sharding sharding = Sharding::kAsGiven;
   std::string order = "tp-dp-pp";
   Cut cut = Cut::kEven;
-  // Of each stage; empty: an equal share. A stage at an end may have none.
+  // By stage; empty: an equal share. A stage at an end may have no blocks.
   std::vector<int> blocks;
 
   int num_gpus() const { return tensor * pipeline * data; }
@@ -37,44 +37,46 @@ struct Shape {
 
 struct PlannedSchedule {
   std::string name;  // options included
-  // Equal for schedules whose stages are on the same ranks and which mean the
-  // same: what bounds every order of one bounds the others. Empty: unlike all.
+  // The bound key: equal for schedules with the same placement of stages and
+  // the same semantics, so that a bound on all orders of one holds for the
+  // others. Empty: shared with none.
   std::string places;
   bool flush = true;
   bool forward_only = false;
   bool single_samples = false;  // see ScheduleKind
-  // Options give it other stages than ranks x chunks.
+  // Options make the number of stages differ from ranks x chunks.
   bool own_stages = false;
   // Fewest pipeline ranks on which the scenario's runtime runs several chunks
   // per rank in this order.
   int min_ranks_to_interleave = 1;
-  // Has the same places, and its order is quick to make. Empty: its own is.
+  // A schedule with the same bound key that is quick to generate. Empty:
+  // itself.
   std::string speaker;
 };
 
-// Returns whether the scenario's runtime runs so many chunks on so many ranks.
+// Returns true if the scenario's runtime runs the shape's chunks on its ranks.
 inline bool Interleaves(const PlannedSchedule& schedule, const Shape& shape) {
   return shape.chunks == 1 ||
          shape.pipeline >= schedule.min_ranks_to_interleave;
 }
 
 struct Space {
-  // The scenario resolved with one GPU, and what it names loaded. Plans differ
-  // from it in what shapes and schedules say.
+  // The scenario resolved for one GPU, with its files loaded. Plans differ from
+  // it in the fields that shapes and schedules set.
   ResolvedScenario base;
   std::vector<Shape> shapes;  // without blocks; not all are legal
-  // [pipeline]: the schedules that are looked at with so many ranks.
+  // Candidate schedules, by [pipeline].
   std::vector<std::vector<PlannedSchedule>> schedules;
   // In the order of the shapes.
   std::vector<RecomputeMode> recomputes;
   std::vector<std::string> warnings;
 
-  // Names of the schedules that are looked at, without their options, and
-  // whether they are what the scenario's runtime executes.
+  // Names of the candidate schedules without options, and whether they are
+  // those that the scenario's runtime executes.
   std::vector<std::string> schedule_names;
   bool schedules_of_runtime = false;
-  // Bytes of a GPU that a plan may use: of the GPU with the most, and at most
-  // this part of the memory of each.
+  // Bytes that a plan may use of the GPU with the most memory, and the fraction
+  // that it may use of the memory of each GPU.
   double memory_limit_bytes = 0;
   double memory_part = 1;
 
@@ -83,21 +85,21 @@ struct Space {
   }
 };
 
-// InvalidArgument for what is wrong with the request, or where its lists leave
-// no shape: says what would.
+// Returns InvalidArgument for errors in the request, or if its lists allow no
+// shape, with values that would.
 absl::StatusOr<Space> MakeSpace(const std::string& label,
                                 const PlanRequest& request);
 
-// Of a measured model its layers.
+// Returns the number of blocks; of a measured model, the number of layers.
 int NumBlocks(const Model& model);
 
 Scenario ScenarioOfShape(const Scenario& base, const Shape& shape,
                          const std::string& schedule);
 
-// "Et*3|t*2|L", as Megatron-LM writes such a cut.
+// Returns the cut in Megatron-LM's notation: "Et*3|t*2|L".
 std::string LayoutText(const std::vector<int>& blocks);
 
-// "tp=8 pp=16 dp=8 mbs=1 chunks=2 recompute=full"
+// Returns for example "tp=8 pp=16 dp=8 mbs=1 chunks=2 recompute=full".
 std::string DescribeShape(const Shape& shape);
 
 }  // namespace weir

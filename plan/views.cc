@@ -34,7 +34,7 @@ std::string LayersText(const Plan& plan) {
   const Parallelism& parallelism = plan.scenario().parallelism();
   if (!parallelism.layout().empty()) return parallelism.layout();
   if (parallelism.blocks_per_stage().empty()) return "even";
-  // Equal neighbours together: "11,12*6,13".
+  // Groups equal neighbors: "11,12*6,13".
   std::vector<std::string> words;
   const auto& blocks = parallelism.blocks_per_stage();
   for (int i = 0, j = 0; i < blocks.size(); i = j) {
@@ -75,7 +75,8 @@ std::string RuntimeOf(const PlanReport& report) {
   return report.plans_size() > 0 ? report.plans(0).scenario().runtime() : "";
 }
 
-// What was searched within, and what stands for several.
+// Returns the limits of the search, and the plans that also represent equal
+// ones.
 std::string NotesText(const PlanReport& report) {
   std::string text = absl::StrCat("schedules considered: ",
                                   absl::StrJoin(report.schedules(), ", "));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A report of plans as people and programs read it.
+// Views of a plan report: table, JSON and CSV.
 #ifndef WEIR_PLAN_VIEWS_H_
 #define WEIR_PLAN_VIEWS_H_
 
@@ -9,21 +9,21 @@
 
 namespace weir {
 
-// One row per plan, best first, and a line of counts. `explain`: under it, why
-// each further plan lost.
+// Returns one row per plan, best first, and a line of counts. `explain` adds
+// why each further plan lost.
 std::string PlanTable(const PlanReport& report, bool explain);
 
-// The same as an object: "plans", "counts", "lower_bound_seconds". Scenarios
+// Returns an object with "plans", "counts" and "lower_bound_seconds". Scenarios
 // are textproto.
 std::string PlanJson(const PlanReport& report);
 
-// One line per plan, with a header line.
+// Returns a header line and one line per plan.
 std::string PlanCsv(const PlanReport& report);
 
-// "300 candidates: 120 illegal, ...".
+// Returns for example "300 candidates: 120 illegal, ...".
 std::string CountsText(const PlanReport& report);
 
-// What was asked, as an object.
+// Returns the request as an object.
 std::string PlanRequestJson(const PlanRequest& request);
 
 }  // namespace weir

@@ -14,7 +14,7 @@
 namespace weir {
 namespace {
 
-// Parts that are no kernels of the passes.
+// Returns the name of a part; "compute" for kernels of the passes.
 std::string PartOf(const std::string& name) {
   static const auto& names = *new std::map<std::string, std::string>{
       {"tensor_collectives", "tensor collectives"},
@@ -37,8 +37,8 @@ std::map<std::string, double> PartsOf(const Result& result) {
   return parts;
 }
 
-// "bubble +61.0 ms", the largest first; what is below a hundredth of the
-// difference is noise.
+// Returns for example "bubble +61.0 ms", largest first. Parts below a hundredth
+// of the difference are noise.
 std::string Differences(const Result& best, const Result& plan) {
   std::map<std::string, double> more = PartsOf(plan);
   for (const auto& [name, seconds] : PartsOf(best)) more[name] -= seconds;

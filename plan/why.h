@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why a plan lost, in words with numbers.
+// Explanations, with numbers, of why a plan is not the best.
 #ifndef WEIR_PLAN_WHY_H_
 #define WEIR_PLAN_WHY_H_
 
@@ -9,9 +9,10 @@
 
 namespace weir {
 
-// "5.2 % slower (1.20 s, best 1.14 s): bubble +61.0 ms, tensor collectives
-// +12.0 ms, compute -13.0 ms": what the busiest GPU does longer than the best
-// plan's, largest first. Of the objective memory or cost what that is made of.
+// Returns for example "5.2 % slower (1.20 s, best 1.14 s): bubble +61.0 ms,
+// tensor collectives +12.0 ms, compute -13.0 ms", the differences on the
+// busiest GPU, largest first; also differences in memory and in the number of
+// GPUs. For OBJECTIVE_MEMORY, memory comes first.
 std::string WhyNotBest(Objective objective, const Confirmed& best,
                        const Confirmed& plan);
 

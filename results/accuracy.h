@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How close predictions are to measured runs.
+// Comparison of predictions with measured runs.
 #ifndef WEIR_RESULTS_ACCURACY_H_
 #define WEIR_RESULTS_ACCURACY_H_
 
@@ -13,13 +13,13 @@ namespace weir {
 
 // One measured number and its prediction. A run may have several.
 struct ComparedNumber {
-  int line = 0;          // of the file
+  int line = 0;          // number in the file
   std::string row;       // the run's name
   std::string quantity;  // a column of results/quantities.h
   double measured = 0;
   double predicted = 0;
   bool fits_memory = true;
-  // Holds the value in nine cases of ten; 0: nothing is said.
+  // The interval that contains the value in nine cases of ten; 0: none.
   double low = 0, high = 0;
 
   bool has_interval() const { return high > low; }
@@ -45,35 +45,37 @@ struct Accuracy {
   std::string label;  // the file
   int num_runs = 0;
   int num_left_out = 0;                 // by conditions that the user set
-  int num_not_reached = 0;              // interrupted before
+  int num_not_reached = 0;              // not run because of an interrupt
   std::vector<ComparedNumber> numbers;  // in the order of the file
   std::vector<SkippedRun> skipped;
   std::vector<MisfitRun> misfits;
 };
 
-// Of one quantity, in order of first appearance.
+// The errors of one quantity; ErrorsByQuantity returns quantities in order of
+// first appearance.
 struct QuantityErrors {
   std::string quantity;
   std::vector<const ComparedNumber*> numbers;
   ErrorStatistics statistics;
   int num_intervals = 0;
-  int num_inside = 0;  // of those
+  int num_inside = 0;  // of num_intervals
 };
 std::vector<QuantityErrors> ErrorsByQuantity(const Accuracy& accuracy);
 
-// The largest mean absolute error of a quantity; 0 without numbers.
+// Returns the largest mean absolute error of a quantity; 0 without numbers.
 double LargestMeanError(const Accuracy& accuracy);
 
-// The worst five rows of each quantity, or all, worst first; then statistics,
-// and what was not compared, with its reason.
+// Returns a table of the worst five rows of each quantity, or of all rows,
+// worst first, followed by statistics and by runs that were not compared, with
+// reasons.
 std::string AccuracyTable(const Accuracy& accuracy, bool all);
 
-// A JSON object: everything, in the order of the file.
+// Returns everything as a JSON object, in the order of the file.
 std::string AccuracyJson(const Accuracy& accuracy);
 
-// line,row,quantity,measured,predicted,error,fits_memory,reason,low,high:
-// everything, in the order of the file; the interval is empty where there is
-// none.
+// Returns everything as CSV with the columns
+// line,row,quantity,measured,predicted,error,fits_memory,reason,low,high, in
+// the order of the file. The interval is empty if there is none.
 std::string AccuracyCsv(const Accuracy& accuracy);
 
 }  // namespace weir

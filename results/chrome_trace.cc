@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Chrome's JSON: a process per GPU, a thread per track, times in microseconds.
-// Every string is made of ours and of numbers: nothing needs an escape.
+// All strings consist of constants and numbers, so that none needs escaping.
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -12,7 +12,7 @@
 namespace weir {
 namespace {
 
-// Microseconds with all three decimals: nanoseconds lose nothing.
+// Appends microseconds with three decimals, so that nanoseconds are exact.
 void AppendMicroseconds(int64_t ns, std::string* out) {
   const int64_t rest = ns % 1000;
   absl::StrAppend(out, ns / 1000,
@@ -98,7 +98,8 @@ class Writer {
     }
   }
 
-  // Binds to the slice that it lies in, so it lies at the slice's start.
+  // A flow point binds to the slice that contains it, so it is put at the
+  // slice's start.
   void WriteFlowPoint(const TraceSlice& slice, uint32_t gpu,
                       const FlowPoint& point) {
     using Step = FlowPoint::Step;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a comparison concludes, apart from how it is shown.
+// Conclusions of a comparison, independent of their presentation.
 #ifndef WEIR_RESULTS_COMPARE_H_
 #define WEIR_RESULTS_COMPARE_H_
 
@@ -12,32 +12,33 @@
 
 namespace weir {
 
-// Whether the worst rank fits; where no device limits it, everything does.
+// Returns true if the worst rank fits in memory, or if no device limits it.
 bool FitsMemory(const Result& result);
 
-// Bytes by which the worst rank's peak passes the device's memory; 0 where it
-// does not or nothing limits it.
+// Returns the bytes by which the worst rank's peak exceeds the device's memory;
+// 0 if it does not, or if nothing limits it.
 double MissingBytes(const Result& result);
 
-// Indices of the results that can be measured against one another: inference
-// does a third of training's work, so beside training it is left out.
+// Returns the indices of the results that can be compared with each other:
+// inference does a third of training's work, so that it is left out if there is
+// any training.
 std::vector<int> Comparable(std::span<const Result> results);
 
-// Indices of the fastest that are comparable: by samples per second where all
-// of them have them (their batches may differ), else by time per batch. The
-// first of equals.
+// Indices of the fastest comparable results: by samples per second if all of
+// them have it (their batches may differ), else by time per batch. The first
+// one in case of a tie.
 struct Fastest {
   std::optional<int> of_all;
   std::optional<int> that_fits;
 };
 Fastest FindFastest(std::span<const Result> results);
 
-// The name of a result's row: its schedule, "v=2" where a rank has several
-// stages.
+// Returns the name of a result's row: its schedule, with "v=2" if a rank has
+// several stages.
 std::string RowName(const Result& result);
 
-// The warnings of all results, each once, in order of appearance; one that
-// only some results have starts with their row's name.
+// Returns the warnings of all results, each once, in order of appearance. A
+// warning that only some results have starts with the name of their row.
 std::vector<std::string> MergeWarnings(std::span<const Result> results);
 
 }  // namespace weir

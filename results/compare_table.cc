@@ -28,8 +28,8 @@ bool AllEqual(std::span<const Result> results, Get get) {
   });
 }
 
-// Which of name and shape the rows share: the first line says those, columns
-// say the others.
+// Whether all rows share name and shape. Shared values are in the first line,
+// others in columns.
 struct Common {
   bool name;
   bool shape;
@@ -89,7 +89,7 @@ TextTable Rows(std::span<const Result> results, const Common& common) {
   return table;
 }
 
-// Tells a row from the others: whatever they do not share.
+// Returns the schedule of a row and the values that rows do not share.
 std::string RowText(const Result& result, const Common& common) {
   std::string text = ScheduleCell(result);
   if (!common.name) absl::StrAppend(&text, ", ", NameCell(result));
@@ -98,14 +98,14 @@ std::string RowText(const Result& result, const Common& common) {
 }
 
 std::string SpeedText(const Result& result, const Common& common) {
-  // A time per batch says nothing about batches of different sizes.
+  // Times per batch are not comparable if batch sizes differ.
   if (!common.shape && result.has_samples_per_second()) {
     return absl::StrCat(SamplesCell(result), " samples/s");
   }
   return absl::StrCat(TimeCell(result), " per batch");
 }
 
-// Inference beside training.
+// Returns a line that names inference results if there are training results.
 std::string NotCompared(std::span<const Result> results, const Common& common) {
   if (Comparable(results).size() == results.size()) return "";
   std::vector<std::string> rows;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Comma-separated values with quotes as in RFC 4180; lines end in "\n". A
-// number that does not exist is an empty field.
+// Comma-separated values with quotes as in RFC 4180; lines end in "\n". Missing
+// numbers are empty fields.
 #include "base/csv.h"
 
 #include <algorithm>
@@ -15,10 +15,10 @@
 namespace weir {
 namespace {
 
-// Values keep their letters, but nothing in them moves a terminal's cursor.
+// Replaces control characters, which could move a terminal's cursor, by '?'.
 std::string Quoted(absl::string_view text) { return CsvField(text); }
 
-// Fields by name, so that a value cannot slip under another header.
+// Fields with names, so that a value cannot end up under another header.
 class Line {
  public:
   void Add(absl::string_view name, absl::string_view value) {
@@ -53,7 +53,7 @@ std::string Print(const Line& empty, const std::vector<Line>& lines) {
   return out;
 }
 
-// All classes of memory that any rank has, in order of appearance.
+// Returns all memory classes of any rank, in order of appearance.
 std::vector<std::string> ClassNames(const Result& result) {
   std::vector<std::string> names;
   for (const RankResult& rank : result.ranks()) {

@@ -75,7 +75,7 @@ std::string FiguresTable(const Explanation& explanation) {
   return text;
 }
 
-// What the interval is made of.
+// Returns the components of the interval.
 std::string UncertaintyTable(const Uncertainty& uncertainty) {
   TextTable table;
   table.header = {"uncertain", "one standard deviation"};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a prediction rests on.
+// The model parameters that a prediction depends on.
 #ifndef WEIR_RESULTS_EXPLANATION_H_
 #define WEIR_RESULTS_EXPLANATION_H_
 
@@ -15,8 +15,8 @@ struct FigureInfluence {
   std::string owner, path;  // "H100-SXM5-80GB", "product.matrix_rate"
   double value = 0;
   std::string kind, source;
-  // d ln(batch_seconds) / d ln(value): -0.6 of a rate says that 60 % of the
-  // time shrinks as it grows.
+  // d ln(batch_seconds) / d ln(value). -0.6 for a rate means that 60 % of the
+  // time shrinks as the rate grows.
   double elasticity = 0;
 };
 
@@ -26,11 +26,13 @@ struct Explanation {
   int num_without_influence = 0;
 };
 
-// Seconds of the busiest GPU part by part; figures by their part of the time,
-// largest first, those below 0.05 % in one line; the sums by kind.
+// Returns the seconds of the busiest GPU part by part; the parameters by their
+// fraction of the time, largest first, with those below 0.05 % in one line; and
+// the sums by kind.
 std::string ExplanationTable(const Explanation& explanation);
 
-// The envelope of all answers; every figure that has an influence.
+// Returns the JSON envelope of all commands, with every parameter that has an
+// influence.
 std::string ExplanationJson(absl::string_view command,
                             const Explanation& explanation);
 

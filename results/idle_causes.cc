@@ -12,7 +12,7 @@
 namespace weir {
 namespace {
 
-// What another rank makes for an action: made, sent off, there.
+// When an input from another rank was computed, sent and received.
 struct Arrival {
   double made_seconds = 0, start_seconds = 0, end_seconds = 0;
 };
@@ -23,7 +23,7 @@ struct Producer {
   double end_seconds = 0;
 };
 
-// Finds what actions wait for.
+// Finds the inputs of actions.
 class Inputs {
  public:
   explicit Inputs(const PipelineEvents& timeline) {
@@ -46,7 +46,7 @@ class Inputs {
     }
   }
 
-  // Calls with the arrival of every input that other ranks make.
+  // Calls `visit` with the arrival of every input from other ranks.
   template <typename Visit>
   void Each(int rank, const TimelineAction& action, const Visit& visit) const {
     if (action.op > kBackwardInputOp) return;
@@ -106,7 +106,7 @@ class Inputs {
       transfers_;
 };
 
-// When the gradients of a step were made on other ranks.
+// When the gradients of a step were computed on other ranks.
 class Copies {
  public:
   explicit Copies(const PipelineEvents& timeline) : tied_(timeline.tied) {
@@ -134,7 +134,7 @@ class Copies {
     }
   }
 
-  // 0: it waits for nobody.
+  // Returns 0 if it waits for no other rank.
   double AwaitedUntil(int rank, const TimelineAction& step) const {
     double until = MadeElsewhere(rank, step.stage, step.microbatch);
     if (tied_ && (step.stage == 0 || step.stage == last_stage_)) {
@@ -166,14 +166,14 @@ class Copies {
   int32_t last_stage_ = 0;
 };
 
-// Intervals that are asked for in ascending order.
+// Intervals that are queried in ascending order.
 class Covered {
  public:
   void Add(double begin, double end) { intervals_.emplace_back(end, begin); }
   void Sort() { std::sort(intervals_.begin(), intervals_.end()); }
 
-  // Returns what of the intervals lies in [from, to). REQUIRES: `from` does not
-  // descend.
+  // Returns the parts of the intervals in [from, to). Requires: `from` does not
+  // decrease from call to call.
   std::vector<Interval> Clip(double from, double to) {
     std::vector<Interval> clipped;
     while (next_ < intervals_.size() && intervals_[next_].first <= from) {
@@ -230,7 +230,7 @@ class Walk {
   }
 
  private:
-  // The gap from `from` to the start of action `i`.
+  // Divides the gap from `from` to the start of action `i`.
   void Cut(double from, size_t i, IdleSeconds* causes) {
     const double to = actions_[i]->start_seconds;
     Arrival last;

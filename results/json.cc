@@ -17,14 +17,14 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// JSON has no NaN and no infinity: such a number becomes null and a warning.
+// JSON has neither NaN nor infinity: such a number becomes null and a warning.
 Json ToJson(const Result& result, std::vector<std::string>* warnings) {
   const Result copy = WithoutTimeline(result);
   google::protobuf::util::JsonPrintOptions options;
   options.always_print_primitive_fields = true;
   options.preserve_proto_field_names = true;
   std::string text;
-  google::protobuf::LogSilencer silencer;  // prints about text not in UTF-8
+  google::protobuf::LogSilencer silencer;  // protobuf prints complaints
   const auto status =
       google::protobuf::util::MessageToJsonString(copy, &text, options);
   Json json = status.ok() ? Json::parse(text, nullptr, false) : Json();

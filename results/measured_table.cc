@@ -21,15 +21,15 @@
 namespace weir {
 namespace {
 
-// One column of the file and what becomes of it.
+// One column of the file and its rule.
 struct Source {
   CsvColumn column;
   MeasuredColumns::Column rule;
   std::shared_ptr<const RE2> pattern;  // null: none
 };
 
-// Returns null and notes a problem where the expression is bad. RE2 needs time
-// in proportion to the text, and no stack, whatever expression and text are.
+// Returns null and adds a problem if the expression is invalid. RE2 needs time
+// linear in the text, and no stack, for any expression and text.
 std::shared_ptr<const RE2> Compile(const std::string& pattern,
                                    Problems* problems) {
   RE2::Options options;
@@ -129,13 +129,13 @@ class Reader {
     if (source.rule.scale() == 0 || text.empty()) return text;
     double number = 0;
     if (!absl::SimpleAtod(text, &number) || !std::isfinite(number)) {
-      // Words such as OOM are no numbers, and nothing to be scaled.
+      // Words such as OOM are not numbers and are not scaled.
       return text;
     }
     return ShortestNumber(number * source.rule.scale());
   }
 
-  // Nothing for a row that a condition leaves out.
+  // Returns nothing for a row that a condition leaves out.
   std::optional<MeasuredRow> ReadRow(int index) {
     MeasuredRow row;
     row.line = table_.rows()[index].line;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A table of measured runs, one a row, under weir's names of columns.
+// A table of measured runs, one per row, with weir's names of columns.
 #ifndef WEIR_RESULTS_MEASURED_TABLE_H_
 #define WEIR_RESULTS_MEASURED_TABLE_H_
 
@@ -14,8 +14,8 @@ namespace weir {
 
 struct MeasuredField {
   std::string column;  // weir's name
-  std::string source;  // the file's name of it, for messages
-  std::string text;    // never empty: an empty field is not there
+  std::string source;  // the file's name for it, for messages
+  std::string text;    // never empty: empty fields are left out
 };
 
 struct MeasuredRow {
@@ -30,14 +30,14 @@ struct MeasuredTable {
 };
 
 // Reads a table; columns that `columns` does not mention keep their names.
-// InvalidArgument, all at once, for bad CSV, columns that `columns` mentions
-// and the file does not have, patterns that are none, fields that are not
-// numbers where they are scaled, and a row that gets one column twice.
+// Returns InvalidArgument with all problems at once: bad CSV, columns that
+// `columns` mentions but the file does not have, invalid patterns, and rows
+// with two values for one column. Scaled fields that are not numbers are kept.
 absl::StatusOr<MeasuredTable> ReadMeasuredTable(absl::string_view label,
                                                 absl::string_view text,
                                                 const MeasuredColumns& columns);
 
-// "tp=2,pp=4|8": column = value, or several of one column.
+// Parses "tp=2,pp=4|8": each column has a value, or one of several.
 absl::StatusOr<std::vector<MeasuredColumns::Condition>> ParseConditions(
     absl::string_view text);
 

@@ -30,11 +30,11 @@ constexpr int kMaxRanks = 1 << 16;
 constexpr size_t kMaxErrors = 20;
 constexpr double kMaxTime = 1e18;
 
-// One row.
+// One row of the table.
 struct Event {
   int row = 0;
   int rank = 0;
-  // Of a step op and microbatch are not set.
+  // For a step, op is not set and microbatch is the update.
   CommAction action{};
   bool step = false;
   double start = 0, end = 0, ready = 0, bytes = 0;  // seconds
@@ -47,7 +47,7 @@ struct Unit {
 constexpr Unit kUnits[] = {
     {"seconds", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}};
 
-// "2 step u3" as ActionText prints it.
+// Parses "2 step u3", as ActionText prints it.
 bool ParseStep(absl::string_view text, CommAction* step) {
   const std::pair<absl::string_view, absl::string_view> parts =
       absl::StrSplit(text, absl::MaxSplits(" step u", 1));
@@ -101,14 +101,15 @@ class Reader {
   }
 
  private:
-  // A receive is mostly waiting, and dropping a copy takes no time.
+  // Excludes receives, which are mostly waiting, and reshards, which take no
+  // time.
   static bool IsMeasured(const Event& event) {
     return event.step || (event.action.op != CommOp::kReceiveForward &&
                           event.action.op != CommOp::kReceiveBackward &&
                           event.action.op != CommOp::kReshard);
   }
 
-  // A misspelt column would be a silent default.
+  // A misspelled column would silently be ignored.
   absl::Status CheckHeader(const Unit& unit) const {
     std::vector<std::string> known = {"rank", "action", "bytes"};
     for (const char* name : {"start", "end", "ready"}) {
@@ -197,7 +198,7 @@ class Writer {
   }
 
  private:
-  // (gradient, stage, microbatch) of what makes or takes data.
+  // (gradient, stage, microbatch) of data that is produced or consumed.
   using Key = std::tuple<bool, int64_t, int32_t>;
 
   static bool IsPass(const Event& event) {
@@ -208,7 +209,7 @@ class Writer {
             event.action.microbatch};
   }
 
-  // The pass of these that takes the microbatch, alone or among others.
+  // Returns the pass that consumes the microbatch, alone or among others.
   const Event* TakerOf(const Key& key) const {
     auto after = passes_.upper_bound(key);
     if (after == passes_.begin()) return nullptr;

@@ -22,7 +22,7 @@ std::map<std::string, double> ClassesOf(const RankResult& rank) {
   return classes;
 }
 
-// The action under way, or else the one before.
+// Returns the action in progress, or else the previous one.
 std::string ActionAt(const std::vector<TimelineAction>& actions,
                      double seconds) {
   const TimelineAction* under_way = nullptr;
@@ -43,7 +43,7 @@ struct Side {
   const std::vector<TimelineAction>& actions;
 };
 
-// Takes out of `side` what the other does not count.
+// Removes from `side` what the other side does not count; returns its peak.
 MemoryPeak PeakOf(const Side& other, Side* side) {
   MemoryPeak peak;
   const auto leave_out = [&](const char* name, double bytes) {

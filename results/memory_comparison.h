@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Peak memory, predicted beside measured.
+// Comparison of predicted and measured peak memory.
 #ifndef WEIR_RESULTS_MEMORY_COMPARISON_H_
 #define WEIR_RESULTS_MEMORY_COMPARISON_H_
 
@@ -16,12 +16,12 @@ struct ComparedClass {
   double predicted_bytes = 0, measured_bytes = 0;
 };
 
-// Of one result.
+// The peak of one result.
 struct MemoryPeak {
-  double bytes = 0;  // of what both count
-  // `reserved` (context, libraries) and what communicators hold for good, where
-  // the other result counts none of it. Neither changes over time, so the
-  // moment of the peak stays.
+  double bytes = 0;  // counted by both results
+  // `reserved` (context, libraries) and permanent memory of communicators, if
+  // the other result does not count it. Neither changes over time, so that the
+  // time of the peak is the same without them.
   double left_out_bytes = 0;
   double at_seconds = 0;
   std::string during;  // "0F3", "after 0F3"
@@ -30,30 +30,30 @@ struct MemoryPeak {
 struct RankMemory {
   int rank = 0;
   MemoryPeak predicted, measured;
-  // By the allocator of the device; 0: it has none.
+  // By the device's allocator; 0: it has none.
   double allocator_bytes = 0;
-  // What the replay had taken from it, in program order, with buffers of
-  // messages that come early and go late; 0: not counted.
+  // Bytes that the replay had allocated, in program order, including message
+  // buffers that are allocated early and freed late; 0: not counted.
   double taken_bytes = 0;
-  // At the two peaks, without what was left out. activations holds
-  // end_activations: a replay knows one of both.
+  // At the two peaks, without left-out bytes. activations includes
+  // end_activations, which a replay does not distinguish.
   std::vector<ComparedClass> classes;
 
-  // Measured bytes are above 0.
+  // Requires: measured.bytes > 0.
   double error() const { return predicted.bytes / measured.bytes - 1; }
-  // Of the replay's own count, which `error` compares with the prediction; of
-  // the prediction where it has none. 0 without an allocator.
+  // Returns the error of the replay's own count relative to the allocator's; of
+  // the prediction if the replay has no count. 0 without an allocator.
   double allocator_error() const {
     const double counted = taken_bytes > 0 ? taken_bytes : predicted.bytes;
     return allocator_bytes > 0 ? counted / allocator_bytes - 1 : 0;
   }
-  // What a runtime needs beyond the peak by time, relative.
+  // Returns the relative excess of the replay's count over its peak by time.
   double early_and_late() const {
     return taken_bytes > 0 ? taken_bytes / measured.bytes - 1 : 0;
   }
 };
 
-// Ranks of which both count memory: none where one of the results has none.
+// Returns the ranks whose memory both results count.
 std::vector<RankMemory> CompareMemory(const Result& predicted,
                                       const PipelineEvents& predicted_timeline,
                                       const Result& measured,

@@ -8,7 +8,7 @@ namespace {
 
 double Ratio(double part, double whole) { return whole > 0 ? part / whole : 0; }
 
-// Mean over GPUs of a part of the window.
+// Returns the mean over GPUs of a fraction of the window.
 double MeanPart(std::span<const double> gpu_seconds, double window_seconds) {
   double seconds = 0;
   for (double one : gpu_seconds) seconds += one;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The metrics of a result, each defined here and nowhere else. All take plain
-// numbers; a window is the time of one batch (see Result.bubble_ratio). An
-// empty window or no GPUs make a ratio 0.
+// The metrics of a result, each defined only here. All functions take plain
+// numbers; a window is the time of one batch (see Result.bubble_ratio). Ratios
+// are 0 for an empty window or without GPUs.
 #ifndef WEIR_RESULTS_METRICS_H_
 #define WEIR_RESULTS_METRICS_H_
 
@@ -9,31 +9,33 @@
 
 namespace weir {
 
-// Idle part of all GPUs over the window:
+// Returns the idle fraction of all GPUs over the window:
 //   sum over GPUs of idle / (number of GPUs x window), in [0, 1].
-// Some papers divide by the ideal time instead; that is BubbleOverhead.
+// Some papers divide by the ideal time instead; see BubbleOverhead.
 double BubbleRatio(std::span<const double> idle_seconds, double window_seconds);
 
-// Idle time over the time without bubbles:
-//   bubble_ratio / (1 - bubble_ratio), infinite when nobody is ever busy.
+// Returns the idle time over the time without bubbles:
+//   bubble_ratio / (1 - bubble_ratio), infinite if no GPU is ever busy.
 double BubbleOverhead(double bubble_ratio);
 
-// Mean over GPUs of the time in which they compute nothing because a transfer
-// or a collective that they wait for is under way, as a part of the window:
+// Returns the mean over GPUs of the time in which they compute nothing because
+// a transfer or a collective that they wait for is in flight, as a fraction of
+// the window:
 //   sum over GPUs of exposed / (number of GPUs x window).
 double ExposedCommunicationRatio(std::span<const double> exposed_seconds,
                                  double window_seconds);
 
-// Model FLOPs utilization (Chowdhery et al., PaLM, 2022): the FLOP that the
-// model needs, without recomputation, over what the GPUs could have done:
+// Returns the model FLOPs utilization (Chowdhery et al., PaLM, 2022): the FLOP
+// that the model needs, without recomputation, over the FLOP that the GPUs
+// could have done:
 //   model_flops / (seconds x num_gpus x peak_flops).
 double ModelFlopsUtilization(double model_flops, double seconds, int num_gpus,
                              double peak_flops);
 
-//   global_batch_size / batch_seconds
+// Returns global_batch_size / batch_seconds.
 double SamplesPerSecond(double global_batch_size, double batch_seconds);
 
-//   global_batch_size x sequence_length / batch_seconds
+// Returns global_batch_size x sequence_length / batch_seconds.
 double TokensPerSecond(double global_batch_size, double sequence_length,
                        double batch_seconds);
 

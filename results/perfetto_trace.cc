@@ -40,8 +40,8 @@ class Writer {
     WriteProcesses();
     WriteTracks();
     WriteCategories();
-    // What starts later comes later, also at equal times: the reader sorts by
-    // time, keeps that order among equals and follows flows along it.
+    // In order of start, and of cause at equal times: the reader sorts by time,
+    // keeps this order among equal times and follows flows along it.
     for (size_t i = 0; i < events_.slices.size(); ++i) WriteSlice(i);
     WriteMemory();
   }
@@ -65,7 +65,7 @@ class Writer {
     return event;
   }
 
-  // Field 1 of Trace, packet by packet: a whole Trace is never in memory.
+  // Writes field 1 of Trace for each packet: a whole Trace is never in memory.
   void Emit() {
     constexpr uint32_t kPacketTag = (1 << 3) | 2;
     coded_.WriteTag(kPacketTag);
@@ -111,7 +111,7 @@ class Writer {
     }
   }
 
-  // The first packet of the sequence.
+  // Writes the first packet of the sequence.
   void WriteCategories() {
     packet_.Clear();
     packet_.set_trusted_packet_sequence_id(kSequence);
@@ -169,7 +169,7 @@ class Writer {
   const TraceEvents& events_;
   google::protobuf::io::StringOutputStream stream_;
   google::protobuf::io::CodedOutputStream coded_;
-  TracePacket packet_;  // kept, so that its memory is
+  TracePacket packet_;  // reused, to keep its memory
 };
 
 }  // namespace

@@ -18,7 +18,8 @@ namespace {
 
 constexpr int kNotHere = -1;
 
-// [gpu]: its pipeline rank, or kNotHere for other replicas and tensor ranks.
+// Returns the pipeline rank of each GPU; kNotHere for other replicas and tensor
+// ranks.
 absl::StatusOr<std::vector<int>> RanksOfGpus(absl::string_view label,
                                              const Result& result) {
   std::vector<int> ranks(result.ranks_size(), kNotHere);
@@ -102,8 +103,8 @@ class Reader {
     }
   }
 
-  // With the tensor collective behind the kernels, and the exchange of experts
-  // behind that.
+  // Returns the end with the tensor collective after the kernels, and the
+  // exchange of experts after that.
   double EndOf(int rank, const TimelineAction& action) const {
     double end = action.end_seconds;
     for (int i = 0; i < 2; ++i) {
@@ -175,9 +176,10 @@ class Reader {
   const Timeline& in_;
   const std::vector<int> ranks_;
   PipelineEvents out_;
-  // End of what begins on (rank, stage, microbatch) at that second.
+  // End of the collective that begins on (rank, stage, microbatch) at that
+  // time.
   std::map<std::tuple<int, int32_t, int32_t, double>, double> inside_;
-  // End of the pass that makes (rank, gradient, stage, microbatch).
+  // End of the pass that computes (rank, gradient, stage, microbatch).
   absl::flat_hash_map<std::tuple<int, bool, int32_t, int32_t>, double> made_;
 };
 

@@ -75,7 +75,7 @@ double BytesOf(const RankResult& rank, absl::string_view name) {
   return bytes;
 }
 
-// What a framework's allocator hands out: without the context and the
+// Returns what a framework's allocator hands out: without the context and the
 // libraries' own buffers.
 double Allocated(const RankResult& rank) {
   return rank.peak_memory_bytes() - BytesOf(rank, "reserved") -

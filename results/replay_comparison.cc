@@ -20,7 +20,7 @@
 namespace weir {
 namespace {
 
-constexpr int kMaxNamed = 3;  // actions in an error, errors
+constexpr int kMaxNamed = 3;  // actions in an error, and errors
 
 // (op, stage, microbatch, num_microbatches)
 using ActionKey = std::tuple<uint32_t, int32_t, int32_t, uint32_t>;
@@ -29,7 +29,7 @@ ActionKey KeyOf(const TimelineAction& action) {
   return {action.op, action.stage, action.microbatch, action.num_microbatches};
 }
 
-// Pairs the actions of a rank, in measured order; what has no partner is named.
+// The paired actions of a rank, in measured order, and names of unpaired ones.
 struct RankPairs {
   std::vector<ComparedAction> pairs;
   std::vector<std::string> only_predicted, only_measured;
@@ -70,7 +70,7 @@ std::string FirstOf(const std::vector<std::string>& names) {
                           : "");
 }
 
-// What to ask the simulator for, so that it simulates what was executed.
+// Returns the flags for simulating what was executed.
 std::string Advice(const Result& predicted, const Result& measured) {
   std::vector<std::string> flags;
   const auto differ = [&](uint32_t p, uint32_t m, const char* flag) {
@@ -104,7 +104,7 @@ absl::StatusOr<std::vector<ComparedAction>> Match(
     return problems.ToStatus();
   }
   std::vector<ComparedAction> all;
-  int num_wrong = 0;  // ranks; all are wrong in the same way
+  int num_wrong = 0;  // ranks; usually all differ in the same way
   for (int rank = 0; rank < measured_timeline.num_ranks(); ++rank) {
     RankPairs pairs = PairUp(rank, predicted_timeline.ranks[rank],
                              measured_timeline.ranks[rank]);
@@ -174,8 +174,8 @@ std::vector<ActionErrors> ErrorsByOp(const ReplayComparison& comparison) {
   return errors;
 }
 
-// From the first pass of a rank to its last, the longest of all ranks: without
-// steps (Result.span_seconds).
+// Returns the longest time of a rank from its first pass to the end of its
+// last, without steps (Result.span_seconds).
 double SpanOf(const PipelineEvents& timeline) {
   double span = 0;
   for (const auto& actions : timeline.ranks) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A prediction against an execution of the same schedule, action by action.
-// Errors are predicted / measured - 1 unless said otherwise.
+// Comparison of a prediction with an execution of the same schedule, action by
+// action. Errors are predicted / measured - 1 unless stated otherwise.
 #ifndef WEIR_RESULTS_REPLAY_COMPARISON_H_
 #define WEIR_RESULTS_REPLAY_COMPARISON_H_
 
@@ -34,13 +34,13 @@ struct ComparedAction {
   }
 };
 
-// Of all actions of one op, or of all passes and steps.
+// Errors of all actions of one op, or of all passes and steps.
 struct ActionErrors {
   std::string op;  // "F", "step", "all"
   int num_actions = 0;
-  // Of those that were measured to take time.
+  // For actions that were measured to take time.
   ErrorStatistics durations;
-  // Predicted minus measured, as parts of the measured makespan.
+  // Predicted minus measured, as fractions of the measured makespan.
   ErrorStatistics starts, ends;
   std::string worst_duration, worst_start;  // ComparedAction::name
 };
@@ -59,41 +59,41 @@ struct ReplayComparison {
   ComparedSeconds batch;  // 0 where one of the results has none
   // The longest time of a rank from its first pass to the end of its last.
   ComparedSeconds span;
-  // Idle part of all ranks over the makespan (results/metrics.h).
+  // Idle fraction of all ranks over the makespan (results/metrics.h).
   ComparedSeconds bubble_ratio;
   std::vector<ComparedAction> actions;  // rank by rank, in measured order
   std::vector<ActionErrors> errors;     // "all" is the last
   std::vector<RankIdle> predicted_idle, measured_idle;  // [rank]
   TransferTimes predicted_transfers, measured_transfers;
-  ClockErrors clocks;  // of the measurement
+  ClockErrors clocks;  // the measurement's
   std::vector<RankMemory> memory;
   std::vector<std::string> notes;  // what was not compared, and why
 };
 
-// Compares replica 0, tensor rank 0 of both. InvalidArgument when their actions
-// differ: the first that one has and the other has not, and what to simulate
-// instead. Errors of PipelineEventsOf.
+// Compares replica 0, tensor rank 0 of both. Returns InvalidArgument if their
+// actions differ, with the first actions that only one of them has and what to
+// simulate instead. Also returns the errors of PipelineEventsOf.
 absl::StatusOr<ReplayComparison> CompareReplay(
     absl::string_view predicted_label, const Result& predicted,
     absl::string_view measured_label, const Result& measured);
 
-// What --tolerance judges: the makespan, and of every rank the peak memory, by
-// the replay's count and by its allocator's.
+// An error that --tolerance checks: that of the makespan, or of the peak memory
+// of a rank, by the replay's count and by its allocator's.
 struct JudgedError {
   std::string what;  // "makespan", "peak memory of rank 2"
   double error = 0;
 };
 std::vector<JudgedError> JudgedErrors(const ReplayComparison& comparison);
 
-// One screen: the worst ranks and classes; or all.
+// Returns one screen with the worst ranks and classes, or everything.
 std::string ReplayTable(const ReplayComparison& comparison, bool all);
 
-// A JSON object: everything.
+// Returns everything as a JSON object.
 std::string ReplayJson(const ReplayComparison& comparison);
 
+// Returns one CSV line per action, with the columns
 // rank,action,predicted_start_seconds,predicted_seconds,
-// measured_start_seconds,measured_seconds,start_error_seconds,duration_error:
-// one line per action.
+// measured_start_seconds,measured_seconds,start_error_seconds,duration_error.
 std::string ReplayCsv(const ReplayComparison& comparison);
 
 }  // namespace weir

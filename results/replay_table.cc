@@ -27,7 +27,7 @@ std::string Percent(double error) {
   return absl::StrFormat("%.2f %%", 100 * error);
 }
 
-// "-" for what takes no time.
+// Returns "-" for no time.
 std::string SecondsCell(double seconds) {
   return seconds == 0 ? "-" : FormatSeconds(seconds);
 }
@@ -41,7 +41,7 @@ std::string SummaryBlock(const ReplayComparison& c) {
                           Signed(seconds.error())});
   };
   add("makespan", c.makespan);
-  // With flush a batch is the makespan.
+  // With flush the batch time is the makespan.
   if (c.batch.measured > 0 && c.batch.measured != c.makespan.measured) {
     add("batch", c.batch);
   }
@@ -81,7 +81,7 @@ std::string ErrorsBlock(const ReplayComparison& c) {
       PrintTable(table));
 }
 
-// One row: where, start-up, the causes between, drain, all idle.
+// Rows of busy, start-up, idle causes between actions, drain and all idle time.
 class IdleTable {
  public:
   explicit IdleTable(const ReplayComparison& c) : c_(c) {
@@ -126,7 +126,7 @@ class IdleTable {
   TextTable table_;
 };
 
-// The first `count` of `num` by descending value, in ascending order.
+// Returns the `count` of `num` indices with the largest values, ascending.
 template <typename Value>
 std::vector<int> Worst(int num, size_t count, const Value& value) {
   std::vector<int> order(num);
@@ -182,7 +182,7 @@ std::string TransfersBlock(const ReplayComparison& c) {
       PrintTable(table));
 }
 
-// How far into the run, and in what.
+// Returns the fraction of the run that has passed, and the action.
 std::string MomentCell(const MemoryPeak& peak, double makespan_seconds) {
   return absl::StrCat(makespan_seconds > 0
                           ? FormatPercent(peak.at_seconds / makespan_seconds)

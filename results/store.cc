@@ -18,7 +18,7 @@ namespace {
 
 constexpr size_t kMaxBytes = std::numeric_limits<int>::max();
 
-// The field of Results that its files begin with.
+// Returns the field of Results with which files begin.
 std::string MarkField() {
   constexpr int kGenerator = 2;
   google::protobuf::UnknownFieldSet mark;
@@ -38,9 +38,9 @@ absl::Status SaveResults(const std::string& path, const Results& results,
         absl::StrCat(path, ": results take ", size, " bytes, expected at most ",
                      kMaxBytes, ": keep no timeline"));
   }
-  google::protobuf::LogSilencer silencer;  // our messages say enough
+  google::protobuf::LogSilencer silencer;  // our own messages suffice
   for (const Result& result : results.results()) {
-    // What LoadResults would refuse is not written.
+    // Does not write what LoadResults would refuse.
     Result copy;
     if (!copy.ParseFromString(WithoutTimeline(result).SerializeAsString())) {
       return absl::InvalidArgumentError(absl::StrCat(

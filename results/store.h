@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Results as files (weir.Results, binary), so that views can be made later.
+// Results as files (weir.Results, binary), from which views can be made later.
 #ifndef WEIR_RESULTS_STORE_H_
 #define WEIR_RESULTS_STORE_H_
 
@@ -13,17 +13,17 @@
 
 namespace weir {
 
-// Writes a file that LoadResults reads; InvalidArgument when it cannot be
-// written, see WriteOutput, has text that is not UTF-8 or would pass protobuf's
-// 2 GiB.
+// Writes a file that LoadResults reads. Returns InvalidArgument if it cannot be
+// written (see WriteOutput), contains text that is not UTF-8 or would exceed
+// protobuf's 2 GiB.
 absl::Status SaveResults(const std::string& path, const Results& results,
                          const ReplaceOptions& replace = {});
 
 // Reads a file of SaveResults and checks it with ValidateResult, up to the
-// first result that is wrong.
+// first invalid result.
 absl::StatusOr<Results> LoadResults(const std::string& path);
 
-// The same from memory; `label` is what messages name.
+// The same from memory; messages name `label`.
 absl::StatusOr<Results> ParseResults(absl::string_view label,
                                      absl::string_view bytes);
 

@@ -40,7 +40,7 @@ std::string MadeBy(const ResultProvenance& provenance) {
   return Ascii(text);
 }
 
-// A result that was not simulated.
+// Adds rows for a result that was executed, not simulated.
 void AddExecution(const Result& result, TextTable* table) {
   const Replay& replay = result.replay();
   table->rows.push_back({"execution", absl::StrCat(Ascii(result.method()), ", ",
@@ -93,7 +93,7 @@ std::string SummaryBlock(const Result& result) {
   return PrintTable(table);
 }
 
-// The worst of the GPUs of each pipeline rank, quantity by quantity.
+// Returns the worst value of each quantity over the GPUs of a pipeline rank.
 std::map<uint32_t, RankResult> WorstByRank(const Result& result) {
   std::map<uint32_t, RankResult> worst;
   for (const RankResult& gpu : result.ranks()) {

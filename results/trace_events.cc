@@ -24,7 +24,7 @@ namespace {
 constexpr size_t kNumLanes = std::size(kAllLanes);
 constexpr double kMaxSeconds = 9e9;  // 9e18 ns fit in 63 bits
 
-// A slice before it has a track.
+// A slice without a track.
 struct Candidate {
   double start_seconds;
   double end_seconds;
@@ -34,8 +34,8 @@ struct Candidate {
   Lane lane;
 };
 
-// Orders what happens at one and the same time, of no duration, along the way
-// of the data: down the stages forward, then up again, each before its send.
+// Orders events of no duration at the same time along the flow of data: down
+// the stages forward, then up again, each before its send.
 int64_t CauseOf(bool forward, int64_t stage, bool transfer) {
   constexpr int64_t kBackward = int64_t{1} << 34;
   return (forward ? 2 * stage : kBackward - 2 * stage) + (transfer ? 1 : 0);
@@ -97,11 +97,11 @@ std::vector<Candidate> Candidates(const Timeline& timeline) {
   return all;
 }
 
-// The tracks of one lane of one GPU: the first that is free takes the next
-// slice, a new one is opened when all are taken.
+// The tracks of one lane of one GPU: the first free track takes the next slice;
+// a new one is opened if none is free.
 class TrackPool {
  public:
-  // REQUIRES: starts do not descend. Returns nothing when a track is missing.
+  // Returns nothing if no track is free. Requires: starts do not decrease.
   std::optional<uint32_t> Take(int64_t start_ns) {
     while (!taken_.empty() && taken_.top().first <= start_ns) {
       free_.push(taken_.top().second);
@@ -128,8 +128,8 @@ void PlaceSlices(const std::vector<Candidate>& candidates, size_t num_gpus,
   events->slices.reserve(candidates.size());
   for (const Candidate& c : candidates) {
     TrackPool& pool = pools[c.gpu * kNumLanes + static_cast<size_t>(c.lane)];
-    // Rounding keeps the order of times, so what did not overlap in seconds
-    // does not overlap in nanoseconds.
+    // Rounding keeps the order of times, so that slices that do not overlap in
+    // seconds do not overlap in nanoseconds.
     const int64_t start_ns = ToNanoseconds(c.start_seconds);
     const int64_t end_ns = ToNanoseconds(c.end_seconds);
     std::optional<uint32_t> track = pool.Take(start_ns);
@@ -142,10 +142,10 @@ void PlaceSlices(const std::vector<Candidate>& candidates, size_t num_gpus,
   }
 }
 
-// The slices by what they show.
+// Indices of slices by what they show.
 struct SliceIndex {
-  // Of the action that computes (gpu, stage, microbatch, forward or backward);
-  // the W part of a backward neither sends nor receives.
+  // The action that computes (gpu, stage, microbatch, forward or backward); the
+  // W part of a backward neither sends nor receives.
   using Key = std::tuple<uint32_t, int64_t, int32_t, bool>;
   absl::flat_hash_map<Key, uint32_t> actions;
   std::vector<uint32_t> sends;  // [transfer]
@@ -177,8 +177,8 @@ struct Link {
   FlowPoint point;
 };
 
-// Appends the flow of one transfer. An end that the timeline does not show, or
-// shows against the order of causes, is left out; a flow needs two ends.
+// Appends the flow of one transfer. Leaves out an end that the timeline does
+// not show, or shows in the wrong order; a flow needs two ends.
 void AppendFlow(const Timeline& timeline, uint32_t transfer,
                 const SliceIndex& index, TraceEvents* events,
                 std::vector<Link>* links) {

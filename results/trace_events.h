@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A timeline laid out for viewers, which want slices on tracks that never
+// Layout of a timeline for viewers, in which the slices of a track must not
 // overlap. Both trace formats are written from it.
 #ifndef WEIR_RESULTS_TRACE_EVENTS_H_
 #define WEIR_RESULTS_TRACE_EVENTS_H_
@@ -15,7 +15,7 @@
 
 namespace weir {
 
-// What a GPU does at the same time, in the order of display.
+// Kinds of work that a GPU does concurrently, in the order of display.
 enum class Lane : uint8_t {
   kCompute,
   kSend,
@@ -41,7 +41,7 @@ inline constexpr Lane kAllLanes[] = {Lane::kCompute,
 absl::string_view LaneName(Lane lane);      // "gradient all-reduce"
 absl::string_view LaneCategory(Lane lane);  // "collective"
 
-// One line of a viewer. A lane has as many tracks as things overlap in it.
+// One line of a viewer. A lane has as many tracks as slices overlap in it.
 struct TraceTrack {
   uint32_t gpu;  // index into Result.ranks
   Lane lane;
@@ -51,11 +51,11 @@ struct TraceSlice {
   int64_t start_ns;
   int64_t end_ns;
   uint32_t track;  // index into TraceEvents::tracks
-  uint32_t event;  // index into the columns that the lane comes from
+  uint32_t event;  // index into the columns of the lane's events
 };
 
-// A slice's place in the flow of one transfer: from the action that produced
-// the data over the send to the action that consumes it.
+// The position of a slice in the flow of one transfer: from the action that
+// produced the data over the send to the action that consumes it.
 struct FlowPoint {
   enum class Step : uint8_t { kBegin, kThrough, kEnd };
   uint32_t transfer;  // index into Timeline.transfers
@@ -64,12 +64,12 @@ struct FlowPoint {
 
 struct TraceEvents {
   std::vector<TraceTrack> tracks;
-  // Ordered by start so that causes come before effects that start at the same
-  // time, and so that slices of one track follow each other.
+  // Ordered by start so that causes precede effects that start at the same
+  // time, and slices of one track follow each other.
   std::vector<TraceSlice> slices;
   std::vector<uint32_t> first_flow;  // [slices + 1], into flow_points
   std::vector<FlowPoint> flow_points;
-  // Per transfer: the op that produced what it carries, as in Actions.op.
+  // [transfer]: the op that produced its data, as in Actions.op.
   std::vector<uint8_t> transfer_op;
 
   std::span<const FlowPoint> FlowPointsOf(size_t slice) const {
@@ -78,23 +78,24 @@ struct TraceEvents {
   }
 };
 
-// Lays a timeline out. FailedPrecondition when there is none, InvalidArgument
-// when it is not valid (ValidateTimeline) or lasts longer than nanoseconds can
-// count.
+// Lays a timeline out. Returns FailedPrecondition if there is none,
+// InvalidArgument if it is invalid (ValidateTimeline) or too long for
+// nanoseconds.
 absl::StatusOr<TraceEvents> LayOutTrace(const Result& result);
 
-// Rounds to the next nanosecond, which keeps the order of times.
+// Rounds to the nearest nanosecond, which keeps the order of times.
 int64_t ToNanoseconds(double seconds);
 
-// "rank 3 replica 0 (gpu 24)", with the tensor rank where there are several.
+// Returns "rank 3 replica 0 (gpu 24)", with the tensor rank if there are
+// several.
 std::vector<std::string> GpuNames(const Result& result);
 
-// "2F0", "2 step u3", "send 2F0 -> gpu 9", "recv 2F0 <- gpu 8",
-// "collective 2 mb0", "all-reduce 2 u3".
+// Appends a name such as "2F0", "2 step u3", "send 2F0 -> gpu 9", "recv 2F0 <-
+// gpu 8", "collective 2 mb0" or "all-reduce 2 u3".
 void AppendSliceName(const Result& result, const TraceEvents& events,
                      const TraceSlice& slice, std::string* out);
 
-// Bytes that a slice moves; negative for one that moves none.
+// Returns the bytes that a slice moves; negative if it moves none.
 double SliceBytes(const Result& result, const TraceEvents& events,
                   const TraceSlice& slice);
 

@@ -24,7 +24,7 @@ using Json = nlohmann::ordered_json;
 constexpr absl::string_view kCsvHeader =
     "schedule,seed,batch,samples,updates,seconds,loss";
 
-// Batches that every seed has.
+// Returns the number of batches that every seed has.
 size_t CommonBatches(const StudySchedule& schedule) {
   size_t common = std::numeric_limits<size_t>::max();
   for (const StudyCurve& curve : schedule.curves) {
@@ -44,13 +44,13 @@ bool Learns(const std::vector<double>& smoothed) {
   return !smoothed.empty() && smoothed.back() < smoothed.front();
 }
 
-// More than a model knows that has learned nothing.
+// Returns true if the loss is far above that of an untrained model.
 bool Diverges(double loss, const std::vector<double>& smoothed) {
   return smoothed.empty() || !(loss < 1.5 * smoothed.front());
 }
 
-// Returns the name without control characters, cut so that a key has room: the
-// longest name alone may make gnuplot leave out all of it.
+// Returns the name without control characters, truncated so that the key has
+// room: one very long name may make gnuplot omit the whole key.
 std::string InPicture(absl::string_view name) {
   constexpr int kMaxLetters = 64;
   const std::string safe = WithoutControls(name);
@@ -63,8 +63,9 @@ std::string InPicture(absl::string_view name) {
   return safe;
 }
 
-// Returns a placeholder of about the name's width: gnuplot lays the key out by
-// the number of characters. Letters and digits only; none begins another.
+// Returns a placeholder of about the name's width, since gnuplot lays out the
+// key by the number of characters. Letters and digits only; none is a prefix of
+// another.
 std::string Placeholder(
     absl::string_view name,
     std::vector<std::pair<std::string, std::string>>* names) {

@@ -54,13 +54,13 @@ void CollectNonFinite(const Message& message, const std::string& prefix,
   }
 }
 
-// Checks columns; one message per column, naming the first bad entry.
+// Checks columns; adds one message per column, naming the first bad entry.
 class ColumnChecker {
  public:
   ColumnChecker(absl::string_view field, int size, Problems* problems)
       : field_(field), size_(size), problems_(problems) {}
 
-  // Notes a column of another length; the checks below skip it.
+  // Adds a problem for a column of another length; the checks below skip it.
   template <typename Column>
   bool HasSize(absl::string_view name, const Column& column) {
     if (column.size() == size_) return true;
@@ -169,7 +169,7 @@ void CheckTimeline(const Result& result, Problems* problems) {
   }
 }
 
-// Of an execution. Losses may be anything: training that diverges is a result.
+// Checks an execution. Losses may be anything: diverging training is a result.
 void CheckReplay(const Result& result, Problems* problems) {
   const auto check = [&](absl::string_view field, int num_peaks) {
     if (num_peaks == 0 || num_peaks == result.ranks_size()) return;
@@ -197,7 +197,7 @@ absl::Status ValidateResult(absl::string_view label, const Result& result) {
   std::vector<std::string> pointers = NonFinitePointers(result);
   pointers.erase(std::remove_if(pointers.begin(), pointers.end(), IsLoss),
                  pointers.end());
-  constexpr size_t kMaxNamed = 10;  // a broken file has thousands
+  constexpr size_t kMaxNamed = 10;  // a broken file may have thousands
   for (size_t i = 0; i < pointers.size() && i < kMaxNamed; ++i) {
     problems.Add(absl::StrReplaceAll(pointers[i].substr(1), {{"/", "."}}),
                  "is not a finite number");

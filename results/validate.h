@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What must hold for a result before a view may trust it. The simulator's own
-// results hold it; a file from elsewhere may not.
+// Conditions that a result must meet before a view may trust it. The
+// simulator's own results meet them; a file from elsewhere may not.
 #ifndef WEIR_RESULTS_VALIDATE_H_
 #define WEIR_RESULTS_VALIDATE_H_
 
@@ -16,21 +16,21 @@
 namespace weir {
 
 // Checks that a result names its schedule, that all its quantities are finite
-// (but for the losses of a replay), that a replay's peaks are one a rank, and
-// that its timeline holds (below). All problems come back together.
+// (except for the losses of a replay), that a replay has one peak per rank, and
+// that the timeline is valid (see below). Returns all problems at once.
 absl::Status ValidateResult(absl::string_view label, const Result& result);
 
-// Checks that all columns of a kind of event have one length, that gpus are
-// indices into ranks, that times are finite and no event ends before it starts,
-// that bytes are finite and not negative, that enumerations and spans are in
+// Checks that all columns of a kind of event have the same length, that GPUs
+// are indices into ranks, that times and bytes are finite and not negative,
+// that no event ends before it starts, and that enumerations and spans are in
 // range.
 absl::Status ValidateTimeline(absl::string_view label, const Result& result);
 
-// A copy of all but the timeline, which may be larger than all else by far.
+// Returns a copy without the timeline, which may be much larger than the rest.
 Result WithoutTimeline(const Result& result);
 
-// The JSON pointers ("/ranks/3/idle_seconds") of all numbers that are NaN or
-// infinite, the timeline's aside.
+// Returns the JSON pointers ("/ranks/3/idle_seconds") of all numbers that are
+// NaN or infinite, except those of the timeline.
 std::vector<std::string> NonFinitePointers(const Result& result);
 
 }  // namespace weir

@@ -12,23 +12,25 @@
 
 namespace weir {
 
-// The table of one result: what it is, the times, the worst rank, what limits.
+// Returns the table of one result: shape, times, worst rank, limit.
 std::string ResultTable(const Result& result);
 
-// One row per result; what does not fit is marked and by how much; one line
-// under it says what limits the fastest that fits.
+// Returns one row per result, with the excess of those that do not fit, and a
+// line that names the limit of the fastest one that fits.
 std::string CompareTable(std::span<const Result> results);
 
-// The envelope {"tool", "version", "command", "config", "result"|"results",
-// "warnings"} without timelines. Numbers, never strings, for quantities; one
-// that is not finite is null and a warning. "config" is the resolved scenario
-// as textproto, for a comparison the list of them. `warnings` are further ones.
+// Return the envelope {"tool", "version", "command", "config",
+// "result"|"results", "warnings"} without timelines. Quantities are numbers,
+// never strings; a number that is not finite becomes null and a warning.
+// "config" is the resolved scenario as textproto, for a comparison the list of
+// them. `warnings` are additional ones.
 std::string ResultJson(absl::string_view command, const Result& result);
 std::string CompareJson(absl::string_view command,
                         std::span<const Result> results,
                         const std::vector<std::string>& warnings = {});
 
-// One line per rank (simulate) or per result (compare), with a header line.
+// Return a header line and one line per rank (simulate) or per result
+// (compare).
 std::string RanksCsv(const Result& result);
 std::string CompareCsv(std::span<const Result> results);
 

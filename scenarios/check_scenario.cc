@@ -26,11 +26,12 @@ constexpr double kMaxGlobalBatchSize = 1 << 30;
 constexpr double kMaxSequenceLength = 1 << 24;
 constexpr double kMaxBatches = 1e6;
 
-// Degrees of parallelism: 0 stands for 1.
+// Returns a degree of parallelism, where 0 means 1.
 double Degree(uint32_t value) { return std::max<uint32_t>(value, 1); }
 
-// An option may give a schedule another number of stages than pipeline x
-// chunks (replicated ones); stage costs are then checked when they are made.
+// Returns true if the schedule has options. An option may change the number of
+// stages from pipeline x chunks (replicated stages); the numbers of stage costs
+// are then checked when the costs are computed.
 bool HasOptions(const Scenario& scenario) {
   return WithoutOptions(scenario.schedule()) != scenario.schedule();
 }
@@ -42,7 +43,7 @@ void CheckEnum(Problems& problems, const char* field, int value, bool valid) {
 void CheckParallelism(Problems& problems, const Scenario& scenario) {
   const Parallelism& parallelism = scenario.parallelism();
   const std::string path = "parallelism.";
-  // 0 stands for 1 everywhere.
+  // 0 means 1 everywhere.
   problems.CheckRange(path + "tensor", parallelism.tensor(), 0, kMaxGpus);
   problems.CheckRange(path + "expert", parallelism.expert(), 0, kMaxGpus);
   const uint32_t data = std::max(parallelism.data(), 1u);
@@ -87,7 +88,7 @@ void CheckParallelism(Problems& problems, const Scenario& scenario) {
 
 void CheckBatch(Problems& problems, const Scenario& scenario) {
   const Batch& batch = scenario.batch();
-  // 0 stands for 1.
+  // 0 means 1.
   problems.CheckRange("batch.microbatch_size", batch.microbatch_size(), 0,
                       kMaxMicrobatchSize);
   problems.CheckRange("batch.global_batch_size", batch.global_batch_size(), 1,
@@ -198,7 +199,7 @@ void CheckSize(Problems& problems, const Scenario& scenario) {
   const double num_actions = 2 * num_gpus * Degree(parallelism.chunks()) *
                              num_microbatches * num_batches;
   if (num_actions > kMaxActions) {
-    // What they take at their peak on one core, see sim/run_size.cc.
+    // Peak memory and time on one core per action; see sim/run_size.cc.
     constexpr double kBytesPerAction = 160, kSecondsPerAction = 2e-6;
     problems.Add("", absl::StrFormat(
                          "needs %.4g actions (2 x %.0f GPUs x %.0f chunks x "
@@ -211,8 +212,8 @@ void CheckSize(Problems& problems, const Scenario& scenario) {
   }
 }
 
-// Megatron splits heads, key-value heads, and the two matrices of the feed-
-// forward part; a key-value head may also be copied to several ranks.
+// Megatron splits heads, key-value heads, and the two matrices of the
+// feed-forward layer. A key-value head may also be copied to several ranks.
 void CheckTensorDegree(Problems& problems, uint32_t tensor,
                        const Transformer& transformer) {
   const auto check = [&](uint32_t size, const char* what, bool divides) {
@@ -318,7 +319,8 @@ void CheckAgainstMeasured(Problems& problems, const Scenario& scenario) {
   }
 }
 
-// Without blocks_per_stage the blocks are shared out evenly.
+// Checks that the blocks divide evenly unless blocks_per_stage or layout is
+// given.
 void CheckStages(Problems& problems, const Parallelism& parallelism,
                  const Model& model) {
   if (!parallelism.blocks_per_stage().empty() ||
@@ -349,7 +351,7 @@ void CheckStages(Problems& problems, const Parallelism& parallelism,
 }  // namespace
 
 void CheckFields(Problems& problems, const Scenario& scenario) {
-  // The command line gives these too, files hold UTF-8 only.
+  // These may also come from the command line; files contain only UTF-8.
   CheckUtf8(problems, "model", scenario.model());
   CheckUtf8(problems, "cluster", scenario.cluster());
   CheckUtf8(problems, "profile", scenario.profile());
@@ -459,7 +461,7 @@ DeviceNames NamesOfDevices(const Scenario& scenario, const Cluster& cluster) {
 void CheckAgainstDevice(Problems& problems, const Scenario& scenario,
                         const DeviceProfile& device) {
   const Precision precision = scenario.training().precision();
-  if (precision == PRECISION_UNSPECIFIED) return;  // its model did not load
+  if (precision == PRECISION_UNSPECIFIED) return;  // the model did not load
   const std::string format = precision == FP32         ? "fp32"
                              : precision == MIXED_BF16 ? "bf16"
                                                        : "fp16";

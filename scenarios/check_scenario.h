@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of ResolveScenario: checks of the fields alone, and of the fields
-// against what they name. Each notes all that it finds.
+// Parts of ResolveScenario: checks of the fields alone, and of the fields
+// against the model, devices and schedule. Each check reports all problems it
+// finds.
 #ifndef WEIR_SCENARIOS_CHECK_SCENARIO_H_
 #define WEIR_SCENARIOS_CHECK_SCENARIO_H_
 
@@ -16,58 +17,62 @@
 
 namespace weir {
 
-// More tasks than one simulation may have (about 100 bytes each).
+// The most actions that a simulation may have (about 160 bytes each).
 inline constexpr double kMaxActions = 2e8;
 
-// Every field that is wrong whatever the scenario names: numbers out of range,
-// fields that exclude each other, costs by hand.
+// Checks the fields alone: ranges, fields that exclude each other, costs given
+// by hand.
 void CheckFields(Problems& problems, const Scenario& scenario);
 
-// Megatron-LM's layout of layers: the chunks that it means where none are
-// given, its words and number of stages, and whether it holds the model's
-// layers.
+// Handle Megatron-LM's layout of layers: set the number of chunks from it if
+// that is not given, check its syntax and number of stages, and check that it
+// contains the model's layers.
 void FillChunksFromLayout(Scenario& scenario);
 void CheckLayout(Problems& problems, const Parallelism& parallelism);
 void CheckLayoutAgainst(Problems& problems, const Parallelism& parallelism,
                         int num_blocks);
 
-// Whether microbatches and replicas divide the batch. REQUIRES: CheckFields
-// found nothing, also below.
+// Checks that the microbatches and data-parallel ranks divide the batch.
+// Requires: CheckFields found no problem; also for the functions below.
 void CheckBatchDivides(Problems& problems, const Scenario& scenario);
 
-// Where the schedule is a file, its shape stands in the fields that are not
-// given; those that are given and differ are problems that name both. Errors of
-// the file come back as they are.
+// Fills fields that are not given from the shape of a schedule file. Adds a
+// problem with both values for each given field that differs. Returns errors of
+// the file unchanged.
 absl::Status FillFromScheduleFile(Problems& problems, Scenario& scenario);
 
-// Whether the schedule exists and, `with_shape`, takes the scenario's.
+// Checks that the schedule exists and, if `with_shape`, that it supports the
+// scenario's shape.
 absl::Status CheckSchedule(absl::string_view label, const Scenario& scenario,
                            bool with_shape);
 
-// What the model cannot be asked: degrees that do not divide it, sequences that
-// it has no positions for, stages it has no blocks for.
+// Checks the scenario against the model: degrees must divide it, and it must
+// have enough positions for the sequences and enough blocks for the stages.
 void CheckAgainstModel(Problems& problems, const Scenario& scenario,
                        const Model& model);
 
-// The devices of the cluster's GPUs, each name once, in order; the scenario's
-// instead, if it names one.
+// The devices of the cluster's GPUs, each name once, in order; or only the
+// scenario's profile if that is given.
 struct DeviceNames {
   std::vector<std::string> names;
-  std::vector<int> gpu_device;  // [GPU]: index into names; empty with one name
+  // [GPU] index into names; empty for a single name.
+  std::vector<int> gpu_device;
 };
 DeviceNames NamesOfDevices(const Scenario& scenario, const Cluster& cluster);
 
-// Whether the device computes in the scenario's precision.
+// Checks that the device supports the scenario's precision.
 void CheckAgainstDevice(Problems& problems, const Scenario& scenario,
                         const DeviceProfile& device);
 
-// Microbatches of one batch and pipeline. REQUIRES: CheckFields found nothing.
+// Returns the number of microbatches per batch and pipeline. Requires:
+// CheckFields found no problem.
 int NumMicrobatches(const Scenario& scenario);
 
-// Fills in the defaults that the fields alone decide.
+// Fills in the defaults that depend only on the fields.
 void FillDefaults(Scenario& scenario);
 
-// Fills in the defaults that the model decides, then those of the runtime.
+// Fill in the defaults that depend on the model, then those that depend on the
+// runtime.
 void FillDefaultsOf(const Model& model, Scenario& scenario);
 void FillDefaultsOf(const Runtime& runtime, Scenario& scenario);
 

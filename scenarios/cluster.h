@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loading and checking clusters.
+// Loads and checks clusters.
 #ifndef WEIR_SCENARIOS_CLUSTER_H_
 #define WEIR_SCENARIOS_CLUSTER_H_
 
@@ -12,22 +12,23 @@
 
 namespace weir {
 
-// What one cluster may hold; larger ones are refused before memory is taken.
+// Limits of a cluster. Larger ones are rejected before memory is allocated.
 inline constexpr int kMaxGpus = 1 << 20;
 inline constexpr int kMaxGpusPerNode = 1024;
 inline constexpr int kMaxGpusPerMesh = 256;
 inline constexpr int kMaxLinks = 1 << 24;
 
-// Loads a preset ("p3-16xlarge") or a textproto file, validated.
-// `num_nodes` above 0 replaces the count of a cluster with one node group.
+// Loads and validates a preset ("p3-16xlarge") or a textproto file. A positive
+// `num_nodes` replaces the number of nodes of a cluster with a single node
+// group.
 absl::StatusOr<Cluster> LoadCluster(const std::string& name_or_path,
                                     int num_nodes = 0);
 
-// Everything wrong with a cluster, all problems at once: SimGrid aborts on bad
-// platforms, so nothing bad may get past here.
+// Reports all problems of a cluster at once. SimGrid aborts on bad platforms,
+// so this must detect everything that is bad.
 absl::Status ValidateCluster(absl::string_view label, const Cluster& cluster);
 
-// REQUIRES: ValidateCluster(cluster) is OK.
+// Requires: ValidateCluster(cluster) is OK.
 int NumGpus(const Cluster& cluster);
 int NumNodes(const Cluster& cluster);
 

@@ -77,7 +77,7 @@ std::optional<double> ParseNumber(absl::string_view text) {
   return number;
 }
 
-// "12.5ms" in seconds; nothing when it is no such number.
+// Parses "12.5ms" as seconds. Returns std::nullopt for any other text.
 std::optional<double> ParseSeconds(absl::string_view text) {
   double unit = 1;
   if (absl::ConsumeSuffix(&text, "us")) {
@@ -110,14 +110,14 @@ void CheckCosts(Problems& problems, absl::string_view prefix,
 
 namespace {
 
-// Of one key: one number, or one per stage.
+// By key: one number, or one per stage.
 using Values = std::map<std::string, std::vector<double>>;
 
 constexpr absl::string_view kUnknown =
     "is unknown, expected f, b, i, w, c, o, h, p or z with seconds, as in "
     "f=1,b=2 or f=1,i=1,w=1,c=0, or a or g with bytes";
 
-// "f=1" or "f=1/2/2", one per stage.
+// Parses "f=1", or "f=1/2/2" with one number per stage.
 void ParseValue(absl::string_view part, Values* values, Problems* problems) {
   const std::pair<absl::string_view, absl::string_view> entry =
       absl::StrSplit(part, absl::MaxSplits('=', 1));
@@ -129,7 +129,8 @@ void ParseValue(absl::string_view part, Values* values, Problems* problems) {
   }
   const bool is_bytes = key == "a" || key == "g";
   std::vector<double> numbers;
-  // "f" alone has no text at all, which splits into nothing.
+  // For "f" without a value, entry.second has no data and would split into
+  // nothing.
   const std::string value(entry.second);
   for (absl::string_view text : absl::StrSplit(value, '/')) {
     text = absl::StripAsciiWhitespace(text);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks of costs that are given by hand; parsing is in scenarios/scenario.h.
+// Checks costs given by hand; they are parsed in scenarios/scenario.h.
 #ifndef WEIR_SCENARIOS_COSTS_H_
 #define WEIR_SCENARIOS_COSTS_H_
 
@@ -10,13 +10,13 @@
 
 namespace weir {
 
-// Notes everything wrong with the costs; `prefix` goes before field names
-// ("textbook." or nothing).
+// Reports all problems of the costs. Prepends `prefix` to field names
+// ("textbook." or "").
 void CheckCosts(Problems& problems, absl::string_view prefix,
                 const TextbookCosts& costs);
 
-// What a generator may know of them. Where only whole backwards are given I and
-// W are half of one each.
+// Returns the costs in the form that generators use. If only whole backwards
+// are given, I and W take half of them each.
 PassCosts PassCostsOf(const TextbookCosts& costs);
 
 }  // namespace weir

@@ -37,7 +37,7 @@ std::string Plural(int64_t count, absl::string_view noun) {
   return absl::StrCat(count, " ", noun, count == 1 ? "" : "s");
 }
 
-// The matrix of NVLinks, for as many GPUs as fit on a line.
+// Returns the matrix of NVLinks, or "" if it is too wide for a line.
 std::string MeshPicture(const NodeWiring& wiring) {
   const int n = wiring.num_gpus();
   if (n > 16) return "";
@@ -76,7 +76,7 @@ std::string NvLinkText(const NodeWiring& wiring) {
                       MeshPicture(wiring));
 }
 
-// One line per PCIe switch with the GPUs and NICs below it.
+// Returns one line per PCIe switch with the GPUs and NICs below it.
 std::string PcieText(const NodeWiring& wiring) {
   if (!wiring.node.has_pcie()) return "";
   const PcieTree& pcie = wiring.node.pcie();
@@ -114,7 +114,7 @@ std::string PcieText(const NodeWiring& wiring) {
   return text;
 }
 
-// NICs that are alike on one line.
+// Returns one line per kind of NIC.
 std::string NicText(const NodeWiring& wiring) {
   std::map<std::pair<double, int>, int> kinds;
   for (const Nic& nic : wiring.node.nics()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A cluster in words and numbers, for people and for programs.
+// Describes a cluster as text and as JSON.
 #ifndef WEIR_SCENARIOS_DESCRIBE_H_
 #define WEIR_SCENARIOS_DESCRIBE_H_
 
@@ -10,13 +10,12 @@
 
 namespace weir {
 
-// Bytes per second, one direction, between the first half of the nodes and the
-// rest; 0 for a single node. Halves under different leaf switches share the
-// oversubscribed uplinks.
-// REQUIRES: ValidateCluster(cluster) is OK.
+// Returns the bytes per second in one direction between the first half of the
+// nodes and the rest; 0 for a single node. Halves under different leaf switches
+// share the oversubscribed uplinks. Requires: ValidateCluster(cluster) is OK.
 double BisectionBytesPerSecond(const Cluster& cluster);
 
-// What `weir cluster show` prints. REQUIRES: as above.
+// Returns the output of `weir cluster show`. Requires: as above.
 //
 //   p3-16xlarge: 8 nodes, 64 GPUs
 //
@@ -34,7 +33,8 @@ double BisectionBytesPerSecond(const Cluster& cluster);
 //   bisection: 12.5 GB/s each way between 4 and 4 nodes
 std::string DescribeCluster(const Cluster& cluster);
 
-// The same as JSON, the words of cluster.proto as keys. REQUIRES: as above.
+// Returns the same as JSON, with the field names of cluster.proto as keys.
+// Requires: as above.
 nlohmann::ordered_json ClusterJson(const Cluster& cluster);
 
 }  // namespace weir

@@ -7,16 +7,16 @@
 namespace weir {
 namespace {
 
-// NCCL opens at most 32 channels; a cycle is two of them.
+// NCCL opens at most 32 channels; a cycle needs two of them.
 constexpr int kMaxCycles = 16;
-// Of the recursion: vertices times cycles.
+// Limits the recursion depth: vertices times cycles.
 constexpr int kMaxDepth = 1024;
 constexpr int kMaxSteps = 200000;
 
 struct Search {
   int size;
   std::vector<int32_t> lanes;
-  int bound = 0;  // no set of cycles can be larger
+  int bound = 0;  // upper bound on the number of cycles
   int steps = 0;
   std::vector<int> path = {0};
   std::vector<bool> visited = {};
@@ -34,11 +34,13 @@ struct Search {
     return steps >= kMaxSteps || static_cast<int>(best.size()) == bound;
   }
 
-  // The path holds every vertex: closes it and looks for the next cycle.
+  // Requires: the path contains every vertex. Closes it and searches for the
+  // next cycle.
   void Close() {
     const int last = path.back();
     if (Lanes(last, 0) == 0) return;
-    // Each cycle in one direction only, each set in one order only.
+    // Considers each cycle in one direction only, and each set in one order
+    // only.
     if (path[1] > last || (!cycles.empty() && path < cycles.back())) return;
     Take(last, 0, 1);
     cycles.push_back(path);
@@ -74,7 +76,8 @@ struct Search {
   }
 };
 
-// Every vertex spends two edges on every cycle.
+// Returns an upper bound on the number of cycles, each of which uses two edges
+// of every vertex.
 int Bound(int size, const std::vector<int32_t>& lanes) {
   int bound = std::min(kMaxCycles, std::max(kMaxDepth / size, 1));
   for (int vertex = 0; vertex < size; ++vertex) {

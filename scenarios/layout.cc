@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Megatron-LM's layout of layers in a scenario.
+// Handles Megatron-LM's layout of layers in a scenario.
 #include "models/layout.h"
 
 #include <algorithm>
@@ -52,7 +52,7 @@ void CheckLayoutAgainst(Problems& problems, const Parallelism& parallelism,
                         int num_blocks) {
   if (parallelism.layout().empty()) return;
   const auto layout = ParseLayout(kField, parallelism.layout());
-  if (!layout.ok()) return;  // told by CheckLayout
+  if (!layout.ok()) return;  // reported by CheckLayout
   const int given = CountBlocks(*layout);
   if (given != num_blocks) {
     problems.Add(kField, absl::StrCat("holds ", given,

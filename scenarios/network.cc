@@ -36,8 +36,8 @@ Network Network::Textbook(int num_gpus, double hop_seconds) {
   return network;
 }
 
-// Only oversubscribed leaf switches have links: others never saturate, and a
-// link that many flows share costs the solver dear.
+// Adds links only for oversubscribed leaf switches: others never saturate, and
+// links shared by many flows are expensive for the solver.
 void Network::AddLeafSwitches(const Cluster& cluster) {
   const int num_nodes = static_cast<int>(nodes_.size());
   const int nodes_per_leaf =
@@ -54,7 +54,7 @@ void Network::AddLeafSwitches(const Cluster& cluster) {
     for (const uint32_t rail : leaf_rails_) {
       double bytes_per_second = 0;
       for (int i = 0; i < nodes_per_leaf; ++i) {
-        // The ports of a last leaf that is not full are there all the same.
+        // A partially filled last leaf has all its ports.
         const int node = std::min(first + i, num_nodes - 1);
         for (const Nic& nic : wiring_[nodes_[node].group]->node.nics()) {
           if (!fabric_.rail_optimized() || nic.rail() == rail)

@@ -28,7 +28,8 @@ void WireNvSwitch(NodeWiring& wiring) {
   }
 }
 
-// Fills mesh_next towards `to`: breadth first, ties to the lowest number.
+// Fills mesh_next toward `to` by breadth-first search; ties go to the lowest
+// number.
 void FindWaysTo(NodeWiring& wiring, int to) {
   const int n = wiring.num_gpus();
   std::vector<int> order = {to};
@@ -97,8 +98,8 @@ void WirePcie(NodeWiring& wiring) {
   WireSockets(wiring);
 }
 
-// A NIC hangs under the PCIe switch of its GPUs when they share one, else at
-// the root complex of its first GPU.
+// Attaches a NIC to the PCIe switch that its GPUs share, otherwise to the root
+// complex of its first GPU.
 void AttachNic(NodeWiring& wiring, const std::vector<int>& gpus) {
   const int first = wiring.gpu_switch[gpus[0]];
   const bool one_switch = std::all_of(gpus.begin(), gpus.end(), [&](int gpu) {
@@ -141,7 +142,7 @@ void AppendPcie(const NodeWiring& wiring, int from, int to, int32_t first_link,
     const int to_socket = wiring.switch_socket[to_switch];
     route.links.push_back(first_link + wiring.first_pcie_uplink +
                           2 * from_switch);
-    num_switches = 3;  // with the root complex between them
+    num_switches = 3;  // including the root complex
     if (from_socket != to_socket) {
       route.links.push_back(
           first_link +
@@ -155,8 +156,8 @@ void AppendPcie(const NodeWiring& wiring, int from, int to, int32_t first_link,
   route.latency_seconds += num_switches * pcie.latency_seconds();
 }
 
-// The PCIe links between a GPU and a NIC, in the GPU's sending direction
-// (inbound: the opposite one, in the opposite order).
+// Appends the PCIe links from a GPU to a NIC or, if inbound, from the NIC to
+// the GPU.
 void AppendPcieToNic(const NodeWiring& wiring, int gpu, int nic, bool inbound,
                      int32_t first_link, Route& route) {
   if (!wiring.node.has_pcie()) return;

@@ -9,7 +9,7 @@
 namespace weir {
 namespace {
 
-// The number of GPUs of the three degrees, as a double: it may be absurd.
+// Computes the number of GPUs as a double, because it may overflow an int.
 absl::Status CheckDegrees(absl::string_view where, int tensor, int data,
                           int pipeline, int num_gpus_available) {
   Problems problems(where);

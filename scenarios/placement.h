@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which GPU is which (tensor, data, pipeline) rank.
+// Assigns GPUs to (tensor, data, pipeline) ranks.
 #ifndef WEIR_SCENARIOS_PLACEMENT_H_
 #define WEIR_SCENARIOS_PLACEMENT_H_
 
@@ -13,10 +13,11 @@ namespace weir {
 
 struct Placement {
   int tensor = 1, data = 1, pipeline = 1;
-  std::vector<int> gpus;  // see index()
+  std::vector<int> gpus;  // by index()
 
   int num_gpus() const { return tensor * data * pipeline; }
-  // Replica by replica, pipeline rank by pipeline rank, tensor rank by rank.
+  // Returns the index in order of replica, then pipeline rank, then tensor
+  // rank.
   int index(int replica, int rank, int tensor_rank) const {
     return (replica * pipeline + rank) * tensor + tensor_rank;
   }
@@ -27,15 +28,16 @@ struct Placement {
 
 // Numbers GPUs in the given order, first name fastest: "tp-dp-pp" (Megatron's:
 // tensor groups adjacent, then data-parallel groups, pipelines across nodes) or
-// "tp-pp-dp" (a pipeline inside the node where it fits, replicas across).
-// InvalidArgument for any other order or when num_gpus_available is too small;
-// `where` names the field in messages.
+// "tp-pp-dp" (a pipeline inside the node if it fits, replicas across nodes).
+// Returns InvalidArgument, starting with `where`, for any other order or if
+// num_gpus_available is too small.
 absl::StatusOr<Placement> PlaceInOrder(absl::string_view where,
                                        absl::string_view order, int tensor,
                                        int data, int pipeline,
                                        int num_gpus_available);
 
-// An explicit list of GPU numbers, in Placement::index order; each GPU once.
+// Uses an explicit list of GPU numbers in the order of Placement::index. Each
+// GPU may occur only once.
 absl::StatusOr<Placement> PlaceAsGiven(absl::string_view where,
                                        const std::vector<int>& gpus, int tensor,
                                        int data, int pipeline,

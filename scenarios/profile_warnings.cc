@@ -17,10 +17,11 @@
 namespace weir {
 namespace {
 
-// Drivers and datasheets count memory differently.
+// Relative tolerance: drivers and datasheets count memory differently.
 constexpr double kSameMemory = 0.05;
 
-// "H200" of "NVIDIA H200" and of "H200-SXM5-141GB"; else the whole name.
+// Returns "H200" for "NVIDIA H200" and for "H200-SXM5-141GB"; the whole name if
+// it contains no model number.
 std::string ModelOf(absl::string_view name) {
   for (absl::string_view word : absl::StrSplit(name, absl::ByAnyChar(" -_"))) {
     const bool digit =
@@ -90,7 +91,7 @@ std::vector<std::string> CardShareWarnings(const DeviceProfile& profile,
   for (const NodeGroup& group : cluster.groups()) {
     const int num_gpus = static_cast<int>(group.node().num_gpus());
     const int last = first + num_gpus * static_cast<int>(group.count());
-    std::map<int, std::set<int>> cards;  // in use, by node
+    std::map<int, std::set<int>> cards;  // GPUs in use, by node
     for (int gpu : used_gpus) {
       if (gpu < first || gpu >= last) continue;
       const int node = (gpu - first) / num_gpus;

@@ -11,21 +11,20 @@
 
 namespace weir {
 
-// What speaks against a profile: measured kernels that nobody knows the GPU of,
-// other versions of libraries than `software` where both are known.
+// Returns warnings about a profile: measured kernels without a known GPU, or
+// library versions that differ from `software` where both are known.
 std::vector<std::string> ProfileWarnings(const DeviceProfile& profile,
                                          const Software& software);
 
-// What speaks against parts of cards (DeviceProfile::card_share, which
-// `profile` has) where these GPUs of the cluster, which have the profile, are
-// used: nodes whose GPUs are not a whole number of cards, several cards where
-// there may be one.
+// Returns warnings about a profile of GPU partitions (`profile` has card_share)
+// on the GPUs in use, all of which have this profile: nodes whose partitions do
+// not form whole GPUs, and nodes that use several GPUs where one may suffice.
 std::vector<std::string> CardShareWarnings(const DeviceProfile& profile,
                                            const Cluster& cluster,
                                            const std::vector<int>& used_gpus);
 
-// A profile for GPUs that are not of its kind: by name, multiprocessors or
-// memory. Empty: they are.
+// Returns a warning if the profile was measured on a different kind of GPU, by
+// name, multiprocessors or memory, than `of_cluster`. Otherwise returns "".
 std::string OtherGpuWarning(const DeviceProfile& profile,
                             const DeviceProfile& of_cluster);
 

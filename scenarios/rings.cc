@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Network::RingsOver.
+// Implements Network::RingsOver.
 #include <algorithm>
 #include <cassert>
 #include <limits>
@@ -14,8 +14,9 @@
 namespace weir {
 namespace {
 
-// The cyclic orders in which a collective may visit these GPUs of a node, all
-// at the same time: both directions of every NVLink cycle, else PCIe's order.
+// Returns the cyclic orders in which a collective may visit these GPUs of a
+// node, all concurrently: both directions of every NVLink cycle, otherwise PCIe
+// order.
 std::vector<std::vector<int>> OrdersInside(const NodeWiring& wiring,
                                            const std::vector<int>& gpus) {
   std::vector<std::vector<int>> orders;
@@ -39,24 +40,27 @@ std::vector<std::vector<int>> OrdersInside(const NodeWiring& wiring,
   return orders;
 }
 
-// How one ring passes through a node: in at the front, out at the back.
+// The path of a ring through a node, from the entry GPU to the exit GPU.
 using Passage = std::vector<int>;
 
-// Where a ring is to pass: in by a rail, or out by a NIC of the node.
+// The required entry or exit of a ring: it enters by a rail, or leaves by a NIC
+// of the node.
 struct Gate {
   bool by_rail = false;
   uint32_t rail = 0;
   int nic = 0;
 };
 
-// What the passages of a node have used so far.
+// Resources used by the passages of a node so far.
 struct Usage {
-  std::map<int, int> orders;  // [order] passages that follow it
+  std::map<int, int> orders;  // [order] number of passages that follow it
   std::set<int> entry_nics;
 };
 
-// How far a cut between these two GPUs is from the gate: 0 in and out by one
-// NIC, 1 as many in as out of each NIC, 2 not even that, 3 misses the gate.
+// Returns how badly a passage between these two GPUs fits the gate: 0 if it
+// enters and leaves by the gate's rail or NIC; 1 if it leaves by another rail,
+// or enters by a NIC that no other passage enters by; 2 if another passage
+// already enters by that NIC; 3 if it misses the gate.
 int Detour(const NodeWiring& wiring, int entry, int exit, const Gate& gate,
            const Usage& usage) {
   if (gate.by_rail) {
@@ -69,12 +73,12 @@ int Detour(const NodeWiring& wiring, int entry, int exit, const Gate& gate,
   return usage.entry_nics.count(entry_nic) == 0 ? 1 : 2;
 }
 
-// Cuts one of the cyclic orders open at the gate, preferring orders that few
-// passages follow yet.
+// Cuts one of the cyclic orders open at the gate. Prefers orders that few
+// passages follow so far.
 Passage CutOpen(const NodeWiring& wiring,
                 const std::vector<std::vector<int>>& orders, const Gate& gate,
                 Usage& usage) {
-  // Detour, passages that follow the order, order, front.
+  // Detour, number of passages that follow the order, order, front.
   std::tuple<int, int, int, int> best(4, 0, 0, 0);
   for (int i = 0; i < static_cast<int>(orders.size()); ++i) {
     const int size = static_cast<int>(orders[i].size());
@@ -92,8 +96,8 @@ Passage CutOpen(const NodeWiring& wiring,
   return passage;
 }
 
-// The passages of all rings. `rails` empty: out by the first NICs that the
-// members use.
+// Returns the passages of all rings. If `rails` is empty, they leave by the
+// first NICs that the members use.
 std::vector<Passage> PassagesThrough(const NodeWiring& wiring,
                                      const std::vector<int>& gpus,
                                      const std::vector<uint32_t>& rails,
@@ -188,7 +192,7 @@ std::vector<Ring> Network::RingsBetweenNodes(
     num_rings = FewestNics(members);
   }
   std::vector<Ring> rings(num_rings);
-  // Most nodes are alike and have the same members.
+  // Most nodes are equal and have the same members.
   std::map<std::pair<int, std::vector<int>>, std::vector<Passage>> known;
   for (const Members& inside : members) {
     const Place& place = nodes_[inside.node];

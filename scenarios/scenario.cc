@@ -23,8 +23,8 @@
 namespace weir {
 namespace {
 
-// Takes the value out of a result, or keeps its status for the report. A name
-// that was not found says nothing by itself: `where` is put before it.
+// Returns the value of a result, or appends its status to `failures`. Prefixes
+// NotFound with `where`, because its message does not contain the field.
 template <typename T>
 std::optional<T> Keep(absl::string_view where, absl::StatusOr<T> result,
                       std::vector<absl::Status>& failures) {
@@ -37,7 +37,7 @@ std::optional<T> Keep(absl::string_view where, absl::StatusOr<T> result,
   return {};
 }
 
-// All of it as one status: what was found here, then what the loaders found.
+// Combines everything into one status: first the problems, then the failures.
 absl::Status Merge(const Problems& problems,
                    const std::vector<absl::Status>& failures) {
   if (problems.empty() && failures.empty()) return absl::OkStatus();
@@ -65,7 +65,7 @@ absl::StatusOr<Placement> MakePlacement(const std::string& label,
   return PlaceAsGiven(where, gpus, tensor, data, pipeline, num_gpus_available);
 }
 
-// Loads what the scenario names and checks all of it against all of it.
+// Loads the files that a scenario names and checks them against each other.
 class Loader {
  public:
   Loader(Problems& problems, bool fields_are_sound,
@@ -86,7 +86,7 @@ class Loader {
     TakeRuntime();
     resolved_.gpu_device = std::move(devices.gpu_device);
     Warn();
-    // One that is named for all stays so when the scenario is run again.
+    // Keep a single profile for all GPUs when the scenario is run again.
     if (devices.names.size() == 1) scenario_.set_profile(devices.names[0]);
     return Merge(problems_, failures_);
   }
@@ -115,7 +115,7 @@ class Loader {
       CheckAgainstModel(problems_, scenario_, resolved_.model);
   }
 
-  // The devices to load; none when none can be told.
+  // Returns the devices to load; none if they cannot be determined.
   DeviceNames TakeCluster() {
     auto cluster = Keep(Where("cluster"),
                         LoadCluster(scenario_.cluster(),
@@ -151,7 +151,7 @@ class Loader {
     }
   }
 
-  // Those that have the `device`-th profile.
+  // Returns the GPUs in use that have the `device`-th profile.
   std::vector<int> UsedGpus(int device) const {
     std::vector<int> gpus = resolved_.placement.gpus;
     if (!resolved_.gpu_device.empty()) {
@@ -171,7 +171,7 @@ class Loader {
         size));
   }
 
-  // A profile that the scenario names may be of another GPU.
+  // Adds warnings, including those about a profile of a different GPU.
   void Warn() {
     WarnOfMicrobatches();
     Software software = resolved_.cluster.software();
@@ -199,7 +199,7 @@ class Loader {
         continue;
       }
       const auto of_cluster = LoadDeviceProfile(device);
-      if (!of_cluster.ok()) continue;  // it is not asked for
+      if (!of_cluster.ok()) continue;  // its profile is not needed
       const std::string text = OtherGpuWarning(resolved_.device, *of_cluster);
       if (!text.empty()) resolved_.warnings.push_back(text);
     }
@@ -247,7 +247,7 @@ absl::StatusOr<ResolvedScenario> ResolveScenario(absl::string_view label,
   const bool fields_are_sound = problems.empty() && file.ok();
   if (fields_are_sound) CheckBatchDivides(problems, resolved.scenario);
   if (!scenario.schedule().empty() && !IsScheduleFile(scenario.schedule())) {
-    // A batch that is not whole has no number of microbatches to judge.
+    // Without a whole number of microbatches the shape cannot be checked.
     const absl::Status status =
         CheckSchedule(label, resolved.scenario, problems.empty());
     if (!status.ok()) failures.push_back(status);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A schedule file brings its own shape.
+// Takes the shape of a scenario from its schedule file.
 #include <algorithm>
 #include <limits>
 
@@ -11,7 +11,7 @@
 namespace weir {
 namespace {
 
-// Sets a field that is not given (0), else compares.
+// Sets a field that is not given (0), otherwise checks that it agrees.
 template <typename Set>
 void Fill(Problems& problems, const Schedule& schedule, absl::string_view field,
           uint32_t given, int found, const Set& set) {
@@ -23,7 +23,7 @@ void Fill(Problems& problems, const Schedule& schedule, absl::string_view field,
   }
 }
 
-// A model's microbatches follow from its batch.
+// Sets or checks the batch of a model, which determines the microbatches.
 void FillBatch(Problems& problems, const Schedule& schedule,
                Scenario& scenario) {
   Batch& batch = *scenario.mutable_batch();

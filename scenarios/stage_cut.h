@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which layers each stage of a scenario has.
+// Assigns the layers of a scenario to stages.
 #ifndef WEIR_SCENARIOS_STAGE_CUT_H_
 #define WEIR_SCENARIOS_STAGE_CUT_H_
 
@@ -12,8 +12,9 @@
 
 namespace weir {
 
-// By the scenario's layout or blocks_per_stage, else an equal share of the
-// blocks (of a measured model: balanced). InvalidArgument names the field.
+// Returns the stages by the scenario's layout or blocks_per_stage, otherwise
+// with equal numbers of blocks (measured model: balanced). Returns
+// InvalidArgument with the field's name.
 absl::StatusOr<Partition> CutIntoStages(const ResolvedScenario& resolved,
                                         const LayerList& layers,
                                         int num_stages);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text that may go into a protocol buffer or into JSON.
+// Text for protocol buffers and JSON.
 #ifndef WEIR_SCENARIOS_UTF8_H_
 #define WEIR_SCENARIOS_UTF8_H_
 
@@ -10,11 +10,11 @@
 
 namespace weir {
 
-// The text, with U+FFFD for whatever is not UTF-8.
+// Returns the text with U+FFFD for everything that is not UTF-8.
 std::string Utf8(const std::string& text);
 
-// Notes a problem unless the text is UTF-8: a result that names it could not
-// be read back.
+// Adds a problem unless the text is UTF-8, because a result that contains it
+// could not be read back.
 void CheckUtf8(Problems& problems, absl::string_view field,
                const std::string& text);
 

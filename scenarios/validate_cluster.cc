@@ -19,7 +19,7 @@ namespace {
 constexpr int kMaxNics = 1024;
 constexpr int kMaxSockets = 8;
 constexpr int kMaxRails = 1024;
-// Far from any real link on both sides; keeps SimGrid's arithmetic sound.
+// Far beyond any real link; keeps SimGrid's arithmetic accurate.
 constexpr double kMinBytesPerSecond = 1;
 constexpr double kMaxBytesPerSecond = 1e18;
 constexpr double kMaxLatencySeconds = 10;
@@ -39,7 +39,7 @@ void CheckLatency(Problems& problems, const std::string& field,
   problems.CheckRange(field, seconds, 0, kMaxLatencySeconds);
 }
 
-// Notes a GPU number that the node does not have; true when it does.
+// Returns true if the node has the GPU; otherwise adds a problem.
 bool CheckGpu(Problems& problems, const std::string& field, uint32_t gpu,
               uint32_t num_gpus) {
   if (gpu < num_gpus) return true;
@@ -48,7 +48,7 @@ bool CheckGpu(Problems& problems, const std::string& field, uint32_t gpu,
   return false;
 }
 
-// The GPUs that `start` reaches over the edges; edges must be in range.
+// Returns the GPUs reachable from `start`. Requires: edges are in range.
 std::vector<bool> ReachedFrom(int start, int num_gpus,
                               const std::set<std::pair<int, int>>& edges) {
   std::vector<std::vector<int>> neighbours(num_gpus);
@@ -198,7 +198,7 @@ void CheckNode(Problems& problems, const std::string& path, const Node& node) {
   if (node.device().empty()) {
     problems.Add(path + ".device", "is empty, expected a device profile");
   }
-  // The checks below size their tables by num_gpus.
+  // The checks below allocate tables of num_gpus entries.
   if (node.num_gpus() < 1 || node.num_gpus() > kMaxGpusPerNode) return;
   if (node.has_nv_switch() && node.has_nv_link_mesh()) {
     problems.Add(path, "has nv_switch and nv_link_mesh, expected one of them");
@@ -264,7 +264,8 @@ void CheckBetweenNodes(Problems& problems, const Cluster& cluster) {
   }
 }
 
-// As many as scenarios/network.cc makes, leaf switches aside.
+// Returns the number of links that scenarios/network.cc creates, without those
+// of leaf switches.
 double LinksPerNode(const Node& node) {
   double links = 2.0 * node.nics_size();
   if (node.has_nv_switch()) links += 2.0 * node.num_gpus();

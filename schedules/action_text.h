@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the parsers of actions share.
+// Shared by the parsers of actions.
 #ifndef WEIR_SCHEDULES_ACTION_TEXT_H_
 #define WEIR_SCHEDULES_ACTION_TEXT_H_
 
@@ -10,8 +10,8 @@
 
 namespace weir {
 
-// Takes the digits at the front of `text`, nothing when there are none or they
-// name an index that no schedule can have.
+// Consumes the digits at the front of `text`. Returns std::nullopt if there are
+// none, or if the index is too large for any schedule.
 std::optional<int32_t> ConsumeIndex(absl::string_view* text);
 
 }  // namespace weir

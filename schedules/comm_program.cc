@@ -23,7 +23,7 @@ absl::string_view Word(CommOp op) { return kWords[static_cast<size_t>(op)]; }
 
 bool HasMicrobatch(CommOp op) { return IsPass(op) || IsTransfer(op); }
 
-// Takes a letter or a word of capitals, "F" or "SEND_F".
+// Consumes an op in capitals, such as "F" or "SEND_F".
 std::optional<CommOp> ConsumeOp(absl::string_view* text) {
   size_t length = 0;
   while (length < text->size() &&

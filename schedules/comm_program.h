@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A schedule lowered to what every rank posts: passes and transfers in one
-// order, in the words of PyTorch's compute_comms format (2F0, 2SEND_F0,
-// 2UNSHARD). A Schedule never holds these: they are derived from it, or read
-// from a file and checked against it.
+// A schedule lowered to the operations that each rank posts: passes and
+// transfers in one order, with the names of PyTorch's compute_comms format
+// (2F0, 2SEND_F0, 2UNSHARD). A Schedule does not contain transfers: they are
+// derived from it, or read from a file and checked against it.
 #ifndef WEIR_SCHEDULES_COMM_PROGRAM_H_
 #define WEIR_SCHEDULES_COMM_PROGRAM_H_
 
@@ -17,7 +17,7 @@
 
 namespace weir {
 
-// The first ones are those of Op, with its values.
+// The first values are those of Op.
 enum class CommOp : uint8_t {
   kForward,
   kBackward,
@@ -25,12 +25,12 @@ enum class CommOp : uint8_t {
   kBackwardWeight,
   kOffload,
   kReload,
-  // Of a whole stage, without a microbatch.
-  kUnshard,         // UNSHARD: gathers its sharded weights
-  kReshard,         // RESHARD: drops the gathered copy
-  kReduceGradient,  // REDUCE_GRAD: sums its gradients over the data ranks
-  // Stage k sends activations to k+1 and gradients to k-1; the peer's receive
-  // names the peer's stage: 2SEND_F0 is met by 3RECV_F0.
+  // These act on a whole stage and have no microbatch.
+  kUnshard,         // UNSHARD: gathers the stage's sharded weights
+  kReshard,         // RESHARD: frees the gathered copy
+  kReduceGradient,  // REDUCE_GRAD: sums gradients over data-parallel ranks
+  // Stage k sends activations to k+1 and gradients to k-1. A receive contains
+  // the receiving stage: 2SEND_F0 matches 3RECV_F0.
   kSendForward,
   kReceiveForward,
   kSendBackward,
@@ -46,12 +46,12 @@ inline bool IsTransfer(CommOp op) { return op >= CommOp::kSendForward; }
 
 struct CommAction {
   CommOp op;
-  // Runs together with the rank's next action: an overlapped pair of passes, or
+  // Combined with the rank's next action: an overlapped pair of passes, or
   // transfers that are posted as one batch.
   bool with_next = false;
   uint16_t num_microbatches = 1;
   int32_t stage = 0;
-  int32_t microbatch = -1;  // -1 where the op has none
+  int32_t microbatch = -1;  // -1 if the op has none
 
   int32_t last_microbatch() const { return microbatch + num_microbatches - 1; }
   bool operator==(const CommAction&) const = default;
@@ -62,19 +62,19 @@ struct CommProgram {
 };
 
 CommAction FromAction(const Action& action);
-// REQUIRES: IsPass(action.op).
+// Requires: IsPass(action.op).
 Action ToAction(const CommAction& action);
 
-// The passes of the program in their order.
+// Returns the passes of the program in their order.
 std::vector<std::vector<Action>> PassesOf(const CommProgram& program);
 
-// The schedule's actions and nothing else.
+// Returns the schedule's actions without transfers.
 CommProgram WithoutTransfers(const Schedule& schedule);
 
-// Prints "2F0", "3SEND_B1", "0UNSHARD".
+// Returns a text such as "2F0", "3SEND_B1" or "0UNSHARD".
 std::string ToString(const CommAction& action);
 
-// Parses one action; the whole text must be one.
+// Parses an action. The whole text must be a single action.
 absl::StatusOr<CommAction> ParseCommAction(absl::string_view text);
 
 }  // namespace weir

@@ -14,11 +14,11 @@ namespace {
 
 using Event = Streams::Event;
 
-// Streams whose items are runs of a rank's actions.
+// Streams whose items are consecutive actions of a rank.
 struct Model {
   Streams streams;
-  std::vector<Place> first;     // [item]
-  std::vector<int32_t> length;  // [item]
+  std::vector<Place> first;     // [item] first action
+  std::vector<int32_t> length;  // [item] number of actions
 
   int32_t Add(Place place, int32_t num_actions, double duration) {
     first.push_back(place);
@@ -32,7 +32,7 @@ struct Model {
   }
 };
 
-// Whom an item waits for in another item, action by action.
+// Returns the action in item `other` that item `item` waits for.
 using Awaits = std::function<Place(int32_t item, int32_t other)>;
 
 std::vector<Wait> CycleOf(const Model& model, const Streams::Outcome& outcome,
@@ -55,7 +55,7 @@ double DurationOf(CommOp op, int num_microbatches) {
   return op <= CommOp::kBackwardWeight ? 1.0 * num_microbatches : 0.0;
 }
 
-// One stream per rank whose items are passes, an overlapped pair in one.
+// One stream per rank whose items are passes; an overlapped pair is one item.
 class ScheduleModel {
  public:
   explicit ScheduleModel(const Schedule& schedule)
@@ -80,7 +80,7 @@ class ScheduleModel {
     for (int32_t item = 0; item < model_.streams.num_items(); ++item) {
       ForEachAwaited(item, [&](Place other) {
         const int32_t awaited = item_of_[first_[other.rank] + other.position];
-        // What comes before on the rank is done before.
+        // Preceding items of the rank are done anyway.
         if (other.rank == model_.first[item].rank && awaited < item) return;
         model_.streams.NeedToPost(item, awaited, Event::kDone);
       });
@@ -116,7 +116,7 @@ class ScheduleModel {
   const Schedule& schedule_;
   const Dependencies dependencies_;
   Model model_;
-  std::vector<int32_t> first_;    // [rank], into item_of_
+  std::vector<int32_t> first_;    // [rank] index into item_of_
   std::vector<int32_t> item_of_;  // [action]
 };
 
@@ -192,7 +192,7 @@ class ProgramModel {
   void Post(int32_t item, int32_t id) {
     if (id < 0) return;
     const int32_t other = item_of_[id];
-    // Before it in its own stream, or in the same item.
+    // Precedes it in its own stream, or is in the same item.
     const bool is_near = model_.first[other].rank == model_.first[item].rank &&
                          rule_ != TransferRule::kOneStream;
     if (other == item || (is_near && other < item)) return;
@@ -212,8 +212,8 @@ class ProgramModel {
     model_.streams.NeedToEnd(item, item_of_[met], Event::kPosted);
   }
 
-  // The send that was made and waits longest for the receive before it on the
-  // stream.
+  // Finds the send that waits longest, after its data is computed, for the
+  // receive before it on the stream.
   void FindHeld(const Streams::Outcome& outcome, Standstill* result) const {
     for (int32_t item = 1; item < model_.streams.num_items(); ++item) {
       const Place at = model_.first[item];
@@ -252,7 +252,7 @@ Standstill RunProgram(const CommProgram& program, const Links& links,
 
 std::string CycleText(const CommProgram& program,
                       const std::vector<Wait>& cycle) {
-  // A long cycle is cut: its first waits show what went wrong.
+  // A long cycle is cut, because its first waits show the problem.
   constexpr size_t kMaxShown = 16;
   const auto name = [&](Place place) {
     return ToString(program.ranks[place.rank][place.position]);

@@ -41,12 +41,12 @@ Dependencies::Table Dependencies::TableOf(Op op) {
   }
 }
 
-// Walks the rank as if every offload ended only when its room is needed: what
-// then waits is what must.
+// Walks the rank as if every offload ended only when its memory is needed. This
+// gives the waits that are always necessary.
 void Dependencies::FindRoom(int rank) {
   const std::vector<Action>& actions = schedule_.rank_actions[rank];
   room_[rank].assign(actions.size(), -1);
-  std::deque<int32_t> leaving;  // offloads that have not made room yet
+  std::deque<int32_t> leaving;  // offloads that have not freed memory yet
   int resident = 0;
   for (int32_t position = 0; position < std::ssize(actions); ++position) {
     const Action& action = actions[position];
@@ -75,7 +75,7 @@ Place Dependencies::Find(Op op, int stage, int microbatch) const {
 
 namespace {
 
-// Each action once, however many of its microbatches are meant.
+// Adds each action only once, because it may cover several microbatches.
 void AddOnce(Place place, Dependencies::Places* places) {
   if (!place.exists()) return;
   if (std::find(places->begin(), places->end(), place) != places->end()) return;

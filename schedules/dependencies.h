@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every action of a schedule waits for: the one statement of it that the
-// replays, the linter and the simulator share.
+// Dependencies between the actions of a schedule. The replays, the linter and
+// the simulator share this definition.
 #ifndef WEIR_SCHEDULES_DEPENDENCIES_H_
 #define WEIR_SCHEDULES_DEPENDENCIES_H_
 
@@ -13,7 +13,7 @@
 
 namespace weir {
 
-// Where an action stands.
+// The place of an action.
 struct Place {
   int32_t rank = -1;
   int32_t position = -1;
@@ -22,38 +22,43 @@ struct Place {
   bool operator==(const Place&) const = default;
 };
 
-// Any rank's order is a chain of its compute actions; an offload or a reload
-// starts when the compute action before it has ended, and the one before it on
-// its own channel. Beyond that an action awaits
-//  - F: the forwards of its microbatches in the stage before;
-//  - B, I: their input gradients (B or I) in the stage after, and the reload of
-//    their activations;
-//  - R: its offload;
-//  - F and R under Schedule::resident_activations: the offload that makes room.
-// W and O, the first stage's F and the last stage's B follow actions of their
-// own rank.
+// Every rank executes its compute actions in order. An offload or a reload
+// starts when the compute action before it and the previous action on its own
+// channel have ended. Additionally, an action waits for
+//
+//   - F: the forwards of its microbatches in the previous stage;
+//   - B, I: their input gradients (B or I) in the next stage, and the reload of
+//     their activations;
+//   - R: its offload;
+//   - F and R under Schedule::resident_activations: the offload that frees
+//     memory.
+//
+// W and O, the first stage's F and the last stage's B have no such
+// dependencies.
 class Dependencies {
  public:
-  // The schedule must outlive it. REQUIRES: actions are in range and on the
-  // rank of their stage and microbatch; incomplete ones are fine.
+  // Requires: the schedule outlives this object; its actions are in range and
+  // on the rank of their stage and microbatch. The schedule may be incomplete.
   explicit Dependencies(const Schedule& schedule);
 
   using Places = absl::InlinedVector<Place, 2>;
 
-  // Actions that must have ended, beyond the rank's own chain; those that the
-  // schedule lacks are left out.
+  // Returns the actions that must have ended, in addition to the rank's own
+  // order. Omits those missing in the schedule.
   Places Awaited(const Action& action, Place place) const;
 
-  // The actions of other stages that wait for this one.
+  // Returns the actions of other stages that wait for this one.
   Places Released(const Action& action) const;
 
-  // Where a microbatch's pass through a stage stands; `op` may be kBackward for
-  // a split backward too. W is not looked up.
+  // Returns the place of a microbatch's pass through a stage. kBackward also
+  // finds a split backward. Does not find W.
   Place Find(Op op, int stage, int microbatch) const;
 
-  // The last compute action before `position`, -1 if there is none.
+  // Returns the position of the last compute action before `place`, -1 if there
+  // is none.
   int32_t ComputeBefore(Place place) const;
-  // The last action of the same channel before an offload or reload.
+  // Returns the position of the last action of the same channel before an
+  // offload or reload, -1 if there is none.
   int32_t ChannelBefore(Place place) const;
 
  private:
@@ -67,10 +72,11 @@ class Dependencies {
 
   const Schedule& schedule_;
   int total_;
-  // Position on the rank of the stage and microbatch, -1: none. The tables of
-  // offloads are empty where there is none.
+  // Position on the rank of the stage and microbatch, -1 if there is none. The
+  // tables of offloads and reloads are empty if the schedule has none.
   std::array<std::vector<int32_t>, kNumTables> positions_;
-  // [rank][position]: the offload that must end first, -1: none; empty without.
+  // [rank][position]: the offload that must end first, -1 if there is none;
+  // empty without a memory limit or offloads.
   std::vector<std::vector<int32_t>> room_;
 };
 

@@ -22,7 +22,7 @@ struct Shape {
   int num_stages = 0;
   int num_microbatches = 0;
   bool forward_only = true;
-  Place last_stage, last_microbatch;  // the first actions of these
+  Place last_stage, last_microbatch;  // first actions of these
 };
 
 absl::StatusOr<Shape> ShapeOf(
@@ -64,7 +64,7 @@ absl::StatusOr<Shape> ShapeOf(
                                ", but the number of actions is ", num_actions,
                                ", expected some of every stage up to it"));
   }
-  // As ValidateSchedule: tables have a cell per stage and microbatch.
+  // As in ValidateSchedule, tables have a cell per stage and microbatch.
   constexpr int64_t kAlwaysFits = 1'000'000;
   if (static_cast<double>(shape.num_stages) * shape.num_microbatches >
       static_cast<double>(std::max(num_covered, kAlwaysFits))) {
@@ -78,7 +78,7 @@ absl::StatusOr<Shape> ShapeOf(
   return shape;
 }
 
-// Who runs a microbatch of a stage, and whether that is said twice.
+// The rank of each microbatch of a stage. Reports the first contradiction.
 class Holders {
  public:
   explicit Holders(const Shape& shape)
@@ -104,8 +104,8 @@ class Holders {
     }
   }
 
-  // What nobody runs is where its stage is met first: only complaints about it
-  // need a rank.
+  // Assigns microbatches without actions to the rank of the stage's first known
+  // microbatch. Only error messages need their rank.
   void FillGaps(std::vector<Inferred::Problem>* problems) {
     bool in_gap = false;
     for (int stage = 0; stage < shape_.num_stages; ++stage) {
@@ -113,7 +113,7 @@ class Holders {
       for (int k = 0; k < shape_.num_microbatches && known == kNowhere; ++k) {
         known = at(stage, k);
       }
-      // Of neighbours without actions the first is named.
+      // Report only the first of several consecutive stages without actions.
       if (known == kNowhere && !in_gap) problems->push_back(GapProblem(stage));
       in_gap = known == kNowhere;
       for (int k = 0; k < shape_.num_microbatches; ++k) {
@@ -136,7 +136,8 @@ class Holders {
     Action action;
   };
 
-  // The last stage has an action: it made the shape.
+  // The last stage always has an action, because it determines the number of
+  // stages.
   Inferred::Problem GapProblem(int stage) const {
     const auto next =
         std::find_if(first_of_.begin() + stage, first_of_.end(),
@@ -158,10 +159,10 @@ class Holders {
   bool told_ = false;
 };
 
-// Smallest p with values[i] == values[i + p] wherever both exist.
+// Returns the smallest p with values[i] == values[i + p] wherever both exist.
 int PeriodOf(const std::vector<int>& values) {
   const int size = static_cast<int>(values.size());
-  std::vector<int> border(size, 0);  // Knuth, Morris and Pratt's
+  std::vector<int> border(size, 0);  // of Knuth, Morris and Pratt
   for (int i = 1; i < size; ++i) {
     int length = border[i - 1];
     while (length > 0 && values[i] != values[length]) {
@@ -172,7 +173,8 @@ int PeriodOf(const std::vector<int>& values) {
   return size - border[size - 1];
 }
 
-// Routes in turn, each for as many consecutive microbatches as explains all.
+// Sets routes that take turns, each for as many consecutive microbatches as
+// possible.
 void SetRoutes(Holders* holders, Schedule* schedule) {
   const int total = schedule->num_microbatches;
   std::map<std::vector<int>, int> ids;
@@ -180,7 +182,7 @@ void SetRoutes(Holders* holders, Schedule* schedule) {
   std::vector<int> id_of(total);
   for (int k = 0; k < total; ++k) {
     std::vector<int> route = holders->RouteOf(k);
-    // Most files have one route: no search for it.
+    // Most files have one route and need no search.
     if (k > 0 && route == routes[id_of[k - 1]]) {
       id_of[k] = id_of[k - 1];
       continue;
@@ -201,7 +203,7 @@ void SetRoutes(Holders* holders, Schedule* schedule) {
     schedule->routes.assign(1, routes[0]);
     return;
   }
-  // The last run may be a turn that was cut short, or more than a turn.
+  // The last run may be shorter or longer than a turn.
   std::vector<int> blocks;
   for (int k = 0; k < total; k += turn) blocks.push_back(id_of[k]);
   schedule->microbatches_per_route_turn = turn;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What rows of actions say about the schedule that they are of.
+// Infers a schedule from rows of actions.
 #ifndef WEIR_SCHEDULES_INFER_H_
 #define WEIR_SCHEDULES_INFER_H_
 
@@ -16,26 +16,27 @@
 namespace weir {
 
 struct Inferred {
-  // As ScheduleFromRows, whatever the rows hold: a microbatch of a stage is on
-  // the rank that runs it first, -1 where nobody does.
+  // Like the result of ScheduleFromRows, for any rows. A microbatch of a stage
+  // belongs to the first rank that runs it; if none does, to the rank of the
+  // stage's first known microbatch; -1 if the stage has no actions.
   Schedule schedule;
   struct Problem {
-    Place place;  // of the pass that shows it, among its rank's passes
+    Place place;  // of the pass, counted without transfers
     std::string message;
   };
-  std::vector<Problem> problems;  // what ScheduleFromRows refuses
+  std::vector<Problem> problems;  // rejected by ScheduleFromRows
 };
 
-// Returns what messages call the place of a pass: "a.csv:1:5".
+// Returns the place of a pass for messages, such as "a.csv:1:5".
 using NamePlace = std::function<std::string(Place)>;
 
-// InvalidArgument when the actions cannot fill the stages and microbatches that
-// they name: "99999999F0" is ten bytes.
+// Returns InvalidArgument if there are too few actions for the stages and
+// microbatches that they contain: "99999999F0" is only ten bytes.
 absl::StatusOr<Inferred> InferSchedule(
     absl::string_view name, std::vector<std::vector<Action>> rank_actions,
     const NamePlace& name_place = nullptr);
 
-// Returns the same of the passes of a file. Errors name lines and columns.
+// Does the same for the passes of a file. Errors contain lines and columns.
 absl::StatusOr<Inferred> InferSchedule(const ScheduleRows& rows);
 
 }  // namespace weir

@@ -19,7 +19,7 @@ std::string Where(const ScheduleRows& rows, size_t rank, int32_t column) {
   return absl::StrCat(rows.label, ":", rank + 1, ":", column);
 }
 
-// The first input gradient, which only today's dialect has.
+// Returns the first action with this op; column 0 if there is none.
 LegacySign FirstOf(const ScheduleRows& rows, CommOp op) {
   for (size_t rank = 0; rank < rows.places.size(); ++rank) {
     const std::vector<CommAction>& actions = rows.program.ranks[rank];
@@ -68,7 +68,7 @@ absl::Status CheckNotLegacy(const ScheduleRows& rows) {
       FirstOf(rows, CommOp::kBackward).column == 0) {
     return absl::OkStatus();
   }
-  // Sorted: a set of pairs.
+  // Sorted sets of pairs.
   std::vector<Key> inputs, wholes;
   for (const auto& actions : rows.program.ranks) {
     for (const CommAction& action : actions) {
@@ -107,7 +107,7 @@ absl::Status ConvertLegacy(ScheduleRows* rows,
     return Mixed(*rows, Where(*rows, today.rank, today.column),
                  "the dialect of 2024 has no I");
   }
-  size_t next = 0;  // whole_backwards are in the order of the file
+  size_t next = 0;  // whole_backwards are in file order
   for (size_t rank = 0; rank < rows->places.size(); ++rank) {
     std::vector<CommAction>& actions = rows->program.ranks[rank];
     for (size_t i = 0; i < actions.size(); ++i) {

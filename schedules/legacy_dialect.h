@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// PyTorch's schedule files of 2024: B was the input gradient (I today) and BW
-// the whole backward (B today). Told by a BW, or by a W that follows a B of the
-// same stage and microbatch without an I.
+// Detects and converts PyTorch's schedule files of 2024, in which B was the
+// input gradient (today I) and BW the whole backward (today B). They are
+// recognized by a BW, or by a W that follows a B of the same stage and
+// microbatch without an I.
 #ifndef WEIR_SCHEDULES_LEGACY_DIALECT_H_
 #define WEIR_SCHEDULES_LEGACY_DIALECT_H_
 
@@ -14,7 +15,7 @@
 
 namespace weir {
 
-// The cell that gives a file away; column 0: none seen.
+// The cell that identifies a legacy file; column 0 if none was found.
 struct LegacySign {
   int32_t rank = 0;
   int32_t column = 0;
@@ -26,17 +27,18 @@ struct LegacyPlace {
   int32_t position;
 };
 
-// "2B0" of "2BW0", empty for every other text.
+// Returns "2B0" for "2BW0", and "" for every other text.
 std::string WholeBackwardOfLegacy(absl::string_view text);
 
-// InvalidArgument that names the dialect, or says that the file mixes both.
+// Returns InvalidArgument that names the dialect, or says that the file mixes
+// both dialects.
 absl::Status LegacyError(const ScheduleRows& rows, const LegacySign& sign);
 
-// LegacyError when a W tells of a legacy file.
+// Returns LegacyError if a W identifies a legacy file.
 absl::Status CheckNotLegacy(const ScheduleRows& rows);
 
-// Renames B to I but for those that were BW. InvalidArgument for a file that is
-// today's in part.
+// Renames every B that was not a BW to I. Returns InvalidArgument if the file
+// also uses today's dialect.
 absl::Status ConvertLegacy(ScheduleRows* rows,
                            const std::vector<LegacyPlace>& whole_backwards);
 

@@ -10,7 +10,7 @@
 namespace weir {
 namespace {
 
-// Of one action, to make an order, check and interpret it; rounded up.
+// Costs of generating, checking and interpreting an action, rounded up.
 constexpr double kBytesPerAction = 64;
 constexpr double kSecondsPerAction = 2e-7;
 
@@ -27,7 +27,7 @@ void CheckLimits(const ScheduleSpec& spec, Problems* problems, int num_passes) {
   CheckAtLeastOne("chunks", spec.num_chunks, problems);
   CheckAtLeastOne("num_batches", spec.num_batches, problems);
   if (!problems->empty()) return;
-  // In doubles: the product of four ints overflows every integer type.
+  // A double, because the product of four ints overflows every integer type.
   const double num_actions = static_cast<double>(num_passes) * spec.num_ranks *
                              spec.num_chunks * spec.num_microbatches *
                              spec.num_batches;

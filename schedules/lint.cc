@@ -17,9 +17,9 @@
 namespace weir {
 namespace {
 
-enum class Rules { kFile, kAll };  // of the file itself; of runtimes too
+enum class Rules { kFile, kAll };  // kAll: also those of runtimes
 
-// Returns whether a stage has no action, so that no rank holds it.
+// Returns true if a stage has no action and therefore no rank.
 bool HasGap(const Schedule& schedule) {
   return std::any_of(
       schedule.routes.begin(), schedule.routes.end(), [](const auto& route) {
@@ -41,7 +41,8 @@ LintReport RunRules(const Schedule& schedule, const ScheduleRows* rows,
               .place = lint.InFile(misfit.place),
               .message = misfit.message});
   }
-  // A stage without actions is on no rank: routes say no more than that.
+  // A stage without actions has no rank, and rules that use the routes need
+  // one.
   const bool runs = !HasGap(schedule) && LintPasses(&lint, misfits.empty());
   if (lint.has_transfers) LintOwnProgram(&lint, runs);
   if (runs && rules == Rules::kAll) LintRuntimes(&lint);
@@ -52,8 +53,8 @@ LintReport RunRules(const Schedule& schedule, const ScheduleRows* rows,
   return std::move(lint.report);
 }
 
-// Refuses transfers and stages' actions of stages and microbatches that no
-// pass has: tables have room for those of the passes.
+// Rejects transfers, UNSHARD, RESHARD and REDUCE_GRAD of stages or microbatches
+// without passes, because tables are sized by the passes.
 absl::Status CheckNumbers(const ScheduleRows& rows, const Schedule& passes) {
   std::vector<std::string> lines;
   size_t num_wrong = 0;
@@ -96,12 +97,12 @@ bool IsOfForm(absl::string_view rule) {
 bool KeepsFromRunning(const Finding& finding, const ScheduleRows& rows) {
   if (finding.severity != Finding::Severity::kError) return false;
   if (finding.rule == "memory") return false;
-  // Copies run where no transfer names the stage that it means; what fits no
-  // schedule is refused by ScheduleFromRows.
+  // A replicated stage can run unless the file has transfers, which would be
+  // ambiguous. ScheduleFromRows rejects all other placement problems.
   return finding.rule != "placement" || rows.has_transfers();
 }
 
-// "a.csv:1:5: 0B0 has no RECV_B [transfer]".
+// Returns "a.csv:1:5: 0B0 has no RECV_B [transfer]".
 std::string LineOf(absl::string_view file, const Finding& finding) {
   std::string line(file);
   if (finding.line > 0) {

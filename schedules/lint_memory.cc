@@ -13,7 +13,7 @@ struct RankMemory {
   int64_t peak = 0;
   int32_t peak_position = -1;
   int64_t at_first_backward = -1;    // -1: no backward
-  size_t warm_up_batch = 0;          // of the last forward before it
+  size_t warm_up_batch = 0;          // batch of the last forward before it
   std::vector<int64_t> batch_peaks;  // [batch], by the batch of the forwards
 };
 
@@ -42,7 +42,7 @@ RankMemory WalkRank(const Schedule& schedule, int rank) {
   return memory;
 }
 
-// Most inputs of weight gradients that a rank keeps between I and W.
+// The most weight gradient inputs that a rank stores between I and W.
 struct Deferred {
   int64_t peak = 0;
   Place place;
@@ -65,9 +65,9 @@ Deferred MostDeferred(const Schedule& schedule) {
   return most;
 }
 
-// Counts how many batches in a row reached a higher peak than the one before,
-// up to the last. Batches that fill the pipeline before the first backward do
-// not count: a deep pipeline takes several small ones.
+// Returns the number of consecutive batches, up to the last, whose peak exceeds
+// that of the previous batch. Ignores batches that fill the pipeline before the
+// first backward, because a deep pipeline may need several small ones.
 int NumRising(const RankMemory& memory) {
   const std::vector<int64_t>& peaks = memory.batch_peaks;
   int rising = 0;

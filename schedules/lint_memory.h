@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Activations that grow with the number of microbatches.
+// Detects activation memory that grows with the number of microbatches.
 #ifndef WEIR_SCHEDULES_LINT_MEMORY_H_
 #define WEIR_SCHEDULES_LINT_MEMORY_H_
 
@@ -9,20 +9,24 @@
 
 namespace weir {
 
-// Counts, on every rank, the (stage, microbatch) activations that it holds from
-// F to B or I (less those offloaded). No order known to keep its memory bounded
-// needs more than two per stage of the pipeline (ZB-H2 holds 2p-1 of one
-// stage), so what is above 2 x num_stages depends on the microbatches:
-//  - it was there when the rank began its first backward: a GPipe-like order,
-//    which is what it is. A note, "memory-all".
-//  - it grew after that, by more than num_stages: forwards outrun backwards in
-//    an order that pretends to be steady. An error, "memory".
-//  - without flush, the peak rises from batch to batch, three times in a row or
-//    more, once the pipeline is full: it never settles. An error, "memory".
-//  - inputs of weight gradients pile up between I and W, more than 2 x
-//    num_stages on a rank: W deferred to the end. A note, "memory-deferred".
-// The worst rank is reported, for each of these once.
-// REQUIRES: ValidateSchedule(schedule) is OK.
+// Counts on every rank the (stage, microbatch) activations that it stores from
+// F to B or I (without offloaded ones). No known order with bounded memory
+// needs more than two per stage of the pipeline (ZB-H2 stores 2p-1 of one
+// stage), so a count above 2 x num_stages depends on the microbatches. Reports
+//
+//   - "memory-all", a note: the count is reached when the rank begins its first
+//     backward, as in GPipe.
+//   - "memory", an error: the count grows after that by more than num_stages,
+//     because forwards outpace backwards in an apparently steady order.
+//   - "memory", an error: without a flush, the peak rises from batch to batch
+//   at
+//     least three times in a row after the pipeline is full, so that it never
+//     converges.
+//   - "memory-deferred", a note: a rank stores more than 2 x num_stages weight
+//     gradient inputs between I and W, because W is deferred to the end.
+//
+// Reports each of these once, for the worst rank. Requires:
+// ValidateSchedule(schedule) is OK.
 std::vector<Finding> FindMemoryGrowth(const Schedule& schedule);
 
 }  // namespace weir

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Findings about the transfers that a file orders itself.
+// Findings about the transfers in a file.
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -14,7 +14,7 @@
 namespace weir {
 namespace {
 
-// Only faults with which the program can still be run.
+// Returns true if the program can be run despite the faults.
 bool AreLinked(const std::vector<TransferFault>& faults) {
   using Kind = TransferFault::Kind;
   return std::all_of(
@@ -23,7 +23,7 @@ bool AreLinked(const std::vector<TransferFault>& faults) {
       });
 }
 
-// Receives that are pending while a pass runs that does not need them.
+// Reports receives that are pending during a pass that does not need them.
 void AddEarlyReceives(Lint* lint, const CommProgram& program,
                       const Links& links) {
   std::vector<int32_t> taker(links.partner.size(), -1);
@@ -82,8 +82,8 @@ void AddIdleCells(Lint* lint) {
   }
 }
 
-// Whether PyTorch's lowering of the same passes runs, as it does unless PyTorch
-// cannot read them.
+// Returns true if PyTorch's lowering of the same passes runs, which it does
+// unless PyTorch cannot read them.
 bool LoweringRuns(const Schedule& schedule) {
   if (!CheckPyTorchReads(schedule).ok()) return false;
   const absl::StatusOr<CommProgram> program =
@@ -116,7 +116,7 @@ void AddDeadlock(Lint* lint, TransferRule rule, const std::vector<Wait>& cycle,
   lint->Add(std::move(finding));
 }
 
-// Sends and receives that the rank itself waits for, in the order of the file.
+// Checks the program in file order with sends and receives that block the rank.
 void CheckBlocking(Lint* lint, const CommProgram& program, const Links& links) {
   const Standstill found = RunProgram(program, links, TransferRule::kBlocking);
   if (found.cycle.empty()) return;
@@ -146,7 +146,7 @@ void LintOwnProgram(Lint* lint, bool sound) {
                                 "with buffered sends too (PyTorch's dry run)"));
     return;
   }
-  if (!faults.empty()) return;  // crossed or late: said, and the reason
+  if (!faults.empty()) return;  // crossed or late transfers, already reported
   if (lint->options.rendezvous) CheckBlocking(lint, program, links);
   const Standstill stream =
       RunProgram(program, links, TransferRule::kOneStream, true);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Findings about the passes, whatever their transfers.
+// Findings about the passes that do not depend on transfers.
 #include <optional>
 #include <utility>
 
@@ -64,7 +64,7 @@ void CheckPasses(Lint* lint) {
   }
 }
 
-// What PyTorch would say first, in its words.
+// Reports what PyTorch would reject first, in its words.
 void CheckPyTorch(Lint* lint) {
   const Finding::Severity severity = lint->options.pytorch
                                          ? Finding::Severity::kError
@@ -96,7 +96,7 @@ void CheckPyTorch(Lint* lint) {
   if (reads.ok()) return;
   for (absl::string_view line : absl::StrSplit(reads.message(), '\n')) {
     absl::ConsumePrefix(&line, absl::StrCat(lint->schedule.name, ": "));
-    // Said above.
+    // Reported by CheckPlacement.
     if (absl::StrContains(line, "is replicated")) continue;
     lint->Add({.severity = severity,
                .rule = "pytorch",
@@ -112,7 +112,7 @@ void CheckMemory(Lint* lint) {
   }
 }
 
-// False when the passes wait for one another.
+// Returns false if the passes deadlock.
 bool CheckPassesRun(Lint* lint) {
   const Standstill free = RunSchedule(lint->schedule);
   lint->dry_end = free.end;

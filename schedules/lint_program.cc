@@ -40,7 +40,7 @@ std::string AdviceFor(Kind kind) {
   return "";
 }
 
-// What a rank did for one of its stages so far.
+// State of a rank's stage.
 struct StageState {
   bool gathered = false;
   int32_t reduced_at = -1;
@@ -125,7 +125,7 @@ class RankWalk {
                           "gathered: no UNSHARD of stage ",
                           action.stage, " is in force"),
              absl::StrCat("add ", action.stage, "UNSHARD before it"));
-      state.gathered = true;  // once is enough
+      state.gathered = true;  // report it only once
     }
   }
 

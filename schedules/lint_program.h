@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is wrong with the transfers and the stages' own actions of a program,
-// beside deadlocks.
+// Finds faults, other than deadlocks, in a program's transfers, UNSHARD,
+// RESHARD and REDUCE_GRAD.
 #ifndef WEIR_SCHEDULES_LINT_PROGRAM_H_
 #define WEIR_SCHEDULES_LINT_PROGRAM_H_
 
@@ -10,11 +10,11 @@
 
 namespace weir {
 
-// Rule "transfer": what LinkProgram finds.
+// Returns the faults of LinkProgram as findings of rule "transfer".
 std::vector<Finding> FromFaults(const std::vector<TransferFault>& faults);
 
-// Rules "gradient" and "sharding"; those that the program says nothing of are
-// not judged.
+// Returns findings of rules "gradient" and "sharding". Skips a rule if the
+// program has no REDUCE_GRAD or UNSHARD, respectively.
 std::vector<Finding> FindStageFaults(const CommProgram& program);
 
 }  // namespace weir

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the linter's rules share; each group of them is a function on a Lint.
+// Shared by the linter's rules. Each group of rules is a function of a Lint.
 #ifndef WEIR_SCHEDULES_LINT_RULES_H_
 #define WEIR_SCHEDULES_LINT_RULES_H_
 
@@ -13,44 +13,45 @@
 
 namespace weir {
 
-// A broken file breaks everywhere: past this many, more lines say less.
+// Maximum number of findings per rule. A broken file may have a problem
+// everywhere.
 inline constexpr size_t kMaxPerRule = 20;
 
-// A schedule while it is linted.
+// State of the linter for one schedule.
 struct Lint {
   const Schedule& schedule;
-  const ScheduleRows* rows;  // null: not of a file of rows
+  const ScheduleRows* rows;  // null: not from a file of rows
   LintOptions options;
   LintReport report = {};
-  bool has_transfers = false;  // of its own
-  bool replicated = false;     // the only error: replicas of a stage
-  double dry_end = 0;          // when the passes end with buffered sends
+  bool has_transfers = false;  // of the file itself
+  bool replicated = false;     // the only error is a replicated stage
+  double dry_end = 0;          // end of the passes with buffered sends
 
-  // Adds the line and column of its place, which is one of the file.
+  // Sets the line and column from the finding's place in the file.
   void Add(Finding finding);
   void AddAll(std::vector<Finding> findings);  // at most kMaxPerRule
-  // The place in the file of a pass that is counted without transfers.
+  // Returns the place in the file of a pass that is counted without transfers.
   Place InFile(Place pass) const;
 };
 
-// lint_passes.cc: the passes, whatever their transfers. Tells whether they run.
-// `fits`: each stage's microbatches are where a schedule can have them.
+// Lints the passes without regard to transfers. Returns true if they run.
+// `fits`: InferSchedule reported no problem. In lint_passes.cc.
 bool LintPasses(Lint* lint, bool fits);
-// lint_own_program.cc: the transfers that the file orders. `sound`: its passes
-// run. REQUIRES: lint->has_transfers.
+// Lints the file's own transfers. `sound`: its passes run. In
+// lint_own_program.cc. Requires: lint->has_transfers.
 void LintOwnProgram(Lint* lint, bool sound);
-// lint_runtimes.cc: runtimes that order the transfers themselves. REQUIRES: the
-// passes run.
+// Lints runtimes that order the transfers themselves. In lint_runtimes.cc.
+// Requires: the passes run.
 void LintRuntimes(Lint* lint);
 
-// An error without a place: "deadlock <how>, 2 ranks wait".
+// Returns an error without a place: "deadlock <how>, 2 ranks wait".
 Finding DeadlockFinding(absl::string_view rule, const CommProgram& program,
                         const std::vector<Wait>& cycle, absl::string_view how);
 void AddAdvice(absl::string_view advice, Finding* finding);
-// The moves that were found, or as advice that there are none.
+// Adds the moves found or, if there are none, advice that says so.
 void AddReordering(Reordering reordering, Finding* finding);
-// Of the send that one stream holds back longest, where that makes the whole
-// longer than `free_end`.
+// Adds a finding about the send that a stream delays longest, if the whole then
+// takes longer than `free_end`.
 void AddHeadOfLine(Lint* lint, const CommProgram& program,
                    const Standstill& stream, double free_end);
 

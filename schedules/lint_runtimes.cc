@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Findings about runtimes that order the transfers of passes. No move is tried
-// where blocking sends or Megatron-LM's batches stand still: these transfers
-// follow from the passes by rule, nobody can move one of them, and what would
-// have to move are the passes of every microbatch, which is another schedule.
+// Findings about runtimes that derive the order of transfers from the passes.
+// For a deadlock with blocking sends or Megatron-LM's batches no reordering is
+// searched: their transfers follow from the passes and cannot be moved
+// individually. Moving the passes of every microbatch instead would give a
+// different schedule.
 #include <optional>
 #include <utility>
 
@@ -90,7 +91,7 @@ void CheckMegatron(Lint* lint) {
 }  // namespace
 
 void LintRuntimes(Lint* lint) {
-  // Transfers that the file orders are posted in that order.
+  // A file's own transfers are posted in their order.
   const bool own = lint->has_transfers;
   if (!own) CheckInProgramOrder(lint);
   if (!own) CheckLowered(lint);

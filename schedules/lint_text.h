@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A lint report for people and for programs.
+// Prints a lint report as text and as JSON.
 #ifndef WEIR_SCHEDULES_LINT_TEXT_H_
 #define WEIR_SCHEDULES_LINT_TEXT_H_
 
@@ -9,6 +9,8 @@
 
 namespace weir {
 
+// Returns the report as text:
+//
 //   bad.csv: 2 ranks, 2 stages, 2 microbatches: 1 error, 0 notes
 //
 //   error deadlock: bad.csv:1:5: rank 0 position 1: deadlock even with ...
@@ -18,11 +20,14 @@ namespace weir {
 //     advice: ...
 std::string LintText(const LintReport& report);
 
-// {"schedule": "bad.csv", "num_ranks": 2, ..., "errors": 1, "notes": 0,
-//  "findings": [{"severity": "error", "rule": "deadlock", "rank": 0,
-//  "position": 1, "line": 1, "column": 5, "message": ..., "advice": ...,
-//  "cycle": [...], "reordering": ...}]}; absent fields are left out. Ends
-// without a newline.
+// Returns the report as JSON:
+//
+//   {"schedule": "bad.csv", "num_ranks": 2, ..., "errors": 1, "notes": 0,
+//    "findings": [{"severity": "error", "rule": "deadlock", "rank": 0,
+//    "position": 1, "line": 1, "column": 5, "message": ..., "advice": ...,
+//    "cycle": [...], "reordering": ...}]}
+//
+// Absent fields are omitted. The text ends without a newline.
 std::string LintJson(const LintReport& report);
 
 }  // namespace weir

@@ -26,7 +26,8 @@ bool MakesGradient(CommOp op) {
   return op == CommOp::kBackward || op == CommOp::kBackwardInput;
 }
 
-// Behind the action at `position` and, when it overlaps the next, that one.
+// Returns the end of the action at `position` or, if it overlaps the next, of
+// the pair.
 size_t UnitEnd(const Row& row, size_t position) {
   return std::min(row.size(), position + (row[position].with_next ? 2 : 1));
 }
@@ -49,14 +50,14 @@ Row Merged(const Row& row) {
   return merged;
 }
 
-// The stages to hold gathered at each action: the next distinct ones, in the
-// order of their use. An overlapped pair counts as a whole and may bring one
-// more. [position], empty inside a pair.
+// Returns by [position] the stages to keep gathered at each action: the next
+// distinct ones, in the order of their use. An overlapped pair counts as a
+// whole and may add one stage. Empty inside a pair.
 std::vector<std::vector<int>> NextStages(const Row& row, int max_active) {
   std::vector<std::vector<int>> next(row.size());
   std::vector<size_t> starts;
   for (size_t i = 0; i < row.size(); i = UnitEnd(row, i)) starts.push_back(i);
-  // Stages in the order of their next use, and where that begins.
+  // Stages in the order of their next use, and the position of that.
   std::vector<std::pair<int, size_t>> order;
   for (size_t unit = starts.size(); unit-- > 0;) {
     const size_t begin = starts[unit];
@@ -77,7 +78,8 @@ std::vector<std::vector<int>> NextStages(const Row& row, int max_active) {
   return next;
 }
 
-// Stages dropped together go in ascending order; PyTorch's is that of a set.
+// Adds UNSHARD and RESHARD. Stages resharded at the same time are in ascending
+// order; PyTorch uses the order of a set.
 Row AddSharding(const Row& row, int max_active) {
   const std::vector<std::vector<int>> next = NextStages(row, max_active);
   Row result;
@@ -137,8 +139,7 @@ Row AddReductions(const Row& row, int num_stages) {
   return result;
 }
 
-// The transfer that carries what a pass makes; stage -1: nobody needs it, or
-// the same rank does.
+// The transfer of a pass's output; to_rank is -1 if no other rank needs it.
 struct Transfer {
   CommAction send, receive;
   int to_rank;
@@ -161,9 +162,10 @@ Transfer TransferOf(const Schedule& schedule, int rank,
   return {send, receive, to_rank};
 }
 
-// Ranks take turns in ascending order, each placing its next action when what
-// it needs has been placed. Waiting ranks are not asked: they come back when
-// their receive is placed, in this round if their turn is still to come.
+// Ranks take turns in ascending order. Each places its next action if
+// everything that this needs has been placed. A waiting rank is skipped until
+// its receive is placed; it then continues in the same round if its turn is
+// still to come.
 class Turns {
  public:
   Turns(const Schedule& schedule, std::vector<Row> rows)
@@ -178,7 +180,7 @@ class Turns {
     is_ready_[1].assign(cells, false);
   }
 
-  // False when ranks wait for one another.
+  // Returns false if ranks wait for each other.
   bool Run() {
     for (size_t rank = 0; rank < rows_.size(); ++rank) {
       result_[rank].reserve(2 * rows_[rank].size());
@@ -268,7 +270,7 @@ class Turns {
   std::vector<Row> rows_;
   std::vector<size_t> next_;  // [rank]
   std::vector<bool> waits_;   // [rank]
-  // [forward, backward][stage][microbatch]: what the pass needs was placed.
+  // [forward, backward][stage][microbatch]: the pass's input has been placed.
   std::vector<bool> is_ready_[2];
   std::vector<Row> result_;
   std::priority_queue<int, std::vector<int>, std::greater<int>> round_;
@@ -327,7 +329,8 @@ CommProgram LowerInProgramOrder(const Schedule& schedule) {
             forward ? CommOp::kReceiveForward : CommOp::kReceiveBackward;
         row.push_back(receive);
       };
-      // Both of a pair start together: what the second needs comes before too.
+      // Both actions of a pair start together, so the second's input is also
+      // received before them.
       if (i == 0 || !actions[i - 1].overlaps_next) {
         add_receive(action);
         if (action.with_next && i + 1 < actions.size()) {

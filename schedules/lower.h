@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the passes of a schedule to what its ranks post.
+// Lowers the passes of a schedule to the operations that ranks post.
 #ifndef WEIR_SCHEDULES_LOWER_H_
 #define WEIR_SCHEDULES_LOWER_H_
 
@@ -10,34 +10,36 @@
 namespace weir {
 
 struct LoweringOptions {
-  // UNSHARD and RESHARD, so that at most so many stages of a rank are gathered
-  // at a time; 0: none. PyTorch's is 3.
+  // Adds UNSHARD and RESHARD, so that at most this number of a rank's stages
+  // are gathered at a time; 0: none. PyTorch's value is 3.
   int max_active_stages = 3;
   bool reduce_gradients = true;  // REDUCE_GRAD after a stage's last backward
-  // An I with its own W right behind becomes a B first (PyTorch's _merge_bw).
+  // First merges an I and its immediately following W into a B (PyTorch's
+  // _merge_bw).
   bool merge_backward = false;
 };
 
-// As PyTorch's _PipelineScheduleRuntime does: _add_unshard_reshard, then
-// _add_reduce_grad, then _add_send_recv. A receive stands where its sender was
-// placed when ranks take turns, one action each: all ranks' transfers are in
-// one common order, so that none can hang on another. Stages next to each other
-// on one rank exchange nothing.
+// Lowers a schedule like PyTorch's _PipelineScheduleRuntime:
+// _add_unshard_reshard, then _add_reduce_grad, then _add_send_recv. Ranks take
+// turns with one action each, and a receive is placed at the same time as its
+// send. All ranks' transfers thus have a common order and cannot deadlock.
+// Neighboring stages on one rank exchange nothing.
 //
-// FailedPrecondition "deadlock: ..." when the passes cannot run in their order.
-// REQUIRES: ValidateSchedule(schedule) found nothing but that.
+// Returns FailedPrecondition "deadlock: ..." if the passes cannot run in their
+// order. Requires: ValidateSchedule(schedule) found no other problem.
 absl::StatusOr<CommProgram> LowerSchedule(const Schedule& schedule,
                                           const LoweringOptions& options);
 
-// Transfers only.
+// Adds only transfers.
 inline constexpr LoweringOptions kTransfersOnly = {
     .max_active_stages = 0, .reduce_gradients = false, .merge_backward = false};
 
-// An I with its own W right behind becomes a B.
+// Merges every I and its immediately following W into a B.
 Schedule MergeBackwards(Schedule schedule);
 
-// The rule without foresight: a rank receives right before the pass that needs
-// it and sends right after the pass that made it.
+// Lowers a schedule without lookahead: a rank receives immediately before the
+// pass that needs the data and sends immediately after the pass that computes
+// it.
 CommProgram LowerInProgramOrder(const Schedule& schedule);
 
 }  // namespace weir

@@ -7,13 +7,15 @@
 namespace weir {
 namespace {
 
-// A rank's order as its phases; all indices into forwards and backwards.
+// The phases of a rank's order: num_warmup forwards, then pairs of a forward
+// and a backward, then the remaining backwards.
 struct Phases {
   std::vector<Action> forwards, backwards;
   size_t num_warmup = 0;
 };
 
-// F...F FB...FB B...B, nothing if it is something else.
+// Returns the phases of an order F...F FB...FB B...B, and nothing for any other
+// order.
 std::optional<Phases> PhasesOf(const std::vector<Action>& actions,
                                size_t usual_warmup) {
   Phases phases;
@@ -32,8 +34,8 @@ std::optional<Phases> PhasesOf(const std::vector<Action>& actions,
   }
   const size_t total = phases.forwards.size();
   if (leading == 0) return {};
-  // When every forward comes first, the last may be warm-up or the one of the
-  // first pair: as Megatron counts.
+  // If every forward comes first, the last one may be part of the warm-up or of
+  // the first pair. Follows Megatron's count.
   phases.num_warmup =
       leading == total && usual_warmup + 1 != total ? total : leading - 1;
   for (size_t i = phases.num_warmup; i < actions.size(); ++i) {
@@ -50,8 +52,8 @@ class Builder {
   explicit Builder(const Schedule& schedule)
       : last_stage_(schedule.num_stages - 1) {}
 
-  // Warm-up passes send and receive one after the other; a pair of passes
-  // sends and receives with the same neighbour at once.
+  // Returns the program of 1F1B. Warm-up passes send and receive separately; a
+  // pair of passes sends to and receives from the same neighbor in one batch.
   std::vector<CommAction> Plain(const Phases& phases) {
     const size_t warmup = phases.num_warmup;
     const size_t total = phases.forwards.size();
@@ -80,7 +82,8 @@ class Builder {
     return std::move(row_);
   }
 
-  // All that a step sends and the next one needs goes at once.
+  // Returns the program of interleaved 1F1B. All sends of a step and all
+  // receives of the next are one batch.
   std::vector<CommAction> Interleaved(const Phases& phases) {
     const size_t warmup = phases.num_warmup;
     const size_t total = phases.forwards.size();

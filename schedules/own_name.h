@@ -6,8 +6,8 @@
 
 namespace weir {
 
-// Returns the registry's name of a schedule that is given by any of its names,
-// options included; files and unknown names as they are.
+// Returns the registry's name of a schedule for any of its names, including
+// options. Returns files and unknown names unchanged.
 std::string OwnScheduleName(const std::string& name_or_path);
 
 }  // namespace weir

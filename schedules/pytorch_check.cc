@@ -104,7 +104,7 @@ class Check {
 
   const ScheduleRows& rows_;
   const ProgramShape shape_;
-  std::vector<uint8_t> seen_;  // [stage][microbatch], one bit per pass
+  std::vector<uint8_t> seen_;  // [stage][microbatch], a bit per pass
   std::vector<std::array<int, 4>> counts_;  // [stage][pass]
   std::vector<int> rank_of_;
 };

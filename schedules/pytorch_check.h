@@ -9,11 +9,11 @@
 
 namespace weir {
 
-// What PyTorch's _validate_schedule says about the file, word for word but for
-// line breaks; empty when it takes it. It stops at the first problem, looks at
-// passes only, and allows what cannot run: an order that deadlocks, transfers
-// that do not meet, a pass that comes twice.
-// REQUIRES: stages x microbatches of the file fit in memory.
+// Returns the message of PyTorch's _validate_schedule about the file, literally
+// except for line breaks; empty if it accepts the file. The check stops at the
+// first problem, considers only passes, and accepts programs that cannot run: a
+// deadlock, mismatched transfers, a repeated pass. Requires: stages x
+// microbatches of the file fit in memory.
 std::string PyTorchVerdict(const ScheduleRows& rows);
 
 }  // namespace weir

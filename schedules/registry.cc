@@ -68,7 +68,7 @@ const std::vector<ScheduleKind>& AllScheduleKinds() {
 absl::StatusOr<const ScheduleKind*> FindScheduleKind(absl::string_view name) {
   const std::string normalized = Normalized(WithoutOptions(name));
   absl::string_view wanted = normalized;
-  absl::ConsumePrefix(&wanted, "schedule");  // no kind's name begins so
+  absl::ConsumePrefix(&wanted, "schedule");  // no kind's name begins with it
   for (const ScheduleKind& kind : AllScheduleKinds()) {
     for (absl::string_view candidate : NamesOf(kind)) {
       if (Normalized(candidate) == wanted) return &kind;
@@ -83,7 +83,7 @@ absl::StatusOr<Schedule> GenerateSchedule(absl::string_view name,
   ASSIGN_OR_RETURN(const ScheduleSpec full, WithOptionsOf(name, *kind, spec));
   RETURN_IF_ERROR(kind->check(full));
   Schedule schedule = kind->generate(full);
-  // Two of one kind are told apart by their options.
+  // Options distinguish schedules of the same kind.
   schedule.name = WithOwnName(name, *kind);
   return schedule;
 }

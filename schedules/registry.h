@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every named schedule, by its name and by the names other tools give it.
+// Registry of named schedules. They can also be found by the names that other
+// tools use.
 #ifndef WEIR_SCHEDULES_REGISTRY_H_
 #define WEIR_SCHEDULES_REGISTRY_H_
 
@@ -13,10 +14,10 @@
 
 namespace weir {
 
-// A choice beyond the shape, as in "chimera:pipelines=4".
+// An option beyond the shape, as in "chimera:pipelines=4".
 struct ScheduleOption {
   absl::string_view name;      // "pipelines"
-  absl::string_view standard;  // what it is unless given, "2"
+  absl::string_view standard;  // default value, "2"
   absl::string_view summary;   // "bidirectional pipelines, an even number"
 };
 
@@ -27,27 +28,28 @@ struct ScheduleKind {
   absl::string_view constraints;  // "num_microbatches >= num_ranks"
   absl::string_view summary;      // semantics in one line
   bool flush;                     // see Schedule::flush
-  // Orders by ScheduleSpec::costs.
+  // The order depends on ScheduleSpec::costs.
   bool uses_costs = false;
   // The algorithm is defined for microbatches of one sample only.
   bool single_samples = false;
   std::vector<ScheduleOption> options = {};
-  // Everything illegal about a spec, as one InvalidArgument.
+  // Reports all problems of a spec as one InvalidArgument.
   absl::Status (*check)(const ScheduleSpec&);
-  // REQUIRES: check(spec) is OK.
+  // Requires: check(spec) is OK.
   Schedule (*generate)(const ScheduleSpec&);
 };
 
 const std::vector<ScheduleKind>& AllScheduleKinds();
 
-// Finds by name or alias, without regard to case, '_' or '-', to options behind
-// a colon, and to the "Schedule" before PyTorch's names of classes. NotFound
-// names a near spelling and lists all.
+// Finds a kind by name or alias. Ignores case, '_', '-', options after a colon,
+// and the "Schedule" at the beginning of PyTorch's class names. NotFound
+// contains the most similar name and lists all names.
 absl::StatusOr<const ScheduleKind*> FindScheduleKind(absl::string_view name);
 
-// Finds, checks and generates. `name` may bring options, each once and known to
-// the kind: "chimera:pipelines=4:concatenation=forward-doubling". They are
-// added to those of the spec.
+// Finds a kind, checks the spec and generates the schedule. `name` may contain
+// options, each known to the kind and given once:
+// "chimera:pipelines=4:concatenation=forward-doubling". They are added to those
+// of the spec.
 absl::StatusOr<Schedule> GenerateSchedule(absl::string_view name,
                                           const ScheduleSpec& spec);
 

@@ -12,13 +12,13 @@ namespace weir {
 namespace {
 
 constexpr int kMaxMoves = 6;
-// Past so many tries, or actions looked at, nobody waits for a better answer.
+// Limits of the search, on tries and on actions visited.
 constexpr int64_t kMaxTries = 100'000;
 constexpr int64_t kMaxWork = 10'000'000;
 
 struct Candidate {
   Move move;
-  int32_t beyond = 0;  // positions further than the cycle asks
+  int32_t beyond = 0;  // positions beyond those that the cycle requires
   int32_t distance = 0;
 };
 
@@ -42,7 +42,7 @@ std::vector<Candidate> MovesOf(const CommProgram& program,
   std::vector<Candidate> moves;
   for (const Wait& wait : cycle) {
     for (const Wait& other : cycle) {
-      // The rank of the awaited action stands at another, before it.
+      // The awaited action's rank waits at another action before it.
       if (other.at.rank != wait.awaited.rank ||
           other.at.position >= wait.awaited.position) {
         continue;
@@ -59,7 +59,7 @@ std::vector<Candidate> MovesOf(const CommProgram& program,
   return moves;
 }
 
-// A pair or a batch is not torn apart.
+// Returns true if the move would separate a pair or a batch.
 bool TearsApart(const CommProgram& program, const Move& move) {
   const std::vector<CommAction>& row = program.ranks[move.from.rank];
   const auto is_bound = [&](int32_t i) {
@@ -93,7 +93,7 @@ std::string TextOf(CommProgram program, const std::vector<Move>& moves) {
   return text;
 }
 
-// FNV-1a; a collision costs one try.
+// Returns an FNV-1a hash. A collision loses one try.
 uint64_t HashOf(const CommProgram& program) {
   uint64_t hash = 0xcbf29ce484222325;
   const auto mix = [&](uint64_t value) {
@@ -110,7 +110,7 @@ uint64_t HashOf(const CommProgram& program) {
   return hash;
 }
 
-// A changed program, which still stands still.
+// A changed program that still deadlocks.
 struct State {
   std::vector<Move> moves;
   std::vector<Wait> cycle;
@@ -118,7 +118,7 @@ struct State {
 
 class Search {
  public:
-  // `far`: also to places further than the cycle asks.
+  // `far`: also tries positions beyond those that the cycle requires.
   Search(const CommProgram& program, const FindCycle& find_cycle, bool far)
       : program_(program), find_cycle_(find_cycle), far_(far) {
     int64_t num_actions = 1;
@@ -143,7 +143,7 @@ class Search {
   }
 
  private:
-  // False once the search is over.
+  // Returns false once the search is over.
   bool Expand(const State& state, std::vector<State>* next) {
     CommProgram changed = program_;
     for (const Move& move : state.moves) ApplyMove(move, &changed);
@@ -204,8 +204,8 @@ void ApplyMove(const Move& move, CommProgram* program) {
 Reordering FindReordering(const CommProgram& program,
                           const std::vector<Wait>& cycle,
                           const FindCycle& find_cycle) {
-  // Few places first: they bound how many moves all places have to be tried
-  // with.
+  // Search only the required positions first. The number of moves found limits
+  // the search of all positions.
   Reordering near = Search(program, find_cycle, false).Run(cycle, kMaxMoves);
   if (near.moves.size() == 1) return near;
   const int max_moves =

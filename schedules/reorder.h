@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The smallest change of order that ends a deadlock.
+// Finds the smallest reordering that ends a deadlock.
 #ifndef WEIR_SCHEDULES_REORDER_H_
 #define WEIR_SCHEDULES_REORDER_H_
 
@@ -14,38 +14,38 @@
 
 namespace weir {
 
-// One action of a rank goes elsewhere in the rank's order.
+// Moves an action to another position in its rank's order.
 struct Move {
   Place from;
-  int32_t to;          // where it stands afterwards
-  bool swaps = false;  // and the one that stood there takes its place
+  int32_t to;          // new position
+  bool swaps = false;  // swaps it with the action there
 };
 
 void ApplyMove(const Move& move, CommProgram* program);
 
 struct Reordering {
-  // Made one after the other; empty: none was found.
+  // In order of application; empty if none was found.
   std::vector<Move> moves;
-  // "move 1RECV_F1 of rank 1 from position 5 to 4, before 1SEND_F0"; each move
-  // with the positions that the ones before it left.
+  // "move 1RECV_F1 of rank 1 from position 5 to 4, before 1SEND_F0". The
+  // positions of each move are those after the preceding moves.
   std::string text;
-  // Where none was found: how many moves were tried together, and whether there
-  // were too many of that number to try them all.
+  // If none was found: the number of moves up to which combinations were tried,
+  // and whether there were too many combinations of that number to try all.
   int num_moves = 0;
   bool was_cut = false;
 };
 
-// The shortest cycle in which a changed program stands still, empty when it
-// runs; nothing when what it does makes no sense any more.
+// Returns the shortest cycle in which a changed program deadlocks, empty if it
+// runs; std::nullopt if the program is no longer meaningful.
 using FindCycle =
     std::function<std::optional<std::vector<Wait>>(const CommProgram&)>;
 
-// Tries, on the ranks of the cycle, to take an awaited action before the one
-// that waits, that one behind the awaited, or each to the other's place; then
-// the same with the cycle that is left, breadth first by the number of moves.
-// Of as many moves, those that go no further than the cycle asks come first,
-// then short ones. What is found in a large program, where not all can be
-// tried, ends the deadlock and need not be the smallest.
+// Tries, on the ranks of the cycle, to move an awaited action before the
+// waiting one, to move the waiting action after the awaited one, or to swap
+// them; then does the same with the remaining cycle, breadth first by the
+// number of moves. Among equal numbers of moves, those that go no further than
+// the cycle requires come first, then short ones. If a program is too large to
+// try everything, the result ends the deadlock but need not be the smallest.
 Reordering FindReordering(const CommProgram& program,
                           const std::vector<Wait>& cycle,
                           const FindCycle& find_cycle);

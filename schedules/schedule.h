@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A schedule is data: who does what in which order, and which weights are
-// read. It knows no seconds, no bytes and no network; communication follows
-// from it (a stage's output goes to the rank of the next stage).
+// A schedule as data: the order of each rank's actions, and the weights that
+// they read. It contains no seconds, bytes or network. Communication follows
+// from it, because a stage's output goes to the rank of the next stage.
 #ifndef WEIR_SCHEDULES_SCHEDULE_H_
 #define WEIR_SCHEDULES_SCHEDULE_H_
 
@@ -14,29 +14,29 @@
 
 namespace weir {
 
-// Which weight versions the passes read. Version 0 is what training starts
-// with; update u of a stage turns version u into version u+1 with the gradients
-// of microbatches [u*n, (u+1)*n), n = Schedule::microbatches_per_update(stage),
-// right after the last of their backwards in the rank's order.
+// The weight versions that passes read. Training starts with version 0. Update
+// u of a stage turns version u into version u+1 with the gradients of
+// microbatches [u*n, (u+1)*n), n = Schedule::microbatches_per_update(stage),
+// immediately after the last of their backwards in the rank's order.
 struct WeightPolicy {
   enum class ForwardRead {
-    kLatest,         // the newest version of the stage when the forward runs
+    kLatest,         // the stage's newest version when the forward runs
     kDelayed,        // max(u - delay_updates, 0) for a microbatch of update u
-    kFirstStage,     // what stage 0 read for this microbatch: vertical sync
-    kFirstOfUpdate,  // what the first microbatch of its update read here
+    kFirstStage,     // version read by stage 0 for it: vertical sync
+    kFirstOfUpdate,  // version read here by the update's first microbatch
   };
   enum class BackwardRead {
-    kSameAsForward,  // the version that this microbatch's forward read
-    kLatest,         // the newest version of the stage when it runs
+    kSameAsForward,  // version read by the microbatch's forward
+    kLatest,         // the stage's newest version when it runs
   };
-  // When a pass computes with an estimate of other weights than it read, made
-  // by an elementwise pass over them.
+  // When a pass computes with a prediction of other weights than it reads. An
+  // elementwise pass over the weights computes the prediction.
   enum class Prediction {
     kNone,
     kForward,               // before every forward
     kForwardAndBackward,    // before every forward and every backward
     kBackward,              // before every backward
-    kFirstForwardOfUpdate,  // once per update, all its passes use it
+    kFirstForwardOfUpdate,  // once per update, for all its passes
   };
 
   int microbatches_per_update = 1;
@@ -48,13 +48,13 @@ struct WeightPolicy {
   BackwardRead backward = BackwardRead::kSameAsForward;
 
   Prediction prediction = Prediction::kNone;
-  // [stage], in updates: how far from the version read the estimate aims.
-  // Negative: back. Empty: 0 everywhere.
+  // [stage] Distance, in updates, from the version read to the predicted
+  // version. Negative: to an older version. Empty: 0 everywhere.
   std::vector<double> forward_distance = {};
   std::vector<double> backward_distance = {};
-  // Buffers of the size of the weights that the estimate needs for good (an
-  // average of past updates), and copies in the weights' own precision that a
-  // pass computes with.
+  // Permanent buffers of the weights' size that the prediction needs (an
+  // average of past updates), and copies in the weights' precision with which
+  // passes compute.
   int estimate_buffers = 0;
   int predicted_copies = 0;
 
@@ -62,24 +62,25 @@ struct WeightPolicy {
 };
 
 struct Schedule {
-  std::string name;          // registry name, or the file it came from
+  std::string name;          // registry name, or source file
   int num_ranks = 0;         // pipeline ranks p
-  int num_stages = 0;        // num_ranks * chunks for the interleaved ones
-  int num_microbatches = 0;  // m of one batch
+  int num_stages = 0;        // interleaved schedules: num_ranks * chunks
+  int num_microbatches = 0;  // m, per batch
   int num_batches = 1;       // above 1 only without flush
-  // All microbatches drain before the update: a batch starts from scratch.
+  // All microbatches finish before the update, so that every batch starts with
+  // an empty pipeline.
   bool flush = true;
   bool forward_only = false;  // inference: no backward, no update
-  // routes[route][stage] is the rank on which a microbatch of that route meets
-  // the stage. Several routes replicate the weights of a stage that they run on
+  // routes[route][stage] is the rank that runs the stage for a microbatch of
+  // the route. Several routes replicate the weights of a stage that they run on
   // different ranks: bidirectional pipelines, replicated stages.
   std::vector<std::vector<int>> routes;
-  // So many consecutive microbatches take one route, then the next begins.
+  // Number of consecutive microbatches that take a route before the next route.
   int microbatches_per_route_turn = 1;
   std::vector<std::vector<Action>> rank_actions;  // [num_ranks], in order
   WeightPolicy weights;
-  // Most (stage, microbatch) activations on one rank at a time; forwards and
-  // reloads wait for offloads to end where it takes that. 0: no limit.
+  // Most (stage, microbatch) activations on a rank at a time; forwards and
+  // reloads wait for the end of offloads if necessary. 0: no limit.
   int resident_activations = 0;
   bool compressed_transfers = false;  // between ranks, see Communication
 
@@ -91,21 +92,21 @@ struct Schedule {
   int rank_of(int stage, int microbatch) const {
     return routes[routes.size() == 1 ? 0 : route_of(microbatch)][stage];
   }
-  // The ranks that hold a stage, each once, in the order of the routes.
+  // Returns the ranks of a stage, without repeats, in the order of the routes.
   std::vector<int> RanksOf(int stage) const;
-  // The stages that a rank holds, ascending.
+  // Returns the stages of a rank, ascending.
   std::vector<int> StagesOf(int rank) const;
   int microbatches_per_update(int stage) const;
 };
 
-// What a generator needs to know.
+// The input of a generator.
 struct ScheduleSpec {
   int num_ranks = 1;
   int num_microbatches = 1;
   int num_chunks = 1;   // stages per rank
   int num_batches = 1;  // consecutive batches, for schedules without flush
   std::map<std::string, std::string> options = {};  // see ScheduleKind::options
-  PassCosts costs = {};  // for the kinds that order by them
+  PassCosts costs = {};  // for kinds that order by them
 };
 
 }  // namespace weir

@@ -28,7 +28,7 @@ Json RanksJson(const Schedule& schedule) {
     Json actions = Json::array();
     const std::vector<Action>& order = schedule.rank_actions[rank];
     for (size_t i = 0; i < order.size(); ++i) {
-      // As the CSV writes it.
+      // In the form of the CSV.
       if (order[i].overlaps_next && i + 1 < order.size()) {
         actions.push_back(absl::StrCat("(", ToString(order[i]), ";",
                                        ToString(order[i + 1]), ")OVERLAP_F_B"));
@@ -120,14 +120,13 @@ std::string ScheduleJson(const Schedule& schedule, const Semantics& semantics) {
       {"max_staleness", semantics.max_staleness},
       {"verdict", Verdict(schedule, semantics)}};
   constexpr int kIndent = 2;
-  // A name may come from a file name: bytes that are not UTF-8 are replaced.
+  // A name may be a file name; bytes that are not UTF-8 are replaced.
   return DumpJson(json, kIndent);
 }
 
 namespace {
 
-// Takes fields out of an object; notes those that are missing or of another
-// type.
+// Reads fields of an object. Reports those that are missing or of a wrong type.
 class Fields {
  public:
   Fields(const Json& json, std::string path, Problems* problems)
@@ -140,7 +139,7 @@ class Fields {
       problems_->Add(absl::StrCat(path_, field), "is missing");
       return;
     }
-    // Numbers of another kind would be converted without a word.
+    // Other kinds of numbers would be converted silently.
     const bool fits = std::is_same_v<T, bool> ? found->is_boolean()
                       : std::is_integral_v<T> ? IsInt(*found)
                                               : true;
@@ -149,7 +148,7 @@ class Fields {
         *value = found->get<T>();
         return;
       } catch (const Json::exception&) {
-        // Of another type.
+        // Wrong type; reported below.
       }
     }
     problems_->Add(
@@ -225,8 +224,8 @@ Rows RowsOf(const Json& json, Problems* problems) {
   return rows;
 }
 
-// The parser of CSV reads each rank's row; unlike a row of a file, one may be
-// empty.
+// Parses each rank's row with the CSV parser. Unlike in a CSV file, a row may
+// be empty.
 absl::StatusOr<std::vector<std::vector<Action>>> ActionsOf(
     absl::string_view label, const Rows& rows) {
   std::vector<std::vector<Action>> actions;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A schedule and its weight versions as JSON:
+// Prints and parses a schedule and its weight versions as JSON:
 //
 //   {"schedule": "pipedream-2bw", "num_ranks": 4, "num_stages": 4,
 //    "num_microbatches": 8, "num_batches": 3, "flush": false,
@@ -21,14 +21,14 @@
 
 namespace weir {
 
-// `semantics` is InterpretSchedule(schedule). Same input, same bytes; the text
-// ends without a newline.
+// Prints a schedule. Requires: `semantics` is InterpretSchedule(schedule).
+// Equal input gives equal bytes; the text ends without a newline.
 std::string ScheduleJson(const Schedule& schedule, const Semantics& semantics);
 
-// Makes the schedule again; unlike the CSV, JSON tells routes, batches and
-// which weights are read. What follows from the schedule (versions, verdict) is
-// not read. InvalidArgument names every field that is missing or of another
-// type; the rest is for ValidateSchedule. The schedule is named `label`.
+// Parses a schedule. Unlike CSV, JSON contains routes, batches and the weight
+// policy. Does not read what follows from the schedule (versions, verdict).
+// Returns InvalidArgument with every field that is missing or of a wrong type;
+// everything else is left to ValidateSchedule. The schedule's name is `label`.
 absl::StatusOr<Schedule> ParseScheduleJson(absl::string_view label,
                                            absl::string_view text);
 

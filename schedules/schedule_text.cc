@@ -18,7 +18,7 @@ namespace weir {
 namespace {
 
 constexpr absl::string_view kOverlap = "OVERLAP_F_B";
-// Enough to see what kind of file it is instead.
+// Enough to recognize the actual format of the file.
 constexpr size_t kMaxErrors = 5;
 
 class Parser {
@@ -28,7 +28,8 @@ class Parser {
   }
 
   absl::StatusOr<ScheduleRows> Parse(absl::string_view text) && {
-    absl::ConsumePrefix(&text, "\xEF\xBB\xBF");  // what spreadsheets write
+    // Byte order mark, written by spreadsheets.
+    absl::ConsumePrefix(&text, "\xEF\xBB\xBF");
     text = absl::StripTrailingAsciiWhitespace(text);
     if (text.empty()) {
       return absl::InvalidArgumentError(

@@ -12,23 +12,25 @@ namespace {
 
 constexpr int32_t kNever = -1;
 
-// W multiplies stashed activations and gradients: it reads no weights.
+// Returns true if the op reads weights. W only multiplies stashed activations
+// and gradients.
 bool ReadsWeights(Op op) {
   return op == Op::kForward || MakesInputGradient(op);
 }
 
-// The actions of one stage on one of its ranks: what happens to the weights
-// there depends on them alone.
+// The actions of a stage on one of its ranks. The weights there depend only on
+// these actions.
 struct Thread {
   int rank;
   int stage;
   std::vector<int32_t> positions;
 };
 
-// Ascending by stage, so that what stage 0 read is known to the others.
+// Returns the threads in ascending order of stages, because other stages need
+// the versions that stage 0 read.
 std::vector<Thread> ThreadsOf(const Schedule& schedule) {
   std::vector<Thread> threads;
-  std::vector<int> thread_of(schedule.num_stages, -1);  // on the rank at hand
+  std::vector<int> thread_of(schedule.num_stages, -1);  // on the current rank
   for (int rank = 0; rank < schedule.num_ranks; ++rank) {
     const size_t first = threads.size();
     const std::vector<Action>& actions = schedule.rank_actions[rank];
@@ -51,7 +53,7 @@ std::vector<Thread> ThreadsOf(const Schedule& schedule) {
   return threads;
 }
 
-// Follows one thread.
+// Interprets one thread.
 class ThreadInterpreter {
  public:
   ThreadInterpreter(const Schedule& schedule, const Thread& thread,
@@ -64,7 +66,7 @@ class ThreadInterpreter {
   const Action& ActionAt(size_t i) const {
     return actions_[thread_.positions[i]];
   }
-  // One past the actions that run together with the i-th.
+  // Returns the index after the actions that run together with the i-th.
   size_t EndOfPair(size_t i) const;
   absl::Status CheckGradients() const;
   absl::Status ReadForward(int32_t position, int microbatch);
@@ -74,7 +76,8 @@ class ThreadInterpreter {
     return op == Op::kForward ? uses_[microbatch].forward_version
                               : uses_[microbatch].backward_version;
   }
-  // Superseded versions that nobody reads after this action; asks once.
+  // Returns the number of superseded versions that no later action reads. Must
+  // be called only once per position.
   int TakeLastReads(int32_t position);
   absl::Status Error(int32_t position, absl::string_view what) const;
 
@@ -86,10 +89,11 @@ class ThreadInterpreter {
   std::vector<VersionUse>& uses_;
 
   int32_t newest_ = 0;
-  std::vector<int32_t> gradients_left_;  // [update], of the whole groups only
-  std::vector<int32_t> first_read_;      // [update], by its first forward here
-  std::vector<int32_t> last_reader_;     // [version], position or kNever
-  std::vector<int32_t> updates_;         // positions
+  std::vector<int32_t> gradients_left_;  // [update], of complete groups only
+  // [update], version read by its first forward here.
+  std::vector<int32_t> first_read_;
+  std::vector<int32_t> last_reader_;  // [version], position or kNever
+  std::vector<int32_t> updates_;      // positions
 };
 
 ThreadInterpreter::ThreadInterpreter(const Schedule& schedule,
@@ -110,8 +114,8 @@ ThreadInterpreter::ThreadInterpreter(const Schedule& schedule,
   if (weights_.forward == WeightPolicy::ForwardRead::kFirstOfUpdate) {
     first_read_.assign(num_updates + 1, kNever);
   }
-  // A replica waits for the gradients of its own microbatches; the others'
-  // arrive in the all-reduce.
+  // A replica waits for the gradients of its own microbatches; those of other
+  // replicas arrive in the all-reduce.
   for (int32_t position : thread.positions) {
     const Action& action = actions_[position];
     if (!CompletesGradient(action.op)) continue;
@@ -245,7 +249,7 @@ int ThreadInterpreter::TakeLastReads(int32_t position) {
   return count;
 }
 
-// A second walk: only now is every version's last reader known.
+// Counts in a second walk, because it requires every version's last reader.
 void ThreadInterpreter::CountLiveVersions() {
   std::vector<int32_t>& live_versions = semantics_->live_versions[thread_.rank];
   int& max_live = semantics_->max_live_versions[thread_.stage];
@@ -289,8 +293,8 @@ Semantics EmptySemantics(const Schedule& schedule) {
   return semantics;
 }
 
-// Version v of one stage belongs to version v of another only where both come
-// from the same microbatches.
+// Checks that all stages update at the same time: versions of two stages
+// correspond only if they come from the same microbatches.
 absl::Status CheckVerticalSync(const Schedule& schedule) {
   if (schedule.weights.forward != WeightPolicy::ForwardRead::kFirstStage) {
     return absl::OkStatus();
@@ -306,7 +310,8 @@ absl::Status CheckVerticalSync(const Schedule& schedule) {
   return absl::OkStatus();
 }
 
-// Offloads and reloads read no weights: what was held before them still is.
+// Sets the live versions of offloads and reloads. They read no weights, so the
+// number does not change.
 void FillTransfers(const Schedule& schedule, Semantics* semantics) {
   std::vector<int32_t> held(schedule.num_stages);
   for (int rank = 0; rank < schedule.num_ranks; ++rank) {

@@ -50,7 +50,7 @@ std::string StageRows(const Schedule& schedule,
                           stage.mean_staleness, stage.max_disagreement,
                           stage.mean_disagreement);
     if (predicts) {
-      // Sums of fractions may end beside zero.
+      // Sums of fractions may differ from 0 by rounding errors.
       const auto rounded = [](double value) {
         return std::abs(value) < 1e-9 ? 0 : value;
       };
@@ -72,7 +72,8 @@ std::string StageRows(const Schedule& schedule,
   return text;
 }
 
-// "0/1>2": F reads version 0, B version 1, the gradient makes update 2.
+// Returns a text such as "0/1>2": F reads version 0, B version 1, and update 2
+// applies the gradient.
 std::string UseText(const VersionUse& use, bool forward_only) {
   std::string text = absl::StrCat(use.forward_version);
   if (forward_only) return text;
@@ -82,7 +83,8 @@ std::string UseText(const VersionUse& use, bool forward_only) {
   return absl::StrCat(text, ">", use.update);
 }
 
-// Empty where it would not fit.
+// Returns the versions that every microbatch reads, or "" if there are too
+// many.
 std::string UseRows(const Schedule& schedule, const Semantics& semantics) {
   constexpr size_t kMaxStages = 16;
   constexpr int kMaxWidth = 160;
@@ -186,7 +188,7 @@ std::string SemanticsJson(const Schedule& schedule,
                      {"stages", std::move(stages)},
                      {"uses", std::move(uses)}};
   constexpr int kIndent = 2;
-  // A name may come from a file name: bytes that are not UTF-8 are replaced.
+  // A name may be a file name; bytes that are not UTF-8 are replaced.
   return DumpJson(json, kIndent);
 }
 

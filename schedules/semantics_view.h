@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a schedule does to the weights, for people and for programs.
+// Prints the effect of a schedule on the weights as text and as JSON.
 #ifndef WEIR_SCHEDULES_SEMANTICS_VIEW_H_
 #define WEIR_SCHEDULES_SEMANTICS_VIEW_H_
 
@@ -9,12 +9,12 @@
 
 namespace weir {
 
-// The verdict, the update rule, a row for each stage, and what every microbatch
-// reads where that fits the screen.
+// Returns the verdict, the update rule, a row for each stage, and the versions
+// that every microbatch reads if they fit on the screen.
 std::string SemanticsTable(const Schedule& schedule,
                            const Semantics& semantics);
 
-// The same as a JSON object, with every microbatch.
+// Returns the same as a JSON object, with every microbatch.
 std::string SemanticsJson(const Schedule& schedule, const Semantics& semantics);
 
 }  // namespace weir

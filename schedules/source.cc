@@ -14,14 +14,14 @@
 namespace weir {
 namespace {
 
-// 1.5 million actions of compute_comms are 16 MB.
+// 1.5 million actions of compute_comms take 16 MB.
 constexpr size_t kMaxBytes = size_t{1} << 30;
 
 bool IsJson(absl::string_view path) {
   return absl::EndsWithIgnoreCase(path, ".json");
 }
 
-// The passes keep their lines and columns.
+// Removes transfers. The remaining passes keep their lines and columns.
 void DropTransfers(ScheduleRows* rows) {
   for (size_t rank = 0; rank < rows->places.size(); ++rank) {
     std::vector<CommAction>& row = rows->program.ranks[rank];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A schedule by what a user calls it: a registry name, or a file.
+// Loads a schedule by registry name or from a file.
 #ifndef WEIR_SCHEDULES_SOURCE_H_
 #define WEIR_SCHEDULES_SOURCE_H_
 
@@ -12,41 +12,43 @@
 
 namespace weir {
 
-// Holds a '/', or ends with .csv or .json.
+// Returns true if the text contains a '/', or ends with .csv or .json.
 bool IsScheduleFile(absl::string_view name_or_path);
 
-// Reads PyTorch's CSV; NotFound without the file, errors of syntax as
-// ParseScheduleRows.
+// Reads PyTorch's CSV. Returns NotFound if there is no such file; syntax errors
+// as in ParseScheduleRows.
 absl::StatusOr<ScheduleRows> ReadScheduleRows(
     const std::string& path, CsvDialect dialect = CsvDialect::kPyTorch);
 
-// What becomes of the transfers that a file orders itself.
+// Whether a file's own transfers are checked or ignored.
 enum class FileTransfers { kChecked, kDropped };
 
-// Reads a CSV (see ScheduleFromRows) or what ScheduleJson wrote, and checks all
-// of it: a CSV as CheckRows, with lines and columns; JSON, which has no lines
-// of actions, as ValidateSchedule. It is named after the file.
+// Reads a CSV (see ScheduleFromRows) or the output of ScheduleJson, and checks
+// it: a CSV with CheckRows, including lines and columns; JSON, which has no
+// lines of actions, with ValidateSchedule. The schedule is named after the
+// file.
 absl::StatusOr<Schedule> LoadScheduleFile(
     const std::string& path, CsvDialect dialect = CsvDialect::kPyTorch,
     FileTransfers transfers = FileTransfers::kChecked);
 
 // Loads the file, or finds, checks and generates the named schedule. A file
-// brings its shape: InvalidArgument when `spec` has another.
+// determines its shape; returns InvalidArgument if that of `spec` differs.
 absl::StatusOr<Schedule> GetSchedule(const std::string& name_or_path,
                                      const ScheduleSpec& spec);
 
-// Is it a file that orders transfers too? Weir derives its own from the passes:
-// what simulates or converts such a file says so.
+// Returns true for a file that contains transfers. Commands that simulate or
+// convert such a file report that weir derives the transfers from the passes.
 bool OrdersTransfers(const std::string& name_or_path);
 
-// Stages per rank of a file's schedule: 1 when stages are fewer than ranks.
-// InvalidArgument when ranks do not divide the stages.
+// Returns the stages per rank of a file's schedule, 1 if there are fewer stages
+// than ranks. Returns InvalidArgument if the ranks do not divide the stages.
 absl::StatusOr<int> ChunksOf(const Schedule& schedule);
 
-// See ScheduleKind::uses_costs. False for a file, and for an unknown name.
+// Returns ScheduleKind::uses_costs. Returns false for a file or an unknown
+// name.
 bool OrdersByCosts(const std::string& name_or_path);
 
-// See Schedule::flush.
+// Returns Schedule::flush.
 absl::StatusOr<bool> ScheduleFlushes(const std::string& name_or_path);
 
 }  // namespace weir

@@ -18,8 +18,8 @@ struct Range {
   int end = 0;
 };
 
-// The microbatches of the updates that the start no longer shortens. Versions
-// never go back, so that they are the last ones.
+// Returns the microbatches of the updates after the start. Versions only
+// increase, so these are the last ones.
 Range SteadyRange(const std::vector<VersionUse>& uses, int per_update) {
   const int total = static_cast<int>(uses.size());
   const int whole = total / per_update * per_update;
@@ -57,7 +57,7 @@ std::vector<StageSemantics> SummarizeStages(const Schedule& schedule,
     stage.max_staleness = semantics.max_staleness[s];
     stage.forward_distance = DistanceOf(schedule.weights.forward_distance, s);
     stage.backward_distance = DistanceOf(schedule.weights.backward_distance, s);
-    if (schedule.forward_only) continue;  // nothing is stale, nothing differs
+    if (schedule.forward_only) continue;  // no staleness, no disagreement
     for (const VersionUse& use : uses) {
       stage.max_disagreement =
           std::max(stage.max_disagreement, std::abs(use.disagreement()));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The version table of a stage in a few figures, as papers compare systems.
+// Summarizes the version table of a stage in a few values, which papers use to
+// compare systems.
 #ifndef WEIR_SCHEDULES_STAGE_SEMANTICS_H_
 #define WEIR_SCHEDULES_STAGE_SEMANTICS_H_
 
@@ -9,34 +10,35 @@
 
 namespace weir {
 
-// In updates. A mean is over the whole updates that the start no longer
-// shortens, those whose microbatches all read version 1 or later; over the last
-// whole update where there is none.
+// Values in updates. Means are over the complete updates after the start, whose
+// microbatches all read version 1 or later, or over the last complete update if
+// there is none.
 struct StageSemantics {
   int stage = 0;
   std::vector<int> ranks;
   int microbatches_per_update = 1;
   int max_live_versions = 1;
   int max_staleness = 0;
-  double mean_staleness = 0;   // PipeMare's tau is no whole number
-  bool is_start_only = false;  // there is none
-  // Of the weights that F and B read: largest, and mean of B's less F's.
+  double mean_staleness = 0;   // PipeMare's tau, not an integer
+  bool is_start_only = false;  // there is no update after the start
+  // Difference between the versions that B and F read: maximum magnitude, and
+  // mean with sign.
   int max_disagreement = 0;
   double mean_disagreement = 0;
-  // How far from those each computes, see WeightPolicy.
+  // Distances of the predictions from those versions; see WeightPolicy.
   double forward_distance = 0;
   double backward_distance = 0;
-  // Of the weights that F and B compute with, where the mean is taken.
+  // The same difference between predictions, over the updates of the means.
   double max_predicted_disagreement = 0;
   double mean_predicted_disagreement = 0;
 };
 
-// One for each stage. REQUIRES: semantics is that of the schedule.
+// Returns one entry per stage. Requires: `semantics` is that of the schedule.
 std::vector<StageSemantics> SummarizeStages(const Schedule& schedule,
                                             const Semantics& semantics);
 
-// The weights that a pass computes with: the version it reads, moved by the
-// stage's distance.
+// Return the version with which a pass computes: the version that it reads plus
+// the stage's distance.
 double PredictedForward(const Schedule& schedule, int stage,
                         const VersionUse& use);
 double PredictedBackward(const Schedule& schedule, int stage,

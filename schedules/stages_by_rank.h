@@ -8,8 +8,8 @@
 
 namespace weir {
 
-// Returns Schedule::StagesOf of every rank, in the time that one call takes.
-// REQUIRES: the routes name ranks of the schedule.
+// Returns Schedule::StagesOf of every rank, in the time of a single call.
+// Requires: the routes contain only ranks of the schedule.
 std::vector<std::vector<int>> StagesByRank(const Schedule& schedule);
 
 }  // namespace weir

@@ -51,7 +51,8 @@ absl::Span<const Streams::Packed> Streams::NeedsOf(int32_t item) const {
   return absl::MakeSpan(needs_).subspan(begin, end_of(item) - begin);
 }
 
-// Counts in the item's state, and has not happened.
+// Returns true if the need applies to the item's current state and has not
+// happened.
 bool Streams::IsUnmet(int32_t item, Packed need, const Outcome& outcome) {
   const bool posted = outcome.state[item] >= kPosted;
   return static_cast<bool>(need.to_end) == posted &&
@@ -67,7 +68,8 @@ Streams::Outcome Streams::Run(bool clock) const {
   }
   const int streams = num_streams();
   std::vector<int32_t> next(begin_.begin(), begin_.end());
-  // Streams whose first item waits for an item: a list, as each waits for one.
+  // Linked lists of streams whose first item waits for an item; each stream
+  // waits for only one item.
   std::vector<int32_t> first_waiter(num_items_, -1);
   std::vector<int32_t> next_waiter(streams, -1);
   std::vector<int32_t> ready;
@@ -81,7 +83,7 @@ Streams::Outcome Streams::Run(bool clock) const {
     }
     first_waiter[item] = -1;
   };
-  // When the needs that counted had all happened.
+  // Returns the time at which all these needs had happened.
   const auto needs_at = [&](int32_t item, bool to_end) {
     double at = 0;
     for (const Packed need : NeedsOf(item)) {
@@ -151,11 +153,11 @@ std::vector<std::vector<Streams::Edge>> Streams::EdgesOf(
   return edges;
 }
 
-// Breadth first from each stream back to itself, no deeper than the shortest
-// that is known.
+// Searches breadth first from each stream back to itself, up to the length of
+// the shortest cycle found so far.
 std::vector<Streams::Wait> Streams::ShortestCycle(
     const Outcome& outcome) const {
-  // Only absurd inputs reach it: then any cycle will do.
+  // Only extreme inputs exhaust it; then any cycle suffices.
   int64_t budget = 20'000'000;
   const std::vector<std::vector<Edge>> edges = EdgesOf(outcome);
   std::vector<Wait> shortest;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams of items that wait for one another: the one mechanism behind every
-// question whether ranks can run together. What an item is, and what it waits
-// for, is the caller's model: passes that await passes, transfers that meet,
-// batches of transfers (see deadlock.h).
+// Streams of items that wait for each other: the common mechanism that
+// determines whether ranks can run together. The meaning of items and waits
+// depends on the caller's model: passes that wait for passes, transfers that
+// match, batches of transfers (see deadlock.h).
 //
-// A stream is a queue. Its first item is posted once everything that it needs
-// before has happened, is done once everything that it needs to end has
-// happened, and then makes way for the next. Streams stand still when no item
-// can be posted or done any more. Linear in items and needs.
+// A stream is a queue. Its first item is posted when all its needs for posting
+// have happened, is done when all its needs for ending have happened, and is
+// then removed. Streams stand still when no item can be posted or done. Linear
+// in items and needs.
 #ifndef WEIR_SCHEDULES_STREAMS_H_
 #define WEIR_SCHEDULES_STREAMS_H_
 
@@ -25,8 +25,9 @@ class Streams {
   // Items are numbered in the order in which they are added, stream by stream.
   void BeginStream();
   int32_t AddItem(double duration = 0);
-  // What the item needs to be posted, or to be done once it is posted. Needs of
-  // an item must be added together, items in ascending order.
+  // Add an event that must happen before the item is posted, or before a posted
+  // item is done. Requires: the needs of an item are added together, items in
+  // ascending order.
   void NeedToPost(int32_t item, int32_t other, Event event);
   void NeedToEnd(int32_t item, int32_t other, Event event);
 
@@ -35,23 +36,24 @@ class Streams {
   int StreamOf(int32_t item) const;
 
   struct Outcome {
-    std::vector<uint8_t> state;  // [item]: 0, or the Event that happened last
-    std::vector<double> posted_at, done_at;  // [item], with a clock only
-    double end = 0;                          // when the last item is done
+    std::vector<uint8_t> state;  // [item]: 0, or the last Event that happened
+    std::vector<double> posted_at, done_at;  // [item], only with a clock
+    double end = 0;  // time at which the last item is done
     bool stands_still = false;
   };
-  // `clock`: also tells when, every item taking its duration after it is posted
-  // or its last need to end has happened, whichever is later.
+  // `clock`: also computes times. An item takes its duration after it is posted
+  // or its last need for ending has happened, whichever is later.
   Outcome Run(bool clock = false) const;
 
-  // One item that waits for another, both not done.
+  // An item that waits for another item. Neither is done.
   struct Wait {
     int32_t item;
     int32_t other;
     Event event;
   };
-  // The shortest cycle of first items that wait for one another; each waits for
-  // an item in the stream of the next. REQUIRES: outcome.stands_still.
+  // Returns the shortest cycle of first items that wait for each other; each
+  // waits for an item in the stream of the next. Requires:
+  // outcome.stands_still.
   std::vector<Wait> ShortestCycle(const Outcome& outcome) const;
 
  private:
@@ -67,14 +69,14 @@ class Streams {
   void Add(int32_t item, Packed need);
   absl::Span<const Packed> NeedsOf(int32_t item) const;
   static bool IsUnmet(int32_t item, Packed need, const Outcome& outcome);
-  // Every unmet need of every first item. [stream]
+  // Returns every unmet need of every first item, by [stream].
   std::vector<std::vector<Edge>> EdgesOf(const Outcome& outcome) const;
   int32_t StreamEnd(int stream) const;
 
   int32_t num_items_ = 0;
   std::vector<int32_t> begin_;      // [stream]: its first item
   std::vector<double> duration_;    // [item]
-  std::vector<uint32_t> need_end_;  // [item]: behind its last need
+  std::vector<uint32_t> need_end_;  // [item]: end of its needs
   std::vector<Packed> needs_;
 };
 

@@ -12,7 +12,7 @@
 namespace weir {
 namespace {
 
-// Digits and letters repeat together, so that "3" and "d" always belong to the
+// Digits and letters repeat together, so that "3" and "d" always refer to the
 // same microbatches.
 constexpr int kCycle = 10;
 
@@ -30,8 +30,8 @@ char Mark(const Action& action) {
   }
 }
 
-// One row per rank, or one per stage where a rank holds several, and one per
-// channel to the host where there are any.
+// There is one row per rank, or one per stage if a rank has several, and one
+// per channel to the host if there are any.
 struct Row {
   enum Kind { kCompute, kOffloads, kReloads };
 
@@ -98,8 +98,8 @@ std::string Label(const Picture& picture, const Row& row) {
   return label + detail + " ";
 }
 
-// The first `num_columns` units of a row: idle time is '.', time in another
-// stage of the rank ' '.
+// Returns the first `num_columns` time units of a row: idle time is '.', time
+// in another stage of the rank is ' '.
 std::string Cells(const Picture& picture, const Row& row, int64_t num_columns) {
   std::string cells(num_columns, '.');
   const auto& starts = picture.times.start[row.rank];

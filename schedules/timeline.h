@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A schedule as a text picture, every action one cell wide per unit of time
-// (forward 1, backward 2, input and weight gradient 1 each, transfers free):
+// Draws a schedule as text. Every action has a column per unit of time (forward
+// 1, backward 2, input and weight gradient 1 each, transfers free):
 //
 //   rank 0 |0123......aa4bb5cc.dd.ee.ff|
 //   rank 1 |.012....aa3bb4cc5dd.ee.ff..|
 //   digit: forward of that microbatch, letter: its backward, '.': idle
 //
-// Where a rank holds several stages each has a row, ' ' being time in another
-// stage of the rank. From microbatch 10 on digits and letters start again.
+// If a rank has several stages, each has a row, in which ' ' is time in another
+// stage of the rank. Digits and letters repeat from microbatch 10 on.
 #ifndef WEIR_SCHEDULES_TIMELINE_H_
 #define WEIR_SCHEDULES_TIMELINE_H_
 
@@ -18,10 +18,10 @@
 namespace weir {
 
 struct TimelineOptions {
-  int max_columns = 160;  // wider pictures are cut, and say so
+  int max_columns = 160;  // wider pictures are cut, with a note
 };
 
-// REQUIRES: ValidateSchedule(schedule) is OK.
+// Requires: ValidateSchedule(schedule) is OK.
 std::string DrawTimeline(const Schedule& schedule,
                          const TimelineOptions& options = {});
 

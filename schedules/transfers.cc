@@ -11,7 +11,7 @@ namespace {
 
 using Kind = TransferFault::Kind;
 
-// What is looked up by stage and microbatch.
+// Tables with a cell per stage and microbatch.
 enum Table {
   kForwards,
   kGradients,
@@ -71,7 +71,7 @@ class Linker {
   Links Link() && {
     ForEach([&](int32_t id, const CommAction& action) { Enter(id, action); });
     ForEach([&](int32_t id, const CommAction& action) { Connect(id, action); });
-    // Only complete pairs have an order to compare.
+    // Orders can only be compared if all pairs are complete.
     if (faults_->empty()) FindCrossed();
     return std::move(links_);
   }
@@ -111,7 +111,7 @@ class Linker {
     return stage >= 0 && stage < shape_.num_stages;
   }
 
-  // -1 outside the pipeline too.
+  // Returns -1 if there is none or the stage does not exist.
   int32_t Find(int table, int stage, int microbatch) {
     if (!HasStage(stage)) return -1;
     return Cell(table, stage, microbatch);
@@ -260,7 +260,7 @@ class Linker {
     }
   }
 
-  // What goes from one rank to another, in the order of each side.
+  // The transfers from one rank to another, in each side's order.
   struct Channel {
     int32_t to;
     std::vector<int32_t> receives;
@@ -268,7 +268,7 @@ class Linker {
     bool told = false;
   };
 
-  // A rank has few peers: a list is the fastest map.
+  // Searches linearly, because a rank has few peers.
   Channel& ChannelTo(int32_t from, int32_t to) {
     std::vector<Channel>& channels = channels_[from];
     for (Channel& channel : channels) {
@@ -278,7 +278,8 @@ class Linker {
     return channels.back();
   }
 
-  // Two ranks that send and receive without tags match by order.
+  // Finds transfers that are crossed: two ranks that send and receive without
+  // tags match by order.
   void FindCrossed() {
     channels_.resize(program_.ranks.size());
     ForEach([&](int32_t id, const CommAction& action) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who meets whom in a program: every send and its receive, every pass and what
-// it needs.
+// Matches the actions of a program: every send with its receive, every pass
+// with its inputs.
 #ifndef WEIR_SCHEDULES_TRANSFERS_H_
 #define WEIR_SCHEDULES_TRANSFERS_H_
 
@@ -13,50 +13,55 @@
 
 namespace weir {
 
-// Actions of a program are numbered rank by rank.
+// The actions of a program are numbered rank by rank.
 struct Links {
-  std::vector<int32_t> first;  // [rank]: its first action; and behind the last
-  // [action], -1 where there is none:
-  //  - of a send: its receive, and of a receive its send;
-  //  - of a pass: the receive of its input;
+  // [rank]: its first action, and one entry for the end.
+  std::vector<int32_t> first;
+  // [action], -1 if there is none:
+  //
+  //   - for a send: its receive, and for a receive its send;
+  //   - for a pass: the receive of its input.
   std::vector<int32_t> partner;
-  //  - of a pass: the pass of this rank that makes its input without a
-  //  transfer;
-  //  - of a send: the pass of this rank that makes what it sends.
+  // [action], -1 if there is none:
+  //
+  //   - for a pass: the pass of this rank that computes its input without a
+  //     transfer;
+  //   - for a send: the pass of this rank that computes its data.
   std::vector<int32_t> local;
 
   Place PlaceOf(int32_t action) const;
 };
 
-// A transfer that cannot work, with the action to look at.
+// A transfer that cannot work, with the place of the problem.
 struct TransferFault {
   enum class Kind {
-    kUnmatched,  // a send that nobody receives, or the other way round
-    kTwice,      // the same transfer a second time
-    kSize,       // sender and receiver name different microbatches
-    kNothing,    // sends what its rank has not made, or after no pass
-    kMissing,    // a pass whose input is neither received nor made here
+    kUnmatched,  // a send without a receive, or vice versa
+    kTwice,      // a repeated transfer
+    kSize,       // sender and receiver have different microbatches
+    kNothing,    // sends data that its rank has not computed
+    kMissing,    // a pass whose input is neither received nor local
     kLate,       // its input is received after the pass
-    kUnused,     // received, and no pass of the rank takes it
-    kNoStage,    // its other side would be before the first or after the last
-    kItself,     // sent to the rank that sends
-    kCrossed,    // the k-th send of a pair of ranks is not its k-th receive
+    kUnused,     // received data that no pass of the rank needs
+    kNoStage,    // the peer is before the first or after the last stage
+    kItself,     // sent to its own rank
+    kCrossed,    // a rank pair's k-th send is not its k-th receive
   };
   Kind kind;
   Place place;
-  Place other;  // where there is one
+  Place other;  // absent if there is none
   std::string message;
 };
 
-// The number of microbatches that a program's tables need, and of its stages.
+// Numbers of stages and microbatches in a program, which determine the size of
+// tables.
 struct ProgramShape {
   int num_stages = 0;
   int num_microbatches = 0;
 };
 ProgramShape ShapeOf(const CommProgram& program);
 
-// Appends what is wrong, at most `limit` faults.
-// REQUIRES: stages x microbatches of the program fit in memory.
+// Appends at most `limit` faults. Requires: stages x microbatches of the
+// program fit in memory.
 Links LinkProgram(const CommProgram& program, size_t limit,
                   std::vector<TransferFault>* faults);
 

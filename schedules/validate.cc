@@ -18,7 +18,7 @@
 namespace weir {
 namespace {
 
-// Problems of single actions, cut after the limit.
+// Collects problems of single actions, up to a limit.
 class ActionProblems {
  public:
   ActionProblems(size_t limit, std::vector<ScheduleProblem>* problems)
@@ -31,7 +31,7 @@ class ActionProblems {
   ActionProblems(const ActionProblems&) = delete;
   ActionProblems& operator=(const ActionProblems&) = delete;
 
-  // Calls describe() only while its text is shown.
+  // Calls describe() only for problems within the limit.
   template <typename Describe>
   void Add(absl::string_view rule, Place place, const Describe& describe) {
     if (++count_ > limit_) return;
@@ -44,7 +44,7 @@ class ActionProblems {
   size_t count_ = 0;
 };
 
-// Actions, each once for every microbatch in it.
+// Returns the number of actions, counting each once per microbatch.
 int64_t NumActions(const Schedule& schedule) {
   int64_t num_actions = 0;
   for (const std::vector<Action>& actions : schedule.rank_actions) {
@@ -117,8 +117,8 @@ void CheckPlacement(const Schedule& schedule, ActionProblems* problems) {
   }
 }
 
-// The tables of the later checks have a row per stage and microbatch: refuse
-// claims that the actions cannot fill before memory is taken for them.
+// Later checks use tables with a cell per stage and microbatch. Rejects sizes
+// that the actions cannot fill before memory is allocated for them.
 void CheckSize(const Schedule& schedule, Problems* problems) {
   const int64_t num_actions = NumActions(schedule);
   constexpr int64_t kAlwaysFits = 1'000'000;
@@ -138,7 +138,7 @@ void CheckSize(const Schedule& schedule, Problems* problems) {
                                  schedule.num_batches, " batches"));
 }
 
-// Which ops have been seen, one bit each, by stage and microbatch.
+// By stage and microbatch: one bit for every op seen.
 using SeenTable = std::vector<uint8_t>;
 
 uint8_t Bit(Op op) { return static_cast<uint8_t>(1U << static_cast<int>(op)); }
@@ -149,7 +149,7 @@ bool IsInRange(const Schedule& schedule, const Action& action) {
          action.last_microbatch() < schedule.total_microbatches();
 }
 
-// Why an action cannot stand on a rank; empty when it can.
+// Returns the reason why an action cannot be on a rank, or "".
 std::string PlaceProblem(const Schedule& schedule, int rank,
                          const Action& action) {
   if (!IsInRange(schedule, action)) {
@@ -170,7 +170,7 @@ std::string PlaceProblem(const Schedule& schedule, int rank,
   return "";
 }
 
-// Why an action cannot follow those seen before it; empty when it can.
+// Returns the reason why an action cannot follow those seen before it, or "".
 absl::string_view OrderProblem(Op op, uint8_t seen) {
   if (seen & Bit(op)) return "comes a second time";
   if (op != Op::kForward && !(seen & Bit(Op::kForward))) {
@@ -198,7 +198,7 @@ absl::string_view OrderProblem(Op op, uint8_t seen) {
   return "";
 }
 
-// Why an action cannot run together with the one after it; empty when it can.
+// Returns the reason why an action cannot overlap the one after it, or "".
 absl::string_view PairProblem(const std::vector<Action>& actions,
                               size_t position) {
   if (!actions[position].overlaps_next) return "";
@@ -246,7 +246,7 @@ SeenTable CheckActions(const Schedule& schedule, ActionProblems* problems) {
   return seen;
 }
 
-// What a stage and microbatch lack, such as "F and B"; empty when nothing.
+// Returns what is missing for a stage and microbatch, such as "F and B", or "".
 std::string Missing(uint8_t seen, bool forward_only) {
   std::string missing;
   auto need = [&](Op op) {
@@ -280,8 +280,8 @@ void CheckComplete(const Schedule& schedule, const SeenTable& seen,
   }
 }
 
-// What one stage does in one piece the next must take in one piece: there is
-// one transfer between the two.
+// Checks that a stage processes together the same microbatches as the previous
+// stage, because there is one transfer between the two.
 void CheckSpans(const Schedule& schedule, ActionProblems* problems) {
   const Dependencies dependencies(schedule);
   for (int rank = 0; rank < schedule.num_ranks; ++rank) {
@@ -314,7 +314,8 @@ void CheckDistances(const Schedule& schedule, Problems* problems) {
   check("weights.backward_distance", schedule.weights.backward_distance.size());
 }
 
-// Notes what is wrong with the schedule as a whole, line by line.
+// Adds the problems of the schedule as a whole, one per line. Returns true if
+// there are any.
 bool AddLines(const Problems& found, absl::string_view name,
               std::vector<ScheduleProblem>* problems) {
   const absl::Status status = found.ToStatus();
@@ -359,8 +360,7 @@ std::vector<ScheduleProblem> FindScheduleProblems(const Schedule& schedule,
 }
 
 absl::Status ValidateSchedule(const Schedule& schedule) {
-  // A broken generator breaks every action: past this many, more lines say
-  // less.
+  // A broken generator may cause a problem in every action.
   constexpr size_t kMaxProblems = 20;
   Problems problems(schedule.name);
   for (const ScheduleProblem& problem :

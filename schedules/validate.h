@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What must hold for any schedule before anything else looks at it.
+// Validates a schedule. All other uses of a schedule require this.
 #ifndef WEIR_SCHEDULES_VALIDATE_H_
 #define WEIR_SCHEDULES_VALIDATE_H_
 
@@ -15,19 +15,19 @@ namespace weir {
 
 struct ScheduleProblem {
   absl::string_view rule;  // shape, placement, order, completeness, size
-  Place place;             // of the action; absent for the whole schedule
+  Place place;             // absent for the whole schedule
   std::string message;
 };
 
-// All but whether the order can be executed; those of single actions are cut
-// after `limit`.
+// Returns all problems except deadlocks. Problems of single actions are limited
+// to `limit`.
 std::vector<ScheduleProblem> FindScheduleProblems(const Schedule& schedule,
                                                   size_t limit);
 
-// Checks that every (stage, microbatch) has one F and one B or one I and W, in
-// that order, on the rank that holds the stage, and that the order can be
-// executed (FailedPrecondition "deadlock: ..." names the wait cycle). All
-// problems come back together.
+// Checks that every (stage, microbatch) has one F and either one B or one I and
+// one W, in that order, on the rank of the stage, and that the order can be
+// executed (FailedPrecondition "deadlock: ..." contains the wait cycle).
+// Reports all problems together.
 absl::Status ValidateSchedule(const Schedule& schedule);
 
 }  // namespace weir

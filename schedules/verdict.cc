@@ -13,14 +13,14 @@ namespace {
 
 constexpr double kExact = 1e-9;
 
-// What the version table says, over all stages and microbatches.
+// Summary of the version table over all stages and microbatches.
 struct Delay {
   std::vector<StageSemantics> stages;
-  int least = 0;  // of max_staleness over the stages
+  int least = 0;  // minimum of max_staleness over the stages
   int most = 0;
   double least_mean = 0;
   double most_mean = 0;
-  bool is_steady = true;  // a stage keeps its delay once it has reached it
+  bool is_steady = true;  // a stage's delay is constant once reached
   // Every backward reads the weights that its gradient then updates.
   bool backward_reads_newest = true;
   int max_disagreement = 0;    // between F and B
@@ -51,8 +51,8 @@ Delay MeasureDelay(const Schedule& schedule, const Semantics& semantics) {
   return delay;
 }
 
-// Counted in microbatches, a delay that falls evenly from stage to stage is
-// slope * (p-1-s) + last; nothing where the stages' delays do not.
+// A delay that decreases evenly from stage to stage, in microbatches: slope *
+// (p-1-s) + last. FitEvenFall returns std::nullopt if the delays do not.
 struct EvenFall {
   int slope = 0;
   int last = 0;
@@ -82,7 +82,7 @@ std::optional<EvenFall> FitEvenFall(const Delay& delay, bool steady) {
                   static_cast<int>(std::lround(last))};
 }
 
-// "p-1-s", "2(p-1-s)+1".
+// Returns a text such as "p-1-s" or "2(p-1-s)+1".
 std::string ToString(const EvenFall& fall) {
   std::string text = "p-1-s";
   if (fall.slope != 1) text = absl::StrCat(fall.slope, "(p-1-s)");
@@ -92,13 +92,13 @@ std::string ToString(const EvenFall& fall) {
 
 std::string Number(double value) { return absl::StrFormat("%.4g", value); }
 
-// "W(t)", "W_0(t-3)".
+// Returns a text such as "W(t)" or "W_0(t-3)".
 std::string Version(absl::string_view name, int delay) {
   return delay == 0 ? absl::StrCat(name, "(t)")
                     : absl::StrCat(name, "(t-", delay, ")");
 }
 
-// The weights that the forwards read, as the argument of f.
+// Returns the weights that the forwards read, as the argument of f.
 std::string ForwardWeights(const Delay& delay) {
   if (!delay.is_steady) return "W_s(t-tau_s)";
   if (delay.least == delay.most) return Version("W", delay.most);
@@ -119,7 +119,7 @@ std::string RuleOf(const Delay& delay) {
   return absl::StrCat("W(t+1) = W(t) - v grad f(", weights, ")");
 }
 
-// "(2(p-1-s)+1)/m on average, at most 1".
+// Returns a text such as "(2(p-1-s)+1)/m on average, at most 1".
 std::string MeanDelay(const Delay& delay) {
   const std::optional<EvenFall> fall = FitEvenFall(delay, /*steady=*/false);
   const std::string mean = fall ? absl::StrCat("(", ToString(*fall), ")/m")
@@ -156,7 +156,8 @@ std::string DescribeDelay(const Schedule& schedule, const Delay& delay) {
                       delay.most, ": ", RuleOf(delay));
 }
 
-// Of the weights that F and B read, and of those that they compute with.
+// Describes the disagreement between the weights that F and B read, and between
+// their predictions.
 std::string DescribeAgreement(const Schedule& schedule, const Delay& delay) {
   std::string text;
   if (delay.max_disagreement > 0) {

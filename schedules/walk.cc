@@ -13,10 +13,10 @@ class Walk {
         dependencies_(dependencies),
         num_run_(schedule.num_ranks, 0) {}
 
-  // Runs until nothing can any more.
+  // Runs until no action can run.
   void Run(const std::function<void(int, int32_t)>& visit) {
-    // Ranks whose next action may be able to run. A rank comes back whenever an
-    // action that it may wait for has run, so none is forgotten.
+    // Ranks whose next action may be able to run. A rank is added again
+    // whenever an action that it may wait for has run, so none is missed.
     for (int rank = schedule_.num_ranks; rank-- > 0;) ready_.push_back(rank);
     while (!ready_.empty()) {
       const int rank = ready_.back();
@@ -37,7 +37,7 @@ class Walk {
     });
   }
 
-  // The next action of a rank, with the one that it overlaps.
+  // Runs the next action of a rank, with the one that it overlaps, if possible.
   bool RunNext(int rank, const std::function<void(int, int32_t)>& visit) {
     const std::vector<Action>& actions = schedule_.rank_actions[rank];
     const int32_t first = num_run_[rank];
@@ -101,7 +101,7 @@ WalkTimes TimedWalk(const Schedule& schedule, const PassCosts& costs) {
     times.start.emplace_back(actions.size());
     times.end.emplace_back(actions.size());
   }
-  // When each stream of a rank is free: compute, offloads, reloads.
+  // Times at which each stream of a rank is free: compute, offloads, reloads.
   std::vector<double> compute(schedule.num_ranks), offload(schedule.num_ranks),
       reload(schedule.num_ranks);
   const auto ready_at = [&](const Action& action, Place place) {

@@ -12,27 +12,28 @@
 
 namespace weir {
 
-// Calls visit(rank, position) once for every action that can run, each after
-// the actions before it on its rank and those it awaits; the two of an
-// overlapped pair one after the other, when both can run. Returns how many
-// actions of each rank ran: fewer than it has where the order deadlocks.
-// REQUIRES: as Dependencies.
+// Calls visit(rank, position) once for every action that can run, after the
+// preceding actions of its rank and those it waits for. The two actions of an
+// overlapped pair are visited consecutively, when both can run. Returns the
+// number of actions that ran by rank: fewer than it has if the order deadlocks.
+// Requires: see Dependencies.
 std::vector<int32_t> WalkSchedule(
     const Schedule& schedule, const Dependencies& dependencies,
     const std::function<void(int rank, int32_t position)>& visit);
 
-// When every action runs at these costs: the longest path through its
-// dependencies, exact where transfers share no bandwidth. [rank][position].
+// Start and end times of every action at given costs, by [rank][position]:
+// longest paths through the dependencies, exact if transfers share no
+// bandwidth.
 struct WalkTimes {
   std::vector<std::vector<double>> start, end;
 
   double makespan() const;  // end of the last action
-  // Largest time on one rank from its first start to its last end: the cost of
-  // a batch where batches may overlap (Zero Bubble, 2024, section 2).
+  // Returns the longest time on one rank from its first start to its last end:
+  // the cost of a batch if batches may overlap (Zero Bubble, 2024, section 2).
   double span() const;
 };
 
-// REQUIRES: ValidateSchedule(schedule) is OK.
+// Requires: ValidateSchedule(schedule) is OK.
 WalkTimes TimedWalk(const Schedule& schedule, const PassCosts& costs);
 
 }  // namespace weir

@@ -94,7 +94,7 @@ class Clock {
     return estimated_.insert({action.stage, update}).second;
   }
 
-  // Between stages of one rank nothing is packed.
+  // Transfers between stages of one rank are not compressed.
   double Codec(const Action& action) const {
     if (!schedule_.compressed_transfers) return 0;
     if (action.op != Op::kForward && !MakesInputGradient(action.op)) return 0;

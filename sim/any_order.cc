@@ -74,8 +74,8 @@ PassKind AnyOrder::KindOf(int rank, Op op, int stage, int route,
   return {rank, action, std::nullopt};
 }
 
-// One microbatch of so many that are done in one piece, which together take no
-// longer than one by one.
+// Returns the seconds of one microbatch if `span` microbatches are done in one
+// action, which together take no longer than one by one.
 double AnyOrder::OfPass(int rank, Op op, int stage, int route, int span) {
   return lone_.OfPass(KindOf(rank, op, stage, route, span)) / span;
 }
@@ -140,7 +140,7 @@ void AnyOrder::AddWaysOut(int route, const std::vector<double>& forwards) {
   }
 }
 
-// Returns what the input gradient takes at least.
+// Returns the least seconds of the input gradient.
 double AnyOrder::AddBackward(Part* part, int route) {
   const int rank = part->rank, s = part->stage;
   const StageCosts& stage = in_.costs.of(in_.placement.index(0, rank, 0), s);
@@ -167,8 +167,9 @@ double AnyOrder::AddBackward(Part* part, int route) {
   return alone;
 }
 
-// Where a forward and a backward that run together may be shorter than both:
-// each forward is in a pair, or leaves an input gradient without one.
+// Takes into account that a forward and a backward that overlap may be shorter
+// than both: each forward is in a pair, or it leaves an input gradient without
+// a pair.
 void AnyOrder::SetPaired(int rank) {
   Rank& on = ranks_[rank];
   double paired = 0;
@@ -188,8 +189,8 @@ void AnyOrder::SetPaired(int rank) {
   on.weights = 0;
 }
 
-// What it sends to one rank goes over the same links. With the last pass go at
-// most two outputs, its own and that of the pass before.
+// Sends to one rank use the same links. At most two outputs are sent after the
+// last pass begins: its own and that of the previous pass.
 void AnyOrder::AddSends() {
   struct Sends {
     double all = 0, largest = 0;
@@ -242,7 +243,7 @@ double AnyOrder::Longest() const {
   return longest;
 }
 
-// The last input gradient of ranks whose stages come later goes this way too.
+// The last input gradients of ranks with later stages pass through it, too.
 double AnyOrder::EndOfPasses(int rank) const {
   const Rank& on = ranks_[rank];
   if (on.before == kNever) return 0;
@@ -277,7 +278,7 @@ double AnyOrder::StartOfLastGradient(int rank, int stage) const {
 
 AnyOrder::Around AnyOrder::AroundHop(int route, int stage, bool forward) const {
   const Way& way = ways_[route];
-  // The first stage comes last; its rank steps behind that.
+  // The first stage is the last one; its rank's steps follow.
   const double end = way.seconds + LastSteps(route);
   Around around;
   if (forward) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every order of the same stages on the same ranks takes at least: ways of
-// single microbatches through the stages, and all passes of a rank. Orders that
-// run forwards beside backwards are meant only where the given one does.
+// Lower bounds for every order of the same stages on the same ranks, from the
+// paths of single microbatches through the stages and the sum of each rank's
+// passes. Orders that overlap forwards with backwards are covered only if the
+// given order does so.
 #ifndef WEIR_SIM_ANY_ORDER_H_
 #define WEIR_SIM_ANY_ORDER_H_
 
@@ -15,64 +16,68 @@ namespace weir {
 
 class AnyOrder {
  public:
-  // `step_seconds`: what each rank does behind its passes.
+  // `step_seconds`: the time of each rank's steps after its passes, by rank.
   AnyOrder(const PipelineInputs& inputs, LoneSeconds* seconds,
            std::span<const double> step_seconds);
 
-  // With a flush of the run, without of a batch.
+  // Returns the bound on the run with a flush, on a batch without one.
   double seconds() const { return seconds_; }
-  // All passes of a batch. Without a flush: of the batch in which the rank does
-  // least, as routes take turns from one batch to the next.
+  // Returns the seconds of all passes of a batch. Without a flush: of the batch
+  // in which the rank does least, since routes alternate from one batch to the
+  // next.
   double WorkOf(int rank) const;
-  // Microbatches of the first batch that take this route.
+  // Returns the number of microbatches of the first batch that take this route.
   int NumMicrobatches(int route) const;
-  // So many microbatches are done in one piece by some action: ascending.
+  // The numbers of microbatches that an action spans, ascending.
   const std::vector<int>& spans() const { return spans_; }
 
-  // With a flush, from its start. When the last pass of a rank has ended; when
-  // the last one begins that makes weights' gradients of its stage.
+  // With a flush, return lower bounds from the start of the run: when the last
+  // pass of a rank ends, and when the last pass that computes weight gradients
+  // of its stage begins.
   double EndOfPasses(int rank) const;
   double StartOfLastGradient(int rank, int stage) const;
-  // What is left of the run when a transfer from a stage to its neighbour on
-  // the route is through, and how long after its start one can begin.
+  // Lower bounds around a transfer from a stage to its neighbor on the route:
+  // the seconds before it can begin, and those from its end to the end of the
+  // run.
   struct Around {
     double before = 0, behind = 0;
   };
   Around AroundHop(int route, int stage, bool forward) const;
-  // The same of a replica that has the same devices, wherever they are: as if
-  // other transfers took nothing. REQUIRES: no collectives inside passes.
+  // The same for any replica with the same devices, wherever its GPUs are: as
+  // if other transfers took no time. Requires: no collectives inside passes.
   Around AroundHopAnywhere(int route, int stage, bool forward) const;
 
  private:
   struct Rank {
-    double work = 0;     // all passes of a batch, without a flush on average
-    double weights = 0;  // of these, for weights' gradients
+    double work = 0;     // all passes of a batch; without a flush, the mean
+    double weights = 0;  // the part of it for weight gradients
     double least_input;  // shortest input gradient
-    // Shortest ways of a microbatch to it, and of what it makes back to the
-    // first stage (on to the last in inference).
+    // Shortest paths of a microbatch to it, and of its input gradient from it
+    // to the first stage (in inference, of its output to the last stage).
     double before, behind;
     int first_stage;
-    // With blocking transfers it does nothing else while it sends: all that
-    // comes before its last pass.
+    // Sends before its last pass: with blocking transfers it does nothing else
+    // while it sends.
     double sends = 0;
-    bool pairs = false;  // forwards beside backwards may make it shorter
+    bool pairs = false;  // overlapped forwards and backwards may be shorter
   };
-  struct Part {  // of a stage, on one rank of one route
+  struct Part {  // a stage on one rank of one route
     int rank, stage;
     double count;                   // microbatches, see MeanMicrobatches
-    double forward, gradients = 0;  // of one microbatch
-    double last = 0;                // longest last pass
+    double forward, gradients = 0;  // seconds of one microbatch
+    double last = 0;                // longest final pass
   };
-  struct Way {  // of one microbatch; [stage]
+  struct Way {  // path of one microbatch; [stage]
     std::vector<double> forward_ends, behind, hops, hops_back, inputs;
     double seconds = 0;
   };
 
-  // Microbatches of a batch that take this route, without a flush on average.
+  // Returns the microbatches of a batch that take this route; without a flush,
+  // the mean.
   double MeanMicrobatches(int route) const;
   PassKind KindOf(int rank, Op op, int stage, int route, int span) const;
   double OfPass(int rank, Op op, int stage, int route, int span);
-  // What it adds at least to all passes of the rank.
+  // Returns the least seconds that it adds to the sum of the rank's passes.
   double InSum(int rank, Op op, int stage, int route, int span);
   void AddRoute(int route);
   void AddWaysOut(int route, const std::vector<double>& forwards);
@@ -80,12 +85,13 @@ class AnyOrder {
   void SetPaired(int rank);
   void AddSends();
   double Longest() const;
-  // Of what the rank of the first stage does behind its last pass.
+  // Returns the seconds of the steps after the last pass of the first stage's
+  // rank.
   double LastSteps(int route) const {
     const int rank = schedule_.routes[route][0];
     return schedule_.forward_only ? 0 : step_seconds_[rank];
   }
-  // All passes but those of weights' gradients.
+  // Returns the end of all passes except weight gradients.
   double EndOfInputs(const Rank& rank) const {
     return rank.before + rank.work - rank.weights + rank.sends;
   }

@@ -31,17 +31,18 @@
 namespace weir {
 namespace {
 
-// A schedule and what follows from it alone.
+// A schedule and everything that follows from it alone.
 struct Shape {
-  // A long schedule has the actions of a shortened one.
+  // If it is long, with the actions of a shortened schedule.
   Schedule schedule;
   Semantics semantics;
-  std::optional<PassOrder> order;  // absent for a long schedule
+  std::optional<PassOrder> order;  // absent if it is long
   Traffic traffic;
-  bool is_plain = false;  // it runs passes and nothing else
+  bool is_plain = false;  // see IsPlain
 };
 
-// Without a flush: does Simulate take as many batches as show a period?
+// Returns true if Simulate runs as many batches as show a period (without a
+// flush only).
 bool FindsPeriod(const ResolvedScenario& scenario) {
   return scenario.scenario.num_batches() == 0 &&
          !IsScheduleFile(scenario.scenario.schedule());
@@ -51,7 +52,7 @@ bool IsBlocking(const ResolvedScenario& scenario) {
   return scenario.scenario.communication().transfers() == BLOCKING;
 }
 
-// Without a flush: the steps of a batch.
+// Returns the seconds of the steps of a batch (without a flush only).
 double StepsOfBatch(const Schedule& schedule, const std::vector<int>& stages,
                     double steps) {
   int updates = schedule.num_microbatches;
@@ -84,8 +85,8 @@ double LongestPathOf(const PassOrder& order, const std::vector<double>& tails,
   return order.Makespan(passes, hops, tails, buffers);
 }
 
-// Returns the schedule without most of its periods. Nothing where it is not
-// long, or where its microbatches have other routes then.
+// Returns the schedule without most of its periods; nothing if it is not long,
+// or if its microbatches would then take other routes.
 std::optional<Schedule> ShortOf(const Schedule& schedule) {
   if (NumActions(schedule) <= kMostOrderedActions || !UpdatesOnce(schedule)) {
     return std::nullopt;
@@ -128,7 +129,8 @@ PlanBound BoundOfRun(const PipelineInputs& inputs, const Fold* fold,
           }));
     }
   } else if (!finds_period) {
-    // Between the ends of two batches their ranks do all passes of as many.
+    // Between the ends of two batches, ranks of the first stage do all their
+    // passes of that many batches.
     for (int rank : schedule.RanksOf(0)) {
       bound.batch_seconds =
           std::max(bound.batch_seconds, any_order.WorkOf(rank));
@@ -152,7 +154,7 @@ class Bounder::Impl {
     const PipelineInputs inputs{
         shape->schedule, shape->semantics,   *costs,
         network,         scenario.placement, scenario.scenario.communication()};
-    // Without a flush nothing but passes counts, which seldom share links.
+    // Without a flush only passes count, which seldom share links.
     std::shared_ptr<const FoldAnswer> fold;
     if (!network.links().empty() && shape->schedule.flush) {
       fold = folds_.FoldOf(scenario, network, shape->schedule, shape->traffic,
@@ -166,7 +168,8 @@ class Bounder::Impl {
   }
 
  private:
-  // The schedule that Simulate begins with, by what decides it.
+  // Returns the schedule that Simulate begins with; keyed by what determines
+  // it.
   absl::StatusOr<std::shared_ptr<const Shape>> ShapeOf(
       const ResolvedScenario& scenario, const Network& network) {
     const std::string& name = scenario.scenario.schedule();
@@ -212,8 +215,8 @@ class Bounder::Impl {
     }
     const bool is_plain = IsPlain(schedule);
     Traffic traffic = TrafficOf(schedule);
-    // What bounds any order bounds those that offload, too: of GPUs only those
-    // are alike whose ways to the host are.
+    // Bounds for any order also hold for orders that offload: GPUs are alike
+    // only if their routes to the host are.
     if (schedule.flush && !schedule.forward_only) {
       traffic.offloads.resize(schedule.num_ranks);
       std::iota(traffic.offloads.begin(), traffic.offloads.end(), 0);
@@ -260,8 +263,8 @@ class Bounder::Impl {
     return (costs_[key] = std::make_unique<Costs>(std::move(costs))).get();
   }
 
-  // All that costs depend on: not on how many microbatches there are, and of
-  // most schedules only on where their stages are.
+  // Returns everything that costs depend on: not the number of microbatches
+  // and, for most schedules, only the placement of their stages.
   static std::string CostsKey(const ResolvedScenario& resolved,
                               const Shape& shape) {
     Scenario scenario = resolved.scenario;
@@ -286,7 +289,8 @@ class Bounder::Impl {
     return key;
   }
 
-  // Are its costs those of a schedule that runs passes and nothing else?
+  // Returns true if it only has forwards and whole backwards, and no weight
+  // estimates.
   static bool IsPlain(const Schedule& schedule) {
     if (schedule.weights.prediction != WeightPolicy::Prediction::kNone) {
       return false;
@@ -301,7 +305,7 @@ class Bounder::Impl {
     return true;
   }
 
-  // Costs refer to the scenario that they were made for.
+  // Costs refer to the scenario for which they were computed.
   static void PointTo(const ResolvedScenario& scenario, Costs* costs) {
     const auto point = [](const DeviceProfile& device, DeviceCosts* of) {
       if (of->communicators != nullptr) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was made once and may be asked for again.
+// A cache with a bounded total weight.
 #ifndef WEIR_SIM_BOUNDED_CACHE_H_
 #define WEIR_SIM_BOUNDED_CACHE_H_
 
@@ -12,21 +12,23 @@
 
 namespace weir {
 
-// By a text that says everything the value depends on. Starts over when what it
-// holds weighs too much: values in use live on with those who hold them.
+// Maps a string that contains everything the value depends on to the value.
+// Clears itself when the total weight would exceed `most_weight`; values in use
+// are kept alive by their users.
 template <typename Value>
 class BoundedCache {
  public:
   explicit BoundedCache(size_t most_weight) : most_weight_(most_weight) {}
 
-  // Null: not there.
+  // Returns null if the key is absent.
   std::shared_ptr<const Value> Find(const std::string& key) const {
     const auto at = values_.find(key);
     return at == values_.end() ? nullptr : at->second;
   }
 
-  // Returns the value. One that weighs more than all may together is not kept:
-  // it would only stay in memory while something as large is made.
+  // Stores and returns `value`. Does not store a value that is heavier than the
+  // limit, since it would only occupy memory while a similarly large one is
+  // computed.
   std::shared_ptr<const Value> Add(const std::string& key, size_t weight,
                                    std::shared_ptr<const Value> value) {
     if (weight > most_weight_) return value;

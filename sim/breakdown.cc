@@ -51,7 +51,7 @@ class Parts {
                         std::max(begin, window_.begin_seconds),
                     0.0);
   }
-  // The part of a task that lies in the window.
+  // Returns the fraction of a task that lies in the window.
   double InWindow(int32_t task) const {
     const double length = end_[task] - start_[task];
     return length > 0 ? Clipped(start_[task], end_[task]) / length : 0;
@@ -70,8 +70,8 @@ class Parts {
     }
   }
 
-  // Of all kernels of the action; their seconds go to their parts, times
-  // `scale`.
+  // Adds the seconds of the action's kernels, times `scale`, to their parts.
+  // Returns their unscaled sum.
   double AddKernels(const Action& action, double scale) {
     const StageCosts& stage = in_.costs.of(gpu_, action.stage);
     const double gap = in_.costs.device_of(gpu_).kernel_gap_seconds;
@@ -96,8 +96,8 @@ class Parts {
     return sum;
   }
 
-  // `own_seconds`: before the host makes it longer. `extra_seconds`: of these,
-  // what no kernel of the pass explains.
+  // `own_seconds`: before the host lengthens the pass. `extra_seconds`: the
+  // part of it that no kernel of the pass explains.
   void AddPass(size_t position, double own_seconds, double extra_seconds) {
     const auto at = static_cast<int>(position);
     const auto& actions = in_.schedule.rank_actions[graph_.rank_of(gpu_)];
@@ -114,7 +114,7 @@ class Parts {
     if (sharing != 0) Add("card_sharing", sharing * scale, forward);
     const double slower = length - graph_.tasks.amount(task) - sharing;
     const bool can_slow_down = !graph_.tasks.slowdowns.timers.empty();
-    // A slowdown only adds: less is what rounding leaves of the end's time.
+    // A slowdown only adds time; smaller amounts are rounding errors.
     if (can_slow_down && slower > 1e-12 * length) {
       Add("overlap_slowdown", slower * scale, forward);
     }
@@ -123,7 +123,7 @@ class Parts {
   }
 
   void AddCollectives(int32_t task, int position, bool forward) {
-    // Behind those of a pass with sharded weights it waits for its gathers.
+    // With sharded weights, gathers follow the tensor collectives.
     const int32_t end = in_.costs.shards > 1 ? graph_.TensorEnd(gpu_, position)
                                              : graph_.ActionEnd(gpu_, position);
     double experts = end_[end];
@@ -141,7 +141,7 @@ class Parts {
     const StageCosts& stage =
         in_.costs.of(gpu_, graph_.steps[graph_.rank_of(gpu_)][step].stage);
     const double scale = InWindow(task);
-    // Not every step has its update.
+    // Not every step contains the update's fixed cost.
     const double seconds = graph_.tasks.amount(task);
     const double update = std::clamp(seconds - stage.optimizer_kernel.seconds,
                                      0.0, stage.update_seconds);
@@ -154,8 +154,8 @@ class Parts {
     const double seconds = window_.end_seconds - window_.begin_seconds;
     std::vector<PartSeconds> parts;
     for (auto& [name, part] : parts_) {
-      // What is left over where nothing is, is rounding. Gaps may be negative:
-      // a kernel begins while the one before it drains.
+      // Remainders of empty parts are rounding errors. Gaps may be negative: a
+      // kernel starts while the previous one drains.
       if (std::abs(part.seconds()) <= 1e-12 * seconds) continue;
       part.set_name(std::string(name));
       part.set_seconds(part.seconds() / window_.num_batches);

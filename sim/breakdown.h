@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one GPU spends a batch on, part by part.
+// The time of one GPU during a batch, part by part.
 #ifndef WEIR_SIM_BREAKDOWN_H_
 #define WEIR_SIM_BREAKDOWN_H_
 
@@ -13,9 +13,9 @@
 
 namespace weir {
 
-// The parts of PartSeconds that take time, largest first; per batch of the
-// window, so that they add up to window.batch_seconds(). `times` are those of
-// this GPU in the window.
+// Returns the parts of PartSeconds that take time, largest first, in seconds
+// per batch of the window; they add up to window.batch_seconds(). `times` are
+// those of this GPU in the window.
 std::vector<PartSeconds> BreakDown(const PipelineInputs& inputs,
                                    const PipelineGraph& graph,
                                    const Recording& recording, int gpu,

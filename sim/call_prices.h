@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What collectives cost, kept: stages and ranks are mostly alike, and the
-// choice of algorithm and protocol is the dearest part of a bound.
+// A cache of collective costs. Stages and ranks are mostly alike, and choosing
+// the algorithm and the protocol is the most expensive part of a bound.
 #ifndef WEIR_SIM_CALL_PRICES_H_
 #define WEIR_SIM_CALL_PRICES_H_
 
@@ -13,8 +13,8 @@ namespace weir {
 
 class CallPrices {
  public:
-  // As CheapestCollective, of one and the same model. Valid until the next
-  // call.
+  // Returns CheapestCollective(model, kind, bytes, group). The reference is
+  // valid until the next call. Requires: `model` is the same in all calls.
   const CollectiveCost& Of(const CollectiveModel& model, CollectiveKind kind,
                            double bytes, const CollectiveGroup& group);
 

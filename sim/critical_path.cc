@@ -9,7 +9,7 @@ namespace {
 
 constexpr int32_t kNone = PipelineGraph::kNone;
 
-// Of each task one that it waited for until it started.
+// Returns, for each task, a predecessor that it waited for until it started.
 std::vector<int32_t> LastPredecessors(const TaskGraph& tasks,
                                       const Recording& recording) {
   const auto start = recording.start_seconds();
@@ -18,7 +18,7 @@ std::vector<int32_t> LastPredecessors(const TaskGraph& tasks,
   for (int32_t task = 0; task < tasks.num_tasks(); ++task) {
     for (int32_t next : tasks.successors(task)) {
       if (end[task] < start[next] * (1 - 1e-12)) continue;
-      // Of several the one that itself took time.
+      // If there are several, prefer one that itself took time.
       const int32_t known = last[next];
       if (known == kNone || start[task] < start[known]) last[next] = task;
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a batch waits for, from its end back to its beginning.
+// The critical path of a batch, followed from its end to its beginning.
 #ifndef WEIR_SIM_CRITICAL_PATH_H_
 #define WEIR_SIM_CRITICAL_PATH_H_
 
@@ -9,15 +9,16 @@
 
 namespace weir {
 
-// Seconds of one batch on a chain of tasks each of which starts when the one
-// before it ends: the last task to end, the one that it waited for, and so on.
-// They add up to the window's batch_seconds() as far as it begins with a task.
+// Seconds of one batch on a chain of tasks in which each task starts when the
+// previous one ends: the last task to end, the task that it waited for, and so
+// on. They add up to the window's batch_seconds() if the chain reaches back to
+// the start of the window.
 struct PathSeconds {
-  double passes = 0;  // with the collectives in them
+  double passes = 0;  // including the collectives inside them
   double steps = 0;
   double reductions = 0;
   double gathers = 0;
-  double transfers = 0;  // between ranks, and to the host and back
+  double transfers = 0;  // between ranks, and to and from the host
 };
 
 PathSeconds CriticalPath(const PipelineGraph& graph, const Recording& recording,

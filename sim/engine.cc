@@ -33,17 +33,17 @@ namespace {
 
 constexpr int kPollMilliseconds = 100;
 
-// What the child tells its parent besides the recording.
+// Data that the child reports to its parent, apart from the recording.
 struct Shared {
   std::atomic<int64_t> num_ended;
 };
 
-// The child: everything SimGrid happens here. Never returns.
+// The child process, the only one that uses SimGrid. Never returns.
 [[noreturn]] void RunChild(const TaskGraph& graph, std::span<const Link> links,
                            Recording* recording, Shared* shared,
                            int message_fd) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  dup2(message_fd, STDERR_FILENO);  // where SimGrid says why it aborts
+  dup2(message_fd, STDERR_FILENO);  // SimGrid prints there why it aborts
   DefaultOnInterrupt();
   try {
     Platform platform;
@@ -57,8 +57,9 @@ struct Shared {
   _exit(1);
 }
 
-// Relays progress until the child closes its end; returns what it printed. Ends
-// the child when this process is interrupted: the signal may be for it alone.
+// Relays progress until the child closes its end of the pipe; returns what the
+// child printed. Ends the child when this process is interrupted, since only
+// this process may have received the signal.
 std::string Listen(pid_t child, int fd, const TaskGraph& graph,
                    const Shared& shared, const EngineOptions& options) {
   std::string text;
@@ -98,7 +99,7 @@ absl::Status ChildStatus(int wait_status, const std::string& printed) {
       absl::StrCat("the simulation ended with ", how, ": ", printed));
 }
 
-// Anonymous memory that parent and child both see; null when refused.
+// Maps anonymous memory that parent and child share; null on failure.
 void* MapShared(size_t bytes) {
   void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                     MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -146,7 +147,7 @@ absl::StatusOr<Recording> RunTaskGraph(const TaskGraph& graph,
     return absl::ResourceExhaustedError("no memory for the simulation");
   }
   Shared* shared = new (memory) Shared{};
-  // SimGrid flushes all streams: what is in them would be printed twice.
+  // SimGrid flushes all streams: buffered output would be printed twice.
   std::fflush(nullptr);
   const pid_t child = fork();
   if (child == 0) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a task graph on SimGrid: compute is a timer, a transfer is a flow that
-// shares links max-min fairly with every other flow (network model CM02 with
-// exact latencies).
+// Runs a task graph on SimGrid: computation is a timer, a transfer is a flow
+// that shares links max-min fairly with every other flow (network model CM02
+// with exact latencies).
 //
-// Each run takes place in a forked child: one that aborts cannot take the
-// program with it. Any number of runs in any order give the same numbers.
+// Each run takes place in a forked child process, so that an abort does not end
+// the program. Results do not depend on previous runs.
 #ifndef WEIR_SIM_ENGINE_H_
 #define WEIR_SIM_ENGINE_H_
 
@@ -19,9 +19,10 @@
 
 namespace weir {
 
-// When every task started and ended, in seconds from the start of the run; of
-// graphs with parts of cards, what other parts added to every task.
-// Lives in memory shared with the child that wrote it; moves, never copies.
+// Start and end of every task, in seconds from the start of the run. For graphs
+// with GPU partitions, also the seconds that other partitions added to each
+// task. Stored in memory shared with the child process that writes it; movable,
+// not copyable.
 class Recording {
  public:
   explicit Recording(size_t num_tasks, bool shares_cards = false);
@@ -29,8 +30,9 @@ class Recording {
   Recording& operator=(Recording&& other) noexcept;
   ~Recording();
 
-  bool valid() const { return data_ != nullptr; }  // false: no memory
-  // False: some tasks wait for each other for ever; their times are NaN.
+  bool valid() const { return data_ != nullptr; }  // false: out of memory
+  // Returns false if some tasks wait for each other forever; their times are
+  // NaN.
   bool complete() const { return num_ended_ == num_tasks_; }
   size_t num_ended() const { return num_ended_; }
   void set_num_ended(size_t num_ended) { num_ended_ = num_ended; }
@@ -41,8 +43,8 @@ class Recording {
   std::span<const double> end_seconds() const {
     return {data_ + num_tasks_, num_tasks_};
   }
-  // Seconds of a timer's end - start that it would not have taken had its card
-  // been its own. Empty where no GPU is a part of a card.
+  // Seconds by which other partitions of the same physical GPU lengthened each
+  // timer, by task. Empty if no GPU is a partition.
   std::span<double> sharing_seconds() {
     return {data_ + 2 * num_tasks_, shares_cards_ ? num_tasks_ : 0};
   }
@@ -60,18 +62,20 @@ class Recording {
 };
 
 struct EngineOptions {
-  // Called from this thread about ten times a second with the part done.
+  // Called from this thread about ten times a second with the completed
+  // fraction.
   std::function<void(double)> progress;
 };
 
-// Runs all tasks that can run; see Recording::complete(). ResourceExhausted
-// without memory, Cancelled when interrupted, Internal when SimGrid fails, with
-// what it printed. Bytes of flows are whole numbers.
+// Runs all tasks that can run; see Recording::complete(). Returns
+// ResourceExhausted if there is not enough memory, Cancelled when interrupted,
+// and Internal with SimGrid's output when SimGrid fails. Bytes of flows are
+// rounded down to whole numbers.
 absl::StatusOr<Recording> RunTaskGraph(const TaskGraph& graph,
                                        std::span<const Link> links,
                                        const EngineOptions& options = {});
 
-// "3.32", for provenance.
+// Returns SimGrid's version for provenance records, for example "3.32".
 std::string SimGridVersion();
 
 }  // namespace weir

@@ -26,7 +26,7 @@ void Weaken(Figure::Kind kind, double log_move, double before, double after,
             Figure::Kind* known) {
   if (!(before > 0 && after > 0)) return;
   const double elasticity = std::log(after / before) / log_move;
-  // Rounding must not decide.
+  // The margin keeps rounding errors from changing the result.
   if (std::abs(elasticity) < kLeastElasticity * (1 - 1e-9)) return;
   if (Weakness(kind) > Weakness(*known)) *known = kind;
 }
@@ -43,7 +43,7 @@ class Sum {
     AddRole(CallRole::kReduction, work_.reduction_seconds);
     AddRole(CallRole::kGather, work_.gather_seconds);
     AddRole(CallRole::kTransfer, work_.transfer_seconds);
-    // What else the path holds is of the same kinds.
+    // The rest of the path is assumed to be of the same kinds.
     const double sum = sum_.measured() + sum_.interpolated() + sum_.fitted() +
                        sum_.datasheet() + sum_.assumed() + sum_.given();
     if (!(sum > 0)) return {};
@@ -84,7 +84,7 @@ class Sum {
 
   void AddGiven(double seconds) { sum_.set_given(sum_.given() + seconds); }
 
-  // By how much was measured, whatever it is more of.
+  // Adds sharing time, which counts as measured, whatever it lengthens.
   void AddSharing(double own_seconds, double part) {
     if (part > 0) Add(Figure::MEASURED, own_seconds * part);
   }
@@ -97,7 +97,7 @@ class Sum {
     for (const auto& [kernel, calls] : pass.kernels) {
       const double seconds = prices_.kernels[kernel].seconds;
       const double gap = GapAfter(seconds, prices_.kernel_gap_seconds);
-      // What is below 0 shortens, and is no time of its own.
+      // A negative gap shortens the kernel and takes no time of its own.
       AddKernel(kernel, count * calls * (seconds + std::min(gap, 0.0)));
       Add(device_.kernel_gap_seconds().kind(),
           count * calls * std::max(gap, 0.0));
@@ -126,8 +126,8 @@ class Sum {
     AddSharing(count * own, step.sharing_part);
   }
 
-  // Shared out over the calls of the role; without a model of collectives the
-  // links' datasheets say all.
+  // Distributes the seconds over the calls of the role; without a model of
+  // collectives all are from the links' datasheets.
   void AddRole(CallRole role, double seconds) {
     const Figure& exchange = prices_.runtime.exchange_seconds();
     const bool blocking = work_.blocking && role == CallRole::kTransfer;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the seconds of a prediction are known. docs/measured-profiles.md defines
-// it.
+// The kinds of evidence for the seconds of a prediction, as defined in
+// docs/measured-profiles.md.
 #ifndef WEIR_SIM_EVIDENCE_H_
 #define WEIR_SIM_EVIDENCE_H_
 
@@ -13,22 +13,24 @@
 
 namespace weir {
 
-// The weakest kind among the figures that move a cost by at least a tenth of
-// their own move: assumed, fitted, measured, else datasheet.
+// The weakest kind of evidence for each cost, among the model parameters that
+// change the cost by at least a tenth of their own relative change. From
+// weakest to strongest: assumed, fitted, measured, datasheet.
 class WeakestKinds {
  public:
-  // REQUIRES: `base` outlives this, and prices `work`.
+  // Requires: `work` and `base` outlive this object, and `base` prices `work`.
   WeakestKinds(const GpuWork& work, const WorkPrices& base);
 
-  // One figure of this kind was moved by so much of its logarithm.
+  // Records that `moved` are the prices after the logarithm of one parameter of
+  // this kind was changed by `log_move`.
   void Note(Figure::Kind kind, double log_move, const WorkPrices& moved);
 
-  // What a call rests on is known without.
+  // Sets the kind of a collective that is already known.
   void SetCall(size_t index, Figure::Kind kind) { calls_[index] = kind; }
 
   Figure::Kind of_kernel(size_t index) const { return kernels_[index]; }
   Figure::Kind of_call(size_t index) const { return calls_[index]; }
-  // What the host needs for a pass.
+  // Kind of the host time of a pass.
   Figure::Kind of_host(size_t pass) const { return hosts_[pass]; }
 
  private:
@@ -37,8 +39,8 @@ class WeakestKinds {
   std::vector<Figure::Kind> kernels_, calls_, hosts_;
 };
 
-// Of the batch's critical path, as GpuWork tells it, stretched to
-// `batch_seconds`.
+// Attributes the seconds of the batch's critical path, as described by `work`,
+// to kinds of evidence and scales them to `batch_seconds`.
 SecondsByEvidence EvidenceOf(const GpuWork& work, const WorkPrices& prices,
                              const WeakestKinds& kinds,
                              const DeviceProfile& device, double batch_seconds);

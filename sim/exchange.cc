@@ -44,14 +44,14 @@ class Planner {
            MakesInputGradient(actions_[compute_[k + 1]].op);
   }
 
-  // Neither it nor the next overlaps yet another action.
+  // Neither this action nor the next one overlaps another action.
   bool IsFree(size_t k) const {
     return !actions_[compute_[k + 1]].overlaps_next &&
            !(k > 0 && actions_[compute_[k - 1]].overlaps_next);
   }
 
-  // A rank that does all its forwards before its first backward has one place
-  // where a backward follows a forward, and no steady phase.
+  // In a rank that does all forwards before its first backward, only one
+  // backward follows a forward: it has no steady phase.
   bool HasSteadyPhase() const {
     int pairs = 0;
     for (size_t k = 0; k < compute_.size(); ++k) pairs += StartsPair(k);

@@ -77,7 +77,8 @@ struct Span {
   double seconds() const { return end - begin; }
 };
 
-// From the start of a GPU's first action to the end of its last.
+// Returns the time from the start of a GPU's first action to the end of its
+// last.
 Span SpanOf(const SimulatedRun& run, int gpu) {
   const auto& actions = run.schedule.rank_actions[run.graph.rank_of(gpu)];
   double first = std::numeric_limits<double>::infinity(), last = 0;
@@ -90,8 +91,8 @@ Span SpanOf(const SimulatedRun& run, int gpu) {
   return actions.empty() ? Span() : Span{first, last};
 }
 
-// The second definition of what a batch costs, see Result.span_seconds. Steps
-// are no part of it: a GPU idles while it takes one.
+// Sets the second definition of a batch's time, see Result.span_seconds. Steps
+// are not part of it: a GPU counts as idle during a step.
 void FillSpan(const PipelineInputs& inputs, const SimulatedRun& run,
               Result* result) {
   std::vector<Span> spans;
@@ -112,7 +113,7 @@ void FillSpan(const PipelineInputs& inputs, const SimulatedRun& run,
   result->set_span_bubble_ratio(BubbleRatio(idle, longest));
 }
 
-// Where the busiest GPU's seconds go, and how certain they are.
+// Sets the breakdown of the busiest GPU's seconds, and their uncertainty.
 void FillBusiest(const ResolvedScenario& resolved, const PipelineInputs& inputs,
                  const SimulatedRun& run, const std::vector<GpuTimes>& times,
                  Result* result) {
@@ -214,13 +215,13 @@ void FillRank(const ResolvedScenario& resolved, const PipelineInputs& inputs,
       LargestOf(run.graph.rank_stages[rank], run.semantics.max_staleness));
 }
 
-// Every GPU has a capacity of its own; shown is the smallest.
+// GPUs may have different capacities; the smallest one is reported.
 void FillCapacity(const ResolvedScenario& resolved, const SimulatedRun& run,
                   Result* result) {
   result->set_fits_memory(true);
   if (resolved.textbook) return;
   double smallest = std::numeric_limits<double>::infinity();
-  double most_used = 0;  // part of its memory, of the fullest GPU
+  double most_used = 0;  // fraction of the fullest GPU's memory
   for (int gpu = 0; gpu < run.graph.num_gpus(); ++gpu) {
     const double capacity = run.costs.device_of(gpu).memory_bytes;
     smallest = std::min(smallest, capacity);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a simulated run to its result.
+// Conversion of a simulated run to its result.
 #ifndef WEIR_SIM_FILL_RESULT_H_
 #define WEIR_SIM_FILL_RESULT_H_
 
@@ -16,7 +16,7 @@
 
 namespace weir {
 
-// One simulated run with everything that was derived on the way.
+// One simulated run with all intermediate results.
 struct SimulatedRun {
   Schedule schedule;
   Semantics semantics;
@@ -29,11 +29,11 @@ struct SimulatedRun {
   double num_tasks() const { return graph.tasks.num_tasks(); }
 };
 
-// Refers to its arguments.
+// Returns inputs that refer to the arguments.
 PipelineInputs InputsOf(const ResolvedScenario& scenario,
                         const Network& network, const SimulatedRun& run);
 
-// REQUIRES: the run is complete.
+// Requires: the run is complete.
 Result MakeResult(const ResolvedScenario& scenario, const Network& network,
                   const SimulatedRun& run, const SimulateOptions& options);
 

@@ -114,7 +114,7 @@ bool FoldSearch::TouchesAreAlike() {
 }
 
 bool FoldSearch::AddLinks() {
-  using Counts = std::vector<std::pair<int32_t, int32_t>>;  // colour, flows
+  using Counts = std::vector<std::pair<int32_t, int32_t>>;  // color, flows
   std::map<Counts, double> rates;
   absl::flat_hash_set<uint64_t> seen;
   for (size_t link = 0; link < rates_.size(); ++link) {

@@ -1,45 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
-// One GPU for all that provably do the same: of every pipeline rank one stands
-// for a class of replicas and a class of tensor ranks, all of them if it can
-// be.
+// Symmetry reduction: simulates one GPU for all GPUs that provably do the same.
+// Every pipeline rank keeps one GPU for each class of replicas and each class
+// of tensor ranks; in the best case, one GPU represents all of them.
 //
 // A "use" is a hop that a flow can take. It is part of an instance (a transfer
-// from one GPU to another, the collective of one group), and instances that
-// stand for each other in the folded graph have one role. Uses and links are
-// coloured.
+// from one GPU to another, or the collective of one group). Instances that the
+// same part of the folded graph represents have the same role. Uses and links
+// are colored.
 //
-// Theorem. Suppose that, checked by numbers and not by hashes,
-//  1. links of one colour have one rate and are crossed by equally many uses of
-//     each colour;
-//  2. uses of one colour have one latency and cross equally many links of each
-//     colour, and all are of one role;
-//  3. instances of one role have the same colours and are priced alike (rings,
-//     rates, latency, kind of wire, leaf switch or not);
-//  4. GPUs of one class are of one device, and where flows slow passes down
-//     they are touched by flows of the same colours;
-// and, of the task graph, not checked here, that
-//  5. tasks wait for tasks only: nothing is decided by what comes first;
-//  6. what a task takes and waits for follows from its role, or its action and
-//     the class of its GPU, and every flow takes a use of the network's;
-//  7. all flows under way share links max-min fairly.
-// Then what one task stands for starts and ends at one time in the full run,
-// and the folded graph has these times, if of every colour of links there is
-// one on which a flow counts as often as flows of its colour cross each of
-// them.
+// Theorem. Suppose that the following holds, checked by numbers and not by
+// hashes:
+// 1. Links of one color have the same rate and are crossed by equally many uses
+//    of each color.
+// 2. Uses of one color have the same latency, cross equally many links of each
+//    color, and all have the same role.
+// 3. Instances of one role have the same colors and the same price (rings,
+//    rates, latency, kind of wire, leaf switch or not).
+// 4. GPUs of one class are the same device and, if flows slow passes down, are
+//    touched by flows of the same colors.
+// Suppose also that the task graph has these properties, which are not checked
+// here:
+// 5. Tasks wait only for tasks: nothing depends on which event comes first.
+// 6. The duration and the predecessors of a task follow from its role, or from
+//    its action and the class of its GPU, and every flow takes a use of the
+//    network.
+// 7. All flows in flight share links max-min fairly.
+// Then all tasks that one task represents start and end at the same time in the
+// full run. The folded graph has these times if it has, for every color of
+// links, one link on which a flow counts as often as flows of its color cross
+// each link of that color.
 //
-// Proof, by induction over time. What has one predecessor in the folded graph
-// has equal ones in the full graph, which have ended together: so flows of one
-// colour start together, and passes of a class. Max-min fairness raises all
-// rates alike until links saturate: by 1 and 2 links of a colour carry the same
-// and saturate together, and flows of a colour stop growing together. So their
-// rates are equal at all times, they end together, and by 3, 4 and 6 equal
-// tasks follow. The folded links say for each colour of links what one of them
-// says.
+// Proof by induction over time. A task with one predecessor in the folded graph
+// has equal predecessors in the full graph, which have ended at the same time.
+// Hence flows of one color start together, and so do passes of a class. Max-min
+// fairness raises all rates equally until links saturate: by 1 and 2, links of
+// a color carry the same load and saturate together, and flows of a color stop
+// growing together. So their rates are equal at all times, they end together,
+// and by 3, 4 and 6 equal tasks follow. For each color of links, the folded
+// link imposes the same constraint as one link of that color.
 //
-// No automorphism of the cluster is needed, only equal counts
-// (docs/decisions/0018). Times are real numbers here: the rounding of two runs
-// differs, and where two things happen at one moment so may their order, which
-// matters to nothing but what is in memory at that moment (sim/memory.cc).
+// This needs no automorphism of the cluster, only equal counts
+// (docs/decisions/0018). Times are real numbers here. The rounding of the two
+// runs differs, and so may the order of simultaneous events, which only affects
+// what is in memory at that moment (sim/memory.cc).
 #ifndef WEIR_SIM_FOLD_H_
 #define WEIR_SIM_FOLD_H_
 
@@ -57,63 +60,64 @@
 
 namespace weir {
 
-// Who communicates with whom, whatever the bytes and however often.
+// The communication pattern, regardless of bytes and frequency.
 struct Traffic {
   std::vector<std::pair<int, int>> sends;  // from rank to rank
-  // Sets of ranks that have copies of a stage, ascending; those of one rank
-  // only where there are replicas.
+  // Sets of ranks that have copies of a stage, ascending; sets of one rank only
+  // if there are replicas.
   std::vector<std::vector<int>> copies;
-  std::vector<int> tied;      // the two ranks that add up an embedding, or none
-  std::vector<int> offloads;  // ranks that send to their host
-  int expert_parallel = 1;    // replicas that share out experts
-  bool slows_passes = false;  // do flows slow passes on their GPUs down?
-  bool models_collectives = false;  // who then says what their latencies are
+  std::vector<int> tied;  // the two ranks that sum a tied embedding, or none
+  std::vector<int> offloads;        // ranks that offload to their host
+  int expert_parallel = 1;          // replicas across which experts are sharded
+  bool slows_passes = false;        // flows slow down passes on their GPUs
+  bool models_collectives = false;  // latencies come from a model
 
   auto operator<=>(const Traffic&) const = default;
 };
 
 class Fold {
  public:
-  // Classes begin with everybody in one and are split by what their members do
-  // until all do the same. Nothing where that leaves nobody to stand for
-  // another.
+  // Finds a fold. Starts with all GPUs in one class and splits classes by what
+  // their members do, until all members do the same. Returns nothing if no GPU
+  // then represents another one.
   static std::optional<Fold> Find(const Network& network,
                                   const Placement& everybody,
                                   const Traffic& traffic);
 
   const Placement& everybody() const { return everybody_; }
-  // The GPUs that stand for all, by class of replicas and of tensor ranks; the
-  // first of each class.
+  // The representative GPUs, by class of replicas and of tensor ranks; the
+  // first GPU of each class.
   const Placement& representatives() const { return representatives_; }
-  // The index in representatives() of whom stands for this one of everybody().
+  // Returns the index in representatives() of the GPU that represents this one
+  // of everybody().
   int RepresentativeOf(int index) const;
-  // The index in everybody() of this one of representatives().
+  // Returns the index in everybody() of this GPU of representatives().
   int IndexOf(int representative) const;
-  // [class]: replicas and tensor ranks of everybody().
+  // [class]: the representative replica and tensor rank, as in everybody().
   const std::vector<int32_t>& replicas() const { return replicas_; }
   const std::vector<int32_t>& tensor_ranks() const { return tensor_ranks_; }
 
-  // What routes of the folded graph name. A link that k flows of the full graph
-  // cross, all of them stood for by one, is named k times by its route.
+  // The links that routes of the folded graph name. A route names a link k
+  // times if it represents k flows of the full graph that cross the link.
   const std::vector<Link>& links() const { return links_; }
 
-  // A colour of uses.
+  // A color of uses.
   struct Colour {
-    Route route;  // in links(); with the latency of the links
-    // Representatives, as GPUs of the cluster, that its flows touch.
+    Route route;  // over links(); original latency
+    // The representatives, as GPUs of the cluster, that its flows touch.
     Slowdowns::Touch touch;
-    // No flow of another role crosses its links, nor of another colour.
+    // No flow of another role or of another color crosses its links.
     bool has_own_links = true;
   };
   const Colour& colour(int32_t index) const { return colours_[index]; }
   int32_t num_colours() const { return static_cast<int32_t>(colours_.size()); }
 
-  // Into Traffic::copies. REQUIRES: it is one of these.
+  // Returns an index into Traffic::copies. Requires: `ranks` is one of them.
   int IndexOfCopies(const std::vector<int>& ranks) const;
-  // Of a transfer; -1: no link joins the two.
+  // Returns the color of a transfer; -1: no link joins its GPUs.
   int32_t ColourOf(const FoldRole& role) const;
-  // A group as Ways::GroupOf makes it of its first instance, but hops are
-  // colours, each once.
+  // Returns the group that Ways::GroupOf makes of the first instance of `role`,
+  // except that its hops are colors, each listed once.
   const Group& GroupOf(const FoldRole& role) const { return groups_.at(role); }
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells replicas and tensor ranks apart that do not do the same.
+// Splits classes of replicas and tensor ranks that do not do the same.
 #include <algorithm>
 #include <bit>
 #include <map>
@@ -68,7 +68,8 @@ bool FoldSearch::SplitClasses() {
     if (name.kind != Kind::kTensor) of_tensor[name.tensor_rank] += mixed;
   }
   if (traffic_.expert_parallel > 1) {
-    // Replicas that share out experts stay together: all or none.
+    // Replicas that share experts must stay together: all in one class, or each
+    // in its own.
     std::iota(of_replica.begin(), of_replica.end(), 0);
   }
   const bool by_replica = Split(of_replica, &fold_.replica_class_);

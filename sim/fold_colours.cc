@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Refines the colours of hops and links to an equitable partition.
+// Refines the colors of hops and links to an equitable partition.
 #include <algorithm>
 #include <bit>
 #include <utility>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a Fold is found: Fold::Find in steps, one source file for each part.
+// The steps of Fold::Find, with one source file for each part.
 #ifndef WEIR_SIM_FOLD_SEARCH_H_
 #define WEIR_SIM_FOLD_SEARCH_H_
 
@@ -13,8 +13,8 @@
 
 namespace weir {
 
-// Begins with one class of replicas and one of tensor ranks, and splits them
-// until all of a class do the same.
+// Starts with one class of replicas and one class of tensor ranks, and splits
+// them until all members of a class do the same.
 class FoldSearch {
  public:
   FoldSearch(const Network& network, const Placement& everybody,
@@ -27,27 +27,28 @@ class FoldSearch {
   struct Use {
     int32_t from = 0, to = 0;  // GPUs of the cluster; below 0: a host's memory
     int32_t first_link = 0, end_link = 0;  // in use_links_
-    double latency_seconds = 0;            // as far as it matters
-    uint8_t kind = 0;                      // of hop: no two of a kind differ
+    double latency_seconds = 0;            // 0 if a model determines it
+    uint8_t kind = 0;                      // kLone, kIntra, kInter or kHost
     uint64_t colour = 0;
-    int32_t number = -1;  // of its colour
+    int32_t number = -1;  // index of its color
   };
-  // What is done once in the folded graph and here by several.
+  // A transfer or a group of the full graph. The folded graph has one for all
+  // instances of a role.
   struct Instance {
-    FoldRole name;  // with replica and tensor rank instead of their classes
+    FoldRole name;  // with replica and tensor rank, not their classes
     int32_t role = 0;
     int32_t first_use = 0, end_use = 0;
     int32_t group = -1;  // index into groups_
-    // Of a transfer: what it is priced by.
+    // For a transfer: what its price depends on.
     Wire wire = Wire::kNone;
     bool same_leaf = false;
     double latency_seconds = 0;
-    std::vector<uint64_t> colours = {};  // ascending, each once
-    uint64_t signature = 0;              // of all that must be alike
+    std::vector<uint64_t> colours = {};  // ascending, without duplicates
+    uint64_t signature = 0;              // hash of all that must be equal
   };
   struct Role {
     FoldRole name;
-    int32_t first = 0;  // instance
+    int32_t first = 0;  // index of an instance
   };
 
   static uint64_t Mix(uint64_t x) {  // splitmix64
@@ -65,64 +66,66 @@ class FoldSearch {
     return {uses_.data() + instance.first_use, uses_.data() + instance.end_use};
   }
 
-  // fold_uses.cc: what flows there can be.
+  // fold_uses.cc: the flows that are possible.
   void AddUses();
-  // Of one GPU of each rank.
+  // Adds the transfers of replica `r` and tensor rank `t`.
   void AddUsesOf(int r, int t);
   std::vector<int> Members(const std::vector<int>& ranks, int first_replica,
                            int end_replica, int stride, int first_tensor_rank,
                            int end_tensor_rank) const;
   Instance InstanceOf(const FoldRole& name) const;
-  // Of the last instance. Nothing without links.
+  // Adds a use to the last instance; nothing if the route has no links.
   void AddUse(int from, int to, const Route& route, uint8_t kind);
   void AddSend(const FoldRole& name, int from, int to);
   void AddGroup(const FoldRole& name, const std::vector<int>& gpus);
-  // Only links that somebody uses count.
+  // Renumbers links so that only those in use count.
   void NumberLinks();
 
-  // fold_colours.cc: what cannot be told apart by counts.
-  // By the classes of now.
+  // fold_colours.cc: color refinement.
+  // Names roles by the current classes.
   void NameRoles();
   void Refine();
-  // What the hashes claim, checked without them: whatever colours are, these
-  // counts are what the proof needs.
+  // Returns true if conditions 1 and 2 of the theorem hold, except for roles.
+  // Checked without hashes: however colors were found, the proof needs these
+  // counts.
   bool IsEquitable();
   std::vector<uint64_t> SortedLinkColours(const Use& use) const;
-  // No colour is of two roles. (By hashes it cannot be.)
+  // Returns true if no color has two roles. Fails only on a hash collision.
   bool RolesAreApart();
 
-  // fold_classes.cc: who does the same.
+  // fold_classes.cc: GPUs that do the same.
   static bool PricedAlike(const Group& a, const Group& b);
   void SignInstances();
-  // All of a role have the same colours and prices.
+  // Returns true if all instances of a role have the same colors and prices.
   bool InstancesAreAlike() const;
-  // Those that do not do the same. False: all do, as far as replicas and tensor
-  // ranks can be told apart.
+  // Splits classes whose members differ. Returns false if no replicas or tensor
+  // ranks can be told apart any more.
   bool SplitClasses();
   static bool Split(const std::vector<uint64_t>& signatures,
                     std::vector<int32_t>* classes);
 
-  // fold.cc: what the fold says of it.
+  // fold.cc: the fold that results.
   void SetRepresentatives();
-  // Classes are numbered in the order of their first.
+  // Requires: classes are numbered in the order of their first members.
   static std::vector<int32_t> FirstOfEach(const std::vector<int32_t>& classes);
   void NumberColours();
-  // A GPU is touched by flows of the same colours as whom stands for it.
+  // Returns true if each GPU is touched by flows of the same colors as its
+  // representative.
   bool TouchesAreAlike();
-  // One link for all of a colour; and of links that carry the same, the one
-  // with the least room for it.
+  // Adds one link per color; for links with proportional loads, only the one
+  // with the least capacity for them.
   bool AddLinks();
-  // Says which colours each role has.
+  // Stores the colors of each role.
   void NameColours();
 
   static constexpr uint8_t kLone = 0, kIntra = 1, kInter = 2, kHost = 3;
-  // More would cost more than they save.
+  // Routes with more names would cost more than they save.
   static constexpr size_t kMaxNames = 4096;
 
   const Network& network_;
   const Placement& place_;
   const Traffic& traffic_;
-  TaskGraph hops_;  // only its pairs
+  TaskGraph hops_;  // only its pairs are used
   Ways ways_;
   Fold fold_;
   std::vector<Use> uses_;
@@ -132,7 +135,7 @@ class FoldSearch {
   std::vector<Group> groups_;
   std::vector<double> rates_;                    // [link]
   std::vector<uint64_t> link_colours_;           // [link]
-  std::vector<std::vector<uint64_t>> crossing_;  // [link] colours, ascending
+  std::vector<std::vector<uint64_t>> crossing_;  // [link]: colors, ascending
   absl::flat_hash_map<uint64_t, int32_t> colour_number_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every hop that a flow can take, and in what role.
+// Enumeration of every hop that a flow can take, with its role.
 #include <utility>
 
 #include "sim/fold_search.h"
@@ -83,7 +83,7 @@ void FoldSearch::AddUse(int from, int to, const Route& route, uint8_t kind) {
   use.from = from;
   use.to = to;
   use.kind = kind;
-  // A model of collectives knows the latencies of groups.
+  // A model of collectives determines the latencies of groups.
   if (kind != kIntra && kind != kInter) {
     use.latency_seconds = route.latency_seconds;
   } else if (!traffic_.models_collectives) {

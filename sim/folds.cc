@@ -34,7 +34,7 @@ std::string FoldKey(const ResolvedScenario& scenario, const Traffic& traffic) {
   return key;
 }
 
-// Do those that one GPU would stand for compute alike?
+// Returns true if all GPUs have the same device as their representative.
 bool DevicesAreAlike(const Fold& fold, const Costs& costs) {
   for (int i = 0; i < std::ssize(costs.gpu_device); ++i) {
     const int other = fold.IndexOf(fold.RepresentativeOf(i));
@@ -65,7 +65,7 @@ Traffic TrafficOf(const Schedule& schedule) {
   traffic.sends.assign(sends.begin(), sends.end());
   std::set<std::vector<int>> copies;
   for (int s = 0; s < schedule.num_stages; ++s) {
-    std::set<int> ranks;  // of routes that some microbatch takes
+    std::set<int> ranks;  // on routes that some microbatch takes
     for (int route = 0; route < schedule.num_routes(); ++route) {
       if (route * schedule.microbatches_per_route_turn >=
           schedule.total_microbatches()) {

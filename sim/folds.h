@@ -17,20 +17,20 @@
 
 namespace weir {
 
-// All that its network depends on.
+// Returns a key of everything that the scenario's network depends on.
 std::string NetworkKey(const ResolvedScenario& scenario);
 
-// Who sends to whom, who has copies of what (of several ranks only), who
-// offloads: as the schedule alone says it.
+// Returns the traffic that the schedule alone determines: sends between ranks,
+// stages with copies on several ranks, and offloads.
 Traffic TrafficOf(const Schedule& schedule);
 
-// With what the layout and the costs know.
+// Adds the traffic that the layout and the costs determine.
 Traffic WholeTraffic(Traffic traffic, const Placement& place,
                      const Schedule& schedule, const Costs& costs);
 
 struct FoldAnswer {
-  std::optional<Fold> fold;        // nothing: it cannot be folded
-  absl::string_view why_not = {};  // then
+  std::optional<Fold> fold;        // absent: it cannot be folded
+  absl::string_view why_not = {};  // the reason in that case
 };
 
 class Folds {
@@ -43,7 +43,7 @@ class Folds {
                                            const Costs& costs);
 
  private:
-  BoundedCache<FoldAnswer> folds_{1 << 20};  // GPUs
+  BoundedCache<FoldAnswer> folds_{1 << 20};  // weight in GPUs
 };
 
 }  // namespace weir

@@ -51,9 +51,9 @@ class Walk {
                : Interval{end_[span.start], end_[span.end]};
   }
 
-  // What a gap before `position` may have waited for: the action's input, and
-  // whatever of the host's channel it needs; with blocking transfers everything
-  // that the exchange before it moves.
+  // Returns the transfers that a gap before `position` may have waited for: the
+  // action's input, and the offloads or reloads that it needs; with blocking
+  // transfers, everything that the preceding exchange moves.
   std::vector<Interval> TransfersBefore(size_t position) const {
     const auto& actions = in_.schedule.rank_actions[graph_.rank_of(gpu_)];
     std::vector<Interval> transfers;
@@ -95,7 +95,7 @@ class Walk {
     }
   }
 
-  // The gathers that a pass or a pair waits for.
+  // Returns the gathers that a pass or a pair waits for.
   std::vector<Interval> GathersBefore(size_t position) {
     std::vector<Interval> gathers;
     if (graph_.weight_runs.empty()) return gathers;
@@ -138,8 +138,8 @@ class Walk {
     }
   }
 
-  // A blocking exchange comes before the step that follows it; what of the gap
-  // it does not explain, the reduction may.
+  // A blocking exchange precedes the step; the reduction may explain the rest
+  // of the gap.
   void AddStep(int step, size_t position) {
     const int32_t task = graph_.StepTask(gpu_, step);
     const Interval gap = GapBefore(task);
@@ -163,7 +163,7 @@ class Walk {
     last_end_ = end_[task];
   }
 
-  // Nothing follows the steps of a schedule with a flush but their gathers.
+  // With a flush, only gathers follow the steps.
   void AddEnd() {
     std::vector<Interval> gaps = {
         Interval{last_end_, window_.end}.Clip(window_)};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How one GPU spent its time, and why it waited.
+// Busy, exposed and idle time of one GPU.
 #ifndef WEIR_SIM_GPU_TIMES_H_
 #define WEIR_SIM_GPU_TIMES_H_
 
@@ -8,15 +8,15 @@
 
 namespace weir {
 
-// Seconds inside one interval of the run. Busy is passes (with the collectives
-// in them; an overlapped pair counts once) and optimizer steps; what is left is
-// idle, and of that the exposed parts are waits while something that the next
-// task needs was under way: a transfer between ranks or from the host, a
-// reduction (of copies, or of an embedding that two stages have), a gather of
-// weights (of sharded ones before or inside a pass, of stepped ones at the
-// end). The rest of idle is the pipeline's bubble. Every number is a sum of
-// lengths, so that none is below 0; busy and idle add up to the interval but
-// for rounding.
+// Seconds inside one interval of the run. Busy time is passes (including the
+// collectives in them; an overlapped pair counts once) and optimizer steps; the
+// rest is idle. The exposed parts of idle time are waits during which something
+// that the next task needs was in flight: a transfer between ranks or from the
+// host, a reduction (of gradients, or of an embedding tied between two stages),
+// or a gather of weights (of sharded weights before or inside a pass, of
+// weights updated by the optimizer at the end). The rest of idle time is the
+// pipeline's bubble. Every number is a sum of lengths, so that none is
+// negative; busy and idle add up to the interval except for rounding.
 struct GpuTimes {
   double busy_seconds = 0;
   double tensor_collective_seconds = 0;  // part of busy

@@ -69,7 +69,7 @@ class Gatherer {
     return sharing_.empty() || !(alone > 0) ? 0 : sharing_[task] / alone;
   }
 
-  // Flows of both kinds on one GPU count as the library's kernels.
+  // If a GPU has both kinds of flows, returns the library's kernels.
   Mover SlowedBy() const {
     const int number = in_.placement.gpus[gpu_];
     bool copies = false;
@@ -91,7 +91,7 @@ class Gatherer {
     return static_cast<int>(index);
   }
 
-  // Of both of an overlapped pair, the first brings the collectives.
+  // The first action of an overlapped pair accounts for the collectives.
   void AddAction(int position, double extra_seconds) {
     const auto& actions = in_.schedule.rank_actions[graph_.rank_of(gpu_)];
     const Action& action = actions[position];
@@ -100,7 +100,7 @@ class Gatherer {
         passes_[{action.stage, action.op, action.num_microbatches}];
     if (pass.kernels.empty()) Describe(action, extra_seconds, &pass);
     const int32_t task = graph_.ActionTask(gpu_, position);
-    // What a pass with sharded weights waits for behind that is a gather.
+    // With sharded weights, what follows the tensor collectives is a gather.
     const int32_t end = in_.costs.shards > 1 ? graph_.TensorEnd(gpu_, position)
                                              : graph_.ActionEnd(gpu_, position);
     pass.count += InWindow(task);
@@ -142,7 +142,7 @@ class Gatherer {
       pass->host.backward_launches +=
           stage.backward_weight_host.backward_launches;
     }
-    // Without kernels the pass itself was given, or measured whole.
+    // Without kernels, the pass itself was given or measured as a whole.
     const double alone =
         stage.seconds_of(static_cast<int>(action.op)) * action.num_microbatches;
     pass->given_seconds = extra_seconds + (pass->kernels.empty() ? alone : 0);
@@ -153,7 +153,7 @@ class Gatherer {
     if (task == PipelineGraph::kNone) return;
     const StageCosts& stage =
         in_.costs.of(gpu_, graph_.steps[graph_.rank_of(gpu_)][step].stage);
-    // Not every step has its update.
+    // Not every step contains the update's fixed cost.
     const double rest =
         graph_.tasks.amount(task) - stage.optimizer_kernel.seconds;
     const bool updates = rest > stage.update_seconds / 2;
@@ -173,7 +173,7 @@ class Gatherer {
   std::map<std::tuple<int, Op, int>, GpuWork::Pass> passes_;
 };
 
-// How many times longer the calls of each role take than at `base`.
+// Returns how many times longer the calls of each role take than at `base`.
 std::array<double, kNumCallRoles> Ratios(const GpuWork& work,
                                          const WorkPrices& base,
                                          const WorkPrices& prices) {
@@ -250,7 +250,7 @@ double WorkSeconds(const GpuWork& work, const WorkPrices& base,
   const auto ratio = [&](CallRole role) {
     return ratios[static_cast<size_t>(role)];
   };
-  // What a flow adds to the pass beside it grows with the factor.
+  // The time that a flow adds to an overlapped pass grows with (factor - 1).
   const double slowdown_ratio =
       base.slowdown == 1 ? 1 : (prices.slowdown - 1) / (base.slowdown - 1);
   double seconds = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a batch's time is made of, as far as it can be priced again with other
-// figures without another simulation: the critical path, whose passes are taken
-// for those of one GPU.
+// The parts of a batch's time in a form that can be priced again with other
+// model parameters without another simulation. Describes the critical path; its
+// passes are assumed to be those of one GPU.
 #ifndef WEIR_SIM_GPU_WORK_H_
 #define WEIR_SIM_GPU_WORK_H_
 
@@ -20,63 +20,67 @@ namespace weir {
 inline constexpr int kNumCallRoles = 5;
 
 struct GpuWork {
-  // Equal passes.
+  // Passes of the same stage, operation and number of microbatches.
   struct Pass {
     double count = 0;
-    double seconds = 0;                           // of all of them
-    std::vector<std::pair<int, double>> kernels;  // index, how often
-    double given_seconds = 0;                     // not from kernels
+    double seconds = 0;                           // total of all passes
+    std::vector<std::pair<int, double>> kernels;  // index, calls per pass
+    double given_seconds = 0;                     // per pass, not from kernels
     HostWork host;
-    double tensor_seconds = 0, expert_seconds = 0;  // of its collectives
-    double slowdown_seconds = 0;                    // by flows on its GPU
-    double sharing_part = 0;  // by other parts of its card, over its own time
+    double tensor_seconds = 0, expert_seconds = 0;  // collectives, per pass
+    double slowdown_seconds = 0;  // by flows on its GPU, per pass
+    double sharing_part = 0;  // by other partitions, relative to its own time
   };
   struct Step {
     double count = 0;
     double seconds = 0;
     int kernel = 0;
-    bool updates = false;  // the host's part of an update is in it
+    bool updates = false;  // includes the host's part of an update
     double given_seconds = 0;
     double sharing_part = 0;
   };
 
-  int device = 0;  // Costs::gpu_device
+  int device = 0;  // as in Costs::gpu_device
   double peak_flops = 0;
-  const KernelPrices* kernel_prices = nullptr;  // of the costs; null: figures
+  const KernelPrices* kernel_prices = nullptr;  // null: no measurements
   std::vector<Kernel> kernels;                  // distinct
   std::vector<Pass> passes;
   std::vector<Step> steps;
-  std::vector<CollectiveCall> calls;  // of all GPUs
+  std::vector<CollectiveCall> calls;  // over all GPUs
   bool blocking = false;
-  // What slows its passes down: copies, or kernels that communicate.
+  // The kind of flows that slows its passes down.
   Mover slowed_by = Mover::kKernels;
-  // Of the batch's critical path (sim/critical_path.h): what is not passes or
-  // steps; and how much of those this GPU's are.
+  // From the batch's critical path (sim/critical_path.h): its seconds outside
+  // passes and steps, and the ratios of its passes and steps to those of this
+  // GPU.
   double transfer_seconds = 0, reduction_seconds = 0, gather_seconds = 0;
   double pass_scale = 1, step_scale = 1;
 };
 
-// Per batch of the window.
+// Returns the work of `gpu` per batch of the window.
 GpuWork WorkOf(const PipelineInputs& inputs, const PipelineGraph& graph,
                const Recording& recording, int gpu, const Window& window);
 
-// What is varied: seconds of each kernel and call, and the host.
+// The prices that are varied: seconds of each kernel and call, and the host
+// parameters.
 struct WorkPrices {
   std::vector<KernelPrice> kernels;  // [GpuWork::kernels]
   double kernel_gap_seconds = 0;
   std::vector<double> call_seconds;  // [GpuWork::calls]
-  double slowdown = 1;               // of passes, by GpuWork::slowed_by
+  double slowdown = 1;               // factor of passes, by GpuWork::slowed_by
   Runtime runtime;
 };
-// Collectives and links are those of the first device.
+// Prices `work` on `device`. Collectives and links are those of `first`, the
+// first device.
 WorkPrices PriceWork(const GpuWork& work, const DeviceProfile& device,
                      const DeviceProfile& first, const Runtime& runtime);
 
-// The figure behind WorkPrices::slowdown.
+// Returns the model parameter from which WorkPrices::slowdown is taken.
 const Figure& SlowdownFigure(const GpuWork& work, const DeviceProfile& device);
 
-// Seconds of one batch at `prices`: those of the batch itself at `base`, as far
-// as collectives take what they take alone.
+// Returns the seconds of one batch at `prices`. At `base` they are those of the
+// batch itself, provided that collectives take their uncontended time.
+// `given_factor` scales GpuWork::Pass::given_seconds.
 double WorkSeconds(const GpuWork& work, const WorkPrices& base,
                    const WorkPrices& prices, double given_factor = 1);
 

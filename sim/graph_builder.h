@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts a pipeline graph together, one kind of task after the other. For
+// Builds a pipeline graph, one kind of task after the other. For
 // BuildPipelineGraph only.
 #ifndef WEIR_SIM_GRAPH_BUILDER_H_
 #define WEIR_SIM_GRAPH_BUILDER_H_
@@ -31,36 +31,38 @@ class GraphBuilder {
     return schedule_.rank_actions[graph_.rank_of(gpu)];
   }
 
-  // Both of an overlapped pair start when both can: what one waits for, the
-  // other does too.
+  // Adds an edge to the start of an action. Both actions of an overlapped pair
+  // start when both can, so that they share their predecessors.
   void AddEdgeTo(int32_t before, int gpu, int32_t position);
   void AddEdgeToStart(int32_t before, int32_t task);
-  // Both of a pair end together.
+  // Adds an edge to the end of an action and of its pair: both end together.
   void AddEdgeToEnd(int32_t before, int gpu, int32_t position);
 
-  // Which updates are reduced. Where all copies of a stage are one GPU each,
-  // nothing is; copies in one pipeline wait for each other even if their
-  // gradients weigh nothing, since the next forward reads what all have made.
+  // Selects the updates that are reduced: those of stages with several copies.
+  // Selects none if gradients are empty, unless copies of a stage are in one
+  // pipeline without flush: these wait for each other, since the next forward
+  // reads the updates of all of them.
   void SelectReductions();
-  void ReserveTasks();  // of large graphs, which copying would make slow
+  void ReserveTasks();  // for large graphs: reallocation is slow
   void AddActions();
 
-  // Over the cluster's PCIe where there is some: a flow that shares it.
+  // Adds a flow over the cluster's PCIe if it has any, else a timer.
   void AddOffload(int gpu, const Action& action, double seconds);
 
-  // Ends of passes: behind their collectives, and not before the host has
-  // launched it all.
+  // Adds the ends of passes: after their collectives, and not before the host
+  // has launched everything.
   void AddPassEnds();
   bool CallsExperts() const;
-  // The GPUs that run one pass together: one tensor group, or as many as share
-  // out experts.
+  // The GPUs that run one pass together: one tensor group, or the tensor groups
+  // across which experts are sharded.
   struct PassGroup {
     std::vector<int> firsts;     // [replica] first GPU of the tensor group
     std::vector<Group> tensors;  // [replica], empty without tensor parallelism
     std::vector<Group> experts;  // [tensor rank], empty without experts
   };
-  // Of a folded graph, where nobody else is on the tensor groups' links: passes
-  // as timers that take their collectives along. False: it cannot be.
+  // Turns passes of a folded graph into timers that include their collectives
+  // if no other flow is on the tensor groups' links. Returns false if it is
+  // impossible.
   bool MergePassesWithCollectives();
   std::optional<double> MergedSeconds(const PassGroup& group, size_t position,
                                       PassCalls* collectives);
@@ -73,20 +75,20 @@ class GraphBuilder {
   void WaitForHost(const PassGroup& group, size_t position,
                    const PassCalls& collectives);
 
-  // A timer that starts with the passes at `position` of these GPUs: with the
-  // last of them.
+  // Adds a timer that starts with the last of the passes at `position` of these
+  // GPUs.
   int32_t AddBeside(const std::vector<int>& gpus, int position, double seconds);
 
-  // Steps that take no time and follow no reduction are left out.
+  // Adds optimizer steps, unless they take no time and follow no reduction.
   void AddSteps();
   void AddReductions();
-  // Of a folded graph, whose replicas and tensor ranks are representatives.
+  // For a folded graph, whose replicas and tensor ranks are representatives.
   FoldRole RoleOf(FoldRole::Kind kind, int gpu, int other_rank = 0) const {
     return {kind, graph_.rank_of(gpu), other_rank, graph_.replica_of(gpu),
             gpu % place_.tensor};
   }
 
-  // Those of everybody whom the graph's stand for.
+  // Return the indices in everybody_ of the graph's replicas and tensor ranks.
   int ReplicaOf(int r) const {
     return in_.fold == nullptr ? r : in_.fold->replicas()[r];
   }
@@ -97,100 +99,107 @@ class GraphBuilder {
   // The copies of a stage on one tensor rank.
   struct Copies {
     Group all;
-    std::vector<Group> experts;  // that have the same ones; empty: all do
+    std::vector<Group> experts;  // with the same experts; empty: all have them
   };
   const Copies& CopiesOf(const std::vector<int>& ranks, int t);
-  // In pieces, as the last backward completes them; the last piece follows it.
-  // Where nothing moves the copies only wait for each other.
+  // Adds a reduction in pieces, as the last backward completes them; the last
+  // piece follows it. Without bytes, the copies only wait for each other.
   void AddReduction(const Reduction& reduction, int t, int32_t index,
                     int32_t* last);
   int32_t AddEarlyPieces(const Reduction& reduction, int t, int32_t index,
                          const Copies& copies, const ReductionCalls& calls,
                          int32_t last);
-  // Of both, one after the other.
+  // Adds the dense and the experts' collectives, one after the other.
   void AddPiece(const Copies& copies, const ReductionCalls& calls,
                 int32_t start, int32_t end);
-  // The new weights, behind the steps that made the parts of them.
+  // Adds the gather of the new weights after the steps that updated their
+  // shards.
   void GatherSteppedWeights(int rank, int step, int t);
-  // Gradients of an embedding that the first and the last stage have.
+  // Adds the gradient sums of an embedding that is tied between the first and
+  // the last stage.
   void AddTiedReductions();
   int32_t StepOfStage(int rank, int stage) const;
   void AddTiedReduction(int replica, int t, const int (&ranks)[2],
                         const int32_t (&steps)[2]);
 
-  // Every GPU computes its passes and steps one after the other.
+  // Makes every GPU compute its passes and steps one after the other.
   void AddStreams();
 
   // graph_slowdowns.cc. Passes run slower while flows move data on their GPUs,
-  // passes and steps while other parts of their cards compute.
+  // passes and steps while other partitions of their physical GPU compute.
   void AddSlowdowns();
   void SlowPasses(int gpu);
   void SlowSteps(int gpu);
   void AddCards();
-  // Of a pass, or of both of an overlapped pair.
+  // Returns the curve of a pass, or of both passes of an overlapped pair.
   int32_t CurveOf(int gpu, const Action& action);
   int32_t AddCurve(std::vector<double> curve);
 
-  // Offloads and reloads: each channel in its order, after the computation
-  // before it in the rank's; and whatever waits for one.
+  // Orders offloads and reloads: each channel runs in its order, after the
+  // preceding computation of the rank. Makes actions wait for them.
   void AddChannels();
   void FindHostWaits();
 
-  // The weights of the run under way and of the next one are there: a gather
-  // starts when the run before the last has ended. The first layer's come
-  // before the run, the others' beside its first pass.
+  // Adds gathers of sharded weights. The weights of the current run and of the
+  // next one are present: a gather starts when the run before the last has
+  // ended. The first layer is gathered before the run, the others during its
+  // first pass.
   void AddGathers();
-  // The first passes of both runs are a pair: it waits for both first layers,
-  // and no layer that comes beside it may come before them.
+  // Returns true if the first passes of this run and the previous one are a
+  // pair. The pair waits for both first layers, and no layer that is gathered
+  // during it may precede them.
   bool StartsWithTheOneBefore(int rank, int32_t run) const;
-  // Returns the gather of its other layers.
+  // Returns the gather of the other layers.
   CollectiveSpan AddGather(const Group& group, int rank, int t, int32_t i,
                            int32_t start, int32_t end);
   void AddTransfers();
 
-  // What an action makes goes to the next stage, an input gradient to the stage
-  // before; all microbatches of the action at once.
+  // Adds the transfer of an action's output to the next stage, or of its input
+  // gradient to the previous one, for all its microbatches at once.
   void AddTransfer(int sender, int32_t produced, const Action& action);
 
-  // Where a pipeline infers, what a stage sends waits for room at the next, and
-  // a stage for room to put what it makes: else a fast stage runs ahead of a
-  // slow one for as long as there is input. Only where all ranks take
-  // microbatches in the same order, which cannot block for ever.
+  // Returns true if the stages of an inference pipeline have bounded queues: a
+  // transfer waits for room at the next stage, and a stage for room for its
+  // output. Otherwise a fast stage would run ahead of a slow one as long as
+  // there is input. Only if all ranks take microbatches in the same order,
+  // which cannot deadlock.
   bool HasQueues() const;
   void AddQueue(int sender, int32_t produced, int receiver, int32_t consumed,
                 int32_t transfer);
 
-  // What one GPU sends to another goes through one queue, in the order in which
-  // it was computed. (Hops of pure latency occupy nobody.)
+  // Orders the transfers from one GPU to another as their data is computed.
+  // (Hops of pure latency are not queued.)
   void QueueTransfers();
 
-  // Both ends must have come to the exchange, and leave it together.
+  // Adds the edges of a blocking transfer: it starts when both ends have
+  // reached the exchange, and they leave the exchange together.
   void AddPairing(int sender, int32_t produced, int receiver, int32_t consumed,
                   int32_t transfer);
 
-  // To what a GPU computes right after an action: a step, a pass, nothing.
+  // Adds an edge to what a GPU computes right after an action: a step, a pass,
+  // or nothing.
   void AddEdgeToNext(int32_t before, int gpu, int32_t position);
 
   const PipelineInputs& in_;
   const Schedule& schedule_;
   const Placement& place_;
-  const Placement& everybody_;  // whom those of place_ stand for
+  const Placement& everybody_;  // without symmetry reduction
   const bool blocking_;
   const Dependencies dependencies_;
   const bool has_queues_;
-  bool has_channels_ = false;  // does any rank offload?
-  bool has_pairs_ = false;     // overlap passes?
+  bool has_channels_ = false;  // some rank offloads
+  bool has_pairs_ = false;     // some passes overlap
   PipelineGraph graph_;
   Ways ways_;
   absl::node_hash_map<std::pair<std::vector<int>, int>, Copies> copies_;
   std::vector<int32_t> last_step_gather_;               // [rank]
-  std::map<std::vector<double>, int32_t> curve_index_;  // of Slowdowns::curves
-  // Tasks that start when a pass does: lists, the first by the pass's task,
-  // where they end the number of what is none.
+  std::map<std::vector<double>, int32_t> curve_index_;  // by curve
+  // Linked lists of the tasks that start together with a pass. The list of a
+  // pass starts at first_beside_[its task]; kNone ends it.
   struct Beside {
     int32_t task, next;
   };
-  std::vector<int32_t> first_beside_;  // empty without any
+  std::vector<int32_t> first_beside_;  // empty if there are none
   std::vector<Beside> beside_;
 };
 

@@ -25,7 +25,7 @@ void GraphBuilder::AddGathers() {
       graph_.first_gather_end.push_back(ends);
       std::vector<CollectiveSpan>& layers =
           graph_.layer_gathers.emplace_back(count);
-      std::vector<int32_t> last;  // ends of what comes before
+      std::vector<int32_t> last;  // ends of the previous runs' gathers
       for (int32_t i = 0; i < count; ++i) {
         if (StartsWithTheOneBefore(rank, i)) {
           graph_.tasks.AddEdge(ends + i - 1, starts + i);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the GPUs of a tensor-parallel group, and those that share out experts,
-// do together inside a pass.
+// Collectives inside a pass, over the GPUs of a tensor-parallel group and over
+// those across which experts are sharded.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -37,7 +37,8 @@ GraphBuilder::PassGroup GraphBuilder::PassGroupOf(int rank, int replica,
   }
   for (int t = 0; experts && t < place_.tensor; ++t) {
     std::vector<int> gpus;
-    // Replicas are all there, or one stands for all.
+    // Either all of these replicas are in the graph, or one represents them
+    // all.
     for (int r = replica; r < replica + num_replicas; ++r) {
       gpus.push_back(everybody_.gpu(r, rank, TensorRankOf(t)));
     }
@@ -72,7 +73,7 @@ std::optional<double> GraphBuilder::MergedSeconds(const PassGroup& group,
     if (!lone.has_value()) return std::nullopt;
     beside = *lone;
   }
-  // Both are on the same links.
+  // Both use the same links.
   if (in_line.flow > 0 && beside.flow > kernels + in_line.hop_latency) {
     return std::nullopt;
   }
@@ -98,7 +99,7 @@ bool GraphBuilder::MergePassesWithCollectives() {
     const PassGroup group =
         PassGroupOf(graph_.rank_of(gpu), graph_.replica_of(gpu), false);
     const std::vector<Action>& actions = Actions(gpu);
-    // Of equal passes, one for each kind of kernels' seconds.
+    // Evaluates passes of the same kind and kernel seconds only once.
     std::map<std::array<double, 7>, double> merged;
     for (size_t i = 0; i < actions.size(); ++i) {
       if (!IsCompute(actions[i].op)) continue;
@@ -209,7 +210,7 @@ void GraphBuilder::AddTensorEnd(const PassGroup& group, size_t replica,
   graph_.tasks.AddEdge(done, end);
 }
 
-// All send at once, when the last of them can.
+// All GPUs send at the same time, once the last of them can.
 void GraphBuilder::AddExchange(const PassGroup& group, int position,
                                const std::vector<Collectives>& experts) {
   const int32_t join = graph_.tasks.AddTimer(0);

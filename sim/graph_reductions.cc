@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What replicas do together: reductions of gradients, gathers of what they have
-// stepped; and the sum of an embedding that two stages have.
+// Collectives of replicas, which are reductions of gradients and gathers of
+// updated weights; and the sum of a tied embedding.
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -12,10 +12,10 @@ namespace {
 
 constexpr int32_t kNone = PipelineGraph::kNone;
 
-// More pieces hardly end earlier, but cost as many flows again.
+// More pieces would hardly end earlier, but each needs as many flows.
 constexpr int kMaxPieces = 8;
 
-// Of a stage's parameters, those that not all replicas have.
+// Returns the fraction of a stage's parameters that not all replicas have.
 double ExpertPart(const PipelineInputs& inputs, const StageCosts& stage) {
   if (inputs.costs.expert_parallel == 1 || stage.gradient_bytes == 0) return 0;
   return stage.expert_gradient_bytes / stage.gradient_bytes;
@@ -43,7 +43,7 @@ ReductionParts PartsOfReduction(const PipelineInputs& inputs,
 ReductionCalls CallsOfReduction(const PipelineInputs& inputs,
                                 const StageCosts& stage, size_t num_ranks) {
   const auto [num_calls, num_pieces] = PartsOfReduction(inputs, stage);
-  // Shards are only reduced to where they belong.
+  // Sharded gradients are only reduced to their owners.
   const bool scatters =
       inputs.costs.shards * inputs.costs.optimizer_shards > 1 && num_ranks == 1;
   const double bytes = stage.gradient_bytes / num_calls;
@@ -99,8 +99,8 @@ void GraphBuilder::AddReductions() {
     graph_.first_reduce_start.push_back(graph_.tasks.AddTimers(count));
     graph_.first_reduce_end.push_back(graph_.tasks.AddTimers(count));
     graph_.reduction_pieces.emplace_back(count);
-    // One communicator for the replicas of a rank and one for the copies of
-    // a stage: what each does, it does one after the other.
+    // One communicator for the replicas of a rank and one for the copies of a
+    // stage: the reductions of each run one after the other.
     std::vector<int32_t> last_of_rank(schedule_.num_ranks, kNone);
     std::vector<int32_t> last_of_stage(schedule_.num_stages, kNone);
     for (int32_t i = 0; i < count; ++i) {
@@ -243,7 +243,7 @@ int32_t GraphBuilder::StepOfStage(int rank, int stage) const {
 
 void GraphBuilder::AddTiedReductions() {
   const int last_stage = schedule_.num_stages - 1;
-  // Without flush the two stages are at different updates: not modelled.
+  // Without flush the two stages are at different updates: not modeled.
   if (in_.costs.tied_gradient_bytes == 0 || !schedule_.flush ||
       schedule_.forward_only) {
     return;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs many task graphs one after the other in this process on one SimGrid
-// platform, which grows as they need: for planners. A run of RunTaskGraph
-// (engine.h) costs a process and a platform each time.
-// Each run has the times that it would have as the first one, to the last bit:
-// SimGrid's clock starts again with it.
+// Runs many task graphs one after the other in this process, on one SimGrid
+// platform that grows as needed; for planners. RunTaskGraph (engine.h) creates
+// a process and a platform for each run. The times of a run are bit-identical
+// to those of a first run, since SimGrid's clock is reset.
 #ifndef WEIR_SIM_GRAPH_RUNNER_H_
 #define WEIR_SIM_GRAPH_RUNNER_H_
 
@@ -17,8 +16,8 @@
 
 namespace weir {
 
-// One per process, which must not use RunTaskGraph beside it. Not to be
-// forked once it has run.
+// At most one instance per process, which must not call RunTaskGraph. The
+// process must not fork once a graph has run.
 class GraphRunner {
  public:
   GraphRunner();
@@ -26,8 +25,9 @@ class GraphRunner {
   GraphRunner(const GraphRunner&) = delete;
   GraphRunner& operator=(const GraphRunner&) = delete;
 
-  // As RunTaskGraph, to 1e-9 relative; times from the start of this run. A link
-  // that a route names several times carries its flows as often.
+  // Returns the same as RunTaskGraph, to 1e-9 relative, with times from the
+  // start of this run. A route that names a link k times uses k times its rate
+  // there.
   absl::StatusOr<Recording> Run(const TaskGraph& graph,
                                 std::span<const Link> links);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which passes and steps something slows down.
+// Selection of the passes and steps that are slowed down.
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -13,8 +13,8 @@ namespace {
 
 constexpr int32_t kNone = PipelineGraph::kNone;
 
-// Of a backward in one piece: each part as long as it takes alone, both alike
-// where that is not known.
+// Curve of a fused backward: its parts weighted by their uncontended seconds,
+// equally if these are not known.
 std::vector<double> BackwardCurve(const CardShare& share,
                                   const StageCosts& stage) {
   std::vector<double> curve = SharingCurve(share, "backward_input");
@@ -54,7 +54,7 @@ void GraphBuilder::AddSlowdowns() {
   if (!slowdowns.curves.empty()) AddCards();
 }
 
-// An overlapped pair goes at the speed of its backward.
+// An overlapped pair has the speed of its backward.
 void GraphBuilder::SlowPasses(int gpu) {
   const std::vector<Action>& actions = Actions(gpu);
   for (int32_t i = 0; i < std::ssize(actions); ++i) {
@@ -71,7 +71,7 @@ void GraphBuilder::SlowPasses(int gpu) {
   }
 }
 
-// Flows do not slow them down (docs/measured-profiles.md).
+// Flows do not slow steps down (docs/measured-profiles.md).
 void GraphBuilder::SlowSteps(int gpu) {
   if (graph_.first_step[gpu] == kNone) return;
   const int32_t curve =
@@ -107,8 +107,8 @@ int32_t GraphBuilder::AddCurve(std::vector<double> curve) {
   return at->second;
 }
 
-// The GPUs of a node in their order are parts of one card, then of the next; a
-// remainder is a card with fewer.
+// The GPUs of a node, in their order, are partitions of one physical GPU, then
+// of the next one; the last one may have fewer.
 void GraphBuilder::AddCards() {
   Slowdowns& slowdowns = graph_.tasks.slowdowns;
   const int num_gpus = in_.network.num_gpus();
@@ -119,7 +119,7 @@ void GraphBuilder::AddCards() {
     }
   }
   slowdowns.gpu_card.assign(num_gpus, -1);
-  std::map<std::pair<int, int>, int32_t> cards;  // node, its how manieth
+  std::map<std::pair<int, int>, int32_t> cards;  // node, index in the node
   for (int i = 0; i < place_.num_gpus(); ++i) {
     const CardShare* share = in_.costs.device_of(i).card_share;
     if (share == nullptr) continue;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all groups and sends of a run come to: whom flows slow down, how many
-// communicators each GPU is part of.
+// Summaries of all groups and sends of a run: the GPUs that flows slow down,
+// and the number of communicators of each GPU.
 #include <algorithm>
 #include <set>
 #include <utility>
@@ -27,7 +27,7 @@ std::vector<Slowdowns::Touch> Ways::Touches() const {
       }
     }
   }
-  // One hop stands for all: it touches everybody.
+  // The remaining hop represents all hops, so that it touches all their GPUs.
   for (size_t s : folded_) {
     std::vector<int32_t>& gpus = touches[hop_sets_[s].hops[0]].gpus;
     for (int32_t hop : hop_sets_[s].hops) {

@@ -11,7 +11,7 @@
 namespace weir {
 namespace {
 
-// Most seconds that a link needs for one byte over each of these pairs.
+// The seconds that links need for one byte over each of several routes.
 class LinkLoads {
  public:
   explicit LinkLoads(const Network& network) : network_(network) {}
@@ -51,7 +51,7 @@ double SecondsPerByte(const Network& network, const Route& route) {
   return seconds;
 }
 
-// An all-reduce passes its bytes round a ring twice.
+// An all-reduce sends its bytes around a ring twice.
 double Passes(CollectiveKind kind) {
   return kind == CollectiveKind::kAllReduce ? 2 : 1;
 }
@@ -81,7 +81,7 @@ int32_t Ways::PairOf(int from, int to, double latency_seconds) {
   return at->second;
 }
 
-// Hosts of their own: nobody else is between them.
+// Each folded pair has two hosts of its own.
 int32_t Ways::FoldedPairOf(int32_t colour, double latency_seconds) {
   const auto known =
       std::find(latencies_.begin(), latencies_.end(), latency_seconds);
@@ -116,7 +116,7 @@ int32_t Ways::HostPairOf(int gpu, bool to_host, const FoldRole& role) {
   Route route =
       to_host ? network_.RouteToHost(gpu) : network_.RouteFromHost(gpu);
   if (route.links.empty()) return -1;
-  // The host stands behind all GPUs, once for each of them.
+  // Each GPU has its own number for its host.
   const int host = network_.num_gpus() + gpu;
   const int from = to_host ? gpu : host, to = to_host ? host : gpu;
   const auto [at, added] = pair_index_.try_emplace(
@@ -276,7 +276,7 @@ void Ways::SetLinks(const std::vector<int>& gpus, Group* group) {
   links.ranks_per_node = even ? static_cast<int>(inside.size()) : 1;
   if (even && inside.size() > 1) {
     // Between nodes a ring leaves out one of a node's hops: the links of a GPU
-    // are those of rings that stay inside.
+    // are those of rings within the node.
     const std::vector<Ring> rings = network_.RingsOver(inside);
     const double seconds = SecondsPerByteOf(rings);
     if (seconds > 0) {
@@ -291,7 +291,8 @@ void Ways::SetLinks(const std::vector<int>& gpus, Group* group) {
   }
 }
 
-// Of the hops: a mesh has pairs that only PCIe joins, but rings may do without.
+// From the hops: a mesh has pairs that only PCIe joins, but rings may avoid
+// them.
 void Ways::SetWires(Group* group) const {
   CollectiveGroup& links = group->links;
   if (links.ranks_per_node < 2) return;
@@ -356,7 +357,7 @@ Ways::Load Ways::LoadOf(const Group& group,
                         std::span<const Collectives> collectives) const {
   Load load;
   for (const Collectives& one : collectives) AddLoad(group, one, &load);
-  // The flows themselves take one hop's latency.
+  // The flows themselves already take one hop's latency.
   if (model_ == nullptr && load.latency_seconds > 0) {
     load.latency_seconds -= group.hop_seconds;
   }
@@ -378,7 +379,7 @@ bool Ways::CarryAlike(const HopSet& set, const std::vector<int64_t>& pair_flows,
 }
 
 void Ways::FoldHops() {
-  if (fold_ != nullptr) return;  // one stands for more than these already
+  if (fold_ != nullptr) return;  // one flow represents more than these already
   std::vector<int64_t> pair_flows(tasks_->pairs.size());
   for (int32_t task = 0; task < tasks_->num_tasks(); ++task) {
     if (!tasks_->is_timer(task)) ++pair_flows[tasks_->pair(task)];
@@ -403,7 +404,7 @@ void Ways::FoldHops() {
 double Ways::SecondsAlone(const Group& group,
                           std::span<const Collectives> collectives) const {
   const Load load = LoadOf(group, collectives);
-  // Flows carry whole bytes; without any nobody waits for a latency.
+  // Flows carry whole bytes; without bytes there is no latency either.
   const double intra_bytes = std::round(load.intra_bytes);
   const double inter_bytes = std::round(load.inter_bytes);
   if (intra_bytes == 0 && inter_bytes == 0) return 0;
@@ -439,7 +440,7 @@ std::optional<Ways::LoneSeconds> Ways::LoneSecondsOf(
   double seconds_per_byte = 0;
   for (size_t i = 0, next = 0; i < route.links.size(); i = next) {
     while (next < route.links.size() && route.links[next] == route.links[i]) {
-      ++next;  // a link k times
+      ++next;  // a link that is named k times
     }
     seconds_per_byte = std::max(
         seconds_per_byte, static_cast<double>(next - i) /

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How shortened schedules number microbatches and class passes.
+// Numbering of microbatches and classes of passes in shortened schedules.
 #ifndef WEIR_SIM_LANES_H_
 #define WEIR_SIM_LANES_H_
 
@@ -9,7 +9,7 @@
 
 namespace weir {
 
-// How microbatches are numbered, see ShortenedSchedule::num_lanes.
+// The numbering of microbatches; see ShortenedSchedule::num_lanes.
 struct Lanes {
   int count = 1, length = 1;
 
@@ -27,15 +27,17 @@ struct Lanes {
   int index(int microbatch) const {
     return count == 1 ? microbatch : microbatch % length;
   }
-  // Its number when every lane is longer (or shorter) by `more`, and it itself
-  // is moved in its lane.
+  // Returns the new number of a microbatch when every lane becomes longer by
+  // `more` (shorter if negative) and the microbatch is shifted by `moved` in
+  // its lane.
   int Renumber(int microbatch, int more, int moved) const {
     return microbatch + lane(microbatch) * more + moved;
   }
 };
 
-// Where a schedule splits backwards only now and then (DualPipe), the passes
-// that are never in a stretch belong to that of the others.
+// Returns the operations whose stretch passes of `op` belong to if none of
+// these passes is in a stretch, for schedules that split backwards only
+// occasionally (DualPipe).
 inline std::array<Op, 2> OthersLike(Op op) {
   switch (op) {
     case Op::kBackward:

@@ -11,16 +11,16 @@
 namespace weir {
 namespace {
 
-// Less may be nothing in whole bytes.
+// Smaller amounts may be rounded to no bytes at all.
 constexpr double kSomeBytes = 64;
 
-// By stage, for one rank after the other: each clears only its own stages.
+// Tables by stage, reused for each rank, which clears only its own stages.
 struct StageTables {
   explicit StageTables(int num_stages)
       : extra_versions(num_stages), is_held(num_stages) {}
 
   std::vector<int> extra_versions;
-  std::vector<bool> is_held;  // whole gradients
+  std::vector<bool> is_held;  // full gradients
 };
 
 class Walk {
@@ -58,7 +58,7 @@ class Walk {
         seconds += costs_.of(Gpu(), action.stage)
                        .seconds_of(static_cast<int>(action.op));
       }
-      // A pass of no time begins and ends at one moment.
+      // A pass of zero seconds begins and ends at the same moment.
       if (seconds > 0) peak_ = std::max(peak_, now_ + during);
       for (size_t k = i; k <= last; ++k) {
         End(actions[k]);
@@ -99,7 +99,7 @@ class Walk {
     return bytes;
   }
 
-  // Of its tensor group, of its replicas and to its neighbours.
+  // Returns those of its tensor group, of its replicas and to its neighbors.
   CommunicatorCounts LeastCommunicators() const {
     CommunicatorCounts counts;
     const auto count = [&](int num, const auto& gpu_of) {
@@ -134,7 +134,7 @@ class Walk {
     return counts;
   }
 
-  // Ranks that it sends to, or gets something from.
+  // Returns the number of ranks that it sends to or receives from.
   int NumPeers() const {
     std::vector<int> peers;
     for (const std::vector<int>& route : schedule_.routes) {
@@ -167,8 +167,9 @@ class Walk {
            (in_.placement.data > 1 || schedule_.RanksOf(stage).size() > 1);
   }
 
-  // Steps that follow these positions have 16-bit gradients in fp32, one stage
-  // after the other. Overlapped reductions without flush may delay them.
+  // Counts the fp32 copies of 16-bit gradients during steps after these
+  // positions, one stage after the other. Overlapped reductions without flush
+  // may delay the steps, which are then not counted.
   void Update(int32_t first, size_t last) {
     if (!costs_.widens_gradients || schedule_.forward_only ||
         (!schedule_.flush &&
@@ -187,7 +188,7 @@ class Walk {
     }
   }
 
-  // What comes to stay; returns what is there until the action ends.
+  // Adds what remains after the action; returns what it holds until it ends.
   double Begin(const Action& action) {
     const StageCosts& stage = StageOf(action);
     const int n = action.num_microbatches;
@@ -240,7 +241,7 @@ class Walk {
     }
   }
 
-  // Back by now at the latest.
+  // Returns the activations that must be reloaded by now.
   double ReloadedBytes(const Action& action) {
     double bytes = 0;
     for (int k = action.microbatch; k <= action.last_microbatch(); ++k) {
@@ -256,14 +257,14 @@ class Walk {
                                        : stage.weight_bytes;
   }
 
-  // Whole from the first backward of a sharded stage on.
+  // From the first backward of a sharded stage on, gradients are held in full.
   void HoldGradients(int stage) {
     if (is_held_[stage]) return;
     is_held_[stage] = true;
     now_ += costs_.stages[stage].gradient_bytes;
   }
 
-  // Returns whether the gradients of the action's stage are then complete.
+  // Returns true if this action completes the gradients of its stage.
   bool IsLastBackward(size_t position) const {
     const auto& positions = in_.semantics.update_positions[rank_];
     return schedule_.flush &&
@@ -271,14 +272,14 @@ class Walk {
                               static_cast<int32_t>(position));
   }
 
-  // They may be reduced and scattered at once.
+  // They may be reduced and scattered immediately.
   void ReleaseGradients(int stage) {
     if (!is_held_[stage]) return;
     is_held_[stage] = false;
     now_ -= costs_.stages[stage].gradient_bytes;
   }
 
-  // Came from the next stage, there until the pass has ended.
+  // Returns the bytes from the next stage, which are held until the pass ends.
   double InputGradientBytes(const Action& action) const {
     const int next = action.stage + 1;
     if (next == schedule_.num_stages ||
@@ -292,7 +293,7 @@ class Walk {
   const Costs& costs_;
   const Schedule& schedule_;
   const int rank_;
-  const std::vector<int>& stages_;  // of the rank
+  const std::vector<int>& stages_;  // the rank's
   double now_ = 0, peak_ = 0;
   std::vector<int>& extra_versions_;                      // [stage]
   std::vector<bool>& is_held_;                            // [stage]

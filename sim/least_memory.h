@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a rank holds at least, from its order and its stages' bytes alone.
+// Lower bounds on the memory of ranks, from their orders and their stages'
+// bytes alone.
 #ifndef WEIR_SIM_LEAST_MEMORY_H_
 #define WEIR_SIM_LEAST_MEMORY_H_
 
@@ -9,11 +10,11 @@
 
 namespace weir {
 
-// Of what TraceMemory (memory.h) counts: everything that is there for good, and
-// what passes hold, as their order decides it. Left out is what depends on
-// moments: transfers on their way, gathers ahead of their passes, activations
-// that are still being offloaded. Never above a GPU's peak of any run.
-// By rank.
+// Returns a lower bound on the peak bytes of every GPU of a rank in any run, by
+// rank. Of what TraceMemory (memory.h) counts, it includes permanent
+// allocations and what passes hold in their order. It leaves out what depends
+// on exact times: transfers in flight, gathers ahead of their passes, and
+// activations that are still being offloaded.
 std::vector<double> LeastPeakBytes(const PipelineInputs& inputs);
 
 }  // namespace weir

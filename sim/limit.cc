@@ -60,7 +60,7 @@ std::string DescribeLimit(const PipelineInputs& inputs,
   std::string text = absl::StrCat("busiest rank ", rank, " (",
                                   StagesOf(inputs.schedule, rank), ") is ");
   for (size_t i = 0; i < parts.size(); ++i) {
-    // Below half a percent a part explains nothing.
+    // Parts below half a percent explain nothing.
     if (i > 0 && parts[i].first < 0.005 * seconds) break;
     absl::StrAppend(&text, i == 0 ? "" : ", ",
                     FormatPercent(parts[i].first / seconds), " ",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one line that says what limits a schedule here.
+// A one-line description of what limits a schedule.
 #ifndef WEIR_SIM_LIMIT_H_
 #define WEIR_SIM_LIMIT_H_
 
@@ -12,12 +12,13 @@
 
 namespace weir {
 
-// The first of those that are busy longest.
+// Returns the GPU with the longest busy time; the first one in case of a tie.
 int BusiestGpu(const std::vector<GpuTimes>& times);
 
-// `times` of every GPU in the window. Names the busiest rank and the largest
-// of: its own computation, collectives inside it, waiting for transfers, for
-// gradient reductions, and the bubble.
+// Names the busiest rank and lists the parts of its time in descending order:
+// computation, collectives inside it, optimizer steps, waits for transfers,
+// gradient reductions and sharded weights, and the bubble. Leaves out parts
+// below 0.5 %. `times` are those of every GPU in the window.
 std::string DescribeLimit(const PipelineInputs& inputs,
                           const PipelineGraph& graph, const Window& window,
                           const std::vector<GpuTimes>& times);

@@ -9,14 +9,15 @@ namespace weir {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
-// Of a link with more jobs only all are looked at that begin late enough.
+// On a link with more jobs, only sets by earliest start are considered.
 constexpr size_t kFewJobs = 32;
 
 struct Piece {
   double before, seconds, behind;
 };
 
-// Whatever part of it is taken: the longest. By when they begin, last first.
+// Returns the longest time over sets of pieces. Sorts them by start, latest
+// first.
 double LongestOf(std::vector<Piece>* pieces) {
   std::sort(pieces->begin(), pieces->end(),
             [](const Piece& a, const Piece& b) { return a.before > b.before; });
@@ -68,7 +69,7 @@ int LinkLoads::num_tensor_ranks() const {
                           : static_cast<int>(fold_->tensor_ranks().size());
 }
 
-// Of those that stand for all.
+// Returns a representative GPU.
 int LinkLoads::Gpu(int replica, int rank, int tensor_rank) const {
   if (fold_ != nullptr) {
     replica = fold_->replicas()[replica];
@@ -107,7 +108,7 @@ int LinkLoads::EndJob(Job job) {
 
 void LinkLoads::AddSends() {
   struct Sends {
-    // Of those like the first, and of others.
+    // For GPUs like the first, and for others.
     Job first{kNever, kNever}, others{kNever, kNever};
     Sent bytes;
   };
@@ -245,7 +246,7 @@ void LinkLoads::AddReductions() {
     }
   }
   bool steps = false;
-  // [stage][tensor rank], each of which goes on by itself.
+  // [stage][tensor rank]; tensor ranks proceed independently.
   std::vector<std::vector<int>> jobs_of_stage(
       schedule_.num_stages, std::vector<int>(num_tensor_ranks(), -1));
   for (int s = 0; s < schedule_.num_stages; ++s) {
@@ -306,7 +307,7 @@ void LinkLoads::AddTied(const std::vector<std::vector<int>>& jobs_of_stage) {
   }
 }
 
-// Of a stage's sharded weights, for its forwards and for its backwards.
+// Adds the gathers of sharded weights, for forwards and for backwards.
 void LinkLoads::AddGathers() {
   if (in_.costs.shards == 1) return;
   for (int rank = 0; rank < schedule_.num_ranks; ++rank) {

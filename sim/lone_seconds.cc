@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kFewBytes = 4;
 
-// By link how much of its time one byte over each hop takes, and the most.
+// Seconds that each link needs for one byte over each hop, and their maximum.
 class HopLoads {
  public:
   void Add(std::span<const Link> links, const Route& route) {
@@ -43,7 +43,7 @@ LoneSeconds::LoneSeconds(const PipelineInputs& inputs, const Fold* fold)
   if (!inputs.schedule.flush) rank_stages_ = StagesByRank(inputs.schedule);
 }
 
-// A folded route names a link once for each that it stands for.
+// A folded route names a link once for each flow that it represents.
 double LoneSeconds::SecondsOver(const Route& route, double bytes) const {
   HopLoads loads;
   loads.Add(links(), route);
@@ -143,7 +143,7 @@ LoneSeconds::PassParts LoneSeconds::PartsOf(const PassKind& kind) {
           ways_.SecondsAlone(ExpertGroup(rank).group, calls.experts);
     }
   }
-  // Flows carry whole bytes; without any nobody waits for a latency.
+  // Flows carry whole bytes; without bytes there is no latency either.
   for (auto* some : {&calls.in_line, &calls.beside, &calls.experts}) {
     std::erase_if(*some, [](const Collectives& one) {
       return one.bytes * one.count < kFewBytes;
@@ -194,7 +194,7 @@ double LoneSeconds::OfOffload(int rank, const Action& action) {
   return std::max(stage.offload_seconds * action.num_microbatches, 0.0);
 }
 
-// Nothing where no link is taken.
+// Returns nothing if no link is used.
 std::optional<SendCost> LoneSeconds::SendOf(const HopKind& hop) {
   const int from = in_.placement.gpu(0, hop.from_rank, 0);
   const int to = in_.placement.gpu(0, hop.to_rank, 0);
@@ -242,7 +242,7 @@ double LoneSeconds::OfSteps(int rank) const {
   return seconds;
 }
 
-// What an update costs besides is paid with its first step.
+// The fixed cost of an update is part of its first step.
 double LoneSeconds::OfStep(int rank, int stage, bool first) const {
   const StageCosts& costs =
       in_.costs.of(in_.placement.index(0, rank, 0), stage);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What passes and transfers of the first replica take at least: as if nobody
-// else used their links; with a fold nobody but those that provably do the same
-// at the same time, and so share them.
+// Lower bounds on passes and transfers of the first replica: as if no other
+// flow used their links or, with a fold (symmetry reduction), only flows that
+// provably do the same at the same time and therefore share them.
 #ifndef WEIR_SIM_LONE_SECONDS_H_
 #define WEIR_SIM_LONE_SECONDS_H_
 
@@ -18,22 +18,26 @@ namespace weir {
 
 class LoneSeconds {
  public:
-  // `inputs` have everybody; the fold, of the same, may be null.
+  // `inputs` contain all GPUs (no symmetry reduction). `fold` belongs to the
+  // same run; may be null.
   LoneSeconds(const PipelineInputs& inputs, const Fold* fold);
 
-  // With what is called inside it, and not before its host has launched it.
+  // Returns the seconds of a pass with its collectives; at least its host
+  // launch time.
   double OfPass(const PassKind& kind);
-  // What it adds at least to a pair that it is part of: what the host launches
-  // and what hides behind kernels may hide behind the other's.
+  // Returns the least seconds that a pass adds to an overlapped pair: host
+  // launches and collectives that overlap with kernels may be hidden by the
+  // other pass.
   double OfShare(const PassKind& kind);
   double OfHop(const HopKind& hop);
-  // Of it how long its links are taken.
+  // Returns the part of OfHop during which the links are occupied.
   double OfMove(const HopKind& hop);
-  // All steps of a rank, and that of one stage: the first of the rank's or not.
+  // Return the seconds of all steps of a rank, and of the step of one stage,
+  // which may be the first of the rank's update.
   double OfSteps(int rank) const;
   double OfStep(int rank, int stage, bool first) const;
 
-  // Who communicates over what, of those that the fold leaves.
+  // The routes and groups, after symmetry reduction if there is a fold.
   Ways& ways() { return ways_; }
   const Route& route(int32_t pair) const { return scratch_.pairs[pair].route; }
   std::span<const Link> links() const {
@@ -43,13 +47,14 @@ class LoneSeconds {
  private:
   struct PassParts {
     double kernels = 0, in_line = 0, beside = 0, experts = 0, host = 0;
-    // What the simulation takes for the collectives off the host's time: more
-    // than in_line and experts where a group's farthest hop is not its slowest.
+    // Collective time that the simulation subtracts from the host's time. More
+    // than in_line and experts if the farthest hop of a group is not its
+    // slowest.
     double off_host = 0;
   };
   PassParts PartsOf(const PassKind& kind);
   double OfOffload(int rank, const Action& action);
-  // A group, and what its hops take with their links shared as said above.
+  // A group and the times of its hops, with links shared as described above.
   struct TimedGroup {
     struct Hops {
       double latency_seconds = 0, seconds_per_byte = 0;
@@ -65,7 +70,7 @@ class LoneSeconds {
   const TimedGroup& ExpertGroup(int rank);
   double SecondsOver(const Route& route, double bytes) const;
   std::optional<SendCost> SendOf(const HopKind& hop);
-  double ExtraSeconds() const {  // of every transfer
+  double ExtraSeconds() const {  // added to every transfer
     return in_.communication.transfers() == BLOCKING
                ? in_.costs.exchange_seconds
                : 0;
@@ -73,7 +78,7 @@ class LoneSeconds {
 
   const PipelineInputs in_;
   const Fold* fold_;
-  TaskGraph scratch_;  // of ways_, which adds pairs
+  TaskGraph scratch_;  // receives the pairs of ways_
   Ways ways_;
   std::vector<std::optional<TimedGroup>> tensors_, experts_;  // [rank]
   std::vector<std::vector<int>> rank_stages_;  // [rank]; empty with a flush

@@ -9,10 +9,10 @@
 namespace weir {
 namespace {
 
-// Of the last end: two ways to add up the same seconds differ by less.
+// Relative to the last end: two ways to sum the same seconds differ by less.
 constexpr double kRounding = 1e-13;
 
-// From, to, index of what is there then.
+// `index` identifies what runs from `begin` to `end`.
 struct Interval {
   double begin, end;
   int32_t index;
@@ -24,8 +24,8 @@ void SortByBegin(std::vector<Interval>* intervals) {
       [](const Interval& a, const Interval& b) { return a.begin < b.begin; });
 }
 
-// Flows while they move bytes, or from their start on; `index` is their pair.
-// Allocated at once: of large graphs this is what takes most memory in the end.
+// Returns flows while they move bytes, or from their start on; `index` is their
+// pair. Allocates at once, since this determines the memory of large graphs.
 std::vector<Interval> FlowsByBegin(const TaskGraph& graph,
                                    const Recording& recording,
                                    bool with_latency) {
@@ -87,10 +87,10 @@ absl::StatusOr<Recording> LongestPath(const TaskGraph& graph,
   }
   const std::vector<double> rates = RatesAlone(graph, links);
   const auto start = recording.start_seconds(), end = recording.end_seconds();
-  // Until a task has ended, its end is how many it waits for, negative: that
-  // takes no memory of its own. Any order of tasks that are ready gives the
-  // same times. The last first is the one that stays on a GPU as long as it
-  // can, and needs the least memory.
+  // Until a task has ended, its end is minus the number of predecessors that it
+  // waits for, which needs no extra memory. Any order of ready tasks gives the
+  // same times. Last in, first out stays on a GPU as long as possible and needs
+  // the least memory.
   std::vector<int32_t> ready;
   int64_t num_ended = 0;
   for (int32_t task = num_tasks - 1; task >= 0; --task) {
@@ -173,7 +173,7 @@ RestOfGraph RestAfter(const TaskGraph& graph, const Recording& recording,
             : rest.graph.AddFlow(graph.pair(task), graph.amount(task));
     rest.tasks.push_back(task);
   }
-  // Releases, one for each time, of those that something before has held up.
+  // Adds a release for each task that a task outside the rest has delayed.
   std::vector<double> released(graph.num_tasks());
   for (int32_t task = 0; task < graph.num_tasks(); ++task) {
     for (const int32_t successor : graph.successors(task)) {
@@ -203,7 +203,7 @@ bool SlowsTimers(const TaskGraph& graph, const Recording& recording) {
   const auto is_slow = [&](int32_t gpu, size_t mover) {
     return slowdowns.factors[gpu][mover] != 1;
   };
-  // By begin: timers and, with numbers below 0, flows.
+  // Sorted by begin: timers, and flows with negative indices.
   std::vector<Interval> all =
       FlowsByBegin(graph, recording, /*with_latency=*/true);
   for (Interval& flow : all) flow.index = -1 - flow.index;

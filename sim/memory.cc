@@ -16,14 +16,14 @@ struct Event {
   double seconds;
   MemoryKind kind;
   double bytes;  // below 0: freed
-  int count;     // how many equal allocations these are; below 0: freed
+  int count;     // number of equal allocations; below 0: freed
 };
 
-// Times that rounding alone may tell apart, of the later one.
+// Relative to the later time: smaller differences may be rounding errors.
 constexpr double kOneMoment = 1e-13;
 
-// The order of events at one moment does not matter: Sweep() counts what is
-// held when all of them have happened.
+// The order of events at one moment does not matter: Sweep() samples after all
+// of them.
 bool Earlier(const Event& a, const Event& b) { return a.seconds < b.seconds; }
 
 class Tracer {
@@ -40,7 +40,7 @@ class Tracer {
   MemoryTimeline Trace(bool keep_samples) {
     AddStatic();
     AddActions();
-    // Stable: what one GPU does at one moment stays in its own order.
+    // Stable, so that events of one GPU at one moment keep their order.
     std::stable_sort(buffers_.begin(), buffers_.end(), Earlier);
     std::vector<Event> events(actions_.size() + buffers_.size());
     std::merge(actions_.begin(), actions_.end(), buffers_.begin(),
@@ -81,15 +81,15 @@ class Tracer {
     }
   }
 
-  // While a reduction reads the gradients of one batch, those of the next add
-  // up.
+  // While a reduction reads the gradients of one batch, those of the next batch
+  // accumulate.
   bool NeedsSecondGradient(int stage) const {
     return !in_.schedule.flush &&
            in_.communication.gradient_reduction() == REDUCTION_OVERLAPPED &&
            (in_.everybody().data > 1 || in_.schedule.RanksOf(stage).size() > 1);
   }
 
-  // Below 0: frees so many.
+  // `count` below 0: frees.
   void Add(double seconds, MemoryKind kind, int count, double bytes_of_each) {
     if (count == 0 || bytes_of_each == 0) return;
     actions_.push_back({seconds, kind, count * bytes_of_each, count});
@@ -138,20 +138,20 @@ class Tracer {
       last_end_ = end;
     }
     AddWidenedGradients();
-    // Only the newest version of each stage remains when the run is over. Older
-    // ones are still held during the last optimizer step.
+    // When the run ends, only the newest version of each stage remains. Older
+    // ones are held until the last optimizer step has ended.
     for (int s : graph_.rank_stages[rank_]) {
       Add(last_end_, MemoryKind::kWeightStash, -stashed[s],
           in_.costs.stages[s].stash_bytes);
     }
     if (in_.costs.shards > 1) AddUnsharded();
-    // Channels and overlapped pairs end out of the order.
+    // Channels and overlapped pairs end out of order.
     if (!std::is_sorted(actions_.begin(), actions_.end(), Earlier)) {
       std::stable_sort(actions_.begin(), actions_.end(), Earlier);
     }
   }
 
-  // Of so many microbatches; below 0: freed.
+  // `n` microbatches; below 0: freed.
   void AddActivations(double seconds, const StageCosts& stage, int n) {
     Add(seconds, MemoryKind::kActivations, n,
         stage.activation_bytes - stage.end_activation_bytes);
@@ -197,10 +197,11 @@ class Tracer {
     }
   }
 
-  // Of sharded stages what passes need. In a pipeline a run has its stage in
-  // full, weights from its gather on, gradients from the first backward of an
-  // update until they are reduced. Without one, layers come and go: the one at
-  // work and the next (PyTorch's FSDP2, reshard_after_forward).
+  // Adds what passes hold of sharded stages. In a pipeline a run holds its
+  // whole stage, weights from their gather on, gradients from the first
+  // backward of an update until they are reduced. Without a pipeline, layers
+  // are gathered and freed one by one: the current one and the next (PyTorch's
+  // FSDP2, reshard_after_forward).
   void AddUnsharded() {
     const bool by_layer = graph_.pipeline == 1;
     const auto& actions = in_.schedule.rank_actions[rank_];
@@ -224,7 +225,7 @@ class Tracer {
       AddFor(std::max(gathered, before), end_of(i),
              MemoryKind::kGatheredWeights, stage.most_gathered_bytes());
       if (i == 0 || gathered >= before) continue;
-      // Its first layer joins the last one of the run before.
+      // Its first layer is gathered during the last layer of the previous run.
       const auto forward = [&](size_t run) {
         return actions[runs[run].first].op == Op::kForward;
       };
@@ -247,7 +248,7 @@ class Tracer {
       };
       const auto first = std::find_if(actions.begin(), actions.end(), makes);
       const StageCosts& stage = in_.costs.stages[steps[i].stage];
-      // A layer's are reduced while the next layer makes its own.
+      // A layer's gradients are reduced while the next layer computes its own.
       const bool by_layer = graph_.pipeline == 1 &&
                             std::count_if(first, actions.end(), makes) == 1;
       const double part =
@@ -259,9 +260,9 @@ class Tracer {
     }
   }
 
-  // What is on its way: the sender's copy until it is sent, the receiver's from
-  // its first byte until it is used (a forward's input is part of the
-  // activations from then on).
+  // Adds data in flight: the sender's copy until it is sent, the receiver's
+  // from its first byte until it is used (then a forward's input is part of the
+  // activations).
   void AddBuffers(const Action& action, double start, double end) {
     const bool forward = action.op == Op::kForward;
     const int n = action.num_microbatches;
@@ -300,9 +301,9 @@ class Tracer {
       const auto kind = static_cast<size_t>(event.kind);
       now[kind] += event.bytes;
       held[kind] += event.count;
-      // Sums of fractions of bytes leave something behind.
+      // Sums of fractions of bytes leave a remainder.
       if (held[kind] == 0) now[kind] = static_[kind];
-      // What happens at one moment counts when all of it has happened.
+      // Events at one moment count when all of them have happened.
       if (i + 1 < events.size() && events[i + 1].seconds - event.seconds <=
                                        kOneMoment * events[i + 1].seconds) {
         continue;
@@ -329,7 +330,7 @@ class Tracer {
   const std::span<const double> start_, end_;
   const int gpu_, rank_;
   MemoryByKind static_{};
-  double last_end_ = 0;  // of the rank's passes and steps
+  double last_end_ = 0;  // end of the rank's last pass or step
   std::vector<Event> actions_, buffers_;
 };
 
@@ -363,14 +364,14 @@ MemoryTimeline TraceMemory(const PipelineInputs& inputs,
 
 namespace {
 
-// How many microbatches more are held from a moment on.
+// Change of the number of held microbatches from a moment on.
 struct Change {
   double seconds;
   int microbatches;
 };
 
-// In the order of the rank, an overlapped forward before its backward: both run
-// at the same time.
+// Returns the changes in the order of the rank. An overlapped forward comes
+// before its backward, since both run at the same time.
 std::vector<Change> ActivationChanges(const PipelineInputs& inputs,
                                       const PipelineGraph& graph,
                                       const Recording& recording, int gpu) {
@@ -401,7 +402,7 @@ std::vector<Change> ActivationChanges(const PipelineInputs& inputs,
   return changes;
 }
 
-// Most stages of the rank that one microbatch passes through.
+// Returns the most stages of the rank that one microbatch passes through.
 int StagesOnRoute(const Schedule& schedule, int rank,
                   const std::vector<int>& stages) {
   int64_t most = 1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of one GPU over the simulated run, by class: allocations and frees
-// happen at the starts and ends of tasks, so the peak, its moment and what was
-// alive then come from one timeline.
+// Memory of one GPU over the simulated run, by class. Allocations and frees
+// happen at the starts and ends of tasks, so that the peak, its time and its
+// composition come from one timeline.
 #ifndef WEIR_SIM_MEMORY_H_
 #define WEIR_SIM_MEMORY_H_
 
@@ -19,19 +19,19 @@ enum class MemoryKind : uint8_t {
   kGradients,
   kOptimizerState,
   kActivations,     // of blocks and measured layers
-  kEndActivations,  // of the embedding and of what follows the last block
+  kEndActivations,  // of the embedding and of layers after the last block
   kRecomputeScratch,
-  kPassScratch,          // what eager passes hold besides
+  kPassScratch,          // other memory held by eager passes
   kWeightGradientStash,  // inputs that W still needs after I
   kCommunicationBuffers,
   kReserved,         // context, libraries, workspace
-  kGatheredWeights,  // of sharded stages, while passes run through them
+  kGatheredWeights,  // of sharded stages, during their passes
   kPredictedWeights,
-  kEstimateBuffers,  // averages that predictions extrapolate with
+  kEstimateBuffers,  // averages for extrapolating weights
 };
 inline constexpr int kNumMemoryKinds = 14;
 
-// "weights", "weight_stash", ...
+// Returns "weights", "weight_stash", ...
 const char* Name(MemoryKind kind);
 
 using MemoryByKind = std::array<double, kNumMemoryKinds>;
@@ -45,10 +45,10 @@ struct MemoryTimeline {
   double peak_bytes = 0;
   double peak_at_seconds = 0;
   MemoryByKind peak_by_kind{};
-  double communicator_bytes = 0;      // of communication buffers, for good
+  double communicator_bytes = 0;      // permanent communication buffers
   double floor_bytes = 0;             // before the first action
   double final_bytes = 0;             // after the last
-  std::vector<MemorySample> samples;  // only if asked for
+  std::vector<MemorySample> samples;  // only if requested
 };
 
 MemoryTimeline TraceMemory(const PipelineInputs& inputs,
@@ -56,12 +56,13 @@ MemoryTimeline TraceMemory(const PipelineInputs& inputs,
                            const Recording& recording, int gpu,
                            bool keep_samples);
 
-// Most microbatches that a GPU holds activations of, between their forward and
-// the end of their B or I (inference: of the forward), not while they are
-// offloaded. A microbatch that passes through n stages of the rank counts 1/n
-// in each: chunks are parts of a microbatch's activations. The copies of a
-// stage that other routes have there count like any stage: in both directions
-// of a bidirectional pipeline together a rank of DualPipe's P holds P + 1.
+// Returns the largest number of microbatches whose activations a GPU holds at
+// the same time: from their forward to the end of their B or I (in inference,
+// of the forward), except while they are offloaded. A microbatch that passes
+// through n stages of the rank counts 1/n in each, since chunks are parts of a
+// microbatch's activations. Copies of a stage for other routes count like any
+// stage: in DualPipe with P ranks, a rank holds P + 1 over both directions of
+// the bidirectional pipeline.
 double PeakActivationMicrobatches(const PipelineInputs& inputs,
                                   const PipelineGraph& graph,
                                   const Recording& recording, int gpu);

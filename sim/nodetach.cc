@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // SimGrid 3.32 keeps every detached communication of the main thread in one
-// list and searches it at each completion, so that a flow costs more the more
-// flows are under way. Our flows are held by the engine until they end, so
-// that detaching them is of no use: this replaces the exported function by one
-// that does nothing. Fixed in SimGrid 3.34; measured in docs/performance.md.
+// list and searches it at each completion, so that the cost of a flow grows
+// with the number of flows in flight. The engine holds our flows until they
+// end, so that detaching them has no purpose: this replaces the exported
+// function by one that does nothing. Fixed in SimGrid 3.34; measured in
+// docs/performance.md.
 // clang-format off
 #include <xbt/base.h>  // version.h needs it first
 #include <simgrid/version.h>
@@ -12,8 +13,8 @@
 #include "sim/platform.h"
 
 namespace weir {
-// Nothing else here is referred to by name, and a linker leaves out what
-// nothing refers to.
+// A linker leaves out what nothing refers to, and nothing else here is referred
+// to by name.
 void LinkNoDetach() {}
 }  // namespace weir
 

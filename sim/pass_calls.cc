@@ -24,7 +24,7 @@ void AddCallsOf(const Action& action, const Costs& costs, int tensor,
   const bool forward = action.op == Op::kForward;
   if (!forward && !MakesInputGradient(action.op)) return;
   const StageCosts& stage = costs.stages[action.stage];
-  // Split backwards have no weight gradient to hide behind.
+  // Split backwards cannot overlap collectives with weight gradients.
   const bool fused = action.op == Op::kBackward;
   for (const LayerCollective& one :
        forward ? stage.forward_collectives : stage.backward_collectives) {

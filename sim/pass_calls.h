@@ -11,13 +11,14 @@
 
 namespace weir {
 
-// Of one pass or an overlapped pair: in line with its kernels, beside them, and
-// over the expert-parallel group.
+// Collectives of one pass or of one overlapped pair: in sequence with its
+// kernels, overlapped with them, and over the expert-parallel group.
 struct PassCalls {
   std::vector<Collectives> in_line, beside, experts;
 };
 
-// `tensor`: GPUs that share the stage's layers.
+// Appends the collectives of `action` to `calls`. `tensor` is the number of
+// GPUs that share the stage's layers.
 void AddCallsOf(const Action& action, const Costs& costs, int tensor,
                 PassCalls* calls);
 

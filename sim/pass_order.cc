@@ -11,7 +11,7 @@
 
 namespace weir {
 
-// Numbers nodes as it meets them, then sorts them.
+// Numbers nodes as they are added, then sorts them.
 class PassOrderBuilder {
  public:
   PassOrderBuilder(const Schedule& schedule, bool blocking, PassOrder* order)
@@ -26,7 +26,7 @@ class PassOrderBuilder {
       AddStream(rank);
       AddChannels(rank);
     }
-    // Behind all chains: exchanges look for what comes next.
+    // After all chains, since exchanges look for the next pass.
     for (int rank = 0; rank < schedule_.num_ranks; ++rank) AddInputs(rank);
     for (int rank = 0; rank < schedule_.num_ranks; ++rank) {
       const int32_t end = Add(0);
@@ -145,7 +145,7 @@ class PassOrderBuilder {
         const int32_t node = node_of_[rank][i];
         const int32_t before = node_of_[from.rank][from.position];
         if (from.rank == rank) {
-          // Passes of one rank come in its order.
+          // Passes of one rank run in its order anyway.
           if (!IsCompute(made.op)) Await(node, before, 0);
           continue;
         }
@@ -186,8 +186,8 @@ class PassOrderBuilder {
     }
   }
 
-  // First come, first served: neighbours in the order are of different ranks,
-  // so that the processor can work on several at a time.
+  // Breadth first: neighbors in the order belong to different ranks, so that
+  // the processor can work on several nodes at a time.
   void Sort() {
     const auto count = static_cast<int32_t>(node_pass_.size());
     std::stable_sort(
@@ -226,7 +226,7 @@ class PassOrderBuilder {
     for (auto& [stage, last] : order_.last_gradient_) last = place_[last];
   }
 
-  // A node has one chain and one input: more are put before it one by one.
+  // A node has one chain and one input; further ones get nodes before it.
   void PlaceNode(int32_t node, std::span<const Wait> waits) {
     PassOrder::Node placed;
     bool chained = false, has_input = false;
@@ -258,9 +258,9 @@ class PassOrderBuilder {
   std::vector<Exchanges> exchanges_;           // [rank]; empty: not blocking
   std::vector<int32_t> node_pass_;             // [node]
   std::vector<std::vector<int32_t>> node_of_;  // [rank][position]
-  std::vector<std::vector<int32_t>> ends_;     // [rank]: what ends its order
+  std::vector<std::vector<int32_t>> ends_;  // [rank]: last nodes of its order
   std::vector<Wait> waits_;
-  std::vector<int32_t> place_;  // [node], -1: not yet
+  std::vector<int32_t> place_;  // [node]; -1: not placed yet
   absl::flat_hash_map<
       std::tuple<int, Op, int32_t, uint16_t, bool, Op, int32_t, int>, int32_t>
       pass_index_;

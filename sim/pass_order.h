@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The passes of a schedule in an order in which each comes behind what it
-// awaits, prepared once per schedule: the longest path through them then takes
-// a nanosecond or two per pass for any costs.
+// The passes of a schedule in topological order, prepared once per schedule.
+// The longest path through them then takes one or two nanoseconds per pass for
+// any costs.
 #ifndef WEIR_SIM_PASS_ORDER_H_
 #define WEIR_SIM_PASS_ORDER_H_
 
@@ -16,57 +16,57 @@
 
 namespace weir {
 
-// Passes of one rank that take the same seconds: microbatch 0 stands for all.
+// Passes of one rank that take the same seconds, represented by one of them.
 struct PassKind {
   int rank = 0;
   Action action{};
-  std::optional<Action> overlapped = {};  // that runs together with it
+  std::optional<Action> overlapped = {};  // runs together with it
 };
 
 // Transfers that take the same seconds.
 struct HopKind {
   int from_rank = 0, to_rank = 0;
-  int stage = 0;  // that sends
+  int stage = 0;  // the sender
   bool forward = true;
   int num_microbatches = 1;
 };
 
 class PassOrder {
  public:
-  // Waits as PipelineGraph has them, reductions and steps aside. Ranks go on
-  // only together where `blocking`, see exchange.h.
-  // REQUIRES: ValidateSchedule(schedule) is OK.
+  // Builds the dependencies of PipelineGraph, except for reductions and steps.
+  // If `blocking`, ranks go on only together; see exchange.h. Requires:
+  // ValidateSchedule(schedule) is OK.
   PassOrder(const Schedule& schedule, bool blocking);
 
-  // False: passes wait for each other, as blocking transfers can make them.
+  // Returns false if passes wait for each other, which blocking transfers can
+  // cause.
   bool complete() const { return complete_; }
 
   const std::vector<PassKind>& passes() const { return passes_; }
   const std::vector<HopKind>& hops() const { return hops_; }
   int64_t num_nodes() const { return std::ssize(nodes_); }
 
-  // The seconds of what is taken together of all evaluations; may be used for
-  // other orders next.
+  // Scratch memory of evaluations; may be reused for other orders.
   struct Buffers {
     std::vector<double> ends, hop_seconds, pass_seconds;
   };
-  // When the last rank has ended its passes and, so many seconds later, its
-  // tail ([rank], or empty), and offloads and reloads are through.
+  // Returns when all ranks have ended their passes and tails, and offloads and
+  // reloads have ended. A tail ([rank], or empty) follows the rank's passes.
   // `pass_seconds` and `hop_seconds` are in the order of passes() and hops().
-  // Allocates nothing once `buffers` were used. REQUIRES: complete().
+  // Allocates nothing once `buffers` were used. Requires: complete().
   double Makespan(std::span<const double> pass_seconds,
                   std::span<const double> hop_seconds,
                   std::span<const double> tail_seconds, Buffers* buffers) const;
 
-  // After Makespan, with its buffers: when a rank has ended its last pass, what
-  // it sends aside, and when the last pass begins that makes weights' gradients
-  // of its stage; 0 where there is none.
+  // After Makespan, with its buffers: return when a rank has ended its last
+  // pass, apart from sends, and when the last pass that computes weight
+  // gradients of its stage begins; 0 if there is none.
   double EndOfPasses(int rank, const Buffers& buffers) const;
   double StartOfLastGradient(int rank, int stage, const Buffers& buffers) const;
 
  private:
   // Ends at max(end of chain, end of input + its hop) + its seconds. Node 0 is
-  // the start of the run, kinds 0 take no time.
+  // the start of the run; kinds 0 take no time.
   struct Node {
     int32_t chain = 0, input = 0;
     int32_t hop = 0, pass = 0;
@@ -77,9 +77,10 @@ class PassOrder {
   std::vector<Node> nodes_;
   std::vector<int32_t> last_of_rank_;  // [rank]
   std::vector<int32_t> last_of_channels_;
-  // The last passes of ranks, and those that complete stages' gradients.
-  std::vector<int32_t> last_pass_;                                   // [rank]
-  absl::flat_hash_map<std::pair<int, int>, int32_t> last_gradient_;  // of stage
+  // The last passes of ranks, and those that complete stages' gradients, by
+  // rank and stage.
+  std::vector<int32_t> last_pass_;  // [rank]
+  absl::flat_hash_map<std::pair<int, int>, int32_t> last_gradient_;
   std::vector<PassKind> passes_;
   std::vector<HopKind> hops_;
 };

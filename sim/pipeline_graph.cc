@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ranks do by themselves and send each other: passes, steps, offloads,
-// transfers. Collectives are in graph_passes.cc, graph_reductions.cc and
-// graph_gathers.cc.
+// Passes, steps, offloads and transfers. Collectives are in graph_passes.cc,
+// graph_reductions.cc and graph_gathers.cc.
 #include "sim/pipeline_graph.h"
 
 #include <algorithm>
@@ -39,7 +38,7 @@ GraphBuilder::GraphBuilder(const PipelineInputs& inputs)
 }
 
 PipelineGraph GraphBuilder::Build() {
-  // Sharded gradients are reduced as soon as they are there.
+  // Sharded gradients are reduced as soon as they are complete.
   graph_.steps =
       PlanSteps(schedule_, in_.semantics,
                 in_.costs.shards > 1 ? REDUCTION_OVERLAPPED
@@ -58,7 +57,7 @@ PipelineGraph GraphBuilder::Build() {
   AddTiedReductions();
   graph_.end_of_reductions = graph_.tasks.num_tasks();
   ways_.set_role(CallRole::kGather);
-  // From here on edges lead to passes, and to what goes on beside them.
+  // From here on, edges lead to the starts of passes and of overlapped tasks.
   AddGathers();
   graph_.end_of_gathers = graph_.tasks.num_tasks();
   AddStreams();
@@ -75,7 +74,7 @@ PipelineGraph GraphBuilder::Build() {
 }
 
 void GraphBuilder::ReserveTasks() {
-  if (in_.fold != nullptr) return;  // the estimate is of everybody
+  if (in_.fold != nullptr) return;  // the estimate is for all GPUs
   int64_t num_actions = 0;
   for (int gpu = 0; gpu < place_.num_gpus(); ++gpu) {
     num_actions += std::ssize(Actions(gpu));
@@ -274,7 +273,7 @@ void GraphBuilder::AddTransfer(int sender, int32_t produced,
   const int rank = graph_.rank_of(sender);
   if (next.rank == rank) return;
   const int receiver = sender + (next.rank - rank) * place_.tensor;
-  // A gradient is as large as the activation it belongs to.
+  // A gradient is as large as the activation to which it belongs.
   const double bytes =
       std::round(in_.costs.sent_bytes(forward ? action.stage : to) *
                  action.num_microbatches);
@@ -328,7 +327,7 @@ bool GraphBuilder::HasQueues() const {
 
 void GraphBuilder::AddQueue(int sender, int32_t produced, int receiver,
                             int32_t consumed, int32_t transfer) {
-  constexpr int32_t kRoom = kQueuedMicrobatches + 1;  // and the one at work
+  constexpr int32_t kRoom = kQueuedMicrobatches + 1;  // and one in progress
   if (consumed >= kRoom) {
     graph_.tasks.AddEdge(graph_.ActionEnd(receiver, consumed - kRoom),
                          transfer);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the tasks of a pipeline graph are.
+// Lookup of the tasks of a pipeline graph.
 #include "sim/fold.h"
 #include "sim/pipeline_graph.h"
 

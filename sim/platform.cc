@@ -20,9 +20,10 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 
-// SimGrid's clock, an exported variable that outlives its engines: times would
-// be as imprecise as all runs of the process together are long. Weak: where a
-// SimGrid has it no more, its clock goes on.
+// SimGrid's clock, an exported variable that outlives its engines: without a
+// reset, times would be as imprecise as the total length of all runs of the
+// process. Weak: if a version of SimGrid does not have it, its clock is not
+// reset.
 extern "C" {
 extern double weir_simgrid_clock __asm__("_ZN7simgrid6kernel10EngineImpl4now_E")
     __attribute__((weak));
@@ -34,7 +35,7 @@ namespace {
 namespace sg4 = simgrid::s4u;
 using simgrid::kernel::timer::Timer;
 
-// The few calls whose names changed after 3.32.
+// The few functions whose names changed after 3.32.
 #if SIMGRID_VERSION < 40000
 sg4::NetZone* MakeZone() { return sg4::create_empty_zone("weir"); }
 sg4::Host* MakeHost(sg4::NetZone* zone, const std::string& name) {
@@ -66,7 +67,7 @@ void SetLatency(sg4::NetZone* zone, Callback callback) {
 }
 #endif
 
-// Before the first link exists, once per process.
+// Must be called before the first link exists, once per process.
 void ConfigureSimGrid() {
   LinkNoDetach();
   sg4::Engine::set_config("network/model:CM02");
@@ -86,27 +87,27 @@ std::unique_ptr<sg4::Engine> MakeEngine() {
   char* argv[] = {name, log, nullptr};
   int argc = 2;
   auto engine = std::make_unique<sg4::Engine>(&argc, argv);
-  sigaction(SIGINT, &before, nullptr);  // SimGrid has a handler of its own
+  sigaction(SIGINT, &before, nullptr);  // SimGrid installs its own handler
   static const bool configured = (ConfigureSimGrid(), true);
   (void)configured;
   return engine;
 }
 
-// REQUIRES: no flow is under way, no alarm set.
+// Requires: no flow is in flight and no alarm is set.
 void RestartClock() {
   if (&weir_simgrid_clock != nullptr) weir_simgrid_clock = 0;
 }
 
 }  // namespace
 
-// SimGrid can neither remove links nor add any once it has run, but it takes
-// another bandwidth for a link, and new routes. So links are numbered as the
-// flows of now use them, routes stay for the next network, and when there is no
-// room left all of it is built anew.
+// SimGrid can neither remove links nor add any once it has run, but it can
+// change a link's bandwidth and add routes. So links are numbered as current
+// flows use them, routes stay for the next network, and when there is no room
+// left, everything is built again.
 //
 // SimGrid shares a link in inverse proportion to the sum of link latencies on
-// each route. A link of its own with a latency of 1 on every route, far above
-// any real rate, makes the shares equal; the callback takes the latency away.
+// each route. An extra link with a latency of 1 on every route, far faster than
+// any real rate, makes the shares equal; the callback removes the latency.
 class Platform::Impl {
  public:
   Impl() {
@@ -138,9 +139,9 @@ class Platform::Impl {
     }
     sg4::CommPtr comm = sg4::Comm::sendto_init();
     flows_[slot] = {comm, flow};
-    // NOLINTNEXTLINE(performance-no-int-to-ptr): what SimGrid carries for us.
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): user data of SimGrid.
     comm->set_data(reinterpret_cast<void*>(static_cast<intptr_t>(slot) + 1));
-    comm->set_payload_size(  // nothing would never end
+    comm->set_payload_size(  // a flow of 0 bytes would never end
         static_cast<uint64_t>(std::max(std::ceil(kUnits * bytes), 1.0)));
     comm->set_source(ends.from);
     comm->set_destination(ends.to);
@@ -185,7 +186,7 @@ class Platform::Impl {
     int32_t flow;
   };
 
-  // SimGrid has one signal for the whole process, which outlives engines.
+  // SimGrid has one signal per process, which outlives engines.
   static void Connect() {
 #if SIMGRID_VERSION < 33500
     sg4::Activity::on_completion_cb(
@@ -200,14 +201,14 @@ class Platform::Impl {
   void FlowEnded(const ActivityType& activity) {
     const auto slot = static_cast<int32_t>(
         reinterpret_cast<intptr_t>(activity.template get_data<void>()) - 1);
-    // SimGrid still uses the activity that reports here: let it go next time.
+    // SimGrid still uses this activity; it is released at the next end.
     last_ended_ = std::move(flows_[slot].comm);
     free_slots_.push_back(slot);
     --num_flows_;
     listener_->FlowEnded(flows_[slot].flow, sg4::Engine::get_clock() + offset_);
   }
 
-  // Room for whatever flows of this network may need.
+  // Makes room for all flows that this network may need.
   void Prepare() {
     prepared_ = true;
     link_slot_.assign(network_.size(), kNone);
@@ -223,7 +224,8 @@ class Platform::Impl {
     link_slot_.assign(network_.size(), kNone);
     if (num_links > links_.size() ||
         routes_.size() + pairs_.size() > weights_.size()) {
-      // The first network may be the only one; then there will be others.
+      // The first network may be the only one; a second one means that more
+      // follow.
       const size_t room = engine_ == nullptr ? 1 : 2;
       Build(room * num_links, room * pairs_.size());
     }
@@ -234,7 +236,7 @@ class Platform::Impl {
     flows_.clear();
     free_slots_.clear();
     routes_.clear();
-    engine_.reset();  // there can only be one
+    engine_.reset();  // only one can exist
     engine_ = MakeEngine();
     zone_ = MakeZone();
     num_links = std::max(num_links, kLeastLinks);
@@ -272,7 +274,8 @@ class Platform::Impl {
     return slot;
   }
 
-  // Two hosts that no other route has: n of them have n (n - 1) directed pairs.
+  // Returns two hosts that no other route has: n hosts have n (n - 1) directed
+  // pairs.
   Ends EndsOf(const Route& way) {
     std::vector<int32_t> slots;
     for (int32_t link : way.links) slots.push_back(SlotOf(link));
@@ -293,7 +296,7 @@ class Platform::Impl {
   }
 
   static constexpr size_t kLeastLinks = 128, kLeastRoutes = 256;
-  // SimGrid counts whole ones; what is left of a flow is not whole bytes.
+  // SimGrid counts whole bytes; the rest of a flow may have fractions.
   static constexpr double kUnits = 1 << 20;
   static constexpr int32_t kNone = -1;
   static inline Impl* current = nullptr;
@@ -301,7 +304,7 @@ class Platform::Impl {
   std::unique_ptr<sg4::Engine> engine_;
   sg4::NetZone* zone_ = nullptr;
   std::vector<sg4::Link*> links_, weights_;
-  std::vector<double> rates_;  // of links_, in units
+  std::vector<double> rates_;  // [index into links_], in units
   std::vector<sg4::Host*> hosts_;
   absl::flat_hash_map<std::vector<int32_t>, int32_t> routes_;  // by slots
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The network as SimGrid sees it: links, routes, the flows that share them, and
-// its clock. Knows nothing of tasks. Only replay.cc and its drivers include it.
+// The network in SimGrid: links, routes, the flows that share them, and its
+// clock. Independent of tasks. Only replay.cc and its drivers include this
+// header.
 #ifndef WEIR_SIM_PLATFORM_H_
 #define WEIR_SIM_PLATFORM_H_
 
@@ -14,16 +15,16 @@
 
 namespace weir {
 
-// Flows share links max-min fairly. A route that names a link several times
-// needs so many times its rate there. One per process at a time; not to be
-// forked once it has run.
+// Flows share links max-min fairly. A route that names a link k times uses k
+// times its rate there. At most one instance per process, which must not fork
+// once it has run.
 //
-// SimGrid's clock starts at 0 with each network and has nothing to do with the
-// caller's seconds: only while flows are under way do both go on, by the same
-// seconds.
+// SimGrid's clock starts at 0 with each network and is unrelated to the
+// caller's seconds: both advance by the same seconds only while flows are in
+// flight.
 class Platform {
  public:
-  // What Run tells. Both may start flows and set alarms.
+  // Receives the events of Run. Both functions may start flows and set alarms.
   class Listener {
    public:
     virtual void FlowEnded(int32_t flow, double seconds) = 0;
@@ -38,20 +39,21 @@ class Platform {
   Platform(const Platform&) = delete;
   Platform& operator=(const Platform&) = delete;
 
-  // The network from now on, which must outlive its flows. Costs nothing until
-  // there are some. REQUIRES: none is under way; bandwidths are finite and > 0.
+  // Sets the network from now on, which must outlive its flows. Costs nothing
+  // until a flow starts. Requires: no flow is in flight; bandwidths are finite
+  // and > 0.
   void SetNetwork(std::span<const Link> links, std::span<const GpuPair> pairs);
 
-  // A flow starts at `seconds`, which are now, to move bytes over the route of
-  // a pair: no latency.
+  // Starts a flow at `seconds`, which is the current time, that moves `bytes`
+  // over the route of a pair without latency.
   void StartFlow(int32_t pair, double bytes, int32_t flow, double seconds);
-  int num_flows() const;  // under way
+  int num_flows() const;  // in flight
 
-  // The one alarm that there is, moved to another time.
+  // Moves the only alarm to another time.
   void SetAlarm(double seconds);
   void StopAlarm();
 
-  // Until no flow is under way and no alarm set.
+  // Runs until no flow is in flight and no alarm is set.
   void Run(Listener* listener);
 
  private:
@@ -59,7 +61,8 @@ class Platform {
   std::unique_ptr<Impl> impl_;
 };
 
-// Makes the linker take nodetach.cc, which mends SimGrid 3.32; does nothing.
+// Makes the linker include nodetach.cc, which works around a cost of SimGrid
+// 3.32; does nothing itself.
 void LinkNoDetach();
 
 }  // namespace weir

@@ -14,7 +14,7 @@
 namespace weir {
 namespace {
 
-// A run without flush is made longer until its steady state shows, but not
+// A run without flush is extended until its steady state is found, but not
 // beyond this many tasks or batches.
 constexpr double kMaxSteadyTasks = 4e6;
 constexpr int kMaxSteadyBatches = 600;
@@ -67,7 +67,7 @@ absl::StatusOr<int> GivenBatches(const ResolvedScenario& scenario) {
   const std::string& name = scenario.scenario.schedule();
   ASSIGN_OR_RETURN(const bool flush, ScheduleFlushes(name));
   const int given = static_cast<int>(scenario.scenario.num_batches());
-  // A file brings its own batches.
+  // The file determines its batches.
   if (flush || given > 0 || IsScheduleFile(name)) return std::max(given, 1);
   return 0;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the full simulation and the ranking of a scenario have in common: which
-// schedule is run over which network, and for how many batches.
+// Preparation that the full simulation and the ranking of a scenario share: the
+// schedule, the network and the number of batches.
 #ifndef WEIR_SIM_PREPARE_H_
 #define WEIR_SIM_PREPARE_H_
 
@@ -21,32 +21,34 @@ namespace weir {
 
 Network NetworkOf(const ResolvedScenario& scenario);
 
-// Errors as the generator's or the file's.
+// Returns the scenario's schedule, or the error of its generator or file.
 absl::StatusOr<Schedule> ScheduleOf(const ResolvedScenario& scenario,
                                     const Network& network, int num_batches);
 
-// Does ScheduleOf depend on nothing but its name and shape?
+// Returns true if ScheduleOf depends only on the schedule's name and shape.
 bool IsGeneratedFromShape(const ResolvedScenario& scenario);
 
-// [stage]: most weight versions.
+// Returns the largest number of weight versions of each stage.
 std::vector<int> VersionsOfStages(const Semantics& semantics);
 
-// How many batches to begin with; 0: until the steady state shows.
+// Returns the number of batches that is given or follows from the schedule; 0:
+// as many as show the steady state, starting with FirstBatches.
 absl::StatusOr<int> GivenBatches(const ResolvedScenario& scenario);
 int FirstBatches(const ResolvedScenario& scenario);
 
-// Names the actions that wait for each other. REQUIRES: it is not complete.
+// Returns an error that names the actions that wait for each other. Requires:
+// `recording` is not complete.
 absl::Status Deadlock(const Schedule& schedule, const PipelineGraph& graph,
                       const Recording& recording, bool blocking);
 
 double MakespanOf(const Recording& recording);
 
-// Whether a run without flush is long enough.
+// Returns true if a run without flush is long enough.
 bool ShowsEnough(const Window& window, int num_batches, double num_tasks);
 
-// Without flush: as many batches as it takes to see the steady state.
-// `run_batches` takes their number and returns an absl::StatusOr of a run,
-// which has a window and num_tasks(), of everybody.
+// Runs as many batches as it takes to see the steady state of a schedule
+// without flush. `run_batches` takes their number and returns an absl::StatusOr
+// of a run that has a window and num_tasks(), the number of tasks of all GPUs.
 template <typename RunBatches>
 auto RunToSteadyState(const ResolvedScenario& scenario, RunBatches run_batches)
     -> decltype(run_batches(1)) {

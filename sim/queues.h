@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far stages of an inference pipeline run ahead of each other.
+// Queue lengths between the stages of an inference pipeline.
 #ifndef WEIR_SIM_QUEUES_H_
 #define WEIR_SIM_QUEUES_H_
 
 namespace weir {
 
-// Inputs that may wait in a stage, and outputs, beside those at work: the
-// buffers of usc-isi/PipeEdge, two each way.
+// Number of inputs, and of outputs, that may wait in a stage in addition to the
+// microbatches in progress. usc-isi/PipeEdge has two buffers in each direction.
 inline constexpr int kQueuedMicrobatches = 2;
 
 }  // namespace weir

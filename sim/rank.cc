@@ -20,24 +20,24 @@
 namespace weir {
 namespace {
 
-// More tries of other numbers of periods cost as much as the whole run.
+// Trying more numbers of periods would cost as much as the whole run.
 constexpr int kMostTries = 2;
 
-// A full graph has at most so many tasks for each that it has folded: the hops
-// of all rings where one stands for all, and more to be safe.
+// Upper bound on the tasks of a full graph per task of the folded graph: the
+// hops of all rings that one hop represents, with a margin.
 constexpr double kMostTasksPerFolded = 16;
 
-// One run of a graph with what it was built from.
+// One run of a graph and its inputs.
 struct Run {
   std::shared_ptr<const Network> network;
   std::shared_ptr<const Program> program;
-  std::shared_ptr<const Prices> prices;  // that the costs point into
+  std::shared_ptr<const Prices> prices;  // the costs point into it
   std::shared_ptr<const FoldAnswer> answer;
   Costs costs;
   PipelineGraph graph;
   Recording recording{0};
-  std::optional<Steadiness> steadiness;  // of a shortened run
-  absl::string_view not_extrapolated;    // why, of a whole one
+  std::optional<Steadiness> steadiness;  // only if shortened
+  absl::string_view not_extrapolated;    // reason, for a whole run
   Window window;
   bool shared_links = false;
 
@@ -53,7 +53,7 @@ struct Run {
             scenario.scenario.communication(),
             fold()};
   }
-  // Of everybody; where folded, at least as many.
+  // Returns the tasks of all GPUs; if folded, an upper bound.
   double num_tasks() const {
     const double count = graph.tasks.num_tasks();
     if (fold() == nullptr) return count;
@@ -104,8 +104,8 @@ class Ranker::Impl {
                                        std::shared_ptr<const Program> program) {
     const int num_batches = program->schedule().num_batches;
     ASSIGN_OR_RETURN(Run run, RunWhole(scenario, network, program, true));
-    // How far Simulate looks for a steady state depends on how many tasks it
-    // has: where that may decide, they are counted.
+    // How long Simulate looks for a steady state depends on its number of
+    // tasks. If the upper bound could change the decision, simulate all GPUs.
     if (run.fold() != nullptr &&
         ShowsEnough(run.window, num_batches, run.num_tasks()) &&
         !ShowsEnough(run.window, num_batches, 0)) {
@@ -129,7 +129,7 @@ class Ranker::Impl {
     return run;
   }
 
-  // Nothing where it is not to be shortened, or may not be; then says why.
+  // Returns nothing if the run cannot or should not be shortened; sets why_not.
   absl::StatusOr<std::optional<Run>> RunShortened(
       const ResolvedScenario& scenario, std::shared_ptr<const Network> network,
       const Schedule& full, absl::string_view* why_not) {
@@ -161,7 +161,7 @@ class Ranker::Impl {
     return std::optional<Run>();
   }
 
-  // Its periods are long, and so it has kept as few as may do.
+  // Returns true if periods are long, so that as few as possible were kept.
   static bool MayTakeMore(const ShortenedSchedule& shortened) {
     return shortened.period_microbatches >= shortened.schedule.num_ranks;
   }
@@ -197,7 +197,7 @@ class Ranker::Impl {
     return run;
   }
 
-  // The costs' GPUs are those of the graph.
+  // Restricts the costs' GPUs to those of the graph.
   static void KeepRepresentatives(const Fold& fold, Costs* costs) {
     if (costs->gpu_device.empty()) return;
     std::vector<int> devices;
@@ -225,7 +225,7 @@ class Ranker::Impl {
     return RunRest(tasks, links, meeting, &run->recording);
   }
 
-  // From where flows meet first: often only when the pipeline drains.
+  // Simulates from the first meeting of flows on, which is often in the drain.
   absl::Status RunRest(const TaskGraph& tasks, const std::vector<Link>& links,
                        double meeting, Recording* recording) {
     const RestOfGraph rest = RestAfter(tasks, *recording, meeting);

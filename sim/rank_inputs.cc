@@ -21,7 +21,7 @@ std::string ProgramKey(const ResolvedScenario& scenario, int num_batches) {
                       scenario.num_microbatches, " ", num_batches);
 }
 
-// What follows from its schedule.
+// Fills in what follows from the schedule.
 absl::Status FillProgram(Program* program) {
   ASSIGN_OR_RETURN(program->semantics, InterpretSchedule(program->schedule()));
   program->versions = VersionsOfStages(program->semantics);
@@ -29,7 +29,7 @@ absl::Status FillProgram(Program* program) {
   return absl::OkStatus();
 }
 
-// The scenario without what ComputeCosts does not look at.
+// Returns the scenario without the fields that ComputeCosts ignores.
 std::string PricesKey(const ResolvedScenario& scenario,
                       const Program& program) {
   Scenario asked = scenario.scenario;
@@ -69,7 +69,7 @@ std::string PricesKey(const ResolvedScenario& scenario,
   return key;
 }
 
-// What only uncertainties and breakdowns look at.
+// Drops data for uncertainties and breakdowns.
 void DropOrigins(DeviceCosts* costs) {
   costs->prices = KernelPrices();
   for (StageCosts& stage : costs->stages) {
@@ -125,7 +125,7 @@ absl::StatusOr<std::shared_ptr<const Program>> RankInputs::ProgramOf(
 absl::StatusOr<std::shared_ptr<const Program>> RankInputs::ShortProgramOf(
     const ResolvedScenario& scenario, const Schedule& full,
     const ShortenOptions& options) {
-  // Both have one version of every stage then, which costs depend on.
+  // Both then have one version of every stage, on which costs depend.
   if (!UpdatesOnce(full)) return nullptr;
   const bool keeps = IsGeneratedFromShape(scenario);
   const std::string key =
@@ -138,8 +138,8 @@ absl::StatusOr<std::shared_ptr<const Program>> RankInputs::ShortProgramOf(
   }
   Program program;
   std::optional<ShortenedSchedule> shortened = ShortenSchedule(full, options);
-  // What is wrong with it is told of the whole one. That it comes to its end is
-  // seen when it runs.
+  // Problems are reported for the whole schedule. Whether the short one
+  // completes is found when it runs.
   if (shortened.has_value() &&
       FindScheduleProblems(shortened->schedule, 1).empty()) {
     program.shortened = std::move(shortened);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a Ranker needs of a scenario and keeps from one to the next, since many
-// scenarios share it: networks, schedules, prices, folds.
+// Inputs of a Ranker that are kept from one scenario to the next, since many
+// scenarios share them: networks, schedules, prices, folds.
 #ifndef WEIR_SIM_RANK_INPUTS_H_
 #define WEIR_SIM_RANK_INPUTS_H_
 
@@ -19,15 +19,15 @@
 
 namespace weir {
 
-// A schedule with all that follows from it alone.
+// A schedule and everything that follows from it alone.
 struct Program {
-  // The full one; null where it was shortened.
+  // The full schedule; null if it was shortened.
   std::shared_ptr<const Schedule> full;
   std::optional<ShortenedSchedule> shortened;
   Semantics semantics;
-  // Most versions of each stage.
+  // Largest number of weight versions, by stage.
   std::vector<int> versions;
-  // What the schedule says of it, with the copies of several ranks only.
+  // As the schedule determines it, with copies on several ranks only.
   Traffic traffic;
 
   const Schedule& schedule() const {
@@ -35,26 +35,27 @@ struct Program {
   }
 };
 
-// Prices, and the scenario that they point into.
+// Prices, and the scenario to which they point.
 struct Prices {
   ResolvedScenario scenario;
   Costs costs;
 };
 
-// Errors as Simulate's.
+// Keeps inputs of scenarios. All functions return Simulate's errors.
 class RankInputs {
  public:
   std::shared_ptr<const Network> NetworkOf(const ResolvedScenario& scenario);
 
-  // Of so many batches. One that follows from the scenario's shape alone is as
-  // its generator made it, others are valid.
+  // Returns the schedule of `num_batches` batches. If it follows from the
+  // scenario's shape alone, it is as its generator made it; others are
+  // validated.
   absl::StatusOr<std::shared_ptr<const Schedule>> ScheduleOf(
       const ResolvedScenario& scenario, const Network& network,
       int num_batches);
   absl::StatusOr<std::shared_ptr<const Program>> ProgramOf(
       const ResolvedScenario& scenario,
       std::shared_ptr<const Schedule> schedule);
-  // Null: it is not to be shortened so.
+  // Returns null if the schedule is not to be shortened this way.
   absl::StatusOr<std::shared_ptr<const Program>> ShortProgramOf(
       const ResolvedScenario& scenario, const Schedule& full,
       const ShortenOptions& options);
@@ -69,7 +70,7 @@ class RankInputs {
                                            const Costs& costs);
 
  private:
-  // Weights: links, actions, stages.
+  // Limits in links and GPUs, actions, actions, stages.
   BoundedCache<Network> networks_{1 << 20};
   BoundedCache<Schedule> schedules_{4 << 20};
   BoundedCache<Program> programs_{4 << 20};

@@ -20,7 +20,7 @@ RankOrder::RankOrder(const Schedule& schedule, int rank,
       actions_(schedule.rank_actions[rank]),
       stages_(std::move(stages)) {}
 
-// Only for the ops that the rank has: most have two or three of six.
+// Only for the ops of this rank: most ranks have two or three of six.
 void RankOrder::ListPositions() {
   if (!positions_.empty()) return;
   first_row_.fill(-1);
@@ -148,7 +148,7 @@ void RankOrder::AddCandidates(int microbatches,
   const auto count = static_cast<int32_t>(actions_.size());
   int32_t first = 0, distance = 0;
   for (int32_t i = 0; i <= count; ++i) {
-    // Mostly it goes on as before, and one look ahead does.
+    // Usually the repetition continues, so that checking one copy is enough.
     if (distance > 0 && i + distance < count &&
         IsCopy(i, i + distance, microbatches)) {
       continue;

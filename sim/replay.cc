@@ -13,7 +13,7 @@
 namespace weir {
 namespace {
 
-// Counts down predecessors, starts what becomes ready.
+// Counts down predecessors and starts the tasks that become ready.
 class Replay final : private Platform::Listener {
  public:
   Replay(const TaskGraph& graph, std::span<const Link> links,
@@ -31,7 +31,7 @@ class Replay final : private Platform::Listener {
         slowdowns_(graph.slowdowns),
         running_(graph.slowdowns.factors.size()) {}
 
-  // Returns how many tasks have ended.
+  // Returns the number of tasks that have ended.
   int64_t Run() {
     ListLinks();
     for (int32_t task = 0; task < graph_.num_tasks(); ++task) {
@@ -49,7 +49,7 @@ class Replay final : private Platform::Listener {
   }
 
  private:
-  // Each link of a pair's route once.
+  // Lists each link of a pair's route once.
   void ListLinks() {
     first_link_.push_back(0);
     for (const GpuPair& pair : graph_.pairs) {
@@ -69,7 +69,7 @@ class Replay final : private Platform::Listener {
             route_links_.data() + first_link_[pair + 1]};
   }
 
-  // As long as SimGrid has no flow it need not know that time goes by.
+  // While SimGrid has no flow, its clock need not advance.
   void GoOn() {
     while (platform_->num_flows() == 0) {
       platform_->StopAlarm();
@@ -93,11 +93,11 @@ class Replay final : private Platform::Listener {
   void FlowEnded(int32_t task, double seconds) override {
     now_ = std::max(now_, seconds);
     EndFlow(task);
-    EndTimers();  // that end at the same moment: none is alone, then over
+    EndTimers();  // those of the same moment, before flows start
     GoOn();
   }
 
-  // All that end now.
+  // Ends all timers that are due, then starts what becomes ready.
   void EndTimers() {
     while (!timers_.empty() && timers_.first_seconds() <= now_) {
       timers_.Pop(&due_);
@@ -119,8 +119,9 @@ class Replay final : private Platform::Listener {
     return slowdowns_.GpuOf(task) >= 0 && graph_.amount(task) > 0;
   }
 
-  // Once all that end now have ended, so that flows that touch do not meet.
-  // Timers of zero seconds end at once; a loop, since chains of them are long.
+  // Called when everything that ends now has ended, so that flows that only
+  // touch in time do not meet. Timers of zero seconds end immediately, in a
+  // loop, since chains of them are long.
   void StartReady() {
     while (!ready_.empty()) {
       const int32_t task = ready_.back();
@@ -141,12 +142,12 @@ class Replay final : private Platform::Listener {
     moving_.clear();
   }
 
-  // A timer of a GPU: what is left of it at full speed, and when that was so.
+  // A running timer of a GPU: seconds left at full speed, as of `since`.
   struct Running {
     int32_t task = 0;
     double left_seconds = 0, since = 0;
     SlowdownFactors factors;
-    double end_seconds = 0;  // the queue may have others of it, out of date
+    double end_seconds = 0;  // the queue may have outdated entries of it
   };
 
   void SetTimer(Running* running) {
@@ -177,9 +178,9 @@ class Replay final : private Platform::Listener {
     End(timer.task);
   }
 
-  // A part of a card begins (+1) or ends (-1) to compute. The others go on at
-  // another speed once all that this moment starts is started: from one pass to
-  // the next the number is as it was.
+  // A partition of a physical GPU begins (+1) or ends (-1) computing. The speed
+  // of the others changes only after everything of this moment has started,
+  // since the number is the same before and after a switch between passes.
   void CountPart(int32_t gpu, int change) {
     const auto card = slowdowns_.CountPart(gpu, change);
     if (!card.empty()) changed_cards_.push_back(card);
@@ -190,7 +191,7 @@ class Replay final : private Platform::Listener {
     changed_cards_.clear();
   }
 
-  // What runs on these GPUs goes on at the speed of now.
+  // Continues what runs on these GPUs at the current speed.
   void Retime(std::span<const int32_t> gpus) {
     for (int32_t gpu : gpus) {
       for (Running& running : running_[gpu]) Retime(&running);
@@ -202,7 +203,7 @@ class Replay final : private Platform::Listener {
     if (factors == running->factors) return;
     const double left = running->left_seconds -
                         (now_ - running->since) / running->factors.both();
-    // It ends now; its timer is set for that.
+    // It ends now; its timer is already set.
     if (left <= 1e-15 * graph_.amount(running->task)) return;
     NoteSharing(*running);
     running->left_seconds = left;
@@ -211,14 +212,14 @@ class Replay final : private Platform::Listener {
     SetTimer(running);
   }
 
-  // Of the time since its factors last changed, what other parts have added.
+  // Adds the seconds that other partitions added since its factors changed.
   void NoteSharing(const Running& running) {
     if (sharing_.empty()) return;
     sharing_[running.task] +=
         (now_ - running.since) * (1 - 1 / running.factors.parts);
   }
 
-  // What end_ says of a flow until it has ended; or when it will, if alone.
+  // Values of end_ before a flow ends. An uncontended flow has its end instead.
   static constexpr double kInLatency = -1, kShared = -2;
 
   void StartFlow(int32_t task) {
@@ -233,7 +234,8 @@ class Replay final : private Platform::Listener {
     }
   }
 
-  // Its latency is over, or it ends; or it has become SimGrid's since.
+  // Handles a flow whose latency is over, or which ends, or which has become a
+  // SimGrid flow since.
   void FlowIsDue(int32_t task) {
     if (end_[task] == kInLatency) {
       moving_.push_back(task);
@@ -262,7 +264,7 @@ class Replay final : private Platform::Listener {
     timers_.Push(end_[task], task);
   }
 
-  // A flow that was alone no longer is.
+  // Makes an uncontended flow a SimGrid flow, since another one meets it.
   void Share(int32_t task) {
     const int32_t pair = graph_.pair(task);
     for (const int32_t link : LinksOf(task)) users_[link].alone = kNone;
@@ -289,21 +291,22 @@ class Replay final : private Platform::Listener {
   }
 
   static constexpr int32_t kNone = -1;
-  // Who moves bytes over a link: how many, and the one that is no SimGrid's.
+  // Flows that move bytes over a link: their number, and the one that is not a
+  // SimGrid flow.
   struct User {
     int32_t num_flows = 0, alone = kNone;
   };
 
   const TaskGraph& graph_;
   Platform* platform_;
-  std::vector<double> rates_;        // [pair], alone
-  std::vector<int32_t> first_link_;  // [pair], of route_links_
+  std::vector<double> rates_;        // [pair], uncontended
+  std::vector<int32_t> first_link_;  // [pair], into route_links_
   std::vector<int32_t> route_links_;
   std::vector<User> users_;      // [link]
   std::vector<int32_t> moving_;  // flows whose latency ends now
   std::span<double> start_;
   std::span<double> end_;
-  std::span<double> sharing_;  // empty: no parts of cards
+  std::span<double> sharing_;  // empty: no partitions
   std::atomic<int64_t>* shown_num_ended_;
   double now_ = 0;
   std::vector<int32_t> waiting_;

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replays a task graph: timers by an event loop, flows that share links on
-// SimGrid. Both drivers, RunTaskGraph and GraphRunner, do this and nothing
-// else.
+// Replays a task graph: timers in an event loop, flows that share links on
+// SimGrid. Used by both drivers, RunTaskGraph and GraphRunner.
 //
-// A flow that moves bytes while nobody else does on any of its links has its
-// slowest link for itself, and leaves the rates of all others as if it were not
-// there: that is what max-min fairness gives, and is a timer. The moment at
-// which another one comes to one of its links both become SimGrid's, with the
-// bytes that are left, and stay there until they end. So SimGrid knows all
-// flows that share a link at any moment, and shares these links max-min fairly.
+// A flow that is the only one to move bytes on each of its links gets the full
+// rate of its slowest link and does not affect the rates of other flows. With
+// max-min fairness it is therefore equivalent to a timer. When another flow
+// comes to one of its links, both become SimGrid flows with their remaining
+// bytes and stay so until they end. SimGrid thus knows all flows that share a
+// link at any moment, and shares these links max-min fairly.
 #ifndef WEIR_SIM_REPLAY_H_
 #define WEIR_SIM_REPLAY_H_
 
@@ -23,9 +22,9 @@
 
 namespace weir {
 
-// Writes all times and how many tasks have ended; those that wait for ever are
-// NaN. `num_ended` follows roughly, for others to see. REQUIRES: the recording
-// is new.
+// Writes all times and the number of tasks that have ended; the times of tasks
+// that wait forever are NaN. `num_ended` is updated now and then for other
+// processes. Requires: the recording is new.
 void ReplayGraph(const TaskGraph& graph, std::span<const Link> links,
                  Platform* platform, Recording* recording,
                  std::atomic<int64_t>* num_ended);

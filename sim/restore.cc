@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts the periods that were cut out of a schedule back.
+// Restores the periods that were cut out of a schedule.
 #include <array>
 #include <utility>
 #include <vector>
@@ -11,7 +11,7 @@
 namespace weir {
 namespace {
 
-// Puts the periods of one rank back.
+// Restores the periods of one rank.
 class Restorer {
  public:
   Restorer(const ShortenedSchedule& shortened, int rank)
@@ -79,7 +79,7 @@ class Restorer {
     }
   }
 
-  const Lanes lanes_;  // of the short schedule
+  const Lanes lanes_;  // those of the short schedule
   const std::vector<Action>& actions_;
   const std::vector<Stretch>& stretches_;
   const int num_periods_, period_;

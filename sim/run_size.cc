@@ -11,14 +11,15 @@
 namespace weir {
 namespace {
 
-// Tasks and the edges between them have numbers of 31 bits.
+// Tasks and the edges between them are numbered with 31 bits.
 constexpr double kMaxTasks = 3e8;
 
-// Of one task at the peak of a run, and on one core, rounded up.
+// Bytes and seconds of one task at the peak of a run, and on one core, rounded
+// up.
 constexpr double kBytesPerTask = 160;
 constexpr double kSecondsPerTask = 2e-6;
 
-// Of one GPU whatever it does: its links, its part of the result.
+// Bytes and seconds of one GPU, for its links and its part of the result.
 constexpr double kBytesPerGpu = 12e3;
 constexpr double kSecondsPerGpu = 2e-4;
 
@@ -53,7 +54,7 @@ absl::Status CheckTasks(const ResolvedScenario& scenario, double num_tasks,
 }
 
 absl::Status CheckFullRun(const ResolvedScenario& scenario, int num_batches) {
-  // A file holds its own shape, and no more actions than can be read.
+  // A file determines its own shape, and has no more actions than can be read.
   if (IsScheduleFile(scenario.scenario.schedule())) return absl::OkStatus();
   const Parallelism& parallelism = scenario.scenario.parallelism();
   const double num_stages =

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run needs, estimated before it is built (base/size_limits.h).
+// Estimates of the memory and time of a run before it is built
+// (base/size_limits.h).
 #ifndef WEIR_SIM_RUN_SIZE_H_
 #define WEIR_SIM_RUN_SIZE_H_
 
@@ -11,20 +12,20 @@
 
 namespace weir {
 
-// Estimates a run of so many tasks on so many GPUs, with its schedule, its
-// result and the forked engine.
+// Estimates a run of `num_tasks` tasks on `num_gpus` GPUs, with its schedule,
+// its result and the forked engine.
 SizeEstimate EstimateRun(double num_tasks, double num_gpus);
 
-// InvalidArgument where so many tasks need more memory or time than there is,
-// or are more than have numbers.
+// Returns InvalidArgument if the tasks need more memory or time than there is,
+// or exceed the range of task numbers.
 absl::Status CheckTasks(const ResolvedScenario& scenario, double num_tasks,
                         double num_gpus);
 
-// The same of a full run before its schedule exists: every GPU does at least
-// one forward of each microbatch and stage.
+// The same for a full run before its schedule exists: every GPU does at least
+// one forward per microbatch and stage.
 absl::Status CheckFullRun(const ResolvedScenario& scenario, int num_batches);
 
-// The same of a folded run, whose representatives alone have tasks.
+// The same for a folded run, in which only representatives have tasks.
 absl::Status CheckFoldedRun(const ResolvedScenario& scenario,
                             const Schedule& schedule, const Fold& fold);
 

@@ -16,14 +16,15 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
 
-// A number of a cluster in all the places that have it.
+// A number of a cluster, and all fields that contain it.
 struct LinkNumber {
   std::string path;
   double value = 0;
   std::vector<std::pair<Message*, const FieldDescriptor*>> places;
 };
 
-// Group by group; what repeats inside a node is the same kind of link.
+// Works group by group; repeated fields inside a node are the same kind of
+// link.
 void CollectLinks(Message* message, const std::string& prefix,
                   std::vector<LinkNumber>* numbers) {
   const Reflection& reflection = *message->GetReflection();
@@ -67,17 +68,17 @@ ScenarioFigure FigureOf(const Cluster& cluster, const LinkNumber& number) {
   return figure;
 }
 
-// There is no 1 % of a multiprocessor, and with the same peak more of them are
-// slower each.
+// Counts are not varied: one multiprocessor cannot change by 1 %, and with the
+// same peak, more of them are slower each.
 bool IsCount(absl::string_view path) {
   return absl::StartsWith(path.substr(path.rfind('.') + 1), "num_");
 }
 
-// All of them, those of `scenario`'s own messages.
+// All parameters, which are those of the messages in `scenario`.
 struct Found {
   std::vector<ScenarioFigure> figures;
   std::vector<Figure*> in_profiles;  // the first of `figures`
-  std::vector<LinkNumber> links;     // the others
+  std::vector<LinkNumber> links;     // the rest of `figures`
 };
 
 Found Find(ResolvedScenario* scenario) {
@@ -104,7 +105,7 @@ Found Find(ResolvedScenario* scenario) {
   return found;
 }
 
-// The figure of a measured link stands for all its rates.
+// Scales all rates of a measured link, which its figure represents.
 void ScaleLinkOf(const Figure* figure, double factor,
                  ResolvedScenario* scenario) {
   for (LinkClass& link : *scenario->device.mutable_links()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The figures that a prediction may rest on: those of the devices, of the
-// runtime, and the rates and latencies of the cluster's links.
+// The model parameters that a prediction may depend on: those of the devices,
+// of the runtime, and the rates and latencies of the cluster's links.
 #ifndef WEIR_SIM_SCENARIO_FIGURES_H_
 #define WEIR_SIM_SCENARIO_FIGURES_H_
 
@@ -22,12 +22,14 @@ struct ScenarioFigure {
   std::string source;
 };
 
-// In the order of the files; empty for textbook costs. Links of a cluster that
-// differ only in their number (NICs, switches) and have one value are one
-// figure: a datasheet's rate, an assumed latency. Counts (num_x) are left out.
+// Returns the parameters in the order of the files; empty for textbook costs.
+// Links of a cluster that differ only in their index (NICs, switches) and have
+// the same value are one parameter: a datasheet's rate, an assumed latency.
+// Counts (num_x) are left out.
 std::vector<ScenarioFigure> FiguresOf(const ResolvedScenario& scenario);
 
-// The same scenario with figure `index` of them times `factor`.
+// Returns the scenario with parameter `index` of FiguresOf multiplied by
+// `factor`.
 ResolvedScenario WithFigure(const ResolvedScenario& scenario, int index,
                             double factor);
 

@@ -63,7 +63,7 @@ absl::Status CheckOffload(const ResolvedScenario& scenario,
   return absl::OkStatus();
 }
 
-// Each GPU of a tensor group sends its part of what all of them have; the next
+// Each GPU of a tensor group sends its part of the common output; the next
 // stage gathers it.
 void ScatterTransfers(const ResolvedScenario& scenario,
                       const Schedule& schedule, Costs* costs) {
@@ -93,9 +93,9 @@ double StreamSeconds(const DeviceProfile& device, double bytes) {
   return KernelSeconds(device, 1, kernel);
 }
 
-// An estimate reads the weights, and the averages that it extrapolates with:
-// buffers of its own or else the optimizer's states; it writes a copy for the
-// passes to use.
+// An estimate reads the weights and the averages with which it extrapolates
+// (its own buffers, or else the optimizer's states), and writes a copy for the
+// passes.
 double PredictionSeconds(const DeviceProfile& device, const Schedule& schedule,
                          const Training& training, const StageCosts& stage) {
   const int states = training.optimizer() == SGD_MOMENTUM ? 1 : 2;
@@ -121,7 +121,7 @@ void Price(const DeviceProfile& device, const Schedule& schedule,
   }
 }
 
-// A transfer that has its links for itself.
+// Returns the seconds of an uncontended transfer.
 double SecondsAlone(const Network& network, const Route& route, double bytes) {
   double slowest = 0;
   for (int32_t link : route.links) {
@@ -139,7 +139,7 @@ double LargestHop(const ResolvedScenario& scenario, const Network& network,
   for (int s = 0; s + 1 < num_stages; ++s) {
     bytes = std::max(bytes, costs.sent_bytes(s));
   }
-  // Several stages a rank: the last rank is followed by the first.
+  // With several stages per rank, the first rank follows the last one.
   const int num_hops = num_stages > place.pipeline && place.pipeline > 1
                            ? place.pipeline
                            : place.pipeline - 1;

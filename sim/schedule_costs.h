@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Costs and schedules meet here: what a schedule adds to the costs, and what an
-// automatic schedule may know of them.
+// The interface of costs and schedules: what a schedule adds to the costs, and
+// the costs that an automatic schedule may use.
 #ifndef WEIR_SIM_SCHEDULE_COSTS_H_
 #define WEIR_SIM_SCHEDULE_COSTS_H_
 
@@ -12,18 +12,18 @@
 
 namespace weir {
 
-// Prices what only some schedules do: estimates of weights, compressed
-// transfers, inference. (Costs by hand say the seconds themselves.)
-// InvalidArgument where the costs cannot say what the schedule needs: a split
-// backward of layers that were measured whole, an offload over a host link that
-// neither cluster nor device know.
+// Adds the costs that only some schedules have: weight estimates, compressed
+// transfers, inference. (Textbook costs contain these seconds.) Returns
+// InvalidArgument if the schedule does not fit the costs: a split backward of
+// layers that were measured whole, an offload over a host link that neither
+// cluster nor device specifies, sharded states without a flush.
 absl::Status ApplySchedule(const ResolvedScenario& scenario,
                            const Network& network, const Schedule& schedule,
                            Costs* costs);
 
-// For a generator that orders by costs: seconds and bytes of each stage. A hop
-// takes as long as the slowest transfer between ranks that follow each other,
-// alone on its links.
+// Returns the seconds and bytes of each stage, for a generator that orders by
+// costs. A hop takes the uncontended time of the slowest transfer between
+// consecutive ranks.
 PassCosts PassCostsOf(const ResolvedScenario& scenario, const Network& network,
                       const Costs& costs);
 

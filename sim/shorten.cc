@@ -19,7 +19,7 @@ int RouteCycle(const Schedule& schedule) {
   return schedule.num_routes() * schedule.microbatches_per_route_turn;
 }
 
-// Of the order of rank 0; most do not get far.
+// Returns a period of rank 0's order, 0: none. Most candidates fail early.
 int FirstPeriod(const Schedule& schedule, int least, RankOrder* order) {
   const auto count = static_cast<int32_t>(schedule.rank_actions.front().size());
   const int step = RouteCycle(schedule);
@@ -97,8 +97,8 @@ class Shortener {
     return InputsCome();
   }
 
-  // What a stretch gets from other stages comes from the same stretch of their
-  // ranks, in the same direction, or from an earlier one.
+  // Returns true if the inputs of a stretch from other stages come from the
+  // same stretch of their ranks, in the same direction, or from an earlier one.
   bool InputsCome() const {
     for (int rank = 0; rank < schedule_.num_ranks; ++rank) {
       for (const Stretch& stretch : ranks_[rank].stretches()) {
@@ -135,13 +135,13 @@ class Shortener {
     return true;
   }
 
-  // Periods until the times usually repeat; fewer where each is a round of all
-  // ranks, since more would cost as much as the whole.
+  // Returns the periods until the times usually repeat; fewer if each is a
+  // round of all ranks, since more would cost as much as the whole run.
   int Settling() const {
     return period_ * lanes_.count < schedule_.num_ranks ? 4 : 2;
   }
 
-  // Microbatches that have begun before a stretch does.
+  // Returns the microbatches that have begun before a stretch does.
   int DepthAt(int rank, const Stretch& stretch) const {
     const Action& first = schedule_.rank_actions[rank][stretch.first];
     return stretch.descending
@@ -192,7 +192,7 @@ class Shortener {
         Action action = actions[position];
         const Stretch& stretch =
             order.stretches()[order.ClassOf(action).stretch];
-        // The larger numbers are behind an ascending stretch, and in and before
+        // The larger numbers come after an ascending stretch, and in and before
         // a descending one.
         const bool behind = (position >= stretch.end) != stretch.descending;
         action.microbatch =

@@ -28,7 +28,7 @@
 namespace weir {
 namespace {
 
-// Everything up to the task graph.
+// Prepares everything up to the task graph.
 absl::StatusOr<SimulatedRun> Prepare(const ResolvedScenario& scenario,
                                      const Network& network,
                                      Schedule schedule) {

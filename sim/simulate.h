@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one function that reads like the picture in the design: scenario ->
-// stage costs, schedule, platform -> task graph -> engine -> result.
+// The full simulation: scenario -> stage costs, schedule, platform -> task
+// graph -> engine -> result.
 #ifndef WEIR_SIM_SIMULATE_H_
 #define WEIR_SIM_SIMULATE_H_
 
@@ -18,57 +18,57 @@ namespace weir {
 class GraphRunner;
 
 struct SimulateOptions {
-  // Fill Result::timeline (costs memory: about 100 bytes per action).
+  // Fills Result::timeline, which takes about 100 bytes of memory per action.
   bool keep_timeline = false;
-  // Of a run without flush that was made longer than twice this to find its
-  // steady state, keep these last batches and the drain only; 0: all of it.
+  // Keeps only this many last batches and the drain of a run without flush that
+  // was made more than twice as long to find its steady state; 0: all.
   int timeline_batches = 0;
-  // Called now and then from this thread with the part done, 0 to 1.
+  // Called now and then from this thread with the completed fraction, 0 to 1.
   std::function<void(double)> progress;
-  // Runs the task graph here instead of in a forked child: for processes that
-  // simulate very many small scenarios. Must outlive the call.
+  // Runs the task graph in this process instead of in a forked child, for
+  // processes that simulate very many small scenarios. Must outlive the call.
   GraphRunner* runner = nullptr;
 };
 
-// Simulates one scenario. InvalidArgument for what the user can mend,
-// FailedPrecondition for a schedule that deadlocks, Internal for our bugs.
-// A schedule that does not fit in memory is a result (fits_memory is false).
+// Simulates one scenario. Returns InvalidArgument for errors that the user can
+// fix, FailedPrecondition for a schedule that deadlocks, and Internal for bugs
+// in weir. A schedule that does not fit in memory is a result (fits_memory is
+// false).
 absl::StatusOr<Result> Simulate(const ResolvedScenario& scenario,
                                 const SimulateOptions& options = {});
 
 // Returns Simulate's errors, deadlocks included, without simulating: builds the
 // task graph and follows its edges. Without flush it checks the first length
-// that Simulate would try. If all is well, returns the schedule it checked.
+// that Simulate would try. Returns the schedule that it checked.
 absl::StatusOr<Schedule> CheckSimulation(const ResolvedScenario& scenario);
 
-// Of all that the engine would run (of a run without flush: of its first
-// length): equal ones take equal times. Comparable within one process and its
-// children. Errors as Simulate's, deadlocks aside.
+// Returns a hash of everything that the engine would run; for a run without
+// flush, of its first length. Equal hashes mean equal times. Comparable within
+// one process and its children. Returns Simulate's errors except deadlocks.
 absl::StatusOr<uint64_t> FingerprintOf(const ResolvedScenario& scenario);
 
-// The schedule that Simulate would run, of a schedule without flush with so
-// many batches. Errors as Simulate's.
+// Returns the schedule that Simulate would run; for a schedule without flush,
+// with `num_batches` batches. Returns Simulate's errors.
 absl::StatusOr<Schedule> ScheduleOfScenario(const ResolvedScenario& scenario,
                                             int num_batches);
 
-// Part of a GPU's memory that a run should leave free: the model of memory
+// Fraction of a GPU's memory that a run should leave free: the memory model
 // counts the context, libraries and communication buffers, but neither
-// fragmentation of the caching allocator nor the workspaces of kernels.
+// fragmentation of the caching allocator nor workspaces of kernels.
 inline constexpr double kUsualMemoryMargin = 0.05;
-// What to say where the fullest GPU uses so large a part of its memory.
+// Returns the warning if the fullest GPU uses this fraction of its memory.
 std::string MarginWarning(double part);
 
-// What one message between two ranks of the pipeline takes alone.
+// Uncontended time of one message between two ranks of the pipeline.
 struct LoneTransfer {
   double latency_seconds = 0;
-  double link_seconds = 0;  // 0: nothing on the way limits it
+  double link_seconds = 0;  // 0: no link limits it
 };
 LoneTransfer TransferAlone(const ResolvedScenario& scenario, int from_rank,
                            int to_rank, double bytes);
 
-// Simulate for a schedule that is there already, as many batches as it has:
-// scenario.schedule is not asked. FailedPrecondition, too, for one that is
-// invalid.
+// Simulates a given schedule, with as many batches as it has; ignores
+// scenario.schedule. Also returns FailedPrecondition for an invalid schedule.
 absl::StatusOr<Result> SimulateSchedule(const ResolvedScenario& scenario,
                                         const Schedule& schedule,
                                         const SimulateOptions& options = {});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much slower timers run at a moment: what of Slowdowns is under way.
+// The current speed of timers: the Slowdowns whose causes are in flight.
 #ifndef WEIR_SIM_SLOWDOWN_STATE_H_
 #define WEIR_SIM_SLOWDOWN_STATE_H_
 
@@ -12,7 +12,7 @@
 
 namespace weir {
 
-// Of a timer, by either cause; they multiply.
+// Slowdown factors of a timer by cause; they multiply.
 struct SlowdownFactors {
   double flows = 1, parts = 1;
 
@@ -22,22 +22,22 @@ struct SlowdownFactors {
 
 class SlowdownState {
  public:
-  // `slowdowns` must outlive it.
+  // `slowdowns` must outlive this object.
   explicit SlowdownState(const Slowdowns& slowdowns);
 
-  // The GPU whose flows and card slow the timer down; -1: nothing does.
+  // Returns the GPU whose flows and partitions slow the timer down; -1: none.
   int32_t GpuOf(int32_t task) const {
     return slowdowns_.timers.empty() ? -1 : slowdowns_.timers[task].gpu;
   }
-  // REQUIRES: GpuOf(task) >= 0, and the GPU computes.
+  // Requires: GpuOf(task) >= 0, and the GPU computes.
   SlowdownFactors FactorsOf(int32_t task) const;
 
-  // A flow of the pair begins (+1) or ends (-1). The GPUs whose timers go on at
-  // another speed.
+  // Records that a flow of the pair begins (+1) or ends (-1). Returns the GPUs
+  // whose timers change speed.
   std::span<const int32_t> CountFlow(int32_t pair, int change);
 
-  // A GPU begins (+1) or ends (-1) to compute. The GPUs of its card; none where
-  // it is no part of one.
+  // Records that a GPU begins (+1) or ends (-1) computing. Returns the GPUs of
+  // its physical GPU; none if it is not a partition.
   std::span<const int32_t> CountPart(int32_t gpu, int change);
 
  private:

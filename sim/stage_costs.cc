@@ -25,7 +25,7 @@ constexpr double kDefaultBucketBytes = 25.0 * (1 << 20);
 struct ParameterBytes {
   double weight;  // in use by forward and backward
   double gradient;
-  double optimizer;  // states, and the fp32 master where weights are 16 bit
+  double optimizer;  // states, and fp32 master weights if weights have 16 bits
   double stash;      // one stashed version
 };
 
@@ -59,8 +59,8 @@ void SetParameters(double parameters, const ParameterBytes& bytes,
   stage->fp32_bytes = parameters * 4;
 }
 
-// Layer by layer, where weights are sharded. A copy of an embedding is there
-// with the embedding.
+// Sets the bytes of layers for sharded weights. A copy of a tied embedding is
+// gathered with the embedding.
 void SetLayers(const LayerList& layers, int first, int last,
                const ParameterBytes& bytes, StageCosts* stage) {
   std::vector<double> weights;
@@ -83,10 +83,10 @@ void SetLayers(const LayerList& layers, int first, int last,
   }
 }
 
-// The step streams gradients and states in, states and weights out. Without
-// master weights among the states, the weights themselves come in too. A stage
-// that keeps more than one version first copies the one it replaces. A replica
-// steps its own shard.
+// The step reads gradients and states, and writes states and weights. Without
+// master weights among the states, it also reads the weights. A stage that
+// keeps more than one version first copies the one that it replaces. A replica
+// updates its own shard.
 PricedKernel OptimizerKernel(const DeviceProfile& device,
                              const KernelPrices& prices,
                              const StageCosts& stage, bool has_master_weights,
@@ -132,13 +132,15 @@ Costs TextbookCostsOf(const Scenario& scenario, int num_stages) {
   return costs;
 }
 
-// One way between device and host, without PCIe in the cluster.
+// Returns the seconds of one way between device and host, without PCIe in the
+// cluster.
 double OffloadSeconds(const DeviceProfile& device, double bytes) {
   if (!device.has_host_bytes_per_second()) return -1;
   return bytes / device.host_bytes_per_second().value();
 }
 
-// An embedding that the first and the last stage both have.
+// Sets the gradient bytes of an embedding that the first and the last stage
+// share.
 void SetTiedGradient(const LayerList& layers, const Partition& partition,
                      const Training& training, Costs* costs) {
   const int first_of_last = partition.first[partition.first.size() - 2];
@@ -147,7 +149,7 @@ void SetTiedGradient(const LayerList& layers, const Partition& partition,
       layers.back().shared_parameters * BytesPerParameter(training).gradient;
 }
 
-// What the library that communicates takes and slows down.
+// Sets the memory and slowdowns of the communication library.
 void SetCommunication(const DeviceProfile& device, DeviceCosts* costs) {
   if (device.has_collective_slowdown()) {
     costs->collective_slowdown = device.collective_slowdown().value();
@@ -162,7 +164,7 @@ void SetCommunication(const DeviceProfile& device, DeviceCosts* costs) {
   }
 }
 
-// The stages on one kind of GPU.
+// Returns the costs of the stages on one kind of GPU.
 absl::StatusOr<DeviceCosts> CostsOn(const DeviceProfile& device,
                                     const Runtime& runtime,
                                     const Scenario& scenario,
@@ -184,7 +186,7 @@ absl::StatusOr<DeviceCosts> CostsOn(const DeviceProfile& device,
   for (size_t s = 0; s + 1 < partition.first.size(); ++s) {
     const int first = partition.first[s], last = partition.first[s + 1];
     StageCosts stage;
-    // A stage without layers hands on what it gets.
+    // A stage without layers passes its input on.
     if (s > 0) stage.output_bytes = costs.stages.back().output_bytes;
     stage.backward_input_seconds = stage.backward_weight_seconds = 0;
     if (!measured) {
@@ -215,7 +217,7 @@ absl::StatusOr<DeviceCosts> CostsOn(const DeviceProfile& device,
   return costs;
 }
 
-// Of a scenario that is computed: what `partition` asks of its GPUs.
+// Returns the costs of `partition` for a scenario with a model.
 absl::StatusOr<Costs> CostsOfCut(const ResolvedScenario& resolved,
                                  const LayerList& layers,
                                  const Partition& partition,

@@ -57,7 +57,7 @@ void AddHostWork(const LayerWork& layer, StageCosts* stage) {
       Launches(layer.backward_weight);
 }
 
-// Layers of one name are copies of each other: `counts` of them.
+// `counts`: number of layers per name, which are copies of each other.
 void AddKernels(const std::vector<std::pair<const LayerWork*, int>>& counts,
                 LayerPrices* prices, StageCosts* stage) {
   std::vector<PricedKernel>* to[] = {&stage->forward_kernels,
@@ -85,8 +85,8 @@ void CountLayer(const LayerWork& layer,
   }
 }
 
-// A layer computes again right before its own backward: the worst of the layers
-// counts, not the worst of either.
+// A layer is recomputed right before its own backward, so that the largest sum
+// over layers counts, not the sum of the largest parts.
 void AddBackwardScratch(const LayerWork& layer, StageCosts* stage) {
   double& again = stage->recompute_scratch_bytes;
   double& backward = stage->backward_scratch_bytes;
@@ -103,15 +103,15 @@ void AddBackwardScratch(const LayerWork& layer, StageCosts* stage) {
 void AddLayer(const LayerWork& layer, StageCosts* stage) {
   AddCollectives(layer.forward_collectives, &stage->forward_collectives);
   AddCollectives(layer.backward_collectives, &stage->backward_collectives);
-  stage->output_bytes = layer.output_bytes;  // the last layer's stays
+  stage->output_bytes = layer.output_bytes;  // the last layer's remains
   stage->activation_bytes += layer.stash_bytes;
   if (layer.role == LayerRole::kEmbedding || layer.role == LayerRole::kHead) {
     stage->end_activation_bytes += layer.stash_bytes;
   }
   stage->layer_activation_bytes =
       std::max(stage->layer_activation_bytes, layer.stash_bytes);
-  // While an earlier layer runs, this one's stash is not there, forward not
-  // yet, backward no more.
+  // While an earlier layer runs, this layer's stash is not allocated: in the
+  // forward not yet, in the backward no longer.
   stage->forward_scratch_bytes =
       std::max(stage->forward_scratch_bytes - layer.stash_bytes,
                layer.forward_scratch_bytes);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adds up what the layers of a stage cost.
+// Sums the costs of a stage's layers.
 #ifndef WEIR_SIM_STAGE_LAYERS_H_
 #define WEIR_SIM_STAGE_LAYERS_H_
 
@@ -19,18 +19,18 @@ struct LayerSeconds {
   double backward_input = 0;
   double backward_weight = 0;
   double backward = 0;  // of a measured layer, which has no parts
-  // [StageCosts::forward_kernels and so on] of a layer that is computed
+  // [StageCosts::forward_kernels and so on]; empty for a measured layer.
   std::vector<PricedKernel> kernels[3];
 };
 
-// Prices each kind of layer once: blocks are copies of one another, told apart
-// by their names. `device` and `costs` stay the caller's.
+// Prices each kind of layer once: blocks are copies of one another and are
+// identified by their names. The caller keeps `device` and `costs` alive.
 class LayerPrices {
  public:
   LayerPrices(const DeviceProfile& device, const DeviceCosts& costs)
       : device_(device), costs_(costs) {}
 
-  // Until the next call.
+  // The reference is valid until the next call.
   const LayerSeconds& Of(const LayerWork& layer);
 
  private:
@@ -43,8 +43,8 @@ class LayerPrices {
   LayerSeconds measured_;
 };
 
-// Layers [first, last): seconds, launches, kernels, collectives and what they
-// keep in memory.
+// Adds the costs of layers [first, last): seconds, launches, kernels,
+// collectives and memory.
 void AddLayers(const LayerList& layers, int first, int last,
                LayerPrices* prices, StageCosts* stage);
 

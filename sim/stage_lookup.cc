@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the costs of a stage say when asked.
+// Accessors of stage costs.
 #include <algorithm>
 
 #include "schedules/action.h"

@@ -46,8 +46,9 @@ class Finder {
   }
 
  private:
-  // Every task that is stuck waits for one that is: whoever walks back long
-  // enough walks in a circle. In the order in which the tasks would run.
+  // Every stuck task waits for another stuck task, so that a long enough walk
+  // backward ends in a cycle. Returned in the order in which the tasks would
+  // run.
   std::vector<int32_t> AnyCycle() {
     int32_t task = kNone;
     for (int32_t first = 0; first < graph_.tasks.num_tasks(); ++first) {
@@ -86,7 +87,7 @@ class Finder {
     return cycle;
   }
 
-  // {kNone, kNone} for what is no action: transfers, collectives, steps.
+  // Returns {kNone, kNone} for transfers, collectives and steps.
   Named NameOf(int32_t task) const {
     for (int gpu = 0; gpu < graph_.num_gpus(); ++gpu) {
       const int32_t position = task - graph_.first_action[gpu];
@@ -105,7 +106,7 @@ class Finder {
         replica > 0 ? absl::StrCat(" of replica ", replica) : "");
   }
 
-  // What a rank does in its own order is left out.
+  // Leaves out what a rank does in its own order.
   std::string Describe(const std::vector<int32_t>& cycle) const {
     std::vector<Named> actions;
     for (int32_t task : cycle) {
@@ -130,7 +131,7 @@ class Finder {
                          : absl::StrJoin(waits, "; ");
   }
 
-  // Describes a cycle in which no action of one rank waits for another's.
+  // Describes a cycle in which no action waits for an action of another rank.
   std::string DescribeTransfers(const std::vector<int32_t>& cycle) const {
     absl::flat_hash_map<int32_t, Named> made_by;
     for (int gpu = 0; gpu < graph_.num_gpus(); ++gpu) {
@@ -165,7 +166,7 @@ class Finder {
   const Schedule& schedule_;
   const PipelineGraph& graph_;
   std::vector<bool> is_stuck_;   // [task]
-  std::vector<int32_t> before_;  // [task]: a stuck one that it waits for
+  std::vector<int32_t> before_;  // [task]: a stuck task that it waits for
 };
 
 }  // namespace

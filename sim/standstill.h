@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who waits for whom when a run has come to a standstill.
+// Explanation of a run in which tasks wait for each other forever.
 #ifndef WEIR_SIM_STANDSTILL_H_
 #define WEIR_SIM_STANDSTILL_H_
 
@@ -11,11 +11,11 @@
 
 namespace weir {
 
-// "rank 0 waits at position 1 (0B0) for 1B0 at position 2 of rank 1; rank 1
-// waits ...": a shortest cycle of waits through one of the actions of some
-// cycle, cut after 16 waits. Where only transfers wait for each other: the
-// actions whose outputs they carry. REQUIRES: the recording is of the graph and
-// is not complete.
+// Returns "rank 0 waits at position 1 (0B0) for 1B0 at position 2 of rank 1;
+// rank 1 waits ...": a shortest cycle of waits through one of the actions of
+// some cycle, truncated after 16 waits. If only transfers wait for each other,
+// names the actions whose outputs they carry. Requires: `recording` belongs to
+// `graph` and is not complete.
 std::string StandstillText(const Schedule& schedule, const PipelineGraph& graph,
                            const Recording& recording);
 

@@ -11,20 +11,20 @@
 namespace weir {
 namespace {
 
-// Of a period, an order below what may be wrong in the end: n periods are off
-// by n such parts of one. Longer periods are held to a tenth of it, as far as
-// the engine's own precision goes.
+// Relative to a period, and an order of magnitude below the permitted error:
+// the error of n periods is n times that of one. Longer periods are held to a
+// tenth of it, down to the engine's own precision.
 constexpr double kTolerance = 1e-10;
 constexpr double kEngineSeconds = 3e-12;
 
-// Periods of times are sought up to so many periods of the order.
+// Largest multiple of the order's period that is tried as the times' period.
 constexpr int kMostMultiples = 64;
 
-// Where to put the moment T, in periods before the last period begins: where
-// something happens at it, another does.
+// Candidates for the moment T, in periods before the last period begins. If an
+// event coincides with one of them, the next one is tried.
 constexpr double kMoments[] = {0.0137, 0.0731, 0.1931, 0.3119, 0.4583, 0.6391};
 
-// One stretch, and how far its times repeat.
+// One stretch, and the search for a period of its times.
 class StretchTimes {
  public:
   StretchTimes(const ShortenedSchedule& shortened, int stretch,
@@ -70,8 +70,8 @@ class StretchTimes {
     return stretches_[graph_.rank_of(gpu)][stretch_];
   }
 
-  // The last action of the stretch that begins before the last period does
-  // anywhere; -1 where it has no copy a period before.
+  // Returns the last action of the stretch that begins before the last period
+  // does on any GPU; -1 if it has no copy a period before.
   int32_t Latest(int gpu) const {
     const Stretch& of = Of(gpu);
     int32_t i = of.end - of.period_actions - 1;
@@ -114,7 +114,7 @@ class StretchTimes {
            tasks_.amount(task) == tasks_.amount(copy);
   }
 
-  // False where they have other copies already.
+  // Returns false if one of them already has another copy.
   bool Pair(int32_t task, int32_t copy) {
     if (copy_of_[task] == copy && copied_[copy]) return true;
     if (copy_of_[task] >= 0 || copied_[copy]) return false;
@@ -124,7 +124,8 @@ class StretchTimes {
     return true;
   }
 
-  // Actions have their copies by position, what hangs on them along the edges.
+  // Maps actions to their copies by position, and dependent tasks along the
+  // edges.
   bool MapTasks() {
     copy_of_.assign(tasks_.num_tasks(), -1);
     copied_.assign(tasks_.num_tasks(), false);
@@ -147,7 +148,7 @@ class StretchTimes {
   bool MapSuccessors(int32_t task) {
     const auto here = tasks_.successors(task);
     const auto there = tasks_.successors(copy_of_[task]);
-    // At the end of a stretch the copy may be waited for by others.
+    // At the end of a stretch other tasks may wait for the copy.
     if (here.size() != there.size()) return true;
     for (size_t i = 0; i < here.size(); ++i) {
       const bool is_action = here[i] < graph_.end_of_actions;
@@ -204,9 +205,9 @@ class StretchTimes {
   double begin_seconds_ = 0;  // all have ended their first period
   double end_seconds_ = std::numeric_limits<double>::infinity();
   int multiple_ = 1;
-  double period_ = 0;             // of so many periods
-  std::vector<int32_t> copy_of_;  // [task], a period later; -1: unknown
-  std::vector<bool> copied_;      // [task]: is it the copy of one?
+  double period_ = 0;             // sum of `multiple_` periods
+  std::vector<int32_t> copy_of_;  // [task]: copy a period later; -1: unknown
+  std::vector<bool> copied_;      // [task]: is a copy
   std::vector<int32_t> paired_;
 };
 
@@ -248,7 +249,7 @@ std::optional<double> SecondsLeftOut(const ShortenedSchedule& shortened,
 double PeakBytesOfAll(const MemoryTimeline& timeline,
                       const ShortenedSchedule& shortened,
                       const Steadiness& steadiness) {
-  // What the periods put in before a sample have added to it.
+  // Bytes added by the periods that are inserted before a sample.
   double added = 0, peak = 0;
   size_t next = 0;
   const std::vector<MemorySample>& samples = timeline.samples;
@@ -270,7 +271,7 @@ double PeakBytesOfAll(const MemoryTimeline& timeline,
                             shortened.num_periods_left_out /
                             cut.period_multiple;
       added += growth;
-      // The last of the periods put in; the first is like the one before it.
+      // The last inserted period; the first one equals the period before it.
       for (const MemorySample& one : samples) {
         if (one.seconds <= begin || one.seconds > cut.at_seconds) continue;
         peak = std::max(peak, one.bytes + added);

@@ -8,8 +8,8 @@
 namespace weir {
 namespace {
 
-// Position of the first forward of `stage` that reads `version`; the end of the
-// order when none does.
+// Returns the position of the first forward of `stage` that reads `version`;
+// the end of the order if there is none.
 int32_t FirstReader(const Schedule& schedule, const Semantics& semantics,
                     int rank, int stage, int version, int32_t from) {
   const auto& actions = schedule.rank_actions[rank];
@@ -23,7 +23,7 @@ int32_t FirstReader(const Schedule& schedule, const Semantics& semantics,
   return static_cast<int32_t>(actions.size());
 }
 
-// Both of an overlapped pair run or neither: nothing comes between them.
+// Nothing comes between the actions of an overlapped pair.
 int32_t AfterPair(const std::vector<Action>& actions, int32_t position) {
   return actions[position].overlaps_next ? position + 1 : position;
 }

@@ -7,7 +7,7 @@
 namespace weir {
 namespace {
 
-// Counts what graph_builder.h makes, of one group of each kind.
+// Counts the tasks of graph_builder.h, for one group of each kind.
 class Counter {
  public:
   explicit Counter(const PipelineInputs& inputs)
@@ -38,7 +38,8 @@ class Counter {
   }
 
  private:
-  // Flows of one collective over so many replicas and tensor ranks of a rank.
+  // Returns the flows of one collective over replicas and tensor ranks of a
+  // rank.
   double FlowsOver(int num_replicas, int rank, int num_tensor_ranks) const {
     std::vector<int> gpus;
     for (int r = 0; r < num_replicas; ++r) {
@@ -73,7 +74,7 @@ class Counter {
            schedule_.rank_of(to, action.microbatch) != rank;
   }
 
-  // Of the passes of a rank in one replica.
+  // Returns the tasks of the passes of a rank in one replica.
   double OfPasses(int rank) const {
     const int t = place_.tensor;
     double tasks = 0;
@@ -114,7 +115,8 @@ class Counter {
     return tasks;
   }
 
-  // Of the steps of a rank on one tensor rank, in all replicas.
+  // Returns the tasks of the steps of a rank on one tensor rank, in all
+  // replicas.
   double OfSteps(int rank) const {
     const auto& positions = in_.semantics.update_positions[rank];
     double tasks = static_cast<double>(positions.size()) * place_.data;
@@ -127,7 +129,7 @@ class Counter {
     return tasks;
   }
 
-  // On one tensor rank.
+  // Returns the tasks on one tensor rank.
   double OfReductions() const {
     double tasks = 0;
     for (const Reduction& reduction :
@@ -138,7 +140,7 @@ class Counter {
       if (copies < 2) continue;
       const StageCosts& stage = in_.costs.stages[reduction.stage];
       const double pieces = PartsOfReduction(in_, stage).num_pieces;
-      // Over several ranks: as if they were one ring.
+      // Copies on several ranks are counted as one ring.
       const double flows =
           members.size() > 1 ? copies : replica_flows_[members[0].rank];
       tasks += 2 + pieces * OfPiece(stage, copies, flows) +
@@ -153,7 +155,7 @@ class Counter {
     return copies == parallel ? flows + 1 : 2 * flows + parallel + 1;
   }
 
-  // On one tensor rank.
+  // Returns the tasks on one tensor rank.
   double OfGathers() const {
     const auto ranks = PlanWeightRuns(schedule_);
     double tasks = 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the engine runs: timers and flows with dependencies, as flat arrays.
+// The task graph that the engine runs: timers and flows with dependencies,
+// stored in flat arrays.
 #ifndef WEIR_SIM_TASK_GRAPH_H_
 #define WEIR_SIM_TASK_GRAPH_H_
 
@@ -13,40 +14,42 @@
 
 namespace weir {
 
-// A pair of GPUs that some flow uses.
+// A pair of GPUs that at least one flow uses.
 struct GpuPair {
   int32_t from = 0;
   int32_t to = 0;
   Route route;  // has at least one link
 };
 
-// What moves data on a GPU: kernels of a communication library, or its copy
-// engines.
+// The engine that moves data on a GPU: kernels of a communication library or
+// the GPU's copy engines.
 enum class Mover : uint8_t { kKernels, kCopies };
 
-// What makes timers of a GPU, which compute, slower while they run. Two causes,
-// one mechanism: their factors multiply, and whenever one changes the timer
-// goes on at another speed.
-//   Flows that touch the GPU, from their start to their end: so many times as
-//   the mover says, the larger of two.
-//   Other parts of its card: by how many GPUs of one card compute at the
-//   moment, which is: have such a timer under way, this one among them.
+// Slowdowns of compute timers while they run. The factors of the two causes
+// multiply, and whenever one of them changes, the timer continues at the new
+// speed. The causes are
+// - flows that touch the GPU, from their start to their end: the factor of
+//   their mover, or the larger factor if both movers are active;
+// - other partitions of the same physical GPU (card): a factor that depends on
+//   the number of partitions that currently run such a timer, this one
+//   included.
 struct Slowdowns {
   struct Timer {
-    int32_t gpu = -1;      // -1: takes its seconds whatever happens
-    int32_t curve = -1;    // of `curves`; -1: other parts do not matter
-    bool by_flows = true;  // else other parts alone matter
+    int32_t gpu = -1;      // -1: never slowed down
+    int32_t curve = -1;    // index into `curves`; -1: no partitions
+    bool by_flows = true;  // false: slowed only by partitions
   };
   struct Touch {
     Mover mover = Mover::kKernels;
     std::vector<int32_t> gpus;
   };
-  std::vector<Timer> timers;                   // [task]; empty: none is slower
-  std::vector<Touch> touches;                  // [pair]
+  std::vector<Timer> timers;   // [task]; empty: no timer is slowed down
+  std::vector<Touch> touches;  // [pair]
   std::vector<std::array<double, 2>> factors;  // [gpu][mover]
-  // [gpu], -1: a card of its own; empty: all are.
+  // [gpu]: index of its physical GPU; -1: not partitioned. Empty: none is.
   std::vector<int32_t> gpu_card;
-  // [curve][GPUs of the card that compute - 1], as long as a card has GPUs.
+  // [curve][number of computing partitions - 1]: slowdown factor. A curve has
+  // as many entries as a physical GPU has partitions.
   std::vector<std::vector<double>> curves;
 };
 
@@ -57,15 +60,15 @@ class TaskGraph {
  public:
   static constexpr int32_t kTimer = -1;
 
-  // Room for so many, roughly.
+  // Reserves memory for about this many tasks and edges.
   void Reserve(size_t num_tasks, size_t num_edges);
 
   int32_t AddTimer(double seconds) { return Add(kTimer, seconds); }
-  // `pair` is an index into `pairs`.
+  // Adds a flow over pairs[pair].
   int32_t AddFlow(int32_t pair, double bytes) { return Add(pair, bytes); }
   // Adds `count` timers of zero seconds and returns the first.
   int32_t AddTimers(int64_t count);
-  // A flow becomes a timer of zero seconds.
+  // Turns a flow into a timer of zero seconds.
   void DropFlow(int32_t flow) {
     pair_[flow] = kTimer;
     amounts_[flow] = 0;
@@ -76,15 +79,15 @@ class TaskGraph {
     edges_.push_back({before, after});
   }
 
-  // Call once after the last AddEdge: orders the edges by their first task.
+  // Orders the edges by their first task. Call once, after the last AddEdge.
   void Finish();
 
   int32_t num_tasks() const { return static_cast<int32_t>(amounts_.size()); }
   bool is_timer(int32_t task) const { return pair_[task] == kTimer; }
   int32_t pair(int32_t task) const { return pair_[task]; }
-  // Seconds of a timer, bytes of a flow.
+  // Returns the seconds of a timer or the bytes of a flow.
   double amount(int32_t task) const { return amounts_[task]; }
-  // REQUIRES: Finish() was called, also below.
+  // Requires: Finish() was called. The same holds for num_predecessors().
   std::span<const int32_t> successors(int32_t task) const {
     return {successors_.data() + first_successor_[task],
             successors_.data() + first_successor_[task + 1]};

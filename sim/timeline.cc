@@ -63,7 +63,7 @@ class Filler {
     actions->add_end_seconds(end);
   }
 
-  // The column is there only if an action spans several microbatches.
+  // The column exists only if an action spans several microbatches.
   static void AddSpan(int num_microbatches, Timeline::Actions* actions) {
     auto* column = actions->mutable_num_microbatches();
     if (column->empty() && num_microbatches == 1) return;
@@ -71,7 +71,7 @@ class Filler {
     column->Add(num_microbatches);
   }
 
-  // What of them ends behind the kernels.
+  // Adds the collectives that end after the kernels.
   void AddCollectivesIn(int gpu, int position) {
     using Group = LayerCollective::Group;
     const Action& action =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run as the events that traces show.
+// Conversion of a run to the events that traces show.
 #ifndef WEIR_SIM_TIMELINE_H_
 #define WEIR_SIM_TIMELINE_H_
 
@@ -10,12 +10,13 @@
 
 namespace weir {
 
-// Every action, optimizer step, transfer and collective that ends after
-// timeline->from_seconds().
+// Adds every action, optimizer step, transfer and collective that ends at or
+// after timeline->from_seconds().
 void FillTimeline(const PipelineInputs& inputs, const PipelineGraph& graph,
                   const Recording& recording, Timeline* timeline);
 
-// One GPU's memory samples from then on, with what was in use at that moment.
+// Adds the memory samples of one GPU from timeline->from_seconds() on,
+// including the bytes in use at that time.
 void FillMemory(int gpu, const MemoryTimeline& memory, Timeline* timeline);
 
 }  // namespace weir

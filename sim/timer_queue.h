@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ends when. GPUs that do the same end together, and are started one after
-// the other: tasks that are pushed with the time of the one before share its
-// place in the heap, which so has a place for each time, not for each task. It
-// has four children to a parent: flatter than one of two, with fewer misses.
+// A queue of timers by end time. GPUs that do the same end together and are
+// started one after the other: consecutive tasks with equal times share an
+// entry of the heap, which thus has an entry per time, not per task. The heap
+// has four children per parent: it is flatter than a binary heap and has fewer
+// cache misses.
 #ifndef WEIR_SIM_TIMER_QUEUE_H_
 #define WEIR_SIM_TIMER_QUEUE_H_
 
@@ -21,7 +22,7 @@ class TimerQueue {
   };
 
   bool empty() const { return heap_.empty(); }
-  // REQUIRES: not empty.
+  // Requires: not empty.
   double first_seconds() const { return heap_.front().seconds; }
 
   void Push(double seconds, int32_t task) {
@@ -40,7 +41,7 @@ class TimerQueue {
     PushPlace({seconds, last_batch_});
   }
 
-  // Appends tasks of the first time, at least one, and forgets them.
+  // Moves the tasks of the earliest time, at least one, to the end of `timers`.
   void Pop(std::vector<Timer>* timers) {
     const Place first = heap_.front();
     PopPlace();

@@ -25,10 +25,10 @@ constexpr double kDefaultProductResidual = 0.1;
 constexpr double kDefaultCollectiveResidual = 0.1;
 constexpr double kDefaultMemoryResidual = 0.15;
 constexpr double kDefaultStepResidual = 0.06;
-// Of layers that were measured whole.
+// Error of layers that were measured whole.
 constexpr double kGivenError = 0.02;
-// A normal variable lies this many standard deviations from its mean in nine
-// cases of ten.
+// A normal variable lies within this many standard deviations of its mean in
+// nine cases of ten.
 constexpr double kNineOfTen = 1.6448536269514722;
 constexpr double kLeastWarned = 0.05;
 
@@ -44,7 +44,7 @@ bool IsMemory(const Kernel& kernel) {
   return kernel.kind == Kernel::Kind::kMemory;
 }
 
-// Whether two kernels are off by one and the same factor.
+// Returns true if two kernels have the same error factor.
 bool ShareResidual(const Kernel& a, const Kernel& b) {
   if (a.kind != b.kind) return false;
   if (IsMemory(a)) return a.part == b.part;
@@ -78,7 +78,7 @@ class Variations {
     return result;
   }
 
-  // REQUIRES: Run() was called.
+  // Requires: Run() was called.
   SecondsByEvidence Evidence(double batch_seconds) const {
     return EvidenceOf(work_, base_, kinds_, device_, batch_seconds);
   }
@@ -88,7 +88,7 @@ class Variations {
     return PriceWork(work_, device_, first_, runtime_);
   }
 
-  // The square of the change of the logarithm.
+  // Returns the square of the change of the logarithm.
   double Change(const WorkPrices& prices, double given_factor = 1) const {
     const double change = std::log(
         WorkSeconds(work_, base_, prices, given_factor) / base_seconds_);
@@ -100,7 +100,7 @@ class Variations {
     return Change(prices);
   }
 
-  // Collectives are those of the first device, kernels of this one.
+  // Collectives are those of the first device, kernels those of this one.
   double FiguresOfDevice(DeviceProfile* device, bool collectives) {
     double sum = 0;
     for (const NamedFigure& named : FiguresOf(device)) {
@@ -147,7 +147,8 @@ class Variations {
       WorkPrices prices = base_;
       const KernelPrice& price = base_.kernels[i];
       if (price.basis != KernelPrice::Basis::kFigures) {
-        // Off by itself, between two sizes at most as much as the formula.
+        // Its own error; between two measured sizes at most that of the
+        // formula.
         prices.kernels[i].seconds *= std::exp(
             std::hypot(price.relative_error, product * price.distance));
         sum += Change(prices);
@@ -207,16 +208,16 @@ bool IsBetweenNodes(const CollectiveCall& call) {
   return call.group.num_ranks > call.group.ranks_per_node;
 }
 
-// Seconds of a batch that are outside.
+// Seconds of a batch that are outside the measured range.
 struct Outside {
   double products = 0;
   double attention = 0;
-  double throttled = 0;      // inside, but measured on a GPU that slowed down
+  double throttled = 0;      // inside, but measured on a throttled GPU
   double between_nodes = 0;  // collectives and transfers
   double in_node = 0;
 };
 
-// Of the seconds of a role, the parts whose calls are outside.
+// Adds the seconds of a role whose calls are outside the coverage.
 void AddCalls(const GpuWork& work, const WorkPrices& prices,
               const Coverage& coverage, CallRole role, double role_seconds,
               Outside* outside) {
@@ -275,8 +276,8 @@ Outside OutsideOf(const ResolvedScenario& scenario, const GpuWork& work) {
   return outside;
 }
 
-// "bf16" where products and attention were measured in that alone, and the
-// scenario computes in another format; else nothing.
+// Returns "bf16" if GEMMs and attention were measured only in that format and
+// the scenario computes in another one; else an empty string.
 std::string OtherFormat(const DeviceProfile& device, absl::string_view format) {
   std::set<std::string> formats;
   for (const MeasuredKernel& kernel : device.kernels()) {

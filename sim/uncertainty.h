@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far off a predicted time may be, and how much of it lies outside of what
-// was measured. docs/uncertainty.md derives it.
+// The error of a predicted time, and the part of it that lies outside the
+// measured range. docs/uncertainty.md derives both.
 #ifndef WEIR_SIM_UNCERTAINTY_H_
 #define WEIR_SIM_UNCERTAINTY_H_
 
@@ -10,19 +10,19 @@
 
 namespace weir {
 
-// To first order, from what the batch's critical path takes: each figure, each
-// shape of product, each kind of other kernel and each collective is moved by
-// one standard deviation, one after the other, all is priced again, and the
-// changes of the logarithm count as independent.
+// Computes the uncertainty to first order, from the batch's critical path:
+// changes each model parameter, each GEMM shape, each kind of other kernel and
+// each collective by one standard deviation, one after the other, prices
+// everything again, and treats the changes of the logarithm as independent.
 Uncertainty UncertaintyOf(const ResolvedScenario& scenario,
                           const GpuWork& work);
 
 double TotalLogError(const Uncertainty& uncertainty);
 
-// Sets the uncertainty of a result and the interval that holds nine of ten
-// times, and warns of each kind of cost of which at least 5 % of the time is
-// outside of the device's Coverage. REQUIRES: batch_seconds and parts are set;
-// `work` is of the busiest GPU.
+// Sets the uncertainty of a result and the interval that contains nine of ten
+// times. Warns of each kind of cost of which at least 5 % of the time is
+// outside the device's Coverage. Requires: batch_seconds and parts are set;
+// `work` is that of the busiest GPU.
 void FillUncertainty(const ResolvedScenario& scenario, const GpuWork& work,
                      Result* result);
 

@@ -11,13 +11,13 @@
 namespace weir {
 namespace {
 
-// Relative difference up to which two periods count as equal at their ends:
-// above what rounding adds over a long run, unless it grows along the run
-// (window.h), and far below anything that matters.
+// Relative difference up to which two periods are equal at their ends: above
+// the rounding error of a long run, unless it grows along the run (window.h),
+// and far below any difference that matters.
 constexpr double kTolerance = 1e-9;
 
-// Shared links can make the time per batch wander for ever. Its mean is then
-// what there is to know, once it has stopped to drift.
+// With shared links the time per batch can vary forever. Its mean is used once
+// it no longer drifts.
 constexpr double kStationaryTolerance = 5e-3;
 constexpr int kMinStationaryBatches = 48;
 
@@ -26,20 +26,21 @@ Int DivideUp(Int a, Int b) {
   return (a + b - 1) / b;
 }
 
-// Batches at the end of a run in which the pipeline empties.
+// Returns the batches at the end of a run during which the pipeline empties.
 int DrainBatches(int depth, int num_microbatches) {
   return DivideUp(depth, num_microbatches);
 }
 
-// Batches whose actions, taken together, decide all that comes after them: an
-// action waits for nothing older than the microbatches in flight.
+// Returns the number of batches whose actions together determine everything
+// after them: an action waits for nothing older than the microbatches in
+// flight.
 int StateBatches(int depth, int num_microbatches) {
   return DivideUp(2 * depth, num_microbatches) + 1;
 }
 
-// Microbatches in flight: as many as the ranks that take the first stage have
-// begun and not ended in their orders, at least one per rank; of inference,
-// what full queues hold at both ends of every hop.
+// Returns the microbatches in flight: those that the ranks of the first stage
+// have begun and not ended in their orders, at least one per rank. In
+// inference: the contents of full queues at both ends of every hop.
 int Depth(const Schedule& schedule) {
   int depth = 0;
   for (int rank : schedule.RanksOf(0)) {
@@ -61,7 +62,7 @@ int Depth(const Schedule& schedule) {
   return std::max(depth, schedule.num_ranks);
 }
 
-// Batches after which the routes come in the same order again.
+// Returns the number of batches after which routes recur in the same order.
 int RouteCycle(const Schedule& schedule) {
   const int64_t round =
       int64_t{schedule.num_routes()} * schedule.microbatches_per_route_turn;
@@ -82,7 +83,7 @@ class Run {
     for (int rank = 0; rank < schedule.num_ranks; ++rank) {
       last_action_.push_back(LastActions(rank));
     }
-    // A batch is done when its last gradient is, or its last output.
+    // A batch ends with its last gradient, or its last output.
     end_ranks_ =
         schedule.RanksOf(schedule.forward_only ? schedule.num_stages - 1 : 0);
   }
@@ -90,7 +91,7 @@ class Run {
   // The last batch before the drain.
   int last() const { return last_; }
 
-  // When the first replica ended a batch.
+  // Returns when the first replica ended a batch.
   double BatchEnd(int batch) const {
     double end = 0;
     for (int rank : end_ranks_) {
@@ -102,9 +103,9 @@ class Run {
     return end;
   }
 
-  // Do all actions of the batches that decide the future end as long after
-  // their likes `period` batches before as the batches themselves? Then so will
-  // all that follow.
+  // Returns true if all actions of the batches that determine the future end as
+  // long after their counterparts `period` batches earlier as the batches
+  // themselves do. Then so do all later ones.
   bool IsPeriodic(int period) const {
     const int num_state = StateBatches(depth_, schedule_.num_microbatches);
     if (last_ - period - num_state < 0) return false;
@@ -116,8 +117,8 @@ class Run {
   }
 
  private:
-  // [batch]: position of its last backward (forward, if there are none) or, of
-  // a batch that does not come to this rank, of the batch before; -1: none.
+  // [batch]: position of its last backward (forward, if there are none). If a
+  // batch does not come to this rank: position of the batch before; -1: none.
   std::vector<int32_t> LastActions(int rank) const {
     std::vector<int32_t> last(schedule_.num_batches, -1);
     const auto& actions = schedule_.rank_actions[rank];
@@ -165,8 +166,8 @@ class Run {
   std::vector<int> end_ranks_;
 };
 
-// Does the second half of the batches take as long as the quarter before it,
-// and how much do its batches differ?
+// Compares the time of the second half of the batches with that of the quarter
+// before it, and computes the spread of its batches.
 void SetSpread(const Run& run, int half, Window* window) {
   const int quarter = half / 2;
   const int count = run.last() - half;
@@ -187,7 +188,7 @@ void SetSpread(const Run& run, int half, Window* window) {
 }  // namespace
 
 int InitialBatches(int num_ranks, int num_microbatches) {
-  // Warm-up and drain, a state and the one it is compared with.
+  // Warm-up and drain, a state and the one with which it is compared.
   return 2 * DrainBatches(num_ranks, num_microbatches) +
          StateBatches(num_ranks, num_microbatches) + 4;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a scenario and its training framework run a layer.
+// Execution options of layers, derived from a scenario and its training
+// framework.
 #ifndef WEIR_SIM_WORK_SPEC_H_
 #define WEIR_SIM_WORK_SPEC_H_
 

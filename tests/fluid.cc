@@ -9,7 +9,7 @@
 namespace weir::fluid {
 namespace {
 
-// Of a timer that runs on a GPU: how much slower the flows make it.
+// Returns the factor by which the flows slow down a timer on GPU `gpu`.
 double ByFlows(const std::vector<Task>& tasks, const std::vector<bool>& runs,
                int gpu, const Factors& factors) {
   bool kernels = false, copies = false;
@@ -24,7 +24,8 @@ double ByFlows(const std::vector<Task>& tasks, const std::vector<bool>& runs,
   return kernels ? factors.kernels : factors.copies;
 }
 
-// And the GPUs of its card that compute.
+// Returns the factor by which the computing partitions of the same physical GPU
+// slow down `task`.
 double ByParts(const std::vector<Task>& tasks, const std::vector<bool>& runs,
                const std::vector<Factors>& gpus, const Task& task) {
   if (task.by_parts.empty()) return 1;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Timers that flows and other parts of a card slow down, step by step from one
-// change to the next. Slow, obvious, and shares no code with the simulator that
-// it judges. Nobody shares a link here: a flow takes its seconds.
+// A reference model of timers that are slowed down by flows and by other
+// partitions of a physical GPU. It advances from one change to the next, is
+// slow and simple, and shares no code with the simulator that it checks. Links
+// are not shared: a flow takes its own seconds.
 #ifndef WEIR_TESTS_FLUID_H_
 #define WEIR_TESTS_FLUID_H_
 
@@ -10,23 +11,25 @@
 namespace weir::fluid {
 
 struct Task {
-  double seconds = 0;      // alone
-  int gpu = -1;            // of a timer that can be slowed; else -1
-  std::vector<int> moves;  // GPUs that it slows; empty: none
-  bool copies = false;     // by their second factor
-  std::vector<int> after;  // tasks that end before it starts
-  // Of a timer of a GPU: its factor by how many GPUs of its card have one under
-  // way, 1, 2, ...; empty: always 1. Else no flow slows it down.
+  double seconds = 0;      // uncontended
+  int gpu = -1;            // of a timer that can be slowed down, else -1
+  std::vector<int> moves;  // GPUs that this flow slows down
+  bool copies = false;     // slows down by Factors::copies, not kernels
+  std::vector<int> after;  // tasks that must end before it starts
+  // The slowdown of a timer by the number of partitions of its physical GPU
+  // that have a timer in flight (1, 2, ...). Empty: always 1. If `by_flows` is
+  // false, flows do not slow the timer down.
   std::vector<double> by_parts;
   bool by_flows = true;
 };
 
 struct Factors {
   double kernels = 1, copies = 1;
-  int card = -1;  // GPUs of one number are parts of one card
+  int card = -1;  // index of the physical GPU that partitions share
 };
 
-// When each task ends. REQUIRES: no task waits for a later one.
+// Returns the end time of each task in seconds. Requires: no task waits for a
+// later task.
 std::vector<double> EndSeconds(const std::vector<Task>& tasks,
                                const std::vector<Factors>& gpus);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Golden texts: what a view prints, kept as a file and reviewed as a diff.
-// WEIR_UPDATE_GOLDENS=1 rewrites the files instead of comparing:
+// Golden files: the expected output of a view, stored in a file and reviewed as
+// a diff. WEIR_UPDATE_GOLDENS=1 rewrites the files instead of comparing:
 //
 //   WEIR_UPDATE_GOLDENS=1 ctest --preset release -R Golden
 #ifndef WEIR_TESTS_GOLDEN_H_
@@ -21,8 +21,8 @@ inline bool UpdatesGoldens() {
   return update != nullptr && *update != 0 && absl::string_view(update) != "0";
 }
 
-// Expects the file tests/<path> ("results/golden/compare.txt") to hold exactly
-// `actual`. Needs the target `base`.
+// Expects the file tests/<path> (such as "results/golden/compare.txt") to hold
+// exactly `actual`. Requires: the test links the target `base`.
 inline void ExpectGolden(const std::string& path, absl::string_view actual) {
   const std::string file = std::string(WEIR_SOURCE_DIR "/tests/") + path;
   if (UpdatesGoldens()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names that would do harm if an output passed them on as they are. Every kind
-// of output is tested with all of them.
+// Names that would do harm if an output contained them unescaped. Every kind of
+// output is tested with all of them.
 #ifndef WEIR_TESTS_HOSTILE_NAMES_H_
 #define WEIR_TESTS_HOSTILE_NAMES_H_
 
@@ -18,7 +18,7 @@ constexpr char kCanary[] = "CANARY";
 struct HostileName {
   const char* kind;
   std::string text;
-  bool is_utf8 = true;  // protocol buffers hold no other strings
+  bool is_utf8 = true;  // protocol buffers hold only UTF-8 strings
 };
 
 inline const std::vector<HostileName>& HostileNames() {
@@ -76,8 +76,8 @@ inline const std::vector<HostileName>& HostileNames() {
   return names;
 }
 
-// Returns whether a terminal would show the text as it is: no control
-// characters but line ends, no bidirectional formatting, UTF-8 only.
+// Returns true if a terminal would show `text` unchanged: it has no control
+// characters except line ends, no bidirectional formatting, and is valid UTF-8.
 inline bool IsSafeForTerminal(absl::string_view text) {
   return EscapeControls(text) == text && text.find('\t') == text.npos;
 }

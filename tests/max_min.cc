@@ -9,8 +9,8 @@ namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-// Rates of the active flows: fill all equally, freeze those on the link that
-// fills first, repeat.
+// Returns the rates of the active flows. Raises all rates equally, freezes the
+// flows on the link that fills first, and repeats.
 std::vector<double> Rates(const std::vector<double>& capacities,
                           const std::vector<Flow>& flows,
                           const std::vector<bool>& active) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Max-min fair sharing by progressive filling, the reference that SimGrid's
-// results are held against. Shares no code with the simulator.
+// Max-min fair sharing by progressive filling, the reference for SimGrid's
+// results. Shares no code with the simulator.
 #ifndef WEIR_TESTS_MAX_MIN_H_
 #define WEIR_TESTS_MAX_MIN_H_
 
@@ -11,12 +11,13 @@ namespace weir::max_min {
 
 struct Flow {
   std::vector<size_t> links;  // indices into the capacities
-  double ready_seconds = 0;   // then its latency passes, then it takes a share
+  double ready_seconds = 0;   // start of its latency; sharing begins after it
   double latency_seconds = 0;
   double bytes = 0;
 };
 
-// When each flow ends. Capacities in bytes per second.
+// Returns the end time of each flow in seconds. Capacities are in bytes per
+// second.
 std::vector<double> EndSeconds(const std::vector<double>& capacities,
                                const std::vector<Flow>& flows);
 

@@ -34,7 +34,7 @@ struct Graph {
     nodes[before].successors.push_back(after);
     ++nodes[after].num_waits;
   }
-  // Runs all nodes that can run; returns how many cannot.
+  // Runs all nodes that can run. Returns the number of nodes that cannot.
   int Run();
 };
 
@@ -75,12 +75,12 @@ bool IsTransferToHost(const Action& action) {
 bool IsBackward(const Action& action) {
   return action.op == Op::kBackward || action.op == Op::kBackwardInput;
 }
-// Backwards after which no gradient of their microbatch is missing.
+// Returns true if all gradients of the microbatch are complete after `action`.
 bool EndsBackward(const Action& action) {
   return action.op == Op::kBackward || action.op == Op::kBackwardWeight;
 }
 
-// Where an action is: its rank and its position there.
+// The position of an action: (rank, index on that rank).
 using Place = std::pair<int, int>;
 enum class Output { kActivation, kGradient, kOnHost, kBack };
 
@@ -96,8 +96,8 @@ class Builder {
   const std::vector<std::pair<int, int>>& updates() const { return updates_; }
 
  private:
-  // What must have happened before an action, and what its end releases: for
-  // one of an overlapped pair those of the pair.
+  // Returns the node that waits for the inputs of an action. For an action of
+  // an overlapped pair, this is the pair's gate.
   int BeginOf(Place place) const {
     const auto found = gates_.find(place);
     return found == gates_.end() ? NodeOf(place) : found->second;
@@ -126,7 +126,8 @@ class Builder {
   Graph graph_;
   std::vector<std::vector<int>> action_nodes_;
   std::map<Place, int> gates_;  // of overlapped pairs
-  // Of compute actions: first and last position between two exchanges.
+  // For each compute action, the first and last position of the block between
+  // two exchanges that contains it.
   std::map<Place, std::pair<int, int>> blocks_;
   std::vector<std::pair<int, int>> updates_;  // rank, node
   std::map<std::tuple<Output, int, int>, Place> outputs_;
@@ -174,7 +175,8 @@ double Builder::PlainSeconds(const Action& action) const {
   return seconds * action.num_microbatches;
 }
 
-// Is an estimate of the weights made before this action?
+// Returns true if the weights are predicted before this action, and records the
+// prediction where only the first forward of an update makes one.
 bool Builder::Estimates(const Action& action, int rank) {
   using Prediction = WeightPolicy::Prediction;
   const WeightPolicy& weights = schedule_.weights;
@@ -199,7 +201,8 @@ bool Builder::Estimates(const Action& action, int rank) {
   return false;
 }
 
-// What the action takes beside its own pass.
+// Returns the seconds that an action takes in addition to its own pass: weight
+// prediction and compression.
 double Builder::Seconds(const Action& action, int rank) {
   double seconds =
       Estimates(action, rank) ? At(costs_.prediction_seconds, action.stage) : 0;
@@ -288,8 +291,8 @@ void Builder::ChainChannel(int rank, Op op) {
   }
 }
 
-// Each room is handed on: what takes one more than there are waits for the
-// first offload whose room nobody before it in the order has taken.
+// A forward or reload for which no slot is left waits for the first offload
+// whose slot no earlier action of the order has reused.
 void Builder::LimitResidents(int rank) {
   const auto& actions = schedule_.rank_actions[rank];
   int rooms = schedule_.resident_activations;
@@ -359,8 +362,8 @@ void Builder::Connect(Place producer, Place consumer) {
   }
 }
 
-// The place of an input is free when a pass over an earlier one has ended, that
-// of an output when an earlier one has been sent.
+// A queue slot of an input is free once the pass over an earlier input has
+// ended; a slot of an output is free once an earlier output has been sent.
 void Builder::LimitQueues(Place producer, int transfer, Place consumer) {
   const int num_earlier = costs_.queued_microbatches + 1;
   const Place frees = {consumer.first, consumer.second - num_earlier};
@@ -394,7 +397,8 @@ void Builder::FindBlocks(int rank) {
   }
 }
 
-// An update of a stage on every rank that holds it, after all their gradients.
+// Adds the updates of each stage on every rank that holds it, after the
+// gradients of all these ranks.
 void Builder::AddUpdates() {
   const int total = schedule_.num_microbatches * schedule_.num_batches;
   for (int stage = 0; stage < schedule_.num_stages; ++stage) {
@@ -404,7 +408,7 @@ void Builder::AddUpdates() {
         (schedule_.weights.times_replicas ? static_cast<int>(copies.size())
                                           : 1);
     for (int update = 0; update < total / size; ++update) {
-      std::map<int, int> last;  // by rank: position of its last gradient
+      std::map<int, int> last;  // position of the last gradient, by rank
       for (int rank : copies) {
         const auto& actions = schedule_.rank_actions[rank];
         for (int i = 0; i < static_cast<int>(actions.size()); ++i) {
@@ -453,7 +457,7 @@ absl::Status Deadlock(const Schedule& schedule, const Builder& builder,
       absl::StrCat("deadlock: stuck are ", stuck));
 }
 
-// Counts at every moment at which something begins.
+// Returns the largest count over the start times of all forwards and reloads.
 double PeakMicrobatches(const Schedule& schedule, int rank,
                         const std::vector<double>& start,
                         const std::vector<double>& end) {
@@ -466,7 +470,8 @@ double PeakMicrobatches(const Schedule& schedule, int rank,
   int peak = 0;
   for (size_t i = 0; i < actions.size(); ++i) {
     if (actions[i].op != Op::kForward && actions[i].op != Op::kReload) continue;
-    // A pass of no time has come and gone at one moment: the order decides.
+    // A pass of zero duration starts and ends at the same time, so the order of
+    // the actions decides.
     int now = 0;
     for (size_t k = 0; k < actions.size(); ++k) {
       const bool takes =

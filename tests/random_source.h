@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where random test inputs take their decisions from: a seeded generator in
-// property tests, the bytes of an input in fuzzers. One generator serves both.
+// The source of all choices in random test inputs: a seeded generator in
+// property tests, the bytes of an input in fuzzers. The same input generators
+// serve both.
 #ifndef WEIR_TESTS_RANDOM_SOURCE_H_
 #define WEIR_TESTS_RANDOM_SOURCE_H_
 
@@ -19,7 +20,7 @@ class RandomSource {
   virtual double Real(double low, double high) = 0;
   virtual void Shuffle(std::vector<int>* items) = 0;
 
-  // Returns true once in n draws.
+  // Returns true for one of n equally likely draws.
   bool OneIn(int n) { return Int(1, n) == 1; }
   template <typename T>
   T Of(const std::vector<T>& choices) {
@@ -27,7 +28,7 @@ class RandomSource {
   }
 };
 
-// Draws from a Mersenne Twister, which must outlive it.
+// Draws from a Mersenne Twister, which must outlive this object.
 class MersenneSource : public RandomSource {
  public:
   explicit MersenneSource(std::mt19937* random) : random_(*random) {}

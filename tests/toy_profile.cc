@@ -75,7 +75,8 @@ void AddMemory(DeviceProfile* profile) {
   memory->set_reserved_high_bytes(1.05e9);
 }
 
-// 10 us, then 100 GB/s; from 1 MB on 200 GB/s, joined where they meet.
+// Adds a link with a latency of 10 us and `rate` / 2 bytes per second, and
+// `rate` from 1 MB on. The two pieces meet at 1 MB.
 void AddLink(LinkClass::Distance distance, double rate,
              DeviceProfile* profile) {
   LinkClass* link = profile->add_links();

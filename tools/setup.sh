@@ -1,10 +1,10 @@
 # shellcheck shell=sh disable=SC2154
 # Sourced by ./run, ./check and tools/check, with $root set to the source tree.
-# Everything here talks on stderr: stdout belongs to weir.
+# All output is on stderr, as stdout belongs to weir.
 
 say() { echo "$*" >&2; }
 
-# Prints the packages of the given lists that dpkg does not have, one a line;
+# Prints the packages of the given lists that dpkg does not have, one per line;
 # with --optional those marked "?", else the others.
 missing_packages() {
   mark=
@@ -19,9 +19,9 @@ missing_packages() {
     done
 }
 
-# install_packages LIST...: installs what is listed and missing.
+# install_packages LIST...: installs missing packages of the lists.
 install_packages() {
-  # Elsewhere CMake says what it does not find.
+  # On other systems, CMake reports what is missing.
   command -v dpkg-query >/dev/null || return 0
   missing=$(missing_packages "$@" | tr '\n' ' ')
   if [ "$(id -u)" -eq 0 ]; then
@@ -52,7 +52,7 @@ apt_install() {
     apt-get install -y --no-install-recommends $1 >&2
 }
 
-# Optional packages never fail a run: the tests that want them say so.
+# Optional packages never fail a run: tests that need them report it.
 install_optional() {
   for package in $(missing_packages --optional "$@"); do
     if apt-cache show "$package" >/dev/null 2>&1; then
@@ -61,7 +61,7 @@ install_optional() {
   done
 }
 
-# One job per processor and per 2 GiB of memory.
+# Prints the number of jobs: one per processor and per 2 GiB of memory.
 num_jobs() {
   if [ -n "${CMAKE_BUILD_PARALLEL_LEVEL:-}" ]; then
     echo "$CMAKE_BUILD_PARALLEL_LEVEL"
@@ -78,7 +78,7 @@ num_jobs() {
     }' /proc/meminfo
 }
 
-# A build folder that came here with the tree from another place is no use.
+# A build folder that was copied from another place with the tree is invalid.
 is_configured() {
   [ -f "$root/build/release/build.ninja" ] &&
     grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$root" \
@@ -91,14 +91,15 @@ configure() {
   (cd "$root" && cmake --preset release "$@") >&2 || exit 3
 }
 
-# Builds the program alone: no test library is needed. Quiet once it was built.
+# Builds only the program, which needs no test library. Quiet if it was built
+# before.
 build_weir() {
   is_configured || configure -DBUILD_TESTING=OFF
   if [ -x "$root/build/release/bin/weir" ]; then quiet=--quiet; else quiet=; fi
   ninja -C "$root/build/release" -j "$(num_jobs)" $quiet weir >&2
 }
 
-# Builds everything, tests too.
+# Builds everything, including tests.
 build_all() {
   configure -DBUILD_TESTING=ON
   ninja -C "$root/build/release" -j "$(num_jobs)" >&2

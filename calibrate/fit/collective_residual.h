@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far off fits of collectives are on what they have not seen.
+// Cross-validation errors of fits to collectives.
 #ifndef WEIR_CALIBRATE_FIT_COLLECTIVE_RESIDUAL_H_
 #define WEIR_CALIBRATE_FIT_COLLECTIVE_RESIDUAL_H_
 
@@ -14,15 +14,16 @@
 
 namespace weir {
 
-// Seconds of every sample by a fit to all of another collective or number of
-// ranks. Errors as FitCollectives.
+// Returns the predicted seconds of every sample by a fit that excludes the
+// samples of the same collective and number of ranks. Errors as for
+// FitCollectives.
 absl::StatusOr<std::vector<double>> CrossValidateCollectives(
     const CollectiveModel& start, absl::Span<const CollectiveSample> samples);
 
-// The collective_residual of `fit`, a fit to the samples that began at `start`:
-// from errors of fits that a fifth of the (collective, number of ranks) were
-// left out of in turn; where fewer than three (collective, number of ranks)
-// were measured, from the fit's own, and the figure says so.
+// Returns the collective_residual of `fit`, a fit to the samples that started
+// from `start`. It is the error of fits that each leave out a fifth of the
+// (collective, number of ranks) groups. With fewer than three groups it is the
+// error of `fit` itself, and the source of the returned figure says so.
 absl::StatusOr<Figure> CollectiveResidual(
     const CollectiveModel& start, absl::Span<const CollectiveSample> samples,
     const CollectiveFit& fit, absl::string_view source);

@@ -65,7 +65,7 @@ absl::StatusOr<std::vector<CollectiveSample>> ReadCollectiveTable(
 absl::StatusOr<std::vector<CollectiveSample>> ReadAllReduceTable(
     absl::string_view label, absl::string_view text,
     const CollectiveGroup& group) {
-  // The header names in place and out of place alike.
+  // The header uses the same names for the in-place and out-of-place columns.
   const size_t header = text.find('\n');
   if (header == absl::string_view::npos) {
     return absl::InvalidArgumentError(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Predictions for measured rows by fits that have not seen them.
+// Predictions for measured rows by fits that exclude them.
 //
-//   // 10 folds over rows, or every shape left out by turns:
+//   // 10 folds over rows, or one fold per shape:
 //   const std::vector<int> groups = RowFolds(num_rows, 10);
 //   const std::vector<int> groups = GroupsOf(shapes);
 //   ASSIGN_OR_RETURN(const std::vector<double> predicted,
@@ -18,23 +18,23 @@
 
 namespace weir {
 
-// Fits to the rows of `fitted` alone and predicts those of `left_out`, in that
-// order. Rows are indices.
+// Fits to the rows `fitted` and returns the predictions for the rows
+// `left_out`, in that order. Rows are indices.
 using FitAndPredict = std::function<absl::StatusOr<std::vector<double>>(
     absl::Span<const int> fitted, absl::Span<const int> left_out)>;
 
-// For every row the prediction of a fit to all rows outside of the row's
-// group; groups[row] is any number. Calls in order of the groups' numbers. An
-// error of a call is returned; Internal when one predicts another count than it
-// was asked for.
+// Returns for every row the prediction of a fit to all rows outside its group.
+// groups[row] is an arbitrary number; groups are processed in ascending order.
+// Returns the error of a failed call, or Internal if a call returns the wrong
+// number of predictions.
 absl::StatusOr<std::vector<double>> CrossValidate(
     absl::Span<const int> groups, const FitAndPredict& fit_and_predict);
 
-// Row by row into `num_folds` groups; as many folds as rows leave one out.
-// REQUIRES: num_folds >= 1.
+// Assigns rows to `num_folds` groups in turn. With as many folds as rows, each
+// row is left out alone. Requires: num_folds >= 1.
 std::vector<int> RowFolds(int num_rows, int num_folds);
 
-// A group of its own for each distinct key, numbered by first appearance.
+// Returns a group per distinct key, numbered by first appearance.
 template <typename Key>
 std::vector<int> GroupsOf(const std::vector<Key>& keys) {
   std::map<Key, int> numbers;

@@ -13,11 +13,12 @@
 namespace weir {
 namespace {
 
-constexpr double kOutlier = 0.1;    // of a logarithm
-constexpr double kHoldBack = 0.02;  // residual per change of a logarithm
+constexpr double kOutlier = 0.1;    // in units of the logarithm
+constexpr double kHoldBack = 0.02;  // residual per unit change of a logarithm
 constexpr int kNumStarts = 6;
 
-// Of one node first; those between nodes only matter where samples span some.
+// Parameters within one node first. Those between nodes only matter if samples
+// span several nodes.
 constexpr absl::string_view kFree[] = {
     "ll.base_seconds",
     "ll.nvlink_hop_seconds",
@@ -51,8 +52,8 @@ constexpr absl::string_view kFree[] = {
 
 using Figures = std::vector<const CollectiveFigure*>;
 
-// A model whose figures move; copying one for every residual would cost more
-// than pricing it.
+// A model whose parameters are changed in place, since copying a model for
+// every residual would cost more than evaluating it.
 struct MovingModel {
   MovingModel(const CollectiveModel& start, const Figures& figures)
       : model(start) {
@@ -71,8 +72,8 @@ struct MovingModel {
   std::vector<Figure*> values;
 };
 
-// The free figures that the samples speak about: moving one by a tenth moves
-// some prediction.
+// Returns the free parameters that affect the samples: a change by a tenth
+// changes some prediction.
 Figures FiguresThatMatter(const CollectiveModel& model,
                           absl::Span<const CollectiveSample> samples) {
   const std::vector<double> before = PredictCollectives(model, samples);
@@ -124,7 +125,7 @@ struct HoldBack {
 
 using Difference = ceres::DynamicNumericDiffCostFunction<Residual>;
 
-// From `logs` to the nearest minimum; its cost.
+// Minimizes from `logs` to the nearest local minimum and returns its cost.
 double Descend(const CollectiveModel& start, const Figures& figures,
                absl::Span<const CollectiveSample> samples,
                const std::vector<double>& held, std::vector<double>* logs) {
@@ -152,14 +153,15 @@ double Descend(const CollectiveModel& start, const Figures& figures,
   options.linear_solver_type = ceres::DENSE_QR;
   options.max_num_iterations = 100;
   options.logging_type = ceres::SILENT;
-  options.num_threads = 1;  // sums in one order
+  options.num_threads = 1;  // fixed order of summation
   ceres::Solver::Summary summary;
   ceres::Solve(options, &problem, &summary);
   return summary.final_cost;
 }
 
-// The best of several descents: which protocol is the cheapest where makes
-// many valleys. The starts are spread evenly by the golden ratio.
+// Returns the best of several descents, since the choice of the cheapest
+// protocol creates many local minima. The golden ratio spreads the starts
+// evenly.
 std::vector<double> BestLogs(const CollectiveModel& start,
                              const Figures& figures,
                              absl::Span<const CollectiveSample> samples) {
@@ -186,7 +188,7 @@ std::vector<double> BestLogs(const CollectiveModel& start,
   return best;
 }
 
-// To four digits: more would claim more than the samples say.
+// Rounds to four digits, since the samples do not justify more.
 double Rounded(double value) {
   const double unit = std::pow(10, std::floor(std::log10(value)) - 3);
   return unit < 1 ? std::round(value / unit) / std::round(1 / unit)
@@ -239,7 +241,7 @@ CollectiveModel CollectiveStart(NcclGeneration generation) {
   if (model.has_nvls_efficiency()) {
     guess(4e-6, model.mutable_nvls_chunk_seconds());
   }
-  // Volta's links are too slow for the own block to show.
+  // Volta's links are too slow for a rank's own block to be visible.
   if (generation != NcclGeneration::kVolta) {
     guess(900e9, model.mutable_local_bytes_per_second());
   }

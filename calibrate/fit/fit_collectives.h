@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device's collective costs from measurements of them.
+// Fits a device's collective model to measurements.
 #ifndef WEIR_CALIBRATE_FIT_FIT_COLLECTIVES_H_
 #define WEIR_CALIBRATE_FIT_FIT_COLLECTIVES_H_
 
@@ -15,7 +15,7 @@
 
 namespace weir {
 
-// One measurement; bytes as CheapestCollective counts them.
+// One measurement. `bytes` is defined as for CheapestCollective().
 struct CollectiveSample {
   CollectiveKind kind = CollectiveKind::kAllReduce;
   double bytes = 0;
@@ -25,26 +25,28 @@ struct CollectiveSample {
 
 struct CollectiveFit {
   CollectiveModel model;
-  ErrorStatistics errors;  // of the samples it was fitted to
-  // Names of the figures that the samples speak about, of CollectiveFigures().
-  // The others stay as they began.
+  ErrorStatistics errors;  // on the fitted samples
+  // Names (see CollectiveFigures()) of the parameters that the samples
+  // determine. The others keep their starting values.
   std::vector<std::string> fitted;
 };
 
-// Where fits begin: NCCL's own constants with guesses for what they lack.
+// Returns a starting point for fits: NCCL's own constants, with guesses for the
+// parameters that NCCL lacks.
 CollectiveModel CollectiveStart(NcclGeneration generation);
 
-// The figures of `start` moved so that the logarithms of predicted and measured
-// seconds agree best (least squares, outliers beyond 10 % count linearly; 2 %
-// of a figure's own change of logarithm is held against it, which settles what
-// the samples leave open). Figures that matter become FITTED with `source`.
-// Same input, same bytes out. InvalidArgument without samples or with one whose
-// bytes, ranks, rates or seconds are not positive.
+// Fits the parameters of `start` to the samples by least squares on the
+// logarithms of predicted and measured seconds. Errors beyond 10 % count
+// linearly. A regularization of 2 % of each parameter's change of logarithm
+// resolves what the samples leave open. Parameters that affect the samples
+// become FITTED with `source`. The same input yields identical output.
+// InvalidArgument if there are no samples or one has non-positive bytes, ranks,
+// rates or seconds.
 absl::StatusOr<CollectiveFit> FitCollectives(
     const CollectiveModel& start, absl::Span<const CollectiveSample> samples,
     absl::string_view source);
 
-// What the model says of each sample.
+// Returns the predicted seconds of each sample.
 std::vector<double> PredictCollectives(
     const CollectiveModel& model, absl::Span<const CollectiveSample> samples);
 

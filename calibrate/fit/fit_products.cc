@@ -18,18 +18,19 @@
 namespace weir {
 namespace {
 
-constexpr int kNumFitted = 10;     // all of ProductFigures but sustained_rate
-constexpr double kOutlier = 0.05;  // of the logarithm
-// How much a change of a figure by its own size counts, in logarithms of one
-// sample.
+constexpr int kNumFitted = 10;     // all ProductFigures() but sustained_rate
+constexpr double kOutlier = 0.05;  // in units of the logarithm
+// Weight of a change of a parameter by its own size, in units of the logarithm
+// of one sample.
 constexpr double kHold = 0.05;
-// Another valley must be this much lower than the start's.
+// Another minimum must be lower than the one reached from `start` by this
+// factor.
 constexpr double kClearlyLower = 0.98;
 
-// Figures in parts of their start.
+// Parameters as fractions of their starting values.
 using Parts = std::array<double, kNumFitted>;
 
-// The machine, and the clocks of all samples.
+// The GPU, and the clocks of all samples.
 struct Setting {
   ProductMachine machine;
   Clock clock = Clock::kBurst;
@@ -59,8 +60,8 @@ double Scalar(const ceres::Jet<T, N>& x) {
   return x.a;
 }
 
-// Logarithm of predicted over measured; the kernel that is fastest at this
-// point is the one to differentiate.
+// Logarithm of predicted over measured seconds, differentiated for the kernel
+// that is fastest at the current parameters.
 struct Misfit {
   const Setting* setting;
   const ProductSample* sample;
@@ -109,7 +110,7 @@ absl::Status Check(absl::Span<const ProductSample> samples) {
   return absl::OkStatus();
 }
 
-// Moves `parts` to the least misfit and returns it.
+// Minimizes the misfit over `parts` and returns it.
 absl::StatusOr<double> Solve(const Setting& setting,
                              absl::Span<const ProductSample> samples,
                              Parts* parts) {
@@ -137,7 +138,7 @@ absl::StatusOr<double> Solve(const Setting& setting,
   options.linear_solver_type = ceres::DENSE_NORMAL_CHOLESKY;
   options.max_num_iterations = 100;
   options.function_tolerance = 1e-7;
-  options.num_threads = 1;  // sums in one order
+  options.num_threads = 1;  // fixed order of summation
   options.logging_type = ceres::SILENT;
   ceres::Solver::Summary summary;
   ceres::Solve(options, &problem, &summary);
@@ -153,7 +154,7 @@ struct Valley {
   double cost = 0;
 };
 
-// The model at the bottom of the valley that `start` is in.
+// Returns the model at the local minimum reached from `start`.
 absl::StatusOr<Valley> Descend(const ProductMachine& machine,
                                const ProductModel& start,
                                absl::Span<const ProductSample> samples,
@@ -219,7 +220,7 @@ absl::StatusOr<ProductFit> FitProducts(const ProductMachine& machine,
 ProductModel GenericProducts(const ProductMachine& machine,
                              double wave_quantization) {
   const double memory = machine.memory_bytes_per_second;
-  // A tile of 256 x 128 asks the cache for 0.012 bytes a FLOP.
+  // A tile of 256 x 128 loads 0.012 bytes per FLOP from the cache.
   const double cache = 0.015 * machine.flops_per_second;
   const double values[] = {
       // in the order of the message

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device's product figures from measured products.
+// Fits a device's GEMM model to measured GEMMs.
 #ifndef WEIR_CALIBRATE_FIT_FIT_PRODUCTS_H_
 #define WEIR_CALIBRATE_FIT_FIT_PRODUCTS_H_
 
@@ -20,38 +20,40 @@ struct ProductSample {
 
 struct ProductFit {
   ProductModel model;
-  ErrorStatistics errors;  // of the samples it was fitted to
+  ErrorStatistics errors;  // on the fitted samples
 };
 
-// The ten figures of `start` beside sustained_rate, moved so that the
-// logarithms of predicted and measured seconds agree best: least squares,
-// outliers beyond 5 % count linearly; a figure that the samples do not speak
-// about stays near its start. They become FITTED with `source`. Same input,
-// same bytes out. InvalidArgument without samples, or with a size or time that
-// is not positive.
-// Least squares end in valleys: it also sets out from GenericProducts with few
-// and with much quantization, and keeps to `start` unless another valley is
-// clearly lower.
-// At sustained clocks, as weir-calibrate measures, cache_bytes and throttling
-// do not show: they stay as `start` has them.
+// Fits the ten parameters of `start` other than sustained_rate to the samples
+// by least squares on the logarithms of predicted and measured seconds. Errors
+// beyond 5 % count linearly; a parameter that the samples do not determine
+// stays near its start. The parameters become FITTED with `source`. The same
+// input yields identical output. InvalidArgument without samples, or with a
+// size or time that is not positive.
+//
+// Least squares end in local minima, so the fit also starts from
+// GenericProducts with low and with high wave quantization; it keeps the
+// minimum reached from `start` unless another one is clearly lower.
+//
+// At sustained clocks, as measured by weir-calibrate, cache_bytes and
+// throttling have no effect and keep the values of `start`.
 absl::StatusOr<ProductFit> FitProducts(const ProductMachine& machine,
                                        const ProductModel& start,
                                        absl::Span<const ProductSample> samples,
                                        absl::string_view source,
                                        Clock clock = Clock::kBurst);
 
-// Middling figures for a machine that nobody has measured.
+// Returns typical parameters for a GPU without measurements.
 ProductModel GenericProducts(const ProductMachine& machine,
                              double wave_quantization);
 
-// Seconds of each sample.
+// Returns the predicted seconds of each sample.
 std::vector<double> PredictProducts(const ProductMachine& machine,
                                     const ProductModel& model,
                                     absl::Span<const ProductSample> samples,
                                     Clock clock = Clock::kBurst);
 
-// For every sample the prediction of a fit without the samples of its group
-// (calibrate/fit/cross_validation.h).
+// Returns for every sample the prediction of a fit without the samples of its
+// group (calibrate/fit/cross_validation.h).
 absl::StatusOr<std::vector<double>> CrossValidateProducts(
     const ProductMachine& machine, const ProductModel& start,
     absl::Span<const ProductSample> samples, absl::Span<const int> groups,

@@ -25,7 +25,7 @@ const std::vector<MeasurementFormat>& MeasurementFormats() {
 
 namespace {
 
-// Errors this large are those of another device or another unit.
+// Larger errors mean that the device or the unit is a different one.
 constexpr double kMaxResidual = 3;
 
 absl::Status CheckFit(absl::string_view label, const Import& import) {

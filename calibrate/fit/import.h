@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measurements into a device profile. Each format is one entry of a table and
-// is known by its content, not by the file's name.
+// Imports measurements into a device profile. Each format is one entry of a
+// table and is recognized by its content, not by the file name.
 #ifndef WEIR_CALIBRATE_FIT_IMPORT_H_
 #define WEIR_CALIBRATE_FIT_IMPORT_H_
 
@@ -15,16 +15,16 @@ namespace weir {
 
 struct Import {
   DeviceProfile profile;
-  // What was read and how well the profile explains it, a few lines.
+  // Summary of the input and of the fit's errors, a few lines.
   std::string report;
 };
 
 struct MeasurementFormat {
   absl::string_view name;
-  absl::string_view expected;  // what a file of it looks like, for errors
+  absl::string_view expected;  // description of the format, for errors
   bool (*recognizes)(absl::string_view text);
-  // `start` with the figures that the measurements speak about replaced;
-  // `label` names the file in errors, `source` in the figures.
+  // Returns `start` with the parameters that the measurements determine
+  // replaced. `label` names the file in errors, `source` in the parameters.
   absl::StatusOr<Import> (*import)(absl::string_view label,
                                    absl::string_view text,
                                    const DeviceProfile& start,
@@ -34,8 +34,8 @@ struct MeasurementFormat {
 const std::vector<MeasurementFormat>& MeasurementFormats();
 
 // Imports with the first format that recognizes the text. InvalidArgument names
-// file, line, column, what was found and what was expected; all formats where
-// none recognizes it.
+// file, line, column, the value found and the value expected; it lists all
+// formats if none recognizes the text.
 absl::StatusOr<Import> ImportMeasurements(absl::string_view label,
                                           absl::string_view text,
                                           const DeviceProfile& start,

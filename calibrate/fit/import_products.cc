@@ -19,7 +19,7 @@ namespace {
 
 struct TimeColumn {
   const char* name;
-  double seconds;  // of one of its unit
+  double seconds;  // seconds per unit
 };
 constexpr TimeColumn kTimes[] = {
     {"latency_ms", 1e-3}, {"latency_us", 1e-6}, {"seconds", 1}};
@@ -49,7 +49,7 @@ absl::StatusOr<std::vector<double>> Sizes(const CsvTable& table,
   return column.Numbers(1, kMaxSize);
 }
 
-// The one number format of all rows; empty without the column.
+// Returns the number format of all rows; empty without the column.
 absl::StatusOr<std::string> Format(const CsvTable& table) {
   const char* name = table.HasColumn("type") ? "type" : "dtype";
   if (!table.HasColumn(name) || table.num_rows() == 0) return "";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measured matrix products from a CSV: columns m, n, k, one of latency_ms,
-// latency_us or seconds, and if wanted dtype or type ("bf16", one for all rows)
-// and batch. Other columns are left alone.
+// Imports measured GEMMs from a CSV file with columns m, n, k, one of
+// latency_ms, latency_us or seconds, and optionally batch and dtype or type
+// ("bf16", the same in all rows). Other columns are ignored.
 #ifndef WEIR_CALIBRATE_FIT_IMPORT_PRODUCTS_H_
 #define WEIR_CALIBRATE_FIT_IMPORT_PRODUCTS_H_
 
@@ -16,24 +16,24 @@
 namespace weir {
 
 struct MeasuredProducts {
-  std::string format;  // number format; empty: the file has no dtype
+  std::string format;  // number format; empty: the file has no dtype column
   std::vector<ProductSample> samples;
-  std::vector<int> lines;  // of the samples in the file
+  std::vector<int> lines;  // lines of the samples in the file
 };
 
 absl::StatusOr<MeasuredProducts> ReadProducts(absl::string_view label,
                                               absl::string_view text);
 
-// The machine that `profile` describes, in a number format ("": bf16, or fp16
-// where there is none).
+// Returns the GPU described by `profile` in a number format ("": bf16, or fp16
+// if the profile has no bf16).
 absl::StatusOr<ProductMachine> MachineOf(const DeviceProfile& profile,
                                          std::string format);
 
-// A group for each distinct (n, k), so that cross-validation leaves a weight's
-// shape out whole.
+// Returns a group for each distinct (n, k), so that cross-validation leaves out
+// complete weight shapes.
 std::vector<int> WeightShapes(const std::vector<ProductSample>& samples);
 
-// For MeasurementFormats.
+// Entries of MeasurementFormats().
 bool LooksLikeProducts(absl::string_view text);
 absl::StatusOr<Import> ImportProducts(absl::string_view label,
                                       absl::string_view text,

@@ -17,11 +17,13 @@
 namespace weir {
 namespace {
 
-constexpr double kMistrust = 0.15;  // mean absolute error of a fit
+// Mean absolute error of a fit above which the report warns.
+constexpr double kMistrust = 0.15;
 
 CollectiveGroup GroupOf(const NcclTestsRun& run, const CollectiveModel& model) {
   CollectiveGroup group;
-  // sendrecv_perf: every rank sends to the next and hears from the one before.
+  // In sendrecv_perf every rank sends to the next and receives from the
+  // previous.
   const bool pairs = run.kind == CollectiveKind::kSendReceive;
   group.num_ranks = group.ranks_per_node = pairs ? 2 : run.num_ranks;
   group.intra_bytes_per_second = model.link_bytes_per_second().value();
@@ -49,8 +51,8 @@ absl::Status CheckRuns(absl::string_view label, const DeviceProfile& profile,
   return problems.ToStatus();
 }
 
-// "fit to 24 points of nccl-tests (all_reduce of 8 ranks), NCCL 2.28.9, NVIDIA
-// H100: mean |error| 3.0 %, ..."
+// Returns, for example, "fit to 24 points of nccl-tests (all_reduce of 8
+// ranks), NCCL 2.28.9, NVIDIA H100: mean |error| 3.0 %, ..."
 std::string SourceOf(const std::vector<NcclTestsRun>& runs, size_t num_points) {
   std::vector<std::string> what, versions, devices;
   const auto once = [](const std::string& item, std::vector<std::string>* to) {

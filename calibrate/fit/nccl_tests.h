@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What NVIDIA's nccl-tests print: text, or JSON of their option -J.
+// Reads the output of NVIDIA's nccl-tests: text, or JSON written by option -J.
 #ifndef WEIR_CALIBRATE_FIT_NCCL_TESTS_H_
 #define WEIR_CALIBRATE_FIT_NCCL_TESTS_H_
 
@@ -23,27 +23,27 @@ struct NcclTestsRun {
   CollectiveKind kind = CollectiveKind::kAllReduce;
   int num_ranks = 0;
   int num_nodes = 0;
-  std::string nccl_version;          // "2.28.9"; empty where it is not said
-  std::vector<std::string> devices;  // their names, each once
-  std::vector<Row> rows;             // out of place; in place where only that
+  std::string nccl_version;          // "2.28.9"; empty if not given
+  std::vector<std::string> devices;  // distinct names
+  std::vector<Row> rows;  // out of place; in place if only that was measured
 };
 
-// Whether a text is of nccl-tests at all.
+// Returns true if the text is output of nccl-tests.
 bool LooksLikeNcclTests(absl::string_view text);
 
 // Reads the output of all_reduce_perf, all_gather_perf, reduce_scatter_perf,
-// alltoall_perf or sendrecv_perf. Columns go by the names in the header line,
-// so releases with more or fewer of them are read alike; rows of no bytes are
-// left out. Of JSON, environment and arguments but the test's name are not
-// looked at. Several runs may follow each other in text. InvalidArgument names
-// all that is wrong: "<label>:<line>: ..." or "<label>: results[3].time ...".
+// alltoall_perf or sendrecv_perf. Columns are identified by the names in the
+// header line, so releases with more or fewer columns are supported; rows of 0
+// bytes are skipped. In JSON, the environment and all arguments but the test's
+// name are ignored. Text may contain several runs. InvalidArgument lists all
+// problems: "<label>:<line>: ..." or "<label>: results[3].time ...".
 absl::StatusOr<std::vector<NcclTestsRun>> ParseNcclTests(
     absl::string_view label, absl::string_view text);
 
-// For MeasurementFormats: fits start.collectives(), which says where to begin
-// and how fast the links are, to runs within one node. The report warns where
-// the fit's mean error is above 15 %. InvalidArgument where the figures are
-// missing or a run spans nodes.
+// Fits start.collectives(), which provides the starting point and the rate of
+// the links, to runs within one node; an entry of MeasurementFormats(). The
+// report warns if the fit's mean error is above 15 %. InvalidArgument if the
+// starting parameters are missing or a run spans nodes.
 absl::StatusOr<Import> ImportNcclTests(absl::string_view label,
                                        absl::string_view text,
                                        const DeviceProfile& start,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by the readers of text and of JSON. Only nccl_tests*.cc include this.
+// Shared by the readers of text and JSON. Only nccl_tests*.cc include this.
 #ifndef WEIR_CALIBRATE_FIT_NCCL_TESTS_INTERNAL_H_
 #define WEIR_CALIBRATE_FIT_NCCL_TESTS_INTERNAL_H_
 
@@ -19,7 +19,7 @@ inline constexpr absl::string_view kKnownPrograms =
     "all_reduce_perf, all_gather_perf, reduce_scatter_perf, alltoall_perf or "
     "sendrecv_perf";
 
-// 22809 is 2.28.9, 2708 is 2.7.8.
+// Returns the version of an NCCL_VERSION_CODE: 22809 is 2.28.9, 2708 is 2.7.8.
 std::string NcclVersion(int code);
 
 std::vector<NcclTestsRun> ReadNcclTestsText(absl::string_view text,

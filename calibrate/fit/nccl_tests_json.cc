@@ -51,7 +51,7 @@ class JsonReader {
 
   void ReadProgram(const Json& args, NcclTestsRun* run) {
     if (!args.is_array() || args.empty() || !args[0].is_string()) {
-      // Never shown: arguments may hold what is nobody's business.
+      // The arguments are never shown, as they may be confidential.
       problems_.Add("args", absl::StrCat("has no program, expected a list that "
                                          "begins with ",
                                          kKnownPrograms));
@@ -65,7 +65,7 @@ class JsonReader {
     }
   }
 
-  // The list has one entry for each process, which drives nthreads * ngpus.
+  // The list has one entry per process, which drives nthreads * ngpus.
   void ReadDevices(const Json& file, NcclTestsRun* run) {
     const Json& config = At(file, "config");
     const Json& devices = At(config, "devices").is_array()

@@ -34,7 +34,7 @@ class TextReader {
       } else if (!columns_.empty() && words[0][0] >= '0' &&
                  words[0][0] <= '9') {
         ReadRow(words);
-      }  // else: what NCCL or a launcher wrote in between
+      }  // otherwise a line of NCCL or of a launcher
     }
     Finish();
     if (runs_.empty() && problems_.empty()) {
@@ -74,6 +74,7 @@ class TextReader {
     }
   }
 
+  // Reads a line such as
   // "#  Rank  0 Group  0 Pid 77 on  node1 device  0 [0000:19:00] NVIDIA H100"
   void ReadDevice(absl::string_view line, const Words& words) {
     const auto on = std::find(words.begin(), words.end(), "on");
@@ -98,8 +99,8 @@ class TextReader {
     return at == columns_.end() ? -1 : static_cast<int>(at - columns_.begin());
   }
 
-  // Columns of the out-of-place half end where `time` comes again. Where a run
-  // has only one half, the words of the other are missing.
+  // The out-of-place columns end where `time` appears for the second time. If a
+  // run has only one half, the words of the other are missing.
   void ReadRow(const Words& words) {
     const int time = Column("time");
     if (time < 0) {
@@ -113,7 +114,7 @@ class TextReader {
     const auto again =
         std::find(columns_.begin() + time + 1, columns_.end(), "time");
     const size_t half = again - columns_.begin();
-    // A date and a time of day.
+    // The timestamp is two words: a date and a time of day.
     const size_t all = columns_.size() + (Column("timestamp") < 0 ? 0 : 1);
     const size_t one = all - (columns_.end() - again);
     if (words.size() != all && words.size() != half && words.size() != one) {
@@ -147,7 +148,7 @@ class TextReader {
     return false;
   }
 
-  // Old releases print a largest `error` instead, rounding included.
+  // Old releases print a largest `error` instead, which includes rounding.
   void CheckRight(const Words& words) {
     const int column = Column("#wrong");
     double wrong;
@@ -159,7 +160,7 @@ class TextReader {
                                ", expected 0 or N/A: the result was wrong"));
   }
 
-  // The run whose table has been read.
+  // Adds the run whose table has been read.
   void Finish() {
     if (columns_.empty()) return;
     const std::string header = absl::StrCat("line ", header_line_);
@@ -190,7 +191,7 @@ class TextReader {
   Problems& problems_;
   int line_ = 0, header_line_ = 0;
   std::string program_;
-  Words columns_;  // into the text
+  Words columns_;  // points into the text
   std::set<std::string> hosts_;
   bool no_time_ = false;
   NcclTestsRun run_;

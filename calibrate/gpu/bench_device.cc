@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kMinFlushBytes = 64LL << 20;
 
-// What the device's memory in use grew by; other processes must be at rest.
+// Growth of the device's memory in use. Requires: other processes are idle.
 class MemoryMeter {
  public:
   absl::Status Start() {
@@ -31,7 +31,7 @@ class MemoryMeter {
 };
 
 // NVML counts the device's memory without a context, CUDA only within one.
-// Without NVML all that is in use counts, other processes' too.
+// Without NVML all memory in use is counted, including that of other processes.
 absl::Status CreateContext(BenchDevice* device) {
   const double before =
       device->nvml != nullptr ? device->nvml->memory_in_use_bytes() : 0;
@@ -56,7 +56,7 @@ absl::Status CreateContext(BenchDevice* device) {
   return absl::OkStatus();
 }
 
-// Some products of each kind, so that the library's modules are loaded.
+// Runs some GEMMs of each kind, so that the library loads its modules.
 absl::Status WarmProducts(BenchDevice* device) {
   constexpr int64_t kSize = 256;
   ASSIGN_OR_RETURN(const DeviceMemory memory,
@@ -127,7 +127,7 @@ absl::Status TakeFlush(BenchDevice* device) {
                    Allocate(2 * device->flush_bytes, "flushing the cache"));
   ASSIGN_OR_RETURN(Stopwatch watch, Stopwatch::Create());
   constexpr int kCopies = 4;
-  device->flush_seconds = 1;                 // one copy a call
+  device->flush_seconds = 1;                 // one copy per call
   for (int round = 0; round < 2; ++round) {  // the first one warms up
     RETURN_IF_ERROR(watch.Start(device->stream.get()));
     for (int i = 0; i < kCopies; ++i) {
@@ -175,8 +175,8 @@ absl::Status BenchDevice::EnqueueFlush(double seconds) const {
 }
 
 absl::StatusOr<SelfCommunicator*> BenchDevice::Communicator(int max_ctas) {
-  // NCCL's blocks wait for each other: all of them must fit, and NCCL does not
-  // know how few multiprocessors there are.
+  // NCCL's blocks wait for each other, so all of them must fit, and NCCL does
+  // not know how few multiprocessors a partition has.
   if (card != nullptr) {
     return absl::UnimplementedError(
         "no messages by NCCL on a part of a card: they may never end there");
@@ -191,7 +191,7 @@ absl::StatusOr<SelfCommunicator*> BenchDevice::Communicator(int max_ctas) {
 
 absl::StatusOr<std::unique_ptr<BenchDevice>> OpenBenchDevice(
     const CudaBenchOptions& options) {
-  // Else modules load at first use, in the middle of what is measured.
+  // Otherwise modules load at first use, within a measurement.
   setenv("CUDA_MODULE_LOADING", "EAGER", /*overwrite=*/0);
   if (options.num_partitions != 0) AskForManyQueues();
   auto device = std::make_unique<BenchDevice>();

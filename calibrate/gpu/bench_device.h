@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all workloads of the bench share: the GPU, its libraries, its streams.
+// State shared by all workloads of the bench: the GPU, its libraries, its
+// streams.
 #ifndef WEIR_CALIBRATE_GPU_BENCH_DEVICE_H_
 #define WEIR_CALIBRATE_GPU_BENCH_DEVICE_H_
 
@@ -23,22 +24,23 @@ struct BenchDevice {
   CudaBenchOptions options;
   DeviceFacts facts;
   std::unique_ptr<Nvml> nvml;            // null: unknown clocks
-  absl::Status nvml_status;              // why
-  std::unique_ptr<CardPartitions> card;  // null: the whole card is measured
+  absl::Status nvml_status;              // why `nvml` is null
+  std::unique_ptr<CardPartitions> card;  // null: the whole GPU is measured
   std::unique_ptr<ProductLibrary> products;
   DeviceMemory workspace;
-  Stream stream;             // what is measured, on the first part
-  Stream background_stream;  // what runs beside it, on the part for copies
-  // Copied ahead of a measurement: the GPU is busy, and its cache full of other
-  // data, while the host launches.
+  Stream stream;  // measured work, on the first partition
+  // Work overlapped with it, on the partition for copies.
+  Stream background_stream;
+  // Copied ahead of a measurement, so that the GPU is busy and its cache full
+  // of other data while the host launches.
   DeviceMemory flush;
-  int64_t flush_bytes = 0;  // of each of two halves
+  int64_t flush_bytes = 0;  // size of each of the two halves
   double flush_seconds = 0;
   MemorySteps memory_steps;
-  // By their greatest number of CTAs; 0: the library's choice.
+  // By maximum number of CTAs; 0: the library's choice.
   std::map<int, std::unique_ptr<SelfCommunicator>> communicators;
 
-  // That the stream may use.
+  // Number of multiprocessors available to `stream`.
   int num_multiprocessors() const {
     return card != nullptr ? card->part(0).num_multiprocessors()
                            : facts.num_multiprocessors;
@@ -59,21 +61,21 @@ struct BenchDevice {
   absl::Status Wait(absl::string_view what) const {
     return WaitFor(stream.get(), options.timeout_seconds, what);
   }
-  // Copies for at least `seconds`.
+  // Enqueues copies for at least `seconds`.
   absl::Status EnqueueFlush(double seconds) const;
   absl::StatusOr<SelfCommunicator*> Communicator(int max_ctas);
 };
 
-// Takes the device, its libraries and the workspace, noting what each took.
+// Opens the device, its libraries and the workspace, and records the memory
+// each took.
 absl::StatusOr<std::unique_ptr<BenchDevice>> OpenBenchDevice(
     const CudaBenchOptions& options);
 
-// The communicator's part of the steps, by making one and using it. Only the
-// first call measures.
+// Measures the memory steps of the communicator by creating and using it. Only
+// the first call measures.
 absl::Status MeasureCommunicator(BenchDevice* device);
 
-// Enqueues what `fills` say of a piece of a buffer; `data` is its first
-// element.
+// Enqueues `fills` for a piece of a buffer; `data` is its first element.
 absl::Status FillPiece(const Launch& launch, const StageProgram& program,
                        const std::vector<PieceFill>& fills, const Piece& piece,
                        void* data, uint64_t seed);

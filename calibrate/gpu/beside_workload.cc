@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An operation beside transfers that never pause.
+// An operation overlapped with transfers that never pause.
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "calibrate/gpu/endless_load.h"
@@ -14,7 +14,7 @@ class BesideWorkload : public PreparedWorkload {
  public:
   absl::Status Prepare(BenchDevice* device, const Workload& workload) {
     key_ = workload.key;
-    // First: what is left of the memory is for the rotating sets.
+    // First, as the rotating sets take the remaining memory.
     RETURN_IF_ERROR(PrepareTransfers(device, workload));
     ASSIGN_OR_RETURN(op_, StageWorkload::Create(device, workload));
     return absl::OkStatus();

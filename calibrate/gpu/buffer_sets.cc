@@ -10,7 +10,7 @@
 namespace weir {
 namespace {
 
-// As cudaMalloc aligns: StageExecutor counts on it.
+// The alignment of cudaMalloc, which StageExecutor relies on.
 constexpr int64_t kAlignment = 256;
 
 int64_t Rounded(int64_t bytes) {
@@ -56,7 +56,7 @@ absl::StatusOr<BufferSets> BufferSets::Create(const BenchDevice& device,
 
 absl::Status BufferSets::Refill(const BenchDevice& device,
                                 const StageProgram& program, int set) const {
-  // Of its own for each piece of each set.
+  // A different seed for each piece of each set.
   uint64_t seed = device.options.seed + set * pieces_.size();
   for (const Piece& piece : pieces_) {
     const auto begin =

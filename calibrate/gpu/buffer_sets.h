@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several sets of the same buffers, to rotate over.
+// Several sets of the same buffers, for rotation.
 #ifndef WEIR_CALIBRATE_GPU_BUFFER_SETS_H_
 #define WEIR_CALIBRATE_GPU_BUFFER_SETS_H_
 
@@ -12,16 +12,17 @@ namespace weir {
 
 class BufferSets {
  public:
-  // Only the pieces have memory: an address in a table is where the buffer
-  // would begin. `touched_bytes`: what one launch reads and writes, for the
-  // number of sets (host/rotation.h). All filled. ResourceExhausted: not even
-  // one fits.
+  // Only the pieces have memory; an address in a table is where the whole
+  // buffer would begin. `touched_bytes`, read and written by one launch,
+  // determines the number of sets (host/rotation.h). All sets are filled.
+  // ResourceExhausted: not even one fits.
   static absl::StatusOr<BufferSets> Create(const BenchDevice& device,
                                            const StageProgram& program,
                                            const std::vector<Piece>& pieces,
                                            int64_t touched_bytes, bool is_pass);
 
-  // As at first: what ran since has added to some and overwritten others.
+  // Restores the initial data, which runs since then have added to or
+  // overwritten.
   absl::Status Refill(const BenchDevice& device, const StageProgram& program,
                       int set) const;
 

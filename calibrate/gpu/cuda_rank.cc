@@ -18,7 +18,7 @@
 namespace weir {
 namespace {
 
-// Tokens of many microbatches; weights take several rounds.
+// Holds the tokens of many microbatches; weights take several rounds.
 constexpr int64_t kRingBytes = 32 << 20;
 constexpr int64_t kUploadBytes = 8 << 20;
 
@@ -30,7 +30,7 @@ void Write(ElementFormat format, double value, uint8_t* bytes) {
   }
 }
 
-// Of billions of weights: a loop for each format that they have.
+// One loop per format, as there may be billions of weights.
 void WritePart(ElementFormat format, absl::Span<const double> values,
                uint8_t* bytes) {
   if (format == ElementFormat::kFp32) {
@@ -44,7 +44,7 @@ void WritePart(ElementFormat format, absl::Span<const double> values,
     const auto value = static_cast<float>(values[i]);
     if (format == ElementFormat::kBf16 && !std::isnan(value)) {
       const auto word = std::bit_cast<uint32_t>(value);
-      const auto half =  // to the nearest, ties to even
+      const auto half =  // to nearest, ties to even
           static_cast<uint16_t>((word + 0x7FFF + (word >> 16 & 1)) >> 16);
       std::memcpy(bytes + 2 * i, &half, 2);
     } else {
@@ -198,7 +198,7 @@ absl::Status CudaRank::RunAdam(int stage, const StageOptimizer& optimizer,
   return absl::OkStatus();
 }
 
-// The master weights are the old ones, in more digits than `old_weights` has.
+// Uses the master weights, which have more digits than `old_weights`.
 absl::Status CudaRank::Update(int stage, const StageOptimizer& optimizer,
                               int step, const void* /*old_weights*/,
                               const Buffers& buffers) {
@@ -331,7 +331,7 @@ absl::StatusOr<std::vector<double>> CudaRank::Download(const void* from,
   ASSIGN_OR_RETURN(void* at, Locate(from));
   const int width = BytesOf(format);
   const int64_t most = kRingBytes / width;
-  RETURN_IF_ERROR(Wait("before a download"));  // the ring is empty then
+  RETURN_IF_ERROR(Wait("before a download"));  // empties the ring
   std::vector<double> values(num_elements);
   for (int64_t first = 0; first < num_elements; first += most) {
     const int64_t count = std::min(most, num_elements - first);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ranks of a replay do alike, whether they have the card in turn or a part
-// of it each: operations, optimizers, uploads, on a stream and in a pool.
+// Common base of replay ranks that use the whole GPU in turn or a partition
+// each: operations, optimizers and uploads on a stream and in a memory pool.
 #ifndef WEIR_CALIBRATE_GPU_CUDA_RANK_H_
 #define WEIR_CALIBRATE_GPU_CUDA_RANK_H_
 
@@ -18,7 +18,7 @@
 
 namespace weir {
 
-// What a rank works with; all of it outlives the rank.
+// Resources of a rank; all of them outlive the rank.
 struct RankTools {
   const ReplayPlan* plan = nullptr;
   int rank = 0;
@@ -55,23 +55,24 @@ class CudaRank : public RankDevice {
 
  protected:
   explicit CudaRank(RankTools tools);
-  // The rest of making it: the pool, which has `primed_bytes` from the
-  // beginning, the ring of uploads.
+  // Completes the construction: creates the pool, primed with `primed_bytes`,
+  // and the upload ring.
   absl::Status Open(int64_t pool_bytes, int64_t primed_bytes);
-  // When all has been given back, while there is a stream: the card has the
-  // pool's memory again when this returns, not some time after; the next replay
+  // Closes the pool after all memory has been freed, while the stream exists.
+  // Returns when the GPU has the pool's memory again, since the next replay
   // needs it.
   void ClosePool();
 
-  // The calling thread works for this rank from here on; its memory is on the
-  // card.
+  // Makes the calling thread work for this rank, with the rank's memory on the
+  // GPU.
   virtual absl::Status Attend() = 0;
-  // What is enqueued from here on is this rank's work: `what` for messages,
-  // `num_launches` of it can be expected.
+  // Marks what is enqueued next as this rank's work. `what` is used in
+  // messages; `num_launches` launches are expected.
   virtual absl::Status Begin(int stage, StagePass pass, int num_launches) = 0;
-  // What follows is no work.
+  // Ends the work begun by Begin().
   virtual absl::Status Pause() = 0;
-  // Where memory is; it stays there until the next call of any rank's Attend.
+  // Returns the address of memory, valid until the next call of any rank's
+  // Attend().
   virtual absl::StatusOr<void*> Locate(const void* memory) = 0;
 
   absl::Status Explain(const absl::Status& status) const;
@@ -80,13 +81,12 @@ class CudaRank : public RankDevice {
   std::string name() const;  // "rank 3"
   double timeout_seconds() const { return tools_.plan->timeout_seconds; }
   Launch launch() const;
-  // A message's bytes on an emulated link.
   const RankTools& tools() const { return tools_; }
   MemoryPool* pool() const { return pool_.get(); }
   cudaStream_t stream() const { return tools_.lane.stream; }
 
  private:
-  // Where a stage has its weights, gradients and optimizer state.
+  // Indices of a stage's weights, gradients and optimizer state.
   struct Parts {
     int weights = -1, gradients = -1, state = -1;
     int64_t num_elements = 0;
@@ -106,7 +106,7 @@ class CudaRank : public RankDevice {
   std::vector<Parts> parts_;  // [stage]
   std::unique_ptr<MemoryPool> pool_;
   std::optional<UploadRing> uploads_;
-  Buffers located_;  // of the operation that is being run
+  Buffers located_;  // addresses for the running operation
 };
 
 }  // namespace weir

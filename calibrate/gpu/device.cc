@@ -25,7 +25,7 @@ absl::Status CheckDriver() {
     return absl::FailedPreconditionError(
         "no NVIDIA driver on this machine (libcuda.so.1 was not found)");
   }
-  // Drivers run all minor versions of their CUDA.
+  // Drivers support all minor versions of their CUDA.
   if (driver / 1000 < runtime / 1000) {
     return absl::FailedPreconditionError(absl::StrCat(
         "the NVIDIA driver is too old: it is for CUDA ", CudaVersion(driver),
@@ -41,7 +41,7 @@ absl::Status CheckCount(int device) {
     return absl::FailedPreconditionError(
         "no GPU on this machine, or CUDA_VISIBLE_DEVICES hides all");
   }
-  if (code != cudaSuccess) {  // a driver without its kernel module, say
+  if (code != cudaSuccess) {  // for example, a driver without its kernel module
     return absl::FailedPreconditionError(
         CudaStatus(code, "no GPU can be used on this machine").message());
   }

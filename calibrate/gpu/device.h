@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which GPU this is.
+// Identifies the GPU.
 #ifndef WEIR_CALIBRATE_GPU_DEVICE_H_
 #define WEIR_CALIBRATE_GPU_DEVICE_H_
 
@@ -16,22 +16,23 @@ namespace weir {
 struct DeviceFacts {
   int device = 0;
   std::string name, bus_id;
-  std::string hash;  // of the UUID
+  std::string hash;  // hash of the UUID
   int major = 0, minor = 0;
   int num_multiprocessors = 0;
   int64_t l2_bytes = 0, memory_bytes = 0;
   ElementFormat half_format = ElementFormat::kBf16;
 };
 
-// Creates no context. FailedPrecondition, one line each: no driver, one older
-// than this program's CUDA, no GPU, none of this number, one that the compiled
-// kernels or this program's memory pools do not run on.
+// Finds a device without creating a context. FailedPrecondition, one line each:
+// no driver, one older than this program's CUDA, no GPU, no GPU of this number,
+// or one that does not support the compiled kernels or memory pools.
 absl::StatusOr<DeviceFacts> FindDevice(int device);
 
-// `nvml` may be null. Without command, date and version of weir.
+// Returns the provenance without command, date and version of weir. `nvml` may
+// be null.
 Provenance ProvenanceOf(const DeviceFacts& facts, const Nvml* nvml);
 
-// 64-bit FNV-1a, in hexadecimal.
+// Returns the 64-bit FNV-1a hash in hexadecimal.
 std::string StableHash(absl::string_view bytes);
 
 }  // namespace weir

@@ -11,9 +11,9 @@
 namespace weir {
 namespace {
 
-// Long graphs: the driver's queue holds about a thousand launches.
+// Long graphs, as the driver's queue holds about a thousand launches.
 constexpr double kGraphSeconds = 3e-3;
-// How much slower than alone what is measured is taken to be at first.
+// Initial estimate of the slowdown of the measured work.
 constexpr double kExpectedSlowdown = 2;
 constexpr int kAttempts = 6;
 constexpr double kMaxSeconds = 30;
@@ -25,7 +25,7 @@ absl::Status Start(const std::vector<std::unique_ptr<EndlessLoad>>& loads,
     RETURN_IF_ERROR(load->Begin());
     most = std::max(most, load->NumReplays(seconds));
   }
-  // In turn: a full queue makes the host wait, and then none must run dry.
+  // In turn, so that no stream runs dry while the host waits for a full queue.
   for (int i = 0; i < most; ++i) {
     for (const auto& load : loads) {
       if (i < load->NumReplays(seconds)) {
@@ -51,7 +51,7 @@ absl::StatusOr<std::unique_ptr<EndlessLoad>> EndlessLoad::Create(
   const auto elapsed = [&load] {
     return load->watch_.Seconds(load->timeout_seconds_, load->what_);
   };
-  RETURN_IF_ERROR(launch());  // what loads at first use
+  RETURN_IF_ERROR(launch());  // loads modules at first use
   RETURN_IF_ERROR(load->Begin());
   RETURN_IF_ERROR(launch());
   RETURN_IF_ERROR(load->End());
@@ -93,7 +93,7 @@ absl::Status EndlessLoad::WaitUntilBegun() {
 absl::StatusOr<bool> EndlessLoad::IsRunning() const {
   const cudaError_t code = cudaEventQuery(watch_.stopped());
   if (code == cudaErrorNotReady) {
-    cudaGetLastError();  // or it would be somebody's next error
+    cudaGetLastError();  // otherwise it would be reported by a later call
     return true;
   }
   RETURN_IF_ERROR(CudaStatus(code, what_));
@@ -108,15 +108,14 @@ absl::StatusOr<LaunchBatch> RunBeside(
     const std::vector<std::unique_ptr<EndlessLoad>>& loads,
     absl::string_view key, Replayer* replayer, int num_launches) {
   RETURN_IF_ERROR(replayer->Prepare(num_launches));
-  // The loads are as slowed as what runs beside them, so what they take alone
-  // is the least that they take.
+  // The loads are slowed down too, so their uncontended time is a lower bound.
   double seconds = kExpectedSlowdown * replayer->num_launches() *
                        replayer->seconds_per_launch() +
                    replayer->lead_seconds() + 2e-3;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     RETURN_IF_ERROR(Start(loads, seconds));
     const absl::StatusOr<LaunchBatch> batch = replayer->Run(num_launches);
-    // Hung: there is nothing more to wait for.
+    // The GPU hangs: do not wait for the loads.
     if (absl::IsDeadlineExceeded(batch.status())) return batch;
     bool all_ran = true;
     for (const auto& load : loads) {

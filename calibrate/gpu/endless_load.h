@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work that keeps a stream busy while something is measured beside it.
+// Work that keeps a stream busy while other work is measured concurrently.
 #ifndef WEIR_CALIBRATE_GPU_ENDLESS_LOAD_H_
 #define WEIR_CALIBRATE_GPU_ENDLESS_LOAD_H_
 
@@ -14,18 +14,19 @@
 
 namespace weir {
 
-// One round of something, again and again from a graph. A counted number of
-// rounds, so that it always ends.
+// Repeats one round of work from a graph. The number of rounds is fixed, so it
+// always ends.
 class EndlessLoad {
  public:
-  // `launch` enqueues a round of `num_ops` on `stream`; all that it uses
-  // outlives the load. Runs some to see how long they take. DeadlineExceeded
-  // after `timeout_seconds`, here and below, names `what`.
+  // `launch` enqueues a round of `num_ops` on `stream`; everything it uses
+  // outlives the load. Runs some rounds to time them. DeadlineExceeded after
+  // `timeout_seconds`, here and below, names `what`.
   static absl::StatusOr<std::unique_ptr<EndlessLoad>> Create(
       std::string what, cudaStream_t stream, double timeout_seconds,
       int num_ops, const std::function<absl::Status()>& launch);
 
-  // Of some milliseconds each, that take `seconds` where nothing slows them.
+  // Returns the number of replays, of some milliseconds each, that take
+  // `seconds` uncontended.
   int NumReplays(double seconds) const;
   absl::Status Begin();
   absl::Status EnqueueReplay();
@@ -43,12 +44,12 @@ class EndlessLoad {
   double timeout_seconds_ = 0;
   Stopwatch watch_;
   GraphExec graph_;
-  double graph_seconds_ = 0;  // alone
+  double graph_seconds_ = 0;  // uncontended
 };
 
-// The replayer's launches, `key` in errors, while all loads run from before
-// they begin until after they have ended: again with a longer load where one
-// has ended too early. Returns when the loads have ended.
+// Runs the replayer's launches while all loads run from before their start
+// until after their end, and repeats with a longer load if one ended too early.
+// `key` is used in errors. Returns when the loads have ended.
 absl::StatusOr<LaunchBatch> RunBeside(
     const std::vector<std::unique_ptr<EndlessLoad>>& loads,
     absl::string_view key, Replayer* replayer, int num_launches);

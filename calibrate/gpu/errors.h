@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What CUDA and its libraries return, as absl::Status: what was attempted and
-// the library's words. Too little memory is ResourceExhausted, what this GPU or
-// library does not do Unimplemented, a missing driver or GPU
-// FailedPrecondition, the rest Internal.
+// Converts errors of CUDA and its libraries to absl::Status, with the attempted
+// operation and the library's message. Insufficient memory is
+// ResourceExhausted, operations unsupported by the GPU or library are
+// Unimplemented, a missing driver or GPU is FailedPrecondition, all others are
+// Internal.
 #ifndef WEIR_CALIBRATE_GPU_ERRORS_H_
 #define WEIR_CALIBRATE_GPU_ERRORS_H_
 

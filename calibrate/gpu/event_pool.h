@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events that are made beforehand and used again.
+// A pool of events that are created in advance and reused.
 #ifndef WEIR_CALIBRATE_GPU_EVENT_POOL_H_
 #define WEIR_CALIBRATE_GPU_EVENT_POOL_H_
 
@@ -12,12 +12,12 @@
 
 namespace weir {
 
-// Can be called from several threads.
+// Thread-safe.
 class EventPool {
  public:
   static absl::StatusOr<std::shared_ptr<EventPool>> Create(int num_events);
 
-  // From anybody who has given one back, else new ones, some at a time.
+  // Returns a free event; creates some new ones if there is none.
   absl::StatusOr<Event> Take();
   void GiveBack(Event event);
 
@@ -29,7 +29,7 @@ class EventPool {
   std::vector<Event> free_;
 };
 
-// An event recorded on a stream; back to its pool in the end.
+// An event recorded on a stream; returns to its pool on destruction.
 class RecordedEvent {
  public:
   static absl::StatusOr<std::unique_ptr<RecordedEvent>> Record(
@@ -39,7 +39,7 @@ class RecordedEvent {
   RecordedEvent& operator=(const RecordedEvent&) = delete;
 
   cudaEvent_t get() const { return event_.get(); }
-  // Never waits; errors count as passed: whoever waits next reports them.
+  // Never waits. Errors count as passed and are reported by the next wait.
   bool HasPassed() const;
 
  private:

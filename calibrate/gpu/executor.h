@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the operations of a stage on device memory that others provide: one
-// microbatch or many, on any stream, with nothing allocated on the way. It
-// knows nothing of measuring.
+// Runs the operations of a stage on caller-provided device memory, for one or
+// many microbatches, on any stream, without allocating. Independent of
+// measuring.
 #ifndef WEIR_CALIBRATE_GPU_EXECUTOR_H_
 #define WEIR_CALIBRATE_GPU_EXECUTOR_H_
 
@@ -19,12 +19,11 @@
 
 namespace weir {
 
-// Where each of a program's buffers lies, 256-byte aligned; null: not there at
-// this moment. One table per microbatch, with the same weights in all.
+// Address of each of a program's buffers, 256-byte aligned; null: currently not
+// allocated. One table per microbatch; all have the same weights.
 using BufferTable = std::vector<void*>;
 
-// Where and with what the work is done: one lane per stream. The workspace is
-// for products and kernels.
+// A stream and the workspace for GEMMs and kernels on it.
 struct Lane {
   cudaStream_t stream = nullptr;
   Workspace workspace;
@@ -32,40 +31,40 @@ struct Lane {
 
 struct ExecutorOptions {
   ElementFormat format = ElementFormat::kBf16;  // the stage's 16-bit format
-  int num_multiprocessors = 0;                  // that the stream may use
-  bool is_partition = false;                    // they are a part of the GPU
+  int num_multiprocessors = 0;                  // available to the stream
+  bool is_partition = false;  // the stream uses a partition of the GPU
 };
 
-// What differs from one run of an operation to the next.
+// Differences between runs of an operation.
 struct OpVariation {
   uint64_t seed = 0;               // XORed to the dropout's
-  const AdamStep* adam = nullptr;  // in the place of the operation's
+  const AdamStep* adam = nullptr;  // replaces the operation's
 };
 
 class StageExecutor {
  public:
-  // The library outlives the executor.
+  // Requires: the library outlives the executor.
   StageExecutor(std::shared_ptr<const StageProgram> program,
                 const ExecutorOptions& options, ProductLibrary* library);
 
-  // Chooses the algorithms of an operation, or of all of a pass, before it is
-  // run; timed on the tables in turn (which then holds other results), or by
-  // heuristics alone where there are none. Unimplemented: this GPU or the
-  // library cannot do it.
+  // Chooses the algorithms of an operation, or of all operations of a pass,
+  // before they are run: timed on the tables in turn (whose outputs are
+  // overwritten), or by heuristics alone if `tune_on` is empty. Unimplemented:
+  // not supported by this GPU or the library.
   absl::Status PlanOp(StagePass pass, int op,
                       absl::Span<const BufferTable> tune_on, const Lane& lane);
   absl::Status PlanPass(StagePass pass, absl::Span<const BufferTable> tune_on,
                         const Lane& lane);
 
-  // Launches it and returns; can be captured into a graph. Internal names an
-  // operation that is not planned, or a buffer that it needs and that is not
-  // there.
+  // Launches the operation or pass and returns; can be captured into a graph.
+  // Internal names an operation that is not planned, or a required buffer that
+  // is null.
   absl::Status RunOp(StagePass pass, int op, const BufferTable& buffers,
                      const Lane& lane, const OpVariation& variation = {}) const;
   absl::Status RunPass(StagePass pass, const BufferTable& buffers,
                        const Lane& lane) const;
 
-  // What was chosen for a product; empty for other kernels.
+  // Returns the algorithm chosen for a GEMM; empty for other kernels.
   std::string algorithm(StagePass pass, int op) const;
   const StageProgram& program() const { return *program_; }
 
@@ -73,13 +72,13 @@ class StageExecutor {
   struct PlannedOp {
     bool planned = false;
     const Product* product = nullptr;
-    // The library has no such epilogue: GELU by a kernel of its own.
+    // The library lacks the epilogue: GELU runs in a separate kernel.
     bool composed = false;
-    // Of unfused attention: its products, and what runs each.
+    // For unfused attention: its GEMMs, and the planned products that run them.
     AttentionProducts attention;
     std::vector<const Product*> before, after;
   };
-  // Of inputs and outputs in their order; null where there is none.
+  // Inputs and outputs in order; null if absent.
   struct Pointers {
     std::array<void*, 8> inputs{}, outputs{};
   };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products and unfused attention of StageExecutor.
+// GEMMs and unfused attention of StageExecutor.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -19,7 +19,8 @@ bool HasBias(const StageOp& op) {
          op.inputs[2].present();
 }
 
-// The aux of a GELU: written at outputs[1], or read at inputs[2].
+// Returns true if the operation has a GELU aux: written to outputs[1], or read
+// from inputs[2].
 bool IsGelu(const StageOp& op) {
   return op.epilogue == Epilogue::kBiasGelu ||
          op.epilogue == Epilogue::kGeluGradient;
@@ -71,7 +72,7 @@ absl::Status StageExecutor::PlanProduct(const StageOp& op,
       library_->Plan(spec, operands, lane.workspace, lane.stream);
   if (absl::IsUnimplemented(product.status()) && IsGelu(op)) {
     planned->composed = true;
-    if (op.epilogue == Epilogue::kBiasGelu) {  // the product makes the aux
+    if (op.epilogue == Epilogue::kBiasGelu) {  // the GEMM writes the aux
       spec.epilogue = spec.has_bias ? Epilogue::kBias : Epilogue::kNone;
       spec.shape.stride_d = spec.stride_aux;
       for (ProductOperands& each : operands) each.d = each.aux;
@@ -114,7 +115,7 @@ absl::Status StageExecutor::RunGelu(const StageOp& op, const Pointers& pointers,
     gelu.kind = OpKind::kGeluForward;
     gelu.inputs = {op.outputs[1], {}};
     inputs = {pointers.outputs[1], nullptr, nullptr};
-  } else {  // in place: the product left dy in d
+  } else {  // in place: the GEMM left dy in d
     gelu.kind = OpKind::kGeluBackward;
     gelu.inputs = {op.outputs[0], op.inputs[2], {}};
     inputs = {pointers.outputs[0], pointers.inputs[2], nullptr};

@@ -14,7 +14,7 @@ absl::StatusOr<GraphExec> CaptureGraph(
   const absl::Status launched = launch();
   Graph graph;
   const cudaError_t ended = cudaStreamEndCapture(stream, graph.receive());
-  // A capture that broke leaves its error behind.
+  // A failed capture leaves its error set.
   if (!launched.ok() || ended != cudaSuccess) cudaGetLastError();
   RETURN_IF_ERROR(launched);
   RETURN_IF_ERROR(CudaStatus(ended, "capturing a graph"));

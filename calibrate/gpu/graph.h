@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launches captured into a CUDA graph, and how long they take.
+// CUDA graphs captured from launches, and timing of work on a stream.
 #ifndef WEIR_CALIBRATE_GPU_GRAPH_H_
 #define WEIR_CALIBRATE_GPU_GRAPH_H_
 
@@ -9,8 +9,8 @@
 
 namespace weir {
 
-// `launch` enqueues on `stream` and must have run once before: what libraries
-// load at first use cannot be captured.
+// Captures `launch`, which enqueues on `stream`. Requires: it has run once
+// before, as modules that libraries load at first use cannot be captured.
 absl::StatusOr<GraphExec> CaptureGraph(
     cudaStream_t stream, absl::FunctionRef<absl::Status()> launch);
 
@@ -21,7 +21,7 @@ class Stopwatch {
 
   absl::Status Start(cudaStream_t stream);
   absl::Status Stop(cudaStream_t stream);
-  // Waits for the end. DeadlineExceeded names `what`.
+  // Waits for the end and returns the seconds. DeadlineExceeded names `what`.
   absl::StatusOr<double> Seconds(double timeout_seconds,
                                  absl::string_view what);
 

@@ -26,7 +26,7 @@ absl::StatusOr<DeviceMemory> Allocate(int64_t num_bytes,
                                       absl::string_view what_for) {
   DeviceMemory memory;
   const cudaError_t code = cudaMalloc(memory.receive(), num_bytes);
-  // The error is this call's alone; the next one must not find it.
+  // Clears the error, so that a later call does not report it.
   if (code != cudaSuccess) cudaGetLastError();
   RETURN_IF_ERROR(
       CudaStatus(code, absl::StrCat("allocating ", num_bytes, " bytes of GPU ",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Owners of what CUDA and cuBLASLt hand out. Once the watchdog has found the
-// GPU hung they leak: destroying would wait for it.
+// Owners of CUDA and cuBLASLt handles. Once the watchdog has found the GPU
+// hung, handles are leaked, since destroying them would wait for it.
 #ifndef WEIR_CALIBRATE_GPU_HANDLES_H_
 #define WEIR_CALIBRATE_GPU_HANDLES_H_
 
@@ -30,7 +30,7 @@ class Owned {
   }
 
   Handle get() const { return handle_; }
-  Handle* receive() { return &handle_; }  // REQUIRES: empty
+  Handle* receive() { return &handle_; }  // Requires: empty
 
  private:
   Handle handle_ = nullptr;
@@ -51,7 +51,7 @@ absl::StatusOr<Stream> MakeStream();
 absl::StatusOr<Event> MakeEvent();
 absl::StatusOr<DeviceMemory> Allocate(int64_t num_bytes,
                                       absl::string_view what_for);
-// Of the device, not of this process.
+// Returns the free memory of the device, not of this process.
 absl::StatusOr<int64_t> FreeMemory();
 
 }  // namespace weir

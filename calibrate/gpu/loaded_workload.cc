@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pass on one part of a card while others work on the same stage.
+// A pass on one GPU partition while others work on the same stage.
 #include <limits>
 
 #include "absl/strings/str_cat.h"
@@ -11,8 +11,8 @@
 namespace weir {
 namespace {
 
-// The passes of a microbatch, again and again on one part. Not the update: it
-// comes once in many microbatches.
+// The passes of a microbatch, repeated on one partition. The optimizer update
+// is excluded, as it runs once per many microbatches.
 constexpr StagePass kPasses[] = {StagePass::kForward, StagePass::kBackwardInput,
                                  StagePass::kBackwardWeight};
 
@@ -24,8 +24,8 @@ class BusyPart {
     ASSIGN_OR_RETURN(workspace_,
                      Allocate(device.options.workspace_bytes,
                               "the workspace of another part of the card"));
-    // One set, as if a microbatch went beyond the cache: so do those that are
-    // worth a part of a card.
+    // One set suffices if a microbatch exceeds the cache, which holds for those
+    // that are worth a partition.
     ASSIGN_OR_RETURN(
         sets_, BufferSets::Create(device, *workload.program,
                                   AllBuffers(*workload.program),
@@ -67,13 +67,13 @@ class LoadedWorkload : public PreparedWorkload {
   absl::Status Prepare(const BenchDevice* device, const Workload& workload) {
     key_ = workload.key;
     const int num_others = workload.active_partitions - 1;
-    // First: what is left of the memory is for the rotating sets.
+    // First, as the rotating sets take the remaining memory.
     for (int i = 0; i < num_others; ++i) {
       parts_.push_back(std::make_unique<BusyPart>());
       RETURN_IF_ERROR(parts_.back()->TakeMemory(*device, workload, i + 1));
     }
     ASSIGN_OR_RETURN(pass_, StageWorkload::Create(device, workload));
-    // Now: with the algorithms that were chosen for the pass.
+    // Afterwards, to use the algorithms chosen for the pass.
     for (int i = 0; i < num_others; ++i) {
       ASSIGN_OR_RETURN(auto load,
                        parts_[i]->MakeLoad(*device, workload, i + 1));

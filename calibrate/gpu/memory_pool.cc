@@ -31,7 +31,8 @@ absl::StatusOr<std::unique_ptr<MemoryPool>> MemoryPool::Create(
   RETURN_IF_ERROR(
       CudaStatus(cudaMemPoolCreate(pool->pool_.receive(), &properties),
                  "creating a memory pool"));
-  // What was reserved stays: the mark then says what the stage ever needed.
+  // Reserved memory is kept, so that the mark is the maximum the stage ever
+  // needed.
   uint64_t keep = ~uint64_t{0};
   RETURN_IF_ERROR(
       CudaStatus(cudaMemPoolSetAttribute(
@@ -58,7 +59,7 @@ absl::Status MemoryPool::GiveBack(void* memory, cudaStream_t stream) {
 }
 
 absl::Status MemoryPool::Prime(int64_t num_bytes, cudaStream_t stream) {
-  constexpr int64_t kLeast = 64LL << 20;  // below that growing is short
+  constexpr int64_t kLeast = 64LL << 20;  // growing by less is fast
   for (; num_bytes >= kLeast; num_bytes -= num_bytes / 8) {
     const absl::StatusOr<void*> memory =
         Take(num_bytes, stream, "what a rank will need");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stage's own memory pool, as emulated capacity and as a meter.
+// A stage's own memory pool, for emulated capacity and for measuring.
 #ifndef WEIR_CALIBRATE_GPU_MEMORY_POOL_H_
 #define WEIR_CALIBRATE_GPU_MEMORY_POOL_H_
 
@@ -12,34 +12,36 @@
 
 namespace weir {
 
-// Highest values since the last reset.
+// Maximum values since the last reset.
 struct PoolMarks {
-  int64_t used_bytes = 0;      // of what was taken, rounded by the pool
-  int64_t reserved_bytes = 0;  // of what the pool took from the device
+  int64_t used_bytes = 0;      // allocated, rounded by the pool
+  int64_t reserved_bytes = 0;  // taken by the pool from the device
 };
 
 class MemoryPool {
  public:
-  // Refuses more than max_bytes (rounded up by the driver); 0: the device's.
+  // Creates a pool limited to max_bytes (rounded up by the driver); 0: the
+  // device's memory.
   static absl::StatusOr<std::unique_ptr<MemoryPool>> Create(int device,
                                                             int64_t max_bytes);
 
-  // In the order of the stream. ResourceExhausted names `what_for`.
+  // Allocates in stream order. ResourceExhausted names `what_for`.
   absl::StatusOr<void*> Take(int64_t num_bytes, cudaStream_t stream,
                              absl::string_view what_for);
   absl::Status GiveBack(void* memory, cudaStream_t stream);
 
-  // Takes so much from the device now, for whatever is taken later: a pool that
-  // grows keeps its caller waiting for milliseconds, and others who launch,
-  // too. As much as there is where there is less; it stays until Trim.
+  // Takes memory from the device now for later allocations, since growing a
+  // pool blocks its caller, and other threads that launch, for milliseconds.
+  // Takes less if less is available; the memory stays until Trim().
   absl::Status Prime(int64_t num_bytes, cudaStream_t stream);
 
-  // Gives the device what nothing is in.
+  // Returns unused memory to the device.
   absl::Status Trim();
 
   absl::StatusOr<PoolMarks> Marks() const;
   absl::Status ResetMarks();
-  // By how much one byte raises the used mark: sizes are rounded up to it.
+  // Returns by how much allocating one byte raises the used mark, which is the
+  // rounding unit.
   absl::StatusOr<int64_t> MeasureGranularity(cudaStream_t stream);
 
  private:

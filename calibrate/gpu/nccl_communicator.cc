@@ -17,12 +17,12 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr ncclDataType_t kType = ncclFloat16;  // all cards have it
+constexpr ncclDataType_t kType = ncclFloat16;  // supported by all GPUs
 constexpr int64_t kTypeBytes = 2;
-// What cudaMalloc takes from the device at a time.
+// Allocation granularity of cudaMalloc.
 constexpr int64_t kGranuleBytes = int64_t{2} << 20;
 
-// Busy at first, as short operations want it, then idle.
+// Polls busily at first, for short operations, then sleeps between polls.
 class Patience {
  public:
   explicit Patience(double timeout_seconds) : timeout_(timeout_seconds) {}
@@ -61,7 +61,7 @@ absl::Status MessageBuffers::Reserve(int64_t num_bytes) {
   ASSIGN_OR_RETURN(from_, Allocate(rounded, "messages"));
   ASSIGN_OR_RETURN(to_, Allocate(rounded, "messages"));
   reserved_bytes_ = rounded;
-  // Small numbers in any format: zeros would draw less power.
+  // A small number in any format; zeros would draw less power.
   for (void* const memory : {from_.get(), to_.get()}) {
     RETURN_IF_ERROR(
         CudaStatus(cudaMemset(memory, 0x2c, rounded), "filling messages"));
@@ -95,13 +95,13 @@ absl::StatusOr<std::unique_ptr<NcclCommunicator>> NcclCommunicator::Join(
 
 NcclCommunicator::~NcclCommunicator() {
   if (communicator_ == nullptr) return;
-  // A failure gives it up, and that ends it too.
+  // On failure, Settle() aborts the communicator, which also ends it.
   if (Settle(ncclCommFinalize(communicator_), "leaving a communicator").ok()) {
     ncclCommDestroy(communicator_);
   }
 }
 
-// Aborting also ends the kernels that wait for other ranks.
+// Aborting also ends kernels that wait for other ranks.
 absl::Status NcclCommunicator::GiveUp(absl::string_view what) {
   ncclCommAbort(std::exchange(communicator_, nullptr));
   return absl::DeadlineExceededError(absl::StrCat(
@@ -136,7 +136,7 @@ absl::Status NcclCommunicator::WaitFor(cudaEvent_t event,
     if (code != cudaErrorNotReady) {
       return absl::AbortedError(CudaStatus(code, what).message());
     }
-    cudaGetLastError();  // "not ready" would be NCCL's next error
+    cudaGetLastError();  // otherwise "not ready" would be NCCL's next error
     ncclResult_t error = ncclSuccess;
     const ncclResult_t asked = ncclCommGetAsyncError(communicator_, &error);
     if (asked != ncclSuccess) error = asked;
@@ -155,7 +155,7 @@ absl::StatusOr<double> NcclCommunicator::Time(const Enqueue& enqueue,
     return absl::AbortedError(
         absl::StrCat(what, ": the communicator was given up"));
   }
-  // Nobody's clock starts before all are there.
+  // Synchronizes the ranks before any of them starts its clock.
   RETURN_IF_ERROR(enqueue());
   RETURN_IF_ERROR(
       CudaStatus(cudaEventRecord(begin_.get(), stream_.get()), what));
@@ -168,7 +168,7 @@ absl::StatusOr<double> NcclCommunicator::Time(const Enqueue& enqueue,
   return milliseconds * 1e-3 / num_repeats;
 }
 
-// -1: nobody. Both at once where there are both.
+// Sends and receives, both at once if both are requested; -1: neither.
 absl::Status NcclCommunicator::Exchange(int64_t num_bytes, int send_to,
                                         int receive_from,
                                         absl::string_view what) {
@@ -182,7 +182,7 @@ absl::Status NcclCommunicator::Exchange(int64_t num_bytes, int send_to,
     received = ncclRecv(buffers_->to(), num_bytes, ncclUint8, receive_from,
                         communicator_, stream_.get());
   }
-  const ncclResult_t ended = ncclGroupEnd();  // in any case
+  const ncclResult_t ended = ncclGroupEnd();  // also after an error
   for (const ncclResult_t code : {sent, received, ended}) {
     RETURN_IF_ERROR(Settle(code, what));
   }

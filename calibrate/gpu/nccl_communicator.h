@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A communicator of NCCL that never blocks for longer than its time-out.
+// An NCCL communicator that never blocks for longer than its time-out.
 #ifndef WEIR_CALIBRATE_GPU_NCCL_COMMUNICATOR_H_
 #define WEIR_CALIBRATE_GPU_NCCL_COMMUNICATOR_H_
 
@@ -18,18 +18,19 @@
 
 namespace weir {
 
-// OK; Aborted: the network, another rank or the driver failed; Internal: NCCL
-// was used wrongly. `communicator` may be null; its last words are added.
+// Converts an error of NCCL. Aborted: the network, another rank or the driver
+// failed; Internal: NCCL was used incorrectly. `communicator` may be null; its
+// last error message is appended.
 absl::Status NcclFailure(ncclResult_t code, ncclComm_t communicator,
                          absl::string_view attempted);
 
-// What messages come from and go to; grows, never shrinks.
+// Source and destination of messages; grows, never shrinks.
 class MessageBuffers {
  public:
   absl::Status Reserve(int64_t num_bytes);
   char* from() const { return static_cast<char*>(from_.get()); }
   char* to() const { return static_cast<char*>(to_.get()); }
-  int64_t num_bytes() const { return 2 * reserved_bytes_; }  // of the device
+  int64_t num_bytes() const { return 2 * reserved_bytes_; }  // device memory
 
  private:
   DeviceMemory from_, to_;
@@ -38,8 +39,8 @@ class MessageBuffers {
 
 class NcclCommunicator : public Communicator {
  public:
-  // DeadlineExceeded: not all ranks joined in time. The buffers must outlive
-  // it.
+  // Joins a communicator. DeadlineExceeded: not all ranks joined in time. The
+  // buffers must outlive it.
   static absl::StatusOr<std::unique_ptr<NcclCommunicator>> Join(
       absl::string_view id, int num_ranks, int rank, double timeout_seconds,
       MessageBuffers* buffers);
@@ -60,15 +61,15 @@ class NcclCommunicator : public Communicator {
         timeout_seconds_(timeout_seconds),
         buffers_(buffers) {}
 
-  // Waits until NCCL has done what it began.
+  // Waits until NCCL has completed the operation that returned `code`.
   absl::Status Settle(ncclResult_t code, absl::string_view what);
   absl::Status WaitFor(cudaEvent_t event, absl::string_view what);
   absl::Status GiveUp(absl::string_view what);
   absl::Status Exchange(int64_t num_bytes, int send_to, int receive_from,
                         absl::string_view what);
   absl::Status AllToAll(int64_t count);
-  // Mean seconds of one of `num_repeats` after one that brings the ranks
-  // together.
+  // Returns the mean seconds of `num_repeats` operations after one that
+  // synchronizes the ranks.
   absl::StatusOr<double> Time(const Enqueue& enqueue, int num_repeats,
                               absl::string_view what);
 
@@ -76,7 +77,7 @@ class NcclCommunicator : public Communicator {
   const int rank_;
   const double timeout_seconds_;
   MessageBuffers* const buffers_;
-  ncclComm_t communicator_ = nullptr;  // null once it was given up
+  ncclComm_t communicator_ = nullptr;  // null after GiveUp()
   Stream stream_;
   Event begin_, end_;
 };

@@ -21,12 +21,12 @@
 namespace weir {
 namespace {
 
-// What is missing here, whatever CUDA calls it.
+// Returns Unavailable for a missing requirement, whatever CUDA's error code.
 absl::Status Missing(const absl::Status& status) {
   return absl::UnavailableError(status.message());
 }
 
-// The only GPU that the launcher shows, else the one of the local rank.
+// Returns the only visible GPU, otherwise the one of the local rank.
 int DeviceOf(const TransportRequest& request) {
   int count = 0;
   if (cudaGetDeviceCount(&count) != cudaSuccess || count <= 1) return 0;
@@ -50,7 +50,7 @@ class NcclTransport : public Transport {
                             : nvml_->link_addresses();
   }
 
-  // Of the whole device, without the messages' own buffers.
+  // Memory of the whole device, without the message buffers.
   double memory_in_use_bytes() override {
     size_t free = 0, total = 0;
     if (cudaMemGetInfo(&free, &total) != cudaSuccess) return 0;
@@ -95,7 +95,7 @@ absl::StatusOr<std::unique_ptr<Transport>> MakeNcclTransport(
   absl::StatusOr<DeviceFacts> facts = FindDevice(DeviceOf(request));
   if (!facts.ok()) return Missing(facts.status());
   RETURN_IF_ERROR(CudaStatus(cudaSetDevice(facts->device), "choosing the GPU"));
-  // The context, so that it is no communicator's memory.
+  // Create the context, so that it does not count as a communicator's memory.
   if (absl::Status started = CudaStatus(cudaFree(nullptr), "starting the GPU");
       !started.ok()) {
     return Missing(started);

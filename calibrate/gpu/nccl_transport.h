@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages between GPUs with NCCL, timed by the GPU. Built, not yet run.
+// Messages between GPUs with NCCL, timed by the GPU. Not yet run on real GPUs.
 #ifndef WEIR_CALIBRATE_GPU_NCCL_TRANSPORT_H_
 #define WEIR_CALIBRATE_GPU_NCCL_TRANSPORT_H_
 
@@ -12,12 +12,12 @@
 namespace weir {
 
 // A TransportFactory. The rank uses the GPU of its local rank, or the only one
-// that the launcher shows it. Every wait ends at the request's time-out: NCCL's
-// communicators do not block and are aborted then (DeadlineExceeded). With
-// one_gpu all ranks use GPU 0 and talk over loopback sockets, each as a host of
-// its own: slow, only to see that everything works; NCCL's variables for it are
-// set here, so NCCL must not have been used before. Unavailable: no driver, no
-// GPU, one of another kind.
+// that the launcher makes visible. Every wait ends at the request's time-out:
+// NCCL's communicators are non-blocking and are then aborted
+// (DeadlineExceeded). With one_gpu all ranks use GPU 0 and communicate over
+// loopback sockets, each as a separate host: slow, for functional checks only.
+// Its NCCL variables are set here, so NCCL must not have been used before.
+// Unavailable: no driver, no GPU, or an unsupported GPU.
 absl::StatusOr<std::unique_ptr<Transport>> MakeNcclTransport(
     const TransportRequest& request);
 

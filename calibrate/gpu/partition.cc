@@ -10,8 +10,8 @@
 
 namespace weir {
 
-// Signatures of cuda.h; its declarations cannot be used themselves, as they
-// would have to be linked.
+// Functions with the signatures of cuda.h, whose declarations cannot be used
+// directly because they would have to be linked.
 struct GreenEntries {
   decltype(&cuGetErrorName) get_error_name = nullptr;
   decltype(&cuDeviceGet) device_get = nullptr;
@@ -21,7 +21,7 @@ struct GreenEntries {
   decltype(&cuGreenCtxCreate) create = nullptr;
   decltype(&cuGreenCtxDestroy) destroy = nullptr;
   decltype(&cuGreenCtxGetDevResource) get_resource = nullptr;
-  // cuGreenCtxStreamCreate, which the headers of CUDA 12.4 do not have.
+  // cuGreenCtxStreamCreate, which the headers of CUDA 12.4 lack.
   CUresult (*create_stream)(CUstream*, CUgreenCtx, unsigned, int) = nullptr;
 
   absl::Status Status(CUresult code, absl::string_view attempted) const;
@@ -58,7 +58,7 @@ absl::Status TooOld(absl::string_view symbol) {
       version / 1000, ".", version % 1000 / 10, " and has no ", symbol));
 }
 
-// By version: later drivers may have other signatures under the same name.
+// Looks up by version, since later drivers may change a function's signature.
 template <typename Function>
 absl::Status Find(const char* symbol, unsigned version, Function* function) {
   void* found = nullptr;
@@ -71,7 +71,7 @@ absl::Status Find(const char* symbol, unsigned version, Function* function) {
   const cudaError_t code =
       cudaGetDriverEntryPoint(symbol, &found, cudaEnableDefault, &result);
 #endif
-  if (code != cudaSuccess) cudaGetLastError();  // this call's alone
+  if (code != cudaSuccess) cudaGetLastError();  // clears the error of this call
   RETURN_IF_ERROR(
       CudaStatus(code, absl::StrCat("looking for the driver's ", symbol)));
   if (result != cudaDriverEntryPointSuccess || found == nullptr) {
@@ -164,7 +164,7 @@ absl::StatusOr<CardPartition> CardPartitions::Make(
   return CardPartition(std::move(context), CountOf(got));
 }
 
-// Unimplemented: this size does not do.
+// Returns Unimplemented if this size is not possible.
 absl::Status CardPartitions::Take(int device, int num_parts, int size,
                                   int min_copy_multiprocessors,
                                   CUdevResource* all) {
@@ -178,8 +178,8 @@ absl::Status CardPartitions::Take(int device, int num_parts, int size,
       CountOf(rest) < std::max(min_copy_multiprocessors, 1)) {
     return absl::UnimplementedError("too little is left over");
   }
-  // Whether so few do for a context is said in no document, nor how a driver
-  // says that they do not.
+  // Neither the minimum size of a context nor the driver's error for a smaller
+  // one is documented.
   absl::StatusOr<CardPartition> copies = Make(device, &rest);
   if (!copies.ok() && !absl::IsResourceExhausted(copies.status())) {
     return absl::UnimplementedError(absl::StrCat(

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A card cut into equal parts that work at the same time: green contexts, each
-// with multiprocessors of its own. All belong to the primary context, so that
+// Divides a GPU into equal partitions that work concurrently: green contexts,
+// each with its own multiprocessors. All belong to the primary context, so that
 // memory, events, modules and library handles are shared; only streams belong
-// to a part, and all that is launched on a stream of a part stays on its
-// multiprocessors. Memory, its bandwidth, the L2 cache, power and the queues of
-// launches are the whole card's.
+// to a partition, and work launched on them stays on its multiprocessors.
+// Memory, its bandwidth, the L2 cache, power and the launch queues are those of
+// the whole GPU.
 //
-// The driver's entry points are looked up at run time (CUDA 12.5's and later),
-// so that nothing links libcuda.
+// The driver's entry points are looked up at run time (CUDA 12.5 and later), so
+// that nothing links libcuda.
 #ifndef WEIR_CALIBRATE_GPU_PARTITION_H_
 #define WEIR_CALIBRATE_GPU_PARTITION_H_
 
@@ -21,16 +21,16 @@
 
 namespace weir {
 
-struct GreenEntries;  // of the driver
+struct GreenEntries;  // entry points of the driver
 
-// Some multiprocessors of the card.
+// A set of multiprocessors of the GPU.
 class CardPartition {
  public:
-  // What grids are sized by, and products (ProductSpec::num_multiprocessors:
-  // cuBLASLt does not see the part that it runs on).
+  // Determines the size of grids and GEMMs (ProductSpec::num_multiprocessors),
+  // since cuBLASLt does not know the partition that it runs on.
   int num_multiprocessors() const { return num_multiprocessors_; }
-  // Does not wait for the default stream. Destroy it before the partition.
-  // Can be called from several threads.
+  // Creates a stream that does not wait for the default stream. Destroy it
+  // before the partition. Thread-safe.
   absl::StatusOr<Stream> MakeStream() const;
 
  private:
@@ -50,18 +50,18 @@ class CardPartition {
 
 class CardPartitions {
  public:
-  // Parts of the largest equal size of which `num_parts` fit. What they leave
-  // over is the part for copies: paced copies keep a multiprocessor busy while
-  // they wait, which must not be one that a stage computes on. The largest size
-  // that leaves nothing over, or fewer multiprocessors than asked for, or too
-  // few for the driver to make a context of, is not taken: the next smaller one
-  // is. An H200 (132, in steps of 8): 2 x 64, 4 x 32 or 8 x 16, and 4 for
+  // Creates `num_parts` partitions of the largest equal size that fits. The
+  // remaining multiprocessors form the partition for copies: paced copies keep
+  // a multiprocessor busy while they wait, which must not belong to a stage's
+  // partition. The size is reduced if it leaves no multiprocessors, fewer than
+  // `min_copy_multiprocessors`, or too few for the driver to create a context.
+  // An H200 (132, in steps of 8) yields 2 x 64, 4 x 32 or 8 x 16, and 4 for
   // copies.
   //
-  // The device has its primary context (cudaSetDevice, cudaFree(nullptr)).
-  // Unimplemented: the driver is older than CUDA 12.5, or the card cannot be
-  // cut, and it is named. InvalidArgument: so many parts do not fit, and how
-  // many do.
+  // Requires: the device has its primary context (cudaSetDevice,
+  // cudaFree(nullptr)). Unimplemented: the driver is older than CUDA 12.5, or
+  // the GPU, which is named, cannot be partitioned. InvalidArgument: so many
+  // partitions do not fit; names how many do.
   static absl::StatusOr<std::unique_ptr<CardPartitions>> Create(
       int device, int num_parts, int min_copy_multiprocessors = 1);
   ~CardPartitions();
@@ -69,7 +69,7 @@ class CardPartitions {
   int size() const { return static_cast<int>(parts_.size()); }
   const CardPartition& part(int index) const { return parts_[index]; }
   const CardPartition& copies() const { return copies_.front(); }
-  // Of the whole card.
+  // Number of multiprocessors of the whole GPU.
   int num_multiprocessors() const { return num_multiprocessors_; }
 
  private:
@@ -81,12 +81,12 @@ class CardPartitions {
 
   std::unique_ptr<GreenEntries> entries_;
   int num_multiprocessors_ = 0;
-  std::vector<CardPartition> parts_, copies_;  // one part for copies
+  std::vector<CardPartition> parts_, copies_;  // a single partition for copies
 };
 
-// Streams of different parts must not wait for each other in one of the card's
-// queues of launches: as many as there can be (CUDA_DEVICE_MAX_CONNECTIONS=32,
-// unless it is set). Call it before anything else of CUDA.
+// Requests the maximum number of launch queues (CUDA_DEVICE_MAX_CONNECTIONS=32,
+// unless it is set), so that streams of different partitions do not wait for
+// each other in one queue. Must precede all other uses of CUDA.
 void AskForManyQueues();
 
 }  // namespace weir

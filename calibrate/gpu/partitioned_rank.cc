@@ -48,8 +48,8 @@ absl::StatusOr<void*> PartitionedRank::Take(int64_t num_elements,
   const int64_t num_bytes = num_elements * BytesOf(format);
   absl::StatusOr<void*> memory = pool()->Take(num_bytes, stream(), what);
   if (absl::IsResourceExhausted(memory.status())) {
-    // The pool joins what lies apart once its stream is at rest, and what it
-    // keeps in pieces that do not do counts as full until it lets go of them.
+    // The pool merges free pieces only when its stream is idle, and unsuitable
+    // pieces count as full until they are trimmed.
     RETURN_IF_ERROR(Wait("making room in its memory pool"));
     RETURN_IF_ERROR(pool()->Trim());
     memory = pool()->Take(num_bytes, stream(), what);
@@ -113,7 +113,7 @@ absl::Status PartitionedRank::Copy(const Channel& channel,
   const int64_t num_bytes = num_elements * BytesOf(format);
   const bool at_once = link.latency_seconds == 0 && link.bytes_per_second == 0;
   if (bits > 0) {
-    // Its bytes are fewer than what is written: the time, then the values.
+    // It transfers fewer bytes than it writes: first the time, then the values.
     const double seconds = link.SecondsOf(
         TransferBytes(format, bits, num_elements * std::ssize(pieces)));
     if (seconds > 0) {
@@ -139,7 +139,7 @@ absl::Status PartitionedRank::Copy(const Channel& channel,
                                    .latency_seconds = latency,
                                    .bytes_per_second = link.bytes_per_second});
     RETURN_IF_ERROR(CudaStatus(launched, what));
-    latency = 0;  // of the message, not of each piece
+    latency = 0;  // once per message, not per piece
   }
   return absl::OkStatus();
 }

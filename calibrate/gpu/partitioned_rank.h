@@ -13,7 +13,7 @@ namespace weir {
 
 class PartitionedRank : public CudaRank {
  public:
-  // What it owns besides its tools point to.
+  // Resources owned by the rank that its tools point to.
   struct Own {
     Stream stream;
     std::unique_ptr<ProductLibrary> products;
@@ -48,7 +48,7 @@ class PartitionedRank : public CudaRank {
   absl::StatusOr<double> SecondsOf(const MomentPtr& moment) override;
   bool HasPassed(const MomentPtr& moment) override;
 
-  // The moment of all that is queued so far on a stream.
+  // Returns the moment when all work queued so far on a stream has ended.
   absl::StatusOr<MomentPtr> Record(cudaStream_t stream) const;
 
  protected:
@@ -63,13 +63,13 @@ class PartitionedRank : public CudaRank {
   }
 
  private:
-  // Messages to one rank, one after the other.
+  // Ordered messages to one rank.
   struct Channel {
     Stream stream;
-    DeviceMemory scratch;  // of rounded messages
+    DeviceMemory scratch;  // for rounded messages
   };
-  // What is kept on the host; moments of the copy there, and of the last one
-  // back.
+  // Data saved on the host, with the moments of the copy to the host and of the
+  // last copy back.
   struct Slot {
     PinnedBlocks::Block block;
     MomentPtr kept, read;

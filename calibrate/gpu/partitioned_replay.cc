@@ -13,7 +13,7 @@
 namespace weir {
 namespace {
 
-// What a pool and the driver need besides what is counted.
+// Leaves room for the overhead of a pool and of the driver.
 constexpr double kPoolShare = 0.98;
 constexpr double kPrimedShare = 0.97;
 
@@ -50,7 +50,7 @@ std::vector<std::pair<int, int>> PairsThatSend(const ReplayPlan& plan) {
 }
 
 PartitionedReplay::~PartitionedReplay() {
-  // What is under way still uses what goes now.
+  // Work in flight still uses the members.
   for (const auto& rank : ranks_) {
     if (!DeviceIsHung()) rank->Finish().IgnoreError();
   }
@@ -70,7 +70,7 @@ absl::StatusOr<std::unique_ptr<PartitionedReplay>> PartitionedReplay::Open(
   replay->provenance_ = ProvenanceOf(facts, replay->bench_->nvml.get());
   ASSIGN_OR_RETURN(replay->parts_, CardPartitions::Create(
                                        facts.device, options.num_partitions));
-  // A step's moments: begin and end of actions and their messages.
+  // Moments of a step: begin and end of actions and their messages.
   size_t num_actions = 0;
   for (const auto& actions : plan.schedule.rank_actions) {
     num_actions += actions.size();
@@ -90,7 +90,8 @@ absl::Status PartitionedReplay::OpenRanks(const ReplayPlan& plan,
     const CardPartition& part = parts_->part(rank);
     PartitionedRank::Own own;
     ASSIGN_OR_RETURN(own.stream, part.MakeStream());
-    // A library each: products are not for two threads at a time.
+    // A library per rank, as a Product must not be used by two threads at a
+    // time.
     ASSIGN_OR_RETURN(
         own.products,
         ProductLibrary::Create(options.num_candidates, plan.timeout_seconds));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks that have a part of a card each and work at the same time
-// (replay_device.h: partitioned).
+// Ranks that run concurrently, each on a GPU partition (replay_device.h:
+// partitioned).
 #ifndef WEIR_CALIBRATE_GPU_PARTITIONED_REPLAY_H_
 #define WEIR_CALIBRATE_GPU_PARTITIONED_REPLAY_H_
 
@@ -35,7 +35,7 @@ class PartitionedReplay : public ReplayDevice {
   PartitionedReplay() = default;
   absl::Status OpenRanks(const ReplayPlan& plan,
                          const CudaReplayOptions& options);
-  // Whether all messages at once find room for their copies' blocks.
+  // Sets a warning if the blocks of all concurrent message copies do not fit.
   void CheckCopies(const ReplayPlan& plan);
 
   std::unique_ptr<BenchDevice> bench_;
@@ -44,12 +44,12 @@ class PartitionedReplay : public ReplayDevice {
   std::unique_ptr<CardPartitions> parts_;
   PinnedBlocks host_;
   std::string warning_;
-  std::unique_ptr<RecordedEvent> started_;  // what seconds count from
+  std::unique_ptr<RecordedEvent> started_;  // origin of seconds
   std::vector<std::unique_ptr<PartitionedRank>> ranks_;
 };
 
-// Pairs of ranks, from and to, between which the schedule sends: neighbouring
-// stages, copies of a stage, both ends of a tied table.
+// Returns the pairs of ranks, from and to, between which the schedule sends:
+// neighboring stages, replicas of a stage, both ends of a tied table.
 std::vector<std::pair<int, int>> PairsThatSend(const ReplayPlan& plan);
 
 }  // namespace weir

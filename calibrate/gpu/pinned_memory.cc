@@ -15,7 +15,7 @@ absl::StatusOr<PinnedMemory> AllocatePinned(int64_t num_bytes,
   PinnedMemory memory;
   const cudaError_t code =
       cudaHostAlloc(memory.receive(), num_bytes, cudaHostAllocDefault);
-  if (code != cudaSuccess) cudaGetLastError();  // this call's alone
+  if (code != cudaSuccess) cudaGetLastError();  // clears the error of this call
   RETURN_IF_ERROR(
       CudaStatus(code, absl::StrCat("page-locking ", num_bytes,
                                     " bytes of the host for ", what_for)));
@@ -62,7 +62,7 @@ absl::Status UploadRing::Upload(int64_t num_bytes, void* to,
     pieces_.pop_front();
   }
   const int64_t begin = next_, end = begin + num_bytes;
-  // Around the end of the ring the oldest need not be what is in the way.
+  // At the end of the ring the oldest piece may not be the one that overlaps.
   const auto in_the_way = [&](const Piece& piece) {
     return piece.begin < end && begin < piece.end;
   };

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Page-locked memory of the host: what copies run beside other work from and
-// to.
+// Page-locked host memory, required for copies that overlap with other work.
 #ifndef WEIR_CALIBRATE_GPU_PINNED_MEMORY_H_
 #define WEIR_CALIBRATE_GPU_PINNED_MEMORY_H_
 
@@ -24,8 +23,7 @@ using PinnedMemory = Owned<void*, cudaFreeHost>;
 absl::StatusOr<PinnedMemory> AllocatePinned(int64_t num_bytes,
                                             absl::string_view what_for);
 
-// Blocks that are kept for the next one of their size. Can be called from
-// several threads.
+// A cache of blocks by size. Thread-safe.
 class PinnedBlocks {
  public:
   struct Block {
@@ -40,15 +38,15 @@ class PinnedBlocks {
   std::multimap<int64_t, Block> free_;
 };
 
-// From the host to a stream without waiting for it, as long as the ring holds
-// what is on its way.
+// Uploads from the host in stream order. Waits only if the ring is full of
+// uploads in flight.
 class UploadRing {
  public:
   static absl::StatusOr<UploadRing> Create(int64_t num_bytes);
 
-  // `fill` writes num_bytes, which then are copied `to` the device's memory in
-  // the order of the stream. At most num_bytes() at a time. DeadlineExceeded:
-  // the stream did not go on.
+  // Calls `fill` to write num_bytes, which are then copied `to` device memory
+  // in stream order. Requires: at most num_bytes(). DeadlineExceeded: the
+  // stream did not proceed.
   absl::Status Upload(int64_t num_bytes, void* to, cudaStream_t stream,
                       const std::shared_ptr<EventPool>& events,
                       double timeout_seconds,
@@ -65,7 +63,7 @@ class UploadRing {
 
   PinnedMemory memory_;
   int64_t num_bytes_ = 0, next_ = 0;
-  std::deque<Piece> pieces_;  // on their way, the oldest first
+  std::deque<Piece> pieces_;  // in flight, oldest first
 };
 
 }  // namespace weir

@@ -9,7 +9,7 @@
 namespace weir {
 namespace {
 
-// Computes nothing: moves bytes from the first half of a set to the second.
+// Computes nothing; moves bytes from the first half of a set to the second.
 class PlainWorkload : public PreparedWorkload {
  public:
   absl::Status Prepare(BenchDevice* device, const Workload& workload) {
@@ -50,7 +50,7 @@ class PlainWorkload : public PreparedWorkload {
     ASSIGN_OR_RETURN(*num_sets, NumSets(2 * bytes, 2 * stride_,
                                         device.facts.l2_bytes, free, false));
     ASSIGN_OR_RETURN(memory_, Allocate(2 * stride_ * *num_sets, "copies"));
-    // Zeros cost less power than data.
+    // Random data, since zeros draw less power.
     RETURN_IF_ERROR(CudaStatus(
         LaunchFillNormal(device.launch(), ElementFormat::kFp32, memory_.get(),
                          2 * stride_ * *num_sets / 4, 1, device.options.seed),

@@ -125,7 +125,7 @@ absl::Status Product::RunAlgorithm(const ProductOperands& operands,
                                    cudaStream_t stream) const {
   RETURN_IF_ERROR(SetPointers(operands.bias, operands.aux));
   const float alpha = 1, beta = spec_.shape.accumulate ? 1 : 0;
-  // The library's a is our b: column-major.
+  // The library is column-major, so its a is our b.
   return CublasStatus(
       cublasLtMatmul(handle_, desc_.get(), &alpha, operands.b, first_.get(),
                      operands.a, second_.get(), &beta, operands.d,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix products by cuBLASLt: the fastest of the algorithms that its
-// heuristics offer, chosen once per shape.
+// GEMMs by cuBLASLt with the fastest of the algorithms offered by its
+// heuristics, chosen once per shape.
 #ifndef WEIR_CALIBRATE_GPU_PRODUCT_H_
 #define WEIR_CALIBRATE_GPU_PRODUCT_H_
 
@@ -15,16 +15,16 @@
 
 namespace weir {
 
-// What an algorithm is chosen for.
+// Everything that determines the choice of an algorithm.
 struct ProductSpec {
   ProductShape shape;
   ElementFormat operands = ElementFormat::kBf16;  // a, b, bias, aux
   ElementFormat result = ElementFormat::kBf16;    // d
   Epilogue epilogue = Epilogue::kNone;
-  bool has_bias = false;        // of kBiasGelu; kBias always has
+  bool has_bias = false;        // for kBiasGelu; kBias always has one
   int64_t stride_aux = 0;       // elements between rows of aux
-  int alignment = 16;           // bytes, of all pointers
-  int num_multiprocessors = 0;  // that it should fill; 0: all
+  int alignment = 16;           // in bytes, of all pointers
+  int num_multiprocessors = 0;  // to use; 0: all
 
   bool operator==(const ProductSpec&) const = default;
 };
@@ -33,21 +33,21 @@ struct ProductOperands {
   const void* a = nullptr;
   const void* b = nullptr;
   const void* bias = nullptr;
-  void* aux = nullptr;  // kBiasGelu writes it, kGeluGradient reads it
+  void* aux = nullptr;  // written by kBiasGelu, read by kGeluGradient
   void* d = nullptr;
 };
 
-// Scratch that products on one stream share.
+// Scratch shared by GEMMs on one stream.
 struct Workspace {
   void* data = nullptr;
   int64_t num_bytes = 0;
 };
 
-// One shape with its algorithm. Not for two threads at a time.
+// One shape with its algorithm. Not thread-safe.
 class Product {
  public:
-  // On `stream`, nothing allocated; can be captured. The workspace is at least
-  // as large as at planning.
+  // Runs on `stream` without allocating; can be captured. Requires: the
+  // workspace is at least as large as at planning.
   absl::Status Run(const ProductOperands& operands, const Workspace& workspace,
                    cudaStream_t stream) const;
   // "cuBLASLt 66 tile 20 stages 36 split 1 workspace 0".
@@ -75,10 +75,10 @@ class ProductLibrary {
   static absl::StatusOr<std::unique_ptr<ProductLibrary>> Create(
       int num_candidates, double timeout_seconds);
 
-  // The product of this shape, planned at the first call. With operands in
-  // `tune_on` the candidates are timed on them in turn (d is written); without,
-  // the heuristics' first is taken. Unimplemented: the library offers none.
-  // The product lives as long as the library.
+  // Returns the product of this shape, planned at the first call. With operands
+  // in `tune_on` the candidates are timed on them in turn (d is overwritten);
+  // without, the first candidate of the heuristics is used. Unimplemented: the
+  // library offers none. The product lives as long as the library.
   absl::StatusOr<const Product*> Plan(const ProductSpec& spec,
                                       absl::Span<const ProductOperands> tune_on,
                                       const Workspace& workspace,
@@ -94,7 +94,7 @@ class ProductLibrary {
   absl::Status Choose(Product* product,
                       absl::Span<const ProductOperands> tune_on,
                       const Workspace& workspace, cudaStream_t stream) const;
-  // Seconds, the median of a few graphs.
+  // Returns the median seconds of a few graphs.
   absl::StatusOr<double> Time(const Product& product,
                               const cublasLtMatmulAlgo_t& algorithm,
                               absl::Span<const ProductOperands> operands,
@@ -104,7 +104,7 @@ class ProductLibrary {
   int num_candidates_ = 8;
   double timeout_seconds_ = 120;
   LtHandle handle_;
-  std::vector<Planned> planned_;  // tens: searched from end to end
+  std::vector<Planned> planned_;  // tens of entries: searched linearly
 };
 
 }  // namespace weir

@@ -12,8 +12,8 @@
 namespace weir {
 namespace {
 
-// Heuristics repeat themselves and some of what they offer does not run: ask
-// for twice as many as are timed.
+// The heuristics return duplicates and algorithms that do not run, so twice as
+// many as needed are requested.
 constexpr int kAskedPerCandidate = 2;
 constexpr int kSamples = 5;
 constexpr double kSampleSeconds = 5e-4;
@@ -101,8 +101,8 @@ absl::StatusOr<const Product*> ProductLibrary::Plan(
     planned_.push_back({spec, !tune_on.empty(), std::move(product)});
     return planned_.back().product.get();
   }
-  // Planned without tuning before: others may hold the product, it changes its
-  // algorithm in place.
+  // It was planned without tuning, and callers may hold the product, so its
+  // algorithm is changed in place.
   RETURN_IF_ERROR(Choose(planned->product.get(), tune_on, workspace, stream));
   planned->tuned = true;
   return planned->product.get();
@@ -118,8 +118,9 @@ absl::Status ProductLibrary::Choose(Product* product,
   std::vector<cublasLtMatmulHeuristicResult_t> offered(kAskedPerCandidate *
                                                        num_candidates_);
   int num_offered = 0;
-  // The heuristics take from these pointers how bias and aux are aligned; one
-  // that is better aligned than the real ones offers what then does not run.
+  // The heuristics infer the alignment of bias and aux from these pointers;
+  // with a better alignment than the real one they would offer algorithms that
+  // do not run.
   const void* aligned =
       static_cast<const char*>(workspace.data) + product->spec_.alignment;
   RETURN_IF_ERROR(product->SetPointers(aligned, aligned));
@@ -128,7 +129,7 @@ absl::Status ProductLibrary::Choose(Product* product,
       product->second_.get(), product->result_.get(), product->result_.get(),
       preference.get(), static_cast<int>(offered.size()), offered.data(),
       &num_offered);
-  // Some versions call invalid what they do not support.
+  // Some versions return "invalid" for unsupported operations.
   if (asked == CUBLAS_STATUS_INVALID_VALUE) asked = CUBLAS_STATUS_NOT_SUPPORTED;
   RETURN_IF_ERROR(
       CublasStatus(asked, absl::StrCat("asking cuBLASLt for ", what)));
@@ -177,7 +178,7 @@ absl::StatusOr<double> ProductLibrary::Time(
     }
     return absl::OkStatus();
   };
-  // Warm: loads the kernel.
+  // The first run loads the kernel.
   RETURN_IF_ERROR(run(0, 1));
   RETURN_IF_ERROR(watch.Start(stream));
   RETURN_IF_ERROR(run(1, 2));

@@ -14,8 +14,8 @@ using Clock = std::chrono::steady_clock;
 
 // Longer than a graph takes to launch.
 constexpr double kLeadSeconds = 3e-4;
-// The driver's queue of launches holds about a thousand: below that the host
-// does not wait for the device.
+// The driver's launch queue holds about a thousand; below that the host does
+// not wait for the device.
 constexpr int kQueuedOps = 400;
 constexpr double kHostTimingSeconds = 0.02;
 constexpr double kSampleEverySeconds = 0.03;
@@ -101,8 +101,8 @@ absl::StatusOr<LaunchBatch> Replayer::Run(int num_launches) {
     next_graph_ = (next_graph_ + 1) % static_cast<int>(graphs_.size());
   }
   RETURN_IF_ERROR(watch_.Stop(stream));
-  // While it runs. Not each time: NVML takes about as long as a batch, and a
-  // GPU that waits for it has faster clocks than one that works.
+  // Samples while the work runs, but not each time: NVML takes about as long as
+  // a batch, and a waiting GPU has faster clocks than a working one.
   if (SecondsSince(sampled_) > kSampleEverySeconds) {
     state_ = device_->Sample();
     sampled_ = Clock::now();

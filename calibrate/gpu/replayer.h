@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs something again and again, from graphs, and times it.
+// Runs a workload repeatedly, from graphs, and times it.
 #ifndef WEIR_CALIBRATE_GPU_REPLAYER_H_
 #define WEIR_CALIBRATE_GPU_REPLAYER_H_
 
@@ -24,20 +24,21 @@ struct Launchable {
 
 class Replayer {
  public:
-  // Warms it up: a launch on each of some sets.
+  // Creates a replayer and warms up with a launch on each of some sets.
   static absl::StatusOr<Replayer> Create(const BenchDevice* device,
                                          Launchable launchable);
 
-  // Captures the graphs for that many launches, if not the last ones.
+  // Captures the graphs for that many launches, unless they are the current
+  // ones.
   absl::Status Prepare(int num_launches);
-  // Copies that flush the cache and hide what launching takes, then the
+  // Runs copies that flush the cache and hide the launch time, then the
   // launches between two events.
   absl::StatusOr<LaunchBatch> Run(int num_launches);
 
-  // Of the last run, or a guess from warming up: seconds per launch.
+  // Seconds per launch of the last run, or an estimate from the warm-up.
   double seconds_per_launch() const { return seconds_per_launch_; }
   int num_launches() const { return plan_.num_launches(); }
-  // What the copies ahead of them take, at most.
+  // Maximum time of the copies ahead of the launches.
   double lead_seconds() const { return 20 * device_->flush_seconds; }
 
  private:
@@ -55,7 +56,7 @@ class Replayer {
   double seconds_per_launch_ = 0;
   double host_seconds_ = 0;          // per launch, without a graph
   double graph_launch_seconds_ = 0;  // on the host
-  DeviceState state_;                // as last sampled
+  DeviceState state_;                // last sample
   std::chrono::steady_clock::time_point sampled_;
 };
 

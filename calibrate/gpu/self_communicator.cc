@@ -10,7 +10,7 @@ namespace weir {
 
 absl::StatusOr<std::unique_ptr<SelfCommunicator>> SelfCommunicator::Create(
     int max_ctas, double timeout_seconds) {
-  // NCCL waits inside; it gets a thread that may be left behind.
+  // NCCL blocks in this call, so it runs in a thread that can be abandoned.
   auto communicator = std::make_shared<ncclComm_t>(nullptr);
   RETURN_IF_ERROR(RunWithin(
       timeout_seconds, "starting NCCL with one rank",
@@ -27,8 +27,8 @@ absl::StatusOr<std::unique_ptr<SelfCommunicator>> SelfCommunicator::Create(
       new SelfCommunicator(*communicator, timeout_seconds));
 }
 
-// NCCL waits here for its kernels, and for every graph that one was captured
-// into to be destroyed.
+// NCCL waits here for its kernels, and until every graph that captured one is
+// destroyed.
 SelfCommunicator::~SelfCommunicator() {
   if (DeviceIsHung()) return;
   RunWithin(timeout_seconds_, "leaving NCCL", [communicator = communicator_] {
@@ -45,7 +45,7 @@ absl::Status SelfCommunicator::Send(const void* from, void* to,
       ncclSend(from, num_bytes, ncclUint8, 0, communicator_, stream);
   const ncclResult_t received =
       ncclRecv(to, num_bytes, ncclUint8, 0, communicator_, stream);
-  const ncclResult_t ended = ncclGroupEnd();  // in any case
+  const ncclResult_t ended = ncclGroupEnd();  // also after an error
   RETURN_IF_ERROR(NcclStatus(sent, what));
   RETURN_IF_ERROR(NcclStatus(received, what));
   return NcclStatus(ended, what);

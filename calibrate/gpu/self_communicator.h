@@ -15,13 +15,13 @@ namespace weir {
 
 class SelfCommunicator {
  public:
-  // At most max_ctas thread blocks an operation; 0: NCCL's choice. Graphs that
-  // it was captured into are destroyed before it is.
+  // Uses at most max_ctas thread blocks per operation; 0: NCCL's choice.
+  // Requires: graphs that captured it are destroyed before it is.
   static absl::StatusOr<std::unique_ptr<SelfCommunicator>> Create(
       int max_ctas, double timeout_seconds);
   ~SelfCommunicator();
 
-  // From one buffer to the other, enqueued; can be captured once it has run.
+  // Enqueues a copy between the buffers; can be captured once it has run.
   absl::Status Send(const void* from, void* to, int64_t num_bytes,
                     cudaStream_t stream);
 

@@ -13,13 +13,13 @@
 namespace weir {
 namespace {
 
-// Of what is free: a rank that needs more takes it from what is left, or from
-// what others have not used.
+// Share of the free memory. A rank that needs more takes it from the rest, or
+// from memory that other ranks have not used.
 constexpr double kPrimedShare = 0.95;
 
 struct SerialMoment : Moment {
   explicit SerialMoment(double at) : seconds(at) {}
-  double seconds;  // of the clock
+  double seconds;  // on the work clock
 };
 
 MomentPtr MomentAt(double seconds) {
@@ -64,7 +64,7 @@ class SerialRank : public CudaRank {
     RETURN_IF_ERROR(replay_.clock_.End());
     return MomentAt(replay_.clock_.seconds());
   }
-  // Everything is in order on one stream.
+  // All work is in order on one stream.
   absl::Status After(const MomentPtr& /*moment*/) override {
     return absl::OkStatus();
   }
@@ -128,7 +128,7 @@ class SerialRank : public CudaRank {
         static_cast<const SerialMoment&>(*moment).seconds - replay_.started_,
         0.0);
   }
-  // A moment is made when it has passed.
+  // A moment is created when it has passed.
   bool HasPassed(const MomentPtr& /*moment*/) override { return true; }
 
  protected:
@@ -167,7 +167,7 @@ class SerialRank : public CudaRank {
         " bytes, and no other rank has any"));
   }
 
-  // Each side is on the card or on the host.
+  // Each side is on the GPU or on the host.
   absl::Status SendPiece(const SerialRank& receiver, const CopyPiece& piece,
                          int64_t num_bytes) {
     ASSIGN_OR_RETURN(void* from, memory_->Locate(piece.from));
@@ -210,7 +210,7 @@ class SerialRank : public CudaRank {
 };
 
 SerialReplay::~SerialReplay() {
-  // What is under way still uses what goes now.
+  // Work in flight still uses the members.
   if (bench_ != nullptr && !DeviceIsHung()) {
     bench_->Wait("the end of a replay").IgnoreError();
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks that have all of a card in turn (replay_device.h: serial).
+// Ranks that use the whole GPU in turn (replay_device.h: serial).
 #ifndef WEIR_CALIBRATE_GPU_SERIAL_REPLAY_H_
 #define WEIR_CALIBRATE_GPU_SERIAL_REPLAY_H_
 
@@ -15,23 +15,23 @@
 
 namespace weir {
 
-// Seconds of work, one after the other, as the device's clock. A piece of work
-// lasts from a Begin to the next End; copies run ahead of it for as long as
-// launching it took the last time.
+// Accumulated seconds of work, measured on the device. A piece of work lasts
+// from a Begin() to the next End(); copies run ahead of it for as long as its
+// launch took the last time.
 class WorkClock {
  public:
-  // The device outlives the clock.
+  // Requires: the device outlives the clock.
   static absl::StatusOr<WorkClock> Create(const BenchDevice* device);
 
-  // `kind` of work that takes about as long as others of it; `what` for
-  // messages.
+  // Begins a piece of work. All work of one `kind` takes about the same time to
+  // launch; `what` is used in messages.
   absl::Status Begin(int64_t kind, int num_launches, const std::string& what);
-  // Waits for it. DeadlineExceeded names it.
+  // Waits for the work. DeadlineExceeded names it.
   absl::Status End();
   bool is_running() const { return running_; }
   double seconds() const { return seconds_; }
   int num_pieces() const { return num_pieces_; }
-  // Pieces whose first event had passed before all of them was launched.
+  // Pieces whose first event had passed before all of the piece was launched.
   int num_late() const { return num_late_; }
 
  private:
@@ -41,7 +41,7 @@ class WorkClock {
   int64_t kind_ = 0;
   std::string what_;
   std::chrono::steady_clock::time_point launched_;
-  std::map<int64_t, double> host_seconds_;  // by kind: what launching took
+  std::map<int64_t, double> host_seconds_;  // launch time by kind
   double seconds_ = 0;
   int num_pieces_ = 0, num_late_ = 0;
 };
@@ -64,8 +64,8 @@ class SerialReplay : public ReplayDevice {
  private:
   friend class SerialRank;
   SerialReplay() = default;
-  // First what pools keep that nothing is in. Then spills the rank that has
-  // been idle for longest, but for `keep`. False: all others are spilled.
+  // First trims the pools, then spills the rank that has been idle for longest,
+  // other than `keep`. Returns false if all others are spilled.
   absl::StatusOr<bool> MakeRoom(const SerialRank* keep, bool* trimmed);
 
   std::unique_ptr<BenchDevice> bench_;

@@ -32,7 +32,7 @@ absl::StatusOr<void*> SpilledMemory::Take(int64_t num_bytes,
   piece.num_bytes = num_bytes;
   ASSIGN_OR_RETURN(piece.memory, pool_->Take(num_bytes, stream_, what_for));
   const uintptr_t name = next_;
-  constexpr uintptr_t kStep = 256;  // and a gap between the pieces
+  constexpr uintptr_t kStep = 256;  // with a gap between the pieces
   next_ += (static_cast<uintptr_t>(num_bytes) / kStep + 2) * kStep;
   pieces_.emplace(name, std::move(piece));
   num_bytes_ += num_bytes;

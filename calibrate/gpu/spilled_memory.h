@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rank's memory on a card that all ranks have in turn: it may be brought to
-// the host while the rank is not at work.
+// Memory of a rank on a GPU that ranks use in turn: it can be moved to the host
+// while the rank is idle.
 #ifndef WEIR_CALIBRATE_GPU_SPILLED_MEMORY_H_
 #define WEIR_CALIBRATE_GPU_SPILLED_MEMORY_H_
 
@@ -14,9 +14,9 @@
 
 namespace weir {
 
-// Takes and gives back in the order of one stream. What it hands out are names
-// of memory that stay the same wherever it is: no addresses of anything, but
-// bytes can be added to them.
+// Allocates and frees in the order of one stream. Returned pointers are names
+// that stay the same wherever the memory is: they are not addresses, but
+// offsets in bytes can be added to them.
 class SpilledMemory {
  public:
   SpilledMemory(MemoryPool* pool, PinnedBlocks* host, cudaStream_t stream,
@@ -29,16 +29,17 @@ class SpilledMemory {
   SpilledMemory(const SpilledMemory&) = delete;
   SpilledMemory& operator=(const SpilledMemory&) = delete;
 
-  // REQUIRES: not spilled. ResourceExhausted: the card is full.
+  // Requires: not spilled. ResourceExhausted: the GPU is full.
   absl::StatusOr<void*> Take(int64_t num_bytes, absl::string_view what_for);
   absl::Status GiveBack(void* name);
-  // On the card, or in pinned memory where it is spilled.
+  // Returns the address on the GPU, or in pinned memory while spilled.
   absl::StatusOr<void*> Locate(const void* name) const;
 
-  // Everything to the host; waits for it, and for all else on the stream.
+  // Moves all memory to the host; waits for it and for all other work on the
+  // stream.
   absl::Status Spill();
-  // And back. ResourceExhausted: does not fit yet, what came back stays; call
-  // it again.
+  // Moves the memory back to the GPU. ResourceExhausted: it does not fit yet;
+  // the part moved so far stays, and the call can be repeated.
   absl::Status Restore();
   bool is_spilled() const { return is_spilled_; }
   int64_t num_bytes() const { return num_bytes_; }
@@ -47,7 +48,7 @@ class SpilledMemory {
   struct Piece {
     int64_t num_bytes = 0;
     void* memory = nullptr;    // null: on the host
-    PinnedBlocks::Block host;  // of a piece that is there
+    PinnedBlocks::Block host;  // set if the piece is on the host
   };
 
   MemoryPool* pool_;
@@ -55,7 +56,7 @@ class SpilledMemory {
   cudaStream_t stream_;
   double timeout_seconds_;
   std::map<uintptr_t, Piece> pieces_;  // by name
-  // Names are no addresses that a processor has.
+  // Names are outside of the processors' address range.
   uintptr_t next_ = uintptr_t{0x5000} << 48;
   bool is_spilled_ = false;
   int64_t num_bytes_ = 0;

@@ -10,12 +10,12 @@
 namespace weir {
 namespace {
 
-// What is behind products: unfused attention is made of them.
+// Returns true if the operation uses GEMMs, which includes unfused attention.
 bool HasProducts(const StageOp& op) {
   return op.kind == OpKind::kProduct || !HasKernel(op);
 }
 
-// Random data in all that products touch.
+// Random data in all buffers that GEMMs use.
 class TuningBuffers {
  public:
   static absl::StatusOr<TuningBuffers> Create(const StageProgram& program,
@@ -67,7 +67,7 @@ absl::Status Plan(const BenchDevice& device, StageExecutor* executor,
   absl::StatusOr<TuningBuffers> buffers =
       tune ? TuningBuffers::Create(program, launch)
            : absl::ResourceExhaustedError("no tuning");
-  // Too large beside its workspace: the heuristics then.
+  // Insufficient memory next to the workspace: use the heuristics.
   if (!buffers.ok() && !absl::IsResourceExhausted(buffers.status())) {
     return buffers.status();
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The executors of a plan's stages, their products' algorithms chosen.
+// The executors of a plan's stages, with the GEMM algorithms chosen.
 #ifndef WEIR_CALIBRATE_GPU_STAGE_EXECUTORS_H_
 #define WEIR_CALIBRATE_GPU_STAGE_EXECUTORS_H_
 
@@ -16,10 +16,11 @@ namespace weir {
 
 class StageExecutors {
  public:
-  // Of `stages`, one for each distinct program. With `tune` candidates are
-  // timed on random data, in memory that is given back before this returns;
-  // what does not fit, or is not to be tuned, has the heuristics' first.
-  // Unimplemented, ResourceExhausted: an operation that cannot be run.
+  // Creates executors for `stages`, one per distinct program. With `tune`,
+  // candidates are timed on random data, in memory that is freed before this
+  // returns; without, or if the memory does not suffice, the first candidate of
+  // the heuristics is used. Unimplemented, ResourceExhausted: an operation
+  // cannot be run.
   static absl::StatusOr<StageExecutors> Create(const BenchDevice& device,
                                                const ReplayPlan& plan,
                                                const std::vector<int>& stages,

@@ -10,7 +10,7 @@
 namespace weir {
 namespace {
 
-// Of a program that the caller keeps alive.
+// Wraps a program that the caller keeps alive.
 std::shared_ptr<const StageProgram> Unowned(const StageProgram& program) {
   return {std::shared_ptr<const StageProgram>(), &program};
 }
@@ -29,7 +29,7 @@ class StageRun {
         tables_(num_microbatches, permanent_) {}
 
   absl::Status Run(const std::vector<StageStep>& steps) {
-    // The marks do not depend on how fast products are.
+    // The marks do not depend on the speed of GEMMs, so heuristics suffice.
     for (int pass = 0; pass < kNumStagePasses; ++pass) {
       RETURN_IF_ERROR(
           executor_.PlanPass(static_cast<StagePass>(pass), {}, device_.lane()));
@@ -65,7 +65,7 @@ class StageRun {
     if (step.microbatch < 0) {
       for (BufferTable& table : tables_) table[step.buffer] = memory;
     }
-    // Others are written before they are read.
+    // Other buffers are written before they are read.
     if (step.microbatch >= 0 && buffer.buffer_class != BufferClass::kInput) {
       return absl::OkStatus();
     }
@@ -76,8 +76,8 @@ class StageRun {
   absl::Status GiveBack(const StageStep& step) {
     void*& memory = TableOf(step.microbatch)[step.buffer];
     RETURN_IF_ERROR(pool_->GiveBack(memory, device_.stream.get()));
-    memory = nullptr;  // RunOp names whoever still needs it
-    // The marks must not depend on how far the host has run ahead.
+    memory = nullptr;  // RunOp names an operation that still needs it
+    // Wait, so that the marks do not depend on how far the host has run ahead.
     return device_.Wait("running a stage in a memory pool");
   }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a stage takes from a pool of its own, run from its first forward to its
-// update.
+// Measures the memory that a stage takes from its own pool, from its first
+// forward to its update.
 #ifndef WEIR_CALIBRATE_GPU_STAGE_MEMORY_H_
 #define WEIR_CALIBRATE_GPU_STAGE_MEMORY_H_
 

@@ -49,7 +49,7 @@ absl::Status StageWorkload::TakeBuffers() {
   std::vector<Piece> pieces;
   int64_t touched_bytes = 0;
   if (is_pass()) {
-    // Whether this pass uses them or not: earlier ones run too.
+    // All buffers, since earlier passes run too.
     pieces = AllBuffers(program());
     for (const OpIndex& op : OpsOf(program(), workload_.pass)) {
       touched_bytes += TouchedBytes(program(), op);
@@ -67,7 +67,7 @@ absl::Status StageWorkload::TakeBuffers() {
 
 std::vector<OpIndex> StageWorkload::Producers() const {
   if (!is_pass()) return ProducersOf(program(), index());
-  // Passes before this one: its inputs are what they leave behind.
+  // The passes before this one compute its inputs.
   std::vector<OpIndex> producers;
   for (int pass = 0; pass < static_cast<int>(workload_.pass); ++pass) {
     for (const OpIndex& op : OpsOf(program(), static_cast<StagePass>(pass))) {
@@ -87,7 +87,8 @@ absl::Status StageWorkload::RunProducers(int set) {
 
 absl::Status StageWorkload::ChooseAlgorithms() {
   const Lane lane = device_->lane();
-  // Only what is measured is worth the search for its fastest algorithm.
+  // The search for the fastest algorithm is only worthwhile for the measured
+  // operations.
   for (const OpIndex& op : Producers()) {
     RETURN_IF_ERROR(executor_->PlanOp(op.pass, op.op, {}, lane));
   }
@@ -148,7 +149,8 @@ absl::Status StageWorkload::Poison(const TensorView& view,
   const int64_t pitch = StrideOf(view, shape) * bytes;
   const int64_t width = shape.columns * bytes;
   cudaStream_t stream = device_->stream.get();
-  // All bits set is a NaN in every format; between the rows others may live.
+  // All bits set is a NaN in every format; the gaps between rows may belong to
+  // others.
   return CudaStatus(
       pitch == width || shape.rows == 1
           ? cudaMemsetAsync(at, 0xFF, width * shape.rows, stream)

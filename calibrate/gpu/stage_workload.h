@@ -14,7 +14,7 @@
 
 namespace weir {
 
-// Whole, of all passes.
+// Returns all buffers of all passes as whole pieces.
 std::vector<Piece> AllBuffers(const StageProgram& program);
 
 class StageWorkload : public PreparedWorkload {
@@ -42,7 +42,8 @@ class StageWorkload : public PreparedWorkload {
   absl::Status ChooseAlgorithms();
   absl::Status StartReplayer();
   absl::StatusOr<double> VerifyOp();
-  // A pass is as right as its operations; here only that no NaN comes out.
+  // Checks only that a pass yields no NaN, as its operations are verified
+  // separately.
   absl::StatusOr<double> VerifyPass();
   absl::StatusOr<HostTensor> CopyBack(const TensorView& view,
                                       const TensorShape& shape) const;

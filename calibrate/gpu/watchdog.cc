@@ -32,10 +32,10 @@ absl::Status Poll(Query query, double timeout_seconds, absl::string_view what) {
   while (true) {
     const cudaError_t code = query();
     if (code != cudaErrorNotReady) return CudaStatus(code, what);
-    cudaGetLastError();  // "not ready" would be somebody's next error
+    cudaGetLastError();  // otherwise a later call would report "not ready"
     const auto waited = Clock::now() - begin;
     if (waited > timeout) return TimedOut(what, timeout_seconds);
-    // Answers at once while short work runs, idles beside long work.
+    // Polls busily for short work, and sleeps for long work.
     if (waited > std::chrono::milliseconds(1)) {
       std::this_thread::sleep_for(std::chrono::microseconds(50));
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nothing waits for ever: every wait for the GPU has an end.
+// Waits for the GPU with a time-out.
 #ifndef WEIR_CALIBRATE_GPU_WATCHDOG_H_
 #define WEIR_CALIBRATE_GPU_WATCHDOG_H_
 
@@ -13,19 +13,19 @@
 
 namespace weir {
 
-// DeadlineExceeded names `what`; from then on DeviceIsHung().
+// DeadlineExceeded names `what`; from then on DeviceIsHung() is true.
 absl::Status WaitFor(cudaEvent_t event, double timeout_seconds,
                      absl::string_view what);
 absl::Status WaitFor(cudaStream_t stream, double timeout_seconds,
                      absl::string_view what);
 
-// Runs `work` in a thread of its own, for calls that wait inside a library.
-// After DeadlineExceeded the thread goes on: `work` owns what it uses.
+// Runs `work` in its own thread, for calls that block inside a library. After
+// DeadlineExceeded the thread continues, so `work` must own what it uses.
 absl::Status RunWithin(double timeout_seconds, absl::string_view what,
                        std::function<absl::Status()> work);
 
-// A wait has ended without its event: nothing more can be destroyed or waited
-// for.
+// Returns true if a wait has timed out: destroying handles and further waits
+// would block.
 bool DeviceIsHung();
 
 }  // namespace weir

@@ -9,8 +9,8 @@
 namespace weir {
 namespace {
 
-// Before it is known: libraries take some microseconds a launch, the first one
-// of a kind more.
+// Initial estimates: libraries take some microseconds per launch, and more for
+// the first launch of a kind.
 constexpr double kLaunchSeconds = 20e-6, kFirstSeconds = 1e-3;
 constexpr double kMargin = 1.5;
 constexpr double kMostSeconds = 0.2;

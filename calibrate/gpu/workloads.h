@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The workloads of the bench, prepared.
+// Prepares the workloads of the bench.
 #ifndef WEIR_CALIBRATE_GPU_WORKLOADS_H_
 #define WEIR_CALIBRATE_GPU_WORKLOADS_H_
 
@@ -11,22 +11,22 @@
 
 namespace weir {
 
-// An operation or a pass; with kOpBesideCopies and kOpBesideCollectives the
-// operation alone (beside.h adds what runs beside it).
+// Prepares an operation or a pass; for kOpBesideCopies and kOpBesideCollectives
+// only the operation (PrepareBesideWorkload adds the concurrent load).
 absl::StatusOr<std::unique_ptr<PreparedWorkload>> PrepareStageWorkload(
     const BenchDevice* device, const Workload& workload);
 
-// Empty kernels, copies, messages to self.
+// Prepares empty kernels, copies, messages to self.
 absl::StatusOr<std::unique_ptr<PreparedWorkload>> PreparePlainWorkload(
     BenchDevice* device, const Workload& workload);
 
-// A pass on the first part of a card while `active_partitions` - 1 others run
-// the passes of a microbatch of the same stage, on data of their own.
-// InvalidArgument: there are not so many parts.
+// Prepares a pass on the first GPU partition while `active_partitions` - 1
+// other partitions run the passes of a microbatch of the same stage on their
+// own data. InvalidArgument: there are not that many partitions.
 absl::StatusOr<std::unique_ptr<PreparedWorkload>> PrepareLoadedWorkload(
     const BenchDevice* device, const Workload& workload);
 
-// An operation while copies or messages keep a second stream busy.
+// Prepares an operation while copies or messages keep a second stream busy.
 absl::StatusOr<std::unique_ptr<PreparedWorkload>> PrepareBesideWorkload(
     BenchDevice* device, const Workload& workload);
 

@@ -16,7 +16,7 @@
 namespace weir {
 namespace {
 
-// Samples beyond this part of all make a kernel `throttled`.
+// A kernel is `throttled` if a larger fraction of its samples is.
 constexpr double kThrottledPart = 0.1;
 
 bool Throttled(const WorkloadResult& result) {
@@ -113,8 +113,8 @@ void Assembler::CollectOps() {
   }
 }
 
-// Operations of several kernels (unfused attention) have no shape of one. A
-// product of the grid stays out where the model has the same.
+// Skips operations of several kernels (unfused attention), which have no single
+// shape, and GEMMs of the grid whose shape the model also has.
 void Assembler::AddKernels() {
   profile_.clear_kernels();
   std::set<std::tuple<int, double, double, double, double>> of_model;
@@ -139,7 +139,8 @@ void Assembler::AddStages() {
   profile_.clear_stages();
   for (const PlannedPass& pass : plan_.passes) {
     const WorkloadResult* result = Find(pass.key);
-    // An update is no pass of the schedule: it stays in the journal.
+    // An optimizer update is not a pass of the schedule: it stays in the
+    // journal only.
     if (result == nullptr || pass.pass == StagePass::kOptimizer) continue;
     double sum = 0;
     bool whole = true;
@@ -194,7 +195,7 @@ void Assembler::AddMemory() {
 
 void Assembler::SetMemoryFigures() {
   const Provenance& provenance = journal_.provenance();
-  // Parts share a card's memory, and one context with its libraries.
+  // Partitions share a GPU's memory, and one context with its libraries.
   const double parts = std::max(journal_.num_partitions(), 1U);
   const double processors = of_part() ? journal_.part_multiprocessors()
                                       : provenance.num_multiprocessors();
@@ -225,7 +226,7 @@ void Assembler::SetMemoryFigures() {
 }
 
 void Assembler::AddProvenance() {
-  // The start may bring messages that a run of many ranks has measured.
+  // The start may include messages measured by a run with many ranks.
   const Provenance start = profile_.provenance();
   *profile_.mutable_provenance() =
       start.num_ranks() > 1 ? BothProvenances(journal_.provenance(), start)

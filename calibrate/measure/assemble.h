@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From what was measured to a device profile.
+// Assembles a device profile from measurements.
 #ifndef WEIR_CALIBRATE_MEASURE_ASSEMBLE_H_
 #define WEIR_CALIBRATE_MEASURE_ASSEMBLE_H_
 
@@ -13,48 +13,53 @@
 
 namespace weir {
 
-// The profile that has figures of this GPU before it is measured: the preset
-// for its name ("NVIDIA H200"). NotFound lists the presets.
+// Returns the preset whose model parameters this GPU starts from, by the GPU's
+// name ("NVIDIA H200"). NotFound lists the presets.
 absl::StatusOr<std::string> StartProfileOf(const std::string& gpu_name);
 
-// "the start profile is of ..., 108 multiprocessors, this GPU has 132" where
-// its datasheet figures, which stay, are another GPU's; else nothing.
+// Returns "the start profile is of ..., 108 multiprocessors, this GPU has 132"
+// if the datasheet values of `start`, which are kept, are those of another GPU;
+// otherwise an empty string.
 std::string OtherStart(const DeviceProfile& start,
                        const Provenance& provenance);
 
-// A measured profile: `start` with provenance, kernels, stages and memory of
-// the journal, and every figure that they speak about MEASURED or FITTED with
-// where it comes from:
+// Returns a measured profile: `start` with the journal's provenance, kernels,
+// stages and memory. Every parameter that the measurements determine becomes
+// MEASURED or FITTED, with its source:
 //   memory, norm and element-wise efficiency, kernel_seconds: one fit to all
-//     kernels that move bytes, copies among them;
-//   attention's: a fit to fused attention of several lengths;
+//     kernels that move bytes, including copies;
+//   attention parameters: a fit to fused attention of several lengths;
 //   product: FitProducts at sustained clocks;
-//   kernel_gap_seconds: what passes take beyond the medians of their kernels,
-//     over the number of kernels, least squares of relative errors;
-//   slowdowns: geometric means of beside over alone;
-//   memory: the driver's steps;
+//   kernel_gap_seconds: time of passes beyond the medians of their kernels,
+//     per kernel, by least squares of relative errors;
+//   slowdowns: geometric means of overlapped over uncontended time;
+//   memory: the steps reported by the driver;
 //   the link of the GPU to itself: FitTransfer of NCCL's self-sends;
 //   residuals and coverage of the fits.
-// Of a part of a card (Calibration::num_partitions) besides: card_share with
-// the median over all stages of a pass under load over the same alone, as
-// measured, be it below 1: what noise there is goes either way, and a bound
-// would only hide it; the part of multiprocessors, peak rates and memory that
-// it has, with the context and libraries that all parts share; "1/4" behind the
-// name. The peak of the memory's bandwidth stays the card's: the efficiencies,
-// fitted on the part, say what the part alone gets of it. What was not measured
-// stays. Workloads that drifted or did not settle are used, and named in the
-// provenance's remarks; so is a start of another GPU. InvalidArgument where
-// nothing of the plan was measured, the start has no rate for the plan's
-// format, or is itself of a part of a card.
+//
+// For a GPU partition (Calibration::num_partitions) the profile also has
+// card_share, with the median over all stages of a pass under load over the
+// same pass alone. The median is not clamped at 1, since noise has either sign.
+// The profile gets the partition's share of multiprocessors, peak rates and
+// memory, while all partitions share the context and libraries, and "1/4" is
+// appended to its name. The peak memory bandwidth stays that of the whole GPU:
+// the fitted efficiencies are the fractions of it that one partition reaches
+// alone.
+//
+// Parameters that were not measured keep their values. Workloads that drifted
+// or did not settle are used, and listed in the provenance's remarks, as is a
+// start of another GPU. InvalidArgument if nothing of the plan was measured,
+// the start has no rate for the plan's format, or the start is of a GPU
+// partition.
 absl::StatusOr<DeviceProfile> AssembleProfile(const MeasuringPlan& plan,
                                               const Calibration& journal,
                                               const DeviceProfile& start);
 
-// InvalidArgument: the start is of a part of a card.
+// Returns InvalidArgument if the start is of a GPU partition.
 absl::Status CheckStart(const DeviceProfile& start);
 
-// Whether the gap between kernels is fitted to this pass: those of one block
-// without embedding and head are. All others judge it.
+// Returns true if the gap between kernels is fitted to this pass: one block
+// without embedding and head. All other passes validate the fit.
 bool FitsGap(const MeasuredStage& stage);
 
 }  // namespace weir

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The figures that are fitted, or are means, of what was measured.
+// Model parameters that are fits or means of measurements.
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -20,10 +20,10 @@
 namespace weir {
 namespace {
 
-// A fit of fewer is none.
+// Fewer samples are not fitted.
 constexpr size_t kLeastSelfSends = 6;
-// What a fit has not seen: a tenth at a time. Of fewer samples nothing can be
-// left out that tells how far off the rest is.
+// Residuals are errors on a tenth of the samples that the fit excludes. With
+// too few samples, the left-out part is not representative.
 constexpr int kNumFolds = 10;
 constexpr size_t kLeastLeftOut = 20;
 
@@ -77,7 +77,7 @@ absl::Status Assembler::FitMemoryFigures() {
       FitStreams(profile_.memory_bytes_per_second().value(), start, samples));
   const std::string source =
       FitSource("copies and kernels that move bytes", fit.errors);
-  // One size each cannot tell a launch from a rate.
+  // With one size per kind, launch time and rate cannot be separated.
   if (sizes.size() > kinds.size()) {
     Set(fit.figures.launch_seconds, Figure::FITTED, source,
         profile_.mutable_kernel_seconds());
@@ -97,7 +97,8 @@ absl::Status Assembler::FitMemoryFigures() {
   return SetStreamResidual(start, samples, source);
 }
 
-// Of samples that the fit has not seen; else the start's stays.
+// Sets the residual by cross-validation; with few samples that of the start
+// stays.
 absl::Status Assembler::SetStreamResidual(
     const StreamFigures& start, absl::Span<const StreamSample> samples,
     const std::string& source) {
@@ -203,7 +204,7 @@ absl::Status Assembler::FitProductFigures() {
                    FitProducts(machine, start, samples, "", Clock::kSustained));
   const std::string source = FitSource("products in steady work", fit.errors);
   for (const NamedFigure& named : FiguresOf(&fit.model)) {
-    if (!named.figure->source().empty()) continue;  // as it was at the start
+    if (!named.figure->source().empty()) continue;  // unchanged from the start
     named.figure->set_source(source);
     named.figure->clear_relative_error();
   }
@@ -211,7 +212,7 @@ absl::Status Assembler::FitProductFigures() {
   return SetProductResidual(machine, start, samples, source);
 }
 
-// As weir profile import does: rows of one (n, k) are left out together.
+// Leaves out all rows of one (n, k) together, like weir profile import.
 absl::Status Assembler::SetProductResidual(
     const ProductMachine& machine, const ProductModel& start,
     absl::Span<const ProductSample> samples, const std::string& source) {
@@ -223,7 +224,7 @@ absl::Status Assembler::SetProductResidual(
   }
   std::vector<int> folds = GroupsOf(shapes);
   if (*std::max_element(folds.begin(), folds.end()) + 1 < kNumFolds) {
-    return absl::OkStatus();  // the start's stays
+    return absl::OkStatus();  // that of the start stays
   }
   for (int& fold : folds) fold %= kNumFolds;
   ASSIGN_OR_RETURN(
@@ -236,8 +237,8 @@ absl::Status Assembler::SetProductResidual(
   return absl::OkStatus();
 }
 
-// Through the origin, each pass weighed by its relative error. Where no pass of
-// one block was measured, to all of them.
+// Fits a line through the origin, with each pass weighted by its relative
+// error. Uses all passes if none of one block was measured.
 void Assembler::FitGap() {
   std::vector<const MeasuredStage*> fitted, others;
   for (const MeasuredStage& stage : profile_.stages()) {
@@ -294,7 +295,7 @@ void Assembler::FitSlowdowns() {
   }
 }
 
-// What NCCL makes of a message from a GPU to itself.
+// Fits NCCL's time of a message from a GPU to itself.
 absl::Status Assembler::FitSelfSends() {
   std::vector<TransferSample> samples;
   std::vector<double> knots;

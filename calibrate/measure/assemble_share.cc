@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a profile of a part of a card has that others do not.
+// Fields specific to the profile of a GPU partition.
 #include <algorithm>
 #include <map>
 #include <string>
@@ -22,7 +22,7 @@ absl::Status CheckStart(const DeviceProfile& start) {
                    " parts of a card, expected a profile of a whole card"));
 }
 
-// As many of the card's rates as it has of its multiprocessors.
+// Scales the peak rates of the GPU by the partition's share of multiprocessors.
 void Assembler::TakePartOfCard() {
   const auto parts = journal_.num_partitions();
   const auto processors = journal_.part_multiprocessors();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The inside of AssembleProfile: what the files of the assembly share.
+// Implementation of AssembleProfile(), shared by the assemble*.cc files.
 #ifndef WEIR_CALIBRATE_MEASURE_ASSEMBLER_H_
 #define WEIR_CALIBRATE_MEASURE_ASSEMBLER_H_
 
@@ -20,11 +20,11 @@
 
 namespace weir {
 
-// An operation of the plan that was timed.
+// A timed operation of the plan.
 struct TimedOp {
   const StageOp* op;
   const WorkloadResult* result;
-  bool of_pass = false;  // else only for fits
+  bool of_pass = false;  // otherwise only used for fits
 
   double seconds() const { return result->seconds().p50(); }
 };
@@ -72,7 +72,7 @@ class Assembler {
   const MeasuringPlan& plan_;
   const Calibration& journal_;
   DeviceProfile profile_;
-  std::string other_start_;  // OtherStart
+  std::string other_start_;  // result of OtherStart()
   std::string where_;
   double peak_flops_ = 0;
   std::map<std::string, const WorkloadResult*> results_;

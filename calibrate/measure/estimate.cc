@@ -13,7 +13,7 @@ constexpr double kWarmupSeconds = 0.25;
 constexpr double kSampleSeconds = 2e-3;
 constexpr int kNumSamples = 40;
 constexpr double kMostSeconds = 3;
-// Of NCCL through the memory of one GPU.
+// NCCL self-send through the memory of one GPU.
 constexpr double kSelfSendSeconds = 1e-5;
 
 double OpSeconds(const DeviceProfile& profile, double peak_flops,
@@ -27,7 +27,7 @@ double MoveSeconds(const DeviceProfile& profile, double bytes) {
                   profile.memory_efficiency().value());
 }
 
-// Of any format: only a guess.
+// Returns the peak of any format, since this is only a rough estimate.
 double PeakOf(const DeviceProfile& profile) {
   double peak = 1;
   for (const MatrixRate& rate : profile.matrix_rates()) {
@@ -66,7 +66,7 @@ double EstimateSeconds(const DeviceProfile& profile, const Workload& workload) {
 double EstimateMeasuringSeconds(const DeviceProfile& profile,
                                 const Workload& workload, int num_partitions) {
   const double launch = num_partitions * EstimateSeconds(profile, workload);
-  // Every part that works has buffers of its own.
+  // Every working partition has its own buffers.
   return workload.active_partitions * kPrepareSeconds +
          std::max(kWarmupSeconds, 3 * launch) +
          std::min(kNumSamples * std::max(kSampleSeconds, launch),

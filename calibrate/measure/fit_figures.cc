@@ -14,9 +14,9 @@
 namespace weir {
 namespace {
 
-constexpr double kOutlier = 0.05;  // of the logarithm
-// How much a change of a figure by its own size counts, in logarithms of one
-// sample: only holds what no sample speaks about.
+constexpr double kOutlier = 0.05;  // in units of the logarithm
+// Weight of a change of a parameter by its own size, in units of the logarithm
+// of one sample. It only holds parameters that no sample determines.
 constexpr double kHold = 1e-4;
 constexpr double kLaunch = 1e-6;  // unit of launch_seconds
 constexpr double kRamp = 100;     // unit of ramp_keys
@@ -33,7 +33,7 @@ struct Hold {
   }
 };
 
-// launch [us] and the three efficiencies.
+// launch [us] and the three efficiencies
 constexpr int kNumStream = 4;
 
 template <typename T>
@@ -106,7 +106,7 @@ absl::Status Solve(const char* what, ceres::Problem* problem, double* figures) {
   options.function_tolerance = 1e-14;
   options.parameter_tolerance = 1e-14;
   options.gradient_tolerance = 1e-16;
-  options.num_threads = 1;  // sums in one order
+  options.num_threads = 1;  // fixed order of summation
   options.logging_type = ceres::SILENT;
   ceres::Solver::Summary summary;
   ceres::Solve(options, problem, &summary);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device's figures of streaming kernels and of fused attention, from measured
-// ones: the formulas of calibrate/kernel_seconds.cc turned round.
+// Fits model parameters of streaming kernels and fused attention to
+// measurements, by the formulas of calibrate/kernel_seconds.cc.
 #ifndef WEIR_CALIBRATE_MEASURE_FIT_FIGURES_H_
 #define WEIR_CALIBRATE_MEASURE_FIT_FIGURES_H_
 
@@ -10,7 +10,7 @@
 
 namespace weir {
 
-// Which efficiency a streaming kernel goes by.
+// The efficiency that applies to a streaming kernel.
 enum class StreamKind { kMemory, kNorm, kElementwise };
 
 struct StreamSample {
@@ -25,7 +25,7 @@ struct StreamFigures {
   double efficiency[3] = {};  // by StreamKind
 };
 
-// launches x launch_seconds + bytes / (peak x efficiency).
+// Returns launches x launch_seconds + bytes / (peak x efficiency).
 double SecondsOf(double peak_bytes_per_second, const StreamFigures& figures,
                  const StreamSample& sample);
 
@@ -34,25 +34,26 @@ struct StreamFit {
   ErrorStatistics errors;
 };
 
-// Least squares of the logarithms, outliers beyond 5 % count linearly. What has
-// no sample stays as `start` has it, and launch_seconds near it where all
-// samples have one size. InvalidArgument without samples, or with a size or
-// time that is not above 0.
+// Fits by least squares of the logarithms; errors beyond 5 % count linearly.
+// Parameters without samples keep the values of `start`, and launch_seconds
+// stays near its start if all samples have one size. InvalidArgument without
+// samples, or with a size or time that is not positive.
 absl::StatusOr<StreamFit> FitStreams(double peak_bytes_per_second,
                                      const StreamFigures& start,
                                      absl::Span<const StreamSample> samples);
 
 struct AttentionSample {
-  double products = 2;  // more than 2: a backward
+  double products = 2;  // more than 2: a backward pass
   double flops = 0;     // performed
-  // What a ramp of one key more adds: 2 products x heads x queries x head size.
+  // FLOP added per key of the ramp: 2 products x heads x queries x head size.
   double flops_per_ramp_key = 0;
   double launches = 1;
   double seconds = 0;
 };
 
 struct AttentionFigures {
-  double forward_efficiency = 0, backward_efficiency = 0;  // of the peak
+  // Fractions of the peak.
+  double forward_efficiency = 0, backward_efficiency = 0;
   double ramp_keys = 0;
 };
 
@@ -61,9 +62,9 @@ struct AttentionFit {
   ErrorStatistics errors;
 };
 
-// launches x launch_seconds + (flops + ramp) / (peak x efficiency). Samples of
-// one length cannot tell ramp and efficiency apart: the ramp stays near
-// `start`. InvalidArgument as above.
+// Fits launches x launch_seconds + (flops + ramp) / (peak x efficiency).
+// Samples of one length cannot separate ramp and efficiency; the ramp then
+// stays near `start`. InvalidArgument as for FitStreams().
 absl::StatusOr<AttentionFit> FitAttention(
     double peak_flops, double launch_seconds, const AttentionFigures& start,
     absl::Span<const AttentionSample> samples);

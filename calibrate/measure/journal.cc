@@ -27,8 +27,8 @@ std::string Sealed(absl::string_view record) {
   return absl::StrCat(record, kChecksum, Crc32(record), "\n");
 }
 
-// Splits the text into records. What follows the last checksum is a record that
-// is not intact.
+// Splits the text into records. Text after the last checksum becomes a record
+// that is not intact.
 std::vector<Record> RecordsOf(absl::string_view text) {
   std::vector<Record> records;
   size_t begin = 0;

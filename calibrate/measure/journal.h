@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The journal of a calibration on disk, and what of it is done.
+// The journal of a calibration on disk.
 //
-// A textproto of weir.Calibration in records: all but the results first, then
-// each result. A comment after each record has the CRC-32 of its lines:
+// The file is a textproto of weir.Calibration in records: first everything but
+// the results, then each result. A comment after each record has the CRC-32 of
+// its lines:
 //
 //   workloads {
 //     ...
@@ -21,31 +22,32 @@
 
 namespace weir {
 
-// NotFound, or what the file has that no journal has. Results that do not match
-// their checksum are left out and described in `damage`, such as "PATH: record
-// 3 (byte 1042) is damaged: ..."; without `damage` they are an error, as damage
-// to the first record always is.
+// Loads a journal. Returns NotFound, or an error that describes invalid
+// content. Results that do not match their checksum are omitted and described
+// in `damage`, such as "PATH: record 3 (byte 1042) is damaged: ..."; if
+// `damage` is null they are an error. Damage to the first record is always an
+// error.
 absl::StatusOr<Calibration> LoadJournal(
     const std::string& path, std::vector<std::string>* damage = nullptr);
-// The same from memory; `label` is what messages name.
+// The same for a text in memory; `label` is the name used in messages.
 absl::StatusOr<Calibration> ParseJournal(const std::string& label,
                                          absl::string_view text,
                                          std::vector<std::string>* damage);
 
-// Replaces the file and syncs it to disk before it returns: whatever ends the
-// writer, power failures included, leaves a whole journal with every result
-// that was saved.
+// Replaces the file and syncs it to disk before returning. Whatever ends the
+// process, including a power failure, the file is a complete journal with all
+// results saved before.
 absl::Status SaveJournal(const std::string& path, const Calibration& journal);
 
-// InvalidArgument names what differs where `journal`, read from `path`, is of
-// another GPU or another part of one, of other libraries or of another version
-// of weir than the (empty) journal of this run: their times do not belong into
-// one profile.
+// Returns InvalidArgument that lists the differences if `journal`, read from
+// `path`, is of another GPU or partition, of other libraries or of another
+// version of weir than the (empty) journal of this run. Such times must not be
+// combined in one profile.
 absl::Status CheckSameMachine(absl::string_view path,
                               const Calibration& journal,
                               const Calibration& this_run);
 
-// Null: not in it.
+// Returns null if the key is not in the journal.
 const WorkloadResult* FindResult(const Calibration& journal,
                                  absl::string_view key);
 const StageMemoryResult* FindMemory(const Calibration& journal,

@@ -18,7 +18,8 @@ namespace {
 
 constexpr int kMostBrokenInARow = 3;
 
-// The GPU, or this process's hold on it, is gone: nothing else will work.
+// Returns true if the GPU or its context is lost, so that nothing else will
+// work.
 bool IsFatal(const absl::Status& status) {
   return absl::IsCancelled(status) || absl::IsUnavailable(status) ||
          absl::IsAborted(status) || absl::IsDeadlineExceeded(status);
@@ -48,7 +49,7 @@ class Measurer {
     for (int i = 0; i < journal->workloads_size(); ++i) {
       const WorkloadResult& result = journal->workloads(i);
       index_[result.key()] = i;
-      // An earlier run ended before it looked at the reference again.
+      // An earlier run ended before it timed the reference again.
       if (result.state() == WorkloadResult::TIMED &&
           result.reference_ratio() == 0 && planned.count(result.key()) > 0) {
         recent_.push_back(planned[result.key()]);
@@ -62,10 +63,10 @@ class Measurer {
   absl::Status MeasureMemorySteps();
   absl::Status MeasureStages();
   absl::Status MeasureNew(const Workload& workload);
-  // Into `result`; an error is fatal.
+  // Measures into `result`; a returned error is fatal.
   absl::Status MeasureOne(const Workload& workload, WorkloadResult* result);
   absl::Status VerifyAndTime(const Workload& workload, WorkloadResult* result);
-  // Why the pass cannot be timed, or nothing.
+  // Returns why the pass cannot be timed, or an empty string.
   std::string Hindrance(const Workload& workload) const;
 
   absl::StatusOr<double> TimeReference();
@@ -86,11 +87,11 @@ class Measurer {
   Bench* bench_;
   Calibration* journal_;
   std::map<std::string, const PlannedPass*> passes_;
-  std::map<std::string, int> index_;  // of the journal's workloads
+  std::map<std::string, int> index_;  // into the journal's workloads, by key
   int broken_in_a_row_ = 0;
   std::unique_ptr<PreparedWorkload> reference_;
   double busy_seconds_ = 0;              // since the reference was timed
-  double steady_reference_ = 0;          // what it took the last time
+  double steady_reference_ = 0;          // the last time of the reference
   std::vector<const Workload*> recent_;  // measured since then
 };
 
@@ -136,7 +137,7 @@ absl::Status Measurer::VerifyAndTime(const Workload& workload,
   ASSIGN_OR_RETURN(const double error, prepared->Verify());
   result->set_relative_error(error);
   result->set_algorithm(prepared->algorithm());
-  // NaN is not below the limit either.
+  // NaN is refused too.
   if (!(error <= options_.max_relative_error)) {
     result->set_state(WorkloadResult::REFUSED);
     result->set_reason(absl::StrFormat(
@@ -178,7 +179,7 @@ absl::Status Measurer::MeasureOne(const Workload& workload,
   result->set_reason(std::string(status.message()));
   if (CannotDo(status)) return absl::OkStatus();
   if (++broken_in_a_row_ < kMostBrokenInARow) return absl::OkStatus();
-  // Is it them, or the GPU?
+  // Times the reference to tell failing workloads from a failing GPU.
   broken_in_a_row_ = 0;
   const absl::Status reference =
       options_.only_verify ? status : TimeReference().status();
@@ -201,7 +202,7 @@ absl::Status Measurer::MeasureNew(const Workload& workload) {
 }
 
 absl::StatusOr<double> Measurer::TimeReference() {
-  // Kept: another choice of algorithm would look like drift.
+  // Kept, since another choice of algorithm would look like drift.
   if (reference_ == nullptr) {
     ASSIGN_OR_RETURN(reference_, bench_->Prepare(plan_.reference));
   }
@@ -225,7 +226,7 @@ absl::Status Measurer::RepeatRecent() {
   for (const Workload* workload : recent_) {
     WorkloadResult again;
     RETURN_IF_ERROR(MeasureOne(*workload, &again));
-    // A repeat that breaks leaves what was measured.
+    // If the repeat fails, the earlier result stays.
     if (again.state() != WorkloadResult::TIMED) continue;
     WorkloadResult* result = journal_->mutable_workloads(index_[workload->key]);
     again.set_num_repeats(result->num_repeats() + 1);
@@ -234,9 +235,9 @@ absl::Status Measurer::RepeatRecent() {
   return Save();
 }
 
-// The reference is compared with the last time, so that a device that has
-// changed for good is told once; and what it takes with the first time, so that
-// all of a profile belongs together.
+// The reference is compared with its previous time, so that a permanent change
+// of the device is detected only once, and with its first time, so that all
+// results of a profile are consistent.
 absl::Status Measurer::CheckReference() {
   const auto moved = [&](double ratio) {
     return std::abs(ratio - 1) > options_.max_drift;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a plan on a bench and keeps the journal.
+// Runs a plan on a bench and records the results in the journal.
 #ifndef WEIR_CALIBRATE_MEASURE_MEASURE_H_
 #define WEIR_CALIBRATE_MEASURE_MEASURE_H_
 
@@ -16,39 +16,39 @@ namespace weir {
 
 struct CalibrationOptions {
   SamplingOptions sampling;
-  // Of operations against the reference, norm-wise; more is refused.
+  // Norm-wise limit for operations against the reference; beyond it is refused.
   double max_relative_error = 1e-2;
-  bool only_verify = false;  // times nothing, measures no memory
-  // The reference product is timed after so many busy seconds. Where it has
-  // moved by more than `max_drift`, all since the last time is measured again,
-  // so often, and then flagged.
+  bool only_verify = false;  // skips timing and memory
+  // The reference GEMM is timed after this many busy seconds. If its time has
+  // changed by more than `max_drift`, all workloads since the previous check
+  // are measured again, up to `max_repeats` times, and then flagged.
   double reference_every_seconds = 5;
   double max_drift = 0.02;
   int max_repeats = 2;
 };
 
 struct CalibrationHooks {
-  // Before a workload (what it is), and after it (its result).
+  // Called before a workload, with its key, and after it, with its result.
   std::function<void(const std::string& key)> begin;
   std::function<void(const WorkloadResult& result)> end;
-  // Asked between batches: Ctrl-C.
+  // Polled between batches; true stops the calibration (Ctrl-C).
   std::function<bool()> stop;
-  // After every workload: a kill -9 loses only what was in flight.
+  // Called after every workload: a kill -9 loses only what was in flight.
   std::function<absl::Status(const Calibration&)> save;
 };
 
-// Measures what the plan has and `journal` has not. Cancelled when told to
-// stop; whatever the bench says when the GPU is lost (Unavailable, Aborted,
-// DeadlineExceeded), or after three workloads in a row broke and then the
-// reference: all of it with the journal as it stands. A workload that is
-// refused or skipped is no error here.
-// REQUIRES: the journal is empty, or CheckSameMachine is OK.
+// Measures the workloads of the plan that are not in `journal`. Returns
+// Cancelled when `hooks.stop` returns true; the bench's error when the GPU is
+// lost (Unavailable, Aborted, DeadlineExceeded); or Aborted after three
+// consecutive workloads and then the reference failed. In all cases the journal
+// keeps the results so far. A refused or skipped workload is not an error.
+// Requires: the journal is empty, or CheckSameMachine is OK.
 absl::Status Measure(const MeasuringPlan& plan,
                      const CalibrationOptions& options,
                      const CalibrationHooks& hooks, Bench* bench,
                      Calibration* journal);
 
-// Workloads that were wrong or broke.
+// Returns the number of workloads that were wrong or failed.
 int NumRefused(const Calibration& journal);
 
 }  // namespace weir

@@ -17,8 +17,8 @@ void AddFlag(absl::string_view name, bool value, std::string* key) {
   if (value) absl::StrAppend(key, " ", name);
 }
 
-// "bf16 - bf16/6144 fp32": formats of all tensors, "-" for one that is absent,
-// and how far apart the rows of a part are.
+// Returns the formats of all tensors, "-" for an absent one, with the distance
+// between rows of a strided view: "bf16 - bf16/6144 fp32".
 std::string TensorsOf(const StageProgram& program,
                       const std::vector<TensorView>& tensors) {
   std::string text;
@@ -47,7 +47,8 @@ const char* NameOf(Epilogue epilogue) {
   return "";
 }
 
-// Which of the sizes that every operation of a stage carries matter to it.
+// Every operation carries all sizes of its stage. These functions select the
+// ones that affect it.
 bool IsAttention(OpKind kind) {
   return kind == OpKind::kAttentionForward ||
          kind == OpKind::kAttentionBackward;
@@ -136,7 +137,7 @@ std::shared_ptr<const StageProgram> ProductProgram(double m, double n, double k,
 double PredictedPeakBytes(const StageProgram& program, int num_microbatches) {
   int64_t most = 0;
   for (int pass = 0; pass < kNumStagePasses; ++pass) {
-    // The update comes when all are through.
+    // The optimizer update runs after all microbatches.
     const bool update = pass == static_cast<int>(StagePass::kOptimizer);
     most = std::max(most, PeakBytes(program, static_cast<StagePass>(pass),
                                     update ? 0 : num_microbatches - 1));

@@ -16,13 +16,13 @@ namespace {
 constexpr double kMebibyte = 1 << 20;
 constexpr double kReferenceSize = 4096;
 
-// Lengths at which attention is measured besides, so that what long sequences
-// reach and what short ones lose can be told apart.
+// Additional lengths of attention, to separate the efficiency of long sequences
+// from the losses of short ones.
 constexpr int kAttentionLengths[] = {512, 1024, 2048, 4096, 8192};
-constexpr double kAttentionTokens = 8192;  // about so many in each
+constexpr double kAttentionTokens = 8192;  // approximate number in each
 constexpr uint32_t kMostPositions = 8192;
 
-// Layers [first, last) of embedding, blocks and head.
+// A part of the model: a number of blocks, with or without embedding and head.
 struct Layers {
   const char* name;
   int num_blocks;
@@ -46,7 +46,7 @@ absl::StatusOr<PlannedStage> MakeStage(const Model& model,
   stage.spec.format = options.format;
   stage.spec.dropout = static_cast<float>(options.dropout);
   stage.spec.fused_attention = work.flash_attention;
-  // Layer 0 is the embedding, blocks + 1 the head.
+  // Layer 0 is the embedding, layer blocks + 1 the head.
   stage.spec.last_layer = layers.head ? blocks + 2 : layers.num_blocks + 1;
   stage.spec.first_layer = layers.head        ? blocks + 1 - layers.num_blocks
                            : layers.embedding ? 0
@@ -177,7 +177,8 @@ void Planner::AddPasses(int stage) {
   }
 }
 
-// Right behind the pass alone, so that the device hardly drifts between them.
+// Added directly after the uncontended pass, so that the device hardly drifts
+// between them.
 void Planner::AddLoads(Workload alone) {
   const int num_parts = options_.num_partitions;
   std::set<int> active = {num_parts};
@@ -206,7 +207,7 @@ void Planner::AddMemory(int stage) {
 void Planner::AddAttention() {
   if (!options_.fused_attention) return;
   Model model = model_;
-  // Learned positions end somewhere, attention does not.
+  // Learned positions limit the length; attention does not.
   uint32_t positions = model.transformer().num_positions();
   if (positions > 0) positions = std::max<uint32_t>(positions, kMostPositions);
   model.mutable_transformer()->set_num_positions(positions);
@@ -216,7 +217,7 @@ void Planner::AddAttention() {
     WorkSpec work =
         Work(microbatch, length, options_.tensor_parallel.front(), true);
     work.dropout = false;
-    // Only the attention of it. A window may be shorter.
+    // Only its attention is used. Lengths with a shorter window are skipped.
     auto stage = MakeStage(model, options_, kStages[0], work);
     if (!stage.ok()) continue;
     for (int pass = 0; pass < kNumStagePasses; ++pass) {
@@ -239,8 +240,8 @@ void Planner::AddProduct(double m, double n, double k) {
        StagePass::kForward, 0, 0, 0});
 }
 
-// Beyond the model's own, so that the product model can be fitted: few and many
-// tiles, short and long sums, sizes that do not fill the last wave.
+// GEMMs beyond the model's own, to fit the GEMM model: few and many tiles,
+// short and long sums, sizes that do not fill the last wave.
 void Planner::AddProducts() {
   for (double m : {128, 512, 2048, 8192}) {
     for (double n : {256, 1024, 4096, 12288}) {
@@ -273,7 +274,7 @@ void Planner::AddTransfers() {
     Add(std::move(copy));
   }
   if (options_.num_partitions > 1) return;
-  // Around the switches of NCCL's protocols (docs/calibrate-a-gpu.md).
+  // Around the protocol switches of NCCL (docs/calibrate-a-gpu.md).
   for (double kibibytes :
        {1,   4,   8,   16,   24,   32,   48,   64,    96,    128,   192,
         256, 384, 512, 1024, 2048, 4096, 8192, 16384, 65536, 262144}) {
@@ -285,7 +286,7 @@ void Planner::AddTransfers() {
   }
 }
 
-// The largest products of a block, beside what moves data.
+// The largest GEMMs of a block, overlapped with data movement.
 void Planner::AddOverlaps() {
   std::vector<Workload> products;
   for (const Workload& workload : plan_.workloads) {

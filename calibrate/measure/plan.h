@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a calibration measures: every distinct operation of a model's stages,
-// whole passes of them, and what the device's figures are fitted to.
+// Plan of a calibration: every distinct operation of a model's stages, whole
+// passes, and the workloads that the model parameters are fitted to.
 #ifndef WEIR_CALIBRATE_MEASURE_PLAN_H_
 #define WEIR_CALIBRATE_MEASURE_PLAN_H_
 
@@ -21,13 +21,13 @@ struct PlanOptions {
   std::vector<int> tensor_parallel = {1};
   bool fused_attention = true, unfused_attention = false;
   double dropout = 0;
-  // Padded as Megatron-LM pads; kernels need rows of whole 16 bytes.
+  // Padded as in Megatron-LM; kernels need rows of a multiple of 16 bytes.
   int vocabulary_multiple = 128;
   ElementFormat format = ElementFormat::kBf16;
-  int num_partitions = 1;  // of the card, of which one is measured
+  int num_partitions = 1;  // one of which is measured
 };
 
-// Some layers of the model with some sizes.
+// A range of the model's layers, with sizes.
 struct PlannedStage {
   std::string key;  // "gpt2 2 blocks + head mb 4 s 1024 tp 1 fused bf16"
   StageSpec spec;
@@ -36,26 +36,26 @@ struct PlannedStage {
   bool has_embedding = false, has_head = false;
 };
 
-// A whole pass, and the keys of its operations in order: their medians add up
-// to it, but for what lies between kernels.
+// A whole pass, and the keys of its operations in order. The sum of their
+// medians is the time of the pass, except for the gaps between kernels.
 struct PlannedPass {
   std::string key;
-  int stage = 0;  // of MeasuringPlan::stages
+  int stage = 0;  // index into MeasuringPlan::stages
   StagePass pass = StagePass::kForward;
   std::vector<std::string> op_keys;
 };
 
-// A pass on a part of a card while other parts work.
+// A pass on a GPU partition while other partitions work.
 struct PlannedLoad {
   std::string key;
-  int pass = 0;    // of MeasuringPlan::passes: the same alone
-  int active = 2;  // parts that work, this one among them
+  int pass = 0;    // index into MeasuringPlan::passes: the pass alone
+  int active = 2;  // working partitions, including this one
 };
 
-// A product alone and beside something else.
+// A GEMM alone and overlapped with data movement.
 struct PlannedOverlap {
   std::string alone_key, beside_key;
-  bool collectives = false;  // else copies
+  bool collectives = false;  // otherwise copies
 };
 
 struct PlannedMemory {
@@ -67,41 +67,44 @@ struct PlannedMemory {
 struct MeasuringPlan {
   std::string model;
   ElementFormat format = ElementFormat::kBf16;
-  Workload reference;  // a product that shows whether the device has drifted
-  std::vector<Workload> workloads;  // each key once, in the order to measure
+  Workload reference;  // a GEMM that shows whether the device has drifted
+  std::vector<Workload> workloads;  // unique keys, in measuring order
   std::vector<PlannedStage> stages;
   std::vector<PlannedPass> passes;
   int num_partitions = 1;
-  std::vector<PlannedLoad> loads;  // none with one partition
+  std::vector<PlannedLoad> loads;  // empty with one partition
   std::vector<PlannedOverlap> overlaps;
   std::vector<PlannedMemory> memory;
 };
 
-// On a part of a card every pass is measured alone and while 2, 4, 8 ... and
-// all parts work; nothing of NCCL is, which does not join the parts of a card,
-// nor products beside copies at full speed, which replays on parts do not make.
-// InvalidArgument names what of the model, or which option, cannot be measured.
+// Plans a calibration. On a GPU partition every pass is measured alone and
+// while 2, 4, 8 ... and all partitions work. NCCL is not measured there, as it
+// does not connect partitions of one GPU, nor are GEMMs overlapped with copies
+// at full speed, which do not occur in replays on partitions. InvalidArgument
+// names the part of the model, or the option, that cannot be measured.
 absl::StatusOr<MeasuringPlan> MakePlan(const Model& model,
                                        const PlanOptions& options);
 
-// All that decides how long an operation takes, and nothing else: "product m
-// 2048 n 6144 k 2048 ... bf16". The same in every run and every stage.
+// Returns a key of everything that determines the time of an operation:
+// "product m 2048 n 6144 k 2048 ... bf16". It is the same in every run and
+// stage.
 std::string OpKey(const StageProgram& program, const StageOp& op);
 
-// One product, d[m, n] = a[m, k] b[k, n].
+// Returns a program of one GEMM, d[m, n] = a[m, k] b[k, n].
 std::shared_ptr<const StageProgram> ProductProgram(double m, double n, double k,
                                                    ElementFormat format);
 
-// The operation of a kOp workload. REQUIRES: it has a program.
+// Returns the operation of a kOp workload. Requires: it has a program.
 const StageOp& OpOf(const Workload& workload);
 
-// The most that a stage takes with so many forwards before the first backward.
+// Returns the peak bytes of a stage with this many forwards before the first
+// backward.
 double PredictedPeakBytes(const StageProgram& program, int num_microbatches);
 
-// A guess at the device seconds of one launch, from a profile's figures.
+// Estimates the device seconds of one launch from a profile's parameters.
 double EstimateSeconds(const DeviceProfile& profile, const Workload& workload);
-// And of measuring it, verification and buffers included, on one of so many
-// parts of the card that the profile is of.
+// Estimates the seconds to measure a workload, including verification and
+// buffers, on one of this many partitions of the profile's GPU.
 double EstimateMeasuringSeconds(const DeviceProfile& profile,
                                 const Workload& workload,
                                 int num_partitions = 1);

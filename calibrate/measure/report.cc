@@ -55,8 +55,8 @@ std::string NameOf(const MeasuredMemory& memory) {
       " with ", memory.num_microbatches(), " alive");
 }
 
-// NCCL's are of one rank: they say nothing of communicators between GPUs and
-// are in no figure.
+// NCCL's steps are of one rank: they do not represent communicators between
+// GPUs and set no parameter.
 void AddMemorySteps(const Calibration& journal, std::vector<ReportRow>* rows) {
   if (!journal.has_memory_steps()) return;
   const MemoryStepResult& steps = journal.memory_steps();
@@ -102,8 +102,8 @@ std::string NoteOf(const WorkloadResult& result) {
   return note;
 }
 
-// What copies of as many bytes reach, read and written, between two sizes on a
-// line; 0: outside of those that were measured.
+// Rates of copies, in bytes read and written per second, interpolated linearly
+// in time between measured sizes; 0 outside the measured range.
 class CopyRates {
  public:
   CopyRates(const MeasuringPlan& plan, const Calibration& journal) {
@@ -127,7 +127,7 @@ class CopyRates {
   std::map<double, double> seconds_;  // by bytes
 };
 
-// Our own kernels beside what bounds them.
+// Adds rows that compare weir's own kernels with their bounds.
 void AddBounds(const StageOp& op, const WorkloadResult& result,
                const DeviceProfile& start, double peak, const CopyRates& copies,
                std::vector<ReportRow>* rows) {

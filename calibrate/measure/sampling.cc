@@ -29,8 +29,9 @@ class Runner {
     const double seconds = batch.seconds * num_launches_;
     device_seconds_ += seconds;
     num_launched_ += num_launches_;
-    // One at first: nobody knows yet how long it takes. Later only where it is
-    // far off: another number is another graph to capture, an idle device.
+    // One launch at first, as its time is unknown. Later the number changes
+    // only if it is far off, because another number needs another graph, and
+    // the device is idle while it is captured.
     const double fitting =
         std::clamp(std::ceil(options_.batch_seconds / batch.seconds), 1.0,
                    double(options_.max_launches));
@@ -40,7 +41,7 @@ class Runner {
     return batch;
   }
 
-  // From now on all samples are means of as many launches.
+  // Fixes the number of launches per sample.
   absl::StatusOr<LaunchBatch> RunAgain(int num_launches) {
     num_launches_ = num_launches;
     return Run();
@@ -59,7 +60,7 @@ class Runner {
   double device_seconds_ = 0;
 };
 
-// True when the clocks settled.
+// Returns true if the clocks settled.
 absl::StatusOr<bool> WarmUp(const SamplingOptions& options, Runner* runner) {
   double last = 0;
   for (;;) {

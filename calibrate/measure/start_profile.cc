@@ -13,10 +13,11 @@ namespace weir {
 
 absl::StatusOr<std::string> StartProfileOf(const std::string& gpu_name) {
   struct Known {
-    const char* part;  // of the driver's name
+    const char* part;  // part of the driver's name for the GPU
     const char* preset;
   };
-  // The first that fits; "H100 80GB HBM3" is the SXM board, "H100 PCIe" not.
+  // The first match is used. "H100 80GB HBM3" is the SXM board, "H100 PCIe" is
+  // not.
   static constexpr Known kKnown[] = {
       {"B200", "b200-sxm"},
       {"H200", "h200-sxm"},
@@ -28,7 +29,7 @@ absl::StatusOr<std::string> StartProfileOf(const std::string& gpu_name) {
       {"V100-SXM2-16GB", "v100-sxm2-16gb"},
       {"Tesla T4", "t4"},
   };
-  // "NVIDIA H200 NVL" is another board: less power, other links.
+  // "NVIDIA H200 NVL" is a different board: less power, other links.
   for (const Known& known : kKnown) {
     if (absl::StrContains(gpu_name, known.part) &&
         !absl::StrContains(gpu_name, "NVL")) {

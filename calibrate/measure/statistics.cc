@@ -8,7 +8,7 @@
 namespace weir {
 namespace {
 
-constexpr double kOutside = 0.025;  // of each side of the interval
+constexpr double kOutside = 0.025;  // on each side of the interval
 
 double Median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
@@ -27,7 +27,7 @@ double QuantileOf(absl::Span<const double> sorted, double part) {
 
 MedianInterval MedianIntervalOf(int num_samples) {
   const int n = num_samples;
-  // Of a fair coin thrown n times: chance of at most `low` heads.
+  // Chance of at most `low` heads in n throws of a fair coin.
   double below = 0;
   int low = 0;
   for (int heads = 0; heads < n / 2; ++heads) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What repeated runs of the same thing say.
+// Statistics of repeated measurements.
 #ifndef WEIR_CALIBRATE_MEASURE_STATISTICS_H_
 #define WEIR_CALIBRATE_MEASURE_STATISTICS_H_
 
@@ -8,19 +8,21 @@
 
 namespace weir {
 
-// Linear between order statistics (type 7 of Hyndman and Fan). REQUIRES: sorted
-// samples, at least one; part in [0, 1].
+// Returns a quantile, linearly interpolated between order statistics (type 7 of
+// Hyndman and Fan). Requires: sorted samples, at least one; part in [0, 1].
 double QuantileOf(absl::Span<const double> sorted, double part);
 
-// Order statistics, from 0, between which the median lies with 95 % confidence
-// whatever the distribution: the narrowest symmetric pair whose binomial
-// coverage is at least that. Below 6 samples no pair has it: the extremes.
+// Indices, from 0, of the order statistics that contain the median with 95 %
+// confidence for any distribution: the narrowest symmetric pair whose binomial
+// coverage is at least 95 %. Below 6 samples no pair suffices, and the extremes
+// are used.
 struct MedianInterval {
   int low = 0, high = 0;
 };
 MedianInterval MedianIntervalOf(int num_samples);
 
-// All of Quantiles. REQUIRES: at least one sample, all finite and above 0.
+// Computes all fields of Quantiles. Requires: at least one sample; all are
+// finite and positive.
 Quantiles SummarizeSamples(absl::Span<const double> samples);
 
 }  // namespace weir

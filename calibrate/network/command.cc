@@ -31,11 +31,11 @@
 namespace weir {
 namespace {
 
-// Transfers are given up earlier than whoever waits for them, so that the rank
-// that hangs is told from those that hang with it.
+// Transfers time out before the ranks that wait for them, so that a hanging
+// rank is distinguished from those that hang because of it.
 constexpr double kTransferPart = 0.8;
 
-// In one piece, or the lines of several ranks mix.
+// Prints in one write, so that lines of several ranks do not mix.
 void Print(const absl::Status& status) {
   if (status.ok()) return;
   const std::string text = absl::StrCat("error: ", status.message(), "\n");
@@ -82,7 +82,7 @@ std::vector<Order> ToAll(int num_ranks, const Request& request) {
   return orders;
 }
 
-// Every rank makes its transport and says where it is.
+// Makes every rank create its transport and report its location.
 absl::StatusOr<std::vector<Presence>> PrepareAll(const RankLaunch& launch,
                                                  Leader* leader) {
   Request prepare;
@@ -153,7 +153,7 @@ bool IsTopologyUnknown(const std::vector<RankPlace>& places) {
   return nodes && !leaves;
 }
 
-// Rank 0 after all have come.
+// Rank 0's work after all ranks have connected.
 class Lead {
  public:
   Lead(const NetworkFlags& flags, const RankLaunch& launch, Leader* leader)
@@ -172,7 +172,7 @@ class Lead {
     ASSIGN_OR_RETURN(const std::vector<Presence> presences,
                      PrepareAll(launch_, leader_));
     RETURN_IF_ERROR(CheckGpus(flags_, presences));
-    std::remove(PartialOf(flags_).c_str());  // of an earlier run
+    std::remove(PartialOf(flags_).c_str());  // left by an earlier run
     NetworkMeasurements measured;
     ASSIGN_OR_RETURN(
         measured.places,
@@ -265,7 +265,7 @@ absl::StatusOr<int> RunFollower(const NetworkFlags& flags,
       [work](const Request& request) { return work->Perform(request); });
   if (code.ok() && *code == 0) return code;
   if (!code.ok()) Print(code.status());
-  // A transfer that was given up may hold the driver, and so a normal exit.
+  // An abandoned transfer may block the driver, and with it a normal exit.
   _exit(code.ok() ? *code : ExitCodeOf(code.status()));
 }
 
@@ -283,11 +283,11 @@ int RunLeader(const NetworkFlags& flags, const RankLaunch& launch,
   Leader leader(launch, std::move(options));
   absl::Status done = leader.Meet(rendezvous);
   if (done.ok()) done = Lead(flags, launch, &leader).Run();
-  // Before the others end: their launcher may end this one then.
+  // Prints before the other ranks end, as their launcher may then end this one.
   Print(done);
   std::fflush(stdout);
   leader.Finish(ExitCodeOf(done));
-  if (!done.ok()) _exit(ExitCodeOf(done));  // as a follower
+  if (!done.ok()) _exit(ExitCodeOf(done));  // like a follower
   return 0;
 }
 
@@ -296,7 +296,7 @@ absl::StatusOr<int> Run(const NetworkFlags& flags,
   ASSIGN_OR_RETURN(const RankLaunch launch,
                    ReadLaunch([](const char* name) { return getenv(name); }));
   if (const absl::Status checked = CheckFlags(flags); !checked.ok()) {
-    // All ranks have the same.
+    // All ranks have the same flags; rank 0 reports the error.
     if (launch.rank == 0) return checked;
     return ExitCodeOf(checked);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// weir-calibrate network: what messages cost between the GPUs of a cluster.
+// weir-calibrate network: measures messages between the GPUs of a cluster.
 #ifndef WEIR_CALIBRATE_NETWORK_COMMAND_H_
 #define WEIR_CALIBRATE_NETWORK_COMMAND_H_
 
@@ -15,39 +15,43 @@
 namespace weir {
 
 struct NetworkFlags {
-  std::string out;          // profile to write; needed
-  std::string start;        // preset or file whose other figures stay; needed
-  int pairs_per_class = 8;  // sampled, of every link class
+  std::string out;    // profile to write; required
+  std::string start;  // preset or file with all other parameters; required
+  int pairs_per_class = 8;      // sampled, of every link class
   double max_bytes = 1 << 28;   // largest message
-  double timeout_seconds = 60;  // of a rendezvous, an operation, a silence
-  std::string topology;     // file of leaves and their nodes; empty: Slurm's
-  std::string rendezvous;   // file all ranks see; empty: what the launcher says
-  std::vector<int> groups;  // ranks of collectives; empty: 2, 4, 8, ... to all
-  uint64_t seed = 1;        // which pairs are sampled
-  bool force = false;       // --out replaces a file that weir did not write
-  bool one_gpu = false;     // several ranks share a GPU: functional check only
-  std::string command;      // as it was typed, for the provenance
+  double timeout_seconds = 60;  // for a rendezvous, an operation, a silence
+  std::string topology;  // file of leaves and their nodes; empty: use Slurm's
+  // File visible to all ranks; empty: use the launcher's variables.
+  std::string rendezvous;
+  // Ranks of collectives; empty: 2, 4, 8, ... up to all.
+  std::vector<int> groups;
+  uint64_t seed = 1;     // selects the sampled pairs
+  bool force = false;    // --out replaces a file that weir did not write
+  bool one_gpu = false;  // several ranks share a GPU: functional check only
+  std::string command;   // as typed, for the provenance
   std::string weir_version;
 };
 
-// What a rank's transport is made for.
+// Parameters of a rank's transport.
 struct TransportRequest {
   int rank = 0;
   int num_ranks = 1;
-  int local_rank = 0;  // which of its node's GPUs
+  int local_rank = 0;  // index among its node's GPUs
   bool one_gpu = false;
   double timeout_seconds = 60;
 };
 
-// Unavailable: this machine lacks what it takes (a driver, a GPU); exit 3.
+// Creates a transport. Unavailable (exit code 3): this machine lacks a
+// requirement (a driver, a GPU).
 using TransportFactory =
     std::function<absl::StatusOr<std::unique_ptr<Transport>>(
         const TransportRequest& request)>;
 
 // Runs this process's part; every rank calls it. Rank 0 prints tables on stdout
-// and writes the profile, OUT.partial until it is whole; errors go to stderr,
-// once. Returns the exit code: 0; 1 a rank died, hung or never came; 2 flags,
-// files or launch variables; 3 something is missing on this machine; 70 a bug.
+// and writes the profile, to OUT.partial until it is complete; errors go to
+// stderr, once. Returns the exit code: 0; 1 a rank died, hung or never
+// connected; 2 flags, files or launch variables; 3 something is missing on this
+// machine; 70 a bug.
 int RunNetworkCommand(const NetworkFlags& flags,
                       const TransportFactory& make_transport);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first thing that went wrong, told exactly once: by whoever waits, or,
-// where the main thread is stuck in a transfer, by the thread that watches.
+// The first failure, reported exactly once: by the waiting main thread or, if
+// that is stuck in a transfer, by the thread that watches the connections.
 #ifndef WEIR_CALIBRATE_NETWORK_FAILURE_H_
 #define WEIR_CALIBRATE_NETWORK_FAILURE_H_
 
@@ -13,13 +13,13 @@
 
 namespace weir {
 
-// Prints an error; nothing where it is none.
+// Prints an error; does nothing if the status is OK.
 using Tell = std::function<void(const absl::Status& status)>;
 
-// REQUIRES: every call under one mutex of the owner.
+// Requires: all calls hold one mutex of the owner.
 class Failure {
  public:
-  // Only the first counts.
+  // Records the first failure; ignores later ones.
   void Set(absl::Status status, int exit_code) {
     if (happened()) return;
     status_ = std::move(status);
@@ -30,9 +30,10 @@ class Failure {
   const absl::Status& status() const { return status_; }
   int exit_code() const { return exit_code_; }
 
-  // True for the first who asks.
+  // Returns true for the first caller after a failure, which must report it.
   bool Claim() { return happened() && !std::exchange(claimed_, true); }
-  // The main thread had its time to come and see.
+  // Returns true if the main thread has not claimed the failure within a
+  // second.
   bool IsLeftAlone() const {
     return happened() && !claimed_ && absl::Now() - since_ > absl::Seconds(1);
   }

@@ -31,14 +31,14 @@ std::string Get(const Environment& environment, const char* name) {
   return value == nullptr ? "" : value;
 }
 
-// The same in every process and build (FNV-1a).
+// Returns a hash that is the same in every process and build (FNV-1a).
 uint64_t HashOf(absl::string_view text) {
   uint64_t hash = 0xcbf29ce484222325;
   for (const unsigned char c : text) hash = (hash ^ c) * 0x100000001b3;
   return hash;
 }
 
-// Below the ports that Linux gives to outgoing connections.
+// Returns ports below the range that Linux uses for outgoing connections.
 std::vector<int> PortsOf(absl::string_view job) {
   std::vector<int> ports;
   const int first = 15000 + static_cast<int>(HashOf(job) % 2000) * kPortsTried;
@@ -46,7 +46,7 @@ std::vector<int> PortsOf(absl::string_view job) {
   return ports;
 }
 
-// What all ranks of a job know and those of another do not.
+// Returns a string known to all ranks of a job and different for other jobs.
 std::string JobOf(const RankLaunch& launch, const Environment& environment) {
   std::vector<std::string> parts = {launch.launcher};
   for (const char* name :
@@ -55,7 +55,7 @@ std::string JobOf(const RankLaunch& launch, const Environment& environment) {
         "TORCHELASTIC_RUN_ID", "MASTER_ADDR", "MASTER_PORT"}) {
     parts.push_back(Get(environment, name));
   }
-  // The daemon that started all of a node's ranks.
+  // The parent is the daemon that started all ranks of a node.
   if (launch.launcher == "PMI") parts.push_back(absl::StrCat(getppid()));
   return absl::StrJoin(parts, "/");
 }
@@ -75,15 +75,15 @@ absl::Status FromMaster(const Environment& environment, Rendezvous* meeting) {
         text.empty() ? "missing" : absl::StrCat("\"", text, "\""),
         ", expected a port from 1 to 65534 of rank 0's host ", host));
   }
-  // torchrun's own agent sits on MASTER_PORT.
+  // torchrun's own agent listens on MASTER_PORT.
   const bool taken = Get(environment, "TORCHELASTIC_USE_AGENT_STORE") == "True";
   meeting->hosts = {host};
   meeting->ports = {port + (taken ? 1 : 0)};
   return absl::OkStatus();
 }
 
-// The first node of the step, by the address that Slurm itself uses: names may
-// not resolve, and take long over it.
+// Uses the first node of the step, by the address that Slurm itself uses: names
+// may not resolve, or resolve slowly.
 absl::Status FromSlurm(const Environment& environment, const RunProgram& run,
                        Rendezvous* meeting) {
   std::string list = Get(environment, "SLURM_STEP_NODELIST");
@@ -105,7 +105,7 @@ absl::Status FromSlurm(const Environment& environment, const RunProgram& run,
         "\", expected --rendezvous FILE or MASTER_ADDR and MASTER_PORT"));
   }
   meeting->hosts = {first};
-  // "NodeName=n1 Arch=x86_64 ... NodeAddr=10.0.0.1 ..."
+  // Parse "NodeName=n1 Arch=x86_64 ... NodeAddr=10.0.0.1 ..."
   if (const auto node = run({"scontrol", "--oneliner", "show", "node", first});
       node.ok()) {
     for (absl::string_view word : absl::StrSplit(*node, ' ')) {
@@ -117,8 +117,8 @@ absl::Status FromSlurm(const Environment& environment, const RunProgram& run,
   return absl::OkStatus();
 }
 
-// mpirun's own addresses: "3866361856.0;tcp://10.0.0.1,192.168.0.1:52003". Of
-// use where rank 0 is beside it, as it is unless somebody says otherwise.
+// Uses mpirun's own addresses: "3866361856.0;tcp://10.0.0.1,192.168.0.1:52003".
+// They are correct if rank 0 runs on the node of mpirun, which is the default.
 absl::Status FromMpirun(const RankLaunch& launch,
                         const Environment& environment, Rendezvous* meeting) {
   const std::string uri = Get(environment, "OMPI_MCA_orte_hnp_uri");
@@ -210,7 +210,7 @@ absl::StatusOr<std::string> RunAndRead(
     return absl::UnavailableError(
         absl::StrCat(command[0], ": ", std::strerror(failed)));
   }
-  // It may have closed its output and live on.
+  // It may have closed its output without exiting.
   int result = 0;
   while (waitpid(child, &result, WNOHANG) == 0) {
     if (absl::Now() >= deadline) kill(child, SIGKILL);

@@ -16,7 +16,7 @@ namespace weir {
 namespace {
 
 constexpr int kMaxBreaks = 3;
-// Clocks and counters are no better; below it an error counts as this.
+// Relative resolution of clocks and counters; smaller errors count as this.
 constexpr double kResolution = 1e-4;
 
 struct Candidate {
@@ -26,7 +26,7 @@ struct Candidate {
   double bic = std::numeric_limits<double>::infinity();
 };
 
-// Columns: 1 (where there is latency), min(bytes, break)..., bytes.
+// Columns: 1 (if there is latency), min(bytes, break)..., bytes.
 Eigen::VectorXd Basis(const Candidate& candidate, double bytes) {
   Eigen::VectorXd row(candidate.breaks.size() + 1 + candidate.latency);
   int column = 0;
@@ -42,7 +42,8 @@ double LogChoices(int n, int k) {
   return std::lgamma(n + 1) - std::lgamma(k + 1) - std::lgamma(n - k + 1);
 }
 
-// Whether every piece has two sizes or more to tell its slope.
+// Returns true if every piece contains at least two sizes to determine its
+// slope.
 bool IsSupported(const std::set<double>& sizes,
                  const std::vector<double>& breaks) {
   double from = 0;
@@ -57,7 +58,7 @@ bool IsSupported(const std::set<double>& sizes,
   return true;
 }
 
-// Solves one choice; its BIC stays infinite where a coefficient is negative.
+// Solves one choice; its BIC stays infinite if a coefficient is negative.
 void Solve(absl::Span<const TransferSample> samples, size_t num_knots,
            Candidate* candidate) {
   const int rows = static_cast<int>(samples.size());
@@ -68,7 +69,7 @@ void Solve(absl::Span<const TransferSample> samples, size_t num_knots,
     matrix.row(i) = Basis(*candidate, samples[i].bytes) / samples[i].seconds;
   }
   const Eigen::VectorXd ones = Eigen::VectorXd::Ones(rows);
-  // Bytes and seconds are far apart: columns of one length.
+  // Scale the columns, since bytes and seconds differ by orders of magnitude.
   const Eigen::VectorXd scale = matrix.colwise().norm();
   const auto qr =
       (matrix * scale.cwiseInverse().asDiagonal()).colPivHouseholderQr();
@@ -95,7 +96,7 @@ double SquaresOf(const Candidate& candidate,
   return squares;
 }
 
-// Of the best time that does not depend on the size.
+// Returns the squared error of the best constant time.
 double SquaresOfConstant(absl::Span<const TransferSample> samples) {
   double sum = 0;
   double sum_of_squares = 0;
@@ -106,7 +107,7 @@ double SquaresOfConstant(absl::Span<const TransferSample> samples) {
   return static_cast<double>(samples.size()) - sum * sum / sum_of_squares;
 }
 
-// The best of all choices of knots from `next` on beside those taken.
+// Searches all choices that add knots from `next` on to `breaks`.
 void Search(absl::Span<const TransferSample> samples,
             const std::set<double>& sizes, absl::Span<const double> knots,
             size_t next, const std::vector<double>& breaks, Candidate* best) {

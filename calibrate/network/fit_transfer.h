@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Seconds of a message over its size, as a few straight pieces.
+// Fits the time of a message as a piecewise linear function of its size.
 #ifndef WEIR_CALIBRATE_NETWORK_FIT_TRANSFER_H_
 #define WEIR_CALIBRATE_NETWORK_FIT_TRANSFER_H_
 
@@ -21,21 +21,25 @@ struct TransferFit {
   double residual = 0;  // standard deviation of log(measured / fitted)
 };
 
-// A continuous piecewise linear time, pieces of no less bandwidth and latency
-// than those before, breaks at some of the knots: the least squares of the
-// relative errors, and of all choices of up to three knots the one with the
-// lowest BIC. (What is concave is a sum of min(bytes, knot) with coefficients
-// that are not negative. Every choice of knots is tried, and a solution with a
-// negative one lies on the border of its choice, which is a choice of fewer: so
-// plain least squares find the optimum exactly.) BIC counts the choice itself
-// too, log C(knots, breaks), lest noise finds itself a knot (J. Chen, Z. Chen,
-// Biometrika 95, 2008).
-// InvalidArgument: sizes or seconds that are not positive and finite, less than
-// two different sizes, times that fall as sizes grow.
+// Fits a continuous piecewise linear time in which each piece has at least the
+// bandwidth and latency of the previous one, with breaks at some of the knots.
+// It minimizes the squares of the relative errors, and of all choices of up to
+// three knots has the lowest BIC.
+//
+// The minimum is exact. A concave function is a sum of min(bytes, knot) with
+// nonnegative coefficients. Every choice of knots is solved by plain least
+// squares; a solution with a negative coefficient means that the constrained
+// optimum lies on the boundary, which is a choice of fewer knots. BIC includes
+// the choice of knots, log C(knots, breaks), so that noise does not add knots
+// (J. Chen, Z. Chen, Biometrika 95, 2008).
+//
+// InvalidArgument: sizes or seconds that are not positive and finite, fewer
+// than two different sizes, or times that fall as sizes grow.
 absl::StatusOr<TransferFit> FitTransfer(
     absl::Span<const TransferSample> samples, absl::Span<const double> knots);
 
-// REQUIRES: pieces of a fit, bytes >= 0.
+// Returns the fitted seconds of a message. Requires: pieces of a fit, bytes >=
+// 0.
 double TransferSeconds(absl::Span<const TransferPiece> pieces, double bytes);
 
 }  // namespace weir

@@ -21,9 +21,9 @@ namespace {
 constexpr absl::Duration kTick = absl::Milliseconds(100);
 constexpr absl::Duration kBetweenTries = absl::Milliseconds(200);
 
-// Tries all addresses once. Unavailable: nobody is there (yet), or the place of
-// this rank is taken (for now). Aborted: rank 0 is there and says no. `refusal`
-// becomes what rank 0 said if it refused this rank.
+// Tries all addresses once. Unavailable: nothing listens (yet), or this rank is
+// already connected (for now). Aborted: rank 0 is there and refuses this rank.
+// `refusal` is set to rank 0's message if it refused.
 absl::StatusOr<std::unique_ptr<ControlWire>> TryOnce(const Rendezvous& meeting,
                                                      absl::Time deadline,
                                                      Hello* hello,
@@ -45,7 +45,7 @@ absl::StatusOr<std::unique_ptr<ControlWire>> TryOnce(const Rendezvous& meeting,
       hello->set_attempt(hello->attempt() + 1);
       (*wire)->Send(*hello, soon).IgnoreError();
       Answer answer;
-      // Rank 0 looks at newcomers five times a second.
+      // Rank 0 checks for new connections five times a second.
       last = (*wire)->Receive(&answer, soon);
       if (last.ok() && answer.refusal().empty()) return wire;
       if (last.ok()) {
@@ -63,7 +63,8 @@ absl::StatusOr<std::unique_ptr<ControlWire>> TryOnce(const Rendezvous& meeting,
   return refused.ok() ? last : refused;
 }
 
-// What rank 0 wrote; it may not be there yet, or be of an earlier run.
+// Reads the file written by rank 0; it may not exist yet or be of an earlier
+// run.
 absl::Status ReadMeetingPoint(Rendezvous* meeting) {
   ASSIGN_OR_RETURN(const std::string text, ReadFile(meeting->file));
   MeetingPoint point;
@@ -95,7 +96,7 @@ absl::StatusOr<std::unique_ptr<Follower>> Follower::Meet(
       absl::Now() + absl::Seconds(options.timeout_seconds);
   Hello hello = Greeting(launch, options);
   absl::Status last;
-  std::string refusal;  // the last one: rank 0 may be gone since
+  std::string refusal;  // the last one, as rank 0 may since have ended
   while (true) {
     Rendezvous meeting = rendezvous;
     last = meeting.file.empty() ? absl::OkStatus() : ReadMeetingPoint(&meeting);
@@ -110,7 +111,7 @@ absl::StatusOr<std::unique_ptr<Follower>> Follower::Meet(
             new Follower(launch, std::move(options), *std::move(wire), where));
       }
       last = wire.status();
-      // A file may be of an earlier run, which is still there.
+      // A file may be of an earlier run that is still running.
       if (absl::IsAborted(last) && meeting.file.empty()) {
         return absl::AbortedError(
             absl::StrCat("rank ", launch.rank, " (host ", launch.node,
@@ -170,7 +171,7 @@ absl::StatusOr<int> Follower::Serve(const Perform& perform) {
     }
     Answer answer = perform(request);
     answer.set_number(request.number());
-    // That rank 0 is gone is noticed by who listens.
+    // The reading thread detects if rank 0 is gone.
     wire_->Send(answer, absl::Now() + timeout_).IgnoreError();
     const std::lock_guard<std::mutex> lock(mutex_);
     doing_ = "it waited for work";
@@ -179,7 +180,7 @@ absl::StatusOr<int> Follower::Serve(const Perform& perform) {
 
 void Follower::Watch() {
   absl::Time last_sign;
-  // The welcome may have brought a request with it.
+  // The welcome may have been received together with a request.
   bool readable = true;
   while (true) {
     bool left_alone = false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every other rank's end of the control plane: it finds rank 0, does what that
-// asks, and notices when it dies or falls silent.
+// Control plane of every rank but 0: connects to rank 0, executes its requests,
+// and detects its death or silence.
 #ifndef WEIR_CALIBRATE_NETWORK_FOLLOWER_H_
 #define WEIR_CALIBRATE_NETWORK_FOLLOWER_H_
 
@@ -23,15 +23,15 @@ namespace weir {
 struct FollowerOptions {
   std::string weir_version;
   double timeout_seconds = 60;
-  // Where this rank is stuck in a request when rank 0 fails; the process ends
-  // then.
+  // Called if rank 0 fails while this rank is stuck in a request; the process
+  // then ends.
   Tell tell;
 };
 
 class Follower {
  public:
-  // Tries until the time is over. Aborted: rank 0 was not found or does not
-  // want this rank.
+  // Retries until the time-out. Aborted: rank 0 was not found or refuses this
+  // rank.
   static absl::StatusOr<std::unique_ptr<Follower>> Meet(
       const RankLaunch& launch, const Rendezvous& rendezvous,
       FollowerOptions options);
@@ -39,8 +39,8 @@ class Follower {
   Follower(const Follower&) = delete;
   Follower& operator=(const Follower&) = delete;
 
-  // Does what rank 0 asks until it says to end; the exit code. Aborted: rank 0
-  // died or fell silent.
+  // Executes rank 0's requests until FINISH and returns its exit code. Aborted:
+  // rank 0 died or fell silent.
   absl::StatusOr<int> Serve(const Perform& perform);
 
  private:
@@ -53,11 +53,11 @@ class Follower {
   const absl::Duration timeout_;
   const int rank_;
   const std::unique_ptr<ControlWire> wire_;
-  const std::string leader_;  // where it was found
+  const std::string leader_;  // address at which it was found
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  Failure failure_;  // FINISH too: OK, with its exit code
+  Failure failure_;  // also FINISH: OK, with its exit code
   std::deque<Request> requests_;
   std::string doing_ = "it waited for work";
   absl::Time last_heard_;

@@ -22,7 +22,7 @@ struct Launcher {
   const char* num_local;
 };
 
-// Slurm last: it starts the others too.
+// Slurm is last because it starts the others too.
 constexpr Launcher kLaunchers[] = {
     {"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"},
     {"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
@@ -35,14 +35,14 @@ class Reader {
  public:
   explicit Reader(const Environment& environment) : environment_(environment) {}
 
-  // Absent and empty are the same.
+  // An empty variable is treated as absent.
   bool Has(const char* name) const { return !Text(name).empty(); }
   std::string Text(const char* name) const {
     const char* value = *name == '\0' ? nullptr : environment_(name);
     return value == nullptr ? "" : value;
   }
 
-  // A number in [low, high], `absent` without the variable.
+  // Returns a number in [low, high], or `absent` without the variable.
   int Number(const char* name, int low, int high, int absent) {
     if (!Has(name)) return absent;
     int value = 0;
@@ -64,7 +64,7 @@ class Reader {
 std::optional<RankLaunch> ReadOne(const Launcher& launcher, Reader* reader) {
   const bool slurm = launcher.name == absl::string_view("Slurm");
   if (!reader->Has(launcher.rank)) {
-    // Images of clusters leave WORLD_SIZE behind; a count alone is no launch.
+    // Cluster images may leave WORLD_SIZE set; a count alone is not a launch.
     return std::nullopt;
   }
   RankLaunch launch;
@@ -116,7 +116,7 @@ void CheckAgreement(const Launcher& a, const RankLaunch& first,
   compare(a.num_ranks, first.num_ranks, b.num_ranks, second.num_ranks);
 }
 
-// A process manager that speaks only to those who link its library.
+// PMIx only provides the count to processes that link its library.
 void CheckPmix(const std::optional<RankLaunch>& found, Reader* reader) {
   if (!reader->Has("PMIX_RANK")) return;
   if (!found.has_value()) {
@@ -156,7 +156,7 @@ absl::StatusOr<RankLaunch> ReadLaunch(const Environment& environment) {
   CheckPmix(found, &reader);
   RETURN_IF_ERROR(reader.problems.ToStatus());
   RankLaunch launch = found.value_or(RankLaunch());
-  // Also below mpirun in a job: Slurm's daemon of the node starts the ranks.
+  // Also set under mpirun in a job, where Slurm's daemon starts a node's ranks.
   launch.node = reader.Text("SLURMD_NODENAME");
   if (launch.node.empty()) launch.node = HostName();
   launch.topology_address = reader.Text("SLURM_TOPOLOGY_ADDR");

@@ -34,7 +34,7 @@ absl::Status Leader::Meet(const Rendezvous& rendezvous) {
 }
 
 Leader::~Leader() {
-  Finish(1);  // where nobody said so: it did not end well
+  Finish(1);  // without an earlier Finish() the run has failed
   if (watch_.joinable()) watch_.join();
 }
 
@@ -59,7 +59,7 @@ absl::StatusOr<std::vector<Answer>> Leader::Ask(std::vector<Order> orders) {
     if (order.rank == 0) {
       own = &order;
     } else {
-      // One that is gone is noticed by who listens to it.
+      // The reading thread detects if the rank is gone.
       peers_[order.rank]
           .wire->Send(order.request, asked_at_ + timeout_)
           .IgnoreError();
@@ -79,7 +79,8 @@ absl::StatusOr<std::vector<Answer>> Leader::Ask(std::vector<Order> orders) {
            });
   });
   if (!failure_.happened() && !FirstError().ok()) {
-    // A transfer also fails where the other end died: that is the news then.
+    // A transfer also fails if its other end died, which is then the error to
+    // report.
     changed_.wait_for(lock, std::chrono::milliseconds(500),
                       [&] { return failure_.happened(); });
     failure_.Set(FirstError(), 1);
@@ -96,8 +97,8 @@ absl::StatusOr<std::vector<Answer>> Leader::Ask(std::vector<Order> orders) {
   return answers;
 }
 
-// That an operation was given up because another rank was late is the least of
-// the news.
+// Returns the first error of an answer. Time-outs come last, since they usually
+// follow from another rank's delay.
 absl::Status Leader::FirstError() const {
   absl::Status late;
   for (int rank = 0; rank < num_ranks_; ++rank) {
@@ -128,7 +129,7 @@ void Leader::Finish(int exit_code) {
   request.set_what(Request::FINISH);
   request.set_exit_code(exit_code);
   SendAll(request);
-  // Closing first may take the message from who has not read it yet.
+  // Closing first could discard the message before a rank has read it.
   const absl::Time deadline = absl::Now() + kFarewell;
   for (const Peer& peer : peers_) {
     if (peer.wire == nullptr) continue;
@@ -182,7 +183,7 @@ void Leader::Watch() {
   }
 }
 
-// What these ranks have sent.
+// Processes the messages from these ranks.
 void Leader::Hear(const std::vector<int>& ranks) {
   for (const int rank : ranks) {
     Peer& peer = peers_[rank];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rank 0's end of the control plane: it waits until all ranks have come, asks
-// them, and notices those that die, fall silent or do not finish.
+// Rank 0's control plane: waits until all ranks have connected, sends them
+// requests, and detects ranks that die, fall silent or do not finish.
 #ifndef WEIR_CALIBRATE_NETWORK_LEADER_H_
 #define WEIR_CALIBRATE_NETWORK_LEADER_H_
 
@@ -24,10 +24,10 @@
 
 namespace weir {
 
-// What a rank does with a request; it may take long.
+// Executes a request, possibly for a long time.
 using Perform = std::function<Answer(const Request& request)>;
 
-// A request and who gets it.
+// A request and its recipient.
 struct Order {
   int rank;
   Request request;
@@ -37,7 +37,8 @@ struct LeaderOptions {
   std::string weir_version;
   double timeout_seconds = 60;
   Perform perform;  // rank 0's own part
-  // Where that part is stuck when another rank fails; the process ends then.
+  // Called if another rank fails while rank 0's part is stuck; the process then
+  // ends.
   Tell tell;
 };
 
@@ -48,35 +49,37 @@ class Leader {
   Leader(const Leader&) = delete;
   Leader& operator=(const Leader&) = delete;
 
-  // Waits for all others. Drops and counts connections with a wrong token, and
-  // those of ranks that were launched with other counts, are of another version
-  // or claim the rank of one that is there: none of them ends the meeting.
-  // Aborted: not all ranks came in time; names them and what was dropped.
+  // Waits for all other ranks. Drops and counts connections with a wrong token,
+  // and those of ranks that were launched with a different count, have another
+  // version, or claim a rank that is connected; none of these ends the meeting.
+  // Aborted: not all ranks connected in time; names them and the dropped
+  // connections.
   absl::Status Meet(const Rendezvous& rendezvous);
 
-  // Sends the requests, does rank 0's own, gathers the answers in the same
-  // order; a barrier too. Every answer is without error. Aborted: a rank died,
-  // fell silent or did not finish in time, "rank 3 (host n2, pid 7) died while
-  // ..."; else the error of an answer, with its rank. After an error nothing
-  // more can be asked. Ranks are asked once each.
+  // Sends the requests, performs rank 0's own, and returns the answers in the
+  // same order, all without error; also acts as a barrier. Aborted: a rank
+  // died, fell silent or did not finish in time ("rank 3 (host n2, pid 7) died
+  // while ..."). Otherwise returns the error of an answer, with its rank. After
+  // an error Ask() must not be called again. Requires: each rank occurs at most
+  // once.
   absl::StatusOr<std::vector<Answer>> Ask(std::vector<Order> orders);
 
   // Makes the other ranks exit with this code and waits a moment for them.
-  // Removes the rendezvous file if Meet has written it.
+  // Removes the rendezvous file if Meet() has written it.
   void Finish(int exit_code);
 
-  // "rank 3 (host n2, pid 1234)"
+  // Returns, for example, "rank 3 (host n2, pid 1234)".
   std::string NameOf(int rank) const;
   const std::string& NodeOf(int rank) const { return peers_[rank].node; }
 
  private:
   struct Peer {
-    std::unique_ptr<ControlWire> wire;  // none of rank 0
+    std::unique_ptr<ControlWire> wire;  // null for rank 0
     std::string node;
     int pid = 0;
-    uint64_t instance = 0;  // of its Hello, as the next
+    uint64_t instance = 0;  // from its Hello, like `attempt`
     uint32_t attempt = 0;
-    bool confirmed = false;  // it has answered our welcome
+    bool confirmed = false;  // it has answered the welcome
     absl::Time confirm_until;
     absl::Time last_heard;
     bool gone = false;
@@ -88,9 +91,9 @@ class Leader {
   absl::Status Gather(const Rendezvous& rendezvous);
   void Admit(const Rendezvous& rendezvous, std::unique_ptr<ControlWire> wire,
              const Hello& hello);
-  // Says why a rank cannot join; empty: it can.
+  // Returns why a rank cannot join; empty if it can.
   std::string Objection(const Hello& hello) const;
-  // Tells whether another connection of this rank is to be kept.
+  // Returns true if another connection of this rank must be kept.
   bool IsTaken(const Hello& hello);
   bool AreAllPresent();
   absl::Status Missing(absl::string_view where) const;
@@ -106,7 +109,7 @@ class Leader {
   const int num_ranks_;
   std::vector<Peer> peers_;
   DroppedConnections dropped_;
-  std::string meeting_file_;  // that Meet has written; empty: none
+  std::string meeting_file_;  // written by Meet(); empty: none
 
   std::mutex mutex_;
   std::condition_variable changed_;

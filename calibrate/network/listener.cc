@@ -73,7 +73,8 @@ std::vector<Address> AddressesOf(const std::vector<std::string>& hosts,
     std::vector<Address> found = Resolve(host, AI_NUMERICHOST);
     const bool literal = !found.empty() || host == "localhost";
     if (found.empty()) found = Resolve(host, 0);
-    // A container may have no /etc/hosts; listening everywhere is no answer.
+    // A container may have no /etc/hosts. That must not make rank 0 listen at
+    // all addresses.
     if (found.empty() && host == "localhost") {
       found = Resolve("127.0.0.1", AI_NUMERICHOST);
     }
@@ -88,7 +89,7 @@ std::vector<Address> AddressesOf(const std::vector<std::string>& hosts,
   return addresses;
 }
 
-// Binds and listens; returns -1 and sets errno where it cannot.
+// Binds and listens; returns -1 and sets errno on failure.
 int ListenAt(const Address& address) {
   const int fd =
       socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -122,9 +123,9 @@ int PortOf(int fd) {
                    : reinterpret_cast<sockaddr_in*>(&address)->sin_port);
 }
 
-// Listens at those of `addresses` that are this machine's, all on one port.
-// Returns nothing where there are none; sets errno to EADDRINUSE where the
-// port is taken at one of them.
+// Listens at those of `addresses` that belong to this machine, all on one port.
+// Returns an empty list if there are none; sets errno to EADDRINUSE if the port
+// is taken at one of them.
 std::vector<int> ListenOn(std::vector<Address> addresses, int port) {
   std::vector<int> fds;
   for (Address& address : addresses) {

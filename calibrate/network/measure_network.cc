@@ -17,10 +17,10 @@ constexpr int kNumWarmUps = 5;
 constexpr int kNumRepeats = 20;
 constexpr int kFewestRepeats = 3;
 
-// What is timed: everything of the request but bytes and repeats.
+// A timed operation: the request without bytes and repeats.
 struct Timed {
   Request request;
-  bool is_mean = false;  // over the ranks; else the slowest
+  bool is_mean = false;  // over the ranks; otherwise the slowest
 };
 
 // Some ranks with a communicator between them.
@@ -55,15 +55,15 @@ class Session {
     return AskAll(leave).status();
   }
 
-  // A single run, which also sets connections up: its seconds.
+  // Returns the seconds of a single run, which also sets up connections.
   absl::StatusOr<double> First(const Timed& timed, double bytes) {
     ASSIGN_OR_RETURN(const double seconds, Run(timed, bytes, 1));
-    last_seconds_ = 0;  // says nothing of the next
+    last_seconds_ = 0;  // does not predict the next size
     return seconds;
   }
 
-  // Nothing where it would take too long: `larger` is the factor from the
-  // size before.
+  // Returns the seconds, or nullopt if it would take too long. `larger` is the
+  // factor from the previous size.
   absl::StatusOr<std::optional<double>> Time(const Timed& timed, double bytes,
                                              double larger) {
     if (last_seconds_ * larger * kFewestRepeats > budget_seconds_) {
@@ -84,11 +84,11 @@ class Session {
     return std::optional<double>(seconds);
   }
 
-  // A new series of sizes.
+  // Begins a new series of sizes.
   void Restart() { last_seconds_ = 0; }
 
   double init_bytes() const { return init_bytes_; }
-  // Of the first rank, since before it joined.
+  // Memory taken on the first rank since before it joined.
   double used_bytes() const { return used_bytes_; }
 
  private:
@@ -161,8 +161,8 @@ class Measurer {
       : leader_(leader), options_(options), measured_(measured) {}
 
   absl::Status Run() {
-    // First of all, so that what a process takes once shows in the first
-    // communicator.
+    // Groups come first, so that memory taken once per process shows in the
+    // first communicator.
     for (const GroupPlan& group : options_.groups) {
       RETURN_IF_ERROR(MeasureGroup(group));
       RETURN_IF_ERROR(options_.keep(*measured_));
@@ -200,8 +200,8 @@ class Measurer {
     ASSIGN_OR_RETURN(times.first_seconds, session.First(one_way, kLeastBytes));
     times.memory = {session.init_bytes(),
                     session.used_bytes() - session.init_bytes()};
-    // All modes of a size are measured beside each other: what drifts hits
-    // them alike.
+    // All modes of a size are measured one after the other, so that drift
+    // affects them equally.
     const Timed modes[] = {
         one_way,
         PairOf(PairMode::kBothWays, 0, to, absl::StrCat("both ways, ", text)),
@@ -211,7 +211,8 @@ class Measurer {
          TransferSizes(options_.num_channels, options_.max_bytes)) {
       std::optional<double> seconds[3];
       for (int i = 0; i < 3; ++i) {
-        // A ping-pong is the slowest: it says what the next size takes.
+        // A ping-pong is the slowest mode and predicts the time of the next
+        // size.
         ASSIGN_OR_RETURN(seconds[i],
                          session.Time(modes[i], bytes, bytes / before));
         if (!seconds[i].has_value()) break;
@@ -245,7 +246,7 @@ class Measurer {
                              session.used_bytes() - session.init_bytes()};
       }
       if (first) {
-        // To one peer; an all-to-all reaches all of them.
+        // With one peer; an all-to-all would connect to all of them.
         const double before = session.used_bytes();
         const Timed pair =
             PairOf(PairMode::kOneWay, 0, 1, absl::StrCat("one way in ", text));
@@ -274,7 +275,7 @@ class Measurer {
     session->Restart();
     ASSIGN_OR_RETURN(times.first_seconds, session->First(timed, kLeastBytes));
     for (const double bytes : CollectiveSizes(options_.max_bytes)) {
-      // Every rank has a block of its own.
+      // Every rank needs its own block.
       if (bytes < 16.0 * static_cast<double>(group.ranks.size())) continue;
       ASSIGN_OR_RETURN(const std::optional<double> seconds,
                        session->Time(timed, bytes, 2));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What rank 0 has measured, and how.
+// Measurements by rank 0 of messages between GPUs.
 #ifndef WEIR_CALIBRATE_NETWORK_MEASURE_NETWORK_H_
 #define WEIR_CALIBRATE_NETWORK_MEASURE_NETWORK_H_
 
@@ -15,7 +15,7 @@
 
 namespace weir {
 
-// Device memory that a communicator took of its first rank.
+// Device memory that a communicator took on its first rank.
 struct CommunicatorSteps {
   double init_bytes = 0;
   double first_use_bytes = 0;  // by the first collective, or the first pair
@@ -25,7 +25,7 @@ struct CommunicatorSteps {
 struct PairTimes {
   struct Row {
     double bytes = 0;
-    double one_way_seconds = 0;    // one after the other, in one direction
+    double one_way_seconds = 0;    // consecutive messages in one direction
     double both_ways_seconds = 0;  // one in each direction at once
     double message_seconds = 0;    // half a ping-pong
   };
@@ -33,7 +33,8 @@ struct PairTimes {
   int from = 0;
   int to = 0;
   CommunicatorSteps memory;
-  double first_seconds = 0;  // of the first transfer: sets the connection up
+  // Seconds of the first transfer, which sets up the connection.
+  double first_seconds = 0;
   std::vector<Row> rows;
 };
 
@@ -69,17 +70,17 @@ struct MeasureOptions {
   int pairs_per_class = 8;
   double max_bytes = 0;
   double timeout_seconds = 60;
-  int num_channels = 16;  // of pairs, where NCCL's knots are
+  int num_channels = 16;  // for pairs; determines NCCL's knots
   uint64_t seed = 1;
   std::vector<GroupPlan> groups;
-  // After every pair and group: what there is so far can be kept.
+  // Called after every pair and group to save the results so far.
   std::function<absl::Status(const NetworkMeasurements& so_far)> keep;
 };
 
-// Fills the rest of `measured`, whose places are there. 5 warm-ups, then 20
-// repeats, or as many (3 at least) as fit in a quarter of the time-out; sizes
-// end where 3 would not. With one rank: its messages to itself. The error of
-// Ask, or of keep; what was measured until then stays.
+// Fills the rest of `measured`, whose `places` are set. Each size has 5
+// warm-ups, then 20 repeats or as many (at least 3) as fit in a quarter of the
+// time-out; sizes end when 3 would not fit. A single rank sends messages to
+// itself. Returns the error of Ask() or `keep`; earlier measurements stay.
 absl::Status MeasureNetwork(Leader* leader, const MeasureOptions& options,
                             NetworkMeasurements* measured);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How rank 0 finds all others together.
+// Rendezvous of rank 0 with all other ranks.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -24,7 +24,7 @@
 namespace weir {
 namespace {
 
-// A rank that was welcomed confirms it at once.
+// Time within which an accepted rank must confirm.
 constexpr absl::Duration kConfirmTime = absl::Seconds(5);
 constexpr absl::Duration kTick = absl::Milliseconds(100);
 
@@ -36,7 +36,7 @@ std::string RandomToken() {
 }
 
 // Writes a file that only its owner may read, since it holds the token. Returns
-// its path behind symbolic links.
+// its path after resolving symbolic links.
 absl::StatusOr<std::string> WriteMeetingPoint(const std::string& path, int port,
                                               const std::string& token) {
   RETURN_IF_ERROR(CheckOutput(path, {}));
@@ -63,7 +63,7 @@ absl::StatusOr<std::string> WriteMeetingPoint(const std::string& path, int port,
   return target;
 }
 
-// As long for equal and different ones.
+// Compares in constant time for tokens of equal length.
 bool SameToken(absl::string_view a, absl::string_view b) {
   unsigned difference = a.size() != b.size();
   for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
@@ -120,7 +120,7 @@ bool Leader::IsTaken(const Hello& hello) {
   if (peer.wire == nullptr) return false;
   // A process that connects again has given up its earlier connection.
   if (peer.instance == hello.instance()) return hello.attempt() <= peer.attempt;
-  // The first call may stop behind what came before the end.
+  // The first call may return before it reaches the end of the stream.
   return peer.wire->Fill().ok() && peer.wire->Fill().ok();
 }
 
@@ -138,7 +138,7 @@ void Leader::Admit(const Rendezvous& rendezvous,
   if (answer.refusal().empty() && IsTaken(hello)) {
     answer.set_refusal(
         absl::StrCat("came while ", NameOf(hello.rank()), " was there"));
-    answer.set_may_retry(true);  // that one may leave
+    answer.set_may_retry(true);  // the connected process may leave
   }
   if (!wire->Send(answer, soon).ok()) return;
   if (!answer.refusal().empty()) {
@@ -157,8 +157,8 @@ void Leader::Admit(const Rendezvous& rendezvous,
   peer.confirm_until = absl::Now() + kConfirmTime;
 }
 
-// Until all ranks are there, one that leaves makes room for another: it may
-// have been a stranger, or a connection that its rank had given up.
+// Until all ranks are present, a rank that disconnects makes room for another:
+// it may have been a stranger, or a connection that its rank had given up.
 bool Leader::AreAllPresent() {
   bool all = true;
   for (int rank = 1; rank < num_ranks_; ++rank) {

@@ -19,7 +19,8 @@
 namespace weir {
 namespace {
 
-constexpr double kMistrust = 0.15;  // mean absolute error of a fit
+// Mean absolute error of a fit above which a remark is added.
+constexpr double kMistrust = 0.15;
 constexpr int kGuessedChannels = 16;
 
 double Median(std::vector<double> values) {
@@ -46,7 +47,7 @@ std::vector<const PairTimes*> PairsOf(const NetworkMeasurements& measured,
   return pairs;
 }
 
-// Of a message of `bytes` between all pairs that came so far.
+// Returns the seconds of each message size for all pairs.
 std::map<double, std::vector<double>> SecondsBySize(
     const std::vector<const PairTimes*>& pairs) {
   std::map<double, std::vector<double>> seconds;
@@ -58,7 +59,7 @@ std::map<double, std::vector<double>> SecondsBySize(
   return seconds;
 }
 
-// What the adapters of a rank would have by their datasheet.
+// Returns the datasheet rate of a rank's adapters implied by the fitted links.
 double AdapterRate(const DeviceProfile& profile) {
   double fastest = 0;
   for (const LinkClass& link : profile.links()) {
@@ -70,7 +71,7 @@ double AdapterRate(const DeviceProfile& profile) {
   return efficiency > 0 ? fastest / efficiency : fastest;
 }
 
-// Links of GPUs in a node without NVLink between them.
+// Returns the rate of links in a node without NVLink.
 double PciRate(const DeviceProfile& profile) {
   for (const LinkClass& link : profile.links()) {
     if (link.distance() == LinkClass::SAME_NODE) {
@@ -81,7 +82,7 @@ double PciRate(const DeviceProfile& profile) {
   return profile.collectives().link_bytes_per_second().value();
 }
 
-// The farthest two ranks of a group's first node.
+// Returns the largest distance between two ranks of a group's first node.
 LinkClass::Distance WithinNode(const NetworkMeasurements& measured,
                                const GroupPlan& group) {
   LinkClass::Distance farthest = LinkClass::SAME_SWITCH;
@@ -95,8 +96,7 @@ LinkClass::Distance WithinNode(const NetworkMeasurements& measured,
   return farthest;
 }
 
-// Those between nodes are left out where nothing says how fast the adapters
-// are.
+// Leaves out samples between nodes if the rate of the adapters is unknown.
 std::vector<CollectiveSample> SamplesOf(const NetworkMeasurements& measured,
                                         const DeviceProfile& profile,
                                         bool* left_out) {

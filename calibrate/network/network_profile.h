@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measurements of a network as figures of a device profile, and as tables.
+// Network measurements as parameters of a device profile, and as tables.
 #ifndef WEIR_CALIBRATE_NETWORK_NETWORK_PROFILE_H_
 #define WEIR_CALIBRATE_NETWORK_NETWORK_PROFILE_H_
 
@@ -13,38 +13,41 @@
 
 namespace weir {
 
-// As it is, without any fit.
+// Returns the measurements without any fit.
 NetworkRecord RecordOf(const NetworkMeasurements& measured,
                        const Provenance& provenance);
 
-// Median over the pairs of a class, fitted. InvalidArgument: what FitTransfer
-// refuses. REQUIRES: a pair of that distance.
+// Fits the median over the pairs of a class. InvalidArgument: as for
+// FitTransfer(). Requires: at least one pair of that distance.
 absl::StatusOr<LinkClass> FitLinkClass(const NetworkMeasurements& measured,
                                        LinkClass::Distance distance,
                                        int num_channels,
                                        absl::string_view source);
 
-// `start` with what the measurements speak about replaced: link classes (those
-// of other distances stay), collectives and their residual and coverage, memory
-// of communicators. Provenance too, but for a start that was measured on a GPU:
-// it stays that GPU's, with the ranks, nodes and NCCL of the network; messages
-// between other GPUs are a remark. Collectives between nodes are fitted against
-// adapters as fast as the measured pairs say. What could not be fitted is a
-// remark of the provenance. InvalidArgument: no figures explain the times.
+// Returns `start` with the measured parameters replaced: link classes (other
+// distances stay), collectives with their residual and coverage, and memory of
+// communicators. The provenance is replaced too, unless `start` was measured on
+// a GPU; then it stays that GPU's, with the ranks, nodes and NCCL version of
+// the network, and a remark if the messages were between other GPUs.
+// Collectives between nodes are fitted with the adapter rate of the measured
+// pairs. Failed fits become remarks of the provenance. InvalidArgument: no
+// parameters fit the times.
 absl::StatusOr<DeviceProfile> ProfileOf(const DeviceProfile& start,
                                         const NetworkMeasurements& measured,
                                         const Provenance& provenance);
 
-// MEASURED figures of a communicator's memory from the steps that were seen; a
-// step that the measurements do not have leaves its figure. REQUIRES: valid.
+// Sets the MEASURED parameters of a communicator's memory from the observed
+// steps. Parameters without a measured step are not changed. Requires: valid
+// arguments.
 void SetCommunicatorMemory(const NetworkMeasurements& measured,
                            absl::string_view source, CollectiveModel* model);
 
-// "2 nodes, 16 ranks, NVIDIA H200, NCCL 2.28.9, 2026-11-20"
+// Returns, for example, "2 nodes, 16 ranks, NVIDIA H200, NCCL 2.28.9,
+// 2026-11-20".
 std::string SourceOf(const Provenance& provenance);
 
-// A table for every link class and collective, for people. Classes that the
-// profile has no fit of (a functional check) show the measurements alone.
+// Returns a text table for every link class and collective. Classes without a
+// fit in the profile (in a functional check) show only the measurements.
 std::string ReportNetwork(const NetworkMeasurements& measured,
                           const DeviceProfile* profile);
 

@@ -13,7 +13,7 @@
 namespace weir {
 namespace {
 
-// Every second power of two is enough to read.
+// Returns true for every second power of two, to keep the tables short.
 bool IsShown(double bytes, double largest) {
   if (bytes == largest) return true;
   const int power = std::ilogb(bytes / kLeastBytes);

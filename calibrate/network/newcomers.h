@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Connections to rank 0 that have not said yet which rank they are of. Anybody
-// may connect: what such a connection does, or leaves undone, costs no more
-// than the connection itself.
+// Connections to rank 0 that have not yet identified their rank. Any process
+// may connect; misbehavior of such a connection costs no more than the
+// connection.
 #ifndef WEIR_CALIBRATE_NETWORK_NEWCOMERS_H_
 #define WEIR_CALIBRATE_NETWORK_NEWCOMERS_H_
 
@@ -18,11 +18,11 @@
 
 namespace weir {
 
-// Connections that were dropped: all are counted, the first few are described.
+// Dropped connections: all are counted, the first few are described.
 class DroppedConnections {
  public:
   void Add(std::string description);
-  // Returns "; dropped 7 connections: A, B, C, D, E, ..."; empty: none.
+  // Returns "; dropped 7 connections: A, B, C, D, E, ..."; empty if none.
   std::string ToString() const;
 
  private:
@@ -37,15 +37,15 @@ class Newcomers {
 
   explicit Newcomers(DroppedConnections* dropped) : dropped_(dropped) {}
 
-  // Waits until somebody connects or says something, at most until `deadline`.
+  // Waits for a connection or data, at most until `deadline`.
   void Wait(const Listener& listener, absl::Time deadline) const;
 
-  // Accepts those who connect. Where there are too many, or no descriptors are
-  // left, drops the one that has said nothing for longest.
+  // Accepts connections. If there are too many, or no descriptors are left,
+  // drops the one that has been silent for longest.
   void Accept(Listener* listener);
 
-  // Calls `greet` with each greeting that has arrived whole. Drops connections
-  // that were closed, that sent something else or nothing in time.
+  // Calls `greet` with each complete greeting. Drops connections that were
+  // closed, sent something else, or sent nothing in time.
   void Read(const Greet& greet);
 
  private:
@@ -54,7 +54,7 @@ class Newcomers {
     absl::Time until;
   };
   DroppedConnections* const dropped_;
-  std::list<Newcomer> newcomers_;  // in the order of their arrival
+  std::list<Newcomer> newcomers_;  // in order of arrival
   bool out_of_descriptors_ = false;
 };
 

@@ -13,7 +13,7 @@ std::vector<std::pair<std::string, std::string>> OneGpuEnvironment(int rank) {
       {"NCCL_IB_DISABLE", "1"},
       {"NCCL_MNNVL_ENABLE", "0"},
       {"NCCL_RAS_ENABLE", "0"},
-      // Kernels of all ranks wait for each other: they must fit at once.
+      // Kernels of all ranks wait for each other, so they must fit at once.
       {"NCCL_MAX_CTAS", "2"},
   };
 }

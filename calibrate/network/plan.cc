@@ -17,7 +17,7 @@ std::vector<double> Within(const std::set<double>& sizes, double low,
   return {sizes.lower_bound(low), sizes.upper_bound(high)};
 }
 
-// The first `ranks_per_node` ranks of the first `num_nodes` nodes.
+// Returns the first `ranks_per_node` ranks of the first `num_nodes` nodes.
 GroupPlan Take(const std::vector<std::vector<int>>& nodes, int num_nodes,
                int ranks_per_node) {
   GroupPlan group;
@@ -95,7 +95,7 @@ absl::StatusOr<std::vector<GroupPlan>> PlanGroups(
         size / per_node <= num_nodes) {
       groups.push_back(Take(nodes, size / per_node, per_node));
     }
-    // With one GPU a node that is the same again.
+    // With one GPU per node this would be the same group again.
     if (size <= num_nodes && per_node > 1) {
       groups.push_back(Take(nodes, size, 1));
     }

@@ -10,7 +10,7 @@
 namespace weir {
 
 absl::Status RankWork::Prepare(const Request& request, Answer* answer) {
-  // What the launcher says, else the order of the ranks of the node.
+  // Taken from the launcher, otherwise from the order of the ranks in the node.
   request_.local_rank = launch_.local_rank >= 0
                             ? launch_.local_rank
                             : static_cast<int>(request.local_rank());

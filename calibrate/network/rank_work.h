@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every rank does with what rank 0 asks.
+// Execution of rank 0's requests, on every rank.
 #ifndef WEIR_CALIBRATE_NETWORK_RANK_WORK_H_
 #define WEIR_CALIBRATE_NETWORK_RANK_WORK_H_
 
@@ -19,8 +19,8 @@ class RankWork {
         request_(request),
         make_transport_(std::move(make_transport)) {}
 
-  // The answer has what went wrong, if something did. It holds one communicator
-  // at a time.
+  // Executes a request; the answer contains the error, if any. Holds one
+  // communicator at a time.
   Answer Perform(const Request& request);
 
  private:

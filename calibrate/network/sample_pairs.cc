@@ -9,10 +9,11 @@
 namespace weir {
 namespace {
 
-// Candidates of a class: all of a small machine, a fair sample of a large one.
+// Candidates of a class: all pairs of a small machine, a uniform sample of a
+// large one.
 constexpr size_t kMaxCandidates = 4000;
 
-// How often what a pair touches was taken already.
+// Number of times that a pair's ranks, nodes and leaves were already used.
 struct Uses {
   std::map<int, int> ranks, nodes, leaves;
   std::map<std::pair<int, int>, int> node_pairs;
@@ -65,7 +66,7 @@ std::vector<RankPair> Spread(const std::vector<RankPlace>& places,
 
 std::vector<std::pair<LinkClass::Distance, std::vector<RankPair>>> SamplePairs(
     const std::vector<RankPlace>& places, int num_pairs, uint64_t seed) {
-  // The standard's distributions differ between libraries; its engines do not.
+  // Standard distributions differ between libraries; engines do not.
   std::mt19937_64 random(seed);
   std::map<LinkClass::Distance, std::vector<RankPair>> candidates;
   std::map<LinkClass::Distance, uint64_t> num_seen;

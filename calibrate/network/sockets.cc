@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Connecting to a listener, and this machine's addresses.
+// Connections to a listener, and this machine's addresses.
 #include <fcntl.h>
 #include <ifaddrs.h>
 #include <net/if.h>
@@ -31,7 +31,7 @@ std::string Numeric(const sockaddr* address, socklen_t length) {
   return host;
 }
 
-// 0, or the error of the connection.
+// Returns 0, or the error of the connection.
 int ConnectTo(int fd, const addrinfo& address, absl::Time deadline) {
   if (connect(fd, address.ai_addr, address.ai_addrlen) == 0) return 0;
   if (errno != EINPROGRESS) return errno;
@@ -47,7 +47,7 @@ int ConnectTo(int fd, const addrinfo& address, absl::Time deadline) {
   return error;
 }
 
-// Connecting to a free port of one's own ephemeral range may meet oneself.
+// Connecting to a free port of the own ephemeral range may connect to itself.
 bool IsItself(int fd) {
   sockaddr_storage own{}, other{};
   socklen_t own_length = sizeof own, other_length = sizeof other;
@@ -103,7 +103,7 @@ std::vector<std::string> OwnAddresses() {
           !(at->ifa_flags & IFF_UP)) {
         continue;
       }
-      // Link-local IPv6 addresses mean nothing without an interface.
+      // Link-local IPv6 addresses are unusable without an interface.
       const bool v6 = at->ifa_addr->sa_family == AF_INET6;
       if (v6 &&
           IN6_IS_ADDR_LINKLOCAL(
@@ -133,7 +133,7 @@ std::string PeerOf(const ControlWire& wire) {
   getpeername(wire.fd(), reinterpret_cast<sockaddr*>(&address), &length);
   const std::string host =
       Numeric(reinterpret_cast<sockaddr*>(&address), length);
-  // IPv4 on a socket for both.
+  // IPv4 on a dual-stack socket.
   return std::string(absl::StripPrefix(host, "::ffff:"));
 }
 

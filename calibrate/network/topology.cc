@@ -15,8 +15,9 @@
 namespace weir {
 namespace {
 
-// Slurm's address of a node without the node: "spine.leaf"; empty where it
-// names no switch. A node's name may hold dots, so the pattern counts.
+// Returns Slurm's address of a node without the node, "spine.leaf"; empty if it
+// names no switch. A node's name may contain dots, so the pattern determines
+// the count.
 std::string LeafOf(const Presence& presence) {
   if (presence.topology_pattern().empty()) return "";
   std::vector<std::string> names =
@@ -28,7 +29,7 @@ std::string LeafOf(const Presence& presence) {
   return absl::StrJoin(names, ".");
 }
 
-// Index of each name in the order in which they first came.
+// Assigns indices to names in order of first appearance.
 class Numbering {
  public:
   int Of(const std::string& name) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How messages between ranks are timed. calibrate/gpu/ implements it with NCCL,
-// tests with a pretended network.
+// Timing of messages between ranks. calibrate/gpu/ implements it with NCCL,
+// tests with a simulated network.
 #ifndef WEIR_CALIBRATE_NETWORK_TRANSPORT_H_
 #define WEIR_CALIBRATE_NETWORK_TRANSPORT_H_
 
@@ -19,32 +19,32 @@ namespace weir {
 
 enum class PairMode { kOneWay, kBothWays, kPingPong };
 
-// Some ranks that can talk to each other.
+// A group of ranks that can exchange messages.
 class Communicator {
  public:
   virtual ~Communicator() = default;
-  // Seconds of one operation, mean of `num_repeats`, on this rank; all ranks
-  // call it alike. `bytes` as CollectiveSeconds counts them. DeadlineExceeded:
-  // the watchdog aborted it.
+  // Returns the mean seconds of one operation over `num_repeats`, on this rank.
+  // All ranks call it with the same arguments. `bytes` is defined as for
+  // CheapestCollective(). DeadlineExceeded: the watchdog aborted it.
   virtual absl::StatusOr<double> TimeCollective(CollectiveKind kind,
                                                 double bytes,
                                                 int num_repeats) = 0;
-  // Between ranks `from` and `to` of this communicator; others return at once.
+  // Times ranks `from` and `to` of this communicator; others return at once.
   virtual absl::StatusOr<double> TimePair(PairMode mode, int from, int to,
                                           double bytes, int num_repeats) = 0;
 };
 
-// This process's device and library.
+// This process's device and communication library.
 class Transport {
  public:
   virtual ~Transport() = default;
   virtual const Provenance& provenance() const = 0;
-  // Bus address of the GPU and what its NVLinks lead to ("nvswitch 0", ...), so
-  // that ranks can tell who is near; unique among the GPUs of a node.
+  // Bus address of the GPU and the targets of its NVLinks ("nvswitch 0", ...),
+  // which determine distances between ranks; unique among the GPUs of a node.
   virtual std::string gpu_address() const = 0;
   virtual std::vector<std::string> switch_addresses() const = 0;
   virtual double memory_in_use_bytes() = 0;
-  // An id that rank 0 of a new communicator makes and the others get.
+  // Returns the id of a new communicator, for its rank 0 to pass to the others.
   virtual absl::StatusOr<std::string> MakeId() = 0;
   virtual absl::StatusOr<std::unique_ptr<Communicator>> Join(
       absl::string_view id, int num_ranks, int rank) = 0;

@@ -19,8 +19,8 @@
 namespace weir {
 namespace {
 
-// For poll: rounded up, so that a wait never ends early; at most a minute, the
-// caller looks again.
+// Returns a timeout for poll: rounded up, so that a wait never ends early, and
+// at most a minute, after which the caller checks again.
 int MillisecondsUntil(absl::Time deadline) {
   const double seconds = absl::ToDoubleSeconds(deadline - absl::Now());
   return static_cast<int>(std::ceil(std::clamp(seconds, 0.0, 60.0) * 1000));
@@ -64,7 +64,7 @@ absl::Status ControlWire::Send(const google::protobuf::MessageLite& message,
 
 absl::Status ControlWire::Fill() {
   char buffer[1 << 14];
-  // Who floods does not hold the others up.
+  // The limit keeps a flooding sender from starving the others.
   for (int i = 0; i < 64; ++i) {
     const ssize_t n = recv(fd_, buffer, sizeof buffer, 0);
     if (n > 0) {
@@ -115,7 +115,7 @@ absl::Status ControlWire::Receive(google::protobuf::MessageLite* message,
       return absl::DeadlineExceededError("the other end says nothing");
     }
     if (absl::Status filled = Fill(); !filled.ok()) {
-      // What came before it closed still counts.
+      // Data received before the close is still used.
       const absl::StatusOr<bool> last = Take(message, max_bytes);
       return last.ok() && *last ? absl::OkStatus() : filled;
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Protobuf messages over TCP, every wait with an end.
+// Protobuf messages over TCP; every wait has a deadline.
 #ifndef WEIR_CALIBRATE_NETWORK_WIRE_H_
 #define WEIR_CALIBRATE_NETWORK_WIRE_H_
 
@@ -18,7 +18,7 @@
 
 namespace weir {
 
-// One connection. Send may be called while another thread receives.
+// One connection. Send() may be called while another thread receives.
 class ControlWire {
  public:
   explicit ControlWire(int fd) : fd_(fd) {}
@@ -32,12 +32,13 @@ class ControlWire {
   absl::Status Send(const google::protobuf::MessageLite& message,
                     absl::Time deadline);
 
-  // Takes in what has arrived, without waiting. Unavailable: the other end is
-  // gone.
+  // Buffers the data that has arrived, without waiting. Unavailable: the other
+  // end is gone.
   absl::Status Fill();
 
-  // The next whole message of what was taken in; false: there is none yet.
-  // InvalidArgument: what came is no such message, or longer than `max_bytes`.
+  // Extracts the next complete buffered message; returns false if there is none
+  // yet. InvalidArgument: the data is not such a message, or longer than
+  // `max_bytes`.
   absl::StatusOr<bool> Take(google::protobuf::MessageLite* message,
                             size_t max_bytes = size_t{16} << 20);
 
@@ -57,11 +58,11 @@ std::unique_ptr<ControlWire> WireOf(int fd);
 
 class Listener {
  public:
-  // Listens on the first of `ports` (0: any) that is free, at those addresses
-  // of `hosts` that are this machine's. Listens at all addresses where `hosts`
-  // is empty or none of them is this machine's (address translation). A name
-  // that stands for a loopback address only, as a host's own name often does,
-  // counts as one of this machine's only with `all_local`: other machines
+  // Listens on the first free one of `ports` (0: any), at those addresses of
+  // `hosts` that belong to this machine. Listens at all addresses if `hosts` is
+  // empty or none of them belongs to this machine (address translation). A name
+  // that resolves only to a loopback address, as a host's own name often does,
+  // counts as this machine's only with `all_local`, because other machines
   // resolve it to another address.
   static absl::StatusOr<std::unique_ptr<Listener>> Open(
       const std::vector<std::string>& hosts, const std::vector<int>& ports,
@@ -73,9 +74,8 @@ class Listener {
   const std::vector<int>& fds() const { return fds_; }
   int port() const { return port_; }
 
-  // Returns the next connection, or null where there is none.
-  // ResourceExhausted: this process can open no more descriptors; the
-  // connection goes on waiting.
+  // Returns the next connection, or null if there is none. ResourceExhausted:
+  // this process cannot open more descriptors; the connection stays queued.
   absl::StatusOr<std::unique_ptr<ControlWire>> Accept();
 
  private:
@@ -85,20 +85,20 @@ class Listener {
   const int port_;
 };
 
-// Tries every address of the host. Unavailable: nobody listens there (yet).
+// Tries every address of the host. Unavailable: nothing listens there (yet).
 absl::StatusOr<std::unique_ptr<ControlWire>> Connect(const std::string& host,
                                                      int port,
                                                      absl::Time deadline);
 
-// Waits until one of the descriptors can be read; their indices. Empty: none
-// until the deadline.
+// Waits until a descriptor is readable. Returns the indices of the readable
+// ones; empty at the deadline.
 std::vector<int> WaitReadable(const std::vector<int>& fds, absl::Time deadline);
 
-// Addresses of this machine that others may reach, and its name.
+// Returns addresses of this machine that others may reach, and its name.
 std::vector<std::string> OwnAddresses();
 std::string HostName();
 
-// "10.0.0.1" of the other end, for messages.
+// Returns the address of the other end ("10.0.0.1"), for messages.
 std::string PeerOf(const ControlWire& wire);
 
 }  // namespace weir

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program weir-calibrate, but for the GPU: machine.h brings CUDA and NCCL,
-// tests bring a pretended device.
+// The program weir-calibrate without GPU access: machine.h provides CUDA and
+// NCCL, tests provide a simulated device.
 #ifndef WEIR_CALIBRATE_PROGRAM_CALIBRATE_MAIN_H_
 #define WEIR_CALIBRATE_PROGRAM_CALIBRATE_MAIN_H_
 
@@ -18,40 +18,41 @@ namespace weir {
 
 struct BenchRequest {
   int device = 0;
-  int num_candidates = 8;        // algorithms tried for a product
-  double timeout_seconds = 120;  // of any wait for the GPU
-  // Measures on one of so many equal parts of the card; 0: on all of it.
+  int num_candidates = 8;        // algorithms tried for a GEMM
+  double timeout_seconds = 120;  // limit of any wait for the GPU
+  // Measures on one of this many equal partitions of the GPU; 0: on the whole
+  // GPU.
   int num_partitions = 0;
 };
 
-// Something that calibrating needs, or is better with.
+// A required or optional component of the machine.
 struct MachineFinding {
   std::string name;    // "driver"
   std::string found;   // "580.95.05"; empty: missing
-  std::string advice;  // what to do then
+  std::string advice;  // remedy if it is missing
   bool required = true;
 };
 
 struct ReplayDeviceRequest {
   int device = 0;
-  int num_partitions = 0;  // 0: serial, each rank has the whole card
+  int num_partitions = 0;  // 0: serial, each rank has the whole GPU
 };
 
 struct Factories {
-  // FailedPrecondition or Unavailable, one line: why there is none.
+  // Errors: FailedPrecondition or Unavailable, one line with the reason.
   std::function<absl::StatusOr<std::unique_ptr<Bench>>(const BenchRequest&)>
       open_bench;
   TransportFactory make_transport;
-  // FailedPrecondition or Unavailable, as open_bench; InvalidArgument for a
-  // plan that no GPU runs. The plan must outlive the device; its timeout is
-  // that of every wait.
+  // Errors: FailedPrecondition or Unavailable, as for open_bench;
+  // InvalidArgument for a plan that a GPU cannot run. The plan must outlive the
+  // device; its timeout applies to every wait.
   std::function<absl::StatusOr<std::unique_ptr<ReplayDevice>>(
       const ReplayPlan& plan, const ReplayDeviceRequest& request)>
       open_replay;
   std::function<std::vector<MachineFinding>(int device)> find;
 };
 
-// All of the program; returns its exit code (base/exit_code.h).
+// Runs the program; returns its exit code (base/exit_code.h).
 int CalibrateMain(int argc, const char* const* argv,
                   const Factories& factories);
 

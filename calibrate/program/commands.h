@@ -16,12 +16,12 @@ int CheckKernels(const RunFlags& flags, const Factories& factories);
 int RunReplayCommand(const ReplayFlags& flags, const Factories& factories);
 int RunDoctor(const DoctorFlags& flags, const Factories& factories);
 
-// As weir's (cli/messages.h), without colour.
+// Same as weir's (cli/messages.h), without color.
 ExitCode PrintError(const absl::Status& status);
 void PrintErrorMessage(absl::string_view message);
 ExitCode PrintAnswer(absl::string_view text);
 
-// The bench, or Unavailable (exit 3) with why there is none.
+// Returns the bench, or Unavailable (exit code 3) with the reason.
 absl::StatusOr<std::unique_ptr<Bench>> OpenBench(const RunFlags& flags,
                                                  const Factories& factories);
 

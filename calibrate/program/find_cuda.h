@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this machine has of what calibrating needs.
+// Detects the components of this machine that calibration needs.
 #ifndef WEIR_CALIBRATE_PROGRAM_FIND_CUDA_H_
 #define WEIR_CALIBRATE_PROGRAM_FIND_CUDA_H_
 
@@ -9,8 +9,8 @@
 
 namespace weir {
 
-// Driver, GPU, NVML and the libraries, each with what to do where it is
-// missing. Takes nothing of the GPU.
+// Returns driver, GPU, NVML and libraries, each with a remedy if it is missing.
+// Does not allocate GPU resources.
 std::vector<MachineFinding> FindCuda(int device);
 
 }  // namespace weir

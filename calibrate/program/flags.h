@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the arguments of weir-calibrate say.
+// Parsed arguments of weir-calibrate.
 #ifndef WEIR_CALIBRATE_PROGRAM_FLAGS_H_
 #define WEIR_CALIBRATE_PROGRAM_FLAGS_H_
 
@@ -16,19 +16,19 @@ namespace weir {
 struct RunFlags {
   std::string model;   // preset or file
   std::string out;     // profile to write
-  std::string start;   // profile to begin with; empty: by the GPU's name
+  std::string start;   // profile to start from; empty: chosen by the GPU's name
   std::string report;  // CSV; empty: none
   PlanOptions plan;    // the format is the GPU's
   int device = 0;
-  int num_candidates = 8;        // algorithms tried for a product
-  std::string only;              // workloads whose key has this; empty: all
+  int num_candidates = 8;  // algorithms tried for a GEMM
+  std::string only;        // workloads whose key contains this; empty: all
   double timeout_seconds = 120;  // without any progress
-  int num_partitions = 1;        // of the card; 1: all of it is measured
+  int num_partitions = 1;        // 1: the whole GPU is measured
   bool list = false;             // print the plan, measure nothing
-  bool fresh = false;            // leave an earlier OUT.partial aside
+  bool fresh = false;            // ignore an earlier OUT.partial
   bool force = false;            // replace files that weir did not write
   bool quiet = false;
-  std::string command;  // as it was typed
+  std::string command;  // as typed
 };
 
 struct DoctorFlags {
@@ -36,15 +36,15 @@ struct DoctorFlags {
   bool json = false;
 };
 
-// Where none is given.
+// Defaults without a scenario.
 inline constexpr char kCpuScenario[] = "replay-cpu";
 inline constexpr char kGpuScenario[] = "replay-h200";
 
 struct ReplayFlags {
-  Flags weir;        // scenario and output, as `weir simulate` has them
+  Flags weir;        // scenario and output, as in `weir simulate`
   bool cpu = false;  // threads and double precision
-  // One rank after the other, logical clocks; else all at the same time: on a
-  // GPU in so many parts of it.
+  // One rank after the other with logical clocks; otherwise all ranks
+  // concurrently: on a GPU, in this many partitions of it.
   std::optional<bool> serial;
   int num_partitions = 0;
   int num_steps = 5;
@@ -52,14 +52,14 @@ struct ReplayFlags {
   double learning_rate = 0;  // 0: that of the optimizer
   bool check = true;
   int device = 0;
-  double timeout_seconds = 120;  // of any wait
+  double timeout_seconds = 120;  // limit of any wait
 };
 
 struct CalibrateLine {
   enum class Command { kText, kRun, kCheck, kReplay, kNetwork, kDoctor };
   Command command = Command::kText;
   std::string text;  // help or version
-  RunFlags run;      // of `check` too
+  RunFlags run;      // also of `check`
   ReplayFlags replay;
   NetworkFlags network;
   DoctorFlags doctor;

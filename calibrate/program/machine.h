@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this build of weir-calibrate reaches GPUs with: with_cuda.cc, or
-// without_cuda.cc where CUDA or NCCL were not found.
+// GPU access of this build of weir-calibrate: with_cuda.cc, or without_cuda.cc
+// if CUDA or NCCL was not found.
 #ifndef WEIR_CALIBRATE_PROGRAM_MACHINE_H_
 #define WEIR_CALIBRATE_PROGRAM_MACHINE_H_
 
@@ -10,7 +10,7 @@ namespace weir {
 
 Factories MachineFactories();
 
-// Does not come back where the driver's own exit handlers would wait for a
+// Exits without returning if the driver's own exit handlers would wait for a
 // device that hangs.
 void ExitIfDeviceHangs(int code);
 

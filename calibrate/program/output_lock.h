@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One run at a time writes an output: two would disturb each other's times.
+// Locks an output: two concurrent runs would disturb each other's times.
 #ifndef WEIR_CALIBRATE_PROGRAM_OUTPUT_LOCK_H_
 #define WEIR_CALIBRATE_PROGRAM_OUTPUT_LOCK_H_
 
@@ -9,13 +9,14 @@
 
 namespace weir {
 
-// Held while it lives, given back however the process ends.
+// A lock held for the object's lifetime, released however the process ends.
 class OutputLock {
  public:
   // Returns PATH.lock.
   static std::string PathOf(const std::string& path);
 
-  // Takes the file PATH.lock. InvalidArgument where another process has it.
+  // Locks the file PATH.lock. InvalidArgument if another process holds the
+  // lock.
   static absl::StatusOr<OutputLock> Take(const std::string& path);
   OutputLock(OutputLock&& other) noexcept;
   OutputLock& operator=(OutputLock&&) = delete;

@@ -18,7 +18,7 @@
 namespace weir {
 namespace {
 
-// CLI::Range takes NaN to be inside.
+// Rejects NaN, which CLI::Range accepts.
 CLI::Validator Between(double low, double high) {
   const auto number = [](const std::string& text) -> std::string {
     double value = 0;
@@ -131,7 +131,7 @@ void AddNetwork(CLI::App* app, NetworkFlags* flags) {
                 "all ranks share a GPU: shows that it works, not how fast");
 }
 
-// Everything that no option took, with the nearest that there is.
+// Reports all arguments that no option took, with the closest known options.
 absl::Status RefuseExtras(const CLI::App& app, const CLI::App& command) {
   Problems problems(absl::StrCat("weir-calibrate ", command.get_name()));
   std::vector<std::string> known;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Turns the arguments of weir-calibrate into flags. The only file here that
-// knows CLI11.
+// Parses the arguments of weir-calibrate. The only file here that uses CLI11.
 #ifndef WEIR_CALIBRATE_PROGRAM_PARSE_H_
 #define WEIR_CALIBRATE_PROGRAM_PARSE_H_
 
@@ -9,8 +8,8 @@
 
 namespace weir {
 
-// InvalidArgument names what is wrong and, of unknown options all, the nearest
-// good ones.
+// Returns InvalidArgument that lists all problems, including all unknown
+// options with the closest known ones.
 absl::StatusOr<CalibrateLine> ParseCalibrateArguments(int argc,
                                                       const char* const* argv);
 

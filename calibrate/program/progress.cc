@@ -29,7 +29,7 @@ void WorkloadProgress::Begin(absl::string_view what) {
   if (!enabled_) return;
   const std::chrono::duration<double> passed =
       std::chrono::steady_clock::now() - begin_;
-  // As wrong as the estimates have been.
+  // Scale by the error of the estimates so far.
   const double pace =
       estimated_done_ > 0 ? passed.count() / estimated_done_ : 1;
   std::fputs(absl::StrFormat("\r[%d/%d] %.0f min left, %s%s\033[K", num_done_,

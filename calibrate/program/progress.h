@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A status line for who looks, and a watchdog for who does not.
+// A status line for interactive use, and a watchdog for unattended runs.
 #ifndef WEIR_CALIBRATE_PROGRAM_PROGRESS_H_
 #define WEIR_CALIBRATE_PROGRAM_PROGRESS_H_
 
@@ -14,8 +14,8 @@
 
 namespace weir {
 
-// "[57/210] 3 min left, product m 2048 ..., last 312 us", written over; only
-// where standard error is a terminal.
+// A line that is overwritten: "[57/210] 3 min left, product m 2048 ..., last
+// 312 us". Shown only if standard error is a terminal.
 class WorkloadProgress {
  public:
   WorkloadProgress(bool quiet, int num_done, int num_all,
@@ -23,7 +23,7 @@ class WorkloadProgress {
   ~WorkloadProgress() { Clear(); }
 
   void Begin(absl::string_view what);
-  // `estimated_seconds`: of the plan's, that this was.
+  // `estimated_seconds`: the estimate of this workload.
   void End(absl::string_view result, double estimated_seconds);
   void Clear();
 
@@ -36,9 +36,9 @@ class WorkloadProgress {
   bool shown_ = false;
 };
 
-// Calls `on_hang` from a thread of its own when nothing was heard for so long,
-// with what was begun last; it should not return. Whatever hangs cannot be
-// ended otherwise.
+// Calls `on_hang` from its own thread, with the operation begun last, if there
+// was no sign of life for the timeout. `on_hang` should not return, since a
+// hanging operation cannot be ended otherwise.
 class Watchdog {
  public:
   Watchdog(double timeout_seconds,

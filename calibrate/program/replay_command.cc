@@ -29,7 +29,7 @@ bool IsSerial(const ReplayFlags& flags) {
   return flags.cpu ? flags.serial.value_or(false) : flags.num_partitions == 0;
 }
 
-// A schedule alone says enough: there is a scenario for either.
+// A schedule alone suffices: there is a default scenario for CPU and for GPU.
 ScenarioFlags ScenarioOf(const ReplayFlags& flags) {
   ScenarioFlags asked = flags.weir.scenario;
   if (asked.scenario.empty() && asked.overrides.model().empty() &&
@@ -77,8 +77,8 @@ Provenance ProvenanceOf(const ReplayFlags& flags, const ReplayDevice& device) {
   return provenance;
 }
 
-// Runs with progress; what had ended before it was stopped, or hung, is in
-// `record` either way.
+// Runs with progress; `record` contains the completed steps even if the run is
+// stopped or hangs.
 absl::Status Run(const ReplayFlags& flags, const ReplayPlan& plan,
                  ReplayDevice* device, ReplayRecord* record) {
   ProgressLine progress(flags.weir.output);
@@ -135,7 +135,7 @@ std::string View(const ReplayFlags& flags, const Result& result) {
   return ResultTable(result);
 }
 
-// Exit code of what was printed and written.
+// Prints and writes the result; returns the exit code.
 absl::StatusOr<int> Show(const ReplayFlags& flags, const Result& result) {
   RETURN_IF_ERROR(PrintResult(View(flags, result)));
   Results results;
@@ -183,7 +183,7 @@ absl::StatusOr<int> ReplayScenario(const ReplayFlags& flags,
   int code = kExitOk;
   if (!ran.ok()) {
     code = PrintError(ran, output);
-    // Memory that does not suffice, a deadlock: verdicts.
+    // Insufficient memory and deadlocks are results of the replay.
     if (code == kExitUsage) code = kExitNegative;
     if (record.steps.empty()) return code;
   }

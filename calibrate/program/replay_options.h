@@ -13,10 +13,11 @@
 
 namespace weir {
 
-// `flags` must outlive them.
+// Requires: `flags` outlives the returned options.
 Options OptionsOfReplay(ReplayFlags* flags);
 
-// The words behind "replay". Errors as ParseOptions; contradictions too.
+// Parses the words after "replay". Errors as for ParseOptions, and
+// contradictions.
 absl::StatusOr<CalibrateLine> ParseReplay(
     const std::vector<std::string>& words);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From what a replay recorded to a result, which every view of weir shows and
-// `weir validate` compares.
+// Converts the record of a replay to a Result, which every view of weir shows
+// and `weir validate` compares.
 #ifndef WEIR_CALIBRATE_PROGRAM_REPLAY_RESULT_H_
 #define WEIR_CALIBRATE_PROGRAM_REPLAY_RESULT_H_
 
@@ -20,17 +20,17 @@ namespace weir {
 struct FinishedReplay {
   const ResolvedScenario& scenario;
   const ReplayPlan& plan;
-  const ReplayRecord& record;  // of at least one step
-  Provenance provenance;       // of the device
+  const ReplayRecord& record;  // has at least one step
+  Provenance provenance;       // the device's
   bool serial = false;
   TrainingCheck check;
 };
 
-// The timeline, the memory and every ratio are those of the step with the
-// median makespan (of two, the shorter). Method "replay".
+// Returns the result with method "replay". Timeline, memory and all ratios are
+// those of the step with the median makespan (the shorter of two).
 absl::StatusOr<Result> ResultOfReplay(const FinishedReplay& replay);
 
-// Index of that step.
+// Returns the index of that step.
 int MedianStep(const std::vector<StepRecord>& steps);
 
 }  // namespace weir

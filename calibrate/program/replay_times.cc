@@ -14,7 +14,7 @@ namespace {
 
 using Interval = std::pair<double, double>;
 
-// Sorted, without overlaps.
+// Returns the union of the intervals, sorted and disjoint.
 std::vector<Interval> Union(std::vector<Interval> intervals) {
   std::sort(intervals.begin(), intervals.end());
   std::vector<Interval> united;
@@ -39,7 +39,7 @@ double SecondsIn(const std::vector<Interval>& united, const Interval& window) {
   return seconds;
 }
 
-// What of the window lies between and around the intervals.
+// Returns the seconds of the window outside the intervals.
 double SecondsOutside(const std::vector<Interval>& united,
                       const Interval& window) {
   double seconds = 0, until = window.first;
@@ -71,8 +71,8 @@ std::vector<Interval> BusyOf(const Schedule& schedule, const StepRecord& step,
   return Union(std::move(busy));
 }
 
-// When the messages to a rank were under way, by what they carry: a gradient or
-// not, the stage that sent it, the microbatch.
+// Intervals in which messages to a rank were in flight, keyed by whether they
+// carry a gradient, the sending stage, and the microbatch.
 using Arrivals = std::map<std::tuple<bool, int, int>, Interval>;
 
 Arrivals ArrivalsAt(const StepRecord& step, int rank) {
@@ -85,8 +85,8 @@ Arrivals ArrivalsAt(const StepRecord& step, int rank) {
   return arrivals;
 }
 
-// The end of the last backward of a batch (of its last forward, if there are
-// none) in the stage where a batch ends.
+// Returns the end of a batch's last backward (last forward if forward-only) in
+// the stage where the batch ends.
 double BatchEnd(const Schedule& schedule, const StepRecord& step, int batch) {
   const int stage = schedule.forward_only ? schedule.num_stages - 1 : 0;
   double end = 0;
@@ -134,7 +134,7 @@ RecordedTimes TimesOf(const Schedule& schedule, const StepRecord& step,
     const bool forward = action.op == Op::kForward;
     if (!forward && !MakesInputGradient(action.op)) continue;
     const double start = step.ranks[rank].actions[i].start_seconds;
-    // The rank was idle since the last thing that ended before.
+    // The rank was idle since the last busy interval before `start`.
     double idle_from = 0;
     for (const Interval& one : busy) {
       if (one.first >= start) break;
@@ -168,7 +168,7 @@ ReplaySpan SpanOf(const Schedule& schedule, const StepRecord& step, int rank) {
 
 double PeakActivationMicrobatches(const Schedule& schedule,
                                   const StepRecord& step, int rank) {
-  // Given back before others are taken at the same moment.
+  // At equal times, releases are sorted before allocations.
   std::vector<std::pair<double, double>> events;
   const auto& actions = schedule.rank_actions[rank];
   for (size_t i = 0; i < actions.size(); ++i) {
@@ -205,7 +205,7 @@ VersionsHeld VersionsOf(const Schedule& schedule, const StepRecord& step,
   const auto& actions = schedule.rank_actions[rank];
   for (int stage : schedule.StagesOf(rank)) {
     const std::vector<VersionUse>& uses = step.uses[stage];
-    std::set<int> needed;  // older ones, of actions from here on
+    std::set<int> needed;  // older versions needed by actions from here on
     for (size_t i = actions.size(); i-- > 0;) {
       const Action& action = actions[i];
       if (action.stage != stage || !IsCompute(action.op)) continue;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the actions of a recorded step say of its ranks.
+// Times of a rank computed from the recorded actions of a step.
 #ifndef WEIR_CALIBRATE_PROGRAM_REPLAY_TIMES_H_
 #define WEIR_CALIBRATE_PROGRAM_REPLAY_TIMES_H_
 
@@ -8,7 +8,7 @@
 
 namespace weir {
 
-// A part of a step.
+// An interval of a step.
 struct ReplayWindow {
   double begin_seconds = 0, end_seconds = 0;
   int num_batches = 1;
@@ -16,33 +16,35 @@ struct ReplayWindow {
   double seconds() const { return end_seconds - begin_seconds; }
 };
 
-// With flush all of it. Without, from the end of a batch in the middle to that
-// of the last one before the pipeline drains, where there are so many.
+// Returns the whole step for a schedule with flush. Without flush, returns the
+// interval from the end of a batch in the middle to the end of the last batch
+// before the pipeline drains, if there are enough batches.
 ReplayWindow WindowOf(const Schedule& schedule, const StepRecord& step);
 
 struct RecordedTimes {
-  double busy_seconds = 0;  // passes and updates; two at a time count once
+  double busy_seconds = 0;  // passes and updates; overlapping ones count once
   double idle_seconds = 0;  // the rest of the window
-  // Idle while a message that the next action needs was under way.
+  // Idle time while a message required by the next action was in flight.
   double exposed_seconds = 0;
 };
 RecordedTimes TimesOf(const Schedule& schedule, const StepRecord& step,
                       int rank, const ReplayWindow& window);
 
-// From the start of the first action to the end of the last, and how much of it
-// was not passes.
+// Time from the start of the first pass to the end of the last, and the part of
+// it outside passes.
 struct ReplaySpan {
   double seconds = 0, idle_seconds = 0;
 };
 ReplaySpan SpanOf(const Schedule& schedule, const StepRecord& step, int rank);
 
-// As RankResult has it.
+// Same definition as in RankResult.
 double PeakActivationMicrobatches(const Schedule& schedule,
                                   const StepRecord& step, int rank);
 
-// By what was read: most versions that the rank had to hold of a stage at a
-// time (the newest, and older ones still to be read), and most updates between
-// the weights of a gradient and those that it was applied to.
+// Computed from the versions that were read: the maximum number of versions of
+// a stage that the rank had to hold at a time (the newest, and older ones still
+// to be read), and the maximum number of updates between the weights of a
+// gradient and those to which it was applied.
 struct VersionsHeld {
   int versions = 1, staleness = 0;
 };

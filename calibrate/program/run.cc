@@ -36,9 +36,9 @@
 namespace weir {
 namespace {
 
-// Where --list has no GPU to ask.
+// Profile used by --list, which has no GPU to query.
 constexpr char kListProfile[] = "h200-sxm";
-// Of the whole stage in a pool, for --list.
+// Estimate for the whole stage in a pool, for --list.
 constexpr double kMemorySeconds = 1;
 
 void Note(const RunFlags& flags, absl::string_view text) {
@@ -68,7 +68,7 @@ std::string JournalOf(const RunFlags& flags) {
 }
 
 absl::Status CheckFiles(const RunFlags& flags) {
-  ReplaceOptions any;  // OutputLock::Take checks what is in the lock file
+  ReplaceOptions any;  // OutputLock::Take checks the contents of the lock file
   any.force = true;
   return CheckOutputs(
       {{"--out", flags.out, ReplaceOf(flags)},
@@ -83,7 +83,8 @@ absl::Status WriteReport(const RunFlags& flags,
   return WriteOutput(flags.report, PrintReportCsv(rows), ReplaceReport(flags));
 }
 
-// Before minutes of measuring of which nothing but the attention is missing.
+// Reports an unsupported head size before minutes of measurements, not after
+// them.
 absl::Status CheckHeadSize(const PlanOptions& options, const Model& model) {
   const int size = static_cast<int>(model.transformer().head_size());
   if (!options.fused_attention || !model.has_transformer() || size == 64 ||
@@ -96,7 +97,7 @@ absl::Status CheckHeadSize(const PlanOptions& options, const Model& model) {
                    "measured: give --attention unfused"));
 }
 
-// The plan, or what --only leaves of it; a pass keeps its operations, which are
+// Returns the plan restricted to --only. A pass keeps its operations, which are
 // verified before it is timed.
 absl::StatusOr<MeasuringPlan> PlanOf(const RunFlags& flags, const Model& model,
                                      ElementFormat format) {
@@ -153,8 +154,8 @@ absl::StatusOr<int> List(const RunFlags& flags, const Model& model) {
   return PrintAnswer(text);
 }
 
-// What an earlier run has left, or an empty journal; what was wrong or did not
-// work is tried again.
+// Returns the journal of an earlier run, or an empty one. Workloads that were
+// wrong or failed are tried again.
 absl::StatusOr<Calibration> OpenJournal(const RunFlags& flags,
                                         const std::string& path,
                                         const Bench& bench) {
@@ -170,7 +171,7 @@ absl::StatusOr<Calibration> OpenJournal(const RunFlags& flags,
     now.set_part_multiprocessors(bench.part_multiprocessors());
   }
   std::error_code error;
-  // What weir did not write is there only with --force, which replaces it.
+  // A file that weir did not write exists only with --force, which replaces it.
   if (!flags.fresh && std::filesystem::exists(path, error) &&
       IsReplaceable(path, ReplaceOptions())) {
     std::vector<std::string> damage;
@@ -201,7 +202,7 @@ absl::StatusOr<Calibration> OpenJournal(const RunFlags& flags,
                              journal.workloads_size(), " workloads are done"));
     return journal;
   }
-  // Better now than after ten minutes.
+  // Detects an unwritable journal now rather than after ten minutes.
   RETURN_IF_ERROR(SaveJournal(path, now));
   return now;
 }
@@ -212,7 +213,7 @@ std::string ShortResult(const WorkloadResult& result) {
              : "";
 }
 
-// A run of the plan with progress, Ctrl-C and watchdog.
+// Measures the plan with progress, Ctrl-C and watchdog.
 absl::Status MeasurePlan(const RunFlags& flags, const MeasuringPlan& plan,
                          const DeviceProfile& start,
                          const CalibrationOptions& options,
@@ -240,7 +241,7 @@ absl::Status MeasurePlan(const RunFlags& flags, const MeasuringPlan& plan,
                    .c_str(),
                stderr);
     std::fflush(stderr);
-    // Nothing that waits for the GPU would come back.
+    // Waiting for the GPU would never return.
     _exit(kExitNegative);
   });
   CalibrationHooks hooks;
@@ -275,7 +276,7 @@ absl::Status WriteProfile(const std::string& path, const DeviceProfile& profile,
       replace);
 }
 
-// Why the run ended early; the journal is on disk.
+// Prints why the run ended early; the journal is on disk.
 ExitCode PrintEnd(const absl::Status& status, const Calibration& journal,
                   const MeasuringPlan& plan, const std::string& path) {
   const bool interrupted = absl::IsCancelled(status);
@@ -297,7 +298,8 @@ ExitCode PrintRefused(const Calibration& journal) {
   return code;
 }
 
-// What the journal says is on disk, whatever became of the profile.
+// Writes profile and report. The journal is already on disk, whatever fails
+// here.
 absl::StatusOr<int> WriteResults(const RunFlags& flags,
                                  const MeasuringPlan& plan,
                                  const DeviceProfile& start,

@@ -63,7 +63,7 @@ void CheckTraining(const Scenario& scenario, Problems* problems) {
   }
 }
 
-// A version that is kept is one of the weights that passes compute with.
+// A stashed version has the format of the weights that passes compute with.
 void CheckStash(const Scenario& scenario, int num_versions,
                 Problems* problems) {
   const Training& training = scenario.training();
@@ -126,7 +126,7 @@ absl::Status CheckScenario(const ResolvedScenario& resolved,
   return problems.ToStatus();
 }
 
-// As many batches as the simulator looks at.
+// Returns the schedule with as many batches as the simulator examines.
 absl::StatusOr<Schedule> ScheduleToReplay(const ResolvedScenario& resolved) {
   ASSIGN_OR_RETURN(const bool flush,
                    ScheduleFlushes(resolved.scenario.schedule()));
@@ -158,7 +158,7 @@ StageOptimizer OptimizerOf(const Training& training, double learning_rate) {
   return optimizer;
 }
 
-// Of the bytes that stages send on, which are the same everywhere.
+// Sets the links for the bytes that stages send, which are the same everywhere.
 void SetLinks(const ResolvedScenario& resolved, ReplayPlan* plan) {
   double bytes = 0;
   for (const auto& program : plan->programs) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a replay of a scenario executes: the schedule, the cut into stages and
-// the lone transfers are the simulator's.
+// The replay plan of a scenario: schedule, partition into stages and
+// uncontended transfer times are the simulator's.
 #ifndef WEIR_CALIBRATE_PROGRAM_SCENARIO_PLAN_H_
 #define WEIR_CALIBRATE_PROGRAM_SCENARIO_PLAN_H_
 
@@ -13,23 +13,25 @@
 namespace weir {
 
 struct ReplaySettings {
-  bool on_gpu = false;     // whose kernels compute in 16 bit
-  int num_partitions = 0;  // of the GPU; 0: serial
-  int num_steps = 1;       // with flush; without, batches are the simulator's
+  bool on_gpu = false;     // 16-bit kernels
+  int num_partitions = 0;  // partitions of the GPU; 0: serial
+  // With flush; otherwise the simulator determines the batches.
+  int num_steps = 1;
   uint64_t seed = 1;
   double learning_rate = 0;  // 0: the optimizer's, below
   double timeout_seconds = 120;
-  bool is_checked = true;  // what was trained is compared, where it can be
+  // The training is compared with a formula if possible.
+  bool is_checked = true;
 };
 
 inline constexpr double kAdamLearningRate = 1e-4;
 inline constexpr double kSgdLearningRate = 0.05;
-// Where a scenario has dropout, which says no probability.
+// Used if a scenario has dropout, as scenarios specify no probability.
 inline constexpr float kDropout = 0.1F;
 
-// InvalidArgument names every field of the scenario that replays do not do,
-// with the flag to give instead. Errors of Simulate, too: without flush it says
-// how many batches there are.
+// Returns the plan of a scenario. InvalidArgument lists every field that
+// replays do not support, with the flag to use instead. Also returns errors of
+// Simulate(), which determines the number of batches without flush.
 absl::StatusOr<ReplayPlan> PlanOfScenario(const ResolvedScenario& scenario,
                                           const ReplaySettings& settings);
 

@@ -8,7 +8,7 @@
 namespace weir {
 namespace {
 
-// Of a number near 1 that is rounded to the format.
+// Relative error of rounding a number near 1 to the format.
 double UnitRoundoff(ElementFormat format) {
   switch (format) {
     case ElementFormat::kBf16:

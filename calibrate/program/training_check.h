@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Did a replay train what it should have trained?
+// Checks the results of a replay's training.
 #ifndef WEIR_CALIBRATE_PROGRAM_TRAINING_CHECK_H_
 #define WEIR_CALIBRATE_PROGRAM_TRAINING_CHECK_H_
 
@@ -12,25 +12,26 @@
 
 namespace weir {
 
-// What may differ, as TrainingDifference has it.
+// Limits of the fields of TrainingDifference.
 struct TrainingTolerance {
   double weights = 0, change = 0, losses = 0;
 };
 
-// In double precision: what the order of sums leaves; of the change more, since
-// Adam divides gradients that are 0 but for that (2e-12 is the most seen).
+// In double precision: errors from the order of summation. The limit of
+// `change` is larger because Adam divides gradients that are 0 except for these
+// errors (the largest observed is 2e-12).
 inline constexpr TrainingTolerance kHostTolerance = {1e-12, 1e-10, 1e-12};
-// On a GPU. The same kernels make the same products, but sums may have another
-// order, and a number that then rounds the other way changes all that it meets:
-// four times what rounding one number to the format changes (u; bf16: 2^-9).
-// Adam's early steps are the signs of gradients: where a gradient's error is e
-// of its usual size, about e of them turn, which changes the step by 2 sqrt(e);
-// e = u / 4.
+// Returns the tolerance on a GPU. The same kernels compute the same products,
+// but sums may have another order, and a value that then rounds differently
+// affects everything computed from it: four times the unit roundoff u of the
+// format (bf16: 2^-9). Adam's early steps are the signs of gradients: if a
+// gradient's error is e of its usual size, about a fraction e of the signs
+// flip, which changes the step by 2 sqrt(e); e = u / 4.
 TrainingTolerance GpuTolerance(ElementFormat format, OptimizerKind optimizer);
 
 struct TrainingCheck {
-  std::string formula;  // what it was compared with; empty: with nothing
-  std::string why_not;  // then
+  std::string formula;  // the reference of the comparison; empty: none
+  std::string why_not;  // the reason, if `formula` is empty
   TrainingDifference difference;
   TrainingTolerance tolerance;
 
@@ -41,9 +42,9 @@ struct TrainingCheck {
   }
 };
 
-// Against the papers' formulas, computed one after the other on a device that
-// `open` opens (TrainSequentially). Not checked where no formula is known, or
-// that device's memory does not suffice.
+// Compares with the papers' formulas, computed sequentially on a device opened
+// by `open` (TrainSequentially). Not checked if no formula is known or the
+// memory of that device does not suffice.
 absl::StatusOr<TrainingCheck> CheckTraining(const ReplayPlan& plan,
                                             const ReplayRecord& record,
                                             const OpenDevice& open,

@@ -8,7 +8,7 @@
 namespace weir {
 namespace {
 
-// WEIR_WITHOUT_CUDA: why, as CMake found.
+// WEIR_WITHOUT_CUDA is the reason found by CMake.
 absl::Status Missing() {
   return absl::UnavailableError("built without CUDA: " WEIR_WITHOUT_CUDA);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tensors of an operation as rows of doubles, and the parts that
-// RunReference consists of.
+// The tensors of an operation as rows of doubles, and the functions that
+// implement RunReference().
 #ifndef WEIR_CALIBRATE_REFERENCE_OP_TENSORS_H_
 #define WEIR_CALIBRATE_REFERENCE_OP_TENSORS_H_
 
@@ -12,7 +12,7 @@ namespace weir {
 
 template <typename T>
 struct Rows {
-  T* data = nullptr;  // null: the operation leaves it out
+  T* data = nullptr;  // null: absent in this operation
   int64_t stride = 0;
 
   explicit operator bool() const { return data != nullptr; }

@@ -8,9 +8,10 @@
 namespace weir {
 namespace {
 
-// One head of one sequence: where its rows begin in the packed tensors.
+// One head of one sequence, with the positions of its rows in the packed
+// tensors.
 struct Head {
-  int64_t first_token, row;  // row: sequence and head, of the statistics
+  int64_t first_token, row;  // index of (sequence, head) in the statistics
   int64_t query, key, value, output;  // columns
 
   Head(const StageOp& op, int64_t sequence, int64_t head) {
@@ -48,7 +49,7 @@ void ForEachHead(const StageOp& op, Function function) {
   }
 }
 
-// Scaled scores of query i.
+// Computes the scaled scores of query i.
 void Scores(const StageOp& op, const Head& head, Rows<const double> packed,
             int64_t i, std::vector<double>* scores) {
   const double scale = 1 / std::sqrt(double(op.head_size));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Embedding, loss, optimizer.
+// Embedding, loss and optimizer.
 #include <algorithm>
 #include <cmath>
 

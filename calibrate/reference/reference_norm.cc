@@ -8,7 +8,7 @@
 namespace weir {
 namespace {
 
-// A residual's x + dropout(delta + bias), row by row.
+// The sum x + dropout(delta + bias) of a residual, row by row.
 struct Residual {
   Rows<const double> x, delta, bias, mask_in;
   Rows<double> mask_out;
@@ -27,7 +27,7 @@ struct Residual {
   }
 };
 
-// Mean (0 for RMSNorm) and one over the deviation.
+// Computes the mean (0 for RMSNorm) and one over the deviation.
 void RowStatistics(const std::vector<double>& row, bool rms, double epsilon,
                    double* mean, double* inverse) {
   const double n = static_cast<double>(row.size());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operations of a stage in double precision on the host, straight from
-// their formulas: what the CUDA kernels are compared with.
+// The operations of a stage in double precision on the host, written directly
+// from their formulas. The CUDA kernels are compared with them.
 #ifndef WEIR_CALIBRATE_REFERENCE_REFERENCE_OPS_H_
 #define WEIR_CALIBRATE_REFERENCE_REFERENCE_OPS_H_
 
@@ -10,19 +10,19 @@
 namespace weir {
 
 // Runs `op`. All tensors are doubles, whatever their format on a GPU: tokens
-// and targets whole numbers, masks 0 or 1. Nothing is rounded.
+// and targets are whole numbers, masks 0 or 1. Nothing is rounded.
 //
-// inputs[i] and outputs[i] belong to op.inputs[i] and op.outputs[i], in the
-// order of OpKind's table, null where the operation leaves a tensor out. A
-// pointer is at the tensor's first element: the view's `offset` is already in
-// it, its `buffer` is not looked at. Rows are the view's `stride` elements
-// apart, or dense where it is 0 or the op carries no views at all. What is
-// updated in place is read and written through outputs[i].
+// inputs[i] and outputs[i] correspond to op.inputs[i] and op.outputs[i], in the
+// order of OpKind's table, and are null for absent tensors. A pointer is to the
+// tensor's first element: it includes the view's `offset`, and the view's
+// `buffer` is ignored. Rows are the view's `stride` elements apart, or dense if
+// `stride` is 0 or the op has no views. Tensors updated in place are read and
+// written through outputs[i].
 //
-// Of unfused attention's backward the scratch is the gradient of the products
-// q . k, the scale head_size^-1/2 included.
+// The scratch of unfused attention's backward is the gradient of the products q
+// . k, including the scale head_size^-1/2.
 //
-// REQUIRES: sizes are as stage_op.h says; outputs do not overlap other tensors.
+// Requires: sizes are as in stage_op.h; outputs do not overlap other tensors.
 void RunReference(const StageOp& op, absl::Span<const double* const> inputs,
                   absl::Span<double* const> outputs);
 

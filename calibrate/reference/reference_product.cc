@@ -7,7 +7,7 @@
 namespace weir {
 namespace {
 
-// Rows of b in use at once stay in the second-level cache.
+// The rows of b in use at one time stay in the L2 cache.
 constexpr int64_t kBlockInner = 64;
 constexpr int64_t kBlockColumns = 256;
 
@@ -36,7 +36,7 @@ void AddRows(const double* a, Rows<const double> b, int64_t count,
   }
 }
 
-// a [m, k] times b [k, n], dense.
+// Returns a [m, k] times b [k, n], dense.
 std::vector<double> Multiply(Rows<const double> a, Rows<const double> b,
                              int64_t m, int64_t n, int64_t k) {
   std::vector<double> d(m * n, 0);

@@ -9,16 +9,16 @@
 
 namespace weir {
 
-// One vector for each of program.buffers, as long as its num_elements.
+// One vector per program.buffers entry, with its num_elements.
 using StageBuffers = std::vector<std::vector<double>>;
 
-// Gradients and optimizer state 0, the rest NaN: whatever is read before it is
-// written shows.
+// Returns buffers with gradients and optimizer state 0 and all others NaN, so
+// that reads of unwritten values are visible.
 StageBuffers MakeStageBuffers(const StageProgram& program);
 
-// One operation, the pass's all in order, on buffers of one microbatch. To run
-// several microbatches, swap weights, gradients and state from one's buffers
-// into the next's.
+// Runs one operation, or all operations of a pass in order, on the buffers of
+// one microbatch. To run several microbatches, swap weights, gradients and
+// state from the buffers of one into those of the next.
 void RunReferenceOp(const StageOp& op, StageBuffers* buffers);
 void RunReferencePass(const StageProgram& program, StagePass pass,
                       StageBuffers* buffers);

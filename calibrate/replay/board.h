@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the ranks tell each other what they have queued. Nobody sends bytes
-// here: a rank that finds a post knows from which moment on it may read.
+// Shared state by which ranks announce queued work. It does not transfer data:
+// a posted entry specifies the moment from which a rank may read.
 #ifndef WEIR_CALIBRATE_REPLAY_BOARD_H_
 #define WEIR_CALIBRATE_REPLAY_BOARD_H_
 
@@ -21,17 +21,17 @@ class Board {
     bool posted = false;
     CopyMoments copy;      // null: it stays on its rank
     void* into = nullptr;  // the receiver's buffer
-    // With vertical sync: what the first stage read for it, and whether later
-    // microbatches read newer weights for sure.
+    // For vertical sync: the version read by the first stage, and whether all
+    // later microbatches read newer weights.
     int version = 0;
     bool last_of_version = false;
   };
-  // Of Exchange::members.
+  // One entry of Exchange::members.
   struct Part {
     bool lent = false, given = false, offered = false, returned = false;
     MomentPtr lent_at, given_at, offered_at, returned_at;
-    void* room = nullptr;       // of the root, for this part
-    void* gradients = nullptr;  // of the member: where the sum goes
+    void* room = nullptr;       // the root's buffer for this part
+    void* gradients = nullptr;  // the member's gradients, where the sum goes
   };
 
   Board(const Schedule& schedule, const ReplayOrder& order)
@@ -42,7 +42,7 @@ class Board {
     Clear();
   }
 
-  // For the next step.
+  // Resets the board for the next step.
   void Clear() {
     messages_.assign(2 * static_cast<size_t>(num_stages_) * num_microbatches_,
                      Message());
@@ -52,7 +52,7 @@ class Board {
     }
   }
 
-  // All of these under `mutex`.
+  // Requires: `mutex` is held, for all members below.
   Message& message(const MessageKey& key) {
     const size_t row = (key.gradient ? num_stages_ : 0) + key.stage;
     return messages_[row * num_microbatches_ + key.microbatch];
@@ -61,7 +61,7 @@ class Board {
 
   std::mutex mutex;
   std::condition_variable changed;
-  absl::Status failure;            // of whoever was first: all stop
+  absl::Status failure;            // the first failure; all ranks stop
   std::vector<std::string> waits;  // [rank]: what it waits for, or empty
 
  private:

@@ -23,7 +23,7 @@ using Clock = std::chrono::steady_clock;
 
 struct HostMoment : Moment {
   explicit HostMoment(double at) : seconds(at) {}
-  double seconds;  // of the device's clock
+  double seconds;  // on the device's clock
 };
 
 double At(const MomentPtr& moment) {
@@ -35,8 +35,8 @@ MomentPtr MomentAt(double seconds) {
   return std::make_shared<HostMoment>(seconds);
 }
 
-// What all ranks share. With pretended seconds the clock stands still between
-// operations.
+// State shared by all ranks. With pretended seconds the clock stands still
+// between operations.
 struct Shared {
   const ReplayPlan& plan;
   HostDeviceOptions options;
@@ -51,8 +51,7 @@ struct Shared {
   }
 };
 
-// Blocks of doubles. Whatever is read before it is written, or after it was
-// given back, is NaN.
+// Blocks of doubles. Values that were not written, or were freed, are NaN.
 class Blocks {
  public:
   void* Take(int64_t num_elements) {
@@ -98,7 +97,7 @@ absl::Span<double> Doubles(const void* memory, int64_t num_elements) {
           static_cast<size_t>(num_elements)};
 }
 
-// Where a stage has its weights, gradients and state.
+// Indices of a stage's weights, gradients and state.
 struct StageIndices {
   explicit StageIndices(const StageProgram& program) {
     for (size_t i = 0; i < program.buffers.size(); ++i) {
@@ -233,7 +232,7 @@ class HostRank : public RankDevice {
     const MomentPtr at = MomentAt(std::max(At(ready), shared_.Now()));
     return {at, at};
   }
-  // First moments lie behind the master weights in the state.
+  // First moments follow the master weights in the state.
   Moments MomentsOf(const StageIndices& at, const Buffers& buffers) const {
     const auto state = Doubles(buffers[at.state], 3 * at.num_elements);
     return {state.subspan(at.num_elements, at.num_elements),

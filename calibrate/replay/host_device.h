@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CPU back end: stages run by calibrate/reference in double precision.
+// The CPU back end: calibrate/reference runs stages in double precision.
 #ifndef WEIR_CALIBRATE_REPLAY_HOST_DEVICE_H_
 #define WEIR_CALIBRATE_REPLAY_HOST_DEVICE_H_
 
@@ -11,14 +11,14 @@
 namespace weir {
 
 struct HostDeviceOptions {
-  bool concurrent = true;  // threads as ranks; else serial
-  // Seconds of a pass or update in the place of the clock's, so that times are
-  // known: tests. Serial only.
+  bool concurrent = true;  // ranks are threads; otherwise serial
+  // Seconds of a pass or update that replace the clock, so that tests have
+  // known times. Serial only.
   std::function<double(int stage, StagePass pass)> pretended_seconds = {};
 };
 
-// The plan must outlive it. A message takes its link's time: the receiver's
-// work waits for it.
+// Creates the device. Requires: the plan outlives it. A message takes the time
+// of its link, and the receiver's work waits for it.
 std::unique_ptr<ReplayDevice> MakeHostDevice(const ReplayPlan& plan,
                                              const HostDeviceOptions& options);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a model fits on the host, before it is tried.
+// Checks whether a model fits on the host before it is tried.
 #ifndef WEIR_CALIBRATE_REPLAY_HOST_MEMORY_H_
 #define WEIR_CALIBRATE_REPLAY_HOST_MEMORY_H_
 
@@ -8,20 +8,21 @@
 
 namespace weir {
 
-// What a training on the host takes at least: weights, gradients and optimizer
-// states of every stage once, in double precision.
+// Returns a lower bound on the memory of a training on the host: weights,
+// gradients and optimizer states of every stage once, in double precision.
 double LeastHostBytes(const ReplayPlan& plan);
 
-// Of this machine.
+// Returns the memory of this machine.
 double HostMemoryBytes();
 
-// InvalidArgument where the plan needs more: the system would end the program
-// without a word.
+// Returns InvalidArgument if the plan needs more memory. Otherwise the
+// operating system would kill the program without a message.
 absl::Status CheckHostMemory(const ReplayPlan& plan,
                              double memory_bytes = HostMemoryBytes());
 
-// InvalidArgument where so many trainings need more time, or one more memory
-// for what is noted of its passes, than base/size_limits.h allows.
+// Returns InvalidArgument if `num_trainings` trainings exceed the time limit,
+// or one exceeds the memory limit for the record of its passes
+// (base/size_limits.h).
 absl::Status CheckHostSize(const ReplayPlan& plan, double num_trainings = 1);
 
 }  // namespace weir

@@ -11,15 +11,15 @@
 namespace weir {
 namespace {
 
-// When it is: `seconds` after the last of `after`, or after what the device
-// took from `begin` to `end`.
+// A moment `seconds` after the last of `after`, or later than it by the
+// device's time from `begin` to `end`.
 struct LogicalMoment : Moment {
   std::vector<std::shared_ptr<LogicalMoment>> after;
-  MomentPtr begin, end;  // of the device; null: `seconds` it is
+  MomentPtr begin, end;  // device moments; null: use `seconds`
   RankDevice* device = nullptr;
   double seconds = 0;
-  MomentPtr passed;  // of the device
-  double at = -1;    // below 0: not known yet
+  MomentPtr passed;  // device moment
+  double at = -1;    // negative: not known yet
 };
 using LogicalPtr = std::shared_ptr<LogicalMoment>;
 
@@ -34,7 +34,7 @@ MomentPtr Inner(const MomentPtr& moment) {
 
 struct LogicalShared {
   const ReplayPlan& plan;
-  std::vector<LogicalPtr> moments;    // since Start(), as they came
+  std::vector<LogicalPtr> moments;    // since Start(), in order of creation
   std::vector<LogicalPtr> link_free;  // [from x num_ranks + to]
 };
 
@@ -132,7 +132,7 @@ class LogicalRank : public RankDevice {
         TransferBytes(format, bits, num_elements * std::ssize(pieces));
     const double seconds = link.SecondsOf(bytes);
     const CopyMoments moments = Copied({Of(ready), free}, seconds, copy, &free);
-    // The next message's latency passes beside this one's bytes.
+    // The latency of the next message overlaps with the bytes of this one.
     free = Add({Of(moments.begin)});
     free->passed = copy.begin;
     free->seconds = seconds - link.latency_seconds;
@@ -186,8 +186,8 @@ class LogicalRank : public RankDevice {
     return moment;
   }
 
-  // Time is taken from the first operation on: what other ranks have done
-  // since the last moment of this one is not its own.
+  // Starts timing at the first operation: the time since this rank's last
+  // moment includes work of other ranks.
   absl::Status Work() {
     if (works_) return absl::OkStatus();
     works_ = true;
@@ -207,7 +207,7 @@ class LogicalRank : public RankDevice {
     return absl::OkStatus();
   }
 
-  // `seconds` below 0: as long as the device's own copy.
+  // Adds the moments of a copy. Negative `seconds`: the device's own time.
   CopyMoments Copied(std::vector<LogicalPtr> after, double seconds,
                      const CopyMoments& copy, LogicalPtr* channel) {
     const LogicalPtr begin = Add(std::move(after));
@@ -276,7 +276,7 @@ class LogicalDevice : public ReplayDevice {
   std::string description() const override { return device_.description(); }
 
  private:
-  // Moments that nobody resolved: their chains would be destroyed recursively.
+  // Clears unresolved moments, whose chains would be destroyed recursively.
   void Forget() {
     for (const LogicalPtr& moment : shared_.moments) moment->after.clear();
     shared_.moments.clear();

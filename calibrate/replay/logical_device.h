@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device whose ranks work one after the other, with the clocks of ranks that
-// do not: each rank has its own, which advances by what its work took alone;
-// messages take the time of their link, one of a pair of ranks after the other,
-// as they were sent; channels to the host theirs.
+// A device that runs ranks one after the other but keeps the clocks of
+// concurrent ranks. Each rank has its own clock, which advances by the
+// uncontended time of its work. Messages take the time of their link, in the
+// order sent between each pair of ranks; host copies take their own time, in
+// order per channel.
 #ifndef WEIR_CALIBRATE_REPLAY_LOGICAL_DEVICE_H_
 #define WEIR_CALIBRATE_REPLAY_LOGICAL_DEVICE_H_
 
@@ -12,8 +13,8 @@
 
 namespace weir {
 
-// Both must outlive it. Seconds of moments are known once all ranks have
-// finished; one thread for all of it.
+// Requires: both arguments outlive the device; one thread makes all calls.
+// Seconds of moments are known after all ranks have finished.
 std::unique_ptr<ReplayDevice> MakeLogicalDevice(const ReplayPlan& plan,
                                                 ReplayDevice* device);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes by class over the moments of a step, counted as the simulator counts
-// them: what happens at one moment counts when all of it has happened.
+// Bytes by class over the moments of a step, counted like in the simulator: all
+// events of one moment are applied before the total is evaluated.
 #ifndef WEIR_CALIBRATE_REPLAY_MEMORY_LOG_H_
 #define WEIR_CALIBRATE_REPLAY_MEMORY_LOG_H_
 
@@ -15,11 +15,11 @@ namespace weir {
 
 class MemoryLog {
  public:
-  // There from before the first step on.
+  // Adds memory that exists from before the first step on.
   void AddForGood(ReplayMemory kind, double bytes) {
     for_good_[static_cast<int>(kind)] += bytes;
   }
-  // Below 0: freed.
+  // Negative bytes are freed.
   void Add(const MomentPtr& at, ReplayMemory kind, double bytes) {
     if (bytes != 0) events_.push_back({at, kind, bytes});
   }
@@ -30,7 +30,7 @@ class MemoryLog {
   }
   void Clear() { events_.clear(); }
 
-  // Timeline and peak of the step; the moments must have passed.
+  // Computes timeline and peak of the step. Requires: the moments have passed.
   absl::Status Resolve(RankDevice* device, RankRecord* record) const;
 
  private:

@@ -7,7 +7,7 @@
 namespace weir {
 namespace {
 
-// m / (sqrt(v) + epsilon), both corrected for their start at 0.
+// m / (sqrt(v) + epsilon), where both are corrected for their start at 0.
 class AdamDirection {
  public:
   AdamDirection(const AdamStep& adam, int step)

@@ -22,7 +22,7 @@ namespace {
 constexpr absl::string_view kPipeMare = "pipemare";
 constexpr absl::string_view kPipelinedBackprop = "pipelined-backprop";
 
-// What the name says that the schedule does not: rules of the optimizer alone.
+// Optimizer rules that only the schedule's name determines.
 struct OptimizerRules {
   int annealing = 0;  // K of PipeMare's T1
   bool compensates_spikes = false;
@@ -49,7 +49,7 @@ int NumLayers(const Model& model) {
   return static_cast<int>(model.transformer().num_layers()) + 2;
 }
 
-// What the stages are checked for as a whole, in any cut.
+// Returns the spec of the whole model, for checks independent of the partition.
 StageSpec WholeSpec(const ReplayRequest& request) {
   StageSpec spec = request.spec;
   spec.first_layer = 0;
@@ -81,7 +81,7 @@ void CheckOptimizer(const ReplayRequest& request, Problems* problems) {
   problems->CheckRange("momentum", optimizer.momentum, 0, std::nextafter(1, 0));
   problems->CheckRange("average_decay", optimizer.average_decay, 0,
                        std::nextafter(1, 0));
-  // T2 of PipeMare has an average of its own.
+  // PipeMare's T2 uses its own average instead.
   if (schedule.weights.prediction != WeightPolicy::Prediction::kNone &&
       schedule.weights.estimate_buffers == 0 &&
       optimizer.kind == OptimizerKind::kSgd) {
@@ -98,7 +98,8 @@ void CheckOptimizer(const ReplayRequest& request, Problems* problems) {
   }
 }
 
-// A table in two stages stays one where both step together and alike.
+// Checks that both stages of a tied table update at the same time by the same
+// rule, so that their copies stay equal.
 void CheckTied(const ReplayRequest& request, Problems* problems) {
   const Schedule& schedule = request.schedule;
   if (!request.model.transformer().tied_embeddings() || schedule.forward_only ||
@@ -164,8 +165,8 @@ absl::Status CutIntoStages(const ReplayRequest& request, ReplayPlan* plan) {
   return absl::OkStatus();
 }
 
-// D = 2(p-1-s) (Kosson et al., section 3): the direction that keeps the
-// contribution of a gradient over time what it is without delay.
+// D = 2(p-1-s) (Kosson et al., section 3): the direction that preserves the
+// total contribution of a gradient over time as without delay.
 void CompensateSpikes(int delay, StageOptimizer* optimizer) {
   const double m = optimizer->momentum;
   optimizer->velocity_weight = std::pow(m, delay);
@@ -191,7 +192,7 @@ std::vector<StageOptimizer> OptimizersOf(const ReplayRequest& request) {
   return optimizers;
 }
 
-// The table in a forward, where the op's second input reads it.
+// Returns the forward operation that reads the table as its second input.
 const StageOp* FindTable(const StageProgram& program, bool of_head) {
   const std::vector<StageOp>& ops = program.ops(StagePass::kForward);
   const auto found = std::find_if(ops.begin(), ops.end(), [&](const auto& op) {

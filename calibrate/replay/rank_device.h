@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a replay needs of the hardware: one RankDevice for each rank of the
-// pipeline. host_device.h implements it with threads and doubles, calibrate/gpu
-// with streams of a GPU; the runner knows neither.
+// The hardware interface of a replay: one RankDevice per rank of the pipeline.
+// host_device.h implements it with threads and doubles, calibrate/gpu with GPU
+// streams; the runner depends on neither.
 //
 // Work of a rank is in order, as on a stream: a call may return before its work
-// has ended. Memory is what a BufferTable holds: on the host every element is a
+// has ended. A Buffers table points to memory: on the host every element is a
 // double whatever its format, on a GPU it has its format.
 #ifndef WEIR_CALIBRATE_REPLAY_RANK_DEVICE_H_
 #define WEIR_CALIBRATE_REPLAY_RANK_DEVICE_H_
@@ -24,98 +24,101 @@
 
 namespace weir {
 
-// [index into StageProgram::buffers]; null: not there at this moment. One for
-// each microbatch in each stage.
+// [index into StageProgram::buffers]; null: currently not allocated. There is
+// one table per microbatch and stage.
 using Buffers = std::vector<void*>;
 
-// A moment in the work of a rank, or of a copy. Cheap to copy, known to all
-// ranks; default: the beginning of everything.
+// A moment in the work of a rank, or of a copy. Cheap to copy and valid on all
+// ranks; null: before all work.
 class Moment {
  public:
   virtual ~Moment() = default;
 };
 using MomentPtr = std::shared_ptr<const Moment>;
 
-// A copy that has been queued: when it moves its first byte, and when all of it
-// is there.
+// A queued copy: the moments when it moves its first byte and when it is
+// complete.
 struct CopyMoments {
   MomentPtr begin, end;
 };
 
-// Of one microbatch: num_elements elements of Send.
+// `num_elements` elements of one microbatch, see Send().
 struct CopyPiece {
   const void* from = nullptr;
   void* into = nullptr;
 };
 
-// Calls come from one thread at a time.
+// Requires: calls come from one thread at a time.
 class RankDevice {
  public:
   virtual ~RankDevice() = default;
 
-  // Memory of this rank, by its program order. ResourceExhausted names `what`
-  // and the rank. New memory holds NaN on the host, anything on a GPU.
+  // Allocates memory of this rank, in its program order. ResourceExhausted
+  // names `what` and the rank. New memory holds NaN on the host, arbitrary
+  // values on a GPU.
   virtual absl::StatusOr<void*> Take(int64_t num_elements, ElementFormat format,
                                      absl::string_view what) = 0;
   virtual absl::Status GiveBack(void* memory) = 0;
-  // An element within memory that was taken.
+  // Returns the address of an element within allocated memory.
   virtual void* ElementAt(void* memory, int64_t index, ElementFormat format) {
     return static_cast<char*>(memory) + index * BytesOf(format);
   }
 
-  // One operation of a pass. `seed` makes the dropout of this microbatch its
-  // own.
+  // Runs one operation of a pass. `seed` distinguishes the dropout of this
+  // microbatch.
   virtual absl::Status Run(int stage, StagePass pass, int op, uint64_t seed,
                            const Buffers& buffers) = 0;
-  // One update: buffers hold weights (where the new version goes; the old one
-  // is in `old_weights`), gradients (cleared behind it) and optimizer state.
-  // `step` counts from 1. Unimplemented: an optimizer that it does not have.
+  // Runs one update. `buffers` hold weights (destination of the new version;
+  // the old one is in `old_weights`), gradients (cleared afterwards) and
+  // optimizer state. `step` counts from 1. Unimplemented: an unsupported
+  // optimizer.
   virtual absl::Status Update(int stage, const StageOptimizer& optimizer,
                               int step, const void* old_weights,
                               const Buffers& buffers) = 0;
-  // estimate = weights + distance x direction, the direction being that of the
-  // optimizer's next step by its state after `step` updates, or, where
+  // Computes estimate = weights + distance x direction, where the direction is
+  // the optimizer's next step from its state after `step` updates or, if
   // `average` is given, the moving average of past updates.
   virtual absl::Status Estimate(int stage, const StageOptimizer& optimizer,
                                 int step, double distance, const void* weights,
                                 const void* average, const Buffers& buffers,
                                 void* estimate) = 0;
-  // average = decay average + (1 - decay) (new_weights - old_weights)
+  // Computes average = decay average + (1 - decay) (new_weights - old_weights).
   virtual absl::Status Average(int stage, double decay, const void* old_weights,
                                const void* new_weights, void* average) = 0;
-  // sum += addend, fp32: gradients of copies of a stage, of tied embeddings.
+  // Computes sum += addend in fp32: gradients of replicas of a stage, or of
+  // tied embeddings.
   virtual absl::Status Add(int64_t num_elements, const void* addend,
                            void* sum) = 0;
   virtual absl::Status Clear(int64_t num_elements, ElementFormat format,
                              void* memory) = 0;
 
-  // To and from the host, at once: these wait.
+  // Copy to and from the host; these wait for completion.
   virtual absl::Status Upload(absl::Span<const double> values,
                               ElementFormat format, void* to) = 0;
   virtual absl::StatusOr<std::vector<double>> Download(
       const void* from, int64_t num_elements, ElementFormat format) = 0;
 
-  // The moment when all work of this rank so far has ended.
+  // Returns the moment when all work of this rank so far has ended.
   virtual absl::StatusOr<MomentPtr> Now() = 0;
-  // What follows on this rank begins after that moment.
+  // Delays subsequent work of this rank until that moment.
   virtual absl::Status After(const MomentPtr& moment) = 0;
 
-  // Copies to memory of another rank, beside this rank's work, over `link`, the
-  // bytes of one message of a pair of ranks after those of the other, not
-  // before `ready`. All pieces go as one message: one latency. With `bits` > 0
-  // the values of each piece are rounded to so many bits on their way. `into`
-  // was taken by `to` before anything that `ready` comes after: there is
-  // nothing else to wait for. Both sides stay as they are until `end` has
-  // passed.
+  // Copies to memory of another rank over `link`, overlapped with this rank's
+  // work and not before `ready`. The bytes of messages between the same pair of
+  // ranks are transferred one message after the other. All pieces form one
+  // message with one latency. With `bits` > 0 the values of each piece are
+  // rounded to that many bits. Requires: `to` has allocated `into` before
+  // anything that `ready` follows, so that no other wait is needed; both sides
+  // stay unchanged until `end`.
   virtual absl::StatusOr<CopyMoments> Send(RankDevice* to,
                                            absl::Span<const CopyPiece> pieces,
                                            int64_t num_elements,
                                            ElementFormat format,
                                            const LinkSpec& link, int bits,
                                            const MomentPtr& ready) = 0;
-  // Memory to the host and back, beside this rank's work, not before `ready`
-  // (all of them); each direction is a channel of its own. `slot` is the
-  // caller's name for what is kept.
+  // Copies memory to the host and back, overlapped with this rank's work and
+  // not before `ready` (all of them); each direction is a separate channel.
+  // `slot` is the caller's key of the saved data.
   virtual absl::StatusOr<CopyMoments> ToHost(int64_t slot, int64_t num_elements,
                                              ElementFormat format,
                                              const MomentPtr& ready,
@@ -126,13 +129,14 @@ class RankDevice {
 
   // Waits for all work of this rank. DeadlineExceeded after the plan's timeout.
   virtual absl::Status Finish() = 0;
-  // Seconds since the device's Start(); the moment must have passed.
+  // Returns seconds since the device's Start(). Requires: the moment has
+  // passed.
   virtual absl::StatusOr<double> SecondsOf(const MomentPtr& moment) = 0;
-  // Has it passed? Never waits: what a watchdog asks.
+  // Returns true if the moment has passed. Never waits; used by watchdogs.
   virtual bool HasPassed(const MomentPtr& moment) = 0;
 
-  // Most bytes in use at a time since the last reset, as the device's own
-  // allocator says; 0 where it has none.
+  // Returns the peak bytes since the last reset according to the device's own
+  // allocator; 0 if it has none.
   virtual absl::StatusOr<double> PeakBytes() = 0;
   virtual absl::Status ResetPeak() = 0;
 };
@@ -142,13 +146,13 @@ class ReplayDevice {
  public:
   virtual ~ReplayDevice() = default;
   virtual RankDevice* rank(int rank) = 0;
-  // Ranks really work at the same time; else one after the other, each with all
-  // of the hardware (serial replay).
+  // Returns true if ranks run concurrently; otherwise they run one after the
+  // other, each with all of the hardware (serial replay).
   virtual bool concurrent() const = 0;
-  // Where SecondsOf counts from. No work may be under way.
+  // Sets the origin of SecondsOf(). Requires: no work is in flight.
   virtual absl::Status Start() = 0;
-  // The replay ends: whoever waits in a call comes back soon, with any error.
-  // From another thread than the ranks'.
+  // Ends the replay: waiting calls return soon, with any error. Called from
+  // another thread than the ranks'.
   virtual void Cancel() {}
   virtual const Provenance& provenance() const = 0;
   virtual std::string description() const = 0;  // "4 partitions of 32 of ..."

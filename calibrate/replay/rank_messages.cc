@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a rank receives and sends, from other ranks and from the host.
+// Transfers of a rank from and to other ranks and the host.
 #include <algorithm>
 #include <utility>
 
@@ -38,7 +38,7 @@ std::string RankRunner::MissingMessage(const Action& action) const {
   return "";
 }
 
-// Messages, and what this rank has brought away or back.
+// Waits for messages and for this rank's own copies to and from the host.
 absl::Status RankRunner::AwaitInputs(int position) {
   const Action& action = actions()[position];
   if (Receives(schedule(), action)) {
@@ -91,8 +91,8 @@ absl::Status RankRunner::Send(const Action& action, const MomentPtr& start,
   const bool forward = action.op == Op::kForward;
   if (!forward && !MakesInputGradient(action.op)) return absl::OkStatus();
   Stage& stage = StageOf(action.stage);
-  // What came for it has been used: a forward's input is part of its
-  // activations from the beginning.
+  // The input message has been consumed: a forward's input counts as
+  // activations from the start of the pass.
   if (Receives(schedule(), action)) {
     const StageProgram& program = stage.layout.program();
     const auto bytes = static_cast<double>(
@@ -234,7 +234,7 @@ absl::Status RankRunner::Offload(const ReplayItem& item) {
       if (table[i] == nullptr || !stage.layout.OfMicrobatch(index) ||
           stage.layout.IsData(index) ||
           index == stage.layout.program().output_gradient) {
-        continue;  // what waits for its gradient stays
+        continue;  // buffers that wait for the gradient stay
       }
       const StageBuffer& buffer = stage.layout.buffer(index);
       ASSIGN_OR_RETURN(
@@ -254,8 +254,8 @@ absl::Status RankRunner::Offload(const ReplayItem& item) {
   return absl::OkStatus();
 }
 
-// Into new memory: what has been offloaded is given back where a pass waits for
-// its room, so that no pass waits for a channel that it does not need.
+// Reloads into new memory. Offloaded memory is only freed when a pass needs the
+// space, so that no pass waits for a channel unnecessarily.
 absl::Status RankRunner::Reload(const ReplayItem& item) {
   const Action& action = actions()[item.position];
   Stage& stage = StageOf(action.stage);

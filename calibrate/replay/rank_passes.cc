@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The passes of a rank: which weights they compute with, what they take and
-// leave.
+// The passes of a rank: the weights they compute with, and the memory they
+// allocate and free.
 #include <algorithm>
 #include <utility>
 
@@ -57,7 +57,7 @@ absl::Status RankRunner::DoPasses(const ReplayItem& item) {
   ASSIGN_OR_RETURN(const MomentPtr start, device_->Now());
   std::vector<std::vector<int>> versions(item.num_actions);
   std::vector<PassBytes> bytes(item.num_actions);
-  // Both of a pair read before either updates.
+  // Both actions of an overlapped pair read versions before either updates.
   for (int i = 0; i < item.num_actions; ++i) {
     ReadVersions(actions()[item.position + i], &versions[i]);
   }
@@ -102,7 +102,7 @@ absl::Status RankRunner::RunAction(const Action& action,
                                    const MomentPtr& start, PassBytes* bytes) {
   Stage& stage = StageOf(action.stage);
   for (int k = action.microbatch; k <= action.last_microbatch(); ++k) {
-    void* weights = nullptr;  // W reads none
+    void* weights = nullptr;  // a backward-weight pass reads none
     if (ReadsWeights(action.op)) {
       ASSIGN_OR_RETURN(weights,
                        WeightsFor(&stage, action, k,
@@ -141,8 +141,8 @@ absl::Status RankRunner::RunAction(const Action& action,
   return absl::OkStatus();
 }
 
-// One operation after the other, each for all microbatches of a span: they have
-// their scratch at the same time, as in one piece.
+// Runs one operation after the other, each for all microbatches of a span,
+// which have their scratch at the same time as in one large microbatch.
 absl::Status RankRunner::RunPass(Stage* stage, StagePass pass,
                                  const Action& action, PassBytes* bytes) {
   const StageLayout& layout = stage->layout;

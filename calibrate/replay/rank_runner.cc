@@ -169,7 +169,7 @@ absl::Status RankRunner::GiveBackAll() {
 absl::StatusOr<std::vector<double>> RankRunner::NewestWeights(int stage) {
   Stage& of = StageOf(stage);
   const StageBuffer& weights = of.layout.buffer(of.layout.weights);
-  // Master weights are what comes first in the state.
+  // Master weights are at the start of the state.
   if (of.state != nullptr) {
     return device_->Download(of.state, weights.num_elements,
                              ElementFormat::kFp32);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One rank of a replay: its memory, its weights, and its items one after the
-// other. Whoever drives it asks for what an item waits; running an item never
-// waits for another rank.
+// One rank of a replay: its memory, its weights, and its items in order. The
+// caller queries what an item waits for; running an item never waits for
+// another rank.
 #ifndef WEIR_CALIBRATE_REPLAY_RANK_RUNNER_H_
 #define WEIR_CALIBRATE_REPLAY_RANK_RUNNER_H_
 
@@ -23,32 +23,33 @@
 
 namespace weir {
 
-// What all ranks of a replay share.
+// State shared by all ranks of a replay.
 struct ReplayShared {
   const ReplayPlan& plan;
   const Dependencies& dependencies;
   const ReplayOrder& order;
-  Board* board;          // of the step
-  ReplayDevice* device;  // whose moments all ranks know
+  Board* board;          // board of the step
+  ReplayDevice* device;  // whose moments are valid on all ranks
 };
 
 class RankRunner {
  public:
   RankRunner(const ReplayShared& shared, int rank);
 
-  // Weights, gradients, states and what predictions need.
+  // Allocates weights, gradients, states and the memory for predictions.
   absl::Status Prepare();
-  // Data and the first receive buffers of a step. The caller then starts the
-  // clock.
+  // Prepares data and the first receive buffers of a step. The caller then
+  // starts the clock.
   absl::Status BeginStep(int step, StepRecord* record);
 
   int num_items() const { return static_cast<int>(items_.size()); }
-  // Empty: it can run. Under the board's mutex.
+  // Returns what the item waits for; empty if it can run. Requires: the board's
+  // mutex is held.
   std::string Missing(int item) const;
-  // Queues it. Errors name rank and action.
+  // Queues the item. Errors name rank and action.
   absl::Status Do(int item);
 
-  // How many items have ended, as the device says; never waits.
+  // Returns how many items have ended on the device; never waits.
   int NumEnded();
   std::string TextOf(int item) const {
     return ItemText(shared_.plan, shared_.order, rank_, items_[item]);
@@ -57,7 +58,7 @@ class RankRunner {
   std::string WaitText(int item, const std::string& missing) const;
   int num_done() const { return static_cast<int>(ends_.size()); }
 
-  // Everything that was queued has ended: times, memory, losses.
+  // Records times, memory and losses. Requires: all queued work has ended.
   absl::Status EndStep(StepRecord* record);
   absl::Status GiveBackAll();
   absl::StatusOr<std::vector<double>> NewestWeights(int stage);
@@ -67,7 +68,7 @@ class RankRunner {
   struct KeptEstimate {
     void* memory = nullptr;
     int uses_left = 0;
-    bool is_spare = false;  // beyond the predicted copy
+    bool is_spare = false;  // in addition to the predicted copy
   };
   struct Stage {
     Stage(std::shared_ptr<const StageProgram> program, int stage)
@@ -76,23 +77,23 @@ class RankRunner {
     StageLayout layout;
     std::unique_ptr<WeightVersions> versions;
     int steps_done = 0;
-    int updates_done = 0;  // of this step
+    int updates_done = 0;  // in this step
     void* gradients = nullptr;
     void* state = nullptr;
     void* predicted = nullptr;
     bool predicted_in_use = false;
     std::vector<void*> averages;
-    std::map<int, KeptEstimate> estimates;  // by update
-    std::vector<int> forwards;              // microbatches, in program order
-    std::vector<Buffers> tables;            // [microbatch]
-    std::vector<double> alive_bytes;        // [microbatch]
-    std::vector<double> kept_bytes;         // [microbatch], behind its forward
-    std::vector<int> admitted;              // [microbatch], vertical sync
-    std::vector<bool> last_of_version;      // [microbatch]
+    std::map<int, KeptEstimate> estimates;    // by update
+    std::vector<int> forwards;                // microbatches, in program order
+    std::vector<Buffers> tables;              // [microbatch]
+    std::vector<double> alive_bytes;          // [microbatch]
+    std::vector<double> kept_bytes;           // [microbatch], after its forward
+    std::vector<int> admitted;                // [microbatch], vertical sync
+    std::vector<bool> last_of_version;        // [microbatch]
     std::map<int, std::vector<int>> on_host;  // buffers, by microbatch
-    std::vector<double> swapped;              // of a planted fault
+    std::vector<double> swapped;              // for an injected fault
   };
-  // What a pass has besides, in bytes.
+  // Activation bytes before, at the peak of, and after a pass.
   struct PassBytes {
     double before = 0, peak = 0, after = 0;
   };
@@ -196,7 +197,7 @@ class RankRunner {
   int num_ended_ = 0;
   std::map<std::pair<bool, std::pair<int, int>>, void*> sent_;  // by message
   std::vector<Offloaded> offloaded_;
-  std::vector<void*> transient_;  // given back behind the pass
+  std::vector<void*> transient_;  // freed after the pass
 };
 
 }  // namespace weir

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a rank has before its first action.
+// State of a rank before its first action.
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "calibrate/replay/rank_runner.h"
@@ -85,8 +85,8 @@ absl::Status RankRunner::PrepareStage(Stage* stage) {
   return absl::OkStatus();
 }
 
-// Vertical sync: between which forwards of the first stage an update comes is
-// known from the rank's own order. Copies do not know each other's.
+// For vertical sync: the rank's own order determines between which forwards of
+// the first stage an update occurs. Replicas do not know each other's order.
 void RankRunner::MarkLastOfVersions() {
   if (schedule().weights.forward != WeightPolicy::ForwardRead::kFirstStage ||
       stages_.count(0) == 0 || schedule().RanksOf(0).size() > 1) {

@@ -171,7 +171,7 @@ absl::Status RankRunner::ReturnSum(const ReplayItem& item) {
       part->returned_at = copy.end;
     });
   }
-  // The step clears the gradients: not before they have been sent.
+  // The optimizer step clears the gradients, so it must follow the sends.
   for (const MomentPtr& moment : sent) {
     RETURN_IF_ERROR(device_->After(moment));
   }
@@ -186,7 +186,8 @@ absl::Status RankRunner::Update(const ReplayItem& item) {
   void* const old = stage.versions->memory(stage.versions->newest());
   void* fresh = old;
   ASSIGN_OR_RETURN(const MomentPtr start, device_->Now());
-  // Averages are of differences: both are needed for a moment.
+  // Averages use differences, so old and new weights are needed at the same
+  // time.
   if (stage.versions->MustKeepNewest() || !stage.averages.empty()) {
     ASSIGN_OR_RETURN(fresh, TakeBuffer(stage, stage.layout.weights));
     memory_.Add(start, ReplayMemory::kWeightStash, bytes);

@@ -25,14 +25,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::milliseconds kLookEvery(20);  // at the stop hook
+// Interval of the stop hook.
+constexpr std::chrono::milliseconds kLookEvery(20);
 constexpr std::chrono::microseconds kPollEvery(50);
-// Items of a rank that are queued and have not ended: enough to keep a device
-// busy, few enough that queueing one never waits for a device that stands
-// still.
+// Maximum number of queued but unfinished items of a rank: enough to keep a
+// device busy, few enough that queueing never blocks on a device that hangs.
 constexpr int kMostAhead = 4;
 
-// As a duration the clock can add: longer ones overflow.
+// Converts to a clock duration, clamped to avoid overflow.
 Clock::duration Seconds(double seconds) {
   seconds = std::clamp(seconds, 0.0, 1e9);
   return std::chrono::duration_cast<Clock::duration>(
@@ -78,8 +78,8 @@ class Replayer {
   }
 
  private:
-  // Of each rank; at the same time where the device does that: of models for a
-  // GPU this takes longer than a step.
+  // Runs a function for each rank, concurrently if the device is. For a model
+  // sized for a GPU this takes longer than a step.
   absl::Status ForEach(int num_ranks,
                        const std::function<absl::Status(int rank)>& run);
   absl::Status AddWeights(int rank,
@@ -125,7 +125,7 @@ absl::Status Replayer::ForEach(
   return absl::OkStatus();
 }
 
-// Of stages that are a rank's, and no other's copies of them.
+// Adds the weights of stages of which the rank is the first replica.
 absl::Status Replayer::AddWeights(
     int rank, std::vector<std::vector<double>>* weights) const {
   for (int stage : plan_.schedule.StagesOf(rank)) {
@@ -174,7 +174,7 @@ std::string Replayer::WhoHasNotEnded() {
   return absl::StrJoin(lines, "; ");
 }
 
-// Waits until so few items are queued that `item` may follow.
+// Waits until few enough items are queued for `item` to follow.
 absl::Status Replayer::Pace(int r, int item,
                             const std::function<bool()>& stops) {
   RankRunner& rank = *ranks_[r];
@@ -190,7 +190,7 @@ absl::Status Replayer::Pace(int r, int item,
   return absl::OkStatus();
 }
 
-// One rank as long as it can, then the next that can.
+// Runs one rank as far as possible, then the next that can run.
 absl::Status Replayer::RunSerially() {
   const auto num_ranks = static_cast<int>(ranks_.size());
   int done = 0, total = 0;
@@ -282,8 +282,7 @@ absl::Status Replayer::RunThreads() {
   return board_.failure;
 }
 
-// Everything is queued. Whatever the device does not get to the end of in time
-// is named.
+// Waits for all queued work, and names the items that do not end in time.
 absl::Status Replayer::Drain() {
   int ended = -1;
   auto deadline = Clock::now();

@@ -13,29 +13,31 @@
 namespace weir {
 
 struct ReplayHooks {
-  // After each step, from the calling thread; may be empty.
+  // Called after each step from the calling thread; may be empty.
   std::function<void(int step, const StepRecord& record)> step_done;
-  std::function<bool()> stop;  // Cancelled when it says so
+  std::function<bool()> stop;  // true: RunReplay returns Cancelled
 };
 
 // Trains num_steps steps. On a concurrent device every rank has a thread, and
-// times are those of the device. On another, actions run one at a time in an
-// order that their dependencies allow, and each rank has a logical clock: an
-// action begins when the one before it on its rank has ended and its inputs
-// have arrived by plan.links, and lasts as long as it lasted alone.
+// times are those of the device. On a serial device actions run one at a time,
+// in an order that their dependencies allow, and each rank has a logical clock:
+// an action begins when the previous one on its rank has ended and its inputs
+// have arrived over plan.links, and lasts as long as it took uncontended.
 //
-// Weights are stashed and updated by what happens, never by the semantics
-// table: the record says which versions were read.
+// Weights are stashed and updated as execution requires, never from the
+// semantics table; the record contains the versions that were read.
 //
-// DeadlineExceeded when anything waits longer than the plan's timeout: every
-// rank that waits, its action, and for what. FailedPrecondition for a schedule
-// that deadlocks. ResourceExhausted names rank and action.
+// Errors: DeadlineExceeded if anything waits longer than the plan's timeout; it
+// lists every waiting rank with its action and what it waits for.
+// FailedPrecondition for a schedule that deadlocks. ResourceExhausted names
+// rank and action.
 absl::StatusOr<ReplayRecord> RunReplay(const ReplayPlan& plan,
                                        ReplayDevice* device,
                                        const ReplayHooks& hooks = {});
 
-// Everything in which versions that were read differ from the schedule's
-// table (InterpretSchedule): FailedPrecondition names stage and microbatch.
+// Returns FailedPrecondition if versions that were read differ from the
+// schedule's table (InterpretSchedule); it lists every difference with stage
+// and microbatch.
 absl::Status CheckVersions(const ReplayPlan& plan, const ReplayRecord& record);
 
 }  // namespace weir

@@ -12,7 +12,7 @@
 namespace weir {
 namespace {
 
-// Positions of other ranks that an action begins after: [other rank], how many.
+// Number of actions of each rank that end before an action begins, by rank.
 using Past = std::vector<int32_t>;
 
 void Join(const Past& other, Past* past) {
@@ -28,7 +28,7 @@ std::vector<std::vector<Past>> PastsOf(const Schedule& schedule,
   for (const auto& actions : schedule.rank_actions) {
     pasts.emplace_back(actions.size(), Past(schedule.num_ranks, 0));
   }
-  // Known when it has ended.
+  // Returns the actions that have ended once the given one has.
   const auto behind = [&](Place place) {
     Past past = pasts[place.rank][place.position];
     past[place.rank] = place.position + 1;
@@ -68,7 +68,8 @@ class OrderBuilder {
  private:
   struct Due {
     int stage = 0, update = 0;
-    // An early update (a planted fault) leaves the sum where it belongs.
+    // With an early update (an injected fault) the sum stays at its normal
+    // position.
     bool sums = true, updates = true;
     bool operator<(const Due& other) const {
       return stage != other.stage ? stage < other.stage : update < other.update;
@@ -122,7 +123,8 @@ void OrderBuilder::AddExchanges() {
   for (int update = 0; update < num_tied; ++update) AddTied(update);
 }
 
-// Behind the sums over copies: one copy of each end adds up, all get it.
+// Added after the sums over replicas: one replica of each end adds up, all get
+// the sum.
 void OrderBuilder::AddTied(int update) {
   const int last = schedule_.num_stages - 1;
   const TiedTable& tied = plan_.tied;
@@ -147,8 +149,9 @@ void OrderBuilder::AddTied(int update) {
   order_.exchanges.push_back(std::move(exchange));
 }
 
-// By the position after which they are due: where the gradients of this rank's
-// microbatches of an update are complete, with a flush when all is done.
+// Returns the updates by the position after which they are due: when the
+// gradients of this rank's microbatches of an update are complete; with a
+// flush, at the end.
 std::map<int32_t, std::vector<OrderBuilder::Due>> OrderBuilder::UpdatesOf(
     int rank) const {
   std::map<int32_t, std::vector<Due>> updates;
@@ -211,8 +214,8 @@ void OrderBuilder::AddItems(int rank) {
   }
 }
 
-// All sums before all updates; ascending, so that no two ranks can wait for
-// each other.
+// Adds all sums before all updates, in ascending order so that no two ranks can
+// wait for each other.
 void OrderBuilder::AddUpdates(int rank, std::vector<Due> due) {
   std::sort(due.begin(), due.end());
   std::vector<int> exchanges;
@@ -296,7 +299,7 @@ void OrderBuilder::AddMessage(const std::vector<std::vector<Past>>& pasts,
   const auto knows = std::partition_point(
       own.begin(), own.end(),
       [&](const Past& past) { return past[to.rank] <= to.position; });
-  if (knows == own.end()) return;  // until the step ends
+  if (knows == own.end()) return;  // freed at the end of the step
   ItemAt(from.rank, static_cast<int32_t>(knows - own.begin()))
       .arrived.push_back(key);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a replay did and when. Seconds count from the beginning of a step (of a
-// schedule without flush: of the run).
+// Record of a replay's actions and their times. Seconds count from the
+// beginning of a step (without flush: of the run).
 #ifndef WEIR_CALIBRATE_REPLAY_REPLAY_RECORD_H_
 #define WEIR_CALIBRATE_REPLAY_REPLAY_RECORD_H_
 
@@ -40,11 +40,11 @@ struct UpdateRecord {
 
 struct TransferRecord {
   int from_rank = 0, to_rank = 0;
-  bool gradient = false;  // of an activation
-  int stage = 0;          // that sent it
+  bool gradient = false;  // gradient of an activation
+  int stage = 0;          // the sending stage
   int microbatch = 0;
   double bytes = 0;
-  double ready_seconds = 0;  // what it carries was made
+  double ready_seconds = 0;  // when its contents were computed
   double start_seconds = 0, end_seconds = 0;
 };
 
@@ -60,19 +60,19 @@ struct RankRecord {
   std::vector<MemoryRecord> memory;
   double peak_bytes = 0, peak_at_seconds = 0;
   std::array<double, kNumReplayMemories> peak_by_class{};
-  // Most bytes taken at a time, in program order: receive buffers wait there
-  // for their messages, sent ones for whoever shows that they have arrived.
+  // Peak allocated bytes in program order, which includes receive buffers that
+  // wait for their messages, and sent buffers whose arrival is not yet certain.
   double taken_peak_bytes = 0;
-  // What the device's own allocator says of that; 0: it has none.
+  // The same according to the device's own allocator; 0: it has none.
   double allocator_peak_bytes = 0;
 };
 
-// One step: a batch with flush, else the whole run.
+// One step: a batch with flush, otherwise the whole run.
 struct StepRecord {
   std::vector<RankRecord> ranks;
   std::vector<TransferRecord> transfers;
-  // [stage][microbatch]: versions as they were really read, 0 being the one at
-  // the step's beginning.
+  // [stage][microbatch]: versions that were actually read; 0 is the version at
+  // the start of the step.
   std::vector<std::vector<VersionUse>> uses;
   std::vector<double> losses;  // [microbatch], mean over its tokens
   double makespan_seconds = 0;
@@ -80,8 +80,8 @@ struct StepRecord {
 
 struct ReplayRecord {
   std::vector<StepRecord> steps;
-  // [stage]: the newest weights at the end. On a GPU fp32 master weights.
-  // Empty where the plan asks for none.
+  // [stage]: the newest weights at the end; on a GPU, the fp32 master weights.
+  // Empty if the plan does not request them.
   std::vector<std::vector<double>> weights;
   std::string device;
 };

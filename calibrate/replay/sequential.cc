@@ -18,7 +18,7 @@
 namespace weir {
 namespace {
 
-// One rank that has all of the plan's stages.
+// Returns the plan with all stages on one rank.
 ReplayPlan OneRank(const ReplayPlan& plan) {
   ReplayPlan one = plan;
   one.schedule = Schedule();
@@ -28,7 +28,7 @@ ReplayPlan OneRank(const ReplayPlan& plan) {
   return one;
 }
 
-// One stage that has all of the plan's layers.
+// Returns the plan with all layers in one stage.
 ReplayPlan OneStage(const ReplayPlan& plan) {
   ReplayPlan one = OneRank(plan);
   StageSpec spec = plan.spec;
@@ -36,7 +36,7 @@ ReplayPlan OneStage(const ReplayPlan& plan) {
   spec.last_layer = plan.num_layers();
   one.schedule.num_stages = 1;
   one.first_layer = {0, plan.num_layers()};
-  // MakeReplayPlan has built its parts.
+  // Succeeds because MakeReplayPlan has built the parts.
   one.programs = {std::make_shared<const StageProgram>(
       BuildStageProgram(plan.model, spec).value())};
   one.optimizers.resize(1);
@@ -44,9 +44,9 @@ ReplayPlan OneStage(const ReplayPlan& plan) {
   return one;
 }
 
-// One plan's stages, microbatch by microbatch. Where a formula reads version v
-// for microbatch k, v's gradients are of microbatches before k: it is always
-// known.
+// Trains a plan's stages microbatch by microbatch. If a formula reads version v
+// for microbatch k, the gradients of v are of microbatches before k, so v is
+// always available.
 class Training {
  public:
   Training(const ReplayPlan& plan, RankDevice* device, bool trains, int bits)
@@ -96,7 +96,8 @@ class Training {
   }
 
   absl::Status Update(const std::vector<int>& group, int k) {
-    // Tied tables only where first and last update together (MakeReplayPlan).
+    // Tied tables occur only if first and last stage update together
+    // (MakeReplayPlan).
     if ((k + 1) % group.front() == 0) {
       RETURN_IF_ERROR(AddTiedGradients());
     }
@@ -108,7 +109,7 @@ class Training {
     return absl::OkStatus();
   }
 
-  // One table in two stages has one gradient.
+  // A table in two stages has one gradient.
   absl::Status AddTiedGradients() {
     const TiedTable& tied = plan_.tied;
     if (tied.num_elements == 0) return absl::OkStatus();
@@ -139,7 +140,8 @@ absl::StatusOr<SequentialRecord> Train(const ReplayPlan& plan,
       .Run(formula, plan.schedule.total_microbatches() * plan.num_steps);
 }
 
-// Every step the mean gradient of its microbatches, at the newest weights.
+// Trains with the mean gradient of each step's microbatches at the newest
+// weights.
 absl::StatusOr<SequentialRecord> TrainWhole(const ReplayPlan& plan,
                                             const OpenDevice& open) {
   UpdateFormula formula =
@@ -165,7 +167,7 @@ double Quotient(double error, double size) {
   return std::isfinite(difference) ? difference : kNoNumber;
 }
 
-// Of lengths that are the same.
+// Requires: equal lengths.
 double SquaredDistance(absl::Span<const double> a, absl::Span<const double> b) {
   double sum = 0;
   for (size_t i = 0; i < a.size(); ++i) sum += (a[i] - b[i]) * (a[i] - b[i]);
@@ -200,7 +202,8 @@ absl::StatusOr<SequentialRecord> TrainSequentially(const ReplayPlan& plan,
   const Schedule& schedule = plan.schedule;
   const FormulaShape shape{schedule.num_stages, schedule.num_microbatches};
   if (schedule.flush || schedule.forward_only) {
-    // Rounding is of what crosses the cuts: there must be cuts.
+    // Compression rounds what crosses stage boundaries, so the stages must be
+    // kept.
     if (plan.compressed_bits == 0 || !schedule.compressed_transfers) {
       return TrainWhole(plan, open);
     }

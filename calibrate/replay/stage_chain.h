@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One microbatch after the other through all stages, forward and back at once:
-// the passes of a training without a pipeline, on one rank of any device.
+// Runs each microbatch through all stages forward and directly backward: the
+// passes of a training without a pipeline, on one rank of any device.
 #ifndef WEIR_CALIBRATE_REPLAY_STAGE_CHAIN_H_
 #define WEIR_CALIBRATE_REPLAY_STAGE_CHAIN_H_
 
@@ -17,27 +17,27 @@ namespace weir {
 
 class StageChain {
  public:
-  // The device was opened for `plan`; both outlive the chain. With `bits` > 0
-  // what passes from stage to stage is rounded (RoundToBits).
+  // Requires: the device was opened for `plan`; both outlive the chain. With
+  // `bits` > 0 tensors between stages are rounded (RoundToBits).
   StageChain(const ReplayPlan& plan, RankDevice* device, int bits = 0);
 
-  // The mean loss of a microbatch, which counts over all steps, with weights
-  // [stage]. Its activations stay for Backward.
+  // Returns the mean loss of a microbatch, numbered over all steps, with
+  // weights [stage]. Keeps its activations for Backward().
   absl::StatusOr<double> Forward(int64_t microbatch,
                                  absl::Span<void* const> weights);
-  // Of the last forward, adding to gradients [stage]. Products with weights,
-  // gains of norms and the logits' table are of `weights`; activations are the
-  // forward's own, which may have had others.
+  // Runs the backward of the last forward and adds to gradients [stage]. GEMMs
+  // with weights, gains of norms and the logits' table use `weights`;
+  // activations are those of the forward, which may have used other weights.
   absl::Status Backward(absl::Span<void* const> weights,
                         absl::Span<void* const> gradients);
 
  private:
   absl::StatusOr<void*> Take(int stage, int buffer);
-  // All that there is of the microbatch before.
+  // Frees all buffers of the previous microbatch.
   absl::Status GiveBackAll();
   absl::Status RunPass(int stage, StagePass pass);
-  // What the next, or the one before, receives: the buffer itself, or what
-  // rounding makes of it.
+  // Returns what the next or previous stage receives: the buffer itself, or its
+  // rounded copy.
   absl::StatusOr<void*> Sent(int stage, int buffer);
 
   const ReplayPlan& plan_;

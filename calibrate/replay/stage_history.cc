@@ -61,7 +61,7 @@ absl::Status StageHistory::TakeWhatTrains(bool by_average) {
   ASSIGN_OR_RETURN(state_, Take(layout_.state));
   RETURN_IF_ERROR(clear(layout_.state, state_));
   if (!by_average) return absl::OkStatus();
-  ASSIGN_OR_RETURN(average_, Take(layout_.gradients));  // fp32, as long
+  ASSIGN_OR_RETURN(average_, Take(layout_.gradients));  // fp32, same length
   return clear(layout_.gradients, average_);
 }
 
@@ -92,7 +92,8 @@ absl::Status StageHistory::Update() {
   void* const old = newest_;
   const auto plain = kept_.find({version_, 0.0});
   const bool stays = plain != kept_.end() && plain->second.last > released_;
-  // Averages are of differences: both are needed for a moment.
+  // Averages use differences, so old and new weights are needed at the same
+  // time.
   if (stays || average_ != nullptr) {
     ASSIGN_OR_RETURN(newest_, Take(layout_.weights));
   }
@@ -127,7 +128,7 @@ absl::Status StageHistory::Release(int k) {
 
 absl::StatusOr<std::vector<double>> StageHistory::Download() const {
   const StageBuffer& weights = layout_.buffer(layout_.weights);
-  // Master weights are what comes first in the state.
+  // Master weights are at the start of the state.
   return trains_
              ? device_->Download(state_, weights.num_elements,
                                  layout_.buffer(layout_.state).format)

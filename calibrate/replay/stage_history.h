@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a stage was and is, on a device: the weights that a formula still asks
-// for. Which those are is known beforehand, from its closed form alone.
+// The versions of a stage's weights, on a device, that a formula still reads.
+// The formula's closed form determines them in advance.
 #ifndef WEIR_CALIBRATE_REPLAY_STAGE_HISTORY_H_
 #define WEIR_CALIBRATE_REPLAY_STAGE_HISTORY_H_
 
@@ -19,37 +19,39 @@ namespace weir {
 
 class StageHistory {
  public:
-  // The device was opened for `plan`; both outlive it. Without `trains` there
-  // are weights alone.
+  // Requires: the device was opened for `plan`; both outlive it. Without
+  // `trains` only weights are allocated.
   StageHistory(const ReplayPlan& plan, int stage, RankDevice* device,
                bool trains);
 
-  // The initial weights. An older version, or an estimate, is kept from when it
-  // is made (the optimizer's state is then its own) until the last of
+  // Uploads the initial weights. An older version or an estimate is kept from
+  // its creation (with the optimizer's state of that version) until the last of
   // `num_microbatches` that reads it.
   absl::Status Begin(const UpdateFormula& formula, int num_microbatches);
 
-  // InternalError: microbatches before this one do not make that version.
+  // Returns the weights of a read. InternalError: the version does not result
+  // from earlier microbatches.
   absl::StatusOr<void*> At(const WeightsRead& read) const;
   void* gradients() const { return gradients_; }
-  // A version from the gradients, which it clears.
+  // Creates a version from the gradients, and clears them.
   absl::Status Update();
-  // Microbatches up to `k` have gone back.
+  // Releases versions no longer read after the backward of microbatches up to
+  // `k`.
   absl::Status Release(int k);
 
-  // The newest; of a GPU the fp32 master weights.
+  // Returns the newest weights; on a GPU, the fp32 master weights.
   absl::StatusOr<std::vector<double>> Download() const;
 
  private:
   struct Kept {
     int last = -1;           // microbatch that reads it
-    void* memory = nullptr;  // of the newest version `newest_` instead
+    void* memory = nullptr;  // unused for the newest version, see `newest_`
   };
 
   absl::StatusOr<void*> Take(int buffer) const;
   Buffers Table(void* weights) const;
   absl::Status TakeWhatTrains(bool by_average);
-  // Of the newest version.
+  // Computes the estimates from the newest version.
   absl::Status MakeEstimates();
 
   const ReplayPlan& plan_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a stage program keeps what, and which buffers come and go around each
-// operation.
+// Buffer indices of a stage program, and the buffers that are allocated and
+// freed around each operation.
 #ifndef WEIR_CALIBRATE_REPLAY_STAGE_LAYOUT_H_
 #define WEIR_CALIBRATE_REPLAY_STAGE_LAYOUT_H_
 
@@ -23,9 +23,9 @@ class StageLayout {
   }
   int weights = -1, gradients = -1, state = -1;
 
-  // Buffers of a microbatch that exist from this operation on, or no longer
-  // behind it. What is received exists from the first on, what is sent until
-  // behind the last; a pass without operations counts as one.
+  // Buffers of a microbatch allocated at this operation, or freed after it.
+  // Received buffers exist from the first operation on, sent ones until after
+  // the last; a pass without operations counts as one operation.
   absl::Span<const int> Entering(StagePass pass, int op) const {
     return At(entering_, pass, op);
   }
@@ -35,15 +35,15 @@ class StageLayout {
   int NumOps(StagePass pass) const {
     return static_cast<int>(program_->ops(pass).size());
   }
-  // Not taken and given back with the operations: others bring it, or need it
-  // behind the pass.
+  // Returns true if a buffer is not allocated and freed with the operations
+  // because it is received, or needed after the pass.
   bool IsInput(int index) const {
     return buffer(index).buffer_class == BufferClass::kInput;
   }
   bool IsOutput(int index) const {
     return buffer(index).buffer_class == BufferClass::kOutput;
   }
-  // Stays for the whole step.
+  // Returns true if a buffer exists for the whole step.
   bool IsData(int index) const {
     return index == program_->tokens || index == program_->targets ||
            index == program_->losses;

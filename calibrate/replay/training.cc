@@ -12,9 +12,9 @@ namespace weir {
 namespace {
 
 constexpr int kWeightsBuffer = 0;
-constexpr double kDeviation = 0.02;  // of initial weights
+constexpr double kDeviation = 0.02;  // deviation of initial weights
 
-// What random numbers are for: streams of one seed.
+// Random streams of one seed, by purpose.
 enum class Stream : uint64_t { kLanguage, kText, kWeights, kDropout };
 
 Philox4 Draw(const ReplayPlan& plan, Stream stream, uint64_t index,
@@ -26,8 +26,9 @@ Philox4 Draw(const ReplayPlan& plan, Stream stream, uint64_t index,
       key);
 }
 
-// A word is followed by one of four others, by the first with a half, by the
-// next with a quarter, and so on.
+// Returns the next word of the language. A word is followed by one of four
+// others: by the first with probability one half, by the second with one
+// quarter, and so on.
 uint32_t NextWord(const ReplayPlan& plan, uint32_t word, uint32_t chance,
                   uint32_t vocabulary) {
   const Philox4 followers = Draw(plan, Stream::kLanguage, word);
@@ -36,9 +37,10 @@ uint32_t NextWord(const ReplayPlan& plan, uint32_t word, uint32_t chance,
   return followers.words[choice] % vocabulary;
 }
 
-// 32 random bits to an initial weight: the sum of their four bytes, and what
-// lies between its steps from all of them. Mean 0, deviation kDeviation, at
-// most 3.5 of them, kurtosis 2.7 (Irwin and Hall; a normal's is 3).
+// Converts 32 random bits to an initial weight: the sum of the four bytes,
+// refined between its steps by a hash of all bits. Mean 0, deviation
+// kDeviation, at most 3.5 deviations, kurtosis 2.7 (Irwin-Hall; 3 for a normal
+// distribution).
 double NearlyNormal(uint32_t random) {
   const uint32_t pairs = (random & 0xFF00FF) + (random >> 8 & 0xFF00FF);
   const int sum = static_cast<int>((pairs & 0xFFFF) + (pairs >> 16));
@@ -55,7 +57,7 @@ struct Parameter {
   Fill fill = Fill::kNormal;
 };
 
-// The weights that a forward reads, in the order of their places.
+// Returns the weights that a forward reads, by offset.
 std::vector<Parameter> ParametersOf(const ReplayPlan& plan,
                                     const StageProgram& program) {
   const Transformer& transformer = plan.model.transformer();
@@ -70,7 +72,7 @@ std::vector<Parameter> ParametersOf(const ReplayPlan& plan,
       } else if (op.kind == OpKind::kProduct && i == 2) {
         parameter.fill = Fill::kZeros;
       } else if (op.kind == OpKind::kEmbeddingForward && i == 2) {
-        // The table has rows for longer sequences too.
+        // The table also has rows for longer sequences.
         parameter.num_elements =
             int64_t{transformer.num_positions()} * transformer.hidden_size();
       }
@@ -84,7 +86,8 @@ std::vector<Parameter> ParametersOf(const ReplayPlan& plan,
   return parameters;
 }
 
-// `number` names the parameter within the model. A draw is four elements.
+// `number` identifies the parameter within the model. A draw yields four
+// elements.
 void Initialize(const ReplayPlan& plan, uint64_t number,
                 const Parameter& parameter, double* begin) {
   const int64_t size = parameter.num_elements;
@@ -108,13 +111,13 @@ StageProgram ProgramOf(const ReplayPlan& plan, int first_layer,
   StageSpec spec = plan.spec;
   spec.first_layer = first_layer;
   spec.last_layer = last_layer;
-  // REQUIRES of the caller: the plan's own programs have been built.
+  // Requires: the plan's own programs were built successfully.
   return BuildStageProgram(plan.model, spec).value();
 }
 
 void AppendLayer(const ReplayPlan& plan, int layer,
                  std::vector<double>* weights) {
-  constexpr uint64_t kMostParameters = 64;  // of a layer
+  constexpr uint64_t kMostParameters = 64;  // per layer
   const StageProgram program = ProgramOf(plan, layer, layer + 1);
   const size_t before = weights->size();
   weights->resize(before + program.buffers[kWeightsBuffer].num_elements, 0);
@@ -163,7 +166,7 @@ std::vector<double> InitialWeights(const ReplayPlan& plan, int first_layer,
   for (int layer = first_layer; layer < last_layer; ++layer) {
     AppendLayer(plan, layer, &weights);
   }
-  // The head then computes with the embedding's own table.
+  // The head then uses the embedding's table.
   const bool has_both = first_layer == 0 && last_layer == plan.num_layers();
   if (has_both && plan.model.transformer().tied_embeddings()) {
     const StageProgram& first = *plan.programs[0];

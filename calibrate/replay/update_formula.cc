@@ -24,15 +24,16 @@ bool Has(const Options& options, const std::string& name,
   return found != options.end() && found->second == value;
 }
 
-// Version floor((k - delay(s)) / n): gradients of delay(s) microbatches before
-// k have not been applied yet, and n make an update. Training starts at 0.
+// Reads version floor((k - delay(s)) / n): gradients of delay(s) microbatches
+// before k are not applied yet, and n microbatches are one update. Versions
+// start at 0.
 Reads After(int n, std::function<int(int stage)> delay) {
   return [n, delay = std::move(delay)](int stage, int k) {
     return WeightsRead{std::max(k - delay(stage), 0) / n};
   };
 }
 
-// The newest weights that a microbatch's own gradient does not yet change.
+// Reads the newest weights that do not include the microbatch's own gradient.
 Reads Newest(int n) {
   return After(n, [](int) { return 0; });
 }
@@ -48,7 +49,7 @@ std::vector<int> Everywhere(const FormulaShape& shape, int n) {
   return std::vector<int>(shape.num_stages, n);
 }
 
-// Narayanan et al., SOSP 2019, section 3.3. Of minibatch t, from 0, stage s of
+// Narayanan et al., SOSP 2019, section 3.3. For minibatch t, from 0, stage s of
 // p, from 0, reads w_s^(t-(p-1-s)).
 UpdateFormula PipeDream(const FormulaShape& shape) {
   const int p = shape.num_stages;
@@ -62,7 +63,7 @@ UpdateFormula PipeDream(const FormulaShape& shape) {
   return formula;
 }
 
-// The same section: every stage reads what the first read.
+// The same section: every stage reads the version that the first stage read.
 UpdateFormula VerticalSync(const FormulaShape& shape) {
   const int p = shape.num_stages;
   UpdateFormula formula = PipeDream(shape);
@@ -74,11 +75,11 @@ UpdateFormula VerticalSync(const FormulaShape& shape) {
   return formula;
 }
 
-// Section 3.2, 1F1B-RR, and the artifact's runtime/runtime.py: microbatch k is
-// on replica k mod r of a stage with r, which has admitted
-// floor((N - 1 - ranks before) / r) of its own microbatches ahead of the one
-// that goes back; replicas average their gradients, so that r microbatches make
-// an update, and k belongs to update floor(k / r).
+// Section 3.2, 1F1B-RR, and the artifact's runtime/runtime.py: microbatch k
+// runs on replica k mod r of a stage with r replicas, which has admitted
+// floor((N - 1 - ranks before) / r) of its own microbatches ahead of the one in
+// its backward. Replicas average their gradients, so r microbatches are one
+// update, and k belongs to update floor(k / r).
 UpdateFormula RoundRobin(const std::vector<int>& replicas, bool vertical_sync) {
   const int num_ranks = std::accumulate(replicas.begin(), replicas.end(), 0);
   std::vector<int> delays;
@@ -141,9 +142,9 @@ UpdateFormula TwoBufferedWeights(const FormulaShape& shape) {
 }
 
 // Yang et al., MLSys 2021, section 2: between the forward and the backward of a
-// microbatch in stage i, from 1, 2(p-i)+1 others go back; a batch of m makes an
-// update: tau = (2(p-i)+1)/m in the mean. Section 3.2, T2: the backward, whose
-// own delay is 0, computes at w - tau delta.
+// microbatch in stage i, from 1, there are 2(p-i)+1 other backwards; a batch of
+// m is one update: tau = (2(p-i)+1)/m on average. Section 3.2, T2: the
+// backward, whose own delay is 0, computes at w - tau delta.
 UpdateFormula PipeMare(const FormulaShape& shape, const Options& options) {
   const int p = shape.num_stages, m = shape.num_microbatches;
   const bool is_1f1b = Has(options, "order", "1f1b");
@@ -168,7 +169,7 @@ UpdateFormula PipeMare(const FormulaShape& shape, const Options& options) {
 }
 
 // Chen et al., 2018, section 3.3: W - s eta v with s_F = floor(g/2) + N-g-1 and
-// s_B = floor(g/2) on GPU g of N, of the newest weights of PipeDream's order.
+// s_B = floor(g/2) on GPU g of N, from the newest weights of PipeDream's order.
 UpdateFormula SpecTrain(const FormulaShape& shape) {
   const int p = shape.num_stages;
   UpdateFormula formula;
@@ -184,13 +185,14 @@ UpdateFormula SpecTrain(const FormulaShape& shape) {
 }
 
 // Guan et al., 2019, section 3: the bellwether, microbatch uT of minibatch u,
-// predicts for all T from the newest weights of PipeDream's order. It aims at
-// what the stage has when GPU 0 ends the minibatch (docs/decisions/0011): as
-// with SpecTrain floor(g/2) backwards after its own of microbatch uT + T-1.
+// predicts for all T microbatches from the newest weights of PipeDream's order.
+// It predicts the weights of the stage when GPU 0 ends the minibatch
+// (docs/decisions/0011): as with SpecTrain, floor(g/2) backwards after its own
+// of microbatch uT + T-1.
 UpdateFormula XPipe(const FormulaShape& shape) {
   const int p = shape.num_stages, n = shape.num_microbatches;
   const auto versions_ahead = [p, n](int stage) {
-    const int found = -((p - 1 - stage + n - 1) / n);  // u less a rounded-up
+    const int found = -((p - 1 - stage + n - 1) / n);  // version read, minus u
     const int aimed_at = (n - 1 + stage / 2) / n;
     return static_cast<double>(aimed_at - found);
   };
@@ -210,9 +212,9 @@ UpdateFormula XPipe(const FormulaShape& shape) {
   return formula;
 }
 
-// Kosson et al., MLSys 2021, section 3: D_s = 2(S-1-s); no stash. Spike
-// compensation is in the optimizer (plan.cc); linear weight prediction with
-// T = D, of the forward's weights.
+// Kosson et al., MLSys 2021, section 3: D_s = 2(S-1-s), without stash. Spike
+// compensation is in the optimizer (plan.cc); linear weight prediction uses T =
+// D, from the forward's weights.
 UpdateFormula PipelinedBackprop(const FormulaShape& shape,
                                 const Options& options) {
   const int p = shape.num_stages;
@@ -236,7 +238,7 @@ UpdateFormula PipelinedBackprop(const FormulaShape& shape,
 
 // Dutta et al., 2024: N microbatches forward, one backward for the minibatch
 // with the newest weights. A stage runs (W-1-s) microbatches ahead of the last
-// (docs/decisions/0011), or as many minibatches.
+// (docs/decisions/0011), or that many minibatches.
 UpdateFormula TiMePReSt(const FormulaShape& shape, const Options& options) {
   const int p = shape.num_stages, n = shape.num_microbatches;
   const int step = Has(options, "ahead", "minibatch") ? n : 1;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which elements a dropout keeps: random bits by counter, so that the kernels,
-// their references and a recomputed mask agree element by element.
+// Dropout masks from counter-based random bits, so that the kernels, their
+// references and a recomputed mask agree element by element.
 //
-// Philox4x32-10 of Salmon et al., "Parallel random numbers: as easy as 1, 2,
-// 3" (SC 2011): counter = (group, 0, 0), key = seed. One call gives 16 bits to
-// each of 8 neighbouring elements, which a thread loads together; an element
-// is dropped where its bits are below probability x 2^16 (rounded).
+// Philox4x32-10 of Salmon et al., "Parallel random numbers: as easy as 1, 2, 3"
+// (SC 2011): counter = (group, 0, 0), key = seed. One call yields 16 bits for
+// each of 8 neighboring elements, which a thread loads together; an element is
+// dropped if its bits are below probability x 2^16 (rounded).
 #ifndef WEIR_CALIBRATE_STAGE_DROPOUT_MASK_H_
 #define WEIR_CALIBRATE_STAGE_DROPOUT_MASK_H_
 
@@ -23,7 +23,7 @@ struct Philox4 {
   uint32_t words[4];
 };
 
-// Ten rounds; `key` is (low, high).
+// Applies ten rounds; `key` is (low, high).
 WEIR_HOST_DEVICE Philox4 Philox(Philox4 counter, uint64_t key) {
   uint32_t* c = counter.words;
   auto low = static_cast<uint32_t>(key);
@@ -42,19 +42,19 @@ WEIR_HOST_DEVICE Philox4 Philox(Philox4 counter, uint64_t key) {
   return counter;
 }
 
-// 128 random bits: the same for the same seed and group.
+// Returns 128 random bits, a function of seed and group.
 WEIR_HOST_DEVICE Philox4 RandomWords(uint64_t seed, uint64_t group) {
   return Philox({{static_cast<uint32_t>(group),
                   static_cast<uint32_t>(group >> 32), 0, 0}},
                 seed);
 }
 
-// Of 2^16: how many values drop an element.
+// Returns how many of the 2^16 values drop an element.
 WEIR_HOST_DEVICE uint32_t DropThreshold(float probability) {
   return static_cast<uint32_t>(probability * 65536.0F + 0.5F);
 }
 
-// Bit j: element 8 group + j is kept.
+// Returns a mask whose bit j is set if element 8 group + j is kept.
 WEIR_HOST_DEVICE uint32_t KeptOfEight(uint64_t seed, uint32_t drop_threshold,
                                       uint64_t group) {
   const Philox4 random = RandomWords(seed, group);
@@ -66,8 +66,8 @@ WEIR_HOST_DEVICE uint32_t KeptOfEight(uint64_t seed, uint32_t drop_threshold,
   return kept;
 }
 
-// Element i of a tensor, counted row by row. Kept ones are scaled by
-// 1 / (1 - probability).
+// Returns true if element i of a tensor, counted row by row, is kept. Kept
+// elements are scaled by 1 / (1 - probability).
 WEIR_HOST_DEVICE bool IsKept(uint64_t seed, float probability, int64_t i) {
   const uint32_t kept = KeptOfEight(seed, DropThreshold(probability),
                                     static_cast<uint64_t>(i) / 8);

@@ -16,7 +16,7 @@ class Block {
 
   TensorView Forward(const TensorView& x);
 
-  // From the gradient of what the block makes to that of what it takes.
+  // Computes the gradient of the block's input from that of its output.
   TensorView BackwardInput(const TensorView& d_out);
 
   void BackwardWeight();
@@ -34,14 +34,14 @@ class Block {
 
   void AttentionBackward();
 
-  // A number for each query, or for each score.
+  // Adds a buffer of one number per query (fused), or one per score (unfused).
   TensorView AttentionRows(const char* part);
 
   TensorView FeedForward();
 
   void FeedForwardBackward();
 
-  // The gradient of what the residual adds: its own without dropout.
+  // Returns the gradient of the residual's addend. Without dropout it is `d`.
   TensorView DropoutBackward(const TensorView& d, const TensorView& mask,
                              const char* part);
 

@@ -10,7 +10,8 @@ namespace weir {
 namespace {
 
 constexpr int kWeightsBuffer = 0, kGradientsBuffer = 1, kStateBuffer = 2;
-// Elements: every tensor begins on 16 bytes, in the 16-bit format too.
+// In elements: every tensor begins at a multiple of 16 bytes, also in the
+// 16-bit format.
 constexpr int64_t kAlignment = 8;
 
 int64_t RoundUp(int64_t n) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts a StageProgram together, one operation after the other.
+// Builds a StageProgram, one operation after the other.
 #ifndef WEIR_CALIBRATE_STAGE_STAGE_BUILDER_H_
 #define WEIR_CALIBRATE_STAGE_STAGE_BUILDER_H_
 
@@ -9,14 +9,14 @@
 
 namespace weir {
 
-// Shape of models/, in whole numbers, of one GPU.
+// `Shape` of models/ as whole numbers, for one GPU.
 struct StageSizes {
   int64_t sequences = 0, sequence_length = 0, tokens = 0;
   int64_t hidden = 0, query = 0, key_value = 0, feed_forward = 0;
   int64_t vocabulary = 0;  // padded
   int heads = 0, kv_heads = 0, head_size = 0;
-  // FLOP that the model needs over FLOP performed: below 1 where key-value
-  // heads repeat, where the vocabulary is padded.
+  // FLOP that the model needs over FLOP performed: below 1 if key-value heads
+  // repeat or the vocabulary is padded.
   double projection_needed = 1, vocabulary_needed = 1;
 
   int64_t packed() const { return query + 2 * key_value; }
@@ -41,23 +41,24 @@ class StageBuilder {
   const StageSizes& sizes() const { return sizes_; }
   StageProgram& program() { return program_; }
 
-  // In the weights; the gradient is at the same place in the gradients.
+  // Adds a parameter to the weights. Its gradient has the same offset in the
+  // gradients.
   TensorView Parameter(int64_t num_elements);
   static TensorView GradientOf(const TensorView& parameter);
 
-  // A buffer of each microbatch; its class comes of its uses (Finish), but for
-  // inputs and outputs.
+  // Adds a buffer of each microbatch. Its class follows from its uses (see
+  // Finish), except for inputs and outputs.
   TensorView Half(const std::string& name, int64_t num_elements);
   TensorView Other(const std::string& name, int64_t num_elements,
                    ElementFormat format);
-  // Tokens x hidden size.
+  // Adds a buffer of tokens x hidden size.
   TensorView Stream(const std::string& name);
   int Input(const std::string& name, int64_t num_elements,
             ElementFormat format);
   void MakeOutput(const TensorView& view);
 
-  // An operation on `rows` x `columns`, with everything of the spec that
-  // operations of its kind look at.
+  // Returns an operation on `rows` x `columns`, with all attributes that
+  // operations of its kind take from the spec.
   StageOp Op(OpKind kind, const std::string& name, int64_t rows,
              int64_t columns) const;
   // `needed`: see StageSizes.
@@ -66,16 +67,16 @@ class StageBuilder {
 
   Linear MakeLinear(const std::string& name, int64_t in, int64_t out, bool bias,
                     KernelPart part);
-  // y = x w^T [+ bias], or GELU of it where aux is given.
+  // Computes y = x w^T [+ bias], or its GELU if aux is given.
   void LinearForward(const Linear& linear, const TensorView& x,
                      const TensorView& y, const TensorView& aux = {});
-  // dx = dy w, times GELU's derivative at aux where it is given.
+  // Computes dx = dy w, times GELU's derivative at aux if given.
   void LinearBackwardInput(const Linear& linear, const TensorView& dy,
                            const TensorView& dx, const TensorView& aux = {});
   void LinearBackwardWeight(const Linear& linear, const TensorView& dy,
                             const TensorView& x);
 
-  // The optimizer, sizes of the flat buffers, lifetimes.
+  // Adds the optimizer, sizes of the flat buffers, and lifetimes.
   StageProgram Finish();
 
  private:
@@ -88,14 +89,15 @@ class StageBuilder {
   int64_t parameters_end_ = 0;
 };
 
-// What models/ counts for an operation of whose sizes all are set.
+// Returns the kernels that models/ counts for an operation. Requires: all sizes
+// of the operation are set.
 std::vector<Kernel> KernelsOf(const StageOp& op, ElementFormat format,
                               KernelPart part, double needed);
 
-// Classes and lifetimes of the buffers, from the operations that use them.
+// Sets classes and lifetimes of the buffers from the operations that use them.
 void SetLifetimes(StageProgram* program);
 
-// The layers, each from the forward to what its backward needs.
+// Adds the operations of all layers, forward and backward.
 void AddLayers(StageBuilder* builder);
 
 }  // namespace weir

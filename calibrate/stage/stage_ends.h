@@ -30,7 +30,7 @@ class Embedding {
 
 class Head {
  public:
-  // `table` is the embedding's where it is tied and on this stage.
+  // `table` is the embedding's if it is tied and on this stage.
   Head(StageBuilder* b, std::optional<TensorView> table);
 
   void Forward(const TensorView& x);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What models/ counts for an operation. Bytes are those of the tensors with a
-// row for each token or weight; vectors (gains, biases, statistics of rows,
-// token numbers) are not counted there either.
+// The kernels that models/ counts for an operation. Bytes are those of the
+// tensors with a row per token or weight; models/ does not count vectors
+// (gains, biases, statistics of rows, token numbers) either.
 #include "calibrate/stage/stage_builder.h"
 
 namespace weir {
@@ -44,8 +44,8 @@ Kernel ProductOf(const StageOp& op, double e, KernelPart part, double needed) {
   return kernel;
 }
 
-// Dao et al. 2022: two products forward, five backward, of which one makes the
-// scores again; what a causal mask hides is skipped.
+// Dao et al. 2022: two GEMMs forward, and five backward, one of which
+// recomputes the scores. Work hidden by a causal mask is skipped.
 Kernel FusedAttention(const StageOp& op, double e) {
   const bool forward = op.kind == OpKind::kAttentionForward;
   const double s = op.sequence_length, d = op.head_size;
@@ -61,7 +61,7 @@ Kernel FusedAttention(const StageOp& op, double e) {
   kernel.products = forward ? 2 : 5;
   kernel.flops = (forward ? 2 : 4) * product;
   kernel.performed_flops = kernel.products * product * (op.causal ? 0.5 : 1);
-  // Queries, keys, values, output; back also the gradient of each.
+  // Queries, keys, values, output; in the backward pass also their gradients.
   const double tensors = 2 * e * s * d * (rows + kv_rows);
   kernel.bytes = (forward ? 1 : 2) * tensors + 4 * rows * s;
   return kernel;
@@ -83,7 +83,7 @@ std::vector<Kernel> UnfusedAttention(const StageOp& op, double e) {
           from_scores, from_scores};
 }
 
-// Passes over rows x columns elements, in bytes.
+// Returns the bytes per element that the operation reads and writes.
 double BytesPerElement(const StageOp& op, double e) {
   const auto present = [](const std::vector<TensorView>& views, size_t i) {
     return i < views.size() && views[i].present();
@@ -91,7 +91,7 @@ double BytesPerElement(const StageOp& op, double e) {
   switch (op.kind) {
     case OpKind::kBiasGradient:
       return e;
-    case OpKind::kNormForward:  // x, y; what is added, the sum
+    case OpKind::kNormForward:  // x, y; addend and sum
       return 2 * e + (present(op.inputs, 1) ? 2 * e : 0) +
              (present(op.inputs, 3) ? 1 : 0) + (present(op.outputs, 3) ? 1 : 0);
     case OpKind::kNormBackward:

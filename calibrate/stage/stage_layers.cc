@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Between two layers one tensor passes: the residual stream forward, its
-// gradient back.
+// One tensor passes between two layers: the residual stream forward, its
+// gradient backward.
 #include <optional>
 #include <vector>
 

@@ -42,7 +42,7 @@ void CheckModel(const Transformer& transformer, const WorkSpec& work,
   }
 }
 
-// Sizes of one GPU are whole numbers.
+// Checks that the sizes of one GPU are whole numbers.
 void CheckShape(const Transformer& transformer, const WorkSpec& work,
                 Problems* problems) {
   const Shape shape = ShapeOf(transformer, work);

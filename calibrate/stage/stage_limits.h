@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the stage kernels do not do.
+// Models that the stage kernels do not support.
 #ifndef WEIR_CALIBRATE_STAGE_STAGE_LIMITS_H_
 #define WEIR_CALIBRATE_STAGE_STAGE_LIMITS_H_
 
@@ -8,7 +8,7 @@
 
 namespace weir {
 
-// InvalidArgument names all of it at once.
+// Returns InvalidArgument that lists everything unsupported at once.
 absl::Status CheckStage(const Model& model, const StageSpec& spec);
 
 }  // namespace weir

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// When buffers are taken and given back, and what that adds up to.
+// Lifetimes of buffers, and the memory that follows from them.
 #include <algorithm>
 #include <tuple>
 #include <utility>
@@ -39,7 +39,7 @@ BufferClass ClassOf(const StageBuffer& buffer) {
              : BufferClass::kActivations;
 }
 
-// Bytes of one microbatch over a pass, at its worst operation.
+// Returns the bytes of one microbatch at the pass's most demanding operation.
 int64_t PassPeak(const StageProgram& program, StagePass pass) {
   const int num_ops = static_cast<int>(program.ops(pass).size());
   int64_t peak = 0;
@@ -56,7 +56,7 @@ int64_t PassPeak(const StageProgram& program, StagePass pass) {
   return peak;
 }
 
-// Taken before the end of `pass` and given back behind it.
+// Returns the bytes that are allocated by the end of `pass` and freed after it.
 int64_t BytesBehind(const StageProgram& program, StagePass pass) {
   int64_t bytes = 0;
   for (const StageBuffer& buffer : program.buffers) {
@@ -87,14 +87,14 @@ void SetLifetimes(StageProgram* program) {
       return static_cast<int>(program->ops(buffer.last_pass).size()) - 1;
     };
     if (buffer.buffer_class == BufferClass::kInput) {
-      // What is received is there when its pass begins.
+      // Received buffers are allocated when their pass begins.
       const bool back =
           &buffer - program->buffers.data() == program->output_gradient;
       buffer.first_pass =
           back ? StagePass::kBackwardInput : StagePass::kForward;
       buffer.first_op = 0;
     } else if (buffer.buffer_class == BufferClass::kOutput) {
-      buffer.last_op = last_op();  // sent behind the pass
+      buffer.last_op = last_op();  // sent after the pass
     } else if (OfMicrobatch(buffer)) {
       buffer.buffer_class = ClassOf(buffer);
     }

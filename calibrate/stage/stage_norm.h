@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Norms of the residual stream, with the residual before them.
+// Norms of the residual stream, with the residual addition before them.
 #ifndef WEIR_CALIBRATE_STAGE_STAGE_NORM_H_
 #define WEIR_CALIBRATE_STAGE_STAGE_NORM_H_
 
@@ -14,7 +14,7 @@ struct Norm {
   TensorView gain = {}, shift = {}, sum = {}, statistics = {};
 };
 
-// What a residual adds: absent where a norm has none before it.
+// Addend of a residual; absent if a norm has no residual before it.
 struct Added {
   TensorView delta, mask;
   uint64_t seed = 0;
@@ -25,7 +25,7 @@ Norm MakeNorm(StageBuilder* b, const std::string& name);
 void NormForward(StageBuilder* b, const TensorView& x, const Added& added,
                  const TensorView& y, const Norm& norm);
 
-// `residual`: the gradient that comes on the residual path, may be absent.
+// `residual` is the gradient from the residual path and may be absent.
 void NormBackward(StageBuilder* b, const Norm& norm, const TensorView& dy,
                   const TensorView& residual, const TensorView& dsum);
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operations that a stage of a transformer consists of, as data: one list
-// of them is run in double precision on the host (calibrate/reference/) and by
-// CUDA kernels (calibrate/gpu/).
+// The operations of a transformer stage, as data. The same list is run in
+// double precision on the host (calibrate/reference/) and by CUDA kernels
+// (calibrate/gpu/).
 //
 // Tensors are row-major. T tokens are `sequences` x `sequence_length`, one
-// sequence after the other. "half" is the stage's 16-bit format (fp32 where a
-// host runs it); sums are fp32.
+// sequence after the other. "half" is the stage's 16-bit format (fp32 when run
+// on the host); sums are fp32.
 #ifndef WEIR_CALIBRATE_STAGE_STAGE_OP_H_
 #define WEIR_CALIBRATE_STAGE_STAGE_OP_H_
 
@@ -20,7 +20,7 @@
 namespace weir {
 
 #ifdef __CUDACC__
-struct Kernel;  // launchers only pass a StageOp on; nvcc need not parse models/
+struct Kernel;  // launchers only forward a StageOp; nvcc need not parse models/
 #endif
 
 enum class ElementFormat : uint8_t { kFp32, kBf16, kFp16, kInt32, kUint8 };
@@ -28,9 +28,9 @@ int BytesOf(ElementFormat format);
 const char* Name(ElementFormat format);  // "bf16"
 
 // Inputs -> outputs, in this order. [r, c] is rows x columns. "+=" outputs are
-// accumulated into. An optional tensor that is absent is buffer -1; the lists
-// are always as long as said here. What is updated in place stands in both
-// lists, the same view twice; implementations read and write the output.
+// accumulated into. An absent optional tensor has buffer -1; the lists always
+// have the length given here. A tensor updated in place is the same view in
+// both lists; implementations read and write the output.
 enum class OpKind : uint8_t {
   // a, b, [bias half [n] | aux half [m, n]] -> d, [aux half [m, n]]
   // d[m, n] = op(a) op(b), or += with `accumulate`. m = rows, n = columns,
@@ -38,30 +38,31 @@ enum class OpKind : uint8_t {
   // d is half, or fp32 for gradients of weights. Epilogues:
   //   kBias          d = a b + bias
   //   kBiasGelu      aux = a b [+ bias if given], d = gelu(aux) (tanh form)
-  //   kGeluGradient  d = (a b) gelu'(aux), aux being an input
+  //   kGeluGradient  d = (a b) gelu'(aux), where aux is an input
   kProduct,
   // d half [rows, columns] -> bias gradient fp32 [columns] +=
   kBiasGradient,
   // x half [r, c], [delta half [r, c]], [bias half [c]], [mask in], gain half
   // [c], [shift half [c]] -> [sum half [r, c]], y half [r, c],
   // statistics fp32 [r, 2], [mask uint8 [r, c]]
-  // sum = x + dropout(delta + bias); y = norm(sum) gain + shift. LayerNorm
-  // where rms = false (statistics: mean, 1 / deviation), else RMSNorm
-  // (statistics: 0, 1 / root mean square). Without delta: sum = x, not written.
-  // A mask in is used as it is; else, with dropout > 0, dropout_mask.h makes
-  // it of `seed` and the element's index row * c + column.
+  // sum = x + dropout(delta + bias); y = norm(sum) gain + shift. LayerNorm if
+  // rms = false (statistics: mean, 1 / deviation), else RMSNorm (statistics: 0,
+  // 1 / root mean square). Without delta: sum = x, not written. An input mask
+  // is used unchanged; otherwise, with dropout > 0, dropout_mask.h computes the
+  // mask from `seed` and the element's index row * c + column.
   kNormForward,
   // dy half, sum half, statistics, gain, [residual half [r, c]] -> dsum half,
   // gain gradient fp32 [c] +=, [shift gradient fp32 [c] +=]
-  // dsum = d norm + residual, the gradient that meets it on the residual path.
+  // dsum = d norm + residual, where residual is the gradient from the residual
+  // path.
   kNormBackward,
   // x half [r, c], delta half, [bias half [c]] -> sum half, [mask uint8]
-  // sum = x + dropout(delta + bias): a residual at the end of a layer.
+  // sum = x + dropout(delta + bias): the residual at the end of a layer.
   kResidualForward,
   // d half [r, c], mask uint8 -> delta gradient half: d mask / (1 - dropout).
-  // Not needed without dropout: the gradient is d itself.
+  // Not used without dropout, where the gradient is d.
   kDropoutBackward,
-  // x half [r, c], [bias] -> y = gelu(x + bias): where no product fuses it.
+  // x half [r, c], [bias] -> y = gelu(x + bias); used if no GEMM fuses it.
   kGeluForward,
   // dy half, x half, [bias] -> dx
   kGeluBackward,
@@ -70,9 +71,10 @@ enum class OpKind : uint8_t {
   kGatedForward,
   // dy half [r, c], gate and up half [r, 2 c] -> their gradient [r, 2 c]
   kGatedBackward,
-  // packed half [T, (heads + 2 kv_heads) head_size], in place: queries and keys
-  // of position i turned by angles i theta^(-2 j / head_size), j-th pair being
-  // elements j and j + head_size / 2. Backward: turned back.
+  // packed half [T, (heads + 2 kv_heads) head_size], in place
+  // Rotates queries and keys of position i by angles i theta^(-2 j /
+  // head_size); the j-th pair is elements j and j + head_size / 2. Backward
+  // rotates back.
   kRotaryForward,
   kRotaryBackward,
   // packed half [T, (heads + 2 kv_heads) head_size]: queries, keys, values of
@@ -92,14 +94,14 @@ enum class OpKind : uint8_t {
   // d half [T, c], tokens int32 [T] -> table gradient fp32 [vocabulary, c] +=,
   // [position gradient fp32 [s, c] +=]
   kEmbeddingBackward,
-  // logits half [T, vocabulary], targets int32 [T] -> logits become
+  // logits half [T, vocabulary], targets int32 [T] -> logits are replaced by
   // (softmax - one_hot) loss_scale; losses fp32 [T]: -log softmax[target].
   kCrossEntropy,
   // gradient, master, first, second moment fp32 [n], weight half [n]: all
   // updated in place (AdamW, decoupled weight decay); gradient is cleared.
   // n = rows x columns. Loshchilov & Hutter 2019, algorithm 2:
   // master -= learning_rate (m / (sqrt(v) + epsilon) + weight_decay master),
-  // m and v with their bias corrected, of gradient_scale times the gradient.
+  // where m and v are bias-corrected and use gradient_scale times the gradient.
   kAdam,
   // x fp32 [r, c], in place -> zeros
   kClear,
@@ -108,8 +110,8 @@ const char* Name(OpKind kind);  // "norm_forward"
 
 enum class Epilogue : uint8_t { kNone, kBias, kBiasGelu, kGeluGradient };
 
-// Part of a buffer: `offset` elements from its begin, rows `stride` elements
-// apart (0: as wide as the operation says).
+// Part of a buffer: `offset` elements from its start, with rows `stride`
+// elements apart (0: as wide as the operation's rows).
 struct TensorView {
   int buffer = -1;
   int64_t offset = 0;
@@ -121,8 +123,8 @@ struct TensorView {
 struct AdamStep {
   float learning_rate = 1e-3F, beta1 = 0.9F, beta2 = 0.95F, epsilon = 1e-8F;
   float weight_decay = 0;
-  int step = 1;              // the first is 1: bias correction
-  float gradient_scale = 1;  // 1 / microbatches: the mean of their sum
+  int step = 1;              // the first is 1, for the bias correction
+  float gradient_scale = 1;  // 1 / microbatches, for the mean over them
 };
 
 struct StageOp {
@@ -133,17 +135,17 @@ struct StageOp {
   bool transpose_a = false, transpose_b = false, accumulate = false;
   Epilogue epilogue = Epilogue::kNone;
   bool rms = false;
-  float epsilon = 1e-5F;  // of norms
-  float dropout = 0;      // probability of 0
-  uint64_t seed = 0;      // of the dropout's mask
-  float loss_scale = 1;   // of the gradient of the loss
+  float epsilon = 1e-5F;  // for norms
+  float dropout = 0;      // probability of dropping an element
+  uint64_t seed = 0;      // for the dropout mask
+  float loss_scale = 1;   // factor on the gradient of the loss
   float rotary_base = 1e4F;
   int64_t sequences = 0, sequence_length = 0;
   int heads = 0, kv_heads = 0, head_size = 0;
   bool causal = false, fused = false;
   AdamStep adam;
-  // What models/ counts for it; more than one for unfused attention. Empty:
-  // models/ counts nothing (clears).
+  // Kernels that models/ counts for it: more than one for unfused attention,
+  // none if models/ does not count it (clears).
   std::vector<Kernel> kernels;
 };
 

@@ -23,7 +23,8 @@ absl::Status Check(const PlannerWork& work, const AcceptOptions& options) {
   return problems.ToStatus();
 }
 
-// How many stages may be left when layers [first, end) fit `memory_bytes`.
+// Returns the largest number of stages, from this one to the end, with which
+// layers [first, end) fit `memory_bytes`.
 double MaxStagesLeft(const LayerSums& sums, int first, int end,
                      double memory_bytes, int num_microbatches) {
   if (!sums.MayBeStage(first, end)) return 0;

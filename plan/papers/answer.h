@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A planner's answer as bytes, from the process that asked it to its parent.
+// Serialization of planner answers, from a child process to its parent.
 #ifndef WEIR_PLAN_PAPERS_ANSWER_H_
 #define WEIR_PLAN_PAPERS_ANSWER_H_
 
@@ -12,7 +12,7 @@ namespace weir {
 
 std::string PackAnswer(const PlannerAnswer& answer);
 
-// Internal for bytes that PackAnswer did not write.
+// Returns Internal for bytes that PackAnswer did not write.
 absl::StatusOr<PlannerAnswer> UnpackAnswer(const std::string& bytes);
 
 }  // namespace weir

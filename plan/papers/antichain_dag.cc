@@ -46,7 +46,8 @@ class Bits {
 
 using Edges = std::vector<std::vector<int>>;
 
-// [node] all nodes that `next` leads to. REQUIRES: no cycle.
+// Returns all nodes reachable through `next`, by node. `back` has the reversed
+// edges. Requires: no cycle.
 std::vector<Bits> Reached(const Edges& next, const Edges& back) {
   const int num_nodes = static_cast<int>(next.size());
   std::vector<Bits> reached(num_nodes, Bits(num_nodes));
@@ -68,11 +69,11 @@ std::vector<Bits> Reached(const Edges& next, const Edges& back) {
   return reached;
 }
 
-// The profile graph without the nodes that the optimizer leaves out.
+// The profile graph without the nodes that the optimizer ignores.
 struct Pruned {
   Edges readers, inputs;
   std::vector<bool> is_left_out;
-  int first = -1;  // the source to begin with
+  int first = -1;  // the source to start from
 };
 
 void LeaveOut(int node, Pruned* graph) {
@@ -109,7 +110,7 @@ Pruned Prune(const ProfileGraph& graph) {
   return pruned;
 }
 
-// Walks from antichain to antichain.
+// Enumerates antichains by moving from one to the next.
 class Enumeration {
  public:
   Enumeration(const Pruned& graph, int max_states)
@@ -118,7 +119,7 @@ class Enumeration {
         before_(Reached(graph.inputs, graph.readers)),
         behind_(Reached(graph.readers, graph.inputs)) {}
 
-  // False where there are too many.
+  // Returns false if there are too many states.
   bool Run() {
     Find({graph_.first});
     for (size_t state = 0; state < augmented_.size(); ++state) {
@@ -128,7 +129,7 @@ class Enumeration {
     return true;
   }
 
-  // [state] the antichain and what is kept for later nodes.
+  // The antichain and the earlier nodes still read by later ones: [state].
   const Edges& augmented() const { return augmented_; }
   const Edges& next() const { return next_; }
 
@@ -155,8 +156,8 @@ class Enumeration {
     return at->second;
   }
 
-  // A node before one of the antichain is still read if a reader is neither
-  // before that one nor it.
+  // Adds the nodes before a member that have a reader which is neither that
+  // member nor before it.
   std::vector<int> Augment(const std::vector<int>& antichain) const {
     Bits kept(static_cast<int>(before_.size()));
     for (int member : antichain) {
@@ -171,7 +172,7 @@ class Enumeration {
     return augmented;
   }
 
-  // Without nodes that lead to others of them, each once.
+  // Returns the distinct nodes that lead to no other one of them.
   std::vector<int> Antichain(const std::vector<int>& nodes) const {
     Bits members(static_cast<int>(behind_.size()));
     for (int node : nodes) members.Set(node);
@@ -213,7 +214,7 @@ class Enumeration {
   Edges antichains_, augmented_, next_;
 };
 
-// Depth first, as the published code numbers states.
+// Depth-first, to number states as the published code does.
 std::vector<int> TopologicalOrder(const Edges& next) {
   std::vector<int> order;
   std::vector<bool> is_marked(next.size(), false);
@@ -239,7 +240,7 @@ std::vector<int> TopologicalOrder(const Edges& next) {
   return order;
 }
 
-// [place] all places before it.
+// Returns all places before each place: [place].
 Edges Predecessors(const Edges& next, const std::vector<int>& order) {
   const int num_states = static_cast<int>(order.size());
   std::vector<int> place(num_states);
@@ -277,7 +278,7 @@ AntichainState StateOf(const ProfileGraph& graph, const Enumeration& found,
 absl::StatusOr<AntichainDag> AntichainDagOf(absl::string_view label,
                                             const ProfileGraph& graph,
                                             int max_states) {
-  // Every state knows its nodes, and the states before it.
+  // Every state stores its nodes and the states before it.
   constexpr double kBytesPerPair = 5, kSecondsPerPair = 5e-8;
   const double num_nodes = static_cast<double>(graph.nodes.size());
   RETURN_IF_ERROR(CheckSize(label, absl::StrCat(num_nodes, " nodes"),

@@ -20,7 +20,7 @@ namespace {
 
 absl::StatusOr<int> NumLintErrors(const ResolvedScenario& scenario,
                                   bool* trains) {
-  // Two batches show how batches meet, where they do.
+  // Two batches also cover the transition between batches, where supported.
   absl::StatusOr<Schedule> schedule = ScheduleOfScenario(scenario, 2);
   if (!schedule.ok()) schedule = ScheduleOfScenario(scenario, 1);
   RETURN_IF_ERROR(schedule.status());
@@ -112,7 +112,7 @@ absl::StatusOr<ResolvedScenario> GivenForPlanners(absl::string_view label,
 
 namespace {
 
-// Finds the facts when the first planner that is not too large needs them.
+// Runs one planner. Computes `facts` for the first one that is not too large.
 PlannerAnswer AskOne(const PaperPlanner& planner, const ResolvedScenario& given,
                      std::optional<SharedFacts>* facts) {
   PlannerAnswer answer;
@@ -135,7 +135,7 @@ PlannerAnswer AskOne(const PaperPlanner& planner, const ResolvedScenario& given,
 absl::StatusOr<std::vector<PlannerAnswer>> Ask(
     const std::vector<const PaperPlanner*>& planners,
     const ResolvedScenario& given, const AskOptions& options) {
-  std::optional<SharedFacts> facts;  // each process has its own
+  std::optional<SharedFacts> facts;  // one per process
   std::vector<std::optional<PlannerAnswer>> answers(planners.size());
   int num_done = 0;
   Jobs jobs;

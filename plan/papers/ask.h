@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the papers' planners find for a scenario, and what weir's simulator says
-// of it.
+// Runs the papers' planners on a scenario and simulates their plans.
 #ifndef WEIR_PLAN_PAPERS_ASK_H_
 #define WEIR_PLAN_PAPERS_ASK_H_
 
@@ -21,49 +20,51 @@ namespace weir {
 
 struct PlannerAnswer {
   std::string algorithm;
-  absl::Status planned;  // why there is no plan
+  absl::Status planned;  // the reason if there is no plan
   PlannedPipeline plan;
-  // Why weir cannot say or run it. Where OK the rest is filled in, by a full
-  // simulation.
+  // The reason if weir cannot represent or simulate the plan. If OK, a full
+  // simulation has set the fields below.
   absl::Status simulated;
   Scenario scenario;  // ready for "weir simulate"
   double batch_seconds = 0;
   double samples_per_second = 0;
-  double peak_memory_bytes = 0;  // of the worst GPU
-  bool fits_memory = false;      // and the limit
+  double peak_memory_bytes = 0;  // worst GPU
+  bool fits_memory = false;      // in the GPUs and in the memory limit
   int num_lint_errors = 0;
-  bool trains = true;  // else only forwards: inference
+  bool trains = true;  // false: forward passes only (inference)
 };
 
-// The scenario without what a planner decides (stages, replicas, schedule), on
-// the first `num_gpus` GPUs of its cluster (0: all), of which planners see at
-// most `memory_limit_bytes` each (0: all). InvalidArgument where the rest is
-// wrong, or more GPUs are asked for than there are.
+// Returns the scenario without what a planner decides (stages, replicas,
+// schedule), on the first `num_gpus` GPUs of its cluster (0: all), with at most
+// `memory_limit_bytes` of each visible to planners (0: all). InvalidArgument if
+// the rest is wrong or the cluster has fewer GPUs.
 absl::StatusOr<ResolvedScenario> GivenForPlanners(
     absl::string_view label, const Scenario& scenario, int num_gpus = 0,
     double memory_limit_bytes = 0);
 
 struct AskOptions {
   int num_processes = DefaultProcesses();
-  // Called about ten times a second with how many have answered.
+  // Called about ten times a second with the number of finished planners.
   std::function<void(int num_done)> progress = {};
 };
 
-// The planners' answers in their order, each found in a process of its own;
-// when interrupted, of those that have ended. Unavailable when the machine
-// gives no processes. REQUIRES: `given` is GivenForPlanners'.
+// Runs each planner in a process of its own and returns the answers in the
+// order of `planners`; when interrupted, those of the planners that have
+// finished. Unavailable if the machine cannot start processes. Requires:
+// `given` comes from GivenForPlanners.
 absl::StatusOr<std::vector<PlannerAnswer>> Ask(
     const std::vector<const PaperPlanner*>& planners,
     const ResolvedScenario& given, const AskOptions& options = {});
-// Of the device that has most.
+// Returns the memory of the device that has most.
 double MostMemoryBytes(const ResolvedScenario& given);
-// Of a planner for which nothing fits: memory of a device, to a hundredth, with
-// which it finds a plan. 0: not even a thousandfold would do.
+// For a planner for which nothing fits: returns the memory per device with
+// which it finds a plan, accurate to a hundredth. 0: even a thousandfold is too
+// little.
 double EnoughMemoryBytes(const PaperPlanner& planner,
                          const ResolvedScenario& given);
 std::vector<const PaperPlanner*> AllPaperPlanners();
 
-// Those that weir can run and that train, for a search to start from.
+// Returns the plans that weir can run and that train, as seeds for a search.
 std::vector<Plan> PlansOf(const std::vector<PlannerAnswer>& answers);
 
 }  // namespace weir

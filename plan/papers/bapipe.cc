@@ -30,7 +30,7 @@ double AllReduceSeconds(const PlannerWork& work, const LayerSums& sums,
          sums.gradient_bytes(stage.first_layer, stage.end_layer) / rate;
 }
 
-// The slowest of all stages and cuts.
+// Maxima over all stages and cuts, in seconds.
 struct Slowest {
   double compute = 0, forward = 0, transfer = 0, all_reduce = 0;
 };
@@ -60,8 +60,8 @@ Slowest SlowestOf(const PlannerWork& work,
   return slowest;
 }
 
-// Whether 1F1B-AS sends during a forward what it has to, and the other two that
-// overlap during both passes.
+// Returns true if the passes hide the transfers: the forward for 1F1B-AS, both
+// passes for the other two orders that overlap.
 bool Hides(BaPipeOrder order, const Slowest& slowest) {
   if (order == BaPipeOrder::kNoOverlap) return true;
   return order == BaPipeOrder::kAsynchronous
@@ -69,7 +69,7 @@ bool Hides(BaPipeOrder order, const Slowest& slowest) {
              : 2 * slowest.transfer <= slowest.compute;
 }
 
-// One order on pipelines of one length.
+// The search for one order on pipelines of one length.
 class BaPipeSearch {
  public:
   BaPipeSearch(const PlannerWork& work, const LayerSums& sums,
@@ -90,7 +90,7 @@ class BaPipeSearch {
     }
   }
 
-  // Empty when nothing fits.
+  // Returns nothing if no cut fits.
   std::vector<PlannedStage> Run() const {
     if (num_stages_ > sums_.num_layers()) return {};
     std::vector<PlannedStage> best;
@@ -109,7 +109,7 @@ class BaPipeSearch {
       if (balanced.empty() || !must_hide_) continue;
       const Slowest slowest = SlowestOf(work_, balanced);
       if (Hides(order_, slowest)) continue;
-      // What hides behind these passes hides behind longer ones.
+      // Transfers that these passes hide are also hidden by longer ones.
       improve(Balanced(fits, order_ == BaPipeOrder::kAsynchronous
                                  ? slowest.forward
                                  : slowest.compute / 2));
@@ -118,8 +118,9 @@ class BaPipeSearch {
   }
 
  private:
-  // The cut whose slowest stage is fastest, of those that fit and have no
-  // longer transfers; empty if there is none.
+  // Returns the cut with the fastest slowest stage, if `fits` among those that
+  // fit, and with no transfer above `most_transfer` seconds; empty if there is
+  // none.
   std::vector<PlannedStage> Balanced(bool fits, double most_transfer) const {
     CutProblem problem;
     problem.num_layers = sums_.num_layers();
@@ -170,7 +171,7 @@ class BaPipeSearch {
     return stages;
   }
 
-  // Infinite for what is no legal plan.
+  // Returns infinity for an illegal plan.
   double Seconds(const std::vector<PlannedStage>& stages) const {
     for (int s = 0; s < num_stages_; ++s) {
       const PlannedStage& stage = stages[s];
@@ -206,9 +207,9 @@ class BaPipeSearch {
   const PlannerWork& work_;
   const LayerSums& sums_;
   BaPipeOrder order_;
-  bool must_hide_;  // of 1F1B-AS; the others that overlap always must
+  bool must_hide_;  // for 1F1B-AS; other overlapping orders always must
   int num_stages_, replicas_;
-  std::vector<double> speed_, memory_;  // [stage], of its slowest, its least
+  std::vector<double> speed_, memory_;  // minima by [stage]
 };
 
 }  // namespace
@@ -254,9 +255,9 @@ int BaPipeKept(BaPipeOrder order, int num_microbatches, int num_stages,
 
 namespace {
 
-// Each of the orders on each number of stages; nothing in `best` where none is
-// allowed. `must_hide`: those of 1F1B-AS too, and cuts that hide are looked
-// for.
+// Tries each order on each number of stages. Leaves `best` unchanged if nothing
+// is feasible. `must_hide`: 1F1B-AS must hide its transfers, too, and cuts that
+// do are searched for.
 void TryOrders(const PlannerWork& work, const std::vector<BaPipeOrder>& orders,
                bool must_hide, PlannedPipeline* best) {
   const LayerSums sums(work.layers);

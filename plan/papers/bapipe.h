@@ -1,26 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 // BaPipe (Zhao et al., Exploration of Balanced Pipeline Parallelism for DNN
-// Training, 2020): which order, and which cuts for it. With m microbatches, n
-// accelerators, F + B of the slowest stage and SR of the slowest transfer:
+// Training, 2020): chooses an order of passes and cuts for it. With m
+// microbatches, n accelerators, F + B of the slowest stage and SR of the
+// slowest transfer:
 //
-//   1F1B-AS   (m+n-1)(F+B)                                   keeps n-i
-//   FBP-AS    (m+n-1)(F+B)                                   keeps 2(n-i)
-//   1F1B-SNO  (m+n-1)(F+B) + (n+m-2-ceil((m-1)/n)) 2 SR      keeps n-i
-//   1F1B-SO   (m+n-1)(F+B) + (n-1) 2 SR                      keeps 2(n-i)
+//   1F1B-AS   (m+n-1)(F+B)                                   saves n-i
+//   FBP-AS    (m+n-1)(F+B)                                   saves 2(n-i)
+//   1F1B-SNO  (m+n-1)(F+B) + (n+m-2-ceil((m-1)/n)) 2 SR      saves n-i
+//   1F1B-SO   (m+n-1)(F+B) + (n-1) 2 SR                      saves 2(n-i)
 //
-// i from 0. AS needs hardware that computes and transfers asynchronously, SO
-// transfers that hide behind the passes: 2 SR <= F + B. FBP-AS is for hardware
-// that also runs F and B at once: it is as fast as 1F1B-AS and keeps more, but
-// has F + B for what 1F1B-AS has to send during F. So 1F1B-AS is taken where SR
-// <= F (the longest forward), else FBP-AS where 2 SR <= F + B, else 1F1B-AS all
-// the same, with a note.
+// Stage i, from 0, saves the activations of that many microbatches. AS needs
+// hardware that computes and transfers asynchronously, SO transfers that are
+// hidden by the passes: 2 SR <= F + B. FBP-AS is for hardware that also runs F
+// and B concurrently: it is as fast as 1F1B-AS and saves more, but has F + B to
+// send what 1F1B-AS has to send during F. So 1F1B-AS is chosen if SR <= F (the
+// longest forward), else FBP-AS if 2 SR <= F + B, else 1F1B-AS anyway, with a
+// note.
 //
-// Heuristic, as in the paper: a partition balanced between layers, boundaries
-// then moved layer by layer while the time falls, then tuned to the memory.
-// Ours: the last is an exact dynamic program, so that "does not fit" is proven;
-// layers are not split (weir cannot run half a layer); where there are more
-// devices than stages, replicas of the pipeline share the microbatches and
-// all-reduce in a ring. O(divisors of the devices x (layers^2 stages + moves)).
+// Heuristic, as in the paper: a balanced partition between layers, whose
+// boundaries are then shifted by a layer while the time falls and tuned to the
+// memory. Ours: the last step is an exact dynamic program, so that "does not
+// fit" is proven; layers are not split (weir cannot run half a layer); if there
+// are more devices than stages, replicas of the pipeline split the microbatches
+// and all-reduce in a ring. O(divisors of the devices x (layers^2 stages +
+// moves)).
 #ifndef WEIR_PLAN_PAPERS_BAPIPE_H_
 #define WEIR_PLAN_PAPERS_BAPIPE_H_
 
@@ -31,34 +34,35 @@ namespace weir {
 
 enum class BaPipeOrder { kAsynchronous, kParallel, kNoOverlap, kOverlap };
 
-// Registry name of its schedule.
+// Returns the registry name of the order's schedule.
 const char* Name(BaPipeOrder order);
 
-// The table above.
+// Returns the seconds of the table above.
 double BaPipeSeconds(BaPipeOrder order, int num_microbatches, int num_stages,
                      double forward_backward_seconds, double transfer_seconds);
 
-// Microbatches that a stage keeps, at most m.
+// Returns the number of microbatches whose activations a stage saves, at most
+// m.
 int BaPipeKept(BaPipeOrder order, int num_microbatches, int num_stages,
                int stage);
 
 struct BaPipeOptions {
-  // Explores AS instead of SNO and SO, and FBP-AS where both passes run at
-  // once.
+  // Explores AS instead of SNO and SO, and FBP-AS if both passes can run
+  // concurrently.
   bool asynchronous_hardware = false;
   bool parallel_passes = false;
-  // Ranks wait for what they send: SO, whose transfers run beside the passes,
-  // is not explored.
+  // Ranks wait for what they send: SO, which overlaps transfers with passes, is
+  // not explored.
   bool blocking_transfers = false;
 };
 
-// Of these stages by the table, all-reduce included; infinite where SO's or
-// FBP-AS's transfers do not hide. REQUIRES: equal replication, which divides
-// the microbatches.
+// Returns the seconds of the stages by the table, with the all-reduce; infinite
+// if the transfers of SO or FBP-AS are not hidden. Requires: all stages have
+// the same replication, which divides the microbatches.
 double BaPipeSeconds(BaPipeOrder order, const PlannerWork& work,
                      const std::vector<PlannedStage>& stages);
 
-// InvalidArgument where the work is malformed, NotFound when nothing fits.
+// Returns InvalidArgument for malformed work, NotFound if nothing fits.
 absl::StatusOr<PlannedPipeline> PlanBaPipe(const PlannerWork& work,
                                            const BaPipeOptions& options = {});
 

@@ -22,7 +22,7 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr int kManyDevices = 16, kFewUnits = 8;
 constexpr size_t kMaxStages = 16, kFewSets = 4;
 
-// The best plan for one `spread`.
+// Searches for the best plan with one `spread`.
 class DappleSearch {
  public:
   DappleSearch(const PlannerWork& work, const LayerSums& sums, int spread,
@@ -35,7 +35,7 @@ class DappleSearch {
         step_(StepOf(static_cast<int>(work.devices.size()), spread)),
         units_(static_cast<int>(work.devices.size()) / spread) {}
 
-  // Lowers `best`, from which on states are cut off.
+  // Lowers `best`, which prunes states that are no better.
   void Run(bool straight, double* best, std::vector<PlacedStage>* best_stages) {
     const int n = sums_.num_layers();
     cells_.assign(n + 1, std::vector<Cells>(units_ + 1));
@@ -55,12 +55,12 @@ class DappleSearch {
   using Counts = std::vector<int>;
   struct Cell {
     double value = 0;
-    double least = 0;  // of every plan that begins so
+    double least = 0;  // lower bound of all plans with this prefix
     PlacedStages stages;
   };
   using Cells = std::map<Counts, Cell>;
 
-  // All, or the best few of many devices.
+  // Returns all cells, or with many devices the best few.
   std::vector<const Cells::value_type*> Kept(const Cells& cells) const {
     std::vector<const Cells::value_type*> kept;
     for (const auto& cell : cells) kept.push_back(&cell);
@@ -75,8 +75,8 @@ class DappleSearch {
     return kept;
   }
 
-  // Beyond many units a stage takes them in groups, as few to a group as make
-  // them few and divide them.
+  // Returns the number of units that a stage takes at a time: with many
+  // devices, the smallest divisor of `units` that leaves few groups.
   static int StepOf(int num_devices, int spread) {
     const int units = num_devices / spread;
     const int most = num_devices > kManyDevices ? kFewUnits : kManyDevices;
@@ -90,7 +90,7 @@ class DappleSearch {
            sums_.memory_bytes(first, end, 1.0 / units) <= memory_;
   }
 
-  // All other layers as the last stage.
+  // Completes the cell with all remaining layers as the last stage.
   void Finish(const Cell& cell, int layer, int used, const Counts& occupied,
               bool straight, double* best,
               std::vector<PlacedStage>* best_stages) const {
@@ -129,7 +129,7 @@ class DappleSearch {
     }
   }
 
-  // With that stage, however many layers it has.
+  // Extends the cell by the stage with every possible number of layers.
   void ExtendBy(const Cell& cell, const Counts& occupied, int used, double best,
                 PlacedStage* stage) {
     length_.Place(cell.stages, stage);
@@ -158,11 +158,11 @@ class DappleSearch {
   double memory_;
   int step_, units_;
   std::vector<std::vector<Cells>> cells_;  // [layers][units]
-  std::deque<PlacedStage> kept_;           // what cells point to
+  std::deque<PlacedStage> kept_;           // referenced by `cells_`
   PlacedStages scratch_;
 };
 
-// Devices in the order of their servers' lists.
+// Assigns devices in the order of their servers' lists.
 std::vector<PlannedStage> StagesOf(const std::vector<PlacedStage>& placed,
                                    const Servers& servers) {
   std::vector<size_t> next(servers.sizes.size());
@@ -180,7 +180,7 @@ std::vector<PlannedStage> StagesOf(const std::vector<PlacedStage>& placed,
   return stages;
 }
 
-// The schedule by the ACR rule and the memory.
+// Chooses the schedule by the ACR rule and the memory.
 std::string ScheduleOf(const PlannerWork& work, const LayerSums& sums,
                        const DappleLength& length,
                        const std::vector<PlacedStage>& placed,

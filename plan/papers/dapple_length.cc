@@ -29,7 +29,8 @@ std::vector<int> CountsOf(const Servers& servers,
   return counts;
 }
 
-// Takes up to `count` of the servers that `may_take` in their order.
+// Takes up to `count` devices from the servers that `may_take` accepts, in
+// order. Returns the number not taken.
 template <class MayTake>
 int Take(const std::vector<int>& sizes, const std::vector<int>& used,
          MayTake may_take, int count, std::vector<int>* taken) {
@@ -153,8 +154,8 @@ std::vector<std::vector<int>> DapplePlacements(const std::vector<int>& sizes,
   taken = none;
   Take(sizes, used, all, Take(sizes, used, touched, count, &taken), &taken);
   add(taken);
-  // One after the other from every touched server, from all if none is, or
-  // those are full.
+  // Takes devices in turn from every touched server; from all if none is
+  // touched or those are full.
   taken = none;
   bool only_touched = NumDevices(used) > 0;
   for (int left = count; left > 0;) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// DAPPLE's lengths (dapple.h) on stages that are placed by numbers of devices
-// per server: all that they depend on, and fast enough for its search.
+// DAPPLE's lengths (dapple.h) for stages given by their numbers of devices per
+// server, which determine the lengths. Fast enough for DAPPLE's search.
 #ifndef WEIR_PLAN_PAPERS_DAPPLE_LENGTH_H_
 #define WEIR_PLAN_PAPERS_DAPPLE_LENGTH_H_
 
@@ -12,7 +12,7 @@
 namespace weir {
 
 struct Servers {
-  std::vector<std::vector<int>> devices;  // in order of their numbers
+  std::vector<std::vector<int>> devices;  // by server, ascending
   std::vector<int> sizes;
 };
 Servers ServersOf(const PlannerWork& work);
@@ -20,36 +20,37 @@ Servers ServersOf(const PlannerWork& work);
 struct PlacedStage {
   int first = 0, end = 0;
   int units = 0;            // devices of one replica of the pipeline
-  std::vector<int> counts;  // devices of all replicas, per server
-  // By DappleLength::Place.
+  std::vector<int> counts;  // devices of all replicas, by server
+  // Set by DappleLength::Place.
   int num_devices = 0, num_servers = 0;
-  double transfer_seconds = 0;  // from the stage before
-  // By DappleLength::Price.
+  double transfer_seconds = 0;  // from the previous stage
+  // Set by DappleLength::Price.
   double seconds = 0, all_reduce_seconds = 0;
 };
 
-// A pipeline; the stages belong to somebody else.
+// A pipeline. Does not own its stages.
 using PlacedStages = std::vector<const PlacedStage*>;
 
 class DappleLength {
  public:
-  // REQUIRES: rates in `options`.
+  // Requires: rates are set in `options`.
   DappleLength(const PlannerWork& work, const LayerSums& sums, int spread,
                const DappleOptions& options);
 
-  // What a stage behind `before` takes wherever it ends.
+  // Sets the fields of a stage after `before` that do not depend on its end.
   void Place(const PlacedStages& before, PlacedStage* stage) const;
-  // The rest. REQUIRES: it is placed.
+  // Sets the other fields. Requires: Place was called.
   void Price(PlacedStage* stage) const;
 
-  // REQUIRES: stages are priced, here and below.
+  // Returns the length of a pipeline. Requires, here and below: stages are
+  // priced.
   double Seconds(const PlacedStages& stages) const;
-  // No plan with this stage is shorter.
+  // Returns a lower bound on the length of every plan with this stage.
   double LeastSeconds(const PlacedStage& stage) const;
   double LeastOfPasses(const PlacedStage& stage) const {
     return num_steps_ * stage.seconds;
   }
-  // Communication there and back to computation.
+  // Returns the ratio of round-trip communication to computation (ACR).
   double AcrOf(const PlacedStages& stages) const;
 
  private:
@@ -61,7 +62,7 @@ class DappleLength {
   int spread_, num_steps_;
 };
 
-// By numbers of devices per server.
+// As in dapple.h, by numbers of devices per server.
 double DappleTransferSeconds(const std::vector<int>& from,
                              const std::vector<int>& to, double bytes,
                              const DappleOptions& options);

@@ -76,7 +76,8 @@ class DawnPiperSearch {
     return std::minmax(by_seconds, by_bytes);
   }
 
-  // The slowest stage at the best cuts, which Append then gives.
+  // Returns the seconds of the slowest stage at the best cuts, for use by
+  // Append.
   double Best(int first, int end, int first_stage, int end_stage) {
     if (end - first < end_stage - first_stage) return kNever;
     if (end_stage - first_stage == 1) {
@@ -142,7 +143,7 @@ class DawnPiperSearch {
              keeps == StageKeeps::kSwapped};
   }
 
-  // Of a stage of the group, if it shared its layers out evenly.
+  // Returns the bytes per stage of the group if its layers were divided evenly.
   double GroupBytes(int first, int end, int first_stage, int end_stage) const {
     double kept = 0, versions = 0;
     for (int stage = first_stage; stage < end_stage; ++stage) {
@@ -245,9 +246,8 @@ absl::StatusOr<PlannedPipeline> LargestDawnPiperMicrobatch(
   absl::StatusOr<PlannedPipeline> best =
       PlanOnce(WithMicrobatchSize(work, 1), options);
   if (!best.ok()) return best;
-  // Fewer microbatches may be kept when there are few, so that a larger one
-  // may fit where a smaller one does not: every size is asked for, the largest
-  // first.
+  // With few microbatches, fewer are saved, so a larger microbatch may fit
+  // where a smaller one does not: tries every size, largest first.
   for (int size = samples; size > 1; --size) {
     if (samples % size != 0) continue;
     absl::StatusOr<PlannedPipeline> plan =

@@ -15,9 +15,9 @@ constexpr double kMaxStates = 2e7, kMaxTries = 2e9;
 // A suffix of the layers on some devices.
 struct Suffix {
   double bottleneck = 0, sum = 0;
-  int end = 0;          // of its first stage
-  int64_t rest = -1;    // state behind that
-  int32_t at_rest = 0;  // which suffix of that state
+  int end = 0;          // end of its first stage
+  int64_t rest = -1;    // state after that stage; -1: none
+  int32_t at_rest = 0;  // index among the suffixes of `rest`
 };
 
 class ChainSearch {
@@ -82,7 +82,7 @@ class ChainSearch {
         (static_cast<int64_t>(types_.devices[type].size()) + 1));
   }
 
-  // Puts every stage that ends at `end` before the suffixes of a state.
+  // Prepends every stage that ends at `end` to the suffixes of a state.
   void Extend(int end, int64_t set, int to, bool is_last) {
     int num_used = 0;
     for (int type = 0; type < num_types_; ++type) {

@@ -4,7 +4,7 @@
 namespace weir {
 namespace {
 
-// Of `device` and all of `type`.
+// Returns true if `device` is interchangeable with all devices of `type`.
 bool IsOfType(const PlannerWork& work, int device,
               const std::vector<int>& type) {
   const auto& rate = work.bytes_per_second;

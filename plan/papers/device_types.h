@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Devices that no planner can tell apart.
+// Classes of devices that planners need not distinguish.
 #ifndef WEIR_PLAN_PAPERS_DEVICE_TYPES_H_
 #define WEIR_PLAN_PAPERS_DEVICE_TYPES_H_
 
@@ -11,15 +11,15 @@ namespace weir {
 
 struct DeviceTypes {
   std::vector<std::vector<int>> devices;  // [type], ascending
-  // [from][to]; of two devices of one type on the diagonal.
+  // [from][to]; the diagonal is for two devices of one type.
   std::vector<std::vector<double>> bytes_per_second;
 
   int num_types() const { return static_cast<int>(devices.size()); }
 };
 
-// Two devices are of one type when speed and memory are equal, and so are their
-// bandwidths to and from everybody else, and those between any two of the type.
-// O(devices^2 types).
+// Two devices have the same type if they have equal speed, equal memory and
+// equal bandwidths to and from all others, and bandwidths inside the type are
+// equal. O(devices^2 types).
 DeviceTypes DeviceTypesOf(const PlannerWork& work);
 
 }  // namespace weir

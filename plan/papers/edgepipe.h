@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // EdgePipe, later PipeEdge (Hu et al., Pipeline Parallelism for Inference on
-// Heterogeneous Edge Computing, 2021): which devices, in which order, with
-// which layers, so that the slowest stage or transfer of an inference pipeline
-// is as fast as possible. Formulas of usc-isi/PipeEdge,
-// src-native/schedule.cpp: dynamic programming over (layers, device subset,
-// next device), a subset being a number of devices of each type.
+// Heterogeneous Edge Computing, 2021): chooses devices, their order and their
+// layers to minimize the slowest stage or transfer of an inference pipeline.
+// Formulas of usc-isi/PipeEdge, src-native/schedule.cpp: dynamic programming
+// over (layers, device subset, next device), where a subset is a number of
+// devices of each type.
 //
 // Exact. O(layers^2 types^2 product of (devices of a type + 1)).
 #ifndef WEIR_PLAN_PAPERS_EDGEPIPE_H_
@@ -16,25 +16,26 @@
 namespace weir {
 
 struct EdgePipeOptions {
-  // Buffers of a stage's input (none on the first) and output, beside the two
-  // that are being worked on.
+  // Buffers for a stage's input (none on the first stage) and output, in
+  // addition to the two in use.
   int buffers_in = 2, buffers_out = 2;
 };
 
-// What a device needs for layers [first, end): their weights, one input and one
-// output at work, and the buffers. The first layer's input_bytes is the
-// model's.
+// Returns the bytes that a device needs for layers [first, end): the weights,
+// one input and one output in use, and the buffers. The model's input is
+// input_bytes of the first layer.
 double EdgePipeMemoryBytes(const PlannerWork& work, int first, int end,
                            const EdgePipeOptions& options = {});
 
-// Seconds per microbatch of the slowest stage or transfer, the inverse of the
-// throughput. REQUIRES: a device in every stage.
+// Returns the seconds per microbatch of the slowest stage or transfer, the
+// inverse of the throughput. Requires: each stage has a device.
 double EdgePipeSeconds(const PlannerWork& work,
                        const std::vector<PlannedStage>& stages);
 
-// Forwards only; devices that help nothing stay idle. A device must have more
-// memory than needed, as there. InvalidArgument beyond the size that
-// device_chain.h states, NotFound when nothing fits.
+// Plans forward passes only. Devices that do not help stay idle. As in
+// PipeEdge, a device must have strictly more memory than needed.
+// InvalidArgument beyond the size that device_chain.h states, NotFound if
+// nothing fits.
 absl::StatusOr<PlannedPipeline> PlanEdgePipe(
     const PlannerWork& work, const EdgePipeOptions& options = {});
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums over contiguous layers, which every planner asks for.
+// Sums over contiguous layers, which all planners use.
 #ifndef WEIR_PLAN_PAPERS_LAYER_SUMS_H_
 #define WEIR_PLAN_PAPERS_LAYER_SUMS_H_
 
@@ -11,7 +11,7 @@
 
 namespace weir {
 
-// How a stage keeps what its backward needs.
+// The data that a stage saves for its backward.
 enum class StageKeeps { kActivations, kInputs, kSwapped };
 
 class LayerSums {
@@ -44,17 +44,19 @@ class LayerSums {
   double version_bytes(int first, int end) const {
     return Of(version_, first, end);
   }
-  // Of what goes over a cut before `layer`, one way.
+  // Returns the bytes sent over a cut before `layer`, in one direction.
   double cut_bytes(int layer) const { return output_[layer - 1]; }
 
-  // It has a block, and what comes first in it may.
+  // Returns true if the layers include a block and may begin with the first
+  // one.
   bool MayBeStage(int first, int end) const {
     return blocks_[end] > blocks_[first] && (first == 0 || may_begin_[first]);
   }
 
-  // One device's memory while `in_flight` microbatches wait for their backward
-  // and the weights are there in `versions`. With kInputs one microbatch is
-  // recomputed at a time; with kSwapped one is there and one on its way.
+  // Returns the memory of one device with `in_flight` microbatches that await
+  // their backward and `versions` of the weights. With kInputs, one microbatch
+  // at a time is recomputed; with kSwapped, one is resident and one in
+  // transfer.
   double memory_bytes(int first, int end, double in_flight, double versions = 1,
                       StageKeeps keeps = StageKeeps::kActivations) const;
 
@@ -64,18 +66,19 @@ class LayerSums {
   }
 
   std::vector<double> forward_, backward_, activation_, input_, parameter_,
-      gradient_, state_, version_;  // up to, not with, a layer
+      gradient_, state_, version_;  // prefix sums, excluding the layer
   std::vector<double> output_;
   std::vector<int> blocks_;
   std::vector<bool> may_begin_;
 };
 
-// What all planners require: layers, devices, bandwidths of every pair above 0,
-// microbatches.
+// Checks what all planners require: layers, devices, positive bandwidths
+// between all pairs, microbatches.
 absl::Status CheckPlannerWork(absl::string_view planner,
                               const PlannerWork& work);
 
-// The speed of the slowest device: planners for equal devices count with it.
+// Returns the speed of the slowest device, which planners for equal devices
+// use.
 double SlowestSpeed(const PlannerWork& work);
 double LeastMemoryBytes(const PlannerWork& work);
 

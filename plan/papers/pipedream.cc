@@ -21,10 +21,11 @@ namespace weir {
 namespace {
 
 constexpr int kMaxMachines = 4096;
-// Of one step of the dynamic program, rounded up.
+// Per step of the dynamic program, rounded up.
 constexpr double kSecondsPerStep = 1e-9;
-// Problems of more steps are solved coarsely first. Each round tries cuts at so
-// many times as many states as the one before, which adds less than a tenth.
+// Problems with more steps are first solved coarsely. Each round tries cuts at
+// kRefinement times as many states as the previous one. All rounds together add
+// less than a tenth to the time.
 constexpr double kCoarseFromSteps = 1e8;
 constexpr int kRefinement = 4;
 
@@ -42,7 +43,7 @@ void CheckMachines(const PipeDreamOptions& options, Problems* problems) {
                          options.num_machines[i], 1, kMaxMachines);
   }
   for (size_t i = 0; i < options.bytes_per_second.size(); ++i) {
-    // An infinite one is what devices without a link between them have.
+    // Infinity is valid: no link limits these devices.
     if (options.bytes_per_second[i] > 0) continue;
     problems->Add(absl::StrCat("bandwidth[", i, "]"),
                   absl::StrCat("is ", options.bytes_per_second[i],
@@ -108,7 +109,7 @@ double DataParallelSeconds(const AntichainDag& dag,
 
 using Levels = std::vector<std::unique_ptr<PipeDreamLevel>>;
 
-// From the highest level down, each stage cut further by the level below.
+// Cuts stages from the highest level down, each further by the level below.
 void SetStages(const Levels& levels, int num_states, PipeDreamPlan* plan) {
   plan->stages = {{0, num_states, 0, 1}};
   plan->levels.resize(levels.size());
@@ -126,7 +127,7 @@ void SetStages(const Levels& levels, int num_states, PipeDreamPlan* plan) {
   }
 }
 
-// Returns nothing if options.stop has ended it.
+// Returns nothing if options.stop ended the search.
 std::optional<Levels> Solve(const AntichainDag& dag,
                             const PipeDreamOptions& options,
                             PipeDreamGoal goal) {
@@ -169,7 +170,7 @@ absl::Status NoPlan(absl::string_view label, const AntichainDag& dag,
       std::ceil(bytes)));
 }
 
-// Returns every `stride`-th state, counted back from the last.
+// Returns every `stride`-th state, counted backward from the last.
 std::vector<int> EveryNth(int num_states, int stride) {
   std::vector<int> kept;
   for (int state = (num_states - 1) % stride; state < num_states;
@@ -179,8 +180,8 @@ std::vector<int> EveryNth(int num_states, int stride) {
   return kept;
 }
 
-// Keeps some of the states, without their nodes. Sums are over all nodes before
-// a state and so stay as they are.
+// Keeps some of the states, without their nodes. The sums remain valid, as they
+// are over all nodes before a state.
 AntichainDag Coarsen(const AntichainDag& dag, const std::vector<int>& kept) {
   std::vector<int> index(dag.states.size(), -1);
   for (size_t i = 0; i < kept.size(); ++i) index[kept[i]] = static_cast<int>(i);
@@ -200,7 +201,7 @@ AntichainDag Coarsen(const AntichainDag& dag, const std::vector<int>& kept) {
   return coarse;
 }
 
-// Numbers the states of stages as before Coarsen.
+// Converts state numbers of stages back to those before Coarsen.
 void Refine(const std::vector<int>& kept, std::vector<PipeDreamStage>* stages) {
   for (PipeDreamStage& stage : *stages) {
     if (stage.first_state > 0) {
@@ -210,7 +211,7 @@ void Refine(const std::vector<int>& kept, std::vector<PipeDreamStage>* stages) {
   }
 }
 
-// Returns nothing if there is no plan with cuts at these states only.
+// Returns nothing if no plan has cuts at these states only.
 std::optional<PipeDreamPlan> PlanWithCuts(const AntichainDag& dag,
                                           const PipeDreamOptions& options,
                                           const std::vector<int>& kept) {
@@ -228,8 +229,8 @@ std::optional<PipeDreamPlan> PlanWithCuts(const AntichainDag& dag,
   return plan;
 }
 
-// Returns the best plan of rounds with more and more cuts, all but the last one
-// with every cut.
+// Returns the best plan of rounds with more and more cuts, except the final
+// round with every cut.
 std::optional<PipeDreamPlan> CoarsePlan(const AntichainDag& dag,
                                         PipeDreamOptions options) {
   options.progress = nullptr;
@@ -303,7 +304,7 @@ std::vector<std::vector<int>> NodesOfStages(const AntichainDag& dag,
 
 namespace {
 
-// Of every server, in the order of devices.
+// Returns the devices of every server, in the order of devices.
 std::vector<std::vector<int>> DevicesOfServers(const PlannerWork& work) {
   std::map<int, std::vector<int>> servers;
   for (size_t device = 0; device < work.devices.size(); ++device) {
@@ -334,7 +335,7 @@ PipeDreamOptions OptionsOf(const PlannerWork& work,
   return options;
 }
 
-// Stage after stage takes the next machines of the level.
+// Assigns the next machines of the level to each stage in turn.
 void SetDevices(const PipeDreamPlan& plan,
                 const std::vector<std::vector<int>>& servers,
                 PlannedPipeline* pipeline) {

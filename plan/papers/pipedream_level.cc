@@ -53,7 +53,8 @@ double PipeDreamLevel::HeldBytes(int first, int last, int machines_left,
                                  int replicas) const {
   const double minibatches =
       std::ceil(static_cast<double>(machines_left) / replicas);
-  // Above the lowest level stages are cut further.
+  // Stages above the lowest level are cut further and need not hold a
+  // minibatch.
   const bool has_one = below_ == nullptr && !options_.published_memory;
   return (has_one ? std::max(minibatches, 1.0) : minibatches) *
          StateBytes(dag_, first, last);
@@ -72,7 +73,7 @@ double PipeDreamLevel::Cost(double seconds, int first, int last,
              : kImpossible;
 }
 
-// One stage on all the machines.
+// Returns the cost of a single stage on all the machines.
 double PipeDreamLevel::Whole(int first, int last, int machines) const {
   if (machines > max_replicas_) return kImpossible;
   const double compute = Compute(first, last);
@@ -87,7 +88,8 @@ double PipeDreamLevel::Whole(int first, int last, int machines) const {
               machines);
 }
 
-// Of the states behind `split`, with the transfers on both its sides.
+// Returns the seconds of a stage after `split`, with the transfers on both
+// sides.
 double PipeDreamLevel::LastStage(int split, int last, int replicas) const {
   const double compute = Compute(split + 1, last);
   if (compute == kImpossible) return kImpossible;
@@ -110,9 +112,9 @@ double PipeDreamLevel::LastStage(int split, int last, int replicas) const {
                                bytes_per_second_ / ratio / replicas);
 }
 
-// Takes a last stage behind `split` wherever that is better. worst[m] is what
-// no [first, last] with m + 1 machines is worse than: a last stage that is as
-// slow improves none.
+// Uses a last stage after `split` where that is better. worst[m] is the maximum
+// of the best values of all [first, last] with m + 1 machines: a last stage
+// that is as slow improves none.
 void PipeDreamLevel::Improve(int split, int last, std::vector<double>* worst) {
   const int num_firsts = is_highest_ ? 1 : split + 1;
   std::vector<bool> is_improved(num_machines_, false);
@@ -142,7 +144,7 @@ void PipeDreamLevel::Improve(int split, int last, std::vector<double>* worst) {
 bool PipeDreamLevel::Solve() {
   best_.assign(num_machines_, StateSeconds(num_states_));
   for (int last = 0; last < num_states_; ++last) {
-    // What is behind grows with the square of the states, or their cube.
+    // The work grows with the square or the cube of the states.
     if (options_.progress) {
       options_.progress(std::pow(1.0 * last / num_states_, 3));
     }
@@ -154,7 +156,7 @@ bool PipeDreamLevel::Solve() {
         best[first] = Whole(first, last, m + 1);
       }
     }
-    // Long last stages come last: by then they rarely improve anything.
+    // Tries long last stages last, as they rarely improve anything by then.
     std::vector<double> worst(num_machines_, kImpossible);
     const std::vector<int>& splits = dag_.predecessors[last];
     for (auto split = splits.rbegin(); split != splits.rend(); ++split) {

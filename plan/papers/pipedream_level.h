@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One level of PipeDream's dynamic program, see pipedream.h.
+// One level of PipeDream's dynamic program (pipedream.h).
 #ifndef WEIR_PLAN_PAPERS_PIPEDREAM_LEVEL_H_
 #define WEIR_PLAN_PAPERS_PIPEDREAM_LEVEL_H_
 
@@ -10,43 +10,44 @@
 
 namespace weir {
 
-// [last][first] Seconds of the states first to last, or bytes; infinite:
+// Seconds or bytes of the states first to last, as [last][first]; infinite:
 // impossible.
 using StateSeconds = std::vector<std::vector<double>>;
 
-// What is least in the slowest, or fullest, stage.
+// The maximum over stages that is minimized: seconds or bytes.
 enum class PipeDreamGoal { kSeconds, kBytes };
 
-// Those of one machine without any below it.
+// Return the seconds and bytes of states [first, last] on a machine of the
+// lowest level.
 double ComputeSeconds(const AntichainDag& dag, int first, int last);
 double ParameterBytes(const AntichainDag& dag, int first, int last);
-// Activations and parameters.
+// Returns the bytes of activations and parameters.
 double StateBytes(const AntichainDag& dag, int first, int last);
 
 class PipeDreamLevel {
  public:
-  // `below` is of one machine of this level, null for the lowest. All but the
-  // highest level need every [first, last], that only [0, last].
+  // `below` has the best values of one machine of this level; null for the
+  // lowest. All levels but the highest compute every [first, last], the highest
+  // only [0, last].
   PipeDreamLevel(const AntichainDag& dag, const PipeDreamOptions& options,
                  int level, const StateSeconds* below,
                  PipeDreamGoal goal = PipeDreamGoal::kSeconds);
 
-  // Returns false if options.stop has ended it.
+  // Returns false if options.stop ended the search.
   bool Solve();
 
-  // Of all machines of this level together; consumes the level's tables for
-  // fewer of them no more than Stages does.
+  // Returns the best values with all machines of this level. Requires: Solve.
   const StateSeconds& best() const { return best_.back(); }
 
-  // The stages of states [first, end) that attain the best.
-  // REQUIRES: that is finite.
+  // Returns stages of the states [first, end) that attain the best value.
+  // Requires: the value is finite.
   std::vector<PipeDreamStage> Stages(int first, int end) const;
 
  private:
   double Compute(int first, int last) const;
   double HeldBytes(int first, int last, int machines_left, int replicas) const;
-  // What a stage that takes so many seconds costs: infinite where it does not
-  // fit; with kBytes what it holds.
+  // Returns the cost of a stage that takes `seconds`: infinite if it does not
+  // fit; with kBytes the bytes that it holds.
   double Cost(double seconds, int first, int last, int machines_left,
               int replicas) const;
   double Whole(int first, int last, int machines) const;

@@ -14,15 +14,15 @@
 namespace weir {
 namespace {
 
-// Of one step of a planner's innermost loop, and of what it remembers of one,
-// rounded up.
+// Per step of a planner's innermost loop, and per state that it stores, rounded
+// up.
 constexpr double kSecondsPerStep = 1e-8;
 constexpr double kBytesPerState = 64;
-// Bandwidths of all pairs of devices: routes are looked up, and what is found
-// is copied.
+// Per pair of devices: the route lookup for the bandwidth and copies of the
+// result.
 constexpr double kSecondsPerPair = 1e-6, kBytesPerPair = 32;
 
-// The most stages that planners for many devices look at (dapple.h, spp.h).
+// The most stages that planners for many devices consider (dapple.h, spp.h).
 constexpr double kMostStages = 16;
 
 double NumDivisors(double number) {
@@ -43,7 +43,7 @@ Steps StepsOf(absl::string_view planner, const PlannerSize& size) {
   const double stages = std::min(layers, devices);
   const double few = std::min(stages, kMostStages);
   if (planner == "pipedream") {
-    // Of two levels of which the lower has all devices, at worst.
+    // The worst case of two levels: the lower one has all devices.
     const double machines = std::min(devices, 64.0);
     return {machines * machines * layers * layers * layers / 12,
             machines * layers * layers / 8};
@@ -67,7 +67,7 @@ Steps StepsOf(absl::string_view planner, const PlannerSize& size) {
   if (planner == "dawnpiper") {
     return {layers * layers * layers * few, layers * layers * few};
   }
-  // The others look at every number of stages, or bound their states
+  // The other planners try every number of stages, or limit their states
   // themselves (device_chain.h).
   return {NumDivisors(devices) * layers * stages, layers * layers};
 }

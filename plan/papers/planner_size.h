@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a paper's planner needs, estimated from the sizes of its question before
-// the question is priced (base/size_limits.h). Planners of papers are
-// polynomial by definition: their headers state the orders.
+// Estimates of the memory and time of a paper's planner from the sizes of its
+// input, before the input is priced (base/size_limits.h). The planners are
+// polynomial; their headers state the orders.
 #ifndef WEIR_PLAN_PAPERS_PLANNER_SIZE_H_
 #define WEIR_PLAN_PAPERS_PLANNER_SIZE_H_
 
@@ -18,14 +18,14 @@ struct PlannerSize {
   double num_microbatches = 1;
 };
 
-// The question that a planner would be asked of this scenario.
+// Returns the sizes of the planner's input for this scenario.
 PlannerSize PlannerSizeOf(const ResolvedScenario& given);
 
-// Estimates `planner`, a registry name, at its worst: without what it prunes.
+// Estimates the worst case, without pruning, of `planner`, a registry name.
 SizeEstimate EstimatePlanner(absl::string_view planner,
                              const PlannerSize& size);
 
-// InvalidArgument where that is too much.
+// Returns InvalidArgument if the estimate is too large.
 absl::Status CheckPlannerSize(absl::string_view planner,
                               const ResolvedScenario& given);
 

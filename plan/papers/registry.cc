@@ -17,7 +17,7 @@ namespace {
 
 using Planner = decltype(PaperPlanner::plan);
 
-// A planner that takes the work as the scenario has it.
+// Wraps a planner that takes the scenario's work as given.
 Planner OnWork(absl::StatusOr<PlannedPipeline> plan(const PlannerWork&)) {
   return [plan](const ResolvedScenario& given,
                 SharedFacts* facts) -> absl::StatusOr<PlannedPipeline> {
@@ -27,7 +27,7 @@ Planner OnWork(absl::StatusOr<PlannedPipeline> plan(const PlannerWork&)) {
   };
 }
 
-// One that prices the scenario by itself.
+// Wraps a planner that prices the scenario itself.
 Planner OnScenario(absl::StatusOr<PlannedPipeline> plan(const ResolvedScenario&,
                                                         const PlannerLinks&)) {
   return [plan](const ResolvedScenario& given, SharedFacts* facts) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The papers' planners by name.
+// The registry of the papers' planners.
 #ifndef WEIR_PLAN_PAPERS_REGISTRY_H_
 #define WEIR_PLAN_PAPERS_REGISTRY_H_
 
@@ -17,11 +17,11 @@ struct PaperPlanner {
   absl::string_view name;   // "dapple"
   absl::string_view paper;  // authors, title, venue
   absl::string_view summary;
-  // The scenario is asked of, and may be priced in other ways than as given
-  // (other microbatches, no recomputation); `given` stays the one that
-  // ScenarioOf takes the plan with. InvalidArgument for what the planner does
-  // not handle, NotFound where nothing fits.
-  // `facts` are of this scenario, or of one that shares them.
+  // Plans a scenario, which may be priced otherwise than given (other
+  // microbatch sizes, no recomputation). `given` is also the argument for
+  // ScenarioOf. Returns InvalidArgument if the planner does not support the
+  // scenario, NotFound if nothing fits. `facts` are those of this scenario, or
+  // of one that shares them.
   std::function<absl::StatusOr<PlannedPipeline>(const ResolvedScenario& given,
                                                 SharedFacts* facts)>
       plan;
@@ -29,7 +29,7 @@ struct PaperPlanner {
 
 const std::vector<PaperPlanner>& PaperPlanners();
 
-// InvalidArgument lists the names.
+// Returns InvalidArgument with all names if there is no such planner.
 absl::StatusOr<const PaperPlanner*> FindPaperPlanner(absl::string_view name);
 
 }  // namespace weir

@@ -25,9 +25,9 @@ namespace {
 
 struct Asked {
   absl::string_view name;
-  bool flush;  // some of its plans have one
+  bool flush;  // some of its plans have a flush
   bool chooses_microbatch;
-  // Another schedule that its stages are a seed with, besides its own.
+  // A second schedule for a seed with the same stages.
   absl::string_view other_schedule = {};
 };
 
@@ -35,29 +35,28 @@ constexpr Asked kAsked[] = {
     {"dapple", true, false},
     {"bapipe", true, false},
     {"dawnpiper", true, false},
-    // The other order keeps fewer microbatches.
+    // The second schedule saves fewer microbatches.
     {"spp", true, false, "dapple-pb"},
     {"pipedream-2bw", true, true},
     {"pipedream", false, false},
     {"accept", false, false},
 };
 
-// Plans without a flush are runs of as many ranks as devices, which take a
-// search seconds each: above so many devices x layers they are asked for at one
-// microbatch size.
+// Plans without a flush have as many ranks as devices, and a search takes
+// seconds to rank one. Above this many devices x layers, their planners run at
+// a single microbatch size.
 constexpr int64_t kMostWithoutFlush = 5000;
 
-// A planner is not asked where it is estimated to take longer than this: a seed
-// is only a start, and planners grow with the square or the cube of layers and
-// devices.
+// Planners with a longer estimate are skipped: seeds are only starting points,
+// and planners grow with the square or the cube of layers and devices.
 constexpr double kMostSeedSeconds = 5;
 
-// Planners are asked for at most so many microbatch sizes of each number of
+// Planners run with at most this many microbatch sizes for each number of
 // tensor-parallel GPUs: a batch may have dozens of divisors, and a search that
 // starts from a plan with a similar size finds the others.
 constexpr size_t kMostSizes = 4;
 
-// Of the GPUs in tensor groups, which questions in a row share.
+// The input of a planner. Consecutive questions share GPUs and tensor groups.
 struct Question {
   uint32_t gpus;  // 0: all
   uint32_t tensor;
@@ -65,7 +64,7 @@ struct Question {
   const Asked* asked;
 };
 
-// The last questions' facts: of the same GPUs.
+// The shared facts of the last question's GPUs and tensor groups.
 class Facts {
  public:
   SharedFacts* Of(const ResolvedScenario& given, const Question& question) {
@@ -93,8 +92,9 @@ bool AllowsSchedule(const Space& made, const std::string& name) {
                    (*kind)->name) != made.schedule_names.end();
 }
 
-// A planner's stages are worth a look in 1F1B, too, where the search may not
-// use the planner's own schedule, for instance since the runtime has none.
+// Replaces a schedule that the search may not use, for instance since the
+// runtime does not have it, by 1F1B, for which the planner's stages may be
+// good, too.
 void UseAllowedSchedule(const Space& made, Scenario* scenario) {
   constexpr char kUsual[] = "1f1b";
   const auto kind = FindScheduleKind(scenario->schedule());
@@ -132,7 +132,8 @@ bool IsAllowed(const Plan& plan, const PlanSpace& space, const Space& made) {
          AllowsSchedule(made, plan.scenario().schedule());
 }
 
-// The scenario's own value where the request allows it.
+// Returns the scenario's own value if the request allows it, else the first
+// value that it allows.
 template <typename Values>
 uint32_t Preferred(const Values& values, uint32_t own, uint32_t usual) {
   if (own == 0) own = usual;
@@ -181,8 +182,8 @@ absl::StatusOr<PlanReport> AnswerOf(const Space& made,
   return answer;
 }
 
-// Returns at most kMostSizes of them: the scenario's own and, from the smallest
-// on, one of each power of two.
+// Returns at most kMostSizes of `sizes`: the scenario's own and, starting with
+// the smallest, one from each power of two to the next.
 std::set<uint32_t> FewSizes(const PlanRequest& request,
                             const std::set<uint32_t>& sizes) {
   if (sizes.size() <= kMostSizes) return sizes;
@@ -198,7 +199,7 @@ std::set<uint32_t> FewSizes(const PlanRequest& request,
   return few;
 }
 
-// The sizes that a planner is asked for, of those that are looked at.
+// Returns those of `sizes` with which a planner runs.
 std::set<uint32_t> SizesFor(const Asked& asked, const PlanRequest& request,
                             int64_t device_layers,
                             const std::set<uint32_t>& sizes) {
@@ -212,7 +213,7 @@ std::set<uint32_t> SizesFor(const Asked& asked, const PlanRequest& request,
 
 std::vector<Question> QuestionsOf(const Space& made,
                                   const PlanRequest& request) {
-  std::map<uint32_t, std::set<uint32_t>> sizes;  // of each tensor-parallel size
+  std::map<uint32_t, std::set<uint32_t>> sizes;  // by tensor-parallel size
   for (const Shape& shape : made.shapes) {
     sizes[shape.tensor].insert(shape.microbatch_size);
   }
@@ -249,7 +250,7 @@ std::vector<Plan> SeedsFor(const std::string& label, const PlanRequest& request,
   PlanRequest counted = request;
   counted.mutable_scenario()->set_num_nodes(made->base.scenario.num_nodes());
   std::vector<PlanReport> answers(questions.size());
-  Facts facts;  // each process has its own
+  Facts facts;  // one per process
   Jobs jobs;
   jobs.num_jobs = static_cast<int>(questions.size());
   jobs.num_processes = num_processes;
@@ -267,7 +268,7 @@ std::vector<Plan> SeedsFor(const std::string& label, const PlanRequest& request,
     if (progress) progress(1.0 * num_done / std::max(jobs.num_jobs, 1));
     return Interrupted();
   };
-  // Without processes the search will say so.
+  // If no process can be started, the search reports it.
   RunJobs(jobs).IgnoreError();
   std::vector<Plan> seeds;
   for (PlanReport& answer : answers) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What questions about the same GPUs in the same tensor groups share, whatever
-// their microbatches, recomputation or memory: in a large cluster it takes
-// longer to find out than any planner does.
+// Results that planners share for the same GPUs in the same tensor groups. They
+// do not depend on microbatches, recomputation or memory, and in a large
+// cluster take longer to compute than any plan.
 #ifndef WEIR_PLAN_PAPERS_SHARED_FACTS_H_
 #define WEIR_PLAN_PAPERS_SHARED_FACTS_H_
 
@@ -16,7 +16,7 @@ struct SharedFacts {
       : links(PlannerLinksOf(given)) {}
 
   PlannerLinks links;
-  std::vector<int> spp_order;  // empty: not asked for yet
+  std::vector<int> spp_order;  // empty: not computed yet
 };
 
 }  // namespace weir

@@ -26,7 +26,7 @@ bool AreEqual(const PlannedPipeline& plan) {
       });
 }
 
-// `options` has a field equal_replicas.
+// Requires: `options` has a field equal_replicas.
 template <class Options>
 absl::StatusOr<PlannedPipeline> WithEqualReplicas(
     const PlannerWork& work, Options options,
@@ -104,7 +104,7 @@ absl::StatusOr<PlannedPipeline> SimulableDawnPiper(
 
 absl::StatusOr<AcceptOptions> AcceptOptionsOf(const ResolvedScenario& given) {
   ASSIGN_OR_RETURN(Costs costs, ComputeLayerCosts(given));
-  Schedule schedule;  // of which only this is asked
+  Schedule schedule;  // only compressed_transfers is used
   schedule.compressed_transfers = true;
   RETURN_IF_ERROR(
       ApplySchedule(given, Network(given.cluster), schedule, &costs));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What weir can simulate of planners that may plan more: stages of one number
-// of replicas, all of them recomputing or none, nothing swapped; and with the
-// costs that it has.
+// Restricts planners to what weir can simulate: all stages have the same number
+// of replicas, all or none recompute, and nothing is swapped. Uses weir's
+// costs.
 #ifndef WEIR_PLAN_PAPERS_SIMULABLE_H_
 #define WEIR_PLAN_PAPERS_SIMULABLE_H_
 
@@ -12,24 +12,25 @@
 
 namespace weir {
 
-// The planner's own choice where its stages are equally replicated; else its
-// best plan with equal ones, and the other's objective in a note. Beyond
-// kMostForUnlike devices x layers equal ones alone are looked at, which take a
-// fraction of the time; a note says so.
+// Return the planner's own choice if its stages are equally replicated; else
+// its best plan with equal replication, with the other's objective in a note.
+// Beyond kMostForUnlike devices x layers, only equal replication is tried,
+// which takes a fraction of the time; a note says so.
 inline constexpr int kMostForUnlike = 8000;
 absl::StatusOr<PlannedPipeline> SimulableDapple(const PlannerWork& work);
-// `order` is RDO's; empty: it is found, and left there.
+// `order` is RDO's; if empty, it is computed and set.
 absl::StatusOr<PlannedPipeline> SimulableSpp(const PlannerWork& work,
                                              std::vector<int>* order);
 
-// Asked for without recomputation and, where nothing fits, with all of it, for
-// every number of stages that divides the devices; that with the least time of
-// 1F1B, (m / replicas + stages - 1) slowest stages, without all-reduces.
+// Plans without recomputation and, if nothing fits, with full recomputation,
+// for every number of stages that divides the devices. Returns the plan with
+// the least time in 1F1B, (m / replicas + stages - 1) slowest stages, without
+// all-reduces.
 absl::StatusOr<PlannedPipeline> SimulableDawnPiper(
     const ResolvedScenario& given, const PlannerLinks& links);
 
-// What weir's "accept" makes of transfers: bits per element as the scenario
-// says, codecs as long as its device takes for the layer that sends most.
+// Returns the cost of transfers in weir's schedule "accept": bits per element
+// as in the scenario, and the codec time of the layer with the largest output.
 absl::StatusOr<AcceptOptions> AcceptOptionsOf(const ResolvedScenario& given);
 absl::StatusOr<PlannedPipeline> SimulableAccept(const ResolvedScenario& given,
                                                 const PlannerLinks& links);

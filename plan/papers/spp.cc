@@ -28,9 +28,9 @@ double TransferSeconds(double bytes, int from, int to, double rate) {
   return 2 * bytes / (static_cast<double>(from) * to * rate);
 }
 
-// Runs of consecutive devices, of the sizes that stages have: their slowest
-// bandwidths inside and between, their slowest device. Stages of one size begin
-// at its multiples.
+// Minima over runs of consecutive devices with the sizes of stages: bandwidth
+// inside a run and from the run before it, speed and memory. With a single
+// size, runs begin at its multiples.
 class Rates {
  public:
   Rates(const PlannerWork& work, const std::vector<int>& order,
@@ -68,7 +68,8 @@ class Rates {
     }
   }
 
-  // Of a stage of that size before `end`, and from one before it.
+  // Return the values of a run of sizes[size] that ends before device `end`.
+  // `before` is the size index of the run before it.
   double inside(size_t size, int end) const {
     return inside_[size * (n_ + 1) + end];
   }
@@ -88,10 +89,10 @@ class Rates {
   std::vector<double> inside_, speed_, memory_, between_;
 };
 
-// PRM.
+// The search of PRM.
 class StageSearch {
  public:
-  // Stages have one of `sizes` devices, in ascending order.
+  // `sizes` are the possible numbers of devices of a stage, ascending.
   StageSearch(const PlannerWork& work, const std::vector<int>& order,
               int max_stages, std::vector<int> sizes)
       : work_(work),
@@ -142,10 +143,10 @@ class StageSearch {
   struct State {
     double largest = kNever;
     int first = 0,
-        before = 0;  // its last stage's layer; size of the one before
+        before = 0;  // last stage's first layer; previous size index
   };
 
-  // Stages of one size say by their number how many devices they use.
+  // With a single size, the number of stages determines the devices used.
   size_t Index(int stages, int end, int used, size_t r) const {
     return ((static_cast<size_t>(stages) * (num_layers_ + 1) + end) *
                 num_used_ +
@@ -190,7 +191,8 @@ class StageSearch {
     }
     for (int first = end - 1; first >= s - 1; --first) {
       const double seconds = StageSeconds(first, end, used, r);
-      // What is longer only takes longer, but for what may not be a stage.
+      // Longer stages only take longer. An infinite one may just not be a
+      // stage.
       if (seconds < kNever && seconds >= state.largest) break;
       if (seconds == kNever) continue;
       for (size_t b = 0; b < sizes_.size() && sizes_[b] <= rest; ++b) {
@@ -248,7 +250,7 @@ std::vector<int> AllSizes(int num_devices) {
   return sizes;
 }
 
-// Lowers the objective of `plan` where these stages do.
+// Replaces the stages of `plan` if these fit and lower its objective.
 void TryStages(const PlannerWork& work, const std::vector<PlannedStage>& stages,
                PlannedPipeline* plan) {
   if (stages.empty()) return;

@@ -9,9 +9,10 @@
 namespace weir {
 namespace {
 
-// Executes at most kMostExecuted microbatches. Behind them each takes what the
-// busiest stage or link needs for it, as the bound of spp.h says of any number;
-// what stages keep grows as in the last half of them.
+// Executes at most kMostExecuted microbatches. Each further one takes as long
+// as the busiest stage or link needs for it, as in the bound of spp.h, and the
+// microbatches that a stage saves grow as in the last half of the executed
+// ones.
 ListOrder LongOrderOf(const std::vector<double>& forward,
                       const std::vector<double>& backward, int m) {
   if (m <= kMostExecuted) return ListOrderOf(forward, backward, m);

@@ -9,7 +9,8 @@
 namespace weir {
 namespace {
 
-// Both ways; what no link limits weighs more than all that links do.
+// Returns the bandwidth of both directions. Unlimited bandwidth weighs more
+// than all finite ones together.
 std::vector<std::vector<double>> Weights(
     const std::vector<std::vector<double>>& bandwidth,
     const std::vector<int>& devices) {
@@ -60,12 +61,12 @@ void AppendOrder(const PlannerWork& work, const std::vector<int>& devices,
   AppendOrder(work, side, order);
 }
 
-// Takes single devices off as long as they provably are minimum cuts, which in
-// a large cluster most are: a general cut costs devices^3.
+// Removes single devices while they provably are minimum cuts, as most are in a
+// large cluster, since a general cut costs devices^3.
 //
-// With b the least weight of all pairs, w - b of the pairs inside a server and
-// m_i the minimum cut of server i by that, a set of s devices of n that splits
-// a server weighs m_i + b (n-1) at least, one that splits none b s (n-s).
+// Let b be the least weight of all pairs and m_i the minimum cut of server i
+// under the weights w - b. A cut into s and n - s devices weighs at least m_i +
+// b (n-1) if it splits server i, and at least b s (n-s) if it splits no server.
 class Peeler {
  public:
   explicit Peeler(const PlannerWork& work) : n_(work.devices.size()) {
@@ -88,11 +89,11 @@ class Peeler {
     }
   }
 
-  // Those in front, those that are left, those behind.
+  // Returns the order in three parts; `left` still needs general cuts.
   void Run(std::vector<int>* front, std::vector<int>* left,
            std::vector<int>* behind) {
     while (left_.size() > 1) {
-      // Of equal ones the last, as a general cut has it.
+      // Ties go to the last device, as in MinimumCut.
       const auto at = std::min_element(
           left_.rbegin(), left_.rend(),
           [&](int a, int b) { return degrees_[a] < degrees_[b]; });
@@ -132,7 +133,7 @@ class Peeler {
     server->least_cut = WeightOf(above, MinimumCut(above, all), all);
   }
 
-  // What every cut weighs at least that is not of a single device.
+  // Returns a lower bound on cuts with several devices on both sides.
   double LeastOfOthers() const {
     const double n = static_cast<double>(left_.size());
     double least_cut = std::numeric_limits<double>::infinity(), smallest = n;
@@ -159,7 +160,7 @@ class Peeler {
 
   size_t n_;
   std::vector<std::vector<double>> weights_;
-  std::vector<double> degrees_;  // of those left, to those left
+  std::vector<double> degrees_;  // sums of weights among `left_`
   double least_ = std::numeric_limits<double>::infinity();
   std::vector<int> left_;
   std::map<int, Server> servers_;
@@ -179,7 +180,7 @@ std::vector<int> MinimumCut(const std::vector<std::vector<double>>& bandwidth,
   double best = std::numeric_limits<double>::infinity();
   std::vector<int> side;
   while (left.size() > 1) {
-    // Orders what is left by how strongly it hangs on what came before.
+    // Orders the nodes by their total weight to the nodes before them.
     std::vector<double> strength(n);
     std::vector<int> rest = left;
     int before = -1, last = -1;

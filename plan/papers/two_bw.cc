@@ -28,8 +28,8 @@ int NumBlocks(const PlannerWork& work) {
                     [](const PlannerLayer& layer) { return layer.is_block; }));
 }
 
-// [stage] its first layer, and the end. What is no block is with the first
-// stage, or the last.
+// Returns the first layer of each stage, followed by the number of layers.
+// Layers that are not blocks belong to the first or the last stage.
 std::vector<int> EqualCut(const PlannerWork& work, int depth) {
   const int per_stage = NumBlocks(work) / depth;
   std::vector<int> first = {0};
@@ -76,7 +76,7 @@ absl::Status Check(const TwoBwQuestion& question) {
   return problems.ToStatus();
 }
 
-// Every configuration that the batch and the blocks can be shared out to.
+// Visits every configuration that divides the batch and the blocks.
 template <typename Visit>
 void ForEachConfiguration(const TwoBwQuestion& question, Visit visit) {
   for (int width = 1; width <= question.num_devices; ++width) {
@@ -107,7 +107,7 @@ void ForEachConfiguration(const TwoBwQuestion& question, Visit visit) {
   }
 }
 
-// `is_sayable`: only what a schedule of weir runs.
+// `is_sayable`: considers only what a schedule of weir can run.
 absl::StatusOr<TwoBwPlan> Search(const TwoBwQuestion& question,
                                  bool is_sayable) {
   RETURN_IF_ERROR(Check(question));
@@ -234,7 +234,7 @@ absl::StatusOr<TwoBwQuestion> QuestionOf(const ResolvedScenario& given,
   for (const auto& [server, size] : sizes) {
     question.devices_per_server = std::min(question.devices_per_server, size);
   }
-  // Nothing lies between servers where there is one.
+  // A single server has no bandwidth between servers.
   if (sizes.size() == 1) {
     question.servers_bytes_per_second = question.server_bytes_per_second;
   }
@@ -265,7 +265,7 @@ absl::StatusOr<PlannedPipeline> PlanTwoBw(const ResolvedScenario& given,
     planned.first_layer = first[stage];
     planned.end_layer = first[stage + 1];
     planned.recompute = found.execution == TwoBwExecution::kRecomputed;
-    // Replicas next to each other: their all-reduce stays in a server.
+    // Replicas are adjacent, so that their all-reduce stays inside a server.
     for (int replica = 0; replica < found.width; ++replica) {
       planned.devices.push_back(stage * found.width + replica);
     }

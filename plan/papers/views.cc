@@ -28,7 +28,7 @@ std::string Message(const absl::Status& status) {
   return absl::StrReplaceAll(status.message(), {{"\n", "; "}});
 }
 
-// "0-7 x2 | 8-25": layers of each stage, and replicas.
+// Returns layers and replicas of each stage: "0-7 x2 | 8-25".
 std::string StagesText(const PlannedPipeline& plan) {
   return absl::StrJoin(
       plan.stages, " | ", [](std::string* out, const PlannedStage& stage) {

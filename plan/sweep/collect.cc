@@ -13,8 +13,9 @@
 namespace weir {
 namespace {
 
-// Of two outcomes of one point: what ended it before what failed. Those that
-// end it are alike; of two failures any will do that does not depend on order.
+// Returns true if outcome `a` of a point is preferred to `b`: a final outcome
+// to a failure. Final outcomes are alike; between failures, any choice is valid
+// that does not depend on their order.
 bool IsRather(const SweepOutcome& a, const SweepOutcome& b) {
   const bool a_failed = a.kind() == SWEEP_FAILED;
   const bool b_failed = b.kind() == SWEEP_FAILED;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shards of a sweep as one table. The same points give the same bytes,
-// however many processes found them and however often they were found.
+// Merges the shards of a sweep into one table. The same points give the same
+// bytes for any number of processes and of repeated runs.
 #ifndef WEIR_PLAN_SWEEP_COLLECT_H_
 #define WEIR_PLAN_SWEEP_COLLECT_H_
 
@@ -23,44 +23,44 @@ struct CollectedSweep {
   ResolvedSweep sweep;
   std::map<uint32_t, SweepOutcome> outcomes;  // by point
   int num_shards = 0;                         // files
-  std::vector<std::string> damage;            // records that are left out
+  std::vector<std::string> damage;            // records that were skipped
 };
 
-// InvalidArgument where the shards are of different sweeps.
+// Returns InvalidArgument if the shards belong to different sweeps.
 absl::StatusOr<CollectedSweep> CollectShards(const std::string& folder);
 
 SweepCounts CountsOf(const CollectedSweep& collected);
 
-// Every point is done or refused.
+// Returns true if every point is done or refused.
 bool IsComplete(const CollectedSweep& collected);
 
-// Two lines: counts, and the best point.
+// Returns two lines: the counts and the best point.
 std::string CollectedText(const CollectedSweep& collected);
 
-// The first points that no shard holds, at most `limit`.
+// Returns the first points that no shard has, at most `limit`.
 std::vector<uint32_t> MissingPoints(const CollectedSweep& collected,
                                     size_t limit);
 
-// Nothing, a truth, a whole number, a number, text.
+// An empty cell, a boolean, an integer, a real number or text.
 using SweepCell =
     std::variant<std::monostate, bool, int64_t, double, std::string>;
 
 struct SweepTable {
   enum class Kind { kInteger, kReal, kText };
-  std::vector<std::string> names;  // point, the fields swept, what was found
+  std::vector<std::string> names;  // point, swept fields, results
   std::vector<Kind> kinds;
 };
 SweepTable TableOf(const ResolvedSweep& sweep);
-// A cell for each column.
+// Returns a cell for each column.
 std::vector<SweepCell> RowOf(const ResolvedSweep& sweep,
                              const SweepOutcome& outcome);
 
 std::string SweepCsv(const CollectedSweep& collected);
-// Whether the first line of a file is that of the table of any sweep.
+// Returns true if `line` is the header line of the table of a sweep.
 bool IsSweepHeader(absl::string_view line);
 
-// Replaces the file, whole: tables "points" and "sweep". A symbolic link stays
-// and its target is written.
+// Writes the tables "points" and "sweep". Replaces the file as a whole; for a
+// symbolic link, the target.
 absl::Status WriteSqlite(const std::string& path,
                          const CollectedSweep& collected);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What became of the points of a sweep.
+// Counts of a sweep's outcomes.
 #ifndef WEIR_PLAN_SWEEP_COUNTS_H_
 #define WEIR_PLAN_SWEEP_COUNTS_H_
 
@@ -11,21 +11,21 @@
 
 namespace weir {
 
-// Of a sweep or of one shard. What ended now and before adds up to num_points,
-// but for points that are not yet run.
+// Counts of a sweep or of one shard. num_ended() is num_points minus the points
+// that have not run yet.
 struct SweepCounts {
   uint32_t num_points = 0;
-  uint32_t num_before = 0;  // that an earlier run has ended
-  uint32_t num_done = 0, num_refused = 0, num_failed = 0;  // now
-  // Of those that failed: since they took longer than the time limit. Those
-  // that an earlier run gave as much time do not run again.
+  uint32_t num_before = 0;  // ended in an earlier run
+  uint32_t num_done = 0, num_refused = 0, num_failed = 0;  // in this run
+  // Failures by the time limit, in this run and before. Points to which an
+  // earlier run gave as much time do not run again.
   uint32_t num_over_time = 0, num_over_time_before = 0;
-  bool any_done = false;  // now or before
-  // The first of the sweep, in whatever order they end: refused now or before;
-  // failed now.
+  bool any_done = false;  // in this run or before
+  // The lowest-numbered points that were refused, in this run or before, and
+  // that failed in this run.
   std::optional<SweepOutcome> refusal, failure;
-  // Of all that are done and fit: the most samples per second, without samples
-  // the shortest batch.
+  // The best point that is done and fits: the most samples per second, or
+  // without samples the shortest batch.
   SweepOutcome best;
   bool has_best = false;
 
@@ -37,13 +37,14 @@ struct SweepCounts {
 void CountNow(const SweepOutcome& outcome, SweepCounts* counts);
 void CountBefore(const SweepOutcome& outcome, SweepCounts* counts);
 
-// "point 17: schedule 'nosuch' is unknown"; of a point that is not done.
+// Returns for example "point 17: schedule 'nosuch' is unknown". Requires: the
+// point is not done.
 std::string ReasonText(const SweepOutcome& outcome);
 
-// "no point can run: point 0: ..." where every one is refused; else empty.
+// Returns "no point can run: point 0: ..." if all are refused; else empty.
 std::string NoneRanText(const SweepCounts& counts);
 
-// "point 17, 9.41 s per batch, 54.4 samples/s, 61.3 GiB:
+// Returns for example "point 17, 9.41 s per batch, 54.4 samples/s, 61.3 GiB:
 // parallelism.pipeline=8, schedule=1f1b".
 std::string PointText(const ResolvedSweep& sweep, const SweepOutcome& outcome);
 

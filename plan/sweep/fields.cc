@@ -31,7 +31,7 @@ struct Step {
   int index = kAll;
 };
 
-// "stages[0]".
+// Parses "stages" or "stages[0]".
 absl::StatusOr<Step> ParseStep(absl::string_view text) {
   const size_t open = text.find('[');
   Step step{std::string(text.substr(0, open)), kAll};
@@ -71,7 +71,7 @@ absl::string_view LastName(absl::string_view path) {
   return path.substr(path.rfind('.') + 1);
 }
 
-// A path that ends in the same name, else the nearest.
+// Suggests paths that end in the same name, else the nearest one.
 absl::Status NoField(const Descriptor& type, absl::string_view path) {
   const std::vector<std::string> paths = FieldPaths(type);
   std::vector<std::string> same, within, last_names;
@@ -107,7 +107,7 @@ absl::Status Unexpected(absl::string_view value, absl::string_view expected) {
       absl::StrCat("is \"", value, "\", expected ", expected));
 }
 
-// "MIXED_BF16", "mixed-bf16" and, where one value alone ends so, "bf16".
+// Accepts "MIXED_BF16", "mixed-bf16" and, if only one value ends so, "bf16".
 absl::StatusOr<int> EnumValue(const EnumDescriptor& type,
                               absl::string_view text) {
   const std::string wanted =
@@ -126,8 +126,8 @@ absl::StatusOr<int> EnumValue(const EnumDescriptor& type,
   return Unexpected(text, absl::StrCat("one of ", absl::StrJoin(names, ", ")));
 }
 
-// One value: of a singular field, of a list's entry (`index`), or one more of
-// a list (kAll).
+// A value to set: a singular field, an entry of a list (`index`), or a new
+// entry (kAll).
 class Target {
  public:
   Target(Message* message, const FieldDescriptor* field, int index)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fields of a message by their paths: "parallelism.pipeline",
-// "textbook.stages[0].forward_seconds" (without an index: of all entries).
+// Access to fields of a message by path: "parallelism.pipeline",
+// "textbook.stages[0].forward_seconds" (without an index: all entries).
 #ifndef WEIR_PLAN_SWEEP_FIELDS_H_
 #define WEIR_PLAN_SWEEP_FIELDS_H_
 
@@ -16,16 +16,16 @@
 
 namespace weir {
 
-// Every field that can be set, without indices, in the order of the file.
+// Returns every settable field, without indices, in the order of the file.
 std::vector<std::string> FieldPaths(const google::protobuf::Descriptor& type);
 
-// The field that a path ends at. InvalidArgument "is not a field ...; did you
+// Returns the field at a path, or InvalidArgument "is not a field ...; did you
 // mean X?".
 absl::StatusOr<const google::protobuf::FieldDescriptor*> FindField(
     const google::protobuf::Descriptor& type, absl::string_view path);
 
-// Sets it to what the text says: a number, true or false, a name of an enum
-// ("full" for RECOMPUTE_FULL), text, or a list of them with '/' between them.
+// Sets the field to the value of the text: a number, true or false, an enum
+// name ("full" for RECOMPUTE_FULL), text, or a list of them separated by '/'.
 // InvalidArgument "is x, expected y".
 absl::Status SetField(absl::string_view path, absl::string_view value,
                       google::protobuf::Message* message);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the results of a sweep depend on.
+// Dependencies of a sweep's results.
 #include <google/protobuf/util/message_differencer.h>
 
 #include <cstdint>
@@ -20,7 +20,7 @@
 namespace weir {
 namespace {
 
-// FNV-1a: the same in every process and on every machine.
+// FNV-1a, which is the same in every process and on every machine.
 std::string Fingerprint(absl::string_view bytes) {
   uint64_t hash = 0xcbf29ce484222325;
   for (const char byte : bytes) {
@@ -38,7 +38,7 @@ void AddFile(const std::string& path, SweepHead* head) {
   if (contents.ok()) file->set_fingerprint(Fingerprint(*contents));
 }
 
-// The fields that may hold the path of a file.
+// Returns the fields that may hold the path of a file.
 std::set<std::string> NamesIn(const Scenario& scenario) {
   return {scenario.model(), scenario.cluster(), scenario.profile(),
           scenario.runtime(), scenario.schedule()};

@@ -15,7 +15,7 @@
 
 namespace weir {
 
-// In the process that runs points; keeps what they share.
+// Runs points in one process and keeps the state that they share.
 class PointRunner {
  public:
   explicit PointRunner(SweepMethod method) : method_(method) {}
@@ -28,14 +28,15 @@ class PointRunner {
   std::optional<Ranker> ranker_;
 };
 
-// How a ranked run was found: "folded, extrapolated", "full".
+// Returns the method of a ranked run: "folded, extrapolated", "full".
 std::string MethodOf(const RankedRun& run);
 
-// The figures of a ranked run.
+// Copies the values of a ranked run.
 void FillFigures(const RankedRun& run, const ResolvedScenario& scenario,
                  SweepOutcome* outcome);
 
-// What an error makes of a point: refused where the scenario is to blame.
+// Returns the outcome of an error: refused if the scenario caused it, else
+// failed.
 SweepOutcome OutcomeOfError(uint32_t point, const absl::Status& error);
 
 }  // namespace weir

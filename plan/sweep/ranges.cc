@@ -39,7 +39,7 @@ absl::StatusOr<std::vector<std::string>> Expand(const std::string& text) {
   }
   std::vector<std::string> values;
   double value = first;
-  // A last value that misses the end by rounding is the end.
+  // Includes a last value that exceeds the end by rounding.
   while (value <= last + 1e-12 * std::fabs(last)) {
     if (values.size() == kMaxValues) {
       return absl::InvalidArgumentError(absl::StrCat(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// "2..64*2" for 2, 4, 8, 16, 32, 64.
+// Ranges of values: "2..64*2" for 2, 4, 8, 16, 32, 64.
 #ifndef WEIR_PLAN_SWEEP_RANGES_H_
 #define WEIR_PLAN_SWEEP_RANGES_H_
 
@@ -13,9 +13,8 @@
 
 namespace weir {
 
-// Spells out the ranges "A..B" (by 1), "A..B+STEP" and "A..B*FACTOR" of a
-// field of numbers; B is the last where a step hits it. Everything else stays
-// as it is.
+// Expands the ranges "A..B" (by 1), "A..B+STEP" and "A..B*FACTOR" of a numeric
+// field. B is included if a step reaches it. Other values are unchanged.
 absl::StatusOr<std::vector<std::string>> ExpandRanges(
     const google::protobuf::FieldDescriptor& field,
     const google::protobuf::RepeatedPtrField<std::string>& values);

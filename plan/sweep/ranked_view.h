@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a ranked run knows, for people and programs.
+// Views of a ranked run: table and JSON.
 #ifndef WEIR_PLAN_SWEEP_RANKED_VIEW_H_
 #define WEIR_PLAN_SWEEP_RANKED_VIEW_H_
 
@@ -13,8 +13,8 @@ namespace weir {
 
 std::string RankedTable(const ResolvedScenario& scenario, const RankedRun& run);
 
-// The envelope of results/views.h; "result" has the figures of a sweep's point
-// (SweepOutcome) and how they were found.
+// Returns the envelope of results/views.h; "result" has the values of a sweep's
+// point (SweepOutcome) and the method.
 std::string RankedJson(absl::string_view command,
                        const ResolvedScenario& scenario, const RankedRun& run);
 

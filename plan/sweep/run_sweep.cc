@@ -13,7 +13,7 @@
 namespace weir {
 namespace {
 
-// Whether this sweep may go on with what a shard holds.
+// Returns an error if this sweep cannot continue the shard.
 absl::Status CheckShard(const std::string& path, const ShardContents& contents,
                         const SweepHead& head, bool resume) {
   if (!contents.has_head) return absl::OkStatus();
@@ -28,7 +28,7 @@ absl::Status CheckShard(const std::string& path, const ShardContents& contents,
       path, ": has points already, expected --resume or another --out"));
 }
 
-// Which points of the sweep need no further run.
+// The points of the sweep that need no further run.
 class Ended {
  public:
   Ended(const Shard& shard, uint32_t num_points, double time_limit_seconds,
@@ -53,7 +53,8 @@ class Ended {
     }
   }
 
-  // Once all shards are added: one may have done what another failed to do.
+  // Must be called after all shards are added, as one may have completed a
+  // point that failed in another.
   void AddOverTime() {
     for (const SweepOutcome& outcome : over_time_) {
       if (!ended_[outcome.point()]) End(outcome);
@@ -76,13 +77,13 @@ class Ended {
   SweepCounts* counts_;
 };
 
-// What the other shards of the folder hold, whoever writes them now.
+// Adds the other shards of the folder, which other processes may be writing.
 absl::Status AddOthers(const SweepOptions& options, const std::string& own,
                        const SweepHead& head, Ended* ended) {
   ASSIGN_OR_RETURN(const std::vector<std::string> paths,
                    ShardPaths(options.folder));
   for (const std::string& path : paths) {
-    // A lock goes when its process closes any descriptor of the file.
+    // Closing any descriptor of the own file would release its lock.
     std::error_code error;
     if (std::filesystem::equivalent(path, own, error)) continue;
     ASSIGN_OR_RETURN(const ShardContents contents, ReadShardFile(path));
@@ -112,7 +113,7 @@ SweepOutcome OutcomeOf(uint32_t point, double time_limit_seconds,
 absl::Status CheckSweepFolder(const ResolvedSweep& sweep,
                               const std::string& folder, bool resume) {
   const auto paths = ShardPaths(folder);
-  if (!paths.ok()) return absl::OkStatus();  // nothing there
+  if (!paths.ok()) return absl::OkStatus();  // no folder yet
   const SweepHead head = HeadOf(sweep);
   for (const std::string& path : *paths) {
     ASSIGN_OR_RETURN(const ShardContents contents, ReadShardFile(path));
@@ -145,7 +146,7 @@ absl::StatusOr<SweepCounts> RunSweep(const ResolvedSweep& sweep,
     ++counts.num_points;
     if (!ended[point]) points.push_back(point);
   }
-  std::optional<PointRunner> runner;  // one in each worker
+  std::optional<PointRunner> runner;  // one per worker
   absl::Status written;
   Jobs jobs;
   jobs.num_jobs = static_cast<int>(points.size());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the points of one shard in worker processes and appends what they find.
+// Runs the points of one shard in worker processes and appends the outcomes.
 #ifndef WEIR_PLAN_SWEEP_RUN_SWEEP_H_
 #define WEIR_PLAN_SWEEP_RUN_SWEEP_H_
 
@@ -18,32 +18,33 @@
 namespace weir {
 
 struct SweepOptions {
-  std::string folder;  // of the shards
+  std::string folder;  // folder of the shards
   Shard shard;
-  // Goes on where the shards of the folder end: points that are done or refused
-  // there are left out, those that failed run again, unless they were over a
-  // time limit that was as long.
+  // Continues the shards of the folder: skips points that are done or refused
+  // there. Failed points run again unless they exceeded a time limit at least
+  // as long.
   bool resume = false;
-  double time_limit_seconds = kNoTimeLimit;  // of a point
-  bool force = false;  // empties a file of the shard's name that is no shard
+  double time_limit_seconds = kNoTimeLimit;  // per point
+  bool force = false;  // empties any other file at the shard's path
   int num_processes = 1;
-  // Runs in the workers.
+  // Called in the workers.
   std::function<absl::StatusOr<ResolvedScenario>(const std::string& label,
                                                  const Scenario& scenario)>
       resolve = ResolveScenario;
-  // Called about ten times a second, and as points end.
+  // Called about ten times a second, and whenever a point ends.
   std::function<void(const SweepCounts&)> progress;
-  // Told of each damaged record; its point runs again.
+  // Called for each damaged record, whose point runs again.
   std::function<void(const std::string& text)> warn = [](const auto&) {};
   std::function<bool()> stop = [] { return false; };
 };
 
-// InvalidArgument where the folder holds another sweep or, without `resume`,
-// points of this shard; FailedPrecondition where another process writes it.
+// Returns InvalidArgument if the folder holds another sweep or, without
+// `resume`, points of this shard; FailedPrecondition if another process writes
+// the shard.
 absl::StatusOr<SweepCounts> RunSweep(const ResolvedSweep& sweep,
                                      const SweepOptions& options);
 
-// InvalidArgument where RunSweep would refuse the folder.
+// Returns InvalidArgument if RunSweep would refuse the folder.
 absl::Status CheckSweepFolder(const ResolvedSweep& sweep,
                               const std::string& folder, bool resume);
 

@@ -44,7 +44,7 @@ absl::StatusOr<std::string> ToLine(const Message& message) {
 
 bool FromLine(absl::string_view line, Message* message) {
   json::JsonParseOptions options;
-  options.ignore_unknown_fields = true;  // of a later version
+  options.ignore_unknown_fields = true;  // fields of a later version
   return json::JsonStringToMessage(std::string(line), message, options).ok();
 }
 
@@ -56,7 +56,7 @@ absl::Status NoShard(const std::string& path, absl::string_view why) {
   return absl::InvalidArgumentError(absl::StrCat(path, ": ", why));
 }
 
-// The first record says which sweep the points are of.
+// Reads the first record, which identifies the sweep.
 absl::Status ReadHead(const std::string& path, const Record& record,
                       SweepHead* head) {
   const bool is_head = FromLine(record.text, head) && !head->sweep().empty();
@@ -74,8 +74,8 @@ absl::Status ReadHead(const std::string& path, const Record& record,
   return NoShard(path, "begins with no head of a sweep");
 }
 
-// Locks of a process: its children have no part in them, so that nothing holds
-// them once it is killed; and Linux has them over NFS.
+// Uses locks owned by the process: its children do not inherit them, so that
+// they end when it is killed, and Linux supports them over NFS.
 absl::Status Lock(const std::string& path, int fd) {
   struct flock lock = {};
   lock.l_type = F_WRLCK;
@@ -172,7 +172,7 @@ absl::StatusOr<ShardWriter> ShardWriter::Open(const std::string& path,
   } else if (!force) {
     return contents.status();
   }
-  // What was being written when its process was killed.
+  // Removes the partial line of a process that was killed.
   if (ftruncate(fd, writer.contents_.num_bytes) != 0) return CannotWrite(path);
   return writer;
 }
@@ -223,8 +223,8 @@ absl::Status ShardWriter::AppendLine(const std::string& line) {
     return absl::OkStatus();
   }
   const absl::Status status = CannotWrite(path_);
-  // Removes the part that a full disk took. What cannot be removed is ignored
-  // by readers, as it does not end with a line end.
+  // Removes the partial line that a full disk leaves. If that fails, readers
+  // ignore it, as it has no line end.
   (void)!ftruncate(fd_, begin);
   return status;
 }

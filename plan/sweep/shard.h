@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one process appends its points to: FOLDER/shard-I-of-N.jsonl, a line
-// with the head of the sweep and one for each point, in the order in which they
-// ended. Each line is a record with a checksum (base/record_log.h).
+// The file to which one process appends its points: FOLDER/shard-I-of-N.jsonl,
+// with a line for the head of the sweep and a line for each point, in the order
+// in which they ended. Each line is a record with a checksum
+// (base/record_log.h).
 //
-// A record counts once its end of line is there: a process that is killed loses
-// at most half a line, which is cut off when the file is opened again. Records
-// are synced to disk at most a second after they were
-// appended, and all of them before the sweep reports how many points are done:
-// a power failure loses only points that no report has counted, and --resume
-// runs them again. A record that does not match its checksum is left out and
-// reported, and its point runs again.
+// A record is valid once its line end is written: a process that is killed
+// loses at most a partial line, which is removed when the file is opened again.
+// Records are synced to disk at most a second after they were appended, and all
+// of them before the sweep reports how many points are done: a power failure
+// loses only points that no report has counted, and --resume runs them again. A
+// record that does not match its checksum is skipped and reported, and its
+// point runs again.
 #ifndef WEIR_PLAN_SWEEP_SHARD_H_
 #define WEIR_PLAN_SWEEP_SHARD_H_
 
@@ -31,50 +32,51 @@ struct Shard {
   int num_shards = 1;
 };
 
-// "0/4". Message: "is x, expected y".
+// Parses "0/4". Errors have the form "is x, expected y".
 absl::StatusOr<Shard> ParseShard(absl::string_view text);
 
 std::string ShardPath(const std::string& folder, const Shard& shard);
 
-// What a file holds, without half a line at its end.
+// The contents of a file, without a partial line at its end.
 struct ShardContents {
-  bool has_head = false;  // false: nothing whole was written
+  bool has_head = false;  // false: no complete line was written
   SweepHead head;
   std::vector<SweepOutcome> outcomes;
-  // Of each whole record that cannot be used: "PATH: record 3 (byte 1042) is
-  // damaged: its checksum does not match".
+  // A message for each complete record that cannot be used: "PATH: record 3
+  // (byte 1042) is damaged: its checksum does not match".
   std::vector<std::string> damage;
-  off_t num_bytes = 0;  // of whole lines
+  off_t num_bytes = 0;  // in complete lines
 };
 
-// InvalidArgument where the bytes are no shard, or their head is damaged.
+// Return InvalidArgument if the bytes are not a shard, or their head is
+// damaged.
 absl::StatusOr<ShardContents> ParseShardFile(const std::string& path,
                                              const std::string& bytes);
 absl::StatusOr<ShardContents> ReadShardFile(const std::string& path);
 
-// The shards of a folder, sorted by name. NotFound when there are none.
+// Returns the shards of a folder, sorted by name. NotFound if there are none.
 absl::StatusOr<std::vector<std::string>> ShardPaths(const std::string& folder);
 
-// A shard that this process writes, and no other while this lives.
+// A shard that only this process can write during the lifetime of this object.
 class ShardWriter {
  public:
-  // Makes the folder and the file as needed. FailedPrecondition where another
-  // process writes it. A file that is no shard is an error and stays as it is;
-  // with `force` it is emptied.
+  // Creates the folder and the file as needed. Returns FailedPrecondition if
+  // another process writes the shard. A file that is not a shard is an error
+  // and is not changed; with `force` it is emptied.
   static absl::StatusOr<ShardWriter> Open(const std::string& path,
                                           bool force = false);
   ShardWriter(ShardWriter&& other) noexcept;
   ShardWriter& operator=(ShardWriter&&) = delete;
   ~ShardWriter();
 
-  // What was there when it was opened.
+  // Returns the contents when the file was opened.
   const ShardContents& contents() const { return contents_; }
 
   absl::Status Append(const SweepHead& head);
   absl::Status Append(const SweepOutcome& outcome);
 
-  // Syncs what was appended to disk, the first where a second has passed since
-  // the last time.
+  // Sync appended records to disk; SyncIfDue only if a second has passed since
+  // the last sync.
   absl::Status SyncIfDue();
   absl::Status Sync();
 

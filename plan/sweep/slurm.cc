@@ -22,7 +22,7 @@ std::string ShellWord(absl::string_view text) {
   return absl::StrCat("'", absl::StrReplaceAll(text, {{"'", "'\\''"}}), "'");
 }
 
-constexpr double kLimitSeconds = 300;  // Slurm itself gives up earlier
+constexpr double kLimitSeconds = 300;  // longer than Slurm's own timeouts
 
 struct Ran {
   int exit_code = -1;
@@ -42,8 +42,8 @@ absl::StatusOr<Ran> Run(const std::vector<std::string>& words) {
   return ran;
 }
 
-// Splits as a shell does, with quotes, but runs nothing: wordexp refuses
-// substitutions of commands and operators such as ; and |.
+// Splits text like a shell, with quotes, but runs nothing: wordexp refuses
+// command substitutions and operators such as ; and |.
 absl::StatusOr<std::vector<std::string>> SplitWords(const std::string& text) {
   wordexp_t found = {};
   const int failed = wordexp(text.c_str(), &found, WRDE_NOCMD | WRDE_UNDEF);
@@ -60,7 +60,7 @@ absl::StatusOr<std::vector<std::string>> SplitWords(const std::string& text) {
   return words;
 }
 
-// Returns a path as sbatch takes it for --output: % begins a symbol.
+// Escapes a path for sbatch's --output, in which % starts a symbol.
 std::string WithoutSymbols(absl::string_view path) {
   return absl::StrReplaceAll(path, {{"%", "%%"}});
 }
@@ -120,7 +120,7 @@ bool SlurmJobHasEnded(const std::string& job) {
   const absl::StatusOr<Ran> ran = Run(
       {"squeue", "--noheader", "--format=%T", absl::StrCat("--jobs=", job)});
   if (!ran.ok()) return false;
-  // Slurm forgets old jobs. A controller that does not answer may come back.
+  // Slurm forgets old jobs. An unreachable controller may come back.
   if (absl::StrContains(ran->err, "Invalid job id")) return true;
   return ran->exit_code == 0 &&
          absl::StripAsciiWhitespace(absl::StrCat(ran->out, ran->err)).empty();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A sweep as a Slurm job array: task i of n runs shard i/n on a node of its
-// own.
+// Runs a sweep as a Slurm job array: task i of n runs shard i/n on a node of
+// its own.
 #ifndef WEIR_PLAN_SWEEP_SLURM_H_
 #define WEIR_PLAN_SWEEP_SLURM_H_
 
@@ -14,22 +14,22 @@ namespace weir {
 struct SlurmSweep {
   std::string program;  // weir
   std::string file;     // the sweep
-  std::string folder;   // of its shards; paths are absolute, and so for nodes
+  std::string folder;   // folder of shards; absolute paths, valid on nodes
   int num_nodes = 1;
-  double time_limit_seconds = kNoTimeLimit;  // of a point
-  std::string sbatch_args;  // further words, quoted as for a shell
-  bool force = false;       // the script replaces any file
+  double time_limit_seconds = kNoTimeLimit;  // per point
+  std::string sbatch_args;  // further arguments, quoted as in a shell
+  bool force = false;       // the script may replace any file
 };
 
-// Every task resumes: one that Slurm starts again after its node failed goes on
-// where it was.
+// Returns the job script. Every task uses --resume, so that a task that Slurm
+// restarts after a node failure continues.
 std::string SlurmScript(const SlurmSweep& sweep);
 
-// Writes the script beside the shards and hands it in; returns the job's
-// number. Unavailable where there is no sbatch.
+// Writes the script to the folder of the shards, submits it and returns the job
+// ID. Unavailable if there is no sbatch.
 absl::StatusOr<std::string> SubmitToSlurm(const SlurmSweep& sweep);
 
-// Whether no task of the job waits or runs.
+// Returns true if no task of the job is pending or running.
 bool SlurmJobHasEnded(const std::string& job);
 
 }  // namespace weir

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A collected sweep as an SQLite database. No times, no random keys, one
-// transaction in order of points: the same points give the same bytes.
+// Writes a collected sweep as an SQLite database. The same points give the same
+// bytes: there are no times and no random keys, and a single transaction
+// inserts the points in order.
 #include <sqlite3.h>
 
 #include <filesystem>
@@ -112,7 +113,7 @@ class Insert {
 };
 
 absl::Status Fill(sqlite3* database, const CollectedSweep& collected) {
-  // The file is new and has another name until it is whole.
+  // No journal is needed: the file has a temporary name until it is complete.
   RETURN_IF_ERROR(Execute(database, "PRAGMA journal_mode = OFF"));
   RETURN_IF_ERROR(Execute(database, "PRAGMA synchronous = OFF"));
   RETURN_IF_ERROR(Execute(database, absl::StrCat("PRAGMA application_id = ",

@@ -21,9 +21,9 @@
 namespace weir {
 namespace {
 
-// Points are numbered by 32 bits.
-// A file of something else may have millions of wrong points.
+// A file with other contents may have millions of invalid points.
 constexpr int kMaxWrongPoints = 50;
+// Points have 32-bit numbers.
 constexpr double kMaxPoints = std::numeric_limits<int32_t>::max();
 
 bool IsPath(absl::string_view text) {
@@ -33,7 +33,7 @@ bool IsPath(absl::string_view text) {
   });
 }
 
-// Rows of a table as points; empty cells set nothing.
+// Reads the rows of a table as points. Empty cells set nothing.
 absl::Status ReadPoints(Sweep* sweep) {
   if (sweep->points_csv().empty()) return absl::OkStatus();
   const std::string path = sweep->points_csv();
@@ -55,7 +55,7 @@ std::pair<std::string, std::string> Split(const std::string& setting) {
   return absl::StrSplit(setting, absl::MaxSplits('=', 1));
 }
 
-// Collects the fields and tries every value once.
+// Collects the fields and tries to set every value once.
 class Checker {
  public:
   Checker(absl::string_view label, ResolvedSweep* resolved)
@@ -85,7 +85,7 @@ class Checker {
   }
 
  private:
-  // Returns whether the point has no problem.
+  // Returns true if the point has no problem.
   bool CheckPoint(int i) {
     bool is_fine = true;
     std::set<std::string> here;
@@ -232,7 +232,7 @@ std::vector<std::pair<std::string, std::string>> ShownSettingsOf(
 Scenario ScenarioOfPoint(const ResolvedSweep& sweep, uint32_t point) {
   Scenario scenario = sweep.sweep.scenario();
   for (const auto& [field, value] : SettingsOf(sweep, point)) {
-    // Tried when the sweep was resolved.
+    // Checked when the sweep was resolved.
     SetField(field, value, &scenario).IgnoreError();
   }
   return scenario;

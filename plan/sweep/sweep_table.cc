@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Points as rows of a table.
+// Conversion of points to rows of a table.
 #include <google/protobuf/descriptor.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace {
 using google::protobuf::FieldDescriptor;
 using Kind = SweepTable::Kind;
 
-// Columns of figures: every field of an outcome but the point itself and the
+// Returns the result columns: all fields of an outcome except the point and the
 // time limit, which `error` names.
 std::vector<const FieldDescriptor*> Figures() {
   std::vector<const FieldDescriptor*> figures;
@@ -46,7 +46,7 @@ Kind KindOf(const FieldDescriptor& field) {
   }
 }
 
-// A setting as its field's kind says; it was read so before.
+// Converts a setting to the kind of its field. Requires: it was parsed before.
 SweepCell CellOf(const FieldDescriptor& field, const std::string& value) {
   int64_t whole = 0;
   double number = 0;
@@ -76,7 +76,7 @@ std::string NameOf(SweepOutcomeKind kind) {
   }
 }
 
-// Figures of what is not done are nothing.
+// Returns an empty cell for values of a point that is not done.
 SweepCell CellOf(const SweepOutcome& outcome, const FieldDescriptor& field) {
   const auto& reflection = *outcome.GetReflection();
   switch (field.cpp_type()) {

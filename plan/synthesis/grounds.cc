@@ -14,8 +14,8 @@ namespace {
 constexpr int kMaxStarts = 3;
 constexpr double kRounding = 1e-9;
 
-// Whole backwards made into halves, or an order by microbatch, may hold more
-// than what was named.
+// Returns true if a converted order is usable. It may hold more than the named
+// one, as whole backwards are split or passes ordered by microbatch.
 bool IsStart(const OrderProblem& problem, const Schedule& schedule) {
   return ValidateSchedule(schedule).ok() && FitsLimit(problem, schedule);
 }
@@ -30,7 +30,7 @@ void AddRows(const OrderProblem& problem, const std::string& name,
   ground->starts.emplace_back(name, std::move(rows));
 }
 
-// As many activations as the limit holds; 0 where it holds all.
+// Returns the number of activations that the limit holds; 0 if it holds all.
 int RoomFor(const OrderProblem& problem) {
   double activation = 0;
   for (int stage = 0; stage < problem.num_stages(); ++stage) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where searches for an order start.
+// Starting points of searches for an order.
 #ifndef WEIR_PLAN_SYNTHESIS_GROUNDS_H_
 #define WEIR_PLAN_SYNTHESIS_GROUNDS_H_
 
@@ -14,7 +14,7 @@
 
 namespace weir {
 
-// One placement, and the orders to start from, few and different.
+// A placement with a few distinct orders to start from.
 struct Ground {
   PassTable table;
   OrderBound bound;
@@ -22,19 +22,20 @@ struct Ground {
   std::vector<std::pair<std::string, OffloadRows>> offload_starts = {};
 };
 
-// Starts from the best of the named orders that fit and stand on this
-// placement, and from one microbatch at a time. `enough`: as LowerBoundOf's.
+// Returns a placement with the best named orders that fit and have this
+// placement, and the order of one microbatch at a time. `enough`: see
+// LowerBoundOf.
 Ground GroundOf(const OrderProblem& problem, const std::vector<int>& route,
                 const std::vector<NamedOrder>& named, double enough);
 
-// Adds an order, offloads left out or not, where it stands on this placement,
-// fits, and there are not enough others.
+// Add an order if it has this placement and fits, unless it is known or there
+// are enough others. AddStart ignores orders with offloads.
 void AddStart(const OrderProblem& problem, const std::string& name,
               const Schedule& schedule, Ground* ground);
 void AddOffloadStart(const OrderProblem& problem, const std::string& name,
                      const Schedule& schedule, Ground* ground);
 
-// Does anything go to the host?
+// Returns true if the schedule offloads any activation.
 bool HasOffloads(const Schedule& schedule);
 
 }  // namespace weir

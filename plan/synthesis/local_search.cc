@@ -91,8 +91,8 @@ class Search {
            kWeightOfMeans * clock_.sum_of_ends() / table_.problem().num_ranks;
   }
 
-  // How far `number` may be moved past `other`: not past its own stage's passes
-  // of the same kind, nor its own microbatch's.
+  // Returns true if `number` may overtake `other`: not passes of its stage with
+  // the same kind or microbatch.
   bool MayPass(int32_t number, int32_t other) const {
     if (table_.stage(number) != table_.stage(other)) return true;
     return table_.pass(number) != table_.pass(other) &&
@@ -107,19 +107,19 @@ class Search {
     return table_.held(number);
   }
 
-  // Whether the rank stays within its limit; only from `first` on can it not.
+  // Returns true if the rank stays within its limit.
   bool Fits(int rank) const {
     if (!std::isfinite(limit_)) return true;
     double held = 0;
     for (int32_t number : rows_.ranks[rank]) {
-      // A whole backward holds what its I and W would.
+      // A whole backward holds as much as its I and W.
       if (held + table_.held(number) > limit_) return false;
       held += HeldBy(number);
     }
     return true;
   }
 
-  // Takes the changed ranks or puts `undo` back.
+  // Accepts the changed ranks, or reverts them with `undo`.
   template <typename Undo>
   void Judge(absl::Span<const int> ranks, double since, const Undo& undo) {
     const double most = cost_ + threshold_;
@@ -137,14 +137,15 @@ class Search {
     undo();
   }
 
-  // No makespan above it can cost at most `most`.
+  // Returns a makespan above which no order costs at most `most`.
   double MostMakespan(double most) const {
     return table_.problem().objective == OrderObjective::kSpan
                ? std::numeric_limits<double>::infinity()
                : most;
   }
 
-  // Along the row, as far as `most` and what is in the way allow.
+  // Returns the place that a pass reaches along the row: at most `most` steps,
+  // up to a pass that it may not overtake.
   int Target(const std::vector<int32_t>& row, int from, int step,
              int most) const {
     const int size = static_cast<int>(row.size());
@@ -165,7 +166,7 @@ class Search {
     }
   }
 
-  // Mostly near, sometimes far.
+  // Returns a random distance, mostly short.
   int Distance() { return 1 + random_.Below(1 << random_.Below(6)); }
   int Step() { return random_.Below(2) == 0 ? -1 : 1; }
 
@@ -181,8 +182,8 @@ class Search {
     Judge({rank}, since, [&] { Move(to, from, &row); });
   }
 
-  // A microbatch's pass on several stages in a row: what one rank does sooner
-  // helps only where its neighbours follow.
+  // Moves a microbatch's pass on several consecutive stages: an earlier pass on
+  // one rank helps only if its neighbors follow.
   void MoveTogether() {
     const int32_t first = random_.Below(table_.num_passes());
     const int stages =
@@ -219,7 +220,8 @@ class Search {
     });
   }
 
-  // A pass past others of its kind: these take the microbatches' numbers anew.
+  // Moves a pass past others of its kind, which are numbered again by
+  // microbatch.
   void MoveFar() {
     const int rank = random_.Below(table_.problem().num_ranks);
     std::vector<int32_t>& row = rows_.ranks[rank];
@@ -247,7 +249,7 @@ class Search {
     Judge({rank}, since, [&] { row = old; });
   }
 
-  // Makes an I with its W a whole backward, or the other way round.
+  // Fuses an I and its W into a whole backward, or splits one.
   void JoinOrPart() {
     const int rank = random_.Below(table_.problem().num_ranks);
     std::vector<int32_t>& row = rows_.ranks[rank];

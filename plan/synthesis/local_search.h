@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Better orders from a given one, by small changes.
+// Local search for an order by small changes.
 #ifndef WEIR_PLAN_SYNTHESIS_LOCAL_SEARCH_H_
 #define WEIR_PLAN_SYNTHESIS_LOCAL_SEARCH_H_
 
@@ -13,8 +13,9 @@ namespace weir {
 struct LocalSearchOptions {
   int64_t num_moves = 100'000;  // tried
   uint64_t seed = 1;
-  double enough = 0;  // an order so short is a best one: end there
-  // Called every kMovesPerLook moves, from the searching thread; true ends it.
+  double enough = 0;  // an order this short is optimal and ends the search
+  // Called every kMovesPerLook moves by the searching thread; true ends the
+  // search.
   std::function<bool()> stop = {};
 
   bool Stops(int64_t move) const {
@@ -25,19 +26,20 @@ struct LocalSearchOptions {
 
 struct LocalSearchResult {
   PassRows rows;
-  double value = 0;  // the objective, as TimedWalk finds it
+  double value = 0;  // the objective, as by TimedWalk
   int64_t num_moves = 0, num_accepted = 0;
 };
 
-// Moves one pass of a rank to another place among the passes that it may
-// overtake (a swap of neighbours, an F or W further ahead, ...), joins an I and
-// its W into a whole backward or parts them where that can pay. An order that
-// breaks the limit or deadlocks is refused; a worse one is taken while it is
-// worse by less than a threshold that sinks to nothing (threshold accepting,
-// Dueck and Scheuer, 1990). Only what starts after the moved passes is timed
-// again. Never worse than the start. Same input and seed, same result, on any
-// machine: no clock, no library's random numbers.
-// REQUIRES: `start` is executable and within the limit.
+// Improves an order by random moves: a pass of a rank moves to another place
+// among the passes that it may overtake (a swap of neighbors, an F or W further
+// ahead, ...); an I and its W are fused into a whole backward or split where
+// that can be faster. Orders that exceed the limit or deadlock are rejected. A
+// worse order is accepted if it is worse by less than a threshold that falls to
+// zero (threshold accepting, Dueck and Scheuer, 1990). Only passes that start
+// after the moved ones are timed again. The result is never worse than the
+// start, and depends only on the input and the seed: no clock or library random
+// numbers are used.
+// Requires: `start` is executable and within the limit.
 LocalSearchResult SearchLocally(const PassTable& table, const PassRows& start,
                                 const LocalSearchOptions& options);
 

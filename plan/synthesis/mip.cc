@@ -72,15 +72,15 @@ std::string Describe(const MipResult& result) {
 
 namespace {
 
-// CBC's cutoff for better solutions and its gaps are absolute: as good as none.
+// CBC's improvement threshold and gaps are absolute: practically zero.
 constexpr absl::string_view kExact = "1e-9";
-// What CBC's own tolerances, 1e-6 on each variable, may add up to in a row.
+// The most that CBC's tolerances, 1e-6 per variable, may add up to in a row.
 constexpr double kMaxViolation = 1e-3;
 
 absl::Status CheckModel(const MipModel& model, const MipOptions& options) {
   const int num_variables = static_cast<int>(model.variables.size());
   for (const MipModel::Variable& variable : model.variables) {
-    // Not <=: NaN is wrong too.
+    // Negated, to reject NaN.
     if (!(variable.lower <= variable.upper) || !std::isfinite(variable.cost)) {
       return absl::InvalidArgumentError(
           "a variable's bounds are crossed or its cost is no number");
@@ -115,11 +115,12 @@ void AppendBounds(int i, const MipModel::Variable& variable,
   if (!has_lower) absl::StrAppendFormat(text, " MI BND x%d\n", i);
   if (has_lower) bound("LO", variable.lower);
   if (has_upper) bound("UP", variable.upper);
-  // Integers without it are at most 1 to some readers.
+  // Without this, some readers limit integers to 1.
   if (!has_upper) absl::StrAppendFormat(text, " PL BND x%d\n", i);
 }
 
-// Row r as two, "l<r>" and "u<r>", where it has both bounds.
+// Returns the model in MPS format. A row r with both bounds is split into
+// "l<r>" and "u<r>".
 std::string MpsOf(const MipModel& model) {
   std::string rows = "NAME weir FREE\nROWS\n N obj\n", sides = "RHS\n";
   std::vector<std::vector<std::pair<std::string, double>>> columns(
@@ -145,7 +146,7 @@ std::string MpsOf(const MipModel& model) {
   for (size_t i = 0; i < columns.size(); ++i) {
     const MipModel::Variable& variable = model.variables[i];
     if (variable.is_integer) body += " M MARKER INTORG\n";
-    // Also where it is 0: a column without an entry is no column.
+    // Written even if it is 0, as a column must have an entry.
     absl::StrAppendFormat(&body, " x%d obj %.17g\n", i, variable.cost);
     for (const auto& [row, factor] : columns[i]) {
       absl::StrAppendFormat(&body, " x%d %s %.17g\n", i, row, factor);
@@ -153,7 +154,7 @@ std::string MpsOf(const MipModel& model) {
     if (variable.is_integer) body += " M MARKER INTEND\n";
     AppendBounds(static_cast<int>(i), variable, &bounds);
   }
-  // The format has the quotes.
+  // Adds the quotes that the format requires.
   body = absl::StrReplaceAll(body, {{"MARKER INT", "'MARKER' 'INT"},
                                     {"ORG\n", "ORG'\n"},
                                     {"END\n", "END'\n"}});
@@ -168,8 +169,8 @@ std::string StartOf(const std::vector<double>& start) {
   return text;
 }
 
-// The values of a solution file below its first line; "**" marks values out of
-// bounds.
+// Parses the values of a solution file without its first line. "**" marks
+// values out of bounds.
 absl::StatusOr<std::vector<double>> ValuesOf(absl::string_view text,
                                              size_t num_variables) {
   std::vector<double> values(num_variables, 0);
@@ -194,7 +195,7 @@ absl::StatusOr<std::vector<double>> ValuesOf(absl::string_view text,
   return values;
 }
 
-// "Lower bound:   8.25" of CBC's last words.
+// Parses "Lower bound:   8.25" at the end of CBC's log.
 std::optional<double> BoundOf(absl::string_view log) {
   constexpr absl::string_view kLabel = "\nLower bound:";
   const size_t at = log.rfind(kLabel);
@@ -222,7 +223,7 @@ absl::Status TakeValues(const MipModel& model, absl::string_view lines,
   return absl::OkStatus();
 }
 
-// Reads what CBC wrote: the state, then a line for each variable.
+// Reads CBC's solution file: the state, then a line for each variable.
 absl::Status ReadSolution(const MipModel& model, absl::string_view solution,
                           absl::string_view log, MipResult* result) {
   using State = MipResult::State;
@@ -289,7 +290,7 @@ absl::StatusOr<MipResult> SolveMip(const MipModel& model,
   MipResult result;
   result.was_killed = child.was_killed;
   result.seconds = child.seconds;
-  // Killed while it wrote: what there is may be half a file.
+  // If the solver was killed, its files may be incomplete.
   if (child.was_killed) return result;
   ASSIGN_OR_RETURN(const std::string log, ReadFile(log_file.path()));
   ASSIGN_OR_RETURN(const std::string solution, ReadFile(solution_file.path()));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Mixed-integer linear problems, solved by CBC (Debian's coinor-cbc) in a child
-// process under a hard time limit. What comes back says what is proven.
+// process under a hard time limit. Results state what is proven.
 #ifndef WEIR_PLAN_SYNTHESIS_MIP_H_
 #define WEIR_PLAN_SYNTHESIS_MIP_H_
 
@@ -18,7 +18,7 @@ namespace weir {
 
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// Minimises the sum of cost * variable.
+// Minimizes the sum of cost * variable.
 struct MipModel {
   struct Variable {
     double lower = 0, upper = kInfinity;
@@ -41,11 +41,11 @@ struct MipModel {
 
 struct MipOptions {
   double seconds = 20;
-  // After its seconds the solver may write down what it has; then it, and all
-  // that it started, is killed.
+  // After its time limit, the solver may write its result for this long. Then
+  // it is killed with all processes that it started.
   double grace_seconds = 2;
   std::string solver = "cbc";  // found on PATH
-  // One value for each variable: where to start; may be empty.
+  // One value per variable to start from; may be empty.
   std::vector<double> start = {};
   // Called at least ten times a second while the solver runs.
   std::function<void()> tick = {};
@@ -53,34 +53,34 @@ struct MipOptions {
 
 struct MipResult {
   enum class State {
-    kOptimal,     // values are proven to be best
-    kFeasible,    // values are legal; nothing is below `bound`
-    kInfeasible,  // proven: there are no values
-    kNoAnswer,    // neither within the time
+    kOptimal,     // values are proven optimal
+    kFeasible,    // values are feasible; `bound` is a lower bound
+    kInfeasible,  // proven: no feasible values exist
+    kNoAnswer,    // neither within the time limit
   };
   State state = State::kNoAnswer;
-  // kOptimal and kFeasible; to the eight digits that CBC writes.
+  // For kOptimal and kFeasible, with the eight digits that CBC writes.
   std::vector<double> values;
-  double objective = kInfinity;  // of `values`
-  double bound = -kInfinity;     // proven: no legal values are below
-  bool was_killed = false;       // it outlived its seconds and its grace
-  double seconds = 0;            // that it took
+  double objective = kInfinity;  // value for `values`
+  double bound = -kInfinity;     // proven lower bound of feasible values
+  bool was_killed = false;       // exceeded its seconds and its grace period
+  double seconds = 0;            // time taken
 
   bool has_values() const { return !values.empty(); }
 };
 
-// "optimal, proven", "feasible, not proven: at most 3.1 % above the optimum".
+// Returns for example "optimal, proven" or "feasible, not proven: at most 3.1 %
+// above the optimum".
 std::string Describe(const MipResult& result);
 
-// Unavailable when the solver is not installed, with what to install;
-// InvalidArgument for a model that is malformed or has no least value;
-// Aborted when it dies or says what is not understood; Cancelled after Ctrl-C.
-// To be called from a thread that lives as long as the call: the child
-// dies with it.
+// Returns Unavailable, with what to install, if the solver is not installed;
+// InvalidArgument for a model that is malformed or unbounded; Aborted if the
+// solver dies or its output cannot be parsed; Cancelled after Ctrl-C. Requires:
+// the calling thread lives as long as the call, as the child dies with it.
 absl::StatusOr<MipResult> SolveMip(const MipModel& model,
                                    const MipOptions& options = {});
 
-// The most that `values` are outside of a bound, a row or the whole numbers.
+// Returns the largest violation of a bound, a row or integrality by `values`.
 double LargestViolation(const MipModel& model,
                         const std::vector<double>& values);
 

@@ -21,7 +21,7 @@ bool HasOption(const ScheduleKind& kind, absl::string_view name) {
       [&](const ScheduleOption& option) { return option.name == name; });
 }
 
-// The kind as it is, and within the limit.
+// Returns the name of the kind, without and with the memory limit.
 std::vector<std::string> VariantsOf(const ScheduleKind& kind,
                                     const OrderProblem& problem) {
   std::string name(kind.name);

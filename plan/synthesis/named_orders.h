@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the named systems make of a problem.
+// The orders of the named systems for a problem.
 #ifndef WEIR_PLAN_SYNTHESIS_NAMED_ORDERS_H_
 #define WEIR_PLAN_SYNTHESIS_NAMED_ORDERS_H_
 
@@ -13,16 +13,16 @@ namespace weir {
 struct NamedOrder {
   std::string name;  // "zb-1p:memory-limit=3"
   Schedule schedule;
-  double value = 0;  // of the objective
-  double peak = 0;   // held on the worst rank
+  double value = 0;  // objective
+  double peak = 0;   // most held on any rank
   bool fits = false;
 };
 
-// Every synchronous kind that takes the shape and has one copy of the weights,
-// also with the problem's memory limit where it has such an option; those that
-// fit first, then by value, then in the registry's order. Equal orders stand
-// for themselves. Left out: what does several microbatches in one piece,
-// compresses what it sends, or splits backwards that cannot be split.
+// Returns the orders of every synchronous kind that accepts the shape and has
+// one copy of the weights, also with the problem's memory limit if the kind has
+// that option. Sorted by fitting first, then by value, then by registry. Equal
+// orders are all listed. Excludes orders that run several microbatches in one
+// pass, compress transfers, or split backwards that cannot be split.
 std::vector<NamedOrder> NamedOrders(const OrderProblem& problem);
 
 }  // namespace weir

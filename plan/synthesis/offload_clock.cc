@@ -19,7 +19,7 @@ std::optional<OffloadRows> OffloadRowsOf(const PassTable& table,
   OffloadRows rows = {table.RowsOf(schedule).ranks,
                       schedule.resident_activations};
   for (int rank = 0; rank < schedule.num_ranks; ++rank) {
-    // Each reload behind as many of the rank's passes as there.
+    // Places each reload after as many of the rank's passes as in the schedule.
     std::vector<int32_t> with;
     size_t passes = 0;
     std::vector<int> forwards(schedule.num_stages, 0), gradients = forwards;
@@ -41,7 +41,7 @@ std::optional<OffloadRows> OffloadRowsOf(const PassTable& table,
       }
       if (passes == rows.ranks[rank].size()) return {};
       with.push_back(rows.ranks[rank][passes++]);
-      // A whole backward that became two.
+      // A whole backward may have become I and W.
       while (passes < rows.ranks[rank].size() && action.op == Op::kBackward &&
              table.pass(rows.ranks[rank][passes]) == Pass::kWeight) {
         with.push_back(rows.ranks[rank][passes++]);
@@ -108,7 +108,7 @@ void OffloadClock::MarkWhatIsThere(const OffloadRows& rows) {
   }
 }
 
-// As Dependencies counts.
+// Counts like Dependencies.
 double OffloadClock::WaitForRoom(int most_resident, Stream* stream) const {
   double end = 0;
   ++stream->resident;
@@ -130,7 +130,7 @@ bool OffloadClock::RunRank(const OffloadRows& rows, int rank, double most) {
       const int32_t cell = number - table_.num_passes();
       const StagePassCosts& costs =
           table_.problem().costs.of(table_.stage(cell * 3));
-      // Until it is timed the cell has the end of its offload.
+      // Until the reload is timed, the cell holds the end of the offload.
       const double start =
           std::max({at.compute, at.reload, reloaded_[cell],
                     WaitForRoom(rows.resident_activations, &at)});
@@ -192,7 +192,7 @@ bool OffloadClock::Fits(const Stream& stream, double limit, double tolerance) {
   };
   double held = 0;
   for (double when = soonest(); std::isfinite(when); when = soonest()) {
-    // What changes at one moment changes at once.
+    // Applies all changes of one moment together.
     for (int i = 0; i < 3; ++i) {
       while (next[i] < stream.changes[i].size() &&
              stream.changes[i][next[i]].first <= when + tolerance) {

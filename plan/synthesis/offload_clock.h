@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Orders whose activations go to the host and come back, and when they run.
+// Orders with offloads to the host, and their timing.
 #ifndef WEIR_PLAN_SYNTHESIS_OFFLOAD_CLOCK_H_
 #define WEIR_PLAN_SYNTHESIS_OFFLOAD_CLOCK_H_
 
@@ -13,41 +13,42 @@
 
 namespace weir {
 
-// What goes to the host goes right behind its forward: sooner is never worse.
+// An order with offloads. An offload directly follows its forward, as a later
+// one is never better.
 struct OffloadRows {
-  // [rank], in order: PassTable's numbers, and ReloadOf where an activation
-  // comes back. A whole backward is its I alone.
+  // Numbers of PassTable in order, by [rank], with ReloadOf for each reload. A
+  // whole backward is represented by its I.
   std::vector<std::vector<int32_t>> ranks;
   int resident_activations = 0;  // see Schedule
 };
 
-// The number of the reload before this pass's gradient.
+// Returns the number of the reload for a pass's stage and microbatch.
 inline int32_t ReloadOf(const PassTable& table, int32_t number) {
   return table.num_passes() + number / 3;
 }
 inline bool IsReload(const PassTable& table, int32_t number) {
   return number >= table.num_passes();
 }
-// The forward whose activation a reload brings back.
+// Returns the forward whose activation a reload restores.
 inline int32_t ForwardOf(const PassTable& table, int32_t reload) {
   return (reload - table.num_passes()) * 3;
 }
 
-// Nothing where forwards or gradients of a stage are not by microbatch.
-// REQUIRES: as PassTable::RowsOf, but for offloads.
+// Returns nothing if forwards or gradients of a stage are not in the order of
+// microbatches. Requires: as PassTable::RowsOf; the schedule may have offloads.
 std::optional<OffloadRows> OffloadRowsOf(const PassTable& table,
                                          const Schedule& schedule);
 Schedule ScheduleOf(const PassTable& table, const OffloadRows& rows);
 
-// Times orders as TimedWalk does, and counts what ranks hold as PeakHeld does.
+// Computes times like TimedWalk and memory like PeakHeld.
 class OffloadClock {
  public:
   explicit OffloadClock(const PassTable& table);
 
-  // False when the order deadlocks, its makespan is above `most`, or a rank
-  // holds more than `limit` at a time.
+  // Returns false if the order deadlocks, its makespan exceeds `most`, or a
+  // rank holds more than `limit` at any time.
   bool Try(const OffloadRows& rows, double limit, double most);
-  // Of the last trial that was true.
+  // Return values of the last successful trial.
   double makespan() const;
   double span() const;
   double sum_of_ends() const;
@@ -58,10 +59,10 @@ class OffloadClock {
     double first = 0;
     size_t next = 0;
     int resident = 0;
-    std::vector<double> offload_ends;  // those from `next_leaving` on
-    size_t next_leaving = 0;           // have made no room yet
-    // When, by how much it holds more: by passes, offloads, reloads, each in
-    // the order of time.
+    std::vector<double> offload_ends;  // in order
+    size_t next_leaving = 0;           // first that has not freed its room
+    // Changes of the held amount as (time, change): by passes, offloads and
+    // reloads, each in order of time.
     std::array<std::vector<std::pair<double, double>>, 3> changes;
   };
 
@@ -72,7 +73,7 @@ class OffloadClock {
 
   const PassTable& table_;
   std::vector<bool> has_weight_, moved_;  // [stage * m + microbatch]
-  std::vector<double> end_;               // [pass], below 0: not yet
+  std::vector<double> end_;               // [pass], negative: not timed yet
   std::vector<double> reloaded_;          // [stage * m + microbatch]
   std::vector<Stream> streams_;
   std::vector<int> ready_;

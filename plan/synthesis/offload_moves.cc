@@ -82,19 +82,20 @@ class Search {
     }
   }
 
-  // 0: F, 1: I, 2: W, 3: a reload.
+  // Returns 0 for F, 1 for I, 2 for W, 3 for a reload.
   int KindOf(int32_t number) const {
     return IsReload(table_, number) ? 3 : number % 3;
   }
   int32_t CellOf(int32_t number) const {
     return IsReload(table_, number) ? number - table_.num_passes() : number / 3;
   }
-  // A rank has one stage here.
+  // Does not compare stages, as each rank has one.
   bool MayPass(int32_t number, int32_t other) const {
     return KindOf(number) != KindOf(other) && CellOf(number) != CellOf(other);
   }
 
-  // Along the row, as far as `most` and what is in the way allow.
+  // Moves along the row by at most `most` steps, up to a pass that it may not
+  // overtake.
   void Move(int from, int step, int most, std::vector<int32_t>* row) const {
     const int size = static_cast<int>(row->size());
     for (int to = from + step; most-- > 0 && to >= 0 && to < size &&
@@ -104,8 +105,8 @@ class Search {
     }
   }
 
-  // A random pass or reload, on one rank or on several in a row: what one does
-  // sooner helps only where its neighbours follow.
+  // Moves a random pass or reload on one rank or on several consecutive ones:
+  // an earlier pass on one rank helps only if its neighbors follow.
   void MoveSome(int num_ranks) {
     const int first = random_.Below(problem_.num_ranks);
     const int end = std::min(first + num_ranks, problem_.num_ranks);
@@ -121,14 +122,14 @@ class Search {
     });
   }
 
-  // The same microbatch's so many stages on.
+  // Returns the number for the same microbatch `stages` stages later.
   int32_t OnRank(int32_t number, int stages) const {
     return number + stages * problem_.num_microbatches *
                         (IsReload(table_, number) ? 1 : 3);
   }
 
-  // Lets a microbatch stay where it goes to the host on the first of the ranks,
-  // or the other way round.
+  // Keeps a microbatch on the ranks if the first of them offloads it, else
+  // offloads it on all of them.
   void SendOrKeep(int num_ranks) {
     const int first = random_.Below(problem_.num_ranks);
     const int end = std::min(first + num_ranks, problem_.num_ranks);
@@ -159,8 +160,9 @@ class Search {
     });
   }
 
-  // Behind its forward and the reloads of microbatches before, ahead of its
-  // gradient and those of later ones; mostly not much sooner than needed.
+  // Inserts a reload after its forward and the reloads of earlier microbatches,
+  // and before its gradient and the reloads of later ones; mostly not much
+  // earlier than needed.
   void Insert(int32_t reload, std::vector<int32_t>* row) {
     const int32_t forward = ForwardOf(table_, reload);
     int first = 0, last = -1;

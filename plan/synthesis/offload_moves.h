@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Better orders from a given one, where activations may go to the host.
+// Local search for an order with offloads.
 #ifndef WEIR_PLAN_SYNTHESIS_OFFLOAD_MOVES_H_
 #define WEIR_PLAN_SYNTHESIS_OFFLOAD_MOVES_H_
 
@@ -12,16 +12,16 @@ namespace weir {
 
 struct OffloadSearchResult {
   OffloadRows rows;
-  double value = 0;  // the objective, as TimedWalk finds it
+  double value = 0;  // the objective, as by TimedWalk
   int64_t num_moves = 0;
 };
 
-// As SearchLocally, and: sends an activation of a rank to the host and fetches
-// it back, somewhere before its gradient; fetches it sooner or later; lets it
-// stay after all; changes how many activations may be on a rank before forwards
-// and reloads wait for offloads. What ranks hold is counted by time, exactly.
-// Whole backwards stay whole.
-// REQUIRES: one chunk; `start` is executable and within the limit.
+// Like SearchLocally, with additional moves: offloads an activation and reloads
+// it somewhere before its gradient; reloads it earlier or later; keeps it on
+// the rank after all; changes the number of activations on a rank above which
+// forwards and reloads wait for offloads. Memory is computed exactly, by time.
+// Whole backwards are not split.
+// Requires: one chunk; `start` is executable and within the limit.
 OffloadSearchResult SearchOffloads(const PassTable& table,
                                    const OffloadRows& start,
                                    const LocalSearchOptions& options);

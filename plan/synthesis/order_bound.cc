@@ -12,9 +12,9 @@
 namespace weir {
 namespace {
 
-// The limit is kept up to rounding, so that bounds allow as much.
+// Bounds must allow for the rounding that the limit allows.
 constexpr double kRounding = 1e-9;
-// Of a rank alone: beyond it takes seconds.
+// The most states of RankAlone; more take seconds.
 constexpr double kMaxSituations = 20'000;
 
 class Bounds {
@@ -34,7 +34,7 @@ class Bounds {
     }
     back_.resize(problem_.num_stages());
     for (int stage = problem_.num_stages(); stage-- > 0;) {
-      back_[stage] = arrival;  // when a first gradient can come
+      back_[stage] = arrival;  // earliest time of a first gradient
       arrival += Input(stage) + (stage > 0 ? HopTo(stage) : 0);
     }
   }
@@ -66,7 +66,7 @@ class Bounds {
     }
     return Of(stage).fused_backward();
   }
-  // W where there certainly is one.
+  // Returns the seconds of W, or 0 if it may be fused.
   double Weight(int stage) const {
     return problem_.may_fuse(stage) ? 0 : Of(stage).backward_weight;
   }
@@ -76,8 +76,9 @@ class Bounds {
     best_ = {value, absl::StrCat("rank ", rank, ": ", reason)};
   }
 
-  // The most that `seconds` of things that hold `bytes` each make within the
-  // limit, at most `count` of each.
+  // An item that adds `seconds`, holds `bytes` and is available `count` times.
+  // MostWithinLimit returns the most seconds of items that fit the limit
+  // together.
   struct Thing {
     double seconds, bytes;
     int count;
@@ -95,7 +96,7 @@ class Bounds {
     for (const Thing& thing : things) {
       double fit = thing.count;
       if (thing.bytes > 0) fit = std::min(fit, left / thing.bytes);
-      // Alone, only whole ones fit.
+      // A single kind of item only fits whole.
       if (things.size() == 1) fit = std::floor(fit);
       seconds += fit * thing.seconds;
       left -= fit * thing.bytes;
@@ -110,7 +111,7 @@ class Bounds {
     }
     const int m = problem_.num_microbatches;
     const int first = stages.front(), last = stages.back();
-    // All times are from the first forward on where the span counts.
+    // For the span, all times are from the rank's first forward.
     const double origin = is_span_ ? arrival_[first] : 0;
     const double head = arrival_[first] - origin;
     double work = 0, urgent = 0, weights = 0, residence = 0, activations = 0;
@@ -164,8 +165,9 @@ class Bounds {
     }
   }
 
-  // An activation away on the host is on the rank while it is made and sent,
-  // and while it is fetched and used; a channel sends one at a time.
+  // Adds the residence bound with offloads. An offloaded activation is on the
+  // rank during its forward, offload, reload and gradient; a channel transfers
+  // one at a time.
   void AddWithOffloads(int stage, double head) {
     const StagePassCosts& costs = Of(stage);
     const double limit = problem_.memory_limit * (1 + kRounding);
@@ -184,8 +186,8 @@ class Bounds {
         "how long microbatches are held, as many on the host as can go there");
   }
 
-  // A rank with all that the others need at least. One stage per rank: a rank's
-  // number is its stage's.
+  // Returns the relaxation of a rank, with the least needs of the others.
+  // Requires: one stage per rank, so that the rank is the stage.
   RankAlone Alone(int rank) const {
     const int last = problem_.num_ranks - 1;
     const StagePassCosts& costs = Of(rank);
@@ -235,7 +237,8 @@ class Bounds {
     Add(head + LeastTimeAlone(alone), rank, "its passes, others at their best");
   }
 
-  // The way to a later rank, all of its gradients, and the way back.
+  // Bounds the span of rank 0: the way to a later rank, all of its gradients,
+  // and the way back.
   void AddSpanThrough(int rank) {
     RankAlone alone = Alone(rank);
     if (SituationsOf(alone) > kMaxSituations) return;
@@ -248,7 +251,8 @@ class Bounds {
         absl::StrCat("the way to rank ", rank, ", its passes, and back"));
   }
 
-  // After the last I of a stage, and after an F, on this rank or on any.
+  // Return the least time that follows the last I of a stage, or an F, on any
+  // rank; for the span, on this rank.
   double InputTail(int stage) const {
     return is_span_ ? Weight(stage)
                     : table_.tail(table_.Number(stage, 0, Pass::kInput));
@@ -266,8 +270,8 @@ class Bounds {
   const OrderProblem& problem_;
   bool is_span_;
   double limit_;
-  std::vector<double> arrival_;  // of a first forward
-  std::vector<double> back_;     // of a first gradient
+  std::vector<double> arrival_;  // earliest first forward, by stage
+  std::vector<double> back_;     // earliest first gradient, by stage
   OrderBound best_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What no order of a problem can beat.
+// Lower bounds of order problems.
 #ifndef WEIR_PLAN_SYNTHESIS_ORDER_BOUND_H_
 #define WEIR_PLAN_SYNTHESIS_ORDER_BOUND_H_
 
@@ -15,24 +15,24 @@ struct OrderBound {
   std::string reason;  // "rank 2: its work after the first forward arrives"
 };
 
-// The largest, over the ranks, of
-//  - its work, after the first forward can arrive;
-//  - its forwards and input gradients, and weight gradients as far as not all
-//    of them can wait for the end within the limit, then the way of the last
-//    input gradient to the first stage;
-//  - fill: until the first gradient can come back only forwards run, no more
-//    than the limit holds; then the rest of its work;
-//  - fill and drain: likewise after its last forward has begun nothing is left
-//    but what the limit holds, while that microbatch still goes to the last
-//    stage and back;
-//  - residence: every microbatch is held from its forward to its input
-//    gradient, the whole way there and back, and only so many fit at a time;
-//  - where it has one stage: the best order of its passes when the others are
-//    as fast as they can ever be (RankAlone).
-// Of the span: the same on one rank, without what happens on others before and
-// after. With offloads of what the limit says only the residence is left: as
-// many on the host as the channel can carry in that time. `enough`: an order so
-// short is known, and nothing above need be shown.
+// Returns the maximum over the ranks of
+// - its work, after the first forward can arrive;
+// - its forwards and input gradients, and the weight gradients that cannot be
+//   deferred to the end within the limit, then the path of the last input
+//   gradient to the first stage;
+// - fill: only forwards run until the first gradient can return, at most as
+//   many as the limit holds; then the rest of its work;
+// - fill and drain: in addition, after its last forward has begun, only what
+//   the limit holds is left to do, while that microbatch still passes to the
+//   last stage and back;
+// - residence: every microbatch is held from its forward to its input gradient,
+//   the whole way there and back, and only a limited number fits at a time;
+// - if it has one stage: the best order of its passes with the other ranks as
+//   fast as possible (RankAlone).
+// For the span, the same on one rank, without what other ranks do before and
+// after. With offloads, of the bounds by the limit only residence applies, with
+// as many microbatches on the host as the channel can carry in that time.
+// `enough`: the value of a known order; larger bounds are not needed.
 OrderBound LowerBoundOf(
     const PassTable& table,
     double enough = std::numeric_limits<double>::infinity());

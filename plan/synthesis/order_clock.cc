@@ -33,7 +33,7 @@ bool OrderClock::RunRank(const PassRows& rows, int rank, double since,
       } else if (start_[before] < since) {
         end = end_[before];
       } else {
-        return true;  // not yet; the pass before wakes this rank
+        return true;  // not timed yet; that pass wakes this rank
       }
       start = std::max(start, end + table_.hop_before(number));
     }
@@ -58,7 +58,7 @@ bool OrderClock::Try(const PassRows& rows, double since, double most) {
   ready_.clear();
   const int num_ranks = table_.problem().num_ranks;
   for (int rank = num_ranks; rank-- > 0;) {
-    // What starts before `since` waits only for what does too.
+    // Passes that start before `since` wait only for such passes.
     const std::vector<int32_t>& row = rows.ranks[rank];
     next_[rank] =
         static_cast<int>(std::partition_point(row.begin(), row.end(),

@@ -9,7 +9,7 @@ namespace weir {
 namespace {
 
 constexpr int kYes = -2, kNo = -1;
-// The horizon in the program's own units: CBC's tolerances are absolute.
+// The horizon in the program's units, as CBC's tolerances are absolute.
 constexpr double kHorizon = 100;
 
 }  // namespace
@@ -36,7 +36,7 @@ void OrderMip::AddAtLeast(const Sum& sum, double least) {
 
 OrderMip::OrderMip(const PassTable& table, double least, double most)
     : table_(table), problem_(table.problem()) {
-  double arrival = 0;  // the last rank's first forward, where spans begin
+  double arrival = 0;  // the last rank's first forward, the origin of spans
   for (int stage = 0; stage < problem_.num_stages(); ++stage) {
     arrival += problem_.costs.of(stage).forward + problem_.costs.hop;
   }
@@ -71,8 +71,8 @@ OrderMip::OrderMip(const PassTable& table, double least, double most)
   }
 }
 
-// One before the other in every order: by microbatch, and by the way through
-// the stages and back.
+// Returns true if `one` precedes `other` in every order, by microbatch and by
+// the path through the stages and back.
 bool OrderMip::Precedes(int32_t one, int32_t other) const {
   if (table_.microbatch(one) > table_.microbatch(other) || one == other) {
     return false;
@@ -87,12 +87,12 @@ bool OrderMip::Precedes(int32_t one, int32_t other) const {
            table_.stage(one) == table_.stage(other);
   }
   if (table_.pass(other) == Pass::kWeight) {
-    return place(one) <= place(other);  // that of its I
+    return place(one) <= place(other);  // same as for its I
   }
   return place(one) <= place(other);
 }
 
-// When passes can start, by the chains that no order changes.
+// Computes when passes can start, from the dependencies that all orders share.
 void OrderMip::FindWindows(double most) {
   const int n = table_.num_passes(), m = problem_.num_microbatches;
   earliest_.assign(n, 0);
@@ -124,8 +124,8 @@ void OrderMip::FindWindows(double most) {
       arrival += problem_.costs.of(stage).forward / unit_;
     }
   }
-  // Forwards by stage, then gradients by stage backwards, then W: each after
-  // all that it awaits; and back again for the latest starts.
+  // For each microbatch, forwards by stage, then I and W by stage in reverse: a
+  // topological order, which is reversed for the latest starts.
   std::vector<int32_t> sorted;
   const int s_end = problem_.num_stages();
   for (int k = 0; k < m; ++k) {
@@ -194,12 +194,12 @@ void OrderMip::AddTimes(double least, double most) {
       continue;
     }
     whole_[number] = model_.AddBoolean();
-    // Nothing comes between a whole backward's I and W.
+    // Nothing runs between the I and the W of a whole backward.
     AddUnless(End(number), Start(number + 1),
               Sum{{}, 1}.Plus(Variable(whole_[number], -1)));
   }
   for (const std::vector<int32_t>& passes : of_rank_) {
-    // The span is from the first forward, which nothing delays.
+    // The span starts with the first forward, which nothing delays.
     double origin = earliest_[passes.front()];
     for (int32_t number : passes) {
       origin = std::min(origin, earliest_[number]);
@@ -231,7 +231,7 @@ OrderMip::Sum OrderMip::Before(int32_t one, int32_t other) const {
   const int known = cells[Cell(one, other)];
   if (known == kYes) return {{}, 1};
   if (known == kNo) return {{}, 0};
-  // One boolean for both directions, held by the smaller number.
+  // One boolean for both directions, stored for the smaller number.
   if (one < other) return Variable(known);
   return Sum{{}, 1}.Plus(Variable(known, -1));
 }
@@ -245,7 +245,7 @@ void OrderMip::AddOrders() {
       for (int32_t other : passes) {
         if (one >= other) continue;
         int there = kNo, back = kNo;
-        // By time alone one may have to be first.
+        // The windows alone may determine the order.
         const auto cannot = [&](int32_t a, int32_t b) {
           return earliest_[a] +
                      Seconds(a).constant * !problem_.may_fuse(table_.stage(a)) >
@@ -267,8 +267,8 @@ void OrderMip::AddOrders() {
         if (one == other) continue;
         const Sum before = Before(one, other);
         if (before.terms.empty() && before.constant == 0) continue;
-        // start(other) >= end(one), or the other way round; the windows say by
-        // how much it can be missed.
+        // start(other) >= end(one) if `one` is first; else the row is relaxed
+        // by the most that the windows allow it to be violated.
         Sum row = Start(other);
         row.Plus(End(one), -1);
         if (!before.terms.empty()) {
@@ -286,8 +286,8 @@ void OrderMip::AddOrders() {
   }
 }
 
-// If a pass is before another it is before that kind's next microbatch too, and
-// its own kind's last one is before it.
+// If a pass is before another, it is also before that kind's next microbatch,
+// and its own kind's previous microbatch is before the other.
 void OrderMip::AddMonotony() {
   const int m = problem_.num_microbatches;
   for (const std::vector<int32_t>& passes : of_rank_) {
@@ -324,7 +324,7 @@ void OrderMip::AddMemory() {
         if (other == number) continue;
         double change = table_.held(other);
         if (!problem_.can_split && table_.pass(other) == Pass::kInput) {
-          change += table_.held(other + 1);  // its W's too
+          change += table_.held(other + 1);  // and its W
         }
         held.Plus(Before(other, number), change / unit);
       }

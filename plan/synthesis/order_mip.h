@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The best order as a mixed-integer program: Zero Bubble's (Qi et al., 2024,
-// appendix G: times, and a boolean for each two passes of a rank that says
-// which is first), and OptPipe's (Li et al., 2025), which adds transfers to and
-// from the host.
+// appendix G: times, and a boolean for the order of each two passes of a rank),
+// and OptPipe's (Li et al., 2025), which adds transfers to and from the host.
 #ifndef WEIR_PLAN_SYNTHESIS_ORDER_MIP_H_
 #define WEIR_PLAN_SYNTHESIS_ORDER_MIP_H_
 
@@ -15,35 +14,35 @@
 
 namespace weir {
 
-// The program of a problem on one placement, with what it takes to read a
-// solution. Its objective is the problem's, divided by `unit`.
+// The program of a problem on one placement, and the conversion of its
+// solutions. Its objective is the problem's, divided by `unit`.
 //
-// Passes of one kind on a stage are in the order of the microbatches, which
-// loses nothing (PassRows) unless they go to the host, where it is a part of
-// the claim. What a rank holds is counted whenever a pass or a reload takes
-// something; what was released must have ended by then.
+// Passes of one kind on a stage run in the order of the microbatches, without
+// loss of generality (PassRows). With offloads, optimality holds among such
+// orders only. The memory of a rank is counted whenever a pass or a reload
+// takes some; what was released must have ended by then.
 class OrderMip {
  public:
-  // No order above `most` is looked for, none below `least` is expected: both
-  // tighten the program.
+  // Considers orders with values of at most `most`. Requires: no order is below
+  // `least`. Both tighten the program.
   OrderMip(const PassTable& table, double least, double most);
 
   const MipModel& model() const { return model_; }
   double unit() const { return unit_; }
   int num_booleans() const { return num_booleans_; }
 
-  // All variables as an order without offloads has them.
+  // Returns the values of all variables for an order without offloads.
   std::vector<double> StartOf(const PassRows& rows) const;
 
-  // The schedule of a solution. Its times are its own, TimedWalk's: never later
+  // Returns the schedule of a solution. TimedWalk's times of it are never later
   // than the solution's.
   Schedule ScheduleOf(const std::vector<double>& values) const;
 
  private:
-  // Above what CBC's tolerances can make of a sum.
+  // Larger than the effect of CBC's tolerances on a sum.
   static constexpr double kSlack = 1e-6;
 
-  // A sum of variables and a number.
+  // A linear expression.
   struct Sum {
     std::vector<std::pair<int, double>> terms;
     double constant = 0;
@@ -65,12 +64,12 @@ class OrderMip {
   void AddAtLeast(const Sum& sum, double least);
 
   bool has(int32_t number) const { return start_[number] >= 0; }
-  Sum Seconds(int32_t number) const;  // of a pass that may be whole
+  Sum Seconds(int32_t number) const;  // I may be a whole backward
   Sum Start(int32_t number) const { return Variable(start_[number]); }
   Sum End(int32_t number) const;
-  bool Precedes(int32_t one, int32_t other) const;  // whatever the order
+  bool Precedes(int32_t one, int32_t other) const;  // in every order
   Sum Before(int32_t one, int32_t other) const;     // 1 or 0
-  // left >= right, unless the sum `excuse` is 1 or more.
+  // Requires left >= right unless the sum `excuse` is 1 or more.
   void AddUnless(const Sum& left, const Sum& right, const Sum& excuse);
   size_t Cell(int32_t one, int32_t other) const;
 
@@ -80,12 +79,13 @@ class OrderMip {
   MipModel model_;
   int num_booleans_ = 0;
   int value_ = 0;           // variable of the objective
-  std::vector<int> start_;  // [pass], -1: there is no such pass
-  std::vector<int> whole_;  // [pass of I], -1: the problem says which
+  std::vector<int> start_;  // [pass], -1: the pass does not exist
+  std::vector<int> whole_;  // [pass of I], -1: determined by the problem
   std::vector<double> earliest_, latest_;      // starts, of passes
   std::vector<std::vector<int32_t>> of_rank_;  // passes
   std::vector<int> place_in_rank_;             // [pass]
-  // [rank][one * passes + other]: the boolean, -2: yes, -1: no.
+  // Variables of whether `one` is before `other`, as [rank][one * passes +
+  // other]; -2: always, -1: never.
   std::vector<std::vector<int>> before_;
   // [stage * m + microbatch]
   std::vector<int> moved_, offload_, reload_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transfers to and from the host in the program of an order: OptPipe's.
+// OptPipe's transfers to and from the host in the program of an order.
 #include <algorithm>
 #include <cmath>
 
@@ -7,14 +7,15 @@
 
 namespace weir {
 
-// Returns what one way takes, at most the horizon: excuses of AddUnless cover
-// no more, and nothing that takes as long is there and back in time.
+// Returns the duration of a transfer in one direction, in multiples of unit_
+// and at most the horizon: the excuses of AddUnless cover no more, and an
+// activation whose transfer takes that long cannot return in time.
 double OrderMip::TransferSeconds(int stage) const {
   return std::min(problem_.costs.of(stage).offload / unit_, horizon_);
 }
 
-// Each activation may go (moved), and come back before its gradient; one at a
-// time goes and one at a time comes, on each rank.
+// Each activation may be offloaded (moved) and is then reloaded before its
+// gradient. A rank offloads one activation and reloads one at a time.
 void OrderMip::AddOffloads() {
   const int m = problem_.num_microbatches;
   for (int stage = 0; stage < problem_.num_stages(); ++stage) {
@@ -49,8 +50,8 @@ void OrderMip::AddOffloads() {
   }
 }
 
-// What the rank holds whenever a forward or a reload takes its part. Of two
-// that may start at one moment at least one counts the other.
+// Limits what the rank holds at the start of each forward and reload. If two
+// may start at the same time, at least one counts the other.
 void OrderMip::AddOffloadMemory(int rank) {
   const double unit = HeldByMicrobatch(problem_);
   if (!(unit > 0) || !std::isfinite(problem_.memory_limit)) return;
@@ -67,14 +68,14 @@ void OrderMip::AddOffloadMemory(int rank) {
   const auto negation = [](int boolean) {
     return Sum{{}, 1}.Plus(Variable(boolean, -1));
   };
-  // A boolean that may be 1 only when `left` >= `right`.
+  // Adds a boolean that can be 1 only if `left` >= `right`.
   const auto only_if = [&](const Sum& left, const Sum& right) {
     const int boolean = model_.AddBoolean();
     AddUnless(left, right, negation(boolean));
     return boolean;
   };
-  // [forward j][k]: k's reload has begun when j's forward begins; and that k's
-  // forward has begun when j's reload does.
+  // reload_first[j][k]: reload k has begun when forward j begins.
+  // forward_first[j][k]: forward k has begun when reload j begins.
   std::vector<std::vector<int>> reload_first(m), forward_first(m),
       other_first(m);
   for (int j = 0; j < m; ++j) {
@@ -94,7 +95,7 @@ void OrderMip::AddOffloadMemory(int rank) {
   for (int j = 0; j < m; ++j) {
     for (int k = 0; k < m; ++k) {
       if (j == k) continue;
-      // other_first[j][k]: k's reload has begun when j's does.
+      // other_first[j][k]: reload k has begun when reload j begins.
       const Sum excuse =
           negation(moved_[cell(j)]).Plus(negation(moved_[cell(k)]));
       AddUnless(Variable(reload_[cell(k)]), Variable(reload_[cell(j)]),
@@ -107,7 +108,7 @@ void OrderMip::AddOffloadMemory(int rank) {
       }
     }
   }
-  // At the forwards.
+  // Limits at the forwards.
   for (int j = 0; j < m; ++j) {
     const int32_t forward = number(j, Pass::kForward);
     const Sum start = Start(forward);
@@ -123,12 +124,12 @@ void OrderMip::AddOffloadMemory(int rank) {
       } else {
         held.Plus(Before(number(k, Pass::kInput), forward), -deferred);
       }
-      if (k >= j) continue;  // only what came before can be away
+      if (k >= j) continue;  // only earlier ones can be on the host
       const int away =
           only_if(start, Variable(offload_[cell(k)]).Plus({{}, seconds}));
       AddAtLeast(Variable(moved_[cell(k)]).Plus(Variable(away), -1), 0);
       held.Plus(Variable(away), -activation);
-      // A reload that has begun without an offload is none.
+      // Without an offload there is no reload.
       const int back = reload_first[j][k];
       AddAtLeast(Variable(moved_[cell(k)]).Plus(Variable(back), -1), 0);
       held.Plus(Variable(back), activation);
@@ -136,10 +137,10 @@ void OrderMip::AddOffloadMemory(int rank) {
     if (held.terms.empty()) continue;
     model_.AddRow(held.terms, -kInfinity, limit - held.constant);
   }
-  // At the reloads, of what is moved.
+  // Limits at the reloads of offloaded activations.
   for (int j = 0; j < m; ++j) {
     const Sum start = Variable(reload_[cell(j)]);
-    Sum held;  // its own is away and comes back
+    Sum held;  // its own is on the host and returns
     for (int k = 0; k < m; ++k) {
       held.Plus(Variable(forward_first[j][k]), activation);
       const int ended = only_if(start, End(number(k, Pass::kInput)));
@@ -148,7 +149,7 @@ void OrderMip::AddOffloadMemory(int rank) {
       if (problem_.can_split) {
         const int done = only_if(start, End(number(k, Pass::kWeight)));
         held.Plus(Variable(done), -deferred);
-        // What is done has ended; no credit without the charge.
+        // W ends after I: its release counts only with the change of I.
         AddAtLeast(Variable(ended).Plus(Variable(done), -1), 0);
       }
       if (k == j) continue;
@@ -160,7 +161,7 @@ void OrderMip::AddOffloadMemory(int rank) {
           Variable(moved_[cell(k)]).Plus(Variable(other_first[j][k]), -1), 0);
       held.Plus(Variable(other_first[j][k]), activation);
     }
-    // Where it does not move nothing is asked.
+    // No limit if it is not offloaded.
     const double all = 2 * m * (activation + deferred) + limit;
     held.Plus(Variable(moved_[cell(j)]), all);
     model_.AddRow(held.terms, -kInfinity, limit + all - held.constant);

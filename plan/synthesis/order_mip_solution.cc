@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an order is in its program, and what a solution is as an order.
+// Conversion between orders and solutions of OrderMip.
 #include <algorithm>
 #include <tuple>
 #include <utility>
@@ -51,8 +51,8 @@ Schedule OrderMip::ScheduleOf(const std::vector<double>& values) const {
     return total;
   };
   for (int rank = 0; rank < problem_.num_ranks; ++rank) {
-    // Sorted by the booleans, which are exact; transfers to the host by time,
-    // behind the passes that have ended by then.
+    // Passes are sorted by the booleans, which are exact; host transfers by
+    // time, after the passes that have ended by then.
     std::vector<std::pair<double, int32_t>> sorted;
     for (int32_t one : of_rank_[rank]) {
       double place = 0;
@@ -80,7 +80,7 @@ Schedule OrderMip::ScheduleOf(const std::vector<double>& values) const {
     std::vector<Action>& row = schedule.rank_actions[rank];
     size_t next = 0;
     for (const auto& [place, number] : sorted) {
-      // A transfer waits for the pass before it, so it stands before the first
+      // A transfer waits for the pass before it, so it precedes the first pass
       // that has not ended when it starts.
       const double end = value(End(number));
       while (next < transfers.size() &&

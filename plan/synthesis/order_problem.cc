@@ -14,15 +14,16 @@
 namespace weir {
 namespace {
 
-// Of sums of a few thousand numbers.
+// Relative error of sums of a few thousand numbers.
 constexpr double kRounding = 1e-9;
 
 double Held(const StagePassCosts& stage) {
   return std::max(stage.activation, stage.weight_gradient_inputs);
 }
 
-// With one microbatch at a time a rank holds the activations of the stages
-// before, and at last one W's inputs.
+// Returns the most that a rank holds with one microbatch at a time: the
+// activations of its earlier stages, and the activation or the inputs of W of
+// the current one.
 double LeastHeld(const OrderProblem& problem, const std::vector<int>& route) {
   double least = 0;
   for (int rank = 0; rank < problem.num_ranks; ++rank) {
@@ -31,7 +32,7 @@ double LeastHeld(const OrderProblem& problem, const std::vector<int>& route) {
       if (route[stage] != rank) continue;
       const StagePassCosts& costs = problem.costs.of(stage);
       activations += costs.activation;
-      // The gradients come back while all stages before are held.
+      // Gradients return while all earlier stages are held.
       most = std::max(most, activations - costs.activation + Held(costs));
     }
     least = std::max({least, most, activations});
@@ -161,11 +162,11 @@ double PeakInOrder(const OrderProblem& problem,
   return peak;
 }
 
-// Releases at the end of a pass or offload, takes at the start of one; at one
-// moment what is released goes first.
+// Memory is taken at the start of a forward or reload and released at the end
+// of a pass or offload; at one moment, all changes apply together.
 double PeakByTime(const OrderProblem& problem, const WalkTimes& times,
                   const Schedule& schedule, int rank) {
-  std::vector<std::pair<double, double>> changes;  // when, by how much
+  std::vector<std::pair<double, double>> changes;  // (time, change)
   const std::vector<Action>& actions = schedule.rank_actions[rank];
   for (size_t i = 0; i < actions.size(); ++i) {
     const StagePassCosts& costs = problem.costs.of(actions[i].stage);
@@ -191,7 +192,7 @@ double PeakByTime(const OrderProblem& problem, const WalkTimes& times,
     }
   }
   std::sort(changes.begin(), changes.end());
-  // Sums of the same seconds in another order are the same moment.
+  // Equal times may differ by rounding, as they are summed in different orders.
   const double tolerance = kRounding * times.makespan();
   double held = 0, peak = 0;
   for (size_t i = 0; i < changes.size();) {

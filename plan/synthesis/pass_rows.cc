@@ -22,7 +22,7 @@ PassTable::PassTable(const OrderProblem& problem, std::vector<int> route)
   const auto hop = [&](int stage) {  // to the next stage
     return route_[stage] == route_[stage + 1] ? 0 : problem.costs.hop;
   };
-  // What must follow the gradient of a stage, and its forward.
+  // The least time after the gradient of a stage, and after its forward.
   std::vector<double> input_tail(num_stages), forward_tail(num_stages);
   const auto least_input = [&](int stage) {
     const StagePassCosts& costs = problem.costs.of(stage);
@@ -102,8 +102,8 @@ PassRows PassTable::RowsOf(const Schedule& schedule) const {
         if (action.op == Op::kBackwardInput) {
           waiting[s].push_back(k);
         } else if (!problem_.may_fuse(s)) {
-          // Its W comes next, before those that still wait: of those any may
-          // be the first.
+          // A W follows directly. It takes the number of the first waiting one,
+          // as any of them may run first.
           waiting[s].push_back(k);
           row.push_back(Number(s, waiting[s][num_weights[s]++], Pass::kWeight));
         }

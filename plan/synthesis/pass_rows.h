@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An order as numbers, for searches that look at millions of them.
+// Orders as numbers, for searches that try millions of them.
 #ifndef WEIR_PLAN_SYNTHESIS_PASS_ROWS_H_
 #define WEIR_PLAN_SYNTHESIS_PASS_ROWS_H_
 
@@ -12,16 +12,17 @@ namespace weir {
 
 enum class Pass : uint8_t { kForward, kInput, kWeight };  // F, I or B, W
 
-// Passes of one stage and kind run in the order of the microbatches. That loses
-// nothing: give the k-th of each kind on a stage to microbatch k; k of them
-// have then run wherever k had before, and neither what is awaited nor what is
-// held asks for more.
+// An order in which passes of one stage and kind run in the order of
+// microbatches. This loses no generality: assign the k-th pass of each kind on
+// a stage to microbatch k. As many passes of each kind have then run at any
+// time as before, so that dependencies and limits still hold.
 struct PassRows {
-  // [rank], in order: PassTable's numbers. A whole backward is its I alone.
+  // Numbers of PassTable in order, by [rank]. A whole backward is represented
+  // by its I.
   std::vector<std::vector<int32_t>> ranks;
 };
 
-// What there is to know of every pass of a problem on one placement.
+// Properties of all passes of a problem on one placement.
 class PassTable {
  public:
   PassTable(const OrderProblem& problem, std::vector<int> route);
@@ -40,24 +41,25 @@ class PassTable {
 
   double seconds(int32_t number) const { return seconds_[number]; }
   double fused_seconds(int stage) const { return fused_[stage]; }
-  // The pass of another stage that must end a hop earlier, -1: none.
+  // Returns the pass of another stage that must end a hop earlier; -1: none.
   int32_t before(int32_t number) const { return before_[number]; }
   int32_t after(int32_t number) const { return after_[number]; }
   double hop_before(int32_t number) const { return hop_before_[number]; }
-  // From its end to the end of all that must come after it, at least.
+  // Returns the least time from its end to the end of all that must follow it.
   double tail(int32_t number) const { return tail_[number]; }
-  // What a rank holds more once it has run (F: from its start).
+  // Returns by how much a pass changes what its rank holds (F: at its start,
+  // others: at their end).
   double held(int32_t number) const { return held_[number]; }
 
   const OrderProblem& problem() const { return problem_; }
   const std::vector<int>& route() const { return route_; }
 
-  // REQUIRES: one route, this placement's; no spans. A pair that runs together
-  // becomes one after the other; whole backwards become I and W where that
-  // takes no longer; offloads are left out.
+  // Converts a schedule. Overlapped pairs become sequential, whole backwards
+  // become I and W if that takes no longer, and offloads are dropped. Requires:
+  // a single route, that of this placement; no pass of several microbatches.
   PassRows RowsOf(const Schedule& schedule) const;
   Schedule ScheduleOf(const PassRows& rows) const;
-  // All of one microbatch before the next.
+  // Returns the order that completes each microbatch before the next.
   PassRows OneByOne() const;
 
  private:

@@ -14,17 +14,17 @@ namespace {
 constexpr size_t kMaxLabels = 256;
 constexpr double kRounding = 1e-12;
 
-// Forwards, gradients and weight gradients done.
+// Numbers of forwards, gradients and weight gradients done.
 using Done = std::tuple<int, int, int>;
 
-// The times of one way to get there; less is better, in each.
+// Times of one way to reach a state; smaller is better for each.
 struct Label {
   double now = 0;
-  // Of the last forward, `way` less: when it turns on the last rank, when that
-  // has ended, when the later rank's work has.
+  // Times of the last forward, before `way` is added: its start on the last
+  // rank, its end there, and the end of the later rank's work.
   double turns = 0, turned = 0, worked = 0;
-  double last = 0;                 // when its gradient can start, but for `now`
-  std::vector<double> ready = {};  // of the others in flight
+  double last = 0;  // when its gradient can start, ignoring `now`
+  std::vector<double> ready = {};  // same for the others in flight
 
   bool IsNoWorse(const Label& other) const {
     if (now > other.now || last > other.last || turns > other.turns ||
@@ -60,8 +60,8 @@ class Alone {
   }
 
   double Run() {
-    // By the number of passes done: every pass leads to a later layer, a whole
-    // backward to the one after.
+    // Layers by number of passes done: every pass leads to the next layer, a
+    // whole backward to the one after that.
     std::vector<std::map<Done, std::vector<Label>>> layers(3 * m_ + 3);
     layers_ = &layers;
     constexpr double kNever = -std::numeric_limits<double>::infinity();
@@ -136,7 +136,7 @@ class Alone {
     }
     const double last = inputs == m_ ? label.now + in_.tail : 0;
     if (inputs < m_) {
-      // In flight, or still to be sent on its way.
+      // The last gradient is that of a forward in flight or still to run.
       double gradient = std::max(label.now, label.last);
       if (forwards < m_) {
         gradient =
@@ -157,7 +157,7 @@ class Alone {
     (*layers_)[forwards + inputs + weights][done].push_back(std::move(label));
   }
 
-  // Leaves out what another is no worse than.
+  // Removes dominated labels and merges the others into at most kMaxLabels.
   static void Thin(std::vector<Label>* labels) {
     std::sort(labels->begin(), labels->end(),
               [](const Label& one, const Label& other) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One rank of a problem on its own, all others as fast as they can ever be.
+// A relaxation of a problem to one rank, with all others as fast as possible.
 #ifndef WEIR_PLAN_SYNTHESIS_RANK_ALONE_H_
 #define WEIR_PLAN_SYNTHESIS_RANK_ALONE_H_
 
@@ -7,7 +7,7 @@
 
 namespace weir {
 
-// A rank with one stage. Times in one unit, what is held in another.
+// A rank with one stage. Times share one unit and held amounts another.
 struct RankAlone {
   int num_microbatches = 1;
   double forward = 1, input = 1, weight = 1;
@@ -18,28 +18,30 @@ struct RankAlone {
 
   // Forward k cannot start before k times this.
   double between_arrivals = 0;
-  // From the end of a forward to the start of its gradient, at least.
+  // The least time from the end of a forward to the start of its gradient.
   double way = 0;
-  // What each microbatch takes on later ranks: the slowest forward, the last
-  // rank's forward and gradient together, the slowest gradient.
+  // Time per microbatch on later ranks: the slowest forward, the last rank's
+  // forward plus gradient, the slowest gradient.
   double forwards_apart = 0, turn = 0, gradients_apart = 0;
-  // All that each takes on one later rank, and of n in a row how much can still
-  // be left there when the last one's gradient is ready.
+  // All work of a microbatch on one later rank, and the most work of n
+  // consecutive ones that can be left there when the last one's gradient is
+  // ready.
   double work = 0, work_left = std::numeric_limits<double>::infinity();
 
-  bool until_all_is_done = true;  // not only until the last gradient
+  bool until_all_is_done = true;  // false: until the last gradient
   double tail = 0;                // after the last gradient
-  // Where it takes as long as this nothing more is asked.
+  // An upper limit of the result; larger times are not distinguished.
   double cutoff = std::numeric_limits<double>::infinity();
 };
 
-// From the first forward, which can start at 0: what no order of the rank's
-// passes can beat. The best of them, found by going through all numbers of
-// passes done and keeping, of each, the times that no other is better than;
-// beyond some hundreds these are made one, the best of each. At most `cutoff`.
+// Returns a lower bound on the time of every order of the rank's passes, from
+// the first forward, which can start at 0; at most `cutoff`. A dynamic program
+// over the numbers of passes done keeps the Pareto front of times for each.
+// Beyond some hundreds of entries, groups of them are merged into their minima.
 double LeastTimeAlone(const RankAlone& rank);
 
-// How many numbers of passes it would go through: some 100,000 take a second.
+// Returns the number of states that LeastTimeAlone may visit; 100,000 take
+// about a second.
 double SituationsOf(const RankAlone& rank);
 
 }  // namespace weir

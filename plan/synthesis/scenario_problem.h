@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A scenario as a problem of orders.
+// Conversion of a scenario to an order problem.
 #ifndef WEIR_PLAN_SYNTHESIS_SCENARIO_PROBLEM_H_
 #define WEIR_PLAN_SYNTHESIS_SCENARIO_PROBLEM_H_
 
@@ -9,8 +9,9 @@
 
 namespace weir {
 
-// Shape, seconds and bytes of the stages, and the slowest hop, as an automatic
-// schedule is told of them; without limit. Errors as Simulate's.
+// Returns the shape, the seconds and bytes of the stages and the slowest hop,
+// as automatic schedules receive them; without a limit. Errors are those of
+// Simulate.
 absl::StatusOr<OrderProblem> OrderProblemOf(const ResolvedScenario& scenario);
 
 }  // namespace weir

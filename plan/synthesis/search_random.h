@@ -18,7 +18,7 @@ class SearchRandom {
     z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
     return z ^ (z >> 31);
   }
-  // 0 to n-1.
+  // Returns a number from 0 to n-1.
   int Below(int n) {
     return static_cast<int>(((Next() >> 32) * static_cast<uint64_t>(n)) >> 32);
   }

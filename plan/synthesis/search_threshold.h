@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What local searches accept: a cost that is no worse by more than a threshold,
-// which falls with the square of the moves that are left.
+// Acceptance in local searches: the cost may rise by at most a threshold, which
+// falls with the square of the remaining moves.
 #ifndef WEIR_PLAN_SYNTHESIS_SEARCH_THRESHOLD_H_
 #define WEIR_PLAN_SYNTHESIS_SEARCH_THRESHOLD_H_
 
@@ -8,10 +8,10 @@
 
 namespace weir {
 
-// Beside the objective what all ranks take counts a little: most moves leave
-// the slowest rank as it is, and one that frees another helps later.
+// The weight of the mean end of the ranks, relative to the objective: most
+// moves do not affect the slowest rank, and a shorter other rank helps later.
 inline constexpr double kWeightOfMeans = 0.05;
-// The first threshold, in passes of mean length.
+// The initial threshold, in passes of mean length.
 inline constexpr double kFirstThreshold = 0.6;
 
 inline double ThresholdAt(double mean_seconds, int64_t move,

@@ -10,9 +10,9 @@ namespace {
 
 // Cost per pass of all named orders, the bounds and the state of a search.
 constexpr double kBytesPerPass = 1000, kSecondsPerPass = 4e-5;
-// A move times the passes behind it again, at worst all of them.
+// Per pass and move. A move retimes the passes after it, in the worst case all.
 constexpr double kSecondsPerTimedPass = 1e-8;
-// Orders to start from on each placement, and the best of what came of them.
+// Starting orders per placement, and the best of their results.
 constexpr double kStarts = 5;
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a synthesis needs, estimated before it begins (base/size_limits.h).
+// Estimates of the memory and time of a synthesis (base/size_limits.h).
 #ifndef WEIR_PLAN_SYNTHESIS_SYNTHESIS_SIZE_H_
 #define WEIR_PLAN_SYNTHESIS_SYNTHESIS_SIZE_H_
 
@@ -13,21 +13,21 @@
 
 namespace weir {
 
-// How often the local search starts from each order.
+// Number of local searches from each starting order.
 inline constexpr int kRunsOfStart = 2;
 
-// Forwards and both halves of backwards.
+// Returns the number of forwards and of both halves of backwards.
 double NumPasses(const OrderProblem& problem);
 
-// Returns options.num_moves, or by default fewer the more passes there are.
+// Returns options.num_moves, or by default fewer for more passes.
 int64_t NumMoves(const OrderProblem& problem, const SynthesisOptions& options);
 
 // Estimates the named orders, the bounds and the moves of the local search on
-// one core. The mixed-integer program ends when options.seconds are up.
+// one core. The mixed-integer program ends after options.seconds.
 SizeEstimate EstimateSynthesis(const OrderProblem& problem,
                                const SynthesisOptions& options);
 
-// InvalidArgument where that is too much.
+// Returns InvalidArgument if the estimate is too large.
 absl::Status CheckSynthesisSize(absl::string_view label,
                                 const OrderProblem& problem,
                                 const SynthesisOptions& options);

@@ -29,13 +29,13 @@ double Peak(const Synthesis& synthesis) {
                            synthesis.peak_held.end());
 }
 
-// In microbatches of the largest stage, which the limit is given in.
+// In microbatches of the largest stage, the unit of the limit.
 std::string Held(const OrderProblem& problem, double held) {
   const double unit = HeldByMicrobatch(problem);
   return unit > 0 ? absl::StrFormat("%.4g", held / unit) : "0";
 }
 
-// In microbatches, rank by rank: "4/3.5/2".
+// In microbatches, by rank: "4/3.5/2".
 std::string HeldPerRank(const OrderProblem& problem,
                         const Synthesis& synthesis) {
   return absl::StrJoin(synthesis.peak_held, "/",
@@ -58,7 +58,7 @@ std::string ProgramSaid(const Synthesis& synthesis) {
   return synthesis.mip.empty() ? "not asked" : synthesis.mip;
 }
 
-// All digits, one number where the stages agree.
+// With all digits; a single number if the stages agree.
 std::string PerStage(const OrderProblem& problem, absl::string_view key,
                      double StagePassCosts::*member) {
   std::vector<std::string> numbers;
@@ -72,8 +72,9 @@ std::string PerStage(const OrderProblem& problem, absl::string_view key,
   return absl::StrCat(key, "=", absl::StrJoin(numbers, "/"));
 }
 
-// The costs as --costs takes them; nothing where it has no words for them: a
-// whole backward that takes less than its halves, a stage that holds nothing.
+// Returns the costs in the format of --costs; empty if it cannot express them,
+// as for a whole backward that takes less than its halves or a stage without
+// activation memory.
 std::string CostsText(const OrderProblem& problem) {
   for (int stage = 0; stage < problem.num_stages(); ++stage) {
     if (!(problem.costs.of(stage).activation > 0)) return "";
@@ -87,7 +88,7 @@ std::string CostsText(const OrderProblem& problem) {
     parts.push_back(PerStage(problem, "i", &StagePassCosts::backward_input));
     parts.push_back(PerStage(problem, "w", &StagePassCosts::backward_weight));
   } else {
-    OrderProblem whole = problem;  // the halves' place is free
+    OrderProblem whole = problem;  // backward_input holds the whole backward
     for (StagePassCosts& stage : whole.costs.stages) {
       stage.backward_input = stage.fused_backward();
     }

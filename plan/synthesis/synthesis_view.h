@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was found, for people and for programs.
+// Views of a synthesis: table, JSON and CSV.
 #ifndef WEIR_PLAN_SYNTHESIS_SYNTHESIS_VIEW_H_
 #define WEIR_PLAN_SYNTHESIS_SYNTHESIS_VIEW_H_
 
@@ -10,27 +10,27 @@
 
 namespace weir {
 
-// What the full simulation of a scenario says, seconds.
+// Seconds of a scenario by full simulation.
 struct SimulatedTimes {
   double found = 0;
   std::optional<double> best_named;
 };
 
-// The named systems against what was found, its bound and its gap. Ends with a
-// newline.
+// Compares the named systems with the order found, its bound and its gap. Ends
+// with a newline.
 std::string SynthesisTable(const OrderProblem& problem,
                            const Synthesis& synthesis,
                            const std::optional<SimulatedTimes>& simulated);
 
-// The proof that goes with the order, a JSON object: the problem, what the
-// linter says, what every rank holds against the limit, times, bound, gap and
-// how they were found, and what each named system takes.
+// Returns the proof of the order, a JSON object: the problem, the linter's
+// report, what every rank holds compared with the limit, times, bound, gap and
+// how they were found, and the times of each named system.
 std::string SynthesisJson(const OrderProblem& problem,
                           const Synthesis& synthesis,
                           const std::optional<SimulatedTimes>& simulated);
 
-// One row below its header: what was found, the best named order, the bound,
-// and what makes the order valid.
+// Returns a header and one row: the order found, the best named order, the
+// bound, and the evidence that the order is valid.
 std::string SynthesisCsv(const OrderProblem& problem,
                          const Synthesis& synthesis,
                          const std::optional<SimulatedTimes>& simulated);

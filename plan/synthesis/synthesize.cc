@@ -33,10 +33,10 @@ const NamedOrder* Synthesis::best_named() const {
 
 namespace {
 
-// What rounding and CBC's tolerances leave between equal values.
+// Equal values may differ by this much through rounding and CBC's tolerances.
 constexpr double kEqual = 1e-6;
 constexpr double kRounding = 1e-9;
-// Beyond it CBC finds nothing in any time that people wait.
+// With more booleans, CBC finds nothing in acceptable time.
 constexpr int kMaxBooleans = 4000;
 
 class Synthesizer {
@@ -65,7 +65,7 @@ class Synthesizer {
   }
 
  private:
-  // Keeps an order that is valid, within the limit and better.
+  // Keeps an order if it is valid, within the limit and better.
   bool Take(const Schedule& schedule, const std::string& source) {
     if (!ValidateSchedule(schedule).ok() || !FitsLimit(problem_, schedule)) {
       return false;
@@ -94,9 +94,9 @@ class Synthesizer {
             .enough = ground.bound.value};
   }
 
-  // The search from each start of each placement, some times over. Each run on
-  // its own, so that the number of threads changes nothing.
-  // Takes what there is when interrupted.
+  // Runs the search several times from each start of each placement. Runs are
+  // independent, so that the result does not depend on the number of threads.
+  // Keeps the results so far when interrupted.
   template <typename Starts, typename Find>
   void RunAll(const Starts& starts_of, const Find& find) {
     struct Run {
@@ -149,7 +149,7 @@ class Synthesizer {
     }
   }
 
-  // `done` is of the step that `what` names.
+  // `done` is the fraction of the step that `what` names.
   void Tell(const std::string& what, double done) const {
     if (!options_.progress) return;
     options_.progress(
@@ -159,7 +159,7 @@ class Synthesizer {
         std::min(done, 1.0));
   }
 
-  // From all starts, and once more from the best that came of it.
+  // Searches from all starts, and then from the best result.
   void SearchGrounds() {
     const auto search = [&] {
       RunAll(
@@ -184,7 +184,8 @@ class Synthesizer {
     return std::string(absl::StripPrefix(source, "local search from "));
   }
 
-  // From the best named orders that fit, and from what was found without.
+  // Searches from the best named orders that fit, and from the best without
+  // offloads.
   void SearchWithOffloads() {
     for (Ground& ground : grounds_) {
       AddOffloadStart(problem_, StartOf(found_.source), found_.schedule,
@@ -255,7 +256,7 @@ class Synthesizer {
   }
 
   absl::Status SolveGround(Ground* ground) {
-    // A program is as large as the squares of what a rank does.
+    // The size of a program grows with the square of a rank's passes.
     const double passes = 3.0 * problem_.num_chunks * problem_.num_microbatches;
     if (passes * passes * problem_.num_ranks > 60.0 * kMaxBooleans) {
       Say("not asked: the program is too large");
@@ -284,11 +285,11 @@ class Synthesizer {
     if (result.has_values()) {
       TakeSolution(mip.ScheduleOf(result.values));
     }
-    // With tolerances a solution may seem shorter than it is; a bound stays a
-    // bound.
+    // Within tolerances, a solution may seem shorter than it is. The bound must
+    // remain a bound.
     double bound = std::min(result.bound * mip.unit(), found_.value);
-    // Then nothing on this placement is as good as what is known. Where that
-    // is an order of this very program CBC errs, and nothing is proven.
+    // No order of this placement is as good as the known one. If the known one
+    // is an order of this program, CBC is wrong and nothing is proven.
     if (result.state == MipResult::State::kInfeasible) {
       const bool errs = problem_.may_offload ||
                         found_.schedule.routes[0] == ground->table.route();
@@ -300,8 +301,8 @@ class Synthesizer {
     return absl::OkStatus();
   }
 
-  // An offloading order's forwards and reloads wait for room by a count of
-  // activations; the right count is looked for.
+  // With offloads, forwards and reloads wait for room by a count of
+  // activations. Tries all counts.
   void TakeSolution(Schedule schedule) {
     const std::string source = "mixed-integer program";
     if (!HasOffloads(schedule)) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A better order than any named system's, and how far from the best it can be.
+// Synthesis of an order better than those of the named systems, with a bound on
+// its distance from the optimum.
 #ifndef WEIR_PLAN_SYNTHESIS_SYNTHESIZE_H_
 #define WEIR_PLAN_SYNTHESIS_SYNTHESIZE_H_
 
@@ -15,44 +16,46 @@
 namespace weir {
 
 enum class SynthesisMethod {
-  kAuto,   // local search; the program where it is small and CBC is there
-  kMip,    // the program from the best named order
-  kLocal,  // local search alone: the same bytes on any machine
+  kAuto,   // local search, and the program if small and CBC is there
+  kMip,    // the program, from the best named order
+  kLocal,  // local search only: the same bytes on any machine
 };
 
 struct SynthesisOptions {
   SynthesisMethod method = SynthesisMethod::kAuto;
-  double seconds = 20;    // for CBC, all placements together
-  int64_t num_moves = 0;  // of the local search; 0: by the size
+  double seconds = 20;    // for CBC, over all placements
+  int64_t num_moves = 0;  // for the local search; 0: depends on the size
   uint64_t seed = 1;
   std::string solver = "cbc";
-  // Called now and then from this thread: what is done, and the part of it.
+  // Called from time to time by this thread with the step and its fraction
+  // done.
   std::function<void(const std::string& text, double done)> progress = {};
 };
 
 struct Synthesis {
   Schedule schedule;
   std::string source;  // "local search from zb-1p", "zb-h1", ...
-  double value = 0;    // of the objective
+  double value = 0;    // objective
   double makespan = 0, span = 0;
   std::vector<double> peak_held;  // [rank]
   std::vector<NamedOrder> named;  // see NamedOrders
-  // No order on any placement is below; where it is from.
+  // A lower bound for all orders on all placements, and its origin.
   double bound = 0;
   std::string bound_reason;
-  bool is_proven = false;  // value is the bound, rounding aside
-  std::string mip;         // what CBC said; empty: not asked
+  bool is_proven = false;  // value equals the bound, up to rounding
+  std::string mip;         // result of CBC; empty: it did not run
   std::vector<std::string> notes;
-  bool interrupted = false;  // the best so far
+  bool interrupted = false;  // this is the best so far
 
   double gap() const { return bound > 0 ? value / bound - 1 : 0; }
   const NamedOrder* best_named() const;  // null: none fits
 };
 
-// Never worse than the best named order that fits. Deterministic but for what
-// CBC has found when its time is up. InvalidArgument as CheckOrderProblem and
-// where it needs too much (synthesis_size.h); Unavailable when kMip lacks CBC;
-// Cancelled when interrupted before an order that fits was found.
+// Returns an order that is never worse than the best named order that fits.
+// Deterministic, except for what CBC has found at its time limit.
+// InvalidArgument as CheckOrderProblem and for problems that are too large
+// (synthesis_size.h); Unavailable if kMip needs CBC and it is missing;
+// Cancelled if interrupted before an order that fits was found.
 absl::StatusOr<Synthesis> Synthesize(const OrderProblem& problem,
                                      const SynthesisOptions& options = {});
 

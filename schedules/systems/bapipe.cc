@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // BaPipe (Zhao et al., 2020, section 3): four orders for four kinds of
-// hardware. AS computes and transfers asynchronously, SO synchronously but with
-// transfers beside the computation, SNO one after the other; FBP runs a
-// forward and a backward at the same time.
+// hardware. AS computes and transfers asynchronously. SO is synchronous, with
+// transfers overlapped with computation; SNO is synchronous without overlap.
+// FBP overlaps forwards with backwards.
 #include <algorithm>
 
 #include "schedules/limits.h"
@@ -28,7 +28,8 @@ Schedule GenerateOneFOneB(absl::string_view name, const ScheduleSpec& spec) {
   return OneFOneBSchedule(name, spec);
 }
 
-// Twice the forwards before the first backward hide a hop there and back.
+// Twice the forwards before the first backward hide the latency of a hop in
+// both directions.
 Schedule GenerateEager(absl::string_view name, const ScheduleSpec& spec) {
   Schedule schedule = EmptySchedule(name, spec);
   for (int rank = 0; rank < spec.num_ranks; ++rank) {
@@ -38,8 +39,8 @@ Schedule GenerateEager(absl::string_view name, const ScheduleSpec& spec) {
   return schedule;
 }
 
-// A forward beside every backward: what comes back meets the forward that
-// follows as many others as there are hops to the end and back.
+// Overlaps the backward of every microbatch on stage s with the forward of the
+// microbatch that is 2(p-s)-1 later.
 Schedule GenerateParallel(absl::string_view name, const ScheduleSpec& spec) {
   Schedule schedule = EmptySchedule(name, spec);
   const int m = spec.num_microbatches;
@@ -59,7 +60,7 @@ Schedule GenerateParallel(absl::string_view name, const ScheduleSpec& spec) {
   return schedule;
 }
 
-// The four differ in the order and in what is said of it.
+// The four kinds differ in their orders and summaries.
 template <const absl::string_view& kName,
           Schedule (*generate)(absl::string_view, const ScheduleSpec&)>
 ScheduleKind Kind(absl::string_view alias, absl::string_view summary) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // BitPipe (Wu et al., 2024): two V-shaped interleaved pipelines in opposite
-// directions, each on its own copy of the weights.
+// directions, each with its own copy of the weights.
 #include "absl/strings/str_cat.h"
 #include "schedules/limits.h"
 #include "schedules/systems/generators.h"

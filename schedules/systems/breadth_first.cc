@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Breadth-first (Lamy-Poirier, 2023, section 3): GPipe over the stages of a
-// rank in turn, so that the weights of each are gathered once for all forwards
-// and once for all backwards, and its gradient reduced once.
+// Breadth-first (Lamy-Poirier, 2023, section 3): GPipe over each of a rank's
+// stages in turn. A stage's weights are gathered once for all forwards and once
+// for all backwards, and its gradient is reduced once.
 #include "schedules/limits.h"
 #include "schedules/options.h"
 #include "schedules/systems/generators.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Chimera (Li and Hoefler, 2021, section 3): f pipelines down the ranks and f
-// up, each on its own copy of the weights, merged without a conflict.
+// up, each with its own copy of the weights, merged without conflicts.
 #include "absl/strings/str_cat.h"
 #include "schedules/limits.h"
 #include "schedules/options.h"
@@ -15,8 +15,8 @@ constexpr absl::string_view kDirect = "direct";
 
 struct Options {
   int num_pipelines;
-  // Microbatches of a forward. With backward halving the backward takes half of
-  // what a forward does: in its microbatches a forward takes two.
+  // Microbatches per forward. With backward halving, a backward processes half
+  // as many as a forward, so a forward spans two of its microbatches.
   int forward_span;
 };
 
@@ -36,7 +36,7 @@ void CheckEveryPipelineRuns(const ScheduleSpec& spec, const Options& options,
                             Problems* problems) {
   const int64_t pipelines = options.num_pipelines;
   const bool is_even = spec.num_microbatches % pipelines == 0;
-  // In turns of two, the last may have one.
+  // With turns of two, the last turn may have one microbatch.
   const int64_t least =
       is_even || options.forward_span == 1 ? pipelines : 2 * pipelines - 1;
   if (spec.num_microbatches < 1 || spec.num_microbatches >= least) return;
@@ -66,7 +66,8 @@ absl::Status Check(const ScheduleSpec& spec) {
   return problems.ToStatus();
 }
 
-// Pipeline i down starts at rank i*D/f; those up run the other way.
+// Pipeline i down starts at rank i*D/f; the pipelines up use the reversed
+// routes.
 std::vector<std::vector<int>> Routes(int num_ranks, int num_pipelines) {
   const int num_down = num_pipelines / 2;
   std::vector<std::vector<int>> routes;
@@ -85,8 +86,8 @@ Schedule Generate(const ScheduleSpec& spec) {
   const Options options = ReadOptions(spec, &none);
   Schedule schedule = EmptySchedule(kName, spec);
   schedule.routes = Routes(spec.num_ranks, options.num_pipelines);
-  // The first microbatches go down, the last up; where they cannot be shared
-  // out evenly they take turns.
+  // The first microbatches go down, the last go up. If they cannot be divided
+  // evenly, the pipelines take turns.
   schedule.microbatches_per_route_turn =
       spec.num_microbatches % options.num_pipelines == 0
           ? spec.num_microbatches / options.num_pipelines

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// DAPPLE (Fan et al., 2021, section 3): stage i of S does K_i forwards, then
-// one backward and one forward in turn. Policy A: K_i = min(S-i, D), 1F1B where
-// the memory limit D does not bind; policy B: K_i = min(2(S-i)-1, D), which
-// hides transfers.
+// DAPPLE (Fan et al., 2021, section 3): stage i of S runs K_i forwards, then
+// one backward and one forward alternately. Policy A: K_i = min(S-i, D), which
+// is 1F1B unless the memory limit D is reached. Policy B: K_i = min(2(S-i)-1,
+// D), which hides transfers.
 #include <algorithm>
 
 #include "schedules/limits.h"

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // DualPipe (DeepSeek-AI, 2024, section 3.2.1) feeds microbatches from both ends
-// and runs a forward beside a backward, so that each hides the other's
-// transfers; every rank holds two stages' weights, one of each direction.
-// DualPipeV cuts that in half: one stream of microbatches in a V, so that each
-// rank's two stages are different ones.
+// and overlaps forwards with backwards, so that each hides the other's
+// transfers. Every rank stores the weights of two stages, one for each
+// direction. DualPipeV is one half of that: a single stream of microbatches in
+// a V, so that each rank has two different stages and no weights are
+// replicated.
 #include <array>
 
 #include "absl/strings/str_cat.h"
@@ -19,26 +20,27 @@ constexpr absl::string_view kDualPipeV = "dualpipe-v";
 constexpr absl::string_view kPaper =
     "DeepSeek-AI, DeepSeek-V3 Technical Report, 2024";
 
-// The microbatches that a rank meets in one of its two stages.
+// The microbatches that a rank processes in one of its two stages.
 struct Stream {
   int stage;
   int next_forward;   // microbatch
   int next_backward;  // microbatch
 };
 
-// Where a rank stands in the half of a DualPipe or the arm of a V.
+// The position of a rank in its half of a DualPipe or on a V.
 struct Position {
-  int from_start;        // ranks
-  int to_turn;           // ranks
-  int num_microbatches;  // of each stream
+  int from_start;        // ranks before it
+  int to_turn;           // ranks after it
+  int num_microbatches;  // in each stream
 };
 
-// Writes one rank's order; the streams are 0, which enters on this side, and 1.
+// Builds the order of a rank. Stream 0 enters at this end of the pipeline,
+// stream 1 comes from the other.
 class RankOrder {
  public:
   RankOrder(Stream zero, Stream one) : streams_{zero, one} {}
 
-  // The eight steps of DualPipe's step().
+  // Returns the eight steps of DualPipe's step().
   std::vector<Action> Run(const Position& at) &&;
 
  private:
@@ -55,7 +57,7 @@ class RankOrder {
     actions_.push_back({Op::kBackwardInput, of.stage, of.next_backward++});
     weights_.push_back(actions_.back());
   }
-  // The oldest that an input gradient has left to do.
+  // Adds the weight gradient of the oldest input gradient without one.
   void BackwardWeight() {
     actions_.push_back(weights_[num_weights_done_++]);
     actions_.back().op = Op::kBackwardWeight;
@@ -87,7 +89,7 @@ std::vector<Action> RankOrder::Run(const Position& at) && {
   }
   const int num_pairs = at.num_microbatches - 2 * near - far;
   for (int i = 0; i < num_pairs; ++i) {
-    if (i == 0 && near == 0) {  // where waiting for both would cost a bubble
+    if (i == 0 && near == 0) {  // waiting for both would add a bubble
       Forward(0);
       Backward(1);
     } else {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pipelines over edge devices. EdgePipe (Hu et al., 2022) infers: forwards
-// only, as fast as the slowest stage or link. AccEPT (Chen et al., 2024) trains
-// in 1F1B with a flush and compresses what goes over the network. What makes
-// them theirs, unequal devices and their partition, is in the costs.
+// Pipelines over edge devices. EdgePipe (Hu et al., 2022) is for inference:
+// forwards only, as fast as the slowest stage or link. AccEPT (Chen et al.,
+// 2024) trains in 1F1B with a flush and compresses transfers. Their unequal
+// devices and their partition are part of the costs.
 #include "schedules/limits.h"
 #include "schedules/systems/generators.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The families behind the registry, one source file each.
+// Families of schedules in the registry, one source file each.
 #ifndef WEIR_SCHEDULES_SYSTEMS_GENERATORS_H_
 #define WEIR_SCHEDULES_SYSTEMS_GENERATORS_H_
 
@@ -51,36 +51,39 @@ ScheduleKind SppKind();                    // spp.cc
 ScheduleKind EdgePipeKind();               // edge.cc
 ScheduleKind AccEPTKind();                 // edge.cc
 
-// Stage c*num_ranks + r on rank r as its chunk c.
+// Returns a route with stage c*num_ranks + r on rank r as its chunk c.
 std::vector<int> LoopedRoute(const ScheduleSpec& spec);
 
-// There and back: chunk 0 from rank 0 to the last, chunk 1 from the last to
-// rank 0, chunk 2 from rank 0 again. Two chunks make a V.
+// Returns a route with alternating directions: chunk 0 from rank 0 to the last,
+// chunk 1 from the last to rank 0, chunk 2 from rank 0 again. Two chunks form a
+// V.
 std::vector<int> ZigZagRoute(const ScheduleSpec& spec);
 
-// A schedule with the looped placement of the spec and no actions yet.
+// Returns a schedule with the looped route of the spec and no actions.
 Schedule EmptySchedule(absl::string_view name, const ScheduleSpec& spec);
 
-// Orders one stage: warm-up forwards, then one forward and one backward in
-// turn, then the backwards that are left.
+// Returns the order of a stage: warm-up forwards, then one forward and one
+// backward alternately, then the remaining backwards.
 std::vector<Action> OneFOneB(int stage, int num_warmup, int num_microbatches);
 
-// As OneFOneB, of all batches; warmup(stage) forwards before the first
-// backward. REQUIRES: one stage on a rank.
+// Returns a schedule whose stages follow OneFOneB over all batches, with
+// warmup(stage) forwards before the first backward. Requires: one stage per
+// rank.
 Schedule OneFOneBSchedule(absl::string_view name, const ScheduleSpec& spec,
                           const std::function<int(int stage)>& warmup);
 
-// A 1F1B of all batches without a pause between them: stage s warms up with
-// num_ranks-1-s forwards.
+// Returns 1F1B of all batches without a pause between them: stage s warms up
+// with num_ranks-1-s forwards.
 Schedule OneFOneBSchedule(absl::string_view name, const ScheduleSpec& spec);
 
-// "backward-order" of the kinds that run all backwards of a stage at a time:
-// from the newest activations, or from the first microbatch on.
+// Option "backward-order" of kinds that run all backwards of a stage
+// consecutively: from the newest activations, or from the first microbatch on.
 ScheduleOption BackwardOrderOption();
 bool BackwardsReversed(const ScheduleSpec& spec, Problems* problems);
 
-// Breadth-first: all forwards of a rank's first stage, then of its next, and
-// back with the backwards. One stage per rank is GPipe.
+// Returns the breadth-first order: all forwards of a rank's first stage, then
+// of its next; backwards in reverse order of stages. With one stage per rank
+// this is GPipe.
 Schedule StageByStage(absl::string_view name, const ScheduleSpec& spec);
 
 }  // namespace weir

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // GPipe (Huang et al., 2019, section 2): all forwards, then all backwards in
-// reverse, the newest activations first. torchgpipe, PyTorch and
-// PipeDream-2BW's baseline run them from the first microbatch on.
+// reverse order, the newest activations first. torchgpipe, PyTorch and
+// PipeDream-2BW's baseline run the backwards from the first microbatch on.
 #include "schedules/limits.h"
 #include "schedules/options.h"
 #include "schedules/systems/generators.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hanayo (Liu et al., 2023, section 3): a microbatch runs down the ranks and
-// back up in waves, two chunks of a rank each, so that Chimera's second
-// direction needs no second copy of the weights.
+// Hanayo (Liu et al., 2023, section 3): a microbatch runs down and up the ranks
+// in waves, each with two chunks of every rank. This gives Chimera's second
+// direction without a second copy of the weights.
 #include "absl/strings/str_cat.h"
 #include "schedules/limits.h"
 #include "schedules/systems/generators.h"

@@ -17,7 +17,8 @@ absl::Status Check(const ScheduleSpec& spec) {
   CheckLimits(spec, &problems);
   CheckOneBatch(spec, &problems);
   if (spec.num_chunks == 1) {
-    // The warm-up formula gives twice 1F1B's for one chunk: not what is meant.
+    // For one chunk the formula gives twice 1F1B's warm-up, which is not
+    // intended.
     problems.Add("chunks", "is 1, expected 2 or more (one chunk is 1f1b)");
   }
   if (spec.num_ranks >= 1 && spec.num_microbatches >= 1 &&
@@ -30,8 +31,8 @@ absl::Status Check(const ScheduleSpec& spec) {
   return problems.ToStatus();
 }
 
-// The i-th forward or backward of a rank: microbatches go through a chunk in
-// groups of num_ranks, backwards through the chunks from the last.
+// Returns the i-th forward or backward of a rank. Microbatches pass a chunk in
+// groups of num_ranks; backwards start with the last chunk.
 Action NthAction(Op op, int rank, int i, const ScheduleSpec& spec) {
   const int group = spec.num_ranks * spec.num_chunks;
   const int chunk = i % group / spec.num_ranks;
@@ -52,7 +53,8 @@ Schedule Generate(const ScheduleSpec& spec) {
   Schedule schedule = EmptySchedule(kName, spec);
   const int total = spec.num_microbatches * spec.num_chunks;
   for (int rank = 0; rank < spec.num_ranks; ++rank) {
-    // As 1F1B in passes over chunks, renamed to stages and microbatches.
+    // Build 1F1B over passes of chunks, then map these to stages and
+    // microbatches.
     schedule.rank_actions[rank] =
         OneFOneB(/*stage=*/0, NumWarmup(rank, spec), total);
     for (Action& action : schedule.rank_actions[rank]) {

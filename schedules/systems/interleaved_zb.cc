@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// PyTorch's ScheduleInterleavedZeroBubble: interleaved 1F1B whose backwards are
-// split, after ZB-H1's idea (Qi et al., Zero Bubble Pipeline Parallelism, 2024,
-// section 2): the weight gradients of rank r begin r passes late and fill the
-// bubble.
+// PyTorch's ScheduleInterleavedZeroBubble: interleaved 1F1B with split
+// backwards, based on ZB-H1 (Qi et al., Zero Bubble Pipeline Parallelism, 2024,
+// section 2): the weight gradients of rank r are delayed by r passes and fill
+// the bubble.
 #include <algorithm>
 #include <vector>
 
@@ -15,7 +15,7 @@ namespace {
 
 constexpr absl::string_view kName = "interleaved-zb";
 
-// Microbatches go through the chunks in so many rounds, all of one size.
+// Returns the number of equal rounds in which microbatches pass the chunks.
 int NumRounds(const ScheduleSpec& spec) {
   return std::max(1, spec.num_microbatches / spec.num_ranks);
 }
@@ -35,7 +35,7 @@ absl::Status Check(const ScheduleSpec& spec) {
   return problems.ToStatus();
 }
 
-// The i-th forward, input gradient or weight gradient of a rank.
+// Returns the i-th forward, input gradient or weight gradient of a rank.
 Action NthAction(Op op, int rank, int i, const ScheduleSpec& spec) {
   const int round_size = spec.num_microbatches / NumRounds(spec);
   const int group = round_size * spec.num_chunks;

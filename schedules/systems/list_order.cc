@@ -29,7 +29,7 @@ class ListScheduler {
   ListOrder Run() {
     Start(0, 0);
     while (!running_.empty()) {
-      // All that ends at one moment does before anything begins.
+      // Ends everything that ends now before anything starts.
       const double now = std::get<0>(running_.top());
       std::vector<int> touched;
       while (!running_.empty() && std::get<0>(running_.top()) == now) {
@@ -41,11 +41,11 @@ class ListScheduler {
         touched.push_back(resource);
         const int next = Next(resource, is_forward);
         if (next < 0) continue;
-        // The last stage turns round.
+        // The last stage continues with the backward.
         const bool turns = next == resource;
         ready_[next].push({is_forward && !turns, k});
         touched.push_back(next);
-        // What passes a link in no time is there before a stage chooses.
+        // A transfer that takes no time arrives before a stage chooses.
         if (next % 2 == 1 && forward_[next] == 0 && backward_[next] == 0) {
           Start(next, now);
         }
@@ -79,7 +79,7 @@ class ListScheduler {
                      resource, is_forward, k);
   }
 
-  // Backwards (false) first, then by number.
+  // Backwards (false) first, then by microbatch.
   using Block = std::pair<bool, int>;
   using Running = std::tuple<double, int, bool, int>;
   const std::vector<double>&forward_, &backward_;

@@ -13,31 +13,32 @@ namespace weir {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
-constexpr double kRounding = 1e-9;  // of sums of memory, in microbatches
+constexpr double kRounding = 1e-9;  // relative error of sums of memory
 
-// One rank while its actions are put in order. Times are those of TimedWalk:
-// an action starts when what it awaits has ended, not when it was chosen.
+// State of a rank while its actions are ordered. Times are those of TimedWalk:
+// an action starts when everything it waits for has ended, not when it was
+// chosen.
 struct Rank {
   int stage = 0;
   const StagePassCosts* costs = nullptr;
   int most_in_flight = 0;
   int most_resident = 0;
-  int first_deferred = 0;  // weight gradients from this microbatch on wait
-  int most_kept = 0;       // activations that are not offloaded at a time
+  int first_deferred = 0;  // first microbatch with a deferred W
+  int most_kept = 0;       // most activations not offloaded at a time
   bool offloads = false;
 
   int forwards = 0, backwards = 0, weights = 0;  // next microbatch of each
-  // Activations on the rank when offloads end no sooner than their room is
-  // needed, as Dependencies counts them: safe whatever the times.
+  // Activations on the rank if offloads end only when their memory is needed,
+  // as counted by Dependencies: a safe count for all times.
   int resident = 0;
-  int kept = 0;                // of them never offloaded
+  int kept = 0;                // those that are never offloaded
   std::deque<double> leaving;  // ends of the offloads still counted
-  std::deque<int> on_host;     // offloaded and not yet called back
+  std::deque<int> on_host;     // offloaded and not yet reloaded
   double compute_free = 0, offload_free = 0, reload_free = 0;
   std::vector<double> forward_ready, gradient_ready;  // [microbatch]
-  std::vector<double> offload_end;  // [microbatch], < 0: stays
+  std::vector<double> offload_end;  // [microbatch], < 0: not offloaded
   std::vector<double> reload_end;   // [microbatch]
-  std::vector<int> pending;         // microbatches whose W is left, a queue
+  std::vector<int> pending;         // queue of microbatches without W
   size_t first_pending = 0;
 
   std::vector<Action> actions;
@@ -66,7 +67,7 @@ class Greedy {
   OffloadOrder Run();
 
  private:
-  using Event = std::pair<double, int>;  // when which rank may go on
+  using Event = std::pair<double, int>;  // time at which a rank may continue
 
   void SetUpRanks(double limit);
   int Whole(double microbatches) const;
@@ -87,13 +88,14 @@ class Greedy {
   void Forward(Rank* rank, double start);
   void Backward(Rank* rank, double start);
   void Weight(Rank* rank);
-  // A rank that computes then is woken when it no longer does.
+  // Does nothing if the rank is computing at that time, because it is woken at
+  // the end of its pass.
   void WakeUp(double time, int r) {
     if (time >= ranks_[r].compute_free) events_.emplace(time, r);
   }
 
   const ScheduleSpec& spec_;
-  const double limit_;  // of what a rank holds, in the unit of the costs
+  const double limit_;  // of a rank's memory, in the unit of the costs
   const OffloadPolicy& policy_;
   std::vector<Rank> ranks_;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
@@ -107,7 +109,7 @@ void Greedy::SetUpRanks(double limit) {
     ranks_[r].stage = r;
     ranks_[r].costs = &spec_.costs.of(r);
   }
-  // Until a gradient returns that the rank's first forward leads to.
+  // Time from the end of the rank's first forward to the resulting gradient.
   double round_trip = 0;
   for (int r = p; r-- > 0;) {
     const StagePassCosts& costs = *ranks_[r].costs;
@@ -116,7 +118,7 @@ void Greedy::SetUpRanks(double limit) {
         costs.forward + 2 * spec_.costs.hop +
         (policy_.split ? costs.backward_input : costs.fused_backward());
   }
-  // From the rank's last input gradient to the end of the batch.
+  // Time from the rank's last input gradient to the end of the batch.
   double drain = ranks_[0].costs->backward_weight;
   for (Rank& rank : ranks_) {
     DeferWeights(drain, &rank);
@@ -130,14 +132,14 @@ int Greedy::Whole(double microbatches) const {
       std::min<double>(microbatches * (1 + kRounding), spec_.num_microbatches));
 }
 
-// How many passes fill the time, as far as there are microbatches.
+// Returns the number of passes that fill the time, up to all microbatches.
 double Greedy::Fill(double seconds, double each) const {
   const double most = spec_.num_microbatches;
   return each > 0 ? std::min(std::ceil(seconds / each - kRounding), most)
                   : most;
 }
 
-// An offloading rank keeps to the one count that a Schedule has for all.
+// All offloading ranks share the one limit that a Schedule has.
 void Greedy::LimitFlight(double round_trip, int most_resident,
                          Rank* rank) const {
   const double least = spec_.num_ranks - rank->stage;
@@ -176,7 +178,8 @@ void Greedy::SizeTables(Rank* rank) const {
   rank->actions.reserve(static_cast<size_t>(m) * (policy_.split ? 3 : 2));
 }
 
-// When there is room for one activation more; never without another action.
+// Returns the time at which one more activation fits; kNever if that requires
+// another action.
 double Greedy::RoomAt(const Rank& rank) const {
   const int after = std::min(rank.resident + 1, rank.most_resident);
   if (Held(rank, after, rank.num_pending()) > limit_) return kNever;
@@ -210,7 +213,7 @@ double Greedy::BackwardAt(const Rank& rank) const {
   return ready;
 }
 
-// Whether the next forward's activations stay on the rank.
+// Returns true if the next forward's activations are not offloaded.
 bool Greedy::Stays(const Rank& rank) const {
   if (!rank.offloads) return true;
   const int left = spec_.num_microbatches - rank.backwards;
@@ -238,7 +241,7 @@ void Greedy::TakeRoom(Rank* rank) {
   }
 }
 
-// Whether to give room to a reload rather than to the next forward.
+// Returns true if a reload should get memory before the next forward.
 bool Greedy::IsDue(const Rank& rank, int microbatch, double now) const {
   if (rank.forwards == spec_.num_microbatches) return true;
   const bool is_full = rank.forwards - rank.backwards >= rank.most_in_flight;
@@ -252,7 +255,7 @@ bool Greedy::IsDue(const Rank& rank, int microbatch, double now) const {
          !(policy_.forward_first && ForwardAt(rank) <= now);
 }
 
-// Calls back from the host what is needed next.
+// Reloads the microbatches that are needed next.
 void Greedy::PlaceReloads(Rank* rank, double now) {
   while (!rank->on_host.empty()) {
     const int k = rank->on_host.front();
@@ -313,7 +316,7 @@ void Greedy::Weight(Rank* rank) {
   rank->compute_free = Place(rank, Op::kBackwardWeight, k, rank->compute_free);
 }
 
-// The rank's next compute action, where one can start now.
+// Places the rank's next compute action if one can start now.
 bool Greedy::Step(Rank* rank, double now) {
   if (rank->compute_free > now) return false;
   PlaceReloads(rank, now);

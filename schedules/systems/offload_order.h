@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A greedy order of forwards, backwards, offloads and reloads under a memory
-// limit, one stage per rank: the warm start of OptPipe (Li et al., 2025,
-// "AdaOffload") with the choices that it leaves open as a policy.
+// limit, with one stage per rank: the warm start of OptPipe (Li et al., 2025,
+// "AdaOffload"). A policy makes the choices that it leaves open.
 #ifndef WEIR_SCHEDULES_SYSTEMS_OFFLOAD_ORDER_H_
 #define WEIR_SCHEDULES_SYSTEMS_OFFLOAD_ORDER_H_
 
@@ -14,41 +14,41 @@
 
 namespace weir {
 
-// What the greedy does where the problem leaves a choice.
+// Choices of the greedy algorithm.
 struct OffloadPolicy {
-  // I and W apart; otherwise B.
+  // Use I and W instead of B.
   bool split = false;
-  // Microbatches in flight on a stage: 0 is 1F1B's p-s, 1 as many as keep the
-  // stage busy until the first gradient comes back.
+  // Microbatches in flight on a stage: 0 means 1F1B's p-s, 1 means as many as
+  // keep the stage busy until the first gradient arrives.
   double warmup = 0;
-  // Of the last weight gradients of a stage, how many wait until its last input
-  // gradient is on its way: 1 is as many as fit into that time, 0 none. Those
-  // before run right after their input gradient.
+  // Number of a stage's last weight gradients that are deferred until after its
+  // last input gradient, relative to the number that fits into the remaining
+  // time. Earlier weight gradients immediately follow their input gradients.
   double deferred = 0;
-  // A forward before a backward where both can run.
+  // Prefer a forward if both a forward and a backward can run.
   bool forward_first = false;
-  // No weight gradient in a gap that is shorter than it.
+  // Put no weight gradient into a gap that is shorter than it.
   bool only_whole_gaps = false;
-  // Slots of the limit that no activation takes, for weight-gradient inputs.
+  // Slots of the limit reserved for weight gradient inputs.
   int reserved = 0;
-  // Slots of an offloading rank that only activations on their way to or from
-  // the host take. 0: never offload.
+  // Slots of an offloading rank reserved for activations on their way to or
+  // from the host. 0: never offload.
   int transit = 0;
-  // A reload may start when the next backward is at most so many microbatches
-  // away; at 0 only when the stage takes no more forwards or the gradient
-  // comes.
+  // A reload may start when its backward is less than this many microbatches
+  // away. 0: only when the stage takes no more forwards or the gradient
+  // arrives.
   int lookahead = 0;
-  // Offloads evenly over time, not one after the other.
+  // Distribute offloads evenly over time instead of one after the other.
   bool spread = false;
 };
 
-// As TimedWalk finds them at the spec's costs.
+// Times of TimedWalk at the spec's costs.
 struct Speed {
   double makespan = std::numeric_limits<double>::infinity();
   double span = 0;
   int64_t num_offloads = 0;
 
-  auto operator<=>(const Speed&) const = default;  // less is better
+  auto operator<=>(const Speed&) const = default;  // smaller is better
 };
 
 struct OffloadOrder {
@@ -57,13 +57,14 @@ struct OffloadOrder {
   Speed speed;
 };
 
-// What one microbatch holds at most on any rank: the unit of a memory limit.
+// Returns the most memory that a microbatch occupies on any rank: the unit of
+// memory limits.
 double LargestHeld(const ScheduleSpec& spec);
 
-// Every rank holds at most limit * LargestHeld(spec), activations and what
-// weight gradients still need, whatever the times turn out to be: a forward or
-// a reload waits for the offloads that make room.
-// REQUIRES: one chunk, one batch; limit >= 1; costs are finite and >= 0.
+// Returns an order in which every rank stores at most limit * LargestHeld(spec)
+// of activations and weight gradient inputs, for all times: forwards and
+// reloads wait for the offloads that free memory. Requires: one chunk, one
+// batch; limit >= 1; costs are finite and >= 0.
 OffloadOrder OrderWithOffload(const ScheduleSpec& spec, double limit,
                               const OffloadPolicy& policy);
 

@@ -18,16 +18,15 @@
 namespace weir {
 namespace {
 
-// Actions put in order while looking for the best order: some 20 policies for
-// 64 ranks and 1,024 microbatches, all that the search comes to for small
-// shapes.
+// Limit of the search, in ordered actions: about 20 policies for 64 ranks and
+// 1,024 microbatches. For small shapes the search finishes before.
 constexpr int64_t kMaxTriedActions = 6'000'000;
 
 constexpr double kRounding = 1e-12;
-constexpr double kAll = 1e9;  // weight gradients deferred
+constexpr double kAll = 1e9;  // defers all weight gradients
 
-// Nothing is faster: every rank does its work after the first forward has come
-// to it.
+// Returns a lower bound on the makespan: every rank does all its work after the
+// first forward has arrived.
 double LowerBound(const ScheduleSpec& spec) {
   double arrival = 0, bound = 0;
   for (int s = 0; s < spec.num_ranks; ++s) {
@@ -51,8 +50,8 @@ PolicyKey KeyOf(const OffloadPolicy& policy) {
           reserved, transit, lookahead, spread};
 }
 
-// Looks for the policy with the fastest order: tries some, then changes one
-// choice after another of the best of them as long as that helps.
+// Searches for the policy with the fastest order: tries some policies, then
+// improves one choice at a time, starting from the best of them.
 class Search {
  public:
   Search(const ScheduleSpec& spec, double limit)
@@ -60,10 +59,11 @@ class Search {
         limit_(limit),
         good_enough_(LowerBound(spec) * (1 + kRounding)) {}
 
-  // Takes the schedule for the best if it is faster.
+  // Replaces the best order by the schedule's if that is faster.
   void Consider(Schedule schedule);
 
-  // Looks for so many actions. The best so far stays unless one is faster.
+  // Searches until this many actions have been ordered. Replaces the best order
+  // only by a faster one.
   void Run(std::vector<OffloadPolicy> starts, int64_t max_actions);
 
   OffloadOrder best() && { return std::move(*best_); }
@@ -88,11 +88,11 @@ class Search {
   std::optional<OffloadOrder> best_;
 };
 
-// Whether the policy is better than the one found so far, which it replaces.
+// Replaces `found` and returns true if the policy is better.
 bool Search::Try(const OffloadPolicy& policy, Found* found) {
   if (left_ <= 0) return false;
   if (best_.has_value() && best_->speed.makespan <= good_enough_) return false;
-  // Many starts lead to the same policies.
+  // Many starting points lead to the same policies.
   const auto [known, is_new] = tried_.try_emplace(KeyOf(policy));
   Speed& speed = known->second;
   if (is_new) {
@@ -146,7 +146,7 @@ void Search::Consider(Schedule schedule) {
 }
 
 void Search::Run(std::vector<OffloadPolicy> starts, int64_t max_actions) {
-  // Half of the work is for starts.
+  // Half of the budget is for starting points.
   left_ = max_actions / 2;
   std::vector<Found> found;
   for (const OffloadPolicy& start : starts) {
@@ -161,7 +161,7 @@ void Search::Run(std::vector<OffloadPolicy> starts, int64_t max_actions) {
 }
 
 std::vector<OffloadPolicy> StartsWithoutOffload() {
-  std::vector<OffloadPolicy> starts = {{}};  // 1F1B, if the limit allows it
+  std::vector<OffloadPolicy> starts = {{}};  // 1F1B if the limit allows it
   for (double warmup : {0.0, 1.0}) {
     for (bool forward_first : {true, false}) {
       for (double deferred : {kAll, 1.0}) {
@@ -175,7 +175,7 @@ std::vector<OffloadPolicy> StartsWithoutOffload() {
   return starts;
 }
 
-// The most different ones first: large shapes only get to try those.
+// Orders very different policies first, because large shapes try only those.
 std::vector<OffloadPolicy> StartsWithOffload() {
   std::vector<OffloadPolicy> starts;
   for (double deferred : {1.0, kAll, 0.0}) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looks for the fastest order under a memory limit among what many policies of
-// the greedy give.
+// Searches for the fastest order under a memory limit among those of many
+// greedy policies.
 #ifndef WEIR_SCHEDULES_SYSTEMS_OFFLOAD_SEARCH_H_
 #define WEIR_SCHEDULES_SYSTEMS_OFFLOAD_SEARCH_H_
 
@@ -8,8 +8,8 @@
 
 namespace weir {
 
-// The best that it finds with so much work; deterministic. With offloading
-// never slower than without. REQUIRES: as OrderWithOffload.
+// Returns the best order found within a fixed budget; deterministic. The order
+// with offloading is never slower than without. Requires: see OrderWithOffload.
 OffloadOrder FastestOrder(const ScheduleSpec& spec, double limit,
                           bool may_offload);
 

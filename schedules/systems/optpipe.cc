@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// OptPipe (Li et al., 2025): the order and the offloads that make a batch
-// shortest under a memory limit. The paper's mixed-integer program starts from
-// a greedy schedule, AdaOffload; this is a greedy schedule, the best of many,
-// and for small shapes nearly always an optimum
+// OptPipe (Li et al., 2025): the order and the offloads with the shortest batch
+// under a memory limit. The paper solves a mixed-integer program that starts
+// from a greedy schedule, AdaOffload. This is the best of many greedy
+// schedules, which is nearly always optimal for small shapes
 // (tests/schedules/optpipe_test.cc).
 #include <utility>
 
@@ -37,7 +37,7 @@ absl::Status Check(const ScheduleSpec& spec) {
 }
 
 Schedule Generate(const ScheduleSpec& spec) {
-  Problems none(kName);  // Check has seen them
+  Problems none(kName);  // reported by Check
   OffloadOrder order =
       FastestOrder(spec, Limit(spec, &none), MayOffload(spec, &none));
   Schedule schedule = EmptySchedule(kName, spec);

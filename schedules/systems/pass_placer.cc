@@ -7,7 +7,7 @@
 namespace weir {
 namespace {
 
-// Far above the rounding of a sum of 100,000 terms, far below a pass.
+// Far above the rounding error of a sum of 100,000 terms, far below a pass.
 constexpr double kRelativeTolerance = 1e-9;
 
 double LargestHeld(const StagePassCosts& costs) {

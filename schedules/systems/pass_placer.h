@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Builds an order pass by pass and knows when each would run, so that the next
-// choice can depend on it: what the automatic Zero Bubble orders stand on.
+// Builds an order pass by pass and tracks the time of each pass, so that the
+// next choice can depend on it. Used by the automatic Zero Bubble orders.
 #ifndef WEIR_SCHEDULES_SYSTEMS_PASS_PLACER_H_
 #define WEIR_SCHEDULES_SYSTEMS_PASS_PLACER_H_
 
@@ -11,53 +11,57 @@
 
 namespace weir {
 
-// Times are those of TimedWalk at the costs of the spec. A microbatch holds
-// its activation from F to I and the inputs of its weight gradient from I to W;
-// where these are larger, they are counted from F on, so that an I always fits.
+// Times are those of TimedWalk at the costs of the spec. A microbatch occupies
+// memory for its activation from F to I and for its weight gradient inputs from
+// I to W. If the latter are larger, they are counted from F on, so that an I
+// always fits.
 class PassPlacer {
  public:
-  // Every microbatch takes `route`, as in Schedule::routes. `memory_limit` is
-  // in units of what one microbatch holds at most on a rank: the largest stage,
-  // times the stages per rank.
+  // Every microbatch takes `route`, as in Schedule::routes. The unit of
+  // `memory_limit` is the most memory of one microbatch on a rank: that of the
+  // largest stage times the stages per rank.
   PassPlacer(const ScheduleSpec& spec, const std::vector<int>& route,
              double memory_limit);
 
-  // Whether the stage has a next F or I, and what it waits for is placed.
+  // Returns true if the stage has a next F or I, and everything that it waits
+  // for has been placed.
   bool CanPut(Op op, int stage) const;
-  // Puts the stage's next pass at the end of its rank's order.
-  // REQUIRES: CanPut(op, stage), or a W after its I.
+  // Appends the stage's next pass to its rank's order. Requires: CanPut(op,
+  // stage), or a W after its I.
   void Put(Op op, int stage);
-  // Puts the W that waits longest on the rank. REQUIRES: HasWeight(rank).
+  // Appends the rank's oldest pending W. Requires: HasWeight(rank).
   void PutWeight(int rank);
   bool HasWeight(int rank) const {
     return ranks_[rank].next_weight < ranks_[rank].inputs.size();
   }
-  // REQUIRES: HasWeight(rank).
+  // Requires: HasWeight(rank).
   double NextWeightDuration(int rank) const;
-  // Puts waiting W until another forward fits, or none waits.
+  // Appends pending W until another forward fits or none is pending.
   void MakeRoomForForward(int stage);
-  // How many W that would take on a rank with one stage.
+  // Returns the number of W that this would append on a rank with one stage.
   int WeightsBeforeForward(int stage) const;
 
-  // Whether so many more forwards of the stage fit as things are.
+  // Returns true if this many more forwards of the stage fit now.
   bool HasRoomForForwards(int stage, int num_forwards) const;
 
-  // How many microbatches have had the pass.
+  // Returns the number of microbatches whose pass has been placed.
   int num(Op op, int stage) const { return num_[static_cast<int>(op)][stage]; }
   double duration(Op op, int stage) const;
-  // When what the stage's next F or I waits for on another rank is there;
-  // -infinity if that is nothing. REQUIRES: it is placed.
+  // Returns the arrival time of the data that the stage's next F or I needs
+  // from another rank; -infinity if it needs none. Requires: the pass that
+  // computes it is placed.
   double Arrival(Op op, int stage) const;
   double end(Op op, int stage, int microbatch) const;
   double free_at(int rank) const { return ranks_[rank].free_at; }
 
-  // From the rank's first start to its last end if no more gaps came, and the
-  // longest of all ranks: the cost of the batch once all is placed.
+  // The span of a rank is the time from its first start to its last end,
+  // assuming no more gaps. The longest span of all ranks is the cost of the
+  // batch once everything is placed.
   double idle(int rank) const { return ranks_[rank].idle; }
   double span(int rank) const { return ranks_[rank].span(); }
   double longest_span() const { return longest_span_; }
 
-  // Time comparisons that do not hang on the last bits of a sum.
+  // Compare times with a tolerance for rounding errors.
   bool AtMost(double a, double b) const { return a <= b + tolerance_; }
   bool Less(double a, double b) const { return a < b - tolerance_; }
 
@@ -70,7 +74,7 @@ class PassPlacer {
     double work = 0;          // of the whole batch
     double idle = 0;          // since its first start
     std::vector<int> inputs;  // stages in the order of their I
-    size_t next_weight = 0;   // position of the first without its W
+    size_t next_weight = 0;   // index of the first without W
     double span() const { return work + idle; }
   };
 
@@ -82,8 +86,8 @@ class PassPlacer {
   const PassCosts& costs_;
   const std::vector<int>& route_;
   int num_microbatches_;
-  double limit_ = 0;      // what a rank may hold
-  double largest_ = 0;    // what the largest stage holds of a microbatch
+  double limit_ = 0;      // on a rank's memory
+  double largest_ = 0;    // memory of a microbatch in the largest stage
   double tolerance_ = 0;  // seconds
   double longest_span_ = 0;
   std::vector<Rank> ranks_;

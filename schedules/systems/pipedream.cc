@@ -2,8 +2,8 @@
 // 1F1B without flush: PipeDream (Narayanan et al., 2019, section 3.3) updates
 // after every microbatch and stashes the weights that a forward read; its
 // 1F1B-RR runs a stage on several replicas in turn. PipeDream-2BW (Narayanan et
-// al., 2021, section 3.1) updates once per batch and reads everywhere the
-// version before the newest a batch could see.
+// al., 2021, section 3.1) updates once per batch, and all stages read the
+// version before the newest that the batch could see.
 #include <algorithm>
 #include <numeric>
 #include <vector>
@@ -23,10 +23,10 @@ constexpr absl::string_view kTwoBufferedWeights = "pipedream-2bw";
 constexpr absl::string_view kReplicas = "replicas";
 constexpr absl::string_view kVerticalSync = "vertical-sync";
 
-// A route per combination of replicas that some microbatch meets.
+// There is one route per combination of replicas used by some microbatch.
 constexpr int64_t kMaxRoutes = 10'000;
 
-// Ranks of each stage; one each unless the spec says otherwise.
+// Returns the number of ranks of each stage, by default one.
 std::vector<int> ReplicasOf(const ScheduleSpec& spec, Problems* problems) {
   std::vector<int> replicas =
       IntsOption(spec, kReplicas, 1, kMaxRanks, problems);
@@ -38,7 +38,7 @@ bool SyncsVertically(const ScheduleSpec& spec, Problems* problems) {
   return ChoiceOption(spec, kVerticalSync, {"no", "yes"}, problems) == "yes";
 }
 
-// The least common multiple, at most kMaxRoutes + 1.
+// Returns the least common multiple, at most kMaxRoutes + 1.
 int64_t NumRoutes(const std::vector<int>& replicas) {
   int64_t routes = 1;
   for (int count : replicas) {
@@ -47,7 +47,7 @@ int64_t NumRoutes(const std::vector<int>& replicas) {
   return routes;
 }
 
-// REQUIRES: the counts of the spec are within their limits.
+// Requires: the counts of the spec are within their limits.
 void CheckReplicas(const ScheduleSpec& spec, Problems* problems) {
   const std::vector<int> replicas = ReplicasOf(spec, problems);
   const int64_t num_ranks =
@@ -97,8 +97,8 @@ absl::Status Check2BW(const ScheduleSpec& spec) {
   return problems.ToStatus();
 }
 
-// 1F1B-RR (section 3.2): the ranks are the replicas of stage 0, then those of
-// stage 1, and so on; microbatch k is on replica k mod r of a stage.
+// Generates 1F1B-RR (section 3.2): the ranks are the replicas of stage 0, then
+// those of stage 1, and so on; microbatch k runs on replica k mod r of a stage.
 Schedule RoundRobin(const ScheduleSpec& spec,
                     const std::vector<int>& replicas) {
   Schedule schedule = EmptySchedule(kPipeDream, spec);
@@ -112,7 +112,7 @@ Schedule RoundRobin(const ScheduleSpec& spec,
     for (int route = 0; route < schedule.num_routes(); ++route) {
       schedule.routes[route][stage] = first_rank + route % count;
     }
-    // As in the runtime of the paper's artifact: p-1-s where all are single.
+    // As in the runtime of the paper's artifact; p-1-s without replicas.
     const int num_warmup = (spec.num_ranks - 1 - first_rank) / count;
     for (int replica = 0; replica < count; ++replica) {
       std::vector<Action>& actions =

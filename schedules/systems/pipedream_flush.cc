@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// 1F1B with a flush: PipeDream-Flush (Narayanan et al., 2021, section 3.2), and
-// the order that frameworks call 1F1B.
+// 1F1B with a flush: PipeDream-Flush (Narayanan et al., 2021, section 3.2),
+// which frameworks call 1F1B.
 #include "schedules/limits.h"
 #include "schedules/systems/generators.h"
 

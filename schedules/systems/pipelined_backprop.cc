@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pipelined Backpropagation at Scale (Kosson et al., 2021): one layer a stage,
-// one sample a microbatch, an update for every sample and no stash. In each
-// step a stage does one forward and one backward, so that stage s of S is
-// D = 2(S-1-s) updates behind (section 3).
+// Pipelined Backpropagation at Scale (Kosson et al., 2021): one layer per
+// stage, one sample per microbatch, an update for every sample and no stash. In
+// each step a stage runs one forward and one backward, so that stage s of S has
+// a delay of D = 2(S-1-s) updates (section 3).
 #include "schedules/limits.h"
 #include "schedules/options.h"
 #include "schedules/systems/generators.h"
@@ -36,7 +36,7 @@ Schedule Generate(const ScheduleSpec& spec) {
                       .backward = WeightPolicy::BackwardRead::kLatest};
   Problems none(kName);
   if (MitigationOf(spec, &none) != "linear-prediction") return schedule;
-  // w - eta T v with T = D: the weights that the backward will find.
+  // w - eta T v with T = D: a prediction of the backward's weights.
   schedule.weights.prediction = WeightPolicy::Prediction::kForward;
   schedule.weights.predicted_copies = 1;
   for (int stage = 0; stage < spec.num_ranks; ++stage) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // PipeMare (Yang et al., 2021): no flush and no stash. A forward at stage i of
 // p, counted from 1, reads weights that are (2(p-i)+1)/m updates older than
-// those its gradient changes (section 2); the backward reads the newest. T1
-// scales the learning rate of update k by delay^(min(k/K, 1) - 1), which costs
-// neither time nor memory. T2 lets the backward extrapolate to the forward's
-// weights from an average of past updates (section 3.2).
+// those that its gradient updates (section 2); the backward reads the newest.
+// T1 scales the learning rate of update k by delay^(min(k/K, 1) - 1), which
+// costs neither time nor memory. T2 extrapolates the backward's weights to
+// those of the forward, from an average of past updates (section 3.2).
 #include "schedules/limits.h"
 #include "schedules/options.h"
 #include "schedules/systems/generators.h"
@@ -47,9 +47,10 @@ absl::Status Check(const ScheduleSpec& spec) {
 Schedule Generate(const ScheduleSpec& spec) {
   Problems none(kName);
   const Choices choices = ChoicesOf(spec, &none);
-  // In the paper's model every stage does one forward and one backward in each
-  // cycle, so that 2(p-1-s)+1 other gradients lie between the two of a
-  // microbatch. As many warm-up forwards give that distance.
+  // In the paper's model every stage runs one forward and one backward in each
+  // cycle, so that 2(p-1-s)+1 other gradients lie between the forward and the
+  // backward of a microbatch. The same number of warm-up forwards gives that
+  // distance.
   const auto warmup = [&](int stage) {
     const int ahead = spec.num_ranks - 1 - stage;
     return choices.is_cycle ? 2 * ahead + 1 : ahead;

@@ -13,7 +13,7 @@ struct SlottedAction {
   Action action;
 };
 
-// The microbatches of every route, ascending: turns of consecutive ones.
+// Returns the microbatches of every route, ascending.
 std::vector<std::vector<int>> MicrobatchesOfRoutes(const Schedule& schedule) {
   std::vector<std::vector<int>> of_routes(schedule.num_routes());
   for (int k = 0; k < schedule.total_microbatches(); ++k) {
@@ -22,7 +22,7 @@ std::vector<std::vector<int>> MicrobatchesOfRoutes(const Schedule& schedule) {
   return of_routes;
 }
 
-// One unit of a route: `microbatches` enter from slot `first_slot` on.
+// A unit of a route, whose `microbatches` enter from slot `first_slot` on.
 class UnitOfRoute {
  public:
   UnitOfRoute(const SlotUnit& unit, int64_t first_slot, const int* microbatches,

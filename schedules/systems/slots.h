@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Orders for pipelines that fold onto the same ranks: several routes in
-// opposite directions (Chimera, BitPipe), or one route that runs to and fro
-// (Hanayo).
+// Orders of pipelines that visit ranks in both directions: several routes in
+// opposite directions (Chimera, BitPipe), or one route with alternating
+// directions (Hanayo).
 //
-// Time is cut into slots of one forward or one backward of a stage. Every
-// microbatch moves one stage per slot, forward and then back, and on each route
-// a microbatch enters two slots after the one before it. As opposite directions
-// meet a rank in slots of opposite parity, no two actions want one slot, and a
-// rank does what it does in the order of the slots.
+// Time is divided into slots of one forward or one backward of a stage. Every
+// microbatch moves one stage per slot, forward and then back. On each route, a
+// microbatch enters two slots after the previous one. Opposite directions use a
+// rank in slots of opposite parity, so no two actions need the same slot, and a
+// rank executes its actions in the order of their slots.
 #ifndef WEIR_SCHEDULES_SYSTEMS_SLOTS_H_
 #define WEIR_SCHEDULES_SYSTEMS_SLOTS_H_
 
@@ -15,22 +15,21 @@
 
 namespace weir {
 
-// A unit is what fits together before the next unit of microbatches starts,
-// without a gap where forward and backward take the same time.
+// A unit is a group of microbatches that run together before the next unit
+// starts. There is no gap between units if forward and backward take the same
+// time.
 struct SlotUnit {
   int num_forwards;      // of a route in a unit
-  int forward_span = 1;  // microbatches in one forward; backwards take one
+  int forward_span = 1;  // microbatches per forward; 1 per backward
 };
 
-// Gives every rank its actions. With S stages, q forwards of span a in a unit
-// and unit u, the i-th forward of a unit runs in stage s in slot
-// u(1+a)S + s + 2i, the i-th backward in slot
-// u(1+a)S + 2S-1-s + 2(i mod q) + S(i div q). A last unit that needs no spans
-// to fit has none.
-// REQUIRES: routes and counts are set.
+// Sets every rank's actions. With S stages, q forwards of span a in a unit and
+// unit u, the i-th forward of a unit runs in stage s in slot u(1+a)S + s + 2i,
+// the i-th backward in slot u(1+a)S + 2S-1-s + 2(i mod q) + S(i div q). A last
+// unit that fits without spans uses none. Requires: routes and counts are set.
 void OrderBySlots(const SlotUnit& unit, Schedule* schedule);
 
-// The same stages in the opposite direction.
+// Returns the same stages in the opposite direction.
 std::vector<int> Reversed(std::vector<int> route);
 
 }  // namespace weir

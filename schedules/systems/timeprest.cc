@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// TiMePReSt (Dutta et al., 2024): the forward goes through the pipeline in N
-// microbatches, the backward of the minibatch in one piece, with the newest
-// weights (nF1B). No stash; what F and B read differs by the paper's version
+// TiMePReSt (Dutta et al., 2024): a minibatch's forward passes the pipeline in
+// N microbatches, its backward as a whole, with the newest weights (nF1B).
+// There is no stash. The versions read by F and B differ by the paper's version
 // difference.
 #include <algorithm>
 
@@ -16,7 +16,8 @@ namespace {
 constexpr absl::string_view kName = "timeprest";
 constexpr absl::string_view kAhead = "ahead";
 
-// Whether a stage runs ahead of the next by a minibatch, not by a microbatch.
+// Returns true if a stage is ahead of the next by a minibatch instead of a
+// microbatch.
 bool IsAheadByMinibatch(const ScheduleSpec& spec, Problems* problems) {
   return ChoiceOption(spec, kAhead, {"microbatch", "minibatch"}, problems) ==
          "minibatch";
@@ -34,8 +35,8 @@ absl::Status Check(const ScheduleSpec& spec) {
   return problems.ToStatus();
 }
 
-// Before the backward of minibatch u a stage has done the forwards of the
-// minibatches up to u and `ahead` microbatches more.
+// Returns the order of a stage. Before the backward of minibatch u it runs the
+// forwards of the minibatches up to u and of `ahead` more microbatches.
 std::vector<Action> NFOneB(int stage, int64_t ahead, const ScheduleSpec& spec) {
   const int minibatch = spec.num_microbatches;
   const int total = minibatch * spec.num_batches;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// 2BP (Rae et al., 2024): the known orders with the backward in two pieces.
-// backward-p1 (I) stays where the backward was; backward-p2 (W) waits until the
-// stage would be idle, or for the end, where it may take all microbatches that
-// are left in one piece.
+// 2BP (Rae et al., 2024): known orders with a split backward. backward-p1 (I)
+// replaces the backward. backward-p2 (W) is delayed until the stage would be
+// idle, or until the end, where one W may process all remaining microbatches
+// together.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -35,7 +35,7 @@ Options ReadOptions(absl::string_view name, const ScheduleSpec& spec,
   return options;
 }
 
-// Microbatches for each rank, 0 where any number is legal.
+// Returns the number of microbatches per rank, 0 if any number is legal.
 int MicrobatchesPerRank(absl::string_view name) {
   return name == kOneFOneB1 ? 1 : name == kOneFOneB2 ? 2 : 0;
 }
@@ -57,8 +57,8 @@ absl::Status Check(absl::string_view name, const ScheduleSpec& spec) {
   return problems.ToStatus();
 }
 
-// One stage: its forwards and input gradients as a base order has them, and
-// weight gradients where the stage would wait.
+// Builds the order of a stage: its forwards and input gradients in a base
+// order, and weight gradients where the stage would wait.
 class StageOrder {
  public:
   StageOrder(int stage, const ScheduleSpec& spec, Options options)
@@ -69,12 +69,12 @@ class StageOrder {
     actions_.reserve(3 * static_cast<size_t>(num_microbatches_));
   }
 
-  // One microbatch after the other through the whole pipeline.
+  // Runs one microbatch at a time through the whole pipeline.
   std::vector<Action> Naive() && {
     for (int k = 0; k < num_microbatches_; ++k) {
       if (stage_ > 0) FillIdle();
       Add(Op::kForward, k);
-      // The first stage starts the next forward at once and then has time.
+      // The first stage starts the next forward immediately and waits after it.
       if (stage_ == 0) FillIdle();
       Add(Op::kBackwardInput, k);
     }
@@ -87,7 +87,7 @@ class StageOrder {
     return std::move(*this).WithTheRest();
   }
 
-  // Once there are no forwards to do, the stage waits for every gradient.
+  // After its last forward, the stage waits for every gradient.
   std::vector<Action> OneForwardOneBackward() && {
     int num_forwards = 0;
     for (const Action& action :

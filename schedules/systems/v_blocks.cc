@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // V-Half and V-Min of Pipeline Parallelism with Controllable Memory (Qi et al.,
-// 2024): the passes of one microbatch are laid out as a block on a grid of
-// slots, the block is repeated every six of them, and weight gradients fill the
-// free slots. How long the block keeps an activation decides the memory. Then
-// the ends of the pipeline are tightened without more memory.
+// 2024): the passes of a microbatch form a block on a grid of slots. The block
+// is repeated every six slots, and weight gradients fill the free slots. The
+// time for which the block keeps an activation determines the memory. Finally,
+// both ends of the pipeline are tightened without more memory.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -21,17 +21,17 @@ namespace {
 constexpr absl::string_view kHalf = "v-half";
 constexpr absl::string_view kMin = "v-min";
 
-// F, I and W of two stages: what a rank does for one microbatch.
+// F, I and W of two stages: a rank's passes for one microbatch.
 constexpr int kPeriod = 6;
 
-// The slots of microbatch 0 on one rank: forward there and back, then the
-// gradients on the same way.
+// The slots of microbatch 0 on a rank: forwards of both stages, then their
+// input gradients in reverse.
 struct Block {
   int forward_out, forward_back, input_back, input_out;
 };
 
-// Two slots per rank down the V, one up. The pause of an even number of ranks
-// keeps repeated blocks from meeting.
+// Two slots per rank in one direction of the V, one in the other. The pause for
+// an even number of ranks avoids conflicts between repeated blocks.
 Block HalfBlock(int rank, int num_ranks) {
   const int pause = num_ranks % 2 == 0 ? 3 : 0;
   return {2 * rank, 3 * num_ranks - rank - 2,
@@ -39,7 +39,7 @@ Block HalfBlock(int rank, int num_ranks) {
           6 * num_ranks + pause - rank - 2};
 }
 
-// One slot per rank all the way.
+// One slot per rank in both directions.
 Block MinBlock(int rank, int num_ranks) {
   const int pause = num_ranks % 3 == 0 ? 2 : 0;
   return {rank, 2 * num_ranks - rank - 1, 2 * num_ranks + pause + rank,
@@ -103,8 +103,8 @@ Grid RepeatBlock(const ScheduleSpec& spec, BlockOf block_of) {
   return grid;
 }
 
-// Puts a W into free slots as soon as its I is done, oldest first; what is left
-// comes at the end.
+// Puts each W into the first free slot after its I, oldest first, and the
+// remaining ones at the end.
 void FillWithWeights(Row* row) {
   std::vector<Action> waiting;
   size_t next = 0;
@@ -118,7 +118,7 @@ void FillWithWeights(Row* row) {
   row->insert(row->end(), waiting.begin() + next, waiting.end());
 }
 
-// The first slot in which an action could stand by what it waits for.
+// Returns the first slot in which the dependencies of an action allow it.
 int ReadySlot(const Action& action, Grid* grid) {
   const auto [op, stage, k] =
       std::tuple(action.op, action.stage, action.microbatch);
@@ -136,7 +136,7 @@ int ReadySlot(const Action& action, Grid* grid) {
   return last + 1;
 }
 
-// How many activations a rank holds after each slot, from F to W.
+// Returns the number of activations on a rank after each slot, from F to W.
 std::vector<int> Held(const Row& row) {
   std::vector<int> held;
   held.reserve(row.size());
@@ -151,8 +151,8 @@ std::vector<int> Held(const Row& row) {
   return held;
 }
 
-// Moves what stands in `slot` to the first free one from `earliest` on.
-// Returns where it stands then.
+// Moves the action in `slot` to the first free slot from `earliest` on. Returns
+// its new slot.
 int MoveForward(int rank, int earliest, int slot, Grid* grid) {
   Row& row = grid->rows[rank];
   for (int to = earliest; to < slot; ++to) {
@@ -164,7 +164,7 @@ int MoveForward(int rank, int earliest, int slot, Grid* grid) {
   return slot;
 }
 
-// Moves one action as far forward as its inputs and the memory allow.
+// Moves an action to the earliest slot that its inputs and the memory allow.
 void Tighten(int rank, int slot, int max_held, std::vector<int>* held,
              Grid* grid) {
   const Op op = grid->rows[rank][slot].op;
@@ -180,8 +180,9 @@ void Tighten(int rank, int slot, int max_held, std::vector<int>* held,
   for (int i = to; i < slot; ++i) (*held)[i] += change;
 }
 
-// Tightens all until microbatch 0 has come back to rank 0 and all after its
-// last microbatch has set out; in between the blocks fit into each other.
+// Tightens the warm-up, until microbatch 0 has returned to rank 0, and the
+// cool-down, after rank 0 has started its last microbatch. In between the
+// blocks interlock.
 void TightenEnds(int max_held, Grid* grid) {
   const int last = grid->num_microbatches - 1;
   const int begin = grid->SlotOf(Op::kBackwardInput, 0, 0);
@@ -192,7 +193,8 @@ void TightenEnds(int max_held, Grid* grid) {
     held.push_back(Held(row));
     num_slots = std::max(num_slots, static_cast<int>(row.size()));
   }
-  // By time, so that whatever an action waits for has its final place.
+  // In order of time, so that the dependencies of an action have their final
+  // slots.
   for (int slot = 0; slot < num_slots; ++slot) {
     if (slot > begin && slot <= end) continue;
     for (int rank = 0; rank < std::ssize(grid->rows); ++rank) {
@@ -203,8 +205,8 @@ void TightenEnds(int max_held, Grid* grid) {
   }
 }
 
-// Where every pass of an order stands if each takes one slot and none waits
-// longer than it must.
+// Returns the grid of an order in which each pass takes one slot and starts as
+// early as possible.
 Grid Squeezed(const ScheduleSpec& spec, const Schedule& schedule) {
   const WalkTimes times = TimedWalk(schedule, PassCosts());
   Grid grid = EmptyGrid(spec);
@@ -218,9 +220,9 @@ Grid Squeezed(const ScheduleSpec& spec, const Schedule& schedule) {
   return grid;
 }
 
-// Takes the W out and moves the input gradients behind a rank's last forward
-// forward into their places: nobody waits for a W, and no forward is left that
-// would need the memory it frees.
+// Removes W and moves the input gradients after a rank's last forward to
+// earlier slots. This delays no pass: none waits for a W, and no remaining
+// forward needs the memory that a W frees.
 void AdvanceLastInputs(Grid* grid) {
   std::vector<int> last_forward;
   int num_slots = 0;

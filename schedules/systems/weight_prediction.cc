@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// 1F1B without flush and without stash of old weights: the passes compute with
-// weights predicted for one common moment, when the first rank finishes the
-// microbatch. SpecTrain (Chen et al., 2018, section 3.3) predicts for every
-// pass; XPipe (Guan et al., 2019, section 3) updates once per minibatch and
-// predicts once for all its microbatches, at the first, the bellwether.
+// 1F1B without flush and without stashed weights: the passes compute with
+// weights predicted for a common time, the end of the microbatch on the first
+// rank. SpecTrain (Chen et al., 2018, section 3.3) predicts for every pass.
+// XPipe (Guan et al., 2019, section 3) updates once per minibatch and predicts
+// once for all its microbatches, at the first one, the bellwether.
 #include "schedules/limits.h"
 #include "schedules/systems/generators.h"
 
@@ -31,7 +31,8 @@ Schedule GenerateSpecTrain(const ScheduleSpec& spec) {
       .prediction = WeightPolicy::Prediction::kForwardAndBackward,
       .predicted_copies = 1};
   for (int rank = 0; rank < spec.num_ranks; ++rank) {
-    // Backwards here between a microbatch's own and that on rank 0.
+    // Number of backwards on this rank between a microbatch's backward here and
+    // its backward on rank 0.
     const int after = rank / 2;
     schedule.weights.forward_distance.push_back(spec.num_ranks - 1 - rank +
                                                 after);
@@ -40,11 +41,11 @@ Schedule GenerateSpecTrain(const ScheduleSpec& spec) {
   return schedule;
 }
 
-// Updates of the stage between the forward of the bellwether and the moment
-// when rank 0 runs the backward of the minibatch's last microbatch. Counted in
-// backwards these are N-1-g before the bellwether's, T-1 of its minibatch, and
-// floor(g/2) more; the paper rounds (N+T-2-ceil(g/2))/T, here it is the number
-// of whole minibatches that these complete.
+// Returns the stage's number of updates between the forward of the bellwether
+// and the backward of the minibatch's last microbatch on rank 0. In backwards
+// these are N-1-g before the bellwether's, T-1 of its minibatch, and floor(g/2)
+// more. The paper rounds (N+T-2-ceil(g/2))/T; this function counts the
+// minibatches that these backwards complete.
 int XPipeDistance(int rank, const ScheduleSpec& spec) {
   const int minibatch = spec.num_microbatches;
   const int ahead = spec.num_ranks - 1 - rank;
@@ -65,7 +66,7 @@ Schedule GenerateXPipe(const ScheduleSpec& spec) {
   for (int rank = 0; rank < spec.num_ranks; ++rank) {
     schedule.weights.forward_distance.push_back(XPipeDistance(rank, spec));
   }
-  // The backwards use what the bellwether predicted.
+  // The backwards use the bellwether's prediction.
   schedule.weights.backward_distance = schedule.weights.forward_distance;
   return schedule;
 }

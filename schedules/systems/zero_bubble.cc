@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two orders drawn by hand in Zero Bubble Pipeline Parallelism (Qi et al.,
-// 2024, section 2): the backward is split, the weight gradients wait for room.
+// The two handcrafted orders of Zero Bubble Pipeline Parallelism (Qi et al.,
+// 2024, section 2): the backward is split, and weight gradients are delayed.
 #include <algorithm>
 
 #include "schedules/limits.h"
@@ -12,7 +12,7 @@ namespace {
 constexpr absl::string_view kH1 = "zb-h1";
 constexpr absl::string_view kH2 = "zb-h2";
 
-// Collects the passes of one stage, each kind from microbatch 0 on.
+// Collects the passes of a stage, each kind in order of microbatches.
 struct StageOrder {
   int stage;
   int num_microbatches;
@@ -24,7 +24,7 @@ struct StageOrder {
     actions.reserve(3 * static_cast<size_t>(num_microbatches));
   }
   void Forward() { actions.push_back({Op::kForward, stage, num_forwards++}); }
-  // Nothing where no forward is left.
+  // Does nothing if no forward is left.
   void MaybeForward() {
     if (num_forwards < num_microbatches) Forward();
   }
@@ -34,8 +34,8 @@ struct StageOrder {
   }
 };
 
-// ZB-H1: 1F1B's warm-up and memory. Stage s begins its W s microbatches late,
-// so that they fill the gaps at the end.
+// ZB-H1: 1F1B's warm-up and memory. The W of stage s are delayed by s
+// microbatches, so that they fill the gaps at the end.
 std::vector<Action> H1Order(int stage, int num_ranks, int num_microbatches) {
   StageOrder order(stage, num_microbatches);
   const int warmup = std::min(num_ranks - 1 - stage, num_microbatches);
@@ -43,15 +43,15 @@ std::vector<Action> H1Order(int stage, int num_ranks, int num_microbatches) {
   for (int k = 0; k < num_microbatches; ++k) {
     order.MaybeForward();
     order.Input();
-    // Once no forward is left, every I has its W, late or not.
+    // After the last forward, every I is followed by a W, delayed or not.
     if (k >= stage || k >= num_microbatches - warmup) order.Weight();
   }
   while (order.num_weights < num_microbatches) order.Weight();
   return std::move(order.actions);
 }
 
-// ZB-H2: forwards fill the gap before the first backward too, for twice the
-// memory; stage s begins its W 2s microbatches late.
+// ZB-H2: forwards also fill the gap before the first backward, for twice the
+// memory. The W of stage s are delayed by 2s microbatches.
 std::vector<Action> H2Order(int stage, int num_ranks, int num_microbatches) {
   StageOrder order(stage, num_microbatches);
   const int warmup =

@@ -18,14 +18,14 @@ constexpr absl::string_view kTwo = "zb-2p";
 constexpr absl::string_view kPaper =
     "Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024";
 
-// What the heuristic leaves open.
+// Open choices of the heuristic.
 struct Choices {
-  // Before its first I a stage warms up only with forwards that end before the
-  // gradient comes, else with one more, which holds the I up.
+  // During its warm-up, a stage runs only forwards that end before its first
+  // gradient arrives. False: one more, which delays the first I.
   bool stay_ready_for_first_input;
-  // A stage may leave out its forward of a round, to take the I sooner.
+  // A stage may skip its forward of a round to run its I earlier.
   bool hold_forwards_back;
-  // A gap too short for a W takes one even if the rank is not the busiest.
+  // A gap too short for a W is filled even if the rank is not the busiest.
   bool fill_harmless_gaps;
 };
 
@@ -39,8 +39,8 @@ class Attempt {
         choices_(choices),
         placer_(spec, route, memory_limit) {}
 
-  // Microbatch by microbatch: a forward on every stage that may have one, then
-  // an I on every stage.
+  // Runs round by round, one per microbatch: a forward on every stage that may
+  // run one, then an I on every stage.
   void Run() {
     WarmUp();
     RoundOfInputs();
@@ -69,7 +69,8 @@ class Attempt {
     }
   }
 
-  // How many forwards beyond the first a stage takes until its first I.
+  // Returns the number of forwards after the first and before the first I, by
+  // stage.
   std::vector<int> ExtraForwards() const {
     std::vector<int> extra(num_stages_, 0);
     const int last = num_stages_ - 1;
@@ -97,8 +98,8 @@ class Attempt {
     return extra;
   }
 
-  // A stage warms up with fewer forwards than the one before it, unless that
-  // has no more.
+  // Limits every stage's warm-up to fewer forwards than the previous stage's,
+  // unless that has run all its forwards.
   void KeepAhead(std::vector<int>* extra) const {
     for (int stage = 1; stage < num_stages_; ++stage) {
       const int before = (*extra)[stage - 1];
@@ -112,7 +113,7 @@ class Attempt {
   void RoundOfForwards() {
     std::vector<bool> takes(num_stages_);
     for (int stage = num_stages_ - 1; stage >= 0; --stage) {
-      // No stage goes further ahead of one that is held back.
+      // A stage does not move further ahead of one that is held back.
       const bool next_takes = stage + 1 == num_stages_ || takes[stage + 1];
       takes[stage] = next_takes && num_forwards(stage) < num_microbatches_ &&
                      !IsHeldBack(stage);
@@ -125,8 +126,8 @@ class Attempt {
     }
   }
 
-  // Whether the stage does better without a forward in this round: the next
-  // stage has one in store, and this one would be late for the gradient.
+  // Returns true if the stage should run no forward in this round: the next
+  // stage has one in reserve, and this stage would delay the gradient.
   bool IsHeldBack(int stage) const {
     if (!choices_.hold_forwards_back || stage + 1 == num_stages_ ||
         num_forwards(stage) < num_forwards(stage + 1) + 2) {
@@ -147,7 +148,7 @@ class Attempt {
   void RoundOfInputs() {
     for (int stage = num_stages_ - 1; stage >= 0; --stage) {
       FillGap(Op::kBackwardInput, stage);
-      // Nobody waits for the first stage's I.
+      // No stage waits for the first stage's I.
       if (stage == 0 && num_forwards(0) == num_microbatches_) PutAllWeights(0);
       placer_.Put(Op::kBackwardInput, stage);
     }
@@ -168,7 +169,8 @@ class Attempt {
     }
   }
 
-  // Whether the stage can be idle so long and still not be the busiest.
+  // Returns true if the stage can be idle for this long without becoming the
+  // busiest.
   bool IsHarmless(int stage, double gap) const {
     return placer_.AtMost(placer_.span(stage) + gap, placer_.longest_span());
   }
@@ -186,7 +188,7 @@ class Attempt {
 
 Schedule Generate(absl::string_view name, const ScheduleSpec& spec) {
   Schedule schedule = EmptySchedule(name, spec);
-  Problems problems(name);  // none: check() has read the option
+  Problems problems(name);  // stays empty: check() has read the option
   const double memory_limit =
       MemoryLimit(spec, (name == kTwo ? 2 : 1) * spec.num_ranks, 1, &problems);
   std::optional<double> best;

@@ -9,7 +9,7 @@
 namespace weir {
 namespace {
 
-// Sums over the largest schedule stay finite.
+// Small enough for sums over the largest schedule to be finite.
 constexpr double kLargestCost = 1e200;
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the automatic Zero Bubble orders take from a spec beyond the shape.
+// Options and costs of the automatic Zero Bubble orders.
 #ifndef WEIR_SCHEDULES_SYSTEMS_ZERO_BUBBLE_COSTS_H_
 #define WEIR_SCHEDULES_SYSTEMS_ZERO_BUBBLE_COSTS_H_
 
@@ -12,15 +12,15 @@ inline constexpr absl::string_view kMemoryLimit = "memory-limit";
 inline constexpr absl::string_view kMemoryLimitSummary =
     "activations a rank may hold, in microbatches of the largest stage";
 
-// Notes a problem unless a rank holds two stages, the legs of a V.
+// Adds a problem unless every rank has two stages, one on each side of a V.
 void CheckTwoChunks(const ScheduleSpec& spec, Problems* problems);
 
-// Notes a problem unless there are costs for every stage, for one or for none,
+// Adds a problem unless there are costs for every stage, for one or for none,
 // all finite and at least 0.
 void CheckCosts(const ScheduleSpec& spec, Problems* problems);
 
-// The option memory-limit, `standard` unless given; notes a problem for one
-// below `lowest`.
+// Returns the option memory-limit, by default `standard`. Adds a problem if it
+// is below `lowest`.
 double MemoryLimit(const ScheduleSpec& spec, double standard, double lowest,
                    Problems* problems);
 

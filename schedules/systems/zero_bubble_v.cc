@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // ZB-V (Qi et al., Zero Bubble Pipeline Parallelism, 2024, section 6): two
-// stages per rank, placed there and back, so that a rank's memory is as large
-// as any other's and the loss is on the rank that started. A greedy order: rows
-// of passes, with weight gradients in the gaps.
+// stages per rank in a V, so that all ranks need the same memory and the loss
+// is on the first rank. A greedy order: rows of passes, with weight gradients
+// in the gaps.
 #include <algorithm>
 #include <limits>
 #include <optional>
@@ -18,19 +18,19 @@ namespace {
 constexpr absl::string_view kName = "zb-v";
 
 struct Choices {
-  // Until the first microbatch returns a rank takes forwards as long as they
-  // end in time, else as many as there are slots.
+  // Until the first microbatch returns, a rank runs forwards that end in time.
+  // False: as many as there are slots.
   bool warms_up_by_time;
-  // Into which gaps that would make the rank the busiest a W goes; into those
-  // before an I of the way there it always does.
+  // Kinds of gaps that get a W if they would make the rank the busiest. Gaps
+  // before an I of the outbound stage always do.
   bool before_inputs_of_way_back;
   bool before_forwards;
 };
 
 class Attempt {
  public:
-  // `allowance`: the span up to which a rank may be idle without harm, beside
-  // the longest so far; empty for none.
+  // `allowance`: span up to which each rank may be idle without harm, in
+  // addition to the longest span so far; may be empty.
   Attempt(const ScheduleSpec& spec, const std::vector<int>& route,
           double memory_limit, const Choices& choices,
           const std::vector<double>& allowance)
@@ -41,8 +41,8 @@ class Attempt {
         allowance_(allowance),
         placer_(spec, route, memory_limit) {}
 
-  // False where the rounds do not go with the warm-up: a pass would come before
-  // what it waits for, or find no slot.
+  // Returns false if the rounds are incompatible with the warm-up: a pass would
+  // precede one that it waits for, or find no free slot.
   bool Run() {
     FillUntilFirstReturns();
     FillTheLaterRanks();
@@ -59,7 +59,7 @@ class Attempt {
   PassPlacer& placer() { return placer_; }
 
  private:
-  // The two stages of a rank.
+  // Return the two stages of a rank.
   static int Out(int rank) { return rank; }
   int Back(int rank) const { return 2 * num_ranks_ - 1 - rank; }
 
@@ -79,8 +79,8 @@ class Attempt {
     if (fits_) placer_.Put(op, stage);
   }
 
-  // Forwards on the way out: as many as end before microbatch 0 comes back, or
-  // as many as there are slots for.
+  // Runs outbound forwards: as many as end before microbatch 0 returns, or as
+  // many as there are slots.
   void FillUntilFirstReturns() {
     for (int rank = 0; rank < num_ranks_; ++rank) {
       Put(Op::kForward, Out(rank));
@@ -92,7 +92,7 @@ class Attempt {
             placer_.free_at(rank) + placer_.duration(Op::kForward, Out(rank)),
             arrival);
       };
-      // The ranks before need a slot each on the way there and back.
+      // Each preceding rank needs a slot in both directions.
       while (fits_ && InFlight(rank) + 2 * rank + 2 <= num_slots_ &&
              num_forwards(Out(rank)) < num_microbatches_ &&
              (!choices_.warms_up_by_time || has_time())) {
@@ -102,8 +102,8 @@ class Attempt {
     }
   }
 
-  // Rows of forwards, out and back in turn, until every rank has as many as the
-  // one before it.
+  // Adds rows of forwards, outbound and return alternately, until every rank
+  // has as many as the previous one.
   void FillTheLaterRanks() {
     bool is_out = true;
     for (int rank = 1; rank < num_ranks_; ++rank) {
@@ -122,7 +122,8 @@ class Attempt {
     }
   }
 
-  // One I on every rank: of the way out where its gradient is there.
+  // Adds one I on every rank, of the outbound stage if its gradient is
+  // available.
   void RoundOfInputs() {
     std::vector<bool> is_out(num_ranks_);
     for (int rank = 0; rank < num_ranks_; ++rank) {
@@ -149,7 +150,7 @@ class Attempt {
     Put(Op::kBackwardInput, stage);
   }
 
-  // One F on every rank that has one: of the way back where it can.
+  // Adds one F on every rank that has one, of the return stage if possible.
   void RoundOfForwards() {
     for (int rank = 0; rank < num_ranks_; ++rank) {
       const std::optional<int> stage = NextForward(rank);
@@ -173,8 +174,8 @@ class Attempt {
     return std::nullopt;
   }
 
-  // Puts W into the gap before the stage's next F or I; into one that is too
-  // short only where it would do harm.
+  // Puts W into the gap before the stage's next F or I. Fills a gap that is too
+  // short only if idling would do harm.
   void FillGap(Op op, int rank, int stage, bool fills_gap) {
     const double arrival = placer_.Arrival(op, stage);
     while (
@@ -198,15 +199,15 @@ class Attempt {
 
   int num_ranks_;
   int num_microbatches_;
-  double num_slots_;  // forwards that a rank may hold at a time
+  double num_slots_;  // activations that a rank may store at a time
   bool fits_ = true;
   Choices choices_;
   const std::vector<double>& allowance_;
   PassPlacer placer_;
 };
 
-// The span up to which each rank could have been idle in an attempt, had it
-// known how long it would be idle anyway.
+// Returns the span up to which each rank could have been idle in an attempt if
+// it had known its unavoidable idle time in advance.
 std::vector<double> AllowanceAfter(const PassPlacer& placer, int num_ranks) {
   std::vector<double> allowance(num_ranks);
   for (int rank = 0; rank < num_ranks; ++rank) {
@@ -220,12 +221,12 @@ struct Order {
   std::vector<std::vector<Action>> rank_actions;
 };
 
-// Attempts with the same choices, each knowing the idle of the one before,
-// while that helps. The best replaces `best` if it is better. False where the
-// choices do not fit.
+// Repeats attempts with the same choices, each with the idle times of the
+// previous one, while the span decreases. Replaces `best` if the result is
+// better. Returns false if the choices are infeasible.
 bool Improve(const ScheduleSpec& spec, const std::vector<int>& route,
              double memory_limit, const Choices& choices, Order* best) {
-  // Two or three do; the limit only guards against a crawl.
+  // Two or three suffice; the limit guards against slow convergence.
   constexpr int kMaxAttempts = 16;
   std::vector<double> allowance;
   double last_span = std::numeric_limits<double>::infinity();
@@ -242,7 +243,8 @@ bool Improve(const ScheduleSpec& spec, const std::vector<int>& route,
   return true;
 }
 
-// The best of all gap choices; no actions where the warm-up does not fit.
+// Returns the best order of all gap choices; no actions if the warm-up is
+// infeasible.
 Order BestOrder(const ScheduleSpec& spec, const std::vector<int>& route,
                 double memory_limit, bool warms_up_by_time) {
   Order best;
@@ -250,7 +252,8 @@ Order BestOrder(const ScheduleSpec& spec, const std::vector<int>& route,
     for (bool before_forwards : {true, false}) {
       const Choices choices = {warms_up_by_time, before_inputs,
                                before_forwards};
-      // Gaps do not change what fits: the order of F and I is the same.
+      // Gaps do not affect feasibility, because the order of F and I is the
+      // same.
       if (!Improve(spec, route, memory_limit, choices, &best)) return best;
     }
   }
@@ -270,13 +273,13 @@ bool HasEqualStages(const PassCosts& costs) {
 Schedule Generate(const ScheduleSpec& spec) {
   Schedule schedule = EmptySchedule(kName, spec);
   schedule.routes.assign(1, ZigZagRoute(spec));
-  Problems problems(kName);  // none: check() has read the option
+  Problems problems(kName);  // stays empty: check() has read the option
   const double memory_limit =
       MemoryLimit(spec, spec.num_ranks, spec.num_ranks, &problems);
   Order best = BestOrder(spec, schedule.routes[0], memory_limit, true);
   if (best.rank_actions.empty() || !HasEqualStages(spec.costs)) {
-    // The times may mislead, or the rounds not fit at all. With full slots they
-    // always do.
+    // The order by time may be poor or infeasible. Using all slots is always
+    // feasible.
     Order full = BestOrder(spec, schedule.routes[0], memory_limit, false);
     if (full.span < best.span) best = std::move(full);
   }

@@ -25,8 +25,8 @@ int num_kills_after_reaping = 0;
 
 }  // namespace
 
-// Take the place of the C library's in this program, to see in which order they
-// are called.
+// Override the C library's functions in this program to record the order in
+// which they are called.
 extern "C" pid_t waitpid(pid_t pid, int* status, int options) {
   const pid_t reaped = wait4(pid, status, options, nullptr);
   if (reaped > 0) last_reaped = reaped;
@@ -79,7 +79,7 @@ TEST_F(ChildProgramTest, KillsWhatTheChildLeaves) {
   EXPECT_EQ(end->exit_code, 0);
   int left = 0;
   ASSERT_TRUE(absl::SimpleAtoi(Output(), &left)) << Output();
-  // Killed, it is reaped by init soon, or stays a zombie.
+  // Init reaps the killed process soon, or it stays a zombie.
   for (int i = 0; i < 1000; ++i) {
     const std::string stat =
         ReadFile(absl::StrCat("/proc/", left, "/stat")).value_or(") Z");

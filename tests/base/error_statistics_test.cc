@@ -9,7 +9,7 @@ namespace weir {
 namespace {
 
 TEST(ErrorStatisticsTest, FiveErrorsByHand) {
-  // Errors +10 %, -20 %, 0, +30 %, -40 %.
+  // Errors of +10 %, -20 %, 0, +30 %, -40 %.
   const std::vector<double> measured = {10, 10, 10, 10, 10};
   const std::vector<double> predicted = {11, 8, 10, 13, 6};
   const ErrorStatistics statistics = SummarizeErrors(predicted, measured);
@@ -17,7 +17,8 @@ TEST(ErrorStatisticsTest, FiveErrorsByHand) {
   EXPECT_NEAR(statistics.mean_absolute, 0.2, 1e-12);
   EXPECT_NEAR(statistics.bias, -0.04, 1e-12);
   EXPECT_NEAR(statistics.median_absolute, 0.2, 1e-12);
-  // Between the fourth (30 %) and the fifth (40 %): place 0.9 x 4 = 3.6.
+  // Interpolates between the fourth (30 %) and fifth (40 %) error, at 0.9 x 4 =
+  // 3.6 from the first.
   EXPECT_NEAR(statistics.percentile_90, 0.36, 1e-12);
   EXPECT_NEAR(statistics.worst, -0.4, 1e-12);
   EXPECT_EQ(statistics.worst_row, 4);

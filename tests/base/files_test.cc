@@ -38,7 +38,7 @@ TEST_F(FilesTest, ALinkStaysAndItsTargetIsWritten) {
   fs::create_directory(Path("there"));
   fs::create_symlink("there/file", Path("link"));
   fs::create_symlink("link", Path("second"));
-  // First the target is missing, then it exists.
+  // The target is missing at first and exists the second time.
   for (const char* contents : {"one", "two"}) {
     ASSERT_TRUE(WriteFile(Path("second"), contents).ok());
     EXPECT_TRUE(fs::is_symlink(Path("link")));
@@ -64,7 +64,7 @@ TEST_F(FilesTest, LinksInACircleAreAnError) {
 }
 
 TEST_F(FilesTest, OnlyRegularFilesAreOpenedAsSuch) {
-  alarm(60);  // ends a program that waits for the other end of a pipe
+  alarm(60);  // ends a test that blocks on opening the pipe
   ASSERT_EQ(mkfifo(Path("pipe").c_str(), 0600), 0);
   fs::create_symlink("/dev/zero", Path("zero"));
   for (const auto& [name, kind] :
@@ -104,7 +104,7 @@ TEST_F(FilesTest, OutputsAreTheSameBehindLinksAndSpellings) {
   EXPECT_FALSE(IsSameOutput("/dev/null", "/dev/null"));
 }
 
-// Through a link, so that a fault replaces the link and not the machine's
+// Writes through a link, so that a bug replaces the link and not the machine's
 // device.
 TEST_F(FilesTest, ADeviceTakesTheBytesAndStays) {
   fs::create_symlink("/dev/null", Path("null"));
@@ -151,7 +151,7 @@ TEST_F(FilesTest, WhatCannotBeWrittenIsKnownBefore) {
   EXPECT_THAT(CheckWritable(Path("file/below")).message(),
               HasSubstr("file is no folder"));
   EXPECT_EQ(*ReadFile(Path("file")), "x");
-  if (geteuid() == 0) return;  // who may write everywhere
+  if (geteuid() == 0) return;  // root may write everywhere
   EXPECT_FALSE(CheckWritable("/etc/weir").ok());
 }
 
@@ -222,7 +222,7 @@ TEST_F(FilesTest, WhatHasNoEndIsRefusedAtTheLimit) {
   EXPECT_THAT(ReadFile(Path("file"), 4).status().message(), HasSubstr("4 B"));
 }
 
-// The name that versions before this one gave to temporary files.
+// Uses the name that earlier versions gave to temporary files.
 TEST_F(FilesTest, APlantedLinkIsNotWrittenThrough) {
   ASSERT_TRUE(WriteFile(Path("victim"), "precious").ok());
   fs::create_symlink("victim", Path(absl::StrCat("file.tmp", getpid())));

@@ -12,7 +12,7 @@
 namespace weir {
 namespace {
 
-// A /proc and a /sys of their own.
+// Uses its own /proc and /sys folders.
 class MachineMemoryTest : public testing::Test {
  protected:
   void Write(const std::string& path, const std::string& text) {

@@ -46,7 +46,7 @@ TEST_F(OutputFileTest, AnyOtherFileStays) {
                           "file; --force replaces it"));
     EXPECT_EQ(*ReadFile(Path("file")), contents);
   }
-  // The mark further down is a quotation.
+  // A mark after the first kMarkBytes does not count.
   EXPECT_FALSE(IsOwn(std::string(kMarkBytes, ' ') + MarkText("")));
   std::string database("SQLite format 3\0", 16);
   database.resize(100, '\0');
@@ -93,7 +93,7 @@ TEST_F(OutputFileTest, WhatIsNoFileTakesAnything) {
   EXPECT_TRUE(CheckOutput(Path("new"), {}).ok());
   EXPECT_TRUE(CheckOutput("/dev/null", {}).ok());
   EXPECT_TRUE(WriteOutput("/dev/null", "x", {}).ok());
-  // Behind a link it is the target that counts.
+  // A link is judged by its target.
   ASSERT_TRUE(WriteFile(Path("target"), "notes").ok());
   fs::create_symlink("target", Path("link"));
   EXPECT_FALSE(CheckOutput(Path("link"), {}).ok());
@@ -115,7 +115,7 @@ TEST_F(OutputFileTest, TwoOutputsNeedTwoFiles) {
                             {"--report", "", {}},
                             {"--trace", Path("other"), {}}})
                   .ok());
-  // Each is checked with its own options.
+  // Each output is checked with its own options.
   ASSERT_TRUE(WriteFile(Path("other"), "notes").ok());
   ReplaceOptions force;
   force.force = true;

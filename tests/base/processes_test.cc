@@ -50,7 +50,7 @@ TEST(ProcessesTest, AWorkerKeepsWhatItHasFromJobToJob) {
   for (int job = 0; job < 3; ++job) {
     EXPECT_EQ(*outputs.at(job), absl::StrCat(job + 1));
   }
-  EXPECT_EQ(num_jobs, 0);  // the parent's own
+  EXPECT_EQ(num_jobs, 0);  // the parent's copy is unchanged
 }
 
 TEST(ProcessesTest, AThousandJobsTakeTwoProcesses) {
@@ -119,7 +119,7 @@ TEST(ProcessesTest, AWorkerKilledBetweenJobsCostsNone) {
   pid_t pid = 0;
   ASSERT_TRUE(absl::SimpleAtoi(*WaitForAll(&workers).at(0), &pid));
   kill(pid, SIGKILL);
-  siginfo_t info;  // waits, and leaves it to be buried
+  siginfo_t info;  // waits without reaping the child
   ASSERT_EQ(waitid(P_PID, pid, &info, WEXITED | WNOWAIT), 0);
   workers.Give(1, "");
   const Outputs outputs = WaitForAll(&workers);
@@ -192,8 +192,9 @@ TEST(ProcessesTest, StopEndsAllChildrenAtOnce) {
   EXPECT_TRUE(HasNoChildren());
 }
 
-// The middle process has a worker, which has a child of its own; kill -9 of the
-// first ends all. This process inherits the orphans and buries them.
+// The middle process has a worker, which has a child of its own. kill -9 of the
+// first process ends all three. This process inherits the orphans and reaps
+// them.
 TEST(ProcessesTest, KillNineOfTheParentLeavesNoWorkerAndNoChildOfIt) {
   ASSERT_EQ(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
   int fds[2];
@@ -201,7 +202,7 @@ TEST(ProcessesTest, KillNineOfTheParentLeavesNoWorkerAndNoChildOfIt) {
   const pid_t parent = ForkChild();
   if (parent == 0) {
     Workers workers(1, [&](const std::string&) {
-      // The last of the three speaks: from here on each dies with its parent.
+      // The last of the three writes: from here on, each ends with its parent.
       if (ForkChild() == 0) (void)!write(fds[1], "w", 1);
       pause();
       return std::string();
@@ -213,7 +214,7 @@ TEST(ProcessesTest, KillNineOfTheParentLeavesNoWorkerAndNoChildOfIt) {
   }
   close(fds[1]);
   char byte = 0;
-  ASSERT_EQ(read(fds[0], &byte, 1), 1);  // all three are there
+  ASSERT_EQ(read(fds[0], &byte, 1), 1);  // all three are running
   kill(parent, SIGKILL);
   int num_killed = 0;
   for (int status = 0; waitpid(-1, &status, 0) > 0;) {

@@ -14,7 +14,7 @@
 namespace weir {
 namespace {
 
-// The check value that every catalogue of CRCs has.
+// The standard check value of CRC-32 catalogs.
 TEST(RecordLogTest, TheChecksumIsThatOfZlibAndEthernet) {
   EXPECT_EQ(Crc32("123456789"), "cbf43926");
   EXPECT_EQ(Crc32(""), "00000000");

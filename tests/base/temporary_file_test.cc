@@ -24,7 +24,7 @@ int num_fsyncs = 0;
 
 }  // namespace
 
-// Takes the place of the C library's in this program.
+// Overrides the C library's function in this program.
 extern "C" int fsync(int) {
   ++num_fsyncs;
   return 0;
@@ -84,7 +84,7 @@ TEST_F(TemporaryFileTest, AFolderThatIsMissingIsTheReason) {
   EXPECT_EQ(file->Commit().message(), "Is a directory");
 }
 
-// Runs `body` in a child and returns how it ended.
+// Runs `body` in a child process and returns its wait status.
 template <typename Body>
 int InChild(Body body) {
   const pid_t child = fork();
@@ -103,8 +103,8 @@ TEST_F(TemporaryFileTest, AnInterruptRemovesThem) {
       is_noted ? NoteInterrupt() : ExitOnInterrupt();
       const auto file = TemporaryFile::Create(Path("file"));
       if (!file.ok() || NumFiles() != 1) _exit(1);
-      // As from a terminal: a signal that the same process sends twice counts
-      // once.
+      // Sends the signal from another process, as a terminal does: two signals
+      // from this process itself would count once.
       const auto interrupt = [] {
         if (fork() == 0) {
           kill(getppid(), SIGINT);

@@ -13,7 +13,8 @@ namespace {
 using testing::Each;
 using testing::SizeIs;
 
-// Says independently of base/text.h what a terminal must not receive.
+// Returns true if a terminal must not receive `text`. Independent of
+// base/text.h.
 bool HasControlBytes(absl::string_view text) {
   for (size_t i = 0; i < text.size(); ++i) {
     const auto c = static_cast<unsigned char>(text[i]);
@@ -69,7 +70,7 @@ TEST(TextTest, TablesStayAlignedWhateverTheirCellsHold) {
   std::vector<std::string> lines = absl::StrSplit(text, '\n');
   ASSERT_EQ(lines.back(), "");
   lines.pop_back();
-  // A line for each row: no cell brings line ends of its own.
+  // There is one line for each row, so no cell added line ends.
   ASSERT_EQ(lines.size(), table.rows.size() + 1);
   EXPECT_THAT(lines, Each(SizeIs(lines[0].size())));
 }

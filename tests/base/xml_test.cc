@@ -18,7 +18,7 @@ struct Document {
   int num_elements = 0;
 };
 
-// Parses with expat; fails the test where the document is not well-formed.
+// Parses with expat. Fails the test if the document is not well-formed.
 Document Parse(const std::string& xml) {
   Document document;
   const std::unique_ptr<XML_ParserStruct, decltype(&XML_ParserFree)> parser(

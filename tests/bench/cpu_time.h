@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a benchmark costs when part of it runs in child processes.
+// CPU time and memory of a benchmark that runs partly in child processes.
 #ifndef WEIR_TESTS_BENCH_CPU_TIME_H_
 #define WEIR_TESTS_BENCH_CPU_TIME_H_
 
@@ -9,8 +9,9 @@
 
 namespace weir {
 
-// CPU time of this process and of the children that it waited for: the engine
-// runs in a child, and other load on the machine does not count.
+// Returns the user CPU seconds of this process and of the children that it
+// waited for. The engine runs in a child, and other load on the machine does
+// not count.
 inline double UserSeconds() {
   double seconds = 0;
   for (int who : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
@@ -21,7 +22,7 @@ inline double UserSeconds() {
   return seconds;
 }
 
-// The kernel's part too.
+// Returns the user and system CPU seconds of the same processes.
 inline double CpuSeconds() {
   double seconds = UserSeconds();
   for (int who : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
@@ -32,7 +33,8 @@ inline double CpuSeconds() {
   return seconds;
 }
 
-// Largest resident memory of this process or any of its children so far.
+// Returns the largest resident memory so far of this process or any of its
+// children.
 inline double PeakMebibytes() {
   double peak = 0;
   for (int who : {RUSAGE_SELF, RUSAGE_CHILDREN}) {

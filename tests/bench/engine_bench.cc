@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cost of the engine per task: 1F1B pipelines of 8 stages, replicated until
-// they fill the GPUs; every stage differs a little, so that few events
-// coincide. BM_Graph builds the tasks, BM_Engine runs them, BM_GraphRunner on
-// one SimGrid, and BM_LongestPath as if nobody shared a link. "slow": links of
-// which transfers take so long that flows meet on them all the time.
+// Cost of the engine per task, for 1F1B pipelines of 8 stages that are
+// replicated until they fill the GPUs. The stages differ slightly, so that few
+// events coincide. BM_Graph builds the tasks, BM_Engine runs them,
+// BM_GraphRunner runs them on one reused SimGrid, and BM_LongestPath evaluates
+// them without link sharing. "slow" makes links so slow that flows share them
+// all the time.
 #include <benchmark/benchmark.h>
 
 #include <random>
@@ -21,7 +22,8 @@ namespace {
 
 constexpr int kRanks = 8;
 
-// One switch over all GPUs, 25 GB/s each way or less, 1 us.
+// Returns one switch over all GPUs with 25 GB/s per direction (5 GB/s if
+// `slow`) and 1 us.
 Network Star(int num_gpus, bool slow) {
   Cluster cluster;
   NodeGroup* group = cluster.add_groups();
@@ -94,7 +96,8 @@ void BM_Engine(benchmark::State& state) {
   state.counters["peak_MiB"] = PeakMebibytes();
 }
 
-// What a planner pays for a run, and what RunTaskGraph takes for the same one.
+// Measures one run of a planner; BM_OneRun measures RunTaskGraph for the same
+// tasks.
 void BM_GraphRunner(benchmark::State& state) {
   const Pipelines pipelines(kRanks, 32, state.range(0) != 0);
   const PipelineGraph graph = pipelines.Graph();
@@ -122,7 +125,7 @@ void BM_OneRun(benchmark::State& state) {
   }
 }
 
-// What the same tasks cost where nobody shares a link.
+// Measures the same tasks without link sharing.
 void BM_LongestPath(benchmark::State& state) {
   const Pipelines pipelines(state.range(0), state.range(1));
   const PipelineGraph graph = pipelines.Graph();
@@ -135,7 +138,7 @@ void BM_LongestPath(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations() * graph.tasks.num_tasks());
 }
 
-// {GPUs, microbatches}: the last two grow the run, not the network.
+// Sets {GPUs, microbatches}. The last two sizes grow the run, not the network.
 void Sizes(benchmark::internal::Benchmark* benchmark) {
   benchmark->ArgNames({"gpus", "microbatches"})
       ->Args({64, 16})
@@ -150,7 +153,7 @@ void Sizes(benchmark::internal::Benchmark* benchmark) {
 BENCHMARK(BM_Graph)->Apply(Sizes);
 BENCHMARK(BM_Engine)->Apply(Sizes);
 BENCHMARK(BM_LongestPath)->Apply(Sizes);
-// RunTaskGraph must not stand beside a runner: BM_OneRun is before.
+// BM_OneRun comes first: RunTaskGraph must not run while a GraphRunner exists.
 BENCHMARK(BM_OneRun)->ArgName("slow")->Arg(0)->Arg(1)->UseManualTime()->Unit(
     benchmark::kMicrosecond);
 BENCHMARK(BM_GraphRunner)

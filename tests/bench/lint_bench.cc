@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Generating a schedule and linting it under every runtime, and reading the
-// file of it: 64 ranks, 1,024 microbatches, four stages a rank (524,288 passes,
-// 1.57 million actions with transfers). The bar is one second for generating
-// and linting.
+// Generates a schedule, lints it under every runtime, and reads its file: 64
+// ranks, 1,024 microbatches, four stages per rank (524,288 passes, 1.57 million
+// actions with transfers). The target is one second for generating and linting.
 #include <benchmark/benchmark.h>
 
 #include <cstdlib>

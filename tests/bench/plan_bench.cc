@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What planners ask for thousands of times: bounds, shortened schedules, ranked
-// runs. Counters are per second of CPU time.
+// Operations that planners run thousands of times: bounds, shortened schedules,
+// ranked runs. Counters are per second of CPU time.
 #include <benchmark/benchmark.h>
 
 #include <random>
@@ -23,7 +23,7 @@ void CountPlans(benchmark::State& state) {
       static_cast<double>(state.iterations()), benchmark::Counter::kIsRate);
 }
 
-// The longest path of one schedule, other costs for every plan.
+// Evaluates the longest path of one schedule, with other costs for every plan.
 void BM_BoundOfPlan(benchmark::State& state, const char* name, int num_chunks) {
   ScheduleSpec spec;
   spec.num_ranks = 8 / num_chunks;
@@ -76,7 +76,8 @@ std::vector<ResolvedScenario> Plans() {
   return plans;
 }
 
-// The same from scenarios, with what any order takes and the memory.
+// Computes the same bound from scenarios, including the bound over all orders
+// and the memory.
 void BM_BoundOfScenario(benchmark::State& state) {
   const std::vector<ResolvedScenario> plans = Plans();
   Bounder bounder;
@@ -88,7 +89,7 @@ void BM_BoundOfScenario(benchmark::State& state) {
 }
 BENCHMARK(BM_BoundOfScenario);
 
-// A preset, again and again.
+// Bounds one preset repeatedly.
 void BM_BoundOfPreset(benchmark::State& state, const char* name) {
   const auto scenario = LoadScenario(name);
   if (!scenario.ok()) return state.SkipWithError("no such preset");
@@ -141,8 +142,8 @@ BENCHMARK_CAPTURE(BM_Shorten, 1f1b, "1f1b", 1)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(BM_Shorten, interleaved, "interleaved-1f1b", 4)
     ->Unit(benchmark::kMillisecond);
 
-// 64 ranks x 4 chunks x 1,024 microbatches: the order made, shortened, its
-// longest path evaluated and extrapolated.
+// Generates the order of 64 ranks x 4 chunks x 1,024 microbatches, shortens it,
+// evaluates its longest path and extrapolates.
 void BM_LargeRanked(benchmark::State& state) {
   Textbook textbook;
   textbook.schedule = "interleaved-1f1b";
@@ -160,7 +161,8 @@ void BM_LargeRanked(benchmark::State& state) {
 }
 BENCHMARK(BM_LargeRanked)->UseManualTime()->Unit(benchmark::kMillisecond);
 
-// The same as a longest path over all passes, nothing left out.
+// Evaluates the longest path of the same schedule over all passes, without
+// shortening.
 void BM_LargeBound(benchmark::State& state) {
   for (auto _ : state) {
     const auto schedule = GenerateSchedule("interleaved-1f1b", Large());

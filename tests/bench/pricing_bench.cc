@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pricing the stages of a model of 128 layers once the profile is loaded: its
-// layers, their cut into stages, every kernel. The bar is one millisecond.
+// Prices the stages of a model of 128 layers with a loaded profile: its layers,
+// their partition into stages, every kernel. The target is one millisecond.
 #include <benchmark/benchmark.h>
 
 #include <cstdio>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What it costs to price a product.
+// Cost of pricing a GEMM.
 #include <benchmark/benchmark.h>
 
 #include "calibrate/device_profile.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures how the cost of a command grows: runs the weir beside it (or the one
-// that is named first) with one size after the other, and prints CPU time, peak
-// memory and the exponents of both by least squares over the logarithms. What
-// starting the program costs is measured and taken off. Further arguments
-// choose series by their names:
+// Measures how the cost of a command grows. Runs build/release/bin/weir (or the
+// program named first) for a series of sizes, and prints CPU time, peak memory
+// and the exponents of both from a least-squares fit over the logarithms. The
+// cost of starting the program is measured and subtracted. Further arguments
+// select series by name:
 //
 //   scaling_bench [PATH-OF-WEIR] [NAME...]
 #include <fcntl.h>
@@ -34,11 +34,11 @@ namespace {
 
 struct Series {
   const char* name;
-  const char* command;  // N: the size
-  int first, last;      // sizes, by factors of 4
+  const char* command;  // contains the size as N
+  int first, last;      // sizes, each 4 times the previous
 };
 
-// One per line, so that lines merge.
+// One entry per line, so that branches merge.
 // clang-format off
 constexpr Series kSeries[] = {
     {"simulate-replicas", "simulate --model gpt2 --cluster dgx-h100 --nodes N/2 --schedule 1f1b --pp 4 --mbs 1 --dp N --gbs 4xN", 64, 16384},
@@ -80,7 +80,7 @@ std::string Transformer(int num_layers, int hidden_size, int num_heads) {
       num_layers, hidden_size, num_heads);
 }
 
-// Returns a chain in the form of PipeDream's profiles.
+// Returns a chain in the format of PipeDream's profiles.
 std::string Graph(int num_nodes) {
   std::string text;
   for (int i = 0; i < num_nodes; ++i) {
@@ -98,7 +98,7 @@ std::string Graph(int num_nodes) {
   return text;
 }
 
-// Returns the first divisors of 20160, which has 84.
+// Returns the first `count` divisors of 20160, which has 84.
 std::string Divisors(int count) {
   std::vector<int> divisors;
   for (int i = 1; static_cast<int>(divisors.size()) < count; ++i) {
@@ -131,9 +131,10 @@ class Inputs {
   std::string folder_;
 };
 
-// Fills in the size: "N", "4xN", "N/2" and "N/8", a list of so many microbatch
-// sizes, a model of so many layers, one that takes so many tensor-parallel
-// GPUs, a profile of so many nodes.
+// Returns the words of the command with the size filled in for "N", "4xN",
+// "N/2" and "N/8", a list of `size` microbatch sizes for "{sizes}", a model of
+// `size` layers for "{deep}", a model with 4096 attention heads for "{wide}",
+// and a profile of `size` nodes for "{graph}".
 std::vector<std::string> WordsOf(const Series& series, int size,
                                  const Inputs& inputs) {
   const auto file = [&](absl::string_view token, const std::string& name,
@@ -204,7 +205,7 @@ void Measure(const std::string& program, const Series& series,
     std::printf("  %-24s %9ld %10.3f s %10.1f MiB%s\n", series.name, size,
                 cost.seconds, cost.mebibytes, cost.ok ? "" : " refused");
     std::fflush(stdout);
-    // What costs no more than the start says nothing.
+    // Costs close to the start-up cost carry no information.
     if (!cost.ok || cost.seconds < 2 * start.seconds) continue;
     sizes.push_back(static_cast<double>(size));
     seconds.push_back(cost.seconds - start.seconds);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Making an order and proving it sound: 64 ranks, 1,024 microbatches, so many
-// stages per rank, at the costs of a transformer block with its hop. To measure
-// a kind, add a line to kKinds.
+// Generates orders and validates them: 64 ranks, 1,024 microbatches, a given
+// number of stages per rank, at the costs of a transformer block and its
+// transfer. To measure another kind, add a line to kKinds.
 #include <benchmark/benchmark.h>
 
 #include <cstdio>
@@ -20,7 +20,7 @@ struct Work {
   const char* name;
   int num_chunks;
 };
-// One per line, so that lines merge.
+// One entry per line, so that branches merge.
 // clang-format off
 constexpr Work kKinds[] = {
     {"gpipe", 1},
@@ -41,7 +41,8 @@ constexpr Work kKinds[] = {
 };
 // clang-format on
 
-// Unequal enough that the gaps of an automatic order have no common measure.
+// Returns costs that differ enough that the gaps of an automatic order have no
+// common divisor.
 PassCosts BlockCosts() {
   StagePassCosts block;
   block.forward = 10.402;

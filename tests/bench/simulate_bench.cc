@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whole simulations, from the resolved scenario to the result: a model of 256
-// blocks over 64 H100 in 8 nodes, 1,024 microbatches, with network and memory;
+// blocks over 64 H100 in 8 nodes with 1,024 microbatches, network and memory;
 // and Megatron's model of 1,008 billion parameters on 3,072 A100.
 #include <benchmark/benchmark.h>
 #include <google/protobuf/text_format.h>
@@ -75,7 +75,8 @@ void BM_Simulate(benchmark::State& state, const std::string& schedule) {
   state.counters["peak_MiB"] = PeakMebibytes();
 }
 
-// Narayanan et al. 2021, the last row of their table 1, one chunk per rank.
+// Narayanan et al. 2021, the last row of their table 1, with one chunk per
+// rank.
 constexpr char kMegatron[] =
     "name: 'megatron-1008b' cluster: 'selene' num_nodes: 384 "
     "transformer { num_layers: 128 hidden_size: 25600 num_heads: 160 "

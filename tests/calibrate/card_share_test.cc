@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Profiles of parts of a card: what is checked, read, printed and compared.
+// Profiles of GPU partitions: validation, reading, printing and comparison.
 #include "calibrate/card_share.h"
 
 #include <gmock/gmock.h>
@@ -18,7 +18,8 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// A quarter of the toy, of which four were measured.
+// Returns the toy profile as a quarter of a GPU, measured with up to four
+// active partitions.
 DeviceProfile Quarter() {
   DeviceProfile profile = ToyProfile();
   EXPECT_TRUE(ParseTextProto("x", R"(
@@ -36,9 +37,9 @@ TEST(CardShareTest, BetweenNumbersOfPartsItIsLinear) {
   CardShare share = Quarter().card_share();
   EXPECT_THAT(SharingCurve(share, "forward"), ElementsAre(1, 1.1, 1.3, 1.5));
   EXPECT_THAT(SharingCurve(share, "backward_input"),
-              ElementsAre(1, 1.2, 1.2, 1.2));  // the last one's
+              ElementsAre(1, 1.2, 1.2, 1.2));  // the value of the last point
   const auto weight = SharingCurve(share, "backward_weight");
-  EXPECT_NEAR(weight[1], 1.1, 1e-12);  // between a part alone and four
+  EXPECT_NEAR(weight[1], 1.1, 1e-12);  // between one partition and four
   EXPECT_THAT(SharingCurve(share, "optimizer"), ElementsAre(1, 1, 1, 1));
 }
 
@@ -97,7 +98,7 @@ TEST(CardShareTest, DifferencesAreFigures) {
   ASSERT_EQ(difference.figures.size(), 1);
   EXPECT_EQ(difference.figures[0].path, "card_share.forward[4]");
   EXPECT_NEAR(difference.Largest(), 0.2, 1e-12);
-  // A card of its own differs infinitely.
+  // A profile of a whole GPU differs infinitely.
   EXPECT_EQ(DiffProfiles(Quarter(), ToyProfile()).figures.size(), 6);
   EXPECT_GT(DiffProfiles(Quarter(), ToyProfile()).Largest(), 1e300);
 }

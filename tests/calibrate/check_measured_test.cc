@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a profile may not say about its own measurements.
+// Checks of the measurements inside a profile.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -23,7 +23,7 @@ void ExpectRelative(double found, double expected) {
   EXPECT_NEAR(found / expected, 1, 1e-9) << found << " for " << expected;
 }
 
-// One node of A100s: rings of 240 GB/s to NCCL.
+// Returns one node of A100s. NCCL assumes rings of 240 GB/s for it.
 CollectiveGroup OneNode(int num_ranks) {
   CollectiveGroup group;
   group.num_ranks = group.ranks_per_node = num_ranks;
@@ -60,8 +60,8 @@ TEST(CollectiveSecondsTest, RingsOfOneNodeAreNcclsTable) {
   ExpectRelative(large.Seconds(), 56 * kUs + (1 << 30) * 1.75 / 240e9);
 }
 
-// Links so fast that the protocols' own limits hold: NCCL's tables for Volta,
-// Ampere, Hopper and Blackwell.
+// The links are so fast that the protocols' own limits apply, from NCCL's
+// tables for Volta, Ampere, Hopper and Blackwell.
 TEST(CollectiveSecondsTest, ProtocolsHaveTheLimitsOfTheirGeneration) {
   struct Limits {
     NcclGeneration generation;
@@ -118,12 +118,12 @@ TEST(CollectiveSecondsTest, HierarchicalRingsUseAllAdaptersOfTheNode) {
   ExpectRelative(cost.inter_bytes, 1e12 * 31 / 32 / 8);
   ExpectRelative(cost.inter_bytes_per_second, 0.92 * 25e9);
   ExpectRelative(cost.intra_bytes, 1e12 * 31 / 32);
-  // 3 steps over the network, 28 within nodes; Simple posts three times.
+  // 3 steps over the network, 28 within nodes. Simple posts three times.
   ExpectRelative(cost.latency_seconds, (8.4 + 28 * 3.4 + 3 * 14) * kUs);
   ExpectRelative(cost.LinkSeconds(), cost.inter_bytes / (0.92 * 25e9));
 }
 
-// NCCL's model: a step takes at least as long as posting one to the network.
+// In NCCL's model, a step takes at least as long as posting to the network.
 TEST(CollectiveSecondsTest, PostingToTheNetworkLimitsEveryStep) {
   CollectiveModel model = NcclDefaults(NcclGeneration::kAmpere);
   model.mutable_net_overhead_seconds()->set_value(2 * kUs);
@@ -131,7 +131,7 @@ TEST(CollectiveSecondsTest, PostingToTheNetworkLimitsEveryStep) {
     return CheapestCollective(model, CollectiveKind::kAllGather, bytes, group)
         .latency_seconds;
   };
-  // Simple posts three times a step, LL once.
+  // Simple posts three times per step, LL once.
   ExpectRelative(latency(1e12, Nodes(4, 8)), (8.4 + 28 * 6 + 3 * 14) * kUs);
   ExpectRelative(latency(8, Nodes(4, 8)), (6.6 + 28 * 2 + 3 * 2.7) * kUs);
   // Within a node nothing is posted.
@@ -225,7 +225,7 @@ TEST(CollectiveSecondsTest, ChunksAndTheOwnBlockComeOnTop) {
   const double links = (1 << 30) * 1.75 / 240e9;
   model.mutable_chunk_seconds()->set_value(2 * kUs);
   model.mutable_local_bytes_per_second()->set_value(1e12);
-  // LL128, without chunks, would now win: take it out.
+  // Disables LL128, which has no chunks and would otherwise be chosen.
   model.mutable_ll128()->mutable_base_seconds()->set_value(1);
   const CollectiveCost cost = AllReduce(model, 1 << 30, OneNode(8));
   ExpectRelative(cost.Seconds(), plain + 2 * std::sqrt(2 * kUs * links) +
@@ -250,7 +250,7 @@ TEST(CollectiveSecondsTest, MoreBytesNeverTakeLess) {
       group.nvls = true;
       for (const CollectiveKind kind : kKinds) {
         double before = 0;
-        // Steps of 1 %, so that no change of protocol hides between two.
+        // Uses steps of 1 %, so that no change of protocol is missed.
         for (double bytes = 1; bytes < 1e11; bytes *= 1.01) {
           const double seconds =
               CheapestCollective(profile->collectives(), kind, bytes, group)

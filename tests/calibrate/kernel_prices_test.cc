@@ -28,7 +28,7 @@ double Formula(const Kernel& kernel) {
   return KernelSeconds(Figures(), Peak(), kernel);
 }
 
-// Each is measured at so many times what the figures say.
+// A kernel measured at `ratio` times the model's estimate.
 struct Row {
   Kernel kernel;
   double ratio = 1;
@@ -76,7 +76,7 @@ TEST(KernelPricesTest, TheExactShapeIsTheMedian) {
 
 TEST(KernelPricesTest, BetweenTwoLengthsEfficiencyIsLogLinear) {
   const std::vector<Row> rows = {{Product(1024), 1.3}, {Product(4096), 0.9}};
-  // In the middle of the logarithms: the geometric mean.
+  // At the middle of the logarithms, it is the geometric mean.
   const KernelPrice middle = PriceOf(rows, Product(2048));
   EXPECT_NEAR(middle.seconds, std::sqrt(1.3 * 0.9) * Formula(Product(2048)),
               1e-12 * middle.seconds);
@@ -119,7 +119,8 @@ TEST(KernelPricesTest, ProductsThatAddToTheirResultAreAnotherKind) {
   EXPECT_DOUBLE_EQ(PriceOf(rows, Product(1024)).seconds,
                    Formula(Product(1024)));
   EXPECT_DOUBLE_EQ(PriceOf(rows, adds).seconds, 2 * Formula(adds));
-  // Of one kind alone the other is as far off its formula, and not measured.
+  // If only one kind is measured, the other has the same ratio to its formula
+  // and counts as interpolated.
   const KernelPrice other = PriceOf({{adds, 2}}, Product(1024));
   EXPECT_DOUBLE_EQ(other.seconds, 2 * Formula(Product(1024)));
   EXPECT_EQ(other.basis, Basis::kInterpolated);
@@ -175,13 +176,13 @@ TEST(KernelPricesTest, AFigureThatMovesHardlyMovesWhatLiesBetween) {
   Figure* rate = profile.mutable_product()->mutable_matrix_rate();
   rate->set_value(0.9 * rate->value());
   const double after = prices.Price(profile, Peak(), large(8192)).seconds;
-  // A tenth less of the rate is a tenth more of the formula; of what lies
-  // between, only as far as the formula's course changes.
+  // A tenth less of the rate is a tenth more of the formula. Interpolated
+  // values change only as far as the shape of the formula changes.
   EXPECT_GT(KernelSeconds(profile, Peak(), large(8192)), 1.05 * before);
   EXPECT_LT(std::abs(after - before), 0.02 * before);
 }
 
-// Every kernel that the toy measured comes back.
+// Checks that every kernel that was measured for the toy is found.
 TEST(KernelPricesTest, TheToysKernelsAreFound) {
   const DeviceProfile toy = ToyProfile();
   const KernelPrices prices(toy, "bf16");
@@ -197,7 +198,7 @@ TEST(KernelPricesTest, TheToysKernelsAreFound) {
   }
 }
 
-// A price between two measured shapes is throttled if either of them was.
+// A price between two measured shapes is throttled if either measurement was.
 TEST(KernelPricesTest, BetweenTwoShapesEitherMayHaveThrottled) {
   for (const bool low : {false, true}) {
     for (const bool high : {false, true}) {
@@ -215,7 +216,7 @@ TEST(KernelPricesTest, BetweenTwoShapesEitherMayHaveThrottled) {
       EXPECT_EQ(throttled(1024), low);
       EXPECT_EQ(throttled(2048), low || high);
       EXPECT_EQ(throttled(4096), high);
-      EXPECT_FALSE(throttled(8192));  // beyond: by its figures
+      EXPECT_FALSE(throttled(8192));  // beyond the measured shapes
     }
   }
 }

@@ -12,8 +12,8 @@
 namespace weir {
 namespace {
 
-// 10 multiprocessors, 1e12 FLOP/s reached of 2e12, 1e9 B/s reached of 2e9, 1 us
-// per kernel.
+// Returns a profile with 10 multiprocessors, 1e12 of 2e12 FLOP/s and 1e9 of 2e9
+// B/s reached, and 1 us per kernel.
 DeviceProfile Toy() {
   DeviceProfile profile;
   profile.mutable_num_multiprocessors()->set_value(10);
@@ -44,7 +44,7 @@ double Seconds(const Kernel& kernel) {
   return KernelSeconds(Toy(), kPeak, kernel);
 }
 
-// A product that fills whole waves, without its bytes.
+// Seconds of a GEMM that fills whole waves, without its bytes.
 const double kWaveSeconds = 2.0 * 256 * 128 * 320 * 10 / 1e12;
 
 TEST(KernelSecondsTest, ProductsRunAtTheSustainedRate) {
@@ -89,7 +89,8 @@ TEST(KernelSecondsTest, AttentionCostsWhatItPerforms) {
   EXPECT_NEAR(KernelSeconds(profile, kPeak, kernel), 1e-6 + 4e-3, 1e-15);
 }
 
-// 2 heads of 5, 100 queries: each tile costs 30 keys more in both directions.
+// 2 heads of size 5, 100 queries: each tile costs 30 more keys in the forward
+// and in the backward.
 TEST(KernelSecondsTest, AttentionPaysARampBesideItsKeys) {
   Kernel kernel;
   kernel.kind = Kernel::Kind::kAttention;
@@ -140,15 +141,15 @@ TEST(KernelSecondsTest, MoreBytesAreNeverFaster) {
   }
 }
 
-// A training step on one GPU, bottom up: products, element-wise kernels, and
-// an Adam step that moves 30 bytes per parameter.
+// A training step on one GPU, priced bottom up: GEMMs, element-wise kernels,
+// and an Adam step that moves 30 bytes per parameter.
 struct Step {
   const char* device;
   uint32_t layers, hidden, heads, sequence_length;
   int batch;
   uint32_t vocabulary;
   Recompute recompute;
-  double published_tflops;  // with recomputation counted
+  double published_tflops;  // includes recomputation
 };
 
 double Tflops(const Step& step) {
@@ -189,7 +190,7 @@ double Tflops(const Step& step) {
 }
 
 // Megatron-LM README of 2020 (tables.tex of github.com/msr-fiddle/pipedream,
-// branch pipedream_2bw): GPT of 1.16 billion parameters on one GPU.
+// branch pipedream_2bw): GPT with 1.16 billion parameters on one GPU.
 TEST(BottomUpTest, SingleGpuMegatronIsWithinAnEighth) {
   for (const Step& step : {Step{"v100-sxm2-32gb", 24, 1920, 15, 1024, 8, 51200,
                                 Recompute::kFull, 71.9},
@@ -199,8 +200,8 @@ TEST(BottomUpTest, SingleGpuMegatronIsWithinAnEighth) {
   }
 }
 
-// Narayanan et al. 2021 (PipeDream-2BW): GPT of 355 million parameters on one
-// V100; the batch is not said.
+// Narayanan et al. 2021 (PipeDream-2BW): GPT with 355 million parameters on one
+// V100. The paper does not give the batch size.
 TEST(BottomUpTest, SingleV100Of2BWIsWithinAFifth) {
   for (int batch : {4, 8}) {
     const Step step{"v100-sxm2-16gb", 24, 1024, 16, 512, batch, 50257,

@@ -22,7 +22,7 @@ void AddPiece(double from_bytes, double latency, double rate, LinkClass* link) {
 TEST(LinkSecondsTest, ThePieceThatHoldsTheSizeCounts) {
   LinkClass link = Link(LinkClass::SAME_SWITCH);
   AddPiece(0, 10e-6, 10e9, &link);
-  AddPiece(1e6, 85e-6, 40e9, &link);  // both take 110 us at 1 MB
+  AddPiece(1e6, 85e-6, 40e9, &link);  // both pieces take 110 us at 1 MB
   EXPECT_DOUBLE_EQ(LinkTimeOf(link, 0).Seconds(), 10e-6);
   EXPECT_DOUBLE_EQ(LinkTimeOf(link, 0.5e6).Seconds(), 60e-6);
   EXPECT_DOUBLE_EQ(LinkTimeOf(link, 1e6).Seconds(), 110e-6);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels that are no products against published times. Each test prints the
-// errors' mean and worst.
+// Compares kernels other than GEMMs with published times. Each test prints the
+// mean and the largest error.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -39,9 +39,10 @@ struct Row {
   double a, b, forward_ms, backward_ms;
 };
 
-// cuDNN 9.19 on H200, bf16, one sequence, 64 heads of 128, 8 of keys and
-// values; length, causal, ms: github.com/NVIDIA/cudnn-frontend 1.23, commit
-// 3929da2e, benchmark results of Llama 3.1.
+// cuDNN 9.19 on H200, bf16, one sequence, 64 query heads of size 128, 8
+// key-value heads. Rows: length, causal, ms. Source:
+// github.com/NVIDIA/cudnn-frontend 1.23, commit 3929da2e, benchmark results of
+// Llama 3.1.
 TEST(MemoryKernelsTest, FusedAttentionOnH200) {
   const DeviceProfile h200 = *LoadDeviceProfile("h200-sxm");
   const double peak = *PeakFlops(h200, "bf16");
@@ -77,7 +78,8 @@ TEST(MemoryKernelsTest, FusedAttentionOnH200) {
   EXPECT_LT(errors.Worst(), 0.09);
 }
 
-// PyTorch's RMSNorm and LayerNorm there, bf16; rows, width, ms.
+// PyTorch's RMSNorm and LayerNorm from the same source, bf16. Rows: rows,
+// width, ms.
 TEST(MemoryKernelsTest, EagerNormsOnH200) {
   const DeviceProfile h200 = *LoadDeviceProfile("h200-sxm");
   const double peak = *PeakFlops(h200, "bf16");
@@ -106,10 +108,10 @@ TEST(MemoryKernelsTest, EagerNormsOnH200) {
   EXPECT_LT(errors.Mean(), 0.15);
 }
 
-// What head and embedding add to a stage of 4 blocks on A100: artifact of
-// Vocabulary Parallelism (Yeung et al. 2024), exp_one_host.csv, 1F1B, columns
-// 26 and 27, last stage less the one before, backward of the first less the
-// second; s = 2048, h = 3072, fp16, microseconds.
+// Time that head and embedding add to a stage of 4 blocks on A100. Source:
+// artifact of Vocabulary Parallelism (Yeung et al. 2024), exp_one_host.csv,
+// 1F1B, columns 26 and 27: last stage minus the one before, and backward of the
+// first stage minus the second; s = 2048, h = 3072, fp16, microseconds.
 TEST(MemoryKernelsTest, EndsOfVocabularyParallelismOnA100) {
   const DeviceProfile a100 = *LoadDeviceProfile("a100-sxm-80gb");
   const double peak = *PeakFlops(a100, "fp16");

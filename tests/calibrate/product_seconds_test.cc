@@ -11,7 +11,8 @@
 namespace weir {
 namespace {
 
-// 10 multiprocessors that do nothing but multiply, 1e12 FLOP/s of 2e12.
+// 10 multiprocessors that are limited only by arithmetic, at 1e12 of 2e12
+// FLOP/s.
 const ProductMachine kMachine = {2e12, 10, 1e9};
 
 ProductTerms<double> Arithmetic() {
@@ -43,7 +44,7 @@ TEST(ProductSecondsTest, WholeWavesRunAtTheRate) {
               2.0 * 2560 * 2560 * 320 / 1e12);
 }
 
-// A step of the main loop, too short to split.
+// The inner dimension of one step of the main loop, too short to be split.
 constexpr double kStep = 32;
 constexpr double kWave = 2 * 64 * 64 * kStep * 10 / 1e12;
 
@@ -72,7 +73,8 @@ TEST(ProductSecondsTest, LongProductsWithFewTilesAreSplit) {
   const auto choice =
       FastestProduct(kMachine, terms, MakeProduct(64, 64, 64000));
   EXPECT_GT(choice.splits, 1);
-  // Ten multiprocessors share one tile; shares of less than a wave are left.
+  // Ten multiprocessors share one tile; the last of them fill only part of a
+  // wave.
   EXPECT_LT(choice.seconds, 1.3 * 2 * 64 * 64 * 64000 / 1e12);
 }
 
@@ -83,7 +85,7 @@ TEST(ProductSecondsTest, ThinProductsWaitForMemory) {
   const ProductShape shape = MakeProduct(1, 4096, 4096);
   EXPECT_NEAR(FastestProduct(kMachine, terms, shape).seconds,
               shape.bytes / 0.5e9, 1e-3 * shape.bytes / 0.5e9);
-  // While the operands stay in the cache, a benchmark does not see that.
+  // If the operands stay in the cache, the GEMM does not wait for memory.
   terms.cache_bytes = 1e9;
   EXPECT_LT(FastestProduct(kMachine, terms, shape).seconds,
             0.1 * shape.bytes / 0.5e9);
@@ -134,8 +136,8 @@ TEST(ProductSecondsTest, EmptyProductsCostTheirLaunch) {
   EXPECT_EQ(Seconds(terms, 0, 64, 64), 3e-6);
 }
 
-// Published rates of large products, in long runs: Azure AI-benchmarking-guide
-// (A100), mlxcel issue 1654 (V100, fp16), our own measurement (H200).
+// Published sustained rates of large GEMMs: Azure AI-benchmarking-guide (A100),
+// mlxcel issue 1654 (V100, fp16), weir's own measurement (H200).
 TEST(ProductSecondsTest, PresetsReachThePublishedRates) {
   struct Published {
     const char* device;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The defaults that the help shows are those of the program.
+// Checks that the defaults shown in the help are those of the program.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@
 namespace weir {
 namespace {
 
-// Defaults in words: they follow from the rest of the question.
+// Returns true for defaults in words, which follow from the other arguments.
 bool IsProse(const std::string& fallback) {
   static const auto& prose =
       *new std::set<std::string>{"the cluster's",
@@ -49,7 +49,8 @@ std::string ValueOf(const std::string& fallback) {
 
 using Arguments = std::vector<std::pair<std::string, std::string>>;
 
-// A question for each command, where the defaults of its options matter.
+// Returns arguments for each command with which the defaults of its options
+// matter.
 const Arguments* QuestionOf(absl::string_view command) {
   static const Arguments schedule = {{"", "gpipe"}};
   static const auto& questions = *new std::map<std::string, Arguments>{
@@ -93,7 +94,7 @@ const Arguments* QuestionOf(absl::string_view command) {
   return found == questions.end() ? nullptr : &found->second;
 }
 
-// Runs the command with its question, the option left out of it, and `more`.
+// Runs the command with its arguments except the option `without`, plus `more`.
 ProgramRun Ask(absl::string_view command, const Arguments& question,
                const std::string& without, const std::string& more) {
   std::error_code ignored;
@@ -107,8 +108,8 @@ ProgramRun Ask(absl::string_view command, const Arguments& question,
   return RunWeir(absl::StrCat(line, " ", more));
 }
 
-// These take a minute at their defaults, which the help prints from the
-// variables that the program reads.
+// Returns true for options that take a minute at their defaults. The help
+// prints these defaults from the program's own variables.
 bool IsSlow(const std::string& name) {
   return name == "--updates" || name == "--seeds";
 }
@@ -130,7 +131,7 @@ TEST(DefaultsTest, EveryDefaultOfTheHelpIsWhatTheProgramDoes) {
       EXPECT_TRUE(status.ok()) << command.name << " " << name << " [" << value
                                << "]: " << status.message();
       const Arguments* question = QuestionOf(command.name);
-      // One command stands for all with the same options.
+      // One command represents all others with the same options.
       const bool shared =
           of_scenarios.contains(name) &&
           (question == nullptr || command.name == "sweep" ||
@@ -156,7 +157,7 @@ TEST(DefaultsTest, EveryDefaultOfTheHelpIsWhatTheProgramDoes) {
   EXPECT_GE(num_compared, 35);
 }
 
-// As a user types it who believes the help.
+// Checks the default in the way that a user relies on it.
 TEST(DefaultsTest, AMicrobatchHasOneSequenceUnlessItIsSaid) {
   const std::string question =
       "simulate --schedule 1f1b --model gpt2 --cluster dgx-a100 --tp 4 "

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// "weir explain" from outside.
+// Tests "weir explain" from outside.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,7 +27,8 @@ TEST(ExplainCommandTest, PartsAddUpAndFiguresCoverTheTime) {
   for (const Json& part : result["parts"]) sum += part["seconds"].get<double>();
   const double seconds = result["batch_seconds"];
   EXPECT_NEAR(sum, seconds, 1e-9 * seconds);
-  // Seconds rest on seconds and rates (Euler's theorem; finite differences).
+  // By Euler's theorem, the elasticities to seconds minus those to rates add up
+  // to 1, up to the error of finite differences.
   double whole = 0;
   double last = INFINITY;
   for (const Json& figure : result["figures"]) {

@@ -31,7 +31,7 @@ using testing::Contains;
 using testing::HasSubstr;
 using testing::Not;
 
-// Each test works in a folder of its own, where a canary would be seen.
+// Each test runs in its own folder, where it would find a canary file.
 class GnuplotTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -50,8 +50,8 @@ class GnuplotTest : public testing::Test {
   fs::path folder_;
 };
 
-// Returns the texts of a document; fails where it is not well-formed or has
-// elements that gnuplot does not write.
+// Returns the texts of a document. Fails the test if it is not well-formed or
+// has elements that gnuplot does not write.
 std::vector<std::string> TextsOf(const std::string& svg) {
   struct Texts {
     std::vector<std::string> texts;
@@ -68,7 +68,7 @@ std::vector<std::string> TextsOf(const std::string& svg) {
         for (; *attributes != nullptr; attributes += 2) {
           EXPECT_THAT(std::string(*attributes), Not(HasSubstr("onload")));
         }
-        if (std::string(name) != "text") return;  // <tspan> is in <text>
+        if (std::string(name) != "text") return;  // <tspan> is inside <text>
         texts->open = true;
         texts->texts.emplace_back();
       },
@@ -101,7 +101,7 @@ StudySchedule ScheduleNamed(const std::string& name) {
 }
 
 TEST_F(GnuplotTest, HostileNamesArePicturedAndNotRun) {
-  constexpr size_t kPerPicture = 6;  // more do not fit into a key
+  constexpr size_t kPerPicture = 6;  // more do not fit into the legend
   const std::vector<HostileName>& names = HostileNames();
   for (size_t first = 0; first < names.size(); first += kPerPicture) {
     const size_t end = std::min(names.size(), first + kPerPicture);

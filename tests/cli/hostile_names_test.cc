@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// No name that a user writes reaches an interpreter or a terminal's controls,
-// whichever way it goes through the program.
+// Checks that no name written by a user reaches an interpreter or controls a
+// terminal, on any path through the program.
 #include "tests/hostile_names.h"
 
 #include <gmock/gmock.h>
@@ -53,7 +53,7 @@ std::vector<HostileName> Utf8Names() {
   return names;
 }
 
-// Returns the names as names of files in the current folder.
+// Returns the names in a form that is valid for files in the current folder.
 std::vector<HostileName> FileNames() {
   std::vector<HostileName> names;
   for (HostileName name : HostileNames()) {
@@ -118,7 +118,8 @@ TEST(HostileNamesTest, ModelsClustersAndProfilesReachNoTerminal) {
          {"model show m.textproto", "cluster show c.textproto"}) {
       const ProgramRun table = RunSafely(command, name.kind);
       EXPECT_EQ(table.exit_code, 0) << table.err;
-      // The table's first line holds the name and more: it is one line.
+      // The first line of the table contains the name and more, so the name is
+      // in one line.
       EXPECT_THAT(absl::StrSplit(table.out, '\n').begin()->size(),
                   testing::Gt(5u));
       const Json json = Json::parse(
@@ -130,7 +131,8 @@ TEST(HostileNamesTest, ModelsClustersAndProfilesReachNoTerminal) {
   }
 }
 
-// Counts a query's rows, and fails where the text of a row is not `expected`.
+// Returns the number of rows of a query. Fails the test if the text of a row is
+// not as in `expected`.
 int CheckRows(const std::string& path, const std::string& query,
               const std::vector<HostileName>& expected) {
   sqlite3* database = nullptr;
@@ -183,7 +185,7 @@ TEST(HostileNamesTest, SweepsKeepNamesInTablesDatabasesAndCsv) {
       CheckRows(database, "SELECT name FROM points ORDER BY point", names),
       static_cast<int>(names.size()));
   EXPECT_EQ(CheckRows(database, "SELECT name FROM sweep", names), 1);
-  // What was written is read again, by weir too.
+  // weir reads its own output again.
   const ProgramRun again =
       RunSafely("sweep sweep.textproto --out s --resume", "resume");
   EXPECT_THAT(again.out,
@@ -224,14 +226,15 @@ TEST(HostileNamesTest, ErrorsShowFileNamesWithoutTheirControls) {
       "schedule lint", "validate --measured"};
   size_t next = 0;
   for (const HostileName& name : FileNames()) {
-    // Each command meets several names; what they share is base/text.h.
+    // Each command is tested with several names; all commands share
+    // base/text.h.
     const std::string& command = commands[next++ % commands.size()];
     const ProgramRun run = RunSafely(
         absl::StrCat(command, " ", ShellWord("./" + name.text + ".json")),
         absl::StrCat(command, ", ", name.kind));
     EXPECT_EQ(run.exit_code, 2) << name.kind << ": " << run.err;
     EXPECT_THAT(run.err, Not(IsEmpty())) << name.kind;
-    // Neither a command nor an option.
+    // The name is neither a command nor an option.
     RunSafely(ShellWord(name.text), name.kind);
   }
 }
@@ -267,7 +270,7 @@ TEST(HostileNamesTest, FilesHaveTheNamesThatWereAskedFor) {
   }
 }
 
-// A Slurm whose only job is done at once: it checks the script's syntax and
+// A fake sbatch whose only job runs at once. It checks the script's syntax and
 // runs the first task.
 constexpr char kSbatch[] = R"(#!/bin/sh
 set -e

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bad files and bad numbers: exit code 2, a message that names the file and the
-// field, nothing on standard output, no crash and no waiting.
+// Checks that bad files and bad numbers give exit code 2, a message with the
+// file and the field, and nothing on standard output, without crashing or
+// waiting.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -37,7 +38,7 @@ groups { count: 1 node { name: "n" num_gpus: 2 device: "v100-sxm2-16gb"
 fabric { latency_seconds: 1e-6 }
 )";
 
-// A scenario that works, with some more text.
+// Writes a valid scenario with additional text and returns its path.
 std::string ScenarioFile(const std::string& more) {
   WriteInput("cluster.textproto", kCluster);
   WriteInput("model.textproto", R"(name: "tiny" transformer {
@@ -71,7 +72,7 @@ TEST(InputTest, FoldersAreNamedAsSuch) {
   ExpectRefused("simulate scenario.textproto --model folder",
                 "model folder: is a folder, expected a file");
   ExpectRefused("cluster show folder", "folder: is a folder");
-  // A preset wins over a folder of its name.
+  // A preset takes precedence over a folder of the same name.
   std::filesystem::create_directory(absl::StrCat(TestFolder(), "/gpt2"));
   EXPECT_EQ(RunWeir("model show gpt2").exit_code, 0);
 }
@@ -114,7 +115,7 @@ TEST(InputTest, FlagsMeetTheScenario) {
   ExpectRefused(simulate + "--microbatches 4 --gbs 4", "--gbs");
 }
 
-// Products of two counts that 32 bits do not hold.
+// The products of the two counts exceed 32 bits.
 TEST(InputTest, AbsurdSizesAreRefused) {
   const std::string scenario = ScenarioFile("");
   for (const char* sizes :
@@ -132,7 +133,7 @@ TEST(InputTest, AbsurdSizesAreRefused) {
   }
 }
 
-// Shares of a replica that 32 bits do not hold: their product was 0.
+// The products of the two counts exceed 32 bits; they were truncated to 0 once.
 TEST(InputTest, AbsurdSharesOfAReplicaAreRefused) {
   for (const char* sizes :
        {"--dp 65536 --mbs 65536", "--dp 131072 --mbs 98304 --gbs 1073741824"}) {

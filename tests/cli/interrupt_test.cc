@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// SIGINT, SIGTERM and SIGHUP: the best result so far and the exit code of the
-// signal, whether the program alone gets it or all its processes.
+// Checks that SIGINT, SIGTERM and SIGHUP give the best result so far and the
+// exit code of the signal, whether only the program or all its processes
+// receive it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -26,7 +27,7 @@ using testing::IsEmpty;
 constexpr char kPlan[] =
     "plan --model gpt2-medium --cluster dgx-a100 --gbs 64 --asynchronous "
     "--patience 0 --plans 1000 -j 2";
-// Points of a second or so, far more than any test waits for.
+// Points of about a second each, far more than any test waits for.
 constexpr char kSweep[] =
     "sweep --costs f=1,b=2 --schedule 1f1b --grid parallelism.pipeline=4,300 "
     "--grid num_microbatches=2000..3000 -j 2";
@@ -64,7 +65,7 @@ TEST_P(InterruptTest, PlanPrintsTheBestPlansSoFar) {
   EXPECT_THAT(run.shown(), HasSubstr("the best plans so far"));
 }
 
-// A chain of layers, far too many to cut in every way within a test.
+// Returns a chain with far too many layers to try all partitions within a test.
 std::string LongGraph() {
   std::string text;
   for (int i = 0; i < 3000; ++i) {
@@ -116,7 +117,7 @@ TEST_P(InterruptTest, SynthesizePrintsAndWritesTheBestOrderSoFar) {
   EXPECT_EQ(RunWeir("schedule lint order.csv").exit_code, 0);
 }
 
-// Returns whether the progress "[7/4000] trained" was more than 0.
+// Returns true if the progress "[7/4000] trained" has exceeded 0.
 bool HasTrained(const TerminalRun& run) {
   static const std::regex& some = *new std::regex(R"(\[[1-9][0-9]*/)");
   return std::regex_search(run.shown(), some);
@@ -147,7 +148,7 @@ TEST_P(InterruptTest, CompareKeepsWhatItHas) {
               ContainsRegex("interrupted, not simulated: (1f1b|gpipe), "));
 }
 
-// Also where no table has room for it.
+// Also checks formats without a table.
 TEST_P(InterruptTest, CompareNamesWhatItHasNot) {
   TerminalRun run(WEIR_PROGRAM,
                   "compare --schedule gpipe,1f1b,interleaved-1f1b --costs "
@@ -163,7 +164,8 @@ TEST_P(InterruptTest, ExplainSaysSo) {
   EndAfter("] figures", &figures);
   EXPECT_THAT(figures.out(), IsEmpty());
   EXPECT_THAT(figures.shown(), HasSubstr(" interrupted"));
-  // The simulation of the scenario itself, before its figures are changed.
+  // Interrupts the simulation of the scenario itself, before any parameter is
+  // changed.
   TerminalRun first(WEIR_PROGRAM,
                     "explain pipedream-2bw-gpt-2.2b --schedule 1f1b --gbs "
                     "262144");

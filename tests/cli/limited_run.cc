@@ -15,7 +15,7 @@ namespace weir {
 namespace {
 
 constexpr size_t kMaxErrBytes = size_t{1} << 20;
-// A sanitizer reserves terabytes of address space and makes programs slow.
+// A sanitizer reserves terabytes of address space and slows programs down.
 constexpr bool kIsSanitized = WEIR_SANITIZED != 0;
 constexpr double kSanitizerSlowdown = 10;
 
@@ -74,7 +74,7 @@ LimitedRun RunLimited(const std::vector<std::string>& arguments,
       std::this_thread::sleep_for(pause);
       if (pause < std::chrono::milliseconds(16)) pause *= 2;
     }
-    kill(-pid, SIGKILL);  // what it may have left
+    kill(-pid, SIGKILL);  // kills remaining children
     if (WIFEXITED(status)) run.exit_code = WEXITSTATUS(status);
     if (WIFSIGNALED(status)) run.signal = WTERMSIG(status);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What commands do to the disk: which files they replace, and what they leave
-// behind when they cannot write.
+// Checks which files commands replace, and what remains on disk if they cannot
+// write.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/mount.h>
@@ -34,11 +34,11 @@ using testing::Not;
 
 constexpr char kNotes[] = "years of notes\n";
 
-// A command that writes "FILE", and the ending that it asks for.
+// A command that writes "FILE", and the path that it writes.
 struct Writer {
   std::string name;
   std::string arguments;
-  std::string file;  // in a folder of its own
+  std::string file;  // below an empty folder
 };
 
 void PrintTo(const Writer& writer, std::ostream* stream) {
@@ -88,7 +88,7 @@ std::vector<Writer> Writers() {
 
 class OutputTest : public testing::TestWithParam<Writer> {
  protected:
-  // Makes what the commands read, and an empty folder for what they write.
+  // Creates the inputs of the commands and an empty folder for their outputs.
   void SetUp() override {
     fs::remove_all(Folder());
     fs::create_directory(Folder());
@@ -115,7 +115,8 @@ class OutputTest : public testing::TestWithParam<Writer> {
   static std::string File() {
     return absl::StrCat(Folder(), "/", GetParam().file);
   }
-  // Paths are absolute where a command names a folder, else as users type them.
+  // Paths are absolute if a command names a folder, else relative as users type
+  // them.
   static std::string Arguments() {
     return absl::StrReplaceAll(GetParam().arguments, {{"FILE", GetParam().file},
                                                       {"FOLDER", Folder()}});
@@ -143,7 +144,7 @@ TEST_P(OutputTest, AFileThatWeirDidNotWriteIsReplacedOnlyWithForce) {
   const ProgramRun forced = Run("--force");
   EXPECT_EQ(forced.exit_code, 0) << forced.err;
   EXPECT_NE(*ReadFile(File()), kNotes);
-  // Its own file it knows.
+  // The program replaces its own file.
   const ProgramRun again = Run();
   EXPECT_EQ(again.exit_code, 0) << again.err;
 }
@@ -170,8 +171,8 @@ struct PipedRun {
   std::string text;  // standard output and error
 };
 
-// Runs a shell command whose output goes into a pipe, which no limit on files
-// applies to.
+// Runs a shell command whose output goes into a pipe, which is not subject to
+// file size limits.
 PipedRun Piped(const std::string& command) {
   PipedRun run;
   std::FILE* pipe =
@@ -188,7 +189,7 @@ PipedRun Piped(const std::string& command) {
   return run;
 }
 
-// Returns the lines that say what went wrong.
+// Returns the lines with errors.
 std::vector<std::string> ErrorLines(const std::string& text) {
   std::vector<std::string> lines;
   for (absl::string_view line : absl::StrSplit(text, '\n')) {
@@ -222,8 +223,8 @@ TEST_P(OutputTest, AFullDiskIsAnErrorAndLeavesNothing) {
   EXPECT_EQ(num_files, 1);
 }
 
-// Returns what makes a program one that permissions apply to, or nothing where
-// that is not possible.
+// Returns a prefix that runs a program as a user who is subject to permissions,
+// or an empty string if that is not possible.
 std::string AsUser() {
   if (geteuid() != 0) return " ";
   const std::string user =
@@ -288,7 +289,7 @@ constexpr char kSweep[] =
 
 TEST(OutputCommandTest, AForeignShardIsEmptiedOnlyWithForce) {
   const std::string command = absl::StrCat(kSweep, "shards ");
-  // Without an end of line it looks like what a killed process left.
+  // Without an end of line, it looks like the remains of a killed process.
   for (const char* text : {kNotes, "years of notes"}) {
     WriteInput("shards/shard-0-of-1.jsonl", text);
     const ProgramRun refused = RunWeir(command);
@@ -340,7 +341,7 @@ TEST(OutputCommandTest, AShardAboveTheLimitOfFilesSaysSo) {
                               Not(HasSubstr("No space left"))));
 }
 
-// The second output would replace the first.
+// Checks commands whose second output would replace the first.
 TEST(OutputCommandTest, TwoOutputsNeedTwoFiles) {
   ASSERT_EQ(RunWeir(absl::StrCat(kSweep, "distinct")).exit_code, 0);
   fs::create_symlink("behind", TestFolder() + "/ahead");
@@ -372,7 +373,7 @@ TEST(OutputCommandTest, ADamagedRecordIsNamedAndItsPointRunsAgain) {
   std::string bytes = *ReadFile(path);
   const size_t second = bytes.find('\n') + 1;
   const size_t at = bytes.find("batch_seconds", second) + 15;
-  bytes[at] = static_cast<char>(bytes[at] ^ 1);  // another figure
+  bytes[at] = static_cast<char>(bytes[at] ^ 1);  // changes a value
   ASSERT_TRUE(WriteFile(path, bytes).ok());
   const std::string warning =
       absl::StrCat("damaged/shard-0-of-1.jsonl: record 2 (byte ", second,
@@ -399,7 +400,7 @@ TEST(OutputCommandTest, EndlessAndForeignBytesAreRefusedInOneLine) {
   ProgramRun run = RunWeir("show /dev/zero");
   EXPECT_EQ(run.exit_code, 2);
   EXPECT_EQ(run.err, "error: /dev/zero: is larger than 64.0 MiB, the limit\n");
-  // A result whose name is not UTF-8: protobuf has a message of its own.
+  // A result whose name is not UTF-8, for which protobuf has its own message.
   WriteInput("foreign.pb", "\x0a\x04\x0a\x02\xff\xfe");
   run = RunWeir("show foreign.pb");
   EXPECT_EQ(run.exit_code, 2);

@@ -28,7 +28,7 @@ namespace fs = std::filesystem;
 constexpr long kMaxErrorLines = 60;
 constexpr size_t kMaxErrorBytes = 64 << 10;
 
-// Creates no socket if the path is too long for one.
+// Creates a socket, unless the path is too long for one.
 void MakeSocket(const std::string& path) {
   sockaddr_un address = {};
   address.sun_family = AF_UNIX;
@@ -40,7 +40,7 @@ void MakeSocket(const std::string& path) {
   close(fd);
 }
 
-// Returns what is wrong with how a run ended, empty if nothing is.
+// Returns a description of how a run failed, or an empty string.
 std::string Judge(const LimitedRun& run) {
   const auto lines = std::count(run.err.begin(), run.err.end(), '\n');
   std::string wrong;
@@ -111,10 +111,10 @@ void PathologicalFiles::MakeQuick() {
 
 void PathologicalFiles::MakeSlow() {
   slow_ = {"/dev/zero", "/dev/random"};
-  // Above the size limit of text files, but not of schedules and results.
+  // Larger than the limit for text files, but not for schedules and results.
   Fill("line", 100 << 20, "a");
   Fill("brackets.json", 100 << 20, "[");
-  // Below it.
+  // Smaller than it.
   Fill("lines.csv", 20 << 20, "1\n");
   Fill("commas", 20 << 20, "a,");
   Fill("brackets", 20 << 20, "[");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that are circular, endless, huge, deeply nested or no files at all, and
-// runs of a program that is given them.
+// Circular, endless, huge or deeply nested files and paths that are not files,
+// and runs of a program with them.
 #ifndef WEIR_TESTS_CLI_PATHOLOGICAL_FILES_H_
 #define WEIR_TESTS_CLI_PATHOLOGICAL_FILES_H_
 
@@ -16,12 +16,12 @@ namespace weir {
 
 class PathologicalFiles {
  public:
-  // Creates them in `folder`, which must not exist.
+  // Creates the files in `folder`, which must not exist.
   explicit PathologicalFiles(std::string folder);
 
   std::string Path(absl::string_view name) const;
 
-  // Inputs that are refused before they are read, or when they are opened.
+  // Inputs that are refused when they are opened or before.
   const std::vector<std::string>& quick() const { return quick_; }
   // Inputs that are read at least in part.
   const std::vector<std::string>& slow() const { return slow_; }
@@ -46,14 +46,14 @@ class PathologicalFiles {
 };
 
 struct Trial {
-  std::string label;               // of failures
+  std::string label;               // shown in failures
   std::vector<std::string> words;  // the program and its arguments
 };
 
 // Runs each trial in an empty folder, on `num_threads` threads, and returns
-// their standard error. Fails the test for each that hangs, is killed by a
-// signal, exits with an undocumented code or prints too much. `name`
-// distinguishes calls at the same time.
+// their standard error. Fails the test for each trial that hangs, is killed by
+// a signal, exits with an undocumented code or prints too much. `name`
+// distinguishes concurrent calls.
 std::vector<std::string> RunTrials(const std::string& name,
                                    const std::vector<Trial>& trials,
                                    size_t num_threads);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gives pathological files to every option of every command that takes a name.
-// Each command ends soon, with a documented exit code and a short message.
+// Checks that each command ends soon, with a documented exit code and a short
+// message.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,9 +26,9 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-// Arguments besides the one under test: enough to make a command read the file,
-// and little work. Words without dashes are positional arguments. Commands that
-// are not listed here run with their first example.
+// Returns the arguments besides the one under test: enough to make a command
+// read the file, with little work. Words without dashes are positional
+// arguments. Commands that are not listed here run with their first example.
 const std::map<std::string, std::string>& BaseArguments() {
   constexpr char kTiny[] =
       "--model tiny-gpt --cluster p3-16xlarge --schedule gpipe --gbs 4 --mbs 1 "
@@ -61,7 +62,8 @@ const std::map<std::string, std::string>& BaseArguments() {
   return base;
 }
 
-// Options that name an output. They are given no file that other runs read.
+// Returns the options that name an output. These are not given files that other
+// runs read.
 const std::set<std::string>& OutputNames() {
   static const auto& names = *new std::set<std::string>{
       "--out", "--output", "--trace", "--csv", "--sqlite", "--plot"};
@@ -70,7 +72,7 @@ const std::set<std::string>& OutputNames() {
 
 struct Place {
   std::string command;
-  std::string option;  // first name; without dashes: positional
+  std::string option;  // first name; positional if without dashes
   bool is_output = false;
 
   std::string Text() const {
@@ -78,7 +80,8 @@ struct Place {
   }
 };
 
-// Returns every option that takes text, since names and paths look alike.
+// Returns every option that takes text, as paths cannot be told from other
+// names.
 std::vector<Place> AllPlaces() {
   std::vector<Place> places;
   for (const CommandInfo& command : AllCommands()) {
@@ -87,7 +90,7 @@ std::vector<Place> AllPlaces() {
       const std::string name = FirstName(option);
       const bool positional = !absl::StartsWith(name, "-");
       if (option.value.empty() && !positional) continue;  // a switch
-      if (!option.set("/no/such/file").ok()) continue;    // a number, a choice
+      if (!option.set("/no/such/file").ok()) continue;  // a number or a choice
       places.push_back(
           {std::string(command.name), name, OutputNames().contains(name)});
     }
@@ -95,7 +98,7 @@ std::vector<Place> AllPlaces() {
   return places;
 }
 
-// Returns the words of a run that has `path` in that place.
+// Returns the words of a run with `path` as the value of the option.
 Words WordsOf(const Place& place, const std::string& path) {
   const auto at = BaseArguments().find(place.command);
   Words base;
@@ -145,7 +148,7 @@ TEST(PathologicalTest, EveryCommandEnds) {
   const std::string folder = files.Path("folder");
   std::vector<Place> places;
   std::vector<Trial> runs, waits, reads;
-  // An option of one name reads its file in the same way in every command.
+  // Options of the same name read their files in the same way in every command.
   std::set<std::string> tried;
   for (const Place& place : AllPlaces()) {
     const bool first = tried.insert(place.option).second;
@@ -158,7 +161,7 @@ TEST(PathologicalTest, EveryCommandEnds) {
   }
   const size_t num_threads = std::max(2u, std::thread::hardware_concurrency());
   const Words errors = RunTrials("quick", runs, num_threads);
-  // Options that read a file are those that refuse a folder.
+  // The options that read a file are those that refuse a folder.
   std::set<std::string> seen;
   for (size_t i = 0; i < runs.size(); ++i) {
     if (places[i].command.empty() || places[i].is_output ||
@@ -172,7 +175,7 @@ TEST(PathologicalTest, EveryCommandEnds) {
     }
   }
   EXPECT_GT(seen.size(), 10) << absl::StrJoin(seen, " ");
-  // Folders of sweeps that have such a file as a shard.
+  // Folders of sweeps with such a file as a shard.
   for (const std::string& path :
        {files.unwritten(), files.Path("sparse"), files.Path("line"),
         files.Path("lines.csv"), files.Path("loop"), folder,
@@ -183,7 +186,7 @@ TEST(PathologicalTest, EveryCommandEnds) {
     waits.push_back(TrialOf({"collect", "FOLDER"}, sweep));
     waits.push_back(TrialOf({"sweep", "--out"}, sweep));
   }
-  // These wait a few seconds for a writer and need next to no processor time.
+  // These wait a few seconds for a writer and use almost no CPU time.
   std::thread waiting([&] { RunTrials("wait", waits, 32); });
   RunTrials("read", reads, num_threads);
   waiting.join();

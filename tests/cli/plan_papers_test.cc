@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// "weir plan --algorithm": the papers' planners.
+// Tests "weir plan --algorithm", the papers' planners.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ using testing::IsEmpty;
 using testing::Not;
 using testing::StartsWith;
 
-// Four layers of 1, 2, 3 and 4 ms, and their input.
+// Returns a graph of four layers of 1, 2, 3 and 4 ms and their input.
 std::string Graph() {
   std::string text =
       "node1 -- Input0 -- forward_compute_time=9.000, "
@@ -49,7 +49,7 @@ TEST(PlanTest, PatienceMayBeNoNumber) {
   }
 }
 
-// What is left out is said, not taken for a lack of memory.
+// Checks that omitted plans are reported, and not as a lack of memory.
 TEST(PlanTest, APlanThatTheLinterRefusesIsNamed) {
   const ProgramRun run = RunWeir(
       "plan --model gpt2 --cluster dgx-h100 --gpus 4 --gbs 64 --tp 1 --pp 4 "
@@ -75,7 +75,7 @@ TEST(PlanPapersTest, APlanOfAProfileGraphAsJson) {
             (nlohmann::json{"node1 Input0", "node2 Linear", "node3 Linear",
                             "node4 Linear"}));
   EXPECT_EQ(result["stages"][1]["replicas"], 1);
-  // Unless straight, layers without parameters are replicated for nothing.
+  // Without --straight, layers without parameters are replicated at no cost.
   const ProgramRun replicated =
       RunWeir(absl::StrCat(kFlags, "--machines 2,2 --bandwidth 1e9,1e8"));
   EXPECT_NEAR(
@@ -109,7 +109,7 @@ TEST(PlanPapersTest, AGraphThatFitsNowhereIsANegativeVerdict) {
                         "found needs 1.91 MiB: raise --memory-limit to 2000000 "
                         "bytes"));
   EXPECT_EQ(RunWeir(flags + "2MB").exit_code, 0);
-  // The published code's count, by its own names.
+  // The memory count of the published code, with its own flag names.
   const ProgramRun published = RunWeir(
       "plan --algorithm pipedream --profile-filename graph.txt --format json "
       "--all-num-machines 2 --network-bandwidths 1e9 --memory-size 1e6 "

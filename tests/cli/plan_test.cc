@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// "weir plan": what it prints, and the files that it writes.
+// Tests the output of "weir plan" and the files that it writes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -38,7 +38,7 @@ json ResultOf(const std::string& before, const std::string& arguments) {
   return output["result"];
 }
 
-// Both files say the run that was planned, wherever they are read.
+// Both files simulate to the planned result, also from another folder.
 TEST(PlanFilesTest, SimulateToThePlannedSecondsFromTheirOwnFolder) {
   WriteInput("config.json", kConfig);
   const json plans =
@@ -82,7 +82,7 @@ TEST_F(StalePlanFilesTest, OfAnEarlierRunAreRemoved) {
                            "plan-2.csv", "plan-3.textproto"}) {
     ASSERT_TRUE(Exists(name)) << name;
   }
-  // Megatron-LM cannot run this one: it has no .args.
+  // Megatron-LM cannot run this plan, so it has no .args file.
   const ProgramRun run = Run("--plans 1 --schedule zb-h1");
   ASSERT_EQ(run.exit_code, 0) << run.err;
   EXPECT_THAT(run.err,

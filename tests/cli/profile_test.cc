@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// "weir profile" as its users run it, and --profile.
+// Runs "weir profile" and --profile as users do.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -109,7 +109,7 @@ TEST(ProfileImportTest, WritesAProfileThatNamesItsSource) {
   EXPECT_THAT(run.out, AllOf(HasSubstr("fit: mean |error|"),
                              HasSubstr("3 rows; worst: m=")));
   EXPECT_THAT(run.err, HasSubstr("wrote a.textproto"));
-  // A profile is where the next import may begin.
+  // The next import can start from a profile.
   const ProgramRun again = RunWeir(absl::StrCat(
       "profile import ", file, " --profile a.textproto --out b.textproto"));
   EXPECT_EQ(again.exit_code, 0) << again.err;

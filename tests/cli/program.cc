@@ -17,7 +17,7 @@ std::string TestFolder() {
   static const std::string* folder = [] {
     std::string pattern = absl::StrCat(testing::TempDir(), "weir-cli-XXXXXX");
     if (mkdtemp(pattern.data()) == nullptr) std::abort();
-    // Gone when the test process ends.
+    // Removed when the test process ends.
     static const auto remove = [] {
       std::error_code error;
       std::filesystem::remove_all(TestFolder(), error);
@@ -36,7 +36,7 @@ std::string WriteInput(const std::string& name, absl::string_view contents) {
 ProgramRun RunWeirAfter(absl::string_view before, absl::string_view arguments) {
   const std::string out = absl::StrCat(TestFolder(), "/.out");
   const std::string err = absl::StrCat(TestFolder(), "/.err");
-  // The workplace of the tests must not colour or quieten them.
+  // Removes environment variables that change colors or progress.
   const std::string line = absl::StrCat(
       "cd '", TestFolder(), "' && unset CI NO_COLOR CLICOLOR_FORCE && ", before,
       " timeout 120 '", WEIR_PROGRAM, "' ", arguments);

@@ -10,21 +10,22 @@
 namespace weir {
 
 struct ProgramRun {
-  int exit_code = -1;  // 124: it hung
+  int exit_code = -1;  // 124 if it hung
   std::string out;
   std::string err;
 };
 
-// Runs "weir <arguments>" in a shell, in an empty folder of this test's own.
+// Runs "weir <arguments>" in a shell, in a temporary folder of this test.
 ProgramRun RunWeir(absl::string_view arguments);
 
-// The same with what comes before the program: "NO_COLOR=1", "cd x &&".
+// Runs the same with text before the program, such as "NO_COLOR=1" or "cd x
+// &&".
 ProgramRun RunWeirAfter(absl::string_view before, absl::string_view arguments);
 
-// That folder.
+// Returns the path of that folder.
 std::string TestFolder();
 
-// Writes a file there and returns its name.
+// Writes a file into that folder and returns its name.
 std::string WriteInput(const std::string& name, absl::string_view contents);
 
 }  // namespace weir

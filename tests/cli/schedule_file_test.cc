@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Schedule files on the command line: lint, convert, and as --schedule.
+// Tests schedule files on the command line: lint, convert, and as --schedule.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -138,7 +138,7 @@ TEST(ScheduleFileTest, IsSimulatedLikeItsKind) {
   EXPECT_THAT(RunWeir("schedule show i.csv").out, HasSubstr("minibatch SGD"));
 }
 
-// Both formats, whatever the command.
+// Checks both formats with every command.
 TEST(ScheduleFileTest, ErrorsNameLineAndColumnAndRule) {
   WriteInput("passes.csv", "0F0,0B0,0F1,0B1\n1F0,1F1,1B0,1B1\n");
   WriteInput("order.csv", "0F0,0B0\n1B0,1F0\n");

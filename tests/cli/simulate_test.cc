@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// simulate, compare, show and trace from outside, in textbook mode, where the
-// times are known.
+// Tests simulate, compare, show and trace from outside, in textbook mode, where
+// the times are known.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -131,7 +131,7 @@ TEST(CompareCommandTest, TakesSchedulesWithAndWithoutChunks) {
   ASSERT_EQ(results.size(), 3);
   EXPECT_EQ(results[0]["chunks"], 1);
   EXPECT_EQ(results[2]["chunks"], 2);
-  // The same work cut into two stages per rank: the smallest bubble.
+  // The same work in two stages per rank has the smallest bubble.
   EXPECT_TRUE(Exists("out/interleaved-1f1b.pftrace")) << run.err;
 }
 
@@ -188,7 +188,8 @@ TEST(CompareCommandTest, UnknownSchedulesAndBadFieldsAreToldTogether) {
 }
 
 TEST(CompareCommandTest, WhatFailsIsToldBeforeTheFirstSimulation) {
-  // The order of the second fits its file alone; the first takes seconds.
+  // The second schedule's order does not fit the shape. The first simulation
+  // would take seconds.
   ASSERT_EQ(RunWeir("schedule convert gpipe --pp 2 --microbatches 2 -o two.csv")
                 .exit_code,
             0);
@@ -203,8 +204,8 @@ TEST(CompareCommandTest, WhatFailsIsToldBeforeTheFirstSimulation) {
 }
 
 TEST(CompareCommandTest, DeadlocksAreReportedBeforeTheFirstSimulation) {
-  // With blocking transfers ZB-2p and V-Half deadlock, 1F1B does not. The
-  // order of V-Half depends on costs.
+  // With blocking transfers ZB-2p and V-Half deadlock, but 1F1B does not. The
+  // order of V-Half depends on the costs.
   ASSERT_EQ(RunWeir("schedule convert zb-2p --pp 4 --microbatches 8 -o "
                     "hangs.csv")
                 .exit_code,

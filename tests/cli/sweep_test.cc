@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// "weir sweep" and "weir collect" as their users run them.
+// Runs "weir sweep" and "weir collect" as users do.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -44,7 +44,7 @@ TEST(SweepCommandTest, AFileAndFlagsOverIt) {
   const ProgramRun run =
       RunWeir("sweep s.textproto --grid parallelism.pipeline=4 --out b");
   EXPECT_EQ(run.exit_code, 0) << run.err;
-  // Chunks that nobody asked for are what the schedule needs.
+  // Without a flag, chunks follow the schedule.
   EXPECT_THAT(run.out, HasSubstr("2 points: 2 done"));
 }
 
@@ -63,7 +63,7 @@ TEST(SweepCommandTest, PointsThatAreMissingAreNamed) {
   EXPECT_EQ(run.exit_code, 0);
   EXPECT_THAT(run.err, HasSubstr("2 of 4 points are missing: 0, 2 "));
   EXPECT_EQ(RunWeir("collect c --complete").exit_code, 1);
-  // One process takes what the shards have left.
+  // One process runs the points that the shards have left.
   run = RunWeir(absl::StrCat(kGrid, "--schedule gpipe --out c --resume"));
   EXPECT_THAT(run.out, HasSubstr("4 points: 2 before, 2 done"));
   EXPECT_EQ(RunWeir("collect c --complete").exit_code, 0);
@@ -76,7 +76,7 @@ TEST(SweepCommandTest, WhereNothingCanRunTheReasonIsSaid) {
   const auto says =
       HasSubstr("no point can run: point 0: schedule 'nosuch' is unknown");
   EXPECT_THAT(run.err, says);
-  // Nor does a second run, which finds all of them refused.
+  // A second run finds all points refused and gives the same reason.
   const ProgramRun again =
       RunWeir(absl::StrCat(kGrid, "--schedule nosuch --out d --resume"));
   EXPECT_EQ(again.exit_code, 1);
@@ -111,7 +111,7 @@ TEST(SweepCommandTest, BadInputIsSaidAllAtOnce) {
 }
 
 TEST(SweepCommandTest, APointOverItsTimeLimitFails) {
-  // Twelve million actions: many seconds on any machine.
+  // Twelve million actions take many seconds on any machine.
   const std::string sweep =
       "sweep --costs f=1,b=2 --schedule 1f1b --grid "
       "parallelism.pipeline=2,1000 "
@@ -139,7 +139,7 @@ TEST(SweepCommandTest, FlagsThatWouldBeIgnoredAreRefused) {
 
 TEST(SweepCommandTest, WithoutSlurmSaysWhatToInstall) {
   ASSERT_TRUE(std::filesystem::create_directory(TestFolder() + "/empty"));
-  // "timeout" and the shell are found before.
+  // PATH must contain "timeout" and the shell.
   const ProgramRun run = RunWeirAfter(
       "for p in timeout sh; do ln -s $(command -v $p) empty/; done; "
       "PATH=$PWD/empty",

@@ -81,7 +81,7 @@ int TerminalRun::Wait() {
   int status = 0;
   while (waitpid(pid_, &status, WNOHANG) == 0) {
     if (Clock::now() - start > kLongest) return 124;
-    // Else it could wait for room in the terminal.
+    // Reads, as the program could otherwise block on a full terminal buffer.
     if (terminal_ < 0 || !ReadSome(kPollMilliseconds)) {
       usleep(1000 * kPollMilliseconds);
     }
@@ -95,7 +95,7 @@ int TerminalRun::Wait() {
 }
 
 bool TerminalRun::HasLeftProcesses() const {
-  // Killed with their parent, they take a moment to end.
+  // Processes that are killed with their parent take a moment to end.
   const Clock::time_point start = Clock::now();
   while (kill(-pid_, 0) == 0) {
     if (Clock::now() - start > kLongest / 10) return true;

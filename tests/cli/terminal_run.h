@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a program as on a terminal, to see its progress and to send it signals.
+// Runs a program on a terminal, to read its progress and to send it signals.
 #ifndef WEIR_TESTS_CLI_TERMINAL_RUN_H_
 #define WEIR_TESTS_CLI_TERMINAL_RUN_H_
 
@@ -14,23 +14,25 @@ namespace weir {
 class TerminalRun {
  public:
   // Starts "<program> <arguments>" in the test's folder. Standard error is a
-  // terminal of 80 columns; standard output is a file.
+  // terminal with 80 columns; standard output is a file.
   TerminalRun(absl::string_view program, absl::string_view arguments);
-  ~TerminalRun();  // kills all that it started
+  ~TerminalRun();  // kills all processes that it started
   TerminalRun(const TerminalRun&) = delete;
   TerminalRun& operator=(const TerminalRun&) = delete;
 
-  // Reads until the terminal has shown `text`. False: the program ended before,
-  // or two minutes passed.
+  // Reads until the terminal has shown `text`. Returns false if the program
+  // ended before that or two minutes passed.
   bool WaitFor(absl::string_view text);
-  // The program alone, or its process group, as timeout(1), Slurm and Ctrl-C.
+  // Signals the program alone, or its process group, as timeout(1), Slurm and
+  // Ctrl-C do.
   void Signal(int signal) const;
   void SignalGroup(int signal) const;
   // Closes the terminal, as a lost connection does.
   void HangUp();
-  // Waits for its end. Exit code; 128 + n: signal n ended it; 124: it hung.
+  // Waits for the program to end. Returns its exit code, 128 + n if signal n
+  // ended it, or 124 if it hung.
   int Wait();
-  // Whether a process that it started is left.
+  // Returns true if a process that it started still runs.
   bool HasLeftProcesses() const;
 
   const std::string& shown() const { return shown_; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// weir train-study as its users see it.
+// Runs weir train-study as users do.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -65,7 +65,7 @@ TEST(TrainStudyCommandTest, CostsByHandPriceTheBatches) {
       "train-study --schedule gpipe,pipedream --costs f=1,b=2 --pp 2 "
       "--microbatches 2 --updates 3 --seeds 1 --format csv");
   ASSERT_EQ(run.exit_code, 0) << run.err;
-  // (2 + 2 - 1) x 3 seconds; without flush 2 x 3, two updates a batch.
+  // (2 + 2 - 1) x 3 seconds; without a flush 2 x 3, two updates per batch.
   EXPECT_THAT(run.out, AllOf(HasSubstr("gpipe,1,1,4,1,9,"),
                              HasSubstr("pipedream,1,3,12,6,18,")));
 }
@@ -90,7 +90,8 @@ TEST(TrainStudyCommandTest, APictureIsGnuplots) {
   const ProgramRun run = RunWeir(std::string(kSmall) + " --plot study.svg");
   EXPECT_EQ(run.exit_code, 0) << run.err;
   EXPECT_THAT(Contents("study.svg"), HasSubstr("pipedream-2bw"));
-  // Not what gnuplot says when it cannot write, hundreds of lines.
+  // The error is not the hundreds of lines that gnuplot prints if it cannot
+  // write.
   const ProgramRun nowhere = RunWeir(
       "train-study --schedule gpipe --updates 1 --plot /proc/self/s.svg");
   EXPECT_EQ(nowhere.exit_code, 2);

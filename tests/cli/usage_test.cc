@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What weir says to arguments, good and bad.
+// Tests weir's response to valid and invalid arguments.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -47,14 +47,14 @@ TEST(UsageTest, HelpFitsATerminal) {
   for (const CommandInfo& command : AllCommands()) {
     const std::string help = HelpText(command);
     for (absl::string_view line : absl::StrSplit(help, '\n')) {
-      // An example is one line, to be copied.
+      // An example is one line, so that it can be copied.
       if (absl::StartsWith(line, "  weir ")) continue;
       EXPECT_LE(line.size(), 80) << line;
     }
   }
 }
 
-// What needs a file of the reader's is left out.
+// Returns false for examples that need a file of the user.
 bool RunsAnywhere(absl::string_view example) {
   return !absl::StrContains(example, "my.textproto") &&
          !absl::StrContains(example, "graph.txt") &&
@@ -197,7 +197,7 @@ TEST(UsageTest, ColorFollowsTheFlagAndTheEnvironment) {
   };
   EXPECT_FALSE(colored(RunWeir("trace x.pb -o x.json")));
   EXPECT_TRUE(colored(RunWeir("trace x.pb -o x.json --color always")));
-  // Errors of usage, before and after the flag is read.
+  // Usage errors, before and after the flag is parsed.
   for (const char* bad : {"nonesuch $0", "simulate --pp x $0",
                           "simulate $0 --pp x", "schedule nonesuch $0"}) {
     for (const char* flag : {"--color always", "--color=ALWAYS"}) {

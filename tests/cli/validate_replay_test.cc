@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// "weir validate --replay" from outside: 1F1B of 3 microbatches on 2 ranks with
-// f=1, b=2 takes (3 + 1)(1 + 2) = 12 s.
+// Tests "weir validate --replay" from outside: 1F1B with 3 microbatches on 2
+// ranks, f=1 and b=2 takes (3 + 1)(1 + 2) = 12 s.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -29,7 +29,7 @@ void SimulateInto(const std::string& file, const std::string& shape,
   ASSERT_EQ(run.exit_code, 0) << run.err;
 }
 
-// The same passes, the last backward of rank 0 two seconds longer.
+// The same passes, but the last backward of rank 0 takes two seconds longer.
 constexpr char kMeasured[] =
     "rank,action,start_seconds,end_seconds\n"
     "0,0F0,0,1\n0,0F1,1,2\n0,0B0,4,6\n0,0F2,6,7\n0,0B1,7,9\n0,0B2,10,14\n"

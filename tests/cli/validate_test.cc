@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// "weir validate" from outside, with textbook costs, where the times are known.
+// Tests "weir validate" from outside, with textbook costs, where the times are
+// known.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -17,8 +18,9 @@ using Json = nlohmann::json;
 using testing::HasSubstr;
 using testing::Not;
 
-// GPipe and 1F1B of m microbatches on p ranks take (m + p - 1)(f + b): 33, 45
-// and 18. Measured 10 % more, 10 % less and 50 % more.
+// GPipe and 1F1B with m microbatches on p ranks take (m + p - 1)(f + b): 33, 45
+// and 18. The predictions are 10 % above, 10 % below and 50 % above the
+// measured times.
 constexpr char kRuns[] =
     "name,schedule,pp,microbatches,costs,step_seconds,note\n"
     "flush,gpipe,4,8,\"f=1,b=2\",30,of no interest\n"
@@ -59,7 +61,8 @@ TEST(ValidateCommandTest, TheCsvHasEveryRowInItsOrder) {
             "4,short,step_seconds,12,18,0.50000,true,,,\n");
 }
 
-// Every time has an interval, and says whether it holds what was measured.
+// Checks that every predicted time has an interval, and that the result states
+// whether it contains the measured time.
 TEST(ValidateCommandTest, IntervalsHoldWhatTheyShould) {
   const std::string run = "validate --measured runs.csv --format json";
   const std::string head =
@@ -168,8 +171,8 @@ TEST(ValidateCommandTest, AModelMayBeWrittenOutInTheRow) {
   EXPECT_THAT(run.out, Not(HasSubstr("could not be simulated")));
 }
 
-// Small enough for every run of the tests: what stands in the tree is what the
-// program says now.
+// Compares with the stored results of sets that are small enough for every test
+// run.
 TEST(ValidateCommandTest, PublishedRowsAreWhatToolsReproduceWrote) {
   for (const std::string set : {"zero_bubble_times", "vocabulary_times"}) {
     const std::string folder = WEIR_SOURCE_DIR "/results/accuracy/";

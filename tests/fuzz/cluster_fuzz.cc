@@ -25,7 +25,7 @@ void RequireSound(const weir::Network& network, const weir::Route& route) {
   }
 }
 
-// A valid cluster must also have ways and rings, and be shown.
+// Checks that a valid cluster has routes and rings and can be described.
 void Use(const weir::Cluster& cluster) {
   Require(std::isfinite(weir::BisectionBytesPerSecond(cluster)));
   const int num_gpus = weir::NumGpus(cluster);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Control messages of a network calibration: whole ones arrive as they were
-// sent, in pieces of any size; anything else is an error, and a wire never
-// takes more memory than the longest message it was told to expect.
+// Control messages of a network calibration. Whole messages arrive as they were
+// sent, in pieces of any size. Anything else is an error, and a wire never uses
+// more memory than the longest message that it expects.
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <google/protobuf/stubs/logging.h>
 #include <google/protobuf/util/delimited_message_util.h>
@@ -44,7 +44,7 @@ std::string Frame(const Message& message) {
   return bytes;
 }
 
-// One end of a connection that writes any bytes.
+// One end of a connection that can write arbitrary bytes.
 class Peer {
  public:
   Peer() {
@@ -70,7 +70,7 @@ class Peer {
   std::unique_ptr<ControlWire> wire_;
 };
 
-// Takes all there is; stops at the first error.
+// Takes all received messages. Stops at the first error.
 absl::Status TakeAll(Peer* peer, int type,
                      std::vector<std::unique_ptr<Message>>* taken) {
   while (true) {
@@ -110,7 +110,7 @@ bool CheckWhole(Choices* choices) {
   return true;
 }
 
-// Frames of another type, cut, damaged or of no type at all.
+// Sends frames of another type, cut, damaged or arbitrary.
 bool CheckHostile(Choices* choices) {
   google::protobuf::LogSilencer silencer;
   std::string bytes;

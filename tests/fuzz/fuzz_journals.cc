@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Journals: what was appended is read back, and after any cut or damage what is
-// read is a sequence of what was appended, or an error.
+// Journals. Appended records are read back, and after any cut or damage the
+// read records are a subsequence of the appended ones, or reading fails.
 #include <fcntl.h>
 #include <google/protobuf/util/message_differencer.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ namespace {
 
 using google::protobuf::util::MessageDifferencer;
 
-// A folder of this process, in memory where there is such a file system.
+// Returns a folder of this process, in memory if there is such a file system.
 const std::string& Folder() {
   static const auto& folder = *[] {
     std::string name = access("/dev/shm", W_OK) == 0
@@ -83,7 +83,7 @@ void CheckWhole(const std::string& path, const Written& written) {
   }
 }
 
-// Damage may lose outcomes; it never makes one up.
+// Checks that damage may lose outcomes but never adds any.
 void CheckPart(const ShardContents& read, const Written& written) {
   if (read.has_head) {
     REQUIRE(MessageDifferencer::Equals(read.head, written.head));
@@ -99,7 +99,7 @@ void CheckPart(const ShardContents& read, const Written& written) {
   }
 }
 
-// What a crash leaves behind: the beginning of the file.
+// Returns the beginning of the file, as a crash leaves it.
 std::string CutAnywhere(const std::string& bytes, Choices* choices) {
   return bytes.substr(0, choices->Int(0, static_cast<int>(bytes.size())));
 }
@@ -131,7 +131,7 @@ bool CheckShard(Choices* choices) {
   if (!writer.ok()) return false;
   CheckPart(writer->contents(), written);
   if (!cut) return true;
-  // A run that goes on after a crash has the rest of the outcomes.
+  // A run that resumes after a crash appends the remaining outcomes.
   written.outcomes.resize(writer->contents().outcomes.size());
   { const ShardWriter closed = *std::move(writer); }
   Append(path, 2, &written, choices);
@@ -139,7 +139,7 @@ bool CheckShard(Choices* choices) {
   return true;
 }
 
-// Removes the results that the other journal has, in its order.
+// Removes the leading results of `part` that are in `whole`, in its order.
 template <typename Results>
 void RemoveEqual(const Results& whole, Results* part) {
   int next = 0;
@@ -151,7 +151,7 @@ void RemoveEqual(const Results& whole, Results* part) {
   part->DeleteSubrange(0, next);
 }
 
-// What is left of a damaged journal: nothing that was not there.
+// Checks that a damaged journal has only records of the original.
 void CheckPart(Calibration part, Calibration whole) {
   RemoveEqual(whole.workloads(), part.mutable_workloads());
   RemoveEqual(whole.stage_memory(), part.mutable_stage_memory());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models as Hugging Face configs, profile graphs and textprotos: a valid one
+// Models as Hugging Face configs, profile graphs and textprotos. A valid model
 // reads back from its text form, splits into layers of finite, non-negative
-// work that add up to its parameters, and cuts into stages.
+// work that add up to its parameters, and can be partitioned into stages.
 #include <cmath>
 #include <nlohmann/json.hpp>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device profiles: a valid one prices every kernel that a model asks for, more
-// work never costs less, and its text form reads back.
+// Device profiles. A valid profile prices every kernel of a model, more work
+// never costs less, and its text form reads back.
 #include <cmath>
 
 #include "base/textproto.h"

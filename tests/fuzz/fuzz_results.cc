@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of results, sound, spoilt in single fields and damaged in single bytes:
-// an error, or results that every view renders and that are stored the same.
+// Result files: valid, with single invalid fields, or with single damaged
+// bytes. They either give an error, or results that every view renders and that
+// are stored unchanged.
 #include <google/protobuf/stubs/logging.h>
 
 #include <nlohmann/json.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scenarios, up to the engine: the full simulation, the fast method and the
-// bounds answer alike, and results keep the invariants of result_invariants.h.
-// All graphs run in this process on one SimGrid platform.
+// Scenarios, including their simulation. The full simulation, the fast method
+// and the bounds agree, and results satisfy the invariants of
+// result_invariants.h. All graphs run in this process on one SimGrid platform.
 #include <cmath>
 #include <random>
 
@@ -30,7 +30,7 @@ struct Engine {
   Ranker ranker{&runner};
 };
 
-// Not destroyed: SimGrid's teardown is slow.
+// Never destroyed, as SimGrid's teardown is slow.
 Engine& TheEngine() {
   static Engine& engine = *new Engine;
   return engine;
@@ -49,7 +49,7 @@ std::string Describe(const ResolvedScenario& scenario) {
          PrintTextProto(scenario.device);
 }
 
-// [rank]: of its worst GPU.
+// Returns the largest peak memory of each rank's GPUs in bytes, by rank.
 std::vector<double> PeaksOf(const Result& result) {
   std::vector<double> peaks(result.pipeline_parallel());
   for (const RankResult& rank : result.ranks()) {
@@ -75,7 +75,7 @@ bool Near(const RankedRun& ranked, const Result& full) {
   return near;
 }
 
-// Whether the result itself has nine digits (tests/sim/nudge.h).
+// Returns true if the result is determined to nine digits (tests/sim/nudge.h).
 bool IsWellConditioned(const ResolvedScenario& scenario, const Result& full) {
   std::mt19937 random(1);
   for (int i = 0; i < 8; ++i) {
@@ -110,7 +110,8 @@ void CheckFast(const ResolvedScenario& scenario,
                    Describe(scenario));
 }
 
-// Without a flush a run that shows no period may be shorter than the bound.
+// Without a flush, a run without a detected period may be shorter than the
+// bound.
 void CheckBounds(const ResolvedScenario& scenario, const Result& full) {
   const auto bound = BoundOf(scenario);
   REQUIRE_THAT(bound.ok(), StatusText(bound) + Describe(scenario));
@@ -138,7 +139,7 @@ void CheckBounds(const ResolvedScenario& scenario, const Result& full) {
   }
 }
 
-// A scenario that is written out and read again is the same.
+// Checks that a scenario is unchanged after writing and reading it.
 void CheckTextForm(const GeneratedScenario& generated) {
   const std::string text = PrintTextProto(generated.scenario);
   Scenario again;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Schedules: what a kind accepts it generates, valid and executable; random
-// orders beyond those of any kind, too. Text and JSON forms read back, the
-// linter finds no error in what can run, and the lowered program runs under the
-// rules that the linter promises.
+// Schedules. A kind generates a valid, executable order for every request that
+// it accepts; random orders are checked too. Text and JSON forms read back, the
+// linter finds no error in executable orders, and lowered programs satisfy the
+// linter's rules.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -55,7 +55,7 @@ void CheckJson(const Schedule& schedule, const Semantics& semantics) {
   REQUIRE_THAT(ValidateSchedule(*again).ok(), json);
 }
 
-// A file of one batch says all of a schedule with a flush.
+// A file of one batch determines a schedule with a flush.
 void CheckCsv(const Schedule& schedule) {
   const std::string csv = PrintCsv(schedule);
   const auto rows = ParseScheduleRows("fuzz", csv);
@@ -82,8 +82,8 @@ void CheckLowering(const Schedule& schedule, bool merge) {
   PyTorchVerdict(*rows);
 }
 
-// What may not be in a valid schedule. Orders of a kind have no error at all,
-// but those made for unequal costs may let activations grow.
+// Checks the findings for a valid schedule. Orders of a kind have no errors,
+// except that orders for unequal costs may let activations grow.
 void CheckLint(const Schedule& schedule, Origin origin) {
   const LintReport report = LintSchedule(
       schedule, {.rendezvous = true, .pytorch = true, .megatron = true});
@@ -112,7 +112,7 @@ void CheckValid(const Schedule& schedule, Origin origin, Choices* choices) {
   const bool has_idle_rank =
       std::any_of(schedule.rank_actions.begin(), schedule.rank_actions.end(),
                   [](const auto& actions) { return actions.empty(); });
-  // A file of rows has none for a rank without actions.
+  // A file of rows has no row for a rank without actions.
   if (!has_idle_rank) {
     if (schedule.flush) CheckCsv(schedule);
     if (choices->OneIn(2)) CheckLowering(schedule, choices->OneIn(2));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// CSV files: any cells read back as they were written; measured runs keep their
-// rows; a measured timeline has its events, its causes of idle time and its
-// traces; a schedule's file is an error or lints.
+// CSV files. Any cells read back as they were written; measured runs keep their
+// rows; a measured timeline keeps its events, its causes of idle time and its
+// traces; a schedule file gives an error or can be linted.
 #include <cmath>
 
 #include "base/csv.h"
@@ -83,7 +83,7 @@ bool CheckTimeline(Choices* choices) {
 
 bool CheckScheduleFile(Choices* choices) {
   const Schedule schedule = RandomSchedule(choices);
-  // A file cannot say that a rank has nothing to do.
+  // A file cannot represent a rank without actions.
   for (const auto& actions : schedule.rank_actions) {
     if (actions.empty()) return false;
   }

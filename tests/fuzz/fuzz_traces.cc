@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Timelines: both trace formats read back as a viewer reads them, with every
-// event, whatever overlaps or misses its partner.
+// Timelines. Both trace formats, read as by a viewer, have every event, even if
+// events overlap or transfers lack their other end.
 #include "results/idle_causes.h"
 #include "results/pipeline_events.h"
 #include "results/trace.h"
@@ -32,7 +32,8 @@ void CheckTrace(const Result& result, const ReadTrace& read) {
   }
 }
 
-// Returns whether there is a trace: none ends after 9e9 s.
+// Checks both formats. Returns false if there is no trace, which is the case if
+// the timeline ends after 9e9 s.
 bool CheckBoth(const Result& result) {
   const auto perfetto = PerfettoTrace(result);
   const auto chrome = ChromeTrace(result);

@@ -66,7 +66,7 @@ class Generator {
       SetMesh(n, node->mutable_nv_link_mesh());
     }
     if (wiring % 2 == 0) SetPcie(n, node->mutable_pcie());
-    // A rail-optimized fabric wants the same rails everywhere.
+    // A rail-optimized fabric requires the same rails in all nodes.
     const int num_nics = rail_optimized_ ? num_nics_ : choices_.Int(1, 4);
     for (int i = 0; i < num_nics; ++i) {
       node->add_nics()->set_bytes_per_second(Rate());
@@ -79,7 +79,7 @@ class Generator {
     }
   }
 
-  // A cycle and some chords.
+  // Generates a cycle and some chords.
   void SetMesh(int n, NvLinkMesh* mesh) {
     mesh->set_bytes_per_second_per_link(Rate());
     mesh->set_latency_seconds(Latency());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Generates clusters: nodes of several kinds with every kind of link, rates at
-// both ends of what is allowed, and now and then one thing that is not.
+// both ends of the valid range, and occasionally one invalid value.
 #ifndef WEIR_TESTS_FUZZ_GENERATE_CLUSTER_H_
 #define WEIR_TESTS_FUZZ_GENERATE_CLUSTER_H_
 
@@ -12,8 +12,8 @@ namespace weir {
 struct ClusterShape {
   int least_gpus = 1;
   int most_gpus_per_node = 8;
-  // Rates and latencies of real machines only: with 1 byte per second beside
-  // 1e18 rounding decides.
+  // Limits rates and latencies to those of real machines. With rates from 1 to
+  // 1e18 bytes per second, rounding would determine the result.
   bool realistic_rates = false;
   bool may_be_invalid = true;
 };

@@ -61,7 +61,7 @@ class Generator {
   }
 
  private:
-  // Sets a key two times in three; else it is absent, or null.
+  // Sets a key with probability 2/3; otherwise it is absent or null.
   template <typename T>
   void Maybe(const char* key, T value) {
     if (!choices_.OneIn(3)) {
@@ -74,7 +74,7 @@ class Generator {
   void SetAttention(const std::string& type, int heads) {
     if (type == "gpt2") return;
     if (type == "bert") return Maybe("type_vocab_size", choices_.Int(1, 4));
-    // Some families have a default that may not divide the heads.
+    // The default of some families may not divide the heads.
     config_["num_key_value_heads"] =
         heads % 4 == 0 && choices_.OneIn(2) ? heads / 4 : heads;
     if (choices_.OneIn(3)) config_["head_dim"] = 8 * choices_.Int(1, 32);

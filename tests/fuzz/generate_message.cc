@@ -58,7 +58,7 @@ void PutValue(const FieldDescriptor& field, bool finite, Choices* choices,
   }
 }
 
-// Overloads by type, as reflection has no templates.
+// Overloads by type, as protobuf reflection has no templates.
 class Setter {
  public:
   Setter(Message* message, const FieldDescriptor* field, int index)
@@ -100,7 +100,7 @@ class Setter {
  private:
   Message* message_;
   const FieldDescriptor* field_;
-  int index_;  // -1: adds one
+  int index_;  // -1: adds an element
   const Reflection& reflection_;
 };
 

@@ -14,8 +14,8 @@ namespace weir {
 void FillMessage(google::protobuf::Message* message, Choices* choices,
                  int depth = 3);
 
-// Sets one field, somewhere in what the message has, to any value of its type:
-// NaN, infinity, negative and unknown ones too.
+// Sets one field of the message or of a submessage to any value of its type,
+// including NaN, infinity, negative numbers and unknown enumerators.
 void SpoilMessage(google::protobuf::Message* message, Choices* choices);
 
 }  // namespace weir

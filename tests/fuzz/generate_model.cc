@@ -95,7 +95,7 @@ Model GenerateModel(Choices* choices) {
   return model;
 }
 
-// Numbers out of order, edges from any node to any later one.
+// Generates numbers in any order and edges from any node to any later one.
 std::string GenerateProfileGraph(Choices* choices) {
   const int num_nodes = choices->Int(1, 24);
   std::vector<int> numbers;

@@ -12,7 +12,7 @@
 namespace weir {
 
 // Generates a Hugging Face config.json of any supported family, with keys that
-// weir does not know, nulls where they are allowed, and now and then a value of
+// weir does not know, nulls where they are allowed, and occasionally a value of
 // the wrong type.
 std::string GenerateHuggingFaceConfig(Choices* choices);
 
@@ -22,7 +22,7 @@ std::string GenerateProfileGraph(Choices* choices);
 // Generates a transformer or a chain of measured layers.
 Model GenerateModel(Choices* choices);
 
-// Generates how a valid model may be run.
+// Generates a configuration for running a valid model.
 WorkSpec GenerateWorkSpec(const Model& model, Choices* choices);
 
 }  // namespace weir

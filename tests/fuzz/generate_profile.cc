@@ -32,13 +32,13 @@ bool Has(const std::string& path, std::initializer_list<const char*> words) {
   });
 }
 
-// Parts of something, at most 1.
+// Returns true for fractions, which are at most 1.
 bool IsPart(const std::string& path) {
   return Has(path, {"efficiency", "link_part", "product.matrix_rate",
                     "memory_rate", "sustained_rate", "quantization"});
 }
 
-// Factors and counts of at least 1.
+// Returns true for factors and counts that are at least 1.
 bool IsAtLeastOne(const std::string& path) {
   return Has(path, {"slowdown", "cache_shares", "net_plateau"});
 }
@@ -49,7 +49,7 @@ void MoveFigures(DeviceProfile* profile, Choices* choices) {
     double value = named.figure->value() * choices->LogReal(0.7, 1.4);
     if (IsPart(named.path)) value = std::clamp(value, 1e-3, 1.0);
     if (IsAtLeastOne(named.path)) value = std::max(value, 1.0);
-    // A part must not outgrow memory_bytes, which moves by itself.
+    // Byte counts stay unchanged, as a part must not exceed memory_bytes.
     if (!Has(named.path, {"_bytes"}) || Has(named.path, {"per_second"})) {
       named.figure->set_value(value);
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Generates device profiles: a preset or the measured toy, its figures moved,
-// optional parts dropped.
+// Generates device profiles: a preset or the measured toy with changed model
+// parameters and without some of its optional parts.
 #ifndef WEIR_TESTS_FUZZ_GENERATE_PROFILE_H_
 #define WEIR_TESTS_FUZZ_GENERATE_PROFILE_H_
 
@@ -9,7 +9,7 @@
 
 namespace weir {
 
-// Moves figures of a profile and drops some of its optional parts.
+// Changes model parameters of a profile and removes some of its optional parts.
 void VaryProfile(bool may_be_invalid, DeviceProfile* profile, Choices* choices);
 
 DeviceProfile GenerateProfile(Choices* choices);

@@ -20,7 +20,7 @@ void MoveEvents(Columns* columns, Choices* choices) {
   }
 }
 
-// All but the timeline, whose columns belong together.
+// Fills all fields except the timeline, whose columns must be consistent.
 Result FilledResult(Choices* choices) {
   Result result;
   FillMessage(&result, choices, 2);
@@ -57,7 +57,7 @@ Result GenerateTimeline(Choices* choices) {
   return result;
 }
 
-// Fewer ranks say as much.
+// Removes all but a few ranks to make the result smaller.
 Result Shortened(Result result, Choices* choices) {
   const int kept = choices->Int(0, 4);
   while (result.ranks_size() > kept) result.mutable_ranks()->RemoveLast();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Generates results as files may hold them, valid by the rules of
+// Generates results as they may occur in files, valid according to
 // results/validate.h.
 #ifndef WEIR_TESTS_FUZZ_GENERATE_RESULT_H_
 #define WEIR_TESTS_FUZZ_GENERATE_RESULT_H_
@@ -11,7 +11,7 @@ namespace weir {
 
 Result GenerateResult(Choices* choices);
 
-// Generates a timeline: a regular pipeline, or events at random places.
+// Generates a timeline: a regular pipeline, or events at random times.
 Result GenerateTimeline(Choices* choices);
 
 }  // namespace weir

@@ -19,8 +19,8 @@ namespace weir {
 namespace {
 
 constexpr int kMostTries = 8;
-// Most scenarios are small, as most defects show there and a small one runs
-// several times as fast.
+// Most scenarios are small, as most bugs show in small ones, which run several
+// times as fast.
 constexpr RandomPlan::Limits kSmall = {.num_gpus = 8, .num_actions = 96};
 constexpr RandomPlan::Limits kLarge = {.num_gpus = 16, .num_actions = 512};
 
@@ -71,7 +71,8 @@ void ReplaceCluster(ResolvedScenario* resolved, Choices* choices) {
   resolved->gpu_device.clear();
 }
 
-// Within what validation takes, so that the simulator has to take it too.
+// Changes the scenario within the limits of validation, so that the simulator
+// must accept it too.
 absl::Status Change(RandomPlan* plan, GeneratedScenario* generated,
                     Choices* choices) {
   ResolvedScenario* resolved = &*generated->resolved;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Generates whole scenarios, small enough to simulate thousands of times a
-// second: shape, model, schedule with options, training, cluster, devices.
+// Generates whole scenarios: shape, model, schedule with options, training,
+// cluster and devices. They are small enough to simulate thousands per second.
 #ifndef WEIR_TESTS_FUZZ_GENERATE_SCENARIO_H_
 #define WEIR_TESTS_FUZZ_GENERATE_SCENARIO_H_
 
@@ -11,10 +11,10 @@ namespace weir {
 
 struct GeneratedScenario {
   Scenario scenario;  // as a user would write it
-  // What the simulator takes: as ResolveScenario made it, or with a cluster
-  // and devices of its own.
+  // The simulator's input: from ResolveScenario, or with another cluster and
+  // other devices.
   absl::StatusOr<ResolvedScenario> resolved;
-  bool changed = false;  // `resolved` has more than `scenario` says
+  bool changed = false;  // `resolved` differs from `scenario`
 };
 
 GeneratedScenario GenerateScenario(Choices* choices);

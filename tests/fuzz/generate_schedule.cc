@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kMostTries = 12;
 
-// Numbers and words that some kind takes for some option.
+// Returns a number or word that some kind accepts for the option.
 std::string ValueOf(absl::string_view option, int num_ranks, Choices* choices) {
   if (option == "pipelines") return absl::StrCat(2 * choices->Int(1, 3));
   if (option == "memory-limit") {

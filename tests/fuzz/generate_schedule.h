@@ -16,7 +16,7 @@ struct ScheduleRequest {
   ScheduleSpec spec;
 };
 
-// Generates a request that its kind accepts unless many tries were refused.
+// Generates a request. Its kind accepts it unless many attempts failed.
 ScheduleRequest GenerateScheduleRequest(Choices* choices);
 
 // Generates ":option=value" for some of the options of a kind, or nothing.

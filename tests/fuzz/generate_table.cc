@@ -17,14 +17,14 @@ std::string ToLine(const std::vector<std::string>& fields) {
   });
 }
 
-// Generates what CsvField keeps: no control characters.
+// Generates text that CsvField preserves, which has no control characters.
 std::string Cell(Choices* choices) { return WithoutControls(choices->Text()); }
 
 const char* const kColumns[] = {"model", "tp",   "pp",       "dp",
                                 "mbs",   "gbs",  "seconds",  "schedule",
                                 "gpus",  "note", "memory_gb"};
 
-// Times of one unit, as a program prints them.
+// Returns a time in the given unit, as a program prints it.
 std::string Seconds(double seconds, double unit) {
   return absl::StrCat(seconds / unit);
 }
@@ -51,7 +51,7 @@ GeneratedTable GenerateTable(Choices* choices) {
   for (int left = choices->Int(0, 8); left > 0; --left) {
     auto& row = table.rows.emplace_back();
     for (int i = 0; i < num_columns; ++i) row.push_back(Cell(choices));
-    row[0] += "x";  // a line of nothing does not count
+    row[0] += "x";  // empty lines are skipped
   }
   return table;
 }

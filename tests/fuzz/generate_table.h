@@ -18,17 +18,17 @@ struct GeneratedTable {
   std::string ToCsv(Choices* choices) const;
 };
 
-// Generates any cells under any names.
+// Generates arbitrary cells and column names.
 GeneratedTable GenerateTable(Choices* choices);
 
-// Generates measured runs, and what their columns mean.
+// Generates measured runs and the meaning of their columns.
 struct MeasuredRuns {
   GeneratedTable table;
   MeasuredColumns columns;
 };
 MeasuredRuns GenerateMeasuredRuns(Choices* choices);
 
-// Generates a timeline as results/measured_timeline.h reads it.
+// Generates a timeline in the format of results/measured_timeline.h.
 std::string GenerateTimelineCsv(Choices* choices);
 
 }  // namespace weir

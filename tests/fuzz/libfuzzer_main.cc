@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs a structure-aware target under libFuzzer and prints at the end how many
-// of its inputs passed validation.
+// inputs passed validation.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

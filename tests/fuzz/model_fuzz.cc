@@ -14,7 +14,8 @@ void Require(bool fact) {
   if (!fact) std::abort();
 }
 
-// A valid model must also count, split into layers, print and come back.
+// Checks that a valid model can be counted, split into layers, printed and read
+// back.
 void Use(const weir::Model& model) {
   Require(std::isfinite(weir::CountParameters(model)));
   const auto again = weir::ParseModel("again", weir::PrintTextProto(model));

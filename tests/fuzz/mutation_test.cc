@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a fuzzer's entry point over mutations of its corpus, the same ones every
-// time: what a machine without libFuzzer can do. A failure is a crash.
+// Runs a fuzzer's entry point on mutations of its corpus, the same ones every
+// time, for machines without libFuzzer. A failure is a crash.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ void Feed(const std::string& text) {
                          text.size());
 }
 
-// Values that break parsers, in place of a number or anywhere.
+// Values that break parsers, which replace a number or are inserted anywhere.
 const char* const kNasty[] = {
     "0",      "-1",   "4294967296", "1e999", "nan",  "inf",
     "1e-320", "{",    "}",          "[",     "\"",   "\n",
@@ -42,7 +42,7 @@ class Mutator {
   }
 
  private:
-  // The standard's distributions differ between libraries.
+  // Distributions of the standard library differ between implementations.
   size_t Below(size_t bound) { return bound == 0 ? 0 : random_() % bound; }
 
   void MutateOnce(std::string* text) {

@@ -15,7 +15,7 @@ void Require(bool fact) {
   if (!fact) std::abort();
 }
 
-// A valid profile prices whatever a model asks for.
+// Checks that a valid profile prices all kernels of a model.
 void Use(const weir::DeviceProfile& profile) {
   Require(std::isfinite(weir::ReservedBytes(profile)));
   for (const absl::string_view pass : weir::kSharedPasses) {

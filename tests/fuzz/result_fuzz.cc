@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes are an error or a file of results that every view can show. Text
-// that reads as a textproto of results is tried as the file it would make.
+// Checks that any bytes give either an error or a file of results that every
+// view can show. Text that parses as a textproto of results is tested in its
+// binary form.
 #include <google/protobuf/stubs/logging.h>
 
 #include <cstddef>

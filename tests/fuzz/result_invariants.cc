@@ -38,13 +38,14 @@ std::string Describe(const Result& result) {
   return PrintTextProto(WithoutTimeline(result));
 }
 
-// Gaps between kernels may be negative: the next begins while the last drains.
+// Returns true for gaps between kernels, which are negative if the next kernel
+// starts while the last one drains.
 bool MayBeNegative(const Message& message) {
   const auto* part = dynamic_cast<const PartSeconds*>(&message);
   return part != nullptr && part->name() == "kernel_gaps";
 }
 
-// The path of the first quantity that is negative or not finite.
+// Returns the path of the first quantity that is negative or not finite.
 std::string BadQuantity(const Message& message, const std::string& prefix) {
   const Reflection& reflection = *message.GetReflection();
   std::vector<const FieldDescriptor*> fields;
@@ -118,9 +119,9 @@ void CheckSums(const Result& result) {
   }
 }
 
-// Samples are in the order of time, GPU by GPU. All that is allocated in a run
-// is freed by its end: what is left is what is there for good, and less is
-// never in use.
+// Samples are ordered by GPU and time. All memory allocated in a run is freed
+// by its end, so that the last sample is the static memory and the smallest
+// sample.
 void CheckMemory(const Result& result) {
   const Timeline::Memory& memory = result.timeline().memory();
   struct Level {
@@ -143,7 +144,7 @@ void CheckMemory(const Result& result) {
   }
 }
 
-// Passes and steps only: offloads run beside them.
+// Checks passes and optimizer steps only, as offloads overlap them.
 void CheckOrder(const Result& result) {
   const Timeline::Actions& actions = result.timeline().actions();
   std::map<uint32_t, std::vector<std::pair<double, double>>> by_gpu;

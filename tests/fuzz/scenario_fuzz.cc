@@ -18,7 +18,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const absl::string_view text(reinterpret_cast<const char*>(data), size);
   weir::Scenario scenario;
   if (!weir::ParseTextProto("fuzz", text, &scenario).ok()) return 0;
-  // A file of this machine is not the subject.
+  // Skips names of files on this machine.
   for (const auto* name :
        {&scenario.model(), &scenario.cluster(), &scenario.profile()}) {
     if (name->find('/') != std::string::npos) return 0;

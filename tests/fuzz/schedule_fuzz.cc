@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as an action, as a schedule file in both of PyTorch's dialects and
-// formats, and as JSON: errors come back as Status, what parses prints and
-// parses back, and the linter and the lowering take whatever it says.
+// Parses any bytes as an action, as a schedule file in both of PyTorch's
+// dialects and formats, and as JSON. Errors are returned as Status; whatever
+// parses can be printed and parsed again, linted and lowered.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -36,7 +36,7 @@ void FuzzAction(absl::string_view text) {
   Require(again.ok() && *again == *comm);
 }
 
-// A valid schedule: every view of it, and its lowering runs.
+// Checks that a valid schedule has every view and that its lowering runs.
 void FuzzValid(const Schedule& schedule) {
   DrawTimeline(schedule);
   absl::StatusOr<Semantics> semantics = InterpretSchedule(schedule);
@@ -52,7 +52,7 @@ void FuzzValid(const Schedule& schedule) {
     absl::StatusOr<ScheduleRows> rows =
         ParseScheduleRows("fuzz", PrintCsv(*program));
     Require(rows.ok() && rows->program.ranks == program->ranks);
-    // Its transfers meet: replicas are the only thing to complain of.
+    // All transfers match; the only possible findings concern replicas.
     absl::StatusOr<LintReport> report = LintRows(*rows, {});
     Require(report.ok());
     for (const Finding& finding : report->findings) {
@@ -65,7 +65,7 @@ void FuzzValid(const Schedule& schedule) {
 void FuzzSchedule(absl::string_view text, CsvDialect dialect) {
   absl::StatusOr<ScheduleRows> rows = ParseScheduleRows("fuzz", text, dialect);
   if (!rows.ok()) return;
-  // What was of the old dialect is printed in today's.
+  // A file in the old dialect is printed in the current one.
   absl::StatusOr<ScheduleRows> same =
       ParseScheduleRows("fuzz", PrintCsv(rows->program));
   if (dialect == CsvDialect::kPyTorch) {

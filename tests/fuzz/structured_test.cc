@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a structure-aware target over saved inputs and over random ones from a
-// fixed seed: the same inputs in every run and with every compiler.
+// Runs a structure-aware target on saved inputs and on random ones from a fixed
+// seed: the same inputs in every run and with every compiler.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <unistd.h>
@@ -22,12 +22,13 @@
 namespace weir {
 namespace {
 
-// Of inputs; those behind validation are worth the time.
+// The least share of inputs that must pass validation; invalid inputs test
+// little.
 constexpr double kLeastValidShare = 0.6;
 
-std::string current;  // input, for the handler
+std::string current;  // current input, for the signal handler
 
-// Saves the input that failed, to be added to the corpus.
+// Saves the failing input, so that it can be added to the corpus.
 void SaveInput(int signal_number) {
   std::FILE* file = std::fopen("crash-input", "wb");
   if (file != nullptr) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every structure-aware fuzzer defines, and how it states invariants.
+// The interface of structure-aware fuzzers and their macros for invariants.
 #ifndef WEIR_TESTS_FUZZ_TARGET_H_
 #define WEIR_TESTS_FUZZ_TARGET_H_
 
@@ -11,9 +11,9 @@
 
 namespace weir {
 
-// Decodes one input, runs it and checks the invariants of whatever it reaches.
-// Returns whether the input passed validation, so that the share of inputs that
-// reach the code behind it can be reported.
+// Decodes one input, runs it and checks the invariants of its results. Returns
+// true if the input passed validation, so that the share of inputs that test
+// more than validation can be reported.
 bool RunInput(Choices* choices);
 
 [[noreturn]] inline void InvariantFailed(const char* file, int line,
@@ -24,7 +24,7 @@ bool RunInput(Choices* choices);
   std::abort();
 }
 
-// Aborts with the details, a std::string that is only then computed.
+// Aborts with the details, a std::string that is computed only on failure.
 #define REQUIRE_THAT(fact, details)                                           \
   do {                                                                        \
     if (!(fact)) ::weir::InvariantFailed(__FILE__, __LINE__, #fact, details); \

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any text is an error or a timeline that is valid and has its causes.
+// Checks that any text is either an error or a valid timeline with idle causes.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

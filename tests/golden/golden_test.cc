@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole reports of the program, kept as text and reviewed as diffs:
-// tools/update_goldens writes them anew.
+// Whole reports of the program, stored as text and reviewed as diffs.
+// tools/update_goldens rewrites them.
 #include "tests/golden.h"
 
 #include <gtest/gtest.h>
@@ -24,11 +24,11 @@ struct Case {
   const char* arguments;
 };
 
-// The name of the test, which must not hold addresses.
+// Prints the name only, as test names must not contain addresses.
 void PrintTo(const Case& report, std::ostream* out) { *out << report.name; }
 
 const Case kCases[] = {
-    // The main job and its parts.
+    // The main example and its parts.
     {"main",
      "compare pipedream-2bw-gpt-2.2b --schedule "
      "gpipe,pipedream,pipedream-2bw,1f1b,interleaved-1f1b"},
@@ -55,7 +55,7 @@ const Case kCases[] = {
      "simulate --model SOURCE/tests/fuzz/corpus/graph.txt "
      "--cluster p3-16xlarge --nodes 1 --pp 2 --dp 2 --mbs 1 --gbs 16 "
      "--precision fp32 --optimizer sgd --schedule pipedream"},
-    // Textbook.
+    // Textbook costs.
     {"textbook_gpipe",
      "simulate --schedule gpipe --costs f=1,b=2,c=0.25 --pp 4 "
      "--microbatches 8"},
@@ -68,7 +68,7 @@ const Case kCases[] = {
     {"textbook_compare",
      "compare --schedule gpipe,1f1b,interleaved-1f1b,pipedream,pipedream-2bw "
      "--costs f=1,b=2,c=0.1 --pp 4 --microbatches 8"},
-    // What things are.
+    // Descriptions of schedules, models and clusters.
     {"schedule_2bw",
      "schedule show pipedream-2bw --pp 4 --microbatches 4 --batches 3"},
     {"schedule_semantics",
@@ -80,7 +80,7 @@ const Case kCases[] = {
      "model show mixtral-8x7b --seq 4096 --tp 2 --sequence-parallel --ep 4"},
     {"cluster_p3", "cluster show p3-16xlarge"},
     {"cluster_h100", "cluster show dgx-h100"},
-    // A profile that was measured (on no real GPU: tests/toy_profile.h).
+    // A measured profile (of no real GPU: tests/toy_profile.h).
     {"measured_simulate",
      "simulate --model gpt2 --cluster dgx-a100 --nodes 1 --pp 4 --dp 2 --mbs 1 "
      "--gbs 16 --precision bf16 --flash-attention --schedule 1f1b "
@@ -95,7 +95,7 @@ const Case kCases[] = {
      "--profile toy.textproto"},
     {"profile_show", "profile show toy.textproto"},
     {"profile_diff", "profile diff toy.textproto a100-sxm-80gb"},
-    // What is wrong.
+    // Errors.
     {"error_scenario",
      "simulate --model gpt2 --cluster p3-16xlarge --nodes 1 --pp 5 --dp 3 "
      "--mbs 3 --gbs 16 --tp 5 --seq 4096 --schedule 1f1b"},
@@ -105,7 +105,7 @@ const Case kCases[] = {
      "--gbs 16 --schedule 1f1b"},
 };
 
-// What differs from build to build.
+// Removes the parts that differ between builds.
 std::string WithoutBuild(absl::string_view text) {
   std::string kept;
   for (absl::string_view line : absl::StrSplit(text, '\n')) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cases of the emulated tests, on a device.
+// Runs the cases of the emulated tests on a device.
 #include "calibrate/gpu/kernels/kernels.h"
 
 #include <cuda_runtime_api.h>
@@ -21,7 +21,7 @@ using ::testing::TestParamInfo;
 using ::testing::TestWithParam;
 using ::testing::ValuesIn;
 
-// Buffers between bands of NaN, which must still be there in the end.
+// Buffers lie between bands of NaN, which must be unchanged at the end.
 class CudaDevice : public TestDevice {
  public:
   ~CudaDevice() override {

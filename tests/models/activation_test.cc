@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Activation memory and FLOP of a GPT against the literature's formulas.
+// Compares activation memory and FLOP of a GPT with formulas in the literature.
 #include <gtest/gtest.h>
 
 #include "models/layer_work.h"

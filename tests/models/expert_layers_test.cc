@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mixtures of experts: kernels, exchanges, memory, parameters.
+// Tests of mixtures of experts: kernels, all-to-all exchanges, memory,
+// parameters.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -75,7 +76,8 @@ TEST(ExpertLayersTest, LocalExpertsRunAsOneBatchedProduct) {
   }
 }
 
-// Dispatch and combine, each way: every token is sent to two experts.
+// Dispatch and combine, in the forward and in the backward: every token is sent
+// to two experts.
 TEST(ExpertLayersTest, TokensAreExchangedTwiceEachWay) {
   WorkSpec spec = Spec();
   EXPECT_TRUE(Block(spec).forward_collectives.empty());
@@ -106,8 +108,9 @@ TEST(ExpertLayersTest, TensorParallelGroupsGatherWhatTheirGpusGot) {
               ElementsAre(exchange, gather, scatter, exchange));
 }
 
-// Norms, attention (q, k, v, sum, its input, statistics); router: input and
-// probabilities; twice the tokens in, between and out of the experts.
+// Norms; attention (q, k, v, residual sum, its input, statistics); router
+// (input and probabilities); twice the tokens at the input, inside and at the
+// output of the experts.
 TEST(ExpertLayersTest, KeepsTheInputsOfEveryProduct) {
   EXPECT_SAME(Block(Spec()).stash_bytes,
               2 * (2 * T * h + T * h + T * (2 * h + 2 * kv)) + 4 * 32 * s +
@@ -148,7 +151,7 @@ struct Published {
   double parameters;
 };
 
-// Parameters that the model cards and checkpoints count.
+// Parameter counts of the model cards and checkpoints.
 TEST(ExpertLayersTest, HuggingFaceConfigsCountThePublishedParameters) {
   for (const Published& published :
        {Published{R"({"model_type": "qwen2_moe", "hidden_size": 2048,

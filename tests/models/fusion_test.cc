@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes that each fusion saves, counted pass by pass (see the table of
-// models/README.md).
+// Bytes saved by each fusion, counted pass by pass (see the table in
+// docs/cost-model.md).
 #include <gtest/gtest.h>
 
 #include "models/layer_work.h"
@@ -44,7 +44,7 @@ TEST(FusionTest, FusedSoftmaxReadsAndWritesTheScoresOnce) {
   EXPECT_SAME(Of(block.backward_input, KernelPart::kSoftmax).bytes, 6 * kAs2b);
 }
 
-// Widen 6, scale 8, mask 9, softmax 8, narrow 6; back 6 + 12 + 9 + 8 + 6.
+// Widen 6, scale 8, mask 9, softmax 8, narrow 6; backward 6 + 12 + 9 + 8 + 6.
 TEST(FusionTest, UnfusedSoftmaxPassesFiveTimes) {
   WorkSpec spec = Spec();
   spec.fused_softmax = false;
@@ -53,11 +53,11 @@ TEST(FusionTest, UnfusedSoftmaxPassesFiveTimes) {
   EXPECT_SAME(forward.bytes, 37 * kAs2b);
   EXPECT_EQ(forward.launches, 5);
   EXPECT_SAME(Of(block.backward_input, KernelPart::kSoftmax).bytes, 41 * kAs2b);
-  // Its output is kept in fp32: 5as^2b becomes 7.
+  // The output is kept in fp32: 5as^2b becomes 7.
   EXPECT_SAME(block.stash_bytes - Block(Spec()).stash_bytes, 2 * kAs2b);
 }
 
-// Bias and GELU: 2 x 2 bytes each way of 4h more.
+// Bias and GELU: 2 x 2 more bytes for 4h elements in each pass.
 TEST(FusionTest, UnfusedGeluPassesOnceMore) {
   WorkSpec spec = Spec();
   const Traffic fused = Of(Block(spec).forward, KernelPart::kElementwise);
@@ -67,7 +67,8 @@ TEST(FusionTest, UnfusedGeluPassesOnceMore) {
   EXPECT_EQ(apart.launches, fused.launches + 1);
 }
 
-// Bias 4 and dropout 5 bytes apart, instead of the mask's 1 in one pass.
+// Bias 4 and dropout 5 bytes in separate passes, instead of the mask's 1 in
+// one.
 TEST(FusionTest, UnfusedResidualPassesTwiceMore) {
   WorkSpec spec = Spec();
   const Traffic fused = Of(Block(spec).forward, KernelPart::kElementwise);
@@ -77,8 +78,8 @@ TEST(FusionTest, UnfusedResidualPassesTwiceMore) {
   EXPECT_EQ(apart.launches, fused.launches + 4);
 }
 
-// A tensor of its own is written, read again and added: 2 + 2 x 2 bytes of each
-// weight instead of 2 x 2.
+// The GEMM writes a separate tensor, which is read again and added: 2 + 2 more
+// bytes per weight.
 TEST(FusionTest, UnfusedGradientAccumulationPassesOnceMore) {
   WorkSpec spec = Spec();
   const auto bytes = [&] {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// GPT models by the letters of the literature, for tests of layer work.
+// GPT models with the symbols of the literature, for tests of layer work.
 #ifndef WEIR_TESTS_MODELS_GPT_H_
 #define WEIR_TESTS_MODELS_GPT_H_
 

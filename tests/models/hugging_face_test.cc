@@ -78,7 +78,7 @@ TEST(HuggingFaceTest, LlamaBiasesAndHeadSize) {
   const double feed_forward_biases = 32 * (2 * 11008.0 + 4096);
   EXPECT_EQ(Parameters(R"({"model_type": "llama", "mlp_bias": true})"),
             6738415616 + feed_forward_biases);
-  // Twice the head size doubles the four attention matrices.
+  // Doubling the head size doubles the four attention matrices.
   EXPECT_EQ(Parameters(R"({"model_type": "llama", "head_dim": 256})"),
             6738415616 + 32 * 4 * 4096.0 * 4096);
 }

@@ -56,8 +56,8 @@ TEST(LayersOfTest, TensorParallelShardsMatricesButNotNorms) {
   spec.tensor_parallel = 4;
   const LayerWork block = LayersOf(model, spec)[1];
   const double h = 768;
-  // Matrices 12 hh and their split biases 7 h by 4; norms and the two other
-  // biases whole.
+  // Matrices 12 hh and their sharded biases 7 h are divided by 4; norms and the
+  // two other biases are not.
   EXPECT_EQ(block.parameters, (12 * h * h + 7 * h) / 4 + 6 * h);
 }
 
@@ -138,7 +138,7 @@ TEST(LayersOfTest, FusedCausalAttentionPerformsHalfAndFlopCountInFull) {
   EXPECT_SAME(attention(true).performed_flops, 2.5 * full / 2);
   model.mutable_transformer()->set_causal(false);
   EXPECT_SAME(attention(false).performed_flops, full);
-  // Each query sees at most a quarter of the keys.
+  // Each query attends to at most a quarter of the keys.
   model.mutable_transformer()->set_causal(true);
   model.mutable_transformer()->set_sliding_window(gpt.s / 4);
   EXPECT_SAME(attention(false).flops, full / 4);
@@ -183,7 +183,7 @@ TEST(LayersOfTest, EmbeddingAndHeadReduceOnceAndTheLossThreeRows) {
   EXPECT_THAT(layers.back().forward_collectives, ElementsAre(rows));
 }
 
-// Korthikanti et al. 2022, section 4.2.2, and the input gathered once more.
+// Korthikanti et al. 2022, section 4.2.2, with one more gather of the input.
 TEST(LayersOfTest, SequenceParallelBlocksGatherAndScatter) {
   const Model model = *LoadModel("gpt2");
   WorkSpec spec = SmallSpec(model);

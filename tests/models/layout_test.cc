@@ -37,8 +37,8 @@ TEST(LayoutTest, GroupsAndCountsAreWrittenOut) {
   EXPECT_THAT(*ParseLayout("layout", "t*0L"), ElementsAre("L"));
 }
 
-// What Megatron-LM's guide gives for DeepSeek-V3: 61 layers and one MTP on 16
-// ranks with two chunks.
+// The layout of Megatron-LM's guide for DeepSeek-V3: 61 layers and one MTP on
+// 16 ranks with two chunks.
 TEST(LayoutTest, DeepSeekV3) {
   const StageLayout layout = *ParseLayout("layout", "Et*3|(tt|)*29,m|L");
   EXPECT_EQ(layout.size(), 32);

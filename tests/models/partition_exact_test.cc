@@ -20,8 +20,8 @@ using testing::HasSubstr;
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-// Layers of unlike costs, ends that are no stage alone, devices of unlike speed
-// and memory, a slow link somewhere, all-reduces that grow with the replicas.
+// A random instance: layers of different costs, devices of different speed and
+// memory, slow links, all-reduces that grow with the replicas.
 struct Instance {
   std::vector<double> seconds, memory, output;
   std::vector<double> speed, capacity, rate;
@@ -71,7 +71,7 @@ struct Instance {
   }
 };
 
-// Every way to go on; the least (largest, sum) stays.
+// Tries every continuation and keeps the smallest (largest, sum) in `best`.
 void TryAll(const CutProblem& problem, int layer, int device, double largest,
             double sum, std::pair<double, double>* best) {
   if (layer == problem.num_layers) {

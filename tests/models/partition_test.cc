@@ -75,7 +75,8 @@ double Bottleneck(const std::vector<double>& seconds,
   return most;
 }
 
-// Tries every cut in lexicographic order, so the first best is the earliest.
+// Tries every cut in lexicographic order, so that the first best is the
+// earliest.
 std::vector<int> BestOfAll(const std::vector<double>& seconds, int num_stages) {
   const int n = static_cast<int>(seconds.size());
   std::vector<int> best;
@@ -102,7 +103,7 @@ TEST(PartitionBalancedTest, EqualsBruteForceOnRandomLayers) {
     const int p = 1 + random() % n;
     std::vector<double> seconds(n);
     for (double& value : seconds) {
-      // Few distinct values make ties, zeros among them.
+      // A few distinct values, including 0, produce ties.
       value = trial % 2 == 0 ? random() % 4 * 0.1 : random() % 100000 * 1e-5;
     }
     const auto partition = PartitionBalanced(seconds, p);

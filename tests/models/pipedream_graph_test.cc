@@ -65,7 +65,7 @@ TEST(PipeDreamGraphTest, OrderFollowsEdgesAndThenNumbers) {
 }
 
 TEST(PipeDreamGraphTest, CutsCarryEveryOutputStillToBeRead) {
-  // A residual: node1 feeds node2 and node3.
+  // A residual connection: node1 feeds node2 and node3.
   const auto model = ParseModel(
       "g.txt",
       absl::StrCat(Node(1, "1", "100"), Node(2, "1", "10"), Node(3, "1", "1"),
@@ -141,7 +141,8 @@ TEST(PipeDreamGraphTest, InputNodesTakeNoTimeButKeepTheirActivation) {
   EXPECT_EQ(model->measured().layers(1).backward_seconds(), 2e-3);
 }
 
-// Every profile of PipeDream and DAPPLE at hand: totals are plain sums.
+// Returns the sum of a field over all nodes. The totals of a profile are such
+// sums.
 double SumOf(const std::string& text, const std::string& key) {
   double sum = 0;
   const std::string start = key + "=";
@@ -155,7 +156,7 @@ double SumOf(const std::string& text, const std::string& key) {
 void CheckProfile(const std::string& path) {
   const std::string whole = *ReadFile(path);
   const std::vector<std::string> lines = absl::StrSplit(whole, '\n');
-  // Loading data takes no time of a GPU.
+  // Data loading takes no GPU time.
   std::string text;
   for (const std::string& line : lines) {
     if (!absl::StrContains(line, " -- Input")) absl::StrAppend(&text, line);

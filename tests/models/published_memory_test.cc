@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that papers and their artifacts report, from the layers alone. Each
-// test prints the error of every row.
+// Compares memory computed from the layers alone with that reported in papers
+// and their artifacts. Each test prints the error of every row.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace {
 constexpr double kMebibyte = 1 << 20;
 constexpr double kGibibyte = 1 << 30;
 
-// Relative errors of predictions, printed as they come.
+// Collects and prints relative errors of predictions.
 class Errors {
  public:
   explicit Errors(const char* set) : set_(set) {}
@@ -58,7 +58,7 @@ double BlockStash(const Gpt& gpt, bool sequence, Recompute recompute) {
 }
 
 // Korthikanti et al. 2022, figure 1: the first of 35 stages, interleaved three
-// times (its factor 1 + (p - 1) / (p m)), and of 64 stages.
+// times (with its factor 1 + (p - 1) / (p m)), and the first of 64 stages.
 TEST(PublishedMemoryTest, FirstStagesOfKorthikantiFigure1) {
   Errors errors("Korthikanti figure 1");
   struct Row {
@@ -82,7 +82,7 @@ TEST(PublishedMemoryTest, FirstStagesOfKorthikantiFigure1) {
   }
 }
 
-// The same, figure 7: parts of what tensor parallelism alone keeps.
+// The same paper, figure 7: memory relative to tensor parallelism alone.
 TEST(PublishedMemoryTest, ShareThatEachTechniqueKeepsInKorthikantiFigure7) {
   Errors errors("Korthikanti figure 7");
   struct Row {
@@ -104,17 +104,17 @@ TEST(PublishedMemoryTest, ShareThatEachTechniqueKeepsInKorthikantiFigure7) {
   }
 }
 
-// What 1F1B allocates on stage `stage` of `num_stages`, which holds layers
-// [first, last): weights, gradients and Adam's states of mixed precision, the
-// activations in flight, and the worst moment of a backward; or, at the step,
-// the gradients once more in fp32.
+// Returns the bytes that 1F1B allocates on a stage with layers [first, last)
+// and `in_flight` microbatches: weights, gradients and Adam's states in mixed
+// precision, saved activations, and the peak within a backward; or, in the
+// optimizer step, also gradients in fp32 if `widened_gradients`.
 double AllocatedBytes(const std::vector<LayerWork>& layers, int first, int last,
                       int in_flight, bool widened_gradients) {
   constexpr double kBytesPerParameter = 2 + 2 + 12;
   const double parameters = StageParameters(layers, first, last);
   double stash = 0, scratch = 0;
   for (int i = first; i < last; ++i) {
-    // Backward: those in front of this layer are all that is left.
+    // In a layer's backward, activations of later layers are already freed.
     stash += layers[i].stash_bytes;
     const double behind = layers[i].backward_scratch_bytes;
     double gone = 0;
@@ -129,11 +129,12 @@ double AllocatedBytes(const std::vector<LayerWork>& layers, int first, int last,
   return std::max(passes, step);
 }
 
-// 1F1B runs of the artifact of Vocabulary Parallelism (Yeung et al. 2024),
-// exp_one_host.csv, columns 23 and 24: p = 8, 4 blocks a stage, s = 2048, b =
-// 1. Its script: fp16, flash attention, untied embeddings, no dropout (p = 0,
-// yet the fused bias-dropout-add keeps its masks), gradients added by a kernel
-// of their own, the distributed optimizer, which widens gradients to fp32.
+// 1F1B runs in the artifact of Vocabulary Parallelism (Yeung et al. 2024),
+// exp_one_host.csv, columns 23 and 24: p = 8, 4 blocks per stage, s = 2048, b =
+// 1. According to its script: fp16, flash attention, untied embeddings, no
+// dropout (p = 0, but the fused bias-dropout-add keeps its masks), gradients
+// added by a separate kernel, and the distributed optimizer, which widens
+// gradients to fp32.
 TEST(PublishedMemoryTest, AllocatedByTheRunsOfVocabularyParallelism) {
   Errors errors("Vocabulary Parallelism, 1F1B");
   struct Row {
@@ -166,9 +167,9 @@ TEST(PublishedMemoryTest, AllocatedByTheRunsOfVocabularyParallelism) {
   }
 }
 
-// Qi et al. 2023 (Zero Bubble), tables 4, 11 and 12: 1.5B, p = 8, 22 blocks of
-// which the first and the last stage hold 2 and the others 3, s = 1024; no
-// flash attention. Whole GB.
+// Qi et al. 2023 (Zero Bubble), tables 4, 11 and 12: 1.5B, p = 8, 22 blocks (2
+// on the first and the last stage, 3 on the others), s = 1024, no flash
+// attention. Memory is in whole GB.
 TEST(PublishedMemoryTest, PeakOf1F1BInZeroBubble) {
   Errors errors("Zero Bubble, 1F1B");
   struct Row {

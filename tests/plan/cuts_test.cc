@@ -43,7 +43,7 @@ TEST(CutsTest, NoCutComesTwice) {
   EXPECT_EQ(CutBlocks(Price(0, 0, 8), 4, Cut::kBalanced), std::nullopt);
 }
 
-// Every cut of the layers, ends included.
+// Visits every cut of the layers, including embedding and head.
 void AllCuts(int left, int stages, Blocks* cut,
              const std::function<void(const Blocks&)>& visit) {
   if (stages == 1) {
@@ -86,14 +86,15 @@ TEST(CutsTest, BalancedIsTheBestOfAllCuts) {
     Blocks cut;
     AllCuts(num_layers, num_stages, &cut,
             [&](const Blocks& one) { best = std::min(best, score(one)); });
-    // Of a measured model the even cut is the balanced one.
+    // For a measured model, the even cut is the balanced one.
     const auto found = CutBlocks(price, num_stages, Cut::kEven);
     ASSERT_TRUE(found.has_value());
     EXPECT_EQ(score(*found), best);
   }
 }
 
-// 10,000 layers can begin 64 stages in few ways without exceeding the largest.
+// 10,000 layers can begin 64 stages in few ways without exceeding the largest
+// stage.
 TEST(CutsTest, BalancedCutsOfDeepModelsDifferByOneLayer) {
   LayerPrice price;
   price.seconds.assign(10'000, 0.1);

@@ -73,7 +73,7 @@ TEST(EmitTest, UnevenCutsAreALayoutForMegatron) {
   EXPECT_TRUE(uneven);
 }
 
-// Arguments that start another run would be worse than none.
+// Arguments that start a different run would be worse than none.
 TEST(EmitTest, APlanThatMegatronCannotRunHasNoArguments) {
   const auto files = FilesOfPlan(Report("zb-h1").plans(0), 1);
   ASSERT_TRUE(files.ok());
@@ -98,7 +98,7 @@ TEST(EmitTest, TheCsvHoldsTheOrderThatWasSimulated) {
   EXPECT_EQ(*rows, ScheduleOfScenario(*resolved, 1)->rank_actions);
 }
 
-// A plan names files as seen from the folder where it was made.
+// A plan names files relative to the folder in which it was made.
 TEST(EmitTest, ThePlanOfAModelFileRunsFromAnyFolder) {
   const std::filesystem::path home = std::filesystem::current_path();
   const std::filesystem::path folder =
@@ -174,7 +174,8 @@ TEST(ViewsTest, EveryPlanIsARowInEveryView) {
   EXPECT_THAT(PlanJson(report), HasSubstr("\"lower_bound_seconds\":"));
 }
 
-// Options of a schedule have commas between them, its file any name.
+// Options of a schedule are separated by commas, and its file may have any
+// name.
 TEST(ViewsTest, CommasAndQuotesStayInTheirFields) {
   PlanReport report;
   Scenario& scenario = *report.add_plans()->mutable_scenario();

@@ -12,7 +12,7 @@ namespace {
 
 using State = OpenEntry::State;
 
-// Two layouts, each with two schedules.
+// Returns two layouts with two schedules each.
 Space TwoLayouts() {
   Space space;
   space.schedules.resize(3);
@@ -55,7 +55,7 @@ TEST(FrontierTest, NoFamilyHasARoundToItselfWhileOthersHaveSome) {
   EXPECT_EQ(std::count_if(taken.begin(), taken.end(),
                           [](const OpenEntry& one) { return one.shape == 1; }),
             8);
-  // The best of each.
+  // These are the best entries of each family.
   EXPECT_EQ(std::max_element(taken.begin(), taken.end())->key.first,
             2 + 0.001 * 7);
 }
@@ -64,8 +64,9 @@ TEST(FrontierTest, WhatWasRankedCorrectsTheBoundsOfItsFamilyAndLayout) {
   const Space space = TwoLayouts();
   Frontier frontier(space, false);
   frontier.Ranked(Entry(1, 0, 0), {3, 0});
-  frontier.Ranked(Entry(1, 0, 0), {4, 0});  // the least counts
-  // 1.0 x 3 and, of the same layout, 1.1 x 3; the other is still believed.
+  frontier.Ranked(Entry(1, 0, 0), {4, 0});  // the smallest ratio counts
+  // The estimates are 1.0 x 3 and, for the same layout, 1.1 x 3. The bound of
+  // the other layout is not corrected.
   frontier.Insert(Entry(1, 0, 0));
   frontier.Insert(Entry(1.1, 0, 1));
   frontier.Insert(Entry(2, 1, 0));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a request without an answer is told.
+// Checks the messages for requests that no plan satisfies.
 #include "plan/infeasible.h"
 
 #include <gmock/gmock.h>
@@ -64,15 +64,15 @@ TEST(InfeasibleTest, SaysHowManyGpusWouldDo) {
   request.mutable_space()->add_microbatch_size(1);
   const auto none = SearchPlans("test", request);
   EXPECT_TRUE(absl::IsFailedPrecondition(none.status())) << none.status();
-  // 69 B parameters of 16 bytes on GPUs of 80 GiB.
+  // 69 B parameters of 16 bytes on GPUs with 80 GiB.
   EXPECT_THAT(
       std::string(none.status().message()),
       HasSubstr("weights, states and one microbatch fit on 16 GPUs (--nodes "
                 "2) and on no fewer nodes"));
 }
 
-// 16 bytes of 69 B parameters need 65 GPUs of 15.8 GiB at least: twice as many
-// nodes as eight would be more than enough.
+// 16 bytes for 69 B parameters need at least 65 GPUs with 15.8 GiB. Sixteen
+// nodes, twice the eight, would be more than enough.
 TEST(InfeasibleTest, TriesNumbersOfNodesBetweenPowersOfTwo) {
   PlanRequest request = SmallRequest(4, 64, 64);
   Scenario& scenario = *request.mutable_scenario();
@@ -98,7 +98,8 @@ TEST(InfeasibleTest, TriesNumbersOfNodesBetweenPowersOfTwo) {
   EXPECT_LT(nodes, 16) << message;
 }
 
-// The smallest plan fits the device, but not what the margin leaves of it.
+// The smallest plan fits the device, but not the part of it that the margin
+// leaves.
 TEST(InfeasibleTest, NamesNodesThatFitWhereTheMarginAloneFails) {
   PlanRequest request = SmallRequest(4, 8, 16);
   Scenario& scenario = *request.mutable_scenario();
@@ -132,7 +133,8 @@ TEST(InfeasibleTest, NamesWhatRefusesWhereNothingIsLegal) {
               HasSubstr("no candidate is legal"));
 }
 
-// Returns a space whose layouts take multiples of these batches.
+// Returns a space with one layout per share. A layout accepts global batches
+// that are multiples of its share. Requires: the shares are even.
 Space SpaceOfBatches(int batch, const std::vector<int>& shares) {
   Space space;
   space.base.label = "test";
@@ -160,7 +162,7 @@ TEST(InfeasibleTest, NamesTheFiveReasonsThatRefuseMost) {
             "a (30 candidates)\ne (20 candidates)");
 }
 
-// The multiples nearest to 31 are 28 (2 x 14) and 32 (2 x 16).
+// The nearest batches to 31 are 28 (2 x 14) and 32 (2 x 16).
 TEST(InfeasibleTest, NamesBatchesBelowOnlyWhereThereAreAny) {
   const std::vector<int> shares = {12, 14, 16, 18, 20};
   const std::string divides =

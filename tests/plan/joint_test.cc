@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The search against every plan of its space, simulated one by one.
+// Compares the search with simulations of every plan in its space.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -33,11 +33,11 @@ struct Tried {
 struct BruteForce {
   std::vector<Tried> plans;
   uint64_t num_candidates = 0;
-  uint64_t num_refused = 0;  // by what makes the order
+  uint64_t num_refused = 0;  // by the generator of the order
 };
 
-// Shapes and their cuts are the search's; that a shape or a schedule is legal
-// is asked of the scenario alone.
+// Simulates all plans. Shapes and their cuts are those of the search, but the
+// legality of shapes and schedules is determined only by the scenario.
 BruteForce TryAll(const PlanRequest& request) {
   BruteForce all;
   const auto space = MakeSpace("test", request);
@@ -61,7 +61,7 @@ BruteForce TryAll(const PlanRequest& request) {
           (shape.data * shape.microbatch_size);
       const auto full = WithOptionsOf(schedule.name, **kind, spec);
       all.num_refused += !full.ok() || !(*kind)->check(*full).ok();
-      // Megatron-LM, the default runtime, aborts.
+      // Megatron-LM, the default runtime, aborts for these.
       if (schedule.name == "interleaved-1f1b" && shape.pipeline == 1) continue;
       const auto resolved = ResolveScenario(
           "test", ScenarioOfShape(space->base.scenario, shape, schedule.name));
@@ -102,7 +102,8 @@ double First(Objective objective, const Plan& plan) {
       .first;
 }
 
-// By a part of it: what rounding does not make.
+// Returns true if `plan` is at least as good as `than` in every objective and
+// better in one by more than rounding error.
 bool IsBetter(const Tried& plan, const Plan& than) {
   const auto less = [](double a, double b) { return a <= b * (1 + 1e-9); };
   const auto much_less = [](double a, double b) { return a < b * (1 - 1e-9); };
@@ -132,7 +133,7 @@ void ExpectFront(const std::vector<Tried>& all, const PlanReport& report) {
   }
 }
 
-// Half of all plans do not fit.
+// Sets a limit that half of all plans exceed.
 void LimitMemory(const std::vector<Tried>& all, PlanRequest* request) {
   std::vector<double> bytes;
   for (const Tried& plan : all) bytes.push_back(plan.bytes);
@@ -238,7 +239,7 @@ TEST(JointSearchTest, SeedsThatLoseCostNoPatience) {
             alone.plans(0).batch_seconds() * (1 + 1e-9));
 }
 
-// A plan for Megatron-LM is no use in an order that it does not have.
+// A plan for Megatron-LM is useless with an order that it does not support.
 TEST(JointSearchTest, ConsidersTheSchedulesThatTheRuntimeExecutes) {
   PlanRequest request = SmallRequest(4, 4, 8);
   request.mutable_space()->add_microbatch_size(1);
@@ -263,8 +264,8 @@ TEST(JointSearchTest, ConsidersTheSchedulesThatTheRuntimeExecutes) {
   EXPECT_THAT(deepspeed.schedules(), testing::ElementsAre("1f1b"));
 }
 
-// Chunks on one rank make sense with sharded weights, which are gathered chunk
-// by chunk, but Megatron-LM interleaves on two ranks or more.
+// Chunks on one rank are useful with fully sharded weights, which are gathered
+// chunk by chunk, but Megatron-LM interleaves only on two ranks or more.
 TEST(JointSearchTest, PlansForMegatronDoNotInterleaveOnOneRank) {
   PlanRequest request = SmallRequest(4, 4, 8);
   Scenario& scenario = *request.mutable_scenario();
@@ -352,7 +353,7 @@ TEST(JointSearchTest, EqualPlansAreShownOnce) {
   }
   EXPECT_TRUE(merged);  // tp-dp-pp and tp-pp-dp on one switch
   EXPECT_EQ(SumOfCounts(report), report.num_candidates());
-  // Where scores are kept it is another plan.
+  // If scores are kept, selective recomputation is a different plan.
   request.mutable_scenario()->mutable_training()->set_flash_attention(false);
   bool selective = false;
   const PlanReport unfused = Search(request);
@@ -362,7 +363,8 @@ TEST(JointSearchTest, EqualPlansAreShownOnce) {
   EXPECT_TRUE(selective);
 }
 
-// BaPipe's plan on hardware that overlaps is 1F1B, and is to be called so.
+// BaPipe's order on hardware with overlapped transfers is 1F1B and is reported
+// as such.
 TEST(JointSearchTest, AnOrderOfSeveralNamesHasTheFirst) {
   PlanRequest request = SmallRequest(6, 4, 8);
   request.mutable_space()->set_any_runtime(true);
@@ -418,12 +420,12 @@ TEST(JointSearchTest, LeavesTheMarginOfMemoryFree) {
   for (const Plan& plan : report.plans()) {
     EXPECT_LE(plan.peak_memory_bytes(), limit);
   }
-  // Five percent unless the request says.
+  // Five percent by default.
   request.clear_memory_margin();
   EXPECT_NEAR(Search(request).memory_limit_bytes(), device * 0.95, 1);
 }
 
-// Its update follows every sample.
+// Pipelined backpropagation updates after every sample.
 TEST(JointSearchTest, PipelinedBackpropHasMicrobatchesOfOneSample) {
   PlanRequest request = SmallRequest(4, 2, 8);
   request.mutable_space()->add_schedules("pipelined-backprop");
@@ -436,8 +438,9 @@ TEST(JointSearchTest, PipelinedBackpropHasMicrobatchesOfOneSample) {
   }
 }
 
-// Eight GPUs share one adapter. Many layouts look equally good by what each of
-// them sends alone, or have bounds that are far off alike.
+// Returns a request in which eight GPUs share one adapter. Many layouts look
+// equally good if each transfer is considered alone, or have similarly loose
+// bounds.
 PlanRequest SharedAdapters() {
   PlanRequest request = SmallRequest(8, 16, 32);
   request.mutable_scenario()->set_cluster("p3-16xlarge");
@@ -471,7 +474,8 @@ TEST(JointSearchTest, PatienceFindsTheBestWhereAdaptersAreShared) {
   EXPECT_EQ(SumOfCounts(report), report.num_candidates());
 }
 
-// What no generator makes is illegal, even in a layout that does not fit.
+// A schedule that its generator refuses is illegal, even in a layout that does
+// not fit in memory.
 TEST(JointSearchTest, RefusedOrdersAreIllegalWhereverTheyAre) {
   PlanRequest request = SharedAdapters();
   const BruteForce all = TryAll(request);
@@ -486,7 +490,8 @@ TEST(JointSearchTest, RefusedOrdersAreIllegalWhereverTheyAre) {
   EXPECT_GE(report.num_illegal(), all.num_refused);
 }
 
-// A plan of the space, by its own name: it is looked at first, and once.
+// A seed that is in the space under its own name is ranked first, and only
+// once.
 TEST(JointSearchTest, ASeedOfTheSpaceIsRankedFirst) {
   PlanRequest request = SharedAdapters();
   request.set_patience(0);
@@ -496,15 +501,16 @@ TEST(JointSearchTest, ASeedOfTheSpaceIsRankedFirst) {
   EXPECT_EQ(seeded.num_candidates(), alone.num_candidates());
   EXPECT_EQ(SumOfCounts(seeded), seeded.num_candidates());
   EXPECT_EQ(seeded.plans(0).batch_seconds(), alone.plans(0).batch_seconds());
-  // All that its bound lets pass is pruned before it is ranked.
+  // Plans within the seed's result are pruned before they are ranked.
   EXPECT_LT(seeded.num_ranked(), alone.num_ranked());
 }
 
-// Chimera takes an even number of ranks: on three GPUs each of its candidates
-// is refused, also those that need too much memory or that others beat.
+// Chimera requires an even number of ranks. On three GPUs all of its candidates
+// are illegal, including those that need too much memory or that are worse than
+// other plans.
 TEST(JointSearchTest, CountsAllThatAScheduleRefuses) {
   PlanRequest request = SmallRequest(6, 3, 12);
-  // States of one rank are far larger than those of three.
+  // Model states per GPU are far larger on one rank than on three.
   request.mutable_scenario()->mutable_transformer()->set_hidden_size(4096);
   request.mutable_space()->add_tensor(1);
   request.mutable_space()->add_schedules("1f1b");

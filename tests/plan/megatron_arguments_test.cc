@@ -27,7 +27,7 @@ struct Case {
 
 void PrintTo(const Case& run, std::ostream* out) { *out << run.name; }
 
-// Models of a few blocks, whose kinds are those of well-known ones.
+// Models of a few blocks with the architectures of well-known ones.
 constexpr char kGpt[] = R"(
     transformer {
       num_layers: 8 hidden_size: 512 num_heads: 8 vocabulary_size: 50257
@@ -130,7 +130,7 @@ TEST_P(MegatronArgumentsTest, AreWhatMegatronTakes) {
   EXPECT_THAT(MegatronRefusals(args, 8), IsEmpty());
 }
 
-// The run that they start is the one that was simulated.
+// The arguments start the run that was simulated.
 TEST_P(MegatronArgumentsTest, ReadBackTheySimulateToTheSame) {
   const ResolvedScenario given = Resolve(GetParam().scenario);
   auto run = ReadMegatronArguments("test.args", MegatronArguments(given));
@@ -140,7 +140,7 @@ TEST_P(MegatronArgumentsTest, ReadBackTheySimulateToTheSame) {
   scenario.set_num_nodes(given.scenario.num_nodes());
   scenario.set_runtime(given.scenario.runtime());
   scenario.mutable_parallelism()->set_data(given.scenario.parallelism().data());
-  // What no argument says of 1F1B without interleaving.
+  // For 1F1B without interleaving, no argument determines the transfers.
   scenario.mutable_communication()->set_transfers(
       given.scenario.communication().transfers());
   const auto resolved = ResolveScenario("read", scenario);
@@ -209,7 +209,7 @@ TEST(MegatronArgumentTest, DescribeExperts) {
   EXPECT_THAT(args, Contains(Pair("--moe-layer-freq", "[0,0,1,0,1,0,1,0]")));
 }
 
-// Megatron-LM accumulates gradients of bf16 in fp32 unless told otherwise.
+// Megatron-LM accumulates bf16 gradients in fp32 by default.
 TEST(MegatronArgumentTest, GradientsHaveTheBytesThatAreCounted) {
   EXPECT_TRUE(
       ArgsOf("LlamaWithGradientsInBf16").contains("--grad-reduce-in-bf16"));
@@ -266,7 +266,7 @@ TEST(MegatronReaderTest, NamesWhatItDoesNotSimulate) {
   EXPECT_EQ(run->scenario.transformer().hidden_size(), 64u);
   EXPECT_EQ(run->scenario.transformer().num_heads(), 4u);
   EXPECT_EQ(run->scenario.training().precision(), MIXED_FP16);
-  EXPECT_TRUE(run->scenario.training().dropout());  // its default
+  EXPECT_TRUE(run->scenario.training().dropout());  // Megatron-LM's default
 }
 
 TEST(MegatronReaderTest, RefusesWhatItCannotRead) {
@@ -297,7 +297,7 @@ TEST(MegatronReaderTest, TakesTheDefaultWidthOfExperts) {
   ASSERT_TRUE(run.ok()) << run.status();
   EXPECT_EQ(run->scenario.transformer().feed_forward_size(), 768u);
   EXPECT_EQ(run->scenario.transformer().num_shared_experts(), 0u);
-  // With gates two thirds of that, in multiples of 64.
+  // With gates, two thirds of that, in multiples of 64.
   const auto gated = ReadMegatronArguments(
       "x.args",
       "--num-layers 4 --hidden-size 160 --num-attention-heads 4 --swiglu "
@@ -359,7 +359,7 @@ TEST(MegatronReaderTest, RefusesArgumentsThatExcludeEachOther) {
             "a multiple of --pipeline-model-parallel-size, which is 3");
 }
 
-// What changes a step is not dropped in silence.
+// Arguments that change a step are not dropped silently.
 TEST(MegatronReaderTest, RefusesWhatChangesAStepAndIsNotSimulated) {
   for (const char* args :
        {"--decoder-first-pipeline-num-layers 2", "--fp8-format hybrid",
@@ -382,7 +382,7 @@ TEST(MegatronReaderTest, RefusesWhatChangesAStepAndIsNotSimulated) {
       MessageFor("--recompute-modules core_attn mlp --bf16"),
       HasSubstr("--recompute-modules is core_attn mlp, expected core_attn"));
   EXPECT_EQ(MessageFor("--recompute-modules core_attn --bf16"), "");
-  // With a list at the very end: eight words in all, which fill a vector.
+  // The list is at the end of eight words, which exactly fill a vector.
   EXPECT_EQ(MessageFor("--recompute-modules core_attn"), "");
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// MegatronObstacles against the rules of Megatron-LM itself.
+// Compares MegatronObstacles with the rules of Megatron-LM itself.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -79,7 +79,7 @@ void SetLayout(std::mt19937* random, Scenario* scenario) {
   }
 }
 
-// Draws options that Megatron-LM has arguments for. Not all are legal.
+// Draws options for which Megatron-LM has arguments. Not all are legal.
 Scenario RandomScenario(uint32_t seed) {
   std::mt19937 random(seed);
   const auto one_in = [&random](uint32_t n) { return random() % n == 0; };
@@ -109,7 +109,7 @@ Scenario RandomScenario(uint32_t seed) {
 }
 
 TEST(MegatronRandomTest, ObstaclesAreWhatMegatronRefuses) {
-  std::map<std::string, int> refused;  // how often by what
+  std::map<std::string, int> refused;  // number of scenarios refused, by rule
   int num_run = 0;
   for (uint32_t seed = 0; seed < kNumScenarios; ++seed) {
     const Scenario scenario = RandomScenario(seed);

@@ -17,7 +17,7 @@ enum class Kind { kSwitch, kWhole, kReal, kText };
 
 struct Rule {
   Kind kind = Kind::kSwitch;
-  std::set<std::string> choices = {};  // of kText; empty: any
+  std::set<std::string> choices = {};  // for kText; empty: any value
 };
 
 const std::map<std::string, Rule>& Rules() {
@@ -209,7 +209,7 @@ class Checker {
             "a method is for full recomputation");
   }
 
-  // As written by weir: "Et*3|t*2|...L", without parentheses.
+  // Checks a layout as written by weir: "Et*3|t*2|...L", without parentheses.
   void CheckLayout(int layers, int* chunks) {
     const std::string& layout = args_.at("--pipeline-model-parallel-layout");
     const std::vector<std::string> stages = absl::StrSplit(layout, '|');

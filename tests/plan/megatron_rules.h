@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Megatron-LM takes: names, kinds and choices of arguments, and rules of
-// its validate_args and configuration, typed in from NVIDIA/Megatron-LM commit
-// 000c4ac24f61159c138b0975def722c65245983c (November 2025):
+// Megatron-LM's rules: names, kinds and choices of arguments, and the rules of
+// its validate_args and configuration, copied by hand from NVIDIA/Megatron-LM
+// commit 000c4ac24f61159c138b0975def722c65245983c (November 2025):
 // megatron/training/arguments.py, megatron/core/transformer/moe and
 // megatron/core/optimizer.
 #ifndef WEIR_TESTS_PLAN_MEGATRON_RULES_H_
@@ -13,13 +13,14 @@
 
 namespace weir {
 
-// Argument and value ("" of a switch), in the form of a .args file.
+// Arguments and their values ("" for a switch), as in an .args file.
 using MegatronArgs = std::map<std::string, std::string>;
 
-// Fails the test for a line that is no argument, and for one that comes twice.
+// Fails the test for a line that is not an argument and for duplicates.
 MegatronArgs ParseMegatronArgs(const std::string& text);
 
-// What Megatron-LM would refuse on so many GPUs, one line each.
+// Returns the reasons why Megatron-LM would refuse these arguments on
+// `num_gpus` GPUs.
 std::vector<std::string> MegatronRefusals(const MegatronArgs& args,
                                           int num_gpus);
 

@@ -16,7 +16,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// GPT-2.2B, 32 blocks, on 2 servers with 8 GPUs.
+// Returns GPT-2.2B with 32 blocks on 2 servers with 8 GPUs.
 ResolvedScenario Given(int tensor = 1) {
   Scenario scenario = *LoadScenario("pipedream-2bw-gpt-2.2b");
   scenario.set_num_nodes(2);
@@ -60,7 +60,7 @@ TEST(PlannerWorkTest, LayersAddUpToTheStagesThatTheSimulatorPrices) {
     if (layer.is_block) blocks_state += layer.state_bytes;
   }
   const StageCosts& stage = whole->stages[0];
-  // The host is nowhere the slower here.
+  // The host is never the bottleneck here.
   EXPECT_NEAR(forward, stage.forward_seconds, 1e-9 * forward);
   EXPECT_NEAR(activations, stage.activation_bytes, 1e-9 * activations);
   EXPECT_LT(blocks_state, stage.weight_bytes + stage.gradient_bytes +

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The search is never worse than layouts that papers published, on spaces
-// around them.
+// Checks that the search is never worse than layouts published in papers, on
+// spaces around them.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -12,7 +12,8 @@
 namespace weir {
 namespace {
 
-// Table 1 of Narayanan et al., SC 2021; microbatches of its run_table_1.sh.
+// Table 1 of Narayanan et al., SC 2021, with the microbatches of its
+// run_table_1.sh.
 struct Row {
   const char* name;
   int num_layers, hidden_size, num_heads;
@@ -96,7 +97,7 @@ INSTANTIATE_TEST_SUITE_P(
     });
 
 // Figure 6 of Narayanan et al., ICML 2021: (width, depth) and batches, with
-// microbatches of 8 where memory allows.
+// microbatches of 8 if memory allows.
 struct TwoBwRow {
   const char* name;
   int hidden_size, num_servers, width, depth, batch;

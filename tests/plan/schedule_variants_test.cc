@@ -31,7 +31,7 @@ std::vector<PlannedSchedule> AllToPlan(int num_ranks) {
   return *schedules;
 }
 
-// Options that are not tried unless named.
+// Returns options that are tried only if they are named.
 const std::vector<std::string>& NamedVariants() {
   static const auto& names = *new std::vector<std::string>{
       "pipemare:order=1f1b",
@@ -61,19 +61,20 @@ std::vector<PlannedSchedule> AllAndNamed(int num_ranks) {
   return all;
 }
 
-// One bound stands for all that share places: they must do so at every size,
-// not only at that of the sample.
+// Schedules with equal bound keys share one bound. Their keys must be equal at
+// every size, not only at that of the sample.
 TEST(ScheduleVariantsTest, PlacesThatAreSharedAreSharedAtEverySize) {
   int num_shared = 0;
   for (const int ranks : {2, 3, 4, 8, 12}) {
     const std::vector<PlannedSchedule> schedules = AllAndNamed(ranks);
     for (const int chunks : {1, 2, 3, 4}) {
       for (const int microbatches : {1, 6, 8, 24, 48}) {
-        // [places of the sample]: a schedule and its places here.
+        // By bound key of the sample: a schedule and its bound key at this
+        // size.
         std::map<std::string, std::pair<std::string, std::string>> first;
         for (const PlannedSchedule& schedule : schedules) {
           if (schedule.places.empty()) continue;
-          // A search takes as long for any size: a few will do.
+          // A search takes equally long for any size, so a few sizes suffice.
           if (OrdersByCosts(schedule.name) && (ranks > 3 || microbatches > 8)) {
             continue;
           }
@@ -101,15 +102,15 @@ TEST(ScheduleVariantsTest, PlacesThatAreSharedAreSharedAtEverySize) {
   EXPECT_GT(num_shared, 500);
 }
 
-// Whose any-order bound is the largest of those that share places, and whose
-// run is the shortest.
+// The schedule with the largest any-order bound among those that share a bound
+// key, and the one with the shortest run.
 struct Extremes {
   double bound = 0, run = std::numeric_limits<double>::infinity();
   std::string bound_of, run_of;
 };
 
-// What bounds every order of one bounds the others, with all that a real model
-// costs.
+// The any-order bound of a schedule holds for all that share its bound key,
+// with all costs of a real model.
 TEST(ScheduleVariantsTest, BoundsOfOneHoldForAllThatShareItsPlaces) {
   int num_shared = 0;
   for (const int ranks : {2, 4}) {
@@ -155,7 +156,8 @@ TEST(ScheduleVariantsTest, BoundsOfOneHoldForAllThatShareItsPlaces) {
   EXPECT_GT(num_shared, 100);
 }
 
-// Whatever takes a search to order is bounded by an order that takes none.
+// Every schedule whose order needs a search has a bound proxy whose order does
+// not.
 TEST(ScheduleVariantsTest, WhatOrdersByCostsHasAQuickSpeaker) {
   int num_dear = 0;
   for (const PlannedSchedule& schedule : AllToPlan(8)) {
@@ -170,7 +172,7 @@ TEST(ScheduleVariantsTest, WhatOrdersByCostsHasAQuickSpeaker) {
   EXPECT_GE(num_dear, 5);
 }
 
-// An order of backwards is no other place.
+// The order of backwards does not change the bound key.
 TEST(ScheduleVariantsTest, OptionsThatChangeTheOrderAloneKeepTheirPlaces) {
   std::map<std::string, std::string> places;
   for (const PlannedSchedule& schedule : AllAndNamed(8)) {
@@ -211,7 +213,7 @@ TEST(ScheduleVariantsTest, RuntimesNameSchedulesThatExist) {
                                        runtime->schedules().end());
     if (listed.empty()) continue;
     ++num_restricted;
-    EXPECT_EQ(names, listed) << name;  // by their own names, none twice
+    EXPECT_EQ(names, listed) << name;  // by their own names, without duplicates
   }
   EXPECT_EQ(num_restricted, 4);
 }
@@ -226,18 +228,18 @@ std::set<std::string> LimitsOf(const std::string& kind, int num_ranks) {
   return limits;
 }
 
-// Parts of what 1F1B's first rank holds, rounded to whole microbatches; never
-// what a system has without a limit.
+// Limits are fractions of what 1F1B's first rank holds, rounded to whole
+// microbatches. The amount that a system holds without a limit is left out.
 TEST(ScheduleVariantsTest, MemoryLimitsArePartsOfTheRanks) {
   using Limits = std::set<std::string>;
-  // A half and three quarters.
+  // 1/2 and 3/4.
   EXPECT_EQ(LimitsOf("dapple-pa", 8), (Limits{"4", "6"}));
   EXPECT_EQ(LimitsOf("dapple-pa", 7), (Limits{"4", "6"}));
   EXPECT_EQ(LimitsOf("dapple-pa", 2), (Limits{"1"}));
-  // A quarter, a half, half as much again, and twice as much.
+  // 1/4, 1/2, 3/2 and 2.
   EXPECT_EQ(LimitsOf("optpipe", 8), (Limits{"2", "4", "12", "16"}));
   EXPECT_EQ(LimitsOf("optpipe", 7), (Limits{"2", "4", "10", "14"}));
-  // A quarter and a half more.
+  // 5/4 and 3/2.
   EXPECT_EQ(LimitsOf("zb-1p", 8), (Limits{"10", "12"}));
   EXPECT_EQ(LimitsOf("zb-1p", 7), (Limits{"9", "11"}));
 }

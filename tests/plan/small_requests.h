@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests small enough to try every plan of.
+// Requests small enough to try every plan.
 #ifndef WEIR_TESTS_PLAN_SMALL_REQUESTS_H_
 #define WEIR_TESTS_PLAN_SMALL_REQUESTS_H_
 
@@ -11,7 +11,7 @@
 
 namespace weir {
 
-// A GPT of a few blocks on a node of A100.
+// Returns a request for a GPT of a few blocks on a node of A100.
 inline PlanRequest SmallRequest(int num_layers, int num_gpus, int batch) {
   PlanRequest request;
   Scenario& scenario = *request.mutable_scenario();
@@ -36,7 +36,8 @@ T OneOf(const std::vector<T>& values, std::mt19937& random) {
   return values[random() % values.size()];
 }
 
-// Restricted in some way or other; `tiny`: to a few tens of plans.
+// Returns a randomly restricted request; with `tiny`, it has a few tens of
+// plans.
 inline PlanRequest RandomRequest(uint32_t seed, bool tiny = false) {
   std::mt19937 random(seed);
   PlanRequest request = SmallRequest(OneOf<int>({2, 3, 4, 6}, random),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hostile names in every view of results.
+// Checks hostile names in every view of results.
 #include "tests/hostile_names.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// A result with the name in every text of it.
+// Returns a result with the name in every text field.
 Result Named(const std::string& name) {
   Result result = SampleResult();
   result.set_name(name);
@@ -42,7 +42,7 @@ Result Named(const std::string& name) {
 TEST(HostileResultsTest, NoViewShowsControlCharacters) {
   for (const HostileName& name : HostileNames()) {
     const std::vector<Result> results = {Named(name.text), Named("plain")};
-    // Rows and lines are as many as of a plain name.
+    // There are as many rows and lines as with a plain name.
     const auto num_lines = [](const std::string& text) {
       return std::count(text.begin(), text.end(), '\n');
     };

@@ -33,7 +33,7 @@ auto Causes(double pass, double queued, double wire, double copies, double host,
                      DoubleEq(copies), DoubleEq(host), DoubleEq(other));
 }
 
-// Quarters of a second: all sums are exact.
+// Times are multiples of a quarter second, so that all sums are exact.
 constexpr char kEachOnce[] =
     "rank,action,start_seconds,end_seconds,ready_seconds\n"
     "0,0F0,0,2,\n"
@@ -63,7 +63,7 @@ TEST(IdleCausesTest, EveryCauseOfAHandMadePipeline) {
   EXPECT_EQ(idle[0].busy_seconds, 10.5);
   EXPECT_EQ(idle[0].startup_seconds(), 0);
   // Before 0B0: 1B0 until 12.25, its gradient until 13.25, the reload of its
-  // activations until 13.5. Before the step a gather of 0.25 s.
+  // activations until 13.5. Before the optimizer step, an all-gather of 0.25 s.
   EXPECT_THAT(idle[0].between, Causes(8.25, 0, 1, 0.25, 0.25, 0.75));
   EXPECT_EQ(idle[0].drain_seconds, 0);
 
@@ -77,8 +77,8 @@ TEST(IdleCausesTest, EveryCauseOfAHandMadePipeline) {
   }
 }
 
-// Gathers that fill a gap in pieces leave nothing for other causes, not even
-// what rounding would.
+// All-gathers that fill a gap in pieces leave no time for other causes, not
+// even by rounding.
 TEST(IdleCausesTest, NoCauseIsNegative) {
   std::mt19937 random(11);
   std::uniform_real_distribution<> draw(0, 0.1);
@@ -122,7 +122,7 @@ TEST(IdleCausesTest, AStepWaitsForTheGradientsOfOtherCopies) {
   EXPECT_THAT(idle[1].between, Causes(0, 0, 0, 0, 0, 0.25));
 }
 
-// The last stage waits for the first one's gradient of a tied embedding.
+// The last stage waits for the first stage's gradient of the tied embedding.
 TEST(IdleCausesTest, TiedEndsStepTogether) {
   PipelineEvents timeline = Read(
       "rank,action,start_seconds,end_seconds\n"
@@ -135,8 +135,8 @@ TEST(IdleCausesTest, TiedEndsStepTogether) {
   EXPECT_THAT(idle[1].between, Causes(0, 0, 0, 2, 0, 0.5));
 }
 
-// Without the column a transfer is ready when the pass before it ends; without
-// transfers the time from there on is unexplained.
+// Without the column, a transfer is ready when the pass before it ends. Without
+// transfers, the time from then on is unexplained.
 TEST(IdleCausesTest, WhatIsNotRecordedIsNotInvented) {
   const char* kHead = "rank,action,start_seconds,end_seconds\n";
   const std::string passes = "0,0F0,0,1\n1,1F0,3,4\n";
@@ -147,8 +147,8 @@ TEST(IdleCausesTest, WhatIsNotRecordedIsNotInvented) {
               Causes(1, 0, 0, 0, 0, 2));
 }
 
-// One backward of two microbatches waits for both of the stage after it, a pair
-// that starts together for what comes last.
+// A backward of two microbatches waits for both backwards of the next stage. An
+// overlapped pair waits for the input that arrives last.
 TEST(IdleCausesTest, TheInputThatArrivesLastIsTheOneAwaited) {
   const std::vector<RankIdle> idle =
       FindIdleCauses(Read("rank,action,start_seconds,end_seconds\n"
@@ -170,7 +170,7 @@ TEST(IdleCausesTest, ClocksThatDisagreeAreSeen) {
   EXPECT_EQ(errors.largest_seconds, 0.5);
 }
 
-// Whatever a file holds: the sums are exact.
+// The sums are exact for any timeline.
 TEST(IdleCausesTest, CausesOfRandomTimelinesAddUp) {
   for (uint32_t seed = 0; seed < 300; ++seed) {
     Result result = RandomTimeline(seed, 1 + seed % 60);

@@ -47,7 +47,7 @@ TEST(MeasuredTableTest, AColumnMayGiveSeveralAndAPatternTakesAPart) {
   ASSERT_TRUE(table.ok()) << table.status();
   EXPECT_THAT(table->rows[0].fields, ElementsAre(FieldsAre("tp", "run", "8"),
                                                  FieldsAre("pp", "run", "4")));
-  // No match is an empty field, which is not there.
+  // A cell that does not match gives no field.
   EXPECT_THAT(table->rows[1].fields, ElementsAre(FieldsAre("tp", "run", "2")));
 }
 
@@ -117,7 +117,8 @@ TEST(MeasuredTableTest, ConditionsOfTheCommandLine) {
               HasSubstr("is \"tp\", expected column=value"));
 }
 
-// Expressions that make a backtracking engine run for years or out of stack.
+// Expressions for which a backtracking engine would run for years or overflow
+// the stack.
 TEST(MeasuredTableTest, NoPatternTakesMoreThanItsTextIsWorth) {
   const auto years = ReadMeasuredTable(
       "f.csv", "a\n" + std::string(100, 'x') + "\n",

@@ -10,7 +10,7 @@ namespace weir {
 namespace {
 
 TEST(MetricsTest, BubbleRatioOfAPipelineIsItsClosedForm) {
-  // GPipe and 1F1B: every rank works m (F + B) of (m + p - 1) (F + B).
+  // GPipe and 1F1B: every rank is busy for m (F + B) of (m + p - 1) (F + B).
   for (int p : {1, 2, 4, 64}) {
     for (int m : {1, 8, 1000}) {
       const std::vector<double> idle(p, (p - 1) * 3.0);
@@ -49,7 +49,7 @@ TEST(MetricsTest, ExposedCommunicationIsTheMeanOverGpus) {
 }
 
 TEST(MetricsTest, UtilizationCountsEveryGpu) {
-  // Half of what 4 GPUs of 100 TFLOP/s can do in 2 s.
+  // Half of the FLOP that 4 GPUs with 100 TFLOP/s can perform in 2 s.
   EXPECT_DOUBLE_EQ(ModelFlopsUtilization(400e12, 2, 4, 100e12), 0.5);
 }
 

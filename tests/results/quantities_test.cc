@@ -55,8 +55,8 @@ TEST(QuantitiesTest, MemoryWholeAndOfTheAllocatorAndActivationsAlone) {
 }
 
 TEST(QuantitiesTest, FlopFormulasAreThoseOfThePapers) {
-  // 96 B s l h^2 (1 + s / (6 h) + V / (16 l h)) and 72 ... V / (12 l h), with
-  // B = 16, s = 128, l = 4, h = 64, V = 768.
+  // 96 B s l h^2 (1 + s / (6 h) + V / (16 l h)) and 72 ... V / (12 l h), with B
+  // = 16, s = 128, l = 4, h = 64, V = 768.
   const double tokens = 16 * 128, lh2 = 4 * 64 * 64;
   FlopsBasis basis{FlopsFormula::kMegatron96, 4, 64, 768};
   EXPECT_DOUBLE_EQ(FlopsOfStep(basis, Step()),

@@ -26,7 +26,7 @@ Result Timed(absl::string_view csv) {
   return result.ok() ? *result : Result();
 }
 
-// Two stages, one microbatch, transfers of half a second.
+// Returns two stages, one microbatch, and transfers of half a second.
 Result Predicted() {
   return Timed(
       "rank,action,start_seconds,end_seconds\n"
@@ -34,7 +34,7 @@ Result Predicted() {
       "1,1B0,2.5,4.5\n1,1SEND_B0,4.5,5\n0,0B0,5,7\n");
 }
 
-// The same with a second more in 1F0.
+// Returns the same with 1F0 longer by a second.
 Result Stretched() {
   return Timed(
       "rank,action,start_seconds,end_seconds\n"
@@ -165,7 +165,7 @@ void AddMemory(int rank, double at_seconds,
   gpu->set_peak_memory_at_seconds(at_seconds);
 }
 
-// The prediction has a context and communicators that the replay has not.
+// Adds memory. Only the prediction has a context and communicators.
 void AddMemories(Result* predicted, Result* measured) {
   for (int rank = 0; rank < 2; ++rank) {
     AddMemory(rank, 5,
@@ -229,8 +229,8 @@ TEST(ReplayComparisonTest, WhatIsJudgedIsTimeAndEveryRanksMemory) {
               ElementsAre(-0.125, 0, DoubleNear(-1.0 / 15, 1e-15), -0.125));
 }
 
-// An allocator says whether what was taken is what it counts; whether that
-// much is needed is the count by time.
+// The allocator's peak is compared with the peak of what was taken from it.
+// Whether that much is needed is checked by the count over time.
 TEST(ReplayComparisonTest, AnAllocatorIsComparedWithWhatWasTakenFromIt) {
   Result predicted = Predicted(), measured = Stretched();
   AddMemories(&predicted, &measured);
@@ -244,7 +244,7 @@ TEST(ReplayComparisonTest, AnAllocatorIsComparedWithWhatWasTakenFromIt) {
   EXPECT_EQ(c.memory[1].allocator_error(), 0);  // it has none
 }
 
-// All blocks of the views at once.
+// Returns a comparison that has all blocks of the views.
 ReplayComparison Sample() {
   Result predicted = Predicted(), measured = Stretched();
   AddMemories(&predicted, &measured);

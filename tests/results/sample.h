@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Results made by hand or by chance for the tests of results/.
+// Handmade and random results for the tests of results/.
 #ifndef WEIR_TESTS_RESULTS_SAMPLE_H_
 #define WEIR_TESTS_RESULTS_SAMPLE_H_
 
@@ -11,26 +11,30 @@
 
 namespace weir {
 
-// Two replicas of 4 pipeline ranks of 2 GPUs that fit in memory.
+// Returns two replicas of 4 pipeline ranks with 2 GPUs each, which fit in
+// memory.
 Result SampleResult();
 
-// The same without ranks and warnings: a row of a comparison.
+// Returns a similar result without ranks and warnings, for a row of a
+// comparison.
 Result SampleRow(absl::string_view schedule, double batch_seconds,
                  double peak_memory_bytes);
 
-// The first with two parts and three figures.
+// Returns an explanation of the first result with two parts and three model
+// parameters.
 Explanation SampleExplanation();
 
-// What textbook mode gives: no samples, no device.
+// Returns a result of textbook mode, without samples and device.
 Result TextbookResult();
 
-// A GPipe run with its timeline: passes of 1 s, transfers of 0.1 s, memory at
-// the start of each action, two collectives and an optimizer step per rank. Odd
-// stages split their backward into I and W. Ranks are on GPUs 8 and up.
+// Returns a GPipe run with its timeline: passes of 1 s, transfers of 0.1 s,
+// memory at the start of each action, two collectives and an optimizer step per
+// rank. Odd stages split their backward into I and W. Ranks are on GPUs 8 and
+// up.
 Result PipelineTimeline(int num_ranks, int num_microbatches);
 
-// A valid timeline of events at random places: they overlap, last nothing,
-// repeat and miss their partners.
+// Returns a valid timeline of events at random times: they overlap, have no
+// duration, repeat, and lack their other ends.
 Result RandomTimeline(uint32_t seed, int num_events);
 
 }  // namespace weir

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the simulator makes: every idle second has a cause, with every schedule.
+// Checks that every idle second of a simulation has a cause, with every
+// schedule.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -26,7 +27,7 @@ Textbook TextbookOf(const ScheduleKind& kind, int num_chunks,
   return textbook;
 }
 
-// The first shape that the kind takes.
+// Simulates the first shape that the kind accepts.
 absl::StatusOr<Result> SimulateKind(const ScheduleKind& kind,
                                     double hop_seconds) {
   absl::Status last;
@@ -71,7 +72,7 @@ TEST_P(SimulatedIdleTest, CausesOfEveryScheduleAddUp) {
       // A simulated rank starts as soon as it can.
       EXPECT_NEAR(idle[rank].of(IdleCause::kOther), 0, 1e-9 * makespan)
           << where;
-      // The simulator counts the same by its graph.
+      // The simulator computes the same from its graph.
       EXPECT_NEAR(
           idle[rank].of(IdleCause::kWire) + idle[rank].of(IdleCause::kHost),
           simulated.exposed_communication_seconds(), 1e-9 * makespan)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the simulator records is a timeline whose every transfer is seen from
-// its producer to its consumer.
+// Checks that in a simulated timeline every transfer has a flow from its
+// producer to its consumer.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -142,7 +142,7 @@ TEST(StoreTest, AllProblemsOfAResultComeTogether) {
   EXPECT_THAT(message, HasSubstr("results[0]: 7 more numbers are not finite"));
 }
 
-// A loss that is not a number is what diverging training gives.
+// The loss of diverging training is NaN.
 TEST(StoreTest, AReplaysNumbersAreCheckedButForItsLosses) {
   Results results = Sample();
   Replay* replay = results.mutable_results(1)->mutable_replay();
@@ -179,7 +179,7 @@ void ShowAll(const Results& results) {
   }
 }
 
-// Whatever bytes a file has: an error, or a result that every view can show.
+// Any bytes give an error or a result that every view can show.
 TEST(StoreTest, DamagedBytesNeverCrashAView) {
   const std::string original = Sample().SerializeAsString();
   std::mt19937 random(20260101);
@@ -208,7 +208,7 @@ TEST(StoreTest, DamagedBytesNeverCrashAView) {
     ++num_accepted;
     ShowAll(*results);
   }
-  EXPECT_GT(num_accepted, 300);  // the views did see damaged results
+  EXPECT_GT(num_accepted, 300);  // the views did show damaged results
 }
 
 }  // namespace

@@ -15,8 +15,8 @@ namespace {
 using Json = nlohmann::json;
 using perfetto::TrackEvent;
 
-// Follows flows as trace_processor does: an id that is not under way begins a
-// flow, one that is goes on, a terminating one ends it.
+// Follows flows as trace_processor does: an id that is not active begins a
+// flow, an active one continues it, and a terminating one ends it.
 class Flows {
  public:
   explicit Flows(ReadTrace* trace) : trace_(trace) {}

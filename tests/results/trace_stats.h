@@ -18,17 +18,17 @@ struct ReadSlice {
 };
 
 struct ReadTrace {
-  std::vector<std::string> errors;  // what a viewer would stumble over
+  std::vector<std::string> errors;  // errors that a viewer would find
   std::vector<std::string> processes;
-  std::vector<ReadSlice> slices;  // in the order of their starts
-  // By flow id: indices of the slices that it goes through.
+  std::vector<ReadSlice> slices;  // by start
+  // By flow id: indices of the slices in the flow.
   std::map<uint64_t, std::vector<size_t>> flows;
   // By process: (nanoseconds, bytes).
   std::map<std::string, std::vector<std::pair<int64_t, double>>> counters;
 
   size_t NumCounterValues() const;
   double SumSeconds() const;
-  // "1F0 > send 1F0 -> gpu 10 > 2F0"
+  // Returns a description such as "1F0 > send 1F0 -> gpu 10 > 2F0".
   std::string DescribeFlow(uint64_t id) const;
 };
 

@@ -120,7 +120,7 @@ TEST_P(TraceTest, EverythingHasItsNameAndTrack) {
                    }));
 }
 
-// What experts and tied embeddings say has names of its own.
+// Collectives of experts and tied embeddings have their own names.
 TEST_P(TraceTest, EveryKindOfCollectiveHasItsName) {
   Result result = PipelineTimeline(2, 1);
   auto* collectives = result.mutable_timeline()->mutable_collectives();
@@ -172,7 +172,7 @@ TEST_P(TraceTest, TensorRanksAreNamedWhereThereAreSeveral) {
               ElementsAre("rank 0 replica 0 tensor 1 (gpu 8)"));
 }
 
-// A textbook run with free transfers and stages of no cost: all at one moment.
+// A textbook run with free transfers and stages: all events are simultaneous.
 TEST_P(TraceTest, FlowsHoldWhenNothingTakesTime) {
   Result result = PipelineTimeline(4, 1);
   Timeline* timeline = result.mutable_timeline();
@@ -322,7 +322,7 @@ TEST(TwoRowsTest, NeedsAsManyRanks) {
 }
 
 TEST(PerfettoTraceTest, FewerTracksThanNestingNeedsWouldOverlap) {
-  // The reader that the tests above trust does see an overlap.
+  // Checks that the reader used by the tests above detects an overlap.
   Result result = PipelineTimeline(1, 1);
   std::string trace = *PerfettoTrace(result);
   trace += *PerfettoTrace(result);

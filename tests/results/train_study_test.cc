@@ -16,7 +16,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-// Losses that fall by `step` a batch from 4 on.
+// Returns losses that fall by `step` per batch, starting at 4.
 StudySchedule Falling(const std::string& name, double step, double seconds) {
   StudySchedule schedule;
   schedule.schedule = name;

@@ -141,7 +141,7 @@ TEST(CompareTableTest, SaysThatNothingFitsAndWhatIsNearest) {
 
 TEST(CompareTableTest, WithoutADeviceEverythingFits) {
   Result result = TextbookResult();
-  result.set_fits_memory(false);  // says nothing without a capacity
+  result.set_fits_memory(false);  // meaningless without a capacity
   EXPECT_TRUE(FitsMemory(result));
   EXPECT_THAT(CompareTable({&result, 1}),
               HasSubstr("\nfastest: 1f1b, 141 s per batch\n"));
@@ -170,7 +170,7 @@ TEST(CompareTest, InferenceIsNotMeasuredAgainstTraining) {
   EXPECT_THAT(CompareTable(rows),
               AllOf(HasSubstr("\nfastest that fits: gpipe, "),
                     HasSubstr("\nnot compared, inference only: edgepipe\n")));
-  // Alone it is.
+  // A single inference result is compared with itself.
   EXPECT_EQ(FindFastest({rows.data(), 1}).of_all, 0);
   EXPECT_EQ(FindFastest({rows.data(), 1}).that_fits, std::nullopt);
   EXPECT_THAT(CompareTable({rows.data(), 1}), Not(HasSubstr("not compared")));
@@ -255,7 +255,7 @@ TEST(JsonTest, NoNanAndNoInfinityGetsThrough) {
   result.set_samples_per_second(std::numeric_limits<double>::infinity());
   result.mutable_ranks(3)->set_idle_seconds(
       -std::numeric_limits<double>::infinity());
-  result.set_limit("NaN");  // a text may say so
+  result.set_limit("NaN");  // text may contain it
   const std::string text = CompareJson("compare", {&result, 1});
   const auto json = nlohmann::json::parse(text);
   EXPECT_TRUE(json["results"][0]["bubble_ratio"].is_null());

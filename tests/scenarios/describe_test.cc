@@ -67,7 +67,7 @@ TEST(DescribeTest, OversubscriptionLowersTheBisection) {
   EXPECT_DOUBLE_EQ(BisectionBytesPerSecond(cluster), 32 * 8 * 50e9);
   cluster.mutable_fabric()->set_oversubscription(4);
   EXPECT_DOUBLE_EQ(BisectionBytesPerSecond(cluster), 8 * 8 * 50e9);
-  // Halves below one leaf switch do not need its uplinks.
+  // Halves that fit below one leaf switch do not need its uplinks.
   cluster.mutable_groups(0)->set_count(16);
   EXPECT_DOUBLE_EQ(BisectionBytesPerSecond(cluster), 8 * 8 * 50e9);
   cluster.mutable_groups(0)->set_count(1);

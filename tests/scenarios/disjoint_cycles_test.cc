@@ -15,7 +15,8 @@ std::vector<int32_t> FullMesh(int size, int lanes) {
   return mesh;
 }
 
-// Every cycle visits every vertex once and no edge is used too often.
+// Checks that every cycle visits every vertex once and that no edge is used too
+// often.
 void ExpectDisjointCycles(int size, std::vector<int32_t> lanes,
                           const std::vector<std::vector<int>>& cycles) {
   for (const std::vector<int>& cycle : cycles) {
@@ -43,8 +44,8 @@ TEST(DisjointCyclesTest, TriangleHasOnePerLane) {
   }
 }
 
-// Walecki 1892: a complete graph over an odd number of vertices is made of
-// cycles, over an even number all but one matching is.
+// Walecki 1892: a complete graph with an odd number of vertices decomposes into
+// cycles; with an even number, all edges except a perfect matching do.
 TEST(DisjointCyclesTest, CompleteGraphsReachWaleckisNumber) {
   for (int size = 3; size <= 8; ++size) {
     const auto cycles = DisjointCycles(size, FullMesh(size, 1));

@@ -49,7 +49,7 @@ double Bandwidth(const Network& network, const std::string& name) {
   return 0;
 }
 
-// Two 1-GPU nodes per leaf; what the other tests vary.
+// Returns two nodes with 1 GPU per leaf and the given properties of the fabric.
 std::string Leaves(const std::string& fabric) {
   return R"(groups { count: 6 node { num_gpus: 1 device: "d"
       nics { bytes_per_second: 10 } } }
@@ -161,7 +161,7 @@ TEST(NetworkTest, EachRailHasLeavesOfItsOwn) {
               ElementsAre("node0.nic1.tx", "rail7.leaf0.up", "rail7.leaf1.down",
                           "node2.nic1.rx"));
   EXPECT_EQ(Bandwidth(network, "rail4.leaf0.up"), 10);
-  // The last leaf holds one node only; its ports are there all the same.
+  // The last leaf has only one node, but all of its ports.
   EXPECT_EQ(Bandwidth(network, "rail7.leaf1.down"), 20);
 }
 

@@ -68,7 +68,7 @@ TEST(ProfileWarningsTest, PartsOfCardsThatAreNoWholeCardsWarn) {
       ElementsAre("Toy-1: is of one of 4 parts of a card, the GPUs of a node "
                   "that are used are 2 cards: to share one among more ranks "
                   "takes a profile of as many parts"));
-  // Four of one card, four of the next.
+  // Four partitions of one GPU, four of the next.
   EXPECT_THAT(CardShareWarnings(part, *LoadCluster("one-card", 2), {2, 9}),
               IsEmpty());
   part.mutable_card_share()->set_num_partitions(3);

@@ -31,7 +31,7 @@ std::vector<int> Range(int first, int last) {
   return gpus;
 }
 
-// No more rings pass an NVLink than it has lanes (of 25 GB/s).
+// Checks that no NVLink carries more rings than it has lanes of 25 GB/s.
 void ExpectNoLaneShared(const Network& network,
                         const std::map<std::string, int>& load) {
   for (const Link& link : network.links()) {
@@ -42,7 +42,7 @@ void ExpectNoLaneShared(const Network& network,
   }
 }
 
-// How many hops of the rings pass each link.
+// Returns the number of hops of the rings on each link.
 std::map<std::string, int> Load(const Network& network,
                                 const std::vector<Ring>& rings) {
   std::map<std::string, int> load;
@@ -100,8 +100,8 @@ TEST(RingsTest, HybridCubeMeshHasSixThatUseEveryLaneBothWays) {
   EXPECT_EQ(lanes, 2 * 24);
 }
 
-// vTrain's all-reduce tables: 134.5, 85.3 and 22.6 GB/s over 8, 4 and 2 V100:
-// nine tenths of 6, 4 and 1 rings of 25 GB/s.
+// vTrain's all-reduce tables: 134.5, 85.3 and 22.6 GB/s with 8, 4 and 2 V100,
+// which is nine tenths of 6, 4 and 1 rings of 25 GB/s.
 TEST(RingsTest, HalfOfTheCubeHasFour) {
   const Network network = Preset("p3-16xlarge", 1);
   EXPECT_EQ(network.RingsOver({0, 1, 2, 3}).size(), 4u);
@@ -158,7 +158,7 @@ TEST(RingsTest, Dgx1UsesEachOfItsFourAdaptersOnceAndNvLinkInside) {
     if (name.find(".nic") != std::string::npos) {
       EXPECT_EQ(load, 1) << name;
     }
-    // Nothing takes PCIe between GPUs: no uplink, no socket.
+    // No traffic between GPUs uses PCIe uplinks or sockets.
     EXPECT_EQ(name.find("socket"), std::string::npos) << name;
     EXPECT_EQ(name.find(".pcie0."), std::string::npos) << name;
   }
@@ -216,7 +216,7 @@ TEST(RingsTest, MembersOnDifferentRailsStillGetOneRing) {
   const Network network = Preset("dgx-a100", 2);
   EXPECT_EQ(network.RingsOver({0, 9}).size(), 1u);
   EXPECT_EQ(network.RingsOver({0, 1, 10, 11}).size(), 1u);
-  // Rail 1 is all they share.
+  // Rail 1 is the only one they share.
   const std::vector<Ring> rings = network.RingsOver({0, 1, 9, 10});
   ASSERT_EQ(rings.size(), 1u);
   EXPECT_THAT(rings[0].gpus, ElementsAre(1, 0, 9, 10));
@@ -241,7 +241,7 @@ TEST(RingsTest, AnyGroupOnAnyPresetGetsSoundRings) {
       for (size_t i = 0; i < rings.size(); ++i)
         EXPECT_EQ(rings[i].gpus, again[i].gpus);
       for (const Ring& ring : rings) {
-        // A node's members are visited in one go.
+        // The members of a node are adjacent in the ring.
         std::set<int> left;
         for (size_t i = 0; i < ring.gpus.size(); ++i) {
           const int node = network.NodeOf(ring.gpus[i]);

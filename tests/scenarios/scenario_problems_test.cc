@@ -119,7 +119,7 @@ TEST(ScenarioProblemsTest, SequencesBeyondTheLearnedPositionsAreRefused) {
   EXPECT_THAT(ProblemsOf(scenario),
               ElementsAre("s: batch.sequence_length is 1025, expected at most "
                           "the model's 1024 positions"));
-  scenario.set_model("llama-2-7b");  // rotary
+  scenario.set_model("llama-2-7b");  // rotary positions
   scenario.mutable_batch()->set_sequence_length(8192);
   EXPECT_TRUE(ResolveScenario("s", scenario).ok());
 }

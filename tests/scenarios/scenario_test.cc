@@ -101,7 +101,7 @@ TEST(ScenarioTest, ATransformerStandsInPlaceOfAModel) {
   const auto resolved = ResolveScenario("s", scenario);
   ASSERT_TRUE(resolved.ok()) << resolved.status();
   EXPECT_EQ(resolved->model.transformer().num_layers(), 12u);
-  // Filled in, and kept for whoever runs the scenario again.
+  // Defaults are filled in and kept, so that the scenario can be run again.
   EXPECT_EQ(resolved->model.transformer().feed_forward_size(), 3072u);
   EXPECT_EQ(resolved->scenario.transformer().feed_forward_size(), 3072u);
 
@@ -209,7 +209,7 @@ TEST_F(ScenarioFileTest, UnlikeGpusHaveDevicesOfTheirOwn) {
   EXPECT_EQ(mixed->other_devices[0].name(), "H100-SXM5-80GB");
   EXPECT_THAT(mixed->gpu_device, ElementsAre(0, 0, 0, 0, 1, 1, 1, 0));
   EXPECT_EQ(mixed->scenario.profile(), "");
-  // One name stands for all.
+  // One profile name applies to all GPUs.
   scenario.set_profile("h100-sxm");
   const auto alike = ResolveScenario("s", scenario);
   ASSERT_TRUE(alike.ok()) << alike.status();
@@ -265,8 +265,8 @@ TEST_F(ScenarioFileTest, SyntaxErrorsNameTheirPlace) {
               HasSubstr(absl::StrCat(path, ":1:")));
 }
 
-// Megatron-LM's main gradients are fp32 with bf16, unless
-// --grad-reduce-in-bf16.
+// With bf16, Megatron-LM's main gradients are fp32 unless --grad-reduce-in-bf16
+// is given.
 TEST(ScenarioTest, TheRuntimeSaysHowGradientsOfBf16AreAccumulated) {
   const auto fp32_gradients = [](const std::string& rest) {
     Scenario scenario = Small();
@@ -285,7 +285,7 @@ TEST(ScenarioTest, TheRuntimeSaysHowGradientsOfBf16AreAccumulated) {
     EXPECT_FALSE(fp32_gradients(absl::StrCat(
         "training { precision: MIXED_BF16 } runtime: '", other, "'")));
   }
-  // A scenario that is resolved again has the same.
+  // Resolving a scenario again gives the same.
   auto resolved = ResolveScenario("s", Small());
   Scenario scenario = Small();
   scenario.mutable_training()->set_precision(MIXED_BF16);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scenarios for tests and their problems.
+// Small scenarios for tests, and helpers that return their problems.
 #ifndef WEIR_TESTS_SCENARIOS_SMALL_SCENARIOS_H_
 #define WEIR_TESTS_SCENARIOS_SMALL_SCENARIOS_H_
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The systems without flush, and those of the edge, against what their papers
-// say of versions, delays, replicas and throughput.
+// Compares the systems without a flush and those for edge devices with the
+// versions, delays, replicas and throughput stated in their papers.
 #include <algorithm>
 #include <cmath>
 
@@ -31,8 +31,8 @@ std::vector<StageSemantics> Summary(const Schedule& schedule) {
   return SummarizeStages(schedule, Interpreted(schedule));
 }
 
-// Seconds that one batch takes once the start is over, from two lengths of run,
-// with F 1 and B 2.
+// Returns the seconds per batch in the steady state, from two run lengths, with
+// F = 1 and B = 2.
 double SteadySeconds(absl::string_view name, ScheduleSpec spec) {
   const auto makespan = [&](int batches) {
     spec.num_batches = batches;
@@ -66,7 +66,8 @@ TEST(PipeDreamTest, VerticalSyncReadsStageZerosVersionEverywhere) {
         ASSERT_EQ(use.backward_version, use.forward_version);
       }
     }
-    // No stage may drop what stage 0 will read: all hold p versions.
+    // No stage may drop a version that stage 0 will read, so all hold p
+    // versions.
     EXPECT_THAT(semantics.max_live_versions, Each(p));
     EXPECT_EQ(Verdict(schedule, semantics),
               absl::StrCat("delay ", p - 1,
@@ -76,7 +77,7 @@ TEST(PipeDreamTest, VerticalSyncReadsStageZerosVersionEverywhere) {
   }
 }
 
-// Runs check(replicas, first rank of each stage, text).
+// Calls check(schedule, replicas, first rank of each stage).
 template <typename Check>
 void ForAllReplicas(const Check& check) {
   for (const std::vector<int>& replicas :
@@ -138,8 +139,8 @@ TEST(PipeDreamTest, AReplicaHoldsAVersionForEachOfItsMicrobatchesInFlight) {
   });
 }
 
-// NOAM, the minibatches that keep the pipeline full, for each input replica:
-// ceil(workers / replicas of the input stage).
+// NOAM, the number of minibatches that keep the pipeline full, for each input
+// replica: ceil(workers / replicas of the input stage).
 TEST(PipeDreamTest, EachInputReplicaAdmitsNoam) {
   ForAllReplicas([](const Schedule& schedule, const std::vector<int>& replicas,
                     const std::vector<int>&) {
@@ -167,7 +168,7 @@ TEST(PipeDreamTest, ReplicasUpdateTogetherAfterOneGradientEach) {
   });
 }
 
-// A stage with r replicas that takes r times as long does not slow the rest.
+// A stage with r replicas that takes r times as long does not slow the others.
 TEST(PipeDreamTest, ReplicasDivideTheTimeOfTheirStage) {
   for (int r : {2, 3, 4}) {
     PassCosts costs;
@@ -224,7 +225,7 @@ TEST(PipeMareTest, MeanForwardDelayIsThePublishedTau) {
         EXPECT_NEAR(stages[i - 1].mean_staleness, tau, 1e-9 * tau);
         EXPECT_EQ(stages[i - 1].max_staleness, std::ceil(tau));
         for (int k = 0; k < m * batches; ++k) {
-          // tau_bkwd is 0: the backward reads what it then updates.
+          // tau_bkwd is 0: the backward reads the version that it then updates.
           ASSERT_EQ(semantics.uses[i - 1][k].backward_version, k / m);
         }
       }
@@ -233,7 +234,7 @@ TEST(PipeMareTest, MeanForwardDelayIsThePublishedTau) {
   }
 }
 
-// T2 brings the backward's weights to the forward's, on average over a batch.
+// T2 moves the backward's weights to the forward's, on average over a batch.
 TEST(PipeMareTest, CorrectionTakesTheMeanDisagreementAway) {
   const Schedule schedule = Generated("pipemare", {4, 5, 1, 8});
   EXPECT_EQ(schedule.weights.prediction, WeightPolicy::Prediction::kBackward);
@@ -255,8 +256,8 @@ TEST(PipeMareTest, CorrectionTakesTheMeanDisagreementAway) {
               EndsWith("F and B disagree by up to 2 updates"));
 }
 
-// PipeDream's order has other gradients in between: half as many, and none on
-// the last stage.
+// In PipeDream's order, about half as many updates lie between a forward and
+// its backward, and none on the last stage.
 TEST(PipeMareTest, OneFOneBOrderHasPipeDreamsTraceAndHalfTheDelay) {
   const Schedule schedule = Generated("pipemare:order=1f1b", {4, 8, 1, 4});
   EXPECT_EQ(schedule.rank_actions,
@@ -276,7 +277,8 @@ TEST(SpecTrainTest, ForwardAndBackwardPredictTheSameVersion) {
     for (int g = 0; g < n; ++g) {
       EXPECT_EQ(schedule.weights.forward_distance[g], g / 2 + n - g - 1);
       EXPECT_EQ(schedule.weights.backward_distance[g], g / 2);
-      // From the first microbatch whose delay the start does not shorten.
+      // Starts with the first microbatch whose delay is not shortened by the
+      // start.
       for (int k = n - 1 - g; k < 4 * n; ++k) {
         const VersionUse& use = semantics.uses[g][k];
         ASSERT_EQ(use.forward_version, k - (n - 1 - g));
@@ -321,8 +323,8 @@ TEST(XPipeTest, AMinibatchReadsOneVersionAndUpdatesOnce) {
 }
 
 // Guan et al., 2019, section 3: s is the number of updates until the T-th
-// microbatch ends on GPU 0, for which the paper rounds the quotient
-// (N+T-2-ceil(g/2))/T; ours is the whole number that the order makes it.
+// microbatch ends on GPU 0. The paper rounds the quotient (N+T-2-ceil(g/2))/T;
+// weir uses the integer that follows from the order.
 TEST(XPipeTest, DistanceIsThePublishedOneUpToItsRounding) {
   for (int n = 1; n <= 9; ++n) {
     for (int t : {1, 2, 3, 4, 8, 20}) {
@@ -340,9 +342,9 @@ TEST(XPipeTest, DistanceIsThePublishedOneUpToItsRounding) {
   }
 }
 
-// The version at which the distance aims is the one that the stage has when
-// rank 0 begins the last backward of the minibatch, with F and B of one unit:
-// floor(g/2) backwards after the stage's own.
+// The predicted version is the one that the stage has when rank 0 starts the
+// last backward of the minibatch, with unit times for F and B: floor(g/2)
+// backwards after the stage's own.
 TEST(XPipeTest, AimsAtTheEndOfTheMinibatchOnRankZero) {
   for (int n = 1; n <= 8; ++n) {
     for (int t : {1, 2, 3, 5, 8}) {
@@ -400,9 +402,9 @@ TEST(PipelinedBackpropTest, SpikeCompensationCostsNeitherTimeNorMemory) {
   EXPECT_EQ(spike.weights, plain.weights);
 }
 
-// Dutta et al., 2024: N forwards and one backward of all with the newest
-// weights, one version and no stash. The version difference follows from W and
-// N: here ceil((W-1-s)/N), PipeDream's for N = 1.
+// Dutta et al., 2024: N forwards, and one backward of all N with the newest
+// weights, one version and no stash. The version difference depends on W and N:
+// here ceil((W-1-s)/N), which is PipeDream's for N = 1.
 TEST(TiMePReStTest, BackwardReadsTheNewestAndTheDifferenceShrinksWithN) {
   for (int w = 1; w <= 7; ++w) {
     for (int n : {1, 2, 3, 4, 8}) {
@@ -443,7 +445,8 @@ TEST(TiMePReStTest, AMinibatchAheadHasPipeDreamsDelayAndThroughput) {
     EXPECT_EQ(stage.max_disagreement, 3 - stage.stage);
   }
   EXPECT_NEAR(SteadySeconds("timeprest:ahead=minibatch", {4, 3}), 9, 1e-9);
-  // A microbatch ahead, a stage waits while the next runs the backward.
+  // With one microbatch in advance, a stage waits while the next stage runs the
+  // backward.
   EXPECT_GT(SteadySeconds("timeprest", {4, 3}), 9 + 1);
 }
 

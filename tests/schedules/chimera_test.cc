@@ -35,8 +35,8 @@ TEST(ChimeraTest, ForwardDoublingTakesTwoForwardsAtOnce) {
             RowOf(schedule, 0));
 }
 
-// For F = B the idle time is D-2 forwards, however many microbatches; a longer
-// backward adds a gap between the units of D microbatches.
+// For F = B, the idle time is D-2 forwards for any number of microbatches. A
+// longer backward adds a gap between the units of D microbatches.
 TEST(ChimeraTest, DirectConcatenationTakesThePapersTime) {
   for (int d = 2; d <= 16; d += 2) {
     for (int units = 1; units <= 8; ++units) {
@@ -73,8 +73,9 @@ TEST(ChimeraTest, MorePipelinesDivideTheIdleTime) {
   }
 }
 
-// Two microbatches forward take as long as one backward, so that units of 2D
-// microbatches follow one another without a gap; D that are left go one by one.
+// Forwards of two microbatches take as long as one backward, so that units of
+// 2D microbatches have no gap in between. D remaining microbatches run one by
+// one.
 TEST(ChimeraTest, ForwardDoublingClosesTheGapsBetweenUnits) {
   for (int d = 2; d <= 16; d += 2) {
     for (int units = 2; units <= 9; ++units) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a closed form is held against: times by the longest path, activations by
-// counting, an order as text.
+// Helpers to check closed forms: times from the longest path, counts of
+// activations, and orders as text.
 #ifndef WEIR_TESTS_SCHEDULES_CLOSED_FORM_H_
 #define WEIR_TESTS_SCHEDULES_CLOSED_FORM_H_
 
@@ -16,7 +16,7 @@
 
 namespace weir {
 
-// Generates and validates.
+// Generates and validates a schedule.
 inline Schedule Valid(absl::string_view name, const ScheduleSpec& spec) {
   absl::StatusOr<Schedule> schedule = GenerateSchedule(name, spec);
   EXPECT_TRUE(schedule.ok()) << schedule.status();
@@ -24,7 +24,7 @@ inline Schedule Valid(absl::string_view name, const ScheduleSpec& spec) {
   return *std::move(schedule);
 }
 
-// Seconds of one microbatch on one rank; all its stages take the same.
+// Seconds of one microbatch on one rank, divided equally among its stages.
 struct RankSeconds {
   double forward = 1;
   double backward_input = 1;
@@ -46,7 +46,8 @@ inline double Makespan(const Schedule& schedule, const RankSeconds& seconds) {
   return TimedWalk(schedule, CostsOf(schedule, seconds)).makespan();
 }
 
-// The backward is one piece: half of it I, half of it W where it is split.
+// Returns the makespan with a given backward time. I and W take half of it each
+// if the backward is split.
 inline double Makespan(const Schedule& schedule, double forward,
                        double backward, double hop = 0) {
   return Makespan(schedule, {forward, backward / 2, backward / 2, hop});
@@ -56,8 +57,9 @@ inline void ExpectClose(double found, double expected) {
   EXPECT_NEAR(found, expected, 1e-9 * std::max(1.0, expected));
 }
 
-// Most (stage, microbatch) pairs on a rank between forward and the end of the
-// input gradient, a forward that overlaps a backward counted before it frees.
+// Returns the largest number of microbatches, summed over the rank's stages,
+// between the forward and the end of the input gradient. In an overlapped pair,
+// the forward is counted before the backward frees.
 inline int PeakActivations(const Schedule& schedule, int rank) {
   int live = 0, peak = 0;
   for (const Action& action : schedule.rank_actions[rank]) {
@@ -68,7 +70,7 @@ inline int PeakActivations(const Schedule& schedule, int rank) {
   return peak;
 }
 
-// Most microbatches on a rank between I and W.
+// Returns the largest number of microbatches on a rank between I and W.
 inline int PeakDeferredWeights(const Schedule& schedule, int rank) {
   int live = 0, peak = 0;
   for (const Action& action : schedule.rank_actions[rank]) {
@@ -79,7 +81,8 @@ inline int PeakDeferredWeights(const Schedule& schedule, int rank) {
   return peak;
 }
 
-// "0F0 0F1 (0F2;3B0)": a rank's order with its overlapped pairs.
+// Returns a rank's order with its overlapped pairs, such as "0F0 0F1
+// (0F2;3B0)".
 inline std::string RowOf(const Schedule& schedule, int rank) {
   std::string row;
   bool in_pair = false;

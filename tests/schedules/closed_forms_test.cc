@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The published makespans and peaks of every kind, by the longest path.
+// Checks the published makespans and peaks of every kind with the longest path.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -37,7 +37,7 @@ void ExpectClose(double found, double expected) {
   EXPECT_NEAR(found, expected, 1e-9 * std::max(1.0, expected));
 }
 
-// Runs check(p, m) on every shape of up to 16 ranks and 64 microbatches.
+// Calls check(p, m) for every shape of up to 16 ranks and 64 microbatches.
 template <typename Check>
 void ForAllShapes(const Check& check) {
   for (int p = 1; p <= 16; ++p) {
@@ -101,7 +101,7 @@ TEST(ClosedForms, InterleavedDividesTheBubbleByTheChunks) {
       const Schedule schedule =
           Generate("interleaved-1f1b",
                    {.num_ranks = p, .num_microbatches = m, .num_chunks = v});
-      // Larger latencies can lie on the steady path, unless all is warm-up.
+      // Larger latencies can be on the steady path, unless all is warm-up.
       const double largest = kForward / v;
       for (double c : {0.0, 0.05, m == p ? 5.0 : largest}) {
         const oracle::Timing timing = Time(schedule, c);
@@ -119,7 +119,7 @@ TEST(ClosedForms, InterleavedDividesTheBubbleByTheChunks) {
   });
 }
 
-// Both kinds without flush run the same endless 1F1B.
+// Both kinds without a flush run the same continuous 1F1B.
 TEST(ClosedForms, WithoutFlushOnlyTheEndsAreIdle) {
   ForAllShapes([](int p, int m) {
     constexpr int kBatches = 3;

@@ -15,7 +15,8 @@ struct Seconds {
   double backward() const { return backward_input + backward_weight; }
 };
 
-// Times of one stage: DualPipe's rank runs a microbatch in one of its two.
+// Returns the times of one stage. A rank of DualPipe runs each microbatch in
+// one of its two stages.
 PassCosts StageCosts(const Seconds& seconds) {
   StagePassCosts stage;
   stage.forward = seconds.forward;
@@ -49,7 +50,8 @@ double MostIdleSeconds(const Schedule& schedule, const Seconds& seconds) {
   return idle;
 }
 
-// The README's, where `half` is the ranks on the way to the turn.
+// The formula of DualPipe's README. `half` is the number of ranks in one
+// direction.
 double Bubble(int half, const Seconds& seconds) {
   return (half - 1) *
          (seconds.pair + seconds.backward() - 3 * seconds.backward_weight);

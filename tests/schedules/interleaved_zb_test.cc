@@ -10,8 +10,8 @@ namespace {
 
 using testing::HasSubstr;
 
-// Equal F, I and W: every rank computes without a pause from its first forward
-// on, and the last begins p - 1 later than the first.
+// With equal F, I and W, every rank computes without a gap from its first
+// forward on, and the last rank starts p - 1 later than the first.
 TEST(InterleavedZeroBubbleTest, TakesAllPassesAndTheFill) {
   for (int ranks = 1; ranks <= 8; ++ranks) {
     for (int rounds = 1; rounds <= 5; ++rounds) {
@@ -28,7 +28,7 @@ TEST(InterleavedZeroBubbleTest, TakesAllPassesAndTheFill) {
 }
 
 TEST(InterleavedZeroBubbleTest, RoundsMustBeWhole) {
-  // Two rounds of five, as PyTorch allows; eleven are not two rounds.
+  // Two rounds of five, as PyTorch allows. Eleven are not two rounds.
   EXPECT_TRUE(GenerateSchedule("interleaved-zb", {4, 10, 2}).ok());
   EXPECT_THAT(
       GenerateSchedule("interleaved-zb", {4, 11, 2}).status().message(),

@@ -35,7 +35,7 @@ LintReport Lint(absl::string_view text, const LintOptions& options = {}) {
   return report.ok() ? *report : LintReport();
 }
 
-// "error deadlock 1:5", "note rendezvous".
+// Returns findings such as "error deadlock 1:5" and "note rendezvous".
 std::vector<std::string> Short(const LintReport& report) {
   std::vector<std::string> findings;
   for (const Finding& finding : report.findings) {
@@ -55,7 +55,7 @@ struct CorpusCase {
   std::string reordering;  // of the first finding
 };
 
-// What tests/schedules/corpus/README.md says of each file, and why.
+// The findings for each file as described in tests/schedules/corpus/README.md.
 TEST(LintTest, CorpusOfReportedFaults) {
   const std::vector<CorpusCase> cases = {
       {"pytorch_172668_send_send",
@@ -152,7 +152,7 @@ TEST(LintTest, EveryKindIsWithoutError) {
   }
 }
 
-// What is left of a deadlock's finding once its moves are made.
+// Checks that the moves proposed by a deadlock's finding resolve it.
 void ExpectMovesEndIt(const ScheduleRows& rows) {
   const LintReport report = LintRows(rows, {}).value();
   ASSERT_FALSE(report.findings.empty()) << rows.label;
@@ -192,7 +192,7 @@ TEST(LintTest, FixTakesAsManyMovesAsItNeeds) {
     ExpectMovesEndIt(Rows(text));
   }
   EXPECT_EQ(Lint("1F0,0F0,0B0,1B0").findings[0].moves.size(), 2);
-  // 0B0 behind 0F1, which the first cycle asks for, is not yet enough.
+  // Moving 0B0 after 0F1, which resolves the first cycle, is not sufficient.
   const absl::string_view far =
       "0F0,2F0,0B0,0F1,2F1,2B0,2B1,0B1\n1F0,1F1,1B0,1B1";
   ExpectMovesEndIt(Rows(far));
@@ -201,7 +201,7 @@ TEST(LintTest, FixTakesAsManyMovesAsItNeeds) {
 }
 
 TEST(LintTest, DeadlocksWithoutASmallFixSaySo) {
-  // Sixteen stages on one rank, all in reverse: fifteen forwards must move.
+  // Sixteen stages on one rank in reverse order: fifteen forwards must move.
   std::string text;
   for (int stage = 16; stage-- > 0;) absl::StrAppend(&text, stage, "F0,");
   for (int stage = 16; stage-- > 0;) {
@@ -225,7 +225,7 @@ TEST(LintTest, NotesBecomeErrorsForARuntimeThatIsAskedFor) {
       1);
 }
 
-// Megatron-LM runs what it runs.
+// The lint accepts the orders that Megatron-LM runs.
 TEST(LintTest, MegatronsOrdersRunInItsBatches) {
   for (int ranks : {2, 3, 4, 8}) {
     for (int microbatches : {1, 2, 3, 4, 8, 16, 24}) {
@@ -270,7 +270,8 @@ TEST(LintTest, GPipeIsANoteOnceMicrobatchesAreMany) {
 }
 
 TEST(LintTest, ActivationsThatRiseFromBatchToBatchAreAnError) {
-  // One stage, four batches of two; every batch keeps one more to the end.
+  // One stage, four batches of two. Every batch keeps one more activation until
+  // the end.
   Schedule schedule = Generated("pipedream", {1, 2, 1, 4});
   schedule.rank_actions[0] =
       FromText(
@@ -283,7 +284,7 @@ TEST(LintTest, ActivationsThatRiseFromBatchToBatchAreAnError) {
 }
 
 TEST(LintTest, APipelineThatSeveralBatchesFillIsNoError) {
-  // Rank 0 holds 2, 4, 6 and 7 activations: a full pipeline has 7.
+  // Rank 0 holds 2, 4, 6 and 7 activations; a full pipeline has 7.
   const LintReport report =
       LintSchedule(Generated("pipedream", {7, 2, 1, 4}), {});
   EXPECT_EQ(report.num_errors(), 0) << LintText(report);
@@ -307,8 +308,8 @@ TEST(LintTest, TransferFaultsAreToldApart) {
               HasSubstr("is sent to its own rank"));
 }
 
-// Two pipelines in opposite directions: rank 0 posts the receive of what the
-// other one sends it before a pass of its own.
+// Two pipelines run in opposite directions. Rank 0 posts a receive of the
+// second pipeline before a pass of the first.
 TEST(LintTest, AReceiveBeforeThePassOfTheOtherPipelineIsEarly) {
   const std::string rank1 =
       "\n0F1,0SEND_F1,1RECV_F0,1F0,1B0,0RECV_B1,1SEND_B0,0B1";
@@ -349,7 +350,7 @@ TEST(LintTest, PyTorchsVerdictsAreItsOwn) {
   EXPECT_EQ(PyTorchVerdict(Rows("0F0")),
             "Invalid backward microbatches for stage 0: expected 1 total "
             "backwards, but got B=0, I=0, W=0");
-  // What it does not see.
+  // PyTorch does not detect this.
   EXPECT_EQ(PyTorchVerdict(Rows("0F0,0F0,0B0\n1F0,1B0")), "");
 }
 
@@ -360,7 +361,7 @@ TEST(LintTest, ReportsAreTextAndJson) {
                               "error, 0 notes\n"),
                     HasSubstr("error deadlock: a.csv:1:5: rank 0 position 1: "),
                     HasSubstr("\n  fix: move ")));
-  // The cycle, one wait a line.
+  // The cycle is printed with one wait per line.
   ASSERT_FALSE(report.findings.empty());
   ASSERT_EQ(report.findings[0].cycle.size(), 2u);
   for (const std::string& wait : report.findings[0].cycle) {
@@ -381,7 +382,7 @@ std::string MessageAt(const LintReport& report, int line, int column) {
   return absl::StrCat("nothing at ", line, ":", column);
 }
 
-// No transfer of the outer stages is expected beyond the pipeline.
+// For the outer stages, no transfer beyond the pipeline is expected.
 TEST(LintTest, TransfersBeyondThePipelineNameNoStageThatDoesNotExist) {
   const LintReport report =
       Lint("0F0,0B0,0SEND_B0,0RECV_F0\n1F0,1B0,1SEND_F0,1RECV_B0");

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lowering against PyTorch's own: the rows of its test artifacts
-// (test/distributed/pipelining/artifacts) come out of our generators and our
-// lowering.
+// Compares lowering with PyTorch's: weir's generators and lowering reproduce
+// the rows of its test artifacts (test/distributed/pipelining/artifacts).
 #include "schedules/lower.h"
 
 #include "absl/strings/str_join.h"
@@ -24,7 +23,7 @@ std::string Lowered(const Schedule& schedule, const LoweringOptions& options) {
   return program.ok() ? PrintCsv(*program) : "";
 }
 
-// Without the idle steps, which the lowering drops.
+// Removes idle steps, which lowering drops.
 std::string WithoutIdle(absl::string_view text) {
   return PrintCsv(FromText(text));
 }
@@ -38,8 +37,8 @@ constexpr absl::string_view kZeroBubblePasses =
     "3W2,1F4,1I2,3W3,1F5,1I3,1W2,3F4,3I4,1W3,3F5,3I5,3W4,1F6,1I4,3W5,1F7,1I5,"
     "1W4,3F6,3I6,1W5,3F7,3I7,3W6,1I6,3W7,1I7,1W6,1W7\n";
 
-// zb1p_2rank_2stagep_comms.csv: the same with adjacent I and W merged and
-// transfers, and no sharding.
+// zb1p_2rank_2stagep_comms.csv: the same with adjacent I and W merged and with
+// transfers, without sharding.
 constexpr absl::string_view kZeroBubbleProgram =
     "0F0,0SEND_F0,2RECV_F0,0F1,0SEND_F1,2RECV_F1,2F0,2SEND_F0,2F1,2SEND_F1,"
     "2RECV_B0,2B0,2SEND_B0,0F2,0SEND_F2,2RECV_B1,2B1,2SEND_B1,0F3,0SEND_F3,"
@@ -98,8 +97,8 @@ TEST(LowerTest, DualPipeVPassesAreThoseOfPyTorchsArtifact) {
   EXPECT_EQ(PrintCsv(Generated("dualpipe-v", {4, 10, 2})), kRows);
 }
 
-// The program that a user of PyTorch printed in issue 172668: Interleaved1F1B
-// of 2 ranks with 2 stages each. Megatron-LM's order does 3F1 before 3B0 here.
+// The program that a PyTorch user printed in issue 172668: Interleaved1F1B on 2
+// ranks with 2 stages each. Megatron-LM's order runs 3F1 before 3B0 here.
 TEST(LowerTest, ShardingAndReductionStandWherePyTorchPutsThem) {
   EXPECT_EQ(Lowered(FromText("0F0,0F1,2F0,2F1,2B0,2B1,0B0,0B1\n"
                              "1F0,1F1,3F0,3B0,3F1,3B1,1B0,1B1"),
@@ -129,7 +128,7 @@ TEST(LowerTest, BothOfAPairSendBehindIt) {
       "1RECV_F0,1F0,1RECV_F1,(1F1;1B0)OVERLAP_F_B,1SEND_B0,1B1,1SEND_B1\n");
 }
 
-// The transfers of a pair are actions of their own.
+// The transfers of a pair are separate actions.
 TEST(LowerTest, OnlyPassesRunTogether) {
   const Schedule schedule = FromText(
       "0F0,0F1,0B0,0B1\n1F0,(1F1;1B0)OVERLAP_F_B,1B1\n2F0,2B0,2F1,2B1");
@@ -151,8 +150,8 @@ TEST(LowerTest, OnlyPassesRunTogether) {
 }
 
 TEST(LowerTest, NoMoreThanThreeStagesAreGathered) {
-  // Rank 0 of one: four stages forth and back. The fourth is gathered when the
-  // first is not among the next three any more.
+  // A single rank runs four stages forward and backward. The fourth is gathered
+  // once the first is no longer among the next three.
   EXPECT_EQ(Lowered(FromText("0F0,1F0,2F0,3F0,3B0,2B0,1B0,0B0"),
                     {.max_active_stages = 3, .reduce_gradients = false}),
             "0UNSHARD,1UNSHARD,2UNSHARD,0F0,0RESHARD,3UNSHARD,1F0,2F0,3F0,3B0,"
@@ -166,7 +165,7 @@ TEST(LowerTest, DeadlockIsNamed) {
               HasSubstr("deadlock: rank 0 waits at position 1 (0B1)"));
 }
 
-// The order of the lowering is common to all ranks: nothing can hang on it.
+// Lowering uses one order for all ranks, so that no transfer can deadlock.
 TEST(LowerTest, EveryKindsProgramMeetsAndRunsOnOneStream) {
   for (const ScheduleKind& kind : AllScheduleKinds()) {
     for (int ranks : {1, 2, 3, 4}) {

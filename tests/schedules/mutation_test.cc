@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every small mistake in a schedule is seen by the validator or changes what
-// the schedule does to the weights.
+// Checks that every small error in a schedule is detected by the validator or
+// changes the version table.
 #include <algorithm>
 
 #include "gmock/gmock.h"
@@ -22,7 +22,7 @@ std::vector<Schedule> AllKinds() {
   return schedules;
 }
 
-// Those whose weights change while microbatches are in flight.
+// Returns the schedules whose weights change while microbatches are in flight.
 std::vector<Schedule> KindsWithoutFlush() {
   std::vector<Schedule> schedules = AllKinds();
   schedules.erase(std::remove_if(schedules.begin(), schedules.end(),
@@ -50,7 +50,7 @@ bool SameUses(const Semantics& a, const Semantics& b) {
                     });
 }
 
-// The weights that passes compute with.
+// Returns the versions of the predicted weights that passes use.
 std::vector<double> Predicted(const Schedule& schedule,
                               const Semantics& semantics) {
   std::vector<double> predicted;
@@ -63,7 +63,8 @@ std::vector<double> Predicted(const Schedule& schedule,
   return predicted;
 }
 
-// Whether the validator or the version table tells `mutant` from `original`.
+// Returns true if the validator or the version table distinguishes `mutant`
+// from `original`.
 bool IsCaught(const Schedule& original, const Schedule& mutant) {
   if (IsInvalid(mutant)) return true;
   absl::StatusOr<Semantics> changed = InterpretSchedule(mutant);
@@ -161,8 +162,8 @@ TEST(ScheduleMutationTest, BackwardBeforeItsForwardIsInvalid) {
   });
 }
 
-// With an update after every backward every exchange shows, except that of
-// forwards that read the same version: that is another order of the same
+// With an update after every backward, every swap is detected, except that of
+// two forwards that read the same version. That is another order of the same
 // training.
 TEST(ScheduleMutationTest, EverySwapInPipeDreamIsCaughtUnlessVersionsAgree) {
   const Schedule schedule = Generated("pipedream", {4, 5, 1, 2});
@@ -188,7 +189,7 @@ TEST(ScheduleMutationTest, EverySwapInPipeDreamIsCaughtUnlessVersionsAgree) {
   EXPECT_EQ(num_caught, 750);
 }
 
-// The last backward of an update, done later.
+// Moves the last backward of an update to a later position.
 TEST(ScheduleMutationTest, SwapAcrossAnUpdateIsCaughtWithoutFlush) {
   for (const Schedule& schedule : KindsWithoutFlush()) {
     SCOPED_TRACE(schedule.name);
@@ -212,8 +213,9 @@ TEST(ScheduleMutationTest, SwapAcrossAnUpdateIsCaughtWithoutFlush) {
   }
 }
 
-// Whatever two actions of a rank change places: the order is refused, or the
-// version table is that of the changed order, by an independent recount.
+// For any two swapped actions of a rank, either the order is refused, or the
+// version table is that of the changed order according to an independent
+// recount.
 TEST(ScheduleMutationTest, EverySwapIsRefusedOrCountedAnew) {
   for (const Schedule& schedule : AllKinds()) {
     SCOPED_TRACE(schedule.name);
@@ -266,7 +268,7 @@ TEST(ScheduleMutationTest, AnotherUpdatePeriodIsCaught) {
   }
 }
 
-// With and without the stash of old versions.
+// Checks kinds with and without a stash of old versions.
 TEST(ScheduleMutationTest, AnotherBackwardReadIsCaughtWithoutFlush) {
   for (const Schedule& schedule : KindsWithoutFlush()) {
     Schedule mutant = schedule;
@@ -291,7 +293,7 @@ bool ReadsOneVersionPerUpdate(const Schedule& schedule) {
   return true;
 }
 
-// Vertical sync and the bellwether's reuse among them.
+// The kinds include vertical sync and the bellwether's reuse.
 TEST(ScheduleMutationTest, AnotherForwardReadIsCaughtWithoutFlush) {
   using ForwardRead = WeightPolicy::ForwardRead;
   for (const Schedule& schedule : KindsWithoutFlush()) {
@@ -299,7 +301,8 @@ TEST(ScheduleMutationTest, AnotherForwardReadIsCaughtWithoutFlush) {
          {ForwardRead::kLatest, ForwardRead::kDelayed, ForwardRead::kFirstStage,
           ForwardRead::kFirstOfUpdate}) {
       if (forward == schedule.weights.forward) continue;
-      // One version for all microbatches of an update is the first one's.
+      // If all microbatches of an update read one version, it is the first
+      // one's.
       if (forward == ForwardRead::kFirstOfUpdate &&
           ReadsOneVersionPerUpdate(schedule)) {
         continue;
@@ -316,7 +319,7 @@ TEST(ScheduleMutationTest, AnotherForwardReadIsCaughtWithoutFlush) {
   }
 }
 
-// By the table, and by F and B that no longer agree as the verdict said.
+// The table changes, and F and B no longer agree as in the verdict.
 TEST(ScheduleMutationTest, AWrongPredictionDistanceIsCaught) {
   int num_kinds = 0;
   for (const Schedule& schedule : AllKinds()) {

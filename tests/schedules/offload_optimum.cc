@@ -16,14 +16,15 @@ namespace {
 constexpr int kMaxRanks = 4;
 enum Pass : uint8_t { kNone, kF, kI, kW };
 
-// Counts are of passes begun; `left` is what remains of the running one.
+// The counts are of passes started; `left` is the remaining time of the running
+// pass.
 struct RankState {
   uint8_t forwards = 0, inputs = 0, weights = 0;
   Pass running = kNone;
   uint8_t left = 0;
-  // Microbatches whose activations are on the host: bits.
+  // Bit mask of the microbatches whose activations are on the host.
   uint8_t on_host = 0;
-  // Running transfers: microbatch, and time left (0: none).
+  // Running transfers: microbatch and remaining time (0: none).
   uint8_t offloading = 0, offload_left = 0, reloading = 0, reload_left = 0;
 
   int forwards_done() const { return forwards - (running == kF); }
@@ -69,7 +70,7 @@ class Exhaustive {
   const OffloadProblem in_;
   int64_t states_left_;
   absl::flat_hash_set<std::string> seen_;
-  std::vector<std::vector<State>> at_;  // [time]: situations to go on from
+  std::vector<std::vector<State>> at_;  // by time: states to continue from
 };
 
 int Exhaustive::Seconds(Pass pass) const {
@@ -101,9 +102,9 @@ bool Exhaustive::IsDone(const State& state) const {
                      });
 }
 
-// False only when the deadline is out of reach: after all its forwards and
-// input gradients a rank's last gradient passes the ranks before it, and the
-// first rank's last weight gradient follows.
+// Returns false only if the deadline is unreachable. After all forwards and
+// input gradients of a rank, its last gradient passes the ranks before it, and
+// the first rank's last weight gradient follows.
 bool Exhaustive::CanMeet(const State& state, int now, int deadline) const {
   const int m = in_.num_microbatches;
   for (int r = 0; r < in_.num_ranks; ++r) {
@@ -158,8 +159,9 @@ void Exhaustive::Start(RankState* rank, Pass pass) const {
   if (pass == kW) ++rank->weights;
 }
 
-// Every combination of what the ranks from r on can begin now. `state` is the
-// situation before any of them: what begins together does not wait for itself.
+// Tries every combination of actions that ranks `r` and later can start now.
+// `state` is the state before any of them, as actions that start together
+// cannot depend on each other.
 void Exhaustive::Choose(const State& state, State* next, int r, int now,
                         int deadline) {
   if (r == in_.num_ranks) {
@@ -178,8 +180,8 @@ void Exhaustive::Choose(const State& state, State* next, int r, int now,
   }
 }
 
-// It is enough to offload what is needed last and to reload what is needed
-// first: exchange two activations' roles in any other schedule.
+// It suffices to offload the activation needed last and to reload the one
+// needed first: in any other schedule, the two activations can be exchanged.
 void Exhaustive::ChooseTransfers(const State& state, State* next, int r,
                                  int now, int deadline) {
   RankState& rank = (*next)[r];
@@ -211,7 +213,7 @@ void Exhaustive::ChooseTransfers(const State& state, State* next, int r,
   }
 }
 
-// To when the next thing ends: until then nothing more can begin.
+// Advances to the end of the next action; nothing can start before.
 void Exhaustive::Advance(State state, int now, int deadline) {
   int step = std::numeric_limits<int>::max();
   for (int r = 0; r < in_.num_ranks; ++r) {
@@ -220,7 +222,7 @@ void Exhaustive::Advance(State state, int now, int deadline) {
       if (left > 0) step = std::min(step, left);
     }
   }
-  if (step == std::numeric_limits<int>::max()) return;  // all idle for good
+  if (step == std::numeric_limits<int>::max()) return;  // all ranks stay idle
   for (int r = 0; r < in_.num_ranks; ++r) {
     RankState& rank = state[r];
     if (rank.left > 0) {
@@ -245,8 +247,8 @@ void Exhaustive::Advance(State state, int now, int deadline) {
   at_[now + step].push_back(state);
 }
 
-// Whether all can be done by the deadline. Situations are met in the order of
-// time, so the first meeting is the best one.
+// Returns true if all work can be done by the deadline. States are visited in
+// the order of time, so the first visit is the best.
 bool Exhaustive::Reaches(int deadline) {
   seen_.clear();
   at_.assign(deadline + 1, {});

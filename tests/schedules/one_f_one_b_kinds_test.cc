@@ -13,7 +13,7 @@ using testing::HasSubstr;
 constexpr double kForward = 1.0, kBackward = 2.1;
 constexpr double kBoth = kForward + kBackward;
 
-// Runs check(p, m) on every shape of up to 16 ranks and 40 microbatches.
+// Calls check(p, m) for every shape of up to 16 ranks and 40 microbatches.
 template <typename Check>
 void ForAllShapes(const Check& check) {
   for (int p = 1; p <= 16; ++p) {
@@ -87,8 +87,8 @@ TEST(BaPipeTest, ForwardAndBackwardRunTogether) {
   EXPECT_EQ(RowOf(schedule, 1), "1F0 (1F1;1B0) (1F2;1B1) (1F3;1B2) 1B3");
 }
 
-// Parallel passes keep twice what 1F1B does; alternating ones, with the
-// backward's end before the next forward's start, one fewer.
+// Parallel passes keep twice as many activations as 1F1B. Alternating passes
+// keep one fewer than that, as a backward ends before the next forward starts.
 TEST(BaPipeTest, TwiceTheFeatures) {
   ForAllShapes([](int p, int m) {
     const Schedule parallel = Valid("bapipe-fbp-as", {p, m});
@@ -102,7 +102,7 @@ TEST(BaPipeTest, TwiceTheFeatures) {
   });
 }
 
-// A hop that holds up only its consumer is what the formula counts. Ranks that
+// The formula assumes that a transfer delays only its consumer. Ranks that
 // block on both sides of an exchange wait longer.
 TEST(BaPipeTest, UnhiddenTransfersCostTwoHopsForNearlyEveryMicrobatch) {
   ForAllShapes([](int p, int m) {
@@ -129,8 +129,8 @@ TEST(BreadthFirstTest, RunsAStageToTheEndBeforeTheNext) {
             "0F0 0F1 2F0 2F1 2B0 2B1 0B0 0B1");
 }
 
-// With fewer microbatches than ranks every round of the chunks waits for the
-// first microbatch to come round.
+// With fewer microbatches than ranks, every round of chunks waits for the first
+// microbatch to return.
 TEST(BreadthFirstTest, DividesTheBubbleByTheChunks) {
   ForAllShapes([](int p, int m) {
     for (int v : {1, 2, 3, 4}) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// OptPipe: what its schedules keep to, and how far from the optimum they are.
+// Checks the constraints of OptPipe's schedules and their distance from the
+// optimum.
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -52,12 +53,13 @@ int64_t NumOffloads(const Schedule& schedule) {
   return num_offloads;
 }
 
-// Most memory on one rank, in the unit of the costs: held from the start
-// of F to the end of O or of the backward, from the start of R on, and for the
-// weight gradient from the end of I to that of W.
+// Returns the peak memory of one rank, in the unit of the costs. Activations
+// are held from the start of F to the end of O or of the backward, and again
+// from the start of R; the inputs of weight gradients from the end of I to the
+// end of W.
 double PeakMemory(const Schedule& schedule, const PassCosts& costs,
                   const WalkTimes& times, int rank) {
-  std::vector<std::pair<double, double>> changes;  // frees before claims
+  std::vector<std::pair<double, double>> changes;  // (time, change)
   const std::vector<Action>& actions = schedule.rank_actions[rank];
   for (size_t i = 0; i < actions.size(); ++i) {
     const StagePassCosts& stage = costs.of(actions[i].stage);
@@ -93,7 +95,7 @@ double PeakMemory(const Schedule& schedule, const PassCosts& costs,
   return peak;
 }
 
-// A limit of `limit` microbatches of the stage that holds most.
+// Checks a limit of `limit` microbatches of the stage that needs most memory.
 void ExpectWithinMemory(const Schedule& schedule, const PassCosts& costs,
                         double limit) {
   double largest = 0;
@@ -109,8 +111,8 @@ void ExpectWithinMemory(const Schedule& schedule, const PassCosts& costs,
   }
 }
 
-// No two at a time on the compute stream or on a channel, and activations are
-// on the rank while their backward runs.
+// Checks that the compute stream and each channel run one action at a time, and
+// that offloaded activations are reloaded before their backward.
 void ExpectOneAtATime(const Schedule& schedule, const WalkTimes& times) {
   for (int rank = 0; rank < schedule.num_ranks; ++rank) {
     double compute = 0, offload = 0, reload = 0;
@@ -136,7 +138,7 @@ void ExpectOneAtATime(const Schedule& schedule, const WalkTimes& times) {
   }
 }
 
-// Unequal stages and costs without a common measure.
+// Returns unequal stages with random costs.
 ScheduleSpec RandomSpec(std::mt19937* random) {
   const auto number = [&](double low, double high) {
     return std::uniform_real_distribution<>(low, high)(*random);
@@ -173,7 +175,8 @@ TEST(OptPipeTest, MemoryHoldsAtAnyTimes) {
     const Schedule schedule = OptPipe(spec);
     num_offloads += NumOffloads(schedule);
     ExpectWithinMemory(schedule, spec.costs, LimitOf(spec));
-    // The same order on other machines: only what is held stays the same.
+    // With the same order on other machines, only the held activations are
+    // equal.
     for (int j = 0; j < 3; ++j) {
       PassCosts others = spec.costs;
       for (StagePassCosts& stage : others.stages) {
@@ -197,7 +200,7 @@ TEST(OptPipeTest, StreamsAndChannelsDoOneThingAtATime) {
   }
 }
 
-// The search ranks policies by the times that the greedy itself works out.
+// The search ranks policies by the times that the greedy algorithm computes.
 TEST(OptPipeTest, GreedyKnowsItsTimes) {
   std::mt19937 random(3);
   for (int i = 0; i < 2000; ++i) {
@@ -259,7 +262,8 @@ TEST(OptPipeTest, NeverSlowerThan1F1BInItsMemory) {
   }
 }
 
-// Half of what 1F1B keeps, and a host link that takes as long as three passes.
+// Half of the memory of 1F1B, and a host link that takes as long as three
+// passes.
 TEST(OptPipeTest, OffloadingRemovesMostOfTheIdleTime) {
   const ScheduleSpec spec = Spec(8, 24, {.offload = 3}, 4);
   const double least = 7 + 24 * 3;  // the last rank's wait and work
@@ -310,9 +314,9 @@ TEST(OptPipeTest, RefusesOptionsAndCostsOutOfRange) {
 
 TEST(OffloadOptimumTest, IsWhatWasWorkedOutByHand) {
   const int64_t ample = 1'000'000;
-  // One rank works without a pause.
+  // One rank works without a gap.
   EXPECT_EQ(ShortestBatch({.num_ranks = 1, .num_microbatches = 3}, ample), 9);
-  // There and back, then the first rank's weight gradient.
+  // All forwards, all input gradients, then the first rank's weight gradient.
   EXPECT_EQ(ShortestBatch({.num_ranks = 3, .num_microbatches = 1}, ample), 7);
   // One activation and no host: 0F 1F 1I 0I and 0W, then again.
   EXPECT_EQ(
@@ -320,22 +324,24 @@ TEST(OffloadOptimumTest, IsWhatWasWorkedOutByHand) {
           {.num_ranks = 2, .num_microbatches = 2, .offload = 0, .memory = 1},
           ample),
       10);
-  // With a host at two units: 0F0 to the host by 3, 0F1 from then to 4, it to
-  // the host by 6, 0R0 to 8, 0I0, 0W0 to 10: offloading is no faster.
+  // With offloads of two units: 0F0 is offloaded by 3, 0F1 runs until 4 and is
+  // offloaded by 6, 0R0 ends at 8, 0I0 and 0W0 at 10: offloading is no faster.
   EXPECT_EQ(
       ShortestBatch(
           {.num_ranks = 2, .num_microbatches = 2, .offload = 2, .memory = 1},
           ample),
       10);
-  // At no cost of memory: 1F 1I 1F 1I 1W 1W from 1 on, and 0W1 as late.
+  // With enough memory: 1F 1I 1F 1I 1W 1W from 1 on, and 0W1 ends at the same
+  // time.
   EXPECT_EQ(ShortestBatch({.num_ranks = 2, .num_microbatches = 2}, ample), 7);
   EXPECT_EQ(ShortestBatch({.num_ranks = 3, .num_microbatches = 4}, 10),
             std::nullopt);
 }
 
-// Of 420 problems with up to 3 ranks and 4 microbatches (these among them) two
-// schedules are not optimal: 17 where 16 is possible, which is here. One unit
-// of 12, the least optimum here that took offloading, is allowed to any.
+// For 420 problems with up to 3 ranks and 4 microbatches, which include these,
+// two schedules are not optimal: 17 instead of 16, which is tested here. The
+// tolerance is one unit of 12, the smallest optimum in this test with
+// offloading.
 TEST(OptPipeTest, NearlyAlwaysAnOptimumOfSmallShapes) {
   int num_problems = 0, num_optimal = 0, num_offloading = 0;
   for (const auto& [forward, backward_input, backward_weight] :
@@ -381,7 +387,7 @@ TEST(OptPipeTest, NearlyAlwaysAnOptimumOfSmallShapes) {
       }
     }
   }
-  EXPECT_GE(num_problems, 120);  // the search for the other six is long
+  EXPECT_GE(num_problems, 120);  // the search for the other six takes long
   EXPECT_GE(num_offloading, 40);
   EXPECT_GE(num_optimal, num_problems - 2);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The oracle against times worked out by hand, and what blocking transfers do.
+// Compares the oracle with times computed by hand, and tests blocking
+// transfers.
 #include "tests/oracle.h"
 
 #include "gmock/gmock.h"
@@ -32,7 +33,8 @@ TEST(OracleTest, BufferedTransferHoldsUpOnlyItsConsumer) {
   EXPECT_THAT(timing.peak_microbatches, ElementsAre(2, 1));
 }
 
-// 0F1 waits until 0F0 is sent, its own transfer until rank 1 has done 1B0.
+// 0F1 waits until 0F0 is sent, and its own transfer waits until rank 1 has
+// finished 1B0.
 TEST(OracleTest, BlockingTransferHoldsUpBothSides) {
   const Schedule schedule = Generated("1f1b", {2, 2});
   Costs costs = EqualStages(schedule, 1, 2);
@@ -112,8 +114,9 @@ bool BlockingDeadlocks(const Schedule& schedule) {
               .ok();
 }
 
-// Those that warm up beyond 1F1B have more in flight between two ranks than
-// one exchange can take: they need buffered sends.
+// Returns true for kinds that warm up beyond 1F1B. More microbatches are in
+// flight between two of their ranks than one exchange can hold, so they need
+// buffered sends.
 bool NeedsBufferedSends(const ScheduleKind& kind) {
   return kind.name == "zb-h2" || kind.name == "zb-2p" || kind.name == "spp";
 }
@@ -136,10 +139,10 @@ TEST(OracleTest, BlockingNeverDeadlocksWithOneStagePerRank) {
   }
 }
 
-// If ranks exchanged between the forward and the backward of a pair too, they
-// would wait in a circle: with p 2, v 2, m 4 0F3 until 2B0's gradient is sent,
-// for which rank 1 must finish 1F2, and that until 3B1's gradient is sent, for
-// which rank 0 must finish 0F3.
+// If ranks also exchanged between the forward and the backward of a pair, there
+// would be a circular wait. With p = 2, v = 2, m = 4: 0F3 waits until 2B0's
+// gradient is sent, which requires rank 1 to finish 1F2. That waits until 3B1's
+// gradient is sent, which requires rank 0 to finish 0F3.
 TEST(OracleTest, BlockingInterleavedNeverDeadlocks) {
   for (int p = 1; p <= 8; ++p) {
     for (int v = 2; v <= 4; ++v) {

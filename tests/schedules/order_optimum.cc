@@ -14,18 +14,20 @@ constexpr int kMaxRanks = 4;
 constexpr int kMaxMicrobatches = 8;
 constexpr int kNever = std::numeric_limits<int>::max() / 4;
 
-// Microbatches are alike, so each kind of pass runs in their order.
+// All microbatches are equal, so each kind of pass runs in their order.
 struct Rank {
   int forwards = 0, inputs = 0, weights = 0;
   int free_at = 0;
-  // Idle since then, and the shortest pass that could have run then.
+  // Idle time since the last pass, and the end of the shortest pass that could
+  // have run in it.
   int idle = 0, passed_over = kNever;
-  // When forwards and gradients of the neighbours arrive, kNever if unknown.
+  // Arrival times of forwards and gradients from the neighbors; kNever if
+  // unknown.
   std::array<int, kMaxMicrobatches> forward_at, gradient_at;
 };
 using State = std::array<Rank, kMaxRanks>;
 
-// Whether an order costs at most `cost`.
+// Searches for an order with a cost of at most `cost`.
 class Search {
  public:
   Search(const OrderProblem& problem, int cost, int64_t max_states)
@@ -44,8 +46,8 @@ class Search {
   int64_t num_states() const { return num_states_; }
 
  private:
-  // The first forward of a rank can start no sooner, and nothing but it can
-  // come first: costs count from here.
+  // Returns the earliest start of the rank's first forward. Nothing else can
+  // run before it, so costs count from here.
   int FirstStart(int rank) const {
     return rank * (problem_.forward + problem_.hop);
   }
@@ -69,7 +71,7 @@ class Search {
     return rank.inputs < rank.forwards ? 0 : kNever;
   }
 
-  // Decides what the rank that is free first does then.
+  // Chooses the next action of the rank that is free first.
   bool Extend(const State& state) {
     int r = -1;
     for (int i = 0; i < problem_.num_ranks; ++i) {
@@ -81,7 +83,7 @@ class Search {
     const std::string key = KeyOf(state, state[r].free_at);
     const auto [seen, is_new] = failed_.try_emplace(key, state[r].free_at);
     if (!is_new) {
-      // Failed with as much time left or more.
+      // This state failed before with at least as much time left.
       if (seen->second <= state[r].free_at) return false;
       seen->second = state[r].free_at;
     }
@@ -139,8 +141,8 @@ class Search {
     return Extend(next);
   }
 
-  // Being idle as long as a pass takes that could have run is no better than
-  // running it.
+  // Idling for as long as a pass that could have run is no better than running
+  // that pass.
   bool TryIdle(const State& state, int r) {
     State next = state;
     Rank& rank = next[r];
@@ -162,8 +164,8 @@ class Search {
     return Extend(next);
   }
 
-  // Bounds from below: the work left, and the idle until the next gradient that
-  // forwards and W at hand cannot fill.
+  // Checks lower bounds: the remaining work, and the idle time until the next
+  // gradient that available forwards and weight gradients cannot fill.
   bool CanStillMeetCost(const State& state) const {
     int next_gradient_at = 0;
     for (int r = problem_.num_ranks - 1; r >= 0; --r) {
@@ -188,7 +190,8 @@ class Search {
     return true;
   }
 
-  // No sooner is all work done, if the next I starts at `input_at` or later.
+  // Returns a lower bound on the end of all work if the next I starts at
+  // `input_at` or later.
   int EndByWork(const Rank& rank, int input_at) const {
     int idle = 0;
     if (rank.inputs < problem_.num_microbatches) {
@@ -197,9 +200,9 @@ class Search {
     return rank.free_at + idle + WorkLeft(rank);
   }
 
-  // No sooner is the last W done: a forward needs the memory of an I so many
-  // microbatches before, and an I comes after its forward has gone to the last
-  // rank and back.
+  // Returns a lower bound on the end of the last W. A forward needs the memory
+  // that an I of an earlier microbatch frees, and an I runs only after its
+  // forward has passed to the last rank and back.
   int EndByMemory(int r, const Rank& rank, int input_at) const {
     const int m = problem_.num_microbatches;
     const int in_flight = problem_.memory_limit / problem_.activation;
@@ -227,15 +230,16 @@ class Search {
     return bound;
   }
 
-  // No sooner can the gradient that rank r-1 waits for arrive there.
+  // Returns a lower bound on the arrival of the gradient that rank r-1 waits
+  // for.
   int NextGradientAt(const State& state, int r, int input_at) const {
     if (r == 0) return 0;
     const int missing = state[r - 1].inputs - state[r].inputs;
-    if (missing < 0) return 0;  // is on its way
+    if (missing < 0) return 0;  // is in flight
     return input_at + (missing + 1) * problem_.backward_input + problem_.hop;
   }
 
-  // The work that a rank can have before its next I.
+  // Returns the most work that a rank can do before its next I.
   int MostFill(const Rank& rank) const {
     const int room = problem_.memory_limit / problem_.activation -
                      (rank.forwards - rank.inputs);
@@ -245,7 +249,7 @@ class Search {
            (rank.inputs - rank.weights) * problem_.backward_weight;
   }
 
-  // All that decides about the rest but the time.
+  // Returns everything that determines the remaining search except the time.
   std::string KeyOf(const State& state, int now) const {
     std::string key;
     const auto add = [&](int value) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The least possible cost of a pipeline with split backwards, by exhaustive
-// search: what the automatic orders are judged by. For a few ranks and
-// microbatches and small integer times; shares no code with the generators.
+// The smallest cost of a pipeline with split backwards, by exhaustive search,
+// as a reference for the automatic orders. Supports a few ranks and
+// microbatches and small integer times. Shares no code with the generators.
 #ifndef WEIR_TESTS_SCHEDULES_ORDER_OPTIMUM_H_
 #define WEIR_TESTS_SCHEDULES_ORDER_OPTIMUM_H_
 
@@ -9,7 +9,7 @@
 
 namespace weir {
 
-// The same for every stage, one stage per rank. Memory as in StagePassCosts.
+// A problem with equal stages, one per rank. Memory is as in StagePassCosts.
 struct OrderProblem {
   int num_ranks = 1;                                         // up to 4
   int num_microbatches = 1;                                  // up to 8
@@ -21,12 +21,12 @@ struct OrderProblem {
 
 struct Optimum {
   int cost = 0;            // largest time from a rank's first start to last end
-  bool is_proven = false;  // else no order costs less, but maybe none so little
+  bool is_proven = false;  // if false, `cost` is only a lower bound
   int64_t num_states = 0;
 };
 
-// Every order of every rank is considered, by states that cannot be told apart
-// and bounds that cannot be beaten; gives up after so many states.
+// Returns the smallest cost over every order of every rank. Merges equivalent
+// states and prunes by lower bounds. Gives up after `max_states` states.
 Optimum FindOptimum(const OrderProblem& problem, int64_t max_states);
 
 }  // namespace weir

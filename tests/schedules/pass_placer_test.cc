@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The placer must know the times that the order will have in the end.
+// Checks that the placer computes the times of the final order.
 #include "schedules/systems/pass_placer.h"
 
 #include "gtest/gtest.h"
@@ -72,7 +72,7 @@ TEST(PassPlacerTest, KnowsWhatCanComeNext) {
   EXPECT_FALSE(placer.CanPut(Op::kForward, 1));
   EXPECT_FALSE(placer.CanPut(Op::kBackwardInput, 2));
   for (int stage = 0; stage < 3; ++stage) placer.Put(Op::kForward, stage);
-  EXPECT_FALSE(placer.CanPut(Op::kForward, 0));  // was the last
+  EXPECT_FALSE(placer.CanPut(Op::kForward, 0));  // that was the last
   EXPECT_TRUE(placer.CanPut(Op::kBackwardInput, 2));
   EXPECT_FALSE(placer.CanPut(Op::kBackwardInput, 1));
 }

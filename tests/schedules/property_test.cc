@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What holds for every kind of schedule, on every small shape that it takes.
+// Properties of every kind of schedule, on every small shape that it accepts.
 #include <algorithm>
 #include <cctype>
 #include <functional>
@@ -70,7 +70,7 @@ void ScheduleProperties::ForEveryShape(
   EXPECT_GE(num_shapes, 3);
 }
 
-// The two of an overlapped pair count once.
+// Returns the busy time of a rank. An overlapped pair counts once.
 double Busy(const Schedule& schedule, const PassCosts& costs, int rank) {
   double busy = 0;
   const std::vector<Action>& actions = schedule.rank_actions[rank];
@@ -86,7 +86,7 @@ double Busy(const Schedule& schedule, const PassCosts& costs, int rank) {
   return busy;
 }
 
-// A microbatch alone: there through all stages, and back.
+// Returns the time of a single microbatch through all stages and back.
 double CriticalPath(const Schedule& schedule, const PassCosts& costs,
                     int microbatch) {
   double path = 0;
@@ -178,8 +178,9 @@ TEST_P(ScheduleProperties, ReplayEqualsTheLongestPath) {
   });
 }
 
-// Most (stage, microbatch) activations on the rank, as its order says: an
-// offload frees where Schedule::resident_activations waits for it.
+// Returns the largest number of (stage, microbatch) activations on the rank in
+// its order. An offload frees memory when Schedule::resident_activations
+// requires it.
 int PeakActivations(const Schedule& schedule, int rank) {
   int held = 0, leaving = 0, peak = 0;
   for (const Action& action : schedule.rank_actions[rank]) {
@@ -196,14 +197,15 @@ int PeakActivations(const Schedule& schedule, int rank) {
   return peak;
 }
 
-// What the kind's section in schedules/README.md says that a rank keeps at
-// most, in (stage, microbatch) activations, if it is given so many.
+// Returns the largest number of (stage, microbatch) activations of a rank
+// according to the kind's section in docs/schedules.md, limited by the number
+// that there are.
 int MostActivations(absl::string_view kind, const ScheduleSpec& spec,
                     const Schedule& schedule, int rank) {
   const int p = spec.num_ranks, v = spec.num_chunks;
   const int total = schedule.total_microbatches();
   const int m = spec.num_microbatches;
-  const int left = p - rank;  // ranks from this one on
+  const int left = p - rank;  // number of ranks from this one on
   const int from_end = std::min(rank, p - 1 - rank);
   const int per_round = m / std::max(1, m / p);
   const std::map<absl::string_view, int> most = {
@@ -250,12 +252,13 @@ int MostActivations(absl::string_view kind, const ScheduleSpec& spec,
   return found == most.end() ? 0 : std::min(found->second, total * v);
 }
 
-// And on some shape of several ranks every rank keeps as many; of an order by
-// costs, whose claim is a limit, the first rank.
+// Checks that no rank exceeds the maximum, and that for some shape with several
+// ranks every rank reaches it. For an order by costs, whose maximum is a limit,
+// the first rank must reach it.
 TEST_P(ScheduleProperties, KeepsAsManyActivationsAsItClaims) {
   bool is_reached = false;
   ForEveryShape([&](const ScheduleSpec& spec, const Schedule& schedule) {
-    if (schedule.forward_only) {  // nothing waits for a backward
+    if (schedule.forward_only) {  // activations need not wait for a backward
       is_reached = true;
       return;
     }
@@ -302,7 +305,8 @@ class RandomSpecs {
   }
   bool One(int in) { return Whole(1, in) == 1; }
 
-  // Mostly small; never so large and legal that generating takes long.
+  // Returns a mostly small number, never one that is legal but slow to
+  // generate.
   int Count(int most) {
     if (One(40)) return std::numeric_limits<int>::max();
     if (One(40)) return std::numeric_limits<int>::min();
@@ -342,7 +346,7 @@ class RandomSpecs {
         return absl::StrCat(Whole(-2, 9));
       case 2:
         return absl::StrCat(Cost());
-      case 3: {  // a word of what the option says of itself
+      case 3: {  // a word of the option's summary
         const std::vector<std::string> words = Words(option.summary);
         return words[Whole(0, static_cast<int>(words.size()) - 1)];
       }
@@ -379,7 +383,7 @@ class RandomSpecs {
   std::mt19937 random_;
 };
 
-// Either a sound schedule or a refusal that says what to change.
+// Every spec gives either a valid schedule or a refusal with a suggestion.
 TEST_P(ScheduleProperties, RandomSpecsAreServedOrRefusedByName) {
   RandomSpecs specs(Kind());
   int num_served = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The version table once more, straight from its definition and without any
-// state: for every action all others of its stage and rank are looked at.
+// Recomputes the version table from its definition and without state: for every
+// action, looks at all others of its stage and rank.
 #ifndef WEIR_TESTS_SCHEDULES_RECOUNT_H_
 #define WEIR_TESTS_SCHEDULES_RECOUNT_H_
 
@@ -22,8 +22,9 @@ class Recount {
                : k / schedule_.microbatches_per_update(stage);
   }
 
-  // Updates of the stage that the rank has done before it starts `position`:
-  // those of which it has done every gradient that is its own.
+  // Returns the number of updates of the stage that the rank has applied before
+  // it starts `position`: those for which all of its own gradients are
+  // complete.
   int Newest(int rank, int position, int stage) const {
     const std::vector<Action>& actions = schedule_.rank_actions[rank];
     const int start = StartOf(rank, position, stage);
@@ -82,8 +83,9 @@ class Recount {
     return Newest(rank, PositionOf(rank, Op::kBackward, stage, k), stage);
   }
 
-  // The newest version, and every older one that is read from now on.
-  // REQUIRES: versions[stage][k] are {ForwardVersion, BackwardVersion}.
+  // Returns the number of live versions: the newest, and every older one that
+  // is read from now on. Requires: versions[stage][k] is {ForwardVersion,
+  // BackwardVersion}.
   int Live(
       int rank, int position,
       const std::vector<std::vector<std::pair<int, int>>>& versions) const {
@@ -107,7 +109,8 @@ class Recount {
   }
 
  private:
-  // Where an action starts: with the one before it, if that overlaps it.
+  // Returns the position at which an action starts: that of the previous action
+  // if they overlap.
   int StartOf(int rank, int position, int stage) const {
     const std::vector<Action>& actions = schedule_.rank_actions[rank];
     const bool second = position > 0 && actions[position - 1].overlaps_next &&
@@ -115,7 +118,8 @@ class Recount {
     return position - (second ? 1 : 0);
   }
 
-  // Of the forward, or of the backward that makes the input gradient.
+  // Returns the position of the forward, or of the backward that computes the
+  // input gradient.
   int PositionOf(int rank, Op op, int stage, int k) const {
     const std::vector<Action>& actions = schedule_.rank_actions[rank];
     for (int i = 0; i < std::ssize(actions); ++i) {

@@ -60,7 +60,7 @@ TEST(RegistryTest, KnowsTheNamesOfPyTorchAndMegatron) {
   EXPECT_EQ(name_of("forward_backward_pipelining_with_interleaving"),
             "interleaved-1f1b");
   EXPECT_EQ(name_of("2BW"), "pipedream-2bw");
-  // Its classes.
+  // Class names of PyTorch.
   EXPECT_EQ(name_of("ScheduleGPipe"), "gpipe");
   EXPECT_EQ(name_of("Schedule1F1B"), "1f1b");
   EXPECT_EQ(name_of("ScheduleInterleaved1F1B"), "interleaved-1f1b");
@@ -111,7 +111,7 @@ TEST(RegistryTest, EveryKindIsValidOnManyShapesAndKeepsItsName) {
         }
       }
     }
-    // 2BP's 1F1B take one number of microbatches per pipeline.
+    // 2BP's 1F1B kinds accept one number of microbatches per pipeline depth.
     EXPECT_GE(num_legal, 5) << kind.name;
   }
 }

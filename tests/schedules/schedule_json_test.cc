@@ -93,7 +93,7 @@ TEST(ScheduleJsonTest, BadActionsAreNamedByTheirField) {
   EXPECT_THAT(ErrorOf(json.dump()),
               testing::HasSubstr("a.json: ranks[1].actions[2]: action:1:1: "
                                  "'F7' is not an action"));
-  // Two actions in one, or a row for another rank.
+  // Two actions in one, or a row of another rank.
   for (const char* text : {"0F0,0B0", "0F0\n1F0"}) {
     json["ranks"][1]["actions"][2] = text;
     EXPECT_THAT(ErrorOf(json.dump()),

@@ -40,7 +40,7 @@ TEST(ScheduleTextTest, EveryKindRoundTrips) {
       ASSERT_TRUE(rebuilt.ok()) << rebuilt.status();
       EXPECT_EQ(rebuilt->num_microbatches, schedule.total_microbatches());
       EXPECT_EQ(rebuilt->forward_only, schedule.forward_only);
-      // The routes themselves may be another way to say the same.
+      // Different routes may represent the same placement.
       for (int stage = 0; stage < schedule.num_stages; ++stage) {
         for (int k = 0; k < schedule.total_microbatches(); ++k) {
           ASSERT_EQ(rebuilt->rank_of(stage, k), schedule.rank_of(stage, k))
@@ -98,7 +98,7 @@ TEST(ScheduleTextTest, StagesActionsHaveNoMicrobatchAndAllWordsEnd) {
   }
 }
 
-// zb1p_2rank_2stagep_compute.csv as PyTorch shipped it in 2024 and today.
+// zb1p_2rank_2stagep_compute.csv as shipped by PyTorch in 2024 and today.
 TEST(ScheduleTextTest, TheDialectOf2024IsRefusedAndConverted) {
   constexpr absl::string_view kOld =
       "0F0,0F1,2F0,,2F1,2B0,2W0,0F2,2B1,2W1,0F3,0B0,0W0\n"
@@ -141,15 +141,15 @@ TEST(ScheduleTextTest, WhatPyTorchCannotReadIsNamed) {
 }
 
 TEST(InferTest, PeriodicRanksAreRoutes) {
-  // Microbatches 0 and 1 go forth, 2 and 3 back, 4 and 5 forth again.
+  // Microbatches 0 and 1 go forward, 2 and 3 in reverse, 4 and 5 forward again.
   const Schedule schedule =
       FromText("0F0,0F1,1F2,1F3,0F4,0F5\n1F0,1F1,0F2,0F3,1F4,1F5");
   EXPECT_EQ(schedule.microbatches_per_route_turn, 2);
   EXPECT_THAT(schedule.routes,
               ElementsAre(ElementsAre(0, 1), ElementsAre(1, 0)));
-  // A turn that was cut short at the end.
+  // The last turn is incomplete.
   EXPECT_EQ(FromText("0F0,0F1,0F4\n0F2,0F3").microbatches_per_route_turn, 2);
-  // Two of three microbatches on one rank: a turn of one.
+  // Two of three microbatches are on one rank: a turn of one.
   const Schedule three = FromText("0F0,0F1,0F3,0F4\n0F2,0F5");
   EXPECT_EQ(three.microbatches_per_route_turn, 1);
   EXPECT_EQ(three.num_routes(), 3);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What holds for the version table of every kind in the registry, whatever it
-// is, on all small shapes that are legal for it.
+// Invariants of the version table of every kind in the registry, on all small
+// shapes that are legal for it.
 #include <algorithm>
 #include <cmath>
 
@@ -32,7 +32,8 @@ int NumUpdates(const Schedule& schedule, int stage) {
          schedule.microbatches_per_update(stage);
 }
 
-// False for the second direction of a bidirectional pipeline of 1 microbatch.
+// Returns false for the second direction of a bidirectional pipeline with one
+// microbatch.
 bool MeetsMicrobatches(const Schedule& schedule, int rank, int stage) {
   for (int k = 0; k < schedule.total_microbatches(); ++k) {
     if (schedule.rank_of(stage, k) == rank) return true;

@@ -111,7 +111,8 @@ TEST(SemanticsTest, VerdictAdmitsWhenTooFewMicrobatchesShowNoDelay) {
   }
 }
 
-// PipeMare (Yang et al., 2021) keeps no stash: a backward reads what is there.
+// PipeMare (Yang et al., 2021) keeps no stash: a backward reads the current
+// version.
 TEST(SemanticsTest, WithoutStashABackwardReadsTheNewestAndOneVersionLives) {
   Schedule schedule = Generated("pipedream", {4, 16});
   schedule.weights.backward = WeightPolicy::BackwardRead::kLatest;
@@ -134,13 +135,14 @@ TEST(SemanticsTest, UpdateOfASplitBackwardWaitsForItsWeightGradient) {
   EXPECT_THAT(semantics.update_positions[0], ElementsAre(3, 5));
   EXPECT_EQ(semantics.uses[0][1].forward_version, 0);
   EXPECT_EQ(semantics.uses[0][1].staleness(), 1);
-  // Version 0 is last read by 0I1: while 0W1 runs only the newest is left.
+  // 0I1 is the last reader of version 0; while 0W1 runs, only the newest is
+  // live.
   EXPECT_THAT(semantics.live_versions[0], ElementsAre(1, 1, 1, 1, 2, 1));
 }
 
 TEST(SemanticsTest, ALaterReaderKeepsAVersionThatNobodyReadsNow) {
-  // While 0F2 and 0B2 read version 0, version 1 waits for 0F3. Nobody reads
-  // version 2: it goes as soon as version 3 is there.
+  // While 0F2 and 0B2 read version 0, version 1 is kept for 0F3. Version 2 is
+  // never read and is dropped once version 3 exists.
   Schedule schedule = FromText("0F0,0B0,0F1,0B1,0F2,0B2,0F3,0B3");
   schedule.flush = false;
   schedule.weights = {.microbatches_per_update = 1,
@@ -192,7 +194,7 @@ TEST(SemanticsTest, StagesOfOneRankHaveVersionsOfTheirOwn) {
   EXPECT_THAT(semantics.max_live_versions, ElementsAre(1, 1));
 }
 
-// Two replicas of stage 0 on the ranks 0 and 1, one stage 1 on rank 2.
+// Returns two replicas of stage 0 on ranks 0 and 1, and stage 1 on rank 2.
 Schedule TwoReplicas() {
   Schedule schedule = Generated("pipedream:replicas=2-1", {3, 8});
   schedule.weights.microbatches_per_update = 1;
@@ -228,7 +230,7 @@ TEST(SemanticsTest, ABackwardOverTwoUpdatesIsAnError) {
             "updates 0 to 1 of stage 0 in one piece, expected one update");
 }
 
-// 0B0-1 is the last to read the versions 0 and 1: both go with it.
+// 0B0-1 is the last reader of versions 0 and 1, so both are dropped after it.
 TEST(SemanticsTest, ASpanReadsTheVersionOfEachOfItsMicrobatches) {
   Schedule schedule = FromText("0F0,0F1,0B0-1,0F2,0F3,0B2-3");
   schedule.flush = false;
@@ -248,8 +250,8 @@ TEST(SemanticsTest, ASpanReadsTheVersionOfEachOfItsMicrobatches) {
   EXPECT_THAT(semantics.live_versions[0], ElementsAre(1, 1, 1, 1, 2, 2));
 }
 
-// Both of a pair start together: the forward cannot read the update that the
-// backward beside it makes, whichever is written first.
+// Both actions of a pair start together, so the forward cannot read the update
+// that the overlapped backward completes, whichever is listed first.
 TEST(SemanticsTest, AForwardReadsNothingOfTheBackwardThatItOverlaps) {
   for (const bool backward_first : {false, true}) {
     Schedule schedule =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a stage's versions come to, from versions by hand.
+// Tests the summary of a stage from hand-written weight versions.
 #include "schedules/stage_semantics.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,8 @@ struct Read {
   int forward, backward;
 };
 
-// One stage on one rank that updates after so many microbatches.
+// Returns the summary of a single stage on one rank. `reads` holds the versions
+// that the passes of each microbatch read.
 StageSemantics Summary(int microbatches_per_update,
                        const std::vector<Read>& reads,
                        const std::vector<double>& forward_distance = {}) {
@@ -36,9 +37,10 @@ StageSemantics Summary(int microbatches_per_update,
   return SummarizeStages(schedule, semantics)[0];
 }
 
-// Means are of the updates all of whose microbatches read what an update made.
+// Means cover only updates in which every microbatch reads weights that an
+// earlier update computed.
 TEST(StageSemanticsTest, MeansLeaveOutTheStart) {
-  // Updates 0 to 4, of which the third is the first to read version 1.
+  // Updates 0 to 4. Update 2 is the first whose forward reads version 1.
   const StageSemantics stage =
       Summary(1, {{0, 0}, {0, 1}, {1, 2}, {2, 2}, {2, 4}});
   EXPECT_FALSE(stage.is_start_only);
@@ -50,18 +52,19 @@ TEST(StageSemanticsTest, MeansLeaveOutTheStart) {
 }
 
 TEST(StageSemanticsTest, MeansAreOfWholeUpdates) {
-  // Updates of two: the second begins with version 0, the last one is not
-  // complete.
+  // Updates of two microbatches. Update 1 begins with version 0, and the last
+  // update is incomplete.
   const StageSemantics stage = Summary(
       2,
       {{0, 0}, {0, 0}, {0, 0}, {1, 1}, {1, 2}, {2, 2}, {2, 2}, {3, 3}, {3, 3}});
   EXPECT_FALSE(stage.is_start_only);
-  // Updates 2 and 3: 2 - 1, 2 - 2, 3 - 2, 3 - 3.
+  // Staleness of updates 2 and 3: 2 - 1, 2 - 2, 3 - 2, 3 - 3.
   EXPECT_DOUBLE_EQ(stage.mean_staleness, 2 / 4.0);
   EXPECT_DOUBLE_EQ(stage.mean_disagreement, 1 / 4.0);
 }
 
-// What never reads an update's weights has its last whole update to show.
+// If every forward reads the initial weights, the means are those of the last
+// complete update.
 TEST(StageSemanticsTest, WhereThereIsOnlyTheStartItIsSaid) {
   const StageSemantics stage =
       Summary(2, {{0, 0}, {0, 0}, {0, 1}, {0, 1}, {0, 0}});
@@ -70,7 +73,8 @@ TEST(StageSemanticsTest, WhereThereIsOnlyTheStartItIsSaid) {
   EXPECT_DOUBLE_EQ(stage.mean_disagreement, 1);
 }
 
-// A forward that aims a version ahead computes with what the backward reads.
+// A forward that predicts one version ahead disagrees with the backward by one
+// version less.
 TEST(StageSemanticsTest, PredictionsMoveWhatPassesComputeWith) {
   const StageSemantics stage =
       Summary(1, {{0, 1}, {1, 2}, {2, 3}, {3, 5}}, {1.0});

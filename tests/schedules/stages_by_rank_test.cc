@@ -33,7 +33,7 @@ TEST(StagesByRankTest, AreThoseOfEachRank) {
   }
 }
 
-// More routes than are looked through one after the other.
+// Uses more routes than are searched linearly.
 TEST(StagesByRankTest, RanksOfManyRoutesAreListedOnceInTheirOrder) {
   Schedule schedule;
   schedule.num_ranks = 40;

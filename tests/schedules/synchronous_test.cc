@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What holds for every synchronous kind on every legal shape.
+// Properties of every synchronous kind on every legal shape.
 #include <numeric>
 
 #include "gmock/gmock.h"
@@ -83,7 +83,8 @@ TEST(SynchronousTest, NothingIsFasterThanTheFirstMicrobatch) {
     for (int stage = 1; stage < schedule.num_stages; ++stage) {
       hops += schedule.rank_of(stage, 0) != schedule.rank_of(stage - 1, 0);
     }
-    // The input gradients; the last weight gradient may be another stage's.
+    // Counts input gradients only, as the last weight gradient may be another
+    // stage's.
     const double critical = schedule.num_ranks * (1 + 0.7) + 2 * hops * 0.3;
     EXPECT_GE(Makespan(schedule, {1, 0.7, 0.6, 0.3}) + 1e-9, critical);
   });

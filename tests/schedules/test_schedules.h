@@ -15,18 +15,18 @@
 
 namespace weir {
 
-// REQUIRES: the kind exists and the spec is legal for it.
+// Generates a schedule. Requires: the kind exists and the spec is legal for it.
 inline Schedule Generated(absl::string_view name, const ScheduleSpec& spec) {
   return GenerateSchedule(name, spec).value();
 }
 
-// REQUIRES: the text parses and every stage is on one rank.
+// Parses a schedule. Requires: the text parses and every stage is on one rank.
 inline Schedule FromText(absl::string_view text) {
   return ScheduleFromRows("test", ParseCsv("test", text).value()).value();
 }
 
-// Every name of the registry, and names with options that change what a
-// schedule does to the weights. REQUIRES: the registry has them.
+// Returns every name of the registry, and names with options that change the
+// versions of weights. Requires: the registry has these options.
 inline std::vector<std::string> NamesWithOptions() {
   std::vector<std::string> names;
   for (const ScheduleKind& kind : AllScheduleKinds()) {
@@ -46,7 +46,8 @@ inline std::vector<std::string> NamesWithOptions() {
   return names;
 }
 
-// All legal ones among small shapes, without flush of several batches.
+// Returns all legal schedules of small shapes, with several batches if there is
+// no flush.
 inline std::vector<Schedule> SmallSchedules(absl::string_view name) {
   std::vector<Schedule> schedules;
   const ScheduleKind* kind = FindScheduleKind(name).value();
@@ -65,8 +66,8 @@ inline std::vector<Schedule> SmallSchedules(absl::string_view name) {
   return schedules;
 }
 
-// One that shows a steady state, small enough to be mutated everywhere.
-// REQUIRES: some of the shapes is legal.
+// Returns a schedule with a steady state that is small enough for mutating
+// every action. Requires: one of the shapes is legal.
 inline Schedule MutationSchedule(absl::string_view name) {
   const ScheduleKind* kind = FindScheduleKind(name).value();
   for (int p : {3, 4, 7, 2}) {
@@ -81,7 +82,7 @@ inline Schedule MutationSchedule(absl::string_view name) {
   return {};
 }
 
-// A small shape that is legal for the kind.
+// Returns a small shape that is legal for the kind.
 inline ScheduleSpec LegalSpec(const ScheduleKind& kind) {
   for (int p : {3, 4}) {
     for (int m : {6, 4, 8}) {

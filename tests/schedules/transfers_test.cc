@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which transfers meet, and what is said of those that cannot.
+// Tests the matching of sends with receives and the faults of transfers.
 #include "schedules/transfers.h"
 
 #include <gmock/gmock.h>
@@ -18,7 +18,7 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using Kind = TransferFault::Kind;
 
-// Ranks by lines, actions by spaces.
+// Parses a program with one rank per line and actions separated by spaces.
 CommProgram ProgramOf(const std::string& text) {
   CommProgram program;
   for (const absl::string_view line : absl::StrSplit(text, '\n')) {
@@ -30,7 +30,7 @@ CommProgram ProgramOf(const std::string& text) {
   return program;
 }
 
-// Kind, action and the other action: "rank.position", or nothing.
+// Kind, action and other action. Actions are "rank.position", or empty.
 using Fault = std::tuple<Kind, std::string, std::string>;
 
 std::string TextOf(const Place& place) {
@@ -61,7 +61,7 @@ TEST(TransfersTest, SendsMeetReceives) {
       LinkProgram(ProgramOf(TwoRanks(kFirst, kLast)), 100, &faults);
   EXPECT_TRUE(faults.empty());
   EXPECT_THAT(links.first, ElementsAre(0, 4, 8));
-  // 0B0 takes 0RECV_B0, which meets 1SEND_B0; and so on.
+  // 0B0 uses 0RECV_B0, which matches 1SEND_B0, and so on.
   EXPECT_THAT(links.partner, ElementsAre(-1, 4, 7, 2, 1, 4, -1, 2));
   EXPECT_THAT(links.local, ElementsAre(-1, 0, -1, -1, -1, -1, -1, 6));
   EXPECT_EQ(links.PlaceOf(3), (Place{0, 3}));
@@ -98,7 +98,7 @@ TEST(TransfersTest, NothingIsReceivedForNobody) {
               ElementsAre(Fault(Kind::kUnused, "0.2", "")));
 }
 
-// There is no other side to name.
+// Such a transfer has no other side to report.
 TEST(TransfersTest, NothingLeavesThePipeline) {
   const std::string first = kFirst, last = kLast;
   EXPECT_THAT(FaultsOf(TwoRanks("0RECV_F0 " + first, last)),
@@ -116,8 +116,8 @@ TEST(TransfersTest, ARankSendsNothingToItself) {
               ElementsAre(Fault(Kind::kItself, "0.1", "0.2")));
 }
 
-// Without tags the k-th send of a pair of ranks is its k-th receive; told once
-// a pair.
+// Without tags, the k-th send from one rank to another matches the k-th
+// receive. Crossed transfers are reported once per pair of ranks.
 TEST(TransfersTest, PairsOfRanksSendInOneOrder) {
   const std::string first =
       "0F0 0SEND_F0 0F1 0SEND_F1 0RECV_B0 0B0 0RECV_B1 0B1";

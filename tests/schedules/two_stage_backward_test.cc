@@ -13,7 +13,7 @@ constexpr RankSeconds kSeconds = {kForward, kInput, kWeight};
 constexpr absl::string_view kKinds[] = {"2bp-naive", "2bp-gpipe", "2bp-1f1b-1",
                                         "2bp-1f1b-2"};
 
-// Legal for the kind: any number, p or 2p.
+// Returns a legal number of microbatches for the kind: any, p or 2p.
 int Microbatches(absl::string_view kind, int p, int any) {
   return kind == "2bp-1f1b-1" ? p : kind == "2bp-1f1b-2" ? 2 * p : any;
 }
@@ -63,9 +63,9 @@ TEST(TwoStageBackwardTest, WithAllAtTheEndNothingIsFilled) {
   }
 }
 
-// Stage s ends s input gradients before stage 0, with the p-1-s weight
-// gradients fewer to do that it filled its drain with: W fits between two input
-// gradients while W <= F.
+// Stage s finishes its input gradients s input gradients before stage 0 and has
+// p-1-s fewer weight gradients left, with which it filled its drain. W fits
+// between two input gradients while W <= F.
 TEST(TwoStageBackwardTest, OneFOneBFillsItsDrain) {
   for (int p = 1; p <= 16; ++p) {
     for (int per_rank : {1, 2}) {
@@ -84,7 +84,7 @@ TEST(TwoStageBackwardTest, OneFOneBFillsItsDrain) {
           }
         }
       }
-      // Equal passes: Zero Bubble's H1.
+      // With equal passes, the makespan is that of Zero Bubble's H1.
       ExpectClose(Makespan(schedule, {1, 1, 1}), 3 * m + p - 1);
       for (int rank = 0; rank < p; ++rank) {
         EXPECT_EQ(PeakDeferredWeights(schedule, rank), m - (p - 1 - rank));
@@ -93,8 +93,8 @@ TEST(TwoStageBackwardTest, OneFOneBFillsItsDrain) {
   }
 }
 
-// The bounds of 1F1B with a backward in two: Zero Bubble's H1 fills every gap
-// that a W fits into, all at the end fills none.
+// The makespan is between that of Zero Bubble's H1, which fills every gap that
+// fits a W, and that with all weight gradients at the end, which fills none.
 TEST(TwoStageBackwardTest, OneFOneBIsBetweenH1AndNothingFilled) {
   for (int p = 1; p <= 12; ++p) {
     for (int per_rank : {1, 2}) {

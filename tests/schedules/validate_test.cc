@@ -95,7 +95,7 @@ TEST(ValidateTest, ManyProblemsAreCut) {
 }
 
 TEST(ValidateTest, DeadlockNamesTheShortestCycle) {
-  // Ranks 0 and 1 wait for each other; rank 2 only for them.
+  // Ranks 0 and 1 wait for each other; rank 2 waits only for them.
   const Schedule schedule = FromText(
       "0F0,0B0,0F1,0B1\n"
       "1F0,1F1,1B0,1B1\n"
@@ -121,7 +121,7 @@ TEST(ValidateTest, DeadlockNamesTheInputGradientOfASplitBackward) {
 }
 
 TEST(ValidateTest, LongCycleIsCut) {
-  // Rank 0 wants its second chunk first, which waits for all other ranks.
+  // Rank 0 starts with its second chunk, which waits for all other ranks.
   constexpr int kRanks = 40;
   Schedule schedule = Generated("interleaved", {kRanks, kRanks, 2});
   auto& actions = schedule.rank_actions[0];

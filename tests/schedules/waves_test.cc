@@ -20,8 +20,8 @@ TEST(HanayoTest, OneWaveIsAVWithOneFOneBInEveryStage) {
   EXPECT_EQ(RowOf(schedule, 1), "1F0 2F0 1F1 2F1 2B0 1B0 2B1 1B1");
 }
 
-// After its first backward a stage alternates until its forwards are done, and
-// never holds more than p microbatches: 1F1B on the wave's stages.
+// After its first backward, a stage alternates until its forwards are done, and
+// never holds more than p microbatches: 1F1B on the stages of the wave.
 TEST(HanayoTest, EveryStageAlternatesAfterItsWarmUp) {
   for (int p : {1, 2, 3, 4, 8}) {
     for (int waves : {1, 2, 3}) {
@@ -53,7 +53,7 @@ TEST(HanayoTest, TurningPointsNeedNoTransfer) {
     for (int stage = p - 1; stage + 1 < schedule.num_stages; stage += p) {
       EXPECT_EQ(route[stage], route[stage + 1]);
     }
-    EXPECT_EQ(schedule.num_routes(), 1);  // weights once
+    EXPECT_EQ(schedule.num_routes(), 1);  // weights are not duplicated
   }
 }
 
@@ -103,7 +103,7 @@ TEST(HanayoTest, KeepsAtMostWhatPMicrobatchesTake) {
   }
 }
 
-// Layers 0-1, 6-7, 8-9 and 14-15 of 16 on rank 0 in the paper.
+// Layers 0-1, 6-7, 8-9 and 14-15 of 16 are on rank 0 in the paper.
 TEST(BitPipeTest, RankZeroHoldsBothEndsOfBothVs) {
   const Schedule schedule = Valid("bitpipe", {4, 4, 2});
   EXPECT_THAT(schedule.StagesOf(0), ElementsAre(0, 3, 4, 7));

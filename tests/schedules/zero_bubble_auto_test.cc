@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The automatic Zero Bubble orders: small ones in full, and what must hold for
-// any costs, limits and shapes.
+// Tests the automatic Zero Bubble schedules: small ones in full, and properties
+// that hold for any costs, limits and shapes.
 #include <algorithm>
 #include <limits>
 #include <random>
@@ -35,7 +35,7 @@ class Cases {
     spec.num_microbatches = Int(1, 30);
     spec.num_chunks = num_chunks;
     const int num_stages = Int(0, 2) == 0 ? 1 : spec.num_ranks * num_chunks;
-    // Whole numbers make ties; a pass may take no time.
+    // Integers create ties; a pass may take no time.
     const bool whole = Int(0, 2) == 0;
     const auto cost = [&] { return whole ? Int(0, 4) : Real(0.1, 3); };
     for (int s = 0; s < num_stages; ++s) {
@@ -64,7 +64,7 @@ double LargestHeld(const ScheduleSpec& spec) {
   return largest;
 }
 
-// The most that a rank holds at a time.
+// Returns the peak memory of any rank.
 double PeakHeld(const Schedule& schedule, const PassCosts& costs) {
   double peak = 0;
   for (const std::vector<Action>& actions : schedule.rank_actions) {
@@ -84,8 +84,8 @@ double PeakHeld(const Schedule& schedule, const PassCosts& costs) {
   return peak;
 }
 
-// No order takes less: every rank's work, and the way of one microbatch from
-// the first start on. Returns the larger bound of the span.
+// Returns a lower bound on the span of any order: the larger of the most work
+// of any rank and the time of one microbatch through all stages and back.
 double LeastSpan(const Schedule& schedule, const PassCosts& costs) {
   double least = 0;
   for (const std::vector<Action>& actions : schedule.rank_actions) {
@@ -156,8 +156,8 @@ TEST(ZeroBubbleAutoTest, TheLimitIsAllThatTellsOnePFromTwoP) {
   }
 }
 
-// All passes take 1. With 1F1B's memory it is ZB-H1; with twice as much ZB-H2,
-// and the last rank leaves all its W to the end.
+// All passes take 1. With 1F1B's memory, the order is ZB-H1. With twice as much
+// it is ZB-H2, except that the last rank runs all its W at the end.
 TEST(ZeroBubbleAutoTest, SmallOrdersInALine) {
   constexpr absl::string_view kH1 =
       "0F0,0F1,0I0,0W0,0F2,0I1,0W1,0F3,0I2,0W2,0I3,0W3\n"
@@ -172,7 +172,7 @@ TEST(ZeroBubbleAutoTest, SmallOrdersInALine) {
             "1F0,1I0,1F1,1I1,1F2,1I2,1F3,1I3,1W0,1W1,1W2,1W3\n");
 }
 
-// Rank 0 has the stages 0 and 3, rank 1 the stages 1 and 2.
+// Rank 0 has stages 0 and 3, rank 1 has stages 1 and 2.
 TEST(ZeroBubbleAutoTest, SmallOrdersInAV) {
   EXPECT_EQ(PrintCsv(Generated("zb-v", {2, 3, 2})),
             "0F0,0F1,0F2,3F0,3I0,3W0,3F1,3I1,3W1,0I0,0W0,3F2,3I2,0I1,3W2,0I2,"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times and memory of the Zero Bubble family by formula. c is 0.
+// Compares times and memory of the Zero Bubble schedules with closed forms.
+// Transfers take no time.
 #include <algorithm>
 #include <deque>
 #include <utility>
@@ -42,8 +43,8 @@ void ExpectClose(double found, double expected) {
   EXPECT_NEAR(found, expected, 1e-9 * std::max(1.0, expected));
 }
 
-// Most memory at a time on a rank: `activation` from F to I, `inputs` from I to
-// W, per microbatch and stage.
+// Returns the peak memory of a rank. A microbatch of a stage holds `activation`
+// from F to I, and `inputs` from I to W.
 double PeakHeld(const std::vector<Action>& actions, double activation,
                 double inputs) {
   double held = 0, peak = 0;
@@ -58,7 +59,7 @@ double PeakHeld(const std::vector<Action>& actions, double activation,
 
 constexpr double kPassTimes[] = {.5, .8, 1, 1.2, 1.7};
 
-// check(F, I, W) for all combinations of pass times.
+// Calls check(F, I, W) for all combinations of pass times.
 template <typename Check>
 void ForAllTimes(const Check& check) {
   for (double forward : kPassTimes) {
@@ -72,7 +73,7 @@ void ForAllTimes(const Check& check) {
   }
 }
 
-// check(p, m) for many microbatches per rank.
+// Calls check(p, m) for several numbers of microbatches per rank.
 template <typename Check>
 void ForShapes(int least_m_per_rank, const Check& check) {
   for (int p = 1; p <= 16; ++p) {
@@ -113,8 +114,8 @@ TEST(ZeroBubbleClosedForms, H2LosesAnotherWeightLessPerRank) {
       const Times times = TimesOf(schedule, Costs(f, i, w));
       const double cost = m * (f + i + w) + (p - 1) * (f + i - 2 * w);
       ExpectClose(times.span, cost);
-      // From a common start the last rank begins too late to gain: at F=I=W the
-      // makespan is that of H1.
+      // If all ranks start together, the last rank starts too late to gain:
+      // with F=I=W the makespan is that of H1.
       if (w <= i) {
         ExpectClose(times.makespan, cost + (p - 1) * std::max(0.0, 2 * w - i));
       }
@@ -137,7 +138,7 @@ TEST(ZeroBubbleClosedForms, H1AndH2HoldFewerActivationsAndMoreInputsByStage) {
   });
 }
 
-// Appendix H: no W is on the way but the last.
+// Appendix H: no W delays another pass; only the last W adds to the makespan.
 TEST(ZeroBubbleClosedForms, FewMicrobatchesWaitOnlyForTheLastWeight) {
   for (int p = 1; p <= 16; ++p) {
     for (int m = 1; m <= p; ++m) {
@@ -164,13 +165,13 @@ ScheduleSpec VSpec(int p, int m) {
   return {.num_ranks = p, .num_microbatches = m, .num_chunks = 2};
 }
 
-// Per rank: the most chunks whose W is not done.
+// Returns the largest number of chunks of a rank whose W is not done.
 int PeakChunks(const std::vector<Action>& actions) {
   return static_cast<int>(PeakHeld(actions, 1, 1));
 }
 
-// The V's last rank begins p-1 chunks later, so a batch alone takes so much
-// longer; 6m chunks is the work.
+// The last rank of the V starts p-1 time units later, so a single batch takes
+// that much longer. The work is 6m units.
 TEST(ZeroBubbleClosedForms, VHasNoBubbleFromTwiceTheRanksOnAtEqualTimes) {
   for (int p = 1; p <= 16; ++p) {
     for (int m = p; m <= 5 * p; ++m) {
@@ -192,7 +193,7 @@ TEST(ZeroBubbleClosedForms, VHalfHoldsHalfForHalfTheBubble) {
       SCOPED_TRACE(absl::StrCat("p ", p, " m ", m));
       const Schedule schedule = Sound("v-half", VSpec(p, m));
       const Times times = TimesOf(schedule, Costs(1, 1, 1));
-      // 1F1B's is (p-1) times both chunks' F, I and W: 6p-6.
+      // The bubble of 1F1B is p-1 times the F, I and W of both chunks: 6p-6.
       ExpectClose(times.span, 6 * m + 3 * p - (p % 2 == 0 ? 7 : 4));
       ExpectClose(times.makespan, times.span);
       int most = 0;
@@ -221,23 +222,23 @@ TEST(ZeroBubbleClosedForms, VMinHoldsAThirdForTwoThirdsOfTheBubble) {
   }
 }
 
-// The sum over a rank's stages of ceil(l / 6), l slots from F to W, both
-// included. F and I by the paper's offsets: v-half goes down in steps of two,
-// up in steps of one, v-min in steps of one both ways; a pause after the last F
-// keeps blocks that are repeated every 6 slots apart. W in their free slots,
-// first come first served.
+// Returns the sum over a rank's stages of ceil(l / 6), where l is the number of
+// slots from F to W, both included. F and I follow the paper's offsets: v-half
+// moves down the ranks in steps of two slots and up in steps of one, v-min in
+// steps of one both ways. A pause after the last F prevents conflicts between
+// blocks that repeat every 6 slots. W fills the free slots in FIFO order.
 int BlockBound(absl::string_view name, int p, int rank) {
   const bool half = name == "v-half";
   const int down = half ? 2 : 1;
   const int pause = half ? (p % 2 == 0 ? 3 : 0) : (p % 3 == 0 ? 2 : 0);
   const int turn = down * (p - 1) + 1;  // F of the last rank's second chunk
   const int forward[] = {down * rank, turn + p - 1 - rank};
-  // The backward goes the same way from the slot behind the pause on.
+  // The backward takes the same path, from the slot after the pause on.
   const int begin = turn + p - 1 + pause + 1;
   const int input[] = {begin + turn + p - 1 - rank, begin + down * rank};
   int lifespan[2] = {0, 0};
   std::deque<std::pair<int, int>> waiting;  // stage, slot of its I
-  for (int slot = 0; slot < 60; ++slot) {   // long enough to be steady
+  for (int slot = 0; slot < 60; ++slot) {   // long enough for a steady state
     bool is_free = true;
     for (int stage : {0, 1}) {
       is_free &= (slot - forward[stage]) % 6 != 0;
@@ -253,8 +254,9 @@ int BlockBound(absl::string_view name, int p, int rank) {
   return (lifespan[0] + 5) / 6 + (lifespan[1] + 5) / 6;
 }
 
-// The paper's bound for the worst rank, up to whose memory the ends of all are
-// tightened. Two lifespans that are rounded up can overstate it by one.
+// Checks the paper's bound for the worst rank. The generator compacts the
+// warm-up and drain of all ranks up to this memory. Rounding up two lifespans
+// can overestimate the memory by one.
 TEST(ZeroBubbleClosedForms, ABlocksLifespansBoundItsMemory) {
   for (absl::string_view name : {"v-half", "v-min"}) {
     for (int p = 3; p <= 16; ++p) {
@@ -273,7 +275,8 @@ TEST(ZeroBubbleClosedForms, ABlocksLifespansBoundItsMemory) {
   }
 }
 
-// A microbatch crosses ranks 4(p-1) times in a V, 2(p-1) times in a line.
+// A microbatch is sent between ranks 4(p-1) times in a V and 2(p-1) times in a
+// line.
 TEST(ZeroBubbleClosedForms, AVHasTwiceTheTransfers) {
   const auto num_transfers = [](const Schedule& schedule) {
     int count = 0;
@@ -290,7 +293,8 @@ TEST(ZeroBubbleClosedForms, AVHasTwiceTheTransfers) {
   }
 }
 
-// Any batch that fits the block's memory: never more, however few or many.
+// Checks that no number of microbatches exceeds the memory of the repeated
+// block.
 TEST(ZeroBubbleClosedForms, VHalfAndVMinNeverHoldMoreThanTheirShare) {
   for (int p = 1; p <= 20; ++p) {
     for (int m = 1; m <= 3 * p + 2; ++m) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far zb-1p and zb-2p are from the best order there is, on every shape of
-// up to 4 ranks and 8 microbatches. The published heuristic is not optimal;
-// this is the bound we claim for it, and no order can fall below the optimum.
+// Checks how far zb-1p and zb-2p are from the optimum, for all shapes of up to
+// 4 ranks and 8 microbatches. The published heuristic is not optimal; this test
+// verifies the bound that we claim for it, and that no order is better than the
+// optimum.
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "schedules/walk.h"
@@ -11,7 +12,7 @@
 namespace weir {
 namespace {
 
-// Beyond it the search ends with the best bound it has proven.
+// A search of more states ends with the best bound proven so far.
 constexpr int64_t kMaxStates = 100'000;
 
 double CostOf(const OrderProblem& problem, bool is_two_p) {
@@ -81,8 +82,9 @@ Tally Compare(bool is_two_p) {
   return tally;
 }
 
-// 239 of 243 proven; at most 41/39 of the optimum, and in the 13 shapes whose
-// optimum is not proven at most 99/91 of what no order can beat.
+// 239 of the 243 proven cases are optimal, and the others are within 41/39 of
+// the optimum. The 13 cases without a proven optimum are within 99/91 of a
+// lower bound.
 TEST(ZeroBubbleOptimumTest, OnePIsNearlyAlwaysOptimal) {
   const Tally tally = Compare(/*is_two_p=*/false);
   EXPECT_EQ(tally.num_shapes, 256);
@@ -92,8 +94,9 @@ TEST(ZeroBubbleOptimumTest, OnePIsNearlyAlwaysOptimal) {
   EXPECT_LE(tally.worst_unproven, 1.088);
 }
 
-// 234 of 236 proven; at most 13/12 of the optimum, and in the 20 shapes whose
-// optimum is not proven at most 51/45 of what no order can beat.
+// 234 of the 236 proven cases are optimal, and the others are within 13/12 of
+// the optimum. The 20 cases without a proven optimum are within 51/45 of a
+// lower bound.
 TEST(ZeroBubbleOptimumTest, TwoPIsNearlyAlwaysOptimal) {
   const Tally tally = Compare(/*is_two_p=*/true);
   EXPECT_EQ(tally.num_shapes, 256);
@@ -103,14 +106,14 @@ TEST(ZeroBubbleOptimumTest, TwoPIsNearlyAlwaysOptimal) {
   EXPECT_LE(tally.worst_unproven, 1.134);
 }
 
-// The search itself, against optima that can be seen.
+// Tests the search itself on problems with known optima.
 TEST(ZeroBubbleOptimumTest, TheSearchFindsWhatIsKnown) {
   const auto cost = [](const OrderProblem& problem) {
     const Optimum optimum = FindOptimum(problem, 1'000'000);
     EXPECT_TRUE(optimum.is_proven);
     return optimum.cost;
   };
-  // Nothing to wait for.
+  // Without any waiting.
   EXPECT_EQ(cost({.num_ranks = 1, .num_microbatches = 5}), 15);
   // m <= p: (m+p-1)(F+I) + W, appendix H.
   EXPECT_EQ(cost({.num_ranks = 4, .num_microbatches = 1}), 9);
@@ -120,10 +123,12 @@ TEST(ZeroBubbleOptimumTest, TheSearchFindsWhatIsKnown) {
                   .backward_input = 3,
                   .memory_limit = 3}),
             5 * 5 + 1);
-  // One microbatch at a time: on rank 0 the whole way for each, and the W.
+  // With one microbatch at a time, rank 0 waits for the whole round trip of
+  // each, and runs its W.
   EXPECT_EQ(cost({.num_ranks = 2, .num_microbatches = 3, .hop = 2}),
             3 * (2 + 2 + 4 + 1));
-  // 1F1B's memory: no order beats ZB-H1's m(F+I+W) + (p-1)(F+I-W).
+  // With 1F1B's memory, no order is shorter than ZB-H1's m(F+I+W) +
+  // (p-1)(F+I-W).
   EXPECT_EQ(cost({.num_ranks = 3, .num_microbatches = 8, .memory_limit = 3}),
             24 + 2);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tables 5 and 8 of Zero Bubble Pipeline Parallelism (Qi et al., ICLR 2024):
-// the bubble rates that the paper computes from profiled times, to the four
-// decimals it prints. The rate is (cost - m(F+I+W)) / cost, the cost the
-// largest time of a stage from its first start to its last end.
+// bubble rates that the paper computes from profiled times, to the four
+// decimals printed. The rate is (cost - m(F+I+W)) / cost, where the cost is the
+// largest time of any stage from its first start to its last end.
 #include <cmath>
 
 #include "gtest/gtest.h"
@@ -13,8 +13,8 @@
 namespace weir {
 namespace {
 
-// One stage of a profiled model; ms. Held memory is that of a transformer layer
-// per token: 34h + 5as from F to I, 32h from I to W.
+// A stage of a profiled model; times in ms. The memory held is that of a
+// transformer layer per token: 34h + 5as from F to I, and 32h from I to W.
 struct Profile {
   int num_ranks, num_microbatches;
   double forward, backward_input, backward_weight, hop;
@@ -56,8 +56,9 @@ double BubbleRate(absl::string_view name, const Profile& profile,
                  TimedWalk(schedule, spec.costs).span());
 }
 
-// The column 1F1B-I counts (2v-1)p-2 hops; Megatron-LM's order has p more on
-// its longest path (interleaved-1f1b's closed form). The column is the formula.
+// The column 1F1B-I counts (2v-1)p-2 transfers. Megatron-LM's order has p more
+// on its critical path (see the closed form of interleaved-1f1b), so this uses
+// the paper's formula.
 double InterleavedRate(const Profile& profile, int num_chunks) {
   const int p = profile.num_ranks;
   const double busy = Busy(profile);
@@ -71,7 +72,8 @@ struct Rates {
   double one_f_one_b, interleaved, h1, h2, one_p, two_p;
 };
 
-// 1.5 billion parameters on 8 A100, three chunks for 1F1B-I. Times: Table 9.
+// 1.5 billion parameters on 8 A100, three chunks for 1F1B-I. Times from Table
+// 9.
 TEST(ZeroBubbleTablesTest, Table5) {
   constexpr int kChunks = 3;
   const std::pair<Profile, Rates> rows[] = {
@@ -84,7 +86,7 @@ TEST(ZeroBubbleTablesTest, Table5) {
   };
   for (const auto& [profile, rates] : rows) {
     SCOPED_TRACE(profile.num_microbatches);
-    // 1F1B's backward is one pass: the gradient leaves after all of it.
+    // 1F1B's backward is a single pass: the gradient is sent after all of it.
     EXPECT_EQ(BubbleRate("1f1b", profile), rates.one_f_one_b);
     EXPECT_EQ(InterleavedRate(profile, kChunks), rates.interleaved);
     EXPECT_EQ(BubbleRate("zb-h1", profile), rates.h1);
@@ -94,8 +96,8 @@ TEST(ZeroBubbleTablesTest, Table5) {
   }
 }
 
-// 6.2 billion parameters on 16 A100. The times behind it are those of ZB-V's
-// chunks, of which a stage of the other schedules has two; hops are the same.
+// 6.2 billion parameters on 16 A100. The times are those of ZB-V's chunks; a
+// stage of the other schedules has two chunks, with the same transfer time.
 // Source: v_schedule.py of sail-sg/zero-bubble-pipeline-parallelism, branch
 // arxiv.
 TEST(ZeroBubbleTablesTest, Table8) {
@@ -124,7 +126,8 @@ TEST(ZeroBubbleTablesTest, Table8) {
   }
 }
 
-// An order must not hang on the unit of its costs: ties are ties in any.
+// The order must not depend on the unit of the costs: ties stay ties in any
+// unit.
 TEST(ZeroBubbleTablesTest, AnyUnitOfTimeAndMemoryGivesTheSameOrder) {
   const Profile ms = {8, 32, 18.513, 18.086, 9.331, .626, 2304, 24, 1024};
   for (absl::string_view name : {"zb-1p", "zb-2p", "zb-v"}) {

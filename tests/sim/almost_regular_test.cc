@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Periods left out of orders that are not quite regular: where the rest of an
-// order is odd, it is declined or exact.
+// Checks that the extrapolation of almost periodic orders is either declined or
+// exact.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -15,7 +15,8 @@
 namespace weir {
 namespace {
 
-// Neighbours change places: near an end, anywhere, or everywhere alike.
+// Swaps neighboring actions of random ranks: near the start, near the end or
+// anywhere.
 void Disturb(Schedule* schedule, Cases* cases) {
   const int num_swaps = cases->Int(1, 6), where = cases->Int(0, 2);
   for (int k = 0; k < num_swaps; ++k) {
@@ -32,7 +33,7 @@ void Disturb(Schedule* schedule, Cases* cases) {
   }
 }
 
-// Of every period the same two change places.
+// Swaps the same two actions in every period.
 void DisturbAlike(Schedule* schedule, Cases* cases) {
   const Schedule before = *schedule;
   auto& actions =

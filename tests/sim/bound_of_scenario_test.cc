@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bounds of scenarios that were once above the simulated run, or might be.
+// Bounds of scenarios that once exceeded the simulated time, or might.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -33,9 +33,9 @@ void ExpectNotAboveTheRun(const ResolvedScenario& scenario) {
   EXPECT_LE(bound->batch_seconds, result->batch_seconds() * (1 + kRounding));
 }
 
-// The host bounds a pass with its collectives, which carry whole bytes: a pass
-// once took up to half a byte's time less than its host, and less than the
-// bound.
+// The time of the host is a lower bound for a pass with its collectives, which
+// transfer whole bytes. Such a pass once ended up to half a byte's time before
+// its host, and so below the bound.
 TEST(BoundOfScenarioTest, NotAboveARunWhosePassesWaitForTheirHost) {
   const ResolvedScenario resolved = Resolved(R"pb(
     cluster: "selene"
@@ -70,8 +70,8 @@ TEST(BoundOfScenarioTest, NotAboveARunWhosePassesWaitForTheirHost) {
   ExpectNotAboveTheRun(resolved);
 }
 
-// A ring of GPUs whose slowest hop is not the one with most latency: what a
-// collective takes is less than the two together.
+// The slowest hop of the ring of GPUs is not the one with the highest latency,
+// so a collective takes less than the two combined.
 TEST(BoundOfScenarioTest,
      NotAboveARunWhoseHostWaitsForCollectivesOverUnlikeHops) {
   ResolvedScenario resolved = Resolved(R"pb(
@@ -101,7 +101,8 @@ TEST(BoundOfScenarioTest,
   NvLinkMesh* mesh = node->mutable_nv_link_mesh();
   mesh->set_bytes_per_second_per_link(838e9);
   mesh->set_latency_seconds(8.8e-7);
-  // From 3 to 0 over 4: two fast links. From 2 to 3: a slow one.
+  // GPU 3 reaches GPU 0 over GPU 4, by two fast hops. GPU 2 reaches GPU 3 by a
+  // slow one.
   struct Links {
     int a, b, count;
   };
@@ -128,8 +129,9 @@ TEST(BoundOfScenarioTest,
   ExpectNotAboveTheRun(resolved);
 }
 
-// Gradients of a sharded stage are reduced when its last backward is through,
-// before other stages of its rank begin theirs: not all are whole at once.
+// The gradients of a sharded stage are reduced after its last backward, before
+// the backwards of other stages of its rank start, so a rank never holds all
+// full gradients at once.
 TEST(BoundOfScenarioTest, MemoryHoldsGradientsUntilTheirLastBackwardOnly) {
   const ResolvedScenario resolved = Resolved(R"pb(
     cluster: "dgx-a100"
@@ -163,8 +165,9 @@ TEST(BoundOfScenarioTest, MemoryHoldsGradientsUntilTheirLastBackwardOnly) {
   }
 }
 
-// Pipelines over three nodes: the second replica has faster devices and no slow
-// adapter on its way, so that it begins earlier and ends sooner than the first.
+// The pipelines span three nodes. The second replica has faster devices and no
+// slow adapter on its path, so it starts earlier and ends sooner than the
+// first.
 TEST(BoundOfScenarioTest, NeverAboveARunWhoseReplicasAreUnlike) {
   const std::string folder = testing::TempDir();
   const std::string model = absl::StrCat(folder, "/bound_model.json");

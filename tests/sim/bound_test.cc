@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bounds against simulated runs.
+// Compares lower bounds with simulated runs.
 #include "sim/bound.h"
 
 #include <gtest/gtest.h>
@@ -96,7 +96,7 @@ TEST(BoundTest, ExactWithAFlushWhereNothingIsShared) {
   }
 }
 
-// The fast method says how long the whole run takes.
+// Compares with the time of the whole run, from the fast method.
 TEST(BoundTest, OfALongBatchIsThatOfAnyOrder) {
   Bounder bounder;
   Ranker ranker;
@@ -124,7 +124,7 @@ TEST(BoundTest, OfALongBatchIsThatOfAnyOrder) {
     ASSERT_TRUE(run.ok()) << run.status();
     EXPECT_EQ(bound->batch_seconds, bound->any_order_seconds);
     EXPECT_LE(bound->batch_seconds, run->batch_seconds * (1 + kRounding));
-    // Of a batch below the limit, too, whose longest path is found.
+    // For a batch below the limit, the longest path is computed.
     textbook.num_microbatches = 1000;
     const auto shorter = bounder.Bound(Resolve(textbook));
     ASSERT_TRUE(shorter.ok()) << shorter.status();
@@ -144,7 +144,7 @@ TEST(BoundTest, NeverAboveRunsThatShareEverything) {
     const PipelineGraph graph = BuildPipelineGraph(inputs);
     const auto recording = RunTaskGraph(graph.tasks, one.network().links());
     ASSERT_TRUE(recording.ok());
-    if (!recording->complete()) continue;  // steps that wait for others
+    if (!recording->complete()) continue;  // steps in a circular wait
     const auto ends = recording->end_seconds();
     const double seconds = *std::max_element(ends.begin(), ends.end());
     PassOrder::Buffers buffers;
@@ -175,10 +175,10 @@ TEST(BoundTest, NeverAboveRunsThatShareEverything) {
   EXPECT_GE(tight_bytes, 0.8 * num_ranks);
 }
 
-// Adapters that GPUs of several ranks and replicas share, transfers that block,
-// and one GPU that stands for all that do the same.
+// Covers adapters shared by GPUs of several ranks and replicas, blocking
+// transfers, and symmetry reduction.
 TEST(BoundTest, NeverAboveRunsThatShareAdapters) {
-  // More: WEIR_BOUND_TEST_CASES=5000.
+  // To test more cases, set WEIR_BOUND_TEST_CASES=5000.
   const char* given = std::getenv("WEIR_BOUND_TEST_CASES");
   const int num_cases = given == nullptr ? 400 : std::atoi(given);
   std::mt19937 random(77);
@@ -218,7 +218,7 @@ TEST(BoundTest, NeverAboveRunsThatShareAdapters) {
   EXPECT_GE(tight, 0.8 * count);
 }
 
-// Unlike devices, adapters and replicas; of other orders of the layout, too.
+// Covers different devices, adapters and replicas, and other layout orders.
 TEST(BoundTest, NeverAboveScenariosOfAnyKind) {
   const char* given = std::getenv("WEIR_BOUND_TEST_SEEDS");
   const int num_seeds = given == nullptr ? 150 : std::atoi(given);
@@ -251,7 +251,8 @@ TEST(BoundTest, NeverAboveScenariosOfAnyKind) {
   EXPECT_GE(num_unlike, num_seeds / 30);
 }
 
-// One rank, no flush: a batch takes all its passes and a step for each update.
+// With one rank and no flush, a batch takes all its passes and one optimizer
+// step per update.
 TEST(BoundTest, StepsOfEveryUpdateOfABatchCount) {
   for (const auto& [microbatches_per_update, num_steps] :
        {std::pair(1, 4), std::pair(2, 2), std::pair(4, 1)}) {
@@ -273,8 +274,9 @@ TEST(BoundTest, StepsOfEveryUpdateOfABatchCount) {
   }
 }
 
-// Both stages of a replica reduce their gradients through one NIC, the last one
-// from the end of its passes on: no order of the passes ends earlier.
+// Both stages of a replica reduce their gradients through one NIC, and the last
+// reduction starts when all passes are done. No order of the passes ends
+// earlier.
 TEST(BoundTest, ReductionsThroughASharedNicBeginBehindAllPasses) {
   const double nic = 10, gradient_bytes = 40;
   ByCosts run{
@@ -284,7 +286,7 @@ TEST(BoundTest, ReductionsThroughASharedNicBeginBehindAllPasses) {
       .data = 2};
   StageCosts stage = run.costs.stages[0];
   stage.gradient_bytes = gradient_bytes;
-  // Orders that split backwards have nothing to win.
+  // An order with split backwards gains nothing.
   stage.backward_input_seconds = stage.backward_seconds;
   stage.backward_weight_seconds = 0;
   run.costs.stages.assign(2, stage);
@@ -305,7 +307,7 @@ TEST(BoundTest, ReductionsThroughASharedNicBeginBehindAllPasses) {
   EXPECT_NEAR(bound.batch_seconds, expected, kRounding * expected);
 }
 
-// Two ranks of the first stage take turns; one has the second stage, too.
+// Two ranks share the first stage; one of them also has the second stage.
 TEST(BoundTest, OfRanksWithTheFirstStageTheBusiestCounts) {
   ByCosts run{
       .schedule = ByHand({{0, 0}, {1, 0}}, 2,
@@ -323,8 +325,8 @@ TEST(BoundTest, OfRanksWithTheFirstStageTheBusiestCounts) {
   EXPECT_LE(bound.batch_seconds, result.Makespan());
 }
 
-// Microbatches of one route compress what they send, those of the other stay on
-// the rank: equal actions that do not take equally long.
+// Microbatches of one route compress their transfers; those of the other route
+// stay on the rank. Equal actions then take different times.
 TEST(BoundTest, CompressionMayDifferByRoute) {
   ByCosts run{
       .schedule = ByHand({{0, 1}, {0, 0}}, 2,
@@ -335,7 +337,7 @@ TEST(BoundTest, CompressionMayDifferByRoute) {
   run.costs.stages[0].codec_seconds = 0.5;
   run.costs.stages.resize(2, run.costs.stages[0]);
   const CostsRun result(run);
-  // F and B of microbatch 0, and all of microbatch 1.
+  // F and B of microbatch 0 with compression, and all passes of microbatch 1.
   const double expected = (1 + 2 + 2 * 0.5) + 2 * (1 + 2);
   EXPECT_NEAR(result.Makespan(), expected, 1e-9);
   PassOrder::Buffers buffers;
@@ -345,10 +347,12 @@ TEST(BoundTest, CompressionMayDifferByRoute) {
   EXPECT_NEAR(bound.batch_seconds, expected, 1e-9);
 }
 
-// Replicas of a stage take turns from one batch to the next: where their number
-// does not divide the microbatches, each has the larger part only now and then.
+// The replicas of a stage continue their round robin in the next batch. If
+// their number does not divide the number of microbatches, a replica has the
+// larger part in some batches only.
 TEST(BoundTest, NeverAboveBatchesThatReplicasShareUnevenly) {
-  // The busiest rank's seconds of a microbatch, over its replicas.
+  // The time per microbatch of the busiest rank, in seconds, divided among its
+  // replicas.
   for (const auto& [schedule, per_microbatch] :
        {std::pair("pipedream:replicas=2-1", 2.25),
         std::pair("pipedream:replicas=1-2", 3.0)}) {
@@ -379,8 +383,9 @@ TEST(BoundTest, NeverAboveBatchesThatReplicasShareUnevenly) {
   }
 }
 
-// The least part of what is simulated. Where replicas of several ranks share
-// an adapter, reductions alone take a fraction of what they take together.
+// Minimum ratios of bound to simulation. Where replicas of several ranks share
+// an adapter, an uncontended reduction takes a fraction of the time that all of
+// them take together.
 struct Tightness {
   const char* preset;
   double batch, peak;
@@ -414,7 +419,7 @@ TEST(BoundTest, TightForThePresets) {
   }
 }
 
-// What a Bounder keeps is asked for again only where it is the same.
+// Checks that a Bounder reuses results only where its inputs are the same.
 TEST(BoundTest, WhatIsKeptChangesNothing) {
   Bounder bounder;
   const auto loaded = LoadScenario("gpt3-175b-selene");

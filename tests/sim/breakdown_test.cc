@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of a batch add up to it.
+// Checks that the parts of a batch add up to its time.
 #include "sim/breakdown.h"
 
 #include <gtest/gtest.h>
@@ -35,8 +35,8 @@ void ExpectSum(const Result& result) {
   EXPECT_NEAR(sum, result.batch_seconds(), 1e-9 * result.batch_seconds());
 }
 
-// Rank 0: F 0..2, B 7..9, B 9..11; the first gradient travels 6..7 (see
-// gpu_times_test.cc).
+// Rank 0 runs F 0..2, B 7..9 and B 9..11; the first gradient is sent at 6..7
+// (see gpu_times_test.cc).
 TEST(BreakdownTest, OfTwoMeasuredStages) {
   Measured measured;
   measured.num_ranks = measured.num_microbatches = 2;
@@ -67,7 +67,7 @@ ResolvedScenario Preset(const std::string& name, const std::string& schedule) {
   return *std::move(resolved);
 }
 
-// Kernels may begin while the one before them drains.
+// A kernel may start while the previous one drains.
 TEST(BreakdownTest, AddsUpWithGapsBelowZero) {
   ResolvedScenario scenario = Preset("pipedream-flush-gpt-2.2b", "");
   Figure* gap = scenario.device.mutable_kernel_gap_seconds();
@@ -101,7 +101,7 @@ TEST(BreakdownTest, AddsUpForEveryKindOfSchedule) {
     ResolvedScenario scenario = Preset("pipedream-flush-gpt-2.2b", "");
     scenario.scenario.set_schedule(schedule);
     scenario.scenario.mutable_communication()->set_transfers(OVERLAPPED);
-    scenario.num_microbatches = 16;  // twice the pipeline, for DualPipe
+    scenario.num_microbatches = 16;  // twice the number of ranks, for DualPipe
     const auto result = Simulate(scenario);
     ASSERT_TRUE(result.ok()) << result.status();
     ExpectSum(*result);
@@ -132,8 +132,8 @@ TEST(BreakdownTest, ExpertsAreApartFromTensorGroups) {
   EXPECT_GT(SecondsOf(*result, "expert_collectives"), 0);
 }
 
-// What a pass waits for of its weights is a gather, and no collective of a
-// tensor group that is not there.
+// Waiting for weights inside a pass counts as an all-gather, not as a
+// collective of a tensor group, which does not exist here.
 TEST(BreakdownTest, GathersInsideAPassCountOnce) {
   for (const char* schedule : {"1f1b", "dualpipe"}) {
     SCOPED_TRACE(schedule);
@@ -141,7 +141,7 @@ TEST(BreakdownTest, GathersInsideAPassCountOnce) {
     scenario.scenario.set_schedule(schedule);
     scenario.scenario.mutable_communication()->set_transfers(OVERLAPPED);
     scenario.scenario.mutable_training()->set_fully_sharded(true);
-    scenario.num_microbatches = 16;  // twice the pipeline, for DualPipe
+    scenario.num_microbatches = 16;  // twice the number of ranks, for DualPipe
     const auto result = Simulate(scenario);
     ASSERT_TRUE(result.ok()) << result.status();
     ExpectSum(*result);
@@ -150,7 +150,8 @@ TEST(BreakdownTest, GathersInsideAPassCountOnce) {
   }
 }
 
-// A host that needs ten times as long as the GPU is all that the passes take.
+// If the host is much slower than the GPU, the rest of each pass counts as host
+// time.
 TEST(BreakdownTest, ASlowHostTakesTheRestOfThePass) {
   ResolvedScenario scenario = Preset("pipedream-flush-gpt-2.2b", "");
   const auto fast = Simulate(scenario);
@@ -162,7 +163,7 @@ TEST(BreakdownTest, ASlowHostTakesTheRestOfThePass) {
   EXPECT_GT(SecondsOf(*slow, "host"), 0.1 * slow->batch_seconds());
 }
 
-// Every pass of `costs` as a kernel of so many seconds.
+// Returns `costs` with each pass as a single kernel of the same duration.
 Costs OfKernels(Costs costs) {
   costs.model_flops = 1;
   for (StageCosts& stage : costs.stages) {
@@ -176,7 +177,8 @@ Costs OfKernels(Costs costs) {
   return costs;
 }
 
-// Seconds by part of one GPU, which have to add up to the run.
+// Returns the seconds of each part on one GPU. Checks that they add up to the
+// makespan.
 std::map<std::string, double> PartsOf(const CostsRun& run, int gpu) {
   const PipelineInputs inputs = run.inputs();
   const auto recording =
@@ -194,8 +196,8 @@ std::map<std::string, double> PartsOf(const CostsRun& run, int gpu) {
   return parts;
 }
 
-// Copies to the host and back are no passes: 1 s of F, 3 s of B, and nothing to
-// do for the 2 s of a copy each way.
+// Copies to and from the host are not passes. The rank computes F in 1 s and B
+// in 3 s, and is idle for 2 s during the copy in each direction.
 TEST(BreakdownTest, CopiesToTheHostAreNoPasses) {
   ByCosts by_costs = {
       .schedule = ByHand({{0}}, 1, {Actions({"0F0", "0O0", "0R0", "0B0"})}),
@@ -212,8 +214,8 @@ TEST(BreakdownTest, CopiesToTheHostAreNoPasses) {
   EXPECT_NEAR(idle, 4, 1e-9);
 }
 
-// Rank 1 compresses the gradient that its pair sends and undoes the activation
-// that it gets, 0.25 s each, beside its kernels.
+// The pair on rank 1 compresses the gradient that it sends and decompresses the
+// activation that it receives, which takes 0.25 s each in addition to kernels.
 TEST(BreakdownTest, APairHasTheExtraSecondsOfBoth) {
   ByCosts by_costs = {
       .schedule =

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Schedules by hand with costs by hand, straight to the task graph: nothing is
-// priced, rings are ideal unless the costs have a model of collectives.
+// Runs schedules written by hand with costs given by hand, directly as task
+// graphs. No cost is computed, and rings are ideal unless the costs have a
+// collective model.
 #ifndef WEIR_TESTS_SIM_BY_COSTS_H_
 #define WEIR_TESTS_SIM_BY_COSTS_H_
 
@@ -31,11 +32,12 @@ struct ByCosts {
   int tensor = 1, data = 1;
   bool overlapped_reduction = false;
   bool blocking = false;
-  // Empty: one switch, 100 bytes a second, no latency.
+  // If empty: one switch with 100 bytes/s and no latency.
   std::optional<Cluster> cluster = {};
 };
 
-// Start and end of a collective, by kind as in Timeline.Collectives.
+// Start and end of a collective in seconds. The kind is that of
+// Timeline.Collectives.
 struct CollectiveEvent {
   int stage = 0;
   double bytes = 0, start = 0, end = 0;
@@ -113,7 +115,7 @@ class CostsRun {
   Recording recording_;
 };
 
-// One stage, one microbatch: F, then B.
+// One stage and one microbatch: F, then B.
 inline Schedule OnePass() {
   return ByHand({{0}}, 1, {Actions({"0F0", "0B0"})});
 }

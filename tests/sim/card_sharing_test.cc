@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// GPUs that are parts of one card: passes and steps take longer while other
-// parts compute.
+// Tests partitions of a physical GPU: passes and optimizer steps are slower
+// while other partitions compute.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -39,8 +39,8 @@ CardShare ShareOf(int num_partitions, double forward, double backward_input,
   return share;
 }
 
-// Six GPUs, of which four and two are parts of one card, with one flow of
-// kernels and one of copies each.
+// Six GPUs, of which four are partitions of one physical GPU and two of
+// another, each with one kernel flow and one copy flow.
 struct RandomGraph {
   static constexpr int kGpus = 6;
 
@@ -129,7 +129,7 @@ TEST(CardSharingTest, EqualsTheFluidOracle) {
   EXPECT_GT(slower, 1000);  // of 8000
 }
 
-// Without flows it is all that a timer takes longer.
+// Without flows, sharing is the only reason for a longer timer.
 TEST(CardSharingTest, WhatPartsAddIsRecorded) {
   for (int seed = 0; seed < 20; ++seed) {
     RandomGraph random(seed);
@@ -148,7 +148,8 @@ TEST(CardSharingTest, WhatPartsAddIsRecorded) {
   }
 }
 
-// One replica and stage for each part, no gradients: all do the same.
+// Returns the makespan of `num_replicas` partitions that all run one replica of
+// a single stage, without gradients.
 double MakespanOfReplicas(int num_replicas, const CardShare& share) {
   ByCosts run = {.schedule = OnePass(), .costs = OneStage(1, 3)};
   run.data = num_replicas;
@@ -158,15 +159,16 @@ double MakespanOfReplicas(int num_replicas, const CardShare& share) {
 }
 
 TEST(CardSharingTest, PartsThatAreAlwaysBusyTakeTheirFactorAndOneAloneNone) {
-  // The backward in one piece: a third of it input, two thirds weights.
+  // The backward is a single pass: one third for inputs, two thirds for
+  // weights.
   const CardShare share = ShareOf(4, 1.5, 1.2, 1.35, 1.8);
   EXPECT_EQ(MakespanOfReplicas(1, share), 4.5);
   EXPECT_NEAR(MakespanOfReplicas(2, share), 1.5 + 3 * 1.3 + 0.5 * 1.8, 1e-12);
-  // Beyond the largest number that was measured: as there.
+  // Beyond the largest measured number of partitions, the factor is constant.
   EXPECT_NEAR(MakespanOfReplicas(4, share), 1.5 + 3 * 1.3 + 0.5 * 1.8, 1e-12);
-  // Of eight GPUs four are parts of one card, four of the next.
+  // Eight GPUs are four partitions each of two physical GPUs.
   EXPECT_NEAR(MakespanOfReplicas(8, share), 1.5 + 3 * 1.3 + 0.5 * 1.8, 1e-12);
-  // Three of four: on the line between a part alone and all.
+  // Three of four: interpolated linearly between one partition and all.
   CardShare four = share;
   four.mutable_slowdowns(0)->set_active(4);
   EXPECT_NEAR(MakespanOfReplicas(3, four), 1 + 0.5 * 2 / 3 + 3 * 1.3 + 0.9,
@@ -195,7 +197,7 @@ TEST(CardSharingTest, APairCountsOnceAndGoesAtTheSpeedOfItsBackward) {
   }
 }
 
-// Two stages of 1 and 2 s forward, 3 and 2 s backward.
+// Two stages with forwards of 1 and 2 s and backwards of 3 and 2 s.
 ResolvedScenario TwoStages(const Cluster& cluster) {
   Measured measured;
   measured.num_ranks = measured.num_microbatches = 2;
@@ -217,9 +219,10 @@ double PartOf(const Result& result, const char* name) {
 TEST(CardSharingTest, GPipeByHandWithItsDrainTimedAnew) {
   const auto result = Simulate(TwoStages(OneSwitch(4, 1e9, 0)));
   ASSERT_TRUE(result.ok()) << result.status();
-  // Rank 0: F 0..1, F 1..2.5 beside rank 1's first, of which 1 s is left then.
-  // Rank 1: F 1..3.5, F 3.5..5.5, B 5.5..7.5, B 7.5..10 beside rank 0's first
-  // (both at 1.25), of which 1 s is left. Rank 0: B 7.5..11, B 11..14.
+  // Rank 0: F 0..1, then F 1..2.5 concurrently with rank 1's first F, which has
+  // 1 s left at 2.5. Rank 1: F 1..3.5, F 3.5..5.5, B 5.5..7.5, then B 7.5..10
+  // concurrently with rank 0's first B (both 1.25 times as long), which has 1 s
+  // left at 10. Rank 0: B 7.5..11, B 11..14.
   EXPECT_NEAR(result->makespan_seconds(), 14, 1e-9);
   EXPECT_NEAR(PartOf(*result, "card_sharing"), 1, 1e-9);
   EXPECT_EQ(PartOf(*result, "overlap_slowdown"), 0);
@@ -248,17 +251,17 @@ TEST(CardSharingTest, CardsAreGroupsOfANodesGpus) {
   };
   const Cluster six = OneSwitch(6, 1e9, 0);
   EXPECT_NEAR(makespan(six, {0, 3}), 14, 1e-9);
-  EXPECT_NEAR(makespan(six, {3, 4}), 13, 1e-9);  // the end of one, the next
-  EXPECT_NEAR(makespan(six, {5, 4}), 14, 1e-9);  // a card with fewer
-  // One GPU a node.
+  EXPECT_NEAR(makespan(six, {3, 4}), 13, 1e-9);  // last and first of two
+  EXPECT_NEAR(makespan(six, {5, 4}), 14, 1e-9);  // a physical GPU with fewer
+  // One GPU per node.
   EXPECT_NEAR(makespan(SharedNics(2, 1e9, 0), {0, 1}), 13, 1e-9);
 }
 
-// Flows and parts at the same time: their factors multiply, and each has its
-// part of the batch.
+// Checks flows and partitions at the same time: their slowdown factors
+// multiply, and each has its own part of the batch time.
 TEST(CardSharingTest, FactorsMultiplyAndAreToldApart) {
   ResolvedScenario resolved = TwoStages(OneSwitch(2, 1e9, 0));
-  // Rank 0's first output is 2 s under way: 1..3.
+  // The transfer of rank 0's first output takes 2 s: 1..3.
   resolved.model.mutable_measured()->mutable_layers(0)->set_activation_bytes(
       2e9);
   resolved.device.mutable_collective_slowdown()->set_value(2);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The closed forms of the papers, through SimGrid, to 1e-9.
+// Compares simulations with the papers' closed forms, to 1e-9.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -73,7 +73,8 @@ TEST(SimulatorClosedFormTest, Interleaved) {
                                            .num_ranks = p,
                                            .num_microbatches = m,
                                            .num_chunks = v});
-        // A chunk takes what is given here, a whole rank v times as long.
+        // The times given are those of a chunk; a whole rank takes v times as
+        // long.
         const double rank_seconds = v * (kForward + kBackward);
         ExpectEqual(result.makespan_seconds(),
                     m * rank_seconds + (p - 1) * rank_seconds / v);
@@ -106,9 +107,9 @@ TEST(SimulatorClosedFormTest, PipeDream2BwHasNoBubbleAndTwoVersions) {
   }
 }
 
-// A round trip through the pipeline carries as many microbatches as it has
-// ranks: with long hops that is what limits. The period is then p microbatches,
-// whatever the number in a batch.
+// As many microbatches as ranks are in flight during a round trip through the
+// pipeline, which is the limit if transfers are slow. The period is then p
+// microbatches, independent of the number in a batch.
 TEST(SimulatorClosedFormTest, LongHopsLimitSchedulesWithoutFlush) {
   for (const char* schedule : {"pipedream", "pipedream-2bw"}) {
     for (int p = 2; p <= 8; ++p) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives and sends as flows: alone they take exactly what the model of
-// collectives says of their links, told here by hand; together they share them.
+// Tests collectives and sends as flows. Uncontended, they take exactly the time
+// that the collective model gives for their links, which are written by hand
+// here. Together, they share the links.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -30,7 +31,7 @@ std::vector<int> Gpus(int first, int count, int stride = 1) {
   return gpus;
 }
 
-// Tasks between a start and an end each, run together.
+// Runs tasks concurrently, each between its own start and end timers.
 class Lab {
  public:
   explicit Lab(const Cluster& cluster)
@@ -64,7 +65,7 @@ class Lab {
   std::vector<int32_t> ends_;
 };
 
-// Four GPUs on two PCIe switches, one adapter.
+// Nodes of four GPUs on two PCIe switches, with one adapter.
 Cluster PcieNodes(int num_nodes) {
   return *LoadCluster("nc24rs-v3", num_nodes);
 }
@@ -131,13 +132,13 @@ std::vector<Shape> Shapes() {
         .intra_bytes_per_second = nv,
         .inter_bytes_per_second = pcie,
         .nvls = true}},
-      // One ring on the rail that both nodes have.
+      // One ring, on the rail that both nodes use.
       {"two here, one there",
        h100,
        {0, 1, 8},
        {.num_ranks = 3, .ranks_per_node = 1, .inter_bytes_per_second = pcie}},
-      // Three NVLink cycles in both directions, at 25e9 each; 3 and 4 have no
-      // NVLink between them.
+      // Three NVLink cycles in both directions, at 25e9 each. GPUs 3 and 4 are
+      // not connected by NVLink.
       {"a V100 mesh",
        dgx1,
        Gpus(0, 8),
@@ -153,7 +154,7 @@ std::vector<Shape> Shapes() {
         .ranks_per_node = 2,
         .intra_bytes_per_second = 6e9,
         .pci = true}},
-      {"PCIe", OneSwitch(1, 1, 0), {}, {}},  // below
+      {"PCIe", OneSwitch(1, 1, 0), {}, {}},  // set below
   };
 }
 
@@ -177,7 +178,7 @@ TEST(CollectivesTest, AloneTakeWhatTheModelSays) {
         lab.Add(shape.gpus, {kind, bytes, 1});
         const double expected =
             CheapestCollective(Model(), kind, bytes, shape.links).Seconds();
-        // Flows carry whole bytes.
+        // Flows transfer whole bytes.
         const double byte = 1 / 6e9;
         EXPECT_NEAR(lab.Run()[0], expected, 1e-9 * expected + byte);
       }
@@ -199,15 +200,16 @@ TEST(CollectivesTest, SecondsAloneAreWhatTheyTakeAlone) {
       sum += count *
              CheapestCollective(Model(), kind, bytes, shape.links).Seconds();
     }
-    // Not more than one after the other: what one leaves of the links in the
-    // node while it waits for those between nodes, another may use.
+    // At most their sum: while one waits for the links between nodes, another
+    // may use the links within the node.
     EXPECT_LE(alone, sum * (1 + 1e-9));
     EXPECT_GE(alone, 0.9 * sum);
   }
 }
 
-// Hops in and between nodes over the same PCIe links: never below the model of
-// the rates that remain, never above both one after the other.
+// Hops within and between nodes use the same PCIe links. The total is never
+// less than the model for the remaining rates, and never more than both in
+// sequence.
 TEST(CollectivesTest, HopsThatShareAPcieTreeAreChargedTogether) {
   Lab lab(PcieNodes(2));
   const Group group = lab.ways().GroupOf(Gpus(0, 8));
@@ -256,7 +258,8 @@ TEST(CollectivesTest, GroupsShareTheAdaptersOfTheirNodes) {
   }
 }
 
-// To the GPU beside it, to another node on the same rail and on another one.
+// Sends to a GPU of the same node, of another node on the same rail, and of
+// another node on another rail.
 TEST(CollectivesTest, SendsTakeWhatTheModelSays) {
   for (double bytes : {1024.0, 1e6, 8e9}) {
     for (int to : {1, 8, 9}) {
@@ -290,8 +293,8 @@ TEST(CollectivesTest, SendsShareTheirPort) {
   }
 }
 
-// SimGrid knows one latency between two hosts: every latency has hosts of its
-// own, apart from those that stand for the GPUs' memory.
+// SimGrid has one latency per pair of hosts, so each latency gets its own
+// hosts, separate from the hosts that represent GPU memory.
 TEST(CollectivesTest, EveryLatencyOfAPairHasItsOwnHosts) {
   Cluster cluster = *LoadCluster("dgx-h100", 1);
   Lab lab(cluster);
@@ -304,7 +307,8 @@ TEST(CollectivesTest, EveryLatencyOfAPairHasItsOwnHosts) {
   for (const GpuPair& pair : lab.tasks().pairs) {
     EXPECT_TRUE(hosts.insert({pair.from, pair.to}).second);
   }
-  // Three latencies one way, one of them the other way, two ways to a host.
+  // Three latencies in one direction, one in the other, and two paths to a
+  // host.
   EXPECT_EQ(hosts.size(), 6u);
   const CollectiveCost cost = CheapestCollective(
       Model(), CollectiveKind::kSendReceive, 8e9,
@@ -319,8 +323,8 @@ TEST(CollectivesTest, EveryLatencyOfAPairHasItsOwnHosts) {
   EXPECT_NEAR(ends[4], cost.latency_seconds + 0.5 + link, 1e-9);
 }
 
-// One hop stands for all where nobody else uses their links, and all ends stay
-// the same to the last bit.
+// Checks that one flow represents all hops whose links no other flow uses, and
+// that all end times are bit-identical.
 TEST(CollectivesTest, FoldedHopsChangeNoTime) {
   for (bool send_inside : {false, true}) {
     std::vector<double> ends[2];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stages that several ranks of one pipeline hold: bidirectional pipelines and
-// replicated stages.
+// Tests stages that several ranks of one pipeline hold: bidirectional pipelines
+// and replicated stages.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -34,7 +34,8 @@ std::map<std::string, double> Classes(const RankResult& rank) {
   return classes;
 }
 
-// Start and end of each stage's reduction, which all members share.
+// Returns start and end of each stage's reduction in seconds, by stage. All
+// members share them.
 std::map<int, std::pair<double, double>> Reductions(const Result& result) {
   std::map<int, std::pair<double, double>> spans;
   const auto& events = result.timeline().collectives();
@@ -45,12 +46,12 @@ std::map<int, std::pair<double, double>> Reductions(const Result& result) {
   return spans;
 }
 
-// Both ranks hold both stages. F 0..1, F 1..2, B 2..4, B 4..6 on both.
+// Both ranks hold both stages and run F 0..1, F 1..2, B 2..4, B 4..6.
 TEST(CopiesTest, GradientsAreReducedOverTheCopiesAtTheEnd) {
   const Result result =
       RunByHand(Resolve(TwoStages(), OneSwitch(2, 100, 0)), TwoDirections());
   const auto reductions = Reductions(result);
-  // 300 and 400 bytes each way share 100 a second from 6 on.
+  // From 6 on, 300 and 400 bytes in each direction share 100 bytes/s.
   EXPECT_NEAR(reductions.at(0).first, 6, 1e-9);
   EXPECT_NEAR(reductions.at(0).second, 12, 1e-9);
   EXPECT_NEAR(reductions.at(1).second, 13, 1e-9);
@@ -65,7 +66,8 @@ TEST(CopiesTest, GradientsAreReducedOverTheCopiesAtTheEnd) {
   }
 }
 
-// Overlapped, a stage is reduced as soon as all its copies are done with it.
+// With overlap, a stage is reduced as soon as all its copies have finished its
+// backwards.
 TEST(CopiesTest, GradientsAreReducedEagerly) {
   Measured measured = TwoStages();
   measured.overlapped_reduction = true;
@@ -79,7 +81,7 @@ TEST(CopiesTest, GradientsAreReducedEagerly) {
   EXPECT_NEAR(result.makespan_seconds(), 11, 1e-9);
 }
 
-// Two replicas of two copies: one ring over all four.
+// Two replicas of two copies form one ring of four.
 TEST(CopiesTest, ReplicasAndCopiesReduceTogether) {
   Measured measured = TwoStages();
   measured.num_replicas = 2;
@@ -87,12 +89,13 @@ TEST(CopiesTest, ReplicasAndCopiesReduceTogether) {
       RunByHand(Resolve(measured, OneSwitch(4, 100, 0)), TwoDirections());
   EXPECT_EQ(result.timeline().collectives().gpu_size(), 2 * 4);
   const auto reductions = Reductions(result);
-  // A hop carries 3/2 of the bytes; both stages share the links.
+  // Each link carries 3/2 of the bytes; both stages share the links.
   EXPECT_NEAR(reductions.at(0).second, 6 + 2 * 4.5, 1e-9);
   EXPECT_NEAR(reductions.at(1).second, 6 + 2 * 4.5 + 1.5, 1e-9);
 }
 
-// A microbatch in each direction: as much as D stages with one direction hold.
+// One microbatch in each direction: as many activations as D stages hold in one
+// direction.
 TEST(CopiesTest, CopiesCountAsStagesOfTheirOwn) {
   Textbook textbook;
   textbook.num_ranks = textbook.num_microbatches = 2;
@@ -102,8 +105,8 @@ TEST(CopiesTest, CopiesCountAsStagesOfTheirOwn) {
   EXPECT_EQ(result.chunks(), 1u);
 }
 
-// The copies of a stage read what both have made: each forward waits for the
-// other's backward, although no byte moves. The routes come round after two
+// The copies of a stage read the updates of each other: each forward waits for
+// the other's backward, although no bytes are sent. The routes repeat after two
 // batches, and so does the steady state.
 TEST(CopiesTest, RoundRobinReachesItsSteadyState) {
   constexpr int kBatches = 24;
@@ -131,7 +134,7 @@ TEST(CopiesTest, RoundRobinReachesItsSteadyState) {
   };
   const double period = end_of(kBatches - 6) - end_of(kBatches - 8);
   EXPECT_NEAR(result.batch_seconds(), period / 2, 1e-9);
-  // Never better than the busiest rank.
+  // Never faster than the busiest rank.
   EXPECT_GE(result.batch_seconds(), 3 - 1e-9);
 }
 

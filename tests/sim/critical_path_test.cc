@@ -6,8 +6,8 @@
 namespace weir {
 namespace {
 
-// Two passes of 2 s and 3 s, a transfer of 4 s between them, a step of 1 s; a
-// third pass of 5 s that nobody waits for.
+// Two passes of 2 s and 3 s with a transfer of 4 s between them, an optimizer
+// step of 1 s, and a third pass of 5 s that no task waits for.
 TEST(CriticalPathTest, AddsUpWhatTheLastTaskWaitedFor) {
   PipelineGraph graph;
   TaskGraph& tasks = graph.tasks;
@@ -32,7 +32,7 @@ TEST(CriticalPathTest, AddsUpWhatTheLastTaskWaitedFor) {
   EXPECT_NEAR(whole.transfers, 4, 1e-9);
   EXPECT_NEAR(whole.steps, 1, 1e-9);
   EXPECT_EQ(whole.reductions + whole.gathers, 0);
-  // Half of the transfer and what follows, two batches.
+  // Half of the transfer and all tasks after it, divided by two batches.
   const PathSeconds part =
       CriticalPath(graph, *recording,
                    {.begin_seconds = 4, .end_seconds = 10, .num_batches = 2});

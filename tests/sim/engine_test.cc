@@ -31,12 +31,13 @@ TEST(EngineTest, LatencyDoesNotBiasTheSharing) {
   graph.Finish();
   const auto recording = RunTaskGraph(graph, links);
   ASSERT_TRUE(recording.ok()) << recording.status();
-  // The far flow joins 10 us late and catches up when the near one is done.
+  // The far flow starts 10 us later and catches up when the near one is done.
   EXPECT_NEAR(recording->end_seconds()[0], 1e-6 + 8e-3 - 1e-5, 1e-11);
   EXPECT_NEAR(recording->end_seconds()[1], 1e-6 + 8e-3, 1e-11);
 }
 
-// Alone for 1 ms, then at half the rate beside another.
+// The flow runs uncontended for 1 ms, then at half the rate concurrently with
+// another.
 TEST(EngineTest, AFlowSharesFromTheMomentItIsJoined) {
   const std::vector<Link> links = {{"one", 1e9}, {"both", 1e9}, {"other", 1e9}};
   TaskGraph graph;
@@ -44,7 +45,7 @@ TEST(EngineTest, AFlowSharesFromTheMomentItIsJoined) {
   graph.AddFlow(0, 2e6);
   graph.AddTimer(6e-4);
   graph.AddFlow(1, 2e6);
-  graph.AddFlow(1, 0);  // takes nobody's share
+  graph.AddFlow(1, 0);  // takes no bandwidth
   graph.AddFlow(0, 1e6);
   graph.AddEdge(1, 2);
   graph.AddEdge(0, 4);
@@ -57,8 +58,8 @@ TEST(EngineTest, AFlowSharesFromTheMomentItIsJoined) {
   EXPECT_NEAR(recording->end_seconds()[4], 5e-3, 1e-14);
 }
 
-// Another one comes to a link that has room for both: when SimGrid ends the
-// first one, up to rounding, is when it would have ended alone.
+// A second flow joins on a link with enough bandwidth for both. SimGrid then
+// ends the first flow, up to rounding, when it would have ended uncontended.
 TEST(EngineTest, AFlowThatIsJoinedWithoutLossEndsOnce) {
   const std::vector<Link> links = {{"slow", 1e9}, {"wide", 1e12}};
   std::mt19937 random(1);
@@ -109,8 +110,8 @@ TEST(EngineTest, TasksThatWaitForEachOtherAreReported) {
   EXPECT_TRUE(std::isnan(recording->end_seconds()[1]));
 }
 
-// Random flows over random routes that overlap in every way, started at random
-// times, against an independent progressive-filling solver.
+// Compares random flows over random overlapping routes, started at random
+// times, with an independent progressive-filling solver.
 TEST(EngineTest, ContendedFlowsShareMaxMinFairly) {
   std::mt19937 random(7);
   const auto uniform = [&](double low, double high) {

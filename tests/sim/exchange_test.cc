@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Megatron-LM's batches of transfers are modelled twice: the simulator's
-// blocking transfers, for any order, and the linter's, for the orders that
-// Megatron-LM itself runs. Where both speak they must agree on what hangs.
+// Megatron-LM's batches of transfers are modeled twice: by the blocking
+// transfers of the simulator, for any order, and by the linter, for the orders
+// that Megatron-LM itself runs. Where both apply, they must agree on deadlocks.
 #include "sim/exchange.h"
 
 #include <gmock/gmock.h>
@@ -44,11 +44,12 @@ bool RunsInMegatron(const Schedule& schedule) {
       [](const Finding& finding) { return finding.rule == "megatron"; });
 }
 
-// The simulator is the more lenient in two cases. One stage a rank: in its
-// warm-up Megatron-LM sends first and then receives, the simulator does both at
-// once, so a warm-up deeper than 1F1B's can hang in the one only. Several
-// stages on each of two ranks: both sends of a batch go to one rank and can be
-// taken for each other; the simulator knows them by name.
+// The simulator is more lenient in two cases. With one stage per rank,
+// Megatron-LM sends first and then receives in its warm-up, while the simulator
+// does both at once; so a warm-up deeper than 1F1B's may deadlock only in
+// Megatron-LM. With several stages on each of two ranks, both sends of a batch
+// go to the same rank and may be mistaken for each other; the simulator matches
+// them by name.
 bool IsKnownToDiffer(const Schedule& schedule) {
   const int p = schedule.num_ranks;
   if (schedule.num_stages > p) return p == 2;
@@ -90,8 +91,8 @@ TEST(ExchangeTest, TheSimulatorHangsWhereMegatronsBatchesDo) {
   EXPECT_GT(num_hang, num_differ);
 }
 
-// In the linter's words. A transfer between two exchanges waits for both ranks
-// to come to them.
+// Uses the linter's wording. A transfer between two exchanges waits until both
+// ranks reach them.
 TEST(ExchangeTest, ADeadlockIsToldAsItsCycleOfWaits) {
   const absl::Status status =
       Blocking(GenerateSchedule("zb-h2", {4, 8}).value());
@@ -104,8 +105,8 @@ TEST(ExchangeTest, ADeadlockIsToldAsItsCycleOfWaits) {
           "rank 0"));
 }
 
-// Describes the standstill of a schedule whose passes have collectives and
-// hosts.
+// Describes the deadlock of a schedule whose passes have collectives and host
+// work.
 std::string TextOfStandstill(const Schedule& schedule, int tensor) {
   const Semantics semantics = InterpretSchedule(schedule).value();
   Costs costs = OneStage(1, 2);
@@ -132,11 +133,12 @@ std::string TextOfStandstill(const Schedule& schedule, int tensor) {
   return StandstillText(schedule, graph, *recording);
 }
 
-// Tensor groups, hosts and buckets add tasks to the cycle, but nothing to say.
+// Tensor groups, hosts and buckets add tasks to the cycle, but do not change
+// the message.
 TEST(ExchangeTest, CollectivesDoNotChangeTheCycleThatIsTold) {
   const Schedule schedule = GenerateSchedule("zb-h2", {4, 8}).value();
   EXPECT_THAT(TextOfStandstill(schedule, 1), HasSubstr("waits at position"));
-  // Any replica may be the one that is told.
+  // The message may name any replica.
   EXPECT_EQ(absl::StrReplaceAll(TextOfStandstill(schedule, 2),
                                 {{" of replica 1", ""}}),
             TextOfStandstill(schedule, 1));

@@ -18,7 +18,7 @@
 namespace weir {
 namespace {
 
-// Two ranks, each of t x d GPUs on nodes of their own.
+// Two ranks of `data` x `tensor` GPUs each.
 Placement TwoRanks(int tensor, int data) {
   return *PlaceInOrder("test", "tp-dp-pp", tensor, data, 2, 2 * tensor * data);
 }
@@ -30,7 +30,7 @@ Traffic Training() {
   return traffic;
 }
 
-// Switched nodes of `gpus` with one adapter for all of them.
+// Nodes of `num_gpus` GPUs on a switch, with one adapter per node.
 Cluster Shared(int num_nodes, int num_gpus) {
   Cluster cluster;
   NodeGroup* group = cluster.add_groups();
@@ -51,8 +51,8 @@ TEST(FoldTest, OneGpuOfARankStandsForAllThatDoTheSame) {
   EXPECT_EQ(fold->RepresentativeOf(fold->everybody().index(1, 1, 3)), 1);
 }
 
-// The adapter of 4 GPUs carries four transfers and one hop of the four rings
-// each: a quarter of it is left for one, whose own links have more.
+// The adapter of 4 GPUs carries four transfers and one hop of each of four
+// rings. A GPU can use a quarter of it; its own links are faster.
 TEST(FoldTest, ALinkOfManyCountsOncePerFlowThatCrossesIt) {
   const Network network(Shared(4, 4));
   const auto fold = Fold::Find(network, TwoRanks(4, 2), Training());
@@ -80,8 +80,9 @@ TEST(FoldTest, ASlowAdapterKeepsItsReplicaApart) {
   EXPECT_TRUE(Fold::Find(Network(cluster), place, traffic).has_value());
 }
 
-// Of four replicas one is slower: the others that do the same stay together,
-// without reductions, in which each has its place in the ring.
+// One of four replicas is slower. The others are still reduced to one, provided
+// there are no reductions, in which each replica has a different position in
+// the ring.
 TEST(FoldTest, EqualReplicasStayTogetherBesideAnUnlikeOne) {
   Cluster cluster = Shared(7, 1);
   NodeGroup* slow = cluster.add_groups();
@@ -99,14 +100,14 @@ TEST(FoldTest, APlacementThatMixesNodesIsNotFolded) {
   const Network network(Shared(4, 2));
   Placement place = TwoRanks(1, 4);
   ASSERT_TRUE(Fold::Find(network, place, Training()).has_value());
-  // Rank 0: a whole node and two halves of others.
+  // Rank 0 has one whole node and half of two others.
   place.gpus = {0, 1, 1, 4, 2, 5, 6, 3};
   place.gpus = {0, 4, 1, 5, 2, 6, 7, 3};
   const auto fold = Fold::Find(network, place, Training());
   EXPECT_TRUE(!fold.has_value() || fold->representatives().num_gpus() > 2);
 }
 
-// Leaf switches that replicas cross at different ranks.
+// The replicas cross leaf switches at different ranks.
 TEST(FoldTest, ReplicasThatCrossLeafSwitchesElsewhereAreApart) {
   Cluster cluster = Shared(6, 1);
   cluster.mutable_fabric()->set_nodes_per_leaf(3);
@@ -117,8 +118,8 @@ TEST(FoldTest, ReplicasThatCrossLeafSwitchesElsewhereAreApart) {
   EXPECT_FALSE(Fold::Find(Network(cluster), place, traffic).has_value());
 }
 
-// Nobody else is on a tensor group's links, so that its all-reduces only make
-// its passes longer: they add no tasks, and no error, for a group of any size.
+// No other traffic uses the links of a tensor group, so its all-reduces only
+// lengthen passes. They add neither tasks nor errors for a group of any size.
 TEST(FoldTest, CollectivesOfAFoldedTensorGroupAddNoTasks) {
   const Schedule schedule = ByHand({{0, 1}}, 2,
                                    {Actions({"0F0", "0F1", "0B0", "0B1"}),

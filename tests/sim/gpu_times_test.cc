@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why GPUs wait, on cases small enough to draw.
+// Tests the idle times of GPUs on cases small enough to draw.
 #include "sim/gpu_times.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 namespace weir {
 namespace {
 
-// Two stages, forward 1 s, backward 2 s, transfers of 1 s.
+// Two stages with forwards of 1 s, backwards of 2 s and transfers of 1 s.
 Measured TwoStages(const char* schedule, int num_microbatches) {
   Measured measured;
   measured.schedule = schedule;
@@ -32,8 +32,8 @@ void ExpectRank(const Result& result, int rank, double busy, double exposed) {
 }
 
 // Rank 0: F 0..2, B 7..9, B 9..11. Rank 1: F 2..3, F 3..4, B 4..6, B 6..8. The
-// first input and the first gradient travel 1..2 and 6..7 and are waited for;
-// the second ones travel beside computation.
+// transfers of the first input (1..2) and the first gradient (6..7) are
+// exposed; those of the second ones overlap with computation.
 TEST(GpuTimesTest, OnlyTheTransferThatIsWaitedForIsExposed) {
   const auto result =
       Simulate(Resolve(TwoStages("gpipe", 2), ChainOfLinks(2, 10, 0)));
@@ -46,8 +46,8 @@ TEST(GpuTimesTest, OnlyTheTransferThatIsWaitedForIsExposed) {
 }
 
 // Rank 0: F 0..1, sends 1..2, F 2..3, sends 3..4, receives 7..8, B 8..10,
-// receives 10..11, B 11..13. Rank 1: receives 1..2, F 2..3, receives 3..4,
-// F 4..5, B 5..7, sends 7..8, B 8..10, sends 10..11.
+// receives 10..11, B 11..13. Rank 1: receives 1..2, F 2..3, receives 3..4, F
+// 4..5, B 5..7, sends 7..8, B 8..10, sends 10..11.
 TEST(GpuTimesTest, BlockingTransfersAreExposedAtBothEnds) {
   ResolvedScenario resolved =
       Resolve(TwoStages("gpipe", 2), ChainOfLinks(2, 10, 0));
@@ -59,23 +59,25 @@ TEST(GpuTimesTest, BlockingTransfersAreExposedAtBothEnds) {
   ExpectRank(*result, 1, 6, 1 + 1 + 1);
 }
 
-// 1F1B exchanges an activation and a gradient at once: rank 0 computes F0, F1,
-// then sends F1 and receives B0 in one exchange; what overlaps counts once.
+// 1F1B exchanges an activation and a gradient at the same time: rank 0 runs F0
+// and F1, then sends F1's output and receives B0's gradient in one exchange.
+// The overlapping time counts once.
 TEST(GpuTimesTest, TransfersOfOneExchangeCountOnce) {
   ResolvedScenario resolved =
       Resolve(TwoStages("1f1b", 3), ChainOfLinks(2, 10, 0));
   resolved.scenario.mutable_communication()->set_transfers(BLOCKING);
   const auto result = Simulate(resolved);
   ASSERT_TRUE(result.ok()) << result.status();
-  // Rank 0: F 0..1 send 1..2, F 2..3, rank 1: F 2..3 B 3..5; both exchange
+  // Rank 0: F 0..1, sends 1..2, F 2..3; rank 1: F 2..3, B 3..5; both exchange
   // 5..6. Rank 0: B 6..8, F 8..9; rank 1: F 6..7, B 7..9; both exchange 9..10.
-  // Rank 0: B 10..12; rank 1: F 10..11, B 11..13, sends 13..14; B 14..16.
+  // Rank 0: B 10..12; rank 1: F 10..11, B 11..13, sends 13..14. Rank 0: B
+  // 14..16.
   EXPECT_NEAR(result->makespan_seconds(), 16, 1e-9);
   ExpectRank(*result, 0, 9, 1 + 1 + 1 + 1);
   ExpectRank(*result, 1, 9, 1 + 1 + 1);
 }
 
-// What arrives while a rank takes its optimizer step holds nobody up.
+// A transfer that arrives during an optimizer step of its receiver is hidden.
 TEST(GpuTimesTest, TransfersBesideAStepAreHidden) {
   Measured measured = TwoStages("pipedream", 8);
   measured.num_batches = 1;
@@ -84,7 +86,8 @@ TEST(GpuTimesTest, TransfersBesideAStepAreHidden) {
   resolved.device.mutable_memory_bytes_per_second()->set_value(1000);
   const auto result = Simulate(resolved);
   ASSERT_TRUE(result.ok()) << result.status();
-  // Rank 1 waits for the first input, 1..2, and then works 8 x (3 + 2.8) s.
+  // Rank 1 waits for the first input, 1..2, and then computes for 8 x (3 + 2.8)
+  // s.
   EXPECT_NEAR(result->ranks(1).exposed_communication_seconds(), 1, 1e-9);
   EXPECT_NEAR(result->ranks(1).busy_seconds(), 8 * 5.8, 1e-9);
   for (const RankResult& rank : result->ranks()) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Many graphs on one SimGrid equal each of them in a process of its own.
+// Checks that running many graphs on one SimGrid instance equals running each
+// in its own process.
 #include "sim/graph_runner.h"
 
 #include <gtest/gtest.h>
@@ -24,8 +25,9 @@ class Cases {
  public:
   explicit Cases(int seed) : random_(seed) {}
 
-  // Up to 12 pairs over up to 8 links that some of them name several times, up
-  // to 60 tasks; every third with slowdowns, every third of those with cards.
+  // Returns up to 12 pairs over up to 8 links, with routes that may use a link
+  // several times, and up to 60 tasks. Every third case has slowdowns, and
+  // every third of those has shared physical GPUs.
   Case Next() {
     Case made;
     for (int i = Int(1, 8); i > 0; --i) {
@@ -108,7 +110,7 @@ void ExpectEqual(const Recording& actual, const Recording& expected) {
   }
 }
 
-// The runs of RunTaskGraph come first: they must not stand beside a runner.
+// RunTaskGraph may not run while a GraphRunner exists, so its runs come first.
 TEST(GraphRunnerTest, AnyOrderOfGraphsEqualsRunsByThemselves) {
   Cases cases(1);
   std::vector<Case> graphs;
@@ -132,12 +134,12 @@ TEST(GraphRunnerTest, AnyOrderOfGraphsEqualsRunsByThemselves) {
   }
 }
 
-// To the last bit, and after hours of simulated time.
+// Bit-identical, even after hours of simulated time.
 TEST(GraphRunnerTest, ThousandsOfRunsLaterEqualsTheFirst) {
   Cases cases(3);
   std::vector<Case> graphs;
   for (int i = 0; i < 100; ++i) graphs.push_back(cases.Next());
-  // Two flows meet for a minute.
+  // Two flows share a link for a minute.
   Case slow;
   slow.links = {{"slow", 1e6}};
   slow.graph.pairs = {{0, 1, {{0}, 0}}, {1, 0, {{0}, 0}}};
@@ -165,7 +167,7 @@ TEST(GraphRunnerTest, ThousandsOfRunsLaterEqualsTheFirst) {
 TEST(GraphRunnerTest, GrowsWithItsGraphs) {
   GraphRunner runner;
   for (const int num_pairs : {1, 100, 1000, 2, 400}) {
-    // All pairs meet on the first link, and have one of their own.
+    // Each pair uses a link of its own and one that all pairs share.
     Case made;
     made.links.push_back({"all", 1e9 * num_pairs});
     for (int pair = 0; pair < num_pairs; ++pair) {
@@ -182,8 +184,8 @@ TEST(GraphRunnerTest, GrowsWithItsGraphs) {
   }
 }
 
-// More links than there is room for at first, most of them of one pair: two
-// pairs meet on a link, and have one each of their own.
+// Uses more links than the initial capacity, most of them by a single pair: two
+// pairs share a link, and each has another link of its own.
 TEST(GraphRunnerTest, HasRoomForLinksOfOnePair) {
   GraphRunner runner;
   for (const int num_meetings : {200, 3, 800}) {
@@ -211,8 +213,8 @@ TEST(GraphRunnerTest, HasRoomForLinksOfOnePair) {
   }
 }
 
-// Beside a flow that names the link once: both have the same rate, of which
-// the link carries one and k.
+// Another flow uses the link once. Both have the same rate, so the link carries
+// k + 1 times that rate.
 TEST(GraphRunnerTest, ALinkNamedSeveralTimesCarriesAFlowAsOften) {
   GraphRunner runner;
   for (const int repeats : {1, 2, 6}) {

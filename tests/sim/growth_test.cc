@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts the bytes that runs allocate: four times the size asks for at most
-// about four times as many. Times are measured by tests/bench/scaling_bench.
+// Counts the bytes that runs allocate: four times the size needs at most about
+// four times as many. Times are measured by tests/bench/scaling_bench.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -35,7 +35,7 @@ void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 namespace weir {
 namespace {
 
-// n log n, and room for vectors that double.
+// Allows for n log n and for vectors that double their capacity.
 constexpr double kMostGrowth = 4 * 1.5;
 
 template <typename Run>
@@ -92,7 +92,7 @@ TEST(GrowthTest, FullRunsGrowWithTheirMicrobatches) {
   EXPECT_LT(GrowthWithMicrobatches(Full), kMostGrowth);
 }
 
-// Flows one after the other, over one link.
+// Returns flows that run one after the other over one link.
 TaskGraph ChainOfFlows(int32_t num_tasks) {
   TaskGraph graph;
   graph.pairs = {{0, 1, {{0}, 0}}};
@@ -104,8 +104,8 @@ TaskGraph ChainOfFlows(int32_t num_tasks) {
   return graph;
 }
 
-// The fast method needs no more memory than the full one, which leaves this to
-// another process.
+// The fast method must not need more memory than the full method, which runs
+// the engine in another process.
 TEST(GrowthTest, LongestPathTakesNoMemoryBesideItsTimes) {
   const std::vector<Link> links = {{"link", 1}};
   const TaskGraph graph = ChainOfFlows(100'000);
@@ -117,7 +117,7 @@ TEST(GrowthTest, LongestPathTakesNoMemoryBesideItsTimes) {
   before = num_bytes;
   EXPECT_EQ(FirstMeeting(graph, links, *path),
             std::numeric_limits<double>::infinity());
-  // One interval a flow.
+  // One interval per flow.
   EXPECT_LT(num_bytes - before, 25 * 100'000);
 }
 

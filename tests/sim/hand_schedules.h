@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small schedules written by hand, one per thing that a schedule can say.
+// Small schedules written by hand, one per feature of schedules.
 #ifndef WEIR_TESTS_SIM_HAND_SCHEDULES_H_
 #define WEIR_TESTS_SIM_HAND_SCHEDULES_H_
 
@@ -16,7 +16,8 @@
 
 namespace weir {
 
-// "2F0" and so on; a trailing '&' overlaps the next.
+// Parses actions such as "2F0". A trailing '&' makes an action overlap the
+// next.
 inline std::vector<Action> Actions(
     std::initializer_list<absl::string_view> texts) {
   std::vector<Action> actions;
@@ -43,15 +44,15 @@ inline Schedule ByHand(std::vector<std::vector<int>> routes,
   return schedule;
 }
 
-// Two pipelines over two ranks, in opposite directions: Chimera with D = 2.
+// Two pipelines over two ranks in opposite directions: Chimera with D = 2.
 inline Schedule TwoDirections() {
   return ByHand({{0, 1}, {1, 0}}, 2,
                 {Actions({"0F0", "1F1", "1B1", "0B0"}),
                  Actions({"0F1", "1F0", "1B0", "0B1"})});
 }
 
-// Chunk by chunk, all microbatches in each: breadth-first over one round of
-// `num_ranks` stages a chunk.
+// Breadth-first: runs all microbatches of a chunk before the next chunk. Each
+// chunk consists of one round of `num_ranks` stages.
 inline Schedule BreadthFirst(int num_ranks, int num_chunks,
                              int num_microbatches) {
   std::vector<int> route;
@@ -73,7 +74,7 @@ inline Schedule BreadthFirst(int num_ranks, int num_chunks,
   return ByHand({route}, num_microbatches, std::move(ranks));
 }
 
-// Inference: every batch one microbatch, for ever.
+// Inference: batches of one microbatch, without flush.
 inline Schedule ForwardOnly(int num_ranks, int num_batches) {
   std::vector<int> route;
   std::vector<std::vector<Action>> ranks(num_ranks);
@@ -90,8 +91,8 @@ inline Schedule ForwardOnly(int num_ranks, int num_batches) {
   return schedule;
 }
 
-// PipeDream's 1F1B-RR: two copies of the first stage take turns, one rank has
-// the second; an update for every microbatch of each copy.
+// PipeDream's 1F1B-RR: two copies of the first stage alternate, and one rank
+// holds the second stage. Each copy updates its weights after every microbatch.
 inline Schedule RoundRobin(int num_batches) {
   std::vector<std::vector<Action>> ranks(3);
   for (int copy : {0, 1}) {
@@ -113,7 +114,7 @@ inline Schedule RoundRobin(int num_batches) {
   return schedule;
 }
 
-// With its timeline; an error fails the test.
+// Simulates with a timeline. An error fails the test.
 inline Result RunByHand(const ResolvedScenario& scenario,
                         const Schedule& schedule) {
   SimulateOptions options;

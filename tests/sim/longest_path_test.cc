@@ -30,7 +30,7 @@ TEST(LongestPathTest, FlowsMeetOnlyWhileBytesOfBothAreOnALink) {
   TaskGraph graph;
   graph.pairs = {{0, 1, {{0}, 0}}, {2, 3, {{0, 1}, 2}}};
   graph.AddFlow(0, 2);
-  graph.AddFlow(1, 1);  // in latency while the other moves
+  graph.AddFlow(1, 1);  // in its latency while the other sends
   graph.Finish();
   auto path = LongestPath(graph, links);
   ASSERT_TRUE(path.ok()) << path.status();
@@ -73,7 +73,7 @@ TEST(LongestPathTest, TimersAreSlowedWhileFlowsThatMatterTouchTheirGpu) {
   EXPECT_FALSE(SlowsTimers(graph, *path));
 }
 
-// Any graph: where nobody meets, SimGrid finds the same times.
+// For any graph without contention, SimGrid computes the same times.
 TEST(LongestPathTest, EqualsTheEngineWhereNoTwoFlowsMeet) {
   std::mt19937 random(3);
   const auto uniform = [&](double low, double high) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scenarios of measured models on small clusters, straight from numbers.
+// Scenarios of measured models on small clusters, given by numbers.
 #ifndef WEIR_TESTS_SIM_MEASURED_H_
 #define WEIR_TESTS_SIM_MEASURED_H_
 
@@ -12,7 +12,7 @@
 
 namespace weir {
 
-// One layer per stage.
+// A measured model with one layer per stage.
 struct Measured {
   std::string schedule = "gpipe";
   int num_ranks = 1;
@@ -25,7 +25,7 @@ struct Measured {
   std::vector<double> parameter_bytes;  // [stage]; empty: none
 };
 
-// A GPU that takes no time for anything but the measured layers.
+// Returns a GPU on which only the measured layers take time.
 inline DeviceProfile FreeDevice() {
   DeviceProfile device;
   MatrixRate* rate = device.add_matrix_rates();
@@ -89,7 +89,7 @@ inline ResolvedScenario Resolve(const Measured& measured,
   return resolved;
 }
 
-// Neighbours are joined by a link per direction that nobody else uses.
+// Neighbors are connected by an exclusive link in each direction.
 inline Cluster ChainOfLinks(int num_gpus, double bytes_per_second,
                             double latency_seconds) {
   Cluster cluster;
@@ -120,7 +120,8 @@ inline Cluster OneSwitch(int num_gpus, double bytes_per_second,
   return cluster;
 }
 
-// One GPU and one NIC a node: what a GPU sends to both neighbours shares it.
+// One GPU and one NIC per node: transfers of a GPU to both neighbors share its
+// NIC.
 inline Cluster SharedNics(int num_gpus, double bytes_per_second,
                           double latency_seconds) {
   Cluster cluster;

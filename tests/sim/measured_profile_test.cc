@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a measured profile changes in a prediction, and what is said about it.
+// Tests the effect of a measured profile on a prediction and its evidence.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,7 +20,8 @@ using testing::Contains;
 using testing::HasSubstr;
 using testing::Not;
 
-// gpt2 as the toy was measured, on one node of DGX A100.
+// Returns a scenario of `model`, with the settings that the toy profile was
+// measured with, on one node of DGX A100.
 ResolvedScenario Toy(int microbatch_size,
                      const std::string& parallelism = "pipeline: 4",
                      const std::string& model = "model: 'gpt2'") {
@@ -64,7 +65,8 @@ TEST(MeasuredProfileTest, WhatWasMeasuredIsMeasured) {
   const Result one = Predict(Toy(1));
   EXPECT_GT(one.seconds_by_evidence().measured(), 0.9 * one.batch_seconds());
   EXPECT_EQ(one.seconds_by_evidence().interpolated(), 0);
-  // Products between 1 and 4; what moves bytes and attention were not measured.
+  // GEMM sizes lie between those for 1 and 4; memory-bound kernels and
+  // attention were not measured.
   const Result two = Predict(Toy(2));
   EXPECT_GT(two.seconds_by_evidence().interpolated(),
             0.3 * two.batch_seconds());
@@ -82,8 +84,9 @@ TEST(MeasuredProfileTest, ImportedLayersAreGiven) {
               1e-9);
 }
 
-// A figure counts from a tenth of its own move on, and the weakest one says
-// what a kernel is.
+// A model parameter counts if the kernel time changes by at least a tenth of
+// the parameter's change. The least certain such parameter determines the
+// evidence of the kernel.
 TEST(MeasuredProfileTest, TheWeakestFigureThatMattersDecides) {
   ResolvedScenario scenario = Toy(1);
   scenario.runtime = Runtime();
@@ -148,8 +151,8 @@ TEST(MeasuredProfileTest, AGapBelowZeroTakesAtMostTheKernel) {
   EXPECT_EQ(GapAfter(1e-6, 0), 0);
 }
 
-// Expects that every GPU of a run on eight has these communicators where their
-// memory was measured, and the profile's fixed buffers where it was not.
+// Checks that each GPU of a run on eight has the buffers of these communicators
+// if their memory was measured, and the profile's fixed buffers otherwise.
 void ExpectCommunicators(ResolvedScenario scenario,
                          const CommunicatorCounts& counts) {
   const auto buffers = [](const Result& result, int rank) {
@@ -171,7 +174,7 @@ void ExpectCommunicators(ResolvedScenario scenario,
   const Result result = Predict(scenario);
   const double all = CommunicatorBytes(scenario.device.collectives(), counts);
   for (int rank = 0; rank < 8; ++rank) {
-    // Both hold the same beside the communicators.
+    // All other buffers are equal.
     EXPECT_EQ(buffers(result, rank) - all,
               buffers(before, rank) -
                   scenario.device.communication_buffer_bytes().value());
@@ -179,21 +182,21 @@ void ExpectCommunicators(ResolvedScenario scenario,
 }
 
 TEST(MeasuredProfileTest, CommunicatorsAreCountedWhereTheirMemoryWasMeasured) {
-  // Of each GPU: its tensor and its data group, the sum of the tied embedding
-  // over the first and the last stage, one neighbour in the pipeline.
+  // Each GPU has a tensor group, a data group, the all-reduce of the tied
+  // embedding over the first and the last stage, and one pipeline neighbor.
   ExpectCommunicators(Toy(1, "pipeline: 2 data: 2 tensor: 2"),
                       {.num_in_node = 3, .num_pair_peers = 1});
 }
 
-// An all-to-all sends to every other GPU of its group: there are n - 1.
+// In an all-to-all, each GPU sends to the n - 1 other GPUs of its group.
 TEST(MeasuredProfileTest, AGpuHasAllOthersOfItsExpertGroupAsPeers) {
   constexpr char kExperts[] =
       "transformer { num_layers: 4 hidden_size: 512 num_heads: 8 causal: true "
       "vocabulary_size: 32000 feed_forward_size: 1408 num_experts: 8 "
       "experts_per_token: 2 default_sequence_length: 1024 }";
-  // Two groups: of all replicas and of those that have the same experts. Where
-  // all replicas share out the experts these are the same GPUs, and no others
-  // have the same experts.
+  // Collectives run in two groups: all replicas, and the replicas that have the
+  // same experts. If the experts are sharded across all replicas, the
+  // all-to-all uses the first group, and the second has a single GPU.
   ExpectCommunicators(Toy(1, "data: 8 expert: 4", kExperts),
                       {.num_in_node = 2, .num_pair_peers = 3});
   ExpectCommunicators(Toy(1, "data: 8 expert: 8", kExperts),
@@ -202,7 +205,8 @@ TEST(MeasuredProfileTest, AGpuHasAllOthersOfItsExpertGroupAsPeers) {
                       {.num_in_node = 2, .num_pair_peers = 2});
 }
 
-// Toy's links: 10 us, half the rate below 1 MB, then the rate.
+// The toy profile's links: 10 us of latency, half the rate below 1 MB, and the
+// full rate above.
 TEST(MeasuredProfileTest, ALoneSendTakesWhatWasMeasured) {
   const double kRate[] = {2e11, 2e10};
   int i = 0;

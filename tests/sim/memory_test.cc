@@ -18,7 +18,7 @@
 namespace weir {
 namespace {
 
-// Two layers of 10 and 20 bytes of activations, 400 and 800 bytes of fp32
+// Two layers with 10 and 20 bytes of activations, and 400 and 800 bytes of fp32
 // parameters.
 Measured TwoStages(const std::string& schedule, int num_microbatches) {
   Measured measured;
@@ -32,7 +32,7 @@ Measured TwoStages(const std::string& schedule, int num_microbatches) {
   return measured;
 }
 
-// Links so fast that nothing is in flight while something is computed.
+// Links so fast that no transfer overlaps with computation.
 Cluster FastLinks() { return ChainOfLinks(2, 1e15, 1e-12); }
 
 Result RunTwoStages(const Measured& measured) {
@@ -53,7 +53,8 @@ std::map<std::string, double> Classes(const RankResult& rank) {
 
 TEST(MemoryTest, GPipeKeepsEveryMicrobatch) {
   const Result result = RunTwoStages(TwoStages("gpipe", 5));
-  // fp32 with Adam: 4 bytes of weight, 4 of gradient, 8 of state a parameter.
+  // fp32 with Adam, in bytes per parameter: 4 of weight, 4 of gradient, 8 of
+  // state.
   const auto first = Classes(result.ranks(0));
   EXPECT_EQ(first.at("weights"), 400);
   EXPECT_EQ(first.at("gradients"), 400);
@@ -68,7 +69,7 @@ TEST(MemoryTest, OneForwardOneBackwardKeepsOnePerRankToTheEnd) {
   const Result result = RunTwoStages(TwoStages("1f1b", 5));
   EXPECT_EQ(Classes(result.ranks(0)).at("activations"), 2 * 10);
   EXPECT_EQ(Classes(result.ranks(1)).at("activations"), 20);
-  // At 7 the second gradient has come and the third output is being sent.
+  // At 7 the second gradient has arrived and the third output is being sent.
   EXPECT_NEAR(result.ranks(0).peak_memory_at_seconds(), 7, 1e-9);
   EXPECT_EQ(Classes(result.ranks(0)).at("communication_buffers"), 10 + 10);
 }
@@ -90,19 +91,19 @@ TEST(MemoryTest, TwoBufferedWeightsStashOneVersionEverywhere) {
   EXPECT_EQ(Classes(result.ranks(0)).at("activations"), 2 * 10);
 }
 
-// What is on its way is held at both ends: the sender's copy until it is gone,
-// the receiver's until it is used.
+// A tensor in flight is held at both ends: by the sender until it is sent, and
+// by the receiver until it is used.
 TEST(MemoryTest, TransfersHoldABufferAtBothEnds) {
   Measured measured = TwoStages("gpipe", 1);
   measured.parameter_bytes = {};
   SimulateOptions options;
   options.keep_timeline = true;
-  // 10 bytes at 10 bytes a second.
+  // 10 bytes at 10 bytes/s.
   const auto result =
       Simulate(Resolve(measured, ChainOfLinks(2, 10, 0)), options);
   ASSERT_TRUE(result.ok()) << result.status();
-  // Rank 0: forward 0..1, sends 1..2, waits; rank 1 works 2..5; the gradient
-  // comes back 5..6 and is used 6..8. Rank 1 keeps 20 of its own.
+  // Rank 0: forward 0..1, sends 1..2, waits. Rank 1 computes 2..5. The gradient
+  // is sent 5..6 and used 6..8. Rank 1 holds 20 bytes of its own activations.
   const std::map<double, double> expected[] = {
       {{0, 10}, {1, 20}, {2, 10}, {5, 20}, {8, 0}},
       {{0, 0}, {1, 10}, {2, 20}, {5, 10}, {6, 0}}};
@@ -121,8 +122,8 @@ TEST(MemoryTest, TransfersHoldABufferAtBothEnds) {
   }
 }
 
-// What the device profile says is taken once, buffers only where there is
-// somebody to talk to.
+// Reserved memory counts once, and communication buffers only with more than
+// one rank.
 TEST(MemoryTest, ReservedAndBuffersOfTheLibraries) {
   for (int num_ranks : {1, 2}) {
     Measured measured = TwoStages("gpipe", 1);
@@ -145,11 +146,12 @@ TEST(MemoryTest, ReservedAndBuffersOfTheLibraries) {
   }
 }
 
-// A rank holds the parameters of all its stages, not those of its number.
+// A rank holds the parameters of all its stages, not those of the stage with
+// its number.
 TEST(MemoryTest, ChunksOfARankAddUp) {
   Measured measured;
   measured.schedule = "interleaved-1f1b";
-  measured.num_ranks = 4;  // layers; they become two chunks on two ranks
+  measured.num_ranks = 4;  // layers: two chunks on two ranks
   measured.num_microbatches = 2;
   measured.forward_seconds = {1, 1, 1, 1};
   measured.backward_seconds = {2, 2, 2, 2};
@@ -165,7 +167,7 @@ TEST(MemoryTest, ChunksOfARankAddUp) {
   EXPECT_EQ(Classes(result->ranks(1)).at("weights"), 4040);
 }
 
-// The scratch is there while a backward runs, and only then.
+// Scratch memory is held only while a backward runs.
 TEST(MemoryTest, RecomputationNeedsScratchDuringTheBackward) {
   Measured measured = TwoStages("gpipe", 2);
   measured.parameter_bytes = {};
@@ -187,8 +189,8 @@ TEST(MemoryTest, RecomputationNeedsScratchDuringTheBackward) {
   EXPECT_EQ(last[1], 0);
 }
 
-// Overlapped reductions of one batch read gradients while the next batch
-// already adds up its own.
+// Overlapped reductions of a batch read gradients while the next batch
+// accumulates its own.
 TEST(MemoryTest, OverlappedReductionsNeedASecondGradient) {
   for (const auto& [schedule, overlapped, replicas, copies] :
        {std::tuple("pipedream-2bw", true, 2, 2),
@@ -207,7 +209,7 @@ TEST(MemoryTest, OverlappedReductionsNeedASecondGradient) {
   }
 }
 
-// I frees the activations and leaves what W needs, until W is done.
+// I frees the activations and leaves the inputs of W until W is done.
 TEST(MemoryTest, SplitBackwardKeepsWhatTheWeightGradientNeeds) {
   Schedule schedule;
   schedule.name = "split";
@@ -251,9 +253,9 @@ TEST(MemoryTest, SplitBackwardKeepsWhatTheWeightGradientNeeds) {
   EXPECT_EQ(memory.final_bytes, memory.floor_bytes);
 }
 
-// What is handed over at one moment, a received input to the forward that keeps
-// it or a sent buffer to the next, is never counted on both sides: the peak is
-// a level that the timeline really stays at.
+// Memory that is handed over at a point in time is never counted twice, such as
+// a received input that the forward keeps, or a buffer that the next send
+// reuses. The peak is a level that the timeline actually stays at.
 TEST(MemoryTest, PeakIsTheLargestSample) {
   for (const char* schedule : {"gpipe", "1f1b", "pipedream-2bw"}) {
     for (double bytes_per_second : {5.0, 40.0, 1e15}) {
@@ -290,13 +292,13 @@ TEST(MemoryTest, ReturnsToItsFloor) {
     for (int i = 0; i < memory.gpu_size(); ++i) {
       last[memory.gpu(i)] = memory.bytes(i);
     }
-    // Weights, gradients, states; all else is gone.
+    // Only weights, gradients and states remain.
     EXPECT_EQ(last[0], 400 + 400 + 800) << schedule;
     EXPECT_EQ(last[1], 800 + 800 + 1600) << schedule;
   }
 }
 
-// What eager passes hold besides is there while they run, and only then.
+// The temporary memory of eager passes is held only while they run.
 TEST(MemoryTest, ScratchLastsAsLongAsItsPass) {
   ByCosts run{.schedule = ByHand({{0}}, 1, {Actions({"0F0", "0I0", "0W0"})}),
               .costs = OneStage(1, 3)};
@@ -329,7 +331,8 @@ TEST(MemoryTest, EveryPredictedCopyOfTheWeightsCounts) {
   }
 }
 
-// 16-bit gradients in fp32 while the step runs, of what the replica steps.
+// 16-bit gradients are widened to fp32 while the optimizer step runs, for the
+// shard that the replica updates.
 TEST(MemoryTest, WidenedGradientsLastAsLongAsTheStep) {
   for (int shards : {1, 2}) {
     ByCosts run{.schedule = OnePass(), .costs = OneStage(1, 2), .data = shards};
@@ -349,8 +352,8 @@ TEST(MemoryTest, WidenedGradientsLastAsLongAsTheStep) {
   }
 }
 
-// The last step widens gradients while the stashed version is still held, as
-// every step before it does.
+// The last step widens gradients while the stashed version is still held, like
+// every step before it.
 TEST(MemoryTest, StashedWeightsAreHeldDuringTheLastStep) {
   ScheduleSpec spec;
   spec.num_ranks = 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Real flows on real links: equal to the oracle where nothing contends, never
-// faster where something does; collectives take what the ring takes.
+// Simulates flows on links: equal to the oracle without contention and never
+// faster with contention. Collectives take the time of their rings.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,8 +17,8 @@
 namespace weir {
 namespace {
 
-// What the oracle needs to know of a measured scenario: times as they are, a
-// transfer takes its latency and its bytes over the bandwidth.
+// Evaluates a measured scenario with the oracle. Times are those measured, and
+// a transfer takes its latency plus its bytes over the bandwidth.
 oracle::Timing Expect(const Measured& measured, double bytes_per_second,
                       double latency_seconds) {
   const auto schedule = GenerateSchedule(
@@ -63,7 +63,8 @@ Measured RandomCase(std::mt19937* random, absl::string_view schedule,
 constexpr const char* kStraight[] = {"gpipe", "1f1b", "pipedream",
                                      "pipedream-2bw"};
 
-// Whatever the profile knows of NCCL: a replay's links are emulated.
+// A message between partitions takes the time of its link whatever the
+// profile's NCCL model, because the replay emulates its links.
 TEST(NetworkTest, AMessageBetweenPartsOfOneCardTakesItsLinkAlone) {
   Measured measured;
   measured.num_ranks = 2;
@@ -96,8 +97,8 @@ TEST(NetworkTest, LinksOfTheirOwnEqualTheOracle) {
   std::mt19937 random(3);
   for (const char* schedule : kStraight) {
     for (int i = 0; i < 300; ++i) {
-      // 25 GB/s moves 20 MB in 0.8 ms: gone before the next forward ends, and
-      // each direction of each pair of ranks has a link of its own.
+      // 20 MB take 0.8 ms at 25 GB/s and so arrive before the next forward
+      // ends, and each direction of each pair of ranks has its own link.
       const Measured measured = RandomCase(&random, schedule, 20e6);
       const auto result = Simulate(
           Resolve(measured, ChainOfLinks(measured.num_ranks, 25e9, 3e-6)));
@@ -116,8 +117,8 @@ TEST(NetworkTest, LinksOfTheirOwnEqualTheOracle) {
   }
 }
 
-// A stage that is faster than those behind it is held up: the pipeline takes no
-// longer, but every pass has its moment.
+// A stage that is faster than later ones is blocked by full queues. The
+// pipeline takes no longer, but each pass must start at its exact time.
 TEST(NetworkTest, InferenceQueuesEqualTheOracle) {
   std::mt19937 random(5);
   for (int i = 0; i < 200; ++i) {
@@ -149,8 +150,9 @@ TEST(NetworkTest, InferenceQueuesEqualTheOracle) {
   }
 }
 
-// The first stage and the third share an adapter, full queues apart: that only
-// the third sends at the end of a run is no part of the steady state.
+// The first stage and the third share an adapter, with full queues between
+// them. At the end of a run only the third sends, which is not part of the
+// steady state.
 TEST(NetworkTest, InferenceThatSharesAnAdapterIsSteady) {
   Measured measured;
   measured.schedule = "edgepipe";
@@ -175,7 +177,8 @@ TEST(NetworkTest, InferenceThatSharesAnAdapterIsSteady) {
       const auto result = Simulate(resolved);
       ASSERT_TRUE(result.ok()) << result.status();
       EXPECT_TRUE(result->steady_state());
-      // Two of 16 MB a microbatch at 10 GB/s, where nothing is slower.
+      // Two transfers of 16 MB per microbatch at 10 GB/s, unless the last stage
+      // is slower.
       EXPECT_NEAR(result->batch_seconds(),
                   num_microbatches * std::max(3.2e-3, last_seconds), 1e-9);
     }
@@ -188,7 +191,7 @@ TEST(NetworkTest, TheOracleIsALowerBoundUnderContention) {
   for (const char* schedule : kStraight) {
     for (int i = 0; i < 100; ++i) {
       const Measured measured = RandomCase(&random, schedule, 60e6);
-      // One NIC for all: 10 GB/s.
+      // One NIC of 10 GB/s per GPU for both directions of the pipeline.
       const auto result = Simulate(
           Resolve(measured, SharedNics(measured.num_ranks, 10e9, 5e-6)));
       ASSERT_TRUE(result.ok()) << result.status();
@@ -241,13 +244,13 @@ TEST(NetworkTest, OverlappedReductionHidesBehindTheNextBatch) {
   ASSERT_TRUE(blocking.ok() && overlapped.ok());
   EXPECT_TRUE(blocking->steady_state());
   EXPECT_TRUE(overlapped->steady_state());
-  // The all-reduce takes 4 ms of the batch's 24, or none.
+  // The all-reduce takes 4 ms of the batch's 24 ms, or none.
   EXPECT_GT(blocking->batch_seconds(), overlapped->batch_seconds() + 3.9e-3);
   EXPECT_GT(overlapped->peak_memory_bytes(), blocking->peak_memory_bytes());
 }
 
-// What one GPU sends to another arrives in turn, each with the whole link: the
-// first microbatch does not wait for the last.
+// Transfers of a GPU pair run one after the other at full link rate: the first
+// microbatch does not wait for the last.
 TEST(NetworkTest, TransfersOfOnePairQueueUp) {
   Measured measured;
   measured.schedule = "gpipe";
@@ -258,7 +261,7 @@ TEST(NetworkTest, TransfersOfOnePairQueueUp) {
   measured.activation_bytes = {10, 0};
   SimulateOptions options;
   options.keep_timeline = true;
-  // 10 bytes at 5 bytes a second take 2 s, twice as long as a forward.
+  // 10 bytes at 5 bytes/s take 2 s, twice as long as a forward.
   const auto result =
       Simulate(Resolve(measured, ChainOfLinks(2, 5, 0)), options);
   ASSERT_TRUE(result.ok()) << result.status();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Changes inputs by less than anybody can measure. A scenario whose result
-// moves by more has no result to nine digits: where flows of many sizes share
-// many links, rounding grows along the run.
+// Changes inputs by less than can be measured. If a result changes by more, it
+// has no nine significant digits: rounding errors accumulate where flows of
+// many sizes share many links.
 #ifndef WEIR_TESTS_SIM_NUDGE_H_
 #define WEIR_TESTS_SIM_NUDGE_H_
 
@@ -11,7 +11,7 @@
 
 namespace weir {
 
-// Changes the thirteenth digit of every rate and latency of a cluster.
+// Changes every rate and latency of a cluster in the thirteenth digit.
 void NudgeRates(std::mt19937* random, Cluster* cluster);
 
 }  // namespace weir

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Activations on their way to the host and back.
+// Tests the offload and reload of activations.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -13,13 +13,14 @@
 namespace weir {
 namespace {
 
-// Two forwards of one stage; the first one's activations are away meanwhile.
+// Two forwards of one stage; the activations of the first are offloaded
+// meanwhile.
 Schedule OneAway() {
   return ByHand({{0}}, 2,
                 {Actions({"0F0", "0O0", "0F1", "0B1", "0R0", "0B0"})});
 }
 
-// A switch with NVLinks for the GPUs, and PCIe to the host.
+// GPUs on an NVLink switch, with PCIe to the host.
 Cluster WithPcie(int num_gpus, double gpu_rate, double uplink_rate) {
   Cluster cluster = OneSwitch(num_gpus, 1e15, 0);
   PcieTree* pcie = cluster.mutable_groups(0)->mutable_node()->mutable_pcie();
@@ -40,7 +41,8 @@ Measured OneStage(int num_replicas) {
   return measured;
 }
 
-// Start and end of the first GPU's offload and reload (ops 5 and 6).
+// Returns start and end in seconds of the first GPU's offload and reload, by
+// operation (5 and 6).
 std::map<int, std::pair<double, double>> Moves(const Result& result) {
   std::map<int, std::pair<double, double>> moves;
   const auto& actions = result.timeline().actions();
@@ -51,7 +53,7 @@ std::map<int, std::pair<double, double>> Moves(const Result& result) {
   return moves;
 }
 
-// F 0..4, O 4..6 beside F 4..8, B 8..16, R 16..18, B 18..26.
+// F 0..4, O 4..6 overlapped with F 4..8, B 8..16, R 16..18, B 18..26.
 TEST(OffloadTest, RunsBesideComputationAndFreesItsMemory) {
   const Result result =
       RunByHand(Resolve(OneStage(1), WithPcie(1, 50, 1000)), OneAway());
@@ -75,8 +77,8 @@ TEST(OffloadTest, RunsBesideComputationAndFreesItsMemory) {
   EXPECT_EQ(result.ranks(0).peak_activation_microbatches(), 2);
 }
 
-// Copies that run beside computation are no part of the batch of their own:
-// 24 s of passes, and 2 s in which the last backward waits for the reload.
+// Copies overlapped with computation are not a separate part of the batch. It
+// has 24 s of passes and 2 s in which the last backward waits for the reload.
 TEST(OffloadTest, PartsOfTheBatchAreThePassesAndTheWaiting) {
   const Result result =
       RunByHand(Resolve(OneStage(1), WithPcie(1, 50, 1000)), OneAway());
@@ -88,7 +90,7 @@ TEST(OffloadTest, PartsOfTheBatchAreThePassesAndTheWaiting) {
   EXPECT_NEAR(result.parts(1).seconds(), 2, 1e-9);
 }
 
-// With room for one the second forward waits for the offload to end.
+// With room for one, the second forward waits for the end of the offload.
 TEST(OffloadTest, ALimitOfResidentsIsKept) {
   Schedule schedule = OneAway();
   schedule.resident_activations = 1;
@@ -101,7 +103,7 @@ TEST(OffloadTest, ALimitOfResidentsIsKept) {
   }
 }
 
-// GPUs under one PCIe switch share its uplink, if that is what limits them.
+// GPUs under one PCIe switch share its uplink if that is the bottleneck.
 TEST(OffloadTest, GpusShareWhatTheClusterSaysTheyShare) {
   for (const auto& [uplink, seconds] : {std::pair(100.0, 2.0), {50.0, 4.0}}) {
     const Result result =
@@ -112,7 +114,8 @@ TEST(OffloadTest, GpusShareWhatTheClusterSaysTheyShare) {
   }
 }
 
-// Where the cluster says nothing, the device does, or nobody.
+// If the cluster has no PCIe, the device's rate applies. Without either, the
+// simulation fails.
 TEST(OffloadTest, TheDeviceKnowsItsHostLink) {
   ResolvedScenario scenario = Resolve(OneStage(1), OneSwitch(1, 1e15, 0));
   const auto refused = SimulateSchedule(scenario, OneAway());

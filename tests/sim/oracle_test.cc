@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The simulator against the independent longest-path oracle: equal where
-// nothing contends, on thousands of random cases over all schedules.
+// Compares the simulator with the independent longest-path oracle: equal
+// without contention, in thousands of random cases of all schedules.
 #include "tests/oracle.h"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,8 @@ class Cases {
     return std::uniform_real_distribution<>(low, high)(random_);
   }
 
-  // A legal random shape for a schedule, with different stages.
+  // Returns a valid random shape for a schedule kind, usually with unequal
+  // stages.
   Textbook Next(const ScheduleKind& kind, bool blocking) {
     Textbook textbook;
     textbook.schedule = std::string(kind.name);
@@ -72,7 +73,7 @@ class Cases {
   std::mt19937 random_;
 };
 
-// One entry per stage, whatever was given.
+// Returns one entry per stage.
 std::vector<double> PerStage(const std::vector<double>& given, int num_stages) {
   return given.size() == 1 ? std::vector<double>(num_stages, given[0]) : given;
 }
@@ -95,7 +96,8 @@ oracle::Costs CostsOf(const Textbook& textbook, int num_stages) {
   return costs;
 }
 
-// What the simulator lets an automatic kind know.
+// Returns the costs that the simulator passes to kinds of schedules that use
+// them.
 PassCosts KnownCosts(const Textbook& textbook) {
   PassCosts costs;
   const int num_stages = textbook.num_ranks * textbook.num_chunks;
@@ -119,8 +121,8 @@ void ExpectEqual(double actual, double expected, const char* what) {
   EXPECT_NEAR(actual, expected, 1e-9 * std::max(expected, 1.0)) << what;
 }
 
-// Compares every figure of every rank and the moment of every action. Returns
-// false when both agree that the case deadlocks.
+// Compares all values of each rank and the start and end of each action.
+// Returns false if both report a deadlock.
 bool ExpectSameAsOracle(const Schedule& schedule, const Textbook& textbook) {
   const auto expected =
       oracle::Evaluate(schedule, CostsOf(textbook, schedule.num_stages),
@@ -168,7 +170,7 @@ std::string Describe(const Textbook& textbook) {
                       " n ", textbook.num_batches, " c ", textbook.hop_seconds);
 }
 
-// Returns false when both agree on a deadlock.
+// Returns false if both report a deadlock.
 bool ExpectSameAsOracle(const ScheduleKind& kind, const Textbook& textbook) {
   ScheduleSpec spec = Cases::Spec(textbook);
   if (kind.uses_costs) spec.costs = KnownCosts(textbook);
@@ -190,7 +192,7 @@ TEST(SimulatorOracleTest, OverlappedTransfersEqualTheLongestPath) {
   }
 }
 
-// Bidirectional orders may deadlock: then both must say so.
+// Bidirectional orders may deadlock; then both must report it.
 TEST(SimulatorOracleTest, BlockingTransfersEqualTheLongestPath) {
   constexpr absl::string_view kAlwaysRun[] = {
       "gpipe", "1f1b", "interleaved-1f1b", "pipedream", "pipedream-2bw"};
@@ -210,7 +212,7 @@ TEST(SimulatorOracleTest, BlockingTransfersEqualTheLongestPath) {
   }
 }
 
-// How many random schedules had what.
+// Counts the random schedules with each feature.
 struct Features {
   int copies = 0, pairs = 0, spans = 0, offloads = 0, limits = 0, inference = 0,
       async = 0;
@@ -237,7 +239,7 @@ struct Features {
   }
 };
 
-// Everything that a schedule can say, in orders that nobody would choose.
+// Uses all features of schedules, in unusual orders.
 TEST(SimulatorOracleTest, AnyScheduleEqualsTheLongestPath) {
   for (const bool blocking : {false, true}) {
     Cases cases(3);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory formulas of Narayanan et al. 2021, section 3.1 and 3.2, through
-// whole simulations of that paper's 2.2B-parameter GPT:
+// The memory formulas of Narayanan et al. 2021, sections 3.1 and 3.2, compared
+// with whole simulations of that paper's 2.2B-parameter GPT:
 //   2BW                 2|W|/d + d|A_total|/d + ...
 //   2BW, recomputed     2|W|/d + |A_total|/d + d|A_in|
 //   GPipe, recomputed   |W|/d + |A_total|/d + m|A_in|
 //   PipeDream           (p-s)(|w_s| + |a_s|) on stage s
-// They are bounds for the worst stage; here every stage has its own exact sum.
-// Recomputation keeps the input of every block, as the runtimes do: the paper's
-// one input per stage where a stage is one block.
+// They are bounds for the worst stage; here each stage has its exact sum.
+// Recomputation keeps the input of every block, as the runtimes do. The paper
+// keeps one input per stage, which is the same if a stage is one block.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -20,8 +20,8 @@ namespace {
 
 constexpr double kLayers = 32, kHidden = 2304, kHeads = 32, kSequence = 512;
 constexpr double kMicrobatch = 8;
-// Of one block: parameters, activations in 16 bits with dropout (Korthikanti et
-// al. 2022), and its input.
+// Values of one block: parameters, bytes of 16-bit activations with dropout
+// (Korthikanti et al. 2022), and bytes of its input.
 constexpr double kParameters = 12 * kHidden * kHidden + 13 * kHidden;
 constexpr double kTotal =
     kSequence * kMicrobatch * kHidden * (34 + 5 * kHeads * kSequence / kHidden);
@@ -41,7 +41,7 @@ Result RunPaper(const Setting& setting) {
   auto scenario = LoadScenario("pipedream-2bw-gpt-2.2b");
   EXPECT_TRUE(scenario.ok()) << scenario.status();
   scenario->set_schedule(setting.schedule);
-  scenario->set_runtime("none");  // the formulas know no fp32 copies
+  scenario->set_runtime("none");  // the formulas omit fp32 copies
   scenario->set_num_nodes((setting.num_ranks + 7) / 8);
   scenario->mutable_parallelism()->set_data(1);
   scenario->mutable_parallelism()->set_pipeline(setting.num_ranks);
@@ -50,7 +50,7 @@ Result RunPaper(const Setting& setting) {
                                                    kMicrobatch);
   scenario->mutable_training()->set_recompute(
       setting.recompute ? RECOMPUTE_FULL : RECOMPUTE_NONE);
-  if (setting.num_chunks > 1) {  // more microbatches than ranks would hang
+  if (setting.num_chunks > 1) {  // more microbatches than ranks deadlock
     scenario->mutable_communication()->set_transfers(OVERLAPPED);
   }
   if (setting.precision == FP32) {
@@ -71,7 +71,8 @@ std::map<std::string, double> Classes(const RankResult& rank) {
   return classes;
 }
 
-// `in_flight` microbatches are held, `versions` versions of the weights.
+// Requires: `in_flight` microbatches and `versions` versions of the weights are
+// held.
 void ExpectMemory(const RankResult& rank, const Setting& setting,
                   double in_flight, int versions) {
   std::map<std::string, double> classes;
@@ -85,7 +86,7 @@ void ExpectMemory(const RankResult& rank, const Setting& setting,
   EXPECT_EQ(classes["weights"], 2 * parameters);
   EXPECT_EQ(classes["gradients"], 2 * parameters);
   EXPECT_EQ(classes["optimizer_state"], 12 * parameters);
-  // A stashed version is one of the fp32 master weights.
+  // A stashed version is a copy of the fp32 master weights.
   EXPECT_EQ(classes["weight_stash"], (versions - 1) * 4 * parameters);
   if (setting.recompute) {
     EXPECT_EQ(classes["activations"], in_flight * blocks * kInput);
@@ -100,7 +101,7 @@ void ExpectMemory(const RankResult& rank, const Setting& setting,
   EXPECT_NEAR(rank.peak_memory_bytes(), sum, 1e-9 * sum);
 }
 
-// The stages between the embedding's and the head's.
+// Checks the stages without embedding or head.
 template <typename InFlight, typename Versions>
 void ExpectStages(const Setting& setting, InFlight in_flight,
                   Versions versions) {
@@ -135,9 +136,10 @@ TEST(PaperMemoryTest, PipeDreamStashesWeightsAndActivationsAlike) {
       [](int s) { return 8 - s; });
 }
 
-// Lamy-Poirier 2023: all microbatches' checkpoints, m of each of the v chunks;
-// where the embedding is, its dropout mask too, half of an input, and the token
-// ids. (The last rank also keeps the head's logits.)
+// Lamy-Poirier 2023: the rank keeps the checkpoints of all microbatches, m for
+// each of the v chunks. With the embedding, it also keeps the dropout mask,
+// half the size of an input, and the token ids. (The last rank also keeps the
+// logits of the head.)
 TEST(PaperMemoryTest, BreadthFirstRecomputedKeepsTheInputsOfAllChunks) {
   for (int m : {8, 16}) {
     for (int v : {2, 4}) {
@@ -156,8 +158,8 @@ TEST(PaperMemoryTest, BreadthFirstRecomputedKeepsTheInputsOfAllChunks) {
   }
 }
 
-// Yang et al. 2021: beside Adam's weights and two states one average more, a
-// third, for T2; T1 needs none. The weights are there once.
+// Yang et al. 2021: T2 needs another average in addition to Adam's weights and
+// two states, a third more; T1 needs none. The weights are held once.
 TEST(PaperMemoryTest, PipeMaresCorrectionIsAThirdOfTheOptimizersMemory) {
   for (const bool corrects : {false, true}) {
     const Result result =

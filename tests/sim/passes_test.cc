@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happens inside a pass: the host that launches it, collectives in line
-// and beside, tokens between experts, scattered transfers. By hand, on a switch
-// of 100 bytes a second: an all-reduce of two GPUs takes bytes / 100.
+// Tests the parts of a pass: its launch by the host, collectives in sequence
+// with or overlapped with its kernels, the exchange of experts' tokens, and
+// scattered transfers. The costs are given by hand, on a switch of 100 bytes/s:
+// an all-reduce of two GPUs takes bytes / 100 seconds.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -15,7 +16,7 @@ namespace {
 using Group = LayerCollective::Group;
 using Kind = LayerCollective::Kind;
 
-// A pass takes what the longer of the GPU and its host takes.
+// A pass takes the longer of the times of the GPU and its host.
 TEST(PassesTest, TakeAtLeastWhatTheHostNeedsToLaunchThem) {
   for (const auto& [gpu, host] :
        {std::pair(1.0, 3.0), std::pair(3.0, 1.0), std::pair(2.0, 2.0)}) {
@@ -39,7 +40,7 @@ TEST(PassesTest, HostsOfSplitBackwardsLaunchTheirPart) {
   EXPECT_NEAR(result.End(0, 2), 6 + 2, 1e-9);
 }
 
-// What the collectives take is not the host's to fill.
+// The host's time includes the collectives of the pass.
 TEST(PassesTest, HostsCountTheCollectivesInAPass) {
   for (const auto& [host, end] :
        {std::pair(1.5, 2.0), std::pair(3.0, 3.0), std::pair(0.5, 2.0)}) {
@@ -51,7 +52,7 @@ TEST(PassesTest, HostsCountTheCollectivesInAPass) {
   }
 }
 
-// Collectives that end before a timeline begins are left out, those that end at
+// Collectives that end before a timeline begins are omitted, those that end at
 // its beginning are kept.
 TEST(PassesTest, TimelinesKeepWhatEndsAtTheirBeginning) {
   ByCosts run{.schedule = OnePass(), .costs = OneStage(1, 3), .tensor = 2};
@@ -84,8 +85,8 @@ TEST(PassesTest, HostsLaunchBothOfAPair) {
   }
 }
 
-// Beside the products of a fused backward; a split one waits for it in I, and
-// W has nothing to do with it.
+// The collective overlaps with the GEMMs of a fused backward. With a split
+// backward, I waits for it, and W is unaffected.
 TEST(PassesTest, CollectivesHideBehindTheWeightGradient) {
   for (const auto& [bytes, fused, split] :
        {std::tuple(100.0, 6.0, 3.0), std::tuple(1000.0, 10.0, 12.0)}) {
@@ -98,14 +99,15 @@ TEST(PassesTest, CollectivesHideBehindTheWeightGradient) {
     run.schedule = ByHand({{0}}, 1, {Actions({"0F0", "0I0", "0W0"})});
     EXPECT_NEAR(CostsRun(run).End(1, 1), 1 + split, 1e-9);
     EXPECT_NEAR(CostsRun(run).End(1, 2), 1 + split + 4, 1e-9);
-    // The input that sequence parallelism gathers again is needed by W only.
+    // Only W needs the input that sequence parallelism gathers again.
     run.costs.stages[0].backward_collectives = {
         {.bytes = bytes, .overlaps_input_gradient = true}};
     EXPECT_NEAR(CostsRun(run).End(1, 1), 1 + std::max(2.0, bytes / 100), 1e-9);
   }
 }
 
-// One after the other in line, and what is beside shares the links with it.
+// In-line collectives run one after the other; overlapped ones share the links
+// with them.
 TEST(PassesTest, CollectivesInLineFollowTheKernels) {
   ByCosts run{.schedule = OnePass(), .costs = OneStage(1, 6), .tensor = 2};
   run.costs.stages[0].forward_collectives = {
@@ -114,8 +116,8 @@ TEST(PassesTest, CollectivesInLineFollowTheKernels) {
   EXPECT_NEAR(CostsRun(run).End(0, 0), 1 + 1.5 + 2, 1e-9);
 }
 
-// Every GPU sends all but its own share of its tokens, when the last of the
-// expert group has them.
+// Each GPU sends all tokens except its own share, when the last GPU of the
+// expert group has computed them.
 TEST(PassesTest, ExpertsMeetAcrossTheReplicasOfTheirGroup) {
   ByCosts run{.schedule = OnePass(), .costs = OneStage(1, 2), .data = 4};
   run.costs.stages[0].forward_collectives = {
@@ -163,7 +165,7 @@ TEST(PassesTest, ExpertsFollowTheTensorCollectives) {
   }
 }
 
-// Two ranks of two GPUs; what a stage makes weighs 200 bytes.
+// Two ranks of two GPUs each. The output of a stage has 200 bytes.
 struct Scattered {
   ResolvedScenario scenario;
   Costs costs = OneStage(1, 2);
@@ -182,7 +184,8 @@ struct Scattered {
   }
 };
 
-// Each GPU sends half, 1 s; the receivers gather it: half of it again, 1 s.
+// Each GPU sends half in 1 s. The receivers all-gather it, which transfers half
+// again in 1 s.
 TEST(PassesTest, ScatteredTransfersAreGatheredWhereTheyArrive) {
   Scattered it;
   it.Apply();
@@ -220,7 +223,7 @@ TEST(PassesTest, TransfersStayWholeWhereNothingIsSaved) {
   EXPECT_TRUE(one_rank.costs.stages[0].backward_collectives.empty());
 }
 
-// The host launches the gathers too.
+// The host launches the all-gathers too.
 TEST(PassesTest, GathersOfScatteredTransfersAreLaunched) {
   Scattered it;
   it.scenario.runtime.mutable_collective_launch_seconds()->set_value(0.5);
@@ -231,8 +234,8 @@ TEST(PassesTest, GathersOfScatteredTransfersAreLaunched) {
   EXPECT_EQ(it.costs.stages[1].backward_input_host_seconds, 0);
 }
 
-// Stages of an inference pipeline have room for two microbatches each way, as
-// long as all take them in one order.
+// Stages of an inference pipeline queue two microbatches at each end of a
+// transfer, provided that all stages process them in the same order.
 TEST(PassesTest, QueuesNeedOneOrderOfMicrobatches) {
   for (const bool one_order : {true, false}) {
     ByCosts run{.schedule = ForwardOnly(2, 8), .costs = OneStage(1, 0)};
@@ -243,7 +246,7 @@ TEST(PassesTest, QueuesNeedOneOrderOfMicrobatches) {
     const CostsRun result(run);
     EXPECT_NEAR(result.Start(0, 5), 5, 1e-9);
     // The fourth transfer waits until the first microbatch has left the second
-    // stage, and the seventh forward for that transfer.
+    // stage, and the seventh forward waits for that transfer.
     EXPECT_NEAR(result.Start(0, 6), one_order ? 1.1 + 10 + 0.1 : 6, 1e-9);
     EXPECT_NEAR(result.Start(0, 7), one_order ? 1.1 + 20 + 0.1 : 7, 1e-9);
   }

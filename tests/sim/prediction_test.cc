@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PipeDream's throughput minus the predictions': what estimates of the weights
-// cost in the steady state, through SimGrid, to 1e-9.
+// Compares the time of weight predictions in the steady state with closed
+// forms, to 1e-9: PipeDream's throughput, reduced by the predictions.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,8 +19,8 @@ struct Seconds {
 };
 constexpr Seconds kSeconds[] = {{1, 2, 0.5}, {1.25, 2.5, 0.1}, {2, 1, 3}};
 
-// Of a batch, all stages alike but `slow`, whose forward takes `more` (none
-// is: -1).
+// Returns the time of a batch in seconds. All stages are equal except for
+// `slow`, whose forward takes `more` seconds longer (-1: none).
 double SteadySeconds(const std::string& schedule, int num_ranks,
                      int num_microbatches, const Seconds& seconds,
                      int slow = -1, double more = 0) {
@@ -58,9 +58,9 @@ void ExpectEqual(double actual, double expected) {
   EXPECT_NEAR(actual, expected, 1e-9 * expected);
 }
 
-// Stage s predicts floor(s/2)+p-1-s updates ahead in the forward, floor(s/2) in
-// the backward; over no distance there is nothing to predict. From three stages
-// on one does both.
+// Stage s predicts floor(s/2)+p-1-s updates ahead in the forward and floor(s/2)
+// in the backward; a distance of zero needs no prediction. With three or more
+// stages, some stage predicts in both.
 TEST(PredictionTest, SpecTrainPaysForEveryPassOfAMicrobatch) {
   ForAllShapes([](int p, int m, const Seconds& seconds) {
     const int predictions = std::min(p - 1, 2);
@@ -70,7 +70,7 @@ TEST(PredictionTest, SpecTrainPaysForEveryPassOfAMicrobatch) {
   });
 }
 
-// Every stage but the last is behind.
+// Every stage but the last uses stale weights.
 TEST(PredictionTest, PipelinedBackpropagationPaysForEveryForward) {
   ForAllShapes([](int p, int m, const Seconds& seconds) {
     const double passes = m * (seconds.forward + seconds.backward);
@@ -95,14 +95,14 @@ TEST(PredictionTest, PipeMarePaysForEveryBackward) {
   });
 }
 
-// A stage predicts once in a minibatch of m, but 1F1B among equal stages has no
-// slack: the bellwether meets the prediction of one stage after the other on
-// its way down, comes back, and the forward of p microbatches later waits for
-// it. A cycle of waits can pass as many bellwethers as there are stages, but
-// not more than one for each microbatch: from stage p-m down with m < p.
+// A stage predicts once per minibatch of m microbatches, but 1F1B with equal
+// stages has no slack. The bellwether is delayed by the prediction of each
+// stage in turn on its way down, it returns, and the forward p microbatches
+// later waits for it. A cycle of waits can include one bellwether per stage,
+// but at most one per microbatch: from stage p-m on if m < p.
 TEST(PredictionTest, XPipePaysForThePredictionsOfAllStagesInTurn) {
   ForAllShapes([](int p, int m, const Seconds& seconds) {
-    // The last of two stages reads no distance ahead.
+    // The last of two stages predicts over no distance.
     const int stages = p <= 2 ? p - 1 : p;
     ExpectEqual(SteadySeconds("xpipe", p, m, seconds),
                 m * (seconds.forward + seconds.backward) +
@@ -110,8 +110,9 @@ TEST(PredictionTest, XPipePaysForThePredictionsOfAllStagesInTurn) {
   });
 }
 
-// A stage that is slower than the others by at least a prediction hides theirs:
-// whatever leaves it for another stage's prediction loses more than it gains.
+// A stage that is slower than the others by at least one prediction hides
+// theirs: a path that leaves it for the prediction of another stage loses more
+// than it gains.
 TEST(PredictionTest, TheSlowestStagePaysForItsOwnAlone) {
   for (int p : {3, 4, 8}) {
     for (int m : {1, 2, 4, 8}) {

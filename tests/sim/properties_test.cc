@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What must hold of any schedule on a real network, where transfers, offloads
-// and reductions share links: every second of computation is there, no bound is
-// beaten, every byte that was taken is given back.
+// Properties of any schedule on a network where transfers, offloads and
+// reductions share links: all computation is accounted for, no time is below a
+// bound, and all memory is freed.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -53,13 +53,13 @@ void ExpectWorkIsConserved(const PipelineInputs& inputs,
             idle + 1e-9 * makespan);
 }
 
-// One at a time: passes and steps of a GPU but for overlapped pairs, and the
-// moves of each of its channels.
+// Checks that a GPU runs one pass or step at a time, except for overlapped
+// pairs, and one transfer at a time per channel.
 void ExpectNothingOverlaps(const PipelineInputs& inputs,
                            const PipelineGraph& graph,
                            const Recording& recording, int gpu) {
   const auto& actions = inputs.schedule.rank_actions[graph.rank_of(gpu)];
-  std::map<Op, double> last;  // forwards stand for all computation
+  std::map<Op, double> last;  // kForward: all computation
   for (size_t i = 0; i < actions.size(); ++i) {
     const int position = static_cast<int>(i);
     const double start =
@@ -93,7 +93,8 @@ void ExpectMemoryReturnsToItsFloor(const PipelineInputs& inputs,
   EXPECT_EQ(memory.peak_bytes, largest);
 }
 
-// The first microbatch through all stages, forth and back, alone.
+// Returns the time in seconds of the first microbatch through all stages and
+// back, uncontended.
 double LongestChain(const PipelineInputs& inputs) {
   double seconds = 0;
   for (const auto& actions : inputs.schedule.rank_actions) {
@@ -120,7 +121,7 @@ TEST(PropertiesTest, HoldForAnyScheduleOnAnyNetwork) {
     const PipelineGraph graph = BuildPipelineGraph(inputs);
     const auto recording = RunTaskGraph(graph.tasks, one.network().links());
     ASSERT_TRUE(recording.ok()) << recording.status();
-    // Copies that step in the middle may wait for each other for ever.
+    // Copies that update their weights without a flush may deadlock.
     if (!recording->complete()) {
       EXPECT_FALSE(one.schedule().flush);
       continue;

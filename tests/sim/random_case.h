@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random schedules on links that everything shares, with all that costs know.
+// Random schedules on shared links, with costs of every kind.
 #ifndef WEIR_TESTS_SIM_RANDOM_CASE_H_
 #define WEIR_TESTS_SIM_RANDOM_CASE_H_
 
@@ -17,7 +17,7 @@
 
 namespace weir {
 
-// A switch for the GPUs and another to the host.
+// All GPUs share one switch, and one PCIe switch to the host.
 inline Cluster SharedEverything(int num_gpus) {
   Cluster cluster = OneSwitch(num_gpus, 100, 0.01);
   PcieTree* pcie = cluster.mutable_groups(0)->mutable_node()->mutable_pcie();
@@ -28,7 +28,7 @@ inline Cluster SharedEverything(int num_gpus) {
   return cluster;
 }
 
-// Nodes of some GPUs with one slow adapter each.
+// Nodes of several GPUs with one slow adapter each.
 inline Cluster SharedAdapters(int num_gpus, int gpus_per_node) {
   Cluster cluster = SharedEverything(gpus_per_node);
   NodeGroup* group = cluster.mutable_groups(0);
@@ -40,8 +40,8 @@ inline Cluster SharedAdapters(int num_gpus, int gpus_per_node) {
 
 class RandomCase {
  public:
-  // `nodes`: more replicas, on nodes whose GPUs share adapters, and transfers
-  // that may block.
+  // With `nodes`, there are more replicas, nodes whose GPUs share adapters, and
+  // transfers that may block.
   explicit RandomCase(std::mt19937* random, bool nodes = false)
       : schedule_(RandomSchedule(random)),
         semantics_(*InterpretSchedule(schedule_)) {
@@ -111,7 +111,8 @@ class RandomCase {
     if (draw(0, 2) == 0) communication_.set_transfers(BLOCKING);
   }
 
-  // What replicas share out: all, states only, or experts.
+  // Draws the data that is sharded across replicas: everything, optimizer
+  // states only, or experts.
   void DrawSharing(std::mt19937* random) {
     costs_.bucket_bytes = 40;
     costs_.tied_gradient_bytes = 50;
@@ -135,7 +136,7 @@ class RandomCase {
     return {schedule_, semantics_, costs_,
             *network_, placement_, communication_};
   }
-  // What may stand for what; null where nothing may.
+  // Returns the symmetry reduction of the case, or nullopt if there is none.
   std::optional<Fold> FindFold() const {
     return Fold::Find(
         *network_, placement_,

@@ -155,7 +155,7 @@ void RandomPlan::DrawModel(Scenario* scenario) {
   DrawBlocks(scenario);
 }
 
-// Uneven stages, empty ends among them.
+// Draws uneven stages, possibly with empty first and last stages.
 void RandomPlan::DrawBlocks(Scenario* scenario) {
   Parallelism* parallelism = scenario->mutable_parallelism();
   const int num_stages =
@@ -207,7 +207,8 @@ void RandomPlan::ChangeNodes(Cluster* cluster) {
   if (OneIn(6)) DropLatencies(cluster);
 }
 
-// Of every node: who has which, at what rate, on which rail, over which PCIe.
+// Changes the adapters of all nodes: their GPUs, rates and rails, and the PCIe
+// and NVLink switches.
 void RandomPlan::ChangeAdapters(Node* node) {
   for (Nic& nic : *node->mutable_nics()) {
     if (OneIn(4)) nic.set_bytes_per_second(Of<double>({5e9, 2e10, 1e11}));
@@ -223,7 +224,7 @@ void RandomPlan::ChangeAdapters(Node* node) {
       for (uint32_t& gpu : *nic.mutable_gpus()) gpu = gpus[next++];
     }
   } else if (OneIn(2) && node->nics_size() > 1) {
-    // One adapter less: its GPUs use the first one.
+    // Removes one adapter. Its GPUs use the first one.
     Nic* last = node->mutable_nics(node->nics_size() - 1);
     node->mutable_nics(0)->mutable_gpus()->MergeFrom(last->gpus());
     node->mutable_nics()->RemoveLast();
@@ -235,7 +236,7 @@ void RandomPlan::ChangeAdapters(Node* node) {
   if (OneIn(4)) node->clear_nv_switch();
 }
 
-// Its adapters.
+// Halves the rates of one node's adapters.
 void RandomPlan::SlowOneNode(Cluster* cluster) {
   const NodeGroup whole = cluster->groups(0);
   const int before = Int(0, std::min<int>(whole.count() - 1, 8));
@@ -261,7 +262,7 @@ void RandomPlan::ChangeDevice(ResolvedScenario* resolved) {
     device->mutable_copy_slowdown()->set_value(1.1);
   }
   if (OneIn(6)) device->clear_collectives();
-  if (OneIn(6)) {  // sends that were measured, by distance
+  if (OneIn(6)) {  // measured sends, by distance
     for (const auto distance : {LinkClass::SAME_SWITCH, LinkClass::SAME_LEAF,
                                 LinkClass::ACROSS_SPINES}) {
       LinkClass* link = device->add_links();
@@ -308,12 +309,12 @@ void RandomPlan::ChangePlacement(Placement* placement) {
       std::swap(gpus[Int(0, std::ssize(gpus) - 1)],
                 gpus[Int(0, std::ssize(gpus) - 1)]);
       break;
-    case 3:  // tensor groups begin elsewhere
+    case 3:  // rotates each tensor group
       for (auto at = gpus.begin(); at < gpus.end(); at += row) {
         std::rotate(at, at + Int(0, row - 1), at + row);
       }
       break;
-    case 4: {  // aside: no group begins with a node
+    case 4: {  // shifted: no group starts with a node
       const int by = Int(1, 5);
       for (int& gpu : gpus) gpu += by;
       break;

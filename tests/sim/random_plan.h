@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Draws small scenarios that a planner may ask for, and less sensible ones.
+// Draws small scenarios that a planner may evaluate, and less sensible ones.
 #ifndef WEIR_TESTS_SIM_RANDOM_PLAN_H_
 #define WEIR_TESTS_SIM_RANDOM_PLAN_H_
 
@@ -17,11 +17,11 @@ class RandomPlan {
  public:
   static constexpr int kMostRanks = 8;
 
-  // How large a scenario may be.
+  // Limits of the size of a scenario.
   struct Limits {
     uint32_t num_gpus = 128;  // at least kMostRanks
-    // Actions of a full simulation, unless a few microbatches a rank already
-    // take more.
+    // Actions of a full simulation, unless a few microbatches per rank already
+    // need more.
     int num_actions = 16000;
   };
 
@@ -34,8 +34,8 @@ class RandomPlan {
   // Draws a model or, one time in six, textbook costs.
   Scenario DrawScenario();
 
-  // Changes what presets fix: adapters, PCIe, leaf switches, devices, runtimes,
-  // placements.
+  // Changes values that presets fix: adapters, PCIe, leaf switches, devices,
+  // runtimes, placements.
   void Change(ResolvedScenario* resolved);
 
  private:
@@ -48,7 +48,7 @@ class RandomPlan {
   }
 
   void DrawShape(Scenario* scenario);
-  // Draws many where that does not make the full simulation long.
+  // Draws many microbatches unless that makes the full simulation long.
   int DrawMicrobatches(const Scenario& scenario);
   void DrawTextbook(Scenario* scenario);
   void DrawModel(Scenario* scenario);
@@ -62,7 +62,7 @@ class RandomPlan {
   void SlowOneGpu(ResolvedScenario* resolved);
   void ChangePlacement(Placement* placement);
 
-  std::mt19937 random_;  // unused where a source is given
+  std::mt19937 random_;  // unused if a source is given
   MersenneSource mersenne_;
   RandomSource& source_;
   Limits limits_;

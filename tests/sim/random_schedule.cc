@@ -10,8 +10,8 @@
 namespace weir {
 namespace {
 
-// Emits actions in an order in which all of them can run: each after what it
-// needs, a random one of those that can come next.
+// Emits actions in an order that can run: repeatedly a random action whose
+// dependencies have been emitted.
 class Generator {
  public:
   explicit Generator(RandomSource* source) : source_(*source) {}
@@ -87,7 +87,8 @@ class Generator {
     splits_ = Chance(2);
   }
 
-  // First microbatches of the pieces that all stages take in one.
+  // Returns the first microbatch of each span, and the total. All stages
+  // process a span in one pass.
   std::vector<int> DrawPieces() {
     std::vector<int> pieces;
     const int turn = schedule_.microbatches_per_route_turn;
@@ -109,7 +110,8 @@ class Generator {
     items_.clear();
     const int total = schedule_.total_microbatches();
     const int num_stages = schedule_.num_stages;
-    // [stage][microbatch]: what its backward has to wait for.
+    // The item that the backward of each microbatch waits for,
+    // [stage][microbatch].
     std::vector<std::vector<int>> ready(num_stages, std::vector<int>(total));
     const std::vector<int> forwards = DrawPieces(), backwards = DrawPieces();
     for (size_t piece = 0; piece + 1 < forwards.size(); ++piece) {
@@ -179,7 +181,8 @@ Schedule RandomSchedule(RandomSource* source) {
   Generator generator(source);
   while (true) {
     Schedule schedule = generator.Next();
-    // Some rank without a stage, updates out of order, no room.
+    // Reject: a rank has no stage, updates are out of order, or too few
+    // activations may be resident.
     if (!ValidateSchedule(schedule).ok()) continue;
     if (!InterpretSchedule(schedule).ok()) continue;
     if (generator.Chance(2)) generator.DrawPairs(&schedule);

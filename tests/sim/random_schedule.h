@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Schedules that nobody would want, with everything that a schedule can say:
-// several routes, spans, split backwards, overlapped pairs, offloads.
+// Random schedules with unusual orders and all features of schedules: several
+// routes, spans, split backwards, overlapped pairs, offloads.
 #ifndef WEIR_TESTS_SIM_RANDOM_SCHEDULE_H_
 #define WEIR_TESTS_SIM_RANDOM_SCHEDULE_H_
 
@@ -11,7 +11,7 @@
 
 namespace weir {
 
-// A valid schedule; the same one for the same state of `random`.
+// Returns a valid schedule that depends only on the state of `random`.
 Schedule RandomSchedule(std::mt19937* random);
 Schedule RandomSchedule(RandomSource* source);
 

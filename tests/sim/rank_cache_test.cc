@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a Ranker or a Bounder keeps from one scenario to the next is of no
-// other: each field of a scenario is changed by itself, and the answer has to
-// be that of somebody who has seen nothing before.
+// Checks that results which a Ranker or Bounder caches for one scenario are not
+// used for others: each field of a scenario is changed on its own, and the
+// answer must equal that of a fresh object.
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/message.h>
 #include <gtest/gtest.h>
@@ -35,14 +35,15 @@ struct Answer {
   bool operator==(const Answer&) const = default;
 };
 
-// A change of one field, and its name.
+// A scenario with one changed field, and the name of the field.
 struct Variant {
   std::string field;
   ResolvedScenario scenario;
 };
 
-// Calls `use` once for each scalar field of the message, while it is changed:
-// numbers in their ninth digit, else by one.
+// Calls `use` after each change of a scalar field of the message, and then
+// restores the field. Doubles change in the ninth digit, integers by one and by
+// a factor of two, Booleans and enums to every other value.
 class EachField {
  public:
   EachField(Message* root, std::function<void(const std::string&)> use)
@@ -73,7 +74,7 @@ class EachField {
                 const std::string& name) {
     const auto* reflection = message->GetReflection();
     const int size = reflection->FieldSize(*message, field);
-    // The first and the last say enough.
+    // The first and the last element are sufficient.
     for (int k = 0; k < size; k += std::max(size - 1, 1)) {
       const std::string one = name + "[" + std::to_string(k) + "]";
       if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
@@ -129,7 +130,7 @@ class EachField {
         break;
       }
       default:
-        break;  // texts are names, of what the other messages hold
+        break;  // strings are names of data in other messages
     }
     if (!was_there) reflection->ClearField(message, field);
   }
@@ -176,7 +177,7 @@ std::vector<Variant> VariantsOf(const Scenario& scenario, bool of_files) {
   return variants;
 }
 
-// In a process of its own: what it keeps dies with it.
+// Runs `ask` in a child process, so that its caches are discarded.
 Answer InChild(const std::function<Answer()>& ask, Answer* shared) {
   *shared = Answer();
   const pid_t child = fork();
@@ -210,7 +211,7 @@ Answer BoundAnswer(Bounder* bounder, const ResolvedScenario& scenario) {
   return answer;
 }
 
-// `ask` answers scenarios one after the other, the last one counts.
+// `ask` evaluates scenarios one after the other and returns the last answer.
 void Compare(
     const ResolvedScenario& base, const std::vector<Variant>& variants,
     const std::function<Answer(const std::vector<const ResolvedScenario*>&)>&
@@ -315,7 +316,8 @@ TEST_P(RankCacheTest, ARankerAnswersAsIfNothingWasAskedBefore) {
       Bases()[GetParam()].least_told_apart);
 }
 
-// Its scenarios have the files that they name.
+// A Bounder requires that the model, cluster and device have the contents of
+// the names in the scenario, so only fields of the scenario vary.
 TEST_P(RankCacheTest, ABounderAnswersAsIfNothingWasAskedBefore) {
   Compare(
       base_, VariantsOf(scenario_, false),

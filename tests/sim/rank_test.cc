@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranked figures are those of the full simulation.
+// Checks that a Ranker returns the values of the full simulation.
 #include "sim/rank.h"
 
 #include <gtest/gtest.h>
@@ -99,7 +99,7 @@ bool AreEqual(const Answer& a, const Answer& b, double tolerance) {
          a.fits_memory == b.fits_memory;
 }
 
-// Relative, of seconds and of bytes.
+// Describes the relative errors of seconds and bytes.
 std::string MostOff(const Answer& a, const Answer& b) {
   const auto off = [](double x, double y) {
     return y == 0 ? 0 : std::fabs(x / y - 1);
@@ -112,8 +112,8 @@ std::string MostOff(const Answer& a, const Answer& b) {
                       bytes, " in bytes");
 }
 
-// In a process of its own: one that has run SimGrid may not be forked, as
-// Simulate does.
+// Runs in a child process, forked first because a process that has run SimGrid,
+// as Simulate does, may not be forked.
 std::vector<Answer> RankAll(const std::vector<Case>& cases) {
   const size_t bytes = cases.size() * sizeof(Answer);
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
@@ -125,7 +125,7 @@ std::vector<Answer> RankAll(const std::vector<Case>& cases) {
     for (size_t i = 0; i < cases.size(); ++i) {
       answers[i] = AnswerOf(ranker.Rank(cases[i].scenario));
     }
-    // Whatever was ranked before, the answer is the same, to the last bit.
+    // The answers are bit-identical whatever was ranked before.
     int num_others = 0;
     for (size_t i = std::min<size_t>(cases.size(), 400); i-- > 0;) {
       num_others +=
@@ -141,9 +141,9 @@ std::vector<Answer> RankAll(const std::vector<Case>& cases) {
   return all;
 }
 
-// Where flows of many sizes share many links, rounding grows along the run:
-// there the simulation itself has no answer to nine digits. Such is one that
-// the thirteenth digit of a figure moves as far.
+// Rounding errors accumulate where flows of many sizes share many links, so the
+// simulation itself may lack nine significant digits. This is the case if
+// changes in the thirteenth digit of rates change the answer as much.
 bool IsWellConditioned(const Case& one, const Answer& simulated) {
   std::mt19937 random(1);
   for (int i = 0; i < 8; ++i) {
@@ -203,8 +203,8 @@ TEST(RankTest, EqualsTheFullSimulationWhateverIsAsked) {
   EXPECT_LT(num_ill_conditioned, 10);
 }
 
-// One rank works without a pause, however its passes are ordered: a batch takes
-// m (F + B) over all of its stages, and a few microbatches tell.
+// A single rank is never idle, whatever the order of its passes. A batch takes
+// m (F + B), summed over its stages, and is extrapolated from few microbatches.
 TEST(RankTest, OneRankIsExtrapolatedFromAFewMicrobatches) {
   for (const char* schedule : {"1f1b", "interleaved-1f1b", "breadth-first"}) {
     for (const int m : {40, 400}) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradients in buckets, a sharded optimizer, experts' gradients, embeddings
-// that two stages have. By hand, on a switch of 100 bytes a second: an
-// all-reduce of n GPUs takes 2 (n - 1) / n of bytes / 100, a reduce-scatter or
-// an all-gather half of that.
+// Tests gradient buckets, a sharded optimizer, expert gradients, and embeddings
+// shared by two stages. The costs are given by hand, on a switch of 100
+// bytes/s: an all-reduce of n GPUs takes 2 (n - 1) / n * bytes / 100 seconds, a
+// reduce-scatter or an all-gather half of that.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -14,7 +14,7 @@ namespace {
 
 enum { kGradient = 1, kWeights = 2, kTied = 4 };
 
-// Two replicas; forward until 1, backward until 9, gradients of 800 bytes.
+// Two replicas: forward 0..1, backward 1..9, gradients of 800 bytes.
 ByCosts Reduced(double bucket_bytes, bool overlapped = true) {
   ByCosts run{.schedule = OnePass(),
               .costs = OneStage(1, 8),
@@ -41,7 +41,7 @@ TEST(ReductionsTest, BucketsAreReducedAsTheBackwardCompletesThem) {
   EXPECT_NEAR(result.Times(0).exposed_reduction_seconds, 1, 1e-9);
 }
 
-// Slower links: a bucket waits for the one before.
+// With slower links, a bucket waits for the previous one.
 TEST(ReductionsTest, BucketsFollowEachOther) {
   ByCosts run = Reduced(400);
   run.costs.stages[0].gradient_bytes = 1600;
@@ -63,7 +63,7 @@ TEST(ReductionsTest, OneBucketAndBlockingFollowTheBackward) {
   }
 }
 
-// Where a call costs nothing by itself.
+// Calls have no fixed cost here.
 TEST(ReductionsTest, BucketsNeverEndLaterNorBeforeTheirBytesAreThrough) {
   std::mt19937 random(7);
   const auto draw = [&](double low, double high) {
@@ -77,7 +77,7 @@ TEST(ReductionsTest, BucketsNeverEndLaterNorBeforeTheirBytesAreThrough) {
     const CostsRun result(run);
     ByCosts one = run;
     one.costs.bucket_bytes = 0;
-    // A hop carries whole bytes, of each of eight pieces.
+    // Each of eight pieces is rounded to whole bytes per hop.
     const double tolerance = 8 / 100.0;
     EXPECT_LE(result.Makespan(), CostsRun(one).Makespan() + tolerance);
     const auto events = result.Events(0, kGradient);
@@ -95,7 +95,8 @@ TEST(ReductionsTest, BucketsNeverEndLaterNorBeforeTheirBytesAreThrough) {
   }
 }
 
-// More buckets than pieces: each piece stands for several, latencies too.
+// With more buckets than pieces, each piece represents several buckets, with
+// their latencies.
 TEST(ReductionsTest, EveryBucketHasItsLatency) {
   ByCosts run = Reduced(10);
   run.cluster = OneSwitch(2, 100, 0.001);
@@ -106,7 +107,7 @@ TEST(ReductionsTest, EveryBucketHasItsLatency) {
   }
 }
 
-// Reduce and scatter 4 s, step, gather 2 s.
+// Reduce-scatter 4 s, optimizer step, all-gather 2 s.
 TEST(ReductionsTest, AShardedOptimizerScattersAndGathers) {
   for (bool overlapped : {false, true}) {
     ByCosts run = Reduced(0, overlapped);
@@ -129,8 +130,8 @@ TEST(ReductionsTest, AShardedOptimizerScattersAndGathers) {
   }
 }
 
-// Both ranks have both stages: gradients add up over four copies, and each
-// rank's replicas step what they share.
+// Both ranks hold both stages: gradients are summed over four copies, and the
+// replicas of each rank share its optimizer step.
 TEST(ReductionsTest, CopiesOnOtherRanksGatherTheirOwnSteps) {
   ByCosts run{.schedule = TwoDirections(), .costs = OneStage(1, 2), .data = 2};
   run.costs.stages[0].gradient_bytes = 800;
@@ -144,7 +145,8 @@ TEST(ReductionsTest, CopiesOnOtherRanksGatherTheirOwnSteps) {
   }
 }
 
-// Of 800 bytes 300 are experts', of which two replicas in four have the same.
+// 300 of the 800 bytes belong to experts, each of which two of the four
+// replicas hold.
 TEST(ReductionsTest, ExpertsAddUpOverTheReplicasThatHaveThem) {
   ByCosts run{.schedule = OnePass(), .costs = OneStage(1, 2), .data = 4};
   StageCosts& stage = run.costs.stages[0];
@@ -153,10 +155,10 @@ TEST(ReductionsTest, ExpertsAddUpOverTheReplicasThatHaveThem) {
   run.costs.expert_parallel = 2;
   const double dense = 1.5 * 500 / 100, experts = 300.0 / 100;
   EXPECT_NEAR(CostsRun(run).Makespan(), 3 + dense + experts, 1e-9);
-  // One copy each: nothing to add up.
+  // One copy of each: no reduction.
   run.costs.expert_parallel = 4;
   EXPECT_NEAR(CostsRun(run).Makespan(), 3 + dense, 1e-9);
-  // A sharded optimizer: halves of both, and the weights likewise.
+  // A sharded optimizer: half of both, and the weights likewise.
   run.costs.expert_parallel = 2;
   run.costs.optimizer_shards = 4;
   stage.weight_bytes = 400;
@@ -181,7 +183,7 @@ ByCosts Tied() {
 
 TEST(ReductionsTest, TiedEmbeddingsAddUpBeforeBothSteps) {
   const CostsRun result(Tied());
-  // Backwards end at 4 and at 6.
+  // The backwards end at 4 and at 6.
   for (int gpu : {0, 1}) {
     EXPECT_NEAR(result.StepStart(gpu, 0), 6 + 1, 1e-9);
     const auto events = result.Events(gpu, kTied);
@@ -193,7 +195,7 @@ TEST(ReductionsTest, TiedEmbeddingsAddUpBeforeBothSteps) {
   }
 }
 
-// Behind the replicas' own sum: 4 s of 400 bytes.
+// The reduction follows that of the replicas, which takes 4 s for 400 bytes.
 TEST(ReductionsTest, TiedEmbeddingsFollowTheReplicas) {
   ByCosts run = Tied();
   run.data = 2;

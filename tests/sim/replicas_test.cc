@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several replicas of a pipeline: each runs by itself, and they meet only to
-// reduce gradients.
+// Tests several replicas of a pipeline: each runs independently, except for the
+// reduction of gradients.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ struct Edge {
   int a, b, num_links;
 };
 
-// One node of NVLinks of 100 bytes per second each.
+// One node with NVLinks of 100 bytes/s each.
 Cluster Mesh(int num_gpus, const std::vector<Edge>& edges) {
   Cluster cluster;
   NodeGroup* group = cluster.add_groups();
@@ -44,7 +44,7 @@ Cluster Mesh(int num_gpus, const std::vector<Edge>& edges) {
   return cluster;
 }
 
-// Start and end of every reduction, by GPU and stage.
+// Returns start and end of each reduction in seconds, by GPU and stage.
 std::map<std::pair<int, int>, std::pair<double, double>> Reductions(
     const Result& result) {
   std::map<std::pair<int, int>, std::pair<double, double>> spans;
@@ -76,7 +76,7 @@ TEST(ReplicasTest, EachRunsAsIfAlone) {
   oracle::Costs costs;
   costs.forward_seconds = measured.forward_seconds;
   costs.backward_seconds = measured.backward_seconds;
-  // A gradient is as large as the activation that it belongs to.
+  // A gradient has the size of its activation.
   costs.transfer_seconds = [&](const Action& producer) {
     const int boundary =
         producer.op == Op::kForward ? producer.stage : producer.stage - 1;
@@ -105,8 +105,8 @@ TEST(ReplicasTest, EachRunsAsIfAlone) {
   }
 }
 
-// Replica 1 has slower links, so that its ranks are done later; nobody reduces
-// before both are there, and only the reduction itself is exposed.
+// Replica 1 has slower links, so its ranks finish later. A reduction starts
+// when both replicas are ready, and only the reduction itself is exposed.
 TEST(ReplicasTest, AReductionWaitsForTheSlowestReplica) {
   Measured measured;
   measured.num_ranks = 2;
@@ -118,8 +118,9 @@ TEST(ReplicasTest, AReductionWaitsForTheSlowestReplica) {
   measured.parameter_bytes = {300, 400};
   const Result result = RunReplicas(Resolve(
       measured, Mesh(4, {{0, 1, 10}, {2, 3, 1}, {0, 2, 1}, {1, 3, 1}})));
-  // Replica 0: F 0..1, 1 s away, F B 2..5, 1 s away, B 6..8. Replica 1: F 0..1,
-  // 10 s away, F B 11..14, 10 s away, B 24..26. Two members: bytes / 100.
+  // Replica 0: F 0..1, transfer 1 s, F B 2..5, transfer 1 s, B 6..8. Replica 1:
+  // F 0..1, transfer 10 s, F B 11..14, transfer 10 s, B 24..26. Two members:
+  // bytes / 100.
   const auto reductions = Reductions(result);
   for (int gpu : {0, 2}) {
     EXPECT_NEAR(reductions.at({gpu, 0}).first, 26, 1e-9);
@@ -130,14 +131,14 @@ TEST(ReplicasTest, AReductionWaitsForTheSlowestReplica) {
     EXPECT_NEAR(reductions.at({gpu, 1}).second, 18, 1e-9);
   }
   EXPECT_NEAR(result.makespan_seconds(), 29, 1e-9);
-  // Transfers that were waited for, and the reduction.
+  // Exposed transfers and the reduction.
   EXPECT_NEAR(result.ranks(0).exposed_communication_seconds(), 1 + 3, 1e-9);
   EXPECT_NEAR(result.ranks(1).exposed_communication_seconds(), 1 + 4, 1e-9);
   EXPECT_NEAR(result.ranks(2).exposed_communication_seconds(), 10 + 3, 1e-9);
   EXPECT_NEAR(result.ranks(3).exposed_communication_seconds(), 10 + 4, 1e-9);
 }
 
-// What counts is where a rank is placed, not its number.
+// The links depend on the placement of a rank, not on its number.
 TEST(ReplicasTest, PlacementDecidesTheLinks) {
   Measured measured;
   measured.num_ranks = 2;
@@ -152,7 +153,8 @@ TEST(ReplicasTest, PlacementDecidesTheLinks) {
   EXPECT_NEAR(RunReplicas(resolved).makespan_seconds(), 6 + 2 * 1, 1e-9);
 }
 
-// Three GPUs in a triangle have two rings, one each way: half the bytes each.
+// Three GPUs in a triangle have two rings, one in each direction, with half the
+// bytes each.
 TEST(ReplicasTest, RingsShareTheBytes) {
   Measured measured;
   measured.num_replicas = 3;
@@ -162,15 +164,15 @@ TEST(ReplicasTest, RingsShareTheBytes) {
   measured.parameter_bytes = {1200};
   const Result result = RunReplicas(
       Resolve(measured, Mesh(3, {{0, 1, 1}, {1, 2, 1}, {2, 0, 1}})));
-  // Every hop of each ring: 2 x 2/3 of 600 bytes.
+  // Each hop of each ring carries 2 x 2/3 of 600 bytes.
   EXPECT_NEAR(result.makespan_seconds(), 3 + 8, 1e-9);
 }
 
-// Two stages of a rank reduce one after the other, not against each other.
+// Two stages of a rank are reduced one after the other, not concurrently.
 TEST(ReplicasTest, ReductionsOfARankQueue) {
   Measured measured;
   measured.schedule = "interleaved-1f1b";
-  measured.num_ranks = 2;  // layers; they become the stages of one rank
+  measured.num_ranks = 2;  // layers: the two stages of one rank
   measured.num_microbatches = 2;
   measured.num_replicas = 2;
   measured.forward_seconds = {1, 1};
@@ -185,7 +187,7 @@ TEST(ReplicasTest, ReductionsOfARankQueue) {
     resolved.scenario.mutable_parallelism()->set_chunks(2);
     const Result result = RunReplicas(resolved);
     const auto reductions = Reductions(result);
-    // The last backward, of stage 0, ends at 12, that of stage 1 at 8 or 10.
+    // The last backward of stage 0 ends at 12, that of stage 1 at 8 or 10.
     const auto [first_start, first_end] = reductions.at({0, 1});
     const auto [second_start, second_end] = reductions.at({0, 0});
     if (overlapped) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs that are too large are refused before they are built, with an estimate.
+// Checks that runs that are too large are refused before they are built, with
+// an estimate.
 #include "sim/run_size.h"
 
 #include <gmock/gmock.h>
@@ -17,7 +18,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-// 4 stages x 8 microbatches: 32 forwards at least, 64 passes.
+// 4 stages x 8 microbatches: at least 32 forwards; 64 passes.
 constexpr double kLeastTasks = 32, kGpus = 4;
 
 TEST(RunSizeTest, GrowsWithTasksAndGpus) {
@@ -66,9 +67,9 @@ TEST(RunSizeTest, SimulateCountsTheTasksThatOnlyTheScheduleKnows) {
   EXPECT_TRUE(Simulate(scenario).ok());
 }
 
-// Nothing is sent from the first stage back nor from the last one on, whatever
-// ranks they are on: 4 passes on each of 2 ranks and 2 transfers each way of a
-// send and what follows it.
+// The first stage sends no gradients and the last stage no activations,
+// whatever their ranks. There are 4 passes on each of 2 ranks, and 2 transfers
+// in each direction.
 TEST(RunSizeTest, TasksDoNotDependOnTheNumbersOfRanks) {
   const auto first = Actions({"0F0", "0F1", "0B0", "0B1"});
   const auto last = Actions({"1F0", "1B0", "1F1", "1B1"});

@@ -74,9 +74,9 @@ TEST(ScenarioFiguresTest, WhatTheEngineDoesNotSeeLeavesTheFingerprint) {
   EXPECT_NE(of("update_seconds"), *fingerprint);
 }
 
-// Seconds follow from seconds and rates alone: doubling all seconds and halving
-// all rates doubles the time (Euler: the elasticities of seconds minus those of
-// rates are 1).
+// Times depend only on times and rates: doubling all times and halving all
+// rates doubles the result (Euler: the sum of the elasticities of times minus
+// that of rates is 1).
 TEST(ScenarioFiguresTest, AllTimesAndRatesTogetherAreTheWholeTime) {
   ResolvedScenario scenario = Small();
   const auto before = Simulate(scenario);

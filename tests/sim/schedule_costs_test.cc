@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a schedule adds to the costs: estimates of weights, compression, spans,
-// overlapped pairs, inference; and costs that cannot say what it needs.
+// Tests the costs that a schedule adds, for weight predictions, compression,
+// spans, overlapped pairs and inference, and costs that lack values which a
+// schedule needs.
 #include "sim/schedule_costs.h"
 
 #include <gtest/gtest.h>
@@ -39,7 +40,7 @@ Schedule TwoRanks() {
                 {Actions({"0F0", "0B0"}), Actions({"1F0", "1B0"})});
 }
 
-// An estimate streams weights, averages and the copy that it writes.
+// A prediction streams weights and averages, and the copy that it writes.
 TEST(ScheduleCostsTest, EstimatesOfWeightsTakeTimeAndMemory) {
   using Prediction = WeightPolicy::Prediction;
   for (const auto& [prediction, forward, backward] :
@@ -67,7 +68,7 @@ TEST(ScheduleCostsTest, EstimatesOfWeightsTakeTimeAndMemory) {
       };
       EXPECT_NEAR(length(0), 1 + forward * seconds, 1e-9);
       EXPECT_NEAR(length(1), 2 + backward * seconds, 1e-9);
-      // The last stage reads the newest weights: nothing to estimate.
+      // The last stage uses the newest weights and predicts nothing.
       EXPECT_NEAR(length(3), 1, 1e-9);
       EXPECT_NEAR(length(4), 2, 1e-9);
       auto classes = Classes(result.ranks(0));
@@ -77,7 +78,7 @@ TEST(ScheduleCostsTest, EstimatesOfWeightsTakeTimeAndMemory) {
   }
 }
 
-// Once an update, however many microbatches it has.
+// One prediction per update, for any number of microbatches.
 TEST(ScheduleCostsTest, OneEstimateServesAnUpdate) {
   Schedule schedule = ByHand(
       {{0}}, 4,
@@ -92,8 +93,8 @@ TEST(ScheduleCostsTest, OneEstimateServesAnUpdate) {
   EXPECT_NEAR(result.makespan_seconds(), 4 * 3 + 2 * 0.25, 1e-9);
 }
 
-// A quarter of fp32 on the wire; a kernel packs it and another unpacks it, each
-// reading or writing both forms.
+// Transfers have a quarter of their fp32 size. One kernel packs and another
+// unpacks, and each reads one format and writes the other.
 TEST(ScheduleCostsTest, CompressionShortensTransfersForSomeComputation) {
   Schedule schedule = TwoRanks();
   schedule.compressed_transfers = true;
@@ -119,7 +120,8 @@ TEST(ScheduleCostsTest, CompressionShortensTransfersForSomeComputation) {
   }
 }
 
-// A span is so many microbatches in one piece: time, bytes, memory.
+// A span processes several microbatches in one pass: time, bytes and memory
+// scale.
 TEST(ScheduleCostsTest, SpansScaleEverything) {
   const Schedule schedule = ByHand(
       {{0, 1}}, 3, {Actions({"0F0-2", "0B0-2"}), Actions({"1F0-2", "1B0-2"})});
@@ -132,12 +134,12 @@ TEST(ScheduleCostsTest, SpansScaleEverything) {
   EXPECT_EQ(Classes(result.ranks(0))["activations"], 3000);
   EXPECT_EQ(result.ranks(0).peak_activation_microbatches(), 3);
   const auto& spans = result.timeline().actions().num_microbatches();
-  ASSERT_EQ(spans.size(), 6);  // with a step on each
+  ASSERT_EQ(spans.size(), 6);  // with one optimizer step per rank
   EXPECT_EQ(spans[3], 3u);
 }
 
-// Both of a pair start when both can and end together; unless costs say more,
-// as if one came after the other.
+// Both passes of a pair start when both can and end together. Unless the costs
+// give a time for pairs, they take as long as one after the other.
 TEST(ScheduleCostsTest, PairsRunAsOne) {
   const Schedule schedule = ByHand({{0, 1}}, 2,
                                    {Actions({"0F0", "0F1&", "0B0", "0B1"}),
@@ -149,7 +151,7 @@ TEST(ScheduleCostsTest, PairsRunAsOne) {
     const Result result = RunByHand(Resolve(textbook), schedule);
     const double pair = given ? 2.5 : 3;
     const auto& actions = result.timeline().actions();
-    // 1F0 1..2 and 1B0 2..4: only then can the pair start.
+    // 1F0 1..2 and 1B0 2..4; the pair can start only then.
     for (int i : {1, 2}) {
       EXPECT_NEAR(actions.start_seconds(i), 4, 1e-9);
       EXPECT_NEAR(actions.end_seconds(i), 4 + pair, 1e-9);
@@ -175,7 +177,7 @@ TEST(ScheduleCostsTest, InferenceKeepsNothingForTraining) {
   EXPECT_EQ(result.ranks(1).peak_activation_microbatches(), 1);
 }
 
-// Transfers limit inference where they take longer than any stage.
+// Transfers limit inference if they take longer than any stage.
 TEST(ScheduleCostsTest, InferenceIsAsFastAsItsSlowestPart) {
   const Result result =
       RunByHand(Resolve(Chain(3), ChainOfLinks(3, 400, 0)), ForwardOnly(3, 30));
@@ -199,8 +201,8 @@ TEST(ScheduleCostsTest, WholeBackwardsCannotBeSplit) {
       << measured.status();
 }
 
-// A device half as fast with half the room takes twice as long, wherever the
-// placement puts it.
+// A device half as fast takes twice as long, wherever the placement puts it,
+// and limits the memory capacity.
 TEST(ScheduleCostsTest, UnlikeGpusTakeTheirOwnTime) {
   Cluster cluster = OneSwitch(2, 1e15, 0);
   for (int slow_rank : {0, 1}) {
@@ -236,14 +238,14 @@ TEST(ScheduleCostsTest, UnlikeGpusTakeTheirOwnTime) {
                   (is_slow ? 2 : 1) * alike.ranks(rank).busy_seconds(),
                   1e-9 * alike.makespan_seconds());
     }
-    // The same work over three quarters of the peak.
+    // The same work at three quarters of the peak.
     EXPECT_NEAR(
         result.model_flops_utilization() * 0.75 * result.batch_seconds(),
         alike.model_flops_utilization() * alike.batch_seconds(), 1e-9);
   }
 }
 
-// What an automatic schedule is told.
+// Checks the costs that generators of automatic schedules receive.
 TEST(ScheduleCostsTest, GeneratorsKnowTheScenariosCosts) {
   const ResolvedScenario scenario = Resolve(Chain(2), OneSwitch(2, 500, 0.25));
   const auto costs = ComputeCosts(scenario, 2, {1, 1});
@@ -258,8 +260,8 @@ TEST(ScheduleCostsTest, GeneratorsKnowTheScenariosCosts) {
 }
 
 // Qi et al., 2024, Zero Bubble, Table 5 (1.5B model, ZB-2p) from the times of
-// its Table 9: the memory that a microbatch keeps, 34h + 5as and 32h per token
-// and layer with h 2304, a 24 and s 1024, decides how far the order can go.
+// its Table 9. The order depends on the memory that a microbatch holds: 34h +
+// 5as and 32h per token and layer, with h 2304, a 24 and s 1024.
 TEST(ScheduleCostsTest, MemoryByHandGivesThePublishedBubbleRatios) {
   struct Row {
     int num_microbatches;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weights, gradients and states shared out over the replicas.
+// Tests weights, gradients and optimizer states sharded across replicas.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -36,8 +36,8 @@ ResolvedScenario Sharded(int num_ranks, int num_stages, int num_microbatches) {
   return resolved;
 }
 
-// Breadth-first's point: two gathers and one reduction per chunk and batch,
-// however many microbatches there are.
+// The advantage of breadth-first: two all-gathers and one reduction per chunk
+// and batch, for any number of microbatches.
 TEST(ShardedTest, BreadthFirstGathersTwiceWhateverTheBatch) {
   for (int num_microbatches : {1, 2, 5, 16}) {
     const Result result = RunByHand(Sharded(2, 6, num_microbatches),
@@ -54,7 +54,7 @@ TEST(ShardedTest, BreadthFirstGathersTwiceWhateverTheBatch) {
   }
 }
 
-// 1F1B turns round for every microbatch: its weights come again each time.
+// 1F1B alternates for every microbatch, so it gathers its weights every time.
 TEST(ShardedTest, OneForwardOneBackwardGathersForEveryTurn) {
   const Schedule schedule =
       ByHand({{0}}, 3, {Actions({"0F0", "0B0", "0F1", "0B1", "0F2", "0B2"})});
@@ -67,8 +67,9 @@ TEST(ShardedTest, OneForwardOneBackwardGathersForEveryTurn) {
   EXPECT_EQ(gathers, 6);
 }
 
-// Two chunks on one rank, weights of 400 and 800 bytes, half of it from the
-// other replica at 100 bytes a second; the next gather runs beside the passes.
+// Two chunks on one rank with weights of 400 and 800 bytes, half of which come
+// from the other replica at 100 bytes/s. The next all-gather overlaps with the
+// passes.
 //   gathers   0..2, 2..6, 12..16, 22..24
 //   passes    F 2..12, F 12..22, B 22..42, B 42..62
 //   reductions scatter half the gradients: 42..46, 62..64
@@ -102,8 +103,8 @@ TEST(ShardedTest, MemoryIsDividedButForWhatIsInUse) {
   for (const MemoryClass& entry : result.ranks(0).peak_memory_classes()) {
     classes[entry.name()] = entry.bytes();
   }
-  // While the second chunk runs back: its weights in full, those of the first
-  // for the run after, and the gradients that it makes.
+  // During the backward of the second chunk: its full weights, those of the
+  // first chunk for the next run, and its gradients.
   EXPECT_EQ(classes["weights"], (400 + 800) / 2);
   EXPECT_EQ(classes["optimizer_state"], 2 * (400 + 800) / 2);
   EXPECT_EQ(classes["gradients"], (400 + 800) / 2 + 800);
@@ -113,18 +114,19 @@ TEST(ShardedTest, MemoryIsDividedButForWhatIsInUse) {
   EXPECT_EQ(memory.bytes(memory.bytes_size() - 1), 600 + 600 + 1200);
 }
 
-// A step moves a replica's shard only.
+// An optimizer step processes only the replica's shard.
 TEST(ShardedTest, StepsTakeTheirShareOfTheTime) {
   ResolvedScenario scenario = Sharded(1, 1, 1);
   scenario.device.mutable_memory_bytes_per_second()->set_value(100);
   const Schedule schedule = BreadthFirst(1, 1, 1);
   const double sharded = RunByHand(scenario, schedule).makespan_seconds();
-  // Gathers of 2 s (the second beside the forward), a reduction of 2 s. The
-  // step moves gradients, states twice, weights twice: 7 x 400 bytes by halves.
+  // All-gathers of 2 s (the second overlaps with the forward), a reduction of 2
+  // s. The step moves gradients, states twice, weights twice: half of 7 x 400
+  // bytes.
   EXPECT_NEAR(sharded, 2 + 30 + 2 + 7 * 400 / 100 / 2.0, 1e-9);
 }
 
-// One rank, two replicas; a gather of 800 bytes moves half: 4 s.
+// One rank, two replicas. An all-gather of 800 bytes transfers half: 4 s.
 ByCosts Layers(double forward_seconds, double backward_seconds,
                int num_layers) {
   ByCosts run{.schedule = OnePass(),
@@ -138,21 +140,22 @@ ByCosts Layers(double forward_seconds, double backward_seconds,
   return run;
 }
 
-// The first layer is waited for; the others come beside the pass, which ends
-// with the later of both. The next pass's first layer comes then, unless the
-// links are free before.
+// A pass waits for its first layer. The other layers are gathered during the
+// pass, which ends when both the pass and the gathers are done. The first layer
+// of the next pass is then gathered, or earlier if the links are free.
 TEST(ShardedTest, LayersComeBesideThePass) {
   for (int num_layers : {1, 2, 4, 8}) {
     const double first = 4.0 / num_layers, others = 4 - first;
     for (double forward : {0.5, 2.0, 3.0, 10.0}) {
       for (double backward : {0.5, 3.0, 20.0}) {
         ByCosts run = Layers(forward, backward, num_layers);
-        run.costs.stages[0].gradient_bytes = 0;  // nobody shares the links
+        run.costs.stages[0].gradient_bytes = 0;  // keeps the links free
         const CostsRun result(run);
         const double forward_end = first + std::max(forward, others);
         EXPECT_NEAR(result.Start(0, 0), first, 1e-9);
         EXPECT_NEAR(result.End(0, 0), forward_end, 1e-9);
-        // The gather of the backward's first layer follows the last of these.
+        // The all-gather of the backward's first layer follows the last of
+        // these.
         const double ready = first + others + first;
         const double start = std::max(forward_end, ready);
         EXPECT_NEAR(result.Start(0, 1), start, 1e-9);
@@ -169,12 +172,14 @@ TEST(ShardedTest, LayersComeBesideThePass) {
   }
 }
 
-// A pass that is longer than its gathers hides all but the first layer's.
+// A pass that is longer than its all-gathers hides all but that of the first
+// layer.
 TEST(ShardedTest, LongPassesHideAllButTheFirstLayer) {
   const CostsRun result(Layers(10, 20, 4));
   EXPECT_NEAR(result.End(0, 1), 1 + 10 + 20, 1e-9);
   EXPECT_NEAR(result.Times(0).exposed_gather_seconds, 1, 1e-9);
-  // Four layers reduced as they come, 1 s each: the last behind the backward.
+  // Four layers are reduced as their gradients are computed, in 1 s each; the
+  // last one after the backward.
   const auto reductions = result.Events(0, 1);
   ASSERT_EQ(reductions.size(), 4u);
   const double starts[] = {16, 21, 26, 31};
@@ -185,7 +190,7 @@ TEST(ShardedTest, LongPassesHideAllButTheFirstLayer) {
   EXPECT_NEAR(result.Makespan(), 32, 1e-9);
 }
 
-// A forward begins with the embedding, a backward with the head.
+// A forward starts with the embedding, a backward with the head.
 TEST(ShardedTest, TheFirstLayerOfAPassHasItsOwnSize) {
   ByCosts run = Layers(10, 20, 4);
   run.costs.stages[0].first_layer_bytes = 100;
@@ -201,7 +206,7 @@ TEST(ShardedTest, TheFirstLayerOfAPassHasItsOwnSize) {
   EXPECT_EQ(gathers[3].bytes, 300);
 }
 
-// Both of a pair end when the layers of either are there.
+// Both passes of a pair end when the layers of both have been gathered.
 TEST(ShardedTest, PairsWaitForTheLayersOfBoth) {
   for (bool forward_first : {false, true}) {
     ByCosts run = Layers(0.5, 0.5, 4);
@@ -215,14 +220,15 @@ TEST(ShardedTest, PairsWaitForTheLayersOfBoth) {
   }
 }
 
-// The tensor group's collectives and the layers' gathers are told apart.
+// Waiting for collectives of the tensor group and for all-gathers of layers are
+// separate.
 TEST(ShardedTest, WhatAPassWaitsForIsNamed) {
   ByCosts run = Layers(1, 20, 4);
   run.tensor = 2;
   run.costs.stages[0].forward_collectives = {{.bytes = 100}};
   const CostsRun result(run);
-  // Forward 1 s and its all-reduce 1 s; 3 s of gathers share the links of the
-  // switch with it.
+  // The forward takes 1 s and its all-reduce 1 s or more, as all-gathers of 3 s
+  // share the links of the switch.
   const GpuTimes times = result.Times(0);
   EXPECT_NEAR(times.busy_seconds, 21 + times.tensor_collective_seconds, 1e-9);
   EXPECT_GE(times.tensor_collective_seconds, 1 - 1e-9);
@@ -232,35 +238,36 @@ TEST(ShardedTest, WhatAPassWaitsForIsNamed) {
               1e-9);
 }
 
-// Without a pipeline only the layer at work and the next are there.
+// Without a pipeline, only the current layer and the next are gathered.
 TEST(ShardedTest, WithoutAPipelineTwoLayersAreGathered) {
   const CostsRun result(Layers(10, 20, 8));
   EXPECT_EQ(result.PeakOf(0, MemoryKind::kWeights), 400);
   EXPECT_EQ(result.PeakOf(0, MemoryKind::kGatheredWeights), 200);
-  // Shards of all, and two layers that are on their way.
+  // Shards of all layers, and two layers in flight.
   EXPECT_EQ(result.PeakOf(0, MemoryKind::kGradients), 400 + 200);
-  // Two microbatches add up before they are reduced.
+  // Two microbatches are accumulated before the reduction.
   ByCosts two = Layers(10, 20, 8);
   two.schedule = ByHand({{0}}, 2, {Actions({"0F0", "0B0", "0F1", "0B1"})});
   EXPECT_EQ(CostsRun(two).PeakOf(0, MemoryKind::kGradients), 400 + 800);
   EXPECT_EQ(CostsRun(two).PeakOf(0, MemoryKind::kGatheredWeights), 200);
 }
 
-// In a pipeline a run keeps its stage, and the next run's comes beside it.
+// In a pipeline, a run keeps its whole stage, and the stage of the next run is
+// gathered concurrently.
 TEST(ShardedTest, InAPipelineTheRunsStageIsGathered) {
   ByCosts run = Layers(10, 20, 8);
   run.schedule =
       ByHand({{0, 1}}, 1, {Actions({"0F0", "0B0"}), Actions({"1F0", "1B0"})});
   run.costs.stages.push_back(run.costs.stages[0]);
   EXPECT_EQ(CostsRun(run).PeakOf(0, MemoryKind::kGatheredWeights), 2 * 800);
-  // Gradients that weigh more make the backward the peak.
+  // Larger gradients move the peak to the backward.
   for (StageCosts& stage : run.costs.stages) stage.gradient_bytes = 1600;
   const CostsRun result(run);
   EXPECT_EQ(result.PeakOf(0, MemoryKind::kGatheredWeights), 800);
   EXPECT_EQ(result.PeakOf(0, MemoryKind::kGradients), 800 + 1600);
 }
 
-// Reduced layer by layer whatever the mode says.
+// Gradients are reduced layer by layer in either mode.
 TEST(ShardedTest, BlockingReductionsAreNotForShards) {
   ByCosts blocking = Layers(10, 20, 4), overlapped = blocking;
   overlapped.overlapped_reduction = true;

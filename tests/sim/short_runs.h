@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Short and whole runs of schedules with drawn costs.
+// Short and whole runs of schedules with random costs.
 #ifndef WEIR_TESTS_SIM_SHORT_RUNS_H_
 #define WEIR_TESTS_SIM_SHORT_RUNS_H_
 
@@ -88,7 +88,7 @@ class Cases {
 
   Costs CostsFor(int num_stages) {
     Costs costs;
-    const int how = Int(0, 2);  // even, a few whole numbers, any
+    const int how = Int(0, 2);  // equal, small integers, or any
     for (int s = 0; s < num_stages; ++s) {
       StageCosts stage;
       if (s > 0 && how == 0) {
@@ -103,7 +103,7 @@ class Cases {
       stage.backward_weight_seconds = draw(0.3, 1);
       stage.backward_seconds =
           stage.backward_input_seconds + stage.backward_weight_seconds;
-      // The engine is exact to parts of a byte.
+      // Large, as the engine is exact only to fractions of a byte.
       stage.output_bytes = Int(0, 3) == 0 ? 0 : 1e9 * Int(10, 90);
       stage.optimizer_seconds = 0.5;
       stage.activation_bytes = Int(10, 100);
@@ -121,7 +121,7 @@ struct Extrapolated {
   std::optional<double> seconds;
 };
 
-// As a planner does it: more periods where they are asked for.
+// Extrapolates like a planner, with more periods if necessary.
 inline Extrapolated Extrapolate(const Schedule& schedule, const World& world) {
   Extrapolated result;
   ShortenOptions options;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Periods cut out of schedules and put back.
+// Tests the removal of periods from schedules and their restoration.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -53,7 +53,7 @@ TEST(ShortenTest, WithoutPeriodsNothingIsCut) {
   for (const char* name : {"1f1b", "gpipe"}) {
     Schedule schedule = *GenerateSchedule(name, {4, 64});
     ASSERT_TRUE(ShortenSchedule(schedule).has_value());
-    // Passes of one rank change places here and there.
+    // Swaps some neighboring passes of one rank.
     std::vector<Action>& actions = schedule.rank_actions[2];
     for (int k = 0; k < 40; ++k) {
       const size_t at =
@@ -78,7 +78,8 @@ TEST(ShortenTest, AsManyPeriodsAreKeptAsAsked) {
   EXPECT_EQ(shortened->num_periods_left_out % 7, 0);
 }
 
-// What is kept may be most of a schedule with millions of actions.
+// A shortened schedule may keep most of millions of actions, so it reserves no
+// additional memory.
 TEST(ShortenTest, NoMoreMemoryIsTakenThanIsKept) {
   const auto shortened = ShortenSchedule(*GenerateSchedule("1f1b", {8, 100}));
   ASSERT_TRUE(shortened.has_value());
@@ -87,7 +88,7 @@ TEST(ShortenTest, NoMoreMemoryIsTakenThanIsKept) {
   }
 }
 
-// Backwards come in the order of the forwards or in reverse.
+// Backwards run in the order of the forwards or in reverse order.
 TEST(ShortenTest, StretchesMayDescend) {
   const auto shortened = ShortenSchedule(*GenerateSchedule("gpipe", {4, 64}));
   ASSERT_TRUE(shortened.has_value());

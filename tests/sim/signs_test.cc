@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// No time, no number of bytes and no ratio of a result is negative: the
-// difference of two sums that are equal on paper is not 0 in floating point.
+// Checks that no time, number of bytes or ratio of a result is negative: the
+// difference of two mathematically equal sums is not 0 in floating point.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,7 +20,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Every number of the result is one of these; none is signed by definition.
+// Requires: all numbers of the result are times, bytes or ratios; none is
+// signed.
 void ExpectNoneNegative(const Json& json, const std::string& path) {
   if (json.is_number()) {
     EXPECT_GE(json.get<double>(), 0) << path;
@@ -32,7 +33,7 @@ void ExpectNoneNegative(const Json& json, const std::string& path) {
   }
 }
 
-// What is left of memory that was freed is no memory.
+// Checks that rounding errors of freed memory are not reported as memory.
 void ExpectNoCrumbs(const Result& result) {
   for (const RankResult& rank : result.ranks()) {
     for (const MemoryClass& held : rank.peak_memory_classes()) {
@@ -41,7 +42,7 @@ void ExpectNoCrumbs(const Result& result) {
   }
 }
 
-// Whether the scenario is one that can be simulated.
+// Returns true if the scenario can be simulated.
 bool Check(const Scenario& scenario) {
   const auto resolved = ResolveScenario("test", scenario);
   if (!resolved.ok()) return false;
@@ -56,8 +57,8 @@ bool Check(const Scenario& scenario) {
   return true;
 }
 
-// Passes without an estimate beside passes with one: their kernels, added up
-// one by one, are not to the last digit the pass.
+// Compares passes with and without a prediction: the sum of a pass's kernels
+// differs from the pass in the last digit.
 TEST(NoNegativesTest, EstimatesOfWeights) {
   for (const char* schedule : {"pipemare", "xpipe"}) {
     Scenario scenario;
@@ -75,7 +76,7 @@ TEST(NoNegativesTest, EstimatesOfWeights) {
   }
 }
 
-// Sums of what is allocated and freed in another order.
+// The sums are allocated and freed in different orders.
 TEST(NoNegativesTest, MemoryOfFractionsOfBytes) {
   Scenario scenario;
   scenario.set_schedule("dualpipe-v");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The figures of a result that are made of others.
+// Tests the values of a result that are derived from others.
 #include "sim/simulate.h"
 
 #include <gtest/gtest.h>
@@ -61,7 +61,7 @@ TEST(SimulateTest, FitsUpToTheLastByte) {
     peak = std::max(peak, rank.peak_memory_bytes());
   }
   EXPECT_EQ(result->peak_memory_bytes(), peak);
-  // One has a second microbatch in flight, the other the logits.
+  // One rank has a second microbatch in flight, the other the logits.
   EXPECT_NE(result->ranks(0).peak_memory_bytes(),
             result->ranks(1).peak_memory_bytes());
   for (double missing : {0, 1}) {
@@ -73,8 +73,8 @@ TEST(SimulateTest, FitsUpToTheLastByte) {
   }
 }
 
-// Allocators fragment, and kernels have workspaces: what fits to the last byte
-// may not run.
+// Allocators fragment and kernels need workspaces, so a run that just fits may
+// fail.
 TEST(SimulateTest, WarnsWhereLittleMemoryIsLeft) {
   ResolvedScenario resolved = Gpt2();
   const double peak = Simulate(resolved)->peak_memory_bytes();
@@ -89,11 +89,11 @@ TEST(SimulateTest, WarnsWhereLittleMemoryIsLeft) {
   };
   EXPECT_FALSE(warns(0.94));
   EXPECT_TRUE(warns(0.96));
-  EXPECT_FALSE(warns(1.01));  // it does not fit, which is said elsewhere
+  EXPECT_FALSE(warns(1.01));  // does not fit, reported elsewhere
 }
 
-// A first stage that is twice as fast as the others does not run ahead of them:
-// two inputs and two outputs wait beside those at work.
+// A first stage that is twice as fast as the second does not run ahead of it:
+// at most two inputs and two outputs are queued in addition to those in use.
 TEST(SimulateTest, InferenceHoldsAFewInputsHoweverLongItRuns) {
   Scenario scenario = Gpt2().scenario;
   scenario.set_schedule("edgepipe");
@@ -116,11 +116,12 @@ TEST(SimulateTest, InferenceHoldsAFewInputsHoweverLongItRuns) {
     seconds.push_back(result->batch_seconds());
   }
   EXPECT_EQ(buffers[0], buffers[1]);
-  // As fast as the slowest stage, whatever waits.
+  // As fast as the slowest stage, regardless of queues.
   EXPECT_NEAR(seconds[1], 8 * seconds[0], 1e-6 * seconds[1]);
 }
 
-// Replica by replica; the default order numbers the replicas of a rank first.
+// Results are ordered by replica; the default placement numbers the replicas of
+// a rank first.
 TEST(SimulateTest, RanksSayWhereTheyAre) {
   const auto result = Simulate(Gpt2());
   ASSERT_TRUE(result.ok()) << result.status();
@@ -134,8 +135,8 @@ TEST(SimulateTest, RanksSayWhereTheyAre) {
   }
 }
 
-// The step comes after the last action, and nobody has to wait for it but the
-// batch.
+// The optimizer step follows the last action. No action waits for it, but the
+// batch includes it.
 TEST(SimulateTest, TheStepIsPartOfTheBatch) {
   Measured measured;
   measured.num_ranks = 2;
@@ -147,7 +148,7 @@ TEST(SimulateTest, TheStepIsPartOfTheBatch) {
   resolved.device.mutable_memory_bytes_per_second()->set_value(1000);
   const auto result = Simulate(resolved);
   ASSERT_TRUE(result.ok()) << result.status();
-  // 28 bytes per parameter of 4 bytes, at 1000 bytes a second: rank 0 ends its
+  // 28 bytes per parameter of 4 bytes, at 1000 bytes/s. Rank 0 ends its
   // backward at 6, rank 1 at 4.
   EXPECT_NEAR(result->makespan_seconds(), 4 + 5.6, 1e-9);
   EXPECT_NEAR(result->ranks(0).busy_seconds(), 3 + 2.8, 1e-9);
@@ -156,7 +157,7 @@ TEST(SimulateTest, TheStepIsPartOfTheBatch) {
   EXPECT_NEAR(result->ranks(1).span_seconds(), 3, 1e-9);
 }
 
-// The busiest rank is named with what it does; the parts are those of the
+// The limit names the busiest rank and its activity; the parts are those of the
 // window.
 TEST(SimulateTest, TheLimitNamesTheBusiestRank) {
   Measured measured;
@@ -174,8 +175,8 @@ TEST(SimulateTest, TheLimitNamesTheBusiestRank) {
             "this one 94.1 %");
 }
 
-// Of a long run the timeline may show only the end: what ended before is left
-// out, memory starts with what was in use.
+// The timeline of a long run may contain only its end: earlier events are
+// omitted, and memory starts with the amount in use.
 TEST(SimulateTest, ATimelineCanBeginLate) {
   Measured measured;
   measured.schedule = "pipedream-2bw";
@@ -210,7 +211,7 @@ TEST(SimulateTest, ATimelineCanBeginLate) {
   EXPECT_EQ(late->peak_memory_bytes(), whole->peak_memory_bytes());
 }
 
-// Returns the scenarios that all kinds of schedules are checked with.
+// Returns the scenarios used to check every kind of schedule.
 std::vector<ResolvedScenario> ScenariosOf(const ScheduleKind& kind) {
   std::vector<ResolvedScenario> scenarios;
   Textbook textbook;
@@ -266,7 +267,7 @@ TEST(SimulateTest, AResultSaysWhatWasSimulated) {
   EXPECT_EQ(result->num_microbatches(), 24 / (2 * 2));
   EXPECT_EQ(result->num_batches(), 1);
   EXPECT_FALSE(result->forward_only());
-  // The scenario is there to be simulated again.
+  // The result contains the scenario, which can be simulated again.
   Scenario again;
   ASSERT_TRUE(
       ParseTextProto("x", result->provenance().scenario(), &again).ok());

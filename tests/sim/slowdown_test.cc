@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Passes run slower while flows move data on their GPU.
+// Checks that passes are slower while flows transfer data on their GPU.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -16,8 +16,8 @@
 namespace weir {
 namespace {
 
-// Two GPUs that each have a flow of kernels and one of copies, 1 GB/s each.
-// Passes of GPU 0 and 1 run so many times slower.
+// Two GPUs, each with one kernel flow and one copy flow of 1 GB/s. Passes are
+// slower by the factors `kernels` and `copies` while such a flow runs.
 class Lab {
  public:
   Lab(double kernels, double copies) {
@@ -121,7 +121,7 @@ TEST(SlowdownTest, AFactorOfOneChangesNoBit) {
   }
 }
 
-// Random small graphs against an independent computation.
+// Compares small random graphs with an independent computation.
 TEST(SlowdownTest, EqualsTheFluidOracle) {
   std::mt19937 random(11);
   const auto uniform = [&](double low, double high) {
@@ -131,7 +131,7 @@ TEST(SlowdownTest, EqualsTheFluidOracle) {
     const fluid::Factors factors = {uniform(1, 2), uniform(1, 2)};
     Lab lab(factors.kernels, factors.copies);
     std::vector<fluid::Task> tasks;
-    int32_t last[4] = {-1, -1, -1, -1};  // flow of each pair: one at a time
+    int32_t last[4] = {-1, -1, -1, -1};  // last flow of each pair
     for (int i = 0; i < 14; ++i) {
       fluid::Task task;
       task.seconds = std::round(uniform(0.05, 1) * 1e9) / 1e9;
@@ -169,7 +169,7 @@ TEST(SlowdownTest, EqualsTheFluidOracle) {
   }
 }
 
-// Two stages, two microbatches, a link that moves what is sent in `seconds`.
+// Two stages, two microbatches, and a link that takes `seconds` per transfer.
 ResolvedScenario TwoStages(double seconds, double slowdown) {
   Measured measured;
   measured.num_ranks = measured.num_microbatches = 2;
@@ -192,11 +192,11 @@ double PartOf(const Result& result, const char* name) {
 }
 
 TEST(SlowdownTest, AForwardBesideASendIsSlowerAndSaysSo) {
-  // The second forward runs while the first one's output is sent: 0.6 s of it
-  // do half of its work.
+  // The second forward runs while the output of the first is sent: it does half
+  // of its work in 0.6 s.
   const auto result = Simulate(TwoStages(0.6, 1.2));
   ASSERT_TRUE(result.ok()) << result.status();
-  // A backward of 1 ms runs beside the last gradient.
+  // A backward of 1 ms overlaps with the last gradient's transfer.
   EXPECT_NEAR(PartOf(*result, "overlap_slowdown"), 0.1 + 0.2e-3, 1e-9);
   double sum = 0;
   for (const PartSeconds& part : result->parts()) sum += part.seconds();
@@ -215,7 +215,8 @@ TEST(SlowdownTest, TheFigureHasItsShareOfTheTime) {
     if (figures[i].path != "collective_slowdown") continue;
     const auto after =
         Simulate(WithFigure(scenario, static_cast<int>(i), 1.01));
-    // 0.6 s at 1.212 do 0.495 s of the work, the rest 0.505 s at full speed.
+    // 0.6 s at 1.212 do 0.495 s of the work; the remaining 0.505 s run at full
+    // speed.
     EXPECT_NEAR(after->batch_seconds() - before->batch_seconds(),
                 0.6 / 1.2 - 0.6 / 1.212, 1e-9);
     EXPECT_NE(*FingerprintOf(scenario),

@@ -13,8 +13,8 @@ namespace {
 
 constexpr double kParameters = 100, kBytesPerSecond = 1e9;
 
-// One stage of 100 parameters on a device of 1 GB/s, whose kernels cost
-// nothing else.
+// One stage of 100 parameters on a device of 1 GB/s, whose kernels have no
+// other cost.
 StageCosts CostsOf(const Training& training, int num_versions) {
   Measured measured;
   measured.forward_seconds = {1};
@@ -62,7 +62,7 @@ TEST(StageCostsTest, EveryCopyOfTheParameters) {
   }
 }
 
-// Bytes per parameter that the step reads and writes, counted one by one.
+// Bytes per parameter that the step reads and writes, counted by hand.
 TEST(StageCostsTest, OptimizerStepMovesEveryCopyItTouches) {
   struct Case {
     Precision precision;
@@ -70,10 +70,11 @@ TEST(StageCostsTest, OptimizerStepMovesEveryCopyItTouches) {
     double reads, writes;
   };
   for (const Case& c : {
-           // Weight, gradient, two states; weight and states.
+           // Reads weight, gradient, two states; writes weight and states.
            Case{FP32, ADAM, 4 + 4 + 8, 4 + 8},
            Case{FP32, SGD_MOMENTUM, 4 + 4 + 4, 4 + 4},
-           // Gradient, master, two states; master, states, 16-bit weight.
+           // Reads gradient, master, two states; writes master, states, 16-bit
+           // weight.
            Case{MIXED_FP16, ADAM, 2 + 4 + 8, 4 + 8 + 2},
            Case{MIXED_FP16, SGD_MOMENTUM, 2 + 4 + 4, 4 + 4 + 2},
        }) {
@@ -81,7 +82,7 @@ TEST(StageCostsTest, OptimizerStepMovesEveryCopyItTouches) {
     const double seconds = (c.reads + c.writes) * kParameters / kBytesPerSecond;
     EXPECT_NEAR(CostsOf(training, 1).optimizer_seconds, seconds,
                 1e-9 * seconds);
-    // A version more: the old one is read and written before.
+    // With another version, the old one is first read and written.
     EXPECT_NEAR(CostsOf(training, 2).optimizer_seconds,
                 seconds + 8 * kParameters / kBytesPerSecond, 1e-9 * seconds);
   }
@@ -96,7 +97,8 @@ TEST(StageCostsTest, MeasuredLayersRunTheirForwardAgain) {
   EXPECT_EQ(stage.backward_seconds, 1 + 2);
 }
 
-// Two blocks: what they keep adds up, they are recomputed one after the other.
+// Four blocks: their saved activations add up, and they are recomputed one
+// after the other.
 TEST(StageCostsTest, BlocksAddUpAndShareTheScratch) {
   Measured none;
   none.num_ranks = 0;
@@ -135,8 +137,9 @@ TEST(StageCostsTest, BlocksAddUpAndShareTheScratch) {
   EXPECT_NEAR(middle.backward_seconds, input + weight, 1e-9 * (input + weight));
 }
 
-// What a pass holds beside all that the stage keeps: at every layer what it
-// needs itself, less what later layers do not keep yet, or no more.
+// Memory of a pass in addition to all saved activations of the stage: the
+// maximum over its layers of the layer's scratch, less the activations that
+// later layers have not saved yet; at least 0.
 TEST(StageCostsTest, ScratchIsThatOfTheWorstLayer) {
   for (const RecomputeMode mode :
        {RECOMPUTE_NONE, RECOMPUTE_SELECTIVE, RECOMPUTE_FULL}) {
@@ -151,7 +154,7 @@ TEST(StageCostsTest, ScratchIsThatOfTheWorstLayer) {
     WorkSpec spec;
     spec.sequence_length = 512;
     spec.bytes_per_element = spec.gradient_bytes = 4;
-    spec.fused_cross_entropy = true;  // unless a runtime says otherwise
+    spec.fused_cross_entropy = true;  // unless a runtime differs
     spec.recompute = mode == RECOMPUTE_FULL        ? Recompute::kFull
                      : mode == RECOMPUTE_SELECTIVE ? Recompute::kSelective
                                                    : Recompute::kNone;
@@ -175,7 +178,7 @@ TEST(StageCostsTest, ScratchIsThatOfTheWorstLayer) {
   }
 }
 
-// Embedding, blocks, norm and head one by one, for shards that are gathered.
+// Embedding, blocks, norm and head individually, for gathered shards.
 TEST(StageCostsTest, LayersOfAStageHaveTheirSizes) {
   Measured none;
   none.num_ranks = 0;

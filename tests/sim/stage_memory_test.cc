@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the simulator says a stage's passes need, against the buffers of the
-// stage that weir-calibrate runs: to the byte.
+// Compares the memory that the simulator predicts for a stage's passes with the
+// buffers of the stage that weir-calibrate runs: equal to the byte.
 #include <gtest/gtest.h>
 
 #include <string>

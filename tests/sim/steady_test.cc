@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs with periods left out against whole runs.
+// Compares runs with omitted periods with whole runs.
 #include "sim/steady.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ Count Compare(const ScheduleKind& kind, int num_cases, bool shared, int seed) {
   Count count;
   for (int k = 0; k < num_cases; ++k) {
     const std::optional<Schedule> schedule = cases.Next(kind);
-    if (!schedule.has_value()) break;  // two microbatches a rank at the most
+    if (!schedule.has_value()) break;  // at most two microbatches per rank
     const World world = WorldFor(kind, *schedule, shared, &cases);
     const Extrapolated whole = Extrapolate(*schedule, world);
     ++count.all;
@@ -37,7 +37,7 @@ Count Compare(const ScheduleKind& kind, int num_cases, bool shared, int seed) {
   return count;
 }
 
-// GPipe's ranks drift apart where their stages differ: forwards do not wait.
+// GPipe's ranks drift apart if their stages differ, as forwards do not wait.
 bool Drifts(const ScheduleKind& kind) {
   return kind.name == "gpipe" || kind.name == "breadth-first" ||
          kind.name == "2bp-gpipe";
@@ -64,8 +64,8 @@ TEST(SteadyTest, ExtrapolatedIsTheWholeRunOnSharedLinks) {
   EXPECT_GE(num_extrapolated, 0.8 * num_all);
 }
 
-// The last periods of a short run may look alike on every rank for a while, or
-// not even that: what the last one took is no period.
+// The duration of the last period is a wrong extrapolation: the last periods of
+// a short run may be alike on every rank only for a while, or not at all.
 TEST(SteadyTest, WhatTheLastPeriodTookWouldOftenBeWrong) {
   const ScheduleKind& kind = **FindScheduleKind("1f1b");
   Cases cases(5);
@@ -93,7 +93,7 @@ TEST(SteadyTest, WhatTheLastPeriodTookWouldOftenBeWrong) {
   EXPECT_GE(num_wrong, 20);
 }
 
-// 1F1B on links that everything shares.
+// 1F1B on shared links.
 class PlantedTest : public testing::Test {
  protected:
   PlantedTest() {
@@ -123,8 +123,8 @@ class PlantedTest : public testing::Test {
   std::optional<Steadiness> found_;
 };
 
-// Whatever is under way at T - Delta or at T has to be like its copy, from
-// before the window on: a flow that had less company has less left.
+// Each task in flight at T - Delta or at T must match its copy, including its
+// past: a flow that shared its links with fewer flows has less left to send.
 TEST_F(PlantedTest, EveryTaskUnderWayCounts) {
   ASSERT_TRUE(found_.has_value());
   const auto [at, period, multiple] = found_->cuts[0];
@@ -141,7 +141,7 @@ TEST_F(PlantedTest, EveryTaskUnderWayCounts) {
       const double was = *time;
       *time -= 1e-7 * period;
       const auto planted = Find();
-      // Another moment may do.
+      // Another point in time may be valid.
       EXPECT_TRUE(!planted.has_value() || planted->cuts[0].at_seconds != at)
           << task;
       *time = was;
@@ -163,7 +163,7 @@ TEST_F(PlantedTest, TooFewPeriodsAreDeclined) {
       FindSteadiness(*shortened, run.graph, run.recording).has_value());
 }
 
-// GPipe's activations grow with every microbatch; 1F1B's do not.
+// GPipe's activations grow with each microbatch; 1F1B's do not.
 TEST(SteadyTest, PeaksOfAllPeriods) {
   for (const char* name : {"gpipe", "1f1b", "interleaved-1f1b", "zb-h1",
                            "breadth-first", "chimera", "2bp-naive"}) {

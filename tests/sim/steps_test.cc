@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which optimizer steps there are, after what they reduce and before what they
-// run.
+// Tests the set of optimizer steps, the actions whose gradients they reduce,
+// and the actions they must precede.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -80,8 +80,8 @@ TEST(StepsTest, WithoutFlushTheNextActionWaits) {
   }
 }
 
-// Overlapped, a step has time until a forward reads what it makes: in 2BW the
-// first of the batch after the next.
+// With overlap, a step must end before a forward reads its result: in 2BW, the
+// first forward of the batch after the next.
 TEST(StepsTest, OverlappedStepsRunBeforeTheirFirstReader) {
   Schedule schedule;
   const auto steps =
@@ -98,8 +98,8 @@ TEST(StepsTest, OverlappedStepsRunBeforeTheirFirstReader) {
   }
 }
 
-// Nothing comes between the two of a pair, in which the forward reads what was
-// there before.
+// No step runs between the two passes of a pair. The forward of the pair reads
+// the weights from before the step.
 TEST(StepsTest, RunBeforeOrAfterAWholePair) {
   Schedule schedule = ByHand({{0}}, 5,
                              {Actions({"0F0", "0B0&", "0F1", "0B1&", "0F2",
@@ -109,9 +109,10 @@ TEST(StepsTest, RunBeforeOrAfterAWholePair) {
   ASSERT_TRUE(ValidateSchedule(schedule).ok());
   const auto semantics = InterpretSchedule(schedule);
   ASSERT_TRUE(semantics.ok()) << semantics.status();
-  const std::vector<int> ends = {1, 3, 5, 8, 9};  // of 0B0 to 0B4
-  // Right behind the pair or the pass that ends the update; or before the one
-  // that reads what it makes: 0F2, 0F3 and 0F3, then none.
+  const std::vector<int> ends = {1, 3, 5, 8, 9};  // 0B0 to 0B4
+  // `next`: right after the pass or pair that ends the update. `reader`: before
+  // the pass or pair that first reads the new weights: 0F2, 0F3, 0F3, then
+  // none.
   const std::vector<int> next = {3, 5, 6, 9, 10}, reader = {3, 6, 6, 10, 10};
   for (ReductionMode mode : {REDUCTION_BLOCKING, REDUCTION_OVERLAPPED}) {
     const auto steps = PlanSteps(schedule, *semantics, mode)[0];
@@ -125,7 +126,8 @@ TEST(StepsTest, RunBeforeOrAfterAWholePair) {
   }
 }
 
-// A rank steps its chunks together: what an update costs its host is paid once.
+// A rank updates its chunks together, so the host cost of an update occurs
+// once.
 TEST(StepsTest, ARankPaysOnceForAnUpdate) {
   ByCosts run{.schedule = BreadthFirst(1, 3, 1), .costs = OneStage(1, 2)};
   run.costs.stages[0].optimizer_seconds = 0.75;

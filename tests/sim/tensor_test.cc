@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensor parallelism through the simulator: collectives take what their rings
-// take, count as busy and as exposed, and share NVLink with stage transfers.
+// Tests tensor parallelism in the simulator: collectives take the time of their
+// rings, count as busy and as exposed, and share NVLink with stage transfers.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -65,7 +65,7 @@ ResolvedScenario Resolve(const Tensor& tensor, const Cluster& cluster) {
   transformer->set_vocabulary_size(1024);
   transformer->set_num_positions(kSequence);
   transformer->set_causal(true);
-  transformer->set_pooler(true);  // no logits: no collectives of the head
+  transformer->set_pooler(true);  // no logits, so no collectives of the head
   Scenario& scenario = resolved.scenario;
   scenario.set_schedule(tensor.schedule);
   scenario.mutable_parallelism()->set_tensor(tensor.tensor);
@@ -87,8 +87,8 @@ ResolvedScenario Resolve(const Tensor& tensor, const Cluster& cluster) {
   return resolved;
 }
 
-// Collectives of one microbatch: two a block and pass; the embedding's forward
-// has one.
+// Collectives of one microbatch: two per block and pass, and one for the
+// forward of the embedding.
 double NumForward(const Tensor& tensor, int stage) {
   return 2 * tensor.blocks_per_stage + (stage == 0 ? 1 : 0);
 }
@@ -97,14 +97,14 @@ double NumBackward(const Tensor& tensor) {
   return 2 * repeats * tensor.blocks_per_stage;
 }
 
-// A ring all-reduce of one tensor: 2(t-1) steps of 1/t of it.
+// The time of a ring all-reduce of a tensor: 2(t-1) steps of 1/t of the bytes.
 double RingSeconds(int t, double bytes, double bytes_per_second,
                    double latency_seconds) {
   return 2.0 * (t - 1) * (bytes / t / bytes_per_second + latency_seconds);
 }
 
-// Nodes of t GPUs on a switch, each GPU with a NIC of its own, so that nothing
-// shares a link: collectives stay inside, transfers go between.
+// Nodes of t GPUs on a switch with one NIC per GPU, so that no link is shared:
+// collectives stay within nodes, transfers go between them.
 Cluster Nodes(int num_nodes, int gpus_per_node, double nv_bytes_per_second,
               double nv_latency_seconds, double nic_bytes_per_second,
               double nic_latency_seconds) {
@@ -131,8 +131,8 @@ Result RunTensor(const Tensor& tensor, const Cluster& cluster) {
 TEST(TensorTest, CollectivesTakeWhatTheRingTakes) {
   for (int t : {2, 4, 8}) {
     for (double latency : {0.0, 3e-6}) {
-      // Only what is computed again calls its collectives again: the attention
-      // core has none.
+      // Only recomputed layers repeat their collectives; the attention core has
+      // none.
       for (RecomputeMode recompute :
            {RECOMPUTE_NONE, RECOMPUTE_SELECTIVE, RECOMPUTE_FULL}) {
         Tensor tensor{.tensor = t, .num_microbatches = 3};
@@ -178,8 +178,8 @@ TEST(TensorTest, ComputationIsBusyButNotExposed) {
   }
 }
 
-// With links of their own a stage is one processor whose passes last as long as
-// its kernels and collectives together.
+// With links of its own, a stage acts as one processor whose passes take as
+// long as their kernels and collectives together.
 TEST(TensorTest, PipelinesOfTensorGroupsEqualTheOracle) {
   const double nv = 100e9, nic = 20e9, nv_latency = 2e-6, nic_latency = 7e-6;
   struct Case {
@@ -216,8 +216,8 @@ TEST(TensorTest, PipelinesOfTensorGroupsEqualTheOracle) {
       };
       for (int s = 0; s < tensor.num_stages(); ++s) {
         const StageCosts& stage = costs->stages[s];
-        // All-gathers and reduce-scatters are halves of all-reduces; a block's
-        // backward gathers both inputs once more.
+        // All-gathers and reduce-scatters are half all-reduces. The backward of
+        // a block gathers both inputs again.
         double forward = 2 * NumForward(tensor, s);
         double backward = 2 * NumBackward(tensor);
         if (sequence_parallel) {
@@ -263,14 +263,15 @@ TEST(TensorTest, PipelinesOfTensorGroupsEqualTheOracle) {
   }
 }
 
-// A stage transfer and the next microbatch's collective leave a GPU by the same
-// port: half of it for each until the transfer, which is smaller, is gone.
+// A stage transfer and the collective of the next microbatch leave a GPU
+// through the same port, at half its rate each until the transfer, which is
+// smaller, is done.
 TEST(TensorTest, CollectivesAndTransfersShareNvLink) {
   const double bandwidth = 100e9;
   const Tensor tensor{.tensor = 2, .num_ranks = 2, .num_microbatches = 2};
   const Result result = RunTensor(tensor, OneSwitch(4, bandwidth, 0));
   const double whole = kTensorBytes / bandwidth;
-  // With two GPUs a ring carries 2(t-1)/t = 1 tensor each way.
+  // With two GPUs, a ring carries 2(t-1)/t = 1 tensor in each direction.
   const double alone = NumForward(tensor, 0) * whole;
   const auto& collectives = result.timeline().collectives();
   const auto& transfers = result.timeline().transfers();
@@ -307,8 +308,8 @@ TEST(TensorTest, CollectivesAndTransfersShareNvLink) {
   }
 }
 
-// Replicas reduce among GPUs of the same tensor rank, at the same time, each
-// its part of the parameters.
+// Replicas reduce among GPUs of the same tensor rank, all at the same time,
+// each with its part of the parameters.
 TEST(TensorTest, ReplicasReduceTheirPartOfTheGradients) {
   const int t = 2, replicas = 4;
   const Tensor tensor{.tensor = t, .num_replicas = replicas};
@@ -349,14 +350,15 @@ TEST(TensorTest, EveryTensorRankWaitsForItsOwnReduction) {
                              RingSeconds(2, kTensorBytes, 100e9, 0);
   const Result result = RunTensor(tensor, cluster);
   for (int gpu = 0; gpu < 4; ++gpu) {
-    // Two members: a ring carries the bytes once each way.
+    // With two members, a ring carries the bytes once in each direction.
     const double reduce = costs->stages[0].gradient_bytes / nic[gpu % 2];
     EXPECT_NEAR(result.ranks(gpu).exposed_communication_seconds(),
                 collectives + reduce, 1 / nic[1]);
   }
 }
 
-// One member's input comes later, over a slower NIC: the collective waits.
+// The input of one member arrives later, over a slower NIC, and the collective
+// waits for it.
 TEST(TensorTest, CollectivesWaitForEveryMember) {
   const double nv = 100e9, nic = 20e9, slow_nic = 10e9;
   for (int slow : {0, 1}) {
@@ -389,7 +391,7 @@ TEST(TensorTest, CollectivesWaitForEveryMember) {
     ASSERT_TRUE(timing.ok()) << timing.status();
     const Result result = RunTensor(tensor, cluster);
     const auto& actions = result.timeline().actions();
-    // The slow member is always there last, and runs as the oracle says.
+    // The slow member is always last, and matches the oracle.
     for (int rank = 0; rank < 2; ++rank) {
       size_t position = 0;
       for (int i = 0; i < actions.op_size(); ++i) {
@@ -406,7 +408,7 @@ TEST(TensorTest, CollectivesWaitForEveryMember) {
   }
 }
 
-// The collectives of a backward are its input gradient's: W has none.
+// The collectives of a backward belong to the input gradient: W has none.
 TEST(TensorTest, WeightGradientsCallNoCollective) {
   Schedule schedule;
   schedule.name = "split";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Textbook scenarios for tests, straight from numbers.
+// Textbook scenarios for tests, given by numbers.
 #ifndef WEIR_TESTS_SIM_TEXTBOOK_H_
 #define WEIR_TESTS_SIM_TEXTBOOK_H_
 
@@ -16,12 +16,13 @@ struct Textbook {
   int num_microbatches = 8;
   int num_chunks = 1;
   int num_batches = 0;  // 0: until steady
-  // One entry for all stages or one per stage, as many in each.
+  // Seconds. One entry for all stages or one per stage; all non-empty vectors
+  // have equal length.
   std::vector<double> forward_seconds = {1};
   std::vector<double> backward_seconds = {2};
-  // Of the backward; empty: it is not split.
+  // Part of the backward. If empty, the backward is not split.
   std::vector<double> weight_gradient_seconds = {};
-  // Empty: not given.
+  // If empty: not given.
   std::vector<double> overlapped_seconds = {}, offload_seconds = {},
                       prediction_seconds = {}, codec_seconds = {};
   double hop_seconds = 0;

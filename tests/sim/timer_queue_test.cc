@@ -9,7 +9,8 @@
 namespace weir {
 namespace {
 
-// Few times, so that many are equal, some of them one after the other.
+// Draws from few times, so that many are equal, pushed together or one after
+// the other.
 TEST(TimerQueueTest, EveryTaskComesOutOnceByTime) {
   std::mt19937 random(3);
   TimerQueue queue;

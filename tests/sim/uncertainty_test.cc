@@ -47,7 +47,7 @@ TEST(UncertaintyTest, AFigureSaysHowWrongItIsOrItsKindDoes) {
   EXPECT_EQ(RelativeError(exact), 0);
 }
 
-// One pass of kernels that each take a second.
+// One pass that runs each kernel once.
 GpuWork WorkOfKernels(const std::vector<Kernel>& kernels) {
   GpuWork work;
   work.peak_flops = 1e15;
@@ -67,8 +67,9 @@ Kernel Stream(KernelPart part, double bytes) {
   return kernel;
 }
 
-// Two independent halves of a time, each off by s, are half as much each: of
-// the whole sqrt(2) ln((1 + e^s) / 2). One kind of kernel is off in one way.
+// If two independent halves of a time have an error of s each, each contributes
+// half: the error of the sum is sqrt(2) ln((1 + e^s) / 2). Kernels of the same
+// kind have the same error.
 TEST(UncertaintyTest, KindsAreIndependentAndOneKindIsNot) {
   ResolvedScenario scenario;
   scenario.device = FreeDevice();
@@ -141,7 +142,7 @@ TEST(UncertaintyTest, WithoutAnythingWrongNothingIsUncertain) {
   EXPECT_NEAR(TotalLogError(result->uncertainty()), 0.07, 1e-12);
 }
 
-// The first-order price of a GPU's work against the simulator.
+// Compares the first-order change of a GPU's time with the simulator.
 TEST(UncertaintyTest, FiguresMoveTheTimeAsTheSimulatorSays) {
   for (const char* name :
        {"llama-2-70b-dgx-h100", "pipedream-flush-gpt-2.2b"}) {
@@ -193,7 +194,7 @@ TEST(UncertaintyTest, CostsByHandHaveNoInterval) {
   EXPECT_FALSE(result->has_uncertainty());
 }
 
-// Nothing cannot be off by a part of itself.
+// Relative errors of an empty work have no effect.
 TEST(UncertaintyTest, WorkThatTakesNoTimeIsCertain) {
   const Uncertainty none = UncertaintyOf(Preset("llama-2-70b-dgx-h100"), {});
   EXPECT_EQ(none.figures(), 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The steady state, found in made-up times of batches.
+// Finds the steady state of artificial batch times.
 #include "sim/window.h"
 
 #include <gtest/gtest.h>
@@ -15,8 +15,8 @@ namespace {
 constexpr int kRanks = 2, kMicrobatches = 2;
 constexpr int kDrain = 1;  // batches in which the last rank has no forwards
 
-// The window of a PipeDream run whose rank r ends batch b at ends(r, b), and
-// its actions 10 ms apart up to there.
+// Returns the window of a PipeDream run. Rank r ends batch b at ends(r, b), and
+// its actions end at intervals of 10 ms before that.
 Window WindowOf(int num_batches, const std::function<double(int, int)>& ends) {
   const auto schedule =
       GenerateSchedule("pipedream", {kRanks, kMicrobatches, 1, num_batches});
@@ -28,7 +28,7 @@ Window WindowOf(int num_batches, const std::function<double(int, int)>& ends) {
   for (int rank = 0; rank < kRanks; ++rank) {
     graph.first_action.push_back(rank * num_actions);
     int batch = num_batches - 1;
-    int left = 0;  // until the batch's last backward
+    int left = 0;  // actions until the batch's last backward
     for (int i = num_actions - 1; i >= 0; --i, ++left) {
       const Action& action = schedule->rank_actions[rank][i];
       if (action.op == Op::kBackward &&
@@ -71,7 +71,7 @@ TEST(WindowTest, TheDrainIsLeftOut) {
   EXPECT_FALSE(WindowOf(8, ends(8 - 2 - kDrain)).steady);
 }
 
-// A state is 2p microbatches and a batch: 3 batches here.
+// A state covers 2p microbatches and one batch, which are 3 batches here.
 TEST(WindowTest, WarmUpIsLeftOutButAWholeStateIsWanted) {
   const int last = 8 - 1 - kDrain;
   const auto regular_from = [](int first) {
@@ -97,7 +97,7 @@ TEST(WindowTest, RoundingIsNoDriftAndDriftIsNoRounding) {
   EXPECT_FALSE(WindowOf(8, shrinking(1e-5)).steady);
 }
 
-// 3 seconds on average, never twice the same.
+// An average of 3 seconds per batch, never twice the same.
 double Wandering(int batch) {
   const double irrational = batch * batch * std::sqrt(2);
   return 3.0 * batch + 0.4 * (irrational - std::floor(irrational));

@@ -1,5 +1,5 @@
-# One picture of a set's errors: their distribution, and measured against
-# predicted. Called by tools/reproduce with `file`, `title` and `output`.
+# Plots the errors of a set: their distribution, and measured against predicted.
+# Called by tools/reproduce with `file`, `title` and `output`.
 set terminal svg size 900,360 dynamic font "sans-serif,12" background "#ffffff"
 set output output
 set datafile separator ","

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fits a few figures to the rows of a set, and says what the fit is worth on
-// rows that it has not seen:
+// Fits a few model parameters to the rows of a set, and reports how accurate
+// the fit is on rows that it has not seen:
 //
 //   accuracy_refit profile:PROFILE FIGURES QUANTITY FOLDS OUT.csv WEIR ARG...
 //   accuracy_refit runtime:RUNTIME  ...
 //   accuracy_refit scenario:FILE  ...
 //
 // FIGURES: "runtime.launch_seconds.value=1e-6:1e-4:9,...": a path into the
-// profile (or scenario), and how many values, evenly spaced in their logarithm.
-// "WEIR ARG..." is a "weir validate" with its --measured and --columns. Every
-// point of the grid is simulated once; the folds only choose among them. OUT
-// takes every row as the fit without its fold predicts it.
+// profile (or scenario), and the range and number of values, evenly spaced in
+// their logarithm. "WEIR ARG..." is a "weir validate" with its --measured and
+// --columns. Every point of the grid is simulated once; the folds only choose
+// among the points. OUT receives every row as predicted by the fit without its
+// fold.
 #include <google/protobuf/message.h>
 
 #include <cmath>
@@ -49,7 +50,7 @@ struct Figure {
 
 struct Task {
   std::string kind;  // profile, runtime, scenario: an option of weir
-  std::string base;  // what its figures belong to
+  std::string base;  // to which the parameters belong
   std::vector<Figure> figures;
   std::string quantity;
   int num_folds = 1;
@@ -57,7 +58,7 @@ struct Task {
   std::vector<std::string> command;
 };
 
-// One point of the grid and what it predicts.
+// A point of the grid and its predictions.
 struct Point {
   std::vector<double> values;
   RowErrors rows;
@@ -151,7 +152,7 @@ absl::StatusOr<std::vector<Point>> PredictGrid(const Task& task) {
   }
 }
 
-// The point with the least mean absolute error on some rows.
+// Returns the point with the least mean absolute error on some rows.
 const Point& Best(const std::vector<Point>& points,
                   absl::Span<const int> rows) {
   const Point* best = &points[0];

@@ -3,9 +3,9 @@
 //
 //   accuracy_report SETS.csv FOLDER > FOLDER/README.md
 //
-// FOLDER holds SET.csv as "weir validate --format csv" writes it and, where a
-// figure was fitted to the set itself, SET_left_out.csv: every row predicted by
-// a fit that has not seen it.
+// FOLDER holds SET.csv as written by "weir validate --format csv" and, if
+// parameters were fitted to the set itself, SET_left_out.csv, in which every
+// row is predicted by a fit that has not seen it.
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
@@ -26,7 +26,7 @@ namespace {
 
 struct Set {
   std::string name, title, quantity, target, worst_target;
-  std::string fitted;  // not empty: figures of profiles were fitted to it
+  std::string fitted;  // not empty: parameters of profiles were fitted to it
 };
 
 std::string Percent(double part) {
@@ -36,7 +36,7 @@ std::string Signed(double part) {
   return absl::StrFormat("%+.1f %%", 100 * part);
 }
 
-// In a table of Markdown.
+// Escapes text for a Markdown table.
 std::string Cell(absl::string_view text) {
   return absl::StrReplaceAll(text, {{"|", "\\|"}, {"\n", " "}});
 }
@@ -65,8 +65,8 @@ absl::StatusOr<std::string> RowOf(const Set& set, const std::string& folder) {
   ASSIGN_OR_RETURN(const RowErrors rows,
                    LoadRowErrors(path + ".csv", set.quantity));
   const ErrorStatistics own = rows.Statistics();
-  // The error of rows that no fit has seen counts; a set that nothing was
-  // fitted to has only one.
+  // The error on rows that the fit has not seen counts; a set without a fit has
+  // only one error.
   ErrorStatistics counts = own;
   double inside = PartInside(rows, rows);
   std::string left_out = set.fitted.empty() ? "nothing fitted" : "not done";
@@ -93,7 +93,7 @@ absl::StatusOr<std::string> RowOf(const Set& set, const std::string& folder) {
       " | ", inside < 0 ? "-" : Percent(inside), " | ", Cell(worst), " |\n");
 }
 
-// What a row of the table has no room for.
+// Returns notes that do not fit in a row of the table.
 absl::StatusOr<std::string> NotesOf(const Set& set, const std::string& folder) {
   ASSIGN_OR_RETURN(
       const RowErrors rows,
@@ -108,7 +108,7 @@ absl::StatusOr<std::string> NotesOf(const Set& set, const std::string& folder) {
   }
   if (rows.num_predicted_misfits > 0) {
     absl::StrAppend(&notes, "- ", rows.num_predicted_misfits,
-                    " runs ran, but are predicted not to fit in memory (they "
+                    " runs fitted in memory, but are predicted not to (they "
                     "count in the table).\n");
   }
   if (rows.num_misfits > 0) {
@@ -150,16 +150,19 @@ absl::StatusOr<std::vector<Set>> LoadSets(const std::string& path,
 }
 
 constexpr absl::string_view kHead =
-    R"(# How far weir's predictions are from published measurements
+    R"(# Accuracy of weir's predictions on published measurements
 
-Written by `tools/reproduce`; do not edit. `sets/` holds what was asked: for each set the scenario, what the columns mean,
-and every assumption with its reason. Errors are relative, predicted / measured - 1, of what was measured: above 0 is a
-time or memory predicted too large, or a throughput predicted too high. "Left out" is the same for rows that the fit had
-not seen (cross-validation); "nothing fitted": no figure of any profile was fitted to rows of the set; "not done":
-figures were (of whole steps the A100's `elementwise_efficiency`), and nobody left its rows out. Of vTrain's single node only
-the launch time of the host is fitted again without the rows; the other figures that were fitted to it have seen them all.
-"Inside 90 %": the part of rows, left-out ones where there are any, whose measured value lies in the interval that should
-hold nine of ten.
+Written by `tools/reproduce`; do not edit. `sets/` contains, for each set, the scenario, the meaning of the columns, and
+every assumption with its reason. To add a set, add a line to `sets/sets.csv` and run `tools/reproduce`.
+
+- Errors are relative to the measurement: predicted / measured - 1. Above 0, a time or memory is predicted too large, or
+  a throughput too high.
+- "left out" is the mean absolute error on rows that were left out of the fit (cross-validation). "nothing fitted": no
+  model parameter was fitted to rows of the set. "not done": parameters were fitted to the set (for whole steps the
+  A100's `elementwise_efficiency`), without cross-validation. For vTrain's single node only the launch time of the host
+  is fitted again without the rows; the other parameters that were fitted to this set have seen all rows.
+- "inside 90 %" is the fraction of rows (left-out rows if there are any) whose measured value lies in the interval that
+  should contain 90 % of them.
 
 | set | target | met | rows | mean abs. error | left out | bias | 90th percentile | inside 90 % | worst |
 |---|---|---|---|---|---|---|---|---|---|
@@ -173,7 +176,7 @@ absl::StatusOr<std::string> Report(const std::string& sets_path,
     ASSIGN_OR_RETURN(const std::string row, RowOf(set, folder));
     absl::StrAppend(&out, row);
   }
-  absl::StrAppend(&out, "\nThe part of rows within an error, all sets:\n\n",
+  absl::StrAppend(&out, "\nFraction of rows within an error, all sets:\n\n",
                   "![errors of all sets](errors.svg)\n");
   for (const Set& set : sets) {
     ASSIGN_OR_RETURN(const std::string notes, NotesOf(set, folder));

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The step_residual of a runtime with which nine of ten rows lie inside their
-// intervals:
+// Computes the step_residual of a runtime with which nine of ten rows are
+// inside their intervals:
 //
 //   accuracy_residual ROWS.csv QUANTITY RESIDUAL [LEFT_OUT.csv]
 //
-// ROWS is what "weir validate --format csv" wrote with a runtime of
-// step_residual RESIDUAL, LEFT_OUT the same rows as a fit predicts them that
+// ROWS is the output of "weir validate --format csv" with a runtime of
+// step_residual RESIDUAL; LEFT_OUT has the same rows as predicted by a fit that
 // has not seen them.
 #include <cstdio>
 #include <string>

@@ -20,15 +20,15 @@ std::string GroupOf(const std::string& name) {
   return colon == std::string::npos ? "" : name.substr(0, colon);
 }
 
-// Standard deviations that hold a normal variable in nine cases of ten.
+// Standard deviations that include a normal variable in nine of ten cases.
 constexpr double kNineOfTen = 1.6448536269514722;
 
 struct Scored {
-  double log_error = 0;  // of measured over predicted
-  double deviation = 0;  // that the interval claims
+  double log_error = 0;  // log(measured / predicted)
+  double deviation = 0;  // by the interval
 };
 
-// Rows whose line has an interval.
+// Returns the rows whose line has an interval.
 std::vector<Scored> Score(const RowErrors& rows, const RowErrors& of) {
   std::map<int, double> deviation;
   for (size_t i = 0; i < of.high.size() && i < of.low.size(); ++i) {
@@ -110,7 +110,7 @@ double StepResidual(const RowErrors& rows, const RowErrors& of,
                     double residual) {
   const std::vector<Scored> scored = Score(rows, of);
   if (scored.empty()) return -1;
-  // What each row needs, its costs' own part known.
+  // The residual that each row needs, given the variance of its costs.
   std::vector<double> needed;
   for (const Scored& row : scored) {
     const double costs = row.deviation * row.deviation - residual * residual;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows of a set as "weir validate --format csv" writes them.
+// The rows of a set, read from the output of "weir validate --format csv".
 #ifndef WEIR_TOOLS_ACCURACY_ROW_ERRORS_H_
 #define WEIR_TOOLS_ACCURACY_ROW_ERRORS_H_
 
@@ -16,12 +16,13 @@ struct RowErrors {
   std::vector<std::string> names;
   std::vector<double> measured;
   std::vector<double> predicted;
-  // Nine cases of ten; 0 where nothing is said, empty where the file has none.
+  // Intervals that hold in nine of ten cases; 0 if a row has none, empty if the
+  // file has none.
   std::vector<double> low, high;
-  int num_predicted_misfits = 0;  // they ran
-  // "line 12: run: reason"
+  int num_predicted_misfits = 0;  // but the run succeeded
+  // Reasons, such as "line 12: run: reason".
   std::vector<std::string> skipped;
-  std::vector<std::string> wrong_misfits;  // did not fit, predicted to
+  std::vector<std::string> wrong_misfits;  // did not fit, but predicted to fit
   int num_misfits = 0;
 
   ErrorStatistics Statistics() const {
@@ -29,28 +30,28 @@ struct RowErrors {
   }
 };
 
-// Rows of one quantity; empty: of all.
+// Loads the rows of one quantity; empty: of all.
 absl::StatusOr<RowErrors> LoadRowErrors(const std::string& path,
                                         const std::string& quantity);
 
-// The part of measured values inside their intervals, each interval moved with
-// its prediction: `rows` are predicted anew, the intervals are `of` the same
-// lines. Negative: no row has an interval.
+// Returns the fraction of measured values inside their intervals. The interval
+// of a line in `of` is shifted to the new prediction of the line in `rows`.
+// Negative: no row has an interval.
 double PartInside(const RowErrors& rows, const RowErrors& of);
 
-// The step_residual of a runtime with which nine of ten rows are inside, when
-// the intervals were made with `residual`: see docs/uncertainty.md. Negative:
-// no row has an interval.
+// Returns the step_residual of a runtime with which nine of ten rows are inside
+// their intervals, if the present intervals were computed with `residual`; see
+// docs/uncertainty.md. Negative: no row has an interval.
 double StepResidual(const RowErrors& rows, const RowErrors& of,
                     double residual);
 
-// Two rows of a group, which is a name up to its first ": ".
+// The order of pairs of rows in a group, which is a name up to its first ": ".
 struct Order {
-  int num_pairs = 0;               // measured differently
+  int num_pairs = 0;               // pairs with different measurements
   std::vector<std::string> wrong;  // "A before B"
 };
 
-// Of all pairs of a group.
+// Compares the predicted with the measured order of all pairs in a group.
 Order CompareOrder(const RowErrors& rows);
 
 }  // namespace weir

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The collectives of every device that the published tables have, against the
-// preset and, as SET_left_out.csv, against fits that have not seen a row's
+// Compares the collectives of every device in the published tables with the
+// preset and, as SET_left_out.csv, with fits that have not seen a row's
 // collective and number of GPUs:
 //
 //   accuracy_rows_collectives DATA FOLDER
-//
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -54,8 +53,8 @@ absl::StatusOr<Samples> ReadTable(const Device& device,
   return ReadCollectiveTable(path, text, "half", kLeastBytes, node);
 }
 
-// One link joins two GPUs of a DGX-1, rings of four have two links each way, of
-// eight three.
+// In a DGX-1, one link joins two GPUs; rings of four GPUs have two links in
+// each direction, and rings of eight have three.
 absl::StatusOr<Samples> ReadMesh(const std::string& data) {
   Samples samples;
   const double links[] = {25e9, 100e9, 150e9};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The matrix products of every device that the published tables have, against
-// the preset and, as SET_left_out.csv, against fits that have not seen a row's
-// weight shape (n, k), nor those of a tenth of all others:
+// Compares the GEMMs of every device in the published tables with the preset
+// and, as SET_left_out.csv, with fits that have not seen a row's weight shape
+// (n, k), nor those of a tenth of all others:
 //
 //   accuracy_rows_products DATA FOLDER
 #include <cstdio>
@@ -55,8 +55,9 @@ absl::Status Write(const Device& device, const std::string& data,
   RETURN_IF_ERROR(
       WriteRows(path + ".csv", rows,
                 PredictProducts(machine, profile.product(), products.samples)));
-  // A tenth of the weight shapes at a time, each with all of its rows; from
-  // middling figures, since the preset's have seen every row.
+  // Leaves out a tenth of the weight shapes at a time, each with all of its
+  // rows, and starts from generic parameters, since the preset's were fitted to
+  // every row.
   std::vector<int> groups = WeightShapes(products.samples);
   for (int& group : groups) group %= kNumFolds;
   ASSIGN_OR_RETURN(const std::vector<double> left_out,

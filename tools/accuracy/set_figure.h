@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers of a message by their path.
+// Sets numbers of a message by path.
 #ifndef WEIR_TOOLS_ACCURACY_SET_FIGURE_H_
 #define WEIR_TOOLS_ACCURACY_SET_FIGURE_H_
 
@@ -11,9 +11,9 @@
 
 namespace weir {
 
-// Sets "kernel_seconds.value" or "matrix_rates.0.peak_flops.value": fields, and
-// the number of an entry after a repeated one. InvalidArgument for a path that
-// leads to no number.
+// Sets the number at a path such as "kernel_seconds.value" or
+// "matrix_rates.0.peak_flops.value": fields, each repeated one followed by the
+// index of an entry. InvalidArgument if the path does not lead to a number.
 absl::Status SetNumber(const std::string& path, double value,
                        google::protobuf::Message* message);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows of a set of kernels or collectives, in the form that "weir validate
-// --format csv" gives whole steps.
+// Writes the rows of a set of kernels or collectives in the format that "weir
+// validate --format csv" has for whole steps.
 #ifndef WEIR_TOOLS_ACCURACY_WRITE_ROWS_H_
 #define WEIR_TOOLS_ACCURACY_WRITE_ROWS_H_
 
@@ -13,12 +13,12 @@
 namespace weir {
 
 struct MeasuredSeconds {
-  int line = 0;  // of the table it comes from, or its number
+  int line = 0;  // line of the source table, or row number
   std::string row;
   double seconds = 0;
 };
 
-// Writes FOLDER/SET.csv. REQUIRES: as many predictions as rows.
+// Writes FOLDER/SET.csv. Requires: as many predictions as rows.
 absl::Status WriteRows(const std::string& path,
                        absl::Span<const MeasuredSeconds> rows,
                        absl::Span<const double> predicted_seconds);

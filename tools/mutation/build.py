@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compiles a mutant and links programs with it, in a build folder of its own.
 
-Nothing is compiled but the mutated source: a program is linked again from the
-objects that are there, with the mutant's object before the libraries, so that
-the linker never takes the original out of its archive.
+Only the mutated source is compiled: a program is linked again from existing
+objects, with the mutant's object before the libraries, so that the linker never
+takes the original out of its archive.
 """
 
 import json
@@ -19,9 +19,10 @@ class BuildError(Exception):
 
 
 def configure(root, folder):
-    """Configures a build folder where there is none.
+    """Configures a build folder if there is none.
 
-    As the preset "release" does, so that a compiler cache has the objects.
+    Uses the settings of the preset "release", so that a compiler cache has the
+    objects.
     """
     if os.path.exists(os.path.join(folder, "build.ninja")):
         return
@@ -46,7 +47,7 @@ def _call(command):
 
 
 class Database:
-    """What compile_commands.json and build.ninja say."""
+    """The contents of compile_commands.json and build.ninja."""
 
     def __init__(self, root, folder):
         self.root, self.folder = root, folder
@@ -78,7 +79,7 @@ class Database:
         return words[words.index("-o") + 1]
 
     def front_end_flags(self, path):
-        """Returns the flags that decide how a source is read."""
+        """Returns the flags that determine how a source is parsed."""
         words = self._words(path)[1:]
         kept = []
         for word, after in zip(words, words[1:] + [""]):
@@ -89,11 +90,12 @@ class Database:
         return kept
 
     def compile_command(self, path, source, output):
-        """Returns the command that compiles `source` in the place of `path`.
+        """Returns the command that compiles `source` instead of `path`.
 
-        As the build folder does, so that equal code gives equal objects.
-        Warnings are no errors, as mutants leave variables unused, but for
-        functions that end without a value: what those return is undefined.
+        The flags are those of the build folder, so that equal code gives equal
+        objects. Warnings are no errors, as mutants leave variables unused,
+        except for functions that end without a value, which is undefined
+        behavior.
         """
         words = self._words(path)
         entry = self._entries[path]
@@ -166,7 +168,7 @@ class Database:
 
 
 def run(command, folder, seconds=600):
-    """Runs a compiler or linker; returns what it says, or None."""
+    """Runs a compiler or linker; returns its output if it fails, else None."""
     environment = dict(os.environ, CCACHE_DISABLE="1")
     try:
         done = subprocess.run(command, cwd=folder, env=environment,

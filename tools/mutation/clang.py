@@ -13,7 +13,7 @@ class MissingLibclang(Exception):
 
 
 def load():
-    """Returns the module clang.cindex, with a library that loads."""
+    """Returns the module clang.cindex, after its library has loaded."""
     if os.environ.get("WEIR_MUTATE_WITHOUT_LIBCLANG") == "1":
         raise MissingLibclang(MISSING)  # for the test of the message
     try:
@@ -29,8 +29,7 @@ def load():
 def _resource_dir():
     """Returns the folder of clang's own headers, or None.
 
-    The bindings are used without the compiler, so they do not find it by
-    themselves.
+    The bindings do not find it, as they are used without the compiler.
     """
     best = None
     for root in sorted(os.listdir("/usr/lib")):
@@ -53,8 +52,8 @@ class Parser:
     def parse(self, path):
         """Returns the translation unit of a source.
 
-        Raises ValueError where libclang finds an error in it: its tree would
-        lack what follows.
+        Raises ValueError if libclang finds an error: the tree would lack
+        everything after it.
         """
         arguments = ["-w", *self._database.front_end_flags(path)]
         if self._resource_dir:

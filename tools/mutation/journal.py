@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The results so far, one line of CSV each, written as they come."""
+"""The results so far, one line of CSV each, written immediately."""
 
 import csv
 import os
 
 FIELDS = ("id", "file", "line", "operator", "original", "replacement",
           "verdict", "killed_by", "seconds")
-# "equal": the object code is that of the original. "invalid": it does not
+# "equal": the object code equals the original's. "invalid": it does not
 # compile. Neither counts in a sample.
 VERDICTS = ("killed", "timeout", "survived", "equal", "invalid")
 
@@ -18,7 +18,7 @@ class Journal:
         if os.path.exists(path):
             with open(path, newline="", encoding="utf-8") as file:
                 for row in csv.DictReader(file):
-                    # The last line may have been cut off.
+                    # The last line may be incomplete.
                     if row.get("seconds") and row["verdict"] in VERDICTS:
                         self.rows[row["id"]] = row
 

@@ -74,7 +74,7 @@ def diff_of(root, mutant):
 
 
 class Readable:
-    """A catalogue that leaves out, and names, what libclang cannot parse."""
+    """A catalogue that skips and reports sources libclang cannot parse."""
 
     def __init__(self, catalogue):
         self._catalogue = catalogue
@@ -88,8 +88,10 @@ class Readable:
 
 
 def named(catalogue, paths, ids, log):
-    """Returns the mutants with these ids; searches where the journal has them
-    first."""
+    """Returns the mutants with these ids.
+
+    Searches the files that the journal has for them first.
+    """
     known = {log.rows[i]["file"] for i in ids if i in log.rows}
     found = {}
     for path in sorted(paths, key=lambda p: (p not in known, p)):
@@ -104,7 +106,7 @@ def named(catalogue, paths, ids, log):
 
 
 def report(root, mutants, log, count):
-    """Prints what is known of a sample; returns True if all were killed."""
+    """Prints the results of a sample; returns True if all were killed."""
     counts = dict.fromkeys(journal.VERDICTS, 0)
     survivors = []
     tried = 0
@@ -131,7 +133,7 @@ def report(root, mutants, log, count):
 
 
 def try_mutants(trials, mutants, log, count, is_due, until):
-    """Tries mutants until `count` of them have lived or died; returns them."""
+    """Tries mutants until `count` survived or died; returns those passed."""
     tried = 0
     passed = []
     for mutant in mutants:

@@ -20,17 +20,17 @@ ASSIGNING = {
     "&=": ("|=",), "|=": ("&=",),
 }
 LOGICAL = {"&&": ("||",), "||": ("&&",)}
-# Operands that are left out: `3 * post` becomes `post`.
+# Operators whose operands are dropped: `3 * post` becomes `post`.
 DROPPING = set(ARITHMETIC) | set(LOGICAL)
 
-# Calls whose arguments are text for people, or cannot fail a test: not
-# mutated inside, and not removed.
+# Calls whose arguments are messages or cannot fail a test: not mutated inside,
+# and not removed.
 TEXT = re.compile(
     r"^(\w+Error|StrCat|StrFormat|StrJoin|Substitute|PrintF|FPrintF|strerror"
     r"|reserve|shrink_to_fit|AddProblem|report|describe|Warn|Note)$")
-# Appends text: removed as a statement, not mutated inside.
+# Calls that append text: removed as a statement, not mutated inside.
 APPENDING = {"StrAppend"}
-# Problems::Add and the like.
+# Types with methods such as Problems::Add.
 PROBLEM_TYPES = re.compile(r"\bProblems?\b|ActionProblems")
 MACRO = re.compile(rb"[A-Z][A-Z0-9_]{3,}\(")
 EXTREMES = {"min": "max", "max": "min"}
@@ -67,10 +67,10 @@ class Finder:
         return self._source[start:end].decode()
 
     def _between(self, left, right):
-        """Returns the operator between two operands, and where it is.
+        """Returns the operator between two operands, and its location.
 
-        Operands that come from a macro all begin where the macro is used, so
-        nothing that looks like an operator is found between them.
+        Operands from a macro all begin at the use of the macro, so that no
+        operator is found between them.
         """
         start, end = left.extent.end.offset, right.extent.start.offset
         if start >= end:
@@ -85,7 +85,7 @@ class Finder:
     def _add(self, operator, start, end, text):
         if not 0 <= start < end or self._source[start:end].decode() == text:
             return
-        # What a macro expands to is written at the macro's name.
+        # The location of a macro's expansion is the macro's name.
         if MACRO.match(self._source, start) and operator != "error":
             return
         self._edits.append(Edit(operator, start, end, text))
@@ -104,7 +104,7 @@ class Finder:
         elif kind == self._kind.COMPOUND_ASSIGNMENT_OPERATOR:
             self._binary(cursor)
         elif kind == self._kind.UNARY_OPERATOR:
-            # A loop that counts the other way only costs time.
+            # A loop that counts in the other direction only costs time.
             if parent is None or parent.kind != self._kind.FOR_STMT:
                 self._unary(cursor)
         elif kind == self._kind.CALL_EXPR:
@@ -221,7 +221,7 @@ class Finder:
                       self._text(other) + between + self._text(one))
 
     def _condition(self, cursor):
-        # Of an if-statement with an initializer or a declaration the first
+        # In an if-statement with an initializer or a declaration, the first
         # child is not the condition: only expressions are negated.
         for child in cursor.get_children():
             if not child.kind.is_expression():
@@ -233,7 +233,7 @@ class Finder:
             return
 
     def _is_relation(self, cursor):
-        """Tells `a < b`, of which there are such mutants anyway."""
+        """Returns True for `a < b`, which has relational mutants already."""
         children = list(cursor.get_children())
         if cursor.kind == self._kind.UNEXPOSED_EXPR and len(children) == 1:
             return self._is_relation(children[0])
@@ -244,7 +244,7 @@ class Finder:
 
     def _statements(self, cursor, parent):
         children = list(cursor.get_children())
-        # A function that ends without its value does anything.
+        # The behavior of a function that ends without its return is undefined.
         if (children and parent is not None and
                 children[-1].kind == self._kind.RETURN_STMT and
                 parent.kind not in (self._kind.IF_STMT, self._kind.FOR_STMT,
@@ -276,7 +276,7 @@ class Finder:
                 self._add("statement", start, end, "")
 
     def _is_effect(self, cursor):
-        """Tells calls and assignments from values and lambdas."""
+        """Returns True for calls and assignments, not for values or lambdas."""
         text = self._text(cursor)
         if not text or text[0] in "{(" or text.startswith(("CHECK", "assert")):
             return False

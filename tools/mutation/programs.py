@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The test programs: which to run for a source, in what order, and how."""
+"""The test programs: their selection for a source, order and execution."""
 
 import json
 import os
@@ -11,7 +11,7 @@ import subprocess
 import time
 
 WEIR = "bin/weir"
-LIMIT_SECONDS = 600  # of a program with the unchanged code
+LIMIT_SECONDS = 600  # limit per program with the unchanged code
 MEMORY_BYTES = 8 << 30
 
 
@@ -20,7 +20,7 @@ class Program:
         self.path = path
         self.sources = sources
         self.folder = os.path.dirname(sources[0])  # tests/sim
-        # It runs bin/weir and is not linked with what it tests.
+        # Whether it runs bin/weir instead of linking with the code under test.
         self.runs_weir = any(d.startswith("-DWEIR_PROGRAM=") and d.endswith(
             f"{WEIR}\"") for s in sources for d in database.defines(s))
         self.stems = {re.sub(r"_test$", "", os.path.splitext(
@@ -34,13 +34,13 @@ class Program:
 
 
 def children_cpu_seconds():
-    """Returns what ended children have used so far."""
+    """Returns the CPU seconds of all children that have ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
 def test_programs(database):
-    """Returns the GoogleTest programs that the build folder has."""
+    """Returns the GoogleTest programs in the build folder."""
     found = []
     for path, objects in sorted(database.programs().items()):
         sources = [database.source_of(o) for o in objects]
@@ -52,7 +52,7 @@ def test_programs(database):
 
 
 class Symbols:
-    """Which programs contain an object, by the functions that it defines."""
+    """Finds programs that contain an object, by the functions it defines."""
 
     def __init__(self, folder):
         self._folder = folder
@@ -74,7 +74,7 @@ class Symbols:
 
 
 class Runner:
-    """Runs programs with a limit of time and memory, in a scratch folder."""
+    """Runs programs with limits of time and memory in a scratch folder."""
 
     def __init__(self, folder, work, notes):
         self._folder = folder
@@ -87,7 +87,7 @@ class Runner:
                 self._known = json.load(file)
 
     def cpu_seconds(self, program):
-        """Returns what the unchanged program takes; a guess if unknown."""
+        """Returns the time of the unchanged program; a guess if unknown."""
         return self._known.get(program.path, {}).get("cpu_seconds", 3)
 
     def _start(self, arguments, seconds):
@@ -112,7 +112,7 @@ class Runner:
         except subprocess.TimeoutExpired:
             return None, ""
         finally:
-            # What it has started and left behind holds the pipe, too.
+            # Children that it left behind hold the pipe, too.
             try:
                 os.killpg(child.pid, signal.SIGKILL)
             except ProcessLookupError:
@@ -120,7 +120,7 @@ class Runner:
             child.wait()
 
     def baseline(self, program):
-        """Returns what the unchanged program does, run once and kept."""
+        """Returns the results of the unchanged program; runs it only once."""
         if program.path in self._known:
             return self._known[program.path]
         begin, begin_cpu = time.monotonic(), children_cpu_seconds()
@@ -148,7 +148,7 @@ class Runner:
         return known
 
     def kills(self, program, path):
-        """Runs a program that has a mutant; returns who noticed, or None."""
+        """Runs a program with a mutant; returns what killed it, or None."""
         known = self.baseline(program)
         if not known["runs"]:
             return None
@@ -169,9 +169,9 @@ class Runner:
 def order(programs, path, kills, cpu_seconds):
     """Returns the programs in the order in which they run for a source.
 
-    Nearest first: those named for the source, those that include its header,
-    those of its folder, the others; among these, those that have killed most
-    in the least time.
+    Nearest first: programs named after the source, those that include its
+    header, those of its folder, then all others; within each group, those that
+    have killed the most mutants per time.
     """
     stem = os.path.splitext(path)[0]
     folder = os.path.dirname(path)

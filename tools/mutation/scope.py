@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which sources are mutated, and the names of their mutants."""
+"""The sources that are mutated, and the ids of their mutants."""
 
 import hashlib
 import json
@@ -10,7 +10,7 @@ from . import clang
 from . import operators
 
 FOLDERS = ("sim", "schedules", "plan")
-# The pricing code: what turns FLOP and bytes into seconds and shares.
+# The pricing code, which converts FLOP and bytes to seconds and shares.
 PRICING = re.compile(
     r"^calibrate/((product|collective|link|kernel)_seconds|collective_model"
     r"|product_model|kernel_prices|card_share|\w+_terms)\.cc$")
@@ -19,8 +19,8 @@ PRICING = re.compile(
 class Mutant:
     """One edit of one source.
 
-    The id depends on the line's text and not on its number, so that it stays
-    when other lines of the source change.
+    The id depends on the text of the line and not on its number, so that it
+    does not change with other lines of the source.
     """
 
     def __init__(self, path, source, edit, ordinal):
@@ -42,7 +42,7 @@ class Mutant:
         return source[begin:end].decode().strip()
 
     def apply(self, source):
-        # As many lines as before, for what names its line.
+        # Keeps the number of lines, for messages with line numbers.
         lost = self.original.count("\n") - self.replacement.count("\n")
         return (source[:self.start] + self.replacement.encode() +
                 b"\n" * lost + source[self.end:])
@@ -86,7 +86,7 @@ def sources(root, given):
 
 
 class Catalogue:
-    """The mutants of sources, kept in a folder until a source changes."""
+    """The mutants of sources, cached in a folder until a source changes."""
 
     def __init__(self, root, folder, database):
         self._root, self._folder = root, folder
@@ -129,7 +129,7 @@ class Catalogue:
 
 
 def _in_order(seed, items, key):
-    """Sorts by a hash, so that an item keeps its place among the others."""
+    """Sorts by a hash, so that the relative order of items never changes."""
     return sorted(items, key=lambda item: hashlib.sha256(
         f"{seed}:{key(item)}".encode()).digest())
 
@@ -140,10 +140,10 @@ BYTES_PER_SLOT = 500
 def sample(root, catalogue, paths, seed):
     """Yields the mutants of sources in the order in which a sample takes them.
 
-    Each source has one slot for so many of its bytes, and slots come in random
-    order: sources are parsed only when one of their slots comes. A change of
-    one source moves no mutant of another into or out of a sample. What is left
-    when all slots are used comes last.
+    Each source has one slot per BYTES_PER_SLOT bytes. Slots are visited in
+    random order, and a source is parsed at its first slot. A change of one
+    source moves no mutant of another into or out of a sample. Mutants that
+    remain after all slots come last.
     """
     slots = [(path, number) for path in paths for number in range(
         os.path.getsize(os.path.join(root, path)) // BYTES_PER_SLOT + 1)]

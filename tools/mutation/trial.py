@@ -19,9 +19,9 @@ def kept_weir(folder):
 
 @contextlib.contextmanager
 def locked_weir(folder):
-    """Holds bin/weir for one process; puts the original back at the end.
+    """Locks bin/weir for one process and restores the original at the end.
 
-    And at the beginning, where a run was killed in between.
+    Also restores it at the beginning, in case an earlier run was killed.
     """
     weir = os.path.join(folder, programs.WEIR)
     os.makedirs(os.path.join(folder, "mutation"), exist_ok=True)
@@ -40,10 +40,10 @@ def restore(folder, weir):
 
 
 class Trials:
-    """Decides what becomes of single mutants.
+    """Determines the verdicts of single mutants.
 
-    Several processes may share a build folder: each has a work folder of its
-    own, and they take turns where weir itself is replaced.
+    Several processes may share a build folder: each has its own work folder,
+    and they take turns when weir itself is replaced.
     """
 
     def __init__(self, root, database, log, budget, note):
@@ -71,7 +71,7 @@ class Trials:
         return obj if found is None else None
 
     def verdict(self, mutant):
-        """Returns the verdict and who killed it."""
+        """Returns the verdict, and what killed the mutant."""
         obj = self._compile(mutant)
         if obj is None:
             return "invalid", ""
@@ -84,7 +84,7 @@ class Trials:
                 ("survived", ""))
 
     def _tried(self, program, path):
-        """Runs a program that has a mutant, as long as the budget allows."""
+        """Runs a program with a mutant if the budget allows it."""
         if self._left <= 0:
             return None
         begin = programs.children_cpu_seconds()
@@ -116,7 +116,7 @@ class Trials:
         return None
 
     def _through_weir(self, mutant, obj):
-        """Runs the programs that start weir, which then has the mutant."""
+        """Runs the programs that start weir, built with the mutant."""
         chosen = [p for p in self._programs if p.runs_weir]
         if not chosen or self._left <= 0 or not self._contains(
                 programs.WEIR, mutant):
@@ -133,9 +133,9 @@ class Trials:
         return None
 
     def _affordable(self, chosen):
-        """Returns the first programs that the budget may pay for.
+        """Returns the first programs that fit the budget.
 
-        What the unchanged code does must be known before weir is replaced.
+        Runs their baselines, which must be known before weir is replaced.
         """
         seconds = 0
         for at, program in enumerate(chosen):

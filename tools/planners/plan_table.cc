@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// plan_table OUT CASE...: for every case (a scenario file) the plan of each
-// paper's planner and of the joint search, all simulated, as OUT.csv and
-// OUT.md. The joint search starts from the papers' plans. Exits with 1 where it
-// is worse than one of them that fits.
+// plan_table OUT CASE...: writes the plans of each paper's planner and of the
+// joint search for every case (a scenario file), all simulated, as OUT.csv and
+// OUT.md. The joint search starts from the papers' plans. Exits with 1 if it is
+// worse than one of them that fits.
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
@@ -38,7 +38,7 @@ std::string Blocks(const Scenario& scenario) {
   return blocks.empty() ? "even" : absl::StrJoin(blocks, "-");
 }
 
-// "8, 9-15" would be two cells.
+// Replaces separators: "8, 9-15" would be two cells.
 std::string Cell(absl::string_view text) {
   std::string cell(text);
   for (char& c : cell) {
@@ -98,13 +98,13 @@ absl::StatusOr<PlannerAnswer> Joint(const std::string& path,
   PlanRequest request;
   *request.mutable_scenario() = scenario;
   request.set_num_plans(1);
-  request.set_memory_margin(0);  // as the papers' planners have it
-  // Minutes, not hours: schedules that trainers have.
+  request.set_memory_margin(0);  // like the papers' planners
+  // Common schedules of training frameworks, to take minutes, not hours.
   for (const char* schedule :
        {"gpipe", "1f1b", "dapple-pb", "interleaved-1f1b", "zb-h1", "zb-v"}) {
     request.mutable_space()->add_schedules(schedule);
   }
-  // As planners have it, who keep the scenario's tensor parallelism.
+  // Like the papers' planners, which keep the scenario's tensor parallelism.
   request.mutable_space()->add_tensor(
       std::max(scenario.parallelism().tensor(), 1u));
   for (const uint32_t chunks : {1, 2, 3}) {

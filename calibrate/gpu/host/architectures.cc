@@ -14,13 +14,13 @@
 namespace weir {
 namespace {
 
-// Matrix units of 16-bit numbers begin with the V100.
+// The V100 is the first GPU with tensor cores.
 constexpr int kOldest = 70;
 
 struct Compiled {
   int architecture = 0;
   bool machine_code = true, portable = true;
-  bool exact = false;  // "90a" runs on nothing else
+  bool exact = false;  // "90a" runs on no other architecture
 };
 
 Compiled Parse(absl::string_view entry) {
@@ -28,7 +28,7 @@ Compiled Parse(absl::string_view entry) {
   compiled.portable = !absl::ConsumeSuffix(&entry, "-real");
   compiled.machine_code = !absl::ConsumeSuffix(&entry, "-virtual");
   compiled.exact = absl::ConsumeSuffix(&entry, "a");
-  // "native", "all": the compiler knows, architecture stays 0.
+  // For "native" and "all" the compiler chooses the architecture.
   if (!absl::SimpleAtoi(entry, &compiled.architecture)) {
     compiled = {kOldest, true, true, false};
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which cards the compiled kernels run on.
+// Checks whether a GPU can run the compiled kernels.
 #ifndef WEIR_CALIBRATE_GPU_HOST_ARCHITECTURES_H_
 #define WEIR_CALIBRATE_GPU_HOST_ARCHITECTURES_H_
 
@@ -8,9 +8,9 @@
 
 namespace weir {
 
-// Compute capability major.minor against CMake's list of architectures
-// ("75-real;80-real;90", or with commas): machine code runs on later cards of
-// the same major number, the code that is no "-real" on all later ones.
+// Checks compute capability major.minor against CMake's list of architectures
+// ("75-real;80-real;90", or with commas): machine code runs on later GPUs of
+// the same major version, entries without "-real" also on all later GPUs.
 // FailedPrecondition, one line: "this card (Tesla P40) is sm_61; weir-calibrate
 // was built for ...".
 absl::Status CheckArchitecture(absl::string_view gpu_name, int major, int minor,

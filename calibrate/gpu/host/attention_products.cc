@@ -41,7 +41,7 @@ class Slicer {
 
   int64_t group_size() const { return op_.heads / op_.kv_heads; }
 
-  // What: 0 queries, 1 keys, 2 values.
+  // `what`: 0 queries, 1 keys, 2 values.
   Slice Packed(bool is_output, int index, int what) const {
     const int64_t heads_before = what == 0   ? member_
                                  : what == 1 ? op_.heads

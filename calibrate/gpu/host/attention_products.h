@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Unfused attention as batched products around a softmax.
+// Unfused attention as batched GEMMs around a softmax.
 #ifndef WEIR_CALIBRATE_GPU_HOST_ATTENTION_PRODUCTS_H_
 #define WEIR_CALIBRATE_GPU_HOST_ATTENTION_PRODUCTS_H_
 
@@ -9,8 +9,8 @@
 
 namespace weir {
 
-// A tensor of the operation: inputs[index], or outputs[index], from `offset`
-// elements on.
+// A tensor of the operation: inputs[index] or outputs[index], starting at
+// element `offset`.
 struct AttentionOperand {
   bool is_output = false;
   int index = 0;
@@ -22,15 +22,15 @@ struct AttentionProduct {
   ProductShape shape;
 };
 
-// Products before the softmax (or its gradient) and behind it, one launch
-// each: per sequence, and per member of a group of heads that share their keys;
-// batched over the groups. Gradients of shared keys and values add up over the
-// members.
+// GEMMs before and after the softmax (or its gradient). There is one launch per
+// sequence and per member of a group of heads that share keys, batched over the
+// groups. Gradients of shared keys and values are accumulated over the members.
 struct AttentionProducts {
   std::vector<AttentionProduct> before, after;
 };
 
-// REQUIRES: op is an unfused kAttentionForward or kAttentionBackward.
+// Returns the GEMMs of an operation. Requires: op is an unfused
+// kAttentionForward or kAttentionBackward.
 AttentionProducts ProductsOfAttention(const StageOp& op);
 
 }  // namespace weir

@@ -24,7 +24,7 @@ class Head {
       : op_(op), sequence_(sequence), head_(head) {}
 
   int64_t kv_head() const { return head_ / (op_.heads / op_.kv_heads); }
-  // What: 0 queries, 1 keys, 2 values.
+  // `what`: 0 queries, 1 keys, 2 values.
   Vector Packed(const HostTensor& packed, int64_t token, int what) const {
     const int64_t before = what == 0   ? head_
                            : what == 1 ? op_.heads + kv_head()
@@ -41,7 +41,7 @@ class Head {
                int64_t key) const {
     return Dot(query, Packed(packed, key, 1)) / std::sqrt(op_.head_size);
   }
-  // Of a backward's inputs: saved logarithms of sums, or probabilities.
+  // `saved` is a backward input: logarithms of sums (fused), or probabilities.
   double Probability(const HostTensor& packed, const HostTensor& saved,
                      const Vector& query_vector, int64_t query,
                      int64_t key) const {
@@ -116,7 +116,8 @@ void BackwardQuery(const StageOp& op, const OpCopies& copies, const Head& head,
   AddAll(head.Packed(copies.outputs[0], query, 0), expected, difference);
 }
 
-// Gradients of a key and its value: from all heads that share it.
+// Compares the gradients of a key and its value, summed over all heads that
+// share it.
 void BackwardKey(const StageOp& op, const OpCopies& copies, int64_t sequence,
                  int64_t kv_head, int64_t key, Difference* d_key,
                  Difference* d_value) {
@@ -146,11 +147,12 @@ void BackwardKey(const StageOp& op, const OpCopies& copies, int64_t sequence,
 
 double AttentionSampleError(const StageOp& op, const OpCopies& copies,
                             int num_samples) {
-  // The first pair measures o or dq, the second statistics or dk.
+  // `first` compares o or dq, `second` statistics or dk, `third` dv.
   Difference first, second, third;
   const std::vector<int64_t> tokens = PickSome(op.sequence_length, num_samples);
   for (size_t i = 0; i < tokens.size(); ++i) {
-    // Steps without a common factor: other heads in other sequences.
+    // Steps without a common factor select different heads in different
+    // sequences.
     const int64_t sequence = static_cast<int64_t>(i) % op.sequences;
     const int64_t h = static_cast<int64_t>(7 * i + 3) % op.heads;
     const Head head(op, sequence, h);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention of a few queries and keys, where a whole head takes too long.
+// Verifies attention on a few queries and keys if a whole head takes too long.
 #ifndef WEIR_CALIBRATE_GPU_HOST_ATTENTION_SAMPLE_H_
 #define WEIR_CALIBRATE_GPU_HOST_ATTENTION_SAMPLE_H_
 
@@ -7,9 +7,9 @@
 
 namespace weir {
 
-// As RelativeError; num_samples queries (forward: output and statistics;
-// backward: their gradient) and keys (the gradients of key and value), in
-// different sequences and heads. Scratch is not looked at.
+// Returns the error as RelativeError(), from num_samples queries (forward:
+// output and statistics; backward: their gradient) and keys (gradients of key
+// and value), in different sequences and heads. Ignores the scratch.
 double AttentionSampleError(const StageOp& op, const OpCopies& copies,
                             int num_samples);
 

@@ -7,7 +7,7 @@
 
 namespace weir {
 
-// Collects norm(got - expected) / norm(expected).
+// Accumulates norm(got - expected) / norm(expected).
 class Difference {
  public:
   void Add(double got, double expected) {

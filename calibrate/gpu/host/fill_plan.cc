@@ -13,7 +13,7 @@ namespace weir {
 namespace {
 
 constexpr float kWeightDeviation = 0.02F;
-// Sums over thousands of tokens of products of numbers around 1.
+// Magnitude of sums over thousands of tokens of products of numbers around 1.
 constexpr float kGradientDeviation = 30;
 // All bytes 0x3C: 0.0115 as fp32.
 constexpr int kSmallFloatByte = 0x3C;
@@ -21,7 +21,7 @@ constexpr int kSmallFloatByte = 0x3C;
 Fill FillOfClass(const StageBuffer& buffer) {
   Fill fill;
   switch (buffer.format) {
-    case ElementFormat::kUint8:  // masks: everything is kept
+    case ElementFormat::kUint8:  // masks keep everything
       fill.kind = Fill::Kind::kBytes;
       fill.byte = 1;
       return fill;
@@ -44,7 +44,7 @@ Piece PieceOf(const TensorView& view, const TensorShape& shape) {
   return {view.buffer, view.offset, SpanOf(view, shape)};
 }
 
-// What an operation must find in its inputs.
+// Adds the fills that an operation requires in its inputs.
 void AddFills(const StageOp& op, std::vector<PieceFill>* fills) {
   const auto add = [&](int input, const Fill& fill) {
     fills->push_back({PieceOf(op.inputs[input], InputShape(op, input)), fill});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What data the buffers of a stage begin with, and which operations must have
-// run before one that is measured alone.
+// Initial data of a stage's buffers, and the operations that must run before
+// one that is measured alone.
 #ifndef WEIR_CALIBRATE_GPU_HOST_FILL_PLAN_H_
 #define WEIR_CALIBRATE_GPU_HOST_FILL_PLAN_H_
 
@@ -12,9 +12,9 @@ namespace weir {
 
 struct Fill {
   enum class Kind {
-    kNormal,  // random numbers, mean 0, of `deviation`
+    kNormal,  // random numbers of mean 0 and standard deviation `deviation`
     kTokens,  // random whole numbers in [0, limit)
-    kBytes,   // all bytes `byte`
+    kBytes,   // all bytes are `byte`
   };
   Kind kind = Kind::kNormal;
   float deviation = 1;
@@ -33,10 +33,10 @@ struct PieceFill {
   Fill fill;
 };
 
-// For all buffers, later ones on top of earlier ones. Activations and gains of
-// norms have the deviation 1, other weights 0.02; gradients as much as a
-// product adds to them, so that one that does not add shows; second moments are
-// above 0.
+// Returns fills for all buffers, to be applied in order. Activations and gains
+// of norms have deviation 1, other weights 0.02. Gradients are as large as the
+// values that a GEMM adds to them, so that a missing addition is detected.
+// Second moments are positive.
 std::vector<PieceFill> FillsOf(const StageProgram& program);
 
 struct OpIndex {
@@ -46,18 +46,19 @@ struct OpIndex {
   bool operator==(const OpIndex&) const = default;
 };
 
-// The operations whose results must fit together with this one's inputs:
-// statistics of norms and attention, masks. In the order in which they run.
+// Returns the operations whose results must be consistent with this one's
+// inputs (statistics of norms and attention, masks), in execution order.
 std::vector<OpIndex> ProducersOf(const StageProgram& program, OpIndex op);
 
-// What the operations touch: one piece of a buffer, from the first element that
-// any of them needs to the last; it begins at a multiple of 256 elements.
-// Ascending by buffer.
+// Returns the parts of buffers that the operations access: one piece per
+// buffer, from the first to the last accessed element, beginning at a multiple
+// of 256 elements. Ascending by buffer.
 std::vector<Piece> PiecesOf(const StageProgram& program,
                             const std::vector<OpIndex>& ops);
 std::vector<OpIndex> OpsOf(const StageProgram& program, StagePass pass);
 
-// Bytes that the operation reads and writes, views counted once.
+// Returns the bytes that the operation reads and writes, counting each view
+// once.
 int64_t TouchedBytes(const StageProgram& program, OpIndex op);
 
 }  // namespace weir

@@ -40,7 +40,7 @@ uint16_t ToFp16(double value) {
   const int unit = std::max(exponent, -13) - 11;
   const auto steps =
       static_cast<int>(std::nearbyint(std::ldexp(magnitude, -unit)));
-  // Of a normal number the leading bit of `steps` adds one to the exponent,
+  // For normal numbers, the leading bit of `steps` adds one to the exponent,
   // and rounding up to a power of two carries into it.
   return sign | static_cast<uint16_t>(((unit + 24) << 10) + steps);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors copied back from the GPU, as they lay there.
+// Tensors copied from the GPU with their memory layout.
 #ifndef WEIR_CALIBRATE_GPU_HOST_HOST_TENSOR_H_
 #define WEIR_CALIBRATE_GPU_HOST_HOST_TENSOR_H_
 
@@ -13,17 +13,17 @@ namespace weir {
 struct HostTensor {
   ElementFormat format = ElementFormat::kFp32;
   int64_t stride = 0;          // elements from row to row
-  std::vector<uint8_t> bytes;  // empty: the operation leaves it out
+  std::vector<uint8_t> bytes;  // empty: absent in this operation
 
   bool present() const { return !bytes.empty(); }
   double At(int64_t row, int64_t column) const;
 };
 
-// Elements from a view's first to its last.
+// Returns the number of elements from a view's first to its last.
 int64_t SpanOf(const TensorView& view, const TensorShape& shape);
 
 double ReadElement(ElementFormat format, const uint8_t* bytes);
-// To the nearest, ties to even. REQUIRES: kFp32, kBf16, kFp16 or kInt32.
+// Rounds to nearest, ties to even. Requires: kFp32, kBf16, kFp16 or kInt32.
 void WriteElement(ElementFormat format, double value, uint8_t* bytes);
 
 }  // namespace weir

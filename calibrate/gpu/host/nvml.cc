@@ -13,7 +13,7 @@
 namespace weir {
 namespace {
 
-// From NVIDIA's documentation of NVML; its ABI does not change.
+// From NVIDIA's documentation of NVML; its ABI is stable.
 using NvmlReturn = int;  // 0: success
 using NvmlDevice = void*;
 struct NvmlMemory {
@@ -68,7 +68,7 @@ struct Nvml::Library {
   }
   void FindAll();
 
-  // 0 where the function is missing or fails.
+  // Returns 0 if the function is missing or fails.
   template <typename Function, typename... Arguments>
   unsigned Ask(Function function, Arguments... arguments) const {
     unsigned value = 0;
@@ -194,7 +194,7 @@ std::vector<std::string> Nvml::link_addresses() const {
     const bool known = nvml.remote_pci != nullptr &&
                        nvml.remote_pci(nvml.device, link, &pci) == 0;
     pci.bus_id[sizeof pci.bus_id - 1] = '\0';
-    // Virtual machines hide what their switches are.
+    // Virtual machines hide the type of their switches.
     if (nvml.Ask(nvml.remote_type, link) == kRemoteSwitch ||
         (known && absl::StartsWithIgnoreCase(pci.bus_id, "ffff"))) {
       addresses.insert("nvswitch");

@@ -26,7 +26,7 @@ std::vector<double> Gather(const HostTensor& tensor,
   return values;
 }
 
-// The mask as the seed says it, by the place of each element in all of op.
+// Returns the mask from the seed and the position of each element in all of op.
 std::vector<double> GatherMask(const StageOp& op, const TensorSample& sample) {
   std::vector<double> values;
   for (int64_t row : sample.rows) {
@@ -70,7 +70,8 @@ Tensors GatherOutputs(const StageOp& op, const OpCopies& copies,
   return outputs;
 }
 
-// Gradients of a norm's gain and shift, for some columns, over all rows.
+// Checks the gradients of a norm's gain and shift in some columns, over all
+// rows.
 double NormGradientError(const StageOp& op, const OpCopies& copies) {
   const std::vector<HostTensor>& in = copies.inputs;
   Difference gain, shift;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far an operation's results are from the reference in double precision.
+// Error of an operation's results against the double-precision reference.
 #ifndef WEIR_CALIBRATE_GPU_HOST_OP_ERROR_H_
 #define WEIR_CALIBRATE_GPU_HOST_OP_ERROR_H_
 
@@ -10,21 +10,23 @@
 
 namespace weir {
 
-// True where outputs[index] is read too: accumulated into, or updated in place.
+// Returns true if outputs[index] is also read: accumulated into, or updated in
+// place.
 bool ReadsOutput(const StageOp& op, int index);
-// The input that outputs[index] updates in place; -1: none.
+// Returns the input that outputs[index] updates in place; -1 if none.
 int SameInput(const StageOp& op, int index);
 
-// The tensors of `op`, its views' strides kept.
+// The tensors of `op`, with the strides of its views.
 struct OpCopies {
   std::vector<HostTensor> inputs;          // before it ran
-  std::vector<HostTensor> outputs_before;  // present where accumulated into
-  std::vector<HostTensor> outputs;         // behind it
+  std::vector<HostTensor> outputs_before;  // present if accumulated into
+  std::vector<HostTensor> outputs;         // after it ran
 };
 
-// norm(got - expected) / norm(expected) of the worst output; infinity where one
-// holds a NaN. What is too large is sampled (op_sample.h); of very long
-// sequences some queries and keys are computed. Takes seconds at most.
+// Returns norm(got - expected) / norm(expected) of the worst output; infinity
+// if an output contains a NaN. Operations beyond `limit` are sampled
+// (op_sample.h); for very long sequences some queries and keys are computed.
+// Takes seconds at most.
 double RelativeError(const StageOp& op, const OpCopies& copies,
                      double limit = kHostCostLimit);
 

@@ -54,7 +54,7 @@ OpSample SampleProduct(const StageOp& op, double limit) {
   return sample;
 }
 
-// Sums over rows: all rows of some columns.
+// Samples sums over rows: all rows of some columns.
 OpSample SampleColumns(const StageOp& op, double limit) {
   OpSample sample = WholeOp(op);
   const int64_t column_cost = 8 * (op.rows + op.inner);
@@ -77,7 +77,7 @@ OpSample SampleRows(const StageOp& op, double limit) {
   OpSample sample = WholeOp(op);
   const int64_t count = std::clamp<int64_t>(
       limit / 8 / std::max<int64_t>(op.columns, 1), 4, op.rows);
-  // The mask of a residual follows from the number of the row.
+  // The mask of a residual depends on the row number.
   const bool by_index = op.kind == OpKind::kResidualForward && op.dropout > 0;
   const auto rows = by_index ? Range(0, count) : PickSome(op.rows, count);
   const auto reduce = [&](const TensorShape& shape, TensorSample* tensor) {
@@ -89,7 +89,7 @@ OpSample SampleRows(const StageOp& op, double limit) {
   for (int i = 0; i < static_cast<int>(sample.outputs.size()); ++i) {
     reduce(OutputShape(op, i), &sample.outputs[i]);
   }
-  if (op.kind == OpKind::kCrossEntropy) {  // targets and losses lie in a row
+  if (op.kind == OpKind::kCrossEntropy) {  // targets and losses are row vectors
     sample.inputs[1].columns = rows;
     sample.outputs[1].columns = rows;
   }
@@ -101,7 +101,7 @@ OpSample SampleRows(const StageOp& op, double limit) {
   return sample;
 }
 
-// Optimizer and clears of one row.
+// Samples the optimizer and clears, as one row.
 OpSample SampleFlat(const StageOp& op, double limit) {
   OpSample sample = WholeOp(op);
   const auto columns =
@@ -112,7 +112,8 @@ OpSample SampleFlat(const StageOp& op, double limit) {
   return sample;
 }
 
-// One sequence, one group of heads with its keys; rotation: one head of it.
+// One sequence and one group of heads with its keys; for rotation one head of
+// it.
 class HeadSample {
  public:
   HeadSample(const StageOp& op, bool one_head) : op_(op) {
@@ -140,7 +141,7 @@ class HeadSample {
   TensorSample Output() const {
     return {rows_, Columns(first_head_, num_heads_)};
   }
-  // Rows by head, or by head and query.
+  // Rows are heads, or (head, query) pairs.
   TensorSample Statistics() const {
     const int64_t s = op_.sequence_length;
     const int64_t rows_per_head = op_.fused ? 1 : s;
@@ -232,7 +233,7 @@ OpSample AnySample(const StageOp& op, double limit) {
 
 OpSample SampleOp(const StageOp& op, double limit) {
   OpSample sample = AnySample(op, limit);
-  // Scratch is each implementation's own.
+  // The scratch is specific to each implementation.
   if (op.kind == OpKind::kAttentionBackward) sample.outputs[1].compared = false;
   return sample;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A part of an operation that the host can compute again in double precision in
+// The part of an operation that the host can recompute in double precision in
 // about a second.
 #ifndef WEIR_CALIBRATE_GPU_HOST_OP_SAMPLE_H_
 #define WEIR_CALIBRATE_GPU_HOST_OP_SAMPLE_H_
@@ -11,10 +11,10 @@
 
 namespace weir {
 
-// Of a tensor: these rows and, of them, these columns.
+// Rows of a tensor, and columns within them.
 struct TensorSample {
   std::vector<int64_t> rows, columns;
-  // False: this output of the smaller operation is something else.
+  // False: this output of the smaller operation is not comparable.
   bool compared = true;
 };
 
@@ -24,19 +24,20 @@ struct OpSample {
   std::vector<TensorSample> inputs, outputs;
 };
 
-// Multiply-adds (of products) or elements (times eight) of an operation.
+// Returns the multiply-adds (of GEMMs) or elements (times eight) of an
+// operation.
 double HostCost(const StageOp& op);
 
 inline constexpr double kHostCostLimit = 1 << 27;
 
-// All of `op` where its cost is below the limit; else rows and columns of
-// products, columns of bias gradients and embeddings, a sequence and a head (or
-// a group of heads with the same keys) of attention and rotation, rows of the
-// rest. Weight gradients of norms are left out then.
+// Returns all of `op` if its cost is below the limit; otherwise rows and
+// columns of GEMMs, columns of bias gradients and embeddings, a sequence and a
+// head (or a group of heads with the same keys) of attention and rotation, rows
+// of other operations. Weight gradients of norms are then not compared.
 OpSample SampleOp(const StageOp& op, double limit = kHostCostLimit);
 
-// `count` of [0, n), ascending: one from each of as many equal parts, the
-// last being n - 1.
+// Returns `count` values of [0, n), ascending: one from each of `count` equal
+// parts. The last value is n - 1.
 std::vector<int64_t> PickSome(int64_t n, int64_t count);
 
 }  // namespace weir

@@ -6,9 +6,10 @@
 
 namespace weir {
 
-// Bytes that divide the address of every tensor of `op`, the buffers being
-// aligned to 256: a power of two, at most 16, which is what the widest loads
-// need. `step`: elements that further offsets are multiples of; 0: none.
+// Returns the largest power of two, at most 16 bytes (the widest loads), that
+// divides the address of every tensor of `op`. Requires: buffers are aligned to
+// 256 bytes. `step`: further offsets are multiples of this many elements; 0:
+// none.
 int AlignmentOf(const StageProgram& program, const StageOp& op,
                 int64_t step = 0);
 

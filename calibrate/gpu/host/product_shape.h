@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix products in row-major terms, as stage operations have them, and in
-// the column-major ones of BLAS.
+// GEMMs in the row-major terms of stage operations, and in the column-major
+// terms of BLAS.
 #ifndef WEIR_CALIBRATE_GPU_HOST_PRODUCT_SHAPE_H_
 #define WEIR_CALIBRATE_GPU_HOST_PRODUCT_SHAPE_H_
 
@@ -10,9 +10,9 @@
 
 namespace weir {
 
-// d[m, n] = op(a) op(b), or += with `accumulate`; a is stored [k, m] where
-// transposed, b [n, k]. Rows lie `stride` elements apart, the matrices of a
-// batch `batch_stride` (0: all the same).
+// d[m, n] = op(a) op(b), or += with `accumulate`; a is stored as [k, m] if
+// transposed, b as [n, k]. Rows are `stride` elements apart, matrices of a
+// batch `batch_stride` (0: the same matrix for all).
 struct ProductShape {
   int64_t m = 0, n = 0, k = 0;
   bool transpose_a = false, transpose_b = false, accumulate = false;
@@ -23,18 +23,18 @@ struct ProductShape {
   bool operator==(const ProductShape&) const = default;
 };
 
-// REQUIRES: op.kind is kProduct.
+// Requires: op.kind is kProduct.
 ProductShape ShapeOfProduct(const StageOp& op);
 
-// As stored: `rows` x `columns`, columns `leading` elements apart.
+// As stored: `rows` x `columns`, with columns `leading` elements apart.
 struct ColumnMajorMatrix {
   int64_t rows = 0, columns = 0, leading = 0, batch_stride = 0;
-  bool transposed = false;  // what enters the product is its transpose
+  bool transposed = false;  // its transpose is an operand of the GEMM
 };
 
 // result[m, n] = op(first)[m, k] op(second)[k, n]. A row-major matrix is the
 // transpose of a column-major one, so d^T = op(b)^T op(a)^T is computed: b
-// comes first, m and n change places.
+// comes first, and m and n are exchanged.
 struct ColumnMajorProduct {
   ColumnMajorMatrix first, second, result;
 };

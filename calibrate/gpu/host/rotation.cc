@@ -37,7 +37,7 @@ GraphPlan PlanGraphs(int num_launches, int num_sets, int ops_per_launch) {
   const int most = std::max(1, kMaxGraphOps / std::max(1, ops_per_launch));
   plan.launches_per_graph = std::min(num_launches, most);
   if (plan.launches_per_graph > num_sets) {
-    // Whole rounds: each graph then begins with the first set.
+    // Whole rounds, so that each graph begins with the first set.
     plan.launches_per_graph -= plan.launches_per_graph % num_sets;
   }
   const int per_graph = plan.launches_per_graph;

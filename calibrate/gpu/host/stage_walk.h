@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stage run from its first forward to its update, its buffers taken and given
-// back as their lifetimes say.
+// Execution of a stage from its first forward to its update, with buffers
+// allocated and freed by their lifetimes.
 #ifndef WEIR_CALIBRATE_GPU_HOST_STAGE_WALK_H_
 #define WEIR_CALIBRATE_GPU_HOST_STAGE_WALK_H_
 
@@ -19,13 +19,13 @@ struct StageStep {
   int op = -1;  // kRun
 };
 
-// All forwards, then all backwards (of the input, then of the weights, one
-// microbatch after the other, the last one first), then the update. What is
-// always there is taken first and given back last.
+// Returns the steps of all forwards, then all backwards (of the input, then of
+// the weights, microbatch by microbatch in reverse order), then the update.
+// Permanent buffers are allocated first and freed last.
 std::vector<StageStep> WalkStage(const StageProgram& program,
                                  int num_microbatches);
 
-// The most bytes in use at a time, each buffer rounded up to a multiple of
+// Returns the peak bytes in use, with each buffer rounded up to a multiple of
 // `granularity`.
 int64_t PeakOfWalk(const StageProgram& program,
                    const std::vector<StageStep>& steps, int64_t granularity);

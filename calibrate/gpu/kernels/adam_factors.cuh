@@ -8,11 +8,11 @@
 
 namespace weir {
 
-// An Adam step with what is the same for all parameters.
+// Factors of an Adam step that are the same for all parameters.
 struct AdamFactors {
   float rate, beta1, beta2, epsilon, weight_decay;
   float first_correction, second_correction;  // 1 / (1 - beta^step)
-  float scale;                                // of the gradient
+  float scale;                                // factor on the gradient
 };
 
 inline AdamFactors FactorsOf(const AdamStep& adam) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fused attention backward (Dao et al., "FlashAttention", 2022, section 3.1;
-// "FlashAttention-2", 2023, algorithm 2), but with two kernels that each take
-// the scores again, one by queries and one by keys: 7 products instead of 5,
-// for which gradients of queries need no fp32 copy and no atomics, and come
-// out the same each time. With P = exp(scale S - statistics), dots = rows of
-// dO . O and dS = P (dP - dots), dP = dO V^T:
+// "FlashAttention-2", 2023, algorithm 2), but with two kernels, by queries and
+// by keys, that each recompute the scores: 7 products instead of 5. In return,
+// gradients of queries need no fp32 copy and no atomics, and results are
+// deterministic. With P = exp(scale S - statistics), dots = rows of dO . O and
+// dS = P (dP - dots), dP = dO V^T:
 //   dQ = scale dS K, dK = scale dS^T Q, dV = P^T dO.
 #ifndef WEIR_CALIBRATE_GPU_KERNELS_ATTENTION_BACKWARD_CUH_
 #define WEIR_CALIBRATE_GPU_KERNELS_ATTENTION_BACKWARD_CUH_
@@ -21,7 +21,7 @@ struct AttentionGradients {
   float* dots;  // [sequences, heads, s]
 };
 
-// A block a token; kHeadSize / 8 lanes a head.
+// One block per token; kHeadSize / 8 lanes per head.
 template <typename Half, int kHeadSize>
 __global__ void RowDots(const Half* d_o, const Half* o, float* dots,
                         int sequence_length, int heads) {
@@ -51,8 +51,8 @@ __global__ void RowDots(const Half* d_o, const Half* o, float* dots,
   }
 }
 
-// ---- By queries: 4 warps of 32, over keys, the next of which are on their
-// way.
+// ---- By queries: 4 warps of 32 queries loop over keys and prefetch the next
+// keys.
 
 template <int kHeadSize>
 struct QueryTile {
@@ -64,8 +64,8 @@ struct QueryTile {
       (2 * kQueries + 2 * 2 * kKeys) * kRowBytes<kHeadSize>;
 };
 
-// `ds` comes as dO V^T and leaves as the gradient of the scaled scores;
-// `queries`, `keys`: the first of each.
+// On input `ds` is dO V^T, on output the gradient of the scaled scores.
+// `queries` and `keys` are the first of each.
 template <int kMTiles, int kKeys>
 __device__ __forceinline__ void ScoreGradients(
     float (&ds)[kMTiles][kKeys / 8][4],
@@ -149,14 +149,14 @@ __global__ void __launch_bounds__(QueryTile<kHeadSize>::kThreads, 2)
       dots[i][h] = t.dots[at];
     }
   }
-  int end = length;  // of the keys that any query of the block sees
+  int end = length;  // end of the keys visible to any query of the block
   if (shape.causal && (tile + 1) * kQueries < end) end = (tile + 1) * kQueries;
   float dq[kMTiles][kHeadSize / 8][4] = {};
   int stage = 0;
 #pragma unroll 1
   for (int key = 0; key < end; key += kKeys, stage ^= 1) {
     WaitCopies<0>();
-    __syncthreads();  // these keys are here, the other stage is used up
+    __syncthreads();  // these keys have arrived, the other stage is free
     if (key + kKeys < end) copy_keys(key + kKeys, stage ^ 1);
     const SharedAddress k_tile = kv_tiles + stage * 2 * kKeys * kBytes;
     float scores[kMTiles][kKeys / 8][4] = {}, ds[kMTiles][kKeys / 8][4] = {};
@@ -174,9 +174,9 @@ __global__ void __launch_bounds__(QueryTile<kHeadSize>::kThreads, 2)
       length);
 }
 
-// ---- By keys: each warp has 16 or 32, over queries of all heads that read
-// them. All products are of transposed scores, so that these are left factors
-// as they come.
+// ---- By keys: each warp has 16 or 32 keys and loops over queries of all heads
+// that read them. All products use transposed scores, so that these are left
+// factors in their register layout.
 
 template <int kHeadSize>
 struct KeyTile {
@@ -184,16 +184,16 @@ struct KeyTile {
   static constexpr int kKeys = 128;
   static constexpr int kThreads = kKeys / (16 * kMTiles) * kWarpSize;
   static constexpr int kQueries = kHeadSize == 64 ? 32 : 64;
-  static constexpr int kBlocks = kHeadSize == 64 ? 2 : 1;  // a multiprocessor
-  // Queries, gradients of the outputs; statistics and dots behind all tiles.
+  static constexpr int kBlocks = kHeadSize == 64 ? 2 : 1;  // per multiprocessor
+  // Queries and gradients of the outputs; statistics and dots follow all tiles.
   static constexpr int kStageBytes = 2 * kQueries * kRowBytes<kHeadSize>;
   static constexpr int kRowsBytes = 2 * kQueries * 4;
   static constexpr int kSharedBytes =
       2 * kKeys * kRowBytes<kHeadSize> + 2 * kStageBytes + 2 * kRowsBytes;
 };
 
-// `ds` comes as V dO^T and leaves as gradients, `scores` leaves as P, both
-// transposed. `rows`: statistics and dots of the queries.
+// On input `ds` is V dO^T, on output gradients; on output `scores` is P; both
+// are transposed. `rows`: statistics and dots of the queries.
 template <int kMTiles, int kQueries>
 __device__ __forceinline__ void TransposedGradients(
     float (&ds)[kMTiles][kQueries / 8][4],
@@ -233,7 +233,7 @@ __global__ void __launch_bounds__(KeyTile<kHeadSize>::kThreads,
   constexpr int kBytes = kRowBytes<kHeadSize>;
   const int length = shape.sequence_length;
   const int num_heads = shape.kv_heads * shape.sequences;
-  // The first keys first: most queries see them.
+  // The first keys come first, since most queries see them.
   const int first_key = static_cast<int>(blockIdx.x / num_heads) * kKeys;
   const int index = static_cast<int>(blockIdx.x % num_heads);
   const int kv_head = index % shape.kv_heads, sequence = index / shape.kv_heads;
@@ -294,7 +294,7 @@ __global__ void __launch_bounds__(KeyTile<kHeadSize>::kThreads,
       ++head;
     }
     WaitCopies<0>();
-    __syncthreads();  // these queries are here, the other stage is used up
+    __syncthreads();  // these queries have arrived, the other stage is free
     if (head < end_head) copy_queries(head, query, stage ^ 1);
     const SharedAddress q_tile = stages + stage * Tile::kStageBytes;
     const SharedAddress do_tile = q_tile + kQueries * kBytes;

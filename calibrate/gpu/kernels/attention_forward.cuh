@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fused attention forward (Dao, "FlashAttention-2", 2023, algorithm 1): scores
-// never leave registers. 4 warps have 32 queries each and walk over keys, 64 at
-// a time: the values come while the scores are made, the next keys while the
-// values are weighted.
+// never leave registers. 4 warps of 32 queries each loop over keys, 64 at a
+// time: values are loaded while the scores are computed, the next keys while
+// the values are weighted.
 #ifndef WEIR_CALIBRATE_GPU_KERNELS_ATTENTION_FORWARD_CUH_
 #define WEIR_CALIBRATE_GPU_KERNELS_ATTENTION_FORWARD_CUH_
 
@@ -12,23 +12,24 @@ namespace weir {
 
 struct ForwardTile {
   static constexpr int kThreads = 128;
-  static constexpr int kMTiles = 2;  // 16 queries each, of a warp
+  static constexpr int kMTiles = 2;  // 16 queries each, per warp
   static constexpr int kQueries = kThreads / kWarpSize * 16 * kMTiles;
   static constexpr int kKeys = 64;
 };
 
-// Of a warp's queries: row 8 h + l / 4 of the i-th 16 is [i][h] in lane l.
+// State of a warp's queries: row 8 h + l / 4 of the i-th 16 is [i][h] in lane
+// l.
 template <int kHeadSize>
 struct ForwardRows {
   float o[ForwardTile::kMTiles][kHeadSize / 8][4];
   float largest[ForwardTile::kMTiles][2];
-  float sum[ForwardTile::kMTiles][2];  // a lane's part
+  float sum[ForwardTile::kMTiles][2];  // partial sum of a lane
 };
 
 using Scores = float[ForwardTile::kMTiles][ForwardTile::kKeys / 8][4];
 
-// Keys that a query does not see, or that are not there. `queries` and `keys`:
-// the first of each.
+// Masks keys that a query does not see or that do not exist. `queries` and
+// `keys` are the first of each.
 __device__ __forceinline__ void MaskScores(Scores& scores, int queries,
                                            int keys,
                                            const AttentionShape& shape) {
@@ -50,7 +51,8 @@ __device__ __forceinline__ void MaskScores(Scores& scores, int queries,
   }
 }
 
-// Scores become exponentials; sums and outputs so far follow the new maximum.
+// Replaces scores by exponentials, and rescales sums and outputs to the new
+// maximum.
 template <int kHeadSize>
 __device__ __forceinline__ void Exponentials(Scores& scores,
                                              ForwardRows<kHeadSize>& rows,
@@ -65,7 +67,8 @@ __device__ __forceinline__ void Exponentials(Scores& scores,
         largest =
             fmaxf(largest, fmaxf(scores[i][n][2 * h], scores[i][n][2 * h + 1]));
       }
-      largest = RowMax(largest);  // finite: each query sees a key of the first
+      // Finite: each query sees a key of the first tile.
+      largest = RowMax(largest);
       const float shift = largest * log2_scale;
       const float keep = Exp2(rows.largest[i][h] * log2_scale - shift);
       float sum = 0;
@@ -88,7 +91,7 @@ __device__ __forceinline__ void Exponentials(Scores& scores,
   }
 }
 
-// Divides by the sums; statistics: natural logarithm of the sum of
+// Divides by the sums; statistics are the natural logarithm of the sum of
 // exponentials.
 template <int kHeadSize>
 __device__ __forceinline__ void FinishRows(ForwardRows<kHeadSize>& rows,
@@ -116,8 +119,8 @@ __device__ __forceinline__ void FinishRows(ForwardRows<kHeadSize>& rows,
   }
 }
 
-// Blocks: tiles of queries, the last first (causal: it has most to do), of all
-// heads of all sequences.
+// Blocks: tiles of queries of all heads of all sequences, the last tile first,
+// as it has the most work if causal.
 template <typename Half, int kHeadSize>
 __global__ void __launch_bounds__(ForwardTile::kThreads, 2)
     AttentionForward(const Half* packed, Half* o, float* statistics,
@@ -157,21 +160,21 @@ __global__ void __launch_bounds__(ForwardTile::kThreads, 2)
   for (int i = 0; i < kMTiles; ++i) {
     mine.largest[i][0] = mine.largest[i][1] = -INFINITY;
   }
-  int end = length;  // of the keys that any query of the block sees
+  int end = length;  // end of the keys visible to any query of the block
   if (shape.causal && (tile + 1) * kQueries < end) end = (tile + 1) * kQueries;
-  // Keys that all of the warp's queries see.
+  // Number of keys that all of the warp's queries see.
   const int all_see = shape.causal && query + 1 < length ? query + 1 : length;
 #pragma unroll 1
   for (int key = 0; key < end; key += kKeys) {
     WaitCopies<0>();
-    __syncthreads();  // keys are here, the last values are used up
+    __syncthreads();  // keys have arrived, the previous values are free
     CopyTile<kHeadSize, kKeys, kThreads>(v_tile, values, key, length);
     CommitCopies();
     Scores scores = {};
     MultiplyRows<Half, kHeadSize, kMTiles, kKeys>(
         scores, q_tile + warp_row * kBytes, k_tile, lane);
     WaitCopies<0>();
-    __syncthreads();  // values are here, the keys are used up
+    __syncthreads();  // values have arrived, the keys are free
     if (key + kKeys < end) {
       CopyTile<kHeadSize, kKeys, kThreads>(k_tile, keys, key + kKeys, length);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the launchers of fused attention share.
+// Shared by the launchers of fused attention.
 #ifndef WEIR_CALIBRATE_GPU_KERNELS_ATTENTION_LAUNCH_CUH_
 #define WEIR_CALIBRATE_GPU_KERNELS_ATTENTION_LAUNCH_CUH_
 
@@ -19,7 +19,8 @@ inline AttentionShape ShapeOf(const StageOp& op) {
           op.causal};
 }
 
-// The kernel's code on this device is for compute capability 8.0 or later.
+// Checks that the kernel's code on this device is for compute capability 8.0 or
+// later.
 template <typename Kernel>
 cudaError_t NeedsTensorCores(Kernel* kernel) {
 #ifdef __CUDACC__
@@ -33,7 +34,7 @@ cudaError_t NeedsTensorCores(Kernel* kernel) {
 #endif
 }
 
-// Calls run(Half(), head size as a type's value).
+// Calls run(Half(), head size as an integral_constant).
 template <typename Run>
 cudaError_t WithHead(ElementFormat format, int head_size, Run run) {
   return WithHalf(format, [&](auto half) {

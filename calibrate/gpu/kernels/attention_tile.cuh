@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tiles of fused attention: rows of one head in shared memory, and the
-// fragments that a warp takes from them (mma.cuh has their layouts).
+// fragments that a warp loads from them (mma.cuh has their layouts).
 //
-// A row's 16-byte chunks stand at chunk ^ (row % 8), so that the eight rows of
-// an ldmatrix lie in different banks.
+// 16-byte chunk number c of a row is stored at c ^ (row % 8), so that the eight
+// rows of an ldmatrix are in different banks.
 #ifndef WEIR_CALIBRATE_GPU_KERNELS_ATTENTION_TILE_CUH_
 #define WEIR_CALIBRATE_GPU_KERNELS_ATTENTION_TILE_CUH_
 
@@ -14,7 +14,7 @@ namespace weir {
 struct AttentionShape {
   int sequence_length;
   int sequences, heads, kv_heads;
-  float scale;  // of the scores
+  float scale;  // factor on the scores
   bool causal;
 };
 
@@ -29,7 +29,7 @@ struct HeadRows {
   }
 };
 
-// `column_head`: among the packed heads: queries, then keys, then values.
+// `column_head`: index among the packed heads: queries, then keys, then values.
 template <int kHeadSize, typename T>
 __device__ __forceinline__ HeadRows<T> RowsOf(T* tensor, int sequence,
                                               int sequence_length,
@@ -48,8 +48,8 @@ __device__ __forceinline__ int TileByte(int row, int chunk) {
   return row * kRowBytes<kHeadSize> + ((chunk ^ (row % 8)) << 4);
 }
 
-// A value that the compiler must not compute beforehand: eight addresses kept
-// from one tile to the next are eight registers fewer for sums.
+// Returns a value that the compiler must not compute in advance: keeping eight
+// addresses from one tile to the next would take eight registers from the sums.
 __device__ __forceinline__ int Opaque(int x) {
 #ifdef __CUDACC__
   asm volatile("" : "+r"(x));
@@ -57,7 +57,8 @@ __device__ __forceinline__ int Opaque(int x) {
   return x;
 }
 
-// Rows [begin, begin + kRows) on their way to `tile`, zeros from row `end` on.
+// Starts copying rows [begin, begin + kRows) to `tile`, with zeros from row
+// `end` on.
 template <int kHeadSize, int kRows, int kThreads, typename Half>
 __device__ __forceinline__ void CopyTile(SharedAddress tile,
                                          HeadRows<const Half> rows, int begin,
@@ -80,8 +81,8 @@ __device__ __forceinline__ int Lane() {
   return static_cast<int>(threadIdx.x) % kWarpSize;
 }
 
-// Where a lane's row of an ldmatrix begins, in bytes: the k-th 16 columns are
-// at these ^ 32 k, since the swizzle is an exclusive or, too.
+// Byte offset of a lane's row of an ldmatrix. The k-th 16 columns are at this
+// offset ^ 32 k, since the swizzle is an XOR too.
 template <int kHeadSize>
 struct LaneBytes {
   int a, b;
@@ -121,8 +122,8 @@ __device__ __forceinline__ void MultiplyRows(
   }
 }
 
-// d[kMTiles x 16, head] += x[kMTiles x 16, kInner] rows[kInner, head], x being
-// sums of earlier products, rounded here.
+// d[kMTiles x 16, head] += x[kMTiles x 16, kInner] rows[kInner, head], where x
+// are fp32 sums of earlier products, rounded here.
 template <typename Half, int kHeadSize, int kMTiles, int kInner>
 __device__ __forceinline__ void MultiplySums(
     float (&d)[kMTiles][kHeadSize / 8][4],
@@ -154,8 +155,8 @@ __device__ __forceinline__ void MultiplySums(
   }
 }
 
-// A warp's kMTiles x 16 rows, times `factor`, to row `begin` and on of the
-// tensor, by way of a piece of shared memory that is the warp's own.
+// Stores a warp's kMTiles x 16 rows, times `factor`, from row `begin` of the
+// tensor on, through a piece of shared memory private to the warp.
 template <int kHeadSize, int kMTiles, typename Half>
 __device__ __forceinline__ void StoreRows(
     const float (&d)[kMTiles][kHeadSize / 8][4], float factor,
@@ -189,7 +190,7 @@ __device__ __forceinline__ void StoreRows(
   }
 }
 
-// Sum, or largest, of the 4 lanes that share a row of a product.
+// Sum, or maximum, over the 4 lanes that share a row of a product.
 __device__ __forceinline__ float RowSum(float x) {
   x += __shfl_xor_sync(kFullWarp, x, 1);
   return x + __shfl_xor_sync(kFullWarp, x, 2);

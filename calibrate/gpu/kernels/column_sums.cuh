@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums over rows in two phases, each in a fixed order: the same bits each time.
+// Sums over rows in two phases, each in a fixed order, so that results are
+// deterministic.
 #ifndef WEIR_CALIBRATE_GPU_KERNELS_COLUMN_SUMS_CUH_
 #define WEIR_CALIBRATE_GPU_KERNELS_COLUMN_SUMS_CUH_
 
@@ -8,12 +9,12 @@
 namespace weir {
 
 constexpr int kSumWarps = 8;                      // rows at a time
-constexpr int kSumColumns = kWarpSize * kVector;  // of one block
+constexpr int kSumColumns = kWarpSize * kVector;  // per block
 constexpr int kSumThreads = kSumWarps * kWarpSize;
 constexpr int kSumSharedBytes = kSumWarps * kSumColumns * 4;
 
-// Block (chunk, tile): the chunk-th `rows_per_chunk` rows of 256 columns ->
-// partials [chunks, columns].
+// Block (chunk, tile) sums the chunk-th `rows_per_chunk` rows of 256 columns
+// into partials [chunks, columns].
 template <typename Half>
 __global__ void ColumnSums(const Half* x, float* partials, int64_t rows,
                            int64_t num_vectors, int64_t rows_per_chunk,
@@ -44,7 +45,7 @@ __global__ void ColumnSums(const Half* x, float* partials, int64_t rows,
   partials[chunk * num_vectors * kVector + column] = total;
 }
 
-// sums[column] += partials [num_partials, columns] summed: 32 columns a block
+// sums[column] += sum of partials [num_partials, columns]: 32 columns per block
 // of 32 warps.
 static __global__ void SumPartials(const float* partials, float* sums,
                                    int64_t num_partials, int64_t columns) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all kernels are written in: vectors of 8 halves, reductions over warps
-// and blocks, the block's shared memory, a launch. Without nvcc the same
-// sources compile for the host, behind the CUDA names of
-// tests/calibrate/gpu/emulator/emulator.h, which is included before this.
+// Building blocks of all kernels: vectors of 8 halves, reductions over warps
+// and blocks, shared memory of a block. Without nvcc the same sources compile
+// for the host with the CUDA names of tests/calibrate/gpu/emulator/emulator.h,
+// which must be included first.
 #ifndef WEIR_CALIBRATE_GPU_KERNELS_DEVICE_CUH_
 #define WEIR_CALIBRATE_GPU_KERNELS_DEVICE_CUH_
 
@@ -23,14 +23,14 @@ constexpr int kWarpSize = 32;
 constexpr int kVector = 8;  // halves in 16 bytes
 
 #ifdef __CUDACC__
-// All shared memory is dynamic: a kernel says how much where it is launched.
+// All shared memory is dynamic; its size is set at launch.
 template <typename T>
 __device__ __forceinline__ T* SharedMemory() {
   extern __shared__ uint4 weir_shared_memory[];
   return reinterpret_cast<T*>(weir_shared_memory);
 }
-// One instruction each, 2 units in the last place. exp2f would handle subnormal
-// results with three more, which attention has no use for.
+// Single instructions with an error of 2 units in the last place. exp2f would
+// need three more to handle subnormal results, which attention does not need.
 __device__ __forceinline__ float Exp2(float x) {
   float y;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
@@ -100,7 +100,7 @@ struct Pair<__half> {
   }
 };
 
-// 8 neighbouring elements, as floats.
+// 8 neighboring elements, as floats.
 struct Float8 {
   float v[kVector];
 };
@@ -121,7 +121,7 @@ __device__ __forceinline__ uint4 Pack(const Float8& x) {
   return words;
 }
 
-// The vector-th 16 bytes (halves) or 32 bytes (floats) behind `data`.
+// Loads the vector-th 16 bytes (halves) or 32 bytes (floats) after `data`.
 __device__ __forceinline__ uint4 LoadWords(const void* data, int64_t vector) {
   return static_cast<const uint4*>(data)[vector];
 }
@@ -167,9 +167,9 @@ __device__ __forceinline__ float WarpMax(float x) {
   return x;
 }
 
-// What `Reduce` over the warps' values gives, to all threads; one barrier.
-// `scratch`: a float a warp, free again behind the next barrier, so that two
-// of them taken in turn do for a loop.
+// Returns to all threads the result of `Reduce` over the warps' values; has one
+// barrier. `scratch` has one float per warp and is free again after the next
+// barrier, so that a loop can alternate between two of them.
 template <typename Reduce>
 __device__ __forceinline__ float BlockReduce(float x, float neutral,
                                              float* scratch, Reduce reduce) {

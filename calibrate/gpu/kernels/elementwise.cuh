@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Activations and residuals: one block a row, 16 bytes a thread and step.
+// Activations and residuals: one block per row, 16 bytes per thread and step.
 #ifndef WEIR_CALIBRATE_GPU_KERNELS_ELEMENTWISE_CUH_
 #define WEIR_CALIBRATE_GPU_KERNELS_ELEMENTWISE_CUH_
 
@@ -8,19 +8,19 @@
 
 namespace weir {
 
-// A row a block: its vectors are a thread's, a block's width apart.
+// With one block per row, loops over a thread's vectors, a block's width apart.
 #define WEIR_FOR_ROW_VECTORS(v, num_vectors) \
   for (int64_t v = threadIdx.x; v < (num_vectors); v += blockDim.x)
 
 struct Dropout {
-  const uint8_t* mask_in = nullptr;  // used as it is; null: drawn
+  const uint8_t* mask_in = nullptr;  // used unchanged; null: drawn
   uint8_t* mask_out = nullptr;
   uint64_t seed = 0;
-  uint32_t threshold = 0;  // DropThreshold: 0 drops nothing
-  float scale = 1;         // of what is kept
+  uint32_t threshold = 0;  // DropThreshold(); 0 drops nothing
+  float scale = 1;         // factor on kept elements
 };
 
-// Masks have a byte an element, 0 or 1; in registers a bit.
+// Masks have one byte per element in memory, 0 or 1, and one bit in registers.
 __device__ __forceinline__ uint32_t LoadMask8(const uint8_t* mask,
                                               int64_t vector) {
   const uint2 bytes = reinterpret_cast<const uint2*>(mask)[vector];
@@ -55,8 +55,8 @@ __device__ __forceinline__ void Add(Float8& x, const Float8& y) {
   for (int j = 0; j < kVector; ++j) x.v[j] += y.v[j];
 }
 
-// x + dropout(delta + bias), `vector` counted over the tensor, the bias's in
-// the row. Writes the mask where one is wanted.
+// Returns x + dropout(delta + bias). `vector` counts over the tensor,
+// `row_vector` over the row, for the bias. Writes the mask if requested.
 template <typename Half>
 __device__ __forceinline__ Float8 AddDelta(Float8 x, Float8 delta,
                                            const Half* bias, int64_t row_vector,
@@ -103,8 +103,8 @@ __device__ __forceinline__ float Sigmoid(float x) {
   return Divide(1.0F, 1.0F + Exp(-x));
 }
 
-// tanh(u) = 2 sigmoid(2 u) - 1, so that gelu(x) = x sigmoid(2 u) with
-// u = sqrt(2 / pi) (x + 0.044715 x^3).
+// tanh(u) = 2 sigmoid(2 u) - 1, so gelu(x) = x sigmoid(2 u) with u = sqrt(2 /
+// pi) (x + 0.044715 x^3).
 constexpr float kGeluScale = 2 * 0.7978845608028654F;
 constexpr float kGeluCubic = 0.044715F;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Embeddings and rotary positions: one block a token.
+// Embeddings and rotary positions: one block per token.
 #ifndef WEIR_CALIBRATE_GPU_KERNELS_EMBEDDING_CUH_
 #define WEIR_CALIBRATE_GPU_KERNELS_EMBEDDING_CUH_
 
@@ -32,7 +32,7 @@ __device__ __forceinline__ void AtomicAdd4(float* sum, float4 x) {
 #endif
 }
 
-// Atomics: equal tokens add up in any order.
+// Uses atomics, so the order of summation over equal tokens varies.
 template <typename Half>
 __global__ void EmbeddingBackward(const Half* gradient, const int32_t* tokens,
                                   float* table_gradient, int64_t num_vectors) {
@@ -46,7 +46,7 @@ __global__ void EmbeddingBackward(const Half* gradient, const int32_t* tokens,
   }
 }
 
-// A block a position: sums over the sequences in their order.
+// One block per position: sums over the sequences in order.
 template <typename Half>
 __global__ void PositionBackward(const Half* gradient, float* position_gradient,
                                  int64_t sequences, int64_t sequence_length,
@@ -62,10 +62,10 @@ __global__ void PositionBackward(const Half* gradient, float* position_gradient,
   }
 }
 
-// Turns the first `num_heads` heads of each token (queries, then keys) by
-// `direction` times the angles, which are shared by all: a table of head_size
-// floats. In double, since a float's position times frequency is off by the
-// position's rounding: 0.01 at 10^5.
+// Rotates the first `num_heads` heads of each token (queries, then keys) by
+// `direction` times the angles, which all heads share: a table of head_size
+// floats. Angles are computed in double, as a float position times frequency
+// has the position's rounding error: 0.01 at 10^5.
 template <typename Half>
 __global__ void Rotary(Half* packed, float direction, double log2_base,
                        int64_t sequence_length, int num_heads,
@@ -81,7 +81,7 @@ __global__ void Rotary(Half* packed, float direction, double log2_base,
     turn[j] = {cosf(rest), direction * sinf(rest)};
   }
   __syncthreads();
-  const int vectors = half_size / kVector;  // of half a head
+  const int vectors = half_size / kVector;  // per half of a head
   for (int i = threadIdx.x; i < num_heads * vectors; i += blockDim.x) {
     const int head = i / vectors, part = i % vectors;
     const int64_t at = token * row_vectors + head * 2 * vectors + part;

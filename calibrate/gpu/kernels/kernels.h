@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Our CUDA kernels behind the operations of calibrate/stage/stage_op.h, which
-// says what each computes; products are the library's (calibrate/gpu/). All
+// CUDA kernels for the operations of calibrate/stage/stage_op.h, which defines
+// what each computes; GEMMs use the library (calibrate/gpu/). All functions
 // launch on `stream` and return at once; sizes are not checked here. `half` is
 // bf16 or fp16 by `format`; all sums are fp32. Pointers are 16-byte aligned
-// device memory, null where the operation leaves a tensor out.
+// device memory, null for absent tensors.
 #ifndef WEIR_CALIBRATE_GPU_KERNELS_KERNELS_H_
 #define WEIR_CALIBRATE_GPU_KERNELS_KERNELS_H_
 
@@ -20,38 +20,40 @@ namespace weir {
 struct Launch {
   cudaStream_t stream = nullptr;
   ElementFormat format = ElementFormat::kBf16;
-  int num_multiprocessors = 132;  // that the stream may use
-  // At least WorkspaceBytes of what is launched, 16-byte aligned; launches of
-  // one stream may share it, also with the products.
+  int num_multiprocessors = 132;  // available to the stream
+  // At least WorkspaceBytes() of the launched operation, 16-byte aligned.
+  // Launches on one stream may share it, also with GEMMs.
   void* workspace = nullptr;
   int64_t workspace_bytes = 0;
 };
 
-// Partial sums over rows (bias gradients, norms' backward), so that they add up
-// in a fixed order: at most some 10 MB for 132 multiprocessors; else 0.
+// Returns the bytes of partial sums over rows (bias gradients, norms'
+// backward), which make the order of summation fixed: at most some 10 MB for
+// 132 multiprocessors; 0 for other operations.
 int64_t WorkspaceBytes(const Launch& launch, const StageOp& op);
 
-// Row counts, widths and the rest come from the StageOp; pointers in the order
-// of its table (OpKind), inputs and outputs, a view's offset already in them.
-// What is updated in place is the output; Adam's and the others' inputs of the
-// same view are not looked at. Error: what the launch reported,
-// cudaErrorInvalidValue for too small a workspace, or cudaErrorNotSupported for
-// what the kernel does not take: widths that are no multiple of 8 (rotary: head
-// sizes of 16), rows with a stride, norms wider than 16384, fused attention
-// with a head size other than 64 and 128 or before compute capability 8.0.
+// Launches an operation. Sizes come from the StageOp; pointers are in the order
+// of its table (OpKind), inputs and outputs, and include the view's offset.
+// Tensors updated in place are taken from the outputs; the corresponding inputs
+// are ignored. Returns the launch's error, cudaErrorInvalidValue if the
+// workspace is too small, or cudaErrorNotSupported for unsupported arguments:
+// widths that are not a multiple of 8 (rotary: head sizes of 16), rows with a
+// stride, norms wider than 16384, fused attention with a head size other than
+// 64 and 128 or before compute capability 8.0.
 //
-// The same bits on each run, but for the gradient of the embedding table
-// (atomics). The gradients of fused attention take the scores twice, once by
-// keys and once by queries, rather than add up in any order.
+// Results are deterministic except for the gradient of the embedding table
+// (atomics). To this end, the gradients of fused attention compute the scores
+// twice, once by keys and once by queries.
 cudaError_t LaunchOp(const Launch& launch, const StageOp& op,
                      const void* const* inputs, void* const* outputs);
 
-// True where LaunchOp runs it: all kinds but kProduct and unfused attention.
+// Returns true if LaunchOp supports it: all kinds but kProduct and unfused
+// attention.
 bool HasKernel(const StageOp& op);
 
-// The softmax of unfused attention, over rows of `columns` scores, in place:
-// scaled, causal (row r sees columns up to r mod `columns`), to probabilities;
-// and its gradient, in place in d_probabilities.
+// Computes the softmax of unfused attention, over rows of `columns` scores, in
+// place: scaled, causal (row r sees columns up to r mod `columns`), to
+// probabilities; or its gradient, in place in d_probabilities.
 cudaError_t LaunchSoftmax(const Launch& launch, void* scores, int64_t num_rows,
                           int64_t columns, float scale, bool causal);
 cudaError_t LaunchSoftmaxGradient(const Launch& launch,
@@ -59,39 +61,40 @@ cudaError_t LaunchSoftmaxGradient(const Launch& launch,
                                   void* d_probabilities, int64_t num_rows,
                                   int64_t columns, float scale);
 
-// Normal random numbers of the format, mean 0; the same for the same seed.
+// Fills with normal random numbers of mean 0, a function of the seed.
 cudaError_t LaunchFillNormal(const Launch& launch, ElementFormat format,
                              void* data, int64_t num_elements, float deviation,
                              uint64_t seed);
-// Whole numbers in [0, limit).
+// Fills with random whole numbers in [0, limit).
 cudaError_t LaunchFillTokens(const Launch& launch, int32_t* data,
                              int64_t num_elements, int32_t limit,
                              uint64_t seed);
-// Does nothing: what a launch costs.
+// Launches an empty kernel, to measure the cost of a launch.
 cudaError_t LaunchEmpty(const Launch& launch);
-// Reads and writes 64 bytes a thread: what streaming kernels could reach.
+// Reads and writes 64 bytes per thread: an upper bound for streaming kernels.
 cudaError_t LaunchCopy(const Launch& launch, const void* from, void* to,
                        int64_t bytes);
 
 // An emulated link: a copy that takes latency_seconds + num_bytes /
-// bytes_per_second from when the kernel begins (an event that it waited for and
-// the launch come before), and has passed no more than one chunk a block ahead
-// of its rate at any moment. Any size and alignment; pieces that do not
+// bytes_per_second from the start of the kernel (after events it waits for and
+// the launch) and is at no moment more than one chunk per block ahead of its
+// rate. Supports any size and alignment; source and destination must not
 // overlap.
 struct PacedCopy {
   const void* from = nullptr;
   void* to = nullptr;
-  int64_t num_bytes = 0;  // 0: waits for the latency
+  int64_t num_bytes = 0;  // 0: waits for the latency only
   double latency_seconds = 0;
-  double bytes_per_second = 0;  // 0: as fast as its blocks are
+  double bytes_per_second = 0;  // 0: as fast as possible
 };
-// Measured by %globaltimer, whose steps are 32 ns on Hopper and later, 1 us
-// before (the error of the whole copy, at most two of them). Others see the
-// bytes behind an event on `launch.stream`.
+// Launches a paced copy. It is timed by %globaltimer, which has a resolution of
+// 32 ns on Hopper and later and 1 us before (the error of the whole copy is at
+// most twice that). The bytes are visible to others after an event on
+// `launch.stream`.
 cudaError_t LaunchPacedCopy(const Launch& launch, const PacedCopy& copy);
-// The blocks of a copy at this rate, so that each keeps up: 16 KiB in flight
-// for some 1.2 us, with room to catch up (not yet measured); at most 64, as
-// many without a rate.
+// Returns the number of blocks at which each block sustains this rate: 16 KiB
+// in flight for some 1.2 us, with a margin (not yet measured). At most 64, also
+// without a rate.
 inline int NumPacedCopyBlocks(double bytes_per_second) {
   constexpr double kBlockBytesPerSecond = 1e10;
   constexpr double kMost = 64;
@@ -99,10 +102,10 @@ inline int NumPacedCopyBlocks(double bytes_per_second) {
   return static_cast<int>(std::clamp(
       std::ceil(bytes_per_second / kBlockBytesPerSecond), 1.0, kMost));
 }
-// How many are at work at the same time, by the GPU that has the fewest threads
-// on a multiprocessor (1024). Copies that overlap must not have more than that
-// together: those that do not fit would begin when others end. A copy alone
-// never has more.
+// Returns how many blocks run concurrently on a GPU with the fewest threads per
+// multiprocessor (1024). Overlapping copies must not exceed this in total,
+// since the excess blocks would begin only when others end. A single copy never
+// exceeds it.
 inline int MaxPacedCopyBlocks(int num_multiprocessors) {
   return 8 * num_multiprocessors;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starting a kernel, on a device or in the emulator.
+// Launches kernels, on a device or in the emulator.
 #ifndef WEIR_CALIBRATE_GPU_KERNELS_LAUNCH_CUH_
 #define WEIR_CALIBRATE_GPU_KERNELS_LAUNCH_CUH_
 
@@ -14,21 +14,23 @@ constexpr int64_t kMaxGrid = (int64_t{1} << 31) - 1;
 
 inline int64_t CeilDivide(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-// Threads for rows of `vectors`: as many rounds as it takes, all of them full.
+// Returns the threads for rows of `vectors`, such that all rounds are equally
+// full.
 inline int ThreadsFor(int64_t vectors, int most) {
   vectors = std::max<int64_t>(vectors, 1);
   const int64_t each = CeilDivide(vectors, CeilDivide(vectors, most));
   return static_cast<int>(CeilDivide(each, kWarpSize) * kWarpSize);
 }
 
-// For BlockReduce: a float a warp and reduction.
+// Returns the bytes for BlockReduce: one float per warp and reduction.
 inline int ScratchBytes(int threads, int num_reductions) {
   return threads / kWarpSize * num_reductions * static_cast<int>(sizeof(float));
 }
 
 #ifdef __CUDACC__
-// The launch's own error: cudaGetLastError would also have what an earlier call
-// has left behind, a query that was not ready yet or a library's attempt.
+// Returns the launch's own error. cudaGetLastError could also return an error
+// left by an earlier call, such as a query of unfinished work or a library's
+// attempt.
 template <typename... Parameters>
 cudaError_t LaunchNow(const Launch& launch, void (*kernel)(Parameters...),
                       int64_t num_blocks, int threads, int shared_bytes,
@@ -40,7 +42,7 @@ cudaError_t LaunchNow(const Launch& launch, void (*kernel)(Parameters...),
 }
 #endif
 
-// An empty grid launches nothing.
+// Launches nothing if the grid is empty.
 template <typename... Parameters, typename... Arguments>
 cudaError_t Start(const Launch& launch, void (*kernel)(Parameters...),
                   int64_t num_blocks, int threads, int shared_bytes,
@@ -51,7 +53,7 @@ cudaError_t Start(const Launch& launch, void (*kernel)(Parameters...),
   if (shared_bytes > 48 * 1024 &&
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                            shared_bytes) != cudaSuccess) {
-    (void)cudaGetLastError();  // this call's alone
+    (void)cudaGetLastError();  // clears the error of this call
     return cudaErrorNotSupported;
   }
   return LaunchNow<Parameters...>(launch, kernel, num_blocks, threads,

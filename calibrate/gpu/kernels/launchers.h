@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The launchers behind LaunchOp, by source file.
+// The launchers used by LaunchOp, by source file.
 #ifndef WEIR_CALIBRATE_GPU_KERNELS_LAUNCHERS_H_
 #define WEIR_CALIBRATE_GPU_KERNELS_LAUNCHERS_H_
 
@@ -7,7 +7,7 @@
 
 namespace weir {
 
-// Tensors of an operation, by their place in OpKind's table.
+// Tensors of an operation, by their index in OpKind's table.
 struct Tensors {
   const void* const* inputs;
   void* const* outputs;
@@ -33,7 +33,7 @@ cudaError_t LaunchAdam(const Launch& launch, const StageOp& op,
                        const Tensors& tensors);
 cudaError_t LaunchClear(const Launch& launch, const StageOp& op,
                         const Tensors& tensors);
-// attention_forward.cu, attention_backward.cu: fused.
+// attention_forward.cu, attention_backward.cu: fused attention.
 cudaError_t LaunchAttentionForward(const Launch& launch, const StageOp& op,
                                    const Tensors& tensors);
 cudaError_t LaunchAttentionBackward(const Launch& launch, const StageOp& op,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A warp's operations on tensor cores, of compute capability 8.0 on: PTX ISA,
-// "Warp-level matrix instructions" and "cp.async". Lane l has group g = l / 4
-// and place p = l % 4 in the fragments of mma.m16n8k16:
+// A warp's tensor core operations, for compute capability 8.0 and later: PTX
+// ISA, "Warp-level matrix instructions" and "cp.async". Lane l has group g = l
+// / 4 and position p = l % 4 in the fragments of mma.m16n8k16:
 //   a[0] row g, columns 2 p and 2 p + 1    a[1] row g + 8
 //   a[2], a[3] the same 8 columns further
 //   b[0] rows 2 p and 2 p + 1 of column g  b[1] 8 rows further
@@ -42,7 +42,7 @@ __device__ __forceinline__ void Mma(float (&d)[4], const uint32_t (&a)[4],
 #endif
 }
 
-// A place in shared memory, in bytes: 32 bits for nvcc, so that it takes one
+// An address in shared memory, in bytes: 32 bits for nvcc, so that it takes one
 // register.
 #ifdef __CUDACC__
 using SharedAddress = uint32_t;
@@ -56,8 +56,9 @@ inline SharedAddress AddressOf(const void* shared) {
 }
 #endif
 
-// Four 8 x 8 matrices; lanes 8 i to 8 i + 7 have the addresses of the 16-byte
-// rows of the i-th. r[i] of lane l: row l / 4, columns 2 (l % 4) and the next.
+// Loads four 8 x 8 matrices; lanes 8 i to 8 i + 7 have the addresses of the
+// 16-byte rows of the i-th. r[i] of lane l: row l / 4, columns 2 (l % 4) and
+// the next.
 __device__ __forceinline__ void LoadMatrix4(uint32_t (&r)[4],
                                             SharedAddress row) {
 #if defined(WEIR_NO_ASYNC_MMA)
@@ -71,7 +72,7 @@ __device__ __forceinline__ void LoadMatrix4(uint32_t (&r)[4],
   emulator::LoadMatrix4(r, reinterpret_cast<const void*>(row), false);
 #endif
 }
-// The same of the transposed matrices.
+// Loads the transposed matrices.
 __device__ __forceinline__ void LoadMatrix4Transposed(uint32_t (&r)[4],
                                                       SharedAddress row) {
 #if defined(WEIR_NO_ASYNC_MMA)
@@ -87,8 +88,8 @@ __device__ __forceinline__ void LoadMatrix4Transposed(uint32_t (&r)[4],
 #endif
 }
 
-// kBytes (4 or 16) to shared memory, past the registers; zeros where not
-// `valid` (`global` is not read then, but must be an address).
+// Copies kBytes (4 or 16) to shared memory, bypassing registers; writes zeros
+// if not `valid` (`global` is then not read, but must be a valid address).
 template <int kBytes>
 __device__ __forceinline__ void CopyAsync(SharedAddress shared,
                                           const void* global, bool valid) {
@@ -118,7 +119,7 @@ __device__ __forceinline__ void CommitCopies() {
   emulator::CommitCopies();
 #endif
 }
-// Until all but the last kPending groups of this thread are there.
+// Waits for all but the last kPending groups of this thread.
 template <int kPending>
 __device__ __forceinline__ void WaitCopies() {
 #if defined(WEIR_NO_ASYNC_MMA)

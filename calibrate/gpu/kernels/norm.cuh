@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// LayerNorm and RMSNorm. A row is a block's, in registers from the load to the
-// store: kVectors of 8 elements a thread.
+// LayerNorm and RMSNorm. A block processes a row, which stays in registers from
+// load to store: kVectors of 8 elements per thread.
 #ifndef WEIR_CALIBRATE_GPU_KERNELS_NORM_CUH_
 #define WEIR_CALIBRATE_GPU_KERNELS_NORM_CUH_
 
@@ -8,8 +8,8 @@
 
 namespace weir {
 
-// As many threads as a multiprocessor has (7.5: 1024, else 2048 or 1536) bound
-// the registers of narrow rows.
+// The maximum number of threads of a multiprocessor (7.5: 1024, else 2048 or
+// 1536) bounds the registers of narrow rows.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ == 750
 constexpr int kNormBlocks = 1;
 #else
@@ -23,7 +23,7 @@ struct NormForwardTensors {
   float2* statistics;
 };
 
-// Shared memory: two floats a warp.
+// Shared memory: two floats per warp.
 template <typename Half, int kVectors>
 __global__ void __launch_bounds__(1024, kVectors == 1 ? kNormBlocks : 1)
     NormForward(NormForwardTensors<Half> t, Dropout dropout,
@@ -83,7 +83,7 @@ struct NormBackwardTensors {
   const float2* statistics;
   const Half *gain, *residual;
   Half* d_sum;
-  // Sums of each block's rows, [blocks, columns]; SumPartials adds them up.
+  // Sums of each block's rows, [blocks, columns], summed by SumPartials.
   float *gain_partials, *shift_partials;
 };
 
@@ -121,9 +121,9 @@ __device__ __forceinline__ float2 BlockSum2(float2 x, float2* scratch) {
   return {WarpSum(x.x), WarpSum(x.y)};
 }
 
-// A block takes every gridDim-th row; the next one is in flight while this one
-// is summed. Threads own columns, so the sums over rows stay in registers.
-// Shared memory: four floats a warp.
+// A block processes every gridDim-th row and prefetches the next one. Threads
+// own columns, so the sums over rows stay in registers. Shared memory: four
+// floats per warp.
 template <typename Half, int kVectors>
 __global__ void __launch_bounds__(1024, 1)
     NormBackward(NormBackwardTensors<Half> t, int64_t rows, int64_t num_vectors,

@@ -7,14 +7,15 @@
 
 namespace weir {
 
-// Small blocks, so that many links have room on few multiprocessors.
+// Small blocks, so that many links fit on few multiprocessors.
 constexpr int kPacedThreads = 128;
-// In flight for each thread, against the memory's latency.
+// Loads in flight per thread, to hide memory latency.
 constexpr int kPacedVectors = 8;
 constexpr int64_t kPacedChunk = 16 * kPacedThreads * kPacedVectors;
 
 #ifdef __CUDACC__
-// The same on all multiprocessors, whatever their clock.
+// A clock that is the same on all multiprocessors, independent of their
+// frequency.
 __device__ __forceinline__ uint64_t GlobalNanoseconds() {
   uint64_t now;
   asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now)::"memory");
@@ -31,14 +32,14 @@ inline void Sleep(unsigned nanoseconds) { emulator::Sleep(nanoseconds); }
 __device__ __forceinline__ void WaitUntil(uint64_t nanoseconds) {
   for (uint64_t now = GlobalNanoseconds(); now < nanoseconds;
        now = GlobalNanoseconds()) {
-    // A sleep may last twice as long as it is asked to.
+    // A sleep may last twice as long as requested.
     if (nanoseconds - now > 1000) {
       Sleep(static_cast<unsigned>(min(nanoseconds - now, uint64_t{8000}) / 4));
     }
   }
 }
 
-// All threads of the block; n <= kPacedChunk.
+// Called by all threads of the block. Requires: n <= kPacedChunk.
 __device__ __forceinline__ void CopyChunk(const unsigned char* from,
                                           unsigned char* to, int n) {
   const int thread = static_cast<int>(threadIdx.x);
@@ -66,17 +67,16 @@ __device__ __forceinline__ void CopyChunk(const unsigned char* from,
   }
 }
 
-// Blocks take the chunks in turn. Each chunk has a moment at which a link would
-// have moved all of it; a block goes on to its next one then. So the first
-// chunks are copied while the latency passes, and what copying itself takes is
-// in the time, not on top of it. Blocks begin almost together: each counts from
-// when it begins itself.
+// Blocks take chunks in turn. A block proceeds from a chunk to its next one
+// when a link would have moved the whole chunk. So the first chunks are copied
+// during the latency, and the time to copy is included in the link time. Blocks
+// begin almost together, and each measures from its own start.
 static __global__ void __launch_bounds__(kPacedThreads)
     CopyPaced(const unsigned char* from, unsigned char* to, int64_t bytes,
               double latency_nanoseconds, double nanoseconds_per_byte) {
   const uint64_t begin = threadIdx.x == 0 ? GlobalNanoseconds() : 0;
   int64_t first = blockIdx.x * kPacedChunk;
-  do {  // a copy of nothing has its latency too
+  do {  // a copy of nothing also has a latency
     const int64_t end = min(first + kPacedChunk, bytes);
     CopyChunk(from + first, to + first, static_cast<int>(end - first));
     if (threadIdx.x == 0) {

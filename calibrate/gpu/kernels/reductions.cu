@@ -13,7 +13,8 @@ int64_t Multiprocessors(const Launch& launch) {
   return std::max(1, launch.num_multiprocessors);
 }
 
-// Blocks of the backward's first phase: as many as are there at once.
+// Returns the blocks of the backward's first phase: as many as run
+// concurrently.
 int64_t NormBlocks(const Launch& launch, const StageOp& op) {
   const int threads = ThreadsFor(op.columns / kVector, kMostThreads);
   return std::min<int64_t>(
@@ -24,7 +25,7 @@ struct Chunks {
   int64_t num_tiles, rows_per_chunk, num_chunks;
 };
 
-// Eight blocks for each multiprocessor, but none of fewer than 32 rows.
+// Returns eight blocks per multiprocessor, each with at least 32 rows.
 Chunks ChunksOf(const Launch& launch, const StageOp& op) {
   Chunks chunks;
   chunks.num_tiles = CeilDivide(op.columns, kSumColumns);
@@ -125,7 +126,8 @@ cudaError_t LaunchHalf(const Launch& launch, const StageOp& op,
   }
 }
 
-// A row of scores is short: a warp's work is what hides another's barriers.
+// Rows of scores are short, and other blocks' warps hide the barriers of a
+// small block.
 int SoftmaxThreads(int64_t columns) {
   return ThreadsFor(columns / kVector, 256);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax over rows, a block each, in two passes: the largest value and the sum
-// of exponentials in one ("online", Milakov & Gimelshein 2018), then the
-// results in place; the second reads what the first left in the cache.
+// Softmax over rows, one block each, in two passes: the maximum and the sum of
+// exponentials in one ("online", Milakov & Gimelshein 2018), then the results
+// in place. The second pass reads from the cache what the first has read.
 #ifndef WEIR_CALIBRATE_GPU_KERNELS_SOFTMAX_CUH_
 #define WEIR_CALIBRATE_GPU_KERNELS_SOFTMAX_CUH_
 
@@ -9,15 +9,15 @@
 
 namespace weir {
 
-// Of scores times log2(e): exponentials are powers of 2.
+// Statistics of scores times log2(e), so that exponentials are powers of 2.
 struct RowStatistics {
   float largest;  // finite
-  float sum;      // of 2^(score - largest)
+  float sum;      // sum of 2^(score - largest)
 };
 
-// Over the first `num_elements` of the row that begins with vector `begin`, all
-// threads of the block together; the row must have one. Shared memory: two
-// floats a warp.
+// Computes the statistics of the first `num_elements` of the row that begins
+// with vector `begin`, with all threads of the block. Requires: num_elements >
+// 0. Shared memory: two floats per warp.
 template <typename Half>
 __device__ __forceinline__ RowStatistics SoftmaxRow(const Half* x,
                                                     int64_t begin,
@@ -66,7 +66,7 @@ __global__ void Softmax(Half* scores, int64_t num_vectors, float log2_scale,
   }
 }
 
-// d = p (d - sum of p d) scale, in place. Shared memory: a float a warp.
+// d = p (d - sum of p d) scale, in place. Shared memory: one float per warp.
 template <typename Half>
 __global__ void SoftmaxGradient(const Half* probabilities, Half* gradient,
                                 int64_t num_vectors, float scale) {
@@ -90,7 +90,7 @@ __global__ void SoftmaxGradient(const Half* probabilities, Half* gradient,
   }
 }
 
-// Shared memory: two floats a warp.
+// Shared memory: two floats per warp.
 template <typename Half>
 __global__ void CrossEntropy(Half* logits, const int32_t* targets,
                              float* losses, int64_t num_vectors,

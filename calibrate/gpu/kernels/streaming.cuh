@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole buffers: the optimizer, clears, copies, random data. Each thread has 4
-// or 8 neighbouring elements at a time; only a buffer's last may have fewer.
+// Kernels over whole buffers: optimizer, clears, copies, random data. Each
+// thread processes 4 or 8 neighboring elements at a time; only the last of a
+// buffer may have fewer.
 #ifndef WEIR_CALIBRATE_GPU_KERNELS_STREAMING_CUH_
 #define WEIR_CALIBRATE_GPU_KERNELS_STREAMING_CUH_
 
@@ -26,7 +27,7 @@ struct AdamTensors {
   Half* weight;
 };
 
-// 34 bytes a parameter: 16 read, 14 written, 4 to clear the gradient.
+// Moves 34 bytes per parameter: 16 read, 14 written, 4 to clear the gradient.
 template <typename Half>
 __global__ void Adam(AdamTensors<Half> t, AdamFactors factors,
                      int64_t num_elements) {
@@ -55,8 +56,8 @@ __global__ void Adam(AdamTensors<Half> t, AdamFactors factors,
   }
 }
 
-// What others are compared with: a thread has four loads in flight, which the
-// memory's latency asks for.
+// A reference for other kernels: each thread has four loads in flight to hide
+// memory latency.
 constexpr int kCopyVectors = 4;
 
 static __global__ void Copy(const unsigned char* from, unsigned char* to,
@@ -91,7 +92,7 @@ static __global__ void Clear(unsigned char* data, int64_t bytes) {
 
 static __global__ void Empty() {}
 
-// Two of the normal distribution from two words (Box & Muller 1958).
+// Returns two normally distributed numbers from two words (Box & Muller 1958).
 __device__ __forceinline__ float2 Normal2(uint32_t a, uint32_t b,
                                           float deviation) {
   constexpr float kUnit = 1.0F / 4294967296.0F;
@@ -140,7 +141,7 @@ static __global__ void FillTokens(int32_t* data, int64_t num_elements,
 #pragma unroll
   for (int j = 0; j < 4; ++j) {
     if (4 * i + j >= num_elements) return;
-    // The product's high word: each value as likely, to 2^-32 limit.
+    // The high word of the product: uniform to within 2^-32 limit.
     data[4 * i + j] = static_cast<int32_t>(
         static_cast<uint64_t>(random.words[j]) * limit >> 32);
   }

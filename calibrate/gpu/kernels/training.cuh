@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What training asks for besides the operations of a stage: other optimizers
-// than Adam, weights guessed ahead, sums of gradients, rounded messages. Whole
-// buffers: each thread has 4 or 8 neighbouring elements.
+// Training kernels that are not operations of a stage: optimizers other than
+// Adam, weight prediction, sums of gradients, rounded messages. They process
+// whole buffers: each thread has 4 or 8 neighboring elements.
 #ifndef WEIR_CALIBRATE_GPU_KERNELS_TRAINING_CUH_
 #define WEIR_CALIBRATE_GPU_KERNELS_TRAINING_CUH_
 
@@ -10,8 +10,8 @@
 
 namespace weir {
 
-// v = momentum v + g; w -= rate (velocity_weight v + gradient_weight g), g
-// being `scale` times the gradient.
+// v = momentum v + g; w -= rate (velocity_weight v + gradient_weight g), where
+// g is `scale` times the gradient.
 struct MomentumFactors {
   float rate, momentum, velocity_weight, gradient_weight, scale;
 };
@@ -50,8 +50,8 @@ __global__ void Momentum(float* gradient, float* master, float* velocity,
   }
 }
 
-// Of each element what `change` makes of it; `change` is called with its index
-// too. The last thread of a buffer has fewer elements.
+// Applies `change`, called with value and index, to each element. The last
+// thread of a buffer has fewer elements.
 template <typename Half, typename Change>
 __device__ __forceinline__ void ChangeHalves(const Half* from, Half* to,
                                              int64_t num_elements,
@@ -132,8 +132,8 @@ static __global__ void BeginLargest(unsigned* largest) {
   if (threadIdx.x == 0) *largest = 0;
 }
 
-// The largest magnitude, as the bits of a float, which are ordered as it is.
-// `largest` begins as 0.
+// Computes the largest magnitude as the bits of a float, which have the same
+// order. Requires: `largest` is initially 0.
 template <typename Half>
 __global__ void LargestMagnitude(const Half* data, unsigned* largest,
                                  int64_t num_elements) {
@@ -155,7 +155,8 @@ __global__ void LargestMagnitude(const Half* data, unsigned* largest,
   atomicMax(largest, bits);
 }
 
-// The nearest of 2 levels + 1 values that reach to the largest magnitude.
+// Rounds to the nearest of 2 levels + 1 values that extend to the largest
+// magnitude.
 template <typename Half>
 __global__ void RoundToLevels(const Half* from, Half* to,
                               const unsigned* largest, float levels,

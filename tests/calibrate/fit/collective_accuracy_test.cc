@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How well the collective figures of the presets hold on the measurements that
-// they were fitted to, and fits on rows that they have not seen. Needs
-// ../shared/data; skips without.
+// Accuracy of the presets' collective model parameters on the measurements that
+// they were fitted to, and of fits on rows that they have not seen. Needs
+// ../shared/data and is skipped without it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -52,8 +52,9 @@ std::vector<CollectiveSample> SamplesOf(const Device& device,
   return samples.ok() ? *samples : std::vector<CollectiveSample>();
 }
 
-// Rings of a DGX-1's hybrid mesh: one link joins the pair, the quad has two
-// rings each way, the eight GPUs three.
+// Reads vTrain's all-reduces. With `mesh`, rings are those of a DGX-1's hybrid
+// mesh: one link between two GPUs, two rings per direction for four, three for
+// eight.
 std::vector<CollectiveSample> VTrainSamples(const char* device, bool mesh) {
   std::vector<CollectiveSample> samples;
   const double links[] = {25e9, 100e9, 150e9};
@@ -130,7 +131,7 @@ TEST_P(CollectiveAccuracyTest, PresetHoldsFromAKibibyteUp) {
   const auto samples = SamplesOf(GetParam(), "half");
   ASSERT_EQ(samples.size(), 240u);
   EXPECT_LT(Errors(profile->collectives(), samples).mean_absolute, 0.065);
-  // Bytes moved as int8 are no part of the fit.
+  // Bytes moved as int8 are not part of the fit.
   EXPECT_LT(Errors(profile->collectives(), SamplesOf(GetParam(), "int8"))
                 .mean_absolute,
             0.08);

@@ -9,8 +9,8 @@ namespace {
 
 using testing::HasSubstr;
 
-// All-reduces of 8 ranks take twice what the model says, which a fit that sees
-// nothing else can follow.
+// Returns samples in which all-reduces of 8 ranks take twice the model's time.
+// With `only_eight`, returns only these, which a fit can follow.
 std::vector<CollectiveSample> Samples(bool only_eight) {
   const CollectiveModel model = CollectiveStart(NcclGeneration::kHopper);
   std::vector<CollectiveSample> samples;
@@ -48,7 +48,7 @@ Figure Residual(const std::vector<CollectiveSample>& samples,
 TEST(CollectiveResidualTest, WhatIsUnlikeAllElseCountsAsUnseen) {
   double fit_error = 0;
   const Figure residual = Residual(Samples(false), &fit_error);
-  // A ninth of the samples is half of what others let expect.
+  // A ninth of the samples is predicted at half of its measured time.
   EXPECT_GT(residual.value(), 1.25 * fit_error);
   EXPECT_GT(residual.value(), 1.25 * 0.4 / 9);
   EXPECT_THAT(residual.source(), HasSubstr("left out"));

@@ -20,7 +20,7 @@ using testing::HasSubstr;
 const std::vector<double> kSizes = {32,   64,   128,  256,   512,  1024,
                                     2048, 4096, 8192, 16384, 65536};
 
-// What a profile says of products of many sizes.
+// Returns GEMMs of many sizes with the seconds that `model` predicts.
 std::vector<ProductSample> Samples(const ProductMachine& machine,
                                    const ProductModel& model,
                                    Clock clock = Clock::kBurst) {
@@ -110,7 +110,7 @@ TEST(FitProductsTest, ALeftOutOutlierDoesNotReachItsPrediction) {
   samples[100].seconds *= 50;
   std::vector<int> groups(samples.size(), 0);
   groups[100] = 1;
-  // Only what is left out is wrong, so the fit to the others stays.
+  // Only the left-out sample is wrong, so the fit to the others is exact.
   const auto predicted =
       CrossValidateProducts(machine, profile.product(), samples, groups);
   ASSERT_TRUE(predicted.ok()) << predicted.status();

@@ -55,7 +55,7 @@ TEST(ImportProductsTest, TheFormatsColumnMayBeCalledType) {
   EXPECT_EQ(products->format, "fp32");
 }
 
-// As many products as rows, (n, k) = (128, 128 i).
+// Returns `num_shapes` rows, each with its own (n, k) = (128, 128 i).
 std::string Products(int num_shapes, double seconds) {
   std::string text = "m,n,k,seconds\n";
   for (int i = 1; i <= num_shapes; ++i) {

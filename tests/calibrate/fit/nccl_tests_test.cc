@@ -35,7 +35,8 @@ node1:4242:4250 [0] NCCL INFO Connected all rings
 #
 )";
 
-// 2019: no `root`, `error` in place of `#wrong`, ranks without groups.
+// The format of 2019: no `root`, `error` instead of `#wrong`, ranks without
+// groups.
 constexpr char kOld[] =
     R"(# Collective test starting: all_gather_perf
 #   Rank  0 Pid  98812 on  machine device  0 [0x06] Tesla V100-SXM2-16GB
@@ -86,7 +87,7 @@ TEST(NcclTestsTest, TextGivesKindRanksAndTimesOutOfPlace) {
   EXPECT_EQ(run.num_nodes, 1);
   EXPECT_EQ(run.nccl_version, "2.28.9");
   EXPECT_THAT(run.devices, ElementsAre("NVIDIA H100 80GB HBM3"));
-  ASSERT_EQ(run.rows.size(), 2u);  // not the one of no bytes
+  ASSERT_EQ(run.rows.size(), 2u);  // the row of 0 bytes is skipped
   EXPECT_EQ(run.rows[1].bytes, 1048576);
   EXPECT_DOUBLE_EQ(run.rows[1].seconds, 14.7e-6);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How well products are predicted that no fit has seen: github.com/ai-dynamo/
-// aiconfigurator systems/data/<gpu>/gemm, bf16, commit 095f58a5.
+// Accuracy of GEMM predictions on samples that no fit has seen:
+// github.com/ai-dynamo/aiconfigurator systems/data/<gpu>/gemm, bf16, commit
+// 095f58a5.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -15,7 +16,7 @@
 namespace weir {
 namespace {
 
-// By name, so that no test is called after an address.
+// The parameter is a std::string, so that test names contain no address.
 class ProductAccuracyTest : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
@@ -62,7 +63,7 @@ TEST_P(ProductAccuracyTest, ThePresetIsTheFit) {
 
 TEST_P(ProductAccuracyTest, UnseenWeightShapesAreWithinEightPercent) {
   std::vector<int> groups = WeightShapes(samples_);
-  for (int& group : groups) group %= 10;  // every pair is left out whole
+  for (int& group : groups) group %= 10;  // every (n, k) is left out as a whole
   EXPECT_LT(UnseenError(groups), 0.08);
 }
 

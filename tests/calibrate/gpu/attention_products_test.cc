@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Unfused attention, launch by launch on the host, against the reference.
+// Compares unfused attention, run launch by launch on the host, with the
+// reference.
 #include "calibrate/gpu/host/attention_products.h"
 
 #include <cmath>
@@ -99,7 +100,7 @@ TEST_P(AttentionProductsTest, BackwardIsTheReferences) {
   OpCase actual = expected;
   expected.Run();
   const AttentionProducts products = ProductsOfAttention(actual.op);
-  // Whatever was there before is overwritten.
+  // Previous contents are overwritten.
   std::fill(actual.outputs[0].begin(), actual.outputs[0].end(), 1e6);
   Multiply(products.before, &actual);
   SoftmaxGradient(actual.op, actual.inputs[3], &actual.outputs[1]);
@@ -107,7 +108,8 @@ TEST_P(AttentionProductsTest, BackwardIsTheReferences) {
   ExpectSame(actual.outputs[0], expected.outputs[0], 1e-13);
 }
 
-// All heads their own keys; two heads a key; all heads one key.
+// One key head per query head; two and three query heads per key head; one key
+// head for all query heads.
 INSTANTIATE_TEST_SUITE_P(All, AttentionProductsTest,
                          testing::Values(std::tuple(4, 4, true),
                                          std::tuple(4, 4, false),
@@ -118,7 +120,7 @@ INSTANTIATE_TEST_SUITE_P(All, AttentionProductsTest,
 TEST(AttentionProductsTest, LaunchesAreFewWhereEachHeadHasItsKeys) {
   const StageOp op = Attention(OpKind::kAttentionForward, 8, 8, true);
   const AttentionProducts products = ProductsOfAttention(op);
-  EXPECT_EQ(products.before.size(), 2u);  // one a sequence
+  EXPECT_EQ(products.before.size(), 2u);  // one per sequence
   EXPECT_EQ(products.before[0].shape.num_batches, 8);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a column-major BLAS computes, element by element.
+// A column-major BLAS product on the host, element by element.
 #ifndef WEIR_TESTS_CALIBRATE_GPU_COLUMN_MAJOR_HOST_H_
 #define WEIR_TESTS_CALIBRATE_GPU_COLUMN_MAJOR_HOST_H_
 
@@ -9,8 +9,9 @@
 
 namespace weir {
 
-// result = op(first) op(second) + beta result, for each of a batch; the
-// dimensions are the library's: it knows nothing of rows and of our m, n, k.
+// Computes result = op(first) op(second) + beta result for each matrix of a
+// batch. Dimensions are those of the column-major library, not weir's row-major
+// m, n, k.
 inline void MultiplyColumnMajor(const ColumnMajorProduct& product,
                                 int64_t num_batches, double beta,
                                 const double* first, const double* second,

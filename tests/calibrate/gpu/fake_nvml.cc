@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pretended NVML with one GPU at bus 0000:3B:00.0, for tests.
+// A fake NVML with one GPU at bus 0000:3B:00.0, for tests.
 #include <cstring>
 
 namespace {
@@ -41,9 +41,9 @@ int nvmlDeviceGetClockInfo(void* asked, unsigned type, unsigned* megahertz) {
 }
 
 #ifdef FAKE_OLD_NVML
-// Before driver 535: the old name; no power meter.
+// Before driver 535, the function has its old name and there is no power meter.
 int nvmlDeviceGetCurrentClocksThrottleReasons(void*, unsigned long long* bits) {
-  *bits = 0x40;  // hardware, too hot
+  *bits = 0x40;  // hardware thermal slowdown
   return 0;
 }
 int nvmlDeviceGetPowerUsage(void*, unsigned*) { return 3; }
@@ -53,7 +53,7 @@ int nvmlDeviceGetApplicationsClock(void*, unsigned, unsigned* megahertz) {
 }
 #else
 int nvmlDeviceGetCurrentClocksEventReasons(void*, unsigned long long* bits) {
-  *bits = 0x4;  // the power limit
+  *bits = 0x4;  // software power cap
   return 0;
 }
 int nvmlDeviceGetPowerUsage(void*, unsigned* milliwatts) {

@@ -31,7 +31,7 @@ const StageOp& At(const StageProgram& program, const OpIndex& op) {
   return program.ops(op.pass)[op.op];
 }
 
-// What the element holds in the end.
+// Returns the last fill of an element.
 Fill FillAt(const StageProgram& program, int buffer, int64_t element) {
   Fill last;
   for (const PieceFill& fill : FillsOf(program)) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bench on a GPU: every operation against its reference, times, memory,
-// what runs beside.
+// The bench on a GPU: every operation against its reference, times, memory, and
+// overlapped transfers.
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
@@ -10,7 +10,7 @@
 namespace weir {
 namespace {
 
-constexpr double kTolerance = 1e-2;  // of each operation, norm-wise
+constexpr double kTolerance = 1e-2;  // norm-wise relative error per operation
 
 Workload Transfer(Workload::Kind kind, double bytes, int max_ctas = 0) {
   Workload workload;
@@ -69,7 +69,7 @@ class GpuBenchTest : public GpuTest {
     }
   }
 
-  // One product on its own.
+  // Returns a program that consists of one GEMM.
   std::shared_ptr<StageProgram> ProductProgram(StageOp op, bool has_bias) {
     auto program = std::make_shared<StageProgram>();
     const auto add = [&](int64_t num_elements, ElementFormat format) {
@@ -109,7 +109,7 @@ TEST_F(GpuBenchTest, ProductsOfAllTranspositionsAndEpilogues) {
         Kind{Epilogue::kGeluGradient, false, false}}) {
     for (const int transposes : {0, 1, 2, 3}) {
       StageOp op;
-      op.rows = 200;  // of no tile
+      op.rows = 200;  // not a multiple of any tile
       op.columns = 328;
       op.inner = 152;
       op.transpose_a = (transposes & 1) != 0;
@@ -149,8 +149,8 @@ TEST_F(GpuBenchTest, PassesRunAndTakeAboutWhatTheirOperationsTake) {
   const auto error = pass->Verify();
   ASSERT_TRUE(error.ok()) << error.status();
   EXPECT_LE(*error, kTolerance);
-  // Kernels of microseconds: gaps count. The proof on large ones is in
-  // docs/gpu-queue.md.
+  // Kernels take microseconds, so gaps between them count. docs/gpu-queue.md
+  // has the check with large ones.
   EXPECT_NEAR(Seconds(pass.get(), 20) / sum, 1, 0.5);
 }
 
@@ -174,7 +174,8 @@ TEST_F(GpuBenchTest, MemoryStepsAreThere) {
   ASSERT_TRUE(steps.ok()) << steps.status();
   EXPECT_GT(steps->context_bytes, 50e6);
   EXPECT_NEAR(steps->workspace_bytes, 32 << 20, 4 << 20);
-  // Modules that are loaded with the context, or by an earlier test, are none.
+  // Modules that were loaded with the context or by an earlier test do not
+  // count.
   EXPECT_GE(steps->library_bytes, 0);
   EXPECT_GT(steps->communicator_bytes + steps->communication_bytes, 0);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole stages on the GPU against the reference in double precision.
+// Compares whole stages on the GPU with the reference in double precision.
 #include <cmath>
 #include <random>
 
@@ -13,8 +13,8 @@
 namespace weir {
 namespace {
 
-// Each operation is within 1e-2; a stage chains tens of them, whose roundings
-// (2^-9 in bf16) are independent.
+// Each operation is within 1e-2. A stage chains tens of operations, whose
+// rounding errors (2^-9 in bf16) are independent.
 constexpr double kTolerance = 3e-2;
 
 struct Case {
@@ -42,7 +42,8 @@ class GpuExecutorTest : public GpuTest,
     Upload();
   }
 
-  // Numbers that the format holds exactly, so that both begin with the same.
+  // Fills the reference with numbers that the format represents exactly, so
+  // that both sides start with the same values.
   void MakeReference() {
     reference_ = MakeStageBuffers(*program_);
     std::mt19937_64 generator(3);
@@ -90,7 +91,7 @@ class GpuExecutorTest : public GpuTest,
       table_[i] = memory->get();
       memory_.push_back(*std::move(memory));
     }
-    // Copies from pageable memory may still be on their way, and the bench's
+    // Copies from pageable memory may still be in flight, and the bench's
     // stream does not wait for them.
     ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
   }

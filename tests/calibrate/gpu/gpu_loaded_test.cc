@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bench on one part of a real card: operations are right, and passes are
-// slower while other parts work.
+// The bench on one partition of a real GPU: operations are correct, and passes
+// are slower while other partitions are busy.
 #include <cmath>
 #include <cstdio>
 
@@ -11,7 +11,7 @@
 namespace weir {
 namespace {
 
-constexpr double kTolerance = 1e-2;  // of each operation, norm-wise
+constexpr double kTolerance = 1e-2;  // norm-wise relative error per operation
 
 class GpuLoadedTest : public GpuTest {
  protected:

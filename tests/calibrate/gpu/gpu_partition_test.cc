@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts of a real card: which multiprocessors each has, whether they work at
-// the same time, what may cross from one to another, and paced copies.
+// Partitions of a real GPU: the multiprocessors of each, concurrent execution,
+// events and memory across partitions, and paced copies.
 #include <algorithm>
 #include <cstdio>
 #include <set>
@@ -29,8 +29,8 @@ class GpuPartitionTest : public GpuTest {
     ASSERT_EQ(cudaFree(nullptr), cudaSuccess);
   }
 
-  // False: this driver or card has no parts, or not so many; the test is
-  // skipped.
+  // Partitions the GPU. Returns false if this driver or GPU does not support
+  // partitions, or not that many; the test is then skipped.
   bool Cut(int num_parts) {
     auto card = CardPartitions::Create(0, num_parts);
     if (absl::IsUnimplemented(card.status()) ||
@@ -47,7 +47,7 @@ class GpuPartitionTest : public GpuTest {
     return true;
   }
 
-  // All parts, the one for copies last.
+  // Returns all partitions; the one for copies is last.
   std::vector<const CardPartition*> Parts() const {
     std::vector<const CardPartition*> parts;
     for (int i = 0; i < card_->size(); ++i) parts.push_back(&card_->part(i));
@@ -110,7 +110,8 @@ class GpuPartitionTest : public GpuTest {
               cudaSuccess);
   }
 
-  // One for each part; all busy at once.
+  // Keeps all partitions busy at the same time. Returns one element per
+  // partition.
   std::vector<Spun> SpinAll(double seconds) {
     const std::vector<const CardPartition*> parts = Parts();
     std::vector<Spun> spun(parts.size());
@@ -129,7 +130,7 @@ class GpuPartitionTest : public GpuTest {
     std::set<uint32_t> taken;
     for (size_t i = 0; i < spun.size(); ++i) {
       const std::set<uint32_t> own = spun[i].multiprocessors();
-      // On compute capability 9 a module with dynamic parallelism would add 2.
+      // On compute capability 9, a module with dynamic parallelism would add 2.
       EXPECT_LE(own.size(), parts[i]->num_multiprocessors()) << "part " << i;
       EXPECT_GT(own.size(), parts[i]->num_multiprocessors() / 2)
           << "part " << i;
@@ -140,7 +141,7 @@ class GpuPartitionTest : public GpuTest {
     }
   }
 
-  // Seconds of a copy on the stream, the fastest of some.
+  // Returns the seconds of the fastest of several copies on the stream.
   double CopySeconds(const Launch& launch, const PacedCopy& copy) {
     auto watch = Stopwatch::Create();
     EXPECT_TRUE(watch.ok());
@@ -206,8 +207,9 @@ TEST_F(GpuPartitionTest, GraphsStayOnTheirPart) {
   ExpectDisjoint({&card_->part(0), &card_->part(1)}, spun);
 }
 
-// A stage's output goes to the next stage by the part for copies: events order
-// streams of different parts, memory of a pool is seen by all.
+// Checks that a stage's output reaches the next stage through the partition for
+// copies: events order the streams of different partitions, and all of them can
+// access the memory of a pool.
 TEST_F(GpuPartitionTest, EventsAndPoolsGoAcrossParts) {
   if (!Cut(2)) GTEST_SKIP() << skip_;
   constexpr int64_t kBytes = 8 << 20;
@@ -278,13 +280,14 @@ TEST_F(GpuPartitionTest, PacedCopiesTakeTheirLatencyAndTheirBytesByTheirRate) {
           "card\n",
           1e-9 * rate, 1e6 * latency, on_copies / expected, on_card / expected);
       EXPECT_NEAR(on_card / expected, 1, 0.03) << rate;
-      // Few multiprocessors: what they reach is printed below.
+      // The partition for copies has few multiprocessors. The rates that it
+      // reaches are printed below.
       if (rate <= 100e9) {
         EXPECT_NEAR(on_copies / expected, 1, 0.03) << rate;
       }
     }
   }
-  // Without a rate: what so many blocks reach.
+  // Prints the rates of the blocks' copies without a limit.
   for (const int num_multiprocessors : {1, 2, 4, 8}) {
     card.num_multiprocessors = num_multiprocessors;
     copy = {copy.from, copy.to, kMost, 0, 0};
@@ -317,7 +320,7 @@ TEST_F(GpuPartitionTest, LinksThatAreBusyTogetherKeepTheirRates) {
     streams.push_back(*std::move(stream));
     watches.push_back(*std::move(watch));
   }
-  for (int round = 0; round < 2; ++round) {  // the first one warms up
+  for (int round = 0; round < 2; ++round) {  // the first round warms up
     for (int i = 0; i < num_links; ++i) {
       Launch launch;
       launch.stream = streams[i].get();

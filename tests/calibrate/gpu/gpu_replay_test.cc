@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replays on a GPU, its ranks in turn and on parts of it, against the host in
-// double precision.
+// Compares replays on a GPU, with the ranks one after another and on
+// partitions, with the host in double precision.
 #include <gmock/gmock.h>
 
 #include <optional>
@@ -18,11 +18,12 @@
 namespace weir {
 namespace {
 
-// As on the pretended GPU, but sums are fp32, and in another order.
+// The same tolerances as on the fake GPU, but sums are in fp32 and in another
+// order.
 constexpr double kLosses = 2e-3, kChange = 2e-2;
 constexpr LinkSpec kLink = {.latency_seconds = 2e-5, .bytes_per_second = 1e10};
 
-// What the host trains in seconds.
+// Returns a model that the host trains in seconds.
 Model SmallerGpt() {
   Model model = GpuGpt();
   Transformer& t = *model.mutable_transformer();
@@ -50,7 +51,7 @@ class GpuReplayTest : public GpuTest {
     return plan.ok() ? *std::move(plan) : ReplayPlan();
   }
 
-  // Prints what the device says of itself, for the log.
+  // Runs the replay and prints the device's description for the log.
   static ReplayRecord Run(const ReplayPlan& plan, ReplayDevice* device) {
     auto record = RunReplay(plan, device);
     EXPECT_TRUE(record.ok()) << record.status();
@@ -61,11 +62,11 @@ class GpuReplayTest : public GpuTest {
     CudaReplayOptions options;
     options.num_partitions = num_partitions;
 #ifdef WEIR_PRETENDED_GPU
-    options.num_candidates = 1;  // each is run a hundred times
+    options.num_candidates = 1;  // each candidate is run a hundred times
 #endif
     return options;
   }
-  // Nothing where the card cannot be cut.
+  // Returns nullopt if the GPU cannot be partitioned.
   static std::optional<ReplayRecord> OnCard(const ReplayPlan& plan,
                                             int num_partitions) {
     auto device = OpenCudaReplayDevice(plan, OptionsFor(num_partitions));
@@ -124,7 +125,8 @@ TEST_F(GpuReplayTest, PartsOfTheCardTrainAsAllOfIt) {
   }
 }
 
-// 4 u, and what another system's formula gives at least.
+// The limits are 4 u for the schedule's own formula and at least 0.3 for that
+// of another system.
 TEST_F(GpuReplayTest, AScheduleWithoutFlushTrainsAsItsFormulaOnTheCard) {
   const ScheduleSpec spec = {2, 2, 1, 3};
   const ReplayPlan plan = Plan("2bw", spec);
@@ -144,7 +146,7 @@ TEST_F(GpuReplayTest, AScheduleWithoutFlushTrainsAsItsFormulaOnTheCard) {
   }
 }
 
-// The marks of replays, and those of stages, count on it.
+// The memory marks of replays and of stages depend on this.
 TEST_F(GpuReplayTest, APoolCountsWhatIsGivenBackWhenThatIsQueued) {
   auto device = OpenBenchDevice({});
   ASSERT_TRUE(device.ok()) << device.status();
@@ -152,7 +154,7 @@ TEST_F(GpuReplayTest, APoolCountsWhatIsGivenBackWhenThatIsQueued) {
   auto pool = MemoryPool::Create(0, 0);
   ASSERT_TRUE(pool.ok()) << pool.status();
   constexpr int64_t kBytes = 8 << 20;
-  // Copies for some milliseconds, behind which all of this waits.
+  // Copies for some milliseconds; everything below waits for them.
   ASSERT_TRUE((*device)->EnqueueFlush(5e-3).ok());
   for (int i = 0; i < 4; ++i) {
     auto memory = (*pool)->Take(kBytes, stream, "a test");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests that need a GPU: they skip themselves where there is none.
+// Fixture for tests that need a GPU. They are skipped if there is none.
 #ifndef WEIR_TESTS_CALIBRATE_GPU_GPU_TEST_H_
 #define WEIR_TESTS_CALIBRATE_GPU_GPU_TEST_H_
 
@@ -21,12 +21,12 @@ class GpuTest : public testing::Test {
     format_ = facts->half_format;
   }
 
-  // Two blocks and both ends, of sizes that a GPU takes.
+  // Returns two blocks with embedding and head, in sizes that suit a GPU.
   StageSpec Spec(bool fused, float dropout) const {
     StageSpec spec;
     spec.work.microbatch_size = 2;
 #ifdef WEIR_PRETENDED_GPU
-    spec.work.sequence_length = 24;  // it computes in double, one by one
+    spec.work.sequence_length = 24;  // computes in double, element by element
 #else
     spec.work.sequence_length = 192;  // more than one tile of attention
 #endif
@@ -42,7 +42,8 @@ class GpuTest : public testing::Test {
   ElementFormat format_ = ElementFormat::kBf16;
 };
 
-// Learned positions, LayerNorm, GELU, biases, tied embeddings.
+// Returns a model with learned positions, LayerNorm, GELU, biases and tied
+// embeddings.
 inline Model GpuGpt() {
   Model model;
   Transformer& t = *model.mutable_transformer();
@@ -62,7 +63,8 @@ inline Model GpuGpt() {
   return model;
 }
 
-// Rotary positions, RMSNorm, SwiGLU, grouped heads, a head of its own.
+// Returns a model with rotary positions, RMSNorm, SwiGLU, grouped-query
+// attention and untied embeddings.
 inline Model GpuLlama() {
   Model model;
   Transformer& t = *model.mutable_transformer();

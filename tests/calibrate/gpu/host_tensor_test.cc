@@ -44,7 +44,7 @@ TEST(HostTensorTest, KnownValues) {
   EXPECT_EQ(Read(ElementFormat::kBf16, 0x3F80), 1);
   EXPECT_EQ(Read(ElementFormat::kBf16, 0xC040), -3);
   EXPECT_TRUE(std::isinf(Read(ElementFormat::kFp16, 0x7C00)));
-  // All bits set, as outputs are poisoned.
+  // Outputs are poisoned by setting all bits.
   EXPECT_TRUE(std::isnan(Read(ElementFormat::kFp16, 0xFFFF)));
   EXPECT_TRUE(std::isnan(Read(ElementFormat::kBf16, 0xFFFF)));
 }
@@ -62,7 +62,7 @@ TEST(HostTensorTest, RowsLieAStrideApart) {
   HostTensor tensor{ElementFormat::kInt32, 5, {}};
   const TensorView view{0, 7, 5};
   tensor.bytes.resize(SpanOf(view, {3, 2}) * 4);
-  EXPECT_EQ(tensor.bytes.size(), 4u * 12);  // nothing behind the last row
+  EXPECT_EQ(tensor.bytes.size(), 4u * 12);  // nothing after the last row
   const int32_t value = 77;
   std::memcpy(&tensor.bytes[4 * (2 * 5 + 1)], &value, 4);
   EXPECT_EQ(tensor.At(2, 1), 77);

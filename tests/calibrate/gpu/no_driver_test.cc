@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// On a machine without an NVIDIA driver the bench says so, at once and in one
-// line.
+// Checks that without an NVIDIA driver the bench reports this at once and in
+// one line.
 #include <cuda_runtime_api.h>
 #include <gmock/gmock.h>
 
@@ -58,7 +58,7 @@ TEST(NoDriverTest, ProvenanceNamesTheLibrariesThatWereLinked) {
 }
 
 TEST(NoDriverTest, HashesAreTheSameInEveryRun) {
-  EXPECT_EQ(StableHash(""), "cbf29ce484222325");  // of the standard
+  EXPECT_EQ(StableHash(""), "cbf29ce484222325");  // the standard's value
   EXPECT_EQ(StableHash("a"), "af63dc4c8601ec8c");
 }
 
@@ -66,7 +66,7 @@ TEST(NoDriverTest, WorkThatDoesNotReturnIsLeftBehind) {
   if (HasDriver()) GTEST_SKIP() << "RunWithin needs a GPU or none at all";
   const absl::Status status =
       RunWithin(5, "doing nothing", [] { return absl::OkStatus(); });
-  // The thread cannot take a GPU: it says so instead of running.
+  // The thread cannot select a GPU and reports this instead of running.
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
 }
 

@@ -29,7 +29,7 @@ TEST(NvmlTest, OlderDriversCallTheReasonsOtherwise) {
   const DeviceState state = (*nvml)->Sample();
   EXPECT_FALSE(state.power_capped);
   EXPECT_TRUE(state.thermal_slowdown);
-  EXPECT_EQ(state.watts, 0);  // what the GPU does not tell
+  EXPECT_EQ(state.watts, 0);  // the GPU does not report it
   EXPECT_EQ((*nvml)->clocks(), "application clocks at 1305 MHz");
 }
 

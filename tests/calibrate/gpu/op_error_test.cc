@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Samples of operations find the errors that the whole has.
+// Checks that a sample of an operation shows the errors of the whole operation.
 #include "calibrate/gpu/host/op_error.h"
 
 #include <cmath>
@@ -34,7 +34,7 @@ bool UpdatesInPlace(OpKind kind) {
          kind == OpKind::kRotaryForward || kind == OpKind::kRotaryBackward;
 }
 
-// Views of distinct buffers; what is updated in place stands in both lists.
+// Adds views of distinct buffers. Buffers updated in place are in both lists.
 void AddViews(StageOp* op) {
   op->inputs.resize(NumInputs(op->kind));
   op->outputs.resize(NumOutputs(op->kind));
@@ -54,7 +54,7 @@ void MakeTokens(int64_t limit, Numbers* numbers) {
   }
 }
 
-// Inputs that the operation can have.
+// Returns valid inputs for the operation.
 OpCase MakeCase(StageOp op) {
   AddViews(&op);
   OpCase made(op);
@@ -116,7 +116,7 @@ HostTensor Store(const Numbers& numbers, const TensorShape& shape) {
   return tensor;
 }
 
-// A device that computes in double and stores fp32.
+// Emulates a device that computes in double precision and stores fp32.
 OpCopies RunOnDevice(const StageOp& op) {
   OpCase device = MakeCase(op);
   OpCopies copies;
@@ -208,7 +208,7 @@ std::vector<Named> AllOps() {
 class OpErrorTest : public testing::TestWithParam<Named> {
  protected:
   const StageOp& op() const { return GetParam().op; }
-  // Whole, and a tenth of it.
+  // Returns the costs of the whole operation and of a tenth of it.
   std::vector<double> Limits() const { return {1e18, HostCost(op()) / 10}; }
 };
 
@@ -229,7 +229,7 @@ TEST_P(OpErrorTest, AnErrorOfFivePercentIsFoundInEveryOutput) {
     if (is_backward && i == 1) continue;  // scratch
     OpCopies copies = RunOnDevice(op());
     if (!copies.outputs[i].present()) continue;
-    if (op().kind == OpKind::kAdam && i == 0) continue;  // cleared: 0
+    if (op().kind == OpKind::kAdam && i == 0) continue;  // cleared to 0
     Change(&copies.outputs[i], 1.05);
     for (const double limit : Limits()) {
       EXPECT_NEAR(RelativeError(with_views, copies, limit), 0.05, 1e-5)
@@ -251,7 +251,7 @@ TEST_P(OpErrorTest, ASampleCostsWhatTheLimitAllows) {
   const StageOp smaller = SampleOp(op(), limit).op;
   if (op().kind == OpKind::kAttentionForward ||
       op().kind == OpKind::kAttentionBackward) {
-    // Heads that share their keys, of one sequence, are the least.
+    // The smallest sample is one sequence and the heads that share its keys.
     EXPECT_EQ(smaller.sequences, 1);
     EXPECT_EQ(smaller.kv_heads, 1);
   } else {

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t kM = 5, kN = 7, kK = 3, kPadding = 2;
 
-// Transposed a, transposed b, accumulating, rows with gaps between them.
+// The parameters are: transpose a, transpose b, accumulate, gaps between rows.
 class ProductShapeTest
     : public testing::TestWithParam<std::tuple<bool, bool, bool, bool>> {
  protected:
@@ -38,11 +38,11 @@ TEST_P(ProductShapeTest, TheLibrarysProductIsTheReferences) {
   const Numbers a = Normal(100, 1), b = Normal(100, 2), before = Normal(100, 3);
   Numbers expected = before, actual = before;
   RunReference(op, {a.data(), b.data(), nullptr}, {expected.data(), nullptr});
-  // The library is handed b first.
+  // The library takes b first.
   MultiplyColumnMajor(InColumnMajor(ShapeOfProduct(op)), 1, op.accumulate,
                       b.data(), a.data(), actual.data());
   ExpectSame(actual, expected, 1e-14);
-  for (size_t i = 0; i < before.size(); ++i) {  // gaps are left alone
+  for (size_t i = 0; i < before.size(); ++i) {  // gaps are unchanged
     if (expected[i] == before[i]) {
       EXPECT_EQ(actual[i], before[i]);
     }
@@ -54,8 +54,8 @@ INSTANTIATE_TEST_SUITE_P(All, ProductShapeTest,
                                           testing::Bool(), testing::Bool()));
 
 TEST(ProductShapeTest, DimensionsAreThoseThatCublasLtChecks) {
-  // y[t, n] = x[t, k] W[n, k]^T is C(n, t) = W^T X in column-major terms: W
-  // stored k x n and transposed, x stored k x t and not.
+  // y[t, n] = x[t, k] W[n, k]^T is C(n, t) = W^T X in column-major terms: W is
+  // stored k x n and transposed, x is stored k x t and not transposed.
   StageOp op;
   op.rows = 8192;
   op.columns = 16384;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far two trainings are apart.
+// Differences between two trainings.
 #ifndef WEIR_TESTS_CALIBRATE_GPU_REPLAY_DIFFERENCE_H_
 #define WEIR_TESTS_CALIBRATE_GPU_REPLAY_DIFFERENCE_H_
 
@@ -40,7 +40,7 @@ inline double Differ(const std::vector<double>& a,
   return difference.relative();
 }
 
-// By what training has changed.
+// Returns the difference of the weights relative to their change in training.
 inline double ChangesDiffer(const ReplayPlan& plan, const ReplayRecord& a,
                             const ReplayRecord& b) {
   std::vector<double> of_a = Joined(a.weights), of_b = Joined(b.weights);

@@ -57,7 +57,7 @@ TEST(RotationTest, GraphsMakeAtLeastTheWantedLaunches) {
   }
 }
 
-// The sets in the order in which replays use them.
+// Returns the sets in the order in which replays use them.
 std::vector<int> SetsUsed(const GraphPlan& plan, int num_sets, int replays) {
   std::vector<int> used;
   for (int replay = 0; replay < replays; ++replay) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kernel that says where and when it ran.
+// A kernel that records where and when it ran.
 #ifndef WEIR_TESTS_CALIBRATE_GPU_SPIN_H_
 #define WEIR_TESTS_CALIBRATE_GPU_SPIN_H_
 
@@ -14,7 +14,7 @@ struct SpinRecord {
   uint32_t multiprocessor;                      // %smid
 };
 
-// Each block of 256 threads is busy for so long; records[block].
+// Keeps each block of 256 threads busy for `seconds` and fills records[block].
 cudaError_t LaunchSpin(cudaStream_t stream, int num_blocks, double seconds,
                        SpinRecord* records);
 

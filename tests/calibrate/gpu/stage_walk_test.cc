@@ -11,7 +11,7 @@
 namespace weir {
 namespace {
 
-// Llama or GPT, fused attention, dropout.
+// The parameters are: Llama (else GPT), fused attention, dropout.
 class StageWalkTest
     : public testing::TestWithParam<std::tuple<bool, bool, float>> {
  protected:
@@ -30,7 +30,7 @@ class StageWalkTest
 TEST_P(StageWalkTest, EveryBufferIsThereWhenAnOperationUsesItAndNoneStays) {
   for (const auto& [first, last] : {std::pair(0, 4), {0, 2}, {1, 3}, {2, 4}}) {
     const StageProgram program = Program(first, last);
-    std::set<std::pair<int, int>> there;  // microbatch, buffer
+    std::set<std::pair<int, int>> there;  // (microbatch, buffer)
     for (const StageStep& step : WalkStage(program, 3)) {
       const auto key = std::pair(step.microbatch, step.buffer);
       if (step.kind == StageStep::Kind::kTake) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The closed loop: figures -> pretended measurements -> figures.
+// Round trip: model parameters -> simulated measurements -> fitted model
+// parameters.
 #include "calibrate/measure/assemble.h"
 
 #include <gmock/gmock.h>
@@ -29,7 +30,7 @@ void Set(double value, Figure* figure) {
   figure->set_source("planted");
 }
 
-// An H200 that nobody has published.
+// Returns an H200 with made-up parameters.
 DeviceProfile Planted() {
   DeviceProfile truth = *LoadDeviceProfile("h200-sxm");
   Set(0.9, truth.mutable_memory_efficiency());
@@ -110,11 +111,11 @@ TEST(AssembleTest, WithoutNoiseTheFiguresComeBack) {
   const Loop loop = RunLoop(Quiet(), "gpt-2.2b");
   ExpectFigures(loop.profile, 1e-4);
   EXPECT_NEAR(loop.profile.kernel_gap_seconds().value() / 6e-7, 1, 1e-6);
-  // Fitted to one block, judged by whole stages.
+  // Fitted to one block, checked against whole stages.
   EXPECT_THAT(loop.profile.kernel_gap_seconds().source(),
               HasSubstr("others 0.00 %"));
-  // Products: figures that hide behind others need not come back one by one;
-  // what they predict must.
+  // Parameters of the GEMM model that are masked by others need not be
+  // recovered one by one, but their predictions must be.
   EXPECT_LT(loop.profile.product_residual().value(), 2e-3);
   const ProductModel& product = loop.profile.product();
   EXPECT_NEAR(product.matrix_rate().value(), 0.8, 0.008);
@@ -143,7 +144,7 @@ TEST(AssembleTest, WithNoiseTheyComeBackAsCloselyAsItLets) {
   EXPECT_LT(loop.profile.memory_residual().value(), 0.03);
 }
 
-// The proof's bound for a whole stage from its operations is 3 %.
+// The validation's bound for a whole stage, priced from its operations, is 3 %.
 TEST(AssembleTest, StagesFollowFromTheirOperationsAndGaps) {
   const Loop loop = RunLoop(Quiet(), "llama-2-7b");
   ASSERT_FALSE(loop.profile.stages().empty());
@@ -225,7 +226,8 @@ TEST(AssembleTest, MemoryAndProvenanceAreTheDrivers) {
   EXPECT_EQ(profile.coverage().product_n().high(), 50304);
 }
 
-// Of each pass the factors that were planted, of the numbers that are measured.
+// Checks that each pass has the planted factors, at the measured numbers of
+// active partitions.
 void ExpectShare(const DeviceProfile& found, const DeviceProfile& truth,
                  const std::vector<int>& active, double tolerance) {
   const CardShare& share = found.card_share();
@@ -254,7 +256,8 @@ TEST(AssembleTest, FactorsOfAPartOfACardComeBack) {
   EXPECT_EQ(profile.context_bytes().value(), 5.2e8 / 4);
   EXPECT_EQ(profile.workspace_bytes().value(), 32 << 20);
   EXPECT_EQ(profile.provenance().num_multiprocessors(), 132);
-  // Rates by the multiprocessors, what is fitted on the part itself.
+  // Rates scale with the multiprocessors; fitted parameters are those of the
+  // partition.
   EXPECT_NEAR(*PeakFlops(profile, "bf16") / *PeakFlops(loop.start, "bf16"),
               32.0 / 132, 1e-12);
   EXPECT_NEAR(profile.memory_efficiency().value(), 0.4, 1e-4);
@@ -355,7 +358,7 @@ TEST(AssembleTest, AResidualIsOfWhatItsFitHasNotSeen) {
             loop.start.product_residual().value());
 }
 
-// Too few samples say neither how far off a fit is, nor what a launch costs.
+// A few samples determine neither the error of a fit nor the cost of a launch.
 TEST(AssembleTest, WhatFewSamplesCannotTellStaysTheStarts) {
   Loop loop = RunLoop(Quiet(), "gpt2");
   Calibration few = loop.journal;

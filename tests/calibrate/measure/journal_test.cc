@@ -75,7 +75,7 @@ TEST(JournalTest, ADamagedHeadIsAnError) {
   EXPECT_FALSE(ParseJournal("j", "", &damage).ok());
 }
 
-// The records of a journal: each part as text.
+// Returns the records of a journal, each as text.
 std::set<std::string> PartsOf(const Calibration& journal) {
   Calibration head = journal;
   head.clear_workloads();
@@ -109,8 +109,8 @@ TEST(JournalTest, EveryFlippedBitAndEveryCutIsFound) {
   }
   const size_t end = whole.size();
   for (size_t cut = 0; cut < end; ++cut) {
-    // Whole records alone are a shorter journal, which no crash leaves: the
-    // file is replaced as a whole.
+    // A cut between records gives a valid shorter journal. No crash leaves one,
+    // as the file is always replaced as a whole.
     if (cut > 0 && whole[cut - 1] == '\n' &&
         whole.rfind("# crc32: ", cut - 1) == cut - 18) {
       continue;

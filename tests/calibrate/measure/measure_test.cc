@@ -22,7 +22,8 @@ namespace {
 
 using testing::HasSubstr;
 
-// Two stages of one size, without the grid of products: quick.
+// Returns a plan that is quick to measure: one stage of one size, without the
+// grid of GEMMs.
 MeasuringPlan SmallPlan() {
   PlanOptions options;
   options.microbatch_sizes = {2};
@@ -88,12 +89,12 @@ TEST(MeasureTest, NoiseOutliersAndClockRampsHardlyMoveMedians) {
     const double off =
         std::abs(result->seconds().p50() / bench.TrueSeconds(workload) - 1);
     EXPECT_LT(off, 0.02) << workload.key;
-    held += off <= result->seconds().relative_ci() + 2e-3;  // the outliers'
+    held += off <= result->seconds().relative_ci() + 2e-3;  // shift by outliers
   }
   EXPECT_GT(held, 0.85 * plan.workloads.size());
 }
 
-// The bound for a repeat of a calibration.
+// The bound for repeating a calibration.
 TEST(MeasureTest, RepeatAgreesWithinTwoPercent) {
   const MeasuringPlan plan = SmallPlan();
   PretendOptions options = PretendH200();
@@ -147,7 +148,7 @@ TEST(MeasureTest, WhatDoesNotFitIsSkippedAndNoFailure) {
   PretendOptions options = PretendH200();
   options.too_large = {"product m 4096 n 4096"};
   PretendBench bench(options);
-  // The reference itself does not: that is an error.
+  // If the reference itself does not fit, that is an error.
   EXPECT_TRUE(absl::IsResourceExhausted(MeasureAll(&bench, plan).status));
   options.too_large = {"attention_backward"};
   PretendBench smaller(options);
@@ -161,7 +162,8 @@ TEST(MeasureTest, BrokenWorkloadsAreRefusedAndABrokenGpuEndsIt) {
   PretendOptions options = PretendH200();
   options.breaks = {"norm", "bias", "attention"};
   PretendBench bench(options);
-  // The GPU itself still works: what breaks is refused, the rest is measured.
+  // The GPU itself still works: failing workloads are refused, the rest is
+  // measured.
   const Outcome run = MeasureAll(&bench, plan);
   EXPECT_TRUE(run.status.ok()) << run.status;
   EXPECT_GT(NumRefused(run.journal), 3);
@@ -209,7 +211,7 @@ TEST(MeasureTest, DriftThatStaysIsBoundedAndFlagged) {
   EXPECT_GT(flagged, 3);
 }
 
-// How the reference stood depends on when it was looked at.
+// Removes the state of the reference, which depends on when it was measured.
 std::string WithoutReference(Calibration journal) {
   for (WorkloadResult& result : *journal.mutable_workloads()) {
     result.clear_reference_ratio();
@@ -229,7 +231,7 @@ TEST(MeasureTest, ResumedAfterAnyWorkloadItIsTheUndisturbedRun) {
     int ended = 0;
     CalibrationHooks hooks;
     hooks.save = [&](const Calibration& journal) {
-      saved = journal;  // what a kill -9 leaves
+      saved = journal;  // what remains after a kill -9
       return absl::OkStatus();
     };
     hooks.end = [&](const WorkloadResult&) { ++ended; };
@@ -244,7 +246,7 @@ TEST(MeasureTest, ResumedAfterAnyWorkloadItIsTheUndisturbedRun) {
     EXPECT_EQ(WithoutReference(resumed.journal),
               WithoutReference(undisturbed.journal))
         << after;
-    // Nothing is done twice.
+    // No workload is measured twice.
     for (const WorkloadResult& result : saved.workloads()) {
       EXPECT_EQ(std::count(second.prepared().begin(), second.prepared().end(),
                            result.key()),
@@ -256,7 +258,7 @@ TEST(MeasureTest, ResumedAfterAnyWorkloadItIsTheUndisturbedRun) {
 TEST(MeasureTest, CheckVerifiesAllAndTimesNothing) {
   const MeasuringPlan plan = SmallPlan();
   PretendOptions options = PretendH200();
-  options.hangs = {""};  // whatever runs never comes back
+  options.hangs = {""};  // everything that runs hangs
   PretendBench bench(options);
   CalibrationOptions measure;
   measure.only_verify = true;

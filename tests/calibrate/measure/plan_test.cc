@@ -55,7 +55,7 @@ TEST(PlanTest, OperationsOfEveryPassAreMeasuredAlone) {
   }
 }
 
-// Two operations that ask different things of the GPU never share a key.
+// Operations with different work never share a key.
 TEST(PlanTest, OneKeyIsOneAmountOfWork) {
   PlanOptions options;
   options.dropout = 0.1;
@@ -104,7 +104,7 @@ TEST(PlanTest, SizesMultiplyStagesAndShareWhatIsAlike) {
   const MeasuringPlan plan = PlanOf("gpt2-medium", options);
   EXPECT_EQ(plan.stages.size(), 2 * 2 * 2 * 4);
   EXPECT_EQ(plan.memory.size(), 3 * plan.stages.size());
-  // 2 x 256 tokens have the products of 1 x 512.
+  // 2 x 256 tokens have the GEMMs of 1 x 512.
   size_t num_ops = 0;
   for (const PlannedPass& pass : plan.passes) num_ops += pass.op_keys.size();
   EXPECT_LT(plan.workloads.size(), num_ops / 2);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A bench without a GPU: times follow a device profile's own formulas, with
-// whatever goes wrong on real ones.
+// A fake bench without a GPU: times follow the formulas of a device profile,
+// with the disturbances and failures of real GPUs.
 #ifndef WEIR_TESTS_CALIBRATE_MEASURE_PRETEND_BENCH_H_
 #define WEIR_TESTS_CALIBRATE_MEASURE_PRETEND_BENCH_H_
 
@@ -19,33 +19,36 @@ struct PretendOptions {
   ElementFormat format = ElementFormat::kBf16;
   uint64_t seed = 1;
   double noise = 0;         // standard deviation of a sample's logarithm
-  double run_to_run = 0;    // and of what all samples of a workload share
-  double outlier_part = 0;  // of samples, three times as long
-  // Slower by this part when a workload begins, e-fold in 60 ms.
+  double run_to_run = 0;    // the same for all samples of a workload together
+  double outlier_part = 0;  // share of samples that take three times as long
+  // Relative slowdown at the start of a workload, which decays as exp(-t / 60
+  // ms).
   double clock_ramp = 0;
-  // While so many busy seconds are behind all that ran, everything takes
-  // `factor` times as long.
+  // While the total busy seconds are in this range, everything takes `factor`
+  // times as long.
   struct Episode {
     double from_seconds = 0, to_seconds = 0, factor = 1;
     bool power_capped = false, thermal_slowdown = false;
   };
   std::vector<Episode> episodes;
-  // Workloads whose key holds one of these: wrong results, an error when run,
-  // never come back, do not fit.
+  // Workloads whose key contains one of these strings: give wrong results,
+  // return an error when run, hang, do not fit in memory.
   std::vector<std::string> wrong, breaks, hangs, too_large;
-  // One of so many parts of the card, with so many multiprocessors, of which
-  // `truth` is the profile: its card_share slows passes down.
+  // The bench is one of `num_partitions` partitions with `part_multiprocessors`
+  // multiprocessors each. `truth` is the partition's profile; its card_share
+  // slows passes down.
   int num_partitions = 1, part_multiprocessors = 0;
-  double breaks_after_seconds = 1e18;  // everything, when so many were busy
-  double sleep_seconds = 0;            // really, each time something runs
+  double breaks_after_seconds = 1e18;  // of busy time, then everything breaks
+  double sleep_seconds = 0;            // real seconds of sleep in each run
 };
 
-// A GPU of the name that the start profile is found by.
+// Returns a GPU whose name selects the start profile.
 PretendOptions PretendH200();
 
-// One of so many parts of it: its rates by its multiprocessors, what it alone
-// gets of the memory, and factors of its own for every pass and number of
-// parts.
+// Returns one of `num_partitions` partitions of `card`: its rates scale with
+// its multiprocessors, its memory bandwidth is that of a partition without
+// contention, and every pass and number of active partitions has its own
+// slowdown.
 PretendOptions PretendPart(PretendOptions card, int num_partitions);
 
 class PretendBench : public Bench {
@@ -67,7 +70,7 @@ class PretendBench : public Bench {
   Provenance* mutable_provenance() { return &provenance_; }
   // Keys in the order in which they were prepared.
   const std::vector<std::string>& prepared() const { return prepared_; }
-  // Seconds of a launch without anything that disturbs it.
+  // Returns the seconds of an undisturbed launch.
   double TrueSeconds(const Workload& workload) const;
 
  private:

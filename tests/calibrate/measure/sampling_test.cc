@@ -11,7 +11,7 @@
 namespace weir {
 namespace {
 
-// A workload whose batches are made by a function of the seconds run so far.
+// A workload whose batches are a function of the seconds run so far.
 class Scripted : public PreparedWorkload {
  public:
   explicit Scripted(std::function<LaunchBatch(double)> batch)
@@ -62,12 +62,12 @@ TEST(SamplingTest, LongLaunchesStillWarmUpThreeTimes) {
   Scripted slow([](double) { return Of(0.4); });
   const WorkloadResult result = Sample(&slow);
   EXPECT_GE(slow.launches, 3 + 7);
-  // 3 s are over before 30 samples are taken.
+  // 3 s pass before 30 samples are taken.
   EXPECT_EQ(result.seconds().num_samples(), 8);
 }
 
 TEST(SamplingTest, WarmUpLastsUntilTheClocksSettle) {
-  // 30 % slower at first, within 0.1 % of the end after 0.7 s.
+  // 30 % slower at first, within 0.1 % of the final value after 0.7 s.
   Scripted ramp(
       [](double now) { return Of(1e-4 * (1 + 0.3 * std::exp(-now / 0.12))); });
   const WorkloadResult result = Sample(&ramp);
@@ -97,7 +97,8 @@ TEST(SamplingTest, NoiseTakesMoreSamplesUntilTheMedianIsKnown) {
   EXPECT_NEAR(result.seconds().p50(), 1e-3, 1e-5);
 }
 
-// Stopping where the interval happens to be narrow costs some of its 95 %.
+// Stopping when the interval happens to be narrow reduces its coverage below 95
+// %.
 TEST(SamplingTest, IntervalHoldsTheMedianThoughItDecidesWhenToStop) {
   std::mt19937_64 random(11);
   std::lognormal_distribution<double> noise(0, 0.04);

@@ -23,7 +23,7 @@ TEST(StatisticsTest, NumbersOneToElevenHaveKnownQuantiles) {
   EXPECT_EQ(q.mean(), 6);
   EXPECT_NEAR(q.deviation(), std::sqrt(11.0), 1e-12);
   EXPECT_EQ(q.median_absolute_deviation(), 3);
-  // n = 11: the 2nd and the 10th, tables of the sign test.
+  // n = 11: the 2nd and the 10th, from tables of the sign test.
   EXPECT_NEAR(q.relative_ci(), (10.0 - 2.0) / 2 / 6, 1e-12);
 }
 
@@ -35,7 +35,7 @@ TEST(StatisticsTest, OneSampleIsItsOwnEverything) {
   EXPECT_EQ(q.relative_ci(), 0);
 }
 
-// Order statistics from 1, as the tables of the sign test print them.
+// Order statistics are counted from 1, as in tables of the sign test.
 TEST(StatisticsTest, IntervalsAreThoseOfTheTables) {
   const int table[][3] = {{6, 1, 6},    {9, 2, 8},    {10, 2, 9},   {20, 6, 15},
                           {30, 10, 21}, {50, 18, 33}, {100, 40, 61}};
@@ -49,8 +49,8 @@ TEST(StatisticsTest, IntervalsAreThoseOfTheTables) {
   }
 }
 
-// Exact coverage at n = 30 is 95.7 %; 4000 series put one standard deviation of
-// what is counted at 0.32 %.
+// The exact coverage at n = 30 is 95.7 %. With 4000 series, its standard error
+// is 0.32 %.
 TEST(StatisticsTest, IntervalHoldsTheMedianAsOftenAsItSays) {
   std::mt19937_64 random(7);
   std::lognormal_distribution<double> skewed(0, 0.5);  // median 1

@@ -25,7 +25,7 @@ ncclResult_t Note(std::string call) {
   return ncclSuccess;
 }
 
-// Of a call that goes on in the background.
+// Starts a call that continues in the background.
 ncclResult_t Begin(std::string call) {
   Note(std::move(call));
   num_polls_left = Fake().num_polls_in_progress;

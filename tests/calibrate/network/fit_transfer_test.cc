@@ -36,7 +36,8 @@ std::vector<TransferSample> SamplesOf(const std::vector<TransferPiece>& pieces,
   return samples;
 }
 
-// 7 us and 30 GB/s, then 80 GB/s from 256 KiB, then 360 GB/s from 16 MiB.
+// Returns 7 us and 30 GB/s, then 80 GB/s from 256 KiB, then 360 GB/s from 16
+// MiB.
 std::vector<TransferPiece> ThreePieces() {
   const double a = 7e-6;
   const double b = a + 0x1p18 / 30e9 - 0x1p18 / 80e9;
@@ -77,7 +78,8 @@ TEST(FitTransferTest, RecoversItThroughNoise) {
     mean_rate += fit->pieces.back().bytes_per_second() / 20;
     mean_residual += fit->residual / 20;
   }
-  // Nine sizes of 2 % each tell the last slope to about 1.5 %, 20 runs to 0.3.
+  // Nine sizes with 2 % noise determine the last slope within 1.5 %, 20 runs
+  // within 0.3 %.
   EXPECT_NEAR(mean_rate, 360e9, 360e9 * 0.01);
   EXPECT_NEAR(mean_residual, 0.02, 0.002);
 }

@@ -74,7 +74,7 @@ INSTANTIATE_TEST_SUITE_P(
               {"SLURM_LOCALID", "1"}},
              "Slurm",
              1},
-        Case{"MpirunInAJob",  // srun started mpirun's daemon of the node
+        Case{"MpirunInAJob",  // srun started mpirun's daemon on the node
              {{"OMPI_COMM_WORLD_RANK", "5"},
               {"OMPI_COMM_WORLD_SIZE", "8"},
               {"SLURM_PROCID", "1"},

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who may join rank 0, and that nobody who may not can end the meeting.
+// Checks which processes may join rank 0, and that no other process can end the
+// meeting.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -64,7 +65,7 @@ Hello HelloOf(int rank, uint64_t instance, int num_ranks) {
   return hello;
 }
 
-// Rank 0 of `num_ranks`, in a thread of its own.
+// Rank 0 of `num_ranks`, in its own thread.
 class Meeting {
  public:
   explicit Meeting(int num_ranks, double timeout_seconds = 30)
@@ -96,7 +97,7 @@ class Meeting {
     return wire.ok() ? *std::move(wire) : nullptr;
   }
 
-  // What rank 0 says to this greeting.
+  // Returns rank 0's answer to this greeting.
   Answer Greet(ControlWire* wire, const Hello& hello) const {
     EXPECT_TRUE(wire->Send(hello, Later()).ok());
     Answer answer;
@@ -108,7 +109,7 @@ class Meeting {
     return Greet(Call().get(), hello).refusal();
   }
 
-  // A rank that comes as ranks do.
+  // Joins as a rank does.
   std::unique_ptr<ControlWire> Join(int rank, uint64_t instance) const {
     std::unique_ptr<ControlWire> wire = Call();
     EXPECT_EQ(Greet(wire.get(), HelloOf(rank, instance, num_ranks_)).refusal(),
@@ -169,7 +170,7 @@ TEST(MeetTest, SaysWhatWasDroppedWhenTimeIsOver) {
                     HasSubstr("127.0.0.1 with no greeting, ...")));
 }
 
-// The first greeting waited to be accepted until its rank had given it up.
+// The first greeting was accepted only after its rank had given up on it.
 TEST(MeetTest, ARanksOwnRetryReplacesItsFirstConnection) {
   Meeting meeting(3);
   const auto first = meeting.Call();
@@ -179,7 +180,7 @@ TEST(MeetTest, ARanksOwnRetryReplacesItsFirstConnection) {
   hello.set_attempt(2);
   EXPECT_EQ(meeting.Greet(second.get(), hello).refusal(), "");
   ASSERT_TRUE(second->Send(Answer(), Later()).ok());
-  Answer nothing;  // signs of life apart
+  Answer nothing;  // ignores heartbeats
   EXPECT_EQ(first->Receive(&nothing, Later()).code(),
             absl::StatusCode::kUnavailable);
   const auto other = meeting.Join(2, 8);
@@ -201,7 +202,8 @@ TEST(MeetTest, AnEarlierConnectionReplacesNoLaterOne) {
   EXPECT_TRUE(met.ok()) << met;
 }
 
-// As one that reads what arrives until rank 0 asks something.
+// Reads messages until rank 0 sends a request, and answers it. Returns false if
+// the connection ends before.
 bool IsAsked(ControlWire* wire) {
   Request request;
   while (wire->Receive(&request, Later()).ok()) {
@@ -236,7 +238,7 @@ TEST(MeetTest, TheFirstOfTwoThatClaimARankIsKept) {
   ranks.join();
 }
 
-// Refuses one greeting and is gone, as rank 0 is once all others are there.
+// Refuses one greeting and exits, as rank 0 does once all others have joined.
 void RefuseOnce(std::unique_ptr<Listener> listener) {
   std::unique_ptr<ControlWire> wire;
   while (wire == nullptr) {
@@ -278,7 +280,7 @@ TEST(MeetTest, ARefusalIsKeptWhenRank0HasGone) {
 
 TEST(MeetTest, OneThatLeavesMakesRoom) {
   Meeting meeting(3);
-  meeting.Join(1, 666);  // and is gone
+  meeting.Join(1, 666);  // disconnects at once
   const auto first = meeting.Join(1, 7);
   const auto other = meeting.Join(2, 8);
   const absl::Status met = meeting.Join();
@@ -300,7 +302,7 @@ TEST(MeetTest, GarbageEndsNothing) {
   EXPECT_TRUE(met.ok()) << met;
 }
 
-// Rank 0 of two in a process with few descriptors. Exits with 0 if both met.
+// Runs rank 0 of two with few file descriptors. Exits with 0 if both ranks met.
 [[noreturn]] void LeadWithFewDescriptors(const Rendezvous& rendezvous,
                                          rlim_t num_descriptors) {
   const rlimit few{num_descriptors, num_descriptors};
@@ -311,18 +313,20 @@ TEST(MeetTest, GarbageEndsNothing) {
   _exit(met.ok() ? 0 : 1);
 }
 
-// Connections that never greet: silent ones, other protocols, half a greeting
-// and wrong tokens. Each holds a descriptor of rank 0 while it is open.
+// Connections that never greet correctly: silent ones, other protocols, half a
+// greeting and wrong tokens. Each holds a descriptor of rank 0 while it is
+// open.
 class StrangersTest : public testing::TestWithParam<rlim_t> {
  protected:
   static constexpr int kNumStrangers = 600;
 
   void SetUp() override {
-    // Its checks of virtual calls write to a pipe, and abort without one.
+    // The sanitizer's checks of virtual calls write to a pipe and abort if they
+    // cannot open one.
     if (std::getenv("UBSAN_OPTIONS") != nullptr) {
       GTEST_SKIP() << "UndefinedBehaviorSanitizer needs descriptors itself";
     }
-    // One for each stranger on this side.
+    // This process needs one descriptor per stranger.
     rlimit limit{};
     ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
     limit.rlim_cur = std::max<rlim_t>(limit.rlim_cur, kNumStrangers + 100);
@@ -355,8 +359,8 @@ class StrangersTest : public testing::TestWithParam<rlim_t> {
     return wire.ok() ? *std::move(wire) : nullptr;
   }
 
-  // Does what stranger `i` does after it has connected. Rank 0 may have closed
-  // the connection by then.
+  // Sends the bytes of stranger `i`. Rank 0 may have closed the connection by
+  // then.
   static void Speak(int i, ControlWire* wire) {
     std::string bytes;
     if (i % 5 == 1) bytes = "GET / HTTP/1.1\r\n\r\n";
@@ -382,7 +386,7 @@ TEST_P(StrangersTest, DoNotKeepARankOut) {
     ASSERT_NE(strangers.back(), nullptr);
     Speak(i, strangers.back().get());
   }
-  // A rank's own call may be dropped among so many: it calls again.
+  // A rank's connection may be dropped among so many; it retries.
   std::unique_ptr<ControlWire> rank;
   Hello hello = HelloOf(1, 1, 2);
   for (int attempt = 1; attempt <= 20; ++attempt) {
@@ -407,13 +411,13 @@ TEST_P(StrangersTest, DoNotKeepARankOut) {
   EXPECT_EQ(result, 0);
 }
 
-// With 40 there are fewer descriptors than connections that rank 0 would keep,
-// with 256 more.
+// With 40, there are fewer descriptors than connections that rank 0 would keep;
+// with 256, there are more.
 INSTANTIATE_TEST_SUITE_P(Descriptors, StrangersTest, testing::Values(40, 256));
 
 class MeetingPointTest : public testing::Test {
  protected:
-  // Rank 0 meets nobody in a moment.
+  // Rank 0 waits for a moment; no other rank joins.
   absl::Status Meet() const {
     Rendezvous meeting;
     meeting.file = path_;

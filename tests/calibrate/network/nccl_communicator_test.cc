@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How NCCL is called, without NCCL.
+// Checks the communicator's calls of NCCL, with a fake NCCL.
 #include "calibrate/gpu/nccl_communicator.h"
 
 #include <algorithm>
@@ -35,7 +35,7 @@ std::unique_ptr<NcclCommunicator> Joined(MessageBuffers* buffers, int num_ranks,
   return joined.ok() ? *std::move(joined) : nullptr;
 }
 
-// What was enqueued, without allocations.
+// Returns the recorded calls except allocations.
 std::vector<std::string> Calls() {
   std::vector<std::string> calls = Fake().calls;
   calls.erase(std::remove_if(calls.begin(), calls.end(),
@@ -133,7 +133,7 @@ TEST_F(NcclCommunicatorTest, OthersOfTheCommunicatorReturnAtOnce) {
 TEST_F(NcclCommunicatorTest, CollectivesCountBytesAsTheModelDoes) {
   MessageBuffers buffers;
   auto joined = Joined(&buffers, 4, 0);
-  // 8192 bytes are 4096 numbers of two bytes, 1024 of each rank.
+  // 8192 bytes are 4096 numbers of two bytes, 1024 from each rank.
   for (const auto& [kind, call] :
        std::vector<std::pair<CollectiveKind, std::string>>{
            {CollectiveKind::kAllReduce, "all_reduce 4096"},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL with one rank, where there is a GPU.
+// NCCL with one rank, if there is a GPU.
 #include "calibrate/gpu/nccl_transport.h"
 
 #include <cuda_runtime_api.h>

@@ -27,7 +27,7 @@ Provenance TwoNodes() {
   return provenance;
 }
 
-// 2 nodes of 4 GPUs at one switch, both at one leaf.
+// Returns measurements of 2 nodes at one leaf, each with 4 GPUs at one switch.
 NetworkMeasurements Measured(double noise) {
   std::mt19937_64 random(3);
   std::normal_distribution<double> error(0, noise);
@@ -114,8 +114,8 @@ TEST(ProfileOfTest, CollectivesBetweenNodesAreExplained) {
   EXPECT_EQ(profile->coverage().collective_ranks().low(), 2);
   EXPECT_EQ(profile->coverage().collective_ranks().high(), 8);
   EXPECT_EQ(profile->coverage().collective_bytes().high(), kMax);
-  // The model is of the same form; what is left is noise and, between nodes,
-  // the adapters' rate, which is only known from pairs.
+  // The fitted model has the form of the true one. What remains is noise and,
+  // between nodes, the adapters' rate, which is known only from pairs.
   EXPECT_LT(profile->collective_residual().value(), 0.05);
   EXPECT_EQ(profile->collectives().link_efficiency().kind(), Figure::FITTED);
   EXPECT_EQ(profile->collectives().net_efficiency().kind(), Figure::FITTED);
@@ -200,7 +200,7 @@ TEST(CommunicatorMemoryTest, StepsBecomeTheModelsFigures) {
   EXPECT_NEAR(model.memory().num_pair_channels().value(), 8, 1e-9);
   EXPECT_NEAR(model.memory().once_bytes().value(), 90e6, 1e-3);
   EXPECT_EQ(model.memory().once_bytes().kind(), Figure::MEASURED);
-  // What was measured is what the model says of one such communicator.
+  // The model gives the measured bytes for one such communicator.
   CommunicatorCounts counts;
   counts.num_in_node = 1;
   counts.num_pair_peers = 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// weir-calibrate network over a pretended network: its real launch, control
-// plane, plan and profile without a GPU.
+// weir-calibrate network over a fake network: the real launch, control plane,
+// plan and profile without a GPU.
 #include <CLI/CLI.hpp>
 #include <string>
 

@@ -35,14 +35,14 @@ TransferPiece Piece(double from, double latency, double rate) {
   return piece;
 }
 
-// Two lines that meet at `at`.
+// Returns two lines that meet at `at` bytes.
 std::vector<TransferPiece> TwoPieces(double latency, double slow, double at,
                                      double fast) {
   return {Piece(0, latency, slow),
           Piece(at, latency + at / slow - at / fast, fast)};
 }
 
-// What this rank does wrong, and when.
+// A failure of a rank at a given operation.
 struct Trouble {
   std::string what;
   int rank = -1;
@@ -99,7 +99,7 @@ class PretendCommunicator : public Communicator {
     memory_before_ = world_->memory_bytes;
     if (std::exchange(world_->first_communicator, false)) {
       world_->memory_bytes += 100e6;
-      memory_before_ = world_->memory_bytes;  // stays
+      memory_before_ = world_->memory_bytes;  // never freed
     }
     world_->memory_bytes += 10e6;
   }
@@ -169,7 +169,7 @@ class PretendTransport : public Transport {
     const int index = world_.request.one_gpu ? 0 : world_.request.local_rank;
     return absl::StrCat("0000:0", index, ":00.0");
   }
-  // Two GPUs a switch.
+  // There are two GPUs per switch.
   std::vector<std::string> switch_addresses() const override {
     return {absl::StrCat("nvswitch ", world_.request.local_rank / 2)};
   }

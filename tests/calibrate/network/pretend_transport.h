@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A network that is only reckoned: times by distance from known figures, with
-// noise, so that what is fitted can be compared with what is true.
+// A fake network: times by distance from known parameters, with noise, so that
+// fitted parameters can be compared with the true ones.
 #ifndef WEIR_TESTS_CALIBRATE_NETWORK_PRETEND_TRANSPORT_H_
 #define WEIR_TESTS_CALIBRATE_NETWORK_PRETEND_TRANSPORT_H_
 
@@ -14,23 +14,24 @@
 namespace weir {
 
 struct PretendOptions {
-  // A folder that all ranks see: who joins a communicator leaves a file there.
+  // A folder shared by all ranks. A rank that joins a communicator leaves a
+  // file there.
   std::string folder;
-  // "die:3:40": rank 3 kills itself at its 40th operation; also "stop" (it
+  // "die:3:40": rank 3 kills itself at its 40th operation. Also "stop" (it
   // freezes), "hang" (in the transfer), "late" (the transfer is given up),
-  // "error" and "nogpu:2:0" (rank 2 has none). Empty: all is well.
+  // "error", and "nogpu:2:0" (rank 2 has no GPU). Empty: no failure.
   std::string trouble;
   double noise = 0.01;  // standard deviation of the times' logarithms
-  std::string leaf;     // as Slurm would say it; empty: as Slurm says
+  std::string leaf;     // Slurm's topology address; empty: from Slurm
 };
 
-// Time of a message: concave, two or three pieces.
+// Returns the time of a message at `distance`, with two pieces.
 std::vector<TransferPiece> PretendPieces(LinkClass::Distance distance);
 
-// Of the collectives.
+// Returns the model of the collectives.
 CollectiveModel PretendCollectives();
 
-// Bytes per second of the adapters between nodes, by their datasheet.
+// Datasheet bytes per second of the adapters between nodes.
 inline constexpr double kPretendAdapter = 25e9 / 0.85;
 
 TransportFactory PretendNetwork(PretendOptions options);

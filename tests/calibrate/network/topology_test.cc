@@ -28,7 +28,8 @@ Presence At(const std::string& node, const std::string& address,
   return presence;
 }
 
-// `num_nodes` nodes of `per_node` ranks, `per_leaf` nodes a leaf.
+// Returns `num_nodes` nodes of `per_node` ranks, with `per_leaf` nodes per
+// leaf.
 std::vector<RankPlace> Cluster(int num_nodes, int per_node, int per_leaf) {
   std::vector<RankPlace> places;
   for (int node = 0; node < num_nodes; ++node) {
@@ -61,7 +62,7 @@ TEST(PlacesOfTest, SwitchesTellGpusOfANodeApart) {
   ASSERT_TRUE(places.ok());
   EXPECT_EQ(DistanceOf((*places)[0], (*places)[1]), LinkClass::SAME_SWITCH);
   EXPECT_EQ(DistanceOf((*places)[0], (*places)[2]), LinkClass::SAME_NODE);
-  // Switches of different nodes only have the same name.
+  // Switches of different nodes have the same name but are different.
   EXPECT_EQ(DistanceOf((*places)[0], (*places)[3]), LinkClass::ACROSS_SPINES);
 }
 

@@ -126,7 +126,8 @@ TEST(ListenerTest, TakesTheFirstFreePort) {
   EXPECT_EQ(closed.status().code(), absl::StatusCode::kUnavailable);
 }
 
-// 127.0.0.2 is this machine's too: a listener at all addresses is found there.
+// 127.0.0.2 is this machine too, so a listener on all addresses is reachable
+// there.
 bool IsFoundAt(const std::string& host, int port) {
   return Connect(host, port, absl::Now() + absl::Seconds(5)).ok();
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gives pathological files to every option of weir-calibrate that takes a name.
-// Each command ends soon, with a documented exit code and a short message.
+// Checks that each command ends soon, with a documented exit code and a short
+// message.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -29,13 +30,13 @@ using Words = std::vector<std::string>;
 
 struct Command {
   std::string label;
-  Words words;  // the program, its command and what stays whatever is tried
+  Words words;  // the program, its command and the arguments that never change
   // Options and their values. The option under test replaces its own.
   std::vector<std::pair<std::string, std::string>> options;
 };
 
-// A rank of two that finds the other by a file. Rank 1 reads the file, rank 0
-// writes it.
+// Returns the words of one of two ranks that meet through a file, which rank 0
+// writes and rank 1 reads.
 Words AsRank(const std::string& rank) {
   return {"/usr/bin/env",
           "RANK=" + rank,
@@ -71,7 +72,8 @@ std::vector<Command> Commands() {
   return {run, list, check, network, first, second};
 }
 
-// Options that name an output. They are given no file that other runs read.
+// Returns true for options that name an output. These are not given files that
+// other runs read.
 bool IsOutput(const Command& command, const std::string& option) {
   static const auto& names =
       *new std::set<std::string>{"--out", "--report", "--trace"};
@@ -92,7 +94,7 @@ Trial TrialOf(const Command& command, const std::string& option,
   return trial;
 }
 
-// Returns the options that take any text, as the command's help lists them.
+// Returns the options that take any text, from the command's help.
 Words TextOptions(const std::string& name) {
   Words options;
   const std::string help = RunWeir(name + " --help").out;
@@ -116,7 +118,8 @@ std::vector<Place> AllPlaces() {
   for (const Command& command : Commands()) {
     const std::string name = command.label.substr(0, command.label.find(' '));
     for (const std::string& option : TextOptions(name)) {
-      // Ranks that meet differ from a single one in this option only.
+      // A rank that meets others differs from a single rank only in this
+      // option.
       const bool is_rank = absl::StrContains(command.label, " as rank ");
       if (is_rank && option != "--rendezvous") continue;
       places.push_back({command, option});
@@ -131,7 +134,7 @@ std::vector<Place> AllPlaces() {
     const std::string name = FirstName(option);
     const bool positional = !absl::StartsWith(name, "-");
     if (option.value.empty() && !positional) continue;  // a switch
-    if (!option.set("/no/such/file").ok()) continue;    // a number, a choice
+    if (!option.set("/no/such/file").ok()) continue;    // a number or a choice
     places.push_back({replay, name});
   }
   return places;
@@ -142,12 +145,12 @@ TEST(CalibratePathologicalTest, EveryCommandEnds) {
   const std::string folder = files.Path("folder");
   const std::vector<Place> places = AllPlaces();
   std::vector<Trial> runs, waits, reads;
-  std::vector<const Place*> readers;  // [run] null: it reads no folder
+  std::vector<const Place*> readers;  // [run]; null: reads no folder
   for (const Place& place : places) {
     const bool is_output = IsOutput(place.command, place.option);
     for (const std::string& path :
          is_output ? files.outputs() : files.quick()) {
-      // Only root could replace a device, and a defect must not do that.
+      // Only root could replace a device, and a bug must not do that.
       if (place.option == "--rendezvous" && path == "/dev/full") continue;
       runs.push_back(TrialOf(place.command, place.option, path));
       readers.push_back(path == folder && !is_output ? &place : nullptr);
@@ -155,7 +158,7 @@ TEST(CalibratePathologicalTest, EveryCommandEnds) {
   }
   const size_t num_threads = std::max(2u, std::thread::hardware_concurrency());
   const Words errors = RunTrials("quick", runs, num_threads);
-  // Options that read a file are those that refuse a folder.
+  // The options that read a file are those that refuse a folder.
   std::set<std::string> seen;
   for (size_t i = 0; i < runs.size(); ++i) {
     if (readers[i] == nullptr || !absl::StrContains(errors[i], "is a folder")) {
@@ -176,20 +179,21 @@ TEST(CalibratePathologicalTest, EveryCommandEnds) {
   files.ExpectUnchanged();
 }
 
-// The files that belong to --out: the journal of an earlier run and the lock.
+// Checks the files that belong to --out: the journal of an earlier run and the
+// lock.
 TEST(CalibratePathologicalTest, FilesBesideTheOutput) {
   const PathologicalFiles files(TestFolder() + "/outputs");
   std::vector<std::string> paths = files.quick();
   paths.insert(paths.end(), files.slow().begin(), files.slow().end());
   paths.push_back(files.unwritten());
-  // A journal by its mark and far too long.
+  // A file with the journal's mark that is far too long.
   std::ofstream(files.Path("journal"))
       << MarkText("") << std::string(20 << 20, '[') << "\n# crc32: 0\n";
   paths.push_back(files.Path("journal"));
   const Command run = Commands().front();
   std::vector<Trial> trials;
   for (size_t i = 0; i < paths.size(); ++i) {
-    if (paths[i].size() > 1000) continue;  // no link can have such a target
+    if (paths[i].size() > 1000) continue;  // too long for the target of a link
     for (const char* suffix : {".partial", ".journal", ".lock"}) {
       const std::string out = files.Path(absl::StrCat("out", i, suffix));
       std::filesystem::create_symlink(paths[i], out + suffix);

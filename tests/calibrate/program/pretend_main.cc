@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// weir-calibrate with a pretended GPU. WEIR_PRETEND says what goes wrong:
-// "noise=0.02;sleep=0.01;hangs=norm;wrong=gelu;gpu=NVIDIA A100-SXM4-80GB".
+// weir-calibrate with a fake GPU. WEIR_PRETEND selects failures and
+// disturbances: "noise=0.02;sleep=0.01;hangs=norm;wrong=gelu;gpu=NVIDIA
+// A100-SXM4-80GB".
 #include <cstdlib>
 #include <string>
 
@@ -40,7 +41,8 @@ Pretence ReadPretence() {
     if (name == "breaks") options.breaks.push_back(value);
     if (name == "hangs") options.hangs.push_back(value);
     if (name == "too_large") options.too_large.push_back(value);
-    // Kernels as good as copies: presets hold those of eager frameworks.
+    // Kernels as efficient as copies; presets have the values of eager
+    // frameworks.
     if (name == "efficient") {
       options.truth.mutable_norm_efficiency()->set_value(0.8);
       options.truth.mutable_elementwise_efficiency()->set_value(0.8);
@@ -80,7 +82,7 @@ Factories PretendFactories() {
   factories.make_transport = [](const TransportRequest&) {
     return absl::UnavailableError("no network is pretended here");
   };
-  // The host's arithmetic in the place of the GPU's.
+  // Replays compute on the host instead of the GPU.
   factories.open_replay = [](const ReplayPlan& plan,
                              const ReplayDeviceRequest& request)
       -> absl::StatusOr<std::unique_ptr<ReplayDevice>> {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tools/prove_on_gpu, with a pretended GPU.
+// Tests tools/prove_on_gpu with a fake GPU.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>

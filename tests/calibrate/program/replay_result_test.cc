@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a replay with known times says of itself: the closed forms of the
+// Compares results of replays with known times with the closed forms of the
 // schedules.
 #include "calibrate/program/replay_result.h"
 
@@ -17,7 +17,7 @@ namespace weir {
 namespace {
 
 constexpr int kRanks = 4, kMicrobatches = 8;
-constexpr double kForward = 1, kBackward = 2;  // seconds of passes
+constexpr double kForward = 1, kBackward = 2;  // seconds per pass
 
 struct Replayed {
   ResolvedScenario scenario;
@@ -32,7 +32,7 @@ struct Replayed {
   }
 };
 
-// F takes 1 s, I and W 1 s each, updates and messages nothing.
+// Replays with 1 s each for F, I and W, and no time for updates and messages.
 Replayed ReplayOf(const std::string& schedule, int num_steps) {
   ScenarioFlags flags;
   flags.scenario = "replay-cpu";
@@ -80,7 +80,7 @@ TEST(ReplayResultTest, PipeDreamHoldsItsVersions) {
     EXPECT_EQ(rank.weight_versions(), kRanks - rank.rank());
     EXPECT_EQ(rank.staleness_updates(), kRanks - 1 - rank.rank());
   }
-  // Full in the steady state.
+  // The pipeline is full in the steady state.
   EXPECT_NEAR(result.batch_seconds(), kMicrobatches * (kForward + kBackward),
               1e-9);
   EXPECT_NEAR(result.bubble_ratio(), 0, 1e-9);
@@ -113,8 +113,8 @@ TEST(ReplayResultTest, WaitingForAMessageUnderWayIsExposed) {
   const auto device = MakeHostDevice(replayed.plan, options);
   replayed.record = *RunReplay(replayed.plan, device.get());
   const Result result = replayed.result();
-  // The last rank waits for the first activation only, the first for the
-  // gradients of all.
+  // The last rank waits only for the first activation, the first rank for the
+  // gradients.
   EXPECT_NEAR(result.ranks(kRanks - 1).exposed_communication_seconds(), 0.25,
               1e-9);
   EXPECT_NEAR(result.makespan_seconds(),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// weir-calibrate replay as its users see it; the GPU is the host's arithmetic.
+// Runs weir-calibrate replay as its users do. The host computes for the GPU.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -22,7 +22,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-// The other program, in the same folder.
+// Runs the program weir in the same folder.
 ProgramRun RunSimulator(const std::string& arguments) {
   const std::string folder = TestFolder();
   const int status =
@@ -56,8 +56,9 @@ TEST_P(CalibrateReplayTest, ThreeCommandsBelongTogether) {
       RunSimulator("validate --replay replay.pb --against predicted.pb");
   EXPECT_EQ(compared.exit_code, 0) << compared.err;
   EXPECT_THAT(compared.out, HasSubstr("makespan"));
-  // Memory is counted as the simulator counts it, but for what it reserves for
-  // context and communicators, and for the order in which buffers come and go.
+  // Memory is counted as in the simulator, except for the reserves for context
+  // and communicators, and for the order in which buffers are allocated and
+  // freed.
   const Result replay = Loaded("replay.pb"), simulated = Loaded("predicted.pb");
   EXPECT_EQ(replay.schedule(), simulated.schedule());
   EXPECT_EQ(replay.weight_versions(), simulated.weight_versions());
@@ -160,7 +161,7 @@ TEST(CalibrateReplayCommandTest, AFileWithoutFlushHasNoFormula) {
   EXPECT_THAT(run.err, Not(HasSubstr("Known:")));
 }
 
-// Interrupts a long replay after so many seconds; returns its exit code.
+// Interrupts a long replay after `seconds` and returns its exit code.
 int ExitOfInterrupted(const char* signal, int seconds) {
   const int status = std::system(
       absl::StrCat("cd '", TestFolder(),
@@ -220,11 +221,11 @@ TEST(ReplayOnGpuTest, GoesOnWhereTimeWasUpAndEndsWithATable) {
   EXPECT_EQ(WEXITSTATUS(late), 75);
   const int status =
       std::system(absl::StrCat(before, tool, " >.out 2>.err").c_str());
-  // A processor is no H200: times do not hold.
+  // The CPU does not reproduce the times of an H200.
   EXPECT_EQ(WEXITSTATUS(status), 1);
   const std::string csv =
       ReadFile(TestFolder() + "/proof/replays.csv").value_or("");
-  // Seven schedules one rank after the other, and with 2, 4 and 8 ranks.
+  // Seven schedules, with one rank after another and with 2, 4 and 8 ranks.
   EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 29) << csv;
   EXPECT_THAT(csv, HasSubstr("\n1,pipedream-2bw,0."));
   const std::string out = ReadFile(TestFolder() + "/.out").value_or("");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// weir-calibrate run, with a pretended GPU, as its users see it.
+// Runs weir-calibrate run with a fake GPU, as its users do.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -48,7 +48,7 @@ int Shell(const std::string& code) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-// Whatever an earlier test left is gone.
+// Removes the files of earlier tests.
 class CalibrateRunTest : public testing::Test {
  protected:
   void SetUp() override { Shell("rm -f *"); }
@@ -74,13 +74,13 @@ TEST_F(CalibrateRunTest, WritesAProfileThatLoadsAndAReport) {
   }
   EXPECT_FALSE(Exists("p.txt.partial"));
   EXPECT_TRUE(Exists("p.txt.journal"));
-  // Nothing of a status line without a terminal.
+  // Without a terminal there is no status line.
   EXPECT_THAT(run.err, Not(HasSubstr("\r")));
 }
 
 TEST_F(CalibrateRunTest, OnPartsOfTheCardFactorsAreMeasuredAndResumed) {
   const std::string parts = absl::StrCat(kSmall, " --partitions 4");
-  // Stopped on its way: a hang, as a watchdog ends it.
+  // A hang stops the run, and the watchdog ends it.
   EXPECT_EQ(RunWeirAfter("WEIR_PRETEND='hangs=while 4 of 4'",
                          absl::StrCat(parts, " --timeout 0.5"))
                 .exit_code,
@@ -98,7 +98,7 @@ TEST_F(CalibrateRunTest, OnPartsOfTheCardFactorsAreMeasuredAndResumed) {
   ASSERT_TRUE(profile.ok()) << profile.status();
   EXPECT_EQ(profile->card_share().slowdowns_size(), 4 * 2);
   EXPECT_EQ(profile->card_share().multiprocessors(), 32);
-  // It is no start of another run.
+  // A partition's profile cannot be the start of another run.
   const ProgramRun start = RunWeir(
       "run --model gpt2 --out q.txt --start p.txt --partitions 4 --quiet");
   EXPECT_EQ(start.exit_code, 2);
@@ -116,7 +116,8 @@ TEST_F(CalibrateRunTest, RefusedOperationIsNamedAndEverythingElseKept) {
               AllOf(HasSubstr("error: refused: norm_forward"),
                     HasSubstr("relative error"), Not(HasSubstr("bug"))));
   EXPECT_TRUE(LoadDeviceProfile(File("p.txt")).ok());
-  // Mended, the same command measures only what was refused or waited for it.
+  // Once the cause is fixed, the same command measures only the refused
+  // workloads and those that depend on them.
   EXPECT_TRUE(Exists("p.txt.partial"));
   const ProgramRun again = RunWeir(kSmall);
   EXPECT_EQ(again.exit_code, 0) << again.err;
@@ -132,7 +133,7 @@ TEST_F(CalibrateRunTest, ThrottlingAndDriftAreInTheReportAndTheRemarks) {
   EXPECT_THAT(Contents("p.txt"), HasSubstr("drifted by more than 2 %"));
 }
 
-// How the reference stood depends on when it was looked at.
+// Removes the state of the reference, which depends on when it was measured.
 std::string WithoutReference(const std::string& name) {
   auto journal = LoadJournal(File(name));
   EXPECT_TRUE(journal.ok()) << journal.status();
@@ -142,8 +143,8 @@ std::string WithoutReference(const std::string& name) {
   return PrintTextProto(*journal);
 }
 
-// Runs the program until so many workloads are in p.txt.partial, then sends the
-// signal; its exit code.
+// Runs the program until p.txt.partial has `num_workloads`, sends the signal
+// and returns the exit code.
 int RunUntil(int num_workloads, const std::string& signal,
              const std::string& pretend) {
   return Shell(absl::StrCat("{ WEIR_PRETEND='", pretend, "' $WEIR ", kSmall,
@@ -213,7 +214,7 @@ TEST_F(CalibrateRunTest, WatchdogEndsAHangWithItsName) {
 
 TEST_F(CalibrateRunTest, LostGpuEndsItWithItsWords) {
   const ProgramRun run = RunWeirAfter("WEIR_PRETEND='breaks=product'", kSmall);
-  // The first thing timed is the reference product.
+  // The first timed workload is the reference GEMM.
   EXPECT_EQ(run.exit_code, 1) << run.err;
   EXPECT_THAT(run.err, HasSubstr("illegal memory access"));
 }
@@ -300,7 +301,7 @@ TEST_F(CalibrateRunTest, FilesOfOthersAreReplacedOnlyWithForce) {
     EXPECT_EQ(Contents(name), "notes\n");
     std::filesystem::remove(File(name));
   }
-  // Nor does one output replace another.
+  // One output does not replace another.
   for (const char* name :
        {"p.txt", "./p.txt.partial", "p.txt.journal", "p.txt.lock"}) {
     const ProgramRun run =
@@ -316,7 +317,7 @@ TEST_F(CalibrateRunTest, FilesOfOthersAreReplacedOnlyWithForce) {
   for (const std::string& name : names) WriteInput(name, "notes\n");
   const ProgramRun forced = RunWeir(copies + " --force");
   EXPECT_EQ(forced.exit_code, 0) << forced.err;
-  // Its own files it knows.
+  // The program replaces its own files.
   const ProgramRun again = RunWeir(copies);
   EXPECT_EQ(again.exit_code, 0) << again.err;
 }

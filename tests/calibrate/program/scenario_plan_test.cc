@@ -37,7 +37,7 @@ ReplayPlan PlanOf(const ResolvedScenario& scenario,
 TEST(ScenarioPlanTest, LinksAreTheClusters) {
   const ReplayPlan plan = PlanOf(Resolved(Asked("1f1b")));
   EXPECT_NEAR(plan.link(0, 1).latency_seconds, 5e-6, 1e-15);
-  // Whole bytes over the link.
+  // Transfers are whole numbers of bytes.
   EXPECT_NEAR(plan.link(0, 1).bytes_per_second / 50e9, 1, 1e-9);
   EXPECT_EQ(plan.link(2, 2).bytes_per_second, 0);
 }
@@ -95,7 +95,7 @@ TEST(ScenarioPlanTest, KeptVersionsHaveTheWeightsFormat) {
   const auto plan = PlanOfScenario(Resolved(flags), {});
   EXPECT_THAT(std::string(plan.status().message()),
               HasSubstr("--stash-bytes-per-parameter 2"));
-  // Where no version is kept it does not matter.
+  // Without stashed versions the format does not matter.
   flags.schedules = {"1f1b"};
   EXPECT_TRUE(PlanOfScenario(Resolved(flags), {}).ok());
 }

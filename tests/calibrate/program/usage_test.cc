@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// check, doctor, and what is wrong with a command line.
+// Tests check, doctor, and errors of the command line.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// weir-calibrate as it is built where there is no CUDA.
+// weir-calibrate as built without CUDA.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

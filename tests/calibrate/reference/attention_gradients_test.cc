@@ -58,7 +58,8 @@ TEST(AttentionTest, FusedAndUnfusedAreTheSame) {
   }
 }
 
-// Equal queries see all they may see alike: the mean of the values so far.
+// Zero queries weight all visible keys equally, so the output is the mean of
+// the values so far.
 TEST(AttentionTest, WithoutScoresIsTheMeanOfWhatACausalQuerySees) {
   StageOp op = Attention(OpKind::kAttentionForward, true, 6, true);
   OpCase forward(op);
@@ -76,8 +77,8 @@ TEST(AttentionTest, WithoutScoresIsTheMeanOfWhatACausalQuerySees) {
   EXPECT_NEAR(forward.outputs[1][6 * 5 + 2], std::log(3), 1e-12);
 }
 
-// Su et al. 2021: scores depend on the distance alone; and turned back is as
-// it was.
+// Su et al. 2021: scores depend only on the distance. The backward rotation
+// restores the input.
 TEST(AttentionTest, RotaryScoresDependOnTheDistanceAlone) {
   StageOp op = Attention(OpKind::kRotaryForward, true, 2, true);
   OpCase forward(op);
@@ -97,9 +98,9 @@ TEST(AttentionTest, RotaryScoresDependOnTheDistanceAlone) {
     return sum;
   };
   EXPECT_NEAR(score(3, 1), score(4, 2), 1e-12);
-  EXPECT_NEAR(score(8, 6), score(4, 2), 1e-12);  // of the second sequence
+  EXPECT_NEAR(score(8, 6), score(4, 2), 1e-12);  // in the second sequence
   EXPECT_GT(std::abs(score(3, 0) - score(3, 1)), 1e-3);
-  // Values stay.
+  // Values are unchanged.
   EXPECT_EQ(turned[3 * width + 33], forward.inputs[0][3 * width + 33]);
   op.kind = OpKind::kRotaryBackward;
   OpCase backward(op);

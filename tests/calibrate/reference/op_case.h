@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One operation with tensors of its own, for tests against finite differences.
+// An operation with its own tensors, for tests against finite differences.
 #ifndef WEIR_TESTS_CALIBRATE_REFERENCE_OP_CASE_H_
 #define WEIR_TESTS_CALIBRATE_REFERENCE_OP_CASE_H_
 
@@ -31,7 +31,7 @@ inline double Dot(const Numbers& a, const Numbers& b) {
   return sum;
 }
 
-// Inputs of random numbers, outputs 0; an empty vector is an absent tensor.
+// Inputs are random, outputs 0. An empty vector is an absent tensor.
 struct OpCase {
   explicit OpCase(const StageOp& stage_op) : op(stage_op) {
     for (int i = 0; i < NumInputs(op.kind); ++i) {
@@ -58,9 +58,9 @@ struct OpCase {
   std::vector<Numbers> inputs, outputs;
 };
 
-// Central differences of `loss` in each of `x`. Third derivatives are about 1,
-// so that a step of 1e-5 leaves out about 1e-10; rounding adds 1e-16 |loss| /
-// 1e-5, about 1e-10 too.
+// Returns the central differences of `loss` with respect to each element of
+// `x`. Third derivatives are about 1, so that a step of 1e-5 has an error of
+// about 1e-10. Rounding adds 1e-16 |loss| / 1e-5, which is about 1e-10 too.
 template <typename Loss>
 Numbers Differences(Numbers* x, Loss loss) {
   constexpr double kStep = 1e-5;
@@ -76,7 +76,8 @@ Numbers Differences(Numbers* x, Loss loss) {
   return gradient;
 }
 
-// Norm-wise: what central differences leave out is 1e-10 of numbers about 1.
+// Compares norm-wise. Central differences have an error of 1e-10 for values of
+// about 1.
 inline void ExpectSame(const Numbers& actual, const Numbers& expected,
                        double tolerance = 1e-7) {
   ASSERT_EQ(actual.size(), expected.size());
@@ -89,7 +90,8 @@ inline void ExpectSame(const Numbers& actual, const Numbers& expected,
   EXPECT_LE(std::sqrt(error / size), tolerance);
 }
 
-// Gradient of sum(weights * outputs[output]) in inputs[input].
+// Returns the gradient of sum(weights * outputs[output]) with respect to
+// inputs[input].
 inline Numbers GradientOf(OpCase forward, int input, int output,
                           const Numbers& weights) {
   return Differences(&forward.inputs[input], [&] {

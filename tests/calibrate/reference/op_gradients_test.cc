@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every backward operation against central differences of its forward.
+// Compares every backward operation with central differences of its forward.
 #include "calibrate/reference/op_tensors.h"
 #include "tests/calibrate/reference/op_case.h"
 
@@ -20,7 +20,7 @@ StageOp Product(int64_t m, int64_t n, int64_t k) {
   return op;
 }
 
-// y = x w^T with w stored [out, in]: both gradients are products.
+// y = x w^T with w stored as [out, in]: both gradients are GEMMs.
 TEST(OpGradientsTest, ProductsOfALinearLayer) {
   constexpr int kT = 5, kIn = 7, kOut = 3;
   StageOp op = Product(kT, kOut, kIn);
@@ -50,7 +50,7 @@ TEST(OpGradientsTest, ProductsOfALinearLayer) {
   ExpectSame(bias.outputs[0], GradientOf(forward, 2, 0, dy));
 }
 
-// z = gelu(x w^T + bias) v^T; the product that makes dz v also makes the
+// z = gelu(x w^T + bias) v^T: the GEMM that computes dz v also computes the
 // gradient of the pre-activation.
 TEST(OpGradientsTest, GeluInTheEpiloguesOfProducts) {
   constexpr int kT = 4, kIn = 3, kInner = 6, kOut = 5;
@@ -93,7 +93,7 @@ Numbers Mask(int64_t n) {
 
 class NormGradientsTest : public testing::TestWithParam<bool> {};
 
-// The gradient of the sum comes in on the residual path too.
+// The gradient of the sum also arrives on the residual path.
 TEST_P(NormGradientsTest, OfSumGainShiftAndWhatWasAdded) {
   constexpr int kRows = 4, kColumns = 7;
   StageOp op = Op(OpKind::kNormForward, kRows, kColumns);
@@ -153,7 +153,8 @@ TEST(OpGradientsTest, ResidualWithoutNorm) {
   ExpectSame(backward.outputs[0], GradientOf(forward, 1, 0, d));
 }
 
-// Without a mask the seed decides; about the share that was asked for.
+// Without a mask, the seed determines which elements are dropped, at about the
+// requested rate.
 TEST(OpGradientsTest, DropoutKeepsItsShareAndTheMean) {
   StageOp op = Op(OpKind::kResidualForward, 100, 1000);
   op.dropout = 0.1F;
@@ -176,7 +177,7 @@ TEST(OpGradientsTest, GeluApart) {
   backward.inputs = {dy, forward.inputs[0], forward.inputs[1]};
   backward.Run();
   ExpectSame(backward.outputs[0], GradientOf(forward, 0, 0, dy));
-  // The value of GELU's own tanh form at 1, worked out by hand.
+  // The value of the tanh form of GELU at 1, computed by hand.
   EXPECT_NEAR(Gelu(1), 0.5 * (1 + std::tanh(0.7978845608 * 1.044715)), 1e-9);
 }
 

@@ -6,7 +6,7 @@
 namespace weir {
 namespace {
 
-// Sizes around the blocks of the loops.
+// Checks sizes around the blocks of the loops.
 TEST(ReferenceOpsTest, ProductIsTheSumOfProductsHoweverStored) {
   constexpr int kM = 3, kN = 259, kK = 67;
   for (const bool transpose_a : {false, true}) {
@@ -36,7 +36,7 @@ TEST(ReferenceOpsTest, ProductIsTheSumOfProductsHoweverStored) {
   }
 }
 
-// Views: a column block of a wider tensor, in and out.
+// Checks views: the input and output are column blocks of wider tensors.
 TEST(ReferenceOpsTest, RowsAreTheirViewsStrideApart) {
   StageOp op;
   op.kind = OpKind::kGeluForward;
@@ -59,7 +59,8 @@ TEST(ReferenceOpsTest, RowsAreTheirViewsStrideApart) {
 }
 
 // Kingma and Ba 2015, algorithm 1, with the decoupled decay of Loshchilov and
-// Hutter 2019, algorithm 2; both typed from the papers, one number at a time.
+// Hutter 2019, algorithm 2. Both are written out from the papers element by
+// element.
 TEST(ReferenceOpsTest, AdamIsThePapersForThreeSteps) {
   StageOp op;
   op.kind = OpKind::kAdam;
@@ -104,7 +105,7 @@ TEST(ReferenceOpsTest, ClearLeavesZeros) {
   EXPECT_EQ(clear.outputs[0], Numbers(6, 0));
 }
 
-// Losses fall along the gradient.
+// Checks that losses decrease along the gradient.
 TEST(ReferenceOpsTest, CrossEntropyFallsAlongItsGradient) {
   StageOp op;
   op.kind = OpKind::kCrossEntropy;

@@ -9,7 +9,8 @@
 
 namespace weir {
 
-// Learned positions, LayerNorm, GELU, biases, tied embeddings.
+// Returns a model with learned positions, LayerNorm, GELU, biases and tied
+// embeddings.
 inline Model SmallGpt() {
   Model model;
   Transformer& t = *model.mutable_transformer();
@@ -29,7 +30,8 @@ inline Model SmallGpt() {
   return model;
 }
 
-// Rotary positions, RMSNorm, SwiGLU, grouped heads, a head of its own.
+// Returns a model with rotary positions, RMSNorm, SwiGLU, grouped-query
+// attention and untied embeddings.
 inline Model SmallLlama(int num_layers = 2) {
   Model model;
   Transformer& t = *model.mutable_transformer();
@@ -46,7 +48,7 @@ inline Model SmallLlama(int num_layers = 2) {
   return model;
 }
 
-// Two sequences of five tokens, all layers.
+// Returns a stage with all layers and two sequences of five tokens.
 inline StageSpec SmallSpec(bool fused, float dropout) {
   StageSpec spec;
   spec.work.microbatch_size = 2;

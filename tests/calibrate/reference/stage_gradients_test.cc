@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole stages: what the passes add up to against central differences of the
-// loss.
+// Compares the gradients of whole stages with central differences of the loss.
 #include <tuple>
 
 #include "calibrate/reference/reference_stage.h"
@@ -65,7 +64,7 @@ constexpr StagePass kForward = StagePass::kForward;
 constexpr StagePass kInput = StagePass::kBackwardInput;
 constexpr StagePass kWeight = StagePass::kBackwardWeight;
 
-// All of them: there are a few hundred.
+// Checks all weights; there are a few hundred.
 TEST_P(StageGradientsTest, WeightGradientsAreThoseOfDifferences) {
   const StageProgram program = Build(model(), spec());
   StageBuffers buffers = Filled(program);
@@ -76,7 +75,7 @@ TEST_P(StageGradientsTest, WeightGradientsAreThoseOfDifferences) {
              Differences(&at[kWeights], [&] { return Loss(program, at); }));
 }
 
-// Without the embedding: of what the stage receives.
+// Omits the embedding and checks the gradient of the stage's input.
 TEST_P(StageGradientsTest, InputGradientIsThatOfDifferences) {
   StageSpec rest = spec();
   rest.first_layer = 1;
@@ -89,7 +88,7 @@ TEST_P(StageGradientsTest, InputGradientIsThatOfDifferences) {
       Differences(&at[program.input], [&] { return Loss(program, at); }));
 }
 
-// The second microbatch runs in buffers of its own.
+// The second microbatch runs in its own buffers.
 TEST_P(StageGradientsTest, MicrobatchesAddUpInAnyOrderOfTheirPasses) {
   const StageProgram program = Build(model(), spec());
   StageBuffers one = Filled(program, 0), two = Filled(program, 1);
@@ -115,7 +114,7 @@ TEST_P(StageGradientsTest, MicrobatchesAddUpInAnyOrderOfTheirPasses) {
   ExpectSame(one[kGradients], expected, 1e-14);
 }
 
-// Cut between the two blocks; the tied table then is on both.
+// Cuts between the two blocks, so that both stages have the tied table.
 TEST_P(StageGradientsTest, TwoStagesAreOne) {
   const Model m = model();
   const StageProgram whole = Build(m, spec());

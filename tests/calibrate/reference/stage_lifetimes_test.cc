@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lifetimes are long enough: what is not there is not missed. And no longer.
+// Checks that buffers live long enough for all their readers, and no longer.
 #include <tuple>
 
 #include "calibrate/reference/reference_stage.h"
@@ -15,8 +15,8 @@ StageProgram Build(const Model& model, const StageSpec& spec) {
   return *program;
 }
 
-// Runs all three passes. With `strict`, buffers are NaN before their first and
-// behind their last operation.
+// Runs all three passes. With `strict`, buffers are set to NaN after their last
+// operation.
 StageBuffers RunPasses(const StageProgram& program, bool strict) {
   StageBuffers buffers = MakeStageBuffers(program);
   buffers[0] = Normal(buffers[0].size(), 5);
@@ -54,7 +54,7 @@ class StageLifetimesTest
     const auto [llama, fused, dropout, first] = GetParam();
     StageSpec spec = SmallSpec(fused, dropout);
     spec.first_layer = first;
-    if (first == 0) spec.last_layer = 2;  // else to the end
+    if (first == 0) spec.last_layer = 2;  // otherwise up to the last layer
     program_ = Build(llama ? SmallLlama() : SmallGpt(), spec);
   }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One rank after the other: clocks of passes whose seconds are known are those
-// of the longest path through the schedule.
+// With one rank after another and passes of known seconds, the logical clocks
+// are those of the longest path through the schedule.
 #include <gmock/gmock.h>
 
 #include "schedules/walk.h"
@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kExact = 1e-9;
 
-// By stage: later ones are slower.
+// Returns the seconds of a pass. Later stages are slower.
 double PassSeconds(int stage, StagePass pass) {
   switch (pass) {
     case StagePass::kForward:
@@ -46,8 +46,8 @@ ReplayRecord Pretended(const ReplayPlan& plan) {
   return record.ok() ? *std::move(record) : ReplayRecord();
 }
 
-// Without a flush copies of a stage wait for each other, which the longest path
-// through the passes does not know.
+// Returns true if copies of a stage wait for each other. This happens without a
+// flush and is not part of the longest path through the passes.
 bool CopiesWait(const Schedule& schedule) {
   return !schedule.flush && schedule.num_routes() > 1;
 }
@@ -87,8 +87,8 @@ INSTANTIATE_TEST_SUITE_P(Kinds, LogicalClocksTest,
                            return TestName(info.param.name);
                          });
 
-// Two messages of 96 bytes at 32 bytes a second: the second one's bytes come
-// behind the first one's, its latency beside them.
+// Two messages of 3 s each with a latency of 0.5 s: the bytes of the second
+// follow those of the first, but its latency overlaps them.
 TEST(LogicalClocksOfLinksTest, BytesOfAPairOfRanksGoOneAfterTheOther) {
   ReplayRequest request = TinyRequest(Generated("gpipe", {2, 2}), true);
   ReplayPlan plan = PlanOf(request);

@@ -60,7 +60,8 @@ TEST(OptimizerMathTest, SpikesAreCompensated) {
   EXPECT_EQ(stage.weights, (std::vector<double>{1 - 0.625 - 3, -2 - 1 - 6}));
 }
 
-// Against the operation that GPUs run, whose own test is the papers' formula.
+// Compares with the operation that GPUs run, which has its own test against the
+// papers' formula.
 TEST(OptimizerMathTest, AdamIsTheOperation) {
   const AdamStep adam{.learning_rate = 0.125F, .weight_decay = 0.25F};
   StageOptimizer optimizer{
@@ -84,7 +85,7 @@ TEST(OptimizerMathTest, AdamIsTheOperation) {
                  tensors);
     for (int i = 0; i < 2; ++i) {
       EXPECT_NEAR(stage.weights[i], master[i], 1e-15);
-      // The next step, were it as this one.
+      // The prediction assumes that the next steps repeat this one.
       const double estimate = stage.Estimate(optimizer, step, 2)[i];
       const double moved = stage.weights[i] - before[i] +
                            0.125 * 0.25 * (before[i] - stage.weights[i]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every kind of schedule, in shapes, models and optimizers that differ.
+// Every kind of schedule, with different shapes, models and optimizers.
 #ifndef WEIR_TESTS_CALIBRATE_REPLAY_REPLAY_CASES_H_
 #define WEIR_TESTS_CALIBRATE_REPLAY_REPLAY_CASES_H_
 
@@ -14,7 +14,8 @@
 
 namespace weir {
 
-// Every name of the registry, and each of its options (a test counts them).
+// Returns every name of the registry with each of its options. A test checks
+// that none is missing.
 inline std::vector<std::string> ReplayNames() {
   std::vector<std::string> names;
   for (const ScheduleKind& kind : AllScheduleKinds()) {
@@ -58,7 +59,7 @@ inline std::vector<std::string> ReplayNames() {
 
 struct ReplayCase {
   Schedule schedule;
-  std::string shape = {};  // "p 4, m 8, chunks 2"
+  std::string shape = {};  // such as "p 4, m 8, chunks 2"
   bool llama = false, uneven = false, concurrent = true;
   OptimizerKind optimizer = OptimizerKind::kMomentum;
 };
@@ -69,7 +70,8 @@ inline const char* NameOf(OptimizerKind kind) {
                                             : "adam";
 }
 
-// Tables of embeddings that two stages cannot hold together.
+// Returns true for schedules whose first and last stages cannot share an
+// embedding table.
 inline bool NeedsUntied(absl::string_view name) {
   return absl::StrContains(name, "replicas=2-1") ||
          absl::StrContains(name, "replicas=1-2") ||
@@ -78,8 +80,8 @@ inline bool NeedsUntied(absl::string_view name) {
          absl::StrContains(name, "spike-compensation");
 }
 
-// Up to six shapes; all six pairs of model and optimizer where six are legal.
-// Without flush as many batches as make 20 updates.
+// Returns up to six shapes, with all six pairs of model and optimizer if six
+// are legal. Without a flush, there are enough batches for 20 updates.
 inline std::vector<ReplayCase> CasesOf(const std::string& name) {
   static constexpr int kShapes[][3] = {
       {4, 8, 1},  {2, 4, 2},  {3, 5, 1}, {4, 8, 2},  {1, 3, 1},  {2, 6, 1},
@@ -100,8 +102,9 @@ inline std::vector<ReplayCase> CasesOf(const std::string& name) {
         std::max(schedule->microbatches_per_update(0),
                  schedule->microbatches_per_update(schedule->num_stages - 1));
     if (!kind.flush && per_update != m) {
-      // Stages update for every microbatch, or for every few of them: enough
-      // for 20 of the slowest, and some that complete no update.
+      // Stages update after one or a few microbatches. Runs enough batches for
+      // 20 updates of the slowest stage, including some that complete no
+      // update.
       spec.num_batches = (20 * per_update + 4) / m + 1;
       schedule = GenerateSchedule(name, spec);
     }
@@ -121,7 +124,7 @@ inline ReplayRequest RequestOf(const ReplayCase& replay) {
   ReplayRequest request = TinyRequest(replay.schedule, replay.llama);
   const int num_stages = replay.schedule.num_stages;
   if (replay.uneven && num_stages > 1) {
-    // The embedding alone, most blocks behind it.
+    // The first stage has only the embedding, the second most of the blocks.
     request.model =
         replay.llama ? SmallLlama(num_stages + 1) : TinyGpt(num_stages + 1);
     request.first_layer = {0, 1};
@@ -135,15 +138,15 @@ inline ReplayRequest RequestOf(const ReplayCase& replay) {
   }
   request.num_steps = replay.schedule.flush ? 20 : 1;
   request.optimizer.kind = replay.optimizer;
-  // Of weights whose gradient is zero but for rounding (biases of keys) Adam
-  // would make steps at 1e-8.
+  // With an epsilon of 1e-8, Adam would take full steps in weights whose
+  // gradient is only rounding error (biases of keys).
   request.optimizer.adam.epsilon = 1e-6F;
   request.optimizer.learning_rate =
       replay.optimizer == OptimizerKind::kAdam ? 0.01 : 0.05;
-  // The bias of keys has no gradient but what rounding makes, which Adam
-  // divides by epsilon: with 1e-8 sums in another order are 1e-12 apart.
+  // The gradient of the keys' bias is only rounding error, which Adam divides
+  // by epsilon. With 1e-8, sums in another order would differ by 1e-12.
   request.optimizer.adam.epsilon = 1e-6F;
-  // What predicts from its state needs one.
+  // Prediction from optimizer state needs an optimizer with state.
   const bool spikes =
       absl::StrContains(replay.schedule.name, "spike-compensation");
   const bool predicts =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A replay ends, whatever happens, and says who waited for what.
+// Checks that a failing replay ends and reports which rank waited for what.
 #include <gmock/gmock.h>
 
 #include <atomic>
@@ -49,7 +49,7 @@ TEST(ReplayFailuresTest, CopiesThatWaitForEachOtherAreNamed) {
 
 TEST(ReplayFailuresTest, DeadlockIsRefusedBeforeAnythingRuns) {
   ReplayPlan plan = SmallPlan("gpipe", {2, 2});
-  // Its first backward comes before the forward that rank 1 does first.
+  // Rank 0's first backward comes before the forward that rank 1 needs first.
   auto& actions = plan.schedule.rank_actions[0];
   std::swap(actions[1], actions[3]);  // 0F0, 0B0, 0B1, 0F1
   std::swap(actions[2], actions[3]);
@@ -59,7 +59,7 @@ TEST(ReplayFailuresTest, DeadlockIsRefusedBeforeAnythingRuns) {
   EXPECT_THAT(status.message(), HasSubstr("deadlock"));
 }
 
-// Passes the host on, but for what a test wants to go wrong.
+// Forwards to the host's rank, except for the failures that a test injects.
 class WrappedRank : public RankDevice {
  public:
   explicit WrappedRank(RankDevice* rank) : rank_(*rank) {}
@@ -144,8 +144,8 @@ class WrappedRank : public RankDevice {
   absl::StatusOr<double> PeakBytes() override { return rank_.PeakBytes(); }
   absl::Status ResetPeak() override { return rank_.ResetPeak(); }
 
-  int takes_left = -1;  // then no more; below 0: as many as are wanted
-  bool stuck = false;   // nothing ends any more
+  int takes_left = -1;  // allocations until memory is full; negative: no limit
+  bool stuck = false;   // no further work ends
 
  private:
   RankDevice& rank_;
@@ -237,7 +237,7 @@ TEST(ReplayFailuresTest, StepsAreTold) {
   EXPECT_THAT(steps, testing::ElementsAre(0, 1, 2));
 }
 
-// Whatever the order of threads.
+// Checks that the allocated bytes do not depend on the order of threads.
 TEST(ReplayFailuresTest, WhatIsTakenIsAPropertyOfTheOrder) {
   const ReplayPlan plan = SmallPlan("1f1b", {3, 6});
   const ReplayRecord first = Replayed(plan, true);

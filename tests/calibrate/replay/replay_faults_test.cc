@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the comparison with the formulas catches: wrong runtimes, wrong delays,
-// other systems. All of it differs by more than 1e-6, a million times what a
-// correct replay may (3.6e-5 is the least seen; correct ones stay below 1e-13);
-// what is read from other versions is named besides.
+// Checks that the comparison with the formulas detects wrong runtimes, wrong
+// delays and other systems. Each of these differs by more than 1e-6 (3.6e-5 is
+// the smallest observed difference). That is a million times the tolerance for
+// correct replays, which stay below 1e-13. Reads of wrong versions are also
+// named.
 #include <gmock/gmock.h>
 
 #include "calibrate/replay/host_device.h"
@@ -80,7 +81,7 @@ TEST(ReplayFaultsTest, EarlyUpdateIsReadWhereTheNewestIsRead) {
               HasSubstr("stage 1"));
 }
 
-// Versions are right: only the numbers tell.
+// The versions are correct, so only the values show the fault.
 TEST(ReplayFaultsTest, SwappedActivationsAreCaught) {
   for (const auto& [name, batches] :
        {std::tuple("gpipe", 1), std::tuple("2bw", 4), std::tuple("zb-h1", 1)}) {
@@ -94,7 +95,7 @@ TEST(ReplayFaultsTest, SwappedActivationsAreCaught) {
   }
 }
 
-// The schedule itself reads what its system does not.
+// The schedule itself reads versions that its system does not read.
 TEST(ReplayFaultsTest, WrongPoliciesAreCaught) {
   const auto differs = [](ReplayPlan plan, auto change) {
     const SequentialRecord formula = Train(plan);
@@ -128,8 +129,8 @@ TEST(ReplayFaultsTest, WrongPoliciesAreCaught) {
             kCaught);
 }
 
-// Of any two systems without flush one's replay is not the other's formula;
-// where only the stash differs, nor is it.
+// For any two systems without a flush, the replay of one does not match the
+// formula of the other, even if they differ only in the stash.
 TEST(ReplayFaultsTest, SystemsAreNotEachOthersFormulas) {
   const std::vector<std::string> names = {"pipedream",
                                           "pipedream:vertical-sync=yes",

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every system trains what its paper says: losses and weights of a replay are
-// those of a training without a pipeline.
+// Checks that every system trains as its paper specifies: losses and weights of
+// a replay equal those of training without a pipeline.
 //
-// WEIR_REPLAY_TABLE=results/replay/cpu_training.csv writes what was found.
+// WEIR_REPLAY_TABLE=results/replay/cpu_training.csv writes the results to a
+// table.
 #include <gmock/gmock.h>
 
 #include <cstdlib>
@@ -20,7 +21,7 @@ namespace {
 
 constexpr double kMostDifference = 1e-12;
 
-// Written when all tests of the process have run.
+// Writes the table after all tests of the process.
 class Table : public testing::Environment {
  public:
   static std::string& rows() {
@@ -96,8 +97,9 @@ TEST(ReplayFormulaTest, EveryOptionOfEveryKindIsTrained) {
   }
 }
 
-// Values are rounded at the cuts, the gradients' too: what AccEPT trains is not
-// what one stage trains, but chained stages that round.
+// Values and gradients are rounded at stage boundaries. AccEPT therefore trains
+// differently from a single stage; the reference is a chain of stages that
+// round.
 TEST(ReplayFormulaTest, CompressedTransfersAreRounded) {
   for (const int bits : {4, 8, 16}) {
     for (const bool llama : {false, true}) {

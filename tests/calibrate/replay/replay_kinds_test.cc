@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every schedule that weir knows trains for real, and does to the weights what
-// its table of versions says.
+// Trains every schedule that weir knows and checks that weights are read and
+// updated according to its version table.
 #include <gtest/gtest.h>
 
 #include <cmath>

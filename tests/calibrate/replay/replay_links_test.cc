@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks as threads, with links that take their time: what is received is used
-// when it has arrived, whatever the threads do.
+// Runs ranks as threads with slow links and checks that received data is used
+// only after it has arrived.
 #include <gtest/gtest.h>
 
 #include <map>

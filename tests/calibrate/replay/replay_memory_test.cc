@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a replay counts of memory, class by class, against what the simulator
-// says of the same schedule, stages and times.
+// Compares the memory counts of a replay, class by class, with those of the
+// simulator for the same schedule, stages and times.
 #include <gtest/gtest.h>
 
 #include "absl/strings/match.h"
@@ -12,7 +12,7 @@
 namespace weir {
 namespace {
 
-constexpr double kMostDifference = 1e-4;  // of a rank's peak
+constexpr double kMostDifference = 1e-4;  // relative to a rank's peak
 
 double PassSeconds(int /*stage*/, StagePass pass) {
   return pass == StagePass::kOptimizer ? 0 : 1;
@@ -52,11 +52,11 @@ ResolvedScenario ScenarioOf(const Model& model) {
   return resolved;
 }
 
-// Bytes as on a GPU; the host keeps doubles.
+// Bytes are counted as on a GPU; the host stores doubles.
 struct Both {
   ReplayPlan plan;
   ReplayRecord record;
-  std::vector<MemoryTimeline> simulated;  // [rank]
+  std::vector<MemoryTimeline> simulated;  // by rank
 };
 
 Both RunBoth(const Schedule& schedule) {
@@ -82,7 +82,7 @@ Both RunBoth(const Schedule& schedule) {
   request.model = model;
   request.spec.work = MakeWorkSpec(resolved);
   request.spec.fused_attention = true;
-  // Both have the state of Adam; spike compensation weighs a velocity.
+  // Both have the state of Adam. Spike compensation needs a velocity.
   request.optimizer.kind =
       absl::StrContains(schedule.name, "spike-compensation")
           ? OptimizerKind::kMomentum
@@ -104,7 +104,7 @@ Both RunBoth(const Schedule& schedule) {
   return both;
 }
 
-// The simulator's classes, as a replay has them.
+// Returns the simulator's bytes of a class of the replay.
 double Simulated(const MemoryByKind& kinds, ReplayMemory memory) {
   double bytes = 0;
   for (int kind = 0; kind < kNumMemoryKinds; ++kind) {
@@ -115,12 +115,13 @@ double Simulated(const MemoryByKind& kinds, ReplayMemory memory) {
   return bytes;
 }
 
-// What is known to differ: the simulator lets inference free what training
-// keeps until its backward, layer by layer; a stage's program does not.
+// Excludes a known difference: in inference, the simulator frees layer by layer
+// what training keeps until the backward; a stage's program does not.
 bool IsComparable(const Schedule& schedule) { return !schedule.forward_only; }
 
-// PipeMare's backward is simulated to make its estimate on the fly; here it has
-// one while it runs.
+// Returns the bytes of a prediction that the replay stores and the simulator
+// does not count, as it assumes that PipeMare's backward predicts weights on
+// the fly.
 double WithoutEstimate(const Schedule& schedule, const RankRecord& rank) {
   const WeightPolicy& policy = schedule.weights;
   if (policy.prediction == WeightPolicy::Prediction::kNone ||
@@ -153,8 +154,8 @@ TEST_P(ReplayMemoryTest, PeaksAreTheSimulators) {
     }
     EXPECT_NEAR(replayed.memory.back().bytes, simulated.final_bytes, 1)
         << "rank " << rank;
-    // In program order nothing is missing that is there in time, and buffers
-    // that wait are few.
+    // In program order, every buffer is allocated in time, and only a few
+    // buffers wait.
     EXPECT_GE(replayed.taken_peak_bytes, replayed.peak_bytes * (1 - 1e-3));
     EXPECT_LE(replayed.taken_peak_bytes, replayed.peak_bytes * 1.07);
   }

@@ -84,7 +84,7 @@ TEST(PlanTest, PipeMareAnnealsItsRates) {
               HasSubstr("annealing is above 0"));
 }
 
-// All problems in one message.
+// Checks that one message reports all problems.
 TEST(PlanTest, RefusesWhatReplaysDoNot) {
   ReplayRequest request = TinyRequest(Generated(
       "spectrain", {.num_ranks = 2, .num_microbatches = 1, .num_batches = 4}));

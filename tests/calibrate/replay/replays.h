@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replays on the host, and the schedules that all replays must be able to do.
+// Replays on the host, and the schedules that all replays must support.
 #ifndef WEIR_TESTS_CALIBRATE_REPLAY_REPLAYS_H_
 #define WEIR_TESTS_CALIBRATE_REPLAY_REPLAYS_H_
 
@@ -14,7 +14,7 @@
 
 namespace weir {
 
-// As threads, or one after the other.
+// Replays with ranks as threads or one after another.
 inline absl::StatusOr<ReplayRecord> TryReplay(const ReplayPlan& plan,
                                               bool threads) {
   const auto device = MakeHostDevice(plan, {.concurrent = threads});
@@ -36,7 +36,8 @@ struct NamedShape {
   }
 };
 
-// Every kind, and the options that change what is read or where stages are.
+// Returns every kind, with the options that change which weights are read or
+// where stages are placed.
 inline std::vector<NamedShape> AllShapes() {
   std::vector<NamedShape> shapes;
   for (const ScheduleKind& kind : AllScheduleKinds()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The training that replays are compared with, by itself.
+// Tests of the sequential training that replays are compared with.
 #include "calibrate/replay/sequential.h"
 
 #include <gmock/gmock.h>
@@ -21,7 +21,7 @@ SequentialRecord Train(const ReplayPlan& plan) {
   return record.ok() ? *std::move(record) : SequentialRecord();
 }
 
-// As if a replay had found it.
+// Returns the record in the form of a replay's.
 ReplayRecord AsReplay(const SequentialRecord& record) {
   ReplayRecord replay;
   replay.weights = record.weights;
@@ -37,7 +37,7 @@ TrainingDifference Difference(const ReplayPlan& plan, const SequentialRecord& a,
 
 using StageVectors = std::vector<std::vector<double>>;  // [stage][element]
 
-// |a - b| / |b|, the largest over stages.
+// Returns |a - b| / |b|, the largest over all stages.
 double Apart(const StageVectors& a, const StageVectors& b) {
   EXPECT_EQ(a.size(), b.size());
   double largest = 0;
@@ -53,7 +53,7 @@ double Apart(const StageVectors& a, const StageVectors& b) {
   return largest;
 }
 
-// A chain on the host, its weights and gradients in vectors.
+// A chain of stages on the host with its weights and gradients in vectors.
 class HostChain {
  public:
   explicit HostChain(const ReplayPlan& plan)
@@ -94,7 +94,7 @@ StageVectors CutInitialWeights(const ReplayPlan& plan) {
   return CutWeights(plan, InitialWeights(plan, 0, plan.num_layers()));
 }
 
-// All layers in one stage.
+// Returns the plan with all layers in one stage.
 ReplayPlan Whole(ReplayPlan plan) {
   StageSpec spec = plan.spec;
   spec.last_layer = plan.num_layers();
@@ -103,8 +103,8 @@ ReplayPlan Whole(ReplayPlan plan) {
   return plan;
 }
 
-// Losses and gradients of a chain of stages, uneven ones too, are those of the
-// whole model in one stage: the tied table's is the sum of both.
+// Losses and gradients of a chain of stages, even or uneven, equal those of the
+// whole model in one stage. The gradient of the tied table is the sum of both.
 TEST(SequentialTest, ChainsAreOneStage) {
   for (const bool llama : {false, true}) {
     for (const std::vector<int>& first : std::vector<std::vector<int>>{
@@ -122,7 +122,7 @@ TEST(SequentialTest, ChainsAreOneStage) {
         stages.Backward(cut);
         whole.Backward(all);
       }
-      // The head's share of the table comes home.
+      // Adds the head's gradient of the tied table to the embedding's.
       for (int i = 0; i < plan.tied.num_elements; ++i) {
         double& here = stages.gradients.front()[plan.tied.first_offset + i];
         double& there = stages.gradients.back()[plan.tied.last_offset + i];
@@ -134,9 +134,9 @@ TEST(SequentialTest, ChainsAreOneStage) {
   }
 }
 
-// Twice the head's table in the backward: what comes out of it, and all
-// gradients behind it, are twice as large, exactly; the table's own gradient is
-// of activations and the loss, which are the forward's.
+// Doubles the head's table in the backward only. Its output gradient and all
+// gradients computed from it double exactly. The gradient of the table itself
+// depends on the activations and the loss of the forward, and is unchanged.
 TEST(SequentialTest, BackwardsReadTheirOwnWeights) {
   ReplayRequest request = TinyRequest(
       Generated("gpipe", {.num_ranks = 2, .num_microbatches = 1}), true);
@@ -146,7 +146,7 @@ TEST(SequentialTest, BackwardsReadTheirOwnWeights) {
   HostChain once(plan), twice(plan);
   once.Forward(0, weights);
   once.Backward(weights);
-  const int64_t table = 8;  // behind the gain of 6, rounded up
+  const int64_t table = 8;  // after the gain of 6, rounded up
   StageVectors doubled = weights;
   for (size_t i = table; i < doubled[1].size(); ++i) doubled[1][i] *= 2;
   twice.Forward(0, weights);
@@ -187,7 +187,7 @@ TEST(SequentialTest, LossesFallUnderEveryKind) {
   }
 }
 
-// With one stage nothing is in flight.
+// With one stage, no other microbatch is in flight.
 TEST(SequentialTest, OneStageOfMostKindsIsSgd) {
   for (const int m : {1, 3}) {
     ReplayRequest request = TinyRequest(
@@ -237,8 +237,8 @@ TEST(SequentialTest, TwoBufferedWeightsWrittenOut) {
   EXPECT_LE(Apart(Train(plan).weights, w3), 1e-15);
 }
 
-// T2 written out for one stage and one microbatch: the backward of microbatch
-// t computes at w(t) - (w(t)'s average).
+// T2 written out for one stage and one microbatch: the backward of microbatch t
+// uses w(t) minus the moving average of the weight changes.
 TEST(SequentialTest, PipeMareWrittenOut) {
   ReplayRequest request = TinyRequest(Generated(
       "pipemare", {.num_ranks = 1, .num_microbatches = 1, .num_batches = 4}));
@@ -263,7 +263,7 @@ TEST(SequentialTest, PipeMareWrittenOut) {
   EXPECT_LE(Apart(Train(plan).weights, w), 1e-15);
 }
 
-// A last group of one microbatch, where an update takes two.
+// The last group has one microbatch, but an update needs two.
 TEST(SequentialTest, LastGroupsThatAreShortAreNotApplied) {
   const auto train = [](int num_microbatches) {
     return Train(PlanOf(TinyRequest(
@@ -284,7 +284,7 @@ TEST(SequentialTest, InferenceChangesNothing) {
   EXPECT_EQ(record.weights, CutInitialWeights(plan));
 }
 
-// Of 24 bits: near what is exact, and not it.
+// With 24 bits, the result is close to the exact one but not equal.
 TEST(SequentialTest, CompressionRounds) {
   ReplayRequest request =
       TinyRequest(Generated("accept", {.num_ranks = 3, .num_microbatches = 2}));
@@ -326,7 +326,7 @@ TEST(SequentialTest, DifferencesAreNormWise) {
   EXPECT_EQ(Difference(plan, a, b).worst_stage, 1);
   EXPECT_NEAR(Difference(plan, a, b).losses,
               5 / std::hypot(b.losses[0], b.losses[1]), 1e-12);
-  // What was not trained at all differs by all of it.
+  // Untrained weights differ by the whole change.
   a.weights = initial;
   EXPECT_NEAR(Difference(plan, a, b).change, 1, 1e-12);
   a.weights[0][0] = std::nan("");

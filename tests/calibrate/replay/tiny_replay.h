@@ -13,7 +13,8 @@
 
 namespace weir {
 
-// Learned positions, LayerNorm, GELU, biases, tied embeddings.
+// Returns a model with learned positions, LayerNorm, GELU, biases and tied
+// embeddings.
 inline Model TinyGpt(int num_layers) {
   Model model;
   Transformer& t = *model.mutable_transformer();
@@ -33,7 +34,8 @@ inline Model TinyGpt(int num_layers) {
   return model;
 }
 
-// One layer a stage, two sequences of four tokens, dropout.
+// Returns a request with one layer per stage, two sequences of four tokens, and
+// dropout.
 inline ReplayRequest TinyRequest(Schedule schedule, bool llama = false) {
   ReplayRequest request;
   request.model =

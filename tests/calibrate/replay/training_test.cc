@@ -45,7 +45,7 @@ TEST(TrainingTest, InitialWeightsDoNotDependOnTheCut) {
   }
 }
 
-// Every element of the whole lies in one stage; the tied table in two.
+// Every element of the whole model is in one stage; the tied table is in two.
 TEST(TrainingTest, CutWeightsLoseNothing) {
   for (const bool llama : {false, true}) {
     for (const std::vector<int>& first : kCuts) {
@@ -83,7 +83,7 @@ TEST(TrainingTest, GainsAreOneBiasesZeroTheRestSmall) {
   // table, positions; qkv, projection, two of the feed-forward
   EXPECT_EQ(small, 13 * 8 + 6 * 8 + 4 * (3 * 64 + 64 + 2 * 96));
   EXPECT_NEAR(sum / small, 0, 4 * 0.02 / std::sqrt(1. * small));
-  // 1984 samples: 0.02 within four deviations of the estimate
+  // 1984 samples: 0.02 within four standard errors
   EXPECT_NEAR(std::sqrt(square / small), 0.02,
               4 * 0.02 / std::sqrt(2. * small));
 }
@@ -102,8 +102,8 @@ TEST(TrainingTest, SeedsAndLayersDiffer) {
   EXPECT_NE(dropout, DropoutSeed(plan, 0));
 }
 
-// Targets are the next tokens, of at most four that follow a word, the first
-// of which with a half: what a model can learn.
+// Targets are the next tokens. Each token has at most four possible successors,
+// and the first of them follows with probability 1/2, which a model can learn.
 TEST(TrainingTest, TextIsOfABigramLanguage) {
   ReplayPlan plan = Plan(true, {0, 6});
   std::map<double, std::map<double, int>> followers;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The formulas against lists written out by hand from the papers' figures, and
-// against the version tables that schedules/ derives from orders of actions:
-// two ways that share nothing.
+// Compares the formulas with lists written out by hand from the papers'
+// figures, and with the version tables that schedules/ derives from orders of
+// actions. The two derivations are independent.
 #include "calibrate/replay/update_formula.h"
 
 #include <gmock/gmock.h>
@@ -38,7 +38,8 @@ Versions BackwardOf(const UpdateFormula& formula, int stage, int count) {
   return versions;
 }
 
-// Figure 4 of the paper, with four workers: what is in flight reads the first.
+// Figure 4 of the paper, with four workers: all microbatches in flight read the
+// first version.
 TEST(UpdateFormulaTest, PipeDream) {
   const UpdateFormula formula = Known("pipedream", {4, 1});
   EXPECT_EQ(ForwardOf(formula, 0, 6), (Versions{0, 0, 0, 0, 1, 2}));
@@ -54,8 +55,8 @@ TEST(UpdateFormulaTest, PipeDreamWithVerticalSync) {
   }
 }
 
-// 2-1: three ranks; a replica admits one microbatch ahead, its own every
-// second. 15-1 of the artifact: warm-ups of 1 and 0.
+// 2-1: three ranks; a replica admits one microbatch in advance and every second
+// microbatch. 15-1 from the artifact: warm-ups of 1 and 0.
 TEST(UpdateFormulaTest, PipeDreamWithReplicas) {
   const UpdateFormula formula = Known("pipedream:replicas=2-1", {2, 1});
   EXPECT_EQ(formula.microbatches_per_update, (std::vector<int>{2, 1}));
@@ -66,7 +67,7 @@ TEST(UpdateFormulaTest, PipeDreamWithReplicas) {
   EXPECT_EQ(wide.forward(1, 150).version, 150);
 }
 
-// One stage is enough to be a batch behind.
+// Even a single stage reads weights that are one batch old.
 TEST(UpdateFormulaTest, TwoBufferedWeightsAreOneBehind) {
   for (const int p : {1, 3}) {
     const UpdateFormula formula = Known("2bw", {p, 3});
@@ -77,7 +78,8 @@ TEST(UpdateFormulaTest, TwoBufferedWeightsAreOneBehind) {
   }
 }
 
-// tau = (2(p-i)+1)/m: 3/2 for the first of two and m = 2, 1/2 for the last.
+// tau = (2(p-i)+1)/m: 3/2 for the first of two stages with m = 2, 1/2 for the
+// last.
 TEST(UpdateFormulaTest, PipeMare) {
   const UpdateFormula formula = Known("pipemare", {2, 2});
   EXPECT_EQ(ForwardOf(formula, 0, 8), (Versions{0, 0, 0, 0, 0, 1, 1, 2}));
@@ -93,7 +95,7 @@ TEST(UpdateFormulaTest, PipeMare) {
             (Versions{0, 0, 0, 1, 1, 2}));
 }
 
-// The mean over the microbatches of a whole update is the paper's tau.
+// The mean delay over the microbatches of a whole update is the paper's tau.
 TEST(UpdateFormulaTest, PipeMareDelaysByTauInTheMean) {
   for (const int m : {1, 2, 3, 5, 8}) {
     const UpdateFormula formula = Known("pipemare", {4, m});
@@ -108,7 +110,7 @@ TEST(UpdateFormulaTest, PipeMareDelaysByTauInTheMean) {
   }
 }
 
-// Both passes aim at one version: v + s.
+// Both passes predict the same version, v + s.
 TEST(UpdateFormulaTest, SpecTrain) {
   const UpdateFormula formula = Known("spectrain", {5, 1});
   const int k = 20;
@@ -122,13 +124,15 @@ TEST(UpdateFormulaTest, SpecTrain) {
   }
 }
 
-// One minibatch reads one version; with T = 1 it is SpecTrain's forward.
+// All microbatches of a minibatch read the same version. With T = 1, it is that
+// of SpecTrain's forward.
 TEST(UpdateFormulaTest, XPipe) {
   const UpdateFormula formula = Known("xpipe", {4, 2});
   EXPECT_EQ(ForwardOf(formula, 0, 8), (Versions{0, 0, 0, 0, 0, 0, 1, 1}));
   EXPECT_EQ(ForwardOf(formula, 2, 8), (Versions{0, 0, 0, 0, 1, 1, 2, 2}));
   EXPECT_EQ(ForwardOf(formula, 3, 8), (Versions{0, 0, 1, 1, 2, 2, 3, 3}));
-  // 2 behind; 1 behind and 1 on; 1 on behind rank 0's last
+  // Updates behind plus updates until rank 0's last backward: 2 + 0, 1 + 1, 0 +
+  // 1.
   EXPECT_EQ(formula.forward(0, 6).distance, 2);
   EXPECT_EQ(formula.forward(2, 6).distance, 2);
   EXPECT_EQ(formula.forward(3, 6).distance, 1);
@@ -175,7 +179,8 @@ struct Asynchronous {
   ScheduleSpec spec;
 };
 
-// Every kind without flush, with every option that changes what is read.
+// Returns every kind without a flush, with every option that changes which
+// weights are read.
 std::vector<Asynchronous> AllAsynchronous() {
   std::vector<Asynchronous> all;
   for (const int p : {1, 2, 3, 4, 7}) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What models/ counts under the runtime "weir" is what a stage consists of.
+// Compares the counts of models/ for the runtime "weir" with the operations and
+// buffers of a stage.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -40,7 +41,8 @@ std::vector<Case> Cases() {
   for (const char* model :
        {"gpt2", "gpt-2.2b", "llama-2-7b", "mistral-7b-v0.1"}) {
     for (const int t : {1, 2, 4, 16}) {
-      // gpt2 has 12 heads; of Mistral's 8 key-value heads 16 GPUs repeat some.
+      // gpt2 has 12 heads. Mistral's 8 key-value heads are replicated on 16
+      // GPUs.
       if (t == 16 && std::string(model) == "gpt2") continue;
       for (const bool fused : {false, true}) {
         for (const bool dropout : {false, true}) {
@@ -74,7 +76,8 @@ class StageCountsTest : public testing::TestWithParam<Case> {
     return *BuildStageProgram(model_, spec_);
   }
 
-  // Ends and blocks alone; first, middle and last stages; all on one.
+  // Returns embedding, block and head alone; first, middle and last stages; all
+  // layers in one stage.
   std::vector<std::pair<int, int>> Stages() const {
     const int n = static_cast<int>(layers_.size());
     return {{0, 1}, {1, 2}, {n - 1, n}, {0, 3}, {1, 4}, {n - 3, n}, {0, n}};
@@ -109,7 +112,8 @@ TEST_P(StageCountsTest, KernelsOfEveryPassAreTheSame) {
         const std::vector<Kernel>& kernels = layers_[l].*field;
         counted.insert(counted.end(), kernels.begin(), kernels.end());
       }
-      // A matcher of multisets is slow on hundreds: sorted first.
+      // Sorts both lists, as matching multisets is slow for hundreds of
+      // elements.
       const auto before = [](const Kernel& a, const Kernel& b) {
         return std::tie(a.part, a.bytes, a.m, a.n) <
                std::tie(b.part, b.bytes, b.m, b.n);

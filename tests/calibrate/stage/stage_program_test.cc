@@ -51,7 +51,7 @@ TEST(StageProgramTest, RefusalsNameAllThatTheKernelsDoNotDo) {
               HasSubstr("vocabulary_size gives each of 2 GPUs 25128.5"));
 }
 
-// What a stage receives and sends.
+// Checks the inputs and outputs of stages.
 TEST(StageProgramTest, EndsHaveTokensAndLossesTheRestTheStream) {
   const Model model = *LoadModel("gpt2");
   const StageProgram first = *BuildStageProgram(model, Spec(0, 5));
@@ -70,8 +70,8 @@ TEST(StageProgramTest, EndsHaveTokensAndLossesTheRestTheStream) {
   EXPECT_EQ(last.buffers[last.losses].num_elements, 512);
 }
 
-// Every tensor lies inside its buffer, on 16 bytes, and every operation has all
-// its table says.
+// Checks that every tensor lies inside its buffer with 16-byte alignment, and
+// that every operation has the inputs and outputs of its kind.
 TEST(StageProgramTest, ViewsAreInsideTheirBuffersAndAligned) {
   for (const char* model : {"gpt2", "llama-2-7b", "mistral-7b-v0.1"}) {
     StageSpec spec = Spec(0, 3);
@@ -102,12 +102,13 @@ TEST(StageProgramTest, ViewsAreInsideTheirBuffersAndAligned) {
   }
 }
 
-// Zero Bubble (Qi et al. 2024): 34 sbh without dropout's 2 before a block's
-// backward, 32 sbh of inputs and gradients of products before its weights'.
+// Zero Bubble (Qi et al. 2024): 34 sbh before a block's backward, minus 2 for
+// dropout; 32 sbh of inputs and gradients of GEMMs before its weight gradients.
 TEST(StageProgramTest, BytesOfAGptBlockAreThePapers) {
   const StageProgram block = *BuildStageProgram(*LoadModel("gpt2"), Spec(1, 2));
   const double sbh = 512 * 768;
-  // Two norms' statistics, one row of attention's for each of 12 heads.
+  // Plus the statistics of two norms and one row of attention's for each of 12
+  // heads.
   EXPECT_EQ(StashBytes(block), 32 * sbh + 512 * (2 * 8 + 12 * 4));
   EXPECT_EQ(WeightGradientStashBytes(block), 32 * sbh);
 }

@@ -11,7 +11,8 @@ namespace {
 
 using google::protobuf::util::MessageDifferencer;
 
-// Sets every field to a value of its own, so that swapped fields are found too.
+// Returns an answer with distinct values in all fields (except flags), so that
+// swapped fields are detected too.
 PlannerAnswer DistinctAnswer() {
   PlannerAnswer answer;
   answer.algorithm = "dapple";
@@ -49,7 +50,8 @@ PlannerAnswer ThereAndBack(const PlannerAnswer& answer) {
   return *read;
 }
 
-// Does not compile where a field is new: add it above and below.
+// These functions fail to compile if a field is added. Add it to the comparison
+// and to DistinctAnswer.
 void ExpectEqual(const PlannedStage& read, const PlannedStage& written) {
   const auto& [first_layer, end_layer, devices, recompute, swap] = read;
   EXPECT_EQ(first_layer, written.first_layer);
@@ -98,8 +100,8 @@ TEST(PlannerAnswerTest, EveryFieldSurvivesTheWayToTheParent) {
   ExpectEqual(ThereAndBack(PlannerAnswer()), PlannerAnswer());
 }
 
-// A field that is lost has its default on the other side, which for a field of
-// two values is one of them.
+// A lost field has its default value after reading. For a flag this is one of
+// its two values, so both are tested.
 TEST(PlannerAnswerTest, BothValuesOfEveryFlagSurvive) {
   PlannerAnswer answer = DistinctAnswer();
   answer.plan.chooses_recompute = answer.fits_memory = false;

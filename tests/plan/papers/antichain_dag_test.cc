@@ -19,7 +19,8 @@ using testing::UnorderedElementsAre;
 
 using Edges = std::vector<std::pair<int, int>>;
 
-// Node i takes i ms forward, has i bytes of activations and 10 i of parameters.
+// Node i takes i ms for its forward and has i bytes of activations and 10 i of
+// parameters.
 ProfileGraph GraphOf(const std::vector<std::string>& names,
                      const Edges& edges) {
   std::string text;
@@ -66,7 +67,7 @@ TEST(AntichainDagTest, BranchesAreCutTogetherAndApart) {
   EXPECT_EQ(dag->states.back().nodes.size(), 4u);
   EXPECT_EQ(dag->predecessors.back().size(), 4u);
   for (const AntichainState& state : dag->states) {
-    // Behind A and B, A is still read by C.
+    // After A and B, the output of A is still read by C.
     if (state.nodes == std::vector<int>{0, 1}) {
       EXPECT_DOUBLE_EQ(state.output_bytes, 1 + 2);
     }
@@ -84,7 +85,8 @@ TEST(AntichainDagTest, InputsAndUnusedElementsDoNotCount) {
   EXPECT_THAT(dag->input_nodes, ElementsAre(0));
 }
 
-// Embeddings of GNMT's decoder: no path leads to them from the first source.
+// As with the embeddings of GNMT's decoder, no path leads to them from the
+// first source.
 TEST(AntichainDagTest, OtherSourcesComeWithTheirReaders) {
   const auto dag = AntichainDagOf(
       "g", GraphOf({"Embedding", "Embedding", "Add"}, {{1, 3}, {2, 3}}));

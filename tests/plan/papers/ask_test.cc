@@ -32,7 +32,7 @@ double MemoryOf(const DeviceProfile& device) {
   return device.memory_bytes().value();
 }
 
-// A planner that has a plan where all devices have so many bytes.
+// Returns a planner that finds a plan if every device has `bytes` of memory.
 PaperPlanner NeedsBytes(double bytes) {
   PaperPlanner planner;
   planner.name = "needs-bytes";
@@ -48,7 +48,7 @@ PaperPlanner NeedsBytes(double bytes) {
   return planner;
 }
 
-// From above, and no more than a hundredth above.
+// The result is never too small and at most 1 % too large.
 TEST(EnoughMemoryTest, IsWhatThePlannerNeeds) {
   const ResolvedScenario given = Given();
   const double memory = MostMemoryBytes(given);
@@ -65,7 +65,8 @@ TEST(EnoughMemoryTest, IsZeroWhereAThousandfoldWouldNotDo) {
   EXPECT_EQ(EnoughMemoryBytes(NeedsBytes(1025 * memory), given), 0);
 }
 
-// Unlike devices grow alike; what is told is the largest's.
+// The memory of different devices grows by the same factor. The result is the
+// memory of the largest device.
 TEST(EnoughMemoryTest, CountsTheDeviceThatHasMost) {
   ResolvedScenario given = Given();
   const double memory = MostMemoryBytes(given);

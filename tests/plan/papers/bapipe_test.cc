@@ -85,7 +85,7 @@ BaPipeOrder OrderOf(const PlannedPipeline& plan) {
       [&](BaPipeOrder order) { return plan.schedule == Name(order); });
 }
 
-// 1F1B-AS's transfers hide behind the longest forward.
+// Returns true if the longest forward hides the transfers of 1F1B-AS.
 bool Hides(const PlannerWork& work, const std::vector<PlannedStage>& stages) {
   double forward = 0, transfer = 0;
   for (size_t s = 0; s < stages.size(); ++s) {
@@ -133,8 +133,8 @@ double BruteForce(const PlannerWork& work,
   return best;
 }
 
-// Moves of single layers end where two at once would help; the gap is seen, not
-// asserted away.
+// The planner moves single layers and stops where only moving two at once would
+// help. Prints the gap to the optimum.
 TEST(PlanBaPipeTest, IsNearBruteForceAndFindsAPlanWhereThereIsOne) {
   Random random(2);
   Gap gap;
@@ -169,7 +169,7 @@ TEST(PlanBaPipeTest, IsNearBruteForceAndFindsAPlanWhereThereIsOne) {
   EXPECT_GE(gap.num_optimal, gap.num_instances * 3 / 4);
 }
 
-// Of asynchronous hardware that runs both passes at once.
+// Asynchronous hardware that can overlap forward and backward.
 TEST(PlanBaPipeTest, ChoosesAmongAsynchronousOrdersNearBruteForce) {
   Random random(5);
   Gap gap;
@@ -272,7 +272,7 @@ TEST(PlanBaPipeTest, WithoutTransfersItIsTheBalancedPartition) {
   }
 }
 
-// Returns 8 equal layers, whose transfers hide behind their passes.
+// Returns 8 equal layers whose transfers are hidden by their passes.
 PlannerWork EqualLayers() {
   Random random(4);
   PlannerWork work = RandomWork(8, 1, 4, &random);
@@ -298,7 +298,7 @@ TEST(PlanBaPipeTest, TakesOverlapWhereTransfersHideAndMemoryAllows) {
   EXPECT_EQ(PlanBaPipe(work, {true})->schedule, "bapipe-as");
 }
 
-// SO sends while it computes.
+// SO sends while it computes, which blocking transfers do not allow.
 TEST(PlanBaPipeTest, TakesNoOverlapWhereTransfersBlock) {
   const PlannerWork work = EqualLayers();
   ASSERT_EQ(PlanBaPipe(work)->schedule, "bapipe-so");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plans that the paper prints for two servers of eight V100 (config A),
-// from its own profiles. See plan/papers/README.md for those that differ.
+// Plans that the paper gives for two servers with eight V100 (config A), from
+// its own profiles. docs/planners.md describes the differences.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -22,7 +22,8 @@ namespace {
 const std::filesystem::path kData =
     std::filesystem::path(WEIR_SOURCE_DIR) / "../shared/data/dapple";
 
-// `num_servers` of equal size; a microbatch is what the profile measured.
+// Returns the work on `num_servers` servers of equal size. A microbatch has the
+// size that the profile measured.
 PlannerWork WorkOf(const std::string& name, int num_microbatches,
                    int num_servers, int devices_per_server) {
   std::ifstream file(kData / name);
@@ -57,7 +58,7 @@ DappleOptions Options(bool paper_length) {
   return options;
 }
 
-// Devices of the stages, "8:8".
+// Returns the number of devices of each stage, such as "8:8".
 std::string PlanOf(const PlannerWork& work, bool paper_length) {
   const auto plan = PlanDapple(work, Options(paper_length));
   if (!plan.ok()) return std::string(plan.status().message());
@@ -66,8 +67,9 @@ std::string PlanOf(const PlannerWork& work, bool paper_length) {
   });
 }
 
-// The least length of all two-stage plans whose last stage has so many of
-// sixteen devices, at every cut and every placement of the planner.
+// Returns the smallest length of all two-stage plans whose last stage has
+// `last` of sixteen devices, over every cut and placement that the planner
+// considers.
 double BestOfTwo(const PlannerWork& work, int devices_per_server, int last,
                  bool paper_length) {
   const DappleOptions options = Options(paper_length);
@@ -91,7 +93,7 @@ double BestOfTwo(const PlannerWork& work, int devices_per_server, int last,
   return best;
 }
 
-// Devices of the two stages of the shortest of them all.
+// Returns the numbers of devices of the two stages of the shortest such plan.
 std::string BestTwo(const PlannerWork& work, int devices_per_server,
                     bool paper_length) {
   int best = 1;
@@ -108,14 +110,14 @@ std::string BestTwo(const PlannerWork& work, int devices_per_server,
 
 struct Published {
   const char* profile;
-  int num_microbatches;  // the paper's global batch / that of the profile
+  int num_microbatches;  // the paper's global batch / the profile's
   const char* plan;      // the paper's, config A
   const char* public_length;
   const char* paper_length;
-  const char* two_stages;  // the shortest of two stages, public length
+  const char* two_stages;  // shortest with two stages, public length
 };
 
-// Where a column differs from the paper's, it is what the formulas find.
+// Columns that differ from the paper's have the plan that the formulas give.
 constexpr Published kPublished[] = {
     {"dapple_bert-48-pbs-2.txt", 32, "8:8", "8:8", "8:8", "8:8"},
     {"dapple_xlnet-36-pbs-1.txt", 128, "8:8", "8:8", "7:8:1", "8:8"},
@@ -149,7 +151,7 @@ INSTANTIATE_TEST_SUITE_P(Profiles, DapplePublishedTest,
                            return absl::StrCat("plan", info.index);
                          });
 
-// VGG-19's 15:1 is found where every server has one GPU.
+// The planner also finds VGG-19's 15:1 if every server has one GPU.
 TEST(DapplePublishedVggTest, IsFifteenToOneOnSixteenServersOfOne) {
   const char* const kProfile = "dapple_vgg-19-pbs-32.txt";
   if (!std::filesystem::exists(kData / kProfile)) {
@@ -160,8 +162,8 @@ TEST(DapplePublishedVggTest, IsFifteenToOneOnSixteenServersOfOne) {
   EXPECT_EQ(PlanOf(work, true), "15:1");
 }
 
-// 15:1 is the formulas' optimum, not the search's slip: it is the shortest of
-// all plans of two stages, plain data parallelism is longer.
+// 15:1 is the optimum of the formulas: it is the shortest of all plans with two
+// stages, and plain data parallelism is longer.
 TEST(DapplePublishedVggTest, IsTheOptimumOfTheFormulas) {
   const char* const kProfile = "dapple_vgg-19-pbs-32.txt";
   if (!std::filesystem::exists(kData / kProfile)) {

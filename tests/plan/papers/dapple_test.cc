@@ -29,7 +29,7 @@ DappleOptions PublicRates() {
   return options;
 }
 
-// Two servers of eight, as the public tests have them.
+// Returns two servers with eight devices, as in the public tests.
 PlannerWork TwoServers() {
   Random random(1);
   return RandomWork(2, 2, 8, &random);
@@ -84,22 +84,24 @@ TEST(DappleSecondsTest, IsThePublicPlannersSum) {
   work.layers[1].forward_seconds = 10;
   work.layers[1].backward_seconds = 22;
   work.layers[0].output_bytes = 1e9;
-  work.layers[0].gradient_bytes = 400e9;   // 7 s in a server
+  work.layers[0].gradient_bytes = 400e9;   // 7 s inside a server
   work.layers[1].gradient_bytes = 1600e9;  // 28 s
   const std::vector<PlannedStage> stages = {Stage(0, 1, Range(0, 8)),
                                             Stage(1, 2, Range(8, 16))};
-  // Blocks of 4 s, all layers once, 1 s over the cut, and of 7 s and
-  // 28 - 4 s of all-reduce the longer.
+  // 9 blocks of 4 s, all layers once (56 s), 1 s of transfer at the cut, and
+  // the longer of the all-reduces of 7 s and 28 - 4 s.
   EXPECT_DOUBLE_EQ(DappleSeconds(work, stages, 1, PublicRates()),
                    4 * 9 + 56 + 1 + 24);
-  // Eight replicas: one step, a whole stage as its block.
+  // With eight replicas, there is one more step, with a whole stage as its
+  // block.
   work.num_microbatches = 16;
   EXPECT_DOUBLE_EQ(DappleSeconds(work, stages, 8, PublicRates()),
                    32 * 1 + 56 + 1 + 7);
 }
 
-// Of a plain pipeline the pivot's length is a lower bound of every order, and
-// above the bounds by work and by the first microbatch.
+// For a plain pipeline, the pivot's length is a lower bound for every order,
+// and at least as large as the bounds from the busiest stage and from one
+// microbatch.
 TEST(DapplePivotTest, IsBetweenTheSimpleBoundsAndTheReplay) {
   Random random(2);
   for (int i = 0; i < 500; ++i) {
@@ -138,14 +140,14 @@ TEST(DapplePivotTest, OfEqualStagesIsTheClosedForm) {
 }
 
 TEST(DapplePivotTest, AddsTheAllReduceThatEndsLast) {
-  // The first stage is the pivot: its last backward ends at 40, that of the
-  // second began at 36 and ended before.
+  // The first stage is the pivot. Its last backward ends at 40. The last
+  // backward of the second stage started at 36 and ended earlier.
   EXPECT_DOUBLE_EQ(DapplePivotSeconds({2, 1}, {2, 1}, {0, 0}, 10), 40);
   EXPECT_DOUBLE_EQ(DapplePivotSeconds({2, 1}, {2, 1}, {3, 4}, 10), 43);
   EXPECT_DOUBLE_EQ(DapplePivotSeconds({2, 1}, {2, 1}, {0, 9}, 10), 47);
 }
 
-// All cuts, numbers of devices and placements that the planner chooses from.
+// Tries all cuts, numbers of devices and placements that the planner considers.
 double BruteForce(const PlannerWork& work, const DappleOptions& options,
                   int spread) {
   const int units = static_cast<int>(work.devices.size()) / spread;
@@ -238,7 +240,8 @@ TEST(PlanDappleTest, EqualReplicasAreEqual) {
   }
 }
 
-// Stages of one layer each: activations of 10 bytes, a state of 100.
+// Returns four equal layers with 10 bytes of activations and 100 bytes of
+// state.
 PlannerWork Chain(double memory_bytes, double cut_bytes) {
   Random random(5);
   PlannerWork work = RandomWork(4, 1, 4, &random);

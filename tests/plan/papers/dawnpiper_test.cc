@@ -17,7 +17,7 @@ using Recompute = DawnPiperOptions::Recompute;
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-// From the layers themselves, not by the planner's sums.
+// Computes a stage's bytes from its layers, without the planner's sums.
 double MemoryBytes(const PlannerWork& work, const PlannedStage& stage, int s,
                    int p, bool asynchronous) {
   const double kept = std::min(p - s, work.num_microbatches);
@@ -148,7 +148,7 @@ TEST(CheapestStageTest, SwapsOverAFastLinkAndRecomputesOverASlowOne) {
   EXPECT_TRUE(stage.swap);
   EXPECT_DOUBLE_EQ(stage.seconds, 3.5);
   EXPECT_DOUBLE_EQ(stage.memory_bytes, 204);
-  // Four versions are three more.
+  // Four versions are three more than one.
   options.asynchronous = true;
   layer.version_bytes = 1;
   EXPECT_EQ(CheapestStage(work, 0, 1, 0, 4, options).memory_bytes,

@@ -13,7 +13,7 @@ namespace {
 
 using testing::ElementsAre;
 
-// Two servers of three.
+// Returns two servers with three devices each.
 PlannerWork TwoServers() {
   Random random(1);
   return RandomWork(1, 2, 3, &random);
@@ -21,7 +21,7 @@ PlannerWork TwoServers() {
 
 TEST(DeviceTypesTest, AreServersOfEqualDevices) {
   PlannerWork work = TwoServers();
-  // What a device is to itself tells it apart from nobody.
+  // A device's bandwidth to itself does not affect its type.
   for (const double itself :
        {0.0, 10.0, std::numeric_limits<double>::infinity()}) {
     for (size_t device = 0; device < 6; ++device) {
@@ -48,7 +48,7 @@ TEST(DeviceTypesTest, AnythingThatDiffersTellsADeviceApart) {
   work = TwoServers();
   work.devices[2].memory_bytes /= 2;
   expect_apart(work);
-  // To or from the others of its server.
+  // Bandwidth to or from the other devices of its server.
   for (const bool from : {false, true}) {
     work = TwoServers();
     for (const int other : {0, 1}) {
@@ -56,7 +56,8 @@ TEST(DeviceTypesTest, AnythingThatDiffersTellsADeviceApart) {
             : work.bytes_per_second[other][2]) = 9;
     }
     expect_apart(work);
-    // To or from the other server, whose devices stay alike.
+    // Bandwidth to or from the other server, whose devices still have one
+    // type.
     work = TwoServers();
     for (const int other : {3, 4, 5}) {
       (from ? work.bytes_per_second[2][other]

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// EdgePipe and AccEPT against all cuts on all orders of all subsets of devices.
+// Compares EdgePipe and AccEPT with all cuts on all orders of all subsets of
+// devices.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,7 +21,8 @@ using testing::HasSubstr;
 
 using Stages = std::vector<PlannedStage>;
 
-// The least cost of all plans with a device a stage; infinite costs are none.
+// Returns the smallest cost of all plans with one device per stage. Plans with
+// infinite cost are infeasible.
 double BruteForce(const PlannerWork& work,
                   const std::function<double(const Stages&)>& cost) {
   const int num_layers = static_cast<int>(work.layers.size());

@@ -38,12 +38,14 @@ absl::StatusOr<AntichainDag> DagOfFile(const std::string& profile) {
   return AntichainDagOf(profile, *graph);
 }
 
-// Of stages as the published code prints them, [start, end, seconds, replicas]:
-// each level's are cut by the next below. By the formulas of the header.
+// Returns the seconds of the slowest stage, by the formulas of the header.
+// `levels` has stages in the format of the published code, [start, end,
+// seconds, replicas]; the stages of each level are cut further by the next
+// lower level.
 double SlowestOf(const AntichainDag& dag, const PipeDreamOptions& options,
                  const nlohmann::json& levels) {
   const int num_states = static_cast<int>(dag.states.size());
-  // [first, end) -> seconds on all machines of the level below.
+  // [first, end) -> seconds on all machines of the lower level.
   std::map<std::pair<int, int>, double> below;
   for (size_t level = 0; level < levels.size(); ++level) {
     const double rate = options.bytes_per_second[level];
@@ -64,7 +66,7 @@ double SlowestOf(const AntichainDag& dag, const PipeDreamOptions& options,
                                          : ComputeSeconds(dag, first, end - 1);
         double reduction =
             4 * (r - 1) * ParameterBytes(dag, first, end - 1) / (rate * r);
-        // The program divides that of an uncut stage.
+        // The published code divides the reduction of an uncut stage.
         if (first == from && level > 0) {
           reduction /= options.num_machines[level - 1];
         }
@@ -85,7 +87,7 @@ double SlowestOf(const AntichainDag& dag, const PipeDreamOptions& options,
   return below.at({0, num_states});
 }
 
-// Returns a plan's stages as the published code prints them.
+// Returns a plan's stages in the format of the published code.
 nlohmann::json LevelsOf(const PipeDreamPlan& plan) {
   nlohmann::json levels;
   for (size_t level = 0; level < plan.levels.size(); ++level) {
@@ -128,15 +130,15 @@ TEST(PipeDreamTest, EqualsEveryPublishedRun) {
     EXPECT_EQ(plan->levels.size(), run["levels"].size());
     EXPECT_NEAR(plan->single_stage_seconds / plan->pipeline_seconds,
                 run["speedup_vs_1"], 1e-9);
-    // Ties between splits are broken at random there: a split of theirs is as
-    // good as ours.
+    // The published code breaks ties between splits at random, so checks only
+    // that its split is as good.
     EXPECT_NEAR(SlowestOf(*dag, options, run["levels"]), expected, 1e-12);
     EXPECT_NEAR(SlowestOf(*dag, options, LevelsOf(*plan)), expected, 1e-12);
   }
 }
 
-// Every way to cut states [first, end) into stages on `machines` of a level,
-// the stages of a level below being cut in every way themselves.
+// Tries every way to cut states [first, end) into stages on `machines` of a
+// level, with the stages of lower levels again cut in every way.
 double BruteForce(const AntichainDag& dag, const PipeDreamOptions& options,
                   int level, int first, int end, int machines) {
   if (level < 0) return ComputeSeconds(dag, first, end - 1);
@@ -212,7 +214,7 @@ TEST(PipeDreamTest, EqualsBruteForceOnRandomChains) {
   }
 }
 
-// 4 states of 1 s each with 8 bytes of parameters, 3 machines at 8 bytes/s.
+// Returns 4 states of 1 s with 8 bytes of parameters each.
 AntichainDag EqualStates() {
   PlannerWork work;
   PlannerLayer layer;
@@ -238,12 +240,12 @@ TEST(PipeDreamTest, ThePapersFormulaTakesTheLargerOfComputationAndReduction) {
       OptimizePipeDream("", EqualStates(), options)->pipeline_seconds, 2);
   options.bytes_per_second = {64};
   options.paper_formula = true;
-  // Replicated: max(4, 2 x 32 / 64) / 2 is no worse, and no better.
+  // Replicated, max(4, 2 x 32 / 64) / 2 is equally good.
   EXPECT_DOUBLE_EQ(
       OptimizePipeDream("", EqualStates(), options)->pipeline_seconds, 2);
   options = Machines(3);
   options.bytes_per_second = {64};
-  // The sum: stages of 1 s, and of 3 s + 4 x 24 / 128, on two machines.
+  // The sum: stages of 1 s, and of 3 s + 4 x 24 / 128 on two machines.
   EXPECT_DOUBLE_EQ(
       OptimizePipeDream("", EqualStates(), options)->pipeline_seconds,
       (4 + 4 * 2 * 32 / (64.0 * 3)) / 3);
@@ -252,7 +254,7 @@ TEST(PipeDreamTest, ThePapersFormulaTakesTheLargerOfComputationAndReduction) {
       OptimizePipeDream("", EqualStates(), options)->pipeline_seconds, 4.0 / 3);
 }
 
-// 4 s of computation and 32 bytes of parameters: two machines of a node sum
+// 4 s of computation and 32 bytes of parameters: two machines of a node reduce
 // 4 (m - 1) / m of the bytes at 8 bytes/s, then three nodes at 2 bytes/s.
 TEST(PipeDreamTest, DataParallelismReducesLevelByLevel) {
   PipeDreamOptions options;
@@ -276,7 +278,7 @@ TEST(PipeDreamTest, MemoryCountsMinibatchesUnderWay) {
   EXPECT_DOUBLE_EQ(
       OptimizePipeDream("", EqualStates(), options)->pipeline_seconds, 3);
   options.memory_limit_bytes = 17;
-  // Data parallelism on both keeps none by the published formula.
+  // With data parallelism on both, the published formula keeps none.
   EXPECT_EQ(OptimizePipeDream("", EqualStates(), options)->stages.size(), 1u);
   options.published_memory = false;
   for (bool straight : {false, true}) {
@@ -289,7 +291,7 @@ TEST(PipeDreamTest, MemoryCountsMinibatchesUnderWay) {
   }
 }
 
-// The limit that is named is the least with a plan; of several levels too.
+// The reported limit is the smallest with a plan, also with several levels.
 TEST(PipeDreamTest, TheSmallestPlanIsThatOfTheLeastLimit) {
   std::mt19937 random(11);
   int num_named = 0;
@@ -301,7 +303,7 @@ TEST(PipeDreamTest, TheSmallestPlanIsThatOfTheLeastLimit) {
     options.bytes_per_second.assign(options.num_machines.size(), 3);
     options.straight = i % 3 == 0 && dag.states.size() > 4;
     options.fewer_machines = i % 5 == 0;
-    // What plans hold are sums of few numbers: try limits around all of them.
+    // No plan fits this limit; the error names the smallest sufficient one.
     options.memory_limit_bytes = 1e-3;
     const auto none = OptimizePipeDream("f", dag, options);
     ASSERT_EQ(none.status().code(), absl::StatusCode::kFailedPrecondition);
@@ -332,7 +334,7 @@ TEST(PipeDreamTest, FewerMachinesAreTakenWhereMoreAreSlower) {
   EXPECT_EQ(fewer->stages.size(), 4u);
 }
 
-// Blocks of two parallel branches, one of one node and one of two.
+// Returns blocks of two parallel branches, one with one node and one with two.
 AntichainDag Branches(int num_blocks) {
   std::string text;
   const auto node = [&](int i) {
@@ -367,7 +369,7 @@ TEST(PipeDreamTest, AStoppedSearchHasTheBestPlanOfFewerCuts) {
     const auto best = OptimizePipeDream("f", dag, options);
     ASSERT_TRUE(best.ok()) << best.status();
     EXPECT_EQ(best->num_cut_states, num_states);
-    // Progress is that of the last round, with every cut.
+    // Progress is reported only in the last round, which has every cut.
     bool is_stopped = false;
     options.progress = [&](double) { is_stopped = true; };
     options.stop = [&] { return is_stopped; };

@@ -20,8 +20,9 @@ inline int Whole(int low, int high, Random* random) {
   return std::uniform_int_distribution<int>(low, high)(*random);
 }
 
-// Layers of 0.5 to 3 s, activations of 1 to 10 bytes, states of 1 to 10, cuts
-// of 0 to 2 bytes on links of 1 byte/s between servers and 10 inside.
+// Returns layers of 0.5 to 3 s with 1 to 10 bytes of activations, 1 to 10 bytes
+// of state and 0 to 2 bytes of output, on links of 1 byte/s between servers and
+// 10 bytes/s inside.
 inline PlannerWork RandomWork(int num_layers, int num_servers,
                               int devices_per_server, Random* random) {
   PlannerWork work;
@@ -50,7 +51,7 @@ inline PlannerWork RandomWork(int num_layers, int num_servers,
   return work;
 }
 
-// Unlike speeds and links, of at most two kinds of device each.
+// Makes the speeds of devices and links different.
 inline void MakeUnlike(Random* random, PlannerWork* work) {
   for (PlannerDevice& device : work->devices) {
     device.speed = Whole(0, 1, random) == 0 ? 1 : 0.4;
@@ -65,7 +66,8 @@ inline void MakeUnlike(Random* random, PlannerWork* work) {
   }
 }
 
-// Calls visit with every cut into `num_stages` stages: [0] = 0, back() = n.
+// Calls `visit` with every cut into `num_stages` stages, given as first layers
+// and the number of layers: [0] = 0, back() = n.
 inline void ForEachCut(
     int num_layers, int num_stages,
     const std::function<void(const std::vector<int>&)>& visit,
@@ -82,8 +84,8 @@ inline void ForEachCut(
   }
 }
 
-// Calls visit with every way to have `num_stages` numbers from 1 on that add up
-// to `total`.
+// Calls `visit` with every way to write `total` as a sum of `num_stages`
+// numbers of at least 1.
 inline void ForEachSizes(
     int total, int num_stages,
     const std::function<void(const std::vector<int>&)>& visit) {
@@ -104,7 +106,7 @@ inline PlannedStage Stage(int first, int end, std::vector<int> devices) {
   return stage;
 }
 
-// A heuristic against the best there is; printed, and kept with the test.
+// The gap between a heuristic and the optimum over many instances.
 struct Gap {
   int num_instances = 0, num_optimal = 0;
   double worst = 0, sum = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a joint search starts from.
+// Starting points of the joint search.
 #include "plan/papers/seeds.h"
 
 #include <gmock/gmock.h>
@@ -68,7 +68,7 @@ TEST(SeedsTest, AreOfEachMicrobatchSize) {
   }
 }
 
-// 3,360 has 25 divisors up to 64, the largest microbatch that is looked at.
+// 3,360 has 25 divisors up to 64, the largest microbatch size considered.
 TEST(SeedsTest, AreOfFewMicrobatchSizes) {
   PlanRequest request = NarrowRequest();
   request.mutable_scenario()->mutable_batch()->set_global_batch_size(3360);
@@ -86,7 +86,7 @@ TEST(SeedsTest, AreOfFewMicrobatchSizes) {
   EXPECT_TRUE(SizesBySource(request)["dapple"].contains(20));
 }
 
-// SPP executes its plans: of so large a batch only the beginning.
+// SPP executes its plans, but only the beginning of such a large batch.
 TEST(SeedsTest, AreOfSppForAMillionMicrobatches) {
   PlanRequest request = SmallRequest(32, 64, 1'000'000);
   request.mutable_scenario()->set_num_nodes(8);
@@ -96,7 +96,7 @@ TEST(SeedsTest, AreOfSppForAMillionMicrobatches) {
   EXPECT_THAT(SizesBySource(request)["spp"], testing::ElementsAre(1));
 }
 
-// 512 devices x 26 layers, where all that have a flush answer, too.
+// 512 devices and 26 layers: all planners with a flush still give a seed.
 TEST(SeedsTest, AreOfEveryPlannerInALargeCluster) {
   PlanRequest request = SmallRequest(24, 512, 1024);
   request.mutable_scenario()->set_num_nodes(64);
@@ -112,8 +112,8 @@ TEST(SeedsTest, AreOfEveryPlannerInALargeCluster) {
   }
 }
 
-// DAPPLE's and DawnPiper's planners take the square and the cube of the layers:
-// such a seed would cost more than the search that it starts.
+// The planners of DAPPLE and DawnPiper are quadratic and cubic in the layers.
+// Such a seed would cost more than the search itself.
 TEST(SeedsTest, OfADeepModelComeFromPlannersThatAreFast) {
   PlanRequest request = SmallRequest(1200, 8, 8);
   request.mutable_space()->add_tensor(1);
@@ -125,7 +125,7 @@ TEST(SeedsTest, OfADeepModelComeFromPlannersThatAreFast) {
   EXPECT_TRUE(sizes.contains("bapipe"));
 }
 
-// Large batches take minutes until the first candidate has been ranked.
+// With large batches, it takes minutes until the first candidate is ranked.
 TEST(SeedsTest, AreTheAnswerOfASearchInterruptedBeforeItsFirstPlan) {
   const PlanRequest request = NarrowRequest();
   SearchOptions options;
@@ -168,7 +168,7 @@ TEST(SeedsTest, AreTheSameForAnyNumberOfProcesses) {
   }
 }
 
-// A planner's stages are tried in an order that the runtime has.
+// A planner's stages are tried with an order that the runtime supports.
 TEST(SeedsTest, HaveSchedulesThatTheRuntimeExecutes) {
   std::set<std::string> sources;
   for (const Plan& plan : SeedsFor("test", NarrowRequest(), 2)) {
@@ -178,7 +178,7 @@ TEST(SeedsTest, HaveSchedulesThatTheRuntimeExecutes) {
   EXPECT_THAT(sources, testing::IsSupersetOf({"dapple", "bapipe", "spp"}));
 }
 
-// Where the search may use it, a planner's stages keep the planner's schedule.
+// A seed keeps its planner's schedule if the search may use that schedule.
 TEST(SeedsTest, KeepThePlannersScheduleWhereItIsAllowed) {
   PlanRequest request = NarrowRequest();
   request.mutable_space()->set_any_runtime(true);
@@ -188,7 +188,7 @@ TEST(SeedsTest, KeepThePlannersScheduleWhereItIsAllowed) {
   }
   EXPECT_THAT(schedules["dapple"], testing::StartsWith("dapple"));
   EXPECT_THAT(schedules["bapipe"], testing::StartsWith("bapipe"));
-  EXPECT_EQ(schedules["spp"], "dapple-pb");  // the search has no order like it
+  EXPECT_EQ(schedules["spp"], "dapple-pb");  // not SPP's own order
 }
 
 TEST(SeedsTest, ASearchFromThemIsNeverWorseThanAPaper) {
@@ -229,7 +229,7 @@ TEST(SeedsTest, OnesThatTheSearchLooksAtAnywayAreNoCandidatesTwice) {
   const auto plain = SearchPlans("test", request, without);
   ASSERT_TRUE(plain.ok()) << plain.status();
   SearchOptions with;
-  // The search's own best, told again; and one with a cut of its own.
+  // The search's own best plan, and the same with another cut.
   with.seeds = {plain->plans(0), plain->plans(0)};
   with.seeds[1].set_source("paper");
   Parallelism& parallelism =

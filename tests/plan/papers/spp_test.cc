@@ -18,7 +18,7 @@ using testing::ElementsAre;
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-// Of every side that has not the first device.
+// Returns the smallest cut over all subsets without the first device.
 double LeastCut(const std::vector<std::vector<double>>& bandwidth) {
   const int n = static_cast<int>(bandwidth.size());
   double best = kNever;
@@ -63,7 +63,7 @@ TEST(MinimumCutTest, IsTheLeastOfAll) {
 TEST(SppDeviceOrderTest, KeepsServersTogetherHoweverTheyAreNumbered) {
   Random random(2);
   PlannerWork work = RandomWork(4, 2, 3, &random);
-  // Even numbers on one server, odd ones on the other.
+  // Even numbers are on one server, odd ones on the other.
   for (int i = 0; i < 6; ++i) {
     for (int j = 0; j < 6; ++j) {
       work.bytes_per_second[i][j] = i % 2 == j % 2 ? 100 : 1;
@@ -73,7 +73,7 @@ TEST(SppDeviceOrderTest, KeepsServersTogetherHoweverTheyAreNumbered) {
   for (int i : {1, 2, 4, 5}) EXPECT_EQ(order[i] % 2, order[i - 1] % 2);
 }
 
-// Whether minimum cuts, one inside the other, leave the devices in this order.
+// Returns true if nested minimum cuts can give this order of devices.
 bool IsCutByCut(const PlannerWork& work, const std::vector<int>& order) {
   if (order.size() < 2) return true;
   const auto weight = [&](const std::vector<int>& side) {
@@ -98,7 +98,7 @@ bool IsCutByCut(const PlannerWork& work, const std::vector<int>& order) {
   return false;
 }
 
-// Most of it without a general cut: devices are taken off one by one.
+// Most instances need no general cut, as devices are split off one by one.
 TEST(SppDeviceOrderTest, IsCutByMinimumCuts) {
   Random random(9);
   for (int i = 0; i < 300; ++i) {
@@ -123,7 +123,7 @@ TEST(SppDeviceOrderTest, IsCutByMinimumCuts) {
   }
 }
 
-// A thousand devices, where a general cut alone would take seconds.
+// A thousand devices, for which one general cut would take seconds.
 TEST(SppDeviceOrderTest, KeepsServersTogetherInALargeCluster) {
   Random random(10);
   const std::vector<int> order = SppDeviceOrder(RandomWork(2, 128, 8, &random));
@@ -135,7 +135,8 @@ TEST(SppDeviceOrderTest, KeepsServersTogetherInALargeCluster) {
   EXPECT_EQ(num_changes, 127);
 }
 
-// Whether every device holds its stage's states and its part of one microbatch.
+// Returns true if every device has memory for the states of its stage and its
+// part of one microbatch.
 bool HoldsOneMicrobatch(const PlannerWork& work,
                         const std::vector<PlannedStage>& stages) {
   for (const PlannedStage& stage : stages) {
@@ -152,7 +153,8 @@ bool HoldsOneMicrobatch(const PlannerWork& work,
   return true;
 }
 
-// kNever where nothing fits.
+// Returns the smallest value of the largest workload over all cuts that fit in
+// memory; kNever if none fits.
 double BruteForce(const PlannerWork& work, const std::vector<int>& order,
                   int num_stages) {
   double best = kNever;
@@ -176,7 +178,8 @@ double BruteForce(const PlannerWork& work, const std::vector<int>& order,
   return best;
 }
 
-// Every other time of devices with so little memory that it decides.
+// In every other round, the devices have so little memory that it can change
+// the result.
 TEST(SppStagesTest, AreBruteForceForTheirOrder) {
   Random random(3);
   int num_empty = 0, num_longer = 0;
@@ -211,7 +214,7 @@ TEST(SppStagesTest, AreBruteForceForTheirOrder) {
   EXPECT_GT(num_longer, 20);
 }
 
-// Stages of one size have a dynamic program of their own.
+// Stages with equal numbers of devices have a separate dynamic program.
 TEST(PlanSppTest, EqualReplicasHaveTheLeastWorkloadOfAllCuts) {
   Random random(11);
   for (int i = 0; i < 300; ++i) {
@@ -276,7 +279,8 @@ TEST(ExecuteSppTest, IsWithinItsBoundAndAboveThoseOfAPipeline) {
   std::printf("spp: at most %.1f %% of its bound\n", 100 * nearest);
 }
 
-// The bound is near where a batch is long, as is the work of the busiest stage.
+// For a long batch, the time is close to the upper bound and to the work of the
+// busiest stage.
 TEST(ExecuteSppTest, OfALongBatchIsWithinItsBound) {
   Random random(6);
   for (int i = 0; i < 50; ++i) {
@@ -320,8 +324,8 @@ TEST(ExecuteSppTest, OfEqualStagesIsOneForwardOneBackward) {
   }
 }
 
-// Against every cut and replication on its order, executed; PRM minimises a
-// workload, not this time, and the gap is seen.
+// Compares with the execution of every cut and replication for its order. PRM
+// minimizes a workload, not the execution time. Prints the gap.
 TEST(PlanSppTest, IsNearTheBestExecution) {
   Random random(6);
   Gap gap;

@@ -44,11 +44,11 @@ TwoBwQuestion Question() {
   return question;
 }
 
-// The formulas of the header for equal blocks, each written out once more.
+// Checks the formulas of the header for equal blocks, each written out again.
 TEST(TwoBwTest, CostsAreThePapersForEqualBlocks) {
   const TwoBwQuestion question = Question();
   const PlannerWork& work = question.works[0];
-  // Width 2 in a server, depth 4 across servers; 2 blocks a stage, m = 32.
+  // Width 2 in a server, depth 4 across servers; 2 blocks per stage, m = 32.
   const double compute = 2 * 3, inner = 2 * 20 / 10.0, outer = 2 * 10 / 10.0;
   EXPECT_DOUBLE_EQ(TwoBwMicrobatchSeconds(question, work, 2, 4, 32,
                                           TwoBwExecution::kPipelined),
@@ -60,7 +60,7 @@ TEST(TwoBwTest, CostsAreThePapersForEqualBlocks) {
                                           TwoBwExecution::kNotPipelined),
                    4 * compute + 2 * inner + 2 * outer);
   // Data parallelism over both servers: reductions of 2 x 7/8 x 400 bytes at
-  // the lower rate, a 1st of m.
+  // the lower rate, divided by m microbatches.
   EXPECT_DOUBLE_EQ(TwoBwMicrobatchSeconds(question, work, 8, 1, 1,
                                           TwoBwExecution::kPipelined),
                    2 * 7 / 8.0 * 400 / 10);
@@ -81,7 +81,7 @@ TEST(TwoBwTest, MemoryIsThePapersForEqualBlocks) {
                    states + activations);
 }
 
-// A width and depth that divide, costs from the formulas: all are tried.
+// Tries every width and depth that divide, with the costs from the formulas.
 TEST(TwoBwTest, EqualsBruteForceOnTablesOfCosts) {
   std::mt19937 random(3);
   std::uniform_real_distribution<double> any(0.2, 5);
@@ -166,8 +166,8 @@ TEST(TwoBwTest, SaysWhatTheSmallestPlanNeeds) {
             "2bw: nothing fits 100 B: the smallest plan needs 500 B");
 }
 
-// Figure 6 and section 5: GPT-2.2B on 8 p3.16xlarge is pipelined in all servers
-// with batches of 512.
+// Figure 6 and section 5: GPT-2.2B on 8 p3.16xlarge is pipelined across all
+// servers at a batch size of 512.
 TEST(TwoBwTest, PlansThePapersModelWithinItsMemory) {
   const auto scenario = LoadScenario("pipedream-2bw-gpt-2.2b");
   ASSERT_TRUE(scenario.ok());
@@ -186,7 +186,8 @@ TEST(TwoBwTest, PlansThePapersModelWithinItsMemory) {
   EXPECT_TRUE(ResolveScenario("planned", *planned).ok());
 }
 
-// An embedding and a head alone are no model; with one block they are.
+// A model of an embedding and a head without a block is refused; one block is
+// enough.
 TEST(TwoBwTest, AsksForABlock) {
   TwoBwQuestion question = Question();
   question.works = {Blocks(3, 1)};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What planners' answers look like, field by field.
+// Tests the output formats of planners' answers, field by field.
 #include "plan/papers/views.h"
 
 #include <gmock/gmock.h>
@@ -17,7 +17,7 @@ namespace {
 using nlohmann::json;
 using testing::HasSubstr;
 
-// Three nodes in a row, each a state.
+// Returns a chain of three nodes, each of which is a state.
 AntichainDag ChainOfThree() {
   PlannerWork work;
   work.layers.resize(3);
@@ -66,7 +66,8 @@ stage  states     replicas  seconds     nodes
 )");
 }
 
-// Simulated, planned only, and neither.
+// Returns an answer that was simulated, an answer that was only planned, and an
+// answer without a plan.
 std::vector<PlannerAnswer> ThreeAnswers() {
   std::vector<PlannerAnswer> answers(3);
   answers[0].algorithm = "dapple";
@@ -107,7 +108,7 @@ TEST(AnswersViewTest, JsonHasWhatThereIsOfEach) {
                   "lint_errors": 0}})json";
   json first = json::parse(plan), second = first;
   second["algorithm"] = "spp";
-  second.erase("microbatch_size");  // as given
+  second.erase("microbatch_size");  // 0: as in the scenario
   second.erase("simulated");
   second["not_simulated"] = "not\nsaid";
   const json third = {{"algorithm", "bapipe"}, {"error", "no\nroom"}};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// kill -9 of a sweep, and of its workers, at random moments: what is collected
-// after it was resumed has the bytes of a sweep that nobody disturbed.
+// Kills a sweep or its workers with kill -9 at random times. The results
+// collected after resuming it must have the same bytes as those of an
+// undisturbed sweep.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -31,7 +32,7 @@ class KillTest : public testing::Test {
     std::string pattern = absl::StrCat(testing::TempDir(), "weir-kill-XXXXXX");
     ASSERT_NE(mkdtemp(pattern.data()), nullptr);
     root_ = pattern;
-    // Orphans become this process's children: their end can be seen.
+    // Makes orphans children of this process, so that their end is observable.
     ASSERT_EQ(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
   }
   void TearDown() override { std::filesystem::remove_all(root_); }
@@ -76,7 +77,7 @@ std::vector<pid_t> ChildrenOf(pid_t pid) {
   return children;
 }
 
-// The exit code, or minus the signal; waits for orphans, too.
+// Returns the exit code, or minus the signal. Waits for orphans too.
 int WaitForAll(pid_t pid) {
   int result = 0;
   int status = 0;
@@ -89,8 +90,8 @@ int WaitForAll(pid_t pid) {
   }
 }
 
-// Until the sweep has written so many bytes more, or has ended; so the test
-// means the same on a busy machine.
+// Waits until the sweep has written `num_bytes` more or has ended, so that the
+// test does not depend on the machine's load.
 void WaitForBytes(const std::string& path, uintmax_t num_bytes, pid_t sweep) {
   std::error_code error;
   const auto size = [&] {
@@ -115,7 +116,7 @@ TEST_F(KillTest, AnySweepThatIsKilledAndResumedEndsWithTheSameBytes) {
   ASSERT_EQ(WaitForAll(Start("calm")), 0);
   const std::string calm = Collected("calm");
   std::mt19937 random(7);
-  // A point takes 260 bytes, a quarter of all sweeps less than the head.
+  // A point takes 260 bytes. A quarter of the draws is smaller than the head.
   std::uniform_int_distribution<int> num_bytes(0, 3000);
   int num_sweeps_killed = 0, num_with_failures = 0;
   for (int round = 0; round < 3; ++round) {
@@ -130,7 +131,7 @@ TEST_F(KillTest, AnySweepThatIsKilledAndResumedEndsWithTheSameBytes) {
         if (step % 2 == 1) KillAWorker(sweep, static_cast<int>(random() >> 1));
         if (step < kNumKills - 1) {
           kill(sweep, SIGKILL);
-        } else {  // workers alone, at last: their points fail, others go on
+        } else {  // at the end only workers: their points fail, others continue
           for (int i = 0; i < 5;
                ++i) {  // one of them may be between two points
             WaitForBytes(shard, 1, sweep);
@@ -138,7 +139,7 @@ TEST_F(KillTest, AnySweepThatIsKilledAndResumedEndsWithTheSameBytes) {
           }
         }
       }
-      const int code = WaitForAll(sweep);  // returns: no orphan lives on
+      const int code = WaitForAll(sweep);  // returns only if no orphan is left
       num_sweeps_killed += code == -SIGKILL ? 1 : 0;
       num_with_failures += code == kInternal ? 1 : 0;
       ASSERT_TRUE(code == 0 || code == kInternal || code == -SIGKILL) << code;

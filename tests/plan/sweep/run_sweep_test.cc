@@ -70,7 +70,7 @@ class RunSweepTest : public testing::Test {
     return options;
   }
 
-  // What collect makes of a folder: the table and the database's bytes.
+  // Returns the table and the bytes of the database that collect writes.
   std::string Collected(const std::string& folder) const {
     const auto collected = CollectShards(absl::StrCat(root_, "/", folder));
     EXPECT_TRUE(collected.ok()) << collected.status();
@@ -105,7 +105,7 @@ TEST_F(RunSweepTest, FiguresAreThoseOfTheSimulation) {
   EXPECT_EQ(counts->best.point(), 4);  // zb-h1, 2 ranks, 4 microbatches
 }
 
-// Shards keep the sweep as it was given; tables show the registry's names.
+// Shards keep the sweep as it was given; tables use the registry's names.
 TEST_F(RunSweepTest, TablesCallSchedulesByTheirOwnNames) {
   const ResolvedSweep sweep = Resolve(R"(
     base: "textbook-1f1b"
@@ -175,8 +175,8 @@ TEST_F(RunSweepTest, AnyNumberOfProcessesAndShardsGivesTheSameBytes) {
   const std::string one = Collected("one");
   EXPECT_EQ(Collected("four"), one);
   EXPECT_EQ(Collected("shards"), one);
-  EXPECT_EQ(Collected("shards"), one);  // and again
-  // Shards of other numbers that hold some of the points a second time.
+  EXPECT_EQ(Collected("shards"), one);  // collected a second time
+  // Adds a shard of another count that holds some of the points again.
   std::filesystem::copy(root_ + "/one/shard-0-of-1.jsonl", root_ + "/shards");
   EXPECT_EQ(Collected("shards"), one);
 }
@@ -202,7 +202,7 @@ TEST_F(RunSweepTest, ResumeRunsWhatIsMissingOnly) {
   EXPECT_EQ(counts->num_done, kNumPoints - num_before);
   ASSERT_TRUE(RunSweep(sweep_, Options("b")).ok());
   EXPECT_EQ(Collected("a"), Collected("b"));
-  // Other shards of the folder count, too.
+  // Points in other shards of the folder count too.
   options.shard = {1, 2};
   counts = RunSweep(sweep_, options);
   ASSERT_TRUE(counts.ok());
@@ -218,7 +218,7 @@ TEST_F(RunSweepTest, AChangedSweepIsRefusedWithWhatChanged) {
   options.resume = true;
   EXPECT_THAT(std::string(RunSweep(changed, options).status().message()),
               HasSubstr("axes[0].values[1]: \"3\" -> \"4\""));
-  options.shard = {0, 2};  // beside it
+  options.shard = {0, 2};  // next to the existing shard
   EXPECT_THAT(std::string(RunSweep(changed, options).status().message()),
               HasSubstr("shard-0-of-1.jsonl: is of another sweep"));
 }
@@ -233,7 +233,7 @@ TEST_F(RunSweepTest, WhatCannotRunIsRefusedWithItsReason) {
   const auto collected = CollectShards(root_ + "/a");
   EXPECT_TRUE(IsComplete(*collected));
   EXPECT_THAT(collected->outcomes.at(2).error(), HasSubstr("chunk"));
-  // A refusal is an end: it is not tried again.
+  // A refused point is complete and is not tried again.
   SweepOptions options = Options("a");
   options.resume = true;
   EXPECT_EQ(RunSweep(sweep, options)->num_before, 3 * kNumPoints);
@@ -309,7 +309,7 @@ TEST_F(RunSweepTest, APointOverItsTimeFailsAndRunsAgainWithMore) {
   EXPECT_FALSE(IsComplete(*collected));
   EXPECT_EQ(collected->outcomes.at(3).kind(), SWEEP_FAILED);
 
-  // With no more time it would fail again.
+  // With the same or less time it would fail again, so it is not run.
   options.resume = true;
   for (const double seconds : {2.0, 1.0}) {
     options.time_limit_seconds = seconds;
@@ -326,7 +326,7 @@ TEST_F(RunSweepTest, APointOverItsTimeFailsAndRunsAgainWithMore) {
   EXPECT_EQ(counts->num_before, kNumPoints - 1);
   EXPECT_EQ(counts->num_done, 1);
   EXPECT_TRUE(IsComplete(*CollectShards(root_ + "/slow")));
-  // Now it is done, whatever the limit is.
+  // The point is done now, whatever the limit.
   options.time_limit_seconds = 1;
   counts = RunSweep(sweep_, options);
   EXPECT_EQ(counts->num_before, kNumPoints);

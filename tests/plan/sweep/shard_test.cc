@@ -23,7 +23,7 @@ int num_fdatasyncs = 0;
 
 }  // namespace
 
-// Takes the place of the C library's in this program.
+// Overrides the C library's function in this program.
 extern "C" int fdatasync(int) {
   ++num_fdatasyncs;
   return 0;
@@ -44,7 +44,7 @@ class ShardTest : public testing::Test {
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
-  // A head and two points.
+  // Writes a head and two points.
   void WriteTwo() {
     auto writer = ShardWriter::Open(path_);
     ASSERT_TRUE(writer.ok()) << writer.status();
@@ -98,7 +98,7 @@ TEST_F(ShardTest, ADamagedLineCostsItsPointOnly) {
   WriteTwo();
   std::string bytes = *ReadFile(path_);
   const size_t second = bytes.find('\n') + 1;
-  // Zeros: what a machine that lost its power may leave.
+  // Zeros, as a machine may leave them after a power failure.
   bytes.replace(second, 20, 20, '\0');
   ASSERT_TRUE(WriteFile(path_, bytes).ok());
   const auto contents = ReadShardFile(path_);
@@ -124,7 +124,7 @@ TEST_F(ShardTest, AFileThatIsNoShardIsRefusedAndStays) {
 }
 
 TEST_F(ShardTest, OnlyARegularFileIsAShard) {
-  alarm(60);  // ends a program that waits for the other end of a pipe
+  alarm(60);  // ends a test that blocks on opening the pipe
   ASSERT_EQ(mkfifo(path_.c_str(), 0600), 0);
   for (const bool force : {false, true}) {
     EXPECT_EQ(ShardWriter::Open(path_, force).status().message(),
@@ -161,7 +161,7 @@ TEST_F(ShardTest, ARecordThatFitsInPartLeavesNoHalfLine) {
   EXPECT_THAT(std::string(status.message()),
               HasSubstr("cannot be written: File too large"));
   EXPECT_EQ(*ReadFile(path_), whole);
-  // With room again it goes on.
+  // Once there is room again, appending continues.
   ASSERT_TRUE(writer->Append(outcome).ok());
   EXPECT_EQ(ReadShardFile(path_)->outcomes.size(), 3);
 }
@@ -184,7 +184,7 @@ TEST_F(ShardTest, EveryFlippedBitIsFound) {
       EXPECT_EQ(outcomes.count(outcome.SerializeAsString()), 1) << bit;
     }
     EXPECT_LT(contents->outcomes.size(), right.outcomes.size()) << bit;
-    // Half a line at the end is cut off and written again.
+    // A partial last line is cut off and written again.
     EXPECT_TRUE(!contents->damage.empty() ||
                 contents->num_bytes < static_cast<off_t>(whole.size()))
         << bit;
@@ -201,7 +201,7 @@ TEST_F(ShardTest, ADamagedHeadAndOneWithoutChecksumAreErrors) {
   EXPECT_THAT(
       ParseShardFile("s", "{\"sweep\":\"name: 'a'\"}\n").status().message(),
       HasSubstr("s: its records have no checksums"));
-  // A point where the head should be.
+  // A point in place of the head.
   EXPECT_EQ(ParseShardFile("s", bytes.substr(first)).status().message(),
             "s: record 1 is no head of a sweep");
 }
@@ -222,7 +222,7 @@ TEST_F(ShardTest, RecordsAreSyncedToDisk) {
   // Nothing is left to sync.
   ASSERT_TRUE(writer->Sync().ok());
   EXPECT_EQ(num_fdatasyncs, 2);
-  // A second later the next is due.
+  // The next sync is due after a second.
   ASSERT_TRUE(writer->Append(outcome).ok());
   sleep(2);
   ASSERT_TRUE(writer->SyncIfDue().ok());
@@ -235,8 +235,8 @@ TEST_F(ShardTest, OnlyOneProcessWritesAndItsChildrenDoNotHoldTheLock) {
   const pid_t holder = ForkChild();
   if (holder == 0) {
     const auto writer = ShardWriter::Open(path_);
-    // Of its own session: it lives on after the holder, as a worker may for a
-    // moment.
+    // This child has its own session and outlives the holder of the lock, as a
+    // worker may for a moment.
     if (fork() == 0) {
       (void)!write(ready[1], "x", 1);
       sleep(2);

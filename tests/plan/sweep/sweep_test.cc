@@ -37,7 +37,7 @@ std::string ErrorOf(absl::string_view text) {
   return std::string(ResolveSweep("test", Parse(text)).status().message());
 }
 
-// "2 gpipe; 2 1f1b; ..."
+// Returns the points as text, such as "2 gpipe; 2 1f1b; ...".
 std::string Values(const ResolvedSweep& sweep) {
   std::vector<std::string> points;
   for (uint32_t point = 0; point < sweep.num_points; ++point) {
@@ -90,7 +90,7 @@ TEST(SweepTest, ATableOfPointsLeavesFieldsOfEmptyCellsAsTheyAre) {
       WriteFile(path, "schedule,parallelism.pipeline\ngpipe,2\n,4\n").ok());
   const ResolvedSweep sweep = Resolve(absl::StrCat("points_csv: '", path, "'"));
   EXPECT_EQ(Values(sweep), "gpipe 2; 4");
-  // The definition holds the points themselves.
+  // The resolved sweep contains the points themselves.
   EXPECT_EQ(sweep.sweep.points_csv(), "");
   ASSERT_TRUE(WriteFile(path, "shedule,parallelism.pipeline\ngpipe,x\n").ok());
   EXPECT_THAT(ErrorOf(absl::StrCat("points_csv: '", path, "'")),

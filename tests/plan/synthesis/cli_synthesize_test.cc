@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// weir schedule synthesize, and that what it writes is read by the others.
+// Tests weir schedule synthesize, and reads its output with the other commands.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -56,7 +56,7 @@ TEST(SynthesizeProgramTest, SaysWhatALimitTooLowNeeds) {
                         "microbatch at a time needs 1: raise --memory-limit"));
 }
 
-// Before the search, whatever it would have found.
+// The file is refused before the search.
 TEST(SynthesizeProgramTest, OffloadsGoIntoNoCsv) {
   const ProgramRun run = RunWeir(
       "schedule synthesize --offload --seconds 1e6 --out best.csv --costs h=1");
@@ -64,8 +64,8 @@ TEST(SynthesizeProgramTest, OffloadsGoIntoNoCsv) {
   EXPECT_THAT(run.err, HasSubstr("--out is best.csv, expected a .json file"));
 }
 
-// What the proof promises is what its costs give when the order is read again:
-// PyTorch's CSV, and JSON where something goes to the host.
+// The order in the file takes the time that the proof states, with the proof's
+// costs. The file is in PyTorch's CSV, or in JSON if there are offloads.
 TEST(SynthesizeProgramTest, TheProofCanBeCheckedWithNothingElse) {
   struct Case {
     std::string file, asked;
@@ -112,8 +112,8 @@ TEST(SynthesizeProgramTest, TheProofCanBeCheckedWithNothingElse) {
   }
 }
 
-// CBC's summary is one of the few texts that are made while the result is
-// written: it must be whole in JSON, CSV and the proof.
+// CBC's summary is one of the few texts created while the result is written.
+// Checks that it is complete in JSON, CSV and the proof.
 TEST(SynthesizeProgramTest, WritesWhatCbcFound) {
   if (FindProgram("cbc").empty()) GTEST_SKIP() << "coinor-cbc is not installed";
   const std::string asked =
@@ -157,7 +157,7 @@ TEST(SynthesizeProgramTest, WithoutCbcItSaysSoAndGoesOn) {
   const std::string asked =
       "schedule synthesize --pp 4 --microbatches 6 --memory-limit 3 --moves "
       "100 --costs f=1/1/1/2,i=1.1,w=0.8,c=1 --method ";
-  // Only what RunWeir itself needs is there.
+  // PATH has only the programs that RunWeir itself needs.
   const std::string bare =
       "mkdir -p bare && ln -sf $(command -v timeout) bare/ && PATH=bare";
   const ProgramRun found = RunWeirAfter(bare, absl::StrCat(asked, "auto"));

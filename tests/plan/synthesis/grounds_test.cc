@@ -21,8 +21,9 @@ OrderProblem SomeProblem() {
   return problem;
 }
 
-// `warmup` forwards more than gradients at most, on every rank; with offloads
-// of the first microbatch if asked for.
+// Returns an order in which each rank runs `warmup` forwards, then alternates
+// between a forward and a backward. With `offloads`, the first microbatch is
+// offloaded and reloaded.
 Schedule WithWarmup(const OrderProblem& problem, int warmup, bool offloads) {
   Schedule schedule = EmptyOrder(problem, {0, 1});
   const int m = problem.num_microbatches;
@@ -48,7 +49,7 @@ std::vector<std::string> NamesOf(const Starts& starts) {
   return names;
 }
 
-// The first three that differ.
+// The first three distinct starts are kept.
 TEST(GroundTest, StartsAreFewAndDifferent) {
   const OrderProblem problem = SomeProblem();
   for (const bool offloads : {false, true}) {
@@ -69,8 +70,8 @@ TEST(GroundTest, StartsAreFewAndDifferent) {
   }
 }
 
-// A start of orders without offloads has none; the others also take what has
-// none.
+// AddStart ignores orders with offloads. AddOffloadStart accepts orders with
+// and without offloads.
 TEST(GroundTest, KnowsOrdersThatHaveOffloads) {
   const OrderProblem problem = SomeProblem();
   Ground ground = GroundOf(problem, {0, 1}, {}, 0);
@@ -90,7 +91,7 @@ TEST(GroundTest, KnowsOrdersThatHaveOffloads) {
 
 TEST(GroundTest, StartsStandOnThePlacementAndWithinTheLimit) {
   OrderProblem problem = SomeProblem();
-  problem.memory_limit = 3;  // warm-ups of 1 and 2 hold 2 and 3
+  problem.memory_limit = 3;  // warmups of 1 and 2 hold 2 and 3
   for (const bool offloads : {false, true}) {
     Ground ground = GroundOf(problem, {0, 1}, {}, 0);
     Ground other = GroundOf(problem, {1, 0}, {}, 0);
@@ -112,7 +113,7 @@ TEST(GroundTest, StartsStandOnThePlacementAndWithinTheLimit) {
   }
 }
 
-// As many activations stay as the limit has room for; 0: all do.
+// As many activations stay on the GPU as fit within the limit. 0: all of them.
 TEST(GroundTest, OffloadsStartWithAsManyActivationsAsFit) {
   OrderProblem problem = SomeProblem();
   for (const double activation : {1.0, 2.0}) {
@@ -125,7 +126,7 @@ TEST(GroundTest, OffloadsStartWithAsManyActivationsAsFit) {
       return ground.offload_starts[0].second.resident_activations;
     };
     EXPECT_EQ(resident(), activation == 1 ? 5 : 2);
-    problem.memory_limit = 6 * activation;  // of six microbatches
+    problem.memory_limit = 6 * activation;  // six microbatches
     EXPECT_EQ(resident(), 0);
   }
 }

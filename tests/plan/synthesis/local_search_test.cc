@@ -60,7 +60,7 @@ TEST(LocalSearchTest, SameSeedSameOrder) {
   EXPECT_EQ(found(5), found(5));
 }
 
-// Parts of an order timed anew after every change are what TimedWalk finds.
+// Timing only the changed part of an order gives the same times as TimedWalk.
 TEST(OrderClockTest, TimesWhatChangedAsTheWholeWalkDoes) {
   std::mt19937 random(37);
   int num_changes = 0, num_deadlocks = 0;
@@ -77,7 +77,7 @@ TEST(OrderClockTest, TimesWhatChangedAsTheWholeWalkDoes) {
         auto& row = rows.ranks[random() % rows.ranks.size()];
         const size_t at = random() % (row.size() - 1);
         const double since = clock.kept_start(row[at]);
-        // Among the same microbatch's passes the order is the problem's.
+        // The order of passes of the same microbatch is fixed.
         if (row[at] / 3 == row[at + 1] / 3) continue;
         std::swap(row[at], row[at + 1]);
         const Schedule schedule = table.ScheduleOf(rows);
@@ -100,20 +100,21 @@ TEST(OrderClockTest, TimesWhatChangedAsTheWholeWalkDoes) {
   EXPECT_GE(num_deadlocks, 10);
 }
 
-// Where a whole backward takes less than its halves, it is found.
+// Whole backwards that take less than their halves are found.
 TEST(LocalSearchTest, JoinsBackwardsWhereThatPays) {
   OrderProblem problem = {.num_ranks = 2, .num_microbatches = 3};
   problem.costs.stages = {{.backward = 1.5}};
   const PassTable table(problem, {0, 1});
   const LocalSearchResult found =
       SearchLocally(table, table.OneByOne(), {.num_moves = 20'000});
-  // 1 + 3 (1 + 1.5) + 1.5 where all are whole, and no split one is shorter.
+  // 1 + 3 (1 + 1.5) + 1.5 if all backwards are whole; no order with split
+  // backwards is shorter.
   EXPECT_LE(found.value, 10 + 1e-9);
   EXPECT_GE(found.value, 3 * 2.5 + 1 - 1e-9);
 }
 
-// Only times relative to each other count: with all of them scaled by a power
-// of two, which rounds nothing, the search makes the same moves.
+// The search depends only on ratios of times. If all of them are scaled by a
+// power of two, which is exact, it makes the same moves.
 TEST(LocalSearchTest, DoesNotDependOnTheUnitOfTime) {
   std::mt19937 random(43);
   for (const double scale : {0x1p-12, 0x1p+12}) {
@@ -147,7 +148,7 @@ TEST(LocalSearchTest, EndsWhereTheOrderIsShortEnough) {
       SearchLocally(table, start, {.num_moves = 20'000});
   const double before = ObjectiveOf(problem, table.ScheduleOf(start));
   ASSERT_LT(best.value, before);
-  // The same moves, up to the first that finds it.
+  // Makes the same moves, up to the first that reaches this value.
   const LocalSearchResult again =
       SearchLocally(table, start, {.num_moves = 20'000, .enough = best.value});
   EXPECT_EQ(again.value, best.value);

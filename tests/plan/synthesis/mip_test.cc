@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CBC as a child: known problems, what it says when nothing is proven, and that
-// nothing of it is left.
+// Tests CBC in a child process: known problems, its answer if nothing is
+// proven, and that no process or file is left.
 #include "plan/synthesis/mip.h"
 
 #include <sys/stat.h>
@@ -38,7 +38,7 @@ MipResult Solved(const MipModel& model, const MipOptions& options = {}) {
   return result.ok() ? *result : MipResult{};
 }
 
-// Within two seconds: gone, or waiting for init to notice.
+// Returns true if the process ends or becomes a zombie within two seconds.
 bool EndsSoon(pid_t process) {
   for (int i = 0; i < 200; ++i) {
     std::ifstream stat(absl::StrCat("/proc/", process, "/stat"));
@@ -49,7 +49,7 @@ bool EndsSoon(pid_t process) {
   return false;
 }
 
-// A folder of the test's own for scratch files, to see what is left there.
+// Uses a separate folder for scratch files, to check which files are left.
 class MipTest : public ::testing::Test {
  protected:
   MipTest()
@@ -67,7 +67,7 @@ class MipTest : public ::testing::Test {
     }
     return n;
   }
-  // A program that does what a solver must not.
+  // Returns a script that misbehaves as a solver.
   std::string Script(const std::string& body) const {
     const std::string path =
         folder_ + "/../weir_mip_script_" + std::to_string(getpid());
@@ -127,9 +127,9 @@ TEST_F(MipTest, SaysWhatIsInfeasibleAndWhatHasNoLeastValue) {
   MipModel model;
   const int x = model.AddVariable({0, 10, true, 1});
   const int y = model.AddVariable({0, 10, true, 1});
-  model.AddRow({{x, 2}, {y, 2}}, 3, 3);  // only without whole numbers
+  model.AddRow({{x, 2}, {y, 2}}, 3, 3);  // feasible only without whole numbers
   EXPECT_EQ(Solved(model).state, State::kInfeasible);
-  model.AddRow({{x, 1}}, 11);  // nor with them
+  model.AddRow({{x, 1}}, 11);  // infeasible even without them
   EXPECT_EQ(Solved(model).state, State::kInfeasible);
   EXPECT_FALSE(Solved(model).has_values());
 
@@ -151,7 +151,7 @@ TEST_F(MipTest, RefusesModelsThatAreMalformed) {
             absl::StatusCode::kInvalidArgument);
 }
 
-// Random knapsack-like rows: the best of all 2^10 choices.
+// Random knapsack-like rows, compared with the best of all 2^10 choices.
 TEST_F(MipTest, EqualsBruteForceOnRandomProblems) {
   SKIP_WITHOUT_CBC();
   std::mt19937 random(7);
@@ -185,7 +185,8 @@ TEST_F(MipTest, EqualsBruteForceOnRandomProblems) {
   }
 }
 
-// x[i][s]: layer i is in stage s or later; the largest stage is least.
+// Returns the program that minimizes the largest stage. x[i][s]: layer i is in
+// stage s or later.
 MipModel PartitionModel(const std::vector<double>& seconds, int num_stages) {
   MipModel model;
   const int n = static_cast<int>(seconds.size());
@@ -240,7 +241,7 @@ TEST_F(MipTest, CutsChainsAsTheDynamicProgramDoes) {
   }
 }
 
-// Whole multiples of odd numbers: trees without end.
+// Returns a number partitioning problem with an unmanageable search tree.
 MipModel Hard(int num_variables) {
   MipModel model;
   std::mt19937 random(5);
@@ -255,7 +256,7 @@ MipModel Hard(int num_variables) {
   }
   terms.emplace_back(above, -1);
   terms.emplace_back(below, 1);
-  const double half = std::floor(sum / 2) + 0.5;  // never met
+  const double half = std::floor(sum / 2) + 0.5;  // never reached exactly
   model.AddRow(terms, half, half);
   return model;
 }

@@ -28,7 +28,7 @@ int NumReloads(const PassTable& table, const OffloadRows& rows) {
   return num;
 }
 
-// Times and memory of random orders with random offloads are those of
+// Times and memory of random orders with random offloads equal those of
 // TimedWalk and PeakHeld.
 TEST(OffloadClockTest, TimesAndCountsAsTheWholeWalkDoes) {
   std::mt19937 random(67);
@@ -84,7 +84,7 @@ TEST(OffloadClockTest, TimesAndCountsAsTheWholeWalkDoes) {
   EXPECT_GE(num_waiting, 20);
 }
 
-// What a named system makes of it is read as it is.
+// Orders of named systems are read without change.
 TEST(OffloadClockTest, ReadsNamedOrders) {
   ScheduleSpec spec = {.num_ranks = 4, .num_microbatches = 8};
   spec.costs.stages = {{.offload = 0.5}};
@@ -104,7 +104,8 @@ TEST(OffloadClockTest, ReadsNamedOrders) {
   EXPECT_NEAR(ObjectiveOf(problem, again), ObjectiveOf(problem, *named), 1e-9);
 }
 
-// Never below the optimum of an exhaustive search, and mostly at it.
+// The search is never below the optimum of an exhaustive search, and mostly
+// equal.
 TEST(OffloadMovesTest, FindsTheBestOfTinyProblems) {
   int num_best = 0, num_all = 0, num_moved = 0;
   for (int offload : {1, 2}) {

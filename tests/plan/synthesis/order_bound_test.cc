@@ -10,7 +10,7 @@
 namespace weir {
 namespace {
 
-// Two placements where there are two chunks.
+// Checks all placements; there are two if there are two chunks.
 void CheckBelowAllOrders(const OrderProblem& problem, Interleavings which,
                          int* num_tight, int* num_all) {
   for (const std::vector<int>& route : PlacementsOf(problem)) {
@@ -45,13 +45,13 @@ TEST(OrderBoundTest, NoOrderOfTinyProblemsIsBelow) {
     }
   }
   EXPECT_GE(num_all, 400);
-  // That it is a bound proves nothing about its use; this does.
+  // A valid bound may be useless; this checks that it is often tight.
   EXPECT_GE(num_tight, num_all / 3) << num_tight << " of " << num_all;
   RecordProperty("tight", num_tight);
   RecordProperty("all", num_all);
 }
 
-// A rank by itself is the whole problem: its bound is the optimum.
+// With one rank, the bound is the optimum.
 TEST(OrderBoundTest, IsTheOptimumOfOneRank) {
   std::mt19937 random(13);
   int num_all = 0;
@@ -67,8 +67,8 @@ TEST(OrderBoundTest, IsTheOptimumOfOneRank) {
   EXPECT_GE(num_all, 40);
 }
 
-// What a rank alone says where memory is tight: 57.6 and 48.1 by how long
-// microbatches are held, 37.8 by the work of one rank.
+// Bounds from a single rank would be 57.6 and 48.1, from how long microbatches
+// are held, and 37.8, from the work of one rank.
 TEST(OrderBoundTest, KnowsWhatTheOthersTake) {
   OrderProblem half = {.num_ranks = 6, .num_microbatches = 12};
   half.costs.stages = {{.backward_input = 1.1, .backward_weight = 0.8}};
@@ -76,7 +76,7 @@ TEST(OrderBoundTest, KnowsWhatTheOthersTake) {
   half.memory_limit = 3;
   const std::vector<int> six = {0, 1, 2, 3, 4, 5};
   EXPECT_GE(LowerBoundOf(PassTable(half, six)).value, 63.4 - 1e-6);
-  // No more than asked for.
+  // The bound is not computed beyond the requested value.
   EXPECT_EQ(LowerBoundOf(PassTable(half, six), 60).value, 60);
 
   OrderProblem small = {.num_ranks = 4, .num_microbatches = 10};
@@ -101,7 +101,7 @@ TEST(OrderBoundTest, KnowsWhatTheOthersTake) {
   EXPECT_NEAR(LowerBoundOf(PassTable(span, four)).value, 43.1, 1e-6);
 }
 
-// With transfers to the host, nothing is below either.
+// The bound holds with transfers to the host too.
 TEST(OrderBoundTest, HoldsWithOffloads) {
   int num_all = 0;
   for (int offload : {1, 2, 4}) {
@@ -124,14 +124,16 @@ TEST(OrderBoundTest, HoldsWithOffloads) {
   EXPECT_GE(num_all, 10);
 }
 
-// m(F+I+W) + (p-1)(F+I-W) for equal stages within 1F1B's memory: ZB-H1's.
+// With equal stages and 1F1B's memory, the bound is that of ZB-H1: m(F+I+W) +
+// (p-1)(F+I-W).
 TEST(OrderBoundTest, IsAClosedFormWhereOneIsKnown) {
   OrderProblem problem = {.num_ranks = 4, .num_microbatches = 8};
-  // No limit: the last rank's work and nothing before but one way.
+  // Without a limit, it is the last rank's work plus one way through the
+  // pipeline.
   EXPECT_EQ(LowerBoundOf(PassTable(problem, {0, 1, 2, 3})).value, 3 + 24);
-  problem.memory_limit = 1;  // one microbatch at a time, W between
+  problem.memory_limit = 1;  // one microbatch at a time, W in between
   EXPECT_NEAR(LowerBoundOf(PassTable(problem, {0, 1, 2, 3})).value, 8 * (8 + 1),
-              2e-7);  // the limit is kept to 1e-9 of itself
+              2e-7);  // the limit has a relative tolerance of 1e-9
 }
 
 }  // namespace

@@ -57,8 +57,8 @@ bool FitsRow(const OrderProblem& problem, const Row& row) {
   return true;
 }
 
-// All rows of a rank: each microbatch of each of its stages steps through F, I
-// and W.
+// Returns all rows of a rank in which each microbatch of each of its stages
+// passes F, I and W in this order.
 std::vector<Row> RowsOf(const OrderProblem& problem,
                         const std::vector<int>& stages, Interleavings which) {
   const int m = problem.num_microbatches;
@@ -90,8 +90,8 @@ std::vector<Row> RowsOf(const OrderProblem& problem,
   return rows;
 }
 
-// When the last action ends; infinite for a deadlock. Its own walk: TimedWalk
-// takes too long for millions.
+// Returns the end of the last action, or infinity for a deadlock. Does not use
+// TimedWalk, which is too slow for millions of orders.
 double Time(const OrderProblem& problem, const std::vector<int>& route,
             const std::vector<const Row*>& rows) {
   const int m = problem.num_microbatches, s_end = problem.num_stages();

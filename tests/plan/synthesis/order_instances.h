@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random problems, and the best of all orders of tiny ones, which shares no
-// code with the searches that it judges.
+// Random problems, and the best of all orders of tiny ones. Shares no code with
+// the searches that it checks.
 #ifndef WEIR_TESTS_PLAN_SYNTHESIS_ORDER_INSTANCES_H_
 #define WEIR_TESTS_PLAN_SYNTHESIS_ORDER_INSTANCES_H_
 
@@ -12,25 +12,25 @@
 
 namespace weir {
 
-// Uneven stages with whole times, a hop, a limit that at least one microbatch
-// keeps; often no limit.
+// Returns a problem with uneven stages, integer times, a transfer time, and a
+// limit that admits at least one microbatch; often there is no limit.
 OrderProblem RandomOrderProblem(int num_ranks, int num_microbatches,
                                 int num_chunks, std::mt19937& random);
 
 enum class Interleavings {
-  kAll,      // of every rank's F < I < W of each microbatch
-  kInOrder,  // those that take microbatches by number
+  kAll,      // all with F < I < W for each microbatch of a rank
+  kInOrder,  // those that process microbatches in order
 };
 
-// The least objective of all executable orders within the limit on one
-// placement. Splits every backward.
+// Returns the smallest objective of all executable orders within the limit, for
+// one placement. Every backward is split.
 double LeastOfAllOrders(const OrderProblem& problem,
                         const std::vector<int>& route, Interleavings which);
 
-// The same as a problem of orders.
+// Returns the same problem as an order problem.
 OrderProblem Offloading(const OffloadProblem& given);
 
-// Is CBC here?
+// Returns true if CBC is installed.
 bool HasCbc();
 
 }  // namespace weir

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The mixed-integer program of an order against all orders.
+// Compares the mixed-integer program of an order with all orders.
 #include "plan/synthesis/order_mip.h"
 
 #include <cmath>
@@ -12,7 +12,7 @@
 namespace weir {
 namespace {
 
-// The value of the program's order; 0 where the program could not say.
+// Returns the value of the program's order, or 0 if it is not solved.
 double SolvedValue(const OrderProblem& problem, const std::vector<int>& route,
                    Schedule* found = nullptr) {
   const PassTable table(problem, route);
@@ -34,7 +34,7 @@ double SolvedValue(const OrderProblem& problem, const std::vector<int>& route,
   if (found != nullptr) *found = schedule;
   if (!problem.may_offload) {
     EXPECT_TRUE(FitsLimit(problem, schedule));
-    // What the program says is what the order takes.
+    // The program's objective equals the time of the order.
     EXPECT_NEAR(ObjectiveOf(problem, schedule), result->objective * mip.unit(),
                 1e-4);
   }
@@ -57,8 +57,8 @@ TEST(OrderMipTest, FindsTheBestOfAllOrders) {
       problem.objective =
           round % 3 == 2 ? OrderObjective::kSpan : OrderObjective::kMakespan;
       for (const std::vector<int>& route : PlacementsOf(problem)) {
-        // All orders, so that taking microbatches by number is seen to lose
-        // nothing, where they are few.
+        // Uses all orders if they are few, which shows that processing
+        // microbatches in order loses nothing.
         const double least =
             LeastOfAllOrders(problem, route,
                              shape.m == 2 && shape.v == 1 && shape.p == 2
@@ -74,7 +74,7 @@ TEST(OrderMipTest, FindsTheBestOfAllOrders) {
   EXPECT_GE(num_solved, 30);
 }
 
-// A program whose backwards may be whole starts from an order that has some.
+// A program that allows whole backwards can start from an order that has some.
 TEST(OrderMipTest, AnOrderOfWholeBackwardsIsALegalStart) {
   std::mt19937 random(5);
   for (int round = 0; round < 10; ++round) {
@@ -93,8 +93,9 @@ TEST(OrderMipTest, AnOrderOfWholeBackwardsIsALegalStart) {
   }
 }
 
-// OptPipe's program: with transfers to the host it is what an exhaustive search
-// finds, without them Zero Bubble's, which is never better.
+// OptPipe's program: with transfers to the host, it finds the optimum of an
+// exhaustive search. Without them it is Zero Bubble's program, which is never
+// better.
 TEST(OrderMipTest, WithOffloadsItIsAnExhaustiveSearchsOptimum) {
   if (!HasCbc()) GTEST_SKIP() << "cbc is not here (coinor-cbc)";
   int num_better = 0;
@@ -121,8 +122,8 @@ TEST(OrderMipTest, WithOffloadsItIsAnExhaustiveSearchsOptimum) {
   EXPECT_GE(num_better, 1);
 }
 
-// A transfer that takes longer than any batch is never made: the program is
-// that of an order without.
+// Transfers that take longer than the whole batch are never made, so the
+// optimum is that of an order without offloads.
 TEST(OrderMipTest, TransfersLongerThanTheBatchAreNotMade) {
   if (!HasCbc()) GTEST_SKIP() << "cbc is not here (coinor-cbc)";
   std::mt19937 random(41);
@@ -130,7 +131,7 @@ TEST(OrderMipTest, TransfersLongerThanTheBatchAreNotMade) {
     OrderProblem problem = RandomOrderProblem(2, 2, 1, random);
     problem.memory_limit = HeldByMicrobatch(problem);
     for (StagePassCosts& stage : problem.costs.stages) {
-      stage.weight_gradient_inputs = 0;  // it may be no larger
+      stage.weight_gradient_inputs = 0;  // required: no larger than activations
       stage.offload = 1000;
     }
     const std::vector<int> route = PlacementsOf(problem)[0];
@@ -141,11 +142,12 @@ TEST(OrderMipTest, TransfersLongerThanTheBatchAreNotMade) {
   }
 }
 
-// Only the middle one of three ranks, which holds two activations, offloads, in
-// 4 s one way. Its forwards begin at 9, 10, 14 (the first has left) and 18 (the
-// second); gradients come back from 28 on. The first is reloaded from 22 to 26,
-// when the third has left, the second by 30, the third by 34 and the last by
-// 38: that gradient ends at 39, and the first rank's 8 + 1 s later.
+// Only the middle one of three ranks offloads. It has room for two activations;
+// a transfer takes 4 s in each direction. Its forwards begin at 9 s, 10 s, 14 s
+// (after the first offload) and 18 s (after the second). Gradients arrive from
+// 28 s on. The first activation is reloaded from 22 s, when the third offload
+// ends, to 26 s, the second by 30 s, the third by 34 s and the last by 38 s.
+// The last gradient ends at 39 s, and that of the first rank 8 + 1 s later.
 TEST(OrderMipTest, OneActivationAtATimeGoesOrComes) {
   if (!HasCbc()) GTEST_SKIP() << "cbc is not here (coinor-cbc)";
   OrderProblem problem = {

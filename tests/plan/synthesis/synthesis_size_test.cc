@@ -18,7 +18,7 @@ TEST(SynthesisSizeTest, GrowsWithPassesAndMoves) {
   const SynthesisOptions options = {.method = SynthesisMethod::kLocal};
   const SizeEstimate small = EstimateSynthesis(Problem(32, 1000), options);
   const SizeEstimate large = EstimateSynthesis(Problem(32, 4000), options);
-  // From some size on the moves of a run stay the same.
+  // From some size on, the number of moves per run is constant.
   EXPECT_DOUBLE_EQ(large.bytes, 4 * small.bytes);
   EXPECT_DOUBLE_EQ(large.seconds, 4 * small.seconds);
   EXPECT_GT(EstimateSynthesis(Problem(4, 8), {.method = SynthesisMethod::kLocal,

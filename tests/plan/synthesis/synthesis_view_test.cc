@@ -21,7 +21,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-// Two unlike stages, of which a microbatch holds 4 at most.
+// Returns a problem with two different stages. A microbatch holds at most 4.
 OrderProblem SomeProblem() {
   OrderProblem problem = {
       .num_ranks = 2, .num_microbatches = 1, .memory_limit = 8};
@@ -42,7 +42,8 @@ OrderProblem SomeProblem() {
   return problem;
 }
 
-// Nobody would find it: every figure differs from all others.
+// Returns a result that no search would find: all values differ, so that
+// swapped fields are detected.
 Synthesis SomeSynthesis(const OrderProblem& problem) {
   Synthesis synthesis;
   synthesis.schedule = EmptyOrder(problem, {0, 1});
@@ -82,7 +83,7 @@ TEST(SynthesisViewTest, JsonIsTheWholeProof) {
   const Synthesis synthesis = SomeSynthesis(problem);
   auto json = nlohmann::json::parse(
       SynthesisJson(problem, synthesis, SimulatedTimes{18, 19}));
-  json.erase("costs");  // below
+  json.erase("costs");  // tested below
   const auto expected = nlohmann::json::parse(R"json({
     "num_ranks": 2, "num_stages": 2, "num_microbatches": 1,
     "placement": [0, 1], "objective": "makespan",
@@ -100,7 +101,7 @@ TEST(SynthesisViewTest, JsonIsTheWholeProof) {
                "peak_held": 5.0, "fits": true},
               {"name": "gpipe", "value_seconds": 14.0, "peak_held": 9.0,
                "fits": false}]})json");
-  EXPECT_NEAR(json["gap"], 0.1, 1e-9);  // 11 over 10
+  EXPECT_NEAR(json["gap"], 0.1, 1e-9);  // 11 / 10 - 1
   json.erase("gap");
   EXPECT_EQ(json, expected) << nlohmann::json::diff(json, expected);
 }
@@ -132,7 +133,7 @@ TEST(SynthesisViewTest, JsonLeavesOutWhatIsNotThere) {
                    .contains("simulated_seconds"));
 }
 
-// --costs reads what the proof says of them.
+// --costs can parse the costs in the proof.
 TEST(SynthesisViewTest, CostsAreReadBack) {
   for (const bool can_split : {true, false}) {
     OrderProblem problem = SomeProblem();
@@ -169,11 +170,11 @@ TEST(SynthesisViewTest, CostsOfEqualStagesAreOneNumberAndSomeHaveNoWords) {
         .get<std::string>();
   };
   EXPECT_THAT(costs(), Not(HasSubstr("/")));
-  // Less than 1.2 + 1.3, though on one stage only.
+  // A whole backward takes less than 1.2 + 1.3, on one stage only.
   problem.costs.stages[1].backward = 2;
   EXPECT_EQ(costs(), "");
   problem.costs.stages[1] = problem.costs.stages[0];
-  problem.costs.stages[1].activation = 0;  // --costs would take it for 1
+  problem.costs.stages[1].activation = 0;  // --costs would treat 0 as 1
   EXPECT_EQ(costs(), "");
 }
 
@@ -185,13 +186,13 @@ TEST(SynthesisViewTest, CsvIsOneRowOfTheSame) {
       {"num_ranks", "2"},
       {"num_stages", "2"},
       {"num_microbatches", "1"},
-      {"memory_limit_microbatches", "2"},  // 8 of 4 each
+      {"memory_limit_microbatches", "2"},  // 8 / 4
       {"may_offload", "1"},
       {"objective", "makespan"},
       {"found_seconds", "11"},
       {"best_named", "zb-1p:a=1,b=2"},
       {"best_named_seconds", "16"},
-      {"gain", "0.3125"},  // 5 of 16
+      {"gain", "0.3125"},  // 5 / 16
       {"lower_bound_seconds", "10"},
       {"gap", "0.1000"},
       {"is_proven_optimal", "0"},
@@ -217,7 +218,8 @@ TEST(SynthesisViewTest, CsvLeavesFieldsEmptyWhereNothingIsKnown) {
   }
 }
 
-// A limit means nothing where passes hold nothing; they hold 0 of it.
+// If passes hold no memory, a limit has no meaning and they hold 0
+// microbatches.
 TEST(SynthesisViewTest, PassesThatHoldNothingHoldZeroMicrobatches) {
   OrderProblem problem = SomeProblem();
   for (StagePassCosts& stage : problem.costs.stages) {

@@ -34,7 +34,8 @@ TEST(SynthesizeTest, IsNeverWorseThanTheBestNamedOrder) {
     OrderProblem problem = RandomOrderProblem(p, m, v, random);
     problem.objective =
         round % 3 == 2 ? OrderObjective::kSpan : OrderObjective::kMakespan;
-    // Two chunks in to and fro, or round, may need more than one microbatch.
+    // With two chunks per rank, more than one microbatch of memory may be
+    // needed.
     const auto found = Synthesize(
         problem, {.method = SynthesisMethod::kLocal, .num_moves = 1500});
     if (!found.ok()) {
@@ -117,7 +118,8 @@ TEST(SynthesizeTest, LocallyTheSameBytesEveryTime) {
   EXPECT_EQ(csv(), csv());
 }
 
-// A hop as long as a forward: no named system is best, and what is found is.
+// With a transfer as long as a forward, no named system is optimal, but the
+// found order is.
 TEST(SynthesizeTest, BeatsEverySystemWhereAHopIsLong) {
   OrderProblem problem = {.num_ranks = 4, .num_microbatches = 12};
   problem.costs.stages = {{.backward_input = 1.1, .backward_weight = 0.8}};
@@ -130,7 +132,7 @@ TEST(SynthesizeTest, BeatsEverySystemWhereAHopIsLong) {
   EXPECT_TRUE(found.is_proven);
 }
 
-// CBC is asked of those placements alone that may have a better order.
+// CBC solves only the placements whose bound permits a better order.
 TEST(SynthesizeTest, LeavesOutPlacementsThatTheirBoundRulesOut) {
   if (!HasCbc()) GTEST_SKIP() << "cbc is not here (coinor-cbc)";
   std::mt19937 random(71);
@@ -182,8 +184,7 @@ TEST(SynthesizeTest, ALimitBelowOneMicrobatchSaysWhatWouldDo) {
               HasSubstr("one microbatch at a time needs 1"));
 }
 
-// Its memory and order at the costs: transfers one at a time, back before the
-// gradient.
+// Offloading never makes the result worse, and respects the limit.
 TEST(SynthesizeTest, OffloadsBeatWhatMemoryAllowsAlone) {
   if (!HasCbc()) GTEST_SKIP() << "cbc is not here (coinor-cbc)";
   OrderProblem problem = {.num_ranks = 2, .num_microbatches = 3};

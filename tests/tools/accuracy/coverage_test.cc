@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether intervals of nine in ten hold nine in ten.
+// Checks that 90 % intervals contain 90 % of the rows.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -12,8 +12,8 @@
 namespace weir {
 namespace {
 
-// Rows that are off by 1 %, 2 %, ... 20 % in their logarithm, every claimed
-// deviation the same.
+// Rows whose logarithms are off by 1 %, 2 %, ... 20 %, all with the same
+// claimed deviation.
 RowErrors Rows(double deviation) {
   RowErrors rows;
   for (int i = 1; i <= 20; ++i) {
@@ -36,8 +36,8 @@ TEST(CoverageTest, CountsRowsInsideTheirIntervals) {
   EXPECT_LT(PartInside(rows, none), 0);
 }
 
-// Costs alone are off by 0.03; what is missing to 0.18 in nine of ten comes
-// from the step.
+// The costs alone have an error of 0.03. The step residual adds the rest to
+// reach the error of 0.18 that includes 90 % of the rows.
 TEST(CoverageTest, TheStepResidualBringsNineOfTenInside) {
   const double costs = 0.03, before = 0.04;
   const RowErrors rows = Rows(std::hypot(costs, before));
@@ -48,8 +48,8 @@ TEST(CoverageTest, TheStepResidualBringsNineOfTenInside) {
   EXPECT_EQ(PartInside(after, after), 0.9);
 }
 
-// The published set with most rows, as tools/reproduce last predicted it: rows
-// left out of the fit where there are such.
+// The published data set with the most rows, as last predicted by
+// tools/reproduce; rows left out of the fit if there are any.
 TEST(CoverageTest, NineOfTenPublishedStepsAreInside) {
   const std::filesystem::path folder =
       std::filesystem::path(WEIR_SOURCE_DIR) / "results/accuracy";

@@ -47,13 +47,13 @@ struct Block {
   std::string error;
 };
 
-// One grid at a time, in one thread of the host.
+// Only one grid runs at a time, in one thread of the host.
 Block* block = nullptr;
 GuardedMemory* shared_memory = nullptr;
 std::mt19937_64 random_source(1);
 std::string last_error;
 
-// Any moment: nothing may count from 0.
+// An arbitrary time, as kernels must not assume that the timer starts at 0.
 constexpr uint64_t kGridBegin = 1'700'000'000'123'456'789;
 uint64_t timer_step = 32, block_nanoseconds = 0, grid_nanoseconds = 0;
 std::function<void(uint64_t)> on_timer_read;
@@ -65,7 +65,7 @@ void Yield(State state) {
   Current().fiber->Leave();
 }
 
-// The threads of a warp that can run, in a random order.
+// Runs the ready threads of a warp in a random order.
 void RunWarp(int warp) {
   std::array<int, kWarp> lanes;
   std::iota(lanes.begin(), lanes.end(), warp * kWarp);
@@ -86,7 +86,8 @@ bool CanRun(int warp) {
   });
 }
 
-// A warp runs on as long as it can, mostly, so that it gets far ahead.
+// Runs all threads of the block. A warp usually runs for as long as it can, so
+// that it gets far ahead of the others.
 void RunThreads() {
   std::vector<int> ready;
   const int num_warps = static_cast<int>(block->warps.size());
@@ -141,7 +142,7 @@ uint64_t GlobalNanoseconds() {
   if (on_timer_read) on_timer_read(block_nanoseconds);
   return kGridBegin + block_nanoseconds;
 }
-// To the timer's next step.
+// Rounds up to the timer's next step.
 void Sleep(unsigned nanoseconds) {
   block_nanoseconds += (nanoseconds + timer_step - 1) / timer_step * timer_step;
 }
@@ -150,7 +151,7 @@ void* SharedMemory() { return shared_memory->data(); }
 void Fail(const std::string& why) {
   block->error = why;
   Yield(State::kDone);
-  std::abort();  // nobody comes back
+  std::abort();  // never reached
 }
 
 void BlockBarrier() {
@@ -217,7 +218,7 @@ void WaitCopies(int num_pending) {
 cudaError_t Run(int64_t num_blocks, int threads, int shared_bytes,
                 const std::function<void()>& kernel) {
   if (threads <= 0 || threads > 1024) return cudaErrorInvalidConfiguration;
-  if (threads % kWarp != 0) return cudaErrorNotSupported;  // of the emulator
+  if (threads % kWarp != 0) return cudaErrorNotSupported;  // emulator's limit
   Block this_block;
   block = &this_block;
   GuardedMemory shared(shared_bytes);

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs CUDA kernels on the host, to be included before their sources: the CUDA
-// names that those use, and a grid of fibers behind them, one per thread.
+// Runs CUDA kernels on the host. Include it before the kernels' sources. It
+// defines the CUDA names that kernels use and runs a grid as fibers, one per
+// thread.
 //
-// It is made to find faults. Between barriers threads run in a random order,
-// warps far apart; shared memory begins as NaN and ends at a page that must not
-// be touched; an asynchronous copy ruins its target at once and arrives when it
-// is waited for; a barrier or a warp's operation that not all threads reach is
-// an error. What it cannot see: caches, timing, the order of blocks' memory
-// operations among each other (blocks run one by one, in a random order).
+// The emulator is made to find bugs. Between barriers, threads run in a random
+// order and warps far apart. Shared memory starts as NaN and ends at a page
+// that must not be touched. An asynchronous copy overwrites its target with
+// garbage at once and arrives when it is waited for. A barrier or warp
+// operation that some threads do not reach is an error. The emulator does not
+// model caches, timing, or the order of memory operations of different blocks
+// (blocks run one by one, in a random order).
 #ifndef WEIR_TESTS_CALIBRATE_GPU_EMULATOR_EMULATOR_H_
 #define WEIR_TESTS_CALIBRATE_GPU_EMULATOR_EMULATOR_H_
 
@@ -22,32 +24,34 @@
 
 #define WEIR_CUDA_EMULATOR 1
 
-// Of the thread that runs.
+// Variables of the running thread.
 inline uint3 threadIdx, blockIdx;
 inline dim3 blockDim, gridDim;
 
 namespace weir::emulator {
 
-// Grids that follow draw their order from it.
+// Sets the seed of the random order in later grids.
 void SetSeed(uint64_t seed);
 
-// What went wrong in the last Run that failed.
+// Returns the error of the last Run that failed.
 std::string LastError();
 
-// Runs `kernel` once for each thread; cudaErrorLaunchFailure where it breaks a
-// rule.
+// Runs `kernel` once for each thread. Returns cudaErrorLaunchFailure if it
+// breaks a rule.
 cudaError_t Run(int64_t num_blocks, int threads, int shared_bytes,
                 const std::function<void()>& kernel);
 
-// The pretended timer, in nanoseconds: a read takes one step of it. Each block
-// begins at the same moment, as if all ran at once.
+// Sets the step of the emulated timer. Each read advances the timer by one
+// step. All blocks start at the same time, as if they ran in parallel.
 void SetTimerStep(uint64_t nanoseconds);
-// When the last block of the last grid ended, counted from its beginning.
+// Returns the end of the last block of the last grid, counted from the grid's
+// start.
 uint64_t GridNanoseconds();
-// Called at each read with what has passed of the block; null: not.
+// Calls `look` at each read of the timer with the nanoseconds since the block's
+// start. Null: no calls.
 void OnTimerRead(std::function<void(uint64_t nanoseconds)> look);
 
-// ---- For the stand-ins of CUDA's names, called by a thread.
+// The functions below implement CUDA's names and are called by a thread.
 
 uint64_t GlobalNanoseconds();
 void Sleep(unsigned nanoseconds);
@@ -56,12 +60,13 @@ void* SharedMemory();
 void BlockBarrier();
 [[noreturn]] void Fail(const std::string& why);
 
-// The warp's threads come together; the last to come calls
-// run(all 32 threads' `mine`, by lane). `name` must be the same for all.
+// Waits for all threads of the warp. The last thread to arrive calls run(all 32
+// threads' `mine`, by lane). `name` must be the same for all threads.
 using WarpFunction = void (*)(void* const* lanes);
 void WarpTogether(const char* name, void* mine, WarpFunction run);
 
-// Zeros where not `valid`; done by the wait that covers it.
+// Copies zeros if not `valid`. The copy is complete after the wait that covers
+// it.
 void CopyAsync(void* shared, const void* global, int num_bytes, bool valid);
 void CommitCopies();
 void WaitCopies(int num_pending);  // all but the last num_pending commits

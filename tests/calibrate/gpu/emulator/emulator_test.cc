@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The emulator sees the faults it is there for.
+// Checks that the emulator detects the bugs that it is made to find.
 #include "tests/calibrate/gpu/emulator/emulator.h"
 
 #include <gmock/gmock.h>
@@ -10,7 +10,7 @@
 
 #include "tests/calibrate/gpu/emulator/guarded_memory.h"
 #include "tests/calibrate/gpu/emulator/warp_matrix.h"
-// Behind the emulator.
+// These need the emulator's definitions above.
 #include "calibrate/gpu/kernels/device.cuh"
 #include "calibrate/gpu/kernels/mma.cuh"
 
@@ -21,7 +21,8 @@ using ::testing::HasSubstr;
 
 constexpr int kThreads = 128;
 
-// Each thread reads what its counterpart at the block's other end wrote.
+// Reverses each block's data: each thread reads the value that the thread at
+// the opposite end of the block wrote.
 void Reverse(float* data, bool barrier) {
   auto* shared = SharedMemory<float>();
   shared[threadIdx.x] = data[blockIdx.x * blockDim.x + threadIdx.x];
@@ -51,7 +52,8 @@ TEST(EmulatorTest, AMissingBarrierShowsInEveryOrder) {
   }
 }
 
-// A block's sum in one slot of shared memory, round after round.
+// Adds the round number, passed through one slot of shared memory, to every
+// thread's sum.
 void SumInRounds(std::vector<float>* sums, bool second_barrier) {
   auto* shared = SharedMemory<float>();
   for (int round = 0; round < 4; ++round) {
@@ -159,7 +161,7 @@ TEST(EmulatorTest, WritingBeforeABufferIsSeenBehind) {
   EXPECT_FALSE(memory.Intact());
 }
 
-// d = a b for a [16, 16] row by row, b [16, 8] row by row, d [16, 8].
+// Computes d = a b for row-major a [16, 16], b [16, 8] and d [16, 8].
 template <typename Half>
 void Product(const Half* a, const Half* b, float* d) {
   auto* shared_a = SharedMemory<Half>();

@@ -8,8 +8,8 @@
 namespace weir::emulator {
 namespace {
 
-// The sanitizer knows swapcontext, not jumps between stacks. Those make no
-// system call: ten times as fast.
+// AddressSanitizer understands swapcontext, but not jumps between stacks. Jumps
+// make no system call and are ten times as fast.
 #ifdef __SANITIZE_ADDRESS__
 constexpr bool kJump = false;
 #else

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A function with a stack of its own that can be left and entered again.
+// A function with its own stack that can be left and entered again.
 #ifndef WEIR_TESTS_CALIBRATE_GPU_EMULATOR_FIBER_H_
 #define WEIR_TESTS_CALIBRATE_GPU_EMULATOR_FIBER_H_
 
@@ -18,11 +18,11 @@ class Fiber {
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;
 
-  // The next Enter begins with `function`, which must not return; what ran
-  // before is forgotten, its destructors too.
+  // Makes the next Enter begin with `function`, which must not return. The
+  // previous function is dropped without running its destructors.
   void Start(std::function<void()> function);
-  void Enter();  // until it leaves
-  void Leave();  // from inside
+  void Enter();  // returns when the function calls Leave
+  void Leave();  // called from inside the function
 
  private:
   static void Begin();

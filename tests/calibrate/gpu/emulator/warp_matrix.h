@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// mma.m16n8k16 and ldmatrix.x4, by the fragment layouts of the PTX ISA.
+// mma.m16n8k16 and ldmatrix.x4 with the fragment layouts of the PTX ISA.
 #ifndef WEIR_TESTS_CALIBRATE_GPU_EMULATOR_WARP_MATRIX_H_
 #define WEIR_TESTS_CALIBRATE_GPU_EMULATOR_WARP_MATRIX_H_
 

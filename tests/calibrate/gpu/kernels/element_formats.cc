@@ -36,7 +36,7 @@ std::vector<double> DecodeAs(const std::vector<uint8_t>& bytes) {
   return values;
 }
 
-// Of tensors that are not of the stage's format.
+// Returns the format of a tensor that is not in the stage's format.
 ElementFormat OtherInput(OpKind kind, int index) {
   switch (kind) {
     case OpKind::kEmbeddingForward:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The emulator as a device: each buffer ends at a guard page.
+// The emulator as a test device. Each buffer ends at a guard page.
 #ifndef WEIR_TESTS_CALIBRATE_GPU_KERNELS_EMULATED_DEVICE_H_
 #define WEIR_TESTS_CALIBRATE_GPU_KERNELS_EMULATED_DEVICE_H_
 
@@ -33,7 +33,7 @@ class EmulatedDevice : public TestDevice {
     return std::vector<uint8_t>(bytes, bytes + buffers_[buffer]->size());
   }
 
-  // Few, so that persistent blocks have several rows each.
+  // A small number, so that persistent blocks have several rows each.
   int num_multiprocessors() const override { return 2; }
 
  private:

@@ -14,7 +14,8 @@ constexpr ElementFormat kFormats[] = {ElementFormat::kBf16,
 
 class Cases {
  public:
-  // In both formats, without the inputs and outputs of these places.
+  // Adds `op` in both formats, without the inputs and outputs at the given
+  // indices.
   void Add(StageOp op, const std::string& variant,
            std::initializer_list<int> no_inputs = {},
            std::initializer_list<int> no_outputs = {}) {
@@ -120,7 +121,7 @@ void AddEnds(Cases* cases) {
   cases->Add(loss, "5x10008");
   StageOp adam = Rows(OpKind::kAdam, 3, 1000);
   cases->Add(adam, "3x1000");
-  adam.columns = 83;  // a last thread of one parameter
+  adam.columns = 83;  // the last thread has one parameter
   adam.adam.step = 7;
   adam.adam.weight_decay = 0.1F;
   adam.adam.gradient_scale = 0.25F;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operations that every kernel must do right, of odd sizes: what the emulated
-// tests and the tests on a GPU share.
+// Operations of odd sizes that every kernel must compute correctly. Shared by
+// the emulated tests and the tests on a GPU.
 #ifndef WEIR_TESTS_CALIBRATE_GPU_KERNELS_KERNEL_CASES_H_
 #define WEIR_TESTS_CALIBRATE_GPU_KERNELS_KERNEL_CASES_H_
 
@@ -13,9 +13,9 @@
 namespace weir {
 
 struct KernelCase {
-  StageOp op;  // views: present or not; their buffers mean nothing
+  StageOp op;  // views are present or absent; their buffers are not used
   ElementFormat format = ElementFormat::kBf16;
-  // A gtest name: "norm_forward_rms_3x776_bf16".
+  // A gtest name such as "norm_forward_rms_3x776_bf16".
   std::string name;
 };
 
@@ -23,7 +23,7 @@ inline void PrintTo(const KernelCase& test, std::ostream* out) {
   *out << test.name;
 }
 
-// All kinds but attention.
+// Returns all kinds except attention.
 std::vector<KernelCase> RowCases();
 std::vector<KernelCase> AttentionCases();
 

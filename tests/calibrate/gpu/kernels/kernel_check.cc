@@ -16,8 +16,9 @@ namespace {
 using Values = std::vector<double>;
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-// Bounds: half of a unit in the last place is 2^-9 (bf16) or 2^-12 (fp16) of a
-// value, a third of that on average; attention also rounds probabilities.
+// Returns the error bound. Rounding to half a unit in the last place changes a
+// value by up to 2^-9 (bf16) or 2^-12 (fp16), on average by a third of that.
+// Attention also rounds probabilities.
 double BoundOf(ElementFormat format, OpKind kind) {
   const bool attention =
       kind == OpKind::kAttentionForward || kind == OpKind::kAttentionBackward;
@@ -35,7 +36,7 @@ double BoundOf(ElementFormat format, OpKind kind) {
 
 struct Tensor {
   ElementFormat format = ElementFormat::kFp32;
-  Values values;  // rounded to it
+  Values values;  // rounded to `format`
   void* device = nullptr;
 };
 
@@ -69,7 +70,7 @@ bool IsAccumulated(OpKind kind, int output) {
   }
 }
 
-// A scratch output, of which only the kernel knows.
+// Returns true for a scratch output, which only the kernel uses.
 bool IsScratch(OpKind kind, int output) {
   return kind == OpKind::kAttentionBackward && output == 1;
 }
@@ -124,7 +125,8 @@ Values Reference(const StageOp& op, const std::vector<Tensor>& inputs,
   return outputs[wanted];
 }
 
-// What a backward takes from its forward must fit the rest.
+// Replaces inputs of a backward that its forward computes, so that they are
+// consistent with the others.
 void FillFromForward(const KernelCase& test, std::vector<Tensor>* inputs) {
   StageOp forward;
   forward = test.op;
@@ -263,7 +265,7 @@ absl::StatusOr<std::vector<OutputError>> CheckKernel(const KernelCase& test,
          NormwiseError(Decode(tensor.format, *bytes), tensor.values),
          BoundOf(tensor.format, test.op.kind)});
   }
-  for (const Tensor& tensor : inputs) {  // also the guards of what is only read
+  for (const Tensor& tensor : inputs) {  // also checks guards of inputs
     if (tensor.device == nullptr) continue;
     auto bytes = device->Download(tensor.device);
     if (!bytes.ok()) return bytes.status();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs an operation's kernel and compares what it wrote with the reference.
+// Runs an operation's kernel and compares its output with the reference.
 #ifndef WEIR_TESTS_CALIBRATE_GPU_KERNELS_KERNEL_CHECK_H_
 #define WEIR_TESTS_CALIBRATE_GPU_KERNELS_KERNEL_CHECK_H_
 
@@ -14,36 +14,36 @@
 
 namespace weir {
 
-// Where kernels run.
+// A device that runs kernels.
 class TestDevice {
  public:
   virtual ~TestDevice() = default;
-  // A buffer of the device with these bytes, until the device ends. Null where
-  // there is no memory.
+  // Returns a device buffer with these bytes, which lives as long as the
+  // device. Returns null if there is not enough memory.
   virtual void* Upload(const std::vector<uint8_t>& bytes) = 0;
-  // What is in a buffer once all launches are done.
+  // Returns the contents of a buffer once all launches are done.
   virtual absl::StatusOr<std::vector<uint8_t>> Download(const void* buffer) = 0;
-  // Multiprocessors to plan for.
+  // Returns the number of multiprocessors to plan for.
   virtual int num_multiprocessors() const = 0;
 };
 
 struct OutputError {
-  std::string output;  // "norm_forward output 1"
-  // |got - expected| / |expected|, Euclidean; infinite where a NaN is left.
+  std::string output;  // such as "norm_forward output 1"
+  // |got - expected| / |expected| (Euclidean); infinite if a NaN is left.
   double error = 0;
   double bound = 0;
 };
 
-// Formats of tensors: what OpKind's table says.
+// Return the formats of tensors according to the table of OpKind.
 ElementFormat InputFormat(const KernelCase& test, int index);
 ElementFormat OutputFormat(const KernelCase& test, int index);
 
-// On random data, rounded to the formats before both see it; outputs begin as
-// NaN. Error: of the launch or the device.
+// Runs the kernel on random data that is rounded to the formats beforehand.
+// Outputs start as NaN. Returns an error if the launch or the device fails.
 absl::StatusOr<std::vector<OutputError>> CheckKernel(const KernelCase& test,
                                                      TestDevice* device);
 
-// Unimplemented for cudaErrorNotSupported, else Internal.
+// Returns Unimplemented for cudaErrorNotSupported, Internal for other errors.
 absl::Status LaunchStatus(cudaError_t error);
 
 // Rounds to the format and back.

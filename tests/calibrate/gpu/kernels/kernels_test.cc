@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels, run by the emulator, against the references.
+// Compares the kernels, run by the emulator, with the references.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

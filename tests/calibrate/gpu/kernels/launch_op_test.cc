@@ -63,7 +63,8 @@ TEST(LaunchOpTest, SumsOverRowsNeedTheirWorkspace) {
   EXPECT_EQ(WorkspaceBytes(launch, Rows(OpKind::kGeluForward, 64, 64)), 0);
 }
 
-// On the largest of the GPUs of calibrate/, for wide and long operations.
+// Checks wide and long operations on the GPU with the most multiprocessors in
+// calibrate/.
 TEST(LaunchOpTest, AWorkspaceStaysBelow32MiB) {
   Launch launch;
   launch.num_multiprocessors = 148;
@@ -76,7 +77,8 @@ TEST(LaunchOpTest, AWorkspaceStaysBelow32MiB) {
   }
 }
 
-// What a launch with this order of threads and blocks writes.
+// Returns the bytes that the kernel writes if `seed` determines the order of
+// threads and blocks.
 std::vector<uint8_t> BitsOf(const KernelCase& test, int output, uint64_t seed) {
   class Recorder : public EmulatedDevice {
    public:
@@ -89,7 +91,7 @@ std::vector<uint8_t> BitsOf(const KernelCase& test, int output, uint64_t seed) {
   emulator::SetSeed(seed);
   Recorder device;
   EXPECT_TRUE(CheckKernel(test, &device).ok());
-  // Outputs follow the inputs, the workspace comes last.
+  // Outputs follow the inputs; the workspace comes last.
   return *device.Download(device.buffers[test.op.inputs.size() + output]);
 }
 

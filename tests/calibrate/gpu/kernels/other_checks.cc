@@ -10,8 +10,8 @@ namespace {
 
 using Errors = absl::StatusOr<std::vector<OutputError>>;
 constexpr ElementFormat kFormat = ElementFormat::kBf16;
-constexpr double kBound = 2.5e-3;  // of bf16, as in kernel_check.cc
-constexpr int64_t kNum = 100003;   // a last thread with fewer elements
+constexpr double kBound = 2.5e-3;  // for bf16, as in kernel_check.cc
+constexpr int64_t kNum = 100003;   // the last thread has fewer elements
 
 Launch LaunchOn(const TestDevice& device) {
   Launch launch;
@@ -85,8 +85,8 @@ Errors SoftmaxGradient(TestDevice* device) {
   return Compare("softmax gradient", device, gradient, error, d);
 }
 
-// Mean, deviation and the share beyond 2 deviations, within 5 deviations of
-// what so many would show.
+// Compares the mean, the deviation and the share beyond 2 deviations with their
+// expected values, within 5 standard errors for kNum samples.
 Errors FillNormal(TestDevice* device) {
   std::vector<OutputError> errors;
   for (ElementFormat format :
@@ -153,8 +153,9 @@ Errors Copy(TestDevice* device) {
       {"copy differs", *copied == bytes ? 0.0 : 1.0, 0}};
 }
 
-// At a rate of several blocks and one below a block's; offsets alike, apart by
-// 16 and odd; sizes within and across chunks of 16 KiB.
+// Copies at rates that need several blocks, one block, and without a limit;
+// with equal offsets, offsets that differ by 16, and odd offsets; with sizes
+// within and across chunks of 16 KiB.
 Errors PacedCopies(TestDevice* device) {
   constexpr int64_t kBytes = 200'000;
   std::vector<uint8_t> bytes(kBytes);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks of the kernels that are no operation of a stage: softmax of unfused
+// Checks of the kernels that are not operations of a stage: softmax of unfused
 // attention, random data, copies.
 #ifndef WEIR_TESTS_CALIBRATE_GPU_KERNELS_OTHER_CHECKS_H_
 #define WEIR_TESTS_CALIBRATE_GPU_KERNELS_OTHER_CHECKS_H_
@@ -23,7 +23,7 @@ inline void PrintTo(const OtherCheck& check, std::ostream* out) {
 }
 
 std::vector<OtherCheck> OtherChecks();
-// Of training_kernels.h.
+// Returns the checks of training_kernels.h.
 std::vector<OtherCheck> TrainingChecks();
 
 }  // namespace weir

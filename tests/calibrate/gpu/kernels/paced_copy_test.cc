@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long a paced copy takes by the emulator's timer.
+// Duration of a paced copy, measured with the emulator's timer.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@ namespace weir {
 namespace {
 
 constexpr int64_t kChunk = 16 << 10;
-constexpr double kSteps[] = {32, 1000};  // of Hopper's timer, of earlier ones
+constexpr double kSteps[] = {32, 1000};  // Hopper's timer, earlier timers
 
 class PacedCopyTest : public testing::Test {
  protected:
@@ -22,7 +22,7 @@ class PacedCopyTest : public testing::Test {
     emulator::OnTimerRead(nullptr);
   }
 
-  // Nanoseconds.
+  // Returns the nanoseconds that a copy takes.
   double Copy(int64_t num_bytes, double latency_seconds,
               double bytes_per_second, int num_multiprocessors = 4) {
     from_.assign(num_bytes, 1);
@@ -51,7 +51,7 @@ TEST_F(PacedCopyTest, ALoneCopyTakesItsLatencyAndItsBytesByItsRate) {
           const double expected =
               1e9 * (latency + static_cast<double>(bytes) / rate);
           const double taken = Copy(bytes, latency, rate);
-          // A chunk takes a read of the timer in any case.
+          // Each chunk takes at least one read of the timer.
           const double reads = step * (1 + static_cast<double>(bytes) / kChunk);
           EXPECT_GE(taken, expected) << bytes << " " << rate;
           EXPECT_LE(taken, std::max(expected + 3 * step, reads + 3 * step))
@@ -71,7 +71,7 @@ TEST_F(PacedCopyTest, WithoutARateItTakesItsLatencyAlone) {
 }
 
 TEST_F(PacedCopyTest, ItIsNeverMoreThanAChunkAheadOfItsRate) {
-  constexpr double kLatency = 5000, kRate = 2;  // ns, bytes/ns: one block
+  constexpr double kLatency = 5000, kRate = 2;  // ns; bytes/ns, one block
   int num_looks = 0;
   emulator::OnTimerRead([&](uint64_t nanoseconds) {
     ++num_looks;
@@ -90,7 +90,8 @@ TEST_F(PacedCopyTest, BlocksFollowTheRateAndFitTheirMultiprocessors) {
   EXPECT_EQ(NumPacedCopyBlocks(25e9), 3);
   EXPECT_EQ(NumPacedCopyBlocks(400e9), 40);
   EXPECT_EQ(MaxPacedCopyBlocks(4), 32);
-  // 40 blocks wanted, 8 there are: as fast as they are, all of it copied.
+  // 40 blocks are needed but only 8 are available: they copy everything at
+  // their own rate.
   EXPECT_GT(Copy(3'000'000, 0, 400e9, 1), 0);
 }
 

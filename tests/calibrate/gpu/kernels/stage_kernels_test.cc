@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What BuildStageProgram writes is what the kernels read: each operation of a
-// stage that has a kernel, run by the emulator.
+// Checks that kernels accept the output of BuildStageProgram: the emulator runs
+// each operation of a stage that has a kernel.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of training_kernels.h against their formulas.
+// Compares the kernels of training_kernels.h with their formulas.
 #include <algorithm>
 #include <cmath>
 #include <random>
@@ -13,13 +13,13 @@ namespace {
 using Errors = absl::StatusOr<std::vector<OutputError>>;
 constexpr ElementFormat kHalf = ElementFormat::kBf16;
 constexpr ElementFormat kFloat = ElementFormat::kFp32;
-constexpr int64_t kNum = 20003;  // a last thread with fewer elements
+constexpr int64_t kNum = 20003;  // the last thread has fewer elements
 constexpr double kHalfBound = 2.5e-3, kFloatBound = 1e-6;
 
-// Numbers on the device and on the host, the same to the last bit.
+// A tensor on the device and its exact values on the host.
 struct Tensor {
   ElementFormat format;
-  std::vector<double> values;  // what is expected, once a check has said so
+  std::vector<double> values;  // a check replaces these by the expected values
   void* data = nullptr;
 };
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pretended GPU on the host: the functions of CUDA, cuBLASLt and NCCL that
-// calibrate/gpu/ calls, and the launchers of its kernels. Work is done when it
-// is enqueued, in double precision: an order that streams and events allow, and
-// pretend_order.h notes what they do not. Copies to pinned memory are seen by
-// the host when it has waited for them. Time is pretended: a stream is busy for
-// as long as its work takes, and the clock goes on while the host asks. Any
-// thread may call.
+// A fake GPU on the host: the functions of CUDA, cuBLASLt and NCCL that
+// calibrate/gpu/ calls, and the launchers of its kernels. Work runs when it is
+// enqueued, in double precision. This is one of the orders that streams and
+// events allow; pretend_order.h reports accesses that they do not order. The
+// host sees copies to pinned memory once it has waited for them. Time is
+// simulated: a stream is busy for the duration of its work, and the clock
+// advances when the host polls. All functions are thread-safe.
 #ifndef WEIR_TESTS_CALIBRATE_GPU_PRETEND_PRETEND_H_
 #define WEIR_TESTS_CALIBRATE_GPU_PRETEND_PRETEND_H_
 
@@ -40,7 +40,7 @@ struct CUstream_st {
   double busy_until = 0;
   weir::pretend::Order order;  // what its next work comes after
   CUgraph_st* captured = nullptr;
-  CUgreenCtx_st* part = nullptr;  // of the card; null: all of it
+  CUgreenCtx_st* part = nullptr;  // null: the whole GPU
 };
 
 namespace weir {
@@ -51,22 +51,22 @@ struct Pretended {
   double copy_seconds = 2e-6, copy_bytes_per_second = 1e12;
   double library_algorithm_seconds[2] = {3e-5, 2e-5};  // the second is faster
   bool has_gelu_epilogues = true;
-  bool hangs = false;             // no work ends any more
-  int64_t hangs_from = -1;        // so from this kernel on
-  double kernels_are_off_by = 1;  // a factor of all that kernels write
-  // Parts of the card, as an H200's: sizes are multiples of a step.
+  bool hangs = false;             // no further work ends
+  int64_t hangs_from = -1;        // hangs from this kernel on
+  double kernels_are_off_by = 1;  // factor on all values that kernels write
+  // Partitions as on an H200: sizes are multiples of a step.
   unsigned num_multiprocessors = 132, multiprocessor_step = 8;
-  unsigned least_part = 1;             // a context of fewer cannot be made
-  bool small_part_is_invalid = false;  // as the driver then says
-  double slowdown_per_busy_part = 0;   // what others that work cost, each
+  unsigned least_part = 1;             // smallest context that can be created
+  bool small_part_is_invalid = false;  // the driver's error for smaller ones
+  double slowdown_per_busy_part = 0;   // added by each other busy partition
   int driver_version = 13000;
-  std::string missing_entry;  // of the driver
-  // Seen by tests.
+  std::string missing_entry;  // missing function of the driver
+  // Read by tests.
   int64_t num_kernels = 0, num_products = 0;
-  std::set<int> products_fill;  // multiprocessors; 0: all that there are
+  std::set<int> products_fill;  // multiprocessors; 0: all
   int num_destroyed = 0;
-  std::vector<std::string> faults;   // pretend_order.h
-  int num_streams_without_part = 0;  // left when their part was destroyed
+  std::vector<std::string> faults;   // see pretend_order.h
+  int num_streams_without_part = 0;  // left when their partition was destroyed
   std::set<cudaStream_t> streams;
   std::set<CUgreenCtx_st*> parts;
 
@@ -75,13 +75,13 @@ struct Pretended {
   std::map<void*, int64_t> allocations;
 };
 Pretended& Gpu();
-std::recursive_mutex& GpuMutex();  // of all that is pretended
+std::recursive_mutex& GpuMutex();  // guards all of the fake GPU
 
-// Does the work, or notes it in the graph that the stream captures.
+// Runs the work, or records it in the graph that the stream is capturing.
 void Enqueue(cudaStream_t stream, double seconds, std::function<void()> work,
              pretend::Accesses accesses = {});
-// What that much work takes if it begins when the stream is free: longer while
-// other parts of the card are busy.
+// Returns the seconds that the work takes if it starts when the stream is free,
+// which is longer while other partitions of the GPU are busy.
 double Slowed(cudaStream_t stream, double seconds);
 
 }  // namespace weir

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bench on a pretended GPU: what it verifies, times and counts.
+// Verification, timing and memory counts of the bench on a fake GPU.
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -59,7 +59,7 @@ class PretendBenchTest : public testing::Test {
     return workload;
   }
 
-  // The largest error of all operations.
+  // Returns the largest error of all operations.
   double WorstError(const std::shared_ptr<StageProgram>& program) {
     double worst = 0;
     for (int p = 0; p < kNumStagePasses; ++p) {
@@ -110,7 +110,7 @@ TEST_F(PretendBenchTest, WithoutEpiloguesProductsAreComposed) {
     num_composed += prepared->algorithm().find("GELU by its own kernel") !=
                     std::string::npos;
   }
-  EXPECT_EQ(num_composed, 2);  // one a block
+  EXPECT_EQ(num_composed, 2);  // one per block
 }
 
 TEST_F(PretendBenchTest, AKernelThatIsWrongIsFound) {
@@ -137,7 +137,7 @@ TEST_F(PretendBenchTest, TheFastestAlgorithmThatRunsIsTaken) {
     if (ops[op].kind != OpKind::kProduct) continue;
     const auto prepared =
         Prepare(Of(Workload::Kind::kOp, program, StagePass::kForward, op));
-    // The first offer does not run, the third is faster than the second.
+    // The first algorithm does not run; the third is faster than the second.
     EXPECT_THAT(prepared->algorithm(), testing::StartsWith("cuBLASLt 2 "));
     EXPECT_NEAR(RunSeconds(prepared.get(), 100), 2e-5, 1e-9);
     return;
@@ -206,7 +206,7 @@ TEST_F(PretendBenchTest, StateComesFromNvml) {
 TEST_F(PretendBenchTest, MemoryStepsAreWhatEachTook) {
   const auto steps = bench_->MeasureMemorySteps();
   ASSERT_TRUE(steps.ok()) << steps.status();
-  // NVML's pretended count does not move: all that is in use then.
+  // NVML's fake count does not change, so this is all memory in use.
   EXPECT_EQ(steps->context_bytes, 400 << 20);
   EXPECT_EQ(steps->library_bytes, 5 << 20);
   EXPECT_EQ(steps->workspace_bytes, 1 << 20);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuBLASLt as its documentation has it: column-major, a bias along the rows of
-// d, aux with a leading dimension of its own.
+// cuBLASLt as documented: column-major, a bias along the rows of d, and aux
+// with its own leading dimension.
 #include <cublasLt.h>
 
 #include <cmath>
@@ -229,7 +229,7 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(
   return CUBLAS_STATUS_SUCCESS;
 }
 
-// Three offers: one that does not run, a slow and a fast one.
+// Returns three algorithms: one that does not run, a slow one and a fast one.
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
     cublasLtHandle_t, cublasLtMatmulDesc_t desc, cublasLtMatrixLayout_t first,
     cublasLtMatrixLayout_t second, cublasLtMatrixLayout_t,
@@ -244,7 +244,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
       Of(desc)->Get<int32_t>(CUBLASLT_MATMUL_DESC_TRANSA) == CUBLAS_OP_T;
   const bool tb =
       Of(desc)->Get<int32_t>(CUBLASLT_MATMUL_DESC_TRANSB) == CUBLAS_OP_T;
-  // What the library checks of dimensions.
+  // The dimension checks of the library.
   if (inner(*Of(first), ta) != inner(*Of(second), !tb) ||
       inner(*Of(first), !ta) != Of(result)->rows ||
       inner(*Of(second), tb) != Of(result)->columns ||

@@ -19,7 +19,7 @@ struct CUmemPoolHandle_st {
 namespace weir {
 namespace {
 
-// Copies that host and device see through pinned memory.
+// A copy between device and pinned memory that the host has not yet waited for.
 struct PinnedCopy {
   void* pinned;
   std::vector<uint8_t> bytes;  // to be written there, or read from there
@@ -38,7 +38,7 @@ bool IsPinned(const void* memory) {
          static_cast<const char*>(after->first) + after->second;
 }
 
-// The host must leave alone what is still read.
+// Reports a fault if the host changed pinned memory that is still being read.
 void CheckPinned() {
   for (const PinnedCopy& copy : pinned_copies) {
     if (!copy.to_host &&
@@ -48,7 +48,8 @@ void CheckPinned() {
   }
 }
 
-// Copies that the calling thread has seen to end, or all.
+// Completes the copies that the calling thread has seen to end, or all if
+// `seen` is null.
 void EndPinned(const pretend::Order* seen) {
   CheckPinned();
   std::erase_if(pinned_copies, [seen](const PinnedCopy& copy) {
@@ -63,7 +64,7 @@ void EndPinned(const pretend::Order* seen) {
   });
 }
 
-// Before the device reads what it has itself copied there.
+// Completes copies to pinned memory before the device reads it.
 void EndCopiesTo(const void* pinned, size_t num_bytes) {
   const auto* begin = static_cast<const char*>(pinned);
   std::erase_if(pinned_copies, [=](const PinnedCopy& copy) {
@@ -81,7 +82,7 @@ void Saw(const pretend::Order& order) {
   pretend::Order& seen = pretend::SeenByHost();
   pretend::Merge(order, &seen);
   EndPinned(&seen);
-  // Threads tell each other what they have seen.
+  // Threads share which work they have seen to end.
   static auto& seen_by_any = *new pretend::Order;
   pretend::Merge(order, &seen_by_any);
   for (const CUstream_st* stream : Gpu().streams) {
@@ -94,7 +95,8 @@ void Saw(const pretend::Order& order) {
   pretend::ForgetAll();
 }
 
-// Copies that only flush the cache take pretended time alone.
+// Copies of this size only flush the cache. They take simulated time but move
+// no data.
 constexpr size_t kFlushBytes = size_t{64} << 20;
 
 void Copy(void* to, const void* from, size_t bytes, cudaStream_t stream) {
@@ -187,10 +189,11 @@ cudaError_t Poll(double until, const weir::pretend::Order& order) {
     weir::Saw(order);
     return cudaSuccess;
   }
-  return last_error = cudaErrorNotReady;  // as CUDA's queries leave it behind
+  return last_error = cudaErrorNotReady;  // as CUDA's queries do
 }
 
-// Of what is the device's or pinned; other memory of the host is not looked at.
+// Returns the accesses to device and pinned memory. Other host memory is not
+// checked.
 Accesses Known(std::initializer_list<weir::pretend::Access> accesses) {
   Accesses known;
   for (const auto& access : accesses) {
@@ -206,8 +209,7 @@ cudaError_t Take(void** memory, size_t bytes, cudaStream_t stream = nullptr) {
     return cudaErrorMemoryAllocation;
   }
   *memory = std::aligned_alloc(256, rounded);
-  // NaN until something is written. Pools are primed with all there is, which
-  // nobody reads.
+  // NaN until written. Larger blocks only prime pools and are never read.
   constexpr int64_t kTouched = int64_t{64} << 20;
   if (rounded < kTouched) std::memset(*memory, 0xFF, rounded);
   Gpu().used_bytes += rounded;
@@ -319,7 +321,7 @@ cudaError_t cudaHostAlloc(void** memory, size_t bytes, unsigned) {
 }
 cudaError_t cudaFreeHost(void* memory) {
   LOCK_PRETENDED;
-  weir::EndPinned(nullptr);  // it waits for the device
+  weir::EndPinned(nullptr);  // waits for the device
   weir::pinned_memory.erase(memory);
   weir::pretend::NoteGivenBack(memory, 0, nullptr);
   std::free(memory);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The papers' formulas, trained on a pretended GPU: what they tell apart there,
-// what they need.
+// Training by the papers' formulas on a fake GPU: the differences that it
+// detects and the memory that it needs.
 #include <gmock/gmock.h>
 
 #include "tests/calibrate/gpu/pretend/pretend_replays.h"
@@ -8,15 +8,15 @@
 namespace weir {
 namespace {
 
-// Relative to what training has changed. What a correct replay may differ by is
-// 0.008 with momentum, 0.044 with Adam (training_check.h).
+// Differences relative to the change by training. A correct replay differs by
+// up to 0.008 with momentum and 0.044 with Adam (training_check.h).
 constexpr double kOtherSystem = 0.5, kOtherDelay = 0.1,
                  kOtherDelayOfAdam = 0.05;
 
 using PretendFormulaTest = PretendReplayTest;
 
-// In 16 bits, too, the formula tells delays and systems apart; of the weights
-// themselves a wrong delay changes less than what rounding may.
+// Checks that the formula distinguishes delays and systems in 16 bits too. In
+// the weights themselves, a wrong delay changes less than rounding may.
 TEST_F(PretendFormulaTest, AnotherDelayIsCaught) {
   const ScheduleSpec spec = {3, 3, 1, 4};
   for (const OptimizerKind optimizer :
@@ -50,7 +50,7 @@ TEST_F(PretendFormulaTest, AnotherDelayIsCaught) {
   }
 }
 
-// What suffices for few batches suffices for many.
+// The memory that suffices for few batches suffices for many.
 TEST_F(PretendFormulaTest, VersionsAreKeptNoLongerThanTheyAreRead) {
   for (const char* name : {"pipedream", "pipemare"}) {
     const auto plan_of = [&](int num_batches) {

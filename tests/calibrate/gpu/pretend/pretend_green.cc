@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The driver's green contexts, as an H200's documentation has them.
+// The driver's green contexts as documented for an H200.
 #include <cuda.h>
 
 #include <algorithm>
@@ -78,7 +78,7 @@ CUresult GenerateDesc(CUdevResourceDesc* description, CUdevResource* resource,
 CUresult Create(CUgreenCtx* context, CUdevResourceDesc description, CUdevice,
                 unsigned flags) {
   const unsigned count = description->num_multiprocessors;
-  delete description;  // the driver has no call that would
+  delete description;  // the driver has no call for this
   if (count < Gpu().least_part) {
     return Gpu().small_part_is_invalid
                ? CUDA_ERROR_INVALID_VALUE

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels' launchers, by the reference.
+// The kernels' launchers, implemented by the reference.
 #include <cmath>
 #include <cstring>
 #include <random>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bench on a part of a pretended GPU, while other parts work.
+// The bench on one partition of a fake GPU while other partitions are busy.
 #include <gmock/gmock.h>
 
 #include "calibrate/gpu/cuda_bench.h"
@@ -12,7 +12,7 @@ namespace {
 
 class LoadedTest : public testing::Test {
  protected:
-  // Slow work: few rounds of the load, which the host really computes.
+  // Kernels are slow, so that the load has few rounds, which the host computes.
   void SetUp() override {
     Gpu() = Pretended();
     Gpu().kernel_seconds = 1e-3;
@@ -103,7 +103,7 @@ TEST_F(LoadedTest, ALoadThatEndsTooEarlyIsMadeLonger) {
 }
 
 TEST_F(LoadedTest, ALoadThatAlwaysEndsTooEarlyIsAnError) {
-  // The waits are real, 5 s of them where sleeps are short.
+  // The waits take real time: 5 s where sleeps are short.
   Open(2, /*timeout_seconds=*/60);
   Gpu().slowdown_per_busy_part = 1e4;
   const auto prepared = bench_->Prepare(Pass(StagePass::kForward, 2));
@@ -125,7 +125,7 @@ TEST_F(LoadedTest, TheBenchIsOfThePart) {
   Gpu().products_fill.clear();
   EXPECT_GT(Seconds(StagePass::kForward, 2), 0);
   EXPECT_THAT(Gpu().products_fill, testing::ElementsAre(32));
-  // All that has been queued was on parts.
+  // All queued work was on partitions.
   for (const cudaStream_t stream : Gpu().streams) {
     EXPECT_NE(stream->part, nullptr);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ranks of a replay keep memory with, on a pretended GPU.
+// The memory management of replay ranks, on a fake GPU.
 #include <gmock/gmock.h>
 
 #include <cstring>
@@ -22,7 +22,7 @@ class PretendMemoryTest : public testing::Test {
   }
   void TearDown() override { EXPECT_THAT(Gpu().faults, IsEmpty()); }
 
-  // What is in memory of the device or the host, behind all that is queued.
+  // Returns the contents of device or host memory after all queued work.
   std::vector<uint8_t> Bytes(const void* memory, int64_t num_bytes) {
     EXPECT_TRUE(WaitFor(stream_.get(), 5, "a test").ok());
     std::vector<uint8_t> bytes(num_bytes);
@@ -39,7 +39,7 @@ TEST_F(PretendMemoryTest, UploadsWaitOnlyForWhatIsInTheirWay) {
   ASSERT_TRUE(ring.ok() && events.ok());
   const DeviceMemory memory = Allocate(1 << 16, "a test").value();
   auto* to = static_cast<uint8_t*>(memory.get());
-  // Work of a second, behind which all uploads are.
+  // One second of work that all uploads wait for.
   Enqueue(stream_.get(), 1, [] {});
   for (int i = 0; i < 9; ++i) {
     const double before = Gpu().now;
@@ -47,7 +47,7 @@ TEST_F(PretendMemoryTest, UploadsWaitOnlyForWhatIsInTheirWay) {
         ring->Upload(1000, to + 1000 * i, stream_.get(), *events, 5,
                      [i](uint8_t* bytes) { std::memset(bytes, i + 1, 1000); })
             .ok());
-    // The ring holds four.
+    // The ring holds four uploads.
     EXPECT_EQ(Gpu().now - before > 0.5, i == 4) << i;
   }
   for (int i = 0; i < 9; ++i) {
@@ -62,7 +62,7 @@ TEST_F(PretendMemoryTest, APoolIsPrimedWithNoMoreThanThereIs) {
     ASSERT_TRUE(pool.ok());
     ASSERT_TRUE((*pool)->Prime(int64_t{150} << 20, stream_.get()).ok());
     const double reserved = (*pool)->Marks()->reserved_bytes;
-    EXPECT_LE(reserved, free_bytes + (2 << 20));  // its steps
+    EXPECT_LE(reserved, free_bytes + (2 << 20));  // granularity of the pool
     EXPECT_GE(reserved, 0.8 * std::min(free_bytes, int64_t{150} << 20));
     ASSERT_TRUE((*pool)->ResetMarks().ok());
     EXPECT_EQ((*pool)->Marks()->used_bytes, 0);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What pretended work happens before what: streams in order, events, and what
-// the host has seen to end. Work that touches memory which other work may still
-// be using is noted in Pretended::faults, whatever the pretended times are.
+// The order of work on the fake GPU: stream order, events, and the work that
+// the host has seen to end. Work that accesses memory which other work may
+// still be using is reported in Pretended::faults, independent of the simulated
+// times.
 #ifndef WEIR_TESTS_CALIBRATE_GPU_PRETEND_PRETEND_ORDER_H_
 #define WEIR_TESTS_CALIBRATE_GPU_PRETEND_PRETEND_ORDER_H_
 
@@ -12,11 +13,11 @@
 
 namespace weir::pretend {
 
-// [stream] -> so many of its pieces of work have ended.
+// For each stream, the number of its work items that have ended.
 using Order = std::map<int, uint64_t>;
 void Merge(const Order& from, Order* into);
 
-// A stretch of memory that a piece of work reads or writes.
+// A range of memory that a work item reads or writes.
 struct Access {
   const void* begin = nullptr;
   int64_t num_bytes = 0;
@@ -30,19 +31,20 @@ inline Access Writes(const void* begin, int64_t num_bytes) {
   return {begin, begin == nullptr ? 0 : num_bytes, true};
 }
 
-// The next piece of work of a stream; `order` is what happens before it, and
-// then holds it too. False: memory that is not there, and it must not be run.
+// Records the next work item of a stream. `order` holds the work before it and
+// is extended by it. Returns false if it accesses memory that is not allocated;
+// it must then not run.
 bool Note(int stream, const Accesses& accesses, Order* order);
 
-// Device or pinned memory that comes and goes; within `order` of a stream, or
-// at once (null).
+// Record the allocation and release of device or pinned memory, in the `order`
+// of a stream or immediately (null).
 void NoteTaken(const void* memory, int64_t num_bytes, int stream, Order* order);
 void NoteGivenBack(const void* memory, int stream, Order* order);
 bool IsThere(const void* memory, int64_t num_bytes);
 
-// What the calling thread knows to have ended.
+// Returns the work that the calling thread knows to have ended.
 Order& SeenByHost();
-// All that ever happened has ended.
+// Records that all previous work has ended.
 void ForgetAll();
 
 }  // namespace weir::pretend

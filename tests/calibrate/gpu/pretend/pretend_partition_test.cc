@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cutting pretended cards into parts.
+// Partitioning of fake GPUs.
 #include <gmock/gmock.h>
 
 #include <cstdlib>

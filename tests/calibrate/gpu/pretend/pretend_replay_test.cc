@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replays on a pretended GPU, its ranks in turn and at the same time, against
-// the host in double precision.
+// Compares replays on a fake GPU, with ranks one after another and
+// concurrently, with the host in double precision.
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -16,13 +16,13 @@ namespace {
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// Each value is rounded to 2^-9, 2e-3; weights are compared by what training
-// has changed. Adam's early steps are signs of gradients, of which an error of
-// e turns e / pi: 2 sqrt(e / pi) of the change.
+// Each value is rounded to 2^-9 (2e-3). Weights are compared by their change in
+// training. Adam's early steps are the signs of gradients. An error of e flips
+// e / pi of the signs, which is 2 sqrt(e / pi) of the change.
 constexpr double kLosses = 1e-3, kChange = 1e-2;
 const double kAdamChange = 2 * std::sqrt(kChange / std::numbers::pi);
-// Two trainings on the card differ in the order of sums alone: 1e-6 is the most
-// seen, with Adam.
+// Two trainings on the GPU differ only in the order of sums. The largest
+// observed difference is 1e-6, with Adam.
 constexpr double kSums = 1e-5;
 
 std::string TestName(std::string name) {
@@ -58,7 +58,7 @@ TEST_P(KindTest, TrainsAsTheHostInTurnAndAtTheSameTime) {
   EXPECT_TRUE(CheckVersions(plan, serial).ok());
   const ReplayRecord parts = Run(plan, kind.spec.num_ranks <= 2 ? 2 : 4);
   EXPECT_TRUE(CheckVersions(plan, parts).ok());
-  // The same work in another order of ranks: to the last bit.
+  // The same work in another order of ranks gives the same bits.
   EXPECT_EQ(Losses(parts), Losses(serial));
   EXPECT_EQ(parts.weights, serial.weights);
   const auto formula = Train(plan);
@@ -80,7 +80,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Kind{"chimera", {4, 4, 1}, false}),
     [](const auto& info) { return TestName(info.param.name); });
 
-// Estimates, averages, rounded messages, copies to the host, Adam.
+// Weight prediction, averages, rounded messages, offloading, Adam.
 INSTANTIATE_TEST_SUITE_P(
     More, KindTest,
     testing::Values(
@@ -92,7 +92,7 @@ INSTANTIATE_TEST_SUITE_P(
         Kind{"pipedream:replicas=2-1", {3, 4, 1, 3}, true, false}),
     [](const auto& info) { return TestName(info.param.name); });
 
-// Buffers of a pool's step, or several.
+// Returns a plan with buffers of one or several units of a pool.
 ReplayPlan LargerPlan() {
   ReplayRequest request =
       TinyRequest(Generated("1f1b", {.num_ranks = 2, .num_microbatches = 3}));
@@ -123,7 +123,7 @@ TEST_F(PretendReplayTest, ThePoolsMarkIsTheCountedPeak) {
 
 TEST_F(PretendReplayTest, APassTakesItsOperationsHoweverLongLaunchingTakes) {
   const ReplayPlan plan = HalfPlan("gpipe", {2, 3, 1});
-  // Launches take the pretended host a microsecond each.
+  // Each launch takes the fake host a microsecond.
   for (const double seconds : {1e-5, 1e-8}) {
     Gpu().kernel_seconds = seconds;
     Gpu().library_algorithm_seconds[0] = 3 * seconds;
@@ -156,7 +156,7 @@ TEST_F(PretendReplayTest, ProductsHaveTheFastestOfTheirAlgorithms) {
     Gpu().products_fill.clear();
     const auto record = Try(plan, options);
     ASSERT_TRUE(record.ok()) << record.status();
-    // cuBLASLt does not see the part that it runs on.
+    // cuBLASLt does not know the partition that it runs on.
     EXPECT_EQ(Gpu().products_fill.count(64), num_partitions / 2);
     if (num_partitions > 0) continue;
     double expected = 0;
@@ -308,11 +308,12 @@ TEST_P(HangingTest, EndsInTimeWithTheRankAndItsAction) {
   ASSERT_TRUE(device.ok()) << device.status();
   ReplayHooks hooks;
   hooks.step_done = [&](int, const StepRecord&) {
-    Gpu().hangs_from = Gpu().num_kernels + 1;  // the next step's first
+    Gpu().hangs_from = Gpu().num_kernels + 1;  // the next step's first kernel
   };
   const auto record = RunReplay(plan, device->get(), hooks);
   EXPECT_EQ(record.status().code(), absl::StatusCode::kDeadlineExceeded);
-  // On parts it is either the rank that has not ended, or who waits for it.
+  // On partitions, either the rank that hangs or a rank that waits for it is
+  // named.
   const std::string message(record.status().message());
   if (GetParam() == 0) {
     EXPECT_THAT(message, HasSubstr("rank 0, stage 0, forward: the GPU did not "

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replays, and trainings by formula, on a pretended GPU.
+// Replays, and training by formula, on a fake GPU.
 #ifndef WEIR_TESTS_CALIBRATE_GPU_PRETEND_PRETEND_REPLAYS_H_
 #define WEIR_TESTS_CALIBRATE_GPU_PRETEND_PRETEND_REPLAYS_H_
 
@@ -54,7 +54,7 @@ class PretendReplayTest : public testing::Test {
     EXPECT_TRUE(record.ok()) << record.status();
     return record.ok() ? *std::move(record) : ReplayRecord();
   }
-  // The paper's formula on the card.
+  // Trains by the paper's formula on the GPU.
   static absl::StatusOr<SequentialRecord> Train(const ReplayPlan& plan,
                                                 int64_t pool_bytes = 0) {
     CudaReplayOptions options;

@@ -22,7 +22,7 @@ void SetHalf(const Launch& launch, void* data, int64_t i, double value) {
                static_cast<uint8_t*>(data) + i * BytesOf(launch.format));
 }
 
-// For each element.
+// Runs `element` for each element.
 cudaError_t Run(const Launch& launch, int64_t num_elements,
                 std::function<void(int64_t)> element,
                 pretend::Accesses accesses) {

@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/calibrate/gpu/emulator/emulator.h"
-// Behind the emulator: the source that nvcc compiles.
+// The source that nvcc compiles. It needs the emulator's definitions above.
 #include "calibrate/gpu/kernels/paced_copy.cu"
