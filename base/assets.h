@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Presets: text files of the source tree, embedded in the program under their
-// paths ("models/gpt2.json"). A user gives the stem of a preset ("gpt2") or the
-// path of a file.
+// paths ("models/presets/gpt2.json"). A user gives the stem of a preset
+// ("gpt2") or the path of a file.
 #ifndef WEIR_BASE_ASSETS_H_
 #define WEIR_BASE_ASSETS_H_
 

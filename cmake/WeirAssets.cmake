@@ -1,5 +1,5 @@
 # weir_assets(<name> <file>...) embeds preset files, so that the program is one file that can be copied anywhere.
-# base/assets.h finds them by their path in the source tree ("models/gpt2.json").
+# base/assets.h finds them by their path in the source tree ("models/presets/gpt2.json").
 function(weir_assets name)
   set(source "${CMAKE_CURRENT_BINARY_DIR}/${name}.cc")
   set(files)

@@ -259,4 +259,14 @@ double StageParameters(const LayerList& layers, int first, int last) {
   return ParametersOf(layers, first, last);
 }
 
+std::optional<KernelPart> KernelPartOf(absl::string_view name) {
+  for (auto part = static_cast<int>(KernelPart::kAttentionProduct);
+       part <= static_cast<int>(KernelPart::kPermute); ++part) {
+    if (name == Name(static_cast<KernelPart>(part))) {
+      return static_cast<KernelPart>(part);
+    }
+  }
+  return {};
+}
+
 }  // namespace weir

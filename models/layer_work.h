@@ -51,9 +51,9 @@ struct WorkSpec {
   // make_vocab_size_divisible_by, 128); 0: not padded.
   int vocabulary_multiple = 0;
 
-  // Fusions of weir's own stage kernels (calibrate/stage/). GELU, its bias and
-  // its gradient run in the epilogues of the GEMMs around it, which also write
-  // and read the pre-activation.
+  // Fusions of weir's own stage kernels (calibrate/execute/stage/). GELU, its
+  // bias and its gradient run in the epilogues of the GEMMs around it, which
+  // also write and read the pre-activation.
   bool gelu_epilogue = false;
   // The norm's kernel also adds the residual before it. The norm's backward
   // kernel adds the two gradients of the residual and computes the gradients of
@@ -91,6 +91,8 @@ enum class KernelPart : uint8_t {
   kPermute,  // tokens into the order of the experts and back
 };
 const char* Name(KernelPart part);  // "attention_product"
+// Returns the part with this name, or nullopt.
+std::optional<KernelPart> KernelPartOf(absl::string_view name);
 
 // A kernel. Kind kProduct: `batch` GEMMs of (m x k) by (k x n). Kind
 // kAttention: fused attention over `batch` heads with m queries, n keys and

@@ -11,9 +11,9 @@
 #include "base/problems.h"
 #include "base/status_macros.h"
 #include "base/textproto.h"
-#include "models/hugging_face.h"
+#include "models/import/hugging_face.h"
+#include "models/import/pipedream_graph.h"
 #include "models/model_limits.h"
-#include "models/pipedream_graph.h"
 
 namespace weir {
 namespace {
@@ -77,7 +77,8 @@ absl::StatusOr<Model> ParseAny(absl::string_view label,
 }  // namespace
 
 absl::StatusOr<Model> LoadModel(const std::string& name_or_path) {
-  ASSIGN_OR_RETURN(const Asset asset, LoadAsset("models", name_or_path));
+  ASSIGN_OR_RETURN(const Asset asset,
+                   LoadAsset("models/presets", name_or_path));
   return ParseModel(asset.label, asset.contents);
 }
 

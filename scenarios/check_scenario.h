@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "base/problems.h"
-#include "calibrate/device_profile.pb.h"
-#include "calibrate/runtime.pb.h"
+#include "calibrate/profile/device_profile.pb.h"
+#include "calibrate/profile/runtime.pb.h"
 #include "models/model.pb.h"
-#include "scenarios/cluster.pb.h"
+#include "scenarios/cluster/cluster.pb.h"
 #include "scenarios/scenario.pb.h"
 
 namespace weir {

@@ -12,7 +12,7 @@
 #include "absl/strings/str_split.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "calibrate/software.h"
+#include "calibrate/profile/software.h"
 
 namespace weir {
 namespace {

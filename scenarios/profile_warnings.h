@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "calibrate/device_profile.pb.h"
-#include "scenarios/cluster.pb.h"
+#include "calibrate/profile/device_profile.pb.h"
+#include "scenarios/cluster/cluster.pb.h"
 #include "scenarios/scenario.h"
 
 namespace weir {

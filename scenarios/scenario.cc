@@ -11,11 +11,11 @@
 #include "base/problems.h"
 #include "base/status_macros.h"
 #include "base/textproto.h"
-#include "calibrate/device_profile.h"
-#include "calibrate/runtime.h"
+#include "calibrate/profile/device_profile.h"
+#include "calibrate/profile/runtime.h"
 #include "models/model.h"
 #include "scenarios/check_scenario.h"
-#include "scenarios/cluster.h"
+#include "scenarios/cluster/cluster.h"
 #include "scenarios/profile_warnings.h"
 #include "schedules/registry.h"
 #include "schedules/source.h"
@@ -225,7 +225,8 @@ class Loader {
 }  // namespace
 
 absl::StatusOr<Scenario> LoadScenario(const std::string& name_or_path) {
-  ASSIGN_OR_RETURN(const Asset asset, LoadAsset("scenarios", name_or_path));
+  ASSIGN_OR_RETURN(const Asset asset,
+                   LoadAsset("scenarios/presets", name_or_path));
   Scenario scenario;
   RETURN_IF_ERROR(ParseTextProto(asset.label, asset.contents, &scenario));
   return scenario;

@@ -10,11 +10,11 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "calibrate/device_profile.pb.h"
-#include "calibrate/runtime.pb.h"
+#include "calibrate/profile/device_profile.pb.h"
+#include "calibrate/profile/runtime.pb.h"
 #include "models/model.pb.h"
-#include "scenarios/cluster.pb.h"
-#include "scenarios/placement.h"
+#include "scenarios/cluster/cluster.pb.h"
+#include "scenarios/cluster/placement.h"
 #include "scenarios/scenario.pb.h"
 
 namespace weir {

@@ -6,9 +6,9 @@
 #include "base/files.h"
 #include "base/problems.h"
 #include "base/status_macros.h"
-#include "schedules/lint.h"
+#include "schedules/interop/schedule_json.h"
+#include "schedules/lint/lint.h"
 #include "schedules/registry.h"
-#include "schedules/schedule_json.h"
 #include "schedules/validate.h"
 
 namespace weir {

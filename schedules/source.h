@@ -7,8 +7,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "schedules/interop/schedule_text.h"
 #include "schedules/schedule.h"
-#include "schedules/schedule_text.h"
 
 namespace weir {
 

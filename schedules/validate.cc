@@ -11,7 +11,7 @@
 #include "absl/strings/strip.h"
 #include "base/problems.h"
 #include "base/status_macros.h"
-#include "schedules/deadlock.h"
+#include "schedules/comm/deadlock.h"
 #include "schedules/dependencies.h"
 #include "schedules/limits.h"
 

@@ -13,14 +13,14 @@
 #include "base/version.h"
 #include "results/metrics.h"
 #include "schedules/semantics.h"
-#include "sim/breakdown.h"
-#include "sim/gpu_times.h"
-#include "sim/gpu_work.h"
-#include "sim/limit.h"
-#include "sim/memory.h"
+#include "sim/report/breakdown.h"
+#include "sim/report/gpu_times.h"
+#include "sim/report/gpu_work.h"
+#include "sim/report/limit.h"
+#include "sim/report/memory.h"
+#include "sim/report/timeline.h"
+#include "sim/report/uncertainty.h"
 #include "sim/simulate.h"
-#include "sim/timeline.h"
-#include "sim/uncertainty.h"
 
 namespace weir {
 namespace {

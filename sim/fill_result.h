@@ -4,15 +4,15 @@
 #define WEIR_SIM_FILL_RESULT_H_
 
 #include "results/result.pb.h"
-#include "scenarios/network.h"
+#include "scenarios/cluster/network.h"
 #include "scenarios/scenario.h"
 #include "schedules/schedule.h"
 #include "schedules/semantics.h"
-#include "sim/engine.h"
-#include "sim/pipeline_graph.h"
+#include "sim/costs/stage_costs.h"
+#include "sim/engine/engine.h"
+#include "sim/graph/pipeline_graph.h"
+#include "sim/report/window.h"
 #include "sim/simulate.h"
-#include "sim/stage_costs.h"
-#include "sim/window.h"
 
 namespace weir {
 

@@ -7,9 +7,9 @@
 #include "absl/strings/str_cat.h"
 #include "schedules/registry.h"
 #include "schedules/source.h"
-#include "sim/schedule_costs.h"
-#include "sim/stage_costs.h"
-#include "sim/standstill.h"
+#include "sim/costs/schedule_costs.h"
+#include "sim/costs/stage_costs.h"
+#include "sim/report/standstill.h"
 
 namespace weir {
 namespace {

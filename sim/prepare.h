@@ -9,13 +9,13 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/status_macros.h"
-#include "scenarios/network.h"
+#include "scenarios/cluster/network.h"
 #include "scenarios/scenario.h"
 #include "schedules/schedule.h"
 #include "schedules/semantics.h"
-#include "sim/engine.h"
-#include "sim/pipeline_graph.h"
-#include "sim/window.h"
+#include "sim/engine/engine.h"
+#include "sim/graph/pipeline_graph.h"
+#include "sim/report/window.h"
 
 namespace weir {
 

@@ -8,7 +8,7 @@
 #include "base/size_limits.h"
 #include "scenarios/scenario.h"
 #include "schedules/schedule.h"
-#include "sim/fold.h"
+#include "sim/graph/symmetry.h"
 
 namespace weir {
 

@@ -5,8 +5,10 @@
 #include <cstdlib>
 #include <vector>
 
-#include "calibrate/device_profile.h"
-#include "calibrate/figures.h"
+#include "calibrate/pricing/kernel_seconds.h"
+#include "calibrate/profile/device_profile.h"
+#include "calibrate/profile/figures.h"
+#include "models/layer_work.h"
 #include "models/model.h"
 
 namespace weir {

@@ -8,8 +8,8 @@
 #include "absl/strings/str_format.h"
 #include "base/error_statistics.h"
 #include "base/status_macros.h"
-#include "calibrate/figures.h"
 #include "calibrate/fit/cross_validation.h"
+#include "calibrate/profile/figures.h"
 
 namespace weir {
 namespace {

@@ -8,9 +8,9 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "calibrate/collective_model.h"
-#include "calibrate/figure.pb.h"
 #include "calibrate/fit/fit_collectives.h"
+#include "calibrate/profile/collective_model.h"
+#include "calibrate/profile/figure.pb.h"
 
 namespace weir {
 

@@ -10,8 +10,8 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "base/error_statistics.h"
-#include "calibrate/collective_model.h"
-#include "calibrate/collective_seconds.h"
+#include "calibrate/pricing/collective_seconds.h"
+#include "calibrate/profile/collective_model.h"
 
 namespace weir {
 

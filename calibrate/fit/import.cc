@@ -5,9 +5,9 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "base/utf8.h"
-#include "calibrate/device_profile.h"
-#include "calibrate/fit/import_products.h"
+#include "calibrate/fit/import_gemms.h"
 #include "calibrate/fit/nccl_tests.h"
+#include "calibrate/profile/device_profile.h"
 
 namespace weir {
 

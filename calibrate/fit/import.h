@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "calibrate/device_profile.pb.h"
+#include "calibrate/profile/device_profile.pb.h"
 
 namespace weir {
 

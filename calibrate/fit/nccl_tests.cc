@@ -9,10 +9,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
-#include "calibrate/figures.h"
 #include "calibrate/fit/collective_residual.h"
 #include "calibrate/fit/fit_collectives.h"
 #include "calibrate/fit/nccl_tests_internal.h"
+#include "calibrate/profile/figures.h"
 
 namespace weir {
 namespace {

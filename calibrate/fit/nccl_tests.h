@@ -8,9 +8,9 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "calibrate/collective_seconds.h"
-#include "calibrate/device_profile.pb.h"
 #include "calibrate/fit/import.h"
+#include "calibrate/pricing/collective_seconds.h"
+#include "calibrate/profile/device_profile.pb.h"
 
 namespace weir {
 

@@ -11,11 +11,11 @@
 #include "calibrate/gpu/cuda_bench.h"
 #include "calibrate/gpu/device.h"
 #include "calibrate/gpu/executor.h"
+#include "calibrate/gpu/gemm.h"
 #include "calibrate/gpu/graph.h"
 #include "calibrate/gpu/handles.h"
 #include "calibrate/gpu/host/fill_plan.h"
 #include "calibrate/gpu/partition.h"
-#include "calibrate/gpu/product.h"
 #include "calibrate/gpu/self_communicator.h"
 
 namespace weir {

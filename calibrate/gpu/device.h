@@ -7,9 +7,9 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "calibrate/execute/stage/stage_op.h"
 #include "calibrate/gpu/host/nvml.h"
-#include "calibrate/provenance.pb.h"
-#include "calibrate/stage/stage_op.h"
+#include "calibrate/profile/provenance.pb.h"
 
 namespace weir {
 

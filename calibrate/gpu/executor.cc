@@ -3,8 +3,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "calibrate/execute/stage/op_shapes.h"
 #include "calibrate/gpu/errors.h"
-#include "calibrate/stage/op_shapes.h"
 
 namespace weir {
 namespace {

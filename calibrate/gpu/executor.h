@@ -12,10 +12,10 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "calibrate/gpu/host/attention_products.h"
+#include "calibrate/execute/stage/stage_program.h"
+#include "calibrate/gpu/gemm.h"
+#include "calibrate/gpu/host/attention_gemms.h"
 #include "calibrate/gpu/kernels/kernels.h"
-#include "calibrate/gpu/product.h"
-#include "calibrate/stage/stage_program.h"
 
 namespace weir {
 

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "calibrate/gpu/endless_load.h"
+#include "calibrate/gpu/background_load.h"
 #include "calibrate/gpu/stage_workload.h"
 #include "calibrate/gpu/workloads.h"
 

@@ -2,8 +2,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "calibrate/gpu/errors.h"
+#include "calibrate/gpu/graph_timer.h"
 #include "calibrate/gpu/host/rotation.h"
-#include "calibrate/gpu/replayer.h"
 #include "calibrate/gpu/workloads.h"
 
 namespace weir {

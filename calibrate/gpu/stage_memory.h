@@ -6,7 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "calibrate/gpu/bench_device.h"
-#include "calibrate/measured_costs.pb.h"
+#include "calibrate/profile/measured_costs.pb.h"
 
 namespace weir {
 

@@ -6,9 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "calibrate/execute/stage/op_shapes.h"
 #include "calibrate/gpu/errors.h"
 #include "calibrate/gpu/workloads.h"
-#include "calibrate/stage/op_shapes.h"
 
 namespace weir {
 

@@ -8,8 +8,8 @@
 
 #include "absl/status/statusor.h"
 #include "calibrate/gpu/buffer_sets.h"
+#include "calibrate/gpu/graph_timer.h"
 #include "calibrate/gpu/host/op_error.h"
-#include "calibrate/gpu/replayer.h"
 #include "calibrate/measure/bench.h"
 
 namespace weir {

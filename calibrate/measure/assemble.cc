@@ -9,9 +9,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
-#include "calibrate/device_profile.h"
 #include "calibrate/measure/assembler.h"
-#include "calibrate/software.h"
+#include "calibrate/profile/device_profile.h"
+#include "calibrate/profile/software.h"
+#include "models/layer_work.h"
 
 namespace weir {
 namespace {

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "calibrate/device_profile.pb.h"
 #include "calibrate/measure/calibration.pb.h"
-#include "calibrate/measure/plan.h"
+#include "calibrate/measure/measurement_plan.h"
+#include "calibrate/profile/device_profile.pb.h"
 
 namespace weir {
 

@@ -8,14 +8,17 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
-#include "calibrate/device_profile.h"
-#include "calibrate/figures.h"
+#include "calibrate/fabric/fit_transfer.h"
 #include "calibrate/fit/cross_validation.h"
-#include "calibrate/fit/fit_products.h"
+#include "calibrate/fit/fit_gemms.h"
 #include "calibrate/measure/assemble.h"
 #include "calibrate/measure/assembler.h"
 #include "calibrate/measure/fit_figures.h"
-#include "calibrate/network/fit_transfer.h"
+#include "calibrate/pricing/gemm_seconds.h"
+#include "calibrate/pricing/kernel_seconds.h"
+#include "calibrate/profile/device_profile.h"
+#include "calibrate/profile/figures.h"
+#include "models/layer_work.h"
 
 namespace weir {
 namespace {

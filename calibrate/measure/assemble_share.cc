@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "calibrate/card_share.h"
 #include "calibrate/measure/assemble.h"
 #include "calibrate/measure/assembler.h"
 #include "calibrate/measure/statistics.h"
+#include "calibrate/profile/partition_slowdown.h"
 
 namespace weir {
 

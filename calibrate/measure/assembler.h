@@ -12,11 +12,11 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "base/error_statistics.h"
-#include "calibrate/device_profile.pb.h"
-#include "calibrate/fit/fit_products.h"
+#include "calibrate/fit/fit_gemms.h"
 #include "calibrate/measure/calibration.pb.h"
 #include "calibrate/measure/fit_figures.h"
-#include "calibrate/measure/plan.h"
+#include "calibrate/measure/measurement_plan.h"
+#include "calibrate/profile/device_profile.pb.h"
 
 namespace weir {
 

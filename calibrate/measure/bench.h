@@ -10,9 +10,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "calibrate/measured_costs.pb.h"
-#include "calibrate/provenance.pb.h"
-#include "calibrate/stage/stage_program.h"
+#include "calibrate/execute/stage/stage_program.h"
+#include "calibrate/profile/measured_costs.pb.h"
+#include "calibrate/profile/provenance.pb.h"
 
 namespace weir {
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "calibrate/device_profile.h"
-#include "calibrate/measure/plan.h"
+#include "calibrate/measure/measurement_plan.h"
+#include "calibrate/pricing/kernel_seconds.h"
+#include "calibrate/profile/device_profile.h"
 
 namespace weir {
 namespace {

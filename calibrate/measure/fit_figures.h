@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fits model parameters of streaming kernels and fused attention to
-// measurements, by the formulas of calibrate/kernel_seconds.cc.
+// measurements, by the formulas of calibrate/pricing/kernel_seconds.cc.
 #ifndef WEIR_CALIBRATE_MEASURE_FIT_FIGURES_H_
 #define WEIR_CALIBRATE_MEASURE_FIT_FIGURES_H_
 

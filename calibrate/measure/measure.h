@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "calibrate/measure/bench.h"
 #include "calibrate/measure/calibration.pb.h"
-#include "calibrate/measure/plan.h"
+#include "calibrate/measure/measurement_plan.h"
 #include "calibrate/measure/sampling.h"
 
 namespace weir {

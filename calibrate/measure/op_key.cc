@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "calibrate/measure/plan.h"
+#include "calibrate/measure/measurement_plan.h"
 
 namespace weir {
 namespace {

@@ -11,10 +11,12 @@
 #include "absl/strings/str_format.h"
 #include "base/csv.h"
 #include "base/error_statistics.h"
-#include "calibrate/device_profile.h"
-#include "calibrate/figures.h"
 #include "calibrate/measure/assemble.h"
 #include "calibrate/measure/journal.h"
+#include "calibrate/pricing/kernel_seconds.h"
+#include "calibrate/profile/device_profile.h"
+#include "calibrate/profile/figures.h"
+#include "models/layer_work.h"
 
 namespace weir {
 namespace {

@@ -39,7 +39,7 @@ absl::StatusOr<std::string> StartProfileOf(const std::string& gpu_name) {
   return absl::NotFoundError(absl::StrCat(
       "no preset is known for \"", gpu_name,
       "\": give the nearest, or a profile of your own, with --start (",
-      absl::StrJoin(ListAssets("calibrate"), ", "), ")"));
+      absl::StrJoin(ListAssets("calibrate/profile/presets"), ", "), ")"));
 }
 
 std::string OtherStart(const DeviceProfile& start,

@@ -4,7 +4,7 @@
 #define WEIR_CALIBRATE_MEASURE_STATISTICS_H_
 
 #include "absl/types/span.h"
-#include "calibrate/measured_costs.pb.h"
+#include "calibrate/profile/measured_costs.pb.h"
 
 namespace weir {
 

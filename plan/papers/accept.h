@@ -17,7 +17,7 @@
 #define WEIR_PLAN_PAPERS_ACCEPT_H_
 
 #include "absl/status/statusor.h"
-#include "plan/planner_work.h"
+#include "plan/papers/planner_work.h"
 
 namespace weir {
 

@@ -12,8 +12,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "models/pipedream_graph.h"
-#include "plan/planner_work.h"
+#include "models/import/pipedream_graph.h"
+#include "plan/papers/planner_work.h"
 
 namespace weir {
 

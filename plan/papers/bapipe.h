@@ -28,7 +28,7 @@
 #define WEIR_PLAN_PAPERS_BAPIPE_H_
 
 #include "absl/status/statusor.h"
-#include "plan/planner_work.h"
+#include "plan/papers/planner_work.h"
 
 namespace weir {
 

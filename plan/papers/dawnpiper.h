@@ -20,7 +20,7 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
-#include "plan/planner_work.h"
+#include "plan/papers/planner_work.h"
 
 namespace weir {
 

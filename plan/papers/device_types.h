@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "plan/planner_work.h"
+#include "plan/papers/planner_work.h"
 
 namespace weir {
 

@@ -7,7 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "plan/planner_work.h"
+#include "plan/papers/planner_work.h"
 
 namespace weir {
 

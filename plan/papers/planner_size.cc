@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "plan/papers/spp.h"
-#include "plan/space.h"
-#include "scenarios/cluster.h"
+#include "plan/search/space.h"
+#include "scenarios/cluster/cluster.h"
 
 namespace weir {
 namespace {

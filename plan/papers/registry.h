@@ -8,8 +8,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "plan/papers/planner_work.h"
 #include "plan/papers/shared_facts.h"
-#include "plan/planner_work.h"
 
 namespace weir {
 

@@ -11,10 +11,10 @@
 #include "plan/papers/dawnpiper.h"
 #include "plan/papers/layer_sums.h"
 #include "plan/papers/spp.h"
-#include "scenarios/network.h"
+#include "scenarios/cluster/network.h"
 #include "schedules/schedule.h"
-#include "sim/schedule_costs.h"
-#include "sim/stage_costs.h"
+#include "sim/costs/schedule_costs.h"
+#include "sim/costs/stage_costs.h"
 
 namespace weir {
 namespace {

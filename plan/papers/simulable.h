@@ -7,8 +7,8 @@
 
 #include "absl/status/statusor.h"
 #include "plan/papers/accept.h"
+#include "plan/papers/planner_work.h"
 #include "plan/papers/shared_facts.h"
-#include "plan/planner_work.h"
 
 namespace weir {
 

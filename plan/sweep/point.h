@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "plan/sweep/sweep.pb.h"
 #include "scenarios/scenario.h"
-#include "sim/rank.h"
+#include "sim/fast/fast_simulator.h"
 
 namespace weir {
 

@@ -7,14 +7,14 @@
 
 #include "absl/strings/string_view.h"
 #include "scenarios/scenario.h"
-#include "sim/rank.h"
+#include "sim/fast/fast_simulator.h"
 
 namespace weir {
 
 std::string RankedTable(const ResolvedScenario& scenario, const RankedRun& run);
 
-// Returns the envelope of results/views.h; "result" has the values of a sweep's
-// point (SweepOutcome) and the method.
+// Returns the envelope of results/views/views.h; "result" has the values of a
+// sweep's point (SweepOutcome) and the method.
 std::string RankedJson(absl::string_view command,
                        const ResolvedScenario& scenario, const RankedRun& run);
 

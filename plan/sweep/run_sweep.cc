@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/processes.h"
 #include "base/status_macros.h"
+#include "base/worker_pool.h"
 #include "plan/sweep/point.h"
 
 namespace weir {

@@ -9,7 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "base/processes.h"
+#include "base/worker_pool.h"
 #include "plan/sweep/counts.h"
 #include "plan/sweep/shard.h"
 #include "plan/sweep/sweep.h"

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "base/processes.h"
+#include "base/worker_pool.h"
 
 namespace weir {
 

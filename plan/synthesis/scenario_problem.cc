@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "base/status_macros.h"
-#include "scenarios/network.h"
-#include "sim/schedule_costs.h"
-#include "sim/stage_costs.h"
+#include "scenarios/cluster/network.h"
+#include "sim/costs/schedule_costs.h"
+#include "sim/costs/stage_costs.h"
 
 namespace weir {
 

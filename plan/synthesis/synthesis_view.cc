@@ -14,7 +14,7 @@
 #include "base/json_text.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "schedules/lint.h"
+#include "schedules/lint/lint.h"
 #include "schedules/validate.h"
 
 namespace weir {

@@ -9,12 +9,12 @@
 
 #include <random>
 
-#include "scenarios/network.h"
+#include "scenarios/cluster/network.h"
 #include "schedules/registry.h"
-#include "sim/engine.h"
-#include "sim/graph_runner.h"
-#include "sim/longest_path.h"
-#include "sim/pipeline_graph.h"
+#include "sim/engine/engine.h"
+#include "sim/engine/graph_runner.h"
+#include "sim/engine/longest_path.h"
+#include "sim/graph/pipeline_graph.h"
 #include "tests/bench/cpu_time.h"
 
 namespace weir {

@@ -6,10 +6,10 @@
 
 #include <cstdlib>
 
-#include "schedules/lint.h"
-#include "schedules/lower.h"
+#include "schedules/interop/lower.h"
+#include "schedules/interop/schedule_text.h"
+#include "schedules/lint/lint.h"
 #include "schedules/registry.h"
-#include "schedules/schedule_text.h"
 #include "tests/bench/cpu_time.h"
 
 namespace weir {

@@ -8,10 +8,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "schedules/registry.h"
-#include "sim/bound.h"
-#include "sim/pass_order.h"
-#include "sim/rank.h"
-#include "sim/steady.h"
+#include "sim/bounds/bound.h"
+#include "sim/bounds/pass_order.h"
+#include "sim/fast/fast_simulator.h"
+#include "sim/fast/steady.h"
 #include "tests/bench/cpu_time.h"
 #include "tests/sim/textbook.h"
 

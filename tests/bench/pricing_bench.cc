@@ -7,9 +7,9 @@
 #include <cstdlib>
 #include <vector>
 
-#include "calibrate/device_profile.h"
+#include "calibrate/profile/device_profile.h"
 #include "models/model.h"
-#include "sim/stage_costs.h"
+#include "sim/costs/stage_costs.h"
 
 namespace weir {
 namespace {

@@ -2,8 +2,8 @@
 // Cost of pricing a GEMM.
 #include <benchmark/benchmark.h>
 
-#include "calibrate/device_profile.h"
-#include "calibrate/product_seconds.h"
+#include "calibrate/pricing/gemm_seconds.h"
+#include "calibrate/profile/device_profile.h"
 
 namespace weir {
 namespace {

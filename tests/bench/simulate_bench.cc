@@ -9,9 +9,9 @@
 #include <cstdlib>
 
 #include "absl/strings/str_cat.h"
-#include "calibrate/device_profile.h"
+#include "calibrate/profile/device_profile.h"
 #include "models/model.h"
-#include "scenarios/cluster.h"
+#include "scenarios/cluster/cluster.h"
 #include "scenarios/scenario.h"
 #include "sim/simulate.h"
 #include "tests/bench/cpu_time.h"

@@ -5,9 +5,9 @@
 #include <numeric>
 
 #include "base/textproto.h"
-#include "scenarios/cluster.h"
-#include "scenarios/describe.h"
-#include "scenarios/network.h"
+#include "scenarios/cluster/cluster.h"
+#include "scenarios/cluster/describe_cluster.h"
+#include "scenarios/cluster/network.h"
 
 namespace {
 

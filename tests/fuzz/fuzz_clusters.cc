@@ -7,9 +7,9 @@
 #include <set>
 
 #include "base/textproto.h"
-#include "scenarios/cluster.h"
-#include "scenarios/describe.h"
-#include "scenarios/network.h"
+#include "scenarios/cluster/cluster.h"
+#include "scenarios/cluster/describe_cluster.h"
+#include "scenarios/cluster/network.h"
 #include "tests/fuzz/generate_cluster.h"
 #include "tests/fuzz/target.h"
 

@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "calibrate/network/control.pb.h"
-#include "calibrate/network/wire.h"
+#include "calibrate/fabric/control.pb.h"
+#include "calibrate/fabric/wire.h"
 #include "tests/fuzz/generate_message.h"
 #include "tests/fuzz/target.h"
 

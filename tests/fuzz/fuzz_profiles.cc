@@ -4,11 +4,13 @@
 #include <cmath>
 
 #include "base/textproto.h"
-#include "calibrate/card_share.h"
-#include "calibrate/describe_profile.h"
-#include "calibrate/device_profile.h"
-#include "calibrate/kernel_prices.h"
+#include "calibrate/describe/describe_profile.h"
+#include "calibrate/pricing/kernel_prices.h"
+#include "calibrate/pricing/kernel_seconds.h"
+#include "calibrate/profile/device_profile.h"
+#include "calibrate/profile/partition_slowdown.h"
 #include "models/kernels.h"
+#include "models/layer_work.h"
 #include "tests/fuzz/generate_profile.h"
 #include "tests/fuzz/target.h"
 

@@ -7,10 +7,10 @@
 #include <nlohmann/json.hpp>
 
 #include "base/csv.h"
-#include "results/replay_comparison.h"
+#include "results/compare/execution_comparison.h"
 #include "results/store.h"
-#include "results/trace.h"
-#include "results/views.h"
+#include "results/trace/trace.h"
+#include "results/views/views.h"
 #include "tests/fuzz/generate_message.h"
 #include "tests/fuzz/generate_result.h"
 #include "tests/fuzz/target.h"

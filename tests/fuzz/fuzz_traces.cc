@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Timelines. Both trace formats, read as by a viewer, have every event, even if
 // events overlap or transfers lack their other end.
-#include "results/idle_causes.h"
+#include "results/compare/idle_causes.h"
 #include "results/pipeline_events.h"
-#include "results/trace.h"
+#include "results/trace/trace.h"
 #include "results/validate.h"
 #include "tests/fuzz/generate_message.h"
 #include "tests/fuzz/generate_result.h"
 #include "tests/fuzz/target.h"
-#include "tests/results/trace_stats.h"
+#include "tests/results/trace/trace_stats.h"
 
 namespace weir {
 namespace {

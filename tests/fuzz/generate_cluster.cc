@@ -56,7 +56,7 @@ class Generator {
                       : choices_.Int(1, shape_.most_gpus_per_node);
     node->set_num_gpus(n);
     static const auto& devices =
-        *new std::vector<std::string>(ListAssets("calibrate"));
+        *new std::vector<std::string>(ListAssets("calibrate/profile/presets"));
     node->set_device(devices.empty() ? "t4" : choices_.Of(devices));
     const int wiring = choices_.Int(0, 4);
     if (wiring <= 1) {

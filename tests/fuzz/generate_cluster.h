@@ -4,7 +4,7 @@
 #ifndef WEIR_TESTS_FUZZ_GENERATE_CLUSTER_H_
 #define WEIR_TESTS_FUZZ_GENERATE_CLUSTER_H_
 
-#include "scenarios/cluster.pb.h"
+#include "scenarios/cluster/cluster.pb.h"
 #include "tests/fuzz/choices.h"
 
 namespace weir {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/assets.h"
-#include "calibrate/device_profile.h"
-#include "calibrate/figures.h"
+#include "calibrate/profile/device_profile.h"
+#include "calibrate/profile/figures.h"
 #include "tests/toy_profile.h"
 
 namespace weir {
@@ -17,7 +17,7 @@ namespace {
 const std::vector<DeviceProfile>& Originals() {
   static const auto& originals = *[] {
     auto* all = new std::vector<DeviceProfile>{ToyProfile()};
-    for (const std::string& name : ListAssets("calibrate")) {
+    for (const std::string& name : ListAssets("calibrate/profile/presets")) {
       const auto profile = LoadDeviceProfile(name);
       if (profile.ok()) all->push_back(*profile);
     }

@@ -4,7 +4,7 @@
 #ifndef WEIR_TESTS_FUZZ_GENERATE_PROFILE_H_
 #define WEIR_TESTS_FUZZ_GENERATE_PROFILE_H_
 
-#include "calibrate/device_profile.pb.h"
+#include "calibrate/profile/device_profile.pb.h"
 #include "tests/fuzz/choices.h"
 
 namespace weir {

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "calibrate/device_profile.h"
+#include "calibrate/profile/device_profile.h"
 #include "scenarios/check_scenario.h"
-#include "scenarios/cluster.h"
+#include "scenarios/cluster/cluster.h"
 #include "schedules/registry.h"
 #include "tests/fuzz/generate_cluster.h"
 #include "tests/fuzz/generate_profile.h"

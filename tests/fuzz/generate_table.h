@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "results/measured_columns.pb.h"
+#include "results/compare/measured_columns.pb.h"
 #include "tests/fuzz/choices.h"
 
 namespace weir {
@@ -28,7 +28,7 @@ struct MeasuredRuns {
 };
 MeasuredRuns GenerateMeasuredRuns(Choices* choices);
 
-// Generates a timeline in the format of results/measured_timeline.h.
+// Generates a timeline in the format of results/compare/measured_timeline.h.
 std::string GenerateTimelineCsv(Choices* choices);
 
 }  // namespace weir

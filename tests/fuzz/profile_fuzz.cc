@@ -4,10 +4,11 @@
 #include <cstdlib>
 
 #include "base/textproto.h"
-#include "calibrate/card_share.h"
-#include "calibrate/device_profile.h"
-#include "calibrate/kernel_prices.h"
+#include "calibrate/pricing/kernel_prices.h"
+#include "calibrate/profile/device_profile.h"
+#include "calibrate/profile/partition_slowdown.h"
 #include "models/kernels.h"
+#include "models/layer_work.h"
 
 namespace {
 

@@ -11,10 +11,10 @@
 
 #include "absl/strings/string_view.h"
 #include "base/textproto.h"
-#include "results/replay_comparison.h"
+#include "results/compare/execution_comparison.h"
 #include "results/store.h"
-#include "results/trace.h"
-#include "results/views.h"
+#include "results/trace/trace.h"
+#include "results/views/views.h"
 
 namespace {
 

@@ -17,11 +17,11 @@
 #include "base/csv.h"
 #include "base/textproto.h"
 #include "results/pipeline_events.h"
-#include "results/trace.h"
+#include "results/trace/trace.h"
 #include "results/validate.h"
-#include "results/views.h"
+#include "results/views/views.h"
 #include "tests/fuzz/target.h"
-#include "tests/results/trace_stats.h"
+#include "tests/results/trace/trace_stats.h"
 
 namespace weir {
 namespace {

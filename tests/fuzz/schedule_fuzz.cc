@@ -7,12 +7,12 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "schedules/lint.h"
-#include "schedules/lint_text.h"
-#include "schedules/lower.h"
-#include "schedules/pytorch_check.h"
-#include "schedules/schedule_json.h"
-#include "schedules/schedule_text.h"
+#include "schedules/interop/lower.h"
+#include "schedules/interop/pytorch_check.h"
+#include "schedules/interop/schedule_json.h"
+#include "schedules/interop/schedule_text.h"
+#include "schedules/lint/lint.h"
+#include "schedules/lint/lint_text.h"
 #include "schedules/semantics.h"
 #include "schedules/timeline.h"
 #include "schedules/validate.h"

@@ -5,8 +5,8 @@
 #include <cstdlib>
 
 #include "absl/strings/string_view.h"
-#include "results/idle_causes.h"
-#include "results/measured_timeline.h"
+#include "results/compare/idle_causes.h"
+#include "results/compare/measured_timeline.h"
 #include "results/pipeline_events.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

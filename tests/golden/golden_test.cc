@@ -13,7 +13,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "base/textproto.h"
-#include "tests/cli/program.h"
+#include "tests/cli/weir/program.h"
 #include "tests/toy_profile.h"
 
 namespace weir {

@@ -39,7 +39,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Published{"mixtral-8x7b", 46702792704}));
 
 TEST(ModelTest, EveryPresetLoadsWithItsDefaultsFilledIn) {
-  const std::vector<std::string> presets = ListAssets("models");
+  const std::vector<std::string> presets = ListAssets("models/presets");
   EXPECT_GE(presets.size(), 10u);
   for (const std::string& name : presets) {
     const auto model = LoadModel(name);
@@ -58,7 +58,7 @@ TEST(ModelTest, SizesInTheNamesOfPresetsAreRight) {
 }
 
 TEST(ModelTest, NativeFormRoundTrips) {
-  for (const std::string& name : ListAssets("models")) {
+  for (const std::string& name : ListAssets("models/presets")) {
     const auto model = LoadModel(name);
     ASSERT_TRUE(model.ok()) << model.status();
     const auto again = ParseModel("again", PrintTextProto(*model));

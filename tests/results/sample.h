@@ -6,8 +6,8 @@
 #include <cstdint>
 
 #include "absl/strings/string_view.h"
-#include "results/explanation.h"
 #include "results/result.pb.h"
+#include "results/views/explanation.h"
 
 namespace weir {
 

@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "base/files.h"
-#include "results/replay_comparison.h"
-#include "results/trace.h"
-#include "results/views.h"
+#include "results/compare/execution_comparison.h"
+#include "results/trace/trace.h"
+#include "results/views/views.h"
 #include "tests/results/sample.h"
 
 namespace weir {

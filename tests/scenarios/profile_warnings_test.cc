@@ -5,9 +5,9 @@
 #include <gtest/gtest.h>
 
 #include "base/textproto.h"
-#include "calibrate/device_profile.h"
-#include "scenarios/cluster.h"
-#include "scenarios/describe.h"
+#include "calibrate/profile/device_profile.h"
+#include "scenarios/cluster/cluster.h"
+#include "scenarios/cluster/describe_cluster.h"
 #include "tests/toy_profile.h"
 
 namespace weir {

@@ -10,7 +10,7 @@
 #include "base/assets.h"
 #include "base/files.h"
 #include "base/textproto.h"
-#include "scenarios/cluster.h"
+#include "scenarios/cluster/cluster.h"
 #include "tests/scenarios/small_scenarios.h"
 
 namespace weir {
@@ -46,7 +46,7 @@ TEST(ScenarioTest, DefaultsAreFilledIn) {
 }
 
 TEST(ScenarioTest, EveryPresetResolvesAndIsNamedAsItsFile) {
-  const std::vector<std::string> names = ListAssets("scenarios");
+  const std::vector<std::string> names = ListAssets("scenarios/presets");
   ASSERT_GE(names.size(), 6u);
   for (const std::string& name : names) {
     const auto scenario = LoadScenario(name);
@@ -59,7 +59,7 @@ TEST(ScenarioTest, EveryPresetResolvesAndIsNamedAsItsFile) {
 
 TEST(ScenarioTest, WhatIsResolvedResolvesToItself) {
   std::vector<Scenario> scenarios = {Small(), Textbook()};
-  for (const std::string& name : ListAssets("scenarios"))
+  for (const std::string& name : ListAssets("scenarios/presets"))
     scenarios.push_back(*LoadScenario(name));
   for (const Scenario& scenario : scenarios) {
     const auto once = ResolveScenario("s", scenario);

@@ -9,7 +9,7 @@
 #include "absl/strings/str_replace.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "schedules/schedule_text.h"
+#include "schedules/interop/schedule_text.h"
 #include "schedules/validate.h"
 #include "tests/schedules/test_schedules.h"
 

@@ -5,8 +5,8 @@
 #include "base/files.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "schedules/lower.h"
-#include "schedules/schedule_json.h"
+#include "schedules/interop/lower.h"
+#include "schedules/interop/schedule_json.h"
 #include "schedules/semantics.h"
 #include "tests/schedules/test_schedules.h"
 

@@ -9,9 +9,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "gtest/gtest.h"
+#include "schedules/interop/schedule_text.h"
 #include "schedules/options.h"
 #include "schedules/registry.h"
-#include "schedules/schedule_text.h"
 
 namespace weir {
 

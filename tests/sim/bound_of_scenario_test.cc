@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/files.h"
 #include "base/textproto.h"
-#include "scenarios/cluster.h"
-#include "sim/bound.h"
+#include "scenarios/cluster/cluster.h"
+#include "sim/bounds/bound.h"
 #include "sim/simulate.h"
 
 namespace weir {

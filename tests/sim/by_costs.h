@@ -16,11 +16,11 @@
 #include <vector>
 
 #include "schedules/semantics.h"
-#include "sim/engine.h"
-#include "sim/gpu_times.h"
-#include "sim/memory.h"
-#include "sim/pipeline_graph.h"
-#include "sim/timeline.h"
+#include "sim/engine/engine.h"
+#include "sim/graph/pipeline_graph.h"
+#include "sim/report/gpu_times.h"
+#include "sim/report/memory.h"
+#include "sim/report/timeline.h"
 #include "tests/sim/hand_schedules.h"
 #include "tests/sim/measured.h"
 

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "scenarios/cluster.h"
-#include "sim/engine.h"
+#include "scenarios/cluster/cluster.h"
+#include "sim/engine/engine.h"
 #include "sim/simulate.h"
 #include "tests/fluid.h"
 #include "tests/sim/by_costs.h"

@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "calibrate/device_profile.h"
-#include "scenarios/cluster.h"
-#include "sim/engine.h"
-#include "sim/groups.h"
+#include "calibrate/profile/device_profile.h"
+#include "scenarios/cluster/cluster.h"
+#include "sim/engine/engine.h"
+#include "sim/graph/communication_lowering.h"
 #include "tests/sim/measured.h"
 
 namespace weir {

@@ -9,9 +9,9 @@
 #include <new>
 #include <vector>
 
-#include "sim/bound.h"
-#include "sim/longest_path.h"
-#include "sim/rank.h"
+#include "sim/bounds/bound.h"
+#include "sim/engine/longest_path.h"
+#include "sim/fast/fast_simulator.h"
 #include "sim/simulate.h"
 #include "tests/sim/textbook.h"
 

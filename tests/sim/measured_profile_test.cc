@@ -7,9 +7,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/textproto.h"
-#include "calibrate/collective_seconds.h"
+#include "calibrate/pricing/collective_seconds.h"
+#include "sim/costs/stage_costs.h"
 #include "sim/simulate.h"
-#include "sim/stage_costs.h"
 #include "tests/sim/measured.h"
 #include "tests/toy_profile.h"
 

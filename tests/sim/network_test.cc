@@ -7,8 +7,8 @@
 #include <cmath>
 #include <random>
 
-#include "calibrate/device_profile.h"
-#include "scenarios/cluster.h"
+#include "calibrate/profile/device_profile.h"
+#include "scenarios/cluster/cluster.h"
 #include "schedules/registry.h"
 #include "sim/simulate.h"
 #include "tests/oracle.h"

@@ -7,7 +7,7 @@
 
 #include <random>
 
-#include "scenarios/cluster.pb.h"
+#include "scenarios/cluster/cluster.pb.h"
 
 namespace weir {
 

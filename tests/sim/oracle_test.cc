@@ -9,8 +9,8 @@
 #include <random>
 
 #include "absl/strings/str_cat.h"
+#include "schedules/interop/schedule_text.h"
 #include "schedules/registry.h"
-#include "schedules/schedule_text.h"
 #include "sim/simulate.h"
 #include "tests/sim/random_schedule.h"
 #include "tests/sim/textbook.h"

@@ -7,7 +7,7 @@
 
 #include <cmath>
 
-#include "sim/schedule_costs.h"
+#include "sim/costs/schedule_costs.h"
 #include "tests/sim/by_costs.h"
 
 namespace weir {

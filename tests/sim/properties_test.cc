@@ -10,12 +10,12 @@
 #include <random>
 
 #include "absl/strings/str_cat.h"
-#include "schedules/schedule_text.h"
+#include "schedules/interop/schedule_text.h"
 #include "schedules/semantics.h"
-#include "sim/action_seconds.h"
-#include "sim/engine.h"
-#include "sim/gpu_times.h"
-#include "sim/memory.h"
+#include "sim/engine/engine.h"
+#include "sim/graph/action_seconds.h"
+#include "sim/report/gpu_times.h"
+#include "sim/report/memory.h"
 #include "tests/sim/random_case.h"
 
 namespace weir {

@@ -8,10 +8,10 @@
 #include <optional>
 #include <random>
 
-#include "scenarios/placement.h"
+#include "scenarios/cluster/placement.h"
 #include "schedules/semantics.h"
-#include "sim/folds.h"
-#include "sim/pipeline_graph.h"
+#include "sim/graph/pipeline_graph.h"
+#include "sim/graph/symmetries.h"
 #include "tests/sim/measured.h"
 #include "tests/sim/random_schedule.h"
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "scenarios/cluster.h"
+#include "scenarios/cluster/cluster.h"
 #include "schedules/registry.h"
 #include "schedules/source.h"
 

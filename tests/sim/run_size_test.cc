@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "sim/rank.h"
+#include "sim/fast/fast_simulator.h"
 #include "sim/simulate.h"
 #include "tests/sim/by_costs.h"
 #include "tests/sim/hand_schedules.h"

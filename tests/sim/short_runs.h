@@ -13,9 +13,9 @@
 
 #include "schedules/registry.h"
 #include "schedules/semantics.h"
-#include "sim/engine.h"
-#include "sim/longest_path.h"
-#include "sim/steady.h"
+#include "sim/engine/engine.h"
+#include "sim/engine/longest_path.h"
+#include "sim/fast/steady.h"
 #include "tests/sim/measured.h"
 
 namespace weir {

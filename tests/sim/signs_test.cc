@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "results/views.h"
+#include "results/views/views.h"
 #include "scenarios/scenario.h"
 #include "schedules/registry.h"
 #include "sim/simulate.h"

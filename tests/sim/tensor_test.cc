@@ -8,10 +8,10 @@
 
 #include "schedules/registry.h"
 #include "schedules/semantics.h"
-#include "sim/engine.h"
-#include "sim/pipeline_graph.h"
+#include "sim/costs/stage_costs.h"
+#include "sim/engine/engine.h"
+#include "sim/graph/pipeline_graph.h"
 #include "sim/simulate.h"
-#include "sim/stage_costs.h"
 #include "tests/oracle.h"
 #include "tests/sim/measured.h"
 

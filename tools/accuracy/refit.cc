@@ -33,9 +33,9 @@
 #include "base/files.h"
 #include "base/status_macros.h"
 #include "base/textproto.h"
-#include "calibrate/device_profile.pb.h"
+#include "calibrate/profile/device_profile.pb.h"
 #include "calibrate/fit/cross_validation.h"
-#include "calibrate/runtime.pb.h"
+#include "calibrate/profile/runtime.pb.h"
 #include "scenarios/scenario.pb.h"
 #include "tools/accuracy/row_errors.h"
 #include "tools/accuracy/set_figure.h"
@@ -91,13 +91,13 @@ absl::Status WriteBase(const Task& task, const std::vector<double>& values,
   Runtime runtime;
   Scenario scenario;
   google::protobuf::Message* message = &scenario;
-  const char* folder = "scenarios";
+  const char* folder = "scenarios/presets";
   if (task.kind == "profile") {
     message = &device;
-    folder = "calibrate";
+    folder = "calibrate/profile/presets";
   } else if (task.kind == "runtime") {
     message = &runtime;
-    folder = "calibrate/runtimes";
+    folder = "calibrate/profile/runtimes";
   }
   ASSIGN_OR_RETURN(const Asset asset, LoadAsset(folder, task.base));
   RETURN_IF_ERROR(ParseTextProto(asset.label, asset.contents, message));

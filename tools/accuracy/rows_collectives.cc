@@ -12,7 +12,7 @@
 #include "absl/strings/str_format.h"
 #include "base/files.h"
 #include "base/status_macros.h"
-#include "calibrate/device_profile.h"
+#include "calibrate/profile/device_profile.h"
 #include "calibrate/fit/collective_residual.h"
 #include "calibrate/fit/collective_table.h"
 #include "calibrate/fit/fit_collectives.h"

@@ -12,10 +12,11 @@
 #include "absl/strings/str_format.h"
 #include "base/files.h"
 #include "base/status_macros.h"
-#include "calibrate/device_profile.h"
-#include "calibrate/fit/fit_products.h"
-#include "calibrate/fit/import_products.h"
+#include "calibrate/profile/device_profile.h"
+#include "calibrate/fit/fit_gemms.h"
+#include "calibrate/fit/import_gemms.h"
 #include "tools/accuracy/write_rows.h"
+#include "calibrate/pricing/gemm_seconds.h"
 
 namespace weir {
 namespace {

@@ -12,8 +12,8 @@ from . import operators
 FOLDERS = ("sim", "schedules", "plan")
 # The pricing code, which converts FLOP and bytes to seconds and shares.
 PRICING = re.compile(
-    r"^calibrate/((product|collective|link|kernel)_seconds|collective_model"
-    r"|product_model|kernel_prices|card_share|\w+_terms)\.cc$")
+    r"^calibrate/(pricing/.*|profile/(collective_model|gemm_model"
+    r"|partition_slowdown))\.cc$")
 
 
 class Mutant:

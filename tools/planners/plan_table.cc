@@ -14,12 +14,12 @@
 #include "absl/strings/str_join.h"
 #include "base/exit_code.h"
 #include "base/files.h"
-#include "base/processes.h"
+#include "base/worker_pool.h"
 #include "base/status_macros.h"
 #include "base/text.h"
-#include "plan/joint_search.h"
-#include "plan/papers/ask.h"
-#include "plan/papers/seeds.h"
+#include "plan/search/joint_search.h"
+#include "plan/papers/run_planner.h"
+#include "plan/papers/planner_seeds.h"
 
 namespace weir {
 namespace {

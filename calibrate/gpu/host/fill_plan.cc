@@ -6,8 +6,8 @@
 #include <set>
 #include <tuple>
 
+#include "calibrate/execute/stage/op_shapes.h"
 #include "calibrate/gpu/host/host_tensor.h"
-#include "calibrate/stage/op_shapes.h"
 
 namespace weir {
 namespace {

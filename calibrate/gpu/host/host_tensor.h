@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "calibrate/stage/op_shapes.h"
+#include "calibrate/execute/stage/op_shapes.h"
 
 namespace weir {
 

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <limits>
 
+#include "calibrate/execute/reference/reference_ops.h"
+#include "calibrate/execute/stage/dropout_mask.h"
 #include "calibrate/gpu/host/attention_sample.h"
 #include "calibrate/gpu/host/difference.h"
-#include "calibrate/reference/reference_ops.h"
-#include "calibrate/stage/dropout_mask.h"
 
 namespace weir {
 namespace {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "calibrate/stage/op_shapes.h"
+#include "calibrate/execute/stage/op_shapes.h"
 
 namespace weir {
 namespace {

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "calibrate/stage/stage_op.h"
+#include "calibrate/execute/stage/stage_op.h"
 
 namespace weir {
 

@@ -6,7 +6,7 @@
 
 #include <vector>
 
-#include "calibrate/stage/stage_program.h"
+#include "calibrate/execute/stage/stage_program.h"
 
 namespace weir {
 

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "calibrate/stage/stage_op.h"
+#include "calibrate/execute/stage/stage_op.h"
 
 namespace weir {
 

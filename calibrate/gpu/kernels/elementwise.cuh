@@ -3,8 +3,8 @@
 #ifndef WEIR_CALIBRATE_GPU_KERNELS_ELEMENTWISE_CUH_
 #define WEIR_CALIBRATE_GPU_KERNELS_ELEMENTWISE_CUH_
 
+#include "calibrate/execute/stage/dropout_mask.h"
 #include "calibrate/gpu/kernels/device.cuh"
-#include "calibrate/stage/dropout_mask.h"
 
 namespace weir {
 

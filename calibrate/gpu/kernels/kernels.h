@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA kernels for the operations of calibrate/stage/stage_op.h, which defines
-// what each computes; GEMMs use the library (calibrate/gpu/). All functions
-// launch on `stream` and return at once; sizes are not checked here. `half` is
-// bf16 or fp16 by `format`; all sums are fp32. Pointers are 16-byte aligned
-// device memory, null for absent tensors.
+// CUDA kernels for the operations of calibrate/execute/stage/stage_op.h, which
+// defines what each computes; GEMMs use the library (calibrate/gpu/). All
+// functions launch on `stream` and return at once; sizes are not checked here.
+// `half` is bf16 or fp16 by `format`; all sums are fp32. Pointers are 16-byte
+// aligned device memory, null for absent tensors.
 #ifndef WEIR_CALIBRATE_GPU_KERNELS_KERNELS_H_
 #define WEIR_CALIBRATE_GPU_KERNELS_KERNELS_H_
 
@@ -13,7 +13,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "calibrate/stage/stage_op.h"
+#include "calibrate/execute/stage/stage_op.h"
 
 namespace weir {
 

@@ -5,10 +5,10 @@
 #ifndef WEIR_CALIBRATE_GPU_KERNELS_STREAMING_CUH_
 #define WEIR_CALIBRATE_GPU_KERNELS_STREAMING_CUH_
 
+#include "calibrate/execute/stage/dropout_mask.h"
+#include "calibrate/execute/stage/stage_op.h"
 #include "calibrate/gpu/kernels/adam_factors.cuh"
 #include "calibrate/gpu/kernels/device.cuh"
-#include "calibrate/stage/dropout_mask.h"
-#include "calibrate/stage/stage_op.h"
 
 namespace weir {
 

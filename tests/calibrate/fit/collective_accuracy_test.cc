@@ -12,10 +12,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/error_statistics.h"
-#include "calibrate/device_profile.h"
 #include "calibrate/fit/collective_table.h"
 #include "calibrate/fit/cross_validation.h"
 #include "calibrate/fit/fit_collectives.h"
+#include "calibrate/profile/device_profile.h"
 
 namespace weir {
 namespace {

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_replace.h"
-#include "calibrate/device_profile.h"
+#include "calibrate/profile/device_profile.h"
 
 namespace weir {
 namespace {

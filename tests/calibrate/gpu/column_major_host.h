@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "calibrate/gpu/host/product_shape.h"
+#include "calibrate/gpu/host/gemm_shape.h"
 
 namespace weir {
 

@@ -5,8 +5,8 @@
 
 #include <set>
 
-#include "calibrate/stage/op_shapes.h"
-#include "tests/calibrate/reference/small_models.h"
+#include "calibrate/execute/stage/op_shapes.h"
+#include "tests/calibrate/execute/reference/small_models.h"
 
 namespace weir {
 namespace {

@@ -3,11 +3,11 @@
 #include <cmath>
 #include <random>
 
+#include "calibrate/execute/reference/reference_stage.h"
 #include "calibrate/gpu/bench_device.h"
 #include "calibrate/gpu/executor.h"
 #include "calibrate/gpu/host/difference.h"
 #include "calibrate/gpu/host/host_tensor.h"
-#include "calibrate/reference/reference_stage.h"
 #include "tests/calibrate/gpu/gpu_test.h"
 
 namespace weir {

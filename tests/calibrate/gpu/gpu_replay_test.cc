@@ -6,11 +6,11 @@
 #include <optional>
 #include <tuple>
 
+#include "calibrate/execute/gpu/execution_device.h"
+#include "calibrate/execute/host_device.h"
+#include "calibrate/execute/sequential.h"
 #include "calibrate/gpu/bench_device.h"
 #include "calibrate/gpu/memory_pool.h"
-#include "calibrate/gpu/replay_device.h"
-#include "calibrate/replay/host_device.h"
-#include "calibrate/replay/sequential.h"
 #include "schedules/registry.h"
 #include "tests/calibrate/gpu/gpu_test.h"
 #include "tests/calibrate/gpu/replay_difference.h"

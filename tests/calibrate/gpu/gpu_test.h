@@ -5,8 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include "calibrate/execute/stage/stage_program.h"
 #include "calibrate/gpu/device.h"
-#include "calibrate/stage/stage_program.h"
 
 namespace weir {
 

@@ -6,10 +6,10 @@
 
 #include <chrono>
 
+#include "calibrate/execute/gpu/execution_device.h"
 #include "calibrate/gpu/cuda_bench.h"
 #include "calibrate/gpu/device.h"
 #include "calibrate/gpu/partition.h"
-#include "calibrate/gpu/replay_device.h"
 #include "calibrate/gpu/watchdog.h"
 
 namespace weir {

@@ -5,9 +5,9 @@
 #include <cmath>
 #include <limits>
 
+#include "calibrate/execute/stage/dropout_mask.h"
 #include "calibrate/gpu/host/attention_sample.h"
-#include "calibrate/stage/dropout_mask.h"
-#include "tests/calibrate/reference/op_case.h"
+#include "tests/calibrate/execute/reference/op_case.h"
 
 namespace weir {
 namespace {

@@ -8,9 +8,9 @@
 #include <algorithm>
 #include <vector>
 
+#include "calibrate/execute/execute_schedule.h"
+#include "calibrate/execute/training.h"
 #include "calibrate/gpu/host/difference.h"
-#include "calibrate/replay/replay.h"
-#include "calibrate/replay/training.h"
 
 namespace weir {
 

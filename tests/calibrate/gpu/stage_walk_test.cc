@@ -5,8 +5,8 @@
 #include <set>
 #include <tuple>
 
-#include "tests/calibrate/reference/op_case.h"
-#include "tests/calibrate/reference/small_models.h"
+#include "tests/calibrate/execute/reference/op_case.h"
+#include "tests/calibrate/execute/reference/small_models.h"
 
 namespace weir {
 namespace {

@@ -11,11 +11,13 @@
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "calibrate/card_share.h"
-#include "calibrate/device_profile.h"
 #include "calibrate/measure/journal.h"
 #include "calibrate/measure/measure.h"
 #include "calibrate/measure/report.h"
+#include "calibrate/pricing/kernel_seconds.h"
+#include "calibrate/profile/device_profile.h"
+#include "calibrate/profile/partition_slowdown.h"
+#include "models/layer_work.h"
 #include "models/model.h"
 #include "tests/calibrate/measure/pretend_bench.h"
 

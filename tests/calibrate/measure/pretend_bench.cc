@@ -12,9 +12,10 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "calibrate/card_share.h"
-#include "calibrate/device_profile.h"
-#include "calibrate/measure/plan.h"
+#include "calibrate/measure/measurement_plan.h"
+#include "calibrate/pricing/kernel_seconds.h"
+#include "calibrate/profile/device_profile.h"
+#include "calibrate/profile/partition_slowdown.h"
 
 namespace weir {
 namespace {

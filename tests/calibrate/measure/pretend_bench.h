@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "calibrate/device_profile.pb.h"
 #include "calibrate/measure/bench.h"
+#include "calibrate/profile/device_profile.pb.h"
 
 namespace weir {
 

@@ -8,12 +8,12 @@
 #include <limits>
 #include <vector>
 
-#include "plan/papers/ask.h"
 #include "plan/papers/registry.h"
+#include "plan/papers/run_planner.h"
 #include "schedules/registry.h"
 #include "schedules/walk.h"
 #include "tests/plan/papers/random_work.h"
-#include "tests/plan/small_requests.h"
+#include "tests/plan/search/small_requests.h"
 
 namespace weir {
 namespace {

@@ -12,8 +12,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "models/import/pipedream_graph.h"
 #include "models/layer_work.h"
-#include "models/pipedream_graph.h"
 #include "plan/papers/dapple.h"
 
 namespace weir {

@@ -18,7 +18,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/files.h"
-#include "models/pipedream_graph.h"
+#include "models/import/pipedream_graph.h"
 #include "plan/papers/pipedream_level.h"
 
 namespace weir {

@@ -4,10 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "plan/papers/ask.h"
 #include "plan/papers/pipedream.h"
 #include "plan/papers/registry.h"
-#include "plan/plan_size.h"
+#include "plan/papers/run_planner.h"
+#include "plan/search/plan_size.h"
 
 namespace weir {
 namespace {

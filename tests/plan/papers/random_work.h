@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-#include "plan/planner_work.h"
+#include "plan/papers/planner_work.h"
 
 namespace weir {
 

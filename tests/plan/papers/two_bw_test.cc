@@ -8,7 +8,7 @@
 #include <limits>
 #include <random>
 
-#include "plan/planner_work.h"
+#include "plan/papers/planner_work.h"
 #include "scenarios/scenario.h"
 
 namespace weir {

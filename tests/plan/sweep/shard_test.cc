@@ -14,8 +14,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/files.h"
-#include "base/processes.h"
 #include "base/temporary_file.h"
+#include "base/worker_pool.h"
 
 namespace {
 

@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/child_program.h"
 #include "base/files.h"
-#include "tests/cli/program.h"
+#include "tests/cli/weir/program.h"
 
 namespace weir {
 namespace {

@@ -6,8 +6,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "plan/synthesis/order_bound.h"
-#include "schedules/lint.h"
-#include "schedules/schedule_text.h"
+#include "schedules/interop/schedule_text.h"
+#include "schedules/lint/lint.h"
 #include "schedules/validate.h"
 #include "tests/plan/synthesis/order_instances.h"
 

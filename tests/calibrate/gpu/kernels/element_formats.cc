@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "calibrate/stage/op_shapes.h"
+#include "calibrate/execute/stage/op_shapes.h"
 #include "tests/calibrate/gpu/kernels/kernel_check.h"
 
 namespace weir {

@@ -4,7 +4,7 @@
 #include <initializer_list>
 
 #include "absl/strings/str_cat.h"
-#include "calibrate/stage/op_shapes.h"
+#include "calibrate/execute/stage/op_shapes.h"
 
 namespace weir {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "calibrate/stage/stage_op.h"
+#include "calibrate/execute/stage/stage_op.h"
 
 namespace weir {
 

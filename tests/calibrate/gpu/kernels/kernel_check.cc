@@ -7,8 +7,8 @@
 #include <random>
 
 #include "absl/strings/str_cat.h"
-#include "calibrate/reference/reference_ops.h"
-#include "calibrate/stage/op_shapes.h"
+#include "calibrate/execute/reference/reference_ops.h"
+#include "calibrate/execute/stage/op_shapes.h"
 
 namespace weir {
 namespace {

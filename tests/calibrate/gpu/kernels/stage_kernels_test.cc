@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "calibrate/stage/stage_program.h"
+#include "calibrate/execute/stage/stage_program.h"
 #include "tests/calibrate/gpu/kernels/emulated_device.h"
 #include "tests/calibrate/gpu/kernels/kernel_check.h"
 

@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-#include "calibrate/stage/stage_op.h"
+#include "calibrate/execute/stage/stage_op.h"
 #include "tests/calibrate/gpu/pretend/pretend_order.h"
 
 struct CUgraph_st {

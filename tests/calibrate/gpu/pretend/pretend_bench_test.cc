@@ -7,8 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "calibrate/gpu/cuda_bench.h"
 #include "calibrate/gpu/watchdog.h"
+#include "tests/calibrate/execute/reference/small_models.h"
 #include "tests/calibrate/gpu/pretend/pretend.h"
-#include "tests/calibrate/reference/small_models.h"
 
 namespace weir {
 namespace {

@@ -4,9 +4,9 @@
 #include <cstring>
 #include <random>
 
+#include "calibrate/execute/reference/reference_ops.h"
 #include "calibrate/gpu/host/host_tensor.h"
 #include "calibrate/gpu/kernels/kernels.h"
-#include "calibrate/reference/reference_ops.h"
 #include "tests/calibrate/gpu/pretend/pretend.h"
 
 namespace weir {

@@ -4,8 +4,8 @@
 
 #include "calibrate/gpu/cuda_bench.h"
 #include "calibrate/gpu/watchdog.h"
+#include "tests/calibrate/execute/reference/small_models.h"
 #include "tests/calibrate/gpu/pretend/pretend.h"
-#include "tests/calibrate/reference/small_models.h"
 
 namespace weir {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <cstring>
 
-#include "calibrate/gpu/pinned_memory.h"
-#include "calibrate/gpu/spilled_memory.h"
+#include "calibrate/execute/gpu/pinned_memory.h"
+#include "calibrate/execute/gpu/spilled_memory.h"
 #include "tests/calibrate/gpu/pretend/pretend.h"
 
 namespace weir {

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "calibrate/replay/host_device.h"
+#include "calibrate/execute/host_device.h"
 #include "tests/calibrate/gpu/pretend/pretend_replays.h"
 #include "tests/calibrate/gpu/replay_difference.h"
 

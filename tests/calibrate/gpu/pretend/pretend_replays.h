@@ -8,12 +8,12 @@
 #include <string>
 #include <utility>
 
-#include "calibrate/gpu/replay_device.h"
-#include "calibrate/replay/host_device.h"
-#include "calibrate/replay/replay.h"
-#include "calibrate/replay/sequential.h"
+#include "calibrate/execute/execute_schedule.h"
+#include "calibrate/execute/gpu/execution_device.h"
+#include "calibrate/execute/host_device.h"
+#include "calibrate/execute/sequential.h"
+#include "tests/calibrate/execute/tiny_replay.h"
 #include "tests/calibrate/gpu/pretend/pretend.h"
-#include "tests/calibrate/replay/tiny_replay.h"
 
 namespace weir {
 

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Executes a schedule with real training.
+#ifndef WEIR_CALIBRATE_EXECUTE_EXECUTE_SCHEDULE_H_
+#define WEIR_CALIBRATE_EXECUTE_EXECUTE_SCHEDULE_H_
+
+#include <functional>
+
+#include "absl/status/statusor.h"
+#include "calibrate/execute/execution_plan.h"
+#include "calibrate/execute/execution_record.h"
+#include "calibrate/execute/rank_device.h"
+
+namespace weir {
+
+struct ReplayHooks {
+  // Called after each step from the calling thread; may be empty.
+  std::function<void(int step, const StepRecord& record)> step_done;
+  std::function<bool()> stop;  // true: RunReplay returns Cancelled
+};
+
+// Trains num_steps steps. On a concurrent device every rank has a thread, and
+// times are those of the device. On a serial device actions run one at a time,
+// in an order that their dependencies allow, and each rank has a logical clock:
+// an action begins when the previous one on its rank has ended and its inputs
+// have arrived over plan.links, and lasts as long as it took uncontended.
+//
+// Weights are stashed and updated as execution requires, never from the
+// semantics table; the record contains the versions that were read.
+//
+// Errors: DeadlineExceeded if anything waits longer than the plan's timeout; it
+// lists every waiting rank with its action and what it waits for.
+// FailedPrecondition for a schedule that deadlocks. ResourceExhausted names
+// rank and action.
+absl::StatusOr<ReplayRecord> RunReplay(const ReplayPlan& plan,
+                                       ReplayDevice* device,
+                                       const ReplayHooks& hooks = {});
+
+// Returns FailedPrecondition if versions that were read differ from the
+// schedule's table (InterpretSchedule); it lists every difference with stage
+// and microbatch.
+absl::Status CheckVersions(const ReplayPlan& plan, const ReplayRecord& record);
+
+}  // namespace weir
+
+#endif  // WEIR_CALIBRATE_EXECUTE_EXECUTE_SCHEDULE_H_

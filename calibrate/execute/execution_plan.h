@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// Input of a replay: a schedule, the stages of a model as operations, the links
+// between ranks, and the training parameters.
+#ifndef WEIR_CALIBRATE_EXECUTE_EXECUTION_PLAN_H_
+#define WEIR_CALIBRATE_EXECUTE_EXECUTION_PLAN_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "calibrate/execute/stage/stage_program.h"
+#include "models/model.pb.h"
+#include "schedules/schedule.h"
+
+namespace weir {
+
+// An uncontended transfer takes latency_seconds + bytes / bytes_per_second.
+struct LinkSpec {
+  double latency_seconds = 0;
+  double bytes_per_second = 0;  // 0: infinite
+
+  double SecondsOf(double bytes) const {
+    return latency_seconds +
+           (bytes_per_second > 0 ? bytes / bytes_per_second : 0);
+  }
+};
+
+// Returns the bytes transferred for `elements` elements; bits > 0: compressed
+// to that many bits each.
+inline double TransferBytes(ElementFormat format, int bits, int64_t elements) {
+  const int own = 8 * BytesOf(format);
+  return static_cast<double>(elements) * (bits > 0 && bits < own ? bits : own) /
+         8;
+}
+
+enum class OptimizerKind { kSgd, kMomentum, kAdam };
+
+// Optimizer of a stage; the same for all stages except for the adjustments that
+// some systems make per stage.
+//   kSgd       w -= rate g
+//   kMomentum  v = momentum v + g
+//              w -= rate (velocity_weight v + gradient_weight g)
+//   kAdam      stage_op.h
+// g is the mean over the microbatches of an update (over all replicas of a
+// stage): gradient_scale times the sum that passes accumulate. optimizer_math.h
+// implements all of it.
+struct StageOptimizer {
+  OptimizerKind kind = OptimizerKind::kMomentum;
+  double learning_rate = 0.05;
+  double momentum = 0.9;
+  double gradient_scale = 1;  // MakeReplayPlan: 1 / microbatches of an update
+  // Spike compensation (Kosson et al., Pipelined Backpropagation at Scale,
+  // MLSys 2021): velocity_weight m^D, gradient_weight (1 - m^D) / (1 - m).
+  double velocity_weight = 1, gradient_weight = 0;
+  AdamStep adam = {};  // its learning_rate is the one above
+  // Decay of the average of past updates (PipeMare's T2).
+  double average_decay = 0.5;
+  // PipeMare's T1: the rate of update k, from 0, is learning_rate / delay^(1 -
+  // min(k / delay_steps, 1)), delay in updates. 0 steps: learning_rate.
+  double delay = 1;
+  int delay_steps = 0;
+};
+
+// Faults of an incorrect runtime, injected only by tests.
+struct ReplayFaults {
+  // The backward of this (stage, microbatch) reads the newest weights.
+  int dropped_stash_stage = -1, dropped_stash_microbatch = -1;
+  // The update of this stage happens this many microbatches early.
+  int early_update_stage = -1, early_update_by = 0;
+  // This transfer of activations from the stage never arrives.
+  int lost_stage = -1, lost_microbatch = -1;
+  // This microbatch's activations are read instead of the next one's.
+  int swapped_stage = -1, swapped_microbatch = -1;
+};
+
+// One embedding table in two stages: their gradients are summed before both
+// update. Offsets are elements within the stages' weights.
+struct TiedTable {
+  int64_t num_elements = 0;  // 0: nothing is tied across stages
+  int64_t first_offset = 0, last_offset = 0;
+};
+
+struct ReplayPlan {
+  // With flush one batch, repeated num_steps times; otherwise all batches.
+  Schedule schedule;
+  Model model;
+  StageSpec spec;                // for every stage, without its layers
+  std::vector<int> first_layer;  // [num_stages + 1], as Partition::first
+  std::vector<std::shared_ptr<const StageProgram>> programs;  // [stage]
+  std::vector<StageOptimizer> optimizers;                     // [stage]
+  TiedTable tied;
+  std::vector<LinkSpec> links;  // [from rank x num_ranks + to rank]
+  int compressed_bits = 0;      // with compressed_transfers; 0: exact
+  int num_steps = 1;
+  uint64_t seed = 1;
+  double timeout_seconds = 60;  // limit of any wait
+  bool returns_weights = true;  // ReplayRecord::weights, gigabytes on a GPU
+  ReplayFaults faults;
+
+  const LinkSpec& link(int from_rank, int to_rank) const {
+    return links[static_cast<size_t>(from_rank) * schedule.num_ranks + to_rank];
+  }
+  int num_layers() const { return first_layer.back(); }
+};
+
+// Inputs of MakeReplayPlan(), from a scenario or a test.
+struct ReplayRequest {
+  Schedule schedule;
+  Model model;
+  StageSpec spec;
+  std::vector<int> first_layer;  // empty: equal shares (PartitionEvenly)
+  StageOptimizer optimizer;      // before adjustments by the schedule's system
+  LinkSpec link;                 // between all ranks
+  int num_steps = 1;
+  uint64_t seed = 1;
+};
+
+// Builds the programs of all stages, and the optimizers with the adjustments of
+// the schedule's system (PipeMare's learning rates, spike compensation).
+// InvalidArgument lists what stages or replays do not support.
+absl::StatusOr<ReplayPlan> MakeReplayPlan(const ReplayRequest& request);
+
+}  // namespace weir
+
+#endif  // WEIR_CALIBRATE_EXECUTE_EXECUTION_PLAN_H_

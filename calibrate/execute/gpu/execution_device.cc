@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "calibrate/execute/gpu/execution_device.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "calibrate/execute/gpu/partitioned_execution.h"
+#include "calibrate/execute/gpu/serial_execution.h"
+
+namespace weir {
+namespace {
+
+absl::Status CheckFormat(const ReplayPlan& plan, ElementFormat half_format) {
+  for (const auto& program : plan.programs) {
+    for (const StageBuffer& buffer : program->buffers) {
+      if (buffer.buffer_class != BufferClass::kWeights ||
+          buffer.format == half_format) {
+        continue;
+      }
+      return absl::InvalidArgumentError(
+          absl::StrCat("the plan's stages are in ", Name(buffer.format),
+                       "; on this card they are run in ", Name(half_format)));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ReplayDevice>> OpenCudaReplayDevice(
+    const ReplayPlan& plan, const CudaReplayOptions& options) {
+  AskForManyQueues();
+  CudaBenchOptions bench_options;
+  bench_options.device = options.device;
+  bench_options.workspace_bytes = options.workspace_bytes;
+  bench_options.num_candidates = options.num_candidates;
+  bench_options.timeout_seconds = plan.timeout_seconds;
+  bench_options.nvml = options.nvml;
+  ASSIGN_OR_RETURN(std::unique_ptr<BenchDevice> bench,
+                   OpenBenchDevice(bench_options));
+  RETURN_IF_ERROR(CheckFormat(plan, bench->facts.half_format));
+  if (options.num_partitions == 0) {
+    return SerialReplay::Open(plan, std::move(bench), options);
+  }
+  return PartitionedReplay::Open(plan, std::move(bench), options);
+}
+
+}  // namespace weir

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ranks that run concurrently, each on a GPU partition (replay_device.h:
+// partitioned).
+#ifndef WEIR_CALIBRATE_EXECUTE_GPU_PARTITIONED_EXECUTION_H_
+#define WEIR_CALIBRATE_EXECUTE_GPU_PARTITIONED_EXECUTION_H_
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "calibrate/execute/gpu/cuda_rank.h"
+#include "calibrate/execute/gpu/execution_device.h"
+#include "calibrate/gpu/partition.h"
+
+namespace weir {
+
+class PartitionedRank;
+
+class PartitionedReplay : public ReplayDevice {
+ public:
+  static absl::StatusOr<std::unique_ptr<PartitionedReplay>> Open(
+      const ReplayPlan& plan, std::unique_ptr<BenchDevice> bench,
+      const CudaReplayOptions& options);
+  ~PartitionedReplay() override;
+
+  RankDevice* rank(int rank) override;
+  bool concurrent() const override { return true; }
+  absl::Status Start() override;
+  const Provenance& provenance() const override { return provenance_; }
+  std::string description() const override;
+
+ private:
+  friend class PartitionedRank;
+  PartitionedReplay() = default;
+  absl::Status OpenRanks(const ReplayPlan& plan,
+                         const CudaReplayOptions& options);
+  // Sets a warning if the blocks of all concurrent message copies do not fit.
+  void CheckCopies(const ReplayPlan& plan);
+
+  std::unique_ptr<BenchDevice> bench_;
+  Provenance provenance_;
+  std::shared_ptr<EventPool> events_;
+  std::unique_ptr<CardPartitions> parts_;
+  PinnedBlocks host_;
+  std::string warning_;
+  std::unique_ptr<RecordedEvent> started_;  // origin of seconds
+  std::vector<std::unique_ptr<PartitionedRank>> ranks_;
+};
+
+// Returns the pairs of ranks, from and to, between which the schedule sends:
+// neighboring stages, replicas of a stage, both ends of a tied table.
+std::vector<std::pair<int, int>> PairsThatSend(const ReplayPlan& plan);
+
+}  // namespace weir
+
+#endif  // WEIR_CALIBRATE_EXECUTE_GPU_PARTITIONED_EXECUTION_H_

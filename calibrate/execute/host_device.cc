@@ -1,0 +1,399 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "calibrate/execute/host_device.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <limits>
+#include <map>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "calibrate/execute/optimizer_math.h"
+#include "calibrate/execute/reference/reference_ops.h"
+
+namespace weir {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct HostMoment : Moment {
+  explicit HostMoment(double at) : seconds(at) {}
+  double seconds;  // on the device's clock
+};
+
+double At(const MomentPtr& moment) {
+  if (moment == nullptr) return -std::numeric_limits<double>::infinity();
+  return static_cast<const HostMoment&>(*moment).seconds;
+}
+
+MomentPtr MomentAt(double seconds) {
+  return std::make_shared<HostMoment>(seconds);
+}
+
+// State shared by all ranks. With pretended seconds the clock stands still
+// between operations.
+struct Shared {
+  const ReplayPlan& plan;
+  HostDeviceOptions options;
+  Clock::time_point origin = Clock::now();
+  double pretended = 0;
+  double started = 0;  // at the last Start()
+  std::atomic<bool> cancelled = false;
+
+  double Now() const {
+    if (options.pretended_seconds) return pretended;
+    return std::chrono::duration<double>(Clock::now() - origin).count();
+  }
+};
+
+// Blocks of doubles. Values that were not written, or were freed, are NaN.
+class Blocks {
+ public:
+  void* Take(int64_t num_elements) {
+    std::vector<Block>& free = free_[num_elements];
+    Block block;
+    if (free.empty()) {
+      block.resize(num_elements);
+    } else {
+      block = std::move(free.back());
+      free.pop_back();
+    }
+    Poison(&block);
+    void* memory = block.data();
+    taken_[memory] = std::move(block);
+    return memory;
+  }
+
+  absl::Status GiveBack(void* memory) {
+    const auto at = taken_.find(memory);
+    if (at == taken_.end()) {
+      return absl::InternalError("memory is given back that was not taken");
+    }
+    Block block = std::move(at->second);
+    taken_.erase(at);
+    Poison(&block);
+    free_[static_cast<int64_t>(block.size())].push_back(std::move(block));
+    return absl::OkStatus();
+  }
+
+ private:
+  using Block = std::vector<double>;
+  static void Poison(Block* block) {
+    std::fill(block->begin(), block->end(),
+              std::numeric_limits<double>::quiet_NaN());
+  }
+
+  std::unordered_map<void*, Block> taken_;
+  std::map<int64_t, std::vector<Block>> free_;
+};
+
+absl::Span<double> Doubles(const void* memory, int64_t num_elements) {
+  return {static_cast<double*>(const_cast<void*>(memory)),
+          static_cast<size_t>(num_elements)};
+}
+
+// Indices of a stage's weights, gradients and state.
+struct StageIndices {
+  explicit StageIndices(const StageProgram& program) {
+    for (size_t i = 0; i < program.buffers.size(); ++i) {
+      const BufferClass of = program.buffers[i].buffer_class;
+      if (of == BufferClass::kWeights) weights = i;
+      if (of == BufferClass::kGradients) gradients = i;
+      if (of == BufferClass::kOptimizerState) state = i;
+    }
+    num_elements = program.buffers[weights].num_elements;
+  }
+  size_t weights = 0, gradients = 0, state = 0;
+  int64_t num_elements = 0;
+};
+
+class HostRank : public RankDevice {
+ public:
+  HostRank(Shared* shared, int rank)
+      : shared_(*shared),
+        rank_(rank),
+        link_free_(shared->plan.schedule.num_ranks, 0) {
+    for (const auto& program : shared->plan.programs) {
+      indices_.emplace_back(*program);
+    }
+  }
+
+  absl::StatusOr<void*> Take(int64_t num_elements, ElementFormat /*format*/,
+                             absl::string_view /*what*/) override {
+    return blocks_.Take(num_elements);
+  }
+  absl::Status GiveBack(void* memory) override {
+    return blocks_.GiveBack(memory);
+  }
+
+  void* ElementAt(void* memory, int64_t index,
+                  ElementFormat /*format*/) override {
+    return static_cast<double*>(memory) + index;
+  }
+
+  absl::Status Run(int stage, StagePass pass, int index, uint64_t seed,
+                   const Buffers& buffers) override;
+  absl::Status Update(int stage, const StageOptimizer& optimizer, int step,
+                      const void* old_weights, const Buffers& buffers) override;
+  absl::Status Estimate(int stage, const StageOptimizer& optimizer, int step,
+                        double distance, const void* weights,
+                        const void* average, const Buffers& buffers,
+                        void* estimate) override;
+
+  absl::Status Average(int stage, double decay, const void* old_weights,
+                       const void* new_weights, void* average) override {
+    const int64_t n = indices_[stage].num_elements;
+    MoveAverage(decay, Doubles(old_weights, n), Doubles(new_weights, n),
+                Doubles(average, n));
+    return absl::OkStatus();
+  }
+  absl::Status Add(int64_t num_elements, const void* addend,
+                   void* sum) override {
+    const auto from = Doubles(addend, num_elements);
+    const auto into = Doubles(sum, num_elements);
+    for (size_t i = 0; i < from.size(); ++i) into[i] += from[i];
+    return absl::OkStatus();
+  }
+  absl::Status Clear(int64_t num_elements, ElementFormat /*format*/,
+                     void* memory) override {
+    const auto values = Doubles(memory, num_elements);
+    std::fill(values.begin(), values.end(), 0);
+    return absl::OkStatus();
+  }
+
+  absl::Status Upload(absl::Span<const double> values, ElementFormat /*format*/,
+                      void* to) override {
+    std::copy(values.begin(), values.end(), static_cast<double*>(to));
+    return absl::OkStatus();
+  }
+  absl::StatusOr<std::vector<double>> Download(
+      const void* from, int64_t num_elements,
+      ElementFormat /*format*/) override {
+    const auto values = Doubles(from, num_elements);
+    return std::vector<double>(values.begin(), values.end());
+  }
+
+  absl::StatusOr<MomentPtr> Now() override { return MomentAt(shared_.Now()); }
+  absl::Status After(const MomentPtr& moment) override {
+    return SleepUntil(At(moment));
+  }
+
+  absl::StatusOr<CopyMoments> Send(RankDevice* to,
+                                   absl::Span<const CopyPiece> pieces,
+                                   int64_t num_elements, ElementFormat format,
+                                   const LinkSpec& link, int bits,
+                                   const MomentPtr& ready) override;
+  absl::StatusOr<CopyMoments> ToHost(int64_t slot, int64_t num_elements,
+                                     ElementFormat /*format*/,
+                                     const MomentPtr& ready,
+                                     const void* from) override {
+    const auto values = Doubles(from, num_elements);
+    slots_[slot].assign(values.begin(), values.end());
+    return AtOnce(ready);
+  }
+  absl::StatusOr<CopyMoments> FromHost(int64_t slot, int64_t num_elements,
+                                       ElementFormat /*format*/,
+                                       absl::Span<const MomentPtr> ready,
+                                       void* into) override;
+
+  absl::Status Finish() override { return SleepUntil(last_copy_); }
+  absl::StatusOr<double> SecondsOf(const MomentPtr& moment) override {
+    return std::max(At(moment) - shared_.started, 0.0);
+  }
+  bool HasPassed(const MomentPtr& moment) override {
+    return !shared_.options.concurrent || At(moment) <= shared_.Now();
+  }
+
+  absl::StatusOr<double> PeakBytes() override { return 0; }
+  absl::Status ResetPeak() override { return absl::OkStatus(); }
+
+ private:
+  absl::Status SleepUntil(double seconds) {
+    if (!shared_.options.concurrent) return absl::OkStatus();
+    const double most = shared_.Now() + shared_.plan.timeout_seconds;
+    const double until = std::min(seconds, most);
+    constexpr double kLookEvery = 0.01;
+    for (double now = shared_.Now(); now < until; now = shared_.Now()) {
+      if (shared_.cancelled) return absl::CancelledError("the replay ends");
+      std::this_thread::sleep_for(
+          std::chrono::duration<double>(std::min(until - now, kLookEvery)));
+    }
+    if (seconds <= most) return absl::OkStatus();
+    return absl::DeadlineExceededError(absl::StrCat(
+        "rank ", rank_, " would wait ",
+        seconds - most + shared_.plan.timeout_seconds, " s for a transfer"));
+  }
+  CopyMoments AtOnce(const MomentPtr& ready) const {
+    const MomentPtr at = MomentAt(std::max(At(ready), shared_.Now()));
+    return {at, at};
+  }
+  // First moments follow the master weights in the state.
+  Moments MomentsOf(const StageIndices& at, const Buffers& buffers) const {
+    const auto state = Doubles(buffers[at.state], 3 * at.num_elements);
+    return {state.subspan(at.num_elements, at.num_elements),
+            state.subspan(2 * at.num_elements, at.num_elements)};
+  }
+  void Pretend(int stage, StagePass pass) {
+    if (shared_.options.pretended_seconds) {
+      shared_.pretended += shared_.options.pretended_seconds(stage, pass);
+    }
+  }
+
+  Shared& shared_;
+  const int rank_;
+  std::vector<StageIndices> indices_;
+  Blocks blocks_;
+  std::vector<double> link_free_;  // [to]
+  std::unordered_map<int64_t, std::vector<double>> slots_;
+  double last_copy_ = 0;
+};
+
+absl::Status HostRank::Run(int stage, StagePass pass, int index, uint64_t seed,
+                           const Buffers& buffers) {
+  const StageProgram& program = *shared_.plan.programs[stage];
+  const StageOp& op = program.ops(pass)[index];
+  std::vector<const double*> inputs;
+  std::vector<double*> outputs;
+  std::string missing;
+  const auto at = [&](const TensorView& view) -> double* {
+    if (!view.present()) return nullptr;
+    auto* base = static_cast<double*>(buffers[view.buffer]);
+    if (base == nullptr) {
+      missing = program.buffers[view.buffer].name;
+      return nullptr;
+    }
+    return base + view.offset;
+  };
+  for (const TensorView& view : op.inputs) inputs.push_back(at(view));
+  for (const TensorView& view : op.outputs) outputs.push_back(at(view));
+  if (!missing.empty()) {
+    return absl::InternalError(absl::StrCat(op.name, " of stage ", stage,
+                                            ": the buffer ", missing,
+                                            " is not there when it is needed"));
+  }
+  if (index == 0) Pretend(stage, pass);
+  if (op.dropout == 0) {
+    RunReference(op, inputs, outputs);
+  } else {
+    StageOp own = op;
+    own.seed ^= seed;
+    RunReference(own, inputs, outputs);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status HostRank::Update(int stage, const StageOptimizer& optimizer,
+                              int step, const void* old_weights,
+                              const Buffers& buffers) {
+  const StageIndices& at = indices_[stage];
+  const int64_t n = at.num_elements;
+  Pretend(stage, StagePass::kOptimizer);
+  const auto updated = Doubles(buffers[at.weights], n);
+  StepWeights(optimizer, step, Doubles(old_weights, n), MomentsOf(at, buffers),
+              Doubles(buffers[at.gradients], n), updated);
+  std::copy(updated.begin(), updated.end(),
+            static_cast<double*>(buffers[at.state]));
+  return absl::OkStatus();
+}
+
+absl::Status HostRank::Estimate(int stage, const StageOptimizer& optimizer,
+                                int step, double distance, const void* weights,
+                                const void* average, const Buffers& buffers,
+                                void* estimate) {
+  const StageIndices& at = indices_[stage];
+  const int64_t n = at.num_elements;
+  if (average != nullptr) {
+    EstimateByAverage(distance, Doubles(weights, n), Doubles(average, n),
+                      Doubles(estimate, n));
+  } else {
+    EstimateWeights(optimizer, step, distance, Doubles(weights, n),
+                    MomentsOf(at, buffers), Doubles(estimate, n));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<CopyMoments> HostRank::Send(RankDevice* to,
+                                           absl::Span<const CopyPiece> pieces,
+                                           int64_t num_elements,
+                                           ElementFormat format,
+                                           const LinkSpec& link, int bits,
+                                           const MomentPtr& ready) {
+  for (const CopyPiece& piece : pieces) {
+    const auto from = Doubles(piece.from, num_elements);
+    const auto into = Doubles(piece.into, num_elements);
+    std::copy(from.begin(), from.end(), into.begin());
+    if (bits > 0) RoundToBits(bits, into);
+  }
+  if (!shared_.options.concurrent) return AtOnce(ready);
+  const double bytes =
+      TransferBytes(format, bits, num_elements * std::ssize(pieces));
+  double& free = link_free_[static_cast<HostRank*>(to)->rank_];
+  const double begin = std::max(At(ready), free);
+  free = begin + link.SecondsOf(bytes) - link.latency_seconds;
+  const double end = begin + link.SecondsOf(bytes);
+  last_copy_ = std::max(last_copy_, end);
+  return CopyMoments{MomentAt(begin), MomentAt(end)};
+}
+
+absl::StatusOr<CopyMoments> HostRank::FromHost(
+    int64_t slot, int64_t num_elements, ElementFormat /*format*/,
+    absl::Span<const MomentPtr> ready, void* into) {
+  const auto kept = slots_.find(slot);
+  if (kept == slots_.end() || std::ssize(kept->second) != num_elements) {
+    return absl::InternalError(
+        absl::StrCat("slot ", slot, " is reloaded, but was not offloaded"));
+  }
+  std::copy(kept->second.begin(), kept->second.end(),
+            static_cast<double*>(into));
+  slots_.erase(kept);
+  MomentPtr last;
+  for (const MomentPtr& moment : ready) {
+    if (At(moment) > At(last)) last = moment;
+  }
+  return AtOnce(last);
+}
+
+class HostDevice : public ReplayDevice {
+ public:
+  HostDevice(const ReplayPlan& plan, const HostDeviceOptions& options)
+      : shared_{.plan = plan, .options = options} {
+    for (int rank = 0; rank < plan.schedule.num_ranks; ++rank) {
+      ranks_.push_back(std::make_unique<HostRank>(&shared_, rank));
+    }
+  }
+
+  RankDevice* rank(int rank) override { return ranks_[rank].get(); }
+  bool concurrent() const override { return shared_.options.concurrent; }
+  absl::Status Start() override {
+    shared_.started = shared_.Now();
+    shared_.cancelled = false;
+    return absl::OkStatus();
+  }
+  void Cancel() override { shared_.cancelled = true; }
+  const Provenance& provenance() const override { return provenance_; }
+  std::string description() const override {
+    return absl::StrCat("the host in double precision, ", ranks_.size(),
+                        shared_.options.concurrent
+                            ? " ranks as threads"
+                            : " ranks one after the other");
+  }
+
+ private:
+  Shared shared_;
+  std::vector<std::unique_ptr<HostRank>> ranks_;
+  Provenance provenance_;
+};
+
+}  // namespace
+
+std::unique_ptr<ReplayDevice> MakeHostDevice(const ReplayPlan& plan,
+                                             const HostDeviceOptions& options) {
+  return std::make_unique<HostDevice>(plan, options);
+}
+
+}  // namespace weir

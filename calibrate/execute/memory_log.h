@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bytes by class over the moments of a step, counted like in the simulator: all
+// events of one moment are applied before the total is evaluated.
+#ifndef WEIR_CALIBRATE_EXECUTE_MEMORY_LOG_H_
+#define WEIR_CALIBRATE_EXECUTE_MEMORY_LOG_H_
+
+#include <array>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "calibrate/execute/execution_record.h"
+#include "calibrate/execute/rank_device.h"
+
+namespace weir {
+
+class MemoryLog {
+ public:
+  // Adds memory that exists from before the first step on.
+  void AddForGood(ReplayMemory kind, double bytes) {
+    for_good_[static_cast<int>(kind)] += bytes;
+  }
+  // Negative bytes are freed.
+  void Add(const MomentPtr& at, ReplayMemory kind, double bytes) {
+    if (bytes != 0) events_.push_back({at, kind, bytes});
+  }
+  void AddFor(const MomentPtr& from, const MomentPtr& to, ReplayMemory kind,
+              double bytes) {
+    Add(from, kind, bytes);
+    Add(to, kind, -bytes);
+  }
+  void Clear() { events_.clear(); }
+
+  // Computes timeline and peak of the step. Requires: the moments have passed.
+  absl::Status Resolve(RankDevice* device, RankRecord* record) const;
+
+ private:
+  struct Event {
+    MomentPtr at;
+    ReplayMemory kind;
+    double bytes;
+  };
+  std::array<double, kNumReplayMemories> for_good_{};
+  std::vector<Event> events_;
+};
+
+}  // namespace weir
+
+#endif  // WEIR_CALIBRATE_EXECUTE_MEMORY_LOG_H_

@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: Apache-2.0
+// The passes of a rank: the weights they compute with, and the memory they
+// allocate and free.
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "calibrate/execute/rank_runner.h"
+#include "calibrate/execute/training.h"
+
+namespace weir {
+namespace {
+
+using Prediction = WeightPolicy::Prediction;
+
+bool ReadsWeights(Op op) {
+  return op == Op::kForward || MakesInputGradient(op);
+}
+
+std::vector<StagePass> PassesOf(Op op) {
+  switch (op) {
+    case Op::kForward:
+      return {StagePass::kForward};
+    case Op::kBackward:
+      return {StagePass::kBackwardInput, StagePass::kBackwardWeight};
+    case Op::kBackwardInput:
+      return {StagePass::kBackwardInput};
+    default:
+      return {StagePass::kBackwardWeight};
+  }
+}
+
+bool Predicts(Prediction prediction, bool forward) {
+  switch (prediction) {
+    case Prediction::kNone:
+      return false;
+    case Prediction::kForward:
+      return forward;
+    case Prediction::kBackward:
+      return !forward;
+    case Prediction::kForwardAndBackward:
+    case Prediction::kFirstForwardOfUpdate:
+      return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+absl::Status RankRunner::DoPasses(const ReplayItem& item) {
+  const auto end_position = item.position + item.num_actions;
+  for (int i = item.position; i < end_position; ++i) {
+    RETURN_IF_ERROR(AwaitInputs(i));
+  }
+  RETURN_IF_ERROR(GiveBackArrived(item.arrived));
+  ASSIGN_OR_RETURN(const MomentPtr start, device_->Now());
+  std::vector<std::vector<int>> versions(item.num_actions);
+  std::vector<PassBytes> bytes(item.num_actions);
+  // Both actions of an overlapped pair read versions before either updates.
+  for (int i = 0; i < item.num_actions; ++i) {
+    ReadVersions(actions()[item.position + i], &versions[i]);
+  }
+  for (int i = 0; i < item.num_actions; ++i) {
+    RETURN_IF_ERROR(
+        RunAction(actions()[item.position + i], versions[i], start, &bytes[i]));
+  }
+  RETURN_IF_ERROR(TakeReceives(item.receives));
+  ASSIGN_OR_RETURN(const MomentPtr end, device_->Now());
+  for (int i = 0; i < item.num_actions; ++i) {
+    const int position = item.position + i;
+    moments_[position] = {start, end};
+    RETURN_IF_ERROR(EndAction(actions()[position], bytes[i], start, end));
+  }
+  return absl::OkStatus();
+}
+
+void RankRunner::ReadVersions(const Action& action,
+                              std::vector<int>* versions) {
+  if (!ReadsWeights(action.op)) return;
+  Stage& stage = StageOf(action.stage);
+  const ReplayFaults& faults = plan().faults;
+  for (int k = action.microbatch; k <= action.last_microbatch(); ++k) {
+    VersionUse& use = record_->uses[action.stage][k];
+    if (action.op == Op::kForward) {
+      use.forward_version = stage.versions->ReadForward(
+          k, stage.admitted[k], stage.last_of_version[k]);
+      if (action.stage == 0) stage.admitted[k] = use.forward_version;
+      versions->push_back(use.forward_version);
+      continue;
+    }
+    const bool dropped = faults.dropped_stash_stage == action.stage &&
+                         faults.dropped_stash_microbatch == k;
+    use.backward_version =
+        dropped ? stage.versions->newest() : stage.versions->ReadBackward(k);
+    versions->push_back(use.backward_version);
+  }
+}
+
+absl::Status RankRunner::RunAction(const Action& action,
+                                   const std::vector<int>& versions,
+                                   const MomentPtr& start, PassBytes* bytes) {
+  Stage& stage = StageOf(action.stage);
+  for (int k = action.microbatch; k <= action.last_microbatch(); ++k) {
+    void* weights = nullptr;  // a backward-weight pass reads none
+    if (ReadsWeights(action.op)) {
+      ASSIGN_OR_RETURN(weights,
+                       WeightsFor(&stage, action, k,
+                                  versions[k - action.microbatch], start));
+    }
+    stage.tables[k][stage.layout.weights] = weights;
+    bytes->before += stage.alive_bytes[k];
+  }
+  bytes->peak = bytes->before;
+  for (StagePass pass : PassesOf(action.op)) {
+    if (pass == StagePass::kBackwardWeight) {
+      for (int k = action.microbatch; k <= action.last_microbatch(); ++k) {
+        stage.tables[k][stage.layout.weights] = nullptr;
+      }
+    }
+    RETURN_IF_ERROR(RunPass(&stage, pass, action, bytes));
+  }
+  if (schedule().forward_only) {
+    for (int k = action.microbatch; k <= action.last_microbatch(); ++k) {
+      for (size_t i = 0; i < stage.tables[k].size(); ++i) {
+        const auto index = static_cast<int>(i);
+        void*& memory = stage.tables[k][i];
+        if (memory == nullptr || !stage.layout.OfMicrobatch(index) ||
+            stage.layout.IsData(index) || stage.layout.IsOutput(index)) {
+          continue;
+        }
+        RETURN_IF_ERROR(GiveBack(std::exchange(memory, nullptr)));
+      }
+      stage.alive_bytes[k] = 0;
+    }
+  }
+  for (int k = action.microbatch; k <= action.last_microbatch(); ++k) {
+    bytes->after += stage.alive_bytes[k];
+    if (action.op == Op::kForward) stage.kept_bytes[k] = stage.alive_bytes[k];
+  }
+  return absl::OkStatus();
+}
+
+// Runs one operation after the other, each for all microbatches of a span,
+// which have their scratch at the same time as in one large microbatch.
+absl::Status RankRunner::RunPass(Stage* stage, StagePass pass,
+                                 const Action& action, PassBytes* bytes) {
+  const StageLayout& layout = stage->layout;
+  const int num_ops = layout.NumOps(pass);
+  const int64_t first =
+      static_cast<int64_t>(step_) * schedule().total_microbatches();
+  std::vector<uint64_t> seeds;
+  for (int k = action.microbatch; k <= action.last_microbatch(); ++k) {
+    seeds.push_back(DropoutSeed(plan(), first + k));
+  }
+  double now = 0;
+  const auto each = [&](auto&& visit) -> absl::Status {
+    for (int k = action.microbatch; k <= action.last_microbatch(); ++k) {
+      RETURN_IF_ERROR(visit(k));
+    }
+    return absl::OkStatus();
+  };
+  RETURN_IF_ERROR(each([&](int k) {
+    now += stage->alive_bytes[k];
+    return absl::OkStatus();
+  }));
+  for (int op = 0; op < std::max(num_ops, 1); ++op) {
+    RETURN_IF_ERROR(each([&](int k) -> absl::Status {
+      for (int i : layout.Entering(pass, op)) {
+        stage->alive_bytes[k] += static_cast<double>(layout.buffer(i).bytes());
+        now += static_cast<double>(layout.buffer(i).bytes());
+        if (layout.IsInput(i)) continue;
+        ASSIGN_OR_RETURN(stage->tables[k][i], TakeBuffer(*stage, i));
+      }
+      return absl::OkStatus();
+    }));
+    bytes->peak = std::max(bytes->peak, now);
+    RETURN_IF_ERROR(each([&](int k) -> absl::Status {
+      if (op >= num_ops) return absl::OkStatus();
+      return device_->Run(stage->stage, pass, op, seeds[k - action.microbatch],
+                          stage->tables[k]);
+    }));
+    RETURN_IF_ERROR(each([&](int k) -> absl::Status {
+      for (int i : layout.Leaving(pass, op)) {
+        stage->alive_bytes[k] -= static_cast<double>(layout.buffer(i).bytes());
+        now -= static_cast<double>(layout.buffer(i).bytes());
+        if (layout.IsOutput(i) || layout.IsData(i)) continue;
+        RETURN_IF_ERROR(GiveBack(std::exchange(stage->tables[k][i], nullptr)));
+      }
+      return absl::OkStatus();
+    }));
+  }
+  return absl::OkStatus();
+}
+
+Buffers RankRunner::StaticTable(Stage* stage, void* weights) const {
+  Buffers table(stage->layout.program().buffers.size(), nullptr);
+  table[stage->layout.weights] = weights;
+  table[stage->layout.gradients] = stage->gradients;
+  table[stage->layout.state] = stage->state;
+  return table;
+}
+
+absl::StatusOr<void*> RankRunner::WeightsFor(Stage* stage, const Action& action,
+                                             int microbatch, int version,
+                                             const MomentPtr& start) {
+  const WeightPolicy& policy = schedule().weights;
+  const bool forward = action.op == Op::kForward;
+  const auto& distances =
+      forward ? policy.forward_distance : policy.backward_distance;
+  const double distance = distances.empty() ? 0 : distances[stage->stage];
+  const bool predicts = Predicts(policy.prediction, forward) && distance != 0;
+  const bool once =
+      predicts && policy.prediction == Prediction::kFirstForwardOfUpdate;
+  const int update =
+      microbatch / schedule().microbatches_per_update(stage->stage);
+  if (once) {
+    const auto kept = stage->estimates.find(update);
+    if (kept != stage->estimates.end()) return kept->second.memory;
+  }
+  void* const weights = stage->versions->memory(version);
+  if (weights == nullptr) {
+    return absl::InternalError(absl::StrCat("version ", version, " of stage ",
+                                            stage->stage, " is gone"));
+  }
+  if (!predicts) return weights;
+
+  const StageBuffer& buffer = stage->layout.buffer(stage->layout.weights);
+  void* estimate = stage->predicted;
+  bool is_spare = false;
+  if (estimate == nullptr || (once && stage->predicted_in_use)) {
+    ASSIGN_OR_RETURN(estimate,
+                     Take(buffer.num_elements, buffer.format,
+                          absl::StrCat("estimate of stage ", stage->stage)));
+    is_spare = true;
+    memory_.Add(
+        start,
+        once ? ReplayMemory::kWeightStash : ReplayMemory::kPredictedWeights,
+        static_cast<double>(buffer.bytes()));
+    if (!once) transient_.push_back(estimate);
+  }
+  RETURN_IF_ERROR(device_->Estimate(
+      stage->stage, plan().optimizers[stage->stage], stage->steps_done,
+      distance, weights, stage->averages.empty() ? nullptr : stage->averages[0],
+      StaticTable(stage, weights), estimate));
+  if (once) {
+    stage->predicted_in_use |= !is_spare;
+    int uses = 0;
+    for (int k : stage->forwards) {
+      uses += k / schedule().microbatches_per_update(stage->stage) == update;
+    }
+    stage->estimates[update] = {estimate, 2 * uses, is_spare};
+  }
+  return estimate;
+}
+
+absl::Status RankRunner::EndEstimates(Stage* stage, const Action& action,
+                                      const MomentPtr& end) {
+  const auto bytes =
+      static_cast<double>(stage->layout.buffer(stage->layout.weights).bytes());
+  for (void* memory : std::exchange(transient_, {})) {
+    RETURN_IF_ERROR(GiveBack(memory));
+    memory_.Add(end, ReplayMemory::kPredictedWeights, -bytes);
+  }
+  if (stage->estimates.empty()) return absl::OkStatus();
+  for (int k = action.microbatch; k <= action.last_microbatch(); ++k) {
+    const auto kept = stage->estimates.find(
+        k / schedule().microbatches_per_update(stage->stage));
+    if (kept == stage->estimates.end() || --kept->second.uses_left > 0) {
+      continue;
+    }
+    if (kept->second.is_spare) {
+      RETURN_IF_ERROR(GiveBack(kept->second.memory));
+      memory_.Add(end, ReplayMemory::kWeightStash, -bytes);
+    } else {
+      stage->predicted_in_use = false;
+    }
+    stage->estimates.erase(kept);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RankRunner::EndAction(const Action& action, const PassBytes& bytes,
+                                   const MomentPtr& start,
+                                   const MomentPtr& end) {
+  Stage& stage = StageOf(action.stage);
+  using enum ReplayMemory;
+  const bool forward = action.op == Op::kForward;
+  const StageProgram& program = stage.layout.program();
+  double received = 0;
+  if (MakesInputGradient(action.op) && program.output_gradient >= 0) {
+    received =
+        static_cast<double>(program.buffers[program.output_gradient].bytes()) *
+        action.num_microbatches;
+  }
+  if (forward) {
+    memory_.Add(start, kActivations, bytes.after);
+    memory_.AddFor(start, end, kPassScratch, bytes.peak - bytes.after);
+  } else {
+    const bool split = action.op == Op::kBackwardWeight;
+    memory_.AddFor(start, end, kPassScratch,
+                   bytes.peak - bytes.before - received);
+    memory_.Add(end, split ? kWeightGradientStash : kActivations,
+                -bytes.before);
+    memory_.Add(end, kWeightGradientStash, bytes.after);
+  }
+  RETURN_IF_ERROR(Send(action, start, end));
+  if (ReadsWeights(action.op)) {
+    RETURN_IF_ERROR(EndEstimates(&stage, action, end));
+  }
+  for (int k = action.microbatch; k <= action.last_microbatch(); ++k) {
+    if (MakesInputGradient(action.op)) stage.versions->EndBackward(k);
+    if (CompletesGradient(action.op)) {
+      record_->uses[action.stage][k].update = stage.updates_done;
+    }
+  }
+  return FreeDead(&stage, end);
+}
+
+absl::Status RankRunner::FreeDead(Stage* stage, const MomentPtr& at) {
+  const auto bytes =
+      static_cast<double>(stage->layout.buffer(stage->layout.weights).bytes());
+  for (void* memory : stage->versions->TakeDead()) {
+    RETURN_IF_ERROR(GiveBack(memory));
+    memory_.Add(at, ReplayMemory::kWeightStash, -bytes);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace weir

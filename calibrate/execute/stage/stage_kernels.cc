@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernels that models/ counts for an operation. Bytes are those of the
+// tensors with a row per token or weight; models/ does not count vectors
+// (gains, biases, statistics of rows, token numbers) either.
+#include "calibrate/execute/stage/stage_builder.h"
+
+namespace weir {
+namespace {
+
+constexpr double kGradientBytes = 4;
+
+Kernel Memory(double bytes, KernelPart part) {
+  Kernel kernel;
+  kernel.part = part;
+  kernel.bytes = bytes;
+  return kernel;
+}
+
+Kernel Product(double batch, double m, double n, double k, double bytes,
+               KernelPart part) {
+  Kernel kernel;
+  kernel.kind = Kernel::Kind::kProduct;
+  kernel.part = part;
+  kernel.batch = batch;
+  kernel.m = m;
+  kernel.n = n;
+  kernel.k = k;
+  kernel.flops = 2 * batch * m * n * k;
+  kernel.bytes = bytes;
+  return kernel;
+}
+
+Kernel ProductOf(const StageOp& op, double e, KernelPart part, double needed) {
+  const double m = op.rows, n = op.columns, k = op.inner;
+  const double d = op.accumulate ? 2 * kGradientBytes : e;
+  const bool aux = op.epilogue == Epilogue::kBiasGelu ||
+                   op.epilogue == Epilogue::kGeluGradient;
+  Kernel kernel = Product(
+      1, m, n, k, e * (m * k + k * n) + (d + (aux ? e : 0)) * m * n, part);
+  if (needed != 1) {
+    kernel.performed_flops = kernel.flops;
+    kernel.flops *= needed;
+  }
+  return kernel;
+}
+
+// Dao et al. 2022: two GEMMs forward, and five backward, one of which
+// recomputes the scores. Work hidden by a causal mask is skipped.
+Kernel FusedAttention(const StageOp& op, double e) {
+  const bool forward = op.kind == OpKind::kAttentionForward;
+  const double s = op.sequence_length, d = op.head_size;
+  const double rows = double(op.sequences) * op.heads;
+  const double kv_rows = double(op.sequences) * op.kv_heads;
+  const double product = 2 * rows * s * s * d;
+  Kernel kernel;
+  kernel.kind = Kernel::Kind::kAttention;
+  kernel.part = KernelPart::kAttentionCore;
+  kernel.batch = rows;
+  kernel.m = kernel.n = s;
+  kernel.k = d;
+  kernel.products = forward ? 2 : 5;
+  kernel.flops = (forward ? 2 : 4) * product;
+  kernel.performed_flops = kernel.products * product * (op.causal ? 0.5 : 1);
+  // Queries, keys, values, output; in the backward pass also their gradients.
+  const double tensors = 2 * e * s * d * (rows + kv_rows);
+  kernel.bytes = (forward ? 1 : 2) * tensors + 4 * rows * s;
+  return kernel;
+}
+
+std::vector<Kernel> UnfusedAttention(const StageOp& op, double e) {
+  const double s = op.sequence_length, d = op.head_size;
+  const double rows = double(op.sequences) * op.heads;
+  const double scores = rows * s * s;
+  const double bytes = e * (2 * rows * s * d + scores);
+  const KernelPart part = KernelPart::kAttentionProduct;
+  const Kernel to_scores = Product(rows, s, s, d, bytes, part);
+  const Kernel from_scores = Product(rows, s, d, s, bytes, part);
+  if (op.kind == OpKind::kAttentionForward) {
+    return {to_scores, Memory(2 * e * scores, KernelPart::kSoftmax),
+            from_scores};
+  }
+  return {to_scores, Memory(3 * e * scores, KernelPart::kSoftmax), from_scores,
+          from_scores, from_scores};
+}
+
+// Returns the bytes per element that the operation reads and writes.
+double BytesPerElement(const StageOp& op, double e) {
+  const auto present = [](const std::vector<TensorView>& views, size_t i) {
+    return i < views.size() && views[i].present();
+  };
+  switch (op.kind) {
+    case OpKind::kBiasGradient:
+      return e;
+    case OpKind::kNormForward:  // x, y; addend and sum
+      return 2 * e + (present(op.inputs, 1) ? 2 * e : 0) +
+             (present(op.inputs, 3) ? 1 : 0) + (present(op.outputs, 3) ? 1 : 0);
+    case OpKind::kNormBackward:
+      return 3 * e + (present(op.inputs, 4) ? e : 0);
+    case OpKind::kResidualForward:
+      return 3 * e + (present(op.outputs, 1) ? 1 : 0);
+    case OpKind::kDropoutBackward:
+      return 2 * e + 1;
+    case OpKind::kGeluForward:
+    case OpKind::kCrossEntropy:  // the row is read again from the cache
+      return 2 * e;
+    case OpKind::kGeluBackward:
+    case OpKind::kGatedForward:
+      return 3 * e;
+    case OpKind::kGatedBackward:
+      return 5 * e;
+    case OpKind::kEmbeddingForward:
+      return 2 * e + (present(op.inputs, 2) ? e : 0);
+    case OpKind::kEmbeddingBackward:
+      return e + 2 * kGradientBytes;
+    case OpKind::kAdam:  // gradient, master, moments; weight
+      return 4 * 2 * 4 + e;
+    default:
+      return 0;
+  }
+}
+
+}  // namespace
+
+std::vector<Kernel> KernelsOf(const StageOp& op, ElementFormat format,
+                              KernelPart part, double needed) {
+  const double e = BytesOf(format);
+  const double elements = double(op.rows) * op.columns;
+  switch (op.kind) {
+    case OpKind::kProduct:
+      return {ProductOf(op, e, part, needed)};
+    case OpKind::kAttentionForward:
+    case OpKind::kAttentionBackward:
+      if (op.fused) return {FusedAttention(op, e)};
+      return UnfusedAttention(op, e);
+    case OpKind::kRotaryForward:
+    case OpKind::kRotaryBackward:
+      return {Memory(2 * e * op.sequences * op.sequence_length *
+                         (op.heads + op.kv_heads) * op.head_size,
+                     part)};
+    case OpKind::kEmbeddingBackward: {
+      const bool positions = op.outputs[1].present();
+      return {Memory(BytesPerElement(op, e) * elements +
+                         (positions ? 2 * kGradientBytes : 0) *
+                             op.sequence_length * op.columns,
+                     part)};
+    }
+    case OpKind::kClear:
+      return {};
+    default:
+      return {Memory(BytesPerElement(op, e) * elements, part)};
+  }
+}
+
+}  // namespace weir

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Control plane of every rank but 0: connects to rank 0, executes its requests,
+// and detects its death or silence.
+#ifndef WEIR_CALIBRATE_FABRIC_FOLLOWER_H_
+#define WEIR_CALIBRATE_FABRIC_FOLLOWER_H_
+
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "calibrate/fabric/failure.h"
+#include "calibrate/fabric/launch.h"
+#include "calibrate/fabric/leader.h"
+#include "calibrate/fabric/wire.h"
+
+namespace weir {
+
+struct FollowerOptions {
+  std::string weir_version;
+  double timeout_seconds = 60;
+  // Called if rank 0 fails while this rank is stuck in a request; the process
+  // then ends.
+  Tell tell;
+};
+
+class Follower {
+ public:
+  // Retries until the time-out. Aborted: rank 0 was not found or refuses this
+  // rank.
+  static absl::StatusOr<std::unique_ptr<Follower>> Meet(
+      const RankLaunch& launch, const Rendezvous& rendezvous,
+      FollowerOptions options);
+  ~Follower();
+  Follower(const Follower&) = delete;
+  Follower& operator=(const Follower&) = delete;
+
+  // Executes rank 0's requests until FINISH and returns its exit code. Aborted:
+  // rank 0 died or fell silent.
+  absl::StatusOr<int> Serve(const Perform& perform);
+
+ private:
+  Follower(const RankLaunch& launch, FollowerOptions options,
+           std::unique_ptr<ControlWire> wire, std::string leader);
+  void Watch();
+  void Hear();
+
+  const FollowerOptions options_;
+  const absl::Duration timeout_;
+  const int rank_;
+  const std::unique_ptr<ControlWire> wire_;
+  const std::string leader_;  // address at which it was found
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  Failure failure_;  // also FINISH: OK, with its exit code
+  std::deque<Request> requests_;
+  std::string doing_ = "it waited for work";
+  absl::Time last_heard_;
+  bool stopped_ = false;
+  std::thread watch_;
+};
+
+}  // namespace weir
+
+#endif  // WEIR_CALIBRATE_FABRIC_FOLLOWER_H_

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fits a device's GEMM model to measured GEMMs.
+#ifndef WEIR_CALIBRATE_FIT_FIT_GEMMS_H_
+#define WEIR_CALIBRATE_FIT_FIT_GEMMS_H_
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "base/error_statistics.h"
+#include "calibrate/pricing/gemm_seconds.h"
+
+namespace weir {
+
+struct ProductSample {
+  ProductShape shape;
+  double seconds = 0;  // measured
+};
+
+struct ProductFit {
+  ProductModel model;
+  ErrorStatistics errors;  // on the fitted samples
+};
+
+// Fits the ten parameters of `start` other than sustained_rate to the samples
+// by least squares on the logarithms of predicted and measured seconds. Errors
+// beyond 5 % count linearly; a parameter that the samples do not determine
+// stays near its start. The parameters become FITTED with `source`. The same
+// input yields identical output. InvalidArgument without samples, or with a
+// size or time that is not positive.
+//
+// Least squares end in local minima, so the fit also starts from
+// GenericProducts with low and with high wave quantization; it keeps the
+// minimum reached from `start` unless another one is clearly lower.
+//
+// At sustained clocks, as measured by weir-calibrate, cache_bytes and
+// throttling have no effect and keep the values of `start`.
+absl::StatusOr<ProductFit> FitProducts(const ProductMachine& machine,
+                                       const ProductModel& start,
+                                       absl::Span<const ProductSample> samples,
+                                       absl::string_view source,
+                                       Clock clock = Clock::kBurst);
+
+// Returns typical parameters for a GPU without measurements.
+ProductModel GenericProducts(const ProductMachine& machine,
+                             double wave_quantization);
+
+// Returns the predicted seconds of each sample.
+std::vector<double> PredictProducts(const ProductMachine& machine,
+                                    const ProductModel& model,
+                                    absl::Span<const ProductSample> samples,
+                                    Clock clock = Clock::kBurst);
+
+// Returns for every sample the prediction of a fit without the samples of its
+// group (calibrate/fit/cross_validation.h).
+absl::StatusOr<std::vector<double>> CrossValidateProducts(
+    const ProductMachine& machine, const ProductModel& start,
+    absl::Span<const ProductSample> samples, absl::Span<const int> groups,
+    Clock clock = Clock::kBurst);
+
+}  // namespace weir
+
+#endif  // WEIR_CALIBRATE_FIT_FIT_GEMMS_H_

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "calibrate/fit/import_gemms.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/csv.h"
+#include "base/status_macros.h"
+#include "calibrate/fit/cross_validation.h"
+#include "calibrate/pricing/gemm_seconds.h"
+#include "calibrate/profile/device_profile.h"
+#include "calibrate/profile/figures.h"
+#include "calibrate/profile/gemm_model.h"
+
+namespace weir {
+namespace {
+
+struct TimeColumn {
+  const char* name;
+  double seconds;  // seconds per unit
+};
+constexpr TimeColumn kTimes[] = {
+    {"latency_ms", 1e-3}, {"latency_us", 1e-6}, {"seconds", 1}};
+constexpr double kMaxSize = 1e9;
+constexpr double kMaxSeconds = 1e4;
+constexpr int kNumFolds = 10;
+
+absl::StatusOr<std::vector<double>> Seconds(const CsvTable& table) {
+  for (const TimeColumn& time : kTimes) {
+    if (!table.HasColumn(time.name)) continue;
+    ASSIGN_OR_RETURN(const CsvColumn column, table.Column(time.name));
+    ASSIGN_OR_RETURN(
+        std::vector<double> seconds,
+        column.Numbers(1e-9 / time.seconds, kMaxSeconds / time.seconds));
+    for (double& value : seconds) value *= time.seconds;
+    return seconds;
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat(table.label(),
+                   ":1: has no column of times, expected one of latency_ms, "
+                   "latency_us, seconds"));
+}
+
+absl::StatusOr<std::vector<double>> Sizes(const CsvTable& table,
+                                          absl::string_view name) {
+  ASSIGN_OR_RETURN(const CsvColumn column, table.Column(name));
+  return column.Numbers(1, kMaxSize);
+}
+
+// Returns the number format of all rows; empty without the column.
+absl::StatusOr<std::string> Format(const CsvTable& table) {
+  const char* name = table.HasColumn("type") ? "type" : "dtype";
+  if (!table.HasColumn(name) || table.num_rows() == 0) return "";
+  ASSIGN_OR_RETURN(const CsvColumn column, table.Column(name));
+  for (int row = 1; row < table.num_rows(); ++row) {
+    if (column.Text(row) == column.Text(0)) continue;
+    return column.Error(row, absl::StrCat("expected \"", column.Text(0),
+                                          "\" as in the rows before"));
+  }
+  return column.Text(0);
+}
+
+std::string Percent(const char* what, const ErrorStatistics& errors,
+                    const MeasuredProducts& products) {
+  const ProductShape& worst = products.samples[errors.worst_row].shape;
+  return absl::StrFormat("%s: %s; worst: m=%.0f, n=%.0f, k=%.0f (line %d)\n",
+                         what, Describe(errors), worst.m, worst.n, worst.k,
+                         products.lines[errors.worst_row]);
+}
+
+std::vector<double> SecondsOf(const std::vector<ProductSample>& samples) {
+  std::vector<double> seconds;
+  for (const ProductSample& sample : samples) seconds.push_back(sample.seconds);
+  return seconds;
+}
+
+void SetCoverage(const MeasuredProducts& products, Coverage* coverage) {
+  coverage->clear_product_m();
+  coverage->clear_product_n();
+  coverage->clear_product_k();
+  coverage->clear_batched_products();
+  for (const ProductSample& sample : products.samples) {
+    Include(sample.shape.m, coverage->mutable_product_m());
+    Include(sample.shape.n, coverage->mutable_product_n());
+    Include(sample.shape.k, coverage->mutable_product_k());
+    if (sample.shape.batch > 1) coverage->set_batched_products(true);
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<MeasuredProducts> ReadProducts(absl::string_view label,
+                                              absl::string_view text) {
+  ASSIGN_OR_RETURN(const CsvTable table, ReadCsv(label, text));
+  ASSIGN_OR_RETURN(const std::vector<double> m, Sizes(table, "m"));
+  ASSIGN_OR_RETURN(const std::vector<double> n, Sizes(table, "n"));
+  ASSIGN_OR_RETURN(const std::vector<double> k, Sizes(table, "k"));
+  ASSIGN_OR_RETURN(const std::vector<double> seconds, Seconds(table));
+  std::vector<double> batch(m.size(), 1);
+  if (table.HasColumn("batch")) {
+    ASSIGN_OR_RETURN(batch, Sizes(table, "batch"));
+  }
+  MeasuredProducts products;
+  ASSIGN_OR_RETURN(products.format, Format(table));
+  if (table.num_rows() == 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(label, ":2: has no rows, expected measured products"));
+  }
+  const double element_bytes = products.format == "fp32" ? 4 : 2;
+  for (int row = 0; row < table.num_rows(); ++row) {
+    ProductShape shape = MakeProduct(m[row], n[row], k[row], element_bytes);
+    shape.batch = batch[row];
+    shape.bytes *= batch[row];
+    products.samples.push_back({shape, seconds[row]});
+    products.lines.push_back(table.rows()[row].line);
+  }
+  return products;
+}
+
+absl::StatusOr<ProductMachine> MachineOf(const DeviceProfile& profile,
+                                         std::string format) {
+  if (format.empty()) {
+    format = PeakFlops(profile, "bf16").ok() ? "bf16" : "fp16";
+  }
+  ProductMachine machine;
+  ASSIGN_OR_RETURN(machine.flops_per_second, PeakFlops(profile, format));
+  machine.num_multiprocessors = profile.num_multiprocessors().value();
+  machine.memory_bytes_per_second = profile.memory_bytes_per_second().value();
+  return machine;
+}
+
+std::vector<int> WeightShapes(const std::vector<ProductSample>& samples) {
+  std::vector<std::pair<double, double>> keys;
+  for (const ProductSample& sample : samples) {
+    keys.emplace_back(sample.shape.n, sample.shape.k);
+  }
+  return GroupsOf(keys);
+}
+
+bool LooksLikeProducts(absl::string_view text) {
+  const auto header = ReadCsv("", text.substr(0, text.find('\n')));
+  return header.ok() && header->HasColumn("m") && header->HasColumn("n") &&
+         header->HasColumn("k");
+}
+
+absl::StatusOr<Import> ImportProducts(absl::string_view label,
+                                      absl::string_view text,
+                                      const DeviceProfile& start,
+                                      absl::string_view source) {
+  ASSIGN_OR_RETURN(const MeasuredProducts products, ReadProducts(label, text));
+  ASSIGN_OR_RETURN(const ProductMachine machine,
+                   MachineOf(start, products.format));
+  ASSIGN_OR_RETURN(ProductFit fit, FitProducts(machine, start.product(),
+                                               products.samples, source));
+  std::vector<int> folds = WeightShapes(products.samples);
+  const bool one_shape = *std::max_element(folds.begin(), folds.end()) == 0;
+  for (int& fold : folds) fold %= kNumFolds;
+  const std::vector<double> measured = SecondsOf(products.samples);
+  Import import;
+  import.profile = start;
+  import.report = Percent("fit", fit.errors, products);
+  std::string what =
+      absl::StrFormat("%s: %d products, mean |error| %.1f %%", source,
+                      fit.errors.num_rows, 100 * fit.errors.mean_absolute);
+  if (one_shape) {
+    absl::StrAppend(&import.report,
+                    "warning: all rows have one (n, k), which leaves nothing "
+                    "to check the fit with: product_residual stays as in the "
+                    "profile\n");
+  } else {
+    ASSIGN_OR_RETURN(const std::vector<double> unseen,
+                     CrossValidateProducts(machine, start.product(),
+                                           products.samples, folds));
+    const ErrorStatistics errors = SummarizeErrors(unseen, measured);
+    absl::StrAppend(
+        &import.report,
+        Percent("left out by (n, k), a tenth at a time", errors, products));
+    absl::StrAppendFormat(&what, ", %.1f %% with their (n, k) left out",
+                          100 * errors.mean_absolute);
+    *import.profile.mutable_product_residual() =
+        ResidualOf(errors.mean_absolute, what);
+  }
+  for (const ProductFigure& figure : ProductFigures()) {
+    Figure* fitted = (fit.model.*figure.mutate)();
+    if (fitted->kind() == Figure::FITTED && fitted->source() == source) {
+      fitted->set_source(what);
+    }
+  }
+  *import.profile.mutable_product() = fit.model;
+  SetCoverage(products, import.profile.mutable_coverage());
+  return import;
+}
+
+}  // namespace weir

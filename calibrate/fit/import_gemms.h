@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Imports measured GEMMs from a CSV file with columns m, n, k, one of
+// latency_ms, latency_us or seconds, and optionally batch and dtype or type
+// ("bf16", the same in all rows). Other columns are ignored.
+#ifndef WEIR_CALIBRATE_FIT_IMPORT_GEMMS_H_
+#define WEIR_CALIBRATE_FIT_IMPORT_GEMMS_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "calibrate/fit/fit_gemms.h"
+#include "calibrate/fit/import.h"
+
+namespace weir {
+
+struct MeasuredProducts {
+  std::string format;  // number format; empty: the file has no dtype column
+  std::vector<ProductSample> samples;
+  std::vector<int> lines;  // lines of the samples in the file
+};
+
+absl::StatusOr<MeasuredProducts> ReadProducts(absl::string_view label,
+                                              absl::string_view text);
+
+// Returns the GPU described by `profile` in a number format ("": bf16, or fp16
+// if the profile has no bf16).
+absl::StatusOr<ProductMachine> MachineOf(const DeviceProfile& profile,
+                                         std::string format);
+
+// Returns a group for each distinct (n, k), so that cross-validation leaves out
+// complete weight shapes.
+std::vector<int> WeightShapes(const std::vector<ProductSample>& samples);
+
+// Entries of MeasurementFormats().
+bool LooksLikeProducts(absl::string_view text);
+absl::StatusOr<Import> ImportProducts(absl::string_view label,
+                                      absl::string_view text,
+                                      const DeviceProfile& start,
+                                      absl::string_view source);
+
+}  // namespace weir
+
+#endif  // WEIR_CALIBRATE_FIT_IMPORT_GEMMS_H_

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Work that keeps a stream busy while other work is measured concurrently.
+#ifndef WEIR_CALIBRATE_GPU_BACKGROUND_LOAD_H_
+#define WEIR_CALIBRATE_GPU_BACKGROUND_LOAD_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "calibrate/gpu/graph.h"
+#include "calibrate/gpu/graph_timer.h"
+
+namespace weir {
+
+// Repeats one round of work from a graph. The number of rounds is fixed, so it
+// always ends.
+class EndlessLoad {
+ public:
+  // `launch` enqueues a round of `num_ops` on `stream`; everything it uses
+  // outlives the load. Runs some rounds to time them. DeadlineExceeded after
+  // `timeout_seconds`, here and below, names `what`.
+  static absl::StatusOr<std::unique_ptr<EndlessLoad>> Create(
+      std::string what, cudaStream_t stream, double timeout_seconds,
+      int num_ops, const std::function<absl::Status()>& launch);
+
+  // Returns the number of replays, of some milliseconds each, that take
+  // `seconds` uncontended.
+  int NumReplays(double seconds) const;
+  absl::Status Begin();
+  absl::Status EnqueueReplay();
+  absl::Status End();
+
+  absl::Status WaitUntilBegun();
+  absl::StatusOr<bool> IsRunning() const;
+  absl::Status WaitUntilEnded();
+
+ private:
+  EndlessLoad() = default;
+
+  std::string what_;
+  cudaStream_t stream_ = nullptr;
+  double timeout_seconds_ = 0;
+  Stopwatch watch_;
+  GraphExec graph_;
+  double graph_seconds_ = 0;  // uncontended
+};
+
+// Runs the replayer's launches while all loads run from before their start
+// until after their end, and repeats with a longer load if one ended too early.
+// `key` is used in errors. Returns when the loads have ended.
+absl::StatusOr<LaunchBatch> RunBeside(
+    const std::vector<std::unique_ptr<EndlessLoad>>& loads,
+    absl::string_view key, Replayer* replayer, int num_launches);
+
+}  // namespace weir
+
+#endif  // WEIR_CALIBRATE_GPU_BACKGROUND_LOAD_H_

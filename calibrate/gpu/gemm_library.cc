@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/status_macros.h"
+#include "calibrate/gpu/errors.h"
+#include "calibrate/gpu/gemm.h"
+#include "calibrate/gpu/graph.h"
+
+namespace weir {
+namespace {
+
+// The heuristics return duplicates and algorithms that do not run, so twice as
+// many as needed are requested.
+constexpr int kAskedPerCandidate = 2;
+constexpr int kSamples = 5;
+constexpr double kSampleSeconds = 5e-4;
+
+template <typename Value>
+Value ConfigOf(const cublasLtMatmulAlgo_t& algorithm,
+               cublasLtMatmulAlgoConfigAttributes_t attribute) {
+  Value value{};
+  size_t written = 0;
+  cublasLtMatmulAlgoConfigGetAttribute(&algorithm, attribute, &value,
+                                       sizeof value, &written);
+  return value;
+}
+
+std::string Words(const cublasLtMatmulHeuristicResult_t& result) {
+  const cublasLtMatmulAlgo_t& algorithm = result.algo;
+  return absl::StrFormat(
+      "cuBLASLt %d tile %u stages %u split %d cluster %u workspace %u",
+      ConfigOf<int32_t>(algorithm, CUBLASLT_ALGO_CONFIG_ID),
+      ConfigOf<uint32_t>(algorithm, CUBLASLT_ALGO_CONFIG_TILE_ID),
+      ConfigOf<uint32_t>(algorithm, CUBLASLT_ALGO_CONFIG_STAGES_ID),
+      ConfigOf<int32_t>(algorithm, CUBLASLT_ALGO_CONFIG_SPLITK_NUM),
+      ConfigOf<uint16_t>(algorithm, CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID),
+      result.workspaceSize);
+}
+
+std::string Words(const ProductSpec& spec) {
+  const ProductShape& shape = spec.shape;
+  return absl::StrCat("a product of ", Name(spec.operands), ", m = ", shape.m,
+                      ", n = ", shape.n, ", k = ", shape.k,
+                      shape.num_batches > 1
+                          ? absl::StrCat(", ", shape.num_batches, " times")
+                          : "");
+}
+
+absl::StatusOr<MatmulPreference> Preference(const ProductSpec& spec,
+                                            int64_t workspace_bytes) {
+  MatmulPreference preference;
+  RETURN_IF_ERROR(
+      CublasStatus(cublasLtMatmulPreferenceCreate(preference.receive()),
+                   "describing what is wanted of a product"));
+  const auto set = [&](cublasLtMatmulPreferenceAttributes_t attribute,
+                       auto value) {
+    return CublasStatus(cublasLtMatmulPreferenceSetAttribute(
+                            preference.get(), attribute, &value, sizeof value),
+                        "describing what is wanted of a product");
+  };
+  RETURN_IF_ERROR(set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+                      static_cast<uint64_t>(workspace_bytes)));
+  for (const auto attribute : {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES,
+                               CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+                               CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES,
+                               CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES}) {
+    RETURN_IF_ERROR(set(attribute, static_cast<uint32_t>(spec.alignment)));
+  }
+  return preference;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ProductLibrary>> ProductLibrary::Create(
+    int num_candidates, double timeout_seconds) {
+  std::unique_ptr<ProductLibrary> library(new ProductLibrary);
+  library->num_candidates_ = std::max(num_candidates, 1);
+  library->timeout_seconds_ = timeout_seconds;
+  RETURN_IF_ERROR(CublasStatus(cublasLtCreate(library->handle_.receive()),
+                               "starting cuBLASLt"));
+  return library;
+}
+
+absl::StatusOr<const Product*> ProductLibrary::Plan(
+    const ProductSpec& spec, absl::Span<const ProductOperands> tune_on,
+    const Workspace& workspace, cudaStream_t stream) {
+  auto planned =
+      std::find_if(planned_.begin(), planned_.end(),
+                   [&](const Planned& known) { return known.spec == spec; });
+  if (planned != planned_.end() && (planned->tuned || tune_on.empty())) {
+    return planned->product.get();
+  }
+  if (planned == planned_.end()) {
+    auto product = std::make_unique<Product>();
+    product->handle_ = handle_.get();
+    RETURN_IF_ERROR(product->Describe(spec));
+    RETURN_IF_ERROR(Choose(product.get(), tune_on, workspace, stream));
+    planned_.push_back({spec, !tune_on.empty(), std::move(product)});
+    return planned_.back().product.get();
+  }
+  // It was planned without tuning, and callers may hold the product, so its
+  // algorithm is changed in place.
+  RETURN_IF_ERROR(Choose(planned->product.get(), tune_on, workspace, stream));
+  planned->tuned = true;
+  return planned->product.get();
+}
+
+absl::Status ProductLibrary::Choose(Product* product,
+                                    absl::Span<const ProductOperands> tune_on,
+                                    const Workspace& workspace,
+                                    cudaStream_t stream) const {
+  const std::string what = Words(product->spec_);
+  ASSIGN_OR_RETURN(const MatmulPreference preference,
+                   Preference(product->spec_, workspace.num_bytes));
+  std::vector<cublasLtMatmulHeuristicResult_t> offered(kAskedPerCandidate *
+                                                       num_candidates_);
+  int num_offered = 0;
+  // The heuristics infer the alignment of bias and aux from these pointers;
+  // with a better alignment than the real one they would offer algorithms that
+  // do not run.
+  const void* aligned =
+      static_cast<const char*>(workspace.data) + product->spec_.alignment;
+  RETURN_IF_ERROR(product->SetPointers(aligned, aligned));
+  cublasStatus_t asked = cublasLtMatmulAlgoGetHeuristic(
+      handle_.get(), product->desc_.get(), product->first_.get(),
+      product->second_.get(), product->result_.get(), product->result_.get(),
+      preference.get(), static_cast<int>(offered.size()), offered.data(),
+      &num_offered);
+  // Some versions return "invalid" for unsupported operations.
+  if (asked == CUBLAS_STATUS_INVALID_VALUE) asked = CUBLAS_STATUS_NOT_SUPPORTED;
+  RETURN_IF_ERROR(
+      CublasStatus(asked, absl::StrCat("asking cuBLASLt for ", what)));
+  double best = std::numeric_limits<double>::infinity();
+  int num_timed = 0;
+  for (int i = 0; i < num_offered && num_timed < num_candidates_; ++i) {
+    if (offered[i].state != CUBLAS_STATUS_SUCCESS) continue;
+    absl::StatusOr<double> seconds = 0.0;
+    if (tune_on.empty()) {
+      cublasLtMatmulHeuristicResult_t checked;
+      if (cublasLtMatmulAlgoCheck(handle_.get(), product->desc_.get(),
+                                  product->first_.get(), product->second_.get(),
+                                  product->result_.get(),
+                                  product->result_.get(), &offered[i].algo,
+                                  &checked) != CUBLAS_STATUS_SUCCESS) {
+        continue;
+      }
+    } else {
+      seconds = Time(*product, offered[i].algo, tune_on, workspace, stream);
+      if (absl::IsDeadlineExceeded(seconds.status())) return seconds.status();
+      if (!seconds.ok()) continue;  // offered, but does not run
+    }
+    ++num_timed;
+    if (*seconds < best) {
+      best = *seconds;
+      product->chosen_ = offered[i].algo;
+      product->algorithm_ = Words(offered[i]);
+    }
+    if (tune_on.empty()) break;
+  }
+  if (num_timed > 0) return absl::OkStatus();
+  return absl::UnimplementedError(
+      absl::StrCat("cuBLASLt offers no algorithm that runs for ", what));
+}
+
+absl::StatusOr<double> ProductLibrary::Time(
+    const Product& product, const cublasLtMatmulAlgo_t& algorithm,
+    absl::Span<const ProductOperands> operands, const Workspace& workspace,
+    cudaStream_t stream) const {
+  const std::string what = Words(product.spec_);
+  ASSIGN_OR_RETURN(Stopwatch watch, Stopwatch::Create());
+  const auto run = [&](int first, int count) -> absl::Status {
+    for (int i = first; i < first + count; ++i) {
+      RETURN_IF_ERROR(product.RunAlgorithm(operands[i % operands.size()],
+                                           algorithm, workspace, stream));
+    }
+    return absl::OkStatus();
+  };
+  // The first run loads the kernel.
+  RETURN_IF_ERROR(run(0, 1));
+  RETURN_IF_ERROR(watch.Start(stream));
+  RETURN_IF_ERROR(run(1, 2));
+  RETURN_IF_ERROR(watch.Stop(stream));
+  ASSIGN_OR_RETURN(const double two, watch.Seconds(timeout_seconds_, what));
+  const int count = static_cast<int>(
+      std::clamp(kSampleSeconds / std::max(two / 2, 1e-6), 3.0, 100.0));
+  ASSIGN_OR_RETURN(const GraphExec graph,
+                   CaptureGraph(stream, [&] { return run(0, count); }));
+  std::vector<double> samples;
+  for (int i = 0; i < kSamples; ++i) {
+    RETURN_IF_ERROR(watch.Start(stream));
+    RETURN_IF_ERROR(
+        CudaStatus(cudaGraphLaunch(graph.get(), stream), "launching a graph"));
+    RETURN_IF_ERROR(watch.Stop(stream));
+    ASSIGN_OR_RETURN(const double seconds,
+                     watch.Seconds(timeout_seconds_, what));
+    samples.push_back(seconds / count);
+  }
+  std::nth_element(samples.begin(), samples.begin() + kSamples / 2,
+                   samples.end());
+  return samples[kSamples / 2];
+}
+
+}  // namespace weir

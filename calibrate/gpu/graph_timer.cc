@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "calibrate/gpu/graph_timer.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/status_macros.h"
+#include "calibrate/gpu/errors.h"
+
+namespace weir {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Longer than a graph takes to launch.
+constexpr double kLeadSeconds = 3e-4;
+// The driver's launch queue holds about a thousand; below that the host does
+// not wait for the device.
+constexpr int kQueuedOps = 400;
+constexpr double kHostTimingSeconds = 0.02;
+constexpr double kSampleEverySeconds = 0.03;
+
+double SecondsSince(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+}  // namespace
+
+absl::StatusOr<Replayer> Replayer::Create(const BenchDevice* device,
+                                          Launchable launchable) {
+  Replayer replayer;
+  replayer.device_ = device;
+  replayer.launchable_ = std::move(launchable);
+  ASSIGN_OR_RETURN(replayer.watch_, Stopwatch::Create());
+  RETURN_IF_ERROR(replayer.WarmUp());
+  RETURN_IF_ERROR(replayer.TimeHost());
+  return replayer;
+}
+
+absl::Status Replayer::WarmUp() {
+  const int count = std::min(launchable_.num_sets, 3);
+  cudaStream_t stream = device_->stream.get();
+  RETURN_IF_ERROR(launchable_.launch(0));
+  RETURN_IF_ERROR(watch_.Start(stream));
+  for (int set = 0; set < count; ++set) {
+    RETURN_IF_ERROR(launchable_.launch(set));
+  }
+  RETURN_IF_ERROR(watch_.Stop(stream));
+  ASSIGN_OR_RETURN(
+      const double seconds,
+      watch_.Seconds(device_->options.timeout_seconds, launchable_.what));
+  seconds_per_launch_ = std::max(seconds / count, 1e-7);
+  return absl::OkStatus();
+}
+
+absl::Status Replayer::TimeHost() {
+  const int fit = std::max(1, kQueuedOps / launchable_.ops_per_launch);
+  const int count = std::clamp(
+      static_cast<int>(kHostTimingSeconds / seconds_per_launch_), 1, fit);
+  const auto begin = Clock::now();
+  for (int i = 0; i < count; ++i) {
+    RETURN_IF_ERROR(launchable_.launch(i % launchable_.num_sets));
+  }
+  host_seconds_ = SecondsSince(begin) / count;
+  return device_->Wait(launchable_.what);
+}
+
+absl::Status Replayer::Prepare(int num_launches) {
+  num_launches = std::max(num_launches, 1);
+  if (num_launches == planned_launches_) return absl::OkStatus();
+  graphs_.clear();
+  plan_ = PlanGraphs(num_launches, launchable_.num_sets,
+                     launchable_.ops_per_launch);
+  for (const int first : plan_.first_sets) {
+    ASSIGN_OR_RETURN(GraphExec graph,
+                     CaptureGraph(device_->stream.get(), [&]() -> absl::Status {
+                       for (int i = 0; i < plan_.launches_per_graph; ++i) {
+                         RETURN_IF_ERROR(launchable_.launch(
+                             (first + i) % launchable_.num_sets));
+                       }
+                       return absl::OkStatus();
+                     }));
+    graphs_.push_back(std::move(graph));
+  }
+  planned_launches_ = num_launches;
+  next_graph_ = 0;
+  return device_->Wait(launchable_.what);
+}
+
+absl::StatusOr<LaunchBatch> Replayer::Run(int num_launches) {
+  RETURN_IF_ERROR(Prepare(num_launches));
+  cudaStream_t stream = device_->stream.get();
+  RETURN_IF_ERROR(
+      device_->EnqueueFlush(kLeadSeconds + 2 * graph_launch_seconds_));
+  RETURN_IF_ERROR(watch_.Start(stream));
+  for (int replay = 0; replay < plan_.num_replays; ++replay) {
+    const auto begin = Clock::now();
+    RETURN_IF_ERROR(CudaStatus(
+        cudaGraphLaunch(graphs_[next_graph_].get(), stream), launchable_.what));
+    if (replay == 0) graph_launch_seconds_ = SecondsSince(begin);
+    next_graph_ = (next_graph_ + 1) % static_cast<int>(graphs_.size());
+  }
+  RETURN_IF_ERROR(watch_.Stop(stream));
+  // Samples while the work runs, but not each time: NVML takes about as long as
+  // a batch, and a waiting GPU has faster clocks than a working one.
+  if (SecondsSince(sampled_) > kSampleEverySeconds) {
+    state_ = device_->Sample();
+    sampled_ = Clock::now();
+  }
+  LaunchBatch batch;
+  batch.state = state_;
+  ASSIGN_OR_RETURN(
+      const double seconds,
+      watch_.Seconds(device_->options.timeout_seconds, launchable_.what));
+  batch.seconds = seconds / plan_.num_launches();
+  batch.host_launch_seconds = host_seconds_;
+  seconds_per_launch_ = std::max(batch.seconds, 1e-9);
+  return batch;
+}
+
+}  // namespace weir

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "calibrate/pricing/gemm_seconds.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "calibrate/pricing/gemm_terms.h"
+
+namespace weir {
+namespace {
+
+struct Tile {
+  int m, n;
+};
+// Output tiles of cuBLAS and CUTLASS kernels for tensor cores, largest first.
+constexpr Tile kTiles[] = {{256, 128}, {128, 256}, {128, 128}, {128, 64},
+                           {64, 128},  {64, 64},   {64, 32},   {32, 64}};
+constexpr int kSplits[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32};
+
+double Square(double x) { return x * x; }
+
+}  // namespace
+
+ProductShape MakeProduct(double m, double n, double k, double element_bytes) {
+  return {1, m, n, k, element_bytes, element_bytes * (m * k + k * n + m * n)};
+}
+
+ProductTerms<double> TermsOf(const ProductModel& model, Clock clock) {
+  ProductTerms<double> terms;
+  terms.launch_seconds = model.launch_seconds().value();
+  terms.wave_seconds = model.wave_seconds().value();
+  terms.matrix_rate = model.matrix_rate().value();
+  terms.cache_bytes_per_second = model.cache_bytes_per_second().value();
+  terms.cache_shares = model.cache_shares().value();
+  terms.output_bytes_per_second = model.output_bytes_per_second().value();
+  terms.memory_rate = model.memory_rate().value();
+  terms.cache_bytes = model.cache_bytes().value();
+  terms.wave_quantization = model.wave_quantization().value();
+  terms.throttling = model.throttling().value();
+  return clock == Clock::kBurst
+             ? terms
+             : Sustained(terms, model.sustained_rate().value());
+}
+
+ProductChoice FastestProduct(const ProductMachine& machine,
+                             const ProductTerms<double>& terms,
+                             const ProductShape& shape) {
+  ProductChoice best;
+  best.seconds = terms.launch_seconds;
+  if (!(shape.batch > 0 && shape.m > 0 && shape.n > 0 && shape.k > 0)) {
+    return best;
+  }
+  // The launch and throttling terms grow with this time and do not move its
+  // minimum.
+  double least = std::numeric_limits<double>::infinity();
+  const double memory = ProductMemorySeconds(machine, terms, shape);
+  const double bound =
+      std::max(memory, 2 * shape.batch * shape.m * shape.n * shape.k /
+                           (terms.matrix_rate * machine.flops_per_second));
+  for (int splits : kSplits) {
+    const double split = splits > 1 ? SplitSeconds(terms, shape, splits) : 0.0;
+    if (split + bound >= least) break;  // more splits cost even more
+    for (const Tile& tile : kTiles) {
+      const double tiles =
+          TileSeconds(machine, terms, shape, tile.m, tile.n, splits);
+      if (split + tiles >= least) continue;
+      const double seconds =
+          split +
+          std::sqrt(std::sqrt(Square(Square(tiles)) + Square(Square(memory))));
+      if (seconds >= least) continue;
+      least = seconds;
+      best.tile_m = tile.m;
+      best.tile_n = tile.n;
+      best.splits = splits;
+    }
+  }
+  best.seconds = CandidateSeconds(machine, terms, shape, best.tile_m,
+                                  best.tile_n, best.splits);
+  return best;
+}
+
+double ProductSeconds(const DeviceProfile& profile, double peak_flops,
+                      const ProductShape& shape, Clock clock) {
+  const ProductMachine machine = {peak_flops,
+                                  profile.num_multiprocessors().value(),
+                                  profile.memory_bytes_per_second().value()};
+  return FastestProduct(machine, TermsOf(profile.product(), clock), shape)
+      .seconds;
+}
+
+}  // namespace weir

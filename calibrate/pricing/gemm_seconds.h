@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// Seconds of a GEMM on a GPU, from a model of a tiled kernel.
+//
+// A library cuts the output into tiles of tm x tn, and k into s parts if there
+// are few tiles; the fastest of all tiles and splits is used. A wave is one
+// tile on every multiprocessor. With x = tiles / multiprocessors:
+//
+//   waves  = 1 where x <= 1, else x + wave_quantization (ceil(x) - x)
+//   step   = max(2 tm tn / arithmetic rate of a multiprocessor,
+//                (tm + tn) bytes / its share of the cache's bandwidth)
+//   tiles  = waves (wave_seconds + tm tn bytes / output rate + k/s step)
+//   memory = bytes / memory rate, or cache rate where the operands still fit
+//   split  = launch_seconds + 2 s m n 4 bytes / cache rate, only where s > 1
+//   t      = (tiles^4 + memory^4)^(1/4) + split
+//   t     *= 1 + throttling t / (t + 1 ms)
+//   seconds = launch_seconds + t
+//
+// k/s is rounded up to the 32 elements of a main loop step. The result never
+// decreases as a size grows. Tile and wave quantization follow NVIDIA's "Matrix
+// Multiplication Background User's Guide".
+#ifndef WEIR_CALIBRATE_PRICING_GEMM_SECONDS_H_
+#define WEIR_CALIBRATE_PRICING_GEMM_SECONDS_H_
+
+#include "calibrate/profile/device_profile.pb.h"
+
+namespace weir {
+
+// `batch` GEMMs of (m x k) by (k x n), all in one kernel.
+struct ProductShape {
+  double batch = 1, m = 0, n = 0, k = 0;
+  double element_bytes = 2;  // for operands and result
+  double bytes = 0;          // read and written, each operand once
+};
+ProductShape MakeProduct(double m, double n, double k,
+                         double element_bytes = 2);
+
+enum class Clock {
+  // The same GEMM repeated for a moment, as in benchmarks: boost clocks, and
+  // small operands stay in the cache.
+  kBurst,
+  // Within a training step: clocks reduced by the power limit (sustained_rate),
+  // and operands come from memory.
+  kSustained,
+};
+
+// The model parameters as plain numbers. T is double, or a jet where a fit
+// needs derivatives.
+template <typename T>
+struct ProductTerms {
+  T launch_seconds, wave_seconds, matrix_rate, cache_bytes_per_second,
+      cache_shares, output_bytes_per_second, memory_rate, cache_bytes,
+      wave_quantization, throttling;
+};
+
+// Converts burst terms to sustained clocks.
+template <typename T>
+ProductTerms<T> Sustained(ProductTerms<T> terms, double sustained_rate) {
+  terms.matrix_rate = terms.matrix_rate * sustained_rate;
+  terms.cache_bytes = T(0.0);
+  terms.throttling = T(0.0);  // included in sustained_rate
+  return terms;
+}
+
+// Datasheet values.
+struct ProductMachine {
+  double flops_per_second = 0;  // peak in the GEMM's number format
+  double num_multiprocessors = 0;
+  double memory_bytes_per_second = 0;  // peak
+};
+
+ProductTerms<double> TermsOf(const ProductModel& model, Clock clock);
+
+// The kernel that a library is predicted to choose.
+struct ProductChoice {
+  double seconds = 0;
+  int tile_m = 0, tile_n = 0;
+  int splits = 1;
+};
+ProductChoice FastestProduct(const ProductMachine& machine,
+                             const ProductTerms<double>& terms,
+                             const ProductShape& shape);
+
+// Returns the seconds including the launch. Requires: peak_flops came from
+// PeakFlops.
+double ProductSeconds(const DeviceProfile& profile, double peak_flops,
+                      const ProductShape& shape, Clock clock);
+
+}  // namespace weir
+
+#endif  // WEIR_CALIBRATE_PRICING_GEMM_SECONDS_H_

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "calibrate/pricing/kernel_seconds.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "calibrate/pricing/gemm_seconds.h"
+
+namespace weir {
+namespace {
+
+// Returns the bytes of one element. kernel.bytes may exceed the operands by
+// what an epilogue moves or by a gradient that is accumulated into.
+double ElementBytes(const Kernel& kernel) {
+  const double elements =
+      kernel.batch *
+      (kernel.m * kernel.k + kernel.k * kernel.n + kernel.m * kernel.n);
+  return kernel.bytes > 0 && elements > 0
+             ? std::exp2(std::floor(std::log2(kernel.bytes / elements)))
+             : 0;
+}
+
+double MemoryEfficiency(const DeviceProfile& profile, KernelPart part) {
+  if (part == KernelPart::kNorm && profile.has_norm_efficiency()) {
+    return profile.norm_efficiency().value();
+  }
+  const bool elementwise =
+      part == KernelPart::kElementwise || part == KernelPart::kSoftmax;
+  if (elementwise && profile.has_elementwise_efficiency()) {
+    return profile.elementwise_efficiency().value();
+  }
+  return profile.memory_efficiency().value();
+}
+
+// Returns the time of the work on the keys visible to each query, plus a ramp
+// for every tile of queries. Efficiency rises with the sequence length, and
+// more slowly if a causal mask halves the keys.
+double AttentionSeconds(const DeviceProfile& profile, double peak_flops,
+                        const Kernel& kernel) {
+  const ProductModel& product = profile.product();
+  double efficiency =
+      profile.has_attention_efficiency()
+          ? profile.attention_efficiency().value()
+          : product.matrix_rate().value() * product.sustained_rate().value();
+  if (kernel.products > 2 && profile.has_attention_backward_efficiency()) {
+    efficiency = profile.attention_backward_efficiency().value();
+  }
+  const double flops =
+      kernel.performed_flops > 0 ? kernel.performed_flops : kernel.flops;
+  const double ramp_flops = 2 * kernel.products * kernel.batch * kernel.m *
+                            kernel.k * profile.attention_ramp_keys().value();
+  return (flops + ramp_flops) / (peak_flops * efficiency);
+}
+
+}  // namespace
+
+ProductShape ShapeOf(const Kernel& kernel) {
+  return {kernel.batch,         kernel.m,    kernel.n, kernel.k,
+          ElementBytes(kernel), kernel.bytes};
+}
+
+double KernelSeconds(const DeviceProfile& profile, double peak_flops,
+                     const Kernel& kernel) {
+  if (kernel.kind == Kernel::Kind::kProduct) {
+    return ProductSeconds(profile, peak_flops, ShapeOf(kernel),
+                          Clock::kSustained);
+  }
+  const double memory_seconds =
+      kernel.bytes / (profile.memory_bytes_per_second().value() *
+                      MemoryEfficiency(profile, kernel.part));
+  const double arithmetic_seconds =
+      kernel.kind == Kernel::Kind::kAttention
+          ? AttentionSeconds(profile, peak_flops, kernel)
+          : 0;
+  return kernel.launches * profile.kernel_seconds().value() +
+         std::max(memory_seconds, arithmetic_seconds);
+}
+
+double KernelSeconds(const DeviceProfile& profile, double peak_flops,
+                     const std::vector<Kernel>& kernels) {
+  double seconds = 0;
+  for (const Kernel& kernel : kernels) {
+    seconds += KernelSeconds(profile, peak_flops, kernel);
+  }
+  return seconds;
+}
+
+}  // namespace weir

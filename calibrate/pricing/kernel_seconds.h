@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Predicts kernel times from the parameters of a device profile.
+#ifndef WEIR_CALIBRATE_PRICING_KERNEL_SECONDS_H_
+#define WEIR_CALIBRATE_PRICING_KERNEL_SECONDS_H_
+
+#include <vector>
+
+#include "calibrate/pricing/gemm_seconds.h"
+#include "calibrate/profile/device_profile.pb.h"
+#include "models/layer_work.h"
+
+namespace weir {
+
+// Returns the GEMM shape for product_seconds.h. Requires: the kernel is a GEMM.
+ProductShape ShapeOf(const Kernel& kernel);
+
+// Returns the seconds of one kernel in a training step as predicted from the
+// model parameters: GEMMs by product_seconds.h, attention by its FLOP and
+// efficiency, others as a fixed cost plus the larger of arithmetic and memory
+// traffic. Measured times are in kernel_prices.h. Requires: peak_flops came
+// from PeakFlops; the profile is valid.
+double KernelSeconds(const DeviceProfile& profile, double peak_flops,
+                     const Kernel& kernel);
+
+// The same for kernels that run one after the other.
+double KernelSeconds(const DeviceProfile& profile, double peak_flops,
+                     const std::vector<Kernel>& kernels);
+
+}  // namespace weir
+
+#endif  // WEIR_CALIBRATE_PRICING_KERNEL_SECONDS_H_

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "calibrate/profile/device_profile.h"
+
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/assets.h"
+#include "base/problems.h"
+#include "base/status_macros.h"
+#include "base/textproto.h"
+#include "calibrate/profile/check_measured.h"
+#include "calibrate/profile/collective_model.h"
+#include "calibrate/profile/figures.h"
+#include "calibrate/profile/gemm_model.h"
+
+namespace weir {
+namespace {
+
+void CheckRates(const DeviceProfile& profile, Problems* problems) {
+  if (profile.matrix_rates().empty()) {
+    problems->Add("matrix_rates", "is empty, expected at least one");
+  }
+  std::set<std::string> seen;
+  for (int i = 0; i < profile.matrix_rates_size(); ++i) {
+    const MatrixRate& rate = profile.matrix_rates(i);
+    const std::string where = absl::StrCat("matrix_rates[", i, "].");
+    if (rate.format().empty()) {
+      problems->Add(absl::StrCat(where, "format"),
+                    "is empty, expected a name such as \"fp16\"");
+    } else if (!seen.insert(rate.format()).second) {
+      problems->Add(
+          absl::StrCat(where, "format"),
+          absl::StrCat("is \"", rate.format(), "\" for a second time"));
+    }
+    CheckFigure(absl::StrCat(where, "peak_flops"), rate.peak_flops(), 1e6, 1e18,
+                problems);
+  }
+}
+
+void CheckCollectives(const CollectiveModel& model, Problems* problems) {
+  for (const CollectiveFigure& figure : CollectiveFigures()) {
+    if (figure.optional && !figure.has(model)) continue;
+    CheckFigure(absl::StrCat("collectives.", figure.name), figure.get(model),
+                figure.low, figure.high, problems);
+  }
+}
+
+void CheckRangeOf(absl::string_view field, const Range& range,
+                  Problems* problems) {
+  problems->CheckRange(absl::StrCat(field, ".low"), range.low(), 0, 1e18);
+  problems->CheckRange(absl::StrCat(field, ".high"), range.high(), range.low(),
+                       1e18);
+}
+
+void CheckUncertainty(const DeviceProfile& profile, Problems* problems) {
+  const std::pair<const char*, const Figure*> residuals[] = {
+      {"product_residual", &profile.product_residual()},
+      {"collective_residual", &profile.collective_residual()},
+      {"memory_residual", &profile.memory_residual()}};
+  for (const auto& [field, figure] : residuals) {
+    if (figure->kind() != Figure::KIND_UNSPECIFIED || figure->value() != 0) {
+      CheckFigure(field, *figure, 0, 3, problems);
+    }
+  }
+  const Coverage& coverage = profile.coverage();
+  CheckRangeOf("coverage.product_m", coverage.product_m(), problems);
+  CheckRangeOf("coverage.product_n", coverage.product_n(), problems);
+  CheckRangeOf("coverage.product_k", coverage.product_k(), problems);
+  CheckRangeOf("coverage.collective_bytes", coverage.collective_bytes(),
+               problems);
+  CheckRangeOf("coverage.collective_ranks", coverage.collective_ranks(),
+               problems);
+}
+
+}  // namespace
+
+absl::StatusOr<DeviceProfile> LoadDeviceProfile(
+    const std::string& name_or_path) {
+  ASSIGN_OR_RETURN(const Asset asset,
+                   LoadAsset("calibrate/profile/presets", name_or_path));
+  DeviceProfile profile;
+  RETURN_IF_ERROR(ParseTextProto(asset.label, asset.contents, &profile));
+  RETURN_IF_ERROR(ValidateDeviceProfile(asset.label, profile));
+  return profile;
+}
+
+absl::Status ValidateDeviceProfile(absl::string_view label,
+                                   const DeviceProfile& profile) {
+  Problems problems(label);
+  if (profile.name().empty()) {
+    problems.Add("name", "is empty, expected the name of the device");
+  }
+  CheckRates(profile, &problems);
+  struct Limit {
+    const char* field;
+    const Figure& figure;
+    double low, high;
+  };
+  const Limit limits[] = {
+      {"num_multiprocessors", profile.num_multiprocessors(), 1, 1e5},
+      {"memory_bytes_per_second", profile.memory_bytes_per_second(), 1e3, 1e16},
+      {"memory_efficiency", profile.memory_efficiency(), 1e-3, 1},
+      {"kernel_seconds", profile.kernel_seconds(), 0, 1},
+      {"memory_bytes", profile.memory_bytes(), 1e6, 1e15},
+      {"communication_buffer_bytes", profile.communication_buffer_bytes(), 0,
+       profile.memory_bytes().value()},
+  };
+  for (const auto& [field, figure, low, high] : limits) {
+    CheckFigure(field, figure, low, high, &problems);
+  }
+  if (profile.has_reserved_bytes() || !HasReservedParts(profile)) {
+    CheckFigure("reserved_bytes", profile.reserved_bytes(), 0,
+                profile.memory_bytes().value(), &problems);
+  }
+  for (const ProductFigure& figure : ProductFigures()) {
+    CheckFigure(absl::StrCat("product.", figure.name),
+                (profile.product().*figure.get)(), figure.low, figure.high,
+                &problems);
+  }
+  if (profile.has_attention_efficiency()) {
+    CheckFigure("attention_efficiency", profile.attention_efficiency(), 1e-3, 1,
+                &problems);
+  }
+  if (profile.has_attention_backward_efficiency()) {
+    CheckFigure("attention_backward_efficiency",
+                profile.attention_backward_efficiency(), 1e-3, 1, &problems);
+  }
+  if (profile.has_attention_ramp_keys()) {
+    CheckFigure("attention_ramp_keys", profile.attention_ramp_keys(), 0, 1e5,
+                &problems);
+  }
+  if (profile.has_elementwise_efficiency()) {
+    CheckFigure("elementwise_efficiency", profile.elementwise_efficiency(),
+                1e-3, 1, &problems);
+  }
+  if (profile.has_norm_efficiency()) {
+    CheckFigure("norm_efficiency", profile.norm_efficiency(), 1e-3, 1,
+                &problems);
+  }
+  if (profile.has_host_bytes_per_second()) {
+    CheckFigure("host_bytes_per_second", profile.host_bytes_per_second(), 1e3,
+                1e16, &problems);
+  }
+  if (profile.has_collectives()) {
+    CheckCollectives(profile.collectives(), &problems);
+  }
+  CheckUncertainty(profile, &problems);
+  CheckMeasured(profile, &problems);
+  return problems.ToStatus();
+}
+
+bool HasReservedParts(const DeviceProfile& profile) {
+  return profile.has_context_bytes() || profile.has_library_bytes() ||
+         profile.has_workspace_bytes();
+}
+
+bool HasMeasuredCommunicators(const DeviceProfile& profile) {
+  const CommunicatorMemory& memory = profile.collectives().memory();
+  for (const Figure* figure :
+       {&memory.once_bytes(), &memory.num_channels(),
+        &memory.num_pair_channels(), &memory.ll_buffer_bytes(),
+        &memory.ll128_buffer_bytes(), &memory.simple_buffer_bytes()}) {
+    if (figure->kind() != Figure::MEASURED) return false;
+  }
+  return true;
+}
+
+double ReservedBytes(const DeviceProfile& profile) {
+  return HasReservedParts(profile) ? profile.context_bytes().value() +
+                                         profile.library_bytes().value() +
+                                         profile.workspace_bytes().value()
+                                   : profile.reserved_bytes().value();
+}
+
+absl::StatusOr<double> PeakFlops(const DeviceProfile& profile,
+                                 absl::string_view format) {
+  std::vector<std::string> known;
+  for (const MatrixRate& rate : profile.matrix_rates()) {
+    if (format == rate.format()) return rate.peak_flops().value();
+    known.push_back(rate.format());
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat(profile.name(), ": has no rate for number format \"", format,
+                   "\", expected one of: ", absl::StrJoin(known, ", ")));
+}
+
+}  // namespace weir

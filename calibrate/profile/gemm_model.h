@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parameters of a ProductModel, by name.
+#ifndef WEIR_CALIBRATE_PROFILE_GEMM_MODEL_H_
+#define WEIR_CALIBRATE_PROFILE_GEMM_MODEL_H_
+
+#include <vector>
+
+#include "calibrate/profile/gemm_model.pb.h"
+
+namespace weir {
+
+// One parameter of the message and its valid range.
+struct ProductFigure {
+  const char* name;
+  const Figure& (ProductModel::*get)() const;
+  Figure* (ProductModel::*mutate)();
+  double low, high;
+  // The smallest change that matters for a parameter that may be 0.
+  double scale;
+};
+
+// Returns all parameters in the order of the message. The last is
+// sustained_rate, which short measurements do not show.
+const std::vector<ProductFigure>& ProductFigures();
+
+}  // namespace weir
+
+#endif  // WEIR_CALIBRATE_PROFILE_GEMM_MODEL_H_

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "calibrate/profile/runtime.h"
+
+#include <cstdint>
+
+#include "base/assets.h"
+#include "base/problems.h"
+#include "base/status_macros.h"
+#include "base/textproto.h"
+#include "calibrate/profile/figures.h"
+
+namespace weir {
+namespace {
+
+// Returns true if the softmax is fused; see softmax_heads_multiple.
+bool FusesSoftmax(const Runtime& runtime, const Transformer& transformer,
+                  const WorkSpec& spec) {
+  if (runtime.unfused_softmax()) return false;
+  const uint32_t multiple = runtime.softmax_heads_multiple();
+  const uint32_t heads = transformer.num_heads() / spec.tensor_parallel;
+  return multiple == 0 || heads * spec.microbatch_size % multiple == 0;
+}
+
+}  // namespace
+
+absl::StatusOr<Runtime> LoadRuntime(const std::string& name_or_path) {
+  ASSIGN_OR_RETURN(const Asset asset,
+                   LoadAsset("calibrate/profile/runtimes", name_or_path));
+  Runtime runtime;
+  RETURN_IF_ERROR(ParseTextProto(asset.label, asset.contents, &runtime));
+  Problems problems(asset.label);
+  if (runtime.name().empty()) {
+    problems.Add("name", "is empty, expected the name of the framework");
+  }
+  if (!runtime.schedules().empty() && runtime.schedules_source().empty()) {
+    problems.Add("schedules_source",
+                 "is empty, expected where the list of schedules is from");
+  }
+  for (const NamedFigure& named : FiguresOf(&runtime)) {
+    CheckFigure(named.path, *named.figure, 0, 10, &problems);
+  }
+  RETURN_IF_ERROR(problems.ToStatus());
+  return runtime;
+}
+
+void SetFusions(const Runtime& runtime, const Transformer& transformer,
+                WorkSpec* spec) {
+  spec->tensor_async = runtime.overlaps_tensor_collectives();
+  spec->fused_softmax = FusesSoftmax(runtime, transformer, *spec);
+  spec->fused_bias_gelu = !runtime.unfused_bias_gelu();
+  spec->fused_bias_dropout_add = !runtime.unfused_bias_dropout_add();
+  spec->fused_gradient_accumulation = !runtime.unfused_gradient_accumulation();
+  spec->fused_cross_entropy = !runtime.unfused_cross_entropy();
+  spec->vocabulary_multiple = static_cast<int>(runtime.vocabulary_multiple());
+  spec->gelu_epilogue = runtime.gelu_epilogue();
+  spec->fused_residual_norm = runtime.fused_residual_norm();
+  spec->in_place_cross_entropy = runtime.in_place_cross_entropy();
+  spec->fused_embedding = runtime.fused_embedding();
+  spec->residual_dropout_only = runtime.residual_dropout_only();
+  spec->int32_tokens = runtime.int32_tokens();
+  spec->early_release = runtime.early_release();
+}
+
+}  // namespace weir

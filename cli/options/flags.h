@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command line as plain data.
+#ifndef WEIR_CLI_OPTIONS_FLAGS_H_
+#define WEIR_CLI_OPTIONS_FLAGS_H_
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "plan/search/plan.pb.h"
+#include "scenarios/scenario.pb.h"
+
+namespace weir {
+
+// The scenario to simulate: a scenario file, and flags that override it.
+struct ScenarioFlags {
+  std::string scenario;  // preset name or path; empty: only the flags
+  Scenario overrides;    // every field that is set takes precedence
+  // Absent: as in the scenario.
+  std::optional<bool> sequence_parallel;
+  std::optional<bool> flash_attention;
+  std::optional<bool> dropout;
+  std::optional<bool> fp32_gradients;
+  std::optional<bool> fully_sharded;
+  std::optional<bool> distributed_optimizer;
+  std::string costs;                   // "f=1,b=2", or the path of a table
+  std::string megatron_args;           // file of Megatron-LM's arguments
+  std::vector<std::string> schedules;  // "compare" takes several
+};
+
+struct OutputFlags {
+  enum class Format { kTable, kJson, kCsv };
+  enum class Color { kAuto, kAlways, kNever };
+  Format format = Format::kTable;
+  Color color = Color::kAuto;
+  bool quiet = false;
+  bool force = false;  // output files replace any file
+  std::string out;     // results, protobuf
+  std::string trace;   // timeline, .pftrace or .json
+};
+
+// "schedule lint" and "schedule convert".
+struct ScheduleFlags {
+  std::vector<std::string> runtimes;  // that must be able to run it
+  bool legacy = false;                // the file uses PyTorch's old dialect
+  bool lower = false;
+  bool merge_backward = false;
+  bool transfers_only = false;  // no sharding, no reduction
+  std::string output;           // empty: standard output
+};
+
+// "schedule synthesize".
+struct SynthesisFlags {
+  int method = 0;     // a SynthesisMethod
+  int objective = 0;  // an OrderObjective
+  bool offload = false;
+  double seconds = 20;       // time limit of CBC
+  double memory_limit = -1;  // microbatches; below 0: one per rank, 0: none
+  uint32_t num_moves = 0;    // 0: depends on the problem's size
+  uint32_t seed = 1;
+  std::string out;
+};
+
+// "validate": the runs of a table, or one execution.
+struct MeasuredFlags {
+  std::string file;
+  std::string replay;    // a result, or a timeline as CSV
+  std::string against;   // its prediction
+  std::string columns;   // a MeasuredColumns as textproto; empty: none
+  std::string where;     // "tp=2,pp=4"
+  double tolerance = 0;  // 0: none
+  bool all = false;
+};
+
+// "profile import" and "profile diff".
+struct ProfileFlags {
+  std::string start;   // the starting point
+  std::string source;  // named by its parameters; empty: the file
+  std::string out;
+  std::string other;     // the second profile
+  double tolerance = 0;  // 0: none
+};
+
+// "train-study".
+struct TrainStudyFlags {
+  std::string train_model;  // empty: the preset, with blocks for all stages
+  uint32_t updates = 400;   // batches
+  uint32_t seeds = 2;
+  double learning_rate = 0.03;
+  double momentum = 0.9;
+  std::string plot;  // SVG
+};
+
+// "plan".
+struct PlanFlags {
+  PlanRequest request;       // its scenario comes from ScenarioFlags
+  bool synchronous = false;  // only named schedules with a flush
+  bool explain = false;
+
+  std::string algorithm;  // a paper's planner; empty: the search
+  std::string graph;
+  std::vector<uint32_t> machines;
+  std::vector<double> bandwidth;
+  bool straight = false, fewer_machines = false, paper_formula = false;
+  bool published_memory = false;
+  std::optional<double> activation_compression_ratio;
+};
+
+// "sweep" and "collect".
+struct SweepFlags {
+  std::string grid;    // "parallelism.pipeline=2,4,schedule=gpipe,1f1b"
+  std::string points;  // CSV
+  std::string folder = "weir-sweep";
+  std::string shard = "0/1";
+  // Time limit of the simulation of each point.
+  double time_limit_seconds = std::numeric_limits<double>::infinity();
+  bool resume = false;
+  bool slurm = false;
+  uint32_t slurm_nodes = 4;
+  std::string slurm_args;
+  bool wait = false;
+  std::string sqlite, csv;  // "collect"
+  bool complete = false;
+};
+
+struct Flags {
+  std::string command;    // the whole line, for provenance
+  std::string name;       // positional argument: a result, schedule, ...
+  std::string result;     // which of several results
+  bool fast = false;      // --method of "simulate" and "sweep"
+  uint32_t num_jobs = 0;  // simulations at the same time; 0: one per core
+  ScenarioFlags scenario;
+  ScheduleFlags schedule;
+  SynthesisFlags synthesis;
+  MeasuredFlags measured;
+  ProfileFlags profile;
+  TrainStudyFlags study;
+  PlanFlags plan;
+  SweepFlags sweep;
+  OutputFlags output;
+};
+
+}  // namespace weir
+
+#endif  // WEIR_CLI_OPTIONS_FLAGS_H_

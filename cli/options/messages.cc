@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/options/messages.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/time.h"
+#include "base/text.h"
+
+namespace weir {
+namespace {
+
+bool IsSet(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value != nullptr && *value != '\0';
+}
+
+size_t TerminalColumns() {
+  constexpr size_t kUsual = 80;
+  winsize size = {};
+  const bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0;
+  return known && size.ws_col > 0 ? size.ws_col : kUsual;
+}
+
+bool UseColor(const OutputFlags& output) {
+  if (output.color != OutputFlags::Color::kAuto) {
+    return output.color == OutputFlags::Color::kAlways;
+  }
+  if (IsSet("NO_COLOR")) return false;
+  return IsSet("CLICOLOR_FORCE") || IsStderrTerminal();
+}
+
+void PrintTagged(absl::string_view tag, absl::string_view color,
+                 absl::string_view text, const OutputFlags& output) {
+  const bool colored = UseColor(output);
+  for (absl::string_view line :
+       absl::StrSplit(text, '\n', absl::SkipWhitespace())) {
+    const std::string message =
+        absl::StrCat(colored ? color : "", tag, colored ? "\033[0m" : "", " ",
+                     EscapeLine(line), "\n");
+    std::fputs(message.c_str(), stderr);
+  }
+}
+
+}  // namespace
+
+ExitCode PrintError(const absl::Status& status, const OutputFlags& output) {
+  const ExitCode code = ExitCodeOf(status);
+  std::string text(status.message());
+  if (text.empty()) text = status.ToString();
+  if (code == kExitInternal) {
+    absl::StrAppend(&text, "\nthis is a bug of weir, please report it");
+  }
+  PrintErrorMessage(text, output);
+  return code;
+}
+
+void PrintErrorMessage(absl::string_view message, const OutputFlags& output) {
+  PrintTagged("error:", "\033[1;31m", message, output);
+}
+
+void PrintWarning(absl::string_view text, const OutputFlags& output) {
+  PrintTagged("warning:", "\033[1;33m", text, output);
+}
+
+void PrintNote(absl::string_view text, const OutputFlags& output) {
+  if (!output.quiet) std::fprintf(stderr, "%s\n", EscapeLine(text).c_str());
+}
+
+absl::Status PrintResult(absl::string_view result) {
+  const std::string text = EscapeControls(result);
+  const size_t written = std::fwrite(text.data(), 1, text.size(), stdout);
+  const bool ended = text.empty() || text.back() == '\n';
+  if (written == text.size() && (ended || std::fputc('\n', stdout) != EOF) &&
+      std::fflush(stdout) == 0) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "standard output: cannot be written: ", std::strerror(errno)));
+}
+
+bool IsStderrTerminal() {
+  const char* terminal = std::getenv("TERM");
+  return isatty(STDERR_FILENO) == 1 && terminal != nullptr &&
+         std::strcmp(terminal, "dumb") != 0;
+}
+
+ProgressLine::ProgressLine(const OutputFlags& output)
+    : enabled_(!output.quiet && IsStderrTerminal() && !IsSet("CI")),
+      begin_(std::chrono::steady_clock::now()) {}
+
+ProgressLine::~ProgressLine() { Clear(); }
+
+void ProgressLine::Show(absl::string_view what, double done) {
+  Print(what, static_cast<int>(100 * done));
+}
+
+void ProgressLine::Show(absl::string_view what) { Print(what, -1); }
+
+void ProgressLine::Print(absl::string_view what, int percent) {
+  const auto now = std::chrono::steady_clock::now();
+  if (!enabled_ || (is_shown_ && percent == percent_ &&
+                    now - shown_ < std::chrono::milliseconds(100))) {
+    return;
+  }
+  is_shown_ = true;
+  percent_ = percent;
+  shown_ = now;
+  const auto seconds =
+      std::chrono::duration_cast<std::chrono::seconds>(now - begin_).count();
+  const std::string end = absl::StrCat(
+      percent < 0 ? "" : absl::StrCat(" ", percent, " %"),
+      seconds < 1 ? ""
+                  : absl::StrCat(percent < 0 ? " " : ", ",
+                                 absl::FormatDuration(absl::Seconds(seconds))));
+  // A line that wraps cannot be overwritten.
+  const size_t columns = std::max<size_t>(TerminalColumns(), end.size() + 1);
+  const std::string line = EscapeLine(what);
+  std::fputs(absl::StrCat("\r", line.substr(0, columns - end.size() - 1), end,
+                          "\033[K")
+                 .c_str(),
+             stderr);
+}
+
+void ProgressLine::Clear() {
+  if (is_shown_) std::fputs("\r\033[K", stderr);
+  is_shown_ = false;
+  percent_ = -1;
+}
+
+ElapsedLine::ElapsedLine(const OutputFlags& output, std::string what)
+    : line_(output), what_(std::move(what)) {
+  if (!line_.enabled()) return;
+  thread_ = std::thread([this] {
+    std::unique_lock<std::mutex> lock(mutex_);
+    while (!ended_.wait_for(lock, std::chrono::seconds(1),
+                            [this] { return is_ended_; })) {
+      line_.Show(what_);
+    }
+  });
+}
+
+ElapsedLine::~ElapsedLine() {
+  if (!thread_.joinable()) return;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    is_ended_ = true;
+  }
+  ended_.notify_one();
+  thread_.join();
+}
+
+}  // namespace weir

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Messages on standard error, and the only function that writes a result to
+// standard output. Control characters in any text, such as names and file
+// names, are escaped and never reach the terminal.
+#ifndef WEIR_CLI_OPTIONS_MESSAGES_H_
+#define WEIR_CLI_OPTIONS_MESSAGES_H_
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "base/exit_code.h"
+#include "cli/options/flags.h"
+
+namespace weir {
+
+// Prints every line as "error: <line>" and returns the exit code.
+ExitCode PrintError(const absl::Status& status, const OutputFlags& output);
+
+// Prints every line as "error: <line>", for errors with an exit code that the
+// command chooses.
+void PrintErrorMessage(absl::string_view message, const OutputFlags& output);
+
+void PrintWarning(absl::string_view text, const OutputFlags& output);
+
+// Prints a line, unless --quiet.
+void PrintNote(absl::string_view text, const OutputFlags& output);
+
+// Writes the result, followed by a newline if it has none. Returns
+// InvalidArgument if standard output cannot be written.
+absl::Status PrintResult(absl::string_view result);
+
+// Returns true if standard error is a terminal that supports control sequences
+// (not TERM=dumb).
+bool IsStderrTerminal();
+
+// A status line that overwrites itself; only if standard error is a terminal.
+class ProgressLine {
+ public:
+  explicit ProgressLine(const OutputFlags& output);
+  ~ProgressLine();
+
+  // Returns true if Show() prints anything.
+  bool enabled() const { return enabled_; }
+
+  // Shows "<what> 57 %, 1m12s": the completed fraction, from 0 to 1, and the
+  // time since construction. At most ten times a second while the percentage
+  // stays.
+  void Show(absl::string_view what, double done);
+  // Shows "<what> 1m12s", if the completed fraction is unknown.
+  void Show(absl::string_view what);
+  void Clear();
+
+ private:
+  void Print(absl::string_view what, int percent);
+
+  bool enabled_;
+  bool is_shown_ = false;
+  int percent_ = -1;
+  std::chrono::steady_clock::time_point begin_;
+  std::chrono::steady_clock::time_point shown_;
+};
+
+// A status line for work without callbacks: shows what is done and for how
+// long, once a second, from its own thread.
+class ElapsedLine {
+ public:
+  ElapsedLine(const OutputFlags& output, std::string what);
+  ~ElapsedLine();
+  ElapsedLine(const ElapsedLine&) = delete;
+  ElapsedLine& operator=(const ElapsedLine&) = delete;
+
+ private:
+  ProgressLine line_;
+  std::string what_;
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  bool is_ended_ = false;
+  std::thread thread_;
+};
+
+}  // namespace weir
+
+#endif  // WEIR_CLI_OPTIONS_MESSAGES_H_

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/options/output_files.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/files.h"
+#include "base/problems.h"
+#include "base/status_macros.h"
+#include "base/units.h"
+#include "cli/options/messages.h"
+#include "results/store.h"
+#include "results/summary.h"
+
+namespace weir {
+namespace {
+
+constexpr absl::string_view kPerfetto = ".pftrace";
+constexpr absl::string_view kChrome = ".json";
+
+// Notes that "show" and "trace" read the file.
+absl::Status WriteResults(const OutputFlags& output, const Results& results) {
+  RETURN_IF_ERROR(SaveResults(output.out, results, ReplaceOf(output)));
+  PrintNote(absl::StrCat("wrote ", output.out, " (weir show, weir trace)"),
+            output);
+  return absl::OkStatus();
+}
+
+// Returns the name without folders: that of a schedule file contains its path.
+absl::string_view FileNameOf(absl::string_view schedule) {
+  return schedule.substr(schedule.rfind('/') + 1);
+}
+
+bool IsPerfetto(const std::string& path) {
+  return absl::EndsWith(path, kPerfetto);
+}
+
+absl::Status WriteTimeline(const std::string& file,
+                           const absl::StatusOr<std::string>& trace,
+                           const std::string& what, const OutputFlags& output) {
+  RETURN_IF_ERROR(trace.status());
+  RETURN_IF_ERROR(WriteOutput(
+      file, IsPerfetto(file) ? *trace : MarkJson(*trace), ReplaceOf(output)));
+  PrintNote(
+      absl::StrCat("wrote ", file, " (", what, "; open it at ",
+                   IsPerfetto(file) ? "https://ui.perfetto.dev"
+                                    : "https://ui.perfetto.dev or speedscope",
+                   ")"),
+      output);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+ReplaceOptions ReplaceOf(const OutputFlags& output,
+                         std::function<bool(absl::string_view)> is_own_line) {
+  ReplaceOptions options;
+  options.force = output.force;
+  options.is_own_line = std::move(is_own_line);
+  return options;
+}
+
+absl::Status CheckOutputs(const OutputFlags& output, bool folders) {
+  RETURN_IF_ERROR(CheckTracePath("--trace", output.trace, folders));
+  const ReplaceOptions replace = ReplaceOf(output);
+  std::string trace = output.trace;
+  // The file in a folder is named after the schedule, which is not known yet:
+  // it may be any trace in that folder.
+  if (absl::EndsWith(trace, "/")) {
+    RETURN_IF_ERROR(CheckWritable(trace + "trace"));
+    trace = IsPerfetto(output.out) ? trace + std::string(FileNameOf(output.out))
+                                   : "";
+  }
+  return CheckOutputs(
+      {{"--out", output.out, replace}, {"--trace", trace, replace}});
+}
+
+absl::Status CheckTracePath(absl::string_view option, const std::string& path,
+                            bool folders) {
+  if (path.empty() || absl::EndsWith(path, kPerfetto) ||
+      absl::EndsWith(path, kChrome) || (folders && absl::EndsWith(path, "/"))) {
+    return absl::OkStatus();
+  }
+  Problems problems("command line");
+  problems.Add(option,
+               absl::StrCat("is ", path, ", expected a name ending in ",
+                            kPerfetto, " or ", kChrome,
+                            folders ? ", or a folder ending in /" : ""));
+  return problems.ToStatus();
+}
+
+absl::Status WriteTrace(const std::string& path, const Result& result,
+                        const OutputFlags& output) {
+  const std::string file =
+      absl::EndsWith(path, "/")
+          ? absl::StrCat(path, FileNameOf(result.schedule()), kPerfetto)
+          : path;
+  const double from_seconds = result.timeline().from_seconds();
+  return WriteTimeline(
+      file, IsPerfetto(file) ? PerfettoTrace(result) : ChromeTrace(result),
+      absl::StrCat(
+          "timeline of ", RowName(result),
+          from_seconds > 0
+              ? absl::StrCat(" from ", FormatSeconds(from_seconds), " on")
+              : ""),
+      output);
+}
+
+absl::Status WriteTwoRows(const std::string& path, const TwoRows& rows,
+                          const OutputFlags& output) {
+  return WriteTimeline(path,
+                       IsPerfetto(path) ? PerfettoTrace(rows.result, rows.names)
+                                        : ChromeTrace(rows.result, rows.names),
+                       "predicted above measured", output);
+}
+
+absl::Status WriteOutputs(const OutputFlags& output, const Results& results,
+                          const Result* traced) {
+  std::vector<std::string> messages;
+  const auto keep = [&](const absl::Status& status) {
+    if (!status.ok()) messages.emplace_back(status.message());
+  };
+  if (!output.out.empty()) keep(WriteResults(output, results));
+  if (!output.trace.empty() && traced != nullptr) {
+    keep(WriteTrace(output.trace, *traced, output));
+  }
+  if (messages.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrJoin(messages, "\n"));
+}
+
+void PrintWarnings(const Results& results, const OutputFlags& output) {
+  const std::vector<Result> all(results.results().begin(),
+                                results.results().end());
+  for (const std::string& warning : MergeWarnings(all)) {
+    PrintWarning(warning, output);
+  }
+}
+
+}  // namespace weir

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// The files that commands write in addition to standard output.
+#ifndef WEIR_CLI_OPTIONS_OUTPUT_FILES_H_
+#define WEIR_CLI_OPTIONS_OUTPUT_FILES_H_
+
+#include <functional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/output_file.h"
+#include "cli/options/flags.h"
+#include "results/result.pb.h"
+#include "results/trace/trace.h"
+
+namespace weir {
+
+// Returns which files the flags allow to replace, see base/output_file.h.
+ReplaceOptions ReplaceOf(
+    const OutputFlags& output,
+    std::function<bool(absl::string_view)> is_own_line = nullptr);
+
+// Checks, before hours of work, that --out and --trace can be written and are
+// not the same file. `folders`: --trace may name a folder.
+absl::Status CheckOutputs(const OutputFlags& output, bool folders);
+
+// Checks, before hours of work, that the ending of a trace file names a format.
+// `folders`: a path that ends with '/' is valid, too.
+absl::Status CheckTracePath(absl::string_view option, const std::string& path,
+                            bool folders);
+
+// Writes the timeline in the format that the ending names; in a folder, to a
+// .pftrace file named after the schedule. Prints a note about the file.
+absl::Status WriteTrace(const std::string& path, const Result& result,
+                        const OutputFlags& output);
+
+// The same for two results, each rank's rows under each other.
+absl::Status WriteTwoRows(const std::string& path, const TwoRows& rows,
+                          const OutputFlags& output);
+
+// Writes --out and, if `traced` is not null, --trace; tries both. Prints a note
+// about each file.
+absl::Status WriteOutputs(const OutputFlags& output, const Results& results,
+                          const Result* traced);
+
+// Prints the warnings, which a table or a CSV does not contain.
+void PrintWarnings(const Results& results, const OutputFlags& output);
+
+}  // namespace weir
+
+#endif  // WEIR_CLI_OPTIONS_OUTPUT_FILES_H_

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/options/overrides.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/files.h"
+#include "base/problems.h"
+#include "base/status_macros.h"
+#include "cli/options/chunks.h"
+#include "plan/search/megatron_reader.h"
+#include "scenarios/check_scenario.h"
+#include "scenarios/cluster/cluster.h"
+#include "scenarios/scenario.h"
+#include "schedules/registry.h"
+
+namespace weir {
+
+absl::StatusOr<TextbookCosts> ReadCosts(const std::string& costs) {
+  return absl::StrContains(costs, '=') ? ParseCosts(costs) : LoadCosts(costs);
+}
+
+namespace {
+
+absl::Status ApplyCosts(const ScenarioFlags& flags, Scenario* scenario) {
+  if (flags.costs.empty()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(*scenario->mutable_textbook(), ReadCosts(flags.costs));
+  // Textbook costs replace the inputs from which the file computes costs, but
+  // not those of the same command line: the user must resolve that
+  // contradiction.
+  if (flags.overrides.model().empty()) scenario->clear_model();
+  if (!flags.overrides.has_transformer()) scenario->clear_transformer();
+  if (flags.overrides.cluster().empty()) {
+    scenario->clear_cluster();
+    if (flags.overrides.num_nodes() == 0) scenario->clear_num_nodes();
+    if (flags.overrides.profile().empty()) scenario->clear_profile();
+  }
+  if (flags.overrides.batch().ByteSizeLong() == 0) scenario->clear_batch();
+  return absl::OkStatus();
+}
+
+// The microbatches of a model follow from its batch: --microbatches sets the
+// batch.
+absl::Status ApplyMicrobatches(const Scenario& overrides, Scenario* scenario) {
+  const uint32_t wanted = overrides.num_microbatches();
+  if (scenario->has_textbook() || wanted == 0) return absl::OkStatus();
+  Problems problems("command line");
+  if (overrides.batch().global_batch_size() != 0) {
+    problems.Add("--microbatches", "and --gbs exclude each other");
+    return problems.ToStatus();
+  }
+  const double batch = 1.0 * wanted *
+                       std::max(1u, scenario->batch().microbatch_size()) *
+                       std::max(1u, scenario->parallelism().data());
+  problems.CheckRange("--microbatches x --mbs x --dp", batch, 1,
+                      std::numeric_limits<int32_t>::max());
+  RETURN_IF_ERROR(problems.ToStatus());
+  scenario->mutable_batch()->set_global_batch_size(
+      static_cast<uint32_t>(batch));
+  scenario->clear_num_microbatches();
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status Override(const ScenarioFlags& flags, Scenario* target) {
+  Scenario& scenario = *target;
+  const Scenario& overrides = flags.overrides;
+  // Lists are replaced, not extended. An order and a list of GPUs replace each
+  // other, and so do a model and textbook costs.
+  auto* parallelism = scenario.mutable_parallelism();
+  if (overrides.parallelism().gpus_size() > 0) parallelism->clear_order();
+  if (overrides.parallelism().gpus_size() > 0 ||
+      !overrides.parallelism().order().empty()) {
+    parallelism->clear_gpus();
+  }
+  if (overrides.parallelism().blocks_per_stage_size() > 0 ||
+      !overrides.parallelism().layout().empty()) {
+    parallelism->clear_blocks_per_stage();
+    parallelism->clear_layout();
+  }
+  if (!overrides.model().empty() || overrides.has_transformer()) {
+    scenario.clear_textbook();
+  }
+  if (!overrides.model().empty()) scenario.clear_transformer();
+  if (overrides.has_transformer()) scenario.clear_model();
+  scenario.MergeFrom(overrides);
+  if (flags.sequence_parallel) {
+    parallelism->set_sequence_parallel(*flags.sequence_parallel);
+  }
+  // Set only if given: a field that exists counts as given.
+  if (flags.flash_attention) {
+    scenario.mutable_training()->set_flash_attention(*flags.flash_attention);
+  }
+  if (flags.dropout) {
+    scenario.mutable_training()->set_dropout(*flags.dropout);
+  }
+  if (flags.fp32_gradients) {
+    scenario.mutable_training()->set_fp32_gradients(*flags.fp32_gradients);
+  }
+  if (flags.distributed_optimizer) {
+    scenario.mutable_training()->set_distributed_optimizer(
+        *flags.distributed_optimizer);
+  }
+  if (flags.fully_sharded) {
+    scenario.mutable_training()->set_fully_sharded(*flags.fully_sharded);
+  }
+  RETURN_IF_ERROR(ApplyCosts(flags, &scenario));
+  return ApplyMicrobatches(overrides, &scenario);
+}
+
+namespace {
+
+absl::StatusOr<Question> FromMegatronArguments(const ScenarioFlags& flags) {
+  Question question{flags.megatron_args, {}};
+  if (!flags.scenario.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("command line: --megatron-args and the scenario ",
+                     flags.scenario, " exclude each other"));
+  }
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(flags.megatron_args));
+  ASSIGN_OR_RETURN(MegatronRun run,
+                   ReadMegatronArguments(flags.megatron_args, text));
+  question.scenario = std::move(run.scenario);
+  if (!run.ignored.empty()) {
+    question.notes.push_back(
+        absl::StrCat(flags.megatron_args,
+                     ": not simulated: ", absl::StrJoin(run.ignored, ", ")));
+  }
+  return question;
+}
+
+// Like Megatron-LM, uses all GPUs that tensor and pipeline parallelism leave.
+absl::Status FillReplicas(const std::string& label, Scenario* scenario) {
+  Parallelism& parallelism = *scenario->mutable_parallelism();
+  if (parallelism.data() > 0 || scenario->cluster().empty()) {
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(const Cluster cluster,
+                   LoadCluster(scenario->cluster(),
+                               static_cast<int>(scenario->num_nodes())));
+  const auto num_gpus = static_cast<uint32_t>(NumGpus(cluster));
+  const uint64_t group = uint64_t{std::max(parallelism.tensor(), 1u)} *
+                         std::max(parallelism.pipeline(), 1u);
+  if (num_gpus % group != 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        label, ": tensor x pipeline parallelism is ", group,
+        ", expected a divisor of the cluster's ", num_gpus, " GPUs, or --dp"));
+  }
+  parallelism.set_data(static_cast<uint32_t>(num_gpus / group));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<Question> ApplyOverrides(const ScenarioFlags& flags) {
+  Question question{"command line", {}};
+  if (!flags.megatron_args.empty()) {
+    ASSIGN_OR_RETURN(question, FromMegatronArguments(flags));
+  } else if (!flags.scenario.empty()) {
+    ASSIGN_OR_RETURN(question.scenario, LoadScenario(flags.scenario));
+    question.label = flags.scenario;
+  }
+  RETURN_IF_ERROR(Override(flags, &question.scenario));
+  if (!flags.megatron_args.empty()) {
+    RETURN_IF_ERROR(FillReplicas(question.label, &question.scenario));
+  }
+  FillChunksFromLayout(question.scenario);
+  return question;
+}
+
+absl::StatusOr<ResolvedScenario> ResolveWithChunks(const std::string& label,
+                                                   Scenario scenario) {
+  FillChunksFromLayout(scenario);
+  const auto kind = FindScheduleKind(scenario.schedule());
+  if (kind.ok() && scenario.parallelism().chunks() == 0) {
+    SetLegalChunks(**kind, &scenario);
+  }
+  RETURN_IF_ERROR(SetChunksOfFile(scenario.schedule(), &scenario));
+  return ResolveScenario(label, scenario);
+}
+
+absl::StatusOr<ResolvedScenario> ResolveFlags(const ScenarioFlags& flags) {
+  ASSIGN_OR_RETURN(Question question, ApplyOverrides(flags));
+  if (flags.schedules.size() > 1) {
+    Problems problems("command line");
+    problems.Add("--schedule",
+                 "names several, expected one (see weir compare)");
+    return problems.ToStatus();
+  }
+  if (!flags.schedules.empty()) {
+    question.scenario.set_schedule(flags.schedules[0]);
+  }
+  ASSIGN_OR_RETURN(
+      ResolvedScenario resolved,
+      ResolveWithChunks(question.label, std::move(question.scenario)));
+  resolved.warnings.insert(resolved.warnings.end(), question.notes.begin(),
+                           question.notes.end());
+  return resolved;
+}
+
+}  // namespace weir

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// The scenario to simulate: a scenario file plus flags.
+#ifndef WEIR_CLI_OPTIONS_OVERRIDES_H_
+#define WEIR_CLI_OPTIONS_OVERRIDES_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "cli/options/flags.h"
+#include "scenarios/scenario.h"
+#include "scenarios/scenario.pb.h"
+
+namespace weir {
+
+// Returns the costs of --costs, which are in it ("f=1,b=2") or in a file.
+absl::StatusOr<TextbookCosts> ReadCosts(const std::string& costs);
+
+// Sets every field that the flags set.
+absl::Status Override(const ScenarioFlags& flags, Scenario* scenario);
+
+struct Question {
+  std::string label;                    // the file, or "command line"
+  Scenario scenario;                    // not resolved
+  std::vector<std::string> notes = {};  // for the user
+};
+
+// Loads the scenario that the flags name (empty if none) and overrides it.
+absl::StatusOr<Question> ApplyOverrides(const ScenarioFlags& flags);
+
+// Calls ResolveScenario; chooses chunks for the schedule if none are given.
+absl::StatusOr<ResolvedScenario> ResolveWithChunks(const std::string& label,
+                                                   Scenario scenario);
+
+// Returns the only scenario of the flags, with its only schedule.
+absl::StatusOr<ResolvedScenario> ResolveFlags(const ScenarioFlags& flags);
+
+}  // namespace weir
+
+#endif  // WEIR_CLI_OPTIONS_OVERRIDES_H_

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/options/values.h"
+
+#include <cmath>
+#include <limits>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "base/status_macros.h"
+
+namespace weir {
+namespace {
+
+constexpr double kMinTimeLimit = 0.001;
+constexpr double kMaxTimeLimit = 1e9;
+constexpr int64_t kMaxCount = std::numeric_limits<int32_t>::max();
+
+absl::Status Unexpected(absl::string_view text, absl::string_view expected) {
+  return absl::InvalidArgumentError(absl::StrCat(
+      "is ", text.empty() ? "empty" : text, ", expected ", expected));
+}
+
+absl::StatusOr<uint32_t> ParseNumber(absl::string_view text, int64_t lowest) {
+  int64_t number = 0;
+  if (!absl::SimpleAtoi(text, &number) || number < lowest ||
+      number > kMaxCount) {
+    return Unexpected(
+        text, absl::StrCat("a whole number from ", lowest, " to ", kMaxCount));
+  }
+  return static_cast<uint32_t>(number);
+}
+
+}  // namespace
+
+absl::StatusOr<uint32_t> ParseCount(absl::string_view text) {
+  return ParseNumber(text, 1);
+}
+
+absl::StatusOr<std::vector<uint32_t>> ParseCounts(absl::string_view text,
+                                                  uint32_t lowest) {
+  std::vector<uint32_t> counts;
+  for (absl::string_view part : absl::StrSplit(text, ',')) {
+    ASSIGN_OR_RETURN(const uint32_t count, ParseNumber(part, lowest));
+    counts.push_back(count);
+  }
+  return counts;
+}
+
+absl::StatusOr<double> ParsePositive(absl::string_view text) {
+  double number = 0;
+  if (!absl::SimpleAtod(text, &number) || !std::isfinite(number) ||
+      number <= 0) {
+    return Unexpected(text, "a number above 0");
+  }
+  return number;
+}
+
+absl::StatusOr<double> ParseTimeLimit(absl::string_view text) {
+  double seconds = 0;
+  if (!absl::SimpleAtod(text, &seconds) ||
+      !(seconds >= kMinTimeLimit && seconds <= kMaxTimeLimit)) {
+    return Unexpected(text, absl::StrCat("seconds from ", kMinTimeLimit, " to ",
+                                         kMaxTimeLimit));
+  }
+  return seconds;
+}
+
+absl::StatusOr<int> ParseChoice(absl::string_view text,
+                                const Choices& choices) {
+  std::vector<absl::string_view> words;
+  for (const auto& [word, value] : choices) {
+    if (absl::EqualsIgnoreCase(word, text)) return value;
+    words.push_back(word);
+  }
+  return Unexpected(text, absl::StrJoin(words, " or "));
+}
+
+}  // namespace weir

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parsers of flag values. Messages name what was found and expected.
+#ifndef WEIR_CLI_OPTIONS_VALUES_H_
+#define WEIR_CLI_OPTIONS_VALUES_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace weir {
+
+// Parses a whole number from 1 to 2147483647.
+absl::StatusOr<uint32_t> ParseCount(absl::string_view text);
+
+// Parses comma-separated counts of at least `lowest`: "7,8,8,7".
+absl::StatusOr<std::vector<uint32_t>> ParseCounts(absl::string_view text,
+                                                  uint32_t lowest);
+
+// Parses a finite number above 0.
+absl::StatusOr<double> ParsePositive(absl::string_view text);
+
+// Parses a time limit in seconds, from a millisecond to 1e9 (30 years), since
+// clocks cannot count much further.
+absl::StatusOr<double> ParseTimeLimit(absl::string_view text);
+
+// Parses one of several words, ignoring case.
+using Choices = std::vector<std::pair<absl::string_view, int>>;
+absl::StatusOr<int> ParseChoice(absl::string_view text, const Choices& choices);
+
+}  // namespace weir
+
+#endif  // WEIR_CLI_OPTIONS_VALUES_H_

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// "weir collect": the shards of a sweep as one table.
+#include "plan/sweep/collect.h"
+
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/json_text.h"
+#include "base/output_file.h"
+#include "base/status_macros.h"
+#include "cli/options/messages.h"
+#include "cli/options/output_files.h"
+#include "cli/weir/commands.h"
+#include "cli/weir/envelope.h"
+
+namespace weir {
+namespace {
+
+constexpr size_t kNumNamed = 5;
+
+absl::Status CheckFiles(const Flags& flags) {
+  return CheckOutputs(
+      {{"--csv", flags.sweep.csv, ReplaceOf(flags.output, IsSweepHeader)},
+       {"--sqlite", flags.sweep.sqlite, ReplaceOf(flags.output)}});
+}
+
+absl::Status Write(const Flags& flags, const CollectedSweep& collected) {
+  absl::Status status;
+  if (!flags.sweep.csv.empty()) {
+    status.Update(WriteOutput(flags.sweep.csv, SweepCsv(collected),
+                              ReplaceOf(flags.output, IsSweepHeader)));
+  }
+  if (!flags.sweep.sqlite.empty()) {
+    status.Update(WriteSqlite(flags.sweep.sqlite, collected));
+  }
+  return status;
+}
+
+std::string Json(const CollectedSweep& collected) {
+  const SweepCounts counts = CountsOf(collected);
+  nlohmann::ordered_json json = {
+      {"num_points", counts.num_points},
+      {"num_done", counts.num_done},
+      {"num_refused", counts.num_refused},
+      {"num_failed", counts.num_failed},
+      {"num_missing", counts.num_points - counts.num_ended()}};
+  if (counts.has_best) {
+    nlohmann::ordered_json best;
+    const SweepTable table = TableOf(collected.sweep);
+    const auto row = RowOf(collected.sweep, counts.best);
+    for (size_t i = 0; i < row.size(); ++i) {
+      std::visit(
+          [&](const auto& cell) {
+            using Cell = std::decay_t<decltype(cell)>;
+            if constexpr (!std::is_same_v<Cell, std::monostate>) {
+              best[table.names[i]] = cell;
+            }
+          },
+          row[i]);
+    }
+    json["best"] = best;
+  }
+  return DumpJson(json);
+}
+
+std::string View(const Flags& flags, const CollectedSweep& collected) {
+  switch (flags.output.format) {
+    case OutputFlags::Format::kCsv:
+      return SweepCsv(collected);
+    case OutputFlags::Format::kJson:
+      return Envelope(flags.command, "{}", Json(collected));
+    case OutputFlags::Format::kTable:
+      break;
+  }
+  return CollectedText(collected);
+}
+
+void Warn(const Flags& flags, const CollectedSweep& collected) {
+  const SweepCounts counts = CountsOf(collected);
+  const uint32_t num_missing = counts.num_points - counts.num_ended();
+  if (num_missing > 0) {
+    PrintWarning(
+        absl::StrCat(num_missing, " of ", counts.num_points,
+                     " points are missing: ",
+                     absl::StrJoin(MissingPoints(collected, kNumNamed), ", "),
+                     num_missing > kNumNamed ? ", ..." : "",
+                     " (weir sweep --resume runs them)"),
+        flags.output);
+  }
+  if (counts.num_failed > 0) {
+    PrintWarning(absl::StrCat(counts.num_failed,
+                              " points failed: ", ReasonText(*counts.failure),
+                              " (weir sweep --resume runs them again)"),
+                 flags.output);
+  }
+  for (const std::string& damage : collected.damage) {
+    PrintWarning(absl::StrCat(damage, "; it is left out"), flags.output);
+  }
+}
+
+}  // namespace
+
+int RunCollect(const Flags& flags) {
+  const absl::Status checked = CheckFiles(flags);
+  if (!checked.ok()) return PrintError(checked, flags.output);
+  absl::StatusOr<CollectedSweep> collected;
+  {
+    const ElapsedLine line(flags.output, "reading shards");
+    collected = CollectShards(flags.name);
+  }
+  if (!collected.ok()) return PrintError(collected.status(), flags.output);
+  const absl::Status written = Write(flags, *collected);
+  if (!written.ok()) return PrintError(written, flags.output);
+  const absl::Status printed = PrintResult(View(flags, *collected));
+  if (!printed.ok()) return PrintError(printed, flags.output);
+  Warn(flags, *collected);
+  if (!flags.sweep.complete) return kExitOk;
+  if (!IsComplete(*collected)) return kExitNegative;
+  const std::string none_ran = NoneRanText(CountsOf(*collected));
+  if (none_ran.empty()) return kExitOk;
+  PrintWarning(none_ran, flags.output);
+  return kExitNegative;
+}
+
+}  // namespace weir

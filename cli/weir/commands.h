@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// The commands of weir. Each takes its flags, prints, and returns the exit
+// code. The result goes to standard output, everything else to standard error.
+#ifndef WEIR_CLI_WEIR_COMMANDS_H_
+#define WEIR_CLI_WEIR_COMMANDS_H_
+
+#include "cli/options/flags.h"
+
+namespace weir {
+
+using Command = int(const Flags& flags);
+
+Command RunSimulate;
+Command RunExplain;
+Command RunCompare;
+Command RunValidate;
+Command RunTrainStudy;
+Command RunPlan;
+Command RunValidateReplay;  // "validate --replay"
+Command RunShow;            // shows a stored result
+Command RunTrace;           // writes a trace of a stored result
+Command RunScheduleList;
+Command RunScheduleShow;
+Command RunScheduleSemantics;
+Command RunScheduleLint;
+Command RunScheduleConvert;
+Command RunScheduleSynthesize;
+Command RunModelList;
+Command RunModelShow;
+Command RunClusterList;
+Command RunClusterShow;
+Command RunScenarioList;
+Command RunScenarioShow;
+Command RunProfileList;
+Command RunProfileShow;
+Command RunProfileDiff;
+Command RunProfileImport;
+Command RunSweepCommand;
+Command RunCollect;
+Command RunDoctor;
+
+}  // namespace weir
+
+#endif  // WEIR_CLI_WEIR_COMMANDS_H_

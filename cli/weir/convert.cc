@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/problems.h"
+#include "base/status_macros.h"
+#include "cli/options/messages.h"
+#include "cli/options/output_files.h"
+#include "cli/weir/commands.h"
+#include "cli/weir/schedule_input.h"
+#include "schedules/interop/lower.h"
+#include "schedules/interop/schedule_text.h"
+#include "schedules/source.h"
+#include "schedules/validate.h"
+
+namespace weir {
+namespace {
+
+absl::StatusOr<std::string> Converted(const Flags& flags) {
+  const ScheduleFlags& asked = flags.schedule;
+  if (asked.transfers_only && !asked.lower) {
+    Problems problems("command line");
+    problems.Add("--transfers-only", "says how to lower, expected --lower too");
+    return problems.ToStatus();
+  }
+  // A file's own transfers are dropped, which also fixes problems with them.
+  ASSIGN_OR_RETURN(Schedule schedule,
+                   ScheduleOfFlags(flags, FileTransfers::kDropped));
+  RETURN_IF_ERROR(ValidateSchedule(schedule));
+  if (OrdersTransfers(flags.name)) {
+    PrintWarning(absl::StrCat(flags.name, ": its own transfers are left out"),
+                 flags.output);
+  }
+  if (!asked.lower) {
+    if (asked.merge_backward) schedule = MergeBackwards(std::move(schedule));
+    const absl::Status reads = CheckPyTorchReads(schedule);
+    if (!reads.ok()) {
+      for (absl::string_view line : absl::StrSplit(reads.message(), '\n')) {
+        PrintWarning(absl::StrCat("not for PyTorch: ", line), flags.output);
+      }
+    }
+    return PrintCsv(schedule);
+  }
+  // Lowered schedules are for PyTorch.
+  RETURN_IF_ERROR(CheckPyTorchReads(schedule));
+  LoweringOptions options =
+      asked.transfers_only ? kTransfersOnly : LoweringOptions();
+  options.merge_backward = asked.merge_backward;
+  ASSIGN_OR_RETURN(const CommProgram program, LowerSchedule(schedule, options));
+  return PrintCsv(program);
+}
+
+}  // namespace
+
+int RunScheduleConvert(const Flags& flags) {
+  const absl::StatusOr<std::string> text = Converted(flags);
+  if (!text.ok()) return PrintError(text.status(), flags.output);
+  const std::string& path = flags.schedule.output;
+  const absl::Status written =
+      path.empty() ? PrintResult(*text)
+                   : WriteOutput(path, *text, ReplaceOf(flags.output));
+  if (!written.ok()) return PrintError(written, flags.output);
+  if (!path.empty()) {
+    PrintNote(absl::StrCat("wrote ", path), flags.output);
+  }
+  return kExitOk;
+}
+
+}  // namespace weir

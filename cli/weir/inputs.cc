@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shows the inputs of simulations: models, clusters, scenarios.
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/assets.h"
+#include "base/json_text.h"
+#include "base/problems.h"
+#include "base/status_macros.h"
+#include "base/textproto.h"
+#include "cli/options/messages.h"
+#include "cli/weir/commands.h"
+#include "models/describe.h"
+#include "models/model.h"
+#include "scenarios/cluster/cluster.h"
+#include "scenarios/cluster/describe_cluster.h"
+#include "scenarios/scenario.h"
+
+namespace weir {
+namespace {
+
+int Print(const absl::StatusOr<std::string>& text, const OutputFlags& output) {
+  if (!text.ok()) return PrintError(text.status(), output);
+  const absl::Status printed = PrintResult(*text);
+  return printed.ok() ? kExitOk : PrintError(printed, output);
+}
+
+int PrintAssets(absl::string_view folder, const OutputFlags& output) {
+  return Print(absl::StrCat(absl::StrJoin(ListAssets(folder), "\n"), "\n"),
+               output);
+}
+
+Recompute RecomputeOf(RecomputeMode mode) {
+  switch (mode) {
+    case RECOMPUTE_FULL:
+      return Recompute::kFull;
+    case RECOMPUTE_SELECTIVE:
+      return Recompute::kSelective;
+    default:
+      return Recompute::kNone;
+  }
+}
+
+absl::StatusOr<WorkSpec> WorkOf(const Flags& flags, const Model& model) {
+  const Scenario& scenario = flags.scenario.overrides;
+  const auto or_else = [](uint32_t value, uint32_t fallback) {
+    return static_cast<int>(value == 0 ? fallback : value);
+  };
+  WorkSpec spec;
+  spec.microbatch_size = or_else(scenario.batch().microbatch_size(), 1);
+  spec.sequence_length = or_else(scenario.batch().sequence_length(),
+                                 std::max(1u, DefaultSequenceLength(model)));
+  spec.tensor_parallel = or_else(scenario.parallelism().tensor(), 1);
+  spec.expert_parallel = or_else(scenario.parallelism().expert(), 1);
+  spec.sequence_parallel = flags.scenario.sequence_parallel.value_or(false);
+  spec.flash_attention = flags.scenario.flash_attention.value_or(false);
+  spec.dropout = flags.scenario.dropout.value_or(false);
+  spec.recompute = RecomputeOf(scenario.training().recompute());
+  spec.bytes_per_element = scenario.training().precision() == FP32 ? 4 : 2;
+
+  Problems problems("command line");
+  if (model.has_transformer() &&
+      model.transformer().num_heads() % spec.tensor_parallel != 0) {
+    problems.Add("--tp", absl::StrCat("is ", spec.tensor_parallel,
+                                      ", expected a divisor of the ",
+                                      model.transformer().num_heads(),
+                                      " attention heads"));
+  }
+  if (model.has_measured() && spec.tensor_parallel != 1) {
+    problems.Add("--tp", "is above 1, which a measured model cannot be");
+  }
+  RETURN_IF_ERROR(problems.ToStatus());
+  if (spec.expert_parallel > 1 || model.transformer().num_experts() > 0) {
+    RETURN_IF_ERROR(ValidateWorkSpec("command line", model, spec));
+  }
+  return spec;
+}
+
+absl::StatusOr<std::string> ViewModel(const Flags& flags) {
+  ASSIGN_OR_RETURN(const Model model, LoadModel(flags.name));
+  ASSIGN_OR_RETURN(const WorkSpec spec, WorkOf(flags, model));
+  return flags.output.format == OutputFlags::Format::kJson
+             ? ModelJson(model, spec)
+             : DescribeModel(model, spec);
+}
+
+absl::StatusOr<std::string> ViewCluster(const Flags& flags) {
+  ASSIGN_OR_RETURN(
+      const Cluster cluster,
+      LoadCluster(flags.name,
+                  static_cast<int>(flags.scenario.overrides.num_nodes())));
+  return flags.output.format == OutputFlags::Format::kJson
+             ? DumpJson(ClusterJson(cluster), 2)
+             : DescribeCluster(cluster);
+}
+
+absl::StatusOr<std::string> ViewScenario(const Flags& flags) {
+  ASSIGN_OR_RETURN(const Scenario scenario, LoadScenario(flags.name));
+  ASSIGN_OR_RETURN(const ResolvedScenario resolved,
+                   ResolveScenario(flags.name, scenario));
+  return absl::StrCat(
+      "# proto-file: scenarios/scenario.proto\n# proto-message: Scenario\n",
+      PrintTextProto(resolved.scenario));
+}
+
+}  // namespace
+
+int RunModelList(const Flags& flags) {
+  return PrintAssets("models/presets", flags.output);
+}
+
+int RunModelShow(const Flags& flags) {
+  return Print(ViewModel(flags), flags.output);
+}
+
+int RunClusterList(const Flags& flags) {
+  return PrintAssets("scenarios/cluster/presets", flags.output);
+}
+
+int RunClusterShow(const Flags& flags) {
+  return Print(ViewCluster(flags), flags.output);
+}
+
+int RunScenarioList(const Flags& flags) {
+  return PrintAssets("scenarios/presets", flags.output);
+}
+
+int RunScenarioShow(const Flags& flags) {
+  return Print(ViewScenario(flags), flags.output);
+}
+
+}  // namespace weir

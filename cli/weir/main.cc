@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <exception>
+#include <new>
+#include <string>
+
+#include "absl/status/status.h"
+#include "base/interrupt.h"
+#include "base/temporary_file.h"
+#include "base/textproto.h"
+#include "cli/options/messages.h"
+#include "cli/weir/parse.h"
+
+namespace weir {
+namespace {
+
+int Main(int argc, const char* const* argv) {
+  ExitOnInterrupt();
+  IgnoreFileSizeSignal();
+  SilenceProtobuf();
+  const absl::StatusOr<CommandLine> line = ParseCommandLine(argc, argv);
+  if (!line.ok()) {
+    OutputFlags output;
+    output.color = ColorOf(argc, argv);
+    return PrintError(line.status(), output);
+  }
+  if (line->command != nullptr) return line->command(line->flags);
+  const absl::Status printed = PrintResult(line->text);
+  return printed.ok() ? kExitOk : PrintError(printed, line->flags.output);
+}
+
+}  // namespace
+}  // namespace weir
+
+int main(int argc, char** argv) {
+  try {
+    return weir::Main(argc, argv);
+  } catch (const std::bad_alloc&) {
+    return weir::PrintError(
+        absl::UnavailableError("this machine has not enough memory for it"),
+        weir::OutputFlags());
+  } catch (const std::exception& error) {
+    return weir::PrintError(absl::InternalError(error.what()),
+                            weir::OutputFlags());
+  }
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "absl/strings/str_cat.h"
+#include "base/interrupt.h"
+#include "base/status_macros.h"
+#include "base/worker_pool.h"
+#include "cli/options/messages.h"
+#include "cli/options/overrides.h"
+#include "cli/weir/commands.h"
+#include "cli/weir/envelope.h"
+#include "cli/weir/plan_files.h"
+#include "cli/weir/plan_papers.h"
+#include "plan/papers/planner_seeds.h"
+#include "plan/search/joint_search.h"
+#include "plan/search/plan_size.h"
+#include "plan/search/plan_views.h"
+#include "schedules/registry.h"
+
+namespace weir {
+namespace {
+
+// With --synchronous, keeps only the named schedules that have a flush.
+absl::Status KeepSynchronous(PlanSpace* space) {
+  auto* schedules = space->mutable_schedules();
+  std::vector<std::string> kept;
+  for (const std::string& name : *schedules) {
+    ASSIGN_OR_RETURN(const ScheduleKind* kind, FindScheduleKind(name));
+    if (kind->flush) kept.push_back(name);
+  }
+  if (kept.empty() && !schedules->empty()) {
+    return absl::InvalidArgumentError(
+        "command line: --schedule: has none with a flush, which --synchronous "
+        "asks for");
+  }
+  schedules->Assign(kept.begin(), kept.end());
+  return absl::OkStatus();
+}
+
+absl::StatusOr<PlanReport> Search(const Flags& flags) {
+  ASSIGN_OR_RETURN(Question question, ApplyOverrides(flags.scenario));
+  RETURN_IF_ERROR(CheckPlanFiles(flags.output, flags.plan.request.num_plans()));
+  PlanRequest request = flags.plan.request;
+  *request.mutable_scenario() = std::move(question.scenario);
+  if (flags.plan.synchronous) {
+    RETURN_IF_ERROR(KeepSynchronous(request.mutable_space()));
+    request.mutable_space()->set_asynchronous(false);
+  }
+  SearchOptions options;
+  options.num_processes = flags.num_jobs > 0 ? static_cast<int>(flags.num_jobs)
+                                             : DefaultProcesses();
+  ProgressLine progress(flags.output);
+  if (progress.enabled()) {
+    options.progress = [&](double done, const std::string& text) {
+      progress.Show(text, done);
+    };
+  }
+  NoteInterrupt();
+  RETURN_IF_ERROR(
+      CheckSearchSize(question.label, request, options.num_processes));
+  // With these seeds, no plan of a paper's planner is better than the result.
+  options.seeds =
+      SeedsFor(question.label, request, options.num_processes,
+               [&](double done) { progress.Show("asking planners", done); });
+  absl::StatusOr<PlanReport> report =
+      SearchPlans(question.label, request, options);
+  ExitOnInterrupt();
+  return report;
+}
+
+std::string View(const Flags& flags, const PlanReport& report) {
+  switch (flags.output.format) {
+    case OutputFlags::Format::kJson:
+      return Envelope(flags.command, PlanRequestJson(report.request()),
+                      PlanJson(report),
+                      {report.warnings().begin(), report.warnings().end()});
+    case OutputFlags::Format::kCsv:
+      return PlanCsv(report);
+    case OutputFlags::Format::kTable:
+      break;
+  }
+  return PlanTable(report, flags.plan.explain);
+}
+
+}  // namespace
+
+int RunPlan(const Flags& flags) {
+  if (!flags.plan.algorithm.empty() || !flags.plan.graph.empty() ||
+      !flags.plan.machines.empty()) {
+    return RunPaperPlanners(flags);
+  }
+  const absl::StatusOr<PlanReport> report = Search(flags);
+  if (!report.ok()) {
+    const ExitCode code = PrintError(report.status(), flags.output);
+    // The request is valid, but the answer is negative.
+    return absl::IsFailedPrecondition(report.status()) ? kExitNegative : code;
+  }
+  int code = kExitOk;
+  if (Interrupted()) {
+    code = InterruptExitCode();
+    PrintNote("interrupted: these are the best plans so far", flags.output);
+  }
+  const absl::Status printed = PrintResult(View(flags, *report));
+  if (!printed.ok()) code = PrintError(printed, flags.output);
+  for (const std::string& warning : report->warnings()) {
+    PrintWarning(warning, flags.output);
+  }
+  const absl::Status written = WritePlanFiles(
+      flags.output, {report->plans().begin(), report->plans().end()});
+  if (!written.ok()) code = PrintError(written, flags.output);
+  return code;
+}
+
+}  // namespace weir

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shows, compares and imports device profiles.
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/assets.h"
+#include "base/files.h"
+#include "base/json_text.h"
+#include "base/output_file.h"
+#include "base/status_macros.h"
+#include "base/textproto.h"
+#include "calibrate/describe/describe_profile.h"
+#include "calibrate/fit/import.h"
+#include "calibrate/profile/device_profile.h"
+#include "cli/options/messages.h"
+#include "cli/options/output_files.h"
+#include "cli/weir/commands.h"
+#include "cli/weir/envelope.h"
+
+namespace weir {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+bool WantsJson(const Flags& flags) {
+  return flags.output.format == OutputFlags::Format::kJson;
+}
+
+std::string Framed(const Flags& flags, const Json& config, const Json& result) {
+  const auto text = [](const Json& json) { return DumpJson(json); };
+  return Envelope(flags.command, text(config), text(result));
+}
+
+int Print(const absl::StatusOr<std::string>& text, const OutputFlags& output) {
+  if (!text.ok()) return PrintError(text.status(), output);
+  const absl::Status printed = PrintResult(*text);
+  return printed.ok() ? kExitOk : PrintError(printed, output);
+}
+
+absl::StatusOr<std::string> Shown(const Flags& flags) {
+  ASSIGN_OR_RETURN(const DeviceProfile profile, LoadDeviceProfile(flags.name));
+  return WantsJson(flags)
+             ? Framed(flags, {{"profile", flags.name}}, ProfileJson(profile))
+             : DescribeProfile(profile);
+}
+
+absl::StatusOr<ProfileDifference> Compared(const Flags& flags) {
+  ASSIGN_OR_RETURN(const DeviceProfile a, LoadDeviceProfile(flags.name));
+  ASSIGN_OR_RETURN(const DeviceProfile b,
+                   LoadDeviceProfile(flags.profile.other));
+  return DiffProfiles(a, b);
+}
+
+absl::StatusOr<Import> Imported(const Flags& flags) {
+  RETURN_IF_ERROR(CheckOutput(flags.profile.out, ReplaceOf(flags.output)));
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(flags.name));
+  ASSIGN_OR_RETURN(const DeviceProfile start,
+                   LoadDeviceProfile(flags.profile.start));
+  return ImportMeasurements(
+      flags.name, text, start,
+      flags.profile.source.empty() ? flags.name : flags.profile.source);
+}
+
+}  // namespace
+
+int RunProfileList(const Flags& flags) {
+  return Print(
+      absl::StrCat(absl::StrJoin(ListAssets("calibrate/profile/presets"), "\n"),
+                   "\n"),
+      flags.output);
+}
+
+int RunProfileShow(const Flags& flags) {
+  return Print(Shown(flags), flags.output);
+}
+
+int RunProfileDiff(const Flags& flags) {
+  const absl::StatusOr<ProfileDifference> difference = Compared(flags);
+  if (!difference.ok()) return PrintError(difference.status(), flags.output);
+  const int printed = Print(
+      WantsJson(flags)
+          ? Framed(flags, {{"a", flags.name}, {"b", flags.profile.other}},
+                   DifferenceJson(*difference))
+          : DescribeDifference(flags.name, flags.profile.other, *difference),
+      flags.output);
+  if (printed != kExitOk) return printed;
+  const double tolerance = flags.profile.tolerance;
+  return tolerance > 0 && difference->Largest() > tolerance ? kExitNegative
+                                                            : kExitOk;
+}
+
+int RunProfileImport(const Flags& flags) {
+  const absl::StatusOr<Import> import = Imported(flags);
+  if (!import.ok()) return PrintError(import.status(), flags.output);
+  const absl::Status written =
+      WriteOutput(flags.profile.out, MarkText(PrintTextProto(import->profile)),
+                  ReplaceOf(flags.output));
+  if (!written.ok()) return PrintError(written, flags.output);
+  const absl::Status printed = PrintResult(import->report);
+  if (!printed.ok()) return PrintError(printed, flags.output);
+  PrintNote(absl::StrCat("wrote ", flags.profile.out), flags.output);
+  return kExitOk;
+}
+
+}  // namespace weir

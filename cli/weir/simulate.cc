@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/simulate.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "cli/options/messages.h"
+#include "cli/options/output_files.h"
+#include "cli/options/overrides.h"
+#include "cli/weir/commands.h"
+#include "plan/sweep/ranked_view.h"
+#include "results/summary.h"
+#include "results/views/views.h"
+#include "sim/fast/fast_simulator.h"
+
+namespace weir {
+namespace {
+
+absl::StatusOr<Result> SimulateQuestion(const Flags& flags) {
+  RETURN_IF_ERROR(CheckOutputs(flags.output, /*folders=*/true));
+  ASSIGN_OR_RETURN(const ResolvedScenario scenario,
+                   ResolveFlags(flags.scenario));
+  ProgressLine progress(flags.output);
+  SimulateOptions options;
+  options.keep_timeline =
+      !flags.output.out.empty() || !flags.output.trace.empty();
+  options.progress = [&](double done) {
+    progress.Show(scenario.scenario.schedule(), done);
+  };
+  return Simulate(scenario, options);
+}
+
+std::string View(const Flags& flags, const Result& result) {
+  switch (flags.output.format) {
+    case OutputFlags::Format::kJson:
+      return ResultJson(flags.command, result);
+    case OutputFlags::Format::kCsv:
+      return RanksCsv(result);
+    case OutputFlags::Format::kTable:
+      break;
+  }
+  return ResultTable(result);
+}
+
+// Refuses options that only the full simulation supports.
+absl::Status CheckFast(const OutputFlags& output) {
+  std::string asked;
+  if (!output.trace.empty()) asked = "--trace";
+  if (!output.out.empty()) asked = "--out";
+  if (output.format == OutputFlags::Format::kCsv) asked = "--format csv";
+  if (asked.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("weir simulate: ", asked,
+                   " needs every GPU and microbatch, found --method fast, "
+                   "expected --method full"));
+}
+
+// Returns the used fraction of memory, relative to the GPU with the least
+// memory.
+double MostUsedPart(const ResolvedScenario& scenario, const RankedRun& run) {
+  double least = scenario.device.memory_bytes().value();
+  for (const DeviceProfile& other : scenario.other_devices) {
+    least = std::min(least, other.memory_bytes().value());
+  }
+  double most = 0;
+  for (const double bytes : run.peak_bytes) most = std::max(most, bytes);
+  return scenario.textbook ? 0 : most / least;
+}
+
+int RunFast(const Flags& flags) {
+  const absl::Status possible = CheckFast(flags.output);
+  if (!possible.ok()) return PrintError(possible, flags.output);
+  const absl::StatusOr<ResolvedScenario> scenario =
+      ResolveFlags(flags.scenario);
+  if (!scenario.ok()) return PrintError(scenario.status(), flags.output);
+  const absl::StatusOr<RankedRun> run = Ranker().Rank(*scenario);
+  if (!run.ok()) return PrintError(run.status(), flags.output);
+  const absl::Status printed =
+      PrintResult(flags.output.format == OutputFlags::Format::kJson
+                      ? RankedJson(flags.command, *scenario, *run)
+                      : RankedTable(*scenario, *run));
+  if (!printed.ok()) return PrintError(printed, flags.output);
+  for (const std::string& warning : scenario->warnings) {
+    PrintWarning(warning, flags.output);
+  }
+  if (const double part = MostUsedPart(*scenario, *run);
+      run->fits_memory && part > 1 - kUsualMemoryMargin) {
+    PrintWarning(MarginWarning(part), flags.output);
+  }
+  return run->fits_memory ? kExitOk : kExitNegative;
+}
+
+}  // namespace
+
+int RunSimulate(const Flags& flags) {
+  if (flags.fast) return RunFast(flags);
+  absl::StatusOr<Result> result = SimulateQuestion(flags);
+  if (!result.ok()) return PrintError(result.status(), flags.output);
+  const absl::Status printed = PrintResult(View(flags, *result));
+  if (!printed.ok()) PrintError(printed, flags.output);
+  const int verdict = FitsMemory(*result) ? kExitOk : kExitNegative;
+
+  Results results;
+  *results.add_results() = *std::move(result);
+  PrintWarnings(results, flags.output);
+  const absl::Status written =
+      WriteOutputs(flags.output, results, &results.results(0));
+  if (!written.ok()) return PrintError(written, flags.output);
+  return printed.ok() ? verdict : kExitUsage;
+}
+
+}  // namespace weir

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/synthesis/synthesize.h"
+
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/files.h"
+#include "base/interrupt.h"
+#include "base/problems.h"
+#include "base/status_macros.h"
+#include "cli/options/messages.h"
+#include "cli/options/output_files.h"
+#include "cli/options/overrides.h"
+#include "cli/weir/commands.h"
+#include "cli/weir/envelope.h"
+#include "plan/synthesis/scenario_problem.h"
+#include "plan/synthesis/synthesis_view.h"
+#include "schedules/interop/schedule_json.h"
+#include "schedules/interop/schedule_text.h"
+#include "schedules/semantics.h"
+#include "sim/simulate.h"
+
+namespace weir {
+namespace {
+
+// Returns the scenario; if none is given, textbook costs in the shape of the
+// other schedule commands.
+ScenarioFlags ScenarioOf(const Flags& flags) {
+  ScenarioFlags asked = flags.scenario;
+  Scenario& shape = asked.overrides;
+  // The schedule only determines the stages per rank; this one takes any
+  // number.
+  if (shape.parallelism().chunks() > 1) asked.schedules = {"breadth-first"};
+  if (!asked.scenario.empty()) return asked;
+  if (shape.parallelism().pipeline() == 0) {
+    shape.mutable_parallelism()->set_pipeline(4);
+  }
+  if (shape.num_microbatches() == 0 && shape.batch().ByteSizeLong() == 0) {
+    shape.set_num_microbatches(8);
+  }
+  if (shape.model().empty() && !shape.has_transformer() &&
+      asked.costs.empty()) {
+    asked.costs = "f=1,i=1,w=1";
+  }
+  if (shape.schedule().empty() && asked.schedules.empty()) {
+    shape.set_schedule("1f1b");
+  }
+  return asked;
+}
+
+absl::StatusOr<OrderProblem> ProblemOf(const SynthesisFlags& flags,
+                                       const ResolvedScenario& scenario) {
+  ASSIGN_OR_RETURN(OrderProblem problem, OrderProblemOf(scenario));
+  problem.may_offload = flags.offload;
+  problem.objective = static_cast<OrderObjective>(flags.objective);
+  const double microbatches =
+      flags.memory_limit < 0 ? problem.num_ranks : flags.memory_limit;
+  if (microbatches > 0) {
+    problem.memory_limit = microbatches * HeldByMicrobatch(problem);
+  }
+  return problem;
+}
+
+bool IsJson(const std::string& path) {
+  return absl::EndsWithIgnoreCase(path, ".json");
+}
+
+std::string ProofOf(const std::string& path) {
+  return absl::StrCat(path, ".proof.json");
+}
+
+// PyTorch's CSV cannot contain weir's mark; the proof next to it does.
+ReplaceOptions ReplaceOrder(const std::string& path,
+                            const OutputFlags& output) {
+  ReplaceOptions options = ReplaceOf(output);
+  options.companion = ProofOf(path);
+  return options;
+}
+
+// Called before the search, which may take hours.
+absl::Status CheckOut(const SynthesisFlags& flags, const OutputFlags& output) {
+  if (flags.offload && !flags.out.empty() && !IsJson(flags.out)) {
+    Problems problems("command line");
+    problems.Add("--out", absl::StrCat("is ", flags.out,
+                                       ", expected a .json file: what waits "
+                                       "for offloads has no place in a CSV"));
+    return problems.ToStatus();
+  }
+  if (flags.out.empty()) return absl::OkStatus();
+  return CheckOutputs(
+      {{"--out", flags.out, ReplaceOrder(flags.out, output)},
+       {"the proof of --out", ProofOf(flags.out), ReplaceOf(output)}});
+}
+
+absl::Status Write(const Flags& flags, const OrderProblem& problem,
+                   const Synthesis& found,
+                   const std::optional<SimulatedTimes>& simulated) {
+  const std::string& path = flags.synthesis.out;
+  if (path.empty()) return absl::OkStatus();
+  std::string text = PrintCsv(found.schedule);
+  if (IsJson(path)) {
+    ASSIGN_OR_RETURN(const Semantics semantics,
+                     InterpretSchedule(found.schedule));
+    text = MarkJson(ScheduleJson(found.schedule, semantics) + "\n");
+  }
+  RETURN_IF_ERROR(CheckOut(flags.synthesis, flags.output));
+  RETURN_IF_ERROR(
+      WriteFile(ProofOf(path),
+                MarkJson(SynthesisJson(problem, found, simulated) + "\n")));
+  return WriteFile(path, text);
+}
+
+struct Answer {
+  OrderProblem problem;
+  Synthesis found;
+  std::optional<SimulatedTimes> simulated;
+};
+
+absl::StatusOr<SimulatedTimes> Confirm(const ResolvedScenario& scenario,
+                                       const Synthesis& found) {
+  SimulatedTimes times;
+  ASSIGN_OR_RETURN(const Result result,
+                   SimulateSchedule(scenario, found.schedule));
+  times.found = result.makespan_seconds();
+  if (const NamedOrder* best = found.best_named()) {
+    ASSIGN_OR_RETURN(const Result named,
+                     SimulateSchedule(scenario, best->schedule));
+    times.best_named = named.makespan_seconds();
+  }
+  return times;
+}
+
+absl::StatusOr<Answer> Search(const Flags& flags) {
+  RETURN_IF_ERROR(CheckOut(flags.synthesis, flags.output));
+  ASSIGN_OR_RETURN(const ResolvedScenario scenario,
+                   ResolveFlags(ScenarioOf(flags)));
+  Answer answer;
+  ASSIGN_OR_RETURN(answer.problem, ProblemOf(flags.synthesis, scenario));
+  SynthesisOptions options;
+  options.method = static_cast<SynthesisMethod>(flags.synthesis.method);
+  options.seconds = flags.synthesis.seconds;
+  options.num_moves = flags.synthesis.num_moves;
+  options.seed = flags.synthesis.seed;
+  ProgressLine progress(flags.output);
+  if (progress.enabled()) {
+    options.progress = [&](const std::string& text, double done) {
+      progress.Show(text, done);
+    };
+  }
+  NoteInterrupt();
+  ASSIGN_OR_RETURN(answer.found, Synthesize(answer.problem, options));
+  if (!Interrupted()) {
+    progress.Show("simulating");
+    const auto times = Confirm(scenario, answer.found);
+    if (!times.ok() && !absl::IsCancelled(times.status())) {
+      return times.status();
+    }
+    if (times.ok()) answer.simulated = *times;
+  }
+  ExitOnInterrupt();
+  answer.found.interrupted = Interrupted();
+  return answer;
+}
+
+std::string View(const Flags& flags, const Answer& answer) {
+  switch (flags.output.format) {
+    case OutputFlags::Format::kJson:
+      return Envelope(
+          flags.command, "{}",
+          SynthesisJson(answer.problem, answer.found, answer.simulated));
+    case OutputFlags::Format::kCsv:
+      return SynthesisCsv(answer.problem, answer.found, answer.simulated);
+    case OutputFlags::Format::kTable:
+      break;
+  }
+  return SynthesisTable(answer.problem, answer.found, answer.simulated);
+}
+
+}  // namespace
+
+int RunScheduleSynthesize(const Flags& flags) {
+  const absl::StatusOr<Answer> answer = Search(flags);
+  if (!answer.ok()) {
+    const ExitCode code = PrintError(answer.status(), flags.output);
+    // The request is valid, but the answer is negative.
+    return absl::IsFailedPrecondition(answer.status()) ? kExitNegative : code;
+  }
+  if (answer->found.interrupted) {
+    PrintNote("interrupted: this is the best order so far", flags.output);
+  }
+  for (const std::string& note : answer->found.notes) {
+    PrintNote(note, flags.output);
+  }
+  // The result of hours of search is printed even if it cannot be written.
+  absl::Status status = PrintResult(View(flags, *answer));
+  status.Update(
+      Write(flags, answer->problem, answer->found, answer->simulated));
+  if (!status.ok()) return PrintError(status, flags.output);
+  return answer->found.interrupted ? InterruptExitCode() : kExitOk;
+}
+
+}  // namespace weir

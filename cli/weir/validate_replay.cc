@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// "weir validate --replay REPLAY --against RESULT".
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "base/files.h"
+#include "base/problems.h"
+#include "base/status_macros.h"
+#include "cli/options/messages.h"
+#include "cli/options/options.h"
+#include "cli/options/output_files.h"
+#include "cli/weir/commands.h"
+#include "cli/weir/envelope.h"
+#include "cli/weir/stored_results.h"
+#include "results/compare/execution_comparison.h"
+#include "results/compare/measured_timeline.h"
+#include "results/trace/trace.h"
+
+namespace weir {
+namespace {
+
+struct Sides {
+  Result predicted, measured;
+};
+
+// Returns true if an option defines what is simulated.
+bool AsksSimulator(const ScenarioFlags& flags) {
+  ScenarioFlags none;
+  OptionsOfScenario(&none);  // creates empty messages in it
+  return flags.overrides.SerializeAsString() !=
+             none.overrides.SerializeAsString() ||
+         !flags.costs.empty() || !flags.schedules.empty() ||
+         flags.sequence_parallel || flags.flash_attention || flags.dropout ||
+         flags.fp32_gradients || flags.fully_sharded ||
+         flags.distributed_optimizer;
+}
+
+absl::Status CheckFlags(const Flags& flags) {
+  const MeasuredFlags& measured = flags.measured;
+  Problems problems("command line");
+  if (measured.against.empty()) {
+    problems.Add("--against",
+                 "is missing, expected what weir simulate --out wrote");
+  }
+  const auto refuse = [&](bool given, const char* flag) {
+    if (given) problems.Add(flag, "goes with --measured, not with --replay");
+  };
+  refuse(!measured.columns.empty(), "--columns");
+  refuse(!measured.where.empty(), "--where");
+  refuse(!flags.scenario.scenario.empty(), "--scenario");
+  if (AsksSimulator(flags.scenario)) {
+    problems.Add("",
+                 "options of what is simulated go with --measured: the result "
+                 "of --against is simulated already");
+  }
+  RETURN_IF_ERROR(problems.ToStatus());
+  return CheckOutputs(flags.output, /*folders=*/false);
+}
+
+// If the file has one result, ignores --result, which names one of --against.
+absl::StatusOr<Result> LoadMeasured(const Flags& flags) {
+  const std::string& path = flags.measured.replay;
+  if (absl::EndsWith(path, ".csv")) {
+    ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
+    return ReadMeasuredTimeline(path, text);
+  }
+  ASSIGN_OR_RETURN(const std::vector<Result> all, LoadSelected(path, ""));
+  return all.size() == 1 ? all.front() : LoadOne(path, flags.result);
+}
+
+absl::StatusOr<Sides> LoadSides(const Flags& flags) {
+  RETURN_IF_ERROR(CheckFlags(flags));
+  Sides sides;
+  ASSIGN_OR_RETURN(sides.measured, LoadMeasured(flags));
+  ASSIGN_OR_RETURN(sides.predicted,
+                   LoadOne(flags.measured.against, flags.result));
+  return sides;
+}
+
+std::string View(const Flags& flags, const ReplayComparison& comparison) {
+  switch (flags.output.format) {
+    case OutputFlags::Format::kJson:
+      return Envelope(flags.command, "{}", ReplayJson(comparison));
+    case OutputFlags::Format::kCsv:
+      return ReplayCsv(comparison);
+    case OutputFlags::Format::kTable:
+      break;
+  }
+  return ReplayTable(comparison, flags.measured.all);
+}
+
+absl::Status Show(const Flags& flags, const Sides& sides,
+                  const ReplayComparison& comparison) {
+  RETURN_IF_ERROR(PrintResult(View(flags, comparison)));
+  if (flags.output.trace.empty()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const TwoRows rows,
+                   PutUnderEachOther(flags.measured.against, sides.predicted,
+                                     flags.measured.replay, sides.measured));
+  return WriteTwoRows(flags.output.trace, rows, flags.output);
+}
+
+// Returns the errors above the tolerance: "makespan +3.1 %".
+std::vector<std::string> Above(const ReplayComparison& comparison,
+                               double tolerance) {
+  std::vector<std::string> above;
+  for (const JudgedError& judged : JudgedErrors(comparison)) {
+    if (tolerance == 0 || std::abs(judged.error) <= tolerance) continue;
+    above.push_back(absl::StrCat(
+        judged.what, absl::StrFormat(" %+.2f %%", 100 * judged.error)));
+  }
+  return above;
+}
+
+}  // namespace
+
+int RunValidateReplay(const Flags& flags) {
+  const absl::StatusOr<Sides> sides = LoadSides(flags);
+  if (!sides.ok()) return PrintError(sides.status(), flags.output);
+  const absl::StatusOr<ReplayComparison> comparison =
+      CompareReplay(flags.measured.against, sides->predicted,
+                    flags.measured.replay, sides->measured);
+  if (!comparison.ok()) return PrintError(comparison.status(), flags.output);
+  const absl::Status shown = Show(flags, *sides, *comparison);
+  if (!shown.ok()) return PrintError(shown, flags.output);
+  const std::vector<std::string> above =
+      Above(*comparison, flags.measured.tolerance);
+  if (above.empty()) return kExitOk;
+  PrintWarning(absl::StrFormat("above the tolerance of %.6g %%: %s",
+                               100 * flags.measured.tolerance,
+                               absl::StrJoin(above, ", ")),
+               flags.output);
+  return kExitNegative;
+}
+
+}  // namespace weir

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Versions of weir and of its libraries.
+#ifndef WEIR_CLI_WEIR_VERSIONS_H_
+#define WEIR_CLI_WEIR_VERSIONS_H_
+
+#include <string>
+
+namespace weir {
+
+std::string ProtobufVersion();
+std::string AbseilVersion();
+
+// Returns "weir 0.1.0 (git 123456789abc)".
+std::string VersionText();
+
+// Returns {"weir": "0.1.0", "git": ..., "simgrid": ..., "protobuf": ...,
+// "abseil": ...}.
+std::string VersionJson();
+
+}  // namespace weir
+
+#endif  // WEIR_CLI_WEIR_VERSIONS_H_

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parsed arguments of weir-calibrate.
+#ifndef WEIR_CLI_WEIR_CALIBRATE_CALIBRATE_FLAGS_H_
+#define WEIR_CLI_WEIR_CALIBRATE_CALIBRATE_FLAGS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "calibrate/fabric/command.h"
+#include "calibrate/measure/measurement_plan.h"
+#include "cli/options/flags.h"
+
+namespace weir {
+
+struct RunFlags {
+  std::string model;   // preset or file
+  std::string out;     // profile to write
+  std::string start;   // profile to start from; empty: chosen by the GPU's name
+  std::string report;  // CSV; empty: none
+  PlanOptions plan;    // the format is the GPU's
+  int device = 0;
+  int num_candidates = 8;  // algorithms tried for a GEMM
+  std::string only;        // workloads whose key contains this; empty: all
+  double timeout_seconds = 120;  // without any progress
+  int num_partitions = 1;        // 1: the whole GPU is measured
+  bool list = false;             // print the plan, measure nothing
+  bool fresh = false;            // ignore an earlier OUT.partial
+  bool force = false;            // replace files that weir did not write
+  bool quiet = false;
+  std::string command;  // as typed
+};
+
+struct DoctorFlags {
+  int device = 0;
+  bool json = false;
+};
+
+// Defaults without a scenario.
+inline constexpr char kCpuScenario[] = "replay-cpu";
+inline constexpr char kGpuScenario[] = "replay-h200";
+
+struct ReplayFlags {
+  Flags weir;        // scenario and output, as in `weir simulate`
+  bool cpu = false;  // threads and double precision
+  // One rank after the other with logical clocks; otherwise all ranks
+  // concurrently: on a GPU, in this many partitions of it.
+  std::optional<bool> serial;
+  int num_partitions = 0;
+  int num_steps = 5;
+  uint64_t seed = 1;
+  double learning_rate = 0;  // 0: that of the optimizer
+  bool check = true;
+  int device = 0;
+  double timeout_seconds = 120;  // limit of any wait
+};
+
+struct CalibrateLine {
+  enum class Command { kText, kRun, kCheck, kReplay, kNetwork, kDoctor };
+  Command command = Command::kText;
+  std::string text;  // help or version
+  RunFlags run;      // also of `check`
+  ReplayFlags replay;
+  NetworkFlags network;
+  DoctorFlags doctor;
+};
+
+}  // namespace weir
+
+#endif  // WEIR_CLI_WEIR_CALIBRATE_CALIBRATE_FLAGS_H_

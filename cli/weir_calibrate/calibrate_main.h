@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// The program weir-calibrate without GPU access: machine.h provides CUDA and
+// NCCL, tests provide a simulated device.
+#ifndef WEIR_CLI_WEIR_CALIBRATE_CALIBRATE_MAIN_H_
+#define WEIR_CLI_WEIR_CALIBRATE_CALIBRATE_MAIN_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "calibrate/execute/rank_device.h"
+#include "calibrate/fabric/command.h"
+#include "calibrate/measure/bench.h"
+#include "calibrate/measure/machine_finding.h"
+
+namespace weir {
+
+struct BenchRequest {
+  int device = 0;
+  int num_candidates = 8;        // algorithms tried for a GEMM
+  double timeout_seconds = 120;  // limit of any wait for the GPU
+  // Measures on one of this many equal partitions of the GPU; 0: on the whole
+  // GPU.
+  int num_partitions = 0;
+};
+
+struct ReplayDeviceRequest {
+  int device = 0;
+  int num_partitions = 0;  // 0: serial, each rank has the whole GPU
+};
+
+struct Factories {
+  // Errors: FailedPrecondition or Unavailable, one line with the reason.
+  std::function<absl::StatusOr<std::unique_ptr<Bench>>(const BenchRequest&)>
+      open_bench;
+  TransportFactory make_transport;
+  // Errors: FailedPrecondition or Unavailable, as for open_bench;
+  // InvalidArgument for a plan that a GPU cannot run. The plan must outlive the
+  // device; its timeout applies to every wait.
+  std::function<absl::StatusOr<std::unique_ptr<ReplayDevice>>(
+      const ReplayPlan& plan, const ReplayDeviceRequest& request)>
+      open_replay;
+  std::function<std::vector<MachineFinding>(int device)> find;
+};
+
+// Runs the program; returns its exit code (base/exit_code.h).
+int CalibrateMain(int argc, const char* const* argv,
+                  const Factories& factories);
+
+}  // namespace weir
+
+#endif  // WEIR_CLI_WEIR_CALIBRATE_CALIBRATE_MAIN_H_

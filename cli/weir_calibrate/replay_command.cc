@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "base/files.h"
+#include "base/interrupt.h"
+#include "base/status_macros.h"
+#include "base/version.h"
+#include "calibrate/execute/execute_schedule.h"
+#include "calibrate/execute/host_device.h"
+#include "cli/options/messages.h"
+#include "cli/options/output_files.h"
+#include "cli/options/overrides.h"
+#include "cli/weir_calibrate/calibrate_commands.h"
+#include "cli/weir_calibrate/replay_result.h"
+#include "cli/weir_calibrate/scenario_plan.h"
+#include "cli/weir_calibrate/training_check.h"
+#include "results/views/views.h"
+
+namespace weir {
+namespace {
+
+bool IsSerial(const ReplayFlags& flags) {
+  return flags.cpu ? flags.serial.value_or(false) : flags.num_partitions == 0;
+}
+
+// A schedule alone suffices: there is a default scenario for CPU and for GPU.
+ScenarioFlags ScenarioOf(const ReplayFlags& flags) {
+  ScenarioFlags asked = flags.weir.scenario;
+  if (asked.scenario.empty() && asked.overrides.model().empty() &&
+      asked.costs.empty()) {
+    asked.scenario = flags.cpu ? kCpuScenario : kGpuScenario;
+  }
+  return asked;
+}
+
+ReplaySettings SettingsOf(const ReplayFlags& flags) {
+  ReplaySettings settings;
+  settings.on_gpu = !flags.cpu;
+  settings.num_partitions = flags.num_partitions;
+  settings.num_steps = flags.num_steps;
+  settings.seed = flags.seed;
+  settings.learning_rate = flags.learning_rate;
+  settings.timeout_seconds = flags.timeout_seconds;
+  settings.is_checked = flags.check;
+  return settings;
+}
+
+absl::StatusOr<std::unique_ptr<ReplayDevice>> OpenDeviceOf(
+    const ReplayFlags& flags, const Factories& factories,
+    const ReplayPlan& plan, int num_partitions) {
+  if (flags.cpu) {
+    HostDeviceOptions options;
+    options.concurrent = !IsSerial(flags);
+    return MakeHostDevice(plan, options);
+  }
+  auto device = factories.open_replay(plan, {flags.device, num_partitions});
+  if (absl::IsFailedPrecondition(device.status()) ||
+      absl::IsUnavailable(device.status())) {
+    return absl::UnavailableError(
+        absl::StrCat(device.status().message(), " (weir-calibrate doctor)"));
+  }
+  return device;
+}
+
+Provenance ProvenanceOf(const ReplayFlags& flags, const ReplayDevice& device) {
+  Provenance provenance = device.provenance();
+  provenance.set_weir_version(std::string(WeirVersion()));
+  provenance.set_command(flags.weir.command);
+  provenance.set_measured_on(
+      absl::FormatTime("%Y-%m-%d", absl::Now(), absl::UTCTimeZone()));
+  return provenance;
+}
+
+// Runs with progress; `record` contains the completed steps even if the run is
+// stopped or hangs.
+absl::Status Run(const ReplayFlags& flags, const ReplayPlan& plan,
+                 ReplayDevice* device, ReplayRecord* record) {
+  ProgressLine progress(flags.weir.output);
+  record->device = device->description();
+  ReplayHooks hooks;
+  hooks.step_done = [&](int, const StepRecord& step) {
+    record->steps.push_back(step);
+    progress.Show(plan.schedule.name,
+                  1.0 * record->steps.size() / plan.num_steps);
+  };
+  hooks.stop = Interrupted;
+  progress.Show(plan.schedule.name, 0);
+  absl::StatusOr<ReplayRecord> all = RunReplay(plan, device, hooks);
+  if (!all.ok()) return all.status();
+  *record = *std::move(all);
+  record->device = device->description();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<TrainingCheck> Check(const ReplayFlags& flags,
+                                    const Factories& factories,
+                                    const ReplayPlan& plan,
+                                    const ReplayRecord& record) {
+  TrainingCheck check;
+  if (!flags.check) {
+    check.why_not = "--no-check";
+    return check;
+  }
+  const ElapsedLine line(flags.weir.output, "checking the training");
+  const TrainingTolerance tolerance =
+      flags.cpu ? kHostTolerance
+                : GpuTolerance(plan.spec.format, plan.optimizers.front().kind);
+  absl::StatusOr<TrainingCheck> done = CheckTraining(
+      plan, record,
+      [&](const ReplayPlan& one) {
+        return OpenDeviceOf(flags, factories, one, 0);
+      },
+      tolerance);
+  if (done.ok() && !flags.cpu && !done->formula.empty()) {
+    done->formula += ", on the same GPU";
+  }
+  return done;
+}
+
+std::string View(const ReplayFlags& flags, const Result& result) {
+  switch (flags.weir.output.format) {
+    case OutputFlags::Format::kJson:
+      return ResultJson(flags.weir.command, result);
+    case OutputFlags::Format::kCsv:
+      return RanksCsv(result);
+    case OutputFlags::Format::kTable:
+      break;
+  }
+  return ResultTable(result);
+}
+
+// Prints and writes the result; returns the exit code.
+absl::StatusOr<int> Show(const ReplayFlags& flags, const Result& result) {
+  RETURN_IF_ERROR(PrintResult(View(flags, result)));
+  Results results;
+  *results.add_results() = result;
+  PrintWarnings(results, flags.weir.output);
+  RETURN_IF_ERROR(
+      WriteOutputs(flags.weir.output, results, &results.results(0)));
+  return kExitOk;
+}
+
+absl::Status Judge(const ReplayPlan& plan, const ReplayRecord& record,
+                   const TrainingCheck& check) {
+  RETURN_IF_ERROR(CheckVersions(plan, record));
+  if (check.holds()) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrFormat(
+      "%s did not train what it should: weights differ by %.2g, those of stage "
+      "%d by %.2g of their change, losses by %.2g, expected at most %.2g, %.2g "
+      "and %.2g from %s",
+      plan.schedule.name, check.difference.weights,
+      check.difference.worst_stage, check.difference.change,
+      check.difference.losses, check.tolerance.weights, check.tolerance.change,
+      check.tolerance.losses, check.formula));
+}
+
+absl::StatusOr<int> ReplayScenario(const ReplayFlags& flags,
+                                   const Factories& factories) {
+  const OutputFlags& output = flags.weir.output;
+  RETURN_IF_ERROR(CheckOutputs(output, /*folders=*/true));
+  ASSIGN_OR_RETURN(const ResolvedScenario scenario,
+                   ResolveFlags(ScenarioOf(flags)));
+  ASSIGN_OR_RETURN(const ReplayPlan plan,
+                   PlanOfScenario(scenario, SettingsOf(flags)));
+  ReplayRecord record;
+  Provenance provenance;
+  absl::Status ran;
+  NoteInterrupt();
+  {
+    ASSIGN_OR_RETURN(
+        const std::unique_ptr<ReplayDevice> device,
+        OpenDeviceOf(flags, factories, plan, flags.num_partitions));
+    provenance = ProvenanceOf(flags, *device);
+    ran = Run(flags, plan, device.get(), &record);
+  }
+  ExitOnInterrupt();
+  int code = kExitOk;
+  if (!ran.ok()) {
+    code = PrintError(ran, output);
+    // Insufficient memory and deadlocks are results of the replay.
+    if (code == kExitUsage) code = kExitNegative;
+    if (record.steps.empty()) return code;
+  }
+  TrainingCheck check;
+  check.why_not = "it did not end";
+  if (ran.ok()) {
+    ASSIGN_OR_RETURN(check, Check(flags, factories, plan, record));
+  }
+  ASSIGN_OR_RETURN(const Result result,
+                   ResultOfReplay({scenario, plan, record, provenance,
+                                   IsSerial(flags), check}));
+  ASSIGN_OR_RETURN(const int shown, Show(flags, result));
+  if (code != kExitOk) return code;
+  const absl::Status verdict = Judge(plan, record, check);
+  if (verdict.ok()) return shown;
+  PrintError(verdict, output);
+  return kExitNegative;
+}
+
+}  // namespace
+
+int RunReplayCommand(const ReplayFlags& flags, const Factories& factories) {
+  const absl::StatusOr<int> code = ReplayScenario(flags, factories);
+  return code.ok() ? *code : PrintError(code.status(), flags.weir.output);
+}
+
+}  // namespace weir

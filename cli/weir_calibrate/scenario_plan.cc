@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/weir_calibrate/scenario_plan.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/problems.h"
+#include "base/status_macros.h"
+#include "calibrate/execute/host_memory.h"
+#include "models/layer_work.h"
+#include "scenarios/stage_cut.h"
+#include "schedules/semantics.h"
+#include "schedules/source.h"
+#include "sim/costs/work_spec.h"
+#include "sim/simulate.h"
+
+namespace weir {
+namespace {
+
+constexpr int kDefaultCompressedBits = 8;
+
+ElementFormat FormatOf(Precision precision) {
+  if (precision == FP32) return ElementFormat::kFp32;
+  return precision == MIXED_BF16 ? ElementFormat::kBf16 : ElementFormat::kFp16;
+}
+
+void CheckParallelism(const Scenario& scenario, Problems* problems) {
+  const auto one = [&](absl::string_view field, uint32_t found,
+                       absl::string_view flag) {
+    if (found <= 1) return;
+    problems->Add(absl::StrCat("parallelism.", field),
+                  absl::StrCat("is ", found,
+                               ", expected 1: a replay is of one "
+                               "pipeline (",
+                               flag, " 1)"));
+  };
+  one("tensor", scenario.parallelism().tensor(), "--tp");
+  one("data", scenario.parallelism().data(), "--dp");
+  one("expert", scenario.parallelism().expert(), "--ep");
+}
+
+void CheckTraining(const Scenario& scenario, Problems* problems) {
+  const Training& training = scenario.training();
+  const auto refuse = [&](bool found, absl::string_view field,
+                          absl::string_view what) {
+    if (found) problems->Add(absl::StrCat("training.", field), what);
+  };
+  refuse(training.recompute() > RECOMPUTE_NONE, "recompute",
+         "is on, expected none: stages keep what they need (--recompute none)");
+  refuse(training.precision() != FP32 && !training.fp32_gradients(),
+         "fp32_gradients",
+         "is off, expected on: stages add gradients up in fp32 "
+         "(--fp32-gradients)");
+  refuse(training.fully_sharded(), "fully_sharded",
+         "is on, expected off: a replay has no replicas");
+  refuse(training.distributed_optimizer(), "distributed_optimizer",
+         "is on, expected off: a replay has no replicas");
+  if (scenario.communication().transfers() == BLOCKING) {
+    problems->Add("communication.transfers",
+                  "is blocking, expected overlapped: ranks compute while they "
+                  "send (--transfers overlapped)");
+  }
+}
+
+// A stashed version has the format of the weights that passes compute with.
+void CheckStash(const Scenario& scenario, int num_versions,
+                Problems* problems) {
+  const Training& training = scenario.training();
+  const double given = training.stash_bytes_per_parameter();
+  const double found = given > 0 ? given : 4;
+  const int kept = BytesOf(FormatOf(training.precision()));
+  if (num_versions < 2 || found == kept) return;
+  problems->Add(
+      "training.stash_bytes_per_parameter",
+      absl::StrCat("is ", found, ", expected ", kept,
+                   ": a replay keeps versions in the weights' own format "
+                   "(--stash-bytes-per-parameter ",
+                   kept, ")"));
+}
+
+void CheckGpu(const ResolvedScenario& resolved, const ReplaySettings& settings,
+              Problems* problems) {
+  const Training& training = resolved.scenario.training();
+  if (training.precision() == FP32) {
+    problems->Add("training.precision",
+                  "is fp32, expected bf16 or fp16 on a GPU (--precision bf16), "
+                  "or --cpu");
+  }
+  const int num_ranks = resolved.placement.pipeline;
+  if (settings.num_partitions > 0 && settings.num_partitions != num_ranks) {
+    problems->Add("parallelism.pipeline",
+                  absl::StrCat("is ", num_ranks, ", but --partitions is ",
+                               settings.num_partitions,
+                               ", expected a part for each rank"));
+  }
+}
+
+absl::Status CheckScenario(const ResolvedScenario& resolved,
+                           const ReplaySettings& settings) {
+  const Scenario& scenario = resolved.scenario;
+  Problems problems(resolved.label);
+  if (resolved.textbook) {
+    problems.Add("textbook",
+                 "gives costs by hand (--costs), expected a model: a replay "
+                 "trains one");
+    return problems.ToStatus();
+  }
+  if (!resolved.model.has_transformer()) {
+    problems.Add("model", "is measured layers, expected a transformer");
+  } else if (resolved.model.transformer().num_experts() > 0) {
+    problems.Add("model", "has experts, expected none");
+  }
+  if (resolved.runtime.name() != "weir") {
+    problems.Add("runtime",
+                 absl::StrCat("is ", resolved.runtime.name(),
+                              ", expected weir, whose stages replays run "
+                              "(--runtime weir)"));
+  }
+  if (!resolved.other_devices.empty()) {
+    problems.Add("cluster", "has unlike GPUs, expected one kind");
+  }
+  CheckParallelism(scenario, &problems);
+  CheckTraining(scenario, &problems);
+  if (settings.on_gpu) CheckGpu(resolved, settings, &problems);
+  return problems.ToStatus();
+}
+
+// Returns the schedule with as many batches as the simulator examines.
+absl::StatusOr<Schedule> ScheduleToReplay(const ResolvedScenario& resolved) {
+  ASSIGN_OR_RETURN(const bool flush,
+                   ScheduleFlushes(resolved.scenario.schedule()));
+  int num_batches = 1;
+  if (!flush) {
+    ASSIGN_OR_RETURN(const Result predicted, Simulate(resolved));
+    num_batches = static_cast<int>(predicted.num_batches());
+  }
+  return ScheduleOfScenario(resolved, num_batches);
+}
+
+absl::Status CheckSchedule(const ResolvedScenario& resolved,
+                           const Schedule& schedule) {
+  ASSIGN_OR_RETURN(const Semantics semantics, InterpretSchedule(schedule));
+  Problems problems(resolved.label);
+  CheckStash(resolved.scenario,
+             *std::max_element(semantics.max_live_versions.begin(),
+                               semantics.max_live_versions.end()),
+             &problems);
+  return problems.ToStatus();
+}
+
+StageOptimizer OptimizerOf(const Training& training, double learning_rate) {
+  StageOptimizer optimizer;
+  const bool sgd = training.optimizer() == SGD_MOMENTUM;
+  optimizer.kind = sgd ? OptimizerKind::kMomentum : OptimizerKind::kAdam;
+  const double usual = sgd ? kSgdLearningRate : kAdamLearningRate;
+  optimizer.learning_rate = learning_rate > 0 ? learning_rate : usual;
+  return optimizer;
+}
+
+// Sets the links for the bytes that stages send, which are the same everywhere.
+void SetLinks(const ResolvedScenario& resolved, ReplayPlan* plan) {
+  double bytes = 0;
+  for (const auto& program : plan->programs) {
+    if (program->output < 0) continue;
+    bytes = std::max<double>(bytes, program->buffers[program->output].bytes());
+  }
+  if (plan->schedule.compressed_transfers) {
+    bytes *= plan->compressed_bits / (8.0 * BytesOf(plan->spec.format));
+  }
+  const int num_ranks = plan->schedule.num_ranks;
+  for (int from = 0; from < num_ranks; ++from) {
+    for (int to = 0; to < num_ranks; ++to) {
+      LinkSpec link;
+      if (from != to && bytes > 0) {
+        const LoneTransfer alone = TransferAlone(resolved, from, to, bytes);
+        link.latency_seconds = alone.latency_seconds;
+        link.bytes_per_second =
+            alone.link_seconds > 0 ? bytes / alone.link_seconds : 0;
+      }
+      plan->links[from * num_ranks + to] = link;
+    }
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<ReplayPlan> PlanOfScenario(const ResolvedScenario& resolved,
+                                          const ReplaySettings& settings) {
+  RETURN_IF_ERROR(CheckScenario(resolved, settings));
+  const Training& training = resolved.scenario.training();
+  ReplayRequest request;
+  ASSIGN_OR_RETURN(request.schedule, ScheduleToReplay(resolved));
+  RETURN_IF_ERROR(CheckSchedule(resolved, request.schedule));
+  request.model = resolved.model;
+  request.spec.work = MakeWorkSpec(resolved);
+  request.spec.format = FormatOf(training.precision());
+  request.spec.dropout = training.dropout() ? kDropout : 0;
+  request.spec.fused_attention = training.flash_attention();
+  ASSIGN_OR_RETURN(
+      const Partition partition,
+      CutIntoStages(resolved, LayersOf(request.model, request.spec.work),
+                    request.schedule.num_stages));
+  request.first_layer = partition.first;
+  request.optimizer = OptimizerOf(training, settings.learning_rate);
+  request.num_steps = request.schedule.flush ? settings.num_steps : 1;
+  request.seed = settings.seed;
+  absl::StatusOr<ReplayPlan> plan = MakeReplayPlan(request);
+  if (!plan.ok()) {
+    return absl::Status(
+        plan.status().code(),
+        absl::StrCat(resolved.label, ": ", plan.status().message()));
+  }
+  const int bits = static_cast<int>(
+      resolved.scenario.communication().compressed_bits_per_element());
+  plan->compressed_bits = plan->schedule.compressed_transfers
+                              ? (bits > 0 ? bits : kDefaultCompressedBits)
+                              : 0;
+  plan->timeout_seconds = settings.timeout_seconds;
+  if (!settings.on_gpu) {
+    absl::Status fits = CheckHostMemory(*plan);
+    fits.Update(CheckHostSize(*plan, settings.is_checked ? 2 : 1));
+    if (!fits.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(resolved.label, ": ", fits.message()));
+    }
+  }
+  plan->returns_weights = settings.is_checked;
+  SetLinks(resolved, &*plan);
+  return plan;
+}
+
+}  // namespace weir

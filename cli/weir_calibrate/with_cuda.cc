@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstdio>
+#include <cstdlib>
+
+#include "calibrate/execute/gpu/execution_device.h"
+#include "calibrate/fabric/nccl/nccl_transport.h"
+#include "calibrate/gpu/cuda_bench.h"
+#include "calibrate/gpu/find_cuda.h"
+#include "calibrate/gpu/watchdog.h"
+#include "cli/weir_calibrate/machine.h"
+
+namespace weir {
+
+Factories MachineFactories() {
+  Factories factories;
+  factories.open_bench = [](const BenchRequest& request) {
+    CudaBenchOptions options;
+    options.device = request.device;
+    options.num_candidates = request.num_candidates;
+    options.timeout_seconds = request.timeout_seconds;
+    options.num_partitions = request.num_partitions;
+    return OpenCudaBench(options);
+  };
+  factories.make_transport = MakeNcclTransport;
+  factories.open_replay = [](const ReplayPlan& plan,
+                             const ReplayDeviceRequest& request) {
+    CudaReplayOptions options;
+    options.device = request.device;
+    options.num_partitions = request.num_partitions;
+    return OpenCudaReplayDevice(plan, options);
+  };
+  factories.find = FindCuda;
+  return factories;
+}
+
+void ExitIfDeviceHangs(int code) {
+  if (!DeviceIsHung()) return;
+  std::fflush(nullptr);
+  std::_Exit(code);
+}
+
+}  // namespace weir

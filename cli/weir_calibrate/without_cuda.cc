@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/weir_calibrate/machine.h"
+
+namespace weir {
+namespace {
+
+// WEIR_WITHOUT_CUDA is the reason found by CMake.
+absl::Status Missing() {
+  return absl::UnavailableError("built without CUDA: " WEIR_WITHOUT_CUDA);
+}
+
+}  // namespace
+
+Factories MachineFactories() {
+  Factories factories;
+  factories.open_bench =
+      [](const BenchRequest&) -> absl::StatusOr<std::unique_ptr<Bench>> {
+    return Missing();
+  };
+  factories.make_transport = [](const TransportRequest&)
+      -> absl::StatusOr<std::unique_ptr<Transport>> { return Missing(); };
+  factories.open_replay = [](const ReplayPlan&, const ReplayDeviceRequest&)
+      -> absl::StatusOr<std::unique_ptr<ReplayDevice>> { return Missing(); };
+  factories.find = [](int) -> std::vector<MachineFinding> {
+    return {{"CUDA", "", std::string(Missing().message()), true},
+            {"CPU", "replay --cpu", "", false}};
+  };
+  return factories;
+}
+
+void ExitIfDeviceHangs(int) {}
+
+}  // namespace weir

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/papers/planner_views.h"
+
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "base/csv.h"
+#include "base/json_text.h"
+
+namespace weir {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string Dump(const Json& json) { return DumpJson(json, 2); }
+
+Json StageJson(const PipeDreamStage& stage) {
+  return {{"first_state", stage.first_state},
+          {"end_state", stage.end_state},
+          {"seconds", stage.compute_seconds},
+          {"replicas", stage.replicas}};
+}
+
+std::string Message(const absl::Status& status) {
+  return absl::StrReplaceAll(status.message(), {{"\n", "; "}});
+}
+
+// Returns layers and replicas of each stage: "0-7 x2 | 8-25".
+std::string StagesText(const PlannedPipeline& plan) {
+  return absl::StrJoin(
+      plan.stages, " | ", [](std::string* out, const PlannedStage& stage) {
+        absl::StrAppend(out, stage.first_layer, "-", stage.end_layer - 1);
+        if (stage.devices.size() > 1) {
+          absl::StrAppend(out, " x", stage.devices.size());
+        }
+        if (stage.recompute) absl::StrAppend(out, " recompute");
+        if (stage.swap) absl::StrAppend(out, " swap");
+      });
+}
+
+Json AnswerJson(const PlannerAnswer& answer) {
+  Json json = {{"algorithm", answer.algorithm}};
+  if (!answer.planned.ok()) {
+    json["error"] = std::string(answer.planned.message());
+    return json;
+  }
+  const PlannedPipeline& plan = answer.plan;
+  json["schedule"] = plan.schedule;
+  json["objective_seconds"] = plan.objective_seconds;
+  json["num_microbatches"] = plan.num_microbatches;
+  if (plan.microbatch_size > 0) json["microbatch_size"] = plan.microbatch_size;
+  for (const PlannedStage& stage : plan.stages) {
+    json["stages"].push_back({{"first_layer", stage.first_layer},
+                              {"end_layer", stage.end_layer},
+                              {"replicas", stage.devices.size()},
+                              {"devices", stage.devices},
+                              {"recompute", stage.recompute},
+                              {"swap", stage.swap}});
+  }
+  json["notes"] = plan.notes;
+  if (!answer.simulated.ok()) {
+    json["not_simulated"] = std::string(answer.simulated.message());
+    return json;
+  }
+  json["simulated"] = {{"batch_seconds", answer.batch_seconds},
+                       {"samples_per_second", answer.samples_per_second},
+                       {"peak_memory_bytes", answer.peak_memory_bytes},
+                       {"fits_memory", answer.fits_memory},
+                       {"lint_errors", answer.num_lint_errors}};
+  return json;
+}
+
+}  // namespace
+
+std::string PipeDreamTable(const AntichainDag& dag, const PipeDreamPlan& plan) {
+  const std::vector<std::vector<int>> nodes = NodesOfStages(dag, plan);
+  std::string text = absl::StrFormat(
+      "pipeline       %.9g s a minibatch\n"
+      "one machine    %.9g s, %.2f times as long\n"
+      "data parallel  %.9g s\n"
+      "%d states\n\n"
+      "stage  states     replicas  seconds     nodes\n",
+      plan.pipeline_seconds, plan.single_stage_seconds,
+      plan.pipeline_seconds > 0
+          ? plan.single_stage_seconds / plan.pipeline_seconds
+          : 1,
+      plan.data_parallel_seconds, plan.num_states);
+  for (size_t s = 0; s < plan.stages.size(); ++s) {
+    const PipeDreamStage& stage = plan.stages[s];
+    absl::StrAppendFormat(
+        &text, "%5d  %-9s  %8d  %-10.6g  %s\n", s,
+        absl::StrCat(stage.first_state, "-", stage.end_state - 1),
+        stage.replicas, stage.compute_seconds,
+        nodes[s].empty()
+            ? "none"
+            : absl::StrFormat("%d, %s to %s", nodes[s].size(),
+                              dag.node_names[nodes[s].front()].substr(0, 40),
+                              dag.node_names[nodes[s].back()].substr(0, 40)));
+  }
+  return text;
+}
+
+std::string PipeDreamJson(const AntichainDag& dag, const PipeDreamPlan& plan) {
+  Json json = {{"pipeline_time_seconds", plan.pipeline_seconds},
+               {"single_stage_time_seconds", plan.single_stage_seconds},
+               {"data_parallel_time_seconds", plan.data_parallel_seconds},
+               {"num_states", plan.num_states},
+               {"stages", Json::array()},
+               {"levels", Json::array()}};
+  const std::vector<std::vector<int>> nodes = NodesOfStages(dag, plan);
+  for (size_t s = 0; s < plan.stages.size(); ++s) {
+    Json stage = StageJson(plan.stages[s]);
+    stage["nodes"] = Json::array();
+    for (int node : nodes[s]) stage["nodes"].push_back(dag.node_names[node]);
+    json["stages"].push_back(stage);
+  }
+  for (const std::vector<PipeDreamStage>& level : plan.levels) {
+    Json stages = Json::array();
+    for (const PipeDreamStage& stage : level) {
+      stages.push_back(StageJson(stage));
+    }
+    json["levels"].push_back(stages);
+  }
+  return Dump(json);
+}
+
+std::string AnswersTable(const std::vector<PlannerAnswer>& answers) {
+  std::string text =
+      "algorithm    its seconds  batch s   samples/s  peak GB  fits  schedule, "
+      "layers of stages\n";
+  for (const PlannerAnswer& answer : answers) {
+    absl::StrAppendFormat(&text, "%-11s  ", answer.algorithm);
+    if (!answer.planned.ok()) {
+      absl::StrAppend(&text, "no plan: ", Message(answer.planned), "\n");
+      continue;
+    }
+    absl::StrAppendFormat(&text, "%-11.6g  ", answer.plan.objective_seconds);
+    const std::string stages =
+        absl::StrCat(answer.plan.schedule, ", ", StagesText(answer.plan));
+    if (answer.simulated.ok()) {
+      absl::StrAppendFormat(
+          &text, "%-8.5g  %-9.5g  %-7.4g  %-4s  %s\n", answer.batch_seconds,
+          answer.samples_per_second, answer.peak_memory_bytes / 1e9,
+          answer.num_lint_errors > 0 ? "lint"
+                                     : (answer.fits_memory ? "yes" : "no"),
+          stages);
+    } else {
+      absl::StrAppend(&text, "not simulated: ", Message(answer.simulated), "\n",
+                      "             ", stages, "\n");
+    }
+    for (const std::string& note : answer.plan.notes) {
+      absl::StrAppend(&text, "             ", note, "\n");
+    }
+  }
+  return text;
+}
+
+std::string AnswersCsv(const std::vector<PlannerAnswer>& answers) {
+  std::string text =
+      "algorithm,schedule,objective_seconds,batch_seconds,samples_per_second,"
+      "peak_memory_bytes,fits_memory,lint_errors,stages\n";
+  for (const PlannerAnswer& answer : answers) {
+    absl::StrAppend(&text, answer.algorithm, ",");
+    if (!answer.planned.ok()) {
+      const std::string why =
+          absl::StrCat("no plan: ", Message(answer.planned));
+      absl::StrAppend(&text, ",,,,,,,", CsvField(why), "\n");
+      continue;
+    }
+    absl::StrAppendFormat(&text, "%s,%.9g,", CsvField(answer.plan.schedule),
+                          answer.plan.objective_seconds);
+    if (answer.simulated.ok()) {
+      absl::StrAppendFormat(&text, "%.9g,%.9g,%.9g,%d,%d,",
+                            answer.batch_seconds, answer.samples_per_second,
+                            answer.peak_memory_bytes, answer.fits_memory,
+                            answer.num_lint_errors);
+    } else {
+      absl::StrAppend(&text, ",,,,,");
+    }
+    absl::StrAppend(&text, CsvField(StagesText(answer.plan)), "\n");
+  }
+  return text;
+}
+
+std::string AnswersJson(const std::vector<PlannerAnswer>& answers) {
+  Json json = {{"answers", Json::array()}};
+  for (const PlannerAnswer& answer : answers) {
+    json["answers"].push_back(AnswerJson(answer));
+  }
+  return Dump(json);
+}
+
+}  // namespace weir

@@ -1,0 +1,440 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/search/best_first.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/interrupt.h"
+#include "base/status_macros.h"
+#include "base/units.h"
+#include "schedules/options.h"
+#include "schedules/registry.h"
+
+namespace weir {
+namespace {
+
+constexpr size_t kRoundBounds = 128;
+constexpr size_t kRoundRanks = 16;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+bool IsLegal(const PlannedSchedule& schedule, const ScheduleSpec& spec) {
+  const auto kind = FindScheduleKind(schedule.name);
+  if (!kind.ok()) return false;
+  const auto full = WithOptionsOf(schedule.name, **kind, spec);
+  return full.ok() && (*kind)->check(*full).ok();
+}
+
+bool IsSharded(const Scenario& scenario) {
+  return scenario.training().fully_sharded() ||
+         scenario.training().distributed_optimizer();
+}
+
+}  // namespace
+
+BestFirst::BestFirst(const Space& space,
+                     const std::vector<SearchFigures>& shapes,
+                     const std::vector<Seed>& seeds,
+                     const SearchOptions& options, Goal goal, Crew* crew)
+    : space_(space),
+      shapes_(shapes),
+      seeds_(seeds),
+      options_(options),
+      goal_(goal),
+      crew_(crew),
+      open_(space, goal.objective == OBJECTIVE_PARETO),
+      least_seconds_(kInfinity) {
+  AddSeeds();
+  for (size_t i = 0; i < shapes_.size(); ++i) AddShape(static_cast<int>(i));
+  crew_->set_tick([this] { Tell(); });
+}
+
+BestFirst::~BestFirst() { crew_->set_tick(nullptr); }
+
+void BestFirst::AddSeeds() {
+  for (size_t i = 0; i < seeds_.size(); ++i) {
+    Entry entry;
+    entry.shape = seeds_[i].shape;
+    entry.schedule = seeds_[i].schedule;
+    entry.seed = static_cast<int>(i);
+    entry.state = State::kCandidate;
+    if (entry.shape < 0) {
+      ++num_candidates_;
+    } else if (!shapes_[entry.shape].problem().empty() ||
+               !LegalOf(entry.shape)[entry.schedule]) {
+      continue;  // reported through its shape
+    } else {
+      seeded_.insert({entry.shape, entry.schedule});
+    }
+    open_.Insert(entry);
+  }
+}
+
+void BestFirst::AddShape(int shape) {
+  const SearchFigures& figures = shapes_[shape];
+  if (figures.absent()) return;
+  const uint64_t num_schedules =
+      space_.schedules_of(space_.shapes[shape]).size();
+  num_candidates_ += num_schedules;
+  if (!figures.problem().empty()) {
+    Illegal(figures.problem(), num_schedules);
+    return;
+  }
+  Entry entry;
+  entry.shape = shape;
+  entry.schedule = -1;
+  entry.seconds = entry.lower_bound_seconds = figures.seconds();
+  entry.bytes = figures.bytes();
+  const std::vector<char>& legal = LegalOf(shape);
+  const auto num_refused =
+      static_cast<uint64_t>(std::count(legal.begin(), legal.end(), 0));
+  if (num_refused > 0) {
+    Illegal("a schedule does not take the shape", num_refused);
+  }
+  if (NumIn(entry) > 0) Push(entry);
+}
+
+void BestFirst::Illegal(const std::string& problem, uint64_t count) {
+  num_illegal_ += count;
+  for (absl::string_view line : absl::StrSplit(problem, '\n')) {
+    problems_[std::string(line)] += count;
+  }
+}
+
+Shape BestFirst::ShapeOf(int shape) const {
+  Shape whole = space_.shapes[shape];
+  whole.blocks.assign(shapes_[shape].blocks().begin(),
+                      shapes_[shape].blocks().end());
+  return whole;
+}
+
+const std::vector<char>& BestFirst::LegalOf(int index) {
+  const Shape& shape = space_.shapes[index];
+  const auto batch =
+      static_cast<int>(space_.base.scenario.batch().global_batch_size());
+  const int num_microbatches = batch / (shape.data * shape.microbatch_size);
+  const bool sharded =
+      IsSharded(ScenarioOfShape(space_.base.scenario, shape, ""));
+  const bool even = shape.cut == Cut::kEven;
+  const bool single = shape.microbatch_size == 1;
+  std::vector<char>& legal = legal_[{shape.pipeline, shape.chunks,
+                                     num_microbatches, even, sharded, single}];
+  const auto& schedules = space_.schedules_of(shape);
+  if (legal.size() == schedules.size()) return legal;
+  for (const PlannedSchedule& schedule : schedules) {
+    ScheduleSpec spec;
+    spec.num_ranks = shape.pipeline;
+    spec.num_chunks = shape.chunks;
+    spec.num_microbatches = num_microbatches;
+    legal.push_back((schedule.flush || !sharded) &&
+                    (even || !schedule.own_stages) &&
+                    (single || !schedule.single_samples) &&
+                    Interleaves(schedule, shape) && IsLegal(schedule, spec));
+  }
+  return legal;
+}
+
+uint64_t BestFirst::NumIn(const Entry& entry) const {
+  if (entry.schedule >= 0) return 1;
+  const auto& legal = const_cast<BestFirst*>(this)->LegalOf(entry.shape);
+  uint64_t count = 0;
+  for (size_t s = 0; s < legal.size(); ++s) {
+    count += legal[s] && !IsSeeded(entry.shape, static_cast<int>(s)) ? 1 : 0;
+  }
+  return count;
+}
+
+Scenario BestFirst::ScenarioOf(const Entry& entry) const {
+  if (entry.seed >= 0) return seeds_[entry.seed].plan.scenario();
+  const Shape shape = ShapeOf(entry.shape);
+  const PlannedSchedule& schedule = space_.schedules_of(shape)[entry.schedule];
+  Scenario scenario =
+      ScenarioOfShape(space_.base.scenario, shape, schedule.name);
+  if (schedule.flush) scenario.clear_num_batches();
+  return scenario;
+}
+
+int BestFirst::GpusOf(const Entry& entry) const {
+  if (entry.shape >= 0) return space_.shapes[entry.shape].num_gpus();
+  const Parallelism& parallelism =
+      seeds_[entry.seed].plan.scenario().parallelism();
+  return static_cast<int>(std::max(parallelism.tensor(), 1u) *
+                          std::max(parallelism.pipeline(), 1u) *
+                          std::max(parallelism.data(), 1u));
+}
+
+void BestFirst::Push(Entry entry) {
+  if (!goal_.ignore_memory && entry.bytes > goal_.limit_bytes) {
+    num_memory_ += NumIn(entry);
+    return;
+  }
+  entry.key =
+      ScoreOf(goal_.objective, entry.seconds, entry.bytes, GpusOf(entry));
+  open_.Insert(entry);
+}
+
+bool BestFirst::IsBeaten(const Entry& entry) const {
+  if (goal_.objective == OBJECTIVE_PARETO) {
+    return std::any_of(found_.begin(), found_.end(), [&](const Found& found) {
+      return !excluded_.contains(found.index) &&
+             found.seconds <= entry.seconds && found.bytes <= entry.bytes &&
+             found.seconds * found.num_gpus <= entry.seconds * GpusOf(entry);
+    });
+  }
+  std::vector<Score> scores;
+  for (const Found& found : found_) {
+    if (excluded_.contains(found.index)) continue;
+    scores.push_back(
+        ScoreOf(goal_.objective, found.seconds, found.bytes, found.num_gpus));
+  }
+  if (scores.size() < goal_.num_plans) return false;
+  std::nth_element(scores.begin(), scores.begin() + goal_.num_plans - 1,
+                   scores.end());
+  return entry.key >= scores[goal_.num_plans - 1];
+}
+
+void BestFirst::Exclude(const Found& found) {
+  excluded_.insert(found.index);
+  open_.Reopen();
+}
+
+absl::Status BestFirst::Run() {
+  while (true) {
+    if (Interrupted()) return absl::CancelledError("interrupted");
+    ASSIGN_OR_RETURN(const bool goes_on, Round());
+    if (!goes_on || IsOutOfPatience()) return absl::OkStatus();
+  }
+}
+
+bool BestFirst::IsOutOfPatience() const {
+  return goal_.patience > 0 && found_.size() > excluded_.size() &&
+         num_ranked_ - improved_at_ >= goal_.patience;
+}
+
+absl::StatusOr<bool> BestFirst::Round() {
+  const std::vector<Entry> taken =
+      open_.Take(kRoundBounds, kRoundRanks,
+                 [this](const Entry& entry) { return IsBeaten(entry); });
+  if (taken.empty()) return false;
+  std::vector<Entry> work[3];  // by state
+  for (const Entry& entry : taken) {
+    work[static_cast<int>(entry.state)].push_back(entry);
+  }
+  absl::Status status = Expand(work[0]);
+  if (status.ok()) work[0].clear();
+  if (status.ok()) status = Bound(work[1]);
+  if (status.ok()) work[1].clear();
+  if (status.ok()) status = Rank(&work[2]);
+  if (status.ok()) return true;
+  for (const std::vector<Entry>& left : work) {
+    for (const Entry& entry : left) open_.Insert(entry);
+  }
+  return status;
+}
+
+absl::Status BestFirst::Expand(const std::vector<Entry>& shapes) {
+  // Only the first schedule with each bound key is bounded, for all that share
+  // it.
+  std::vector<Entry> speakers;
+  for (const Entry& entry : shapes) {
+    const auto& schedules = space_.schedules_of(space_.shapes[entry.shape]);
+    const std::vector<char>& legal = LegalOf(entry.shape);
+    std::set<std::string> seen;
+    for (size_t s = 0; s < schedules.size(); ++s) {
+      if (!legal[s] || schedules[s].places.empty() ||
+          !seen.insert(schedules[s].places).second) {
+        continue;
+      }
+      speakers.push_back(entry);
+      speakers.back().schedule = static_cast<int>(s);
+    }
+  }
+  std::vector<Scenario> scenarios;
+  for (const Entry& entry : speakers) {
+    scenarios.push_back(ScenarioOf(entry));
+    const PlannedSchedule& schedule =
+        space_.schedules_of(space_.shapes[entry.shape])[entry.schedule];
+    if (!schedule.speaker.empty()) {
+      scenarios.back().set_schedule(schedule.speaker);
+    }
+  }
+  ASSIGN_OR_RETURN(const auto figures, crew_->Bounds(scenarios));
+  std::map<std::pair<int, std::string>, double> seconds;
+  for (size_t i = 0; i < speakers.size(); ++i) {
+    const int shape = speakers[i].shape;
+    seconds[{shape,
+             space_.schedules_of(space_.shapes[shape])[speakers[i].schedule]
+                 .places}] = figures[i].any_order_seconds();
+  }
+  for (const Entry& entry : shapes) {
+    const auto& schedules = space_.schedules_of(space_.shapes[entry.shape]);
+    const std::vector<char>& legal = LegalOf(entry.shape);
+    for (size_t s = 0; s < schedules.size(); ++s) {
+      if (!legal[s] || IsSeeded(entry.shape, static_cast<int>(s))) continue;
+      Entry one = entry;
+      one.schedule = static_cast<int>(s);
+      one.state = State::kCandidate;
+      const auto known = seconds.find({entry.shape, schedules[s].places});
+      if (known != seconds.end()) {
+        one.seconds = std::max(one.seconds, known->second);
+        one.lower_bound_seconds = one.seconds;
+      }
+      Push(one);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status BestFirst::Bound(const std::vector<Entry>& candidates) {
+  std::vector<Scenario> scenarios;
+  for (const Entry& entry : candidates) scenarios.push_back(ScenarioOf(entry));
+  ASSIGN_OR_RETURN(const auto figures, crew_->Bounds(scenarios));
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    Entry entry = candidates[i];
+    if (!figures[i].problem().empty()) {
+      Illegal(figures[i].problem(), 1);
+      continue;
+    }
+    entry.lower_bound_seconds =
+        std::max(entry.lower_bound_seconds, figures[i].any_order_seconds());
+    entry.seconds = std::max(
+        {entry.seconds, figures[i].seconds(), entry.lower_bound_seconds});
+    entry.bytes = std::max(entry.bytes, figures[i].bytes());
+    entry.state = State::kBounded;
+    Push(entry);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<BestFirst::Entry>> BestFirst::WithoutDoubles(
+    const std::vector<Entry>& bounded) {
+  std::vector<Scenario> scenarios;
+  for (const Entry& entry : bounded) scenarios.push_back(ScenarioOf(entry));
+  ASSIGN_OR_RETURN(const auto figures, crew_->Orders(scenarios));
+  std::vector<Entry> fresh;
+  for (size_t i = 0; i < bounded.size(); ++i) {
+    const Entry& entry = bounded[i];
+    if (!figures[i].problem().empty()) {
+      Illegal(figures[i].problem(), 1);
+    } else if (entry.shape >= 0 &&
+               !orders_.insert({entry.shape, figures[i].order()}).second) {
+      ++num_same_;
+    } else {
+      fresh.push_back(entry);
+    }
+  }
+  return fresh;
+}
+
+absl::Status BestFirst::Rank(std::vector<Entry>* open) {
+  ASSIGN_OR_RETURN(*open, WithoutDoubles(*open));
+  const std::vector<Entry>& bounded = *open;
+  std::vector<Scenario> scenarios;
+  for (const Entry& entry : bounded) scenarios.push_back(ScenarioOf(entry));
+  ASSIGN_OR_RETURN(const auto figures, crew_->Ranks(scenarios));
+  for (size_t i = 0; i < bounded.size(); ++i) {
+    const Entry& entry = bounded[i];
+    if (!figures[i].problem().empty()) {
+      Illegal(figures[i].problem(), 1);
+      continue;
+    }
+    ++num_ranked_;
+    if (entry.seed >= 0) improved_at_ = num_ranked_;
+    Found found;
+    found.scenario = scenarios[i];
+    found.source = entry.shape < 0 ? seeds_[entry.seed].plan.source() : "joint";
+    found.text = absl::StrCat(entry.shape < 0
+                                  ? found.source
+                                  : DescribeShape(space_.shapes[entry.shape]),
+                              " ", scenarios[i].schedule());
+    found.seconds = figures[i].seconds();
+    found.bytes = figures[i].bytes();
+    found.lower_bound_seconds =
+        std::min(entry.lower_bound_seconds, found.seconds);
+    found.num_gpus = GpusOf(entry);
+    found.fits = figures[i].fits() && found.bytes <= goal_.limit_bytes;
+    found.index = static_cast<int>(num_ranked_);
+    found.place = {
+        entry.shape < 0 ? std::numeric_limits<int>::max() : entry.shape,
+        entry.schedule};
+    open_.Ranked(entry, ScoreOf(goal_.objective, found.seconds, found.bytes,
+                                found.num_gpus));
+    if (!found.fits && !goal_.ignore_memory) continue;
+    least_seconds_ = std::min(least_seconds_, found.lower_bound_seconds);
+    Entry as_found = entry;
+    as_found.seconds = found.seconds;
+    as_found.bytes = found.bytes;
+    as_found.key =
+        ScoreOf(goal_.objective, found.seconds, found.bytes, found.num_gpus);
+    if (Merge(found)) continue;
+    if (!IsBeaten(as_found)) improved_at_ = num_ranked_;
+    found_.push_back(std::move(found));
+  }
+  return absl::OkStatus();
+}
+
+const Found* BestFirst::BestSoFar() const {
+  const auto score = [&](const Found& found) {
+    return ScoreOf(goal_.objective, found.seconds, found.bytes, found.num_gpus);
+  };
+  const Found* best = nullptr;
+  for (const Found& found : found_) {
+    if (excluded_.contains(found.index)) continue;
+    if (best == nullptr || score(found) < score(*best)) best = &found;
+  }
+  return best;
+}
+
+bool BestFirst::Merge(Found found) {
+  for (Found& known : found_) {
+    if (excluded_.contains(known.index) || !IsSamePlan(known, found)) continue;
+    if (found.place < known.place) std::swap(found, known);
+    known.equals.insert(known.equals.end(), found.equals.begin(),
+                        found.equals.end());
+    known.equals.push_back(std::move(found.scenario));
+    return true;
+  }
+  return false;
+}
+
+void BestFirst::Tell() const {
+  if (!options_.progress) return;
+  const uint64_t known = num_illegal_ + num_memory_ + num_ranked_ + num_same_;
+  std::string text = absl::StrCat("planning, ", num_ranked_, " ranked");
+  if (const Found* best = BestSoFar()) {
+    absl::StrAppend(&text, ", best ", FormatSeconds(best->seconds), " by ",
+                    best->text);
+  }
+  options_.progress(num_candidates_ == 0 ? 1 : 1.0 * known / num_candidates_,
+                    text);
+}
+
+std::vector<Found> BestFirst::Best() const {
+  std::vector<Found> best;
+  for (const Found& found : found_) {
+    if (!excluded_.contains(found.index)) best.push_back(found);
+  }
+  return BestOf(std::move(best), goal_.objective, goal_.num_plans);
+}
+
+void BestFirst::FillCounts(PlanReport* report) const {
+  uint64_t num_beaten = 0, num_left = 0;
+  double least = least_seconds_;
+  const auto count = [&](const Entry& entry) {
+    (IsBeaten(entry) ? num_beaten : num_left) += NumIn(entry);
+    least = std::min(least, entry.lower_bound_seconds);
+  };
+  open_.ForEach(count);
+  report->set_num_candidates(num_candidates_);
+  report->set_num_illegal(num_illegal_);
+  report->set_num_pruned_memory(num_memory_);
+  report->set_num_pruned_time(num_beaten);
+  report->set_num_ranked(num_ranked_);
+  report->set_num_same(num_same_);
+  report->set_num_left(num_left);
+  report->set_lower_bound_seconds(least == kInfinity ? 0 : least);
+}
+
+}  // namespace weir

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// A best-first search over candidate plans. Bounds are refined in steps of
+// increasing cost: first a bound of a whole shape from its costs, then of its
+// orders, then of each schedule, and last a ranked run. Entries to be ranked
+// are taken from several families (frontier.h). The search ends when no bound
+// is below the best plans found, in which case nothing better was left out, or
+// when patience runs out, in which case the rest is only known by its bounds.
+// Seeds come first and cost no patience: each is ranked unless its bound shows
+// that it is no better than a plan found before.
+//
+// Rounds have a fixed size and are completed before the next one starts, so the
+// plans found and all counts do not depend on the number of processes.
+#ifndef WEIR_PLAN_SEARCH_BEST_FIRST_H_
+#define WEIR_PLAN_SEARCH_BEST_FIRST_H_
+
+#include <map>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "plan/search/frontier.h"
+#include "plan/search/joint_search.h"
+#include "plan/search/plan_numbers.h"
+#include "plan/search/search_workers.h"
+#include "plan/search/seeds.h"
+#include "plan/search/space.h"
+
+namespace weir {
+
+struct Goal {
+  Objective objective = OBJECTIVE_TIME;
+  double limit_bytes = 0;  // per GPU
+  // Keeps plans that exceed `limit_bytes`, to find the smallest of all.
+  bool ignore_memory = false;
+  size_t num_plans = 1;
+  // Consecutive ranked runs without improvement that end the search; 0: no
+  // limit.
+  uint64_t patience = 0;
+};
+
+class BestFirst {
+ public:
+  // All arguments must outlive the search.
+  BestFirst(const Space& space, const std::vector<SearchFigures>& shapes,
+            const std::vector<Seed>& seeds, const SearchOptions& options,
+            Goal goal, Crew* crew);
+  ~BestFirst();
+  BestFirst(const BestFirst&) = delete;
+  BestFirst& operator=(const BestFirst&) = delete;
+
+  // Runs until nothing better is left or patience runs out. Returns Cancelled
+  // when interrupted; plans found so far are kept. May be called again after
+  // Exclude.
+  absl::Status Run();
+
+  // Returns the best plans, best first; for a Pareto front, all of it by time.
+  std::vector<Found> Best() const;
+  // Removes `found` from the answer; the next Run may find a replacement.
+  void Exclude(const Found& found);
+
+  void FillCounts(PlanReport* report) const;
+  // Reasons why candidates are illegal, each with the number of candidates.
+  const std::map<std::string, uint64_t>& problems() const { return problems_; }
+
+ private:
+  using Entry = OpenEntry;
+  using State = OpenEntry::State;
+
+  void AddShape(int shape);
+  void AddSeeds();
+  void Push(Entry entry);
+  bool IsBeaten(const Entry& entry) const;
+  void Illegal(const std::string& problem, uint64_t count);
+  bool IsSeeded(int shape, int schedule) const {
+    return seeded_.contains({shape, schedule});
+  }
+  // Returns the number of candidates in an entry. A shape's entry has one for
+  // each legal schedule that is not a seed.
+  uint64_t NumIn(const Entry& entry) const;
+  const std::vector<char>& LegalOf(int shape);
+  Scenario ScenarioOf(const Entry& entry) const;
+  Shape ShapeOf(int shape) const;
+  int GpusOf(const Entry& entry) const;
+
+  // Runs one round. Returns false if nothing left could be better.
+  absl::StatusOr<bool> Round();
+  absl::Status Expand(const std::vector<Entry>& shapes);
+  absl::Status Bound(const std::vector<Entry>& candidates);
+  // On error, leaves in `bounded` the entries that were not counted.
+  absl::Status Rank(std::vector<Entry>* bounded);
+  // Returns the entries whose order of passes is new for their shape.
+  absl::StatusOr<std::vector<Entry>> WithoutDoubles(
+      const std::vector<Entry>& bounded);
+  // Merges `found` into an equal plan that is already known and keeps the one
+  // with the smaller `place`. Returns false if no known plan is equal.
+  bool Merge(Found found);
+  bool IsOutOfPatience() const;
+  const Found* BestSoFar() const;  // null: no plan yet
+  void Tell() const;
+
+  const Space& space_;
+  const std::vector<SearchFigures>& shapes_;
+  const std::vector<Seed>& seeds_;
+  const SearchOptions& options_;
+  const Goal goal_;
+  Crew* crew_;
+  // Whether each schedule is legal, by [pipeline, chunks, microbatches, even
+  // cut, sharded (refuses schedules without a flush), one-sample microbatches].
+  std::map<std::tuple<int, int, int, bool, bool, bool>, std::vector<char>>
+      legal_;
+  // Seeds that are in the space, as [shape, schedule].
+  absl::flat_hash_set<std::pair<int, int>> seeded_;
+  Frontier open_;
+  std::vector<Found> found_;  // that fit, no two equal
+  absl::flat_hash_set<int> excluded_;
+  // [shape, hash of the order]
+  absl::flat_hash_set<std::pair<int, uint64_t>> orders_;
+  std::map<std::string, uint64_t> problems_;
+  uint64_t num_candidates_ = 0, num_illegal_ = 0, num_memory_ = 0;
+  uint64_t num_ranked_ = 0, num_same_ = 0;
+  uint64_t improved_at_ = 0;  // `num_ranked_` at the last improvement
+  double least_seconds_;
+};
+
+}  // namespace weir
+
+#endif  // WEIR_PLAN_SEARCH_BEST_FIRST_H_

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Candidate cuts of a model's layers into stages.
+#ifndef WEIR_PLAN_SEARCH_CUTS_H_
+#define WEIR_PLAN_SEARCH_CUTS_H_
+
+#include <optional>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "plan/search/space.h"
+#include "scenarios/scenario.h"
+
+namespace weir {
+
+// Costs of one microbatch on one GPU of its tensor group, by layer. The
+// embedding and the head count as layers where the model has them.
+struct LayerPrice {
+  std::vector<double> seconds;      // forward and backward
+  std::vector<double> state_bytes;  // weights, gradients, optimizer states
+  // Further costs that recomputation may change, of stages of one block each:
+  // seconds by pass, host seconds, bytes of every kind, numbers of collectives.
+  std::vector<double> recomputed = {};
+  bool has_ends = false;  // the first and the last layer are not blocks
+
+  int num_blocks() const {
+    return static_cast<int>(seconds.size()) - (has_ends ? 2 : 0);
+  }
+  bool operator==(const LayerPrice&) const = default;
+};
+
+// Prices layers for the scenario's tensor parallelism, microbatch size and
+// recomputation.
+absl::StatusOr<LayerPrice> PriceLayers(const ResolvedScenario& scenario);
+
+// Returns the number of blocks of each stage:
+//   even          the same number (of a measured model: balanced by seconds)
+//   ends lighter  one block less in the stage of the embedding, of the head, or
+//                 of both: the largest such set for which the rest is even
+//                 (Megatron-LM's account-for-embedding and account-for-loss)
+//   balanced      the cut with the least maximum of stage seconds, and among
+//                 those the one with the most similar stages; exact
+//   light         as balanced, in bytes of weights and optimizer states
+// Returns nothing if the cut does not exist or equals one listed before it.
+std::optional<std::vector<int>> CutBlocks(const LayerPrice& layers,
+                                          int num_stages, Cut cut);
+
+}  // namespace weir
+
+#endif  // WEIR_PLAN_SEARCH_CUTS_H_

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/search/emit.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "base/status_macros.h"
+#include "base/textproto.h"
+#include "plan/search/megatron_arguments.h"
+#include "scenarios/scenario.h"
+#include "schedules/interop/schedule_text.h"
+#include "sim/simulate.h"
+
+namespace weir {
+
+namespace {
+
+void MakeAbsolute(std::string* name) {
+  std::error_code error;
+  if (name->empty() || !std::filesystem::is_regular_file(*name, error)) return;
+  const std::filesystem::path path = std::filesystem::absolute(*name, error);
+  if (!error) *name = path.lexically_normal().string();
+}
+
+// Makes the scenario independent of the working directory, on which relative
+// paths depend.
+Scenario FromAnywhere(Scenario scenario, const Model& model) {
+  std::error_code error;
+  if (std::filesystem::is_regular_file(scenario.model(), error) &&
+      model.has_transformer()) {
+    scenario.clear_model();
+    *scenario.mutable_transformer() = model.transformer();
+  }
+  for (std::string* name :
+       {scenario.mutable_model(), scenario.mutable_cluster(),
+        scenario.mutable_profile(), scenario.mutable_runtime()}) {
+    MakeAbsolute(name);
+  }
+  return scenario;
+}
+
+}  // namespace
+
+absl::StatusOr<PlanFiles> FilesOfPlan(const Plan& plan, int rank) {
+  const std::string name = absl::StrCat("plan-", rank);
+  ASSIGN_OR_RETURN(const ResolvedScenario resolved,
+                   ResolveScenario(name, plan.scenario()));
+  const auto num_batches =
+      static_cast<int>(std::max(plan.scenario().num_batches(), 1u));
+  ASSIGN_OR_RETURN(const Schedule schedule,
+                   ScheduleOfScenario(resolved, num_batches));
+  PlanFiles files;
+  files.files = {{name + ".textproto",
+                  absl::StrCat("# proto-file: scenarios/scenario.proto\n"
+                               "# proto-message: weir.Scenario\n",
+                               PrintTextProto(FromAnywhere(plan.scenario(),
+                                                           resolved.model)))},
+                 {name + ".csv", PrintCsv(schedule)}};
+  const std::vector<std::string> obstacles = MegatronObstacles(resolved);
+  if (obstacles.empty()) {
+    files.files.push_back({name + ".args", MegatronArguments(resolved)});
+  } else {
+    files.warnings.push_back(absl::StrCat(
+        "no ", name, ".args, as Megatron-LM cannot run this plan: ",
+        absl::StrJoin(obstacles, "; ")));
+  }
+  const absl::Status readable = CheckPyTorchReads(schedule);
+  if (!readable.ok()) {
+    files.warnings.push_back(
+        absl::StrCat(name, ".csv is not for PyTorch: ",
+                     absl::StrReplaceAll(readable.message(), {{"\n", "; "}})));
+  }
+  return files;
+}
+
+}  // namespace weir

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/search/evaluate.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "plan/search/same_order.h"
+#include "schedules/schedule.h"
+#include "sim/costs/stage_costs.h"
+#include "sim/simulate.h"
+
+namespace weir {
+namespace {
+
+// A schedule that takes every number of microbatches and chunks.
+constexpr char kAnySchedule[] = "breadth-first";
+
+double Largest(const std::vector<double>& values) {
+  return values.empty() ? 0 : *std::max_element(values.begin(), values.end());
+}
+
+// Returns a lower bound on the peak bytes of the worst rank, for any placement
+// of stages and any order of passes. The rank of each stage holds its state
+// and, at some time, the saved activations of one microbatch. `weights_only`:
+// there are no backward passes, so that only weights count.
+double LeastBytes(const Costs& costs, int num_ranks, bool weights_only) {
+  double largest = 0, sum = 0;
+  for (const StageCosts& stage : costs.stages) {
+    double bytes = stage.weight_bytes / costs.shards;
+    if (!weights_only) {
+      bytes += stage.gradient_bytes / costs.shards +
+               stage.optimizer_state_bytes * costs.stepped_part(stage);
+    }
+    sum += bytes;
+    if (!weights_only) bytes += stage.activation_bytes;
+    largest = std::max(largest, bytes);
+  }
+  double reserved = costs.reserved_bytes;
+  for (const DeviceCosts& other : costs.other_devices) {
+    reserved = std::min(reserved, other.reserved_bytes);
+  }
+  return std::max(largest, sum / num_ranks) + reserved;
+}
+
+// Returns a lower bound on the seconds of a batch: all passes, divided evenly
+// among the ranks, on the fastest device.
+double WorkSeconds(const Costs& costs, int num_ranks, int num_microbatches,
+                   bool forward_only) {
+  double sum = 0;
+  for (size_t s = 0; s < costs.stages.size(); ++s) {
+    const auto seconds = [&](const StageCosts& stage) {
+      return stage.forward_seconds +
+             (forward_only ? 0 : stage.backward_seconds);
+    };
+    double least = seconds(costs.stages[s]);
+    for (const DeviceCosts& other : costs.other_devices) {
+      least = std::min(least, seconds(other.stages[s]));
+    }
+    sum += least;
+  }
+  return sum / num_ranks * num_microbatches;
+}
+
+SearchFigures Illegal(const absl::Status& status) {
+  SearchFigures figures;
+  figures.set_problem(std::string(status.message()));
+  if (figures.problem().empty()) figures.set_problem(status.ToString());
+  return figures;
+}
+
+}  // namespace
+
+absl::StatusOr<const LayerPrice*> Evaluator::PriceOf(const Shape& shape) {
+  const auto key =
+      std::make_tuple(shape.tensor, shape.expert, shape.microbatch_size,
+                      static_cast<int>(shape.recompute));
+  const auto found = prices_.find(key);
+  if (found != prices_.end()) return &found->second;
+  ASSIGN_OR_RETURN(LayerPrice price, PriceLayers(work_));
+  return &(prices_[key] = std::move(price));
+}
+
+absl::StatusOr<bool> Evaluator::RecomputesInVain(const Shape& whole,
+                                                 const LayerPrice& price) {
+  for (const RecomputeMode mode : space_.recomputes) {
+    if (mode == whole.recompute) break;
+    Shape other = whole;
+    other.recompute = mode;
+    RETURN_IF_ERROR(ResolveAgain(
+        ScenarioOfShape(space_.base.scenario, other, kAnySchedule), &work_));
+    ASSIGN_OR_RETURN(const LayerPrice* known, PriceOf(other));
+    if (*known == price) return true;
+  }
+  return false;
+}
+
+// Returns an error if no schedule of the shape interleaves its chunks on so few
+// ranks.
+absl::Status Evaluator::CheckInterleaves(const Shape& shape) const {
+  int least = std::numeric_limits<int>::max();
+  if (space_.schedules_of(shape).empty()) return absl::OkStatus();
+  for (const PlannedSchedule& schedule : space_.schedules_of(shape)) {
+    if (Interleaves(schedule, shape)) return absl::OkStatus();
+    least = std::min(least, schedule.min_ranks_to_interleave);
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      space_.base.label, ": parallelism.pipeline is ", shape.pipeline,
+      ", expected at least ", least, " with ", shape.chunks,
+      " chunks, as the runtime ", space_.base.runtime.name(),
+      " interleaves on no fewer ranks"));
+}
+
+absl::Status Evaluator::CutAndBound(Shape* shape, SearchFigures* figures) {
+  RETURN_IF_ERROR(CheckInterleaves(*shape));
+  // Layers are priced before they are cut into stages.
+  Shape whole = *shape;
+  whole.chunks = 1;
+  whole.pipeline = 1;
+  RETURN_IF_ERROR(ResolveAgain(
+      ScenarioOfShape(space_.base.scenario, whole, kAnySchedule), &work_));
+  ASSIGN_OR_RETURN(const LayerPrice* price, PriceOf(*shape));
+  ASSIGN_OR_RETURN(const bool in_vain, RecomputesInVain(whole, *price));
+  figures->set_absent(in_vain);
+  if (in_vain) return absl::OkStatus();
+  const int num_stages = shape->pipeline * shape->chunks;
+  const auto [cut, is_new] = cuts_.try_emplace({price, num_stages, shape->cut});
+  if (is_new) cut->second = CutBlocks(*price, num_stages, shape->cut);
+  const auto& blocks = cut->second;
+  if (blocks.has_value() && shape->cut != Cut::kEven) shape->blocks = *blocks;
+  // A missing even cut is an error below; any other missing cut makes the shape
+  // absent.
+  figures->set_absent(!blocks.has_value() && shape->cut != Cut::kEven);
+  if (figures->absent()) return absl::OkStatus();
+  figures->mutable_blocks()->Assign(shape->blocks.begin(), shape->blocks.end());
+  RETURN_IF_ERROR(ResolveAgain(
+      ScenarioOfShape(space_.base.scenario, *shape, kAnySchedule), &work_));
+  ASSIGN_OR_RETURN(
+      const Costs costs,
+      ComputeCosts(work_, num_stages, std::vector<int>(num_stages, 1)));
+  const bool forward_only = std::any_of(
+      space_.schedules_of(*shape).begin(), space_.schedules_of(*shape).end(),
+      [](const PlannedSchedule& s) { return s.forward_only; });
+  figures->set_seconds(WorkSeconds(costs, shape->pipeline,
+                                   work_.num_microbatches, forward_only));
+  figures->set_bytes(LeastBytes(costs, shape->pipeline, forward_only));
+  return absl::OkStatus();
+}
+
+SearchFigures Evaluator::OfShape(Shape shape) {
+  SearchFigures figures;
+  const absl::Status status = CutAndBound(&shape, &figures);
+  return status.ok() ? figures : Illegal(status);
+}
+
+SearchFigures Evaluator::BoundsOf(const Scenario& scenario) {
+  const absl::Status resolved = ResolveAgain(scenario, &work_);
+  if (!resolved.ok()) return Illegal(resolved);
+  const auto bound = bounder_.Bound(work_);
+  if (!bound.ok()) return Illegal(bound.status());
+  SearchFigures figures;
+  figures.set_seconds(bound->batch_seconds);
+  figures.set_any_order_seconds(bound->any_order_seconds);
+  figures.set_bytes(Largest(bound->peak_bytes));
+  return figures;
+}
+
+SearchFigures Evaluator::OrderOf(const Scenario& scenario) {
+  const absl::Status resolved = ResolveAgain(scenario, &work_);
+  if (!resolved.ok()) return Illegal(resolved);
+  const auto schedule = ScheduleOfScenario(work_, 1);
+  if (!schedule.ok()) return Illegal(schedule.status());
+  SearchFigures figures;
+  figures.set_order(OrderHash(*schedule));
+  return figures;
+}
+
+SearchFigures Evaluator::RankOf(const Scenario& scenario) {
+  const absl::Status resolved = ResolveAgain(scenario, &work_);
+  if (!resolved.ok()) return Illegal(resolved);
+  if (!ranker_.has_value()) ranker_.emplace();
+  const auto run = ranker_->Rank(work_);
+  if (!run.ok()) return Illegal(run.status());
+  SearchFigures figures;
+  figures.set_seconds(run->batch_seconds);
+  figures.set_bytes(Largest(run->peak_bytes));
+  figures.set_fits(run->fits_memory);
+  return figures;
+}
+
+SearchAnswer Evaluator::Answer(const SearchJob& job) {
+  SearchAnswer answer;
+  for (const uint32_t shape : job.shapes()) {
+    *answer.add_figures() = OfShape(space_.shapes[shape]);
+  }
+  for (const Scenario& scenario : job.scenarios()) {
+    SearchFigures& figures = *answer.add_figures();
+    switch (job.kind()) {
+      case SearchJob::RANKS:
+        figures = RankOf(scenario);
+        break;
+      case SearchJob::ORDERS:
+        figures = OrderOf(scenario);
+        break;
+      default:
+        figures = BoundsOf(scenario);
+    }
+  }
+  return answer;
+}
+
+}  // namespace weir

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bounds and ranked runs of candidates, computed in a worker process.
+#ifndef WEIR_PLAN_SEARCH_EVALUATE_H_
+#define WEIR_PLAN_SEARCH_EVALUATE_H_
+
+#include <map>
+#include <optional>
+#include <tuple>
+
+#include "plan/search/cuts.h"
+#include "plan/search/search_work.pb.h"
+#include "plan/search/space.h"
+#include "sim/bounds/bound.h"
+#include "sim/fast/fast_simulator.h"
+
+namespace weir {
+
+// An evaluator of search jobs; one per process. Never fails: errors of a
+// candidate are reported in the `problem` of its figures.
+class Evaluator {
+ public:
+  explicit Evaluator(const Space& space) : space_(space), work_(space.base) {}
+
+  SearchAnswer Answer(const SearchJob& job);
+
+ private:
+  SearchFigures OfShape(Shape shape);
+  SearchFigures BoundsOf(const Scenario& scenario);
+  SearchFigures OrderOf(const Scenario& scenario);
+  SearchFigures RankOf(const Scenario& scenario);
+  absl::StatusOr<const LayerPrice*> PriceOf(const Shape& shape);
+  absl::Status CheckInterleaves(const Shape& shape) const;
+  absl::Status CutAndBound(Shape* shape, SearchFigures* figures);
+  // Returns true if a recomputation mode that the space lists before the
+  // shape's has the same costs.
+  absl::StatusOr<bool> RecomputesInVain(const Shape& whole,
+                                        const LayerPrice& price);
+
+  const Space& space_;
+  ResolvedScenario work_;
+  // [tensor, expert, microbatch size, recompute]
+  std::map<std::tuple<int, int, int, int>, LayerPrice> prices_;
+  // [price, stages, cut]
+  std::map<std::tuple<const LayerPrice*, int, Cut>,
+           std::optional<std::vector<int>>>
+      cuts_;
+  Bounder bounder_;
+  std::optional<Ranker> ranker_;
+};
+
+}  // namespace weir
+
+#endif  // WEIR_PLAN_SEARCH_EVALUATE_H_

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// The fewest pipeline ranks on which a runtime interleaves.
+#ifndef WEIR_PLAN_SEARCH_INTERLEAVING_H_
+#define WEIR_PLAN_SEARCH_INTERLEAVING_H_
+
+#include "absl/strings/string_view.h"
+#include "calibrate/profile/runtime.pb.h"
+#include "scenarios/scenario.pb.h"
+
+namespace weir {
+
+// Returns the fewest pipeline ranks on which Megatron-LM runs several chunks
+// per rank; validate_args in megatron/training/arguments.py (November 2025)
+// aborts on fewer.
+int MegatronMinRanksToInterleave(const Communication& communication);
+
+// Returns the fewest pipeline ranks on which the runtime runs several chunks
+// per rank; 1 for any runtime but Megatron-LM.
+int MinRanksToInterleave(const Runtime& runtime,
+                         const Communication& communication);
+
+// Returns true if the runtime lists the schedule under any of its names.
+bool ListsSchedule(const Runtime& runtime, absl::string_view schedule);
+
+}  // namespace weir
+
+#endif  // WEIR_PLAN_SEARCH_INTERLEAVING_H_

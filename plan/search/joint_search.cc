@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/search/joint_search.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/interrupt.h"
+#include "base/status_macros.h"
+#include "base/units.h"
+#include "plan/search/best_first.h"
+#include "plan/search/confirm.h"
+#include "plan/search/explain_plan.h"
+#include "plan/search/infeasible.h"
+#include "plan/search/plan_views.h"
+#include "plan/search/search_workers.h"
+#include "plan/search/seeds.h"
+#include "plan/search/space.h"
+
+namespace weir {
+namespace {
+
+constexpr uint32_t kUsualPlans = 5;
+constexpr uint32_t kUsualPatience = 300;
+constexpr std::chrono::seconds kLongestAfterInterrupt(10);
+
+void AddWarnings(const Space& space, const PlanRequest& request,
+                 PlanReport* report) {
+  const double limit = space.memory_limit_bytes;
+  for (const std::string& warning : space.base.warnings) {
+    report->add_warnings(warning);
+  }
+  if (request.memory_limit_bytes() > limit) {
+    report->add_warnings(absl::StrCat(
+        "the memory limit of ", FormatBytes(request.memory_limit_bytes()),
+        " is above what a plan may use of a GPU, ", FormatBytes(limit),
+        ", which counts",
+        space.memory_part < 1
+            ? absl::StrCat(" (", FormatPercent(1 - space.memory_part),
+                           " are left free, see --memory-margin)")
+            : ""));
+  }
+}
+
+// Confirms the best plans; each one that is refused is replaced by the next
+// best.
+class Finder {
+ public:
+  Finder(const Space& space, const PlanRequest& request,
+         const SearchOptions& options, BestFirst* search)
+      : space_(space), request_(request), options_(options), search_(search) {}
+
+  absl::Status Find(PlanReport* report) {
+    while (true) {
+      const absl::Status run = search_->Run();
+      if (!run.ok() && !absl::IsCancelled(run)) return run;
+      bool all_stand = false;
+      do {
+        ASSIGN_OR_RETURN(all_stand, ConfirmAll(search_->Best(), report));
+      } while (!all_stand && !run.ok());  // no further search
+      if (all_stand) {
+        Report(search_->Best(), report);
+        return run;
+      }
+    }
+  }
+
+  // Reports the confirmed seeds, for a search that was interrupted before it
+  // found a plan.
+  absl::Status FindAmongSeeds(size_t num_plans, PlanReport* report) {
+    std::vector<Found> found;
+    for (const Plan& seed : options_.seeds) {
+      Found& one = found.emplace_back();
+      one.scenario = seed.scenario();
+      one.source = seed.source();
+      one.text = absl::StrCat(seed.source(), " ", seed.scenario().schedule());
+      one.num_gpus = static_cast<int>(seed.num_gpus());
+      one.index = static_cast<int>(found.size());
+    }
+    ASSIGN_OR_RETURN(std::vector<Confirmed> looked, Look(found));
+    std::vector<Found> best;
+    for (size_t i = 0; i < found.size(); ++i) {
+      if (!looked[i].simulated || !looked[i].refused.empty()) continue;
+      found[i].seconds = looked[i].plan.batch_seconds();
+      found[i].bytes = looked[i].plan.peak_memory_bytes();
+      best.push_back(found[i]);
+      confirmed_[found[i].index] = std::move(looked[i]);
+    }
+    if (best.empty()) {
+      return absl::CancelledError(
+          "interrupted before a plan that fits was found");
+    }
+    report->set_num_simulated(best.size());
+    report->add_warnings(
+        "interrupted before the search had found a plan: these are plans of "
+        "the papers' planners");
+    Report(BestOf(std::move(best), request_.objective(), num_plans), report);
+    return absl::OkStatus();
+  }
+
+  // Plans that were found but refused, each with the reason.
+  const std::vector<std::string>& left_out() const { return left_out_; }
+
+ private:
+  // Returns true if simulations must stop. After an interrupt they continue for
+  // a short time, as Slurm and timeout(1) soon send SIGKILL.
+  bool IsOver() {
+    if (options_.progress) options_.progress(1, "simulating the best plans");
+    if (!Interrupted()) return false;
+    const auto now = std::chrono::steady_clock::now();
+    if (!interrupted_at_) interrupted_at_ = now;
+    return now - *interrupted_at_ > kLongestAfterInterrupt;
+  }
+
+  // Simulates all plans. The signal of an interrupt may also have ended the
+  // child processes, whose plans are simulated again.
+  absl::StatusOr<std::vector<Confirmed>> Look(const std::vector<Found>& found) {
+    std::vector<Confirmed> looked(found.size());
+    for (int attempt = 0; attempt < 2; ++attempt) {
+      std::vector<Found> left;
+      std::vector<size_t> at;
+      for (size_t i = 0; i < found.size(); ++i) {
+        if (looked[i].simulated) continue;
+        left.push_back(found[i]);
+        at.push_back(i);
+      }
+      if (left.empty()) break;
+      ASSIGN_OR_RETURN(
+          std::vector<Confirmed> confirmed,
+          Confirm(space_, left, request_.price_per_gpu_hour(),
+                  options_.num_processes, [this] { return IsOver(); }));
+      for (size_t i = 0; i < left.size(); ++i) {
+        looked[at[i]] = std::move(confirmed[i]);
+      }
+    }
+    return looked;
+  }
+
+  absl::StatusOr<bool> ConfirmAll(const std::vector<Found>& best,
+                                  PlanReport* report) {
+    std::vector<Found> fresh;
+    for (const Found& found : best) {
+      if (!confirmed_.contains(found.index)) fresh.push_back(found);
+    }
+    ASSIGN_OR_RETURN(std::vector<Confirmed> looked, Look(fresh));
+    bool all_stand = true;
+    for (size_t i = 0; i < fresh.size(); ++i) {
+      if (!looked[i].simulated) {
+        looked[i] =
+            Unconfirmed(space_, fresh[i], request_.price_per_gpu_hour());
+        report->add_warnings(absl::StrCat(
+            "interrupted before its full simulation: ", fresh[i].text,
+            ": its figures are of the search"));
+      }
+      if (!looked[i].refused.empty()) {
+        all_stand = false;
+        search_->Exclude(fresh[i]);
+        left_out_.push_back(
+            absl::StrCat("left out: ", fresh[i].text, ": ", looked[i].refused));
+        report->add_warnings(left_out_.back());
+      }
+      num_simulated_ += looked[i].simulated ? 1 : 0;
+      confirmed_[fresh[i].index] = std::move(looked[i]);
+    }
+    report->set_num_simulated(num_simulated_);
+    return all_stand;
+  }
+
+  // Adds the plans in the order of their simulated scores.
+  void Report(const std::vector<Found>& best, PlanReport* report) {
+    std::vector<const Confirmed*> plans;
+    for (const Found& found : best) plans.push_back(&confirmed_[found.index]);
+    const auto score = [&](const Confirmed* one) {
+      return ScoreOf(request_.objective(), one->plan.batch_seconds(),
+                     one->plan.peak_memory_bytes(),
+                     static_cast<int>(one->plan.num_gpus()));
+    };
+    std::stable_sort(plans.begin(), plans.end(),
+                     [&](const Confirmed* a, const Confirmed* b) {
+                       return score(a) < score(b);
+                     });
+    for (const Confirmed* one : plans) {
+      Plan* plan = report->add_plans();
+      *plan = one->plan;
+      if (one != plans.front()) {
+        plan->set_why_not_best(
+            WhyNotBest(request_.objective(), *plans.front(), *one));
+      }
+    }
+  }
+
+  const Space& space_;
+  const PlanRequest& request_;
+  const SearchOptions& options_;
+  BestFirst* search_;
+  std::map<int, Confirmed> confirmed_;
+  uint64_t num_simulated_ = 0;
+  std::optional<std::chrono::steady_clock::time_point> interrupted_at_;
+  std::vector<std::string> left_out_;
+};
+
+}  // namespace
+
+absl::StatusOr<PlanReport> SearchPlans(const std::string& label,
+                                       const PlanRequest& request,
+                                       const SearchOptions& options) {
+  ASSIGN_OR_RETURN(const Space space, MakeSpace(label, request));
+  const double limit = space.memory_limit_bytes;
+  PlanReport report;
+  *report.mutable_request() = request;
+  report.mutable_schedules()->Assign(space.schedule_names.begin(),
+                                     space.schedule_names.end());
+  report.set_schedules_of_runtime(space.schedules_of_runtime);
+  report.set_memory_limit_bytes(limit);
+  AddWarnings(space, request, &report);
+
+  const size_t num_plans =
+      request.num_plans() > 0 ? request.num_plans() : kUsualPlans;
+  const auto among_seeds = [&]() -> absl::StatusOr<PlanReport> {
+    RETURN_IF_ERROR(Finder(space, request, options, nullptr)
+                        .FindAmongSeeds(num_plans, &report));
+    return report;
+  };
+  if (Interrupted()) return among_seeds();
+  Crew crew(space, options.num_processes);
+  if (options.progress) {
+    crew.set_tick([&] { options.progress(0, "pricing layouts"); });
+  }
+  const auto priced = crew.OfShapes();
+  if (absl::IsCancelled(priced.status())) return among_seeds();
+  RETURN_IF_ERROR(priced.status());
+  const std::vector<SearchFigures>& shapes = *priced;
+  const std::vector<Seed> seeds = SeedsOn(space, shapes, options.seeds);
+  Goal goal;
+  goal.objective = request.objective();
+  goal.limit_bytes = limit;
+  goal.num_plans = num_plans;
+  goal.patience = request.has_patience() ? request.patience() : kUsualPatience;
+  BestFirst search(space, shapes, seeds, options, goal, &crew);
+  Finder finder(space, request, options, &search);
+  const absl::Status status = finder.Find(&report);
+  if (!status.ok() && !absl::IsCancelled(status)) return status;
+  search.FillCounts(&report);
+  report.set_out_of_patience(status.ok() && report.num_left() > 0);
+  if (report.plans_size() > 0) return report;
+  if (!status.ok()) {
+    if (finder.FindAmongSeeds(num_plans, &report).ok()) return report;
+    return absl::CancelledError(absl::StrCat(
+        "interrupted before a plan that fits was found; ", CountsText(report)));
+  }
+  if (!finder.left_out().empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(label, ": no plan that was found stands\n",
+                     absl::StrJoin(finder.left_out(), "\n")));
+  }
+  return report.num_illegal() == report.num_candidates()
+             ? NothingLegal(space, search.problems())
+             : NothingFits(request, space, shapes, seeds, options, &crew);
+}
+
+}  // namespace weir

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Layouts: division of the GPUs into tensor x pipeline x data parallelism.
+#ifndef WEIR_PLAN_SEARCH_LAYOUTS_H_
+#define WEIR_PLAN_SEARCH_LAYOUTS_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "plan/search/plan.pb.h"
+#include "scenarios/scenario.h"
+
+namespace weir {
+
+struct Layout {
+  int tensor = 1, pipeline = 1, data = 1;
+};
+
+// Returns the distinct numbers in ascending order.
+std::vector<int> Sorted(const google::protobuf::RepeatedField<uint32_t>& list);
+
+// Returns all layouts that the request allows, fewest GPUs first. Unless the
+// request names the sizes, tensor groups stay inside a node and pipelines have
+// no more ranks than the model has blocks (and ends). The number of GPUs is one
+// of those named; else, if `data` is named, any product of the three sizes;
+// else all of the cluster.
+std::vector<Layout> LayoutsOf(const PlanSpace& space,
+                              const ResolvedScenario& base);
+
+// Returns InvalidArgument if the cluster has too few GPUs for the request, or
+// if no layout matches the requested numbers.
+absl::Status CheckGpus(const std::string& label, const PlanSpace& space,
+                       const ResolvedScenario& base);
+
+}  // namespace weir
+
+#endif  // WEIR_PLAN_SEARCH_LAYOUTS_H_

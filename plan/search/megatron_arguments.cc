@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+// Names and meanings are those of megatron/training/arguments.py
+// (NVIDIA/Megatron-LM, November 2025).
+#include "plan/search/megatron_arguments.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "plan/search/space.h"
+
+namespace weir {
+namespace {
+
+constexpr double kDefaultBucketBytes = 25.0 * (1 << 20);
+
+class Arguments {
+ public:
+  explicit Arguments(const ResolvedScenario& resolved)
+      : scenario_(resolved.scenario),
+        runtime_(resolved.runtime),
+        model_(resolved.model.transformer()) {}
+
+  std::string Text() {
+    AddHead();
+    AddParallelism();
+    AddBatch();
+    AddModel();
+    AddAttention();
+    AddExperts();
+    AddPrecision();
+    AddTraining();
+    AddFusions();
+    AddTrial();
+    return absl::StrCat(absl::StrJoin(lines_, "\n"), "\n");
+  }
+
+ private:
+  template <typename Value>
+  void Add(absl::string_view name, const Value& value) {
+    lines_.push_back(absl::StrCat("--", name, " ", value));
+  }
+  void Switch(bool on, absl::string_view name) {
+    if (on) lines_.push_back(absl::StrCat("--", name));
+  }
+  void Say(absl::string_view text) {
+    lines_.push_back(absl::StrCat("# ", text));
+  }
+
+  void AddHead() {
+    const Parallelism& parallelism = scenario_.parallelism();
+    Say(absl::StrCat(
+        "Arguments of Megatron-LM's pretrain_gpt.py for ",
+        parallelism.tensor() * parallelism.pipeline() * parallelism.data(),
+        " GPUs: grep -v '^#' FILE | xargs torchrun ... "
+        "pretrain_gpt.py"));
+    if (parallelism.tensor() > 1) {
+      Say("Needs CUDA_DEVICE_MAX_CONNECTIONS=1 in the environment.");
+    }
+    if (parallelism.pipeline() > 1 && parallelism.chunks() <= 1 &&
+        scenario_.communication().transfers() != BLOCKING) {
+      Say("The prediction overlaps transfers between pipeline ranks, which "
+          "Megatron-LM does for interleaved 1F1B only: see --transfers.");
+    }
+  }
+
+  void AddParallelism() {
+    const Parallelism& parallelism = scenario_.parallelism();
+    Add("tensor-model-parallel-size", parallelism.tensor());
+    Add("pipeline-model-parallel-size", parallelism.pipeline());
+    Switch(parallelism.sequence_parallel() && parallelism.tensor() > 1,
+           "sequence-parallel");
+    Switch(parallelism.order() == "tp-pp-dp", "use-tp-pp-dp-mapping");
+    AddLayers();
+    const bool blocks = scenario_.communication().transfers() == BLOCKING;
+    Switch(parallelism.chunks() > 1 && blocks, "no-overlap-p2p-communication");
+  }
+
+  void AddLayers() {
+    const Parallelism& parallelism = scenario_.parallelism();
+    const auto& blocks = parallelism.blocks_per_stage();
+    std::string layout = parallelism.layout();
+    if (layout.empty() && !blocks.empty()) {
+      layout = LayoutText({blocks.begin(), blocks.end()});
+    }
+    if (!layout.empty()) {
+      // Megatron-LM derives the chunks per rank from the number of stages.
+      Add("pipeline-model-parallel-layout", absl::StrCat("\"", layout, "\""));
+    } else if (parallelism.chunks() > 1) {
+      Add("num-virtual-stages-per-pipeline-rank", parallelism.chunks());
+    }
+  }
+
+  void AddBatch() {
+    Add("micro-batch-size", scenario_.batch().microbatch_size());
+    Add("global-batch-size", scenario_.batch().global_batch_size());
+    Add("seq-length", scenario_.batch().sequence_length());
+  }
+
+  void AddModel() {
+    Add("num-layers", model_.num_layers());
+    Add("hidden-size", model_.hidden_size());
+    Add("ffn-hidden-size", model_.feed_forward_size());
+    Switch(model_.gated_feed_forward(), "swiglu");
+    Add("normalization", model_.rms_norm() ? "RMSNorm" : "LayerNorm");
+    if (!model_.feed_forward_bias()) {
+      Switch(true, "disable-bias-linear");
+      Switch(model_.attention_bias(), "add-qkv-bias");
+    }
+    AddPositions();
+    Switch(!model_.tied_embeddings(), "untie-embeddings-and-output-weights");
+    Add("make-vocab-size-divisible-by",
+        std::max(runtime_.vocabulary_multiple(), 1u));
+  }
+
+  void AddPositions() {
+    const uint32_t sequence = scenario_.batch().sequence_length();
+    if (model_.num_positions() > 0) {
+      Add("position-embedding-type", "learned_absolute");
+      Add("max-position-embeddings",
+          std::max(model_.num_positions(), sequence));
+      return;
+    }
+    Add("position-embedding-type", "rope");
+    Add("max-position-embeddings",
+        std::max(model_.default_sequence_length(), sequence));
+  }
+
+  void AddAttention() {
+    const uint32_t heads = model_.num_heads();
+    Add("num-attention-heads", heads);
+    if (model_.head_size() > 0 &&
+        model_.head_size() * heads != model_.hidden_size()) {
+      Add("kv-channels", model_.head_size());
+    }
+    if (model_.num_kv_heads() > 0 && model_.num_kv_heads() != heads) {
+      Switch(true, "group-query-attention");
+      Add("num-query-groups", model_.num_kv_heads());
+    }
+    Switch(model_.query_key_norm(), "qk-layernorm");
+    if (model_.sliding_window() > 0) {
+      // Tokens to the left and to the right of the current one.
+      Add("window-size", absl::StrCat(model_.sliding_window() - 1, ",0"));
+    }
+    // The default backend depends on the machine.
+    Add("attention-backend",
+        scenario_.training().flash_attention() ? "flash" : "unfused");
+  }
+
+  void AddExperts() {
+    if (model_.num_experts() == 0) return;
+    Add("num-experts", model_.num_experts());
+    Add("expert-model-parallel-size", scenario_.parallelism().expert());
+    Add("expert-tensor-parallel-size", scenario_.parallelism().tensor());
+    Add("moe-router-topk", model_.experts_per_token());
+    const uint32_t width = model_.expert_feed_forward_size() > 0
+                               ? model_.expert_feed_forward_size()
+                               : model_.feed_forward_size();
+    Add("moe-ffn-hidden-size", width);
+    if (model_.num_shared_experts() > 0) {
+      Add("moe-shared-expert-intermediate-size",
+          width * model_.num_shared_experts());
+    }
+    AddExpertBlocks();
+    Add("moe-token-dispatcher-type", "alltoall");
+    // Megatron-LM's grouped GEMM supports only bf16.
+    Switch(scenario_.training().precision() == MIXED_BF16, "moe-grouped-gemm");
+    if (model_.capacity_factor() > 0) {
+      Add("moe-expert-capacity-factor", model_.capacity_factor());
+      Switch(true, "moe-pad-expert-input-to-capacity");
+    }
+  }
+
+  // Adds a Python list of which blocks have experts. By default all blocks do.
+  void AddExpertBlocks() {
+    const uint32_t dense = model_.num_dense_blocks();
+    const uint32_t interval = std::max(model_.expert_block_interval(), 1u);
+    if (dense == 0 && interval == 1) return;
+    std::vector<std::string> blocks;
+    for (uint32_t b = 0; b < model_.num_layers(); ++b) {
+      const bool has = b >= dense && (b - dense) % interval == 0;
+      blocks.push_back(has ? "1" : "0");
+    }
+    Add("moe-layer-freq",
+        absl::StrCat("\"[", absl::StrJoin(blocks, ","), "]\""));
+  }
+
+  void AddPrecision() {
+    const Training& training = scenario_.training();
+    Switch(training.precision() == MIXED_FP16, "fp16");
+    Switch(training.precision() == MIXED_BF16, "bf16");
+    if (training.precision() == FP32) return;
+    // Without either flag, gradients are fp32 for bf16 and fp16 for fp16.
+    Switch(training.fp32_gradients(), "accumulate-allreduce-grads-in-fp32");
+    Switch(training.precision() == MIXED_BF16 && !training.fp32_gradients(),
+           "grad-reduce-in-bf16");
+  }
+
+  void AddTraining() {
+    const Training& training = scenario_.training();
+    if (training.recompute() == RECOMPUTE_SELECTIVE) {
+      Add("recompute-granularity", "selective");
+    } else if (training.recompute() == RECOMPUTE_FULL) {
+      Add("recompute-granularity", "full");
+      Add("recompute-method", "uniform");
+      Add("recompute-num-layers", 1);
+    }
+    const double dropout = training.dropout() ? 0.1 : 0;
+    Add("attention-dropout", dropout);
+    Add("hidden-dropout", dropout);
+    Add("optimizer", training.optimizer() == SGD_MOMENTUM ? "sgd" : "adam");
+    Switch(training.distributed_optimizer(), "use-distributed-optimizer");
+    Switch(training.fully_sharded(), "use-torch-fsdp2");
+    AddReduction();
+  }
+
+  void AddReduction() {
+    if (scenario_.communication().gradient_reduction() != REDUCTION_OVERLAPPED)
+      return;
+    Switch(true, "overlap-grad-reduce");
+    const Training& training = scenario_.training();
+    const double given = scenario_.communication().bucket_bytes();
+    const bool wide = training.precision() == FP32 || training.fp32_gradients();
+    Add("ddp-bucket-size",
+        std::llround((given > 0 ? given : kDefaultBucketBytes) /
+                     (wide ? 4 : 2)));
+  }
+
+  void AddFusions() {
+    Switch(runtime_.unfused_softmax(), "no-masked-softmax-fusion");
+    Switch(runtime_.unfused_bias_gelu(), model_.gated_feed_forward()
+                                             ? "no-bias-swiglu-fusion"
+                                             : "no-bias-gelu-fusion");
+    Switch(runtime_.unfused_bias_dropout_add(), "no-bias-dropout-fusion");
+    Switch(runtime_.unfused_gradient_accumulation() ||
+               scenario_.training().fully_sharded(),
+           "no-gradient-accumulation-fusion");
+    Switch(!runtime_.unfused_cross_entropy(), "cross-entropy-loss-fusion");
+  }
+
+  void AddTrial() {
+    Say("A trial on random tokens: replace by your data, tokenizer and rates; "
+        "a rotary base other than 10000 needs --rotary-base.");
+    Switch(true, "mock-data");
+    Add("tokenizer-type", "NullTokenizer");
+    Add("vocab-size", model_.vocabulary_size() - 1);  // end token is added
+    Add("train-iters", 20);
+    Add("lr", "1e-4");
+  }
+
+  const Scenario& scenario_;
+  const Runtime& runtime_;
+  const Transformer& model_;
+  std::vector<std::string> lines_;
+};
+
+}  // namespace
+
+std::string MegatronArguments(const ResolvedScenario& scenario) {
+  return Arguments(scenario).Text();
+}
+
+}  // namespace weir

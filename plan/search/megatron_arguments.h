@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Conversion of a scenario to arguments of Megatron-LM's pretrain_gpt.py.
+#ifndef WEIR_PLAN_SEARCH_MEGATRON_ARGUMENTS_H_
+#define WEIR_PLAN_SEARCH_MEGATRON_ARGUMENTS_H_
+
+#include <string>
+#include <vector>
+
+#include "scenarios/scenario.h"
+
+namespace weir {
+
+// Returns the reasons why Megatron-LM cannot run the simulated configuration: a
+// schedule that it lacks, a model that is not a GPT, or combinations that its
+// validate_args refuses. Empty: it can.
+std::vector<std::string> MegatronObstacles(const ResolvedScenario& scenario);
+
+// Returns one argument per line, followed by its value after a space; '#'
+// starts a comment. They start the simulated run (same model, layout, precision
+// and kernels) on random tokens. Requires: MegatronObstacles returns nothing.
+std::string MegatronArguments(const ResolvedScenario& scenario);
+
+}  // namespace weir
+
+#endif  // WEIR_PLAN_SEARCH_MEGATRON_ARGUMENTS_H_

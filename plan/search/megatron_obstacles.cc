@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// Constraints of validate_args in megatron/training/arguments.py and of
+// megatron/core (NVIDIA/Megatron-LM, November 2025).
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "calibrate/profile/runtime.h"
+#include "plan/search/interleaving.h"
+#include "plan/search/megatron_arguments.h"
+#include "plan/search/same_order.h"
+
+namespace weir {
+namespace {
+
+class Obstacles {
+ public:
+  explicit Obstacles(const ResolvedScenario& resolved)
+      : resolved_(resolved), scenario_(resolved.scenario) {}
+
+  std::vector<std::string> All() {
+    if (!resolved_.model.has_transformer()) {
+      return {"its layers were measured and are no arguments"};
+    }
+    CheckSchedule();
+    CheckModel(resolved_.model.transformer());
+    CheckParallelism();
+    CheckTraining();
+    return std::move(reasons_);
+  }
+
+ private:
+  void Refuse(bool refused, std::string reason) {
+    if (refused) reasons_.push_back(std::move(reason));
+  }
+
+  void CheckSchedule() {
+    const auto runtime = LoadRuntime("megatron-lm");
+    if (!runtime.ok()) {
+      reasons_.emplace_back(runtime.status().message());
+      return;
+    }
+    const Parallelism& parallelism = scenario_.parallelism();
+    const int least = MegatronMinRanksToInterleave(scenario_.communication());
+    const bool too_few = parallelism.chunks() > 1 &&
+                         static_cast<int>(parallelism.pipeline()) < least;
+    Refuse(too_few,
+           absl::StrCat("interleaved 1F1B ",
+                        least > 2 ? "without overlapped transfers " : "",
+                        "needs at least ", least, " pipeline ranks"));
+    Refuse(!too_few && !Executes(*runtime, resolved_),
+           absl::StrCat("it has no schedule ", scenario_.schedule(), ", only ",
+                        absl::StrJoin(runtime->schedules(), ", ")));
+  }
+
+  void CheckModel(const Transformer& model) {
+    Refuse(!model.causal() || model.post_norm() || model.embedding_norm() ||
+               model.mlm_head() || model.pooler() ||
+               model.num_token_types() > 0,
+           "the model is no GPT");
+    const int biases = (model.attention_bias() ? 1 : 0) +
+                       (model.attention_output_bias() ? 1 : 0) +
+                       (model.feed_forward_bias() ? 1 : 0);
+    Refuse(biases == 2 || (biases == 1 && !model.attention_bias()),
+           "it has biases in all projections, in query, key and value alone, "
+           "or in none");
+    Refuse(model.shared_expert_gate(), "it has no gate of shared experts");
+  }
+
+  void CheckParallelism() {
+    const Parallelism& parallelism = scenario_.parallelism();
+    const Training& training = scenario_.training();
+    Refuse(!parallelism.gpus().empty(),
+           "its numberings of GPUs are tp-dp-pp and tp-pp-dp alone");
+    Refuse(parallelism.expert() > 1 && training.precision() == MIXED_FP16,
+           "expert parallelism needs bf16 or fp32");
+    if (!training.fully_sharded()) return;
+    Refuse(parallelism.pipeline() > 1 || parallelism.expert() > 1 ||
+               training.precision() == MIXED_FP16 ||
+               resolved_.model.transformer().tied_embeddings(),
+           "--use-torch-fsdp2 needs one pipeline rank, no expert parallelism, "
+           "no fp16 and untied embeddings");
+  }
+
+  void CheckTraining() {
+    const Training& training = scenario_.training();
+    Refuse(training.distributed_optimizer() &&
+               training.optimizer() == SGD_MOMENTUM,
+           "its distributed optimizer is Adam");
+    Refuse(training.flash_attention() && training.precision() == FP32,
+           "FlashAttention needs fp16 or bf16");
+  }
+
+  const ResolvedScenario& resolved_;
+  const Scenario& scenario_;
+  std::vector<std::string> reasons_;
+};
+
+}  // namespace
+
+std::vector<std::string> MegatronObstacles(const ResolvedScenario& scenario) {
+  return Obstacles(scenario).All();
+}
+
+}  // namespace weir

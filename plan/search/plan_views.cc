@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/search/plan_views.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "base/csv.h"
+#include "base/json_text.h"
+#include "base/text.h"
+#include "base/textproto.h"
+#include "base/units.h"
+
+namespace weir {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string RecomputeText(const Plan& plan) {
+  switch (plan.scenario().training().recompute()) {
+    case RECOMPUTE_FULL:
+      return "full";
+    case RECOMPUTE_SELECTIVE:
+      return "selective";
+    default:
+      return "none";
+  }
+}
+
+std::string LayersText(const Plan& plan) {
+  const Parallelism& parallelism = plan.scenario().parallelism();
+  if (!parallelism.layout().empty()) return parallelism.layout();
+  if (parallelism.blocks_per_stage().empty()) return "even";
+  // Groups equal neighbors: "11,12*6,13".
+  std::vector<std::string> words;
+  const auto& blocks = parallelism.blocks_per_stage();
+  for (int i = 0, j = 0; i < blocks.size(); i = j) {
+    while (j < blocks.size() && blocks.Get(j) == blocks.Get(i)) ++j;
+    words.push_back(j - i > 1 ? absl::StrCat(blocks.Get(i), "*", j - i)
+                              : absl::StrCat(blocks.Get(i)));
+  }
+  return absl::StrJoin(words, ",");
+}
+
+std::string ScheduleText(const Plan& plan) {
+  return absl::StrCat(plan.scenario().schedule(),
+                      plan.changes_training() ? " (*)" : "",
+                      plan.runtime_executes() ? "" : " (!)");
+}
+
+std::string SizesText(const Plan& plan) {
+  const Parallelism& parallelism = plan.scenario().parallelism();
+  std::string text =
+      absl::StrCat(parallelism.tensor(), "/", parallelism.pipeline(), "/",
+                   parallelism.data(), "/", parallelism.chunks(), "/",
+                   plan.scenario().batch().microbatch_size());
+  return text;
+}
+
+bool HasPrices(const PlanReport& report) {
+  return report.request().price_per_gpu_hour() > 0;
+}
+
+bool HasExperts(const PlanReport& report) {
+  return std::any_of(report.plans().begin(), report.plans().end(),
+                     [](const Plan& plan) {
+                       return plan.scenario().parallelism().expert() > 1;
+                     });
+}
+
+std::string RuntimeOf(const PlanReport& report) {
+  return report.plans_size() > 0 ? report.plans(0).scenario().runtime() : "";
+}
+
+// Returns the limits of the search, and the plans that also represent equal
+// ones.
+std::string NotesText(const PlanReport& report) {
+  std::string text = absl::StrCat("schedules considered: ",
+                                  absl::StrJoin(report.schedules(), ", "));
+  if (report.schedules_of_runtime()) {
+    absl::StrAppend(&text, ", as the runtime ", RuntimeOf(report),
+                    " executes no others (--schedule all: every one)");
+  }
+  absl::StrAppend(&text, "\nmemory: at most ",
+                  FormatBytes(report.memory_limit_bytes()),
+                  " of a GPU (--memory-limit, --memory-margin)\n");
+  for (int i = 0; i < report.plans_size(); ++i) {
+    if (report.plans(i).equal_to().empty()) continue;
+    absl::StrAppend(&text, "plan ", i + 1, " takes as long and as much with ",
+                    absl::StrJoin(report.plans(i).equal_to(), "; "), "\n");
+  }
+  return text;
+}
+
+std::vector<std::string> Row(const PlanReport& report, int index) {
+  const Plan& plan = report.plans(index);
+  std::vector<std::string> row = {
+      absl::StrCat(index + 1),
+      absl::StrCat(plan.num_gpus()),
+      SizesText(plan),
+      ScheduleText(plan),
+      RecomputeText(plan),
+      LayersText(plan),
+      plan.scenario().parallelism().order(),
+      FormatSeconds(plan.batch_seconds()),
+      absl::StrFormat("%.4g", plan.samples_per_second()),
+      FormatBytes(plan.peak_memory_bytes()),
+      plan.lower_bound_seconds() > 0 ? FormatPercent(plan.gap()) : "-"};
+  if (HasExperts(report)) {
+    row.insert(row.begin() + 3,
+               absl::StrCat(plan.scenario().parallelism().expert()));
+  }
+  if (HasPrices(report)) {
+    row.push_back(absl::StrFormat("%.4g", 1000 * plan.price_per_sample()));
+  }
+  if (plan.source() != "joint") row.push_back(plan.source());
+  return row;
+}
+
+Json PlanObject(const Plan& plan) {
+  const Scenario& scenario = plan.scenario();
+  const Parallelism& parallelism = scenario.parallelism();
+  return {
+      {"source", plan.source()},
+      {"schedule", scenario.schedule()},
+      {"tensor", parallelism.tensor()},
+      {"pipeline", parallelism.pipeline()},
+      {"data", parallelism.data()},
+      {"expert", parallelism.expert()},
+      {"chunks", parallelism.chunks()},
+      {"microbatch_size", scenario.batch().microbatch_size()},
+      {"recompute", RecomputeText(plan)},
+      {"layers", LayersText(plan)},
+      {"order", parallelism.order()},
+      {"distributed_optimizer", scenario.training().distributed_optimizer()},
+      {"fully_sharded", scenario.training().fully_sharded()},
+      {"num_gpus", plan.num_gpus()},
+      {"batch_seconds", plan.batch_seconds()},
+      {"samples_per_second", plan.samples_per_second()},
+      {"peak_memory_bytes", plan.peak_memory_bytes()},
+      {"lower_bound_seconds", plan.lower_bound_seconds()},
+      {"gap", plan.gap()},
+      {"price_per_sample",
+       plan.price_per_sample() > 0 ? Json(plan.price_per_sample()) : Json()},
+      {"changes_training", plan.changes_training()},
+      {"semantics", plan.semantics()},
+      {"runtime_executes", plan.runtime_executes()},
+      {"equal_to", std::vector<std::string>(plan.equal_to().begin(),
+                                            plan.equal_to().end())},
+      {"why_not_best", plan.why_not_best()},
+      {"scenario", PrintTextProto(scenario)}};
+}
+
+std::string Dump(const Json& json) { return DumpJson(json); }
+
+}  // namespace
+
+std::string CountsText(const PlanReport& report) {
+  std::string text = absl::StrCat(
+      report.num_candidates(), " candidates: ", report.num_illegal(),
+      " illegal, ", report.num_pruned_memory(), " pruned by memory, ",
+      report.num_pruned_time(), " pruned by their bounds, ", report.num_same(),
+      " in the order of another, ", report.num_ranked(), " ranked (",
+      report.num_simulated(), " of these simulated in full)");
+  if (report.num_left() > 0) {
+    absl::StrAppend(&text, ", ", report.num_left(), " not looked at");
+    if (report.out_of_patience()) {
+      text += " since the last ranked ones were no better (--patience)";
+    }
+  }
+  return text;
+}
+
+std::string PlanTable(const PlanReport& report, bool explain) {
+  TextTable table;
+  table.header = {"rank", "GPUs", "t/p/d/v/mb"};
+  table.left = {true, false, true};
+  if (HasExperts(report)) {
+    table.header.push_back("ep");
+    table.left.push_back(false);
+  }
+  table.header.insert(table.header.end(),
+                      {"schedule", "recompute", "layers", "order", "step",
+                       "samples/s", "peak", "gap"});
+  if (HasPrices(report)) table.header.push_back("price/1000");
+  table.left.insert(table.left.end(), 4, true);
+  table.left.resize(table.header.size(), false);
+  bool changes_training = false, not_executed = false, seeds = false;
+  for (int i = 0; i < report.plans_size(); ++i) {
+    table.rows.push_back(Row(report, i));
+    changes_training |= report.plans(i).changes_training();
+    not_executed |= !report.plans(i).runtime_executes();
+    seeds |= report.plans(i).source() != "joint";
+  }
+  if (seeds) {
+    table.header.push_back("found by");
+    table.left.push_back(true);
+  }
+  std::string text = PrintTable(table);
+  if (changes_training) {
+    absl::StrAppend(&text, "(*) trains otherwise than one GPU would\n");
+  }
+  if (not_executed) {
+    absl::StrAppend(&text, "(!) the runtime ", RuntimeOf(report),
+                    " does not execute this schedule\n");
+  }
+  for (int i = 1; explain && i < report.plans_size(); ++i) {
+    absl::StrAppend(&text, i == 1 ? "\n" : "", "plan ", i + 1, ": ",
+                    report.plans(i).why_not_best(), "\n");
+  }
+  absl::StrAppend(&text, "\n", NotesText(report), CountsText(report), "\n");
+  if (report.lower_bound_seconds() > 0) {
+    absl::StrAppend(&text, "no plan of these takes less than ",
+                    FormatSeconds(report.lower_bound_seconds()), "\n");
+  }
+  return text;
+}
+
+std::string PlanJson(const PlanReport& report) {
+  Json plans = Json::array();
+  for (const Plan& plan : report.plans()) plans.push_back(PlanObject(plan));
+  return Dump(
+      {{"plans", plans},
+       {"counts",
+        {{"candidates", report.num_candidates()},
+         {"illegal", report.num_illegal()},
+         {"pruned_memory", report.num_pruned_memory()},
+         {"pruned_time", report.num_pruned_time()},
+         {"same", report.num_same()},
+         {"ranked", report.num_ranked()},
+         {"simulated", report.num_simulated()},
+         {"left", report.num_left()}}},
+       {"schedules", std::vector<std::string>(report.schedules().begin(),
+                                              report.schedules().end())},
+       {"schedules_of_runtime", report.schedules_of_runtime()},
+       {"memory_limit_bytes", report.memory_limit_bytes()},
+       {"out_of_patience", report.out_of_patience()},
+       {"lower_bound_seconds", report.lower_bound_seconds()}});
+}
+
+std::string PlanCsv(const PlanReport& report) {
+  std::string text =
+      "rank,source,gpus,tensor,pipeline,data,expert,chunks,microbatch_size,"
+      "schedule,recompute,layers,order,batch_seconds,samples_per_second,"
+      "peak_memory_bytes,lower_bound_seconds,gap,price_per_sample,"
+      "changes_training,runtime_executes\n";
+  for (int i = 0; i < report.plans_size(); ++i) {
+    const Plan& plan = report.plans(i);
+    const Parallelism& parallelism = plan.scenario().parallelism();
+    absl::StrAppend(
+        &text,
+        absl::StrJoin({absl::StrCat(i + 1),
+                       CsvField(plan.source()),
+                       absl::StrCat(plan.num_gpus()),
+                       absl::StrCat(parallelism.tensor()),
+                       absl::StrCat(parallelism.pipeline()),
+                       absl::StrCat(parallelism.data()),
+                       absl::StrCat(parallelism.expert()),
+                       absl::StrCat(parallelism.chunks()),
+                       absl::StrCat(plan.scenario().batch().microbatch_size()),
+                       CsvField(plan.scenario().schedule()),
+                       RecomputeText(plan),
+                       CsvField(LayersText(plan)),
+                       CsvField(parallelism.order()),
+                       ShortestNumber(plan.batch_seconds()),
+                       ShortestNumber(plan.samples_per_second()),
+                       ShortestNumber(plan.peak_memory_bytes()),
+                       ShortestNumber(plan.lower_bound_seconds()),
+                       ShortestNumber(plan.gap()),
+                       ShortestNumber(plan.price_per_sample()),
+                       std::string(plan.changes_training() ? "true" : "false"),
+                       std::string(plan.runtime_executes() ? "true" : "false")},
+                      ","),
+        "\n");
+  }
+  return text;
+}
+
+std::string PlanRequestJson(const PlanRequest& request) {
+  return Dump({{"request", PrintTextProto(request)}});
+}
+
+}  // namespace weir

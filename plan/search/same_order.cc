@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/search/same_order.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "absl/hash/hash.h"
+#include "plan/search/interleaving.h"
+#include "schedules/options.h"
+#include "schedules/registry.h"
+#include "schedules/source.h"
+#include "sim/simulate.h"
+
+namespace weir {
+namespace {
+
+// Returns nothing if the schedule does not accept the scenario's shape.
+std::optional<uint64_t> HashUnder(const std::string& name,
+                                  ResolvedScenario scenario) {
+  if (!IsScheduleFile(name)) {
+    const auto kind = FindScheduleKind(name);
+    if (!kind.ok()) return {};
+    ScheduleSpec spec;
+    const Parallelism& parallelism = scenario.scenario.parallelism();
+    spec.num_ranks = static_cast<int>(std::max(parallelism.pipeline(), 1u));
+    spec.num_chunks = static_cast<int>(std::max(parallelism.chunks(), 1u));
+    spec.num_microbatches = scenario.num_microbatches;
+    const auto full = WithOptionsOf(name, **kind, spec);
+    if (!full.ok() || !(*kind)->check(*full).ok()) return {};
+  }
+  scenario.scenario.set_schedule(name);
+  const auto schedule = ScheduleOfScenario(scenario, 1);
+  if (!schedule.ok()) return {};
+  return OrderHash(*schedule);
+}
+
+}  // namespace
+
+uint64_t OrderHash(const Schedule& schedule) {
+  std::vector<int64_t> words;
+  for (const auto& rank : schedule.rank_actions) {
+    words.push_back(-1);
+    for (const Action& action : rank) {
+      words.push_back(static_cast<int64_t>(action.op) +
+                      (action.overlaps_next ? 64 : 0));
+      words.push_back(action.stage);
+      words.push_back(action.microbatch);
+      words.push_back(action.num_microbatches);
+    }
+  }
+  for (const auto& route : schedule.routes) {
+    words.insert(words.end(), route.begin(), route.end());
+  }
+  const WeightPolicy& weights = schedule.weights;
+  for (const int64_t word :
+       {int64_t{schedule.num_stages}, int64_t{schedule.num_batches},
+        int64_t{schedule.flush}, int64_t{schedule.forward_only},
+        int64_t{schedule.microbatches_per_route_turn},
+        int64_t{schedule.resident_activations},
+        int64_t{schedule.compressed_transfers},
+        int64_t{weights.microbatches_per_update},
+        int64_t{weights.times_replicas}, static_cast<int64_t>(weights.forward),
+        int64_t{weights.delay_updates}, static_cast<int64_t>(weights.backward),
+        static_cast<int64_t>(weights.prediction),
+        int64_t{weights.estimate_buffers}, int64_t{weights.predicted_copies}}) {
+    words.push_back(word);
+  }
+  return absl::HashOf(words, weights.forward_distance,
+                      weights.backward_distance);
+}
+
+std::string FirstNameOfOrder(const ResolvedScenario& scenario,
+                             const std::vector<PlannedSchedule>& names) {
+  const std::string& own = scenario.scenario.schedule();
+  const std::optional<uint64_t> hash = HashUnder(own, scenario);
+  if (!hash.has_value()) return own;
+  for (const PlannedSchedule& other : names) {
+    if (other.name == own) return own;
+    if (OrdersByCosts(other.name)) continue;
+    if (HashUnder(other.name, scenario) == hash) return other.name;
+  }
+  return own;
+}
+
+bool Executes(const Runtime& runtime, const ResolvedScenario& scenario) {
+  if (runtime.schedules().empty()) return true;
+  const Parallelism& parallelism = scenario.scenario.parallelism();
+  const int least =
+      MinRanksToInterleave(runtime, scenario.scenario.communication());
+  if (parallelism.chunks() > 1 &&
+      static_cast<int>(std::max(parallelism.pipeline(), 1u)) < least) {
+    return false;
+  }
+  const std::string& own = scenario.scenario.schedule();
+  const auto kind = FindScheduleKind(own);
+  const std::optional<uint64_t> hash = HashUnder(own, scenario);
+  return std::any_of(runtime.schedules().begin(), runtime.schedules().end(),
+                     [&](const std::string& name) {
+                       const auto other = FindScheduleKind(name);
+                       if (kind.ok() && other.ok() && *kind == *other)
+                         return true;
+                       return hash.has_value() &&
+                              HashUnder(name, scenario) == hash;
+                     });
+}
+
+}  // namespace weir

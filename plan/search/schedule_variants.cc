@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/search/schedule_variants.h"
+
+#include <optional>
+#include <set>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/status_macros.h"
+#include "schedules/options.h"
+#include "schedules/registry.h"
+#include "schedules/semantics.h"
+#include "schedules/source.h"
+
+namespace weir {
+namespace {
+
+// Returns a small schedule of this name, of any shape that it accepts.
+std::optional<Schedule> Sample(const ScheduleKind& kind,
+                               absl::string_view name) {
+  for (const int chunks : {2, 1}) {
+    for (const int microbatches : {8, 4, 16}) {
+      ScheduleSpec spec;
+      spec.num_ranks = 4;
+      spec.num_chunks = chunks;
+      spec.num_microbatches = microbatches;
+      spec.num_batches = kind.flush ? 1 : 2;
+      const auto full = WithOptionsOf(name, kind, spec);
+      if (full.ok() && kind.check(*full).ok()) return kind.generate(*full);
+    }
+  }
+  return {};
+}
+
+std::string SampledPlaces(const ScheduleKind& kind, absl::string_view name) {
+  const std::optional<Schedule> sample = Sample(kind, name);
+  return sample.has_value() ? PlacesOf(*sample) : "";
+}
+
+std::vector<std::string> MemoryLimits(const ScheduleKind& kind, int num_ranks) {
+  const absl::string_view name = kind.name;
+  std::set<int> limits;
+  if (absl::StartsWith(name, "dapple")) {
+    limits = {(num_ranks + 1) / 2, (3 * num_ranks + 3) / 4};
+    limits.erase(num_ranks);
+  } else if (name == "optpipe") {
+    limits = {(num_ranks + 3) / 4, (num_ranks + 1) / 2, 3 * num_ranks / 2,
+              2 * num_ranks};
+    limits.erase(num_ranks);
+  } else if (name == "zb-1p") {
+    limits = {(5 * num_ranks + 3) / 4, (3 * num_ranks + 1) / 2};
+  } else {
+    limits = {(3 * num_ranks + 1) / 2};
+  }
+  std::vector<std::string> texts;
+  for (const int limit : limits) {
+    texts.push_back(absl::StrCat("memory-limit=", limit));
+  }
+  return texts;
+}
+
+// Returns nondefault values of an option to try, each on its own.
+std::vector<std::string> OptionsWorthATry(const ScheduleKind& kind,
+                                          const ScheduleOption& option,
+                                          int num_ranks) {
+  if (option.name == "memory-limit") return MemoryLimits(kind, num_ranks);
+  if (option.name == "backward-order") {
+    return {"backward-order=forward"};
+  }
+  if (option.name == "concatenation") {
+    return {"concatenation=forward-doubling", "concatenation=backward-halving"};
+  }
+  if (option.name == "pipelines" && num_ranks % 4 == 0) return {"pipelines=4"};
+  return {};
+}
+
+void Append(const ScheduleKind& kind, const PlannedSchedule& plain,
+            const std::string& name, int num_ranks,
+            std::vector<PlannedSchedule>* schedules) {
+  PlannedSchedule planned = plain;
+  planned.name = WithOwnName(name, kind);
+  planned.own_stages = absl::StrContains(name, "replicas");
+  const bool is_plain = WithoutOptions(name) == name;
+  const auto set_places = [&](bool sampled) {
+    planned.places = sampled ? SampledPlaces(kind, planned.name) : plain.places;
+    planned.speaker = planned.places == plain.places ? plain.speaker : "";
+  };
+  set_places(!is_plain);
+  schedules->push_back(planned);
+  if (!is_plain) return;
+  for (const ScheduleOption& option : kind.options) {
+    for (const std::string& text : OptionsWorthATry(kind, option, num_ranks)) {
+      planned.name = absl::StrCat(kind.name, ":", text);
+      set_places(option.name != "memory-limit");
+      schedules->push_back(planned);
+    }
+  }
+}
+
+absl::StatusOr<std::set<const ScheduleKind*>> KindsOf(const std::string& label,
+                                                      const Runtime& runtime) {
+  std::set<const ScheduleKind*> kinds;
+  for (const std::string& name : runtime.schedules()) {
+    const auto kind = FindScheduleKind(name);
+    if (!kind.ok()) {
+      return absl::NotFoundError(absl::StrCat(
+          label, ": runtime ", runtime.name(), ": ", kind.status().message()));
+    }
+    kinds.insert(*kind);
+  }
+  return kinds;
+}
+
+}  // namespace
+
+std::string PlacesOf(const Schedule& schedule) {
+  bool has_pairs = false;
+  std::set<int> spans;
+  for (const std::vector<Action>& actions : schedule.rank_actions) {
+    for (const Action& action : actions) {
+      has_pairs |= action.overlaps_next;
+      spans.insert(action.num_microbatches);
+    }
+  }
+  const WeightPolicy& weights = schedule.weights;
+  std::string text = absl::StrCat(
+      schedule.flush, schedule.forward_only, schedule.compressed_transfers,
+      has_pairs, static_cast<int>(weights.prediction), "/",
+      absl::StrJoin(spans, ","), "/", schedule.num_stages, "/",
+      schedule.microbatches_per_route_turn);
+  // Without a flush, a batch includes all costs of weights: updates, saved
+  // versions (which depend on the order) and estimates.
+  if (!schedule.flush) {
+    absl::StrAppend(&text, "/", weights.microbatches_per_update, "/",
+                    weights.times_replicas, static_cast<int>(weights.forward),
+                    static_cast<int>(weights.backward), "/",
+                    weights.delay_updates, "/", weights.estimate_buffers, "/",
+                    weights.predicted_copies, "/",
+                    absl::StrJoin(weights.forward_distance, ","), "/",
+                    absl::StrJoin(weights.backward_distance, ","));
+    const auto semantics = InterpretSchedule(schedule);
+    absl::StrAppend(&text, "/",
+                    semantics.ok()
+                        ? absl::StrJoin(semantics->max_live_versions, ",")
+                        : schedule.name);
+  }
+  for (const auto& route : schedule.routes) {
+    absl::StrAppend(&text, "/", absl::StrJoin(route, "-"));
+  }
+  return text;
+}
+
+absl::StatusOr<std::vector<PlannedSchedule>> SchedulesToPlan(
+    const std::string& label, const PlanSpace& space, int num_ranks,
+    const Runtime& runtime) {
+  struct Properties {
+    PlannedSchedule plain;
+    bool lossy = false;
+  };
+  static const std::vector<ScheduleKind>& kinds = AllScheduleKinds();
+  static const auto& known = *new std::vector<Properties>([] {
+    std::vector<Properties> all;
+    for (const ScheduleKind& kind : kinds) {
+      Properties properties;
+      properties.plain.flush = kind.flush;
+      properties.plain.single_samples = kind.single_samples;
+      const std::optional<Schedule> sample = Sample(kind, kind.name);
+      if (sample.has_value()) {
+        properties.plain.forward_only = sample->forward_only;
+        properties.lossy = sample->compressed_transfers;
+        properties.plain.places = PlacesOf(*sample);
+      }
+      all.push_back(properties);
+    }
+    for (size_t i = 0; i < all.size(); ++i) {
+      PlannedSchedule& plain = all[i].plain;
+      if (!kinds[i].uses_costs || plain.places.empty()) continue;
+      for (size_t k = 0; k < all.size() && plain.speaker.empty(); ++k) {
+        if (!kinds[k].uses_costs && all[k].plain.places == plain.places) {
+          plain.speaker = std::string(kinds[k].name);
+        }
+      }
+    }
+    return all;
+  }());
+  std::vector<PlannedSchedule> schedules;
+  if (space.schedules().empty()) {
+    ASSIGN_OR_RETURN(const std::set<const ScheduleKind*> executed,
+                     KindsOf(label, runtime));
+    const bool any = space.any_runtime() || executed.empty();
+    for (size_t i = 0; i < kinds.size(); ++i) {
+      const Properties& properties = known[i];
+      if (properties.plain.forward_only || properties.lossy) continue;
+      if (!kinds[i].flush && !space.asynchronous()) continue;
+      if (kinds[i].flush && !any && !executed.contains(&kinds[i])) continue;
+      Append(kinds[i], properties.plain, std::string(kinds[i].name), num_ranks,
+             &schedules);
+    }
+    return schedules;
+  }
+  std::set<std::string> seen;
+  for (const std::string& name : space.schedules()) {
+    if (IsScheduleFile(name)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          label, ": space.schedules has the file ", name,
+          ", expected names (weir schedule list): a file has one shape"));
+    }
+    const auto kind = FindScheduleKind(name);
+    if (!kind.ok()) {
+      return absl::NotFoundError(
+          absl::StrCat(label, ": ", kind.status().message()));
+    }
+    RETURN_IF_ERROR(WithOptionsOf(name, **kind, {}).status());
+    if (!seen.insert(WithOwnName(name, **kind)).second) continue;
+    Append(**kind, known[*kind - kinds.data()].plain, name, num_ranks,
+           &schedules);
+  }
+  return schedules;
+}
+
+}  // namespace weir

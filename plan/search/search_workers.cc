@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/search/search_workers.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "base/interrupt.h"
+#include "base/status_macros.h"
+#include "plan/search/evaluate.h"
+#include "schedules/source.h"
+
+namespace weir {
+namespace {
+
+constexpr size_t kShapesPerJob = 64;
+constexpr int kBoundsPerJob = 4;
+
+int NumQuestions(const SearchJob& job) {
+  return job.shapes_size() + job.scenarios_size();
+}
+
+// Returns true if the job's only order is derived from costs and may need a
+// search, which takes about a thousand times as long as other orders.
+bool IsDear(const SearchJob& job) {
+  return job.scenarios_size() == 1 &&
+         OrdersByCosts(job.scenarios(0).schedule());
+}
+
+// Batches scenarios into jobs. An expensive scenario gets a job of its own, so
+// that others do not wait for it.
+std::vector<SearchJob> JobsOf(SearchJob::Kind kind,
+                              const std::vector<Scenario>& scenarios,
+                              int each) {
+  std::vector<SearchJob> jobs;
+  for (const Scenario& scenario : scenarios) {
+    if (jobs.empty() || jobs.back().scenarios_size() >= each ||
+        IsDear(jobs.back()) || OrdersByCosts(scenario.schedule())) {
+      jobs.emplace_back().set_kind(kind);
+    }
+    *jobs.back().add_scenarios() = scenario;
+  }
+  return jobs;
+}
+
+// Splits a job into jobs of one question each.
+std::vector<SearchJob> OneByOne(const SearchJob& job) {
+  std::vector<SearchJob> jobs;
+  for (const uint32_t shape : job.shapes()) {
+    jobs.emplace_back().set_kind(job.kind());
+    jobs.back().add_shapes(shape);
+  }
+  for (const Scenario& scenario : job.scenarios()) {
+    jobs.emplace_back().set_kind(job.kind());
+    *jobs.back().add_scenarios() = scenario;
+  }
+  return jobs;
+}
+
+Workers::Work WorkOf(const Space& space) {
+  auto evaluator = std::make_shared<std::unique_ptr<Evaluator>>();
+  return [&space,
+          evaluator](const std::string& input) -> absl::StatusOr<std::string> {
+    if (*evaluator == nullptr) *evaluator = std::make_unique<Evaluator>(space);
+    SearchJob job;
+    job.ParseFromString(input);
+    return (*evaluator)->Answer(job).SerializeAsString();
+  };
+}
+
+}  // namespace
+
+Crew::Crew(const Space& space, int num_processes)
+    : space_(space), workers_(std::max(num_processes, 1), WorkOf(space)) {}
+
+absl::StatusOr<std::vector<SearchFigures>> Crew::Ask(
+    const std::vector<SearchJob>& jobs) {
+  std::vector<absl::StatusOr<std::string>> answers(
+      jobs.size(), absl::UnknownError("no answer"));
+  // Expensive jobs start first, so that no process idles at the end waiting for
+  // one.
+  for (const bool dear : {true, false}) {
+    for (size_t i = 0; i < jobs.size(); ++i) {
+      if (IsDear(jobs[i]) != dear) continue;
+      workers_.Give(static_cast<int>(i), jobs[i].SerializeAsString());
+    }
+  }
+  while (workers_.num_unfinished() > 0) {
+    if (Interrupted()) {
+      workers_.Clear();
+      return absl::CancelledError("interrupted");
+    }
+    if (tick_) tick_();
+    RETURN_IF_ERROR(
+        workers_.Wait([&](int job, absl::StatusOr<std::string> output) {
+          answers[job] = std::move(output);
+        }));
+  }
+  std::vector<SearchFigures> figures;
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    if (answers[i].ok()) {
+      SearchAnswer answer;
+      answer.ParseFromString(*answers[i]);
+      for (SearchFigures& one : *answer.mutable_figures()) {
+        figures.push_back(std::move(one));
+      }
+    } else if (Interrupted() || absl::IsCancelled(answers[i].status())) {
+      return absl::CancelledError("interrupted");
+    } else if (NumQuestions(jobs[i]) > 1) {
+      ASSIGN_OR_RETURN(const auto singles, Ask(OneByOne(jobs[i])));
+      figures.insert(figures.end(), singles.begin(), singles.end());
+    } else {
+      figures.emplace_back().set_problem(
+          std::string(answers[i].status().message()));
+    }
+  }
+  return figures;
+}
+
+absl::StatusOr<std::vector<SearchFigures>> Crew::OfShapes() {
+  std::vector<SearchJob> jobs;
+  for (size_t i = 0; i < space_.shapes.size(); ++i) {
+    if (i % kShapesPerJob == 0) jobs.emplace_back();
+    jobs.back().add_shapes(static_cast<uint32_t>(i));
+  }
+  return Ask(jobs);
+}
+
+absl::StatusOr<std::vector<SearchFigures>> Crew::Bounds(
+    const std::vector<Scenario>& scenarios) {
+  return Ask(JobsOf(SearchJob::BOUNDS, scenarios, kBoundsPerJob));
+}
+
+absl::StatusOr<std::vector<SearchFigures>> Crew::Orders(
+    const std::vector<Scenario>& scenarios) {
+  return Ask(JobsOf(SearchJob::ORDERS, scenarios, kBoundsPerJob));
+}
+
+absl::StatusOr<std::vector<SearchFigures>> Crew::Ranks(
+    const std::vector<Scenario>& scenarios) {
+  return Ask(JobsOf(SearchJob::RANKS, scenarios, 1));
+}
+
+}  // namespace weir

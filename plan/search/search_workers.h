@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// The worker processes of a search.
+#ifndef WEIR_PLAN_SEARCH_SEARCH_WORKERS_H_
+#define WEIR_PLAN_SEARCH_SEARCH_WORKERS_H_
+
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/worker_pool.h"
+#include "plan/search/search_work.pb.h"
+#include "plan/search/space.h"
+
+namespace weir {
+
+class Crew {
+ public:
+  // `space` must outlive this object.
+  Crew(const Space& space, int num_processes);
+
+  // Sets a callback that runs about ten times a second while waiting for
+  // answers.
+  void set_tick(std::function<void()> tick) { tick_ = std::move(tick); }
+
+  // Each returns one answer per input, in order, for any number of processes.
+  // The figures of an input that crashes its process have a problem. Returns
+  // Cancelled when interrupted, and Unavailable if the machine cannot start
+  // processes.
+  absl::StatusOr<std::vector<SearchFigures>> OfShapes();
+  absl::StatusOr<std::vector<SearchFigures>> Bounds(
+      const std::vector<Scenario>& scenarios);
+  absl::StatusOr<std::vector<SearchFigures>> Orders(
+      const std::vector<Scenario>& scenarios);
+  absl::StatusOr<std::vector<SearchFigures>> Ranks(
+      const std::vector<Scenario>& scenarios);
+
+ private:
+  absl::StatusOr<std::vector<SearchFigures>> Ask(
+      const std::vector<SearchJob>& jobs);
+
+  const Space& space_;
+  Workers workers_;
+  std::function<void()> tick_;
+};
+
+}  // namespace weir
+
+#endif  // WEIR_PLAN_SEARCH_SEARCH_WORKERS_H_

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Seeds: plans from which a search starts.
+#ifndef WEIR_PLAN_SEARCH_SEEDS_H_
+#define WEIR_PLAN_SEARCH_SEEDS_H_
+
+#include <vector>
+
+#include "plan/search/plan.pb.h"
+#include "plan/search/search_work.pb.h"
+#include "plan/search/space.h"
+
+namespace weir {
+
+struct Seed {
+  Plan plan;
+  // The same candidate in the space: indices into space.shapes and its
+  // schedules.
+  int shape = -1;  // -1: not in the space
+  int schedule = 0;
+};
+
+// Returns the distinct seeds: `space.base` with the parallelism, training,
+// microbatch size and schedule of each given plan. `shapes` are the figures of
+// space.shapes, which include their cuts.
+std::vector<Seed> SeedsOn(const Space& space,
+                          const std::vector<SearchFigures>& shapes,
+                          const std::vector<Plan>& given);
+
+}  // namespace weir
+
+#endif  // WEIR_PLAN_SEARCH_SEEDS_H_

@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/search/space.h"
+
+#include <algorithm>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "base/problems.h"
+#include "base/status_macros.h"
+#include "plan/search/interleaving.h"
+#include "plan/search/layouts.h"
+#include "plan/search/schedule_variants.h"
+#include "scenarios/cluster/cluster.h"
+#include "schedules/options.h"
+#include "sim/simulate.h"
+
+namespace weir {
+namespace {
+
+// Limits of the search where the request has none.
+constexpr int kMostChunks = 8;
+constexpr int kMostMicrobatchSize = 64;
+
+// Returns the divisors up to `most`, as `number` may be a batch of millions.
+std::vector<int> DivisorsOf(int number, int most) {
+  std::vector<int> divisors;
+  for (int i = 1; i <= std::min(number, most); ++i) {
+    if (number % i == 0) divisors.push_back(i);
+  }
+  return divisors;
+}
+
+// Sets enough nodes for the largest requested number of GPUs, if not given.
+absl::Status CountNodes(const PlanSpace& space, Scenario* scenario) {
+  if (scenario->num_nodes() > 0 || space.gpus().empty() ||
+      scenario->cluster().empty()) {
+    return absl::OkStatus();
+  }
+  const auto cluster = LoadCluster(scenario->cluster(), 0);
+  if (!cluster.ok() || cluster->groups_size() != 1) return absl::OkStatus();
+  const uint32_t each = cluster->groups(0).node().num_gpus();
+  const uint32_t most =
+      *std::max_element(space.gpus().begin(), space.gpus().end());
+  scenario->set_num_nodes((most + each - 1) / each);
+  return absl::OkStatus();
+}
+
+// Resolves the scenario as it would run on one GPU.
+absl::StatusOr<ResolvedScenario> ResolveBase(const std::string& label,
+                                             const PlanRequest& request) {
+  Scenario scenario = request.scenario();
+  if (scenario.has_textbook()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        label, ": textbook is given, expected a model and a cluster to plan"));
+  }
+  const bool sequence_parallel = scenario.parallelism().sequence_parallel();
+  scenario.clear_parallelism();
+  scenario.mutable_parallelism()->set_sequence_parallel(sequence_parallel);
+  scenario.mutable_batch()->set_microbatch_size(1);
+  scenario.set_schedule("1f1b");
+  RETURN_IF_ERROR(CountNodes(request.space(), &scenario));
+  const uint32_t num_batches = scenario.num_batches();
+  scenario.clear_num_batches();
+  ASSIGN_OR_RETURN(ResolvedScenario base, ResolveScenario(label, scenario));
+  base.scenario.set_num_batches(num_batches);
+  return base;
+}
+
+absl::Status CheckRequest(const std::string& label,
+                          const PlanRequest& request) {
+  Problems problems(label);
+  const PlanSpace& space = request.space();
+  for (const std::string& order : space.orders()) {
+    if (order != "tp-dp-pp" && order != "tp-pp-dp") {
+      problems.Add(
+          "space.orders",
+          absl::StrCat("has \"", order, "\", expected tp-dp-pp or tp-pp-dp"));
+    }
+  }
+  for (const std::string& sharding : space.sharding()) {
+    if (sharding != "none" && sharding != "optimizer" && sharding != "full") {
+      problems.Add("space.sharding", absl::StrCat("has \"", sharding,
+                                                  "\", expected none, "
+                                                  "optimizer or full"));
+    }
+  }
+  const auto positive = [&](const char* field, const auto& list) {
+    if (std::count(list.begin(), list.end(), 0u) > 0) {
+      problems.Add(absl::StrCat("space.", field), "has 0, expected 1 or more");
+    }
+  };
+  positive("gpus", space.gpus());
+  positive("tensor", space.tensor());
+  positive("pipeline", space.pipeline());
+  positive("data", space.data());
+  positive("expert", space.expert());
+  positive("chunks", space.chunks());
+  positive("microbatch_size", space.microbatch_size());
+  problems.CheckRange("memory_limit_bytes", request.memory_limit_bytes(), 0,
+                      1e18);
+  problems.CheckRange("memory_margin", request.memory_margin(), 0, 0.95);
+  problems.CheckRange("price_per_gpu_hour", request.price_per_gpu_hour(), 0,
+                      1e12);
+  if (!Objective_IsValid(request.objective())) {
+    problems.Add("objective", "is unknown");
+  }
+  return problems.ToStatus();
+}
+
+Sharding ShardingOf(const std::string& name) {
+  if (name == "full") return Sharding::kFull;
+  return name == "optimizer" ? Sharding::kOptimizer : Sharding::kNone;
+}
+
+// Returns the fewest pipeline ranks that may run several chunks each.
+int MinRanksOf(const PlanSpace& space, const ResolvedScenario& base) {
+  return space.any_runtime() ? 1
+                             : MinRanksToInterleave(
+                                   base.runtime, base.scenario.communication());
+}
+
+class Shapes {
+ public:
+  Shapes(const PlanSpace& space, const ResolvedScenario& base)
+      : space_(space),
+        base_(base),
+        num_blocks_(NumBlocks(base.model)),
+        min_ranks_(MinRanksOf(space, base)),
+        global_batch_(
+            static_cast<int>(base.scenario.batch().global_batch_size())) {}
+
+  std::vector<Shape> All() {
+    for (const Layout& layout : LayoutsOf(space_, base_)) {
+      for (const int expert : Experts(layout.data)) {
+        for (const int size : MicrobatchSizes(layout.data)) {
+          shape_.tensor = layout.tensor;
+          shape_.pipeline = layout.pipeline;
+          shape_.data = layout.data;
+          shape_.expert = expert;
+          shape_.microbatch_size = size;
+          AddWays();
+        }
+      }
+    }
+    return std::move(shapes_);
+  }
+
+  std::vector<RecomputeMode> Recomputes() const {
+    std::vector<RecomputeMode> modes;
+    for (const int mode : space_.recompute()) {
+      modes.push_back(static_cast<RecomputeMode>(mode));
+    }
+    if (!modes.empty()) return modes;
+    if (base_.model.has_measured()) return {RECOMPUTE_NONE, RECOMPUTE_FULL};
+    return {RECOMPUTE_NONE, RECOMPUTE_SELECTIVE, RECOMPUTE_FULL};
+  }
+
+ private:
+  void AddWays() {
+    for (const RecomputeMode recompute : Recomputes()) {
+      for (const Sharding sharding : Shardings()) {
+        for (const std::string& order : Orders()) {
+          for (const int chunks : Chunks()) {
+            for (const Cut cut : kAllCuts) {
+              if (cut != Cut::kEven &&
+                  (space_.even_layers_only() || shape_.pipeline * chunks < 2)) {
+                continue;
+              }
+              shape_.recompute = recompute;
+              shape_.sharding = sharding;
+              shape_.order = order;
+              shape_.chunks = chunks;
+              shape_.cut = cut;
+              shapes_.push_back(shape_);
+            }
+          }
+        }
+      }
+    }
+  }
+
+  std::vector<int> Experts(int data) const {
+    if (!space_.expert().empty()) return Sorted(space_.expert());
+    const auto num_experts =
+        static_cast<int>(base_.model.transformer().num_experts());
+    if (num_experts == 0) return {1};
+    std::vector<int> experts;
+    for (const int divisor : DivisorsOf(num_experts, num_experts)) {
+      if (data % divisor == 0) experts.push_back(divisor);
+    }
+    return experts;
+  }
+
+  std::vector<int> MicrobatchSizes(int data) const {
+    if (!space_.microbatch_size().empty()) {
+      return Sorted(space_.microbatch_size());
+    }
+    // If replicas do not divide the batch, one candidate reports it.
+    if (global_batch_ % data != 0) return {1};
+    return DivisorsOf(global_batch_ / data, kMostMicrobatchSize);
+  }
+
+  std::vector<Sharding> Shardings() const {
+    std::vector<Sharding> all;
+    for (const std::string& name : space_.sharding()) {
+      all.push_back(ShardingOf(name));
+    }
+    if (all.empty()) return {Sharding::kAsGiven};
+    // Without replicas, all shardings are the same.
+    if (shape_.data == 1) all.erase(all.begin() + 1, all.end());
+    return all;
+  }
+
+  // Returns one order if all are the same.
+  std::vector<std::string> Orders() const {
+    std::vector<std::string> orders(space_.orders().begin(),
+                                    space_.orders().end());
+    if (orders.empty()) orders = {"tp-dp-pp", "tp-pp-dp"};
+    if (shape_.data == 1 || shape_.pipeline == 1) orders.resize(1);
+    return orders;
+  }
+
+  std::vector<int> Chunks() const {
+    if (!space_.chunks().empty()) return Sorted(space_.chunks());
+    const bool sharded = shape_.sharding == Sharding::kFull ||
+                         base_.scenario.training().fully_sharded();
+    if (shape_.pipeline == 1 && !sharded) return {1};
+    if (space_.schedules().empty() && shape_.pipeline < min_ranks_) return {1};
+    std::vector<int> chunks = {1};
+    for (int n = 2; n <= kMostChunks; ++n) {
+      if (shape_.pipeline * n <= num_blocks_) chunks.push_back(n);
+    }
+    return chunks;
+  }
+
+  const PlanSpace& space_;
+  const ResolvedScenario& base_;
+  const int num_blocks_;
+  const int min_ranks_;  // to interleave
+  const int global_batch_;
+  Shape shape_;
+  std::vector<Shape> shapes_;
+};
+
+void SetMemoryLimit(const PlanRequest& request, Space* space) {
+  double bytes = space->base.device.memory_bytes().value();
+  for (const DeviceProfile& other : space->base.other_devices) {
+    bytes = std::max(bytes, other.memory_bytes().value());
+  }
+  space->memory_part =
+      1 - (request.has_memory_margin() ? request.memory_margin()
+                                       : kUsualMemoryMargin);
+  bytes *= space->memory_part;
+  const double limit = request.memory_limit_bytes();
+  space->memory_limit_bytes = limit > 0 ? std::min(limit, bytes) : bytes;
+}
+
+}  // namespace
+
+int NumBlocks(const Model& model) {
+  return model.has_transformer()
+             ? static_cast<int>(model.transformer().num_layers())
+             : model.measured().layers_size();
+}
+
+std::string LayoutText(const std::vector<int>& blocks) {
+  std::vector<std::string> stages;
+  for (const int n : blocks) {
+    stages.push_back(n == 0 ? "" : n == 1 ? "t" : absl::StrCat("t*", n));
+  }
+  return absl::StrCat("E", absl::StrJoin(stages, "|"), "L");
+}
+
+absl::StatusOr<Space> MakeSpace(const std::string& label,
+                                const PlanRequest& request) {
+  RETURN_IF_ERROR(CheckRequest(label, request));
+  Space space;
+  ASSIGN_OR_RETURN(space.base, ResolveBase(label, request));
+  RETURN_IF_ERROR(CheckGpus(label, request.space(), space.base));
+  Shapes shapes(request.space(), space.base);
+  space.recomputes = shapes.Recomputes();
+  space.shapes = shapes.All();
+  for (const Shape& shape : space.shapes) {
+    if (space.schedules.size() <= static_cast<size_t>(shape.pipeline)) {
+      space.schedules.resize(shape.pipeline + 1);
+    }
+    auto& schedules = space.schedules[shape.pipeline];
+    if (!schedules.empty()) continue;
+    ASSIGN_OR_RETURN(schedules,
+                     SchedulesToPlan(label, request.space(), shape.pipeline,
+                                     space.base.runtime));
+    for (PlannedSchedule& schedule : schedules) {
+      const std::string name(WithoutOptions(schedule.name));
+      if (ListsSchedule(space.base.runtime, name)) {
+        schedule.min_ranks_to_interleave =
+            MinRanksOf(request.space(), space.base);
+      }
+      auto& names = space.schedule_names;
+      if (std::find(names.begin(), names.end(), name) == names.end()) {
+        names.push_back(name);
+      }
+    }
+  }
+  space.schedules_of_runtime = request.space().schedules().empty() &&
+                               !request.space().any_runtime() &&
+                               !space.base.runtime.schedules().empty();
+  SetMemoryLimit(request, &space);
+  return space;
+}
+
+Scenario ScenarioOfShape(const Scenario& base, const Shape& shape,
+                         const std::string& schedule) {
+  Scenario scenario = base;
+  Parallelism& parallelism = *scenario.mutable_parallelism();
+  parallelism.set_tensor(shape.tensor);
+  parallelism.set_data(shape.data);
+  parallelism.set_pipeline(shape.pipeline);
+  parallelism.set_chunks(shape.chunks);
+  parallelism.set_expert(shape.expert);
+  parallelism.set_order(shape.order);
+  if (std::count(shape.blocks.begin(), shape.blocks.end(), 0) > 0) {
+    parallelism.set_layout(LayoutText(shape.blocks));
+  } else {
+    for (const int n : shape.blocks) parallelism.add_blocks_per_stage(n);
+  }
+  scenario.mutable_batch()->set_microbatch_size(shape.microbatch_size);
+  Training& training = *scenario.mutable_training();
+  training.set_recompute(shape.recompute);
+  if (shape.sharding != Sharding::kAsGiven) {
+    training.set_fully_sharded(shape.sharding == Sharding::kFull);
+    training.set_distributed_optimizer(shape.sharding == Sharding::kOptimizer);
+  }
+  scenario.set_schedule(schedule);
+  return scenario;
+}
+
+std::string DescribeShape(const Shape& shape) {
+  std::string text =
+      absl::StrFormat("tp=%d pp=%d dp=%d mbs=%d", shape.tensor, shape.pipeline,
+                      shape.data, shape.microbatch_size);
+  if (shape.expert > 1) absl::StrAppend(&text, " ep=", shape.expert);
+  if (shape.chunks > 1) absl::StrAppend(&text, " chunks=", shape.chunks);
+  switch (shape.recompute) {
+    case RECOMPUTE_FULL:
+      absl::StrAppend(&text, " recompute=full");
+      break;
+    case RECOMPUTE_SELECTIVE:
+      absl::StrAppend(&text, " recompute=selective");
+      break;
+    default:
+      break;
+  }
+  return text;
+}
+
+}  // namespace weir

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// The space of plans: every layout of a model that the request allows. A shape
+// assigns the work to GPUs and a schedule orders it. Each shape with each
+// schedule is one candidate.
+#ifndef WEIR_PLAN_SEARCH_SPACE_H_
+#define WEIR_PLAN_SEARCH_SPACE_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "plan/search/plan.pb.h"
+#include "scenarios/scenario.h"
+
+namespace weir {
+
+// Distributions of blocks over the stages (plan/search/cuts.h).
+enum class Cut { kEven, kEndsLighter, kBalanced, kLight };
+inline constexpr Cut kAllCuts[] = {Cut::kEven, Cut::kEndsLighter,
+                                   Cut::kBalanced, Cut::kLight};
+
+enum class Sharding { kAsGiven, kNone, kOptimizer, kFull };
+
+struct Shape {
+  int tensor = 1, pipeline = 1, data = 1, expert = 1;
+  int microbatch_size = 1;
+  int chunks = 1;
+  RecomputeMode recompute = RECOMPUTE_NONE;
+  Sharding sharding = Sharding::kAsGiven;
+  std::string order = "tp-dp-pp";
+  Cut cut = Cut::kEven;
+  // By stage; empty: an equal share. A stage at an end may have no blocks.
+  std::vector<int> blocks;
+
+  int num_gpus() const { return tensor * pipeline * data; }
+};
+
+struct PlannedSchedule {
+  std::string name;  // options included
+  // The bound key: equal for schedules with the same placement of stages and
+  // the same semantics, so that a bound on all orders of one holds for the
+  // others. Empty: shared with none.
+  std::string places;
+  bool flush = true;
+  bool forward_only = false;
+  bool single_samples = false;  // see ScheduleKind
+  // Options make the number of stages differ from ranks x chunks.
+  bool own_stages = false;
+  // Fewest pipeline ranks on which the scenario's runtime runs several chunks
+  // per rank in this order.
+  int min_ranks_to_interleave = 1;
+  // A schedule with the same bound key that is quick to generate. Empty:
+  // itself.
+  std::string speaker;
+};
+
+// Returns true if the scenario's runtime runs the shape's chunks on its ranks.
+inline bool Interleaves(const PlannedSchedule& schedule, const Shape& shape) {
+  return shape.chunks == 1 ||
+         shape.pipeline >= schedule.min_ranks_to_interleave;
+}
+
+struct Space {
+  // The scenario resolved for one GPU, with its files loaded. Plans differ from
+  // it in the fields that shapes and schedules set.
+  ResolvedScenario base;
+  std::vector<Shape> shapes;  // without blocks; not all are legal
+  // Candidate schedules, by [pipeline].
+  std::vector<std::vector<PlannedSchedule>> schedules;
+  // In the order of the shapes.
+  std::vector<RecomputeMode> recomputes;
+  std::vector<std::string> warnings;
+
+  // Names of the candidate schedules without options, and whether they are
+  // those that the scenario's runtime executes.
+  std::vector<std::string> schedule_names;
+  bool schedules_of_runtime = false;
+  // Bytes that a plan may use of the GPU with the most memory, and the fraction
+  // that it may use of the memory of each GPU.
+  double memory_limit_bytes = 0;
+  double memory_part = 1;
+
+  const std::vector<PlannedSchedule>& schedules_of(const Shape& shape) const {
+    return schedules[shape.pipeline];
+  }
+};
+
+// Returns InvalidArgument for errors in the request, or if its lists allow no
+// shape, with values that would.
+absl::StatusOr<Space> MakeSpace(const std::string& label,
+                                const PlanRequest& request);
+
+// Returns the number of blocks; of a measured model, the number of layers.
+int NumBlocks(const Model& model);
+
+Scenario ScenarioOfShape(const Scenario& base, const Shape& shape,
+                         const std::string& schedule);
+
+// Returns the cut in Megatron-LM's notation: "Et*3|t*2|L".
+std::string LayoutText(const std::vector<int>& blocks);
+
+// Returns for example "tp=8 pp=16 dp=8 mbs=1 chunks=2 recompute=full".
+std::string DescribeShape(const Shape& shape);
+
+}  // namespace weir
+
+#endif  // WEIR_PLAN_SEARCH_SPACE_H_

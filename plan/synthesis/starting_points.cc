@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/synthesis/starting_points.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+
+#include "schedules/validate.h"
+
+namespace weir {
+namespace {
+
+constexpr int kMaxStarts = 3;
+constexpr double kRounding = 1e-9;
+
+// Returns true if a converted order is usable. It may hold more than the named
+// one, as whole backwards are split or passes ordered by microbatch.
+bool IsStart(const OrderProblem& problem, const Schedule& schedule) {
+  return ValidateSchedule(schedule).ok() && FitsLimit(problem, schedule);
+}
+
+void AddRows(const OrderProblem& problem, const std::string& name,
+             PassRows rows, Ground* ground) {
+  if (std::ssize(ground->starts) >= kMaxStarts) return;
+  for (const auto& [other, known] : ground->starts) {
+    if (known.ranks == rows.ranks) return;
+  }
+  if (!IsStart(problem, ground->table.ScheduleOf(rows))) return;
+  ground->starts.emplace_back(name, std::move(rows));
+}
+
+// Returns the number of activations that the limit holds; 0 if it holds all.
+int RoomFor(const OrderProblem& problem) {
+  double activation = 0;
+  for (int stage = 0; stage < problem.num_stages(); ++stage) {
+    activation = std::max(activation, problem.costs.of(stage).activation);
+  }
+  const double room = problem.memory_limit * (1 + kRounding) / activation;
+  return room < problem.num_microbatches ? static_cast<int>(room) : 0;
+}
+
+}  // namespace
+
+bool HasOffloads(const Schedule& schedule) {
+  for (const std::vector<Action>& actions : schedule.rank_actions) {
+    for (const Action& action : actions) {
+      if (!IsCompute(action.op)) return true;
+    }
+  }
+  return false;
+}
+
+Ground GroundOf(const OrderProblem& problem, const std::vector<int>& route,
+                const std::vector<NamedOrder>& named, double enough) {
+  PassTable table(problem, route);
+  OrderBound bound = LowerBoundOf(table, enough);
+  Ground ground = {std::move(table), std::move(bound)};
+  for (const NamedOrder& order : named) {
+    if (order.fits) AddStart(problem, order.name, order.schedule, &ground);
+  }
+  AddRows(problem, "one microbatch at a time", ground.table.OneByOne(),
+          &ground);
+  return ground;
+}
+
+void AddStart(const OrderProblem& problem, const std::string& name,
+              const Schedule& schedule, Ground* ground) {
+  if (schedule.routes.empty() || schedule.routes[0] != ground->table.route() ||
+      HasOffloads(schedule)) {
+    return;
+  }
+  AddRows(problem, name, ground->table.RowsOf(schedule), ground);
+}
+
+void AddOffloadStart(const OrderProblem& problem, const std::string& name,
+                     const Schedule& schedule, Ground* ground) {
+  if (std::ssize(ground->offload_starts) >= kMaxStarts ||
+      schedule.routes.empty() || schedule.routes[0] != ground->table.route()) {
+    return;
+  }
+  std::optional<OffloadRows> rows = OffloadRowsOf(ground->table, schedule);
+  if (!rows.has_value()) return;
+  if (rows->resident_activations == 0) {
+    rows->resident_activations = RoomFor(problem);
+  }
+  for (const auto& [other, known] : ground->offload_starts) {
+    if (known.ranks == rows->ranks) return;
+  }
+  if (!IsStart(problem, ScheduleOf(ground->table, *rows))) return;
+  ground->offload_starts.emplace_back(name, *std::move(rows));
+}
+
+}  // namespace weir

@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "results/compare/execution_comparison.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/problems.h"
+#include "base/status_macros.h"
+#include "base/units.h"
+#include "results/metrics.h"
+#include "results/validate.h"
+
+namespace weir {
+namespace {
+
+constexpr int kMaxNamed = 3;  // actions in an error, and errors
+
+// (op, stage, microbatch, num_microbatches)
+using ActionKey = std::tuple<uint32_t, int32_t, int32_t, uint32_t>;
+
+ActionKey KeyOf(const TimelineAction& action) {
+  return {action.op, action.stage, action.microbatch, action.num_microbatches};
+}
+
+// The paired actions of a rank, in measured order, and names of unpaired ones.
+struct RankPairs {
+  std::vector<ComparedAction> pairs;
+  std::vector<std::string> only_predicted, only_measured;
+};
+
+RankPairs PairUp(int rank, const std::vector<TimelineAction>& predicted,
+                 const std::vector<TimelineAction>& measured) {
+  std::multimap<ActionKey, const TimelineAction*> left;
+  for (const TimelineAction& action : predicted) {
+    left.emplace(KeyOf(action), &action);  // equal keys stay in order
+  }
+  RankPairs pairs;
+  for (const TimelineAction& action : measured) {
+    const auto partner = left.lower_bound(KeyOf(action));
+    if (partner == left.end() || partner->first != KeyOf(action)) {
+      pairs.only_measured.push_back(ActionText(action));
+      continue;
+    }
+    pairs.pairs.push_back({rank, *partner->second, action});
+    left.erase(partner);
+  }
+  for (const TimelineAction& action : predicted) {
+    const auto [first, last] = left.equal_range(KeyOf(action));
+    for (auto at = first; at != last; ++at) {
+      if (at->second == &action) {
+        pairs.only_predicted.push_back(ActionText(action));
+      }
+    }
+  }
+  return pairs;
+}
+
+std::string FirstOf(const std::vector<std::string>& names) {
+  const auto shown = std::min<size_t>(names.size(), kMaxNamed);
+  return absl::StrCat(absl::StrJoin(names.begin(), names.begin() + shown, ", "),
+                      names.size() > shown
+                          ? absl::StrCat(" and ", names.size() - shown, " more")
+                          : "");
+}
+
+// Returns the flags for simulating what was executed.
+std::string Advice(const Result& predicted, const Result& measured) {
+  std::vector<std::string> flags;
+  const auto differ = [&](uint32_t p, uint32_t m, const char* flag) {
+    if (m > 0 && p != m) flags.push_back(absl::StrCat(flag, " ", m));
+  };
+  if (measured.method() == "replay" &&
+      predicted.schedule() != measured.schedule()) {
+    flags.push_back(absl::StrCat("--schedule ", measured.schedule()));
+  }
+  differ(predicted.pipeline_parallel(), measured.pipeline_parallel(), "--pp");
+  differ(predicted.chunks(), measured.chunks(), "--chunks");
+  differ(predicted.num_microbatches(), measured.num_microbatches(),
+         "--microbatches");
+  differ(predicted.num_batches(), measured.num_batches(), "--batches");
+  return flags.empty() ? "expected the same schedule of the same passes in both"
+                       : absl::StrCat("simulate with ",
+                                      absl::StrJoin(flags, " "), " and --out");
+}
+
+absl::StatusOr<std::vector<ComparedAction>> Match(
+    absl::string_view predicted_label, const Result& predicted,
+    const PipelineEvents& predicted_timeline, absl::string_view measured_label,
+    const Result& measured, const PipelineEvents& measured_timeline) {
+  const std::string advice = Advice(predicted, measured);
+  Problems problems(predicted_label);
+  if (predicted_timeline.num_ranks() != measured_timeline.num_ranks()) {
+    problems.Add("ranks",
+                 absl::StrCat("are ", predicted_timeline.num_ranks(),
+                              ", expected ", measured_timeline.num_ranks(),
+                              " as in ", measured_label, ": ", advice));
+    return problems.ToStatus();
+  }
+  std::vector<ComparedAction> all;
+  int num_wrong = 0;  // ranks; usually all differ in the same way
+  for (int rank = 0; rank < measured_timeline.num_ranks(); ++rank) {
+    RankPairs pairs = PairUp(rank, predicted_timeline.ranks[rank],
+                             measured_timeline.ranks[rank]);
+    all.insert(all.end(), pairs.pairs.begin(), pairs.pairs.end());
+    const auto add = [&](const std::vector<std::string>& names,
+                         absl::string_view what) {
+      if (names.empty() || ++num_wrong > kMaxNamed) return;
+      problems.Add(absl::StrCat("rank ", rank),
+                   absl::StrCat(what, FirstOf(names), ": ", advice));
+    };
+    add(pairs.only_measured,
+        absl::StrCat("has not what ", measured_label, " ran, "));
+    add(pairs.only_predicted,
+        absl::StrCat("has what ", measured_label, " did not run, "));
+  }
+  RETURN_IF_ERROR(problems.ToStatus());
+  if (all.empty()) problems.Add("timeline", "has no actions");
+  RETURN_IF_ERROR(problems.ToStatus());
+  return all;
+}
+
+ActionErrors ErrorsOf(absl::string_view op, double makespan_seconds,
+                      const std::vector<const ComparedAction*>& actions) {
+  ActionErrors errors;
+  errors.op = std::string(op);
+  errors.num_actions = static_cast<int>(actions.size());
+  std::vector<double> durations, starts, ends;
+  std::vector<const ComparedAction*> with_duration;
+  for (const ComparedAction* action : actions) {
+    const auto part = [&](double seconds) {
+      return makespan_seconds > 0 ? seconds / makespan_seconds : 0;
+    };
+    starts.push_back(part(action->start_error_seconds()));
+    ends.push_back(part(action->end_error_seconds()));
+    if (!action->has_duration()) continue;
+    durations.push_back(action->duration_error());
+    with_duration.push_back(action);
+  }
+  errors.durations = Summarize(durations);
+  errors.starts = Summarize(starts);
+  errors.ends = Summarize(ends);
+  if (errors.durations.worst_row >= 0) {
+    errors.worst_duration = with_duration[errors.durations.worst_row]->name();
+  }
+  if (errors.starts.worst_row >= 0) {
+    errors.worst_start = actions[errors.starts.worst_row]->name();
+  }
+  return errors;
+}
+
+std::vector<ActionErrors> ErrorsByOp(const ReplayComparison& comparison) {
+  static constexpr const char* kOps[kNumTimelineOps] = {"F",    "B", "I", "W",
+                                                        "step", "O", "R"};
+  std::array<std::vector<const ComparedAction*>, kNumTimelineOps> by_op;
+  std::vector<const ComparedAction*> all;
+  for (const ComparedAction& action : comparison.actions) {
+    by_op[action.measured.op].push_back(&action);
+    if (action.measured.computes()) all.push_back(&action);
+  }
+  std::vector<ActionErrors> errors;
+  const double makespan = comparison.makespan.measured;
+  for (size_t op = 0; op < by_op.size(); ++op) {
+    if (by_op[op].empty()) continue;
+    errors.push_back(ErrorsOf(kOps[op], makespan, by_op[op]));
+  }
+  errors.push_back(ErrorsOf("all", makespan, all));
+  return errors;
+}
+
+// Returns the longest time of a rank from its first pass to the end of its
+// last, without steps (Result.span_seconds).
+double SpanOf(const PipelineEvents& timeline) {
+  double span = 0;
+  for (const auto& actions : timeline.ranks) {
+    double first = -1, last = 0;
+    for (const TimelineAction& action : actions) {
+      if (action.op >= kStepOp) continue;
+      if (first < 0) first = action.start_seconds;
+      last = std::max(last, action.end_seconds);
+    }
+    if (first >= 0) span = std::max(span, last - first);
+  }
+  return span;
+}
+
+double BubbleOf(const std::vector<RankIdle>& idle, double makespan_seconds) {
+  std::vector<double> seconds;
+  for (const RankIdle& rank : idle) seconds.push_back(rank.idle_seconds());
+  return BubbleRatio(seconds, makespan_seconds);
+}
+
+void AddNotes(const PipelineEvents& measured_timeline,
+              ReplayComparison* comparison) {
+  const auto add = [&](std::string note) {
+    comparison->notes.push_back(std::move(note));
+  };
+  if (comparison->predicted.has_replay() &&
+      !comparison->measured.has_replay()) {
+    add(absl::StrCat(comparison->predicted_label, " was executed, ",
+                     comparison->measured_label,
+                     " was not: errors are of the first (were --replay and "
+                     "--against changed over?)"));
+  }
+  for (const Result* side : {&comparison->predicted, &comparison->measured}) {
+    const uint32_t tensor = std::max(side->tensor_parallel(), 1u);
+    const uint32_t data = std::max(side->data_parallel(), 1u);
+    if (tensor * data == 1) continue;
+    add(absl::StrCat("of ",
+                     side == &comparison->predicted
+                         ? comparison->predicted_label
+                         : comparison->measured_label,
+                     " replica 0 of ", data, ", tensor rank 0 of ", tensor));
+  }
+  if (measured_timeline.transfers.empty() &&
+      measured_timeline.num_ranks() > 1) {
+    add(absl::StrCat(comparison->measured_label,
+                     " has no transfers: their time is among `other`"));
+  }
+  if (comparison->memory.empty()) {
+    add("memory is not compared: only results that count it in both can be");
+  }
+  const ClockErrors& clocks = comparison->clocks;
+  if (clocks.num_early > 0) {
+    add(absl::StrCat(clocks.num_early, " of ", clocks.num_inputs, " passes of ",
+                     comparison->measured_label,
+                     " begin before their input is made, by up to ",
+                     FormatSeconds(clocks.largest_seconds),
+                     ": the clocks of its ranks do not agree"));
+  }
+}
+
+}  // namespace
+
+std::string ComparedAction::name() const {
+  return absl::StrCat("rank ", rank, " ", ActionText(measured));
+}
+
+absl::StatusOr<ReplayComparison> CompareReplay(
+    absl::string_view predicted_label, const Result& predicted,
+    absl::string_view measured_label, const Result& measured) {
+  ASSIGN_OR_RETURN(PipelineEvents measured_timeline,
+                   PipelineEventsOf(measured_label, measured));
+  auto read = PipelineEventsOf(predicted_label, predicted);
+  if (!read.ok() && predicted.timeline().from_seconds() > 0 &&
+      measured.num_batches() > 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        read.status().message(), " (", Advice(predicted, measured), ")"));
+  }
+  RETURN_IF_ERROR(read.status());
+  PipelineEvents predicted_timeline = *std::move(read);
+  // Few runtimes record the sum of a tied embedding's gradients.
+  predicted_timeline.tied |= measured_timeline.tied;
+  measured_timeline.tied |= predicted_timeline.tied;
+
+  ReplayComparison comparison;
+  comparison.predicted_label = std::string(predicted_label);
+  comparison.measured_label = std::string(measured_label);
+  ASSIGN_OR_RETURN(comparison.actions,
+                   Match(predicted_label, predicted, predicted_timeline,
+                         measured_label, measured, measured_timeline));
+  comparison.predicted = WithoutTimeline(predicted);
+  comparison.measured = WithoutTimeline(measured);
+  comparison.makespan = {predicted_timeline.makespan_seconds,
+                         measured_timeline.makespan_seconds};
+  if (predicted.batch_seconds() > 0 && measured.batch_seconds() > 0) {
+    comparison.batch = {predicted.batch_seconds(), measured.batch_seconds()};
+  }
+  comparison.span = {SpanOf(predicted_timeline), SpanOf(measured_timeline)};
+  comparison.errors = ErrorsByOp(comparison);
+  comparison.predicted_idle = FindIdleCauses(predicted_timeline);
+  comparison.measured_idle = FindIdleCauses(measured_timeline);
+  comparison.bubble_ratio = {
+      BubbleOf(comparison.predicted_idle, comparison.makespan.predicted),
+      BubbleOf(comparison.measured_idle, comparison.makespan.measured)};
+  comparison.predicted_transfers =
+      TimesOf(predicted_timeline, comparison.predicted_idle);
+  comparison.measured_transfers =
+      TimesOf(measured_timeline, comparison.measured_idle);
+  comparison.clocks = FindClockErrors(measured_timeline);
+  comparison.memory =
+      CompareMemory(predicted, predicted_timeline, measured, measured_timeline);
+  AddNotes(measured_timeline, &comparison);
+  return comparison;
+}
+
+std::vector<JudgedError> JudgedErrors(const ReplayComparison& comparison) {
+  std::vector<JudgedError> judged = {{"makespan", comparison.makespan.error()}};
+  for (const RankMemory& memory : comparison.memory) {
+    const std::string what = absl::StrCat("peak memory of rank ", memory.rank);
+    judged.push_back({what, memory.error()});
+    if (memory.allocator_bytes > 0) {
+      judged.push_back(
+          {absl::StrCat(what, " by the allocator"), memory.allocator_error()});
+    }
+  }
+  return judged;
+}
+
+}  // namespace weir

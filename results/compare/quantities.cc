@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "results/compare/quantities.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+
+namespace weir {
+namespace {
+
+constexpr double kMib = 1024.0 * 1024.0;
+constexpr double kGib = 1024.0 * kMib;
+
+using Predicted = absl::StatusOr<double>;
+
+double NumGpus(const Result& result) {
+  return 1.0 * result.tensor_parallel() * result.pipeline_parallel() *
+         result.data_parallel();
+}
+
+absl::Status Lacks(absl::string_view what) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("a prediction from costs by hand has no ", what));
+}
+
+Predicted StepSeconds(const Result& result, const FlopsBasis&) {
+  return result.batch_seconds();
+}
+
+Predicted Samples(const Result& result, const FlopsBasis&) {
+  if (!result.has_samples_per_second()) return Lacks("samples per second");
+  return result.samples_per_second();
+}
+
+Predicted SamplesPerGpu(const Result& result, const FlopsBasis&) {
+  if (!result.has_samples_per_second()) return Lacks("samples per second");
+  return result.samples_per_second() / NumGpus(result);
+}
+
+Predicted Tokens(const Result& result, const FlopsBasis&) {
+  if (!result.has_tokens_per_second()) return Lacks("tokens per second");
+  return result.tokens_per_second();
+}
+
+Predicted TokensPerGpu(const Result& result, const FlopsBasis&) {
+  if (!result.has_tokens_per_second()) return Lacks("tokens per second");
+  return result.tokens_per_second() / NumGpus(result);
+}
+
+Predicted FlopsPerGpu(const Result& result, const FlopsBasis& basis) {
+  if (basis.formula == FlopsFormula::kNone) {
+    return absl::InvalidArgumentError(
+        "tflops_per_gpu needs a column flops_formula: megatron96 or model72");
+  }
+  if (basis.num_layers == 0) return Lacks("FLOP");
+  return FlopsOfStep(basis, result) /
+         (result.batch_seconds() * NumGpus(result));
+}
+
+Predicted Utilization(const Result& result, const FlopsBasis&) {
+  if (!result.has_model_flops_utilization()) return Lacks("FLOP");
+  return result.model_flops_utilization();
+}
+
+Predicted PeakMemory(const Result& result, const FlopsBasis&) {
+  return result.peak_memory_bytes();
+}
+
+double BytesOf(const RankResult& rank, absl::string_view name) {
+  double bytes = 0;
+  for (const MemoryClass& memory : rank.peak_memory_classes()) {
+    if (memory.name() == name) bytes += memory.bytes();
+  }
+  return bytes;
+}
+
+// Returns what a framework's allocator hands out: without the context and the
+// libraries' own buffers.
+double Allocated(const RankResult& rank) {
+  return rank.peak_memory_bytes() - BytesOf(rank, "reserved") -
+         BytesOf(rank, "communication_buffers");
+}
+
+Predicted MostAllocated(const Result& result, const FlopsBasis&) {
+  double most = 0;
+  for (const RankResult& rank : result.ranks()) {
+    most = std::max(most, Allocated(rank));
+  }
+  return most;
+}
+
+Predicted LeastAllocated(const Result& result, const FlopsBasis&) {
+  double least = HUGE_VAL;
+  for (const RankResult& rank : result.ranks()) {
+    least = std::min(least, Allocated(rank));
+  }
+  return least;
+}
+
+Predicted BlockActivations(const Result& result, const FlopsBasis&) {
+  double most = 0;
+  for (const RankResult& rank : result.ranks()) {
+    most = std::max(most, BytesOf(rank, "activations"));
+  }
+  return most;
+}
+
+constexpr Quantity kQuantities[] = {
+    {"step_seconds", "time of one step", 1, StepSeconds},
+    {"step_ms", "the same", 1e-3, StepSeconds},
+    {"tflops_per_gpu", "by flops_formula", 1e12, FlopsPerGpu},
+    {"samples_per_second", "sequences, all GPUs", 1, Samples},
+    {"samples_per_second_per_gpu", "sequences", 1, SamplesPerGpu},
+    {"tokens_per_second", "all GPUs", 1, Tokens},
+    {"tokens_per_second_per_gpu", "", 1, TokensPerGpu},
+    {"mfu", "model FLOP over what the GPUs could do, 0 to 1", 1, Utilization},
+    {"peak_memory_gib", "of the worst GPU, whole", kGib, PeakMemory},
+    {"peak_memory_gb", "the same", 1e9, PeakMemory},
+    {"peak_allocated_gib", "of the worst GPU, from the framework's allocator",
+     kGib, MostAllocated},
+    {"peak_allocated_gb", "the same", 1e9, MostAllocated},
+    {"peak_allocated_mib", "the same", kMib, MostAllocated},
+    {"least_allocated_mib", "the same of the best GPU", kMib, LeastAllocated},
+    {"block_activation_gib",
+     "activations of the blocks at the peak of the worst GPU", kGib,
+     BlockActivations},
+};
+
+}  // namespace
+
+absl::StatusOr<FlopsFormula> ParseFlopsFormula(absl::string_view text) {
+  if (text == "megatron96") return FlopsFormula::kMegatron96;
+  if (text == "model72") return FlopsFormula::kModel72;
+  return absl::InvalidArgumentError(
+      absl::StrCat("is \"", text, "\", expected megatron96 or model72"));
+}
+
+Result AtBatchSeconds(const Result& result, double batch_seconds) {
+  Result other = result;
+  const double factor = result.batch_seconds() / batch_seconds;
+  other.set_batch_seconds(batch_seconds);
+  if (other.has_samples_per_second()) {
+    other.set_samples_per_second(factor * other.samples_per_second());
+  }
+  if (other.has_tokens_per_second()) {
+    other.set_tokens_per_second(factor * other.tokens_per_second());
+  }
+  if (other.has_model_flops_utilization()) {
+    other.set_model_flops_utilization(factor * other.model_flops_utilization());
+  }
+  return other;
+}
+
+double FlopsOfStep(const FlopsBasis& basis, const Result& result) {
+  const double h = basis.hidden_size;
+  const double l = basis.num_layers;
+  const double s = result.sequence_length();
+  const bool recomputed = basis.formula == FlopsFormula::kMegatron96;
+  const double passes = recomputed ? 4 : 3;  // forward counts 1, backward 2
+  return 24 * passes * result.global_batch_size() * s * l * h * h *
+         (1 + s / (6 * h) + basis.vocabulary_size / (4 * passes * l * h));
+}
+
+std::span<const Quantity> AllQuantities() { return kQuantities; }
+
+const Quantity* FindQuantity(absl::string_view name) {
+  for (const Quantity& quantity : kQuantities) {
+    if (quantity.name == name) return &quantity;
+  }
+  return nullptr;
+}
+
+}  // namespace weir

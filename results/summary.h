@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Conclusions of a comparison, independent of their presentation.
+#ifndef WEIR_RESULTS_SUMMARY_H_
+#define WEIR_RESULTS_SUMMARY_H_
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "results/result.pb.h"
+
+namespace weir {
+
+// Returns true if the worst rank fits in memory, or if no device limits it.
+bool FitsMemory(const Result& result);
+
+// Returns the bytes by which the worst rank's peak exceeds the device's memory;
+// 0 if it does not, or if nothing limits it.
+double MissingBytes(const Result& result);
+
+// Returns the indices of the results that can be compared with each other:
+// inference does a third of training's work, so that it is left out if there is
+// any training.
+std::vector<int> Comparable(std::span<const Result> results);
+
+// Indices of the fastest comparable results: by samples per second if all of
+// them have it (their batches may differ), else by time per batch. The first
+// one in case of a tie.
+struct Fastest {
+  std::optional<int> of_all;
+  std::optional<int> that_fits;
+};
+Fastest FindFastest(std::span<const Result> results);
+
+// Returns the name of a result's row: its schedule, with "v=2" if a rank has
+// several stages.
+std::string RowName(const Result& result);
+
+// Returns the warnings of all results, each once, in order of appearance. A
+// warning that only some results have starts with the name of their row.
+std::vector<std::string> MergeWarnings(std::span<const Result> results);
+
+}  // namespace weir
+
+#endif  // WEIR_RESULTS_SUMMARY_H_

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Table cells of a result; "-" if the result does not contain the value. All
+// text is printable ASCII.
+#ifndef WEIR_RESULTS_VIEWS_CELLS_H_
+#define WEIR_RESULTS_VIEWS_CELLS_H_
+
+#include <string>
+
+#include "results/result.pb.h"
+
+namespace weir {
+
+// Returns "tensor 8 x pipeline 8 x data 4 = 256 GPUs, batch 512 = 4 x 128
+// microbatches of 1, sequence 2048", without the parts that the result does not
+// contain.
+std::string ShapeText(const Result& result);
+
+// Returns the same for a column: "tp 8, pp 8, dp 4, batch 512".
+std::string ShapeCell(const Result& result);
+
+std::string TimeCell(const Result& result);  // "9.84 s", "~9.84 s"
+// Returns "9.84 s (9.10 to 10.6 s)", without the interval if there is none.
+std::string TimeIntervalCell(const Result& result);
+// Returns the fractions of the time by evidence, "62 % measured, 30 % fitted, 8
+// % assumed"; empty if the result does not contain them.
+std::string EvidenceCell(const Result& result);
+std::string SamplesCell(const Result& result);
+std::string TokensCell(const Result& result);
+std::string UtilizationCell(const Result& result);
+std::string BubbleCell(const Result& result);
+std::string ExposedCell(const Result& result);
+
+// Returns "15.2 GiB of 15.8 GiB" or "17.2 GiB of 15.8 GiB, 1.40 GiB too much".
+std::string MemoryCell(const Result& result);
+
+// Returns "replayed on 4 partitions of ..., every pass alone"; empty for a
+// simulated result.
+std::string ExecutedCell(const Result& result);
+
+// Returns true if the time is only approximate: without flush, no period was
+// found.
+bool IsApproximate(const Result& result);
+
+// Returns "1.40 GiB too much", or "does not fit" if the excess is unknown.
+std::string MisfitText(const Result& result);
+
+}  // namespace weir
+
+#endif  // WEIR_RESULTS_VIEWS_CELLS_H_

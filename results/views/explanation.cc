@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "results/views/explanation.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/json_text.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "results/summary.h"
+#include "results/views/cells.h"
+#include "results/views/views.h"
+
+namespace weir {
+namespace {
+
+constexpr double kLeastShown = 0.0005;
+constexpr size_t kMaxSource = 60;
+
+std::string Seconds(double seconds) {
+  return seconds == 0 ? "-" : FormatSeconds(seconds);
+}
+
+std::string PartsTable(const Result& result) {
+  TextTable table;
+  table.header = {"part", "seconds", "of batch", "forward", "backward"};
+  for (const PartSeconds& part : result.parts()) {
+    table.rows.push_back(
+        {part.name(), FormatSeconds(part.seconds()),
+         FormatPercent(part.seconds() / result.batch_seconds()),
+         Seconds(part.forward_seconds()), Seconds(part.backward_seconds())});
+  }
+  return PrintTable(table);
+}
+
+std::vector<FigureInfluence> Sorted(const Explanation& explanation) {
+  std::vector<FigureInfluence> figures = explanation.figures;
+  std::stable_sort(figures.begin(), figures.end(),
+                   [](const FigureInfluence& a, const FigureInfluence& b) {
+                     return std::abs(a.elasticity) > std::abs(b.elasticity);
+                   });
+  return figures;
+}
+
+std::string FiguresTable(const Explanation& explanation) {
+  TextTable table;
+  table.header = {"part", "of", "figure", "value", "kind", "source"};
+  table.left = {false, true, true, false, true, true};
+  int num_small = 0;
+  double small = 0;
+  for (const FigureInfluence& figure : Sorted(explanation)) {
+    const double part = std::abs(figure.elasticity);
+    if (part < kLeastShown) {
+      ++num_small;
+      small += part;
+      continue;
+    }
+    table.rows.push_back({absl::StrFormat("%.1f %%", 100 * part),
+                          Ascii(figure.owner), Ascii(figure.path),
+                          absl::StrFormat("%.4g", figure.value), figure.kind,
+                          Shortened(figure.source, kMaxSource)});
+  }
+  std::string text = PrintTable(table);
+  if (num_small > 0) {
+    absl::StrAppend(&text, num_small, " more, ",
+                    absl::StrFormat("%.2f %%", 100 * small), " together\n");
+  }
+  absl::StrAppend(&text, explanation.num_without_influence,
+                  " others change nothing\n");
+  return text;
+}
+
+// Returns the components of the interval.
+std::string UncertaintyTable(const Uncertainty& uncertainty) {
+  TextTable table;
+  table.header = {"uncertain", "one standard deviation"};
+  const std::pair<const char*, double> rows[] = {
+      {"figures", uncertainty.figures()},
+      {"single kernels", uncertainty.kernels()},
+      {"single collectives", uncertainty.collectives()},
+      {"the step as a whole", uncertainty.step()}};
+  for (const auto& [name, error] : rows) {
+    table.rows.push_back({name, absl::StrFormat("%.1f %%", 100 * error)});
+  }
+  return PrintTable(table);
+}
+
+std::map<std::string, double> ByKind(const Explanation& explanation) {
+  std::map<std::string, double> kinds;
+  for (const FigureInfluence& figure : explanation.figures) {
+    kinds[figure.kind] += std::abs(figure.elasticity);
+  }
+  return kinds;
+}
+
+}  // namespace
+
+std::string ExplanationTable(const Explanation& explanation) {
+  const Result& result = explanation.result;
+  std::string text = absl::StrCat(
+      result.name().empty() ? "" : absl::StrCat(Ascii(result.name()), ": "),
+      ShapeText(result), "\n", Ascii(RowName(result)), ": ",
+      TimeIntervalCell(result), " per batch\n");
+  const std::string evidence = EvidenceCell(result);
+  if (!evidence.empty()) absl::StrAppend(&text, "of that: ", evidence, "\n");
+  if (result.busiest_gpu() < static_cast<uint32_t>(result.ranks_size())) {
+    const RankResult& rank = result.ranks(result.busiest_gpu());
+    absl::StrAppend(&text, "\nwhat the busiest GPU (rank ", rank.rank(),
+                    ", gpu ", rank.gpu(), ") spends a batch on\n");
+  }
+  absl::StrAppend(&text, PartsTable(result),
+                  "\nfigures, by the part of the time that follows them\n",
+                  FiguresTable(explanation), "\n");
+  TextTable kinds;
+  kinds.header = {"kind", "sum of parts"};
+  for (const auto& [kind, part] : ByKind(explanation)) {
+    kinds.rows.push_back({kind, absl::StrFormat("%.1f %%", 100 * part)});
+  }
+  absl::StrAppend(&text, PrintTable(kinds),
+                  "a rate and its efficiency share the same seconds: sums "
+                  "exceed 100 %\n");
+  if (result.has_uncertainty()) {
+    absl::StrAppend(&text, "\n", UncertaintyTable(result.uncertainty()));
+  }
+  return text;
+}
+
+std::string ExplanationJson(absl::string_view command,
+                            const Explanation& explanation) {
+  using Json = nlohmann::ordered_json;
+  Json json = Json::parse(ResultJson(command, explanation.result));
+  Json figures = Json::array();
+  for (const FigureInfluence& figure : Sorted(explanation)) {
+    figures.push_back({{"owner", figure.owner},
+                       {"path", figure.path},
+                       {"value", figure.value},
+                       {"kind", figure.kind},
+                       {"source", figure.source},
+                       {"elasticity", figure.elasticity}});
+  }
+  json["result"]["figures"] = std::move(figures);
+  json["result"]["num_figures_without_influence"] =
+      explanation.num_without_influence;
+  Json kinds = Json::object();
+  for (const auto& [kind, part] : ByKind(explanation)) kinds[kind] = part;
+  json["result"]["parts_by_kind"] = std::move(kinds);
+  return DumpJson(json, 2) + "\n";
+}
+
+}  // namespace weir

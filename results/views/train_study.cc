@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "results/views/train_study.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
+#include "base/csv.h"
+#include "base/json_text.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "base/utf8.h"
+#include "base/xml.h"
+
+namespace weir {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr absl::string_view kCsvHeader =
+    "schedule,seed,batch,samples,updates,seconds,loss";
+
+// Returns the number of batches that every seed has.
+size_t CommonBatches(const StudySchedule& schedule) {
+  size_t common = std::numeric_limits<size_t>::max();
+  for (const StudyCurve& curve : schedule.curves) {
+    common = std::min(common, curve.losses.size());
+  }
+  return schedule.curves.empty() ? 0 : common;
+}
+
+double MeanOfLast(const std::vector<double>& values, size_t end, size_t count) {
+  count = std::clamp<size_t>(count, 1, end);
+  double sum = 0;
+  for (size_t i = end - count; i < end; ++i) sum += values[i];
+  return sum / static_cast<double>(count);
+}
+
+bool Learns(const std::vector<double>& smoothed) {
+  return !smoothed.empty() && smoothed.back() < smoothed.front();
+}
+
+// Returns true if the loss is far above that of an untrained model.
+bool Diverges(double loss, const std::vector<double>& smoothed) {
+  return smoothed.empty() || !(loss < 1.5 * smoothed.front());
+}
+
+// Returns the name without control characters, truncated so that the key has
+// room: one very long name may make gnuplot omit the whole key.
+std::string InPicture(absl::string_view name) {
+  constexpr int kMaxLetters = 64;
+  const std::string safe = WithoutControls(name);
+  size_t end = 0;
+  for (int letters = 0; end < safe.size(); ++letters) {
+    if (letters == kMaxLetters) return absl::StrCat(safe.substr(0, end), "...");
+    end += std::max<size_t>(
+        Utf8CharacterLength(absl::string_view(safe).substr(end)), 1);
+  }
+  return safe;
+}
+
+// Returns a placeholder of about the name's width, since gnuplot lays out the
+// key by the number of characters. Letters and digits only; none is a prefix of
+// another.
+std::string Placeholder(
+    absl::string_view name,
+    std::vector<std::pair<std::string, std::string>>* names) {
+  std::string word = absl::StrCat("QNAME", names->size(), "Q");
+  word.resize(std::max(word.size(), Ascii(name).size()), 'Q');
+  names->emplace_back(word, std::string(name));
+  return word;
+}
+
+Json NumberOrNull(double number) {
+  return std::isfinite(number) ? Json(number) : Json();
+}
+
+}  // namespace
+
+std::vector<double> SmoothedLosses(const TrainStudy& study,
+                                   const StudySchedule& schedule) {
+  const size_t num_batches = CommonBatches(schedule);
+  std::vector<double> mean(num_batches, 0);
+  for (const StudyCurve& curve : schedule.curves) {
+    for (size_t b = 0; b < num_batches; ++b) {
+      mean[b] += curve.losses[b] / static_cast<double>(schedule.curves.size());
+    }
+  }
+  std::vector<double> smoothed;
+  for (size_t b = 0; b < num_batches; ++b) {
+    smoothed.push_back(MeanOfLast(mean, b + 1, study.num_batches / 20));
+  }
+  return smoothed;
+}
+
+double TargetLoss(const TrainStudy& study) {
+  double target = std::numeric_limits<double>::quiet_NaN();
+  for (const StudySchedule& schedule : study.schedules) {
+    const std::vector<double> smoothed = SmoothedLosses(study, schedule);
+    if (!Learns(smoothed)) continue;
+    const double best = *std::min_element(smoothed.begin(), smoothed.end());
+    if (!(target >= best)) target = best;
+  }
+  return target;
+}
+
+StudySummary SummaryOf(const TrainStudy& study, const StudySchedule& schedule,
+                       double target_loss) {
+  StudySummary summary;
+  double low = std::numeric_limits<double>::infinity(), high = -low, sum = 0;
+  const size_t num_batches = CommonBatches(schedule);
+  if (num_batches == 0) {
+    summary.final_loss = std::numeric_limits<double>::quiet_NaN();
+    return summary;
+  }
+  for (const StudyCurve& curve : schedule.curves) {
+    const double last =
+        MeanOfLast(curve.losses, num_batches, study.num_batches / 10);
+    low = std::min(low, last);
+    high = std::max(high, last);
+    sum += last;
+  }
+  summary.final_loss = sum / static_cast<double>(schedule.curves.size());
+  summary.final_spread = high - low;
+  const std::vector<double> smoothed = SmoothedLosses(study, schedule);
+  const auto reached =
+      std::find_if(smoothed.begin(), smoothed.end(),
+                   [&](double loss) { return loss <= target_loss; });
+  if (reached != smoothed.end()) {
+    summary.batches_to_target =
+        static_cast<int>(reached - smoothed.begin()) + 1;
+  }
+  return summary;
+}
+
+std::string TrainStudyTable(const TrainStudy& study) {
+  const double target = TargetLoss(study);
+  TextTable table;
+  table.header = {"schedule",
+                  "final loss",
+                  std::isnan(target)
+                      ? "samples to a target"
+                      : absl::StrFormat("samples to %.3f", target),
+                  "seconds to it",
+                  "time per batch",
+                  "bubble",
+                  "updates per batch",
+                  "staleness",
+                  "versions"};
+  for (const StudySchedule& schedule : study.schedules) {
+    const StudySummary summary = SummaryOf(study, schedule, target);
+    const bool reached = summary.batches_to_target.has_value();
+    const double batches = reached ? *summary.batches_to_target : 0;
+    std::string loss = absl::StrFormat("%.3f", summary.final_loss);
+    if (Diverges(summary.final_loss, SmoothedLosses(study, schedule))) {
+      loss = "diverges";
+    } else if (schedule.curves.size() > 1) {
+      absl::StrAppendFormat(&loss, " +-%.3f", summary.final_spread / 2);
+    }
+    table.rows.push_back(
+        {schedule.schedule, loss,
+         reached ? absl::StrCat(batches * study.samples_per_batch) : "never",
+         reached ? FormatSeconds(batches * schedule.batch_seconds) : "never",
+         FormatSeconds(schedule.batch_seconds),
+         FormatPercent(schedule.bubble_ratio),
+         absl::StrCat(schedule.updates_per_batch),
+         absl::StrCat(schedule.staleness_updates),
+         absl::StrCat(schedule.weight_versions)});
+  }
+  std::string text =
+      absl::StrCat("trained: ", Ascii(study.train_model), ", ",
+                   study.num_batches, " batches of ", study.samples_per_batch,
+                   " samples; time: a batch of ", Ascii(study.scenario), " (",
+                   Ascii(study.model), ")\n\n", PrintTable(table));
+  for (const StudySchedule& schedule : study.schedules) {
+    if (schedule.fits_memory) continue;
+    absl::StrAppend(&text, Ascii(schedule.schedule),
+                    " does not fit in the scenario's memory\n");
+  }
+  return text;
+}
+
+std::string TrainStudyJson(const TrainStudy& study) {
+  const double target = TargetLoss(study);
+  Json json = {{"scenario", study.scenario},
+               {"model", study.model},
+               {"train_model", study.train_model},
+               {"samples_per_batch", study.samples_per_batch},
+               {"num_batches", study.num_batches},
+               {"target_loss", NumberOrNull(target)},
+               {"schedules", Json::array()}};
+  for (const StudySchedule& schedule : study.schedules) {
+    const StudySummary summary = SummaryOf(study, schedule, target);
+    Json entry = {{"schedule", schedule.schedule},
+                  {"semantics", schedule.semantics},
+                  {"final_loss", NumberOrNull(summary.final_loss)},
+                  {"final_spread", NumberOrNull(summary.final_spread)},
+                  {"batch_seconds", schedule.batch_seconds},
+                  {"bubble_ratio", schedule.bubble_ratio},
+                  {"updates_per_batch", schedule.updates_per_batch},
+                  {"staleness_updates", schedule.staleness_updates},
+                  {"weight_versions", schedule.weight_versions},
+                  {"fits_memory", schedule.fits_memory}};
+    if (summary.batches_to_target) {
+      const double batches = *summary.batches_to_target;
+      entry["samples_to_target"] = batches * study.samples_per_batch;
+      entry["seconds_to_target"] = batches * schedule.batch_seconds;
+    }
+    for (const StudyCurve& curve : schedule.curves) {
+      Json losses = Json::array();
+      for (double loss : curve.losses) losses.push_back(NumberOrNull(loss));
+      entry["curves"].push_back({{"seed", curve.seed}, {"losses", losses}});
+    }
+    json["schedules"].push_back(std::move(entry));
+  }
+  return DumpJson(json, 2);
+}
+
+bool IsTrainStudyHeader(absl::string_view line) { return line == kCsvHeader; }
+
+std::string TrainStudyCsv(const TrainStudy& study) {
+  std::string csv = absl::StrCat(kCsvHeader, "\n");
+  for (const StudySchedule& schedule : study.schedules) {
+    for (const StudyCurve& curve : schedule.curves) {
+      for (size_t b = 0; b < curve.losses.size(); ++b) {
+        absl::StrAppendFormat(
+            &csv, "%s,%d,%d,%d,%d,%.6g,%.6f\n", CsvField(schedule.schedule),
+            curve.seed, b + 1, (b + 1) * study.samples_per_batch,
+            (b + 1) * schedule.updates_per_batch,
+            static_cast<double>(b + 1) * schedule.batch_seconds,
+            curve.losses[b]);
+      }
+    }
+  }
+  return csv;
+}
+
+StudyPlot TrainStudyPlot(const TrainStudy& study) {
+  StudyPlot plot;
+  std::string& script = plot.script;
+  script =
+      "set terminal svg size 1000,420 dynamic font 'sans-serif,12' "
+      "background '#ffffff'\n";
+  std::string by_samples = "plot ", by_seconds = "plot ";
+  for (size_t s = 0; s < study.schedules.size(); ++s) {
+    const StudySchedule& schedule = study.schedules[s];
+    const std::vector<double> smoothed = SmoothedLosses(study, schedule);
+    absl::StrAppend(&script, "$s", s, " << EOD\n");
+    for (size_t b = 0; b < smoothed.size(); ++b) {
+      if (!std::isfinite(smoothed[b])) break;
+      const auto batches = static_cast<double>(b + 1);
+      absl::StrAppendFormat(&script, "%g %.6g %.6f\n",
+                            batches * study.samples_per_batch,
+                            batches * schedule.batch_seconds, smoothed[b]);
+    }
+    absl::StrAppend(&script, "EOD\n");
+    const std::string style = absl::StrCat(
+        " with lines lw 2 lc ", s + 1, " dt ", s % 4 + 1, " title '",
+        Placeholder(InPicture(schedule.schedule), &plot.names), "' noenhanced");
+    const char* comma = s == 0 ? "" : ", ";
+    absl::StrAppend(&by_samples, comma, "$s", s, " using 1:3", style);
+    absl::StrAppend(&by_seconds, comma, "$s", s, " using 2:3", style);
+  }
+  const std::string title = Placeholder(
+      absl::StrCat(InPicture(study.train_model), " under several schedules; ",
+                   "seconds of a batch of ", InPicture(study.scenario)),
+      &plot.names);
+  absl::StrAppend(&script, "set grid lc rgb '#dddddd'\nset key bottom left\n",
+                  "set multiplot layout 1,2 title '", title,
+                  "' noenhanced\nset ylabel 'loss'\n",
+                  "set xlabel 'samples: what staleness costs'\n", by_samples,
+                  "\nset xlabel 'seconds: what staleness and bubble cost'\n",
+                  by_seconds, "\nunset multiplot\n");
+  return plot;
+}
+
+std::string WithNames(absl::string_view svg, const StudyPlot& plot) {
+  std::vector<std::pair<std::string, std::string>> escaped;
+  for (const auto& [placeholder, name] : plot.names) {
+    escaped.emplace_back(placeholder, EscapeXml(name));
+  }
+  return absl::StrReplaceAll(svg, escaped);
+}
+
+}  // namespace weir

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scenarios/cluster/describe_cluster.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "base/check_utf8.h"
+#include "base/text.h"
+#include "calibrate/profile/software.h"
+#include "scenarios/cluster/cluster.h"
+#include "scenarios/cluster/node_wiring.h"
+
+namespace weir {
+namespace {
+
+std::string Rate(double bytes_per_second) {
+  static constexpr std::pair<double, const char*> kUnits[] = {
+      {1e12, "TB/s"}, {1e9, "GB/s"}, {1e6, "MB/s"}};
+  for (const auto& [unit, name] : kUnits) {
+    if (bytes_per_second >= unit)
+      return absl::StrFormat("%.4g %s", bytes_per_second / unit, name);
+  }
+  return absl::StrFormat("%.4g B/s", bytes_per_second);
+}
+
+std::string Latency(double seconds) {
+  return absl::StrFormat("%.4g us", seconds * 1e6);
+}
+
+std::string Plural(int64_t count, absl::string_view noun) {
+  return absl::StrCat(count, " ", noun, count == 1 ? "" : "s");
+}
+
+// Returns the matrix of NVLinks, or "" if it is too wide for a line.
+std::string MeshPicture(const NodeWiring& wiring) {
+  const int n = wiring.num_gpus();
+  if (n > 16) return "";
+  std::string text = absl::StrFormat("%14s", "to");
+  for (int to = 0; to < n; ++to) absl::StrAppendFormat(&text, "%3d", to);
+  text += "\n";
+  for (int from = 0; from < n; ++from) {
+    absl::StrAppendFormat(&text, "%14s", absl::StrCat("gpu", from));
+    for (int to = 0; to < n; ++to) {
+      const int lanes = wiring.mesh_lanes[from * n + to];
+      absl::StrAppendFormat(&text, "%3s",
+                            from == to   ? "-"
+                            : lanes == 0 ? "."
+                                         : absl::StrCat(lanes));
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+std::string NvLinkText(const NodeWiring& wiring) {
+  const Node& node = wiring.node;
+  if (node.has_nv_switch()) {
+    return absl::StrCat("  NVLink  switch, ",
+                        Rate(node.nv_switch().bytes_per_second()),
+                        " per GPU each way, ",
+                        Latency(node.nv_switch().latency_seconds()), "\n");
+  }
+  if (!node.has_nv_link_mesh()) return "";
+  const NvLinkMesh& mesh = node.nv_link_mesh();
+  int64_t num_links = 0;
+  for (const auto& edge : mesh.edges()) num_links += edge.num_links();
+  return absl::StrCat("  NVLink  mesh of ", Plural(num_links, "link"), ", ",
+                      Rate(mesh.bytes_per_second_per_link()), " each way, ",
+                      Latency(mesh.latency_seconds()), "\n",
+                      MeshPicture(wiring));
+}
+
+// Returns one line per PCIe switch with the GPUs and NICs below it.
+std::string PcieText(const NodeWiring& wiring) {
+  if (!wiring.node.has_pcie()) return "";
+  const PcieTree& pcie = wiring.node.pcie();
+  std::string text =
+      absl::StrCat("  PCIe    GPU ", Rate(pcie.gpu_bytes_per_second()),
+                   ", uplink ", Rate(pcie.uplink_bytes_per_second()));
+  if (wiring.num_sockets > 1) {
+    absl::StrAppend(&text, ", between sockets ",
+                    Rate(pcie.socket_bytes_per_second()));
+  }
+  absl::StrAppend(&text, ", ", Latency(pcie.latency_seconds()),
+                  " per switch\n");
+  for (int socket = 0; socket < wiring.num_sockets; ++socket) {
+    std::vector<std::string> below;
+    for (int i = 0; i < pcie.switches_size(); ++i) {
+      if (wiring.switch_socket[i] != socket) continue;
+      std::string line = absl::StrCat("pcie", i, " ---");
+      for (const uint32_t gpu : pcie.switches(i).gpus())
+        absl::StrAppend(&line, " gpu", gpu);
+      for (size_t nic = 0; nic < wiring.nic_switch.size(); ++nic) {
+        if (wiring.nic_switch[nic] == i) absl::StrAppend(&line, " nic", nic);
+      }
+      below.push_back(line);
+    }
+    for (size_t nic = 0; nic < wiring.nic_switch.size(); ++nic) {
+      if (wiring.nic_switch[nic] < 0 && wiring.nic_socket[nic] == socket)
+        below.push_back(absl::StrCat("nic", nic));
+    }
+    for (size_t i = 0; i < below.size(); ++i) {
+      absl::StrAppendFormat(&text, "%14s %s- %s\n",
+                            i == 0 ? absl::StrCat("socket", socket) : "",
+                            i == 0 ? "-+" : " +", below[i]);
+    }
+  }
+  return text;
+}
+
+// Returns one line per kind of NIC.
+std::string NicText(const NodeWiring& wiring) {
+  std::map<std::pair<double, int>, int> kinds;
+  for (const Nic& nic : wiring.node.nics()) {
+    const int num_gpus =
+        nic.gpus().empty() ? wiring.num_gpus() : nic.gpus_size();
+    ++kinds[{nic.bytes_per_second(), num_gpus}];
+  }
+  std::string text;
+  for (const auto& [kind, count] : kinds) {
+    absl::StrAppendFormat(&text, "  NICs    %d x %s (%.4g Gb/s), %s %s\n",
+                          count, Rate(kind.first), kind.first * 8 / 1e9,
+                          kind.second == 1 ? "of" : "shared by",
+                          Plural(kind.second, "GPU"));
+  }
+  return text;
+}
+
+std::string FabricText(const Fabric& fabric) {
+  std::string text = "fabric: ";
+  if (fabric.nodes_per_leaf() == 0) {
+    absl::StrAppend(&text, "one switch, ", Latency(fabric.latency_seconds()));
+  } else {
+    absl::StrAppend(
+        &text, "leaf switches of ", Plural(fabric.nodes_per_leaf(), "node"),
+        ", ", Latency(fabric.latency_seconds()), ", over the spine ",
+        Latency(fabric.latency_seconds() + fabric.hop_latency_seconds()));
+  }
+  if (fabric.rail_optimized()) absl::StrAppend(&text, ", rail-optimized");
+  if (fabric.oversubscription() > 1) {
+    absl::StrAppendFormat(&text, ", oversubscribed %.4g:1",
+                          fabric.oversubscription());
+  } else {
+    absl::StrAppend(&text, ", non-blocking");
+  }
+  return text + "\n";
+}
+
+nlohmann::ordered_json NodeJson(const Node& node) {
+  nlohmann::ordered_json json;
+  json["name"] = Utf8(node.name());
+  json["num_gpus"] = node.num_gpus();
+  json["device"] = Utf8(node.device());
+  if (node.has_nv_switch()) {
+    json["nv_switch"]["bytes_per_second"] = node.nv_switch().bytes_per_second();
+    json["nv_switch"]["latency_seconds"] = node.nv_switch().latency_seconds();
+  }
+  if (node.has_nv_link_mesh()) {
+    auto& mesh = json["nv_link_mesh"];
+    for (const auto& edge : node.nv_link_mesh().edges()) {
+      mesh["edges"].push_back(
+          {{"a", edge.a()}, {"b", edge.b()}, {"num_links", edge.num_links()}});
+    }
+    mesh["bytes_per_second_per_link"] =
+        node.nv_link_mesh().bytes_per_second_per_link();
+    mesh["latency_seconds"] = node.nv_link_mesh().latency_seconds();
+  }
+  if (node.has_pcie()) {
+    auto& pcie = json["pcie"];
+    for (const auto& pcie_switch : node.pcie().switches()) {
+      pcie["switches"].push_back(
+          {{"gpus", pcie_switch.gpus()}, {"socket", pcie_switch.socket()}});
+    }
+    pcie["gpu_bytes_per_second"] = node.pcie().gpu_bytes_per_second();
+    pcie["uplink_bytes_per_second"] = node.pcie().uplink_bytes_per_second();
+    pcie["socket_bytes_per_second"] = node.pcie().socket_bytes_per_second();
+    pcie["latency_seconds"] = node.pcie().latency_seconds();
+  }
+  json["nics"] = nlohmann::ordered_json::array();
+  for (const Nic& nic : node.nics()) {
+    json["nics"].push_back({{"bytes_per_second", nic.bytes_per_second()},
+                            {"gpus", nic.gpus()},
+                            {"rail", nic.rail()}});
+  }
+  return json;
+}
+
+}  // namespace
+
+double BisectionBytesPerSecond(const Cluster& cluster) {
+  const int64_t num_nodes = NumNodes(cluster);
+  const int64_t half = num_nodes / 2;
+  double first = 0, rest = 0;
+  int64_t node = 0;
+  for (const NodeGroup& group : cluster.groups()) {
+    double node_bytes_per_second = 0;
+    for (const Nic& nic : group.node().nics())
+      node_bytes_per_second += nic.bytes_per_second();
+    const int64_t in_first = std::clamp<int64_t>(half - node, 0, group.count());
+    first += in_first * node_bytes_per_second;
+    rest += (group.count() - in_first) * node_bytes_per_second;
+    node += group.count();
+  }
+  const double bisection = std::min(first, rest);
+  const Fabric& fabric = cluster.fabric();
+  const bool over_spine =
+      fabric.nodes_per_leaf() > 0 && half >= fabric.nodes_per_leaf();
+  return over_spine ? bisection / std::max(1.0, fabric.oversubscription())
+                    : bisection;
+}
+
+std::string DescribeCluster(const Cluster& cluster) {
+  const int num_nodes = NumNodes(cluster);
+  std::string text = absl::StrCat(
+      cluster.name().empty() ? "cluster" : EscapeLine(cluster.name()), ": ",
+      Plural(num_nodes, "node"), ", ", Plural(NumGpus(cluster), "GPU"), "\n");
+  for (const NodeGroup& group : cluster.groups()) {
+    const NodeWiring wiring = WireNode(group.node());
+    absl::StrAppend(
+        &text, "\n", group.count(), " x ",
+        group.node().name().empty() ? "node" : EscapeLine(group.node().name()),
+        ": ", Plural(group.node().num_gpus(), "GPU"), " (",
+        EscapeLine(group.node().device()), ")\n", NvLinkText(wiring),
+        PcieText(wiring), NicText(wiring));
+  }
+  if (num_nodes > 1) {
+    absl::StrAppend(&text, "\n", FabricText(cluster.fabric()),
+                    "bisection: ", Rate(BisectionBytesPerSecond(cluster)),
+                    " each way between ", num_nodes / 2, " and ",
+                    num_nodes - num_nodes / 2, " nodes\n");
+  }
+  if (cluster.plain_links()) {
+    absl::StrAppend(&text,
+                    "\nplain links: nothing else says what messages "
+                    "take\n");
+  }
+  const std::string software = SoftwareText(cluster.software());
+  if (!software.empty()) absl::StrAppend(&text, "\nsoftware: ", software, "\n");
+  return text;
+}
+
+nlohmann::ordered_json ClusterJson(const Cluster& cluster) {
+  nlohmann::ordered_json json;
+  json["name"] = Utf8(cluster.name());
+  json["num_nodes"] = NumNodes(cluster);
+  json["num_gpus"] = NumGpus(cluster);
+  json["groups"] = nlohmann::ordered_json::array();
+  for (const NodeGroup& group : cluster.groups()) {
+    json["groups"].push_back(
+        {{"count", group.count()}, {"node", NodeJson(group.node())}});
+  }
+  if (cluster.has_fabric()) {
+    auto& fabric = json["fabric"];
+    fabric["nodes_per_leaf"] = cluster.fabric().nodes_per_leaf();
+    fabric["oversubscription"] =
+        std::max(1.0, cluster.fabric().oversubscription());
+    fabric["latency_seconds"] = cluster.fabric().latency_seconds();
+    fabric["hop_latency_seconds"] = cluster.fabric().hop_latency_seconds();
+    fabric["rail_optimized"] = cluster.fabric().rail_optimized();
+  }
+  if (cluster.plain_links()) json["plain_links"] = true;
+  for (const auto& [name, version] : VersionsOf(cluster.software())) {
+    if (!version.empty())
+      json["software"][absl::AsciiStrToLower(name)] = version;
+  }
+  json["bisection_bytes_per_second"] = BisectionBytesPerSecond(cluster);
+  return json;
+}
+
+}  // namespace weir

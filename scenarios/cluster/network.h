@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// A cluster as directed links, with routes between any two GPUs. The engine
+// passes them to SimGrid; tests use them for their own calculations.
+#ifndef WEIR_SCENARIOS_CLUSTER_NETWORK_H_
+#define WEIR_SCENARIOS_CLUSTER_NETWORK_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "scenarios/cluster/cluster.pb.h"
+
+namespace weir {
+
+// One direction of a physical link. All flows on it share it max-min fairly.
+struct Link {
+  std::string name;  // "node3.nic0.tx"
+  double bytes_per_second = 0;
+};
+
+// The route of a transfer. Without links nothing on the route limits its
+// bandwidth (a hop of pure latency).
+struct Route {
+  std::vector<int32_t> links;  // indices of Network::links, without repeats
+  double latency_seconds = 0;
+};
+
+// A ring of a collective: GPUs in ring order. A ring over n GPUs has n directed
+// hops, including the one that closes it.
+struct Ring {
+  std::vector<int32_t> gpus;
+};
+
+// The connection between two GPUs: a switch that may support reductions,
+// point-to-point NVLinks, PCIe, or the network between nodes.
+enum class Wire { kNone, kNvSwitch, kNvLink, kPcie, kNetwork };
+
+struct NodeWiring;  // scenarios/cluster/node_wiring.h
+
+class Network {
+ public:
+  // Requires: ValidateCluster(cluster) is OK.
+  explicit Network(const Cluster& cluster);
+
+  // Returns a network of num_gpus devices with pure latency between them
+  // (textbook mode), all in node 0.
+  static Network Textbook(int num_gpus, double hop_seconds);
+
+  int num_gpus() const { return static_cast<int>(gpu_node_.size()); }
+  const std::vector<Link>& links() const { return links_; }
+  int NodeOf(int gpu) const { return gpu_node_[gpu]; }
+
+  // Returns the route from one GPU to another; empty from a GPU to itself.
+  // Takes a few lookups, because a table of all pairs would be too large.
+  Route RouteBetween(int from, int to) const;
+
+  // Returns kNone in textbook mode and for a GPU to itself.
+  Wire WireBetween(int from, int to) const;
+
+  // Returns true if the GPUs' nodes are under the same leaf switch.
+  bool SameLeaf(int from, int to) const;
+
+  // Return the routes between a GPU and its node's memory: over its PCIe switch
+  // to the root complex, and back. Empty if the cluster does not describe PCIe.
+  Route RouteToHost(int gpu) const;
+  Route RouteFromHost(int gpu) const;
+
+  // Returns the rings that a collective over these GPUs (any order, no repeats)
+  // uses concurrently, each for an equal part of the data: inside a node as
+  // many edge-disjoint NVLink cycles as a mesh has, otherwise one ring; between
+  // nodes one ring per NIC. Returns no rings for fewer than two GPUs.
+  // Deterministic.
+  std::vector<Ring> RingsOver(const std::vector<int>& gpus) const;
+
+ private:
+  // A node: the index of its wiring, its first GPU and its first link.
+  struct Place {
+    int32_t group = 0;
+    int32_t first_gpu = 0;
+    int32_t first_link = 0;
+  };
+  // The members of a collective in a node, numbered within the node.
+  struct Members {
+    int node = 0;
+    std::vector<int> gpus;
+  };
+
+  Network() = default;
+  void AddLeafSwitches(const Cluster& cluster);
+  void AppendWayBetweenNodes(int from, int to, Route& route) const;
+  void AppendFabric(int from_node, int to_node, uint32_t rail,
+                    Route& route) const;
+  std::vector<Members> MembersByNode(const std::vector<int>& gpus) const;
+  // CommonRails returns the rails that members in every node use. FewestNics
+  // returns the smallest number of NICs that the members of any node use.
+  std::vector<uint32_t> CommonRails(const std::vector<Members>& members) const;
+  size_t FewestNics(const std::vector<Members>& members) const;
+  std::vector<Ring> RingsBetweenNodes(
+      const std::vector<Members>& members) const;
+
+  Fabric fabric_;
+  double textbook_hop_seconds_ = 0;
+  std::vector<Link> links_;
+  std::vector<int32_t> gpu_node_;  // [gpu]
+  std::vector<Place> nodes_;       // empty in textbook mode
+  std::vector<std::shared_ptr<const NodeWiring>> wiring_;  // [group]
+  std::vector<uint32_t> leaf_rails_;  // rails with leaf links, ascending
+  int32_t first_leaf_link_ = 0;
+};
+
+}  // namespace weir
+
+#endif  // WEIR_SCENARIOS_CLUSTER_NETWORK_H_

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Derives the operations that Megatron-LM posts for an order that it supports:
+// its 1F1B and its interleaved 1F1B with batched, blocking sends and receives
+// (batch_p2p_comm, no overlap).
+#ifndef WEIR_SCHEDULES_INTEROP_MEGATRON_H_
+#define WEIR_SCHEDULES_INTEROP_MEGATRON_H_
+
+#include <optional>
+
+#include "schedules/comm/comm_program.h"
+#include "schedules/schedule.h"
+
+namespace weir {
+
+// Returns std::nullopt if Megatron cannot run the order. It requires forwards,
+// then pairs of a forward and a backward, then backwards, with stages placed in
+// a loop on two or more ranks. Transfers posted as one batch are chained by
+// CommAction::with_next, in Megatron's order within a batch: to the previous
+// rank, from it, to the next rank, from it. Requires:
+// ValidateSchedule(schedule) is OK.
+std::optional<CommProgram> MegatronProgram(const Schedule& schedule);
+
+}  // namespace weir
+
+#endif  // WEIR_SCHEDULES_INTEROP_MEGATRON_H_

@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/bounds/least_memory.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "schedules/stages_by_rank.h"
+
+namespace weir {
+namespace {
+
+// Smaller amounts may be rounded to no bytes at all.
+constexpr double kSomeBytes = 64;
+
+// Tables by stage, reused for each rank, which clears only its own stages.
+struct StageTables {
+  explicit StageTables(int num_stages)
+      : extra_versions(num_stages), is_held(num_stages) {}
+
+  std::vector<int> extra_versions;
+  std::vector<bool> is_held;  // full gradients
+};
+
+class Walk {
+ public:
+  Walk(const PipelineInputs& inputs, int rank, const std::vector<int>& stages,
+       StageTables* tables)
+      : in_(inputs),
+        costs_(inputs.costs),
+        schedule_(inputs.schedule),
+        rank_(rank),
+        stages_(stages),
+        extra_versions_(tables->extra_versions),
+        is_held_(tables->is_held) {
+    for (int stage : stages_) {
+      extra_versions_[stage] = 0;
+      is_held_[stage] = false;
+    }
+  }
+
+  double PeakBytes() {
+    now_ = peak_ = StaticBytes();
+    const auto& actions = schedule_.rank_actions[rank_];
+    const auto& live = in_.semantics.live_versions[rank_];
+    for (size_t i = 0; i < actions.size(); ++i) {
+      const size_t last = actions[i].overlaps_next ? i + 1 : i;
+      double during = 0, seconds = 0;
+      for (size_t k = i; k <= last; ++k) {
+        const Action& action = actions[k];
+        if (IsCompute(action.op)) {
+          int& extra = extra_versions_[action.stage];
+          now_ += (live[k] - 1 - extra) * StageOf(action).stash_bytes;
+          extra = live[k] - 1;
+        }
+        during += Begin(action);
+        seconds += costs_.of(Gpu(), action.stage)
+                       .seconds_of(static_cast<int>(action.op));
+      }
+      // A pass of zero seconds begins and ends at the same moment.
+      if (seconds > 0) peak_ = std::max(peak_, now_ + during);
+      for (size_t k = i; k <= last; ++k) {
+        End(actions[k]);
+        if (IsLastBackward(k)) ReleaseGradients(actions[k].stage);
+      }
+      if (!schedule_.flush) Update(static_cast<int32_t>(i), last);
+      i = last;
+    }
+    if (schedule_.flush) Update(0, actions.size());
+    return peak_;
+  }
+
+ private:
+  int Gpu() const { return in_.placement.index(0, rank_, 0); }
+  const StageCosts& StageOf(const Action& action) const {
+    return costs_.stages[action.stage];
+  }
+
+  double StaticBytes() const {
+    const DeviceCosts& device = costs_.device_of(Gpu());
+    double bytes = device.reserved_bytes;
+    if (device.communicators != nullptr) {
+      bytes += CommunicatorBytes(*device.communicators, LeastCommunicators());
+    } else if (in_.placement.num_gpus() > 1) {
+      bytes += device.communication_buffer_bytes;
+    }
+    const WeightPolicy& weights = schedule_.weights;
+    for (int s : stages_) {
+      const StageCosts& stage = costs_.stages[s];
+      bytes += stage.weight_bytes / costs_.shards;
+      if (schedule_.forward_only) continue;
+      bytes += stage.gradient_bytes / costs_.shards *
+               (NeedsSecondGradient(s) ? 2 : 1);
+      bytes += stage.optimizer_state_bytes * costs_.stepped_part(stage);
+      bytes += stage.weight_bytes * weights.predicted_copies +
+               stage.fp32_bytes * weights.estimate_buffers;
+    }
+    return bytes;
+  }
+
+  // Returns those of its tensor group, of its replicas and to its neighbors.
+  CommunicatorCounts LeastCommunicators() const {
+    CommunicatorCounts counts;
+    const auto count = [&](int num, const auto& gpu_of) {
+      const int node = in_.network.NodeOf(gpu_of(0));
+      for (int i = 1; i < num; ++i) {
+        if (in_.network.NodeOf(gpu_of(i)) == node) continue;
+        ++counts.num_across_nodes;
+        return;
+      }
+      ++counts.num_in_node;
+    };
+    const Placement& place = in_.placement;
+    bool calls = false, reduces = false;
+    for (int s : stages_) {
+      const StageCosts& stage = costs_.stages[s];
+      for (const LayerCollective& one : stage.forward_collectives) {
+        calls |= one.group != LayerCollective::Group::kExpert &&
+                 one.kind != LayerCollective::Kind::kAllToAll &&
+                 one.bytes * one.count >= kSomeBytes;
+      }
+      reduces |= !schedule_.forward_only &&
+                 stage.gradient_bytes >= kSomeBytes &&
+                 schedule_.RanksOf(s).size() == 1;
+    }
+    if (calls && place.tensor > 1) {
+      count(place.tensor, [&](int t) { return place.gpu(0, rank_, t); });
+    }
+    if (reduces && place.data > 1) {
+      count(place.data, [&](int r) { return place.gpu(r, rank_, 0); });
+    }
+    counts.num_pair_peers = NumPeers();
+    return counts;
+  }
+
+  // Returns the number of ranks that it sends to or receives from.
+  int NumPeers() const {
+    std::vector<int> peers;
+    for (const std::vector<int>& route : schedule_.routes) {
+      const auto add = [&](int sender, int peer) {
+        if (route[peer] == rank_ || costs_.sent_bytes(sender) < kSomeBytes) {
+          return;
+        }
+        peers.push_back(route[peer]);
+      };
+      for (int s : stages_) {
+        if (route[s] != rank_) continue;
+        if (s > 0) add(s - 1, s - 1);
+        if (s + 1 < schedule_.num_stages) add(s, s + 1);
+      }
+    }
+    std::sort(peers.begin(), peers.end());
+    peers.erase(std::unique(peers.begin(), peers.end()), peers.end());
+    return static_cast<int>(
+        std::count_if(peers.begin(), peers.end(), [&](int peer) {
+          return !in_.network
+                      .RouteBetween(in_.placement.gpu(0, rank_, 0),
+                                    in_.placement.gpu(0, peer, 0))
+                      .links.empty();
+        }));
+  }
+
+  bool NeedsSecondGradient(int stage) const {
+    return !schedule_.flush &&
+           in_.communication.gradient_reduction() == REDUCTION_OVERLAPPED &&
+           (in_.placement.data > 1 || schedule_.RanksOf(stage).size() > 1);
+  }
+
+  // Counts the fp32 copies of 16-bit gradients during steps after these
+  // positions, one stage after the other. Overlapped reductions without flush
+  // may delay the steps, which are then not counted.
+  void Update(int32_t first, size_t last) {
+    if (!costs_.widens_gradients || schedule_.forward_only ||
+        (!schedule_.flush &&
+         in_.communication.gradient_reduction() == REDUCTION_OVERLAPPED)) {
+      return;
+    }
+    const auto& positions = in_.semantics.update_positions[rank_];  // ascending
+    for (auto at = std::lower_bound(positions.begin(), positions.end(), first);
+         at != positions.end() && *at <= static_cast<int64_t>(last); ++at) {
+      const int32_t position = *at;
+      const StageCosts& stage =
+          StageOf(schedule_.rank_actions[rank_][position]);
+      if (!(stage.optimizer_seconds > stage.update_seconds)) continue;
+      peak_ =
+          std::max(peak_, now_ + stage.fp32_bytes * costs_.stepped_part(stage));
+    }
+  }
+
+  // Adds what remains after the action; returns what it holds until it ends.
+  double Begin(const Action& action) {
+    const StageCosts& stage = StageOf(action);
+    const int n = action.num_microbatches;
+    switch (action.op) {
+      case Op::kForward:
+        if (schedule_.forward_only) {
+          return (stage.layer_activation_bytes + stage.forward_scratch_bytes) *
+                     n +
+                 GatheredBytes(stage);
+        }
+        now_ += stage.activation_bytes * n;
+        return stage.forward_scratch_bytes * n + GatheredBytes(stage);
+      case Op::kBackward:
+      case Op::kBackwardInput:
+        if (costs_.shards > 1 && in_.placement.pipeline > 1 &&
+            action.op == Op::kBackward) {
+          HoldGradients(action.stage);
+        }
+        now_ += ReloadedBytes(action);
+        return (stage.recompute_scratch_bytes + stage.backward_scratch_bytes) *
+                   n +
+               GatheredBytes(stage) + InputGradientBytes(action);
+      default:
+        return 0;
+    }
+  }
+
+  void End(const Action& action) {
+    const StageCosts& stage = StageOf(action);
+    const int n = action.num_microbatches;
+    switch (action.op) {
+      case Op::kForward:
+      case Op::kReload:
+        break;
+      case Op::kBackward:
+        now_ -= stage.activation_bytes * n;
+        break;
+      case Op::kBackwardInput:
+        now_ +=
+            (stage.weight_gradient_stash_bytes - stage.activation_bytes) * n;
+        break;
+      case Op::kBackwardWeight:
+        now_ -= stage.weight_gradient_stash_bytes * n;
+        break;
+      case Op::kOffload:
+        now_ -= stage.activation_bytes * n;
+        for (int k = 0; k < n; ++k)
+          offloaded_.insert({action.stage, action.microbatch + k});
+        break;
+    }
+  }
+
+  // Returns the activations that must be reloaded by now.
+  double ReloadedBytes(const Action& action) {
+    double bytes = 0;
+    for (int k = action.microbatch; k <= action.last_microbatch(); ++k) {
+      if (offloaded_.erase({action.stage, k}) == 0) continue;
+      bytes += StageOf(action).activation_bytes;
+    }
+    return bytes;
+  }
+
+  double GatheredBytes(const StageCosts& stage) const {
+    if (costs_.shards == 1) return 0;
+    return in_.placement.pipeline == 1 ? stage.most_gathered_bytes()
+                                       : stage.weight_bytes;
+  }
+
+  // From the first backward of a sharded stage on, gradients are held in full.
+  void HoldGradients(int stage) {
+    if (is_held_[stage]) return;
+    is_held_[stage] = true;
+    now_ += costs_.stages[stage].gradient_bytes;
+  }
+
+  // Returns true if this action completes the gradients of its stage.
+  bool IsLastBackward(size_t position) const {
+    const auto& positions = in_.semantics.update_positions[rank_];
+    return schedule_.flush &&
+           std::binary_search(positions.begin(), positions.end(),
+                              static_cast<int32_t>(position));
+  }
+
+  // They may be reduced and scattered immediately.
+  void ReleaseGradients(int stage) {
+    if (!is_held_[stage]) return;
+    is_held_[stage] = false;
+    now_ -= costs_.stages[stage].gradient_bytes;
+  }
+
+  // Returns the bytes from the next stage, which are held until the pass ends.
+  double InputGradientBytes(const Action& action) const {
+    const int next = action.stage + 1;
+    if (next == schedule_.num_stages ||
+        schedule_.rank_of(next, action.microbatch) == rank_) {
+      return 0;
+    }
+    return costs_.sent_bytes(action.stage) * action.num_microbatches;
+  }
+
+  const PipelineInputs& in_;
+  const Costs& costs_;
+  const Schedule& schedule_;
+  const int rank_;
+  const std::vector<int>& stages_;  // the rank's
+  double now_ = 0, peak_ = 0;
+  std::vector<int>& extra_versions_;                      // [stage]
+  std::vector<bool>& is_held_;                            // [stage]
+  absl::flat_hash_set<std::pair<int, int>> offloaded_{};  // stage, microbatch
+};
+
+}  // namespace
+
+std::vector<double> LeastPeakBytes(const PipelineInputs& inputs) {
+  const std::vector<std::vector<int>> stages = StagesByRank(inputs.schedule);
+  StageTables tables(inputs.schedule.num_stages);
+  std::vector<double> bytes;
+  for (int rank = 0; rank < inputs.schedule.num_ranks; ++rank) {
+    bytes.push_back(Walk(inputs, rank, stages[rank], &tables).PeakBytes());
+  }
+  return bytes;
+}
+
+}  // namespace weir

@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/bounds/link_loads.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace weir {
+namespace {
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+// On a link with more jobs, only sets by earliest start are considered.
+constexpr size_t kFewJobs = 32;
+
+struct Piece {
+  double before, seconds, behind;
+};
+
+// Returns the longest time over sets of pieces. Sorts them by start, latest
+// first.
+double LongestOf(std::vector<Piece>* pieces) {
+  std::sort(pieces->begin(), pieces->end(),
+            [](const Piece& a, const Piece& b) { return a.before > b.before; });
+  double longest = 0;
+  const auto with_behind = [&](double least) {
+    double sum = 0, behind = kNever;
+    for (const Piece& piece : *pieces) {
+      if (piece.behind < least) continue;
+      sum += piece.seconds;
+      behind = std::min(behind, piece.behind);
+      longest = std::max(longest, piece.before + sum + behind);
+    }
+  };
+  with_behind(0);
+  if (pieces->size() > kFewJobs) return longest;
+  for (const Piece& piece : *pieces) with_behind(piece.behind);
+  return longest;
+}
+
+}  // namespace
+
+LinkLoads::LinkLoads(const PipelineInputs& inputs, const Fold* fold,
+                     const AnyOrder& any_order, LoneSeconds* seconds)
+    : in_(inputs),
+      schedule_(inputs.schedule),
+      fold_(fold),
+      any_order_(any_order),
+      lone_(*seconds),
+      reduces_early_(inputs.costs.shards > 1 ||
+                     inputs.communication.gradient_reduction() ==
+                         REDUCTION_OVERLAPPED) {
+  if (in_.network.links().empty()) return;
+  busy_.resize(lone_.links().size());
+  AddSends();
+  AddReductions();
+  AddGathers();
+  std::stable_sort(
+      loads_.begin(), loads_.end(),
+      [](const Load& a, const Load& b) { return a.link < b.link; });
+}
+
+int LinkLoads::num_replicas() const {
+  return fold_ == nullptr ? in_.placement.data
+                          : static_cast<int>(fold_->replicas().size());
+}
+
+int LinkLoads::num_tensor_ranks() const {
+  return fold_ == nullptr ? in_.placement.tensor
+                          : static_cast<int>(fold_->tensor_ranks().size());
+}
+
+// Returns a representative GPU.
+int LinkLoads::Gpu(int replica, int rank, int tensor_rank) const {
+  if (fold_ != nullptr) {
+    replica = fold_->replicas()[replica];
+    tensor_rank = fold_->tensor_ranks()[tensor_rank];
+  }
+  return in_.placement.gpu(replica, rank, tensor_rank);
+}
+
+bool LinkLoads::IsLikeFirst(int replica, int tensor_rank) const {
+  if (fold_ == nullptr) return replica == 0 && tensor_rank == 0;
+  return fold_->replicas()[replica] == 0 &&
+         fold_->tensor_ranks()[tensor_rank] == 0;
+}
+
+void LinkLoads::AddFlows(const std::vector<int32_t>& pairs, double bytes) {
+  if (!(bytes > 0)) return;
+  for (const int32_t pair : pairs) {
+    for (const int32_t link : lone_.route(pair).links) {
+      if (busy_[link] == 0) touched_.push_back(link);
+      busy_[link] += bytes / lone_.links()[link].bytes_per_second;
+    }
+  }
+}
+
+int LinkLoads::EndJob(Job job) {
+  const auto index = static_cast<int32_t>(jobs_.size());
+  for (const int32_t link : touched_) {
+    loads_.push_back({link, index, busy_[link]});
+    job.longest = std::max(job.longest, busy_[link]);
+    busy_[link] = 0;
+  }
+  touched_.clear();
+  jobs_.push_back(std::move(job));
+  return index;
+}
+
+void LinkLoads::AddSends() {
+  struct Sends {
+    // For GPUs like the first, and for others.
+    Job first{kNever, kNever}, others{kNever, kNever};
+    Sent bytes;
+  };
+  std::map<std::pair<int, int>, Sends> sends;
+  for (int route = 0; route < schedule_.num_routes(); ++route) {
+    const std::vector<int>& ranks = schedule_.routes[route];
+    const int count = any_order_.NumMicrobatches(route);
+    if (count == 0) continue;
+    const auto add = [&](int s, int to, double bytes) {
+      if (ranks[s] == ranks[to]) return;
+      Sends& pair = sends[{ranks[s], ranks[to]}];
+      const auto take = [](const AnyOrder::Around& around, Job* job) {
+        job->before = std::min(job->before, around.before);
+        job->behind = std::min(job->behind, around.behind);
+      };
+      take(any_order_.AroundHop(route, s, to > s), &pair.first);
+      take(ReplicasComputeAlike()
+               ? any_order_.AroundHopAnywhere(route, s, to > s)
+               : AnyOrder::Around(),
+           &pair.others);
+      if (pair.bytes.empty() || pair.bytes.back().first != bytes) {
+        pair.bytes.push_back({bytes, 0});
+      }
+      pair.bytes.back().second += count;
+    };
+    for (int s = 0; s + 1 < schedule_.num_stages; ++s) {
+      const double bytes = in_.costs.sent_bytes(s);
+      add(s, s + 1, bytes);
+      if (!schedule_.forward_only) add(s + 1, s, bytes);
+    }
+  }
+  for (auto& [pair, sent] : sends) {
+    for (const bool like_first : {true, false}) {
+      for (int r = 0; r < num_replicas(); ++r) {
+        for (int t = 0; t < num_tensor_ranks(); ++t) {
+          if (IsLikeFirst(r, t) != like_first) continue;
+          AddSendsBetween(pair.first, pair.second, sent.bytes, r, t);
+        }
+      }
+      EndJob(like_first ? sent.first : sent.others);
+    }
+  }
+}
+
+void LinkLoads::AddSendsBetween(int from, int to, const Sent& bytes,
+                                int replica, int tensor_rank) {
+  const double extra = in_.communication.transfers() == BLOCKING
+                           ? in_.costs.exchange_seconds
+                           : 0;
+  const int from_gpu = Gpu(replica, from, tensor_rank);
+  const int to_gpu = Gpu(replica, to, tensor_rank);
+  if (lone_.ways().RouteOf(from_gpu, to_gpu).links.empty()) return;
+  for (const auto& [each, count] : bytes) {
+    double least = kNever;
+    int32_t pair = 0;
+    for (const int span : any_order_.spans()) {
+      const double moved = std::round(each * span);
+      if (!(moved > 0)) {
+        least = 0;
+        continue;
+      }
+      const SendCost send = lone_.ways().SendBetween(
+          from_gpu, to_gpu, moved, extra,
+          {FoldRole::Kind::kSend, from, to, replica, tensor_rank});
+      least = std::min(least, send.bytes / span);
+      pair = send.pair;
+    }
+    if (least > 0) AddFlows({pair}, count * least);
+  }
+}
+
+const std::vector<LinkLoads::Copies>& LinkLoads::CopiesOf(
+    const std::vector<int>& ranks) {
+  const auto [at, added] = copies_.try_emplace(ranks);
+  if (!added) return at->second;
+  const int index = fold_ == nullptr ? 0 : fold_->IndexOfCopies(ranks);
+  for (int t = 0; t < num_tensor_ranks(); ++t) {
+    const auto group_of = [&](FoldRole::Kind kind, int first, int stride) {
+      std::vector<int> gpus;
+      for (const int rank : ranks) {
+        for (int r = first; r < in_.placement.data; r += stride) {
+          gpus.push_back(in_.placement.gpu(
+              r, rank, fold_ == nullptr ? t : fold_->tensor_ranks()[t]));
+        }
+      }
+      return lone_.ways().GroupOf(gpus, {kind, index, 0, first, t});
+    };
+    Copies copies{group_of(FoldRole::Kind::kCopies, 0, 1), {}};
+    const int stride = in_.costs.expert_parallel;
+    const int num_parts = std::min(stride, num_replicas());
+    for (int part = 0; stride > 1 && part < num_parts; ++part) {
+      copies.experts.push_back(
+          group_of(FoldRole::Kind::kExpertCopies, part, stride));
+    }
+    at->second.push_back(std::move(copies));
+  }
+  return at->second;
+}
+
+double LinkLoads::AddGroup(const Group& group, const Collectives& calls,
+                           int num_pieces) {
+  const Ways::Load load = lone_.ways().LoadOf(group, {&calls, 1});
+  const double intra = std::round(load.intra_bytes);
+  const double inter = std::round(load.inter_bytes);
+  if (intra == 0 && inter == 0) return 0;
+  AddFlows(group.intra_hops, num_pieces * intra);
+  AddFlows(group.inter_hops, num_pieces * inter);
+  return load.latency_seconds;
+}
+
+double LinkLoads::AddCalls(const Copies& copies, const ReductionCalls& calls) {
+  const double latency = AddGroup(copies.all, calls.dense, calls.num_pieces);
+  if (calls.experts.bytes == 0) return latency;
+  for (const Group& group : copies.experts) {
+    if (group.links.num_ranks == 1) continue;
+    AddGroup(group, calls.experts, calls.num_pieces);
+  }
+  return 0;
+}
+
+double LinkLoads::StepSeconds(int rank, int stage, int tensor_rank) const {
+  if (!IsLikeFirst(0, tensor_rank)) return 0;
+  const bool alone = in_.semantics.update_positions[rank].size() == 1;
+  return lone_.OfStep(rank, stage, /*first=*/alone);
+}
+
+void LinkLoads::AddReductions() {
+  if (schedule_.forward_only) return;
+  std::vector<std::vector<int>> ranks_of(schedule_.num_stages);
+  for (int rank = 0; rank < schedule_.num_ranks; ++rank) {
+    for (const int32_t position : in_.semantics.update_positions[rank]) {
+      const int stage = schedule_.rank_actions[rank][position].stage;
+      std::vector<int>& ranks = ranks_of[stage];
+      if (ranks.empty() || ranks.back() != rank) ranks.push_back(rank);
+    }
+  }
+  bool steps = false;
+  // [stage][tensor rank]; tensor ranks proceed independently.
+  std::vector<std::vector<int>> jobs_of_stage(
+      schedule_.num_stages, std::vector<int>(num_tensor_ranks(), -1));
+  for (int s = 0; s < schedule_.num_stages; ++s) {
+    const StageCosts& stage = in_.costs.stages[s];
+    const std::vector<int>& ranks = ranks_of[s];
+    steps |= stage.optimizer_seconds > 0;
+    if (ranks.size() * in_.placement.data < 2 || stage.gradient_bytes == 0) {
+      continue;
+    }
+    steps = true;
+    for (int t = 0; t < num_tensor_ranks(); ++t) {
+      const double step = StepSeconds(ranks[0], s, t);
+      Job job;
+      for (const int rank : ranks) {
+        if (IsLikeFirst(0, t)) job.awaited.push_back({rank, s, -1});
+      }
+      job.behind = step + AddCalls(CopiesOf(ranks)[t],
+                                   CallsOfReduction(in_, stage, ranks.size()));
+      jobs_of_stage[s][t] = EndJob(job);
+      if (in_.costs.optimizer_shards == 1) continue;
+      for (Awaited& awaited : job.awaited) awaited.job = jobs_of_stage[s][t];
+      job.before = step;
+      for (const int rank : ranks) {
+        job.behind =
+            AddCalls(CopiesOf({rank})[t], CallsOfStepGather(in_, stage));
+        EndJob(job);
+      }
+    }
+  }
+  if (steps) AddTied(jobs_of_stage);
+}
+
+void LinkLoads::AddTied(const std::vector<std::vector<int>>& jobs_of_stage) {
+  const int last_stage = schedule_.num_stages - 1;
+  const std::vector<int> first = schedule_.RanksOf(0);
+  const std::vector<int> last = schedule_.RanksOf(last_stage);
+  if (in_.costs.tied_gradient_bytes == 0 || first.size() != 1 ||
+      last.size() != 1 || first == last) {
+    return;
+  }
+  for (int t = 0; t < num_tensor_ranks(); ++t) {
+    for (int r = 0; r < num_replicas(); ++r) {
+      const Group group = lone_.ways().GroupOf(
+          {Gpu(r, first[0], t), Gpu(r, last[0], t)},
+          {FoldRole::Kind::kTied, first[0], last[0], r, t});
+      Job job;
+      job.behind = AddGroup(
+          group, {CollectiveKind::kAllReduce, in_.costs.tied_gradient_bytes},
+          1);
+      if (IsLikeFirst(r, t)) {
+        job.awaited = {{first[0], 0, jobs_of_stage[0][t]},
+                       {last[0], last_stage, jobs_of_stage[last_stage][t]}};
+        job.behind += std::max(StepSeconds(first[0], 0, t),
+                               StepSeconds(last[0], last_stage, t));
+      }
+      EndJob(std::move(job));
+    }
+  }
+}
+
+// Adds the gathers of sharded weights, for forwards and for backwards.
+void LinkLoads::AddGathers() {
+  if (in_.costs.shards == 1) return;
+  for (int rank = 0; rank < schedule_.num_ranks; ++rank) {
+    for (const int32_t position : in_.semantics.update_positions[rank]) {
+      const StageCosts& stage =
+          in_.costs.stages[schedule_.rank_actions[rank][position].stage];
+      const int num_others = stage.num_parameter_layers - 1;
+      for (const bool forward : {true, false}) {
+        const double first = stage.first_gathered_bytes(forward);
+        for (const Copies& copies : CopiesOf({rank})) {
+          AddGroup(copies.all, {CollectiveKind::kAllGather, first}, 1);
+          if (num_others == 0) continue;
+          AddGroup(copies.all,
+                   {CollectiveKind::kAllGather,
+                    (stage.weight_bytes - first) / num_others,
+                    static_cast<double>(num_others)},
+                   1);
+        }
+      }
+    }
+    EndJob({});
+  }
+}
+
+double LinkLoads::Seconds(const Ready& ready) const {
+  std::vector<double> before(jobs_.size());
+  for (size_t i = 0; i < jobs_.size(); ++i) {
+    before[i] = jobs_[i].before;
+    double begin = 0;
+    for (const auto& [rank, stage, job] : jobs_[i].awaited) {
+      begin = std::max(begin,
+                       ready(rank, stage) + (job < 0 ? 0 : jobs_[job].longest));
+    }
+    before[i] += begin;
+  }
+  double longest = 0;
+  std::vector<Piece> pieces;
+  for (size_t i = 0, next = 0; i < loads_.size(); i = next) {
+    pieces.clear();
+    for (; next < loads_.size() && loads_[next].link == loads_[i].link;
+         ++next) {
+      const Load& load = loads_[next];
+      pieces.push_back(
+          {before[load.job], load.seconds, jobs_[load.job].behind});
+    }
+    longest = std::max(longest, LongestOf(&pieces));
+  }
+  return longest;
+}
+
+}  // namespace weir

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// The load of every link during a batch with a flush, and the time that must
+// pass before and after it; for bounds. A link shared by all GPUs of a node, or
+// by several ranks, is busy with the traffic of all of them, in whatever order.
+#ifndef WEIR_SIM_BOUNDS_LINK_LOADS_H_
+#define WEIR_SIM_BOUNDS_LINK_LOADS_H_
+
+#include <functional>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "sim/bounds/order_free_bound.h"
+#include "sim/bounds/uncontended_costs.h"
+#include "sim/graph/communication_lowering.h"
+#include "sim/graph/pipeline_graph.h"
+#include "sim/graph/symmetry.h"
+
+namespace weir {
+
+// Counts transfers between ranks, reductions of gradients, sums of tied
+// embeddings, gathers of updated weights, and gathers of sharded weights (at
+// least two per stage). Does not count collectives inside passes and offloads,
+// which passes and channels wait for one by one.
+class LinkLoads {
+ public:
+  // All arguments must outlive this object. Requires: a flush.
+  LinkLoads(const PipelineInputs& inputs, const Fold* fold,
+            const AnyOrder& any_order, LoneSeconds* seconds);
+
+  // Returns the earliest time at which the reduction of a stage's gradients on
+  // a rank can begin. Arguments: rank, stage.
+  using Ready = std::function<double(int, int)>;
+
+  // Returns a lower bound on the seconds of any run. A set of jobs on one link
+  // takes at least their earliest start, plus the sum of their seconds on the
+  // link, plus the shortest time that must follow one of them. The bound is the
+  // maximum over links and sets.
+  double Seconds(const Ready& ready) const;
+
+  // Returns true if gradients are reduced during the last pass that computes
+  // them, false if they are reduced after all passes of their rank.
+  bool reduces_early() const { return reduces_early_; }
+
+ private:
+  // The gradients of a stage on a rank and, unless `job` is -1, the flows of
+  // that job, which begin when the gradients are complete.
+  struct Awaited {
+    int rank = 0, stage = 0;
+    int job = -1;
+  };
+  // Equal flows, or one collective. It begins `before` seconds after everything
+  // that it awaits, and at least `behind` seconds follow it.
+  struct Job {
+    double before = 0, behind = 0;
+    std::vector<Awaited> awaited = {};
+    double longest = 0;  // seconds on its busiest link
+  };
+  struct Load {
+    int32_t link;
+    int32_t job;
+    double seconds;
+  };
+  struct Copies {
+    Group all;
+    std::vector<Group> experts;
+  };
+
+  int num_replicas() const;
+  int num_tensor_ranks() const;
+  int Gpu(int replica, int rank, int tensor_rank) const;
+  // Returns true if the GPUs of this replica and tensor rank do the same as the
+  // first GPU of each rank, for which the time before and after each job is
+  // known. Others may be on other devices and links.
+  bool IsLikeFirst(int replica, int tensor_rank) const;
+
+  void AddSends();
+  // Returns true if all replicas are on the same devices, without collectives
+  // in their passes.
+  bool ReplicasComputeAlike() const {
+    return in_.placement.tensor == 1 && in_.costs.expert_parallel == 1 &&
+           in_.costs.other_devices.empty();
+  }
+  // Pairs of bytes and number of transfers.
+  using Sent = std::vector<std::pair<double, int>>;
+  void AddSendsBetween(int from, int to, const Sent& bytes, int replica,
+                       int tensor_rank);
+  void AddReductions();
+  void AddTied(const std::vector<std::vector<int>>& jobs_of_stage);
+  void AddGathers();
+  const std::vector<Copies>& CopiesOf(const std::vector<int>& ranks);
+  // Returns the latencies that follow the flows.
+  double AddCalls(const Copies& copies, const ReductionCalls& calls);
+  double AddGroup(const Group& group, const Collectives& calls, int num_pieces);
+  void AddFlows(const std::vector<int32_t>& pairs, double bytes);
+  // Turns everything added since the last job into this one; returns its index.
+  int EndJob(Job job);
+  // Returns 0 for tensor ranks that are not like the first.
+  double StepSeconds(int rank, int stage, int tensor_rank) const;
+
+  const PipelineInputs& in_;
+  const Schedule& schedule_;
+  const Fold* fold_;
+  const AnyOrder& any_order_;
+  LoneSeconds& lone_;
+  const bool reduces_early_;
+  std::map<std::vector<int>, std::vector<Copies>> copies_;  // [tensor rank]
+  std::vector<Job> jobs_;
+  std::vector<Load> loads_;   // sorted by link
+  std::vector<double> busy_;  // [link], of the job that is being added
+  std::vector<int32_t> touched_;
+};
+
+}  // namespace weir
+
+#endif  // WEIR_SIM_BOUNDS_LINK_LOADS_H_

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/bounds/uncontended_costs.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "schedules/stages_by_rank.h"
+#include "sim/graph/action_seconds.h"
+#include "sim/graph/pass_collectives.h"
+
+namespace weir {
+namespace {
+
+constexpr double kFewBytes = 4;
+
+// Seconds that each link needs for one byte over each hop, and their maximum.
+class HopLoads {
+ public:
+  void Add(std::span<const Link> links, const Route& route) {
+    for (int32_t link : route.links) {
+      double& seconds = seconds_[link];
+      seconds += 1 / links[link].bytes_per_second;
+      largest_ = std::max(largest_, seconds);
+    }
+  }
+  double largest() const { return largest_; }
+
+ private:
+  absl::flat_hash_map<int32_t, double> seconds_;
+  double largest_ = 0;
+};
+
+}  // namespace
+
+LoneSeconds::LoneSeconds(const PipelineInputs& inputs, const Fold* fold)
+    : in_(inputs),
+      fold_(fold),
+      ways_(inputs.network, inputs.costs.collectives, inputs.costs.links,
+            &scratch_, fold),
+      tensors_(inputs.placement.pipeline),
+      experts_(inputs.placement.pipeline) {
+  if (!inputs.schedule.flush) rank_stages_ = StagesByRank(inputs.schedule);
+}
+
+// A folded route names a link once for each flow that it represents.
+double LoneSeconds::SecondsOver(const Route& route, double bytes) const {
+  HopLoads loads;
+  loads.Add(links(), route);
+  return route.latency_seconds + bytes * loads.largest();
+}
+
+LoneSeconds::TimedGroup LoneSeconds::Timed(Group group) const {
+  TimedGroup timed;
+  HopLoads all;
+  const auto time = [&](const std::vector<int32_t>& hops) {
+    TimedGroup::Hops times;
+    HopLoads loads;
+    for (const int32_t& hop : hops) {
+      loads.Add(links(), route(hop));
+      all.Add(links(), route(hop));
+      const double latency = route(hop).latency_seconds;
+      times.latency_seconds = &hop == hops.data()
+                                  ? latency
+                                  : std::min(times.latency_seconds, latency);
+    }
+    times.seconds_per_byte = loads.largest();
+    return times;
+  };
+  timed.intra = time(group.intra_hops);
+  timed.inter = time(group.inter_hops);
+  if (group.shares_links) {  // all hops carry the same
+    for (TimedGroup::Hops* hops : {&timed.intra, &timed.inter}) {
+      hops->latency_seconds =
+          std::min(timed.intra.latency_seconds, timed.inter.latency_seconds);
+      hops->seconds_per_byte = all.largest();
+    }
+  }
+  timed.group = std::move(group);
+  return timed;
+}
+
+double LoneSeconds::OfCalls(const TimedGroup& timed,
+                            const std::vector<Collectives>& calls) {
+  const Ways::Load load = ways_.LoadOf(timed.group, calls);
+  const auto seconds = [](const TimedGroup::Hops& hops, double bytes) {
+    // Flows carry whole bytes.
+    bytes = std::max(bytes - 0.5, 0.0);
+    return hops.latency_seconds + bytes * hops.seconds_per_byte;
+  };
+  return load.latency_seconds +
+         std::max(seconds(timed.intra, load.intra_bytes),
+                  seconds(timed.inter, load.inter_bytes));
+}
+
+const LoneSeconds::TimedGroup& LoneSeconds::TensorGroup(int rank) {
+  std::optional<TimedGroup>& group = tensors_[rank];
+  if (!group.has_value()) {
+    std::vector<int> gpus;
+    for (int t = 0; t < in_.placement.tensor; ++t) {
+      gpus.push_back(in_.placement.gpu(0, rank, t));
+    }
+    group = Timed(ways_.GroupOf(gpus, {FoldRole::Kind::kTensor, rank}));
+  }
+  return *group;
+}
+
+const LoneSeconds::TimedGroup& LoneSeconds::ExpertGroup(int rank) {
+  std::optional<TimedGroup>& group = experts_[rank];
+  if (!group.has_value()) {
+    std::vector<int> gpus;
+    for (int r = 0; r < in_.costs.expert_parallel; ++r) {
+      gpus.push_back(in_.placement.gpu(r, rank, 0));
+    }
+    group = Timed(ways_.GroupOf(gpus, {FoldRole::Kind::kExperts, rank}));
+  }
+  return *group;
+}
+
+LoneSeconds::PassParts LoneSeconds::PartsOf(const PassKind& kind) {
+  const int rank = kind.rank;
+  const Action* other =
+      kind.overlapped.has_value() ? &*kind.overlapped : nullptr;
+  PassParts parts;
+  parts.kernels =
+      PassSeconds(in_.schedule, in_.costs, in_.placement.index(0, rank, 0),
+                  rank, kind.action, other);
+  PassCalls calls;
+  const auto add = [&](const Action& action) {
+    AddCallsOf(action, in_.costs, in_.placement.tensor, &calls);
+    parts.host += in_.costs.stages[action.stage].host_seconds_of(
+        static_cast<int>(action.op));
+  };
+  add(kind.action);
+  if (other != nullptr) add(*other);
+  if (parts.host > 0) {
+    if (!calls.in_line.empty()) {
+      parts.off_host +=
+          ways_.SecondsAlone(TensorGroup(rank).group, calls.in_line);
+    }
+    if (!calls.experts.empty()) {
+      parts.off_host +=
+          ways_.SecondsAlone(ExpertGroup(rank).group, calls.experts);
+    }
+  }
+  // Flows carry whole bytes; without bytes there is no latency either.
+  for (auto* some : {&calls.in_line, &calls.beside, &calls.experts}) {
+    std::erase_if(*some, [](const Collectives& one) {
+      return one.bytes * one.count < kFewBytes;
+    });
+  }
+  if (!calls.in_line.empty()) {
+    parts.in_line = OfCalls(TensorGroup(rank), calls.in_line);
+  }
+  if (!calls.experts.empty()) {
+    parts.experts = OfCalls(ExpertGroup(rank), calls.experts);
+  }
+  if (!calls.beside.empty()) {
+    parts.beside = OfCalls(TensorGroup(rank), calls.beside);
+  }
+  return parts;
+}
+
+double LoneSeconds::OfPass(const PassKind& kind) {
+  if (!IsCompute(kind.action.op)) return OfOffload(kind.rank, kind.action);
+  const PassParts parts = PartsOf(kind);
+  double seconds = parts.kernels;
+  if (parts.host > 0) {
+    seconds = std::max(seconds, parts.host - parts.off_host);
+  }
+  return std::max(seconds + parts.in_line, parts.beside) + parts.experts;
+}
+
+double LoneSeconds::OfShare(const PassKind& kind) {
+  const PassParts parts = PartsOf(kind);
+  return parts.kernels + parts.in_line + parts.experts;
+}
+
+double LoneSeconds::OfOffload(int rank, const Action& action) {
+  const int gpu = in_.placement.gpu(0, rank, 0);
+  const StageCosts& stage =
+      in_.costs.of(in_.placement.index(0, rank, 0), action.stage);
+  const double bytes =
+      std::round(in_.costs.stages[action.stage].activation_bytes *
+                 action.num_microbatches);
+  const bool to_host = action.op == Op::kOffload;
+  const int32_t pair =
+      bytes > 0 ? ways_.HostPairOf(gpu, to_host,
+                                   {to_host ? FoldRole::Kind::kToHost
+                                            : FoldRole::Kind::kFromHost,
+                                    rank})
+                : -1;
+  if (pair >= 0) return SecondsOver(route(pair), bytes);
+  return std::max(stage.offload_seconds * action.num_microbatches, 0.0);
+}
+
+// Returns nothing if no link is used.
+std::optional<SendCost> LoneSeconds::SendOf(const HopKind& hop) {
+  const int from = in_.placement.gpu(0, hop.from_rank, 0);
+  const int to = in_.placement.gpu(0, hop.to_rank, 0);
+  const double bytes =
+      std::round(in_.costs.sent_bytes(hop.forward ? hop.stage : hop.stage - 1) *
+                 hop.num_microbatches);
+  if (!(bytes > 0) || ways_.RouteOf(from, to).links.empty()) return {};
+  return ways_.SendBetween(from, to, bytes, ExtraSeconds(),
+                           {FoldRole::Kind::kSend, hop.from_rank, hop.to_rank});
+}
+
+double LoneSeconds::OfHop(const HopKind& hop) {
+  const std::optional<SendCost> send = SendOf(hop);
+  if (send.has_value()) return SecondsOver(route(send->pair), send->bytes);
+  return ways_
+             .RouteOf(in_.placement.gpu(0, hop.from_rank, 0),
+                      in_.placement.gpu(0, hop.to_rank, 0))
+             .latency_seconds +
+         ExtraSeconds();
+}
+
+double LoneSeconds::OfMove(const HopKind& hop) {
+  const std::optional<SendCost> send = SendOf(hop);
+  if (!send.has_value()) return 0;
+  const Route& way = route(send->pair);
+  return SecondsOver(way, send->bytes) - way.latency_seconds;
+}
+
+std::vector<int> LoneSeconds::SteppedStages(int rank) const {
+  if (in_.schedule.forward_only) return {};
+  if (!in_.schedule.flush) return rank_stages_[rank];
+  std::vector<int> stages;
+  for (int32_t position : in_.semantics.update_positions[rank]) {
+    stages.push_back(in_.schedule.rank_actions[rank][position].stage);
+  }
+  return stages;
+}
+
+double LoneSeconds::OfSteps(int rank) const {
+  const std::vector<int> stages = SteppedStages(rank);
+  double seconds = 0;
+  for (size_t i = 0; i < stages.size(); ++i) {
+    seconds += OfStep(rank, stages[i], /*first=*/i == 0);
+  }
+  return seconds;
+}
+
+// The fixed cost of an update is part of its first step.
+double LoneSeconds::OfStep(int rank, int stage, bool first) const {
+  const StageCosts& costs =
+      in_.costs.of(in_.placement.index(0, rank, 0), stage);
+  return costs.optimizer_seconds - (first ? 0 : costs.update_seconds);
+}
+
+}  // namespace weir

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lower bounds on passes and transfers of the first replica: as if no other
+// flow used their links or, with a fold (symmetry reduction), only flows that
+// provably do the same at the same time and therefore share them.
+#ifndef WEIR_SIM_BOUNDS_UNCONTENDED_COSTS_H_
+#define WEIR_SIM_BOUNDS_UNCONTENDED_COSTS_H_
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "sim/bounds/pass_order.h"
+#include "sim/graph/communication_lowering.h"
+#include "sim/graph/pipeline_graph.h"
+#include "sim/graph/symmetry.h"
+
+namespace weir {
+
+class LoneSeconds {
+ public:
+  // `inputs` contain all GPUs (no symmetry reduction). `fold` belongs to the
+  // same run; may be null.
+  LoneSeconds(const PipelineInputs& inputs, const Fold* fold);
+
+  // Returns the seconds of a pass with its collectives; at least its host
+  // launch time.
+  double OfPass(const PassKind& kind);
+  // Returns the least seconds that a pass adds to an overlapped pair: host
+  // launches and collectives that overlap with kernels may be hidden by the
+  // other pass.
+  double OfShare(const PassKind& kind);
+  double OfHop(const HopKind& hop);
+  // Returns the part of OfHop during which the links are occupied.
+  double OfMove(const HopKind& hop);
+  // Return the seconds of all steps of a rank, and of the step of one stage,
+  // which may be the first of the rank's update.
+  double OfSteps(int rank) const;
+  double OfStep(int rank, int stage, bool first) const;
+
+  // The routes and groups, after symmetry reduction if there is a fold.
+  Ways& ways() { return ways_; }
+  const Route& route(int32_t pair) const { return scratch_.pairs[pair].route; }
+  std::span<const Link> links() const {
+    return fold_ == nullptr ? in_.network.links() : fold_->links();
+  }
+
+ private:
+  struct PassParts {
+    double kernels = 0, in_line = 0, beside = 0, experts = 0, host = 0;
+    // Collective time that the simulation subtracts from the host's time. More
+    // than in_line and experts if the farthest hop of a group is not its
+    // slowest.
+    double off_host = 0;
+  };
+  PassParts PartsOf(const PassKind& kind);
+  double OfOffload(int rank, const Action& action);
+  // A group and the times of its hops, with links shared as described above.
+  struct TimedGroup {
+    struct Hops {
+      double latency_seconds = 0, seconds_per_byte = 0;
+    };
+    Group group;
+    Hops intra, inter;
+  };
+  TimedGroup Timed(Group group) const;
+  std::vector<int> SteppedStages(int rank) const;
+  double OfCalls(const TimedGroup& group,
+                 const std::vector<Collectives>& calls);
+  const TimedGroup& TensorGroup(int rank);
+  const TimedGroup& ExpertGroup(int rank);
+  double SecondsOver(const Route& route, double bytes) const;
+  std::optional<SendCost> SendOf(const HopKind& hop);
+  double ExtraSeconds() const {  // added to every transfer
+    return in_.communication.transfers() == BLOCKING
+               ? in_.costs.exchange_seconds
+               : 0;
+  }
+
+  const PipelineInputs in_;
+  const Fold* fold_;
+  TaskGraph scratch_;  // receives the pairs of ways_
+  Ways ways_;
+  std::vector<std::optional<TimedGroup>> tensors_, experts_;  // [rank]
+  std::vector<std::vector<int>> rank_stages_;  // [rank]; empty with a flush
+};
+
+}  // namespace weir
+
+#endif  // WEIR_SIM_BOUNDS_UNCONTENDED_COSTS_H_

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// A cache of collective costs. Stages and ranks are mostly alike, and choosing
+// the algorithm and the protocol is the most expensive part of a bound.
+#ifndef WEIR_SIM_COSTS_CALL_PRICES_H_
+#define WEIR_SIM_COSTS_CALL_PRICES_H_
+
+#include <tuple>
+
+#include "absl/container/flat_hash_map.h"
+#include "calibrate/pricing/collective_seconds.h"
+
+namespace weir {
+
+class CallPrices {
+ public:
+  // Returns CheapestCollective(model, kind, bytes, group). The reference is
+  // valid until the next call. Requires: `model` is the same in all calls.
+  const CollectiveCost& Of(const CollectiveModel& model, CollectiveKind kind,
+                           double bytes, const CollectiveGroup& group);
+
+ private:
+  using Key = std::tuple<CollectiveKind, double, int, int, double, double, bool,
+                         bool, double>;
+
+  absl::flat_hash_map<Key, CollectiveCost> costs_;
+};
+
+}  // namespace weir
+
+#endif  // WEIR_SIM_COSTS_CALL_PRICES_H_

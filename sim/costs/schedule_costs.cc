@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/costs/schedule_costs.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "calibrate/pricing/kernel_seconds.h"
+#include "calibrate/profile/device_profile.h"
+#include "models/layer_work.h"
+#include "scenarios/costs.h"
+#include "schedules/action.h"
+
+namespace weir {
+namespace {
+
+constexpr int kDefaultCompressedBits = 8;
+
+bool Has(const Schedule& schedule, Op op) {
+  for (const std::vector<Action>& actions : schedule.rank_actions) {
+    for (const Action& action : actions) {
+      if (action.op == op) return true;
+    }
+  }
+  return false;
+}
+
+absl::Status CheckSplit(const ResolvedScenario& scenario,
+                        const Schedule& schedule, const Costs& costs) {
+  for (size_t s = 0; s < costs.stages.size(); ++s) {
+    if (costs.stages[s].backward_input_seconds >= 0) continue;
+    if (!Has(schedule, Op::kBackwardInput)) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        scenario.textbook
+            ? absl::StrCat(
+                  scenario.label, ": textbook.stages[",
+                  scenario.scenario.textbook().stages_size() == 1 ? 0 : s,
+                  "] has a whole backward (b), but ", schedule.name,
+                  " splits it into I and W, expected both "
+                  "backward_input_seconds (i) and "
+                  "backward_weight_seconds (w)")
+            : absl::StrCat(
+                  scenario.label, ": model ", scenario.scenario.model(),
+                  " was measured with whole backwards, but ", schedule.name,
+                  " splits them into I and W, expected a model that "
+                  "is computed, or another schedule"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckOffload(const ResolvedScenario& scenario,
+                          const Network& network, const Schedule& schedule,
+                          const Costs& costs) {
+  if (!Has(schedule, Op::kOffload)) return absl::OkStatus();
+  for (int i = 0; i < scenario.placement.num_gpus(); ++i) {
+    if (costs.of(i, 0).offload_seconds >= 0) continue;
+    const int gpu = scenario.placement.gpus[i];
+    if (!network.RouteToHost(gpu).links.empty()) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        scenario.label, ": ", schedule.name, " offloads, but GPU ", gpu,
+        " has no way to the host: expected pcie in the cluster's node, or "
+        "host_bytes_per_second in the device profile"));
+  }
+  return absl::OkStatus();
+}
+
+// Each GPU of a tensor group sends its part of the common output; the next
+// stage gathers it.
+void ScatterTransfers(const ResolvedScenario& scenario,
+                      const Schedule& schedule, Costs* costs) {
+  const Parallelism& parallelism = scenario.scenario.parallelism();
+  const int tensor = scenario.placement.tensor;
+  if (!scenario.runtime.scatters_transfers() || tensor == 1 ||
+      parallelism.sequence_parallel()) {
+    return;
+  }
+  costs->sent_part = 1.0 / tensor;
+  const double launch = scenario.runtime.collective_launch_seconds().value();
+  for (int s = 0; s + 1 < schedule.num_stages; ++s) {
+    if (schedule.rank_of(s, 0) == schedule.rank_of(s + 1, 0)) continue;
+    LayerCollective gather;
+    gather.kind = LayerCollective::Kind::kAllGather;
+    gather.bytes = costs->stages[s].output_bytes * costs->compression;
+    costs->stages[s + 1].forward_collectives.push_back(gather);
+    costs->stages[s + 1].forward_host_seconds += launch;
+    costs->stages[s].backward_collectives.push_back(gather);
+    costs->stages[s].backward_input_host_seconds += launch;
+  }
+}
+
+double StreamSeconds(const DeviceProfile& device, double bytes) {
+  Kernel kernel;
+  kernel.bytes = bytes;
+  return KernelSeconds(device, 1, kernel);
+}
+
+// An estimate reads the weights and the averages with which it extrapolates
+// (its own buffers, or else the optimizer's states), and writes a copy for the
+// passes.
+double PredictionSeconds(const DeviceProfile& device, const Schedule& schedule,
+                         const Training& training, const StageCosts& stage) {
+  const int states = training.optimizer() == SGD_MOMENTUM ? 1 : 2;
+  const int averages = schedule.weights.estimate_buffers > 0
+                           ? schedule.weights.estimate_buffers
+                           : states;
+  return StreamSeconds(device,
+                       (1 + averages) * stage.fp32_bytes + stage.weight_bytes);
+}
+
+void Price(const DeviceProfile& device, const Schedule& schedule,
+           const Training& training, double compression,
+           std::vector<StageCosts>* stages) {
+  for (StageCosts& stage : *stages) {
+    if (schedule.weights.prediction != WeightPolicy::Prediction::kNone) {
+      stage.prediction_seconds =
+          PredictionSeconds(device, schedule, training, stage);
+    }
+    if (schedule.compressed_transfers) {
+      stage.codec_seconds =
+          StreamSeconds(device, (1 + compression) * stage.output_bytes);
+    }
+  }
+}
+
+// Returns the seconds of an uncontended transfer.
+double SecondsAlone(const Network& network, const Route& route, double bytes) {
+  double slowest = 0;
+  for (int32_t link : route.links) {
+    const double rate = network.links()[link].bytes_per_second;
+    if (slowest == 0 || rate < slowest) slowest = rate;
+  }
+  return route.latency_seconds + (slowest > 0 ? bytes / slowest : 0);
+}
+
+double LargestHop(const ResolvedScenario& scenario, const Network& network,
+                  const Costs& costs) {
+  const Placement& place = scenario.placement;
+  const int num_stages = static_cast<int>(costs.stages.size());
+  double bytes = 0, seconds = 0;
+  for (int s = 0; s + 1 < num_stages; ++s) {
+    bytes = std::max(bytes, costs.sent_bytes(s));
+  }
+  // With several stages per rank, the first rank follows the last one.
+  const int num_hops = num_stages > place.pipeline && place.pipeline > 1
+                           ? place.pipeline
+                           : place.pipeline - 1;
+  for (int rank = 0; rank < num_hops; ++rank) {
+    const Route route = network.RouteBetween(
+        place.gpu(0, rank, 0), place.gpu(0, (rank + 1) % place.pipeline, 0));
+    seconds = std::max(seconds, SecondsAlone(network, route, bytes));
+  }
+  return seconds;
+}
+
+}  // namespace
+
+absl::Status ApplySchedule(const ResolvedScenario& scenario,
+                           const Network& network, const Schedule& schedule,
+                           Costs* costs) {
+  absl::Status status = CheckSplit(scenario, schedule, *costs);
+  if (status.ok()) status = CheckOffload(scenario, network, schedule, *costs);
+  if (!status.ok()) return status;
+  ScatterTransfers(scenario, schedule, costs);
+  if (schedule.forward_only) {
+    costs->model_flops = costs->forward_flops;
+    costs->shards = costs->optimizer_shards = 1;
+  }
+  if (!schedule.flush && costs->shards * costs->optimizer_shards > 1) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        scenario.label, ": training shares out states over the replicas, but ",
+        schedule.name, " has no flush, expected a schedule with one"));
+  }
+  if (scenario.textbook) {
+    for (StageCosts& stage : costs->stages) {
+      if (!schedule.compressed_transfers) stage.codec_seconds = 0;
+      if (schedule.weights.prediction == WeightPolicy::Prediction::kNone) {
+        stage.prediction_seconds = 0;
+      }
+    }
+    return absl::OkStatus();
+  }
+  const Training& training = scenario.scenario.training();
+  if (schedule.compressed_transfers) {
+    const uint32_t given =
+        scenario.scenario.communication().compressed_bits_per_element();
+    const double bits = given > 0 ? given : kDefaultCompressedBits;
+    costs->compression =
+        std::min(bits / (training.precision() == FP32 ? 32 : 16), 1.0);
+  }
+  Price(scenario.device, schedule, training, costs->compression,
+        &costs->stages);
+  for (size_t i = 0; i < scenario.other_devices.size(); ++i) {
+    Price(scenario.other_devices[i], schedule, training, costs->compression,
+          &costs->other_devices[i].stages);
+  }
+  return absl::OkStatus();
+}
+
+PassCosts PassCostsOf(const ResolvedScenario& scenario, const Network& network,
+                      const Costs& costs) {
+  if (scenario.textbook) return PassCostsOf(scenario.scenario.textbook());
+  PassCosts passes;
+  const Route to_host = network.RouteToHost(scenario.placement.gpus[0]);
+  for (const StageCosts& stage : costs.stages) {
+    StagePassCosts pass;
+    pass.forward = stage.forward_seconds;
+    pass.backward = stage.backward_seconds;
+    const bool split = stage.backward_input_seconds >= 0;
+    pass.backward_input =
+        split ? stage.backward_input_seconds : stage.backward_seconds / 2;
+    pass.backward_weight =
+        split ? stage.backward_weight_seconds : stage.backward_seconds / 2;
+    if (stage.overlapped_seconds >= 0) {
+      pass.overlapped = stage.overlapped_seconds;
+    }
+    pass.offload = to_host.links.empty()
+                       ? std::max(stage.offload_seconds, 0.0)
+                       : SecondsAlone(network, to_host, stage.activation_bytes);
+    if (stage.activation_bytes > 0) {
+      pass.activation = stage.activation_bytes;
+      pass.weight_gradient_inputs = stage.weight_gradient_stash_bytes;
+    }
+    passes.stages.push_back(pass);
+  }
+  passes.hop = LargestHop(scenario, network, costs);
+  return passes;
+}
+
+}  // namespace weir

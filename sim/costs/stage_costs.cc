@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/costs/stage_costs.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "calibrate/profile/device_profile.h"
+#include "models/layer_list.h"
+#include "models/layer_work.h"
+#include "models/parameter_sum.h"
+#include "models/partition.h"
+#include "scenarios/stage_cut.h"
+#include "sim/costs/stage_layers.h"
+#include "sim/costs/work_spec.h"
+
+namespace weir {
+namespace {
+
+constexpr double kDefaultBucketBytes = 25.0 * (1 << 20);
+
+// Bytes per parameter of each copy that training keeps.
+struct ParameterBytes {
+  double weight;  // in use by forward and backward
+  double gradient;
+  double optimizer;  // states, and fp32 master weights if weights have 16 bits
+  double stash;      // one stashed version
+};
+
+ParameterBytes BytesPerParameter(const Training& training) {
+  const bool mixed = training.precision() != FP32;
+  ParameterBytes bytes;
+  bytes.weight = mixed ? 2 : 4;
+  bytes.gradient = mixed && !training.fp32_gradients() ? 2 : 4;
+  const double states = training.optimizer() == SGD_MOMENTUM ? 4 : 8;
+  bytes.optimizer = states + (mixed ? 4 : 0);
+  bytes.stash = training.stash_bytes_per_parameter() > 0
+                    ? training.stash_bytes_per_parameter()
+                    : 4;
+  return bytes;
+}
+
+void SetHostSeconds(const Runtime& runtime, StageCosts* stage) {
+  stage->forward_host_seconds = stage->forward_host.Seconds(runtime);
+  stage->backward_input_host_seconds =
+      stage->backward_input_host.Seconds(runtime);
+  stage->backward_weight_host_seconds =
+      stage->backward_weight_host.Seconds(runtime);
+}
+
+void SetParameters(double parameters, const ParameterBytes& bytes,
+                   StageCosts* stage) {
+  stage->weight_bytes = parameters * bytes.weight;
+  stage->gradient_bytes = parameters * bytes.gradient;
+  stage->optimizer_state_bytes = parameters * bytes.optimizer;
+  stage->stash_bytes = parameters * bytes.stash;
+  stage->fp32_bytes = parameters * 4;
+}
+
+// Sets the bytes of layers for sharded weights. A copy of a tied embedding is
+// gathered with the embedding.
+void SetLayers(const LayerList& layers, int first, int last,
+               const ParameterBytes& bytes, StageCosts* stage) {
+  std::vector<double> weights;
+  ParameterSum sum;
+  double before = 0;
+  for (int l = first; l < last; ++l) {
+    sum.Add(layers[l]);
+    const double own = sum.parameters() - before;
+    before = sum.parameters();
+    if (own > 0) weights.push_back(own * bytes.weight);
+  }
+  if (weights.empty()) return;
+  stage->num_parameter_layers = static_cast<int>(weights.size());
+  stage->first_layer_bytes = weights.front();
+  stage->last_layer_bytes = weights.back();
+  stage->two_layers_bytes = weights.front();
+  for (size_t i = 1; i < weights.size(); ++i) {
+    stage->two_layers_bytes =
+        std::max(stage->two_layers_bytes, weights[i - 1] + weights[i]);
+  }
+}
+
+// The step reads gradients and states, and writes states and weights. Without
+// master weights among the states, it also reads the weights. A stage that
+// keeps more than one version first copies the one that it replaces. A replica
+// updates its own shard.
+PricedKernel OptimizerKernel(const DeviceProfile& device,
+                             const KernelPrices& prices,
+                             const StageCosts& stage, bool has_master_weights,
+                             bool clears_gradients, int num_versions,
+                             double stepped_part) {
+  Kernel kernel;
+  kernel.part = KernelPart::kOptimizer;
+  kernel.bytes = stage.gradient_bytes + 2 * stage.optimizer_state_bytes +
+                 (has_master_weights ? 1 : 2) * stage.weight_bytes;
+  if (clears_gradients) kernel.bytes += stage.gradient_bytes;
+  if (num_versions > 1) kernel.bytes += 2 * stage.stash_bytes;
+  kernel.bytes *= stepped_part;
+  return {kernel, 1, prices.Price(device, 1, kernel).seconds};
+}
+
+Costs TextbookCostsOf(const Scenario& scenario, int num_stages) {
+  Costs costs;
+  const TextbookCosts& textbook = scenario.textbook();
+  for (int s = 0; s < num_stages; ++s) {
+    const auto& given = textbook.stages(textbook.stages_size() == 1 ? 0 : s);
+    StageCosts stage;
+    stage.forward_seconds = given.forward_seconds();
+    if (given.has_backward_seconds()) {
+      stage.backward_seconds = given.backward_seconds();
+    } else {
+      stage.backward_input_seconds = given.backward_input_seconds();
+      stage.backward_weight_seconds = given.backward_weight_seconds();
+      stage.backward_seconds =
+          given.backward_input_seconds() + given.backward_weight_seconds();
+    }
+    if (given.has_overlapped_seconds()) {
+      stage.overlapped_seconds = given.overlapped_seconds();
+    }
+    stage.offload_seconds = given.offload_seconds();
+    stage.prediction_seconds = given.prediction_seconds();
+    stage.codec_seconds = given.codec_seconds();
+    stage.activation_bytes = given.activation_bytes();
+    stage.weight_gradient_stash_bytes = given.has_weight_gradient_bytes()
+                                            ? given.weight_gradient_bytes()
+                                            : given.activation_bytes();
+    costs.stages.push_back(stage);
+  }
+  return costs;
+}
+
+// Returns the seconds of one way between device and host, without PCIe in the
+// cluster.
+double OffloadSeconds(const DeviceProfile& device, double bytes) {
+  if (!device.has_host_bytes_per_second()) return -1;
+  return bytes / device.host_bytes_per_second().value();
+}
+
+// Sets the gradient bytes of an embedding that the first and the last stage
+// share.
+void SetTiedGradient(const LayerList& layers, const Partition& partition,
+                     const Training& training, Costs* costs) {
+  const int first_of_last = partition.first[partition.first.size() - 2];
+  if (first_of_last == 0) return;  // one stage has both
+  costs->tied_gradient_bytes =
+      layers.back().shared_parameters * BytesPerParameter(training).gradient;
+}
+
+// Sets the memory and slowdowns of the communication library.
+void SetCommunication(const DeviceProfile& device, DeviceCosts* costs) {
+  if (device.has_collective_slowdown()) {
+    costs->collective_slowdown = device.collective_slowdown().value();
+  }
+  if (device.has_copy_slowdown()) {
+    costs->copy_slowdown = device.copy_slowdown().value();
+  }
+  costs->communication_buffer_bytes =
+      device.communication_buffer_bytes().value();
+  if (HasMeasuredCommunicators(device)) {
+    costs->communicators = &device.collectives();
+  }
+}
+
+// Returns the costs of the stages on one kind of GPU.
+absl::StatusOr<DeviceCosts> CostsOn(const DeviceProfile& device,
+                                    const Runtime& runtime,
+                                    const Scenario& scenario,
+                                    const LayerList& layers,
+                                    const Partition& partition,
+                                    const std::vector<int>& num_versions,
+                                    const Costs& shared, bool plain_links) {
+  DeviceCosts costs;
+  ASSIGN_OR_RETURN(costs.peak_flops, PeakFlops(device, MatrixFormat(scenario)));
+  costs.prices = KernelPrices(device, MatrixFormat(scenario));
+  costs.kernel_gap_seconds = device.kernel_gap_seconds().value();
+  costs.memory_bytes = device.memory_bytes().value();
+  costs.reserved_bytes = ReservedBytes(device);
+  if (!plain_links) SetCommunication(device, &costs);
+  if (device.has_card_share()) costs.card_share = &device.card_share();
+  const ParameterBytes bytes = BytesPerParameter(scenario.training());
+  const bool measured = layers.front().role == LayerRole::kMeasured;
+  LayerPrices prices(device, costs);
+  for (size_t s = 0; s + 1 < partition.first.size(); ++s) {
+    const int first = partition.first[s], last = partition.first[s + 1];
+    StageCosts stage;
+    // A stage without layers passes its input on.
+    if (s > 0) stage.output_bytes = costs.stages.back().output_bytes;
+    stage.backward_input_seconds = stage.backward_weight_seconds = 0;
+    if (!measured) {
+      stage.forward_host.passes = stage.backward_input_host.passes = 1;
+    }
+    AddLayers(layers, first, last, &prices, &stage);
+    SetHostSeconds(runtime, &stage);
+    SetParameters(StageParameters(layers, first, last), bytes, &stage);
+    SetLayers(layers, first, last, bytes, &stage);
+    stage.expert_gradient_bytes =
+        StageExpertParameters(layers, first, last) * bytes.gradient;
+    if (measured) {
+      stage.backward_input_seconds = stage.backward_weight_seconds = -1;
+    } else {
+      stage.backward_seconds =
+          stage.backward_input_seconds + stage.backward_weight_seconds;
+    }
+    stage.offload_seconds = OffloadSeconds(device, stage.activation_bytes);
+    stage.optimizer_kernel = OptimizerKernel(
+        device, costs.prices, stage, scenario.training().precision() != FP32,
+        runtime.clears_gradients(), num_versions[s],
+        shared.stepped_part(stage));
+    stage.update_seconds = runtime.update_seconds().value();
+    stage.optimizer_seconds =
+        stage.optimizer_kernel.seconds + stage.update_seconds;
+    costs.stages.push_back(stage);
+  }
+  return costs;
+}
+
+// Returns the costs of `partition` for a scenario with a model.
+absl::StatusOr<Costs> CostsOfCut(const ResolvedScenario& resolved,
+                                 const LayerList& layers,
+                                 const Partition& partition,
+                                 const std::vector<int>& num_versions) {
+  const Scenario& scenario = resolved.scenario;
+  Costs costs;
+  if (scenario.training().fully_sharded()) {
+    costs.shards = std::max(resolved.placement.data, 1);
+  }
+  if (scenario.training().distributed_optimizer()) {
+    costs.optimizer_shards = std::max(resolved.placement.data, 1);
+  }
+  const bool plain_links = resolved.cluster.plain_links();
+  if (resolved.device.has_collectives() && !plain_links) {
+    costs.collectives = &resolved.device.collectives();
+  }
+  if (resolved.device.links_size() > 0 && !plain_links) {
+    costs.links = &resolved.device;
+  }
+  costs.expert_parallel = std::max<int>(scenario.parallelism().expert(), 1);
+  costs.widens_gradients = resolved.runtime.widens_gradients() &&
+                           scenario.training().precision() != FP32 &&
+                           !scenario.training().fp32_gradients();
+  costs.exchange_seconds = resolved.runtime.exchange_seconds().value();
+  const double bucket_bytes = scenario.communication().bucket_bytes();
+  costs.bucket_bytes = bucket_bytes > 0 ? bucket_bytes : kDefaultBucketBytes;
+  const int tensor = static_cast<int>(scenario.parallelism().tensor());
+  costs.model_flops = ModelFlops(layers, tensor);
+  costs.forward_flops = ForwardFlops(layers, tensor);
+  const auto on = [&](const DeviceProfile& device) {
+    return CostsOn(device, resolved.runtime, scenario, layers, partition,
+                   num_versions, costs, plain_links);
+  };
+  ASSIGN_OR_RETURN(static_cast<DeviceCosts&>(costs), on(resolved.device));
+  SetTiedGradient(layers, partition, scenario.training(), &costs);
+  for (const DeviceProfile& device : resolved.other_devices) {
+    ASSIGN_OR_RETURN(costs.other_devices.emplace_back(), on(device));
+  }
+  if (resolved.other_devices.empty()) return costs;
+  for (int gpu : resolved.placement.gpus) {
+    costs.gpu_device.push_back(resolved.gpu_device[gpu]);
+  }
+  return costs;
+}
+
+}  // namespace
+
+const char* MatrixFormat(const Scenario& scenario) {
+  const Precision precision = scenario.training().precision();
+  if (precision == FP32) return "fp32";
+  return precision == MIXED_BF16 ? "bf16" : "fp16";
+}
+
+absl::StatusOr<Costs> ComputeCosts(const ResolvedScenario& resolved,
+                                   int num_stages,
+                                   const std::vector<int>& num_versions) {
+  const Scenario& scenario = resolved.scenario;
+  if (resolved.textbook) {
+    const int given = scenario.textbook().stages_size();
+    if (given != 1 && given != num_stages) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          resolved.label, ": textbook.stages has ", given,
+          " entries, expected 1 or one per stage (", num_stages, ")"));
+    }
+    return TextbookCostsOf(scenario, num_stages);
+  }
+
+  const LayerList layers = ListLayers(resolved.model, MakeWorkSpec(resolved));
+  ASSIGN_OR_RETURN(const Partition partition,
+                   CutIntoStages(resolved, layers, num_stages));
+  return CostsOfCut(resolved, layers, partition, num_versions);
+}
+
+absl::StatusOr<Costs> ComputeLayerCosts(const ResolvedScenario& resolved) {
+  if (resolved.textbook) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(resolved.label,
+                     ": textbook costs have stages, expected a model, whose "
+                     "layers can be cut"));
+  }
+  const LayerList layers = ListLayers(resolved.model, MakeWorkSpec(resolved));
+  Partition partition;
+  for (size_t layer = 0; layer <= layers.size(); ++layer) {
+    partition.first.push_back(static_cast<int>(layer));
+  }
+  return CostsOfCut(resolved, layers, partition,
+                    std::vector<int>(layers.size(), 1));
+}
+
+}  // namespace weir

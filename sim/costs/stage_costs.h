@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// Costs of one stage on one GPU: seconds, communicated bytes, bytes in memory.
+#ifndef WEIR_SIM_COSTS_STAGE_COSTS_H_
+#define WEIR_SIM_COSTS_STAGE_COSTS_H_
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "calibrate/pricing/kernel_prices.h"
+#include "calibrate/profile/collective_model.pb.h"
+#include "calibrate/profile/device_profile.pb.h"
+#include "models/layer_work.h"
+#include "scenarios/scenario.h"
+
+namespace weir {
+
+// Equal kernels of one pass of one microbatch.
+struct PricedKernel {
+  Kernel kernel;
+  double count = 0;
+  double seconds = 0;  // per kernel
+};
+
+// Returns the number format of the scenario's GEMMs, as device profiles name
+// it.
+const char* MatrixFormat(const Scenario& scenario);
+
+// Returns the seconds that a kernel adds to a pass beyond its own.
+double GapAfter(double kernel_seconds, double gap_seconds);
+
+// Launches by the host in a pass.
+struct HostWork {
+  double forward_launches = 0;   // including recomputation
+  double backward_launches = 0;  // by autograd
+  double collectives = 0;
+  double passes = 0;  // 1: include the fixed cost of a pass
+
+  double Seconds(const Runtime& runtime) const;
+};
+
+// Costs of one microbatch in one stage, on each GPU of its tensor-parallel
+// group.
+struct StageCosts {
+  double forward_seconds = 0;
+  double backward_seconds = 0;  // B, recomputation included
+  // The parts of B; negative if only the fused B is known.
+  double backward_input_seconds = -1;   // I, recomputation included
+  double backward_weight_seconds = -1;  // W
+  // F overlapped with a B or I; negative: one after the other.
+  double overlapped_seconds = -1;
+  // One way between device and host, if the cluster has no PCIe for it;
+  // negative: unknown.
+  double offload_seconds = 0;
+  // Nonzero only if the schedule needs them, see ApplySchedule: one estimate of
+  // the stage's weights; compressing its output (or decompressing it).
+  double prediction_seconds = 0;
+  double codec_seconds = 0;
+
+  // The host's time to launch a pass, which is a lower bound on its duration.
+  double forward_host_seconds = 0;
+  double backward_input_host_seconds = 0;
+  double backward_weight_host_seconds = 0;
+
+  // The kernels of those seconds; empty if they were given or measured.
+  std::vector<PricedKernel> forward_kernels;
+  std::vector<PricedKernel> backward_input_kernels;  // recomputation included
+  std::vector<PricedKernel> backward_weight_kernels;
+  HostWork forward_host, backward_input_host, backward_weight_host;
+  PricedKernel optimizer_kernel;
+
+  // Collectives inside the pass, for one microbatch.
+  std::vector<LayerCollective> forward_collectives, backward_collectives;
+
+  double output_bytes = 0;  // sent to the next stage; gradient: same size
+
+  double optimizer_seconds = 0;  // one step, including update_seconds
+  double update_seconds = 0;     // part of it, once for all stages of a rank
+  double gradient_bytes = 0;     // reduced over the replicas per update
+  double expert_gradient_bytes = 0;  // part of it that belongs to experts
+
+  // Number of layers with parameters: sharded weights are gathered one by one.
+  int num_parameter_layers = 1;
+  // Weights of the first and the last of these, and the largest sum of two
+  // neighbors; 0: all layers are alike.
+  double first_layer_bytes = 0, last_layer_bytes = 0, two_layers_bytes = 0;
+  // Gathered bytes that a pass needs before it can start, and the most while it
+  // runs if layers are gathered and freed one by one.
+  double first_gathered_bytes(bool forward) const;
+  double most_gathered_bytes() const;
+
+  // Memory.
+  double weight_bytes = 0;  // the version in use
+  double stash_bytes = 0;   // each additional version
+  double fp32_bytes = 0;    // the parameters in fp32: one estimate buffer
+  double optimizer_state_bytes = 0;
+  double activation_bytes = 0;             // from F to the end of B (or I)
+  double end_activation_bytes = 0;         // part of it, outside the blocks
+  double layer_activation_bytes = 0;       // its largest layer
+  double recompute_scratch_bytes = 0;      // during B (or I)
+  double forward_scratch_bytes = 0;        // during F
+  double backward_scratch_bytes = 0;       // during B (or I), in addition
+  double weight_gradient_stash_bytes = 0;  // from I to the end of W
+
+  double seconds_of(int op) const;  // indexed by Op
+  double host_seconds_of(int op) const;
+};
+
+// Costs on one kind of GPU. Values are 0 if unknown.
+struct DeviceCosts {
+  std::vector<StageCosts> stages;
+  double peak_flops = 0;
+  KernelPrices prices;
+  // Gap after every kernel of a pass; a negative gap saves at most the kernel's
+  // seconds.
+  double kernel_gap_seconds = 0;
+  // Slowdown factors of passes while flows move data on the GPU.
+  double collective_slowdown = 1, copy_slowdown = 1;
+  // The partitioning of the physical GPU; null: not partitioned.
+  const CardShare* card_share = nullptr;
+  double memory_bytes = 0;
+  double reserved_bytes = 0;
+  double communication_buffer_bytes = 0;
+  // The model with measured communicator memory, which is then counted; null:
+  // none.
+  const CollectiveModel* communicators = nullptr;
+};
+
+// Costs on the first device, and costs that all devices share. Seconds differ
+// between devices; bytes do not.
+struct Costs : DeviceCosts {
+  // If GPUs differ: the other devices, and the device of each GPU
+  // (Placement::index), where 0 is the first device. Empty if all are alike.
+  std::vector<DeviceCosts> other_devices;
+  std::vector<int> gpu_device;
+
+  double model_flops = 0;    // one microbatch through all stages, all GPUs
+  double forward_flops = 0;  // part of them in forwards
+  // Replicas across which weights, gradients and states are sharded.
+  int shards = 1;
+  int optimizer_shards = 1;  // across which only states are sharded
+  // Returns the fraction of a stage's states and of its step that each replica
+  // has. Experts have fewer copies across which to shard.
+  double stepped_part(const StageCosts& stage) const;
+  // Replicas across which the experts of a layer are sharded.
+  int expert_parallel = 1;
+  // Gradient bytes that the first and the last stage sum because they share one
+  // embedding; 0: none.
+  double tied_gradient_bytes = 0;
+  // Null: collectives are rings at the full rate of the links.
+  const CollectiveModel* collectives = nullptr;
+  // The profile with measured sends between GPUs; null: none.
+  const DeviceProfile* links = nullptr;
+  double exchange_seconds = 0;  // added to every blocking exchange
+  double bucket_bytes = 0;      // for overlapped reductions
+  // The step makes fp32 copies of 16-bit gradients.
+  bool widens_gradients = false;
+  // Fraction of bytes of transfers between ranks that remains after
+  // compression.
+  double compression = 1;
+
+  const DeviceCosts& device_of(int gpu) const {
+    const int device = gpu_device.empty() ? 0 : gpu_device[gpu];
+    return device == 0 ? *this : other_devices[device - 1];
+  }
+  const StageCosts& of(int gpu, int stage) const {
+    return device_of(gpu).stages[stage];
+  }
+  // Returns what a GPU sends for one microbatch, and receives as its gradient.
+  double sent_bytes(int stage) const {
+    return stages[stage].output_bytes * compression * sent_part;
+  }
+  double sent_part = 1;  // below 1: each GPU of a tensor group sends its part
+};
+
+// Prices `num_stages` stages: partition, kernels, memory. `num_versions` is the
+// largest number of weight versions of each stage: with more than one, the
+// optimizer step copies weights.
+absl::StatusOr<Costs> ComputeCosts(const ResolvedScenario& scenario,
+                                   int num_stages,
+                                   const std::vector<int>& num_versions);
+
+// The same with every layer as a "stage" of its own with one version, whatever
+// the scenario's partition; for planners that partition layers. Not for
+// textbook costs.
+absl::StatusOr<Costs> ComputeLayerCosts(const ResolvedScenario& scenario);
+
+}  // namespace weir
+
+#endif  // WEIR_SIM_COSTS_STAGE_COSTS_H_

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/costs/stage_layers.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "models/collectives.h"
+
+namespace weir {
+namespace {
+
+void AddKernel(const PricedKernel& kernel, double count,
+               std::vector<PricedKernel>* to) {
+  auto at = std::find_if(to->begin(), to->end(), [&](const PricedKernel& k) {
+    return k.kernel == kernel.kernel;
+  });
+  if (at == to->end()) {
+    at = to->insert(at, {kernel.kernel, 0, kernel.seconds});
+  }
+  at->count += count * kernel.count;
+}
+
+void AddSeconds(const LayerSeconds& seconds, StageCosts* stage) {
+  stage->forward_seconds += seconds.forward;
+  stage->backward_seconds += seconds.recompute + seconds.backward;
+  stage->backward_input_seconds += seconds.recompute + seconds.backward_input;
+  stage->backward_weight_seconds += seconds.backward_weight;
+}
+
+void AddCollectives(const std::vector<LayerCollective>& from,
+                    std::vector<LayerCollective>* to) {
+  for (const LayerCollective& collective : from) AddCollective(collective, to);
+}
+
+double Launches(const std::vector<Kernel>& kernels) {
+  double launches = 0;
+  for (const Kernel& kernel : kernels) launches += kernel.launches;
+  return launches;
+}
+
+double Count(const std::vector<LayerCollective>& collectives) {
+  double count = 0;
+  for (const LayerCollective& collective : collectives) {
+    count += collective.count;
+  }
+  return count;
+}
+
+void AddHostWork(const LayerWork& layer, StageCosts* stage) {
+  stage->forward_host.forward_launches += Launches(layer.forward);
+  stage->forward_host.collectives += Count(layer.forward_collectives);
+  stage->backward_input_host.forward_launches += Launches(layer.recompute);
+  stage->backward_input_host.backward_launches +=
+      Launches(layer.backward_input);
+  stage->backward_input_host.collectives += Count(layer.backward_collectives);
+  stage->backward_weight_host.backward_launches +=
+      Launches(layer.backward_weight);
+}
+
+// `counts`: number of layers per name, which are copies of each other.
+void AddKernels(const std::vector<std::pair<const LayerWork*, int>>& counts,
+                LayerPrices* prices, StageCosts* stage) {
+  std::vector<PricedKernel>* to[] = {&stage->forward_kernels,
+                                     &stage->backward_input_kernels,
+                                     &stage->backward_weight_kernels};
+  for (const auto& [layer, count] : counts) {
+    const LayerSeconds& seconds = prices->Of(*layer);
+    for (int i = 0; i < 3; ++i) {
+      for (const PricedKernel& kernel : seconds.kernels[i]) {
+        AddKernel(kernel, count, to[i]);
+      }
+    }
+  }
+}
+
+void CountLayer(const LayerWork& layer,
+                std::vector<std::pair<const LayerWork*, int>>* counts) {
+  const auto at = std::find_if(
+      counts->begin(), counts->end(),
+      [&](const auto& known) { return known.first->name == layer.name; });
+  if (at == counts->end()) {
+    counts->push_back({&layer, 1});
+  } else {
+    ++at->second;
+  }
+}
+
+// A layer is recomputed right before its own backward, so that the largest sum
+// over layers counts, not the sum of the largest parts.
+void AddBackwardScratch(const LayerWork& layer, StageCosts* stage) {
+  double& again = stage->recompute_scratch_bytes;
+  double& backward = stage->backward_scratch_bytes;
+  backward -= layer.stash_bytes - layer.backward_kept_bytes;
+  if (again + backward <=
+      layer.recompute_scratch_bytes + layer.backward_scratch_bytes) {
+    again = layer.recompute_scratch_bytes;
+    backward = layer.backward_scratch_bytes;
+  } else if (backward < 0) {
+    again += std::exchange(backward, 0.0);
+  }
+}
+
+void AddLayer(const LayerWork& layer, StageCosts* stage) {
+  AddCollectives(layer.forward_collectives, &stage->forward_collectives);
+  AddCollectives(layer.backward_collectives, &stage->backward_collectives);
+  stage->output_bytes = layer.output_bytes;  // the last layer's remains
+  stage->activation_bytes += layer.stash_bytes;
+  if (layer.role == LayerRole::kEmbedding || layer.role == LayerRole::kHead) {
+    stage->end_activation_bytes += layer.stash_bytes;
+  }
+  stage->layer_activation_bytes =
+      std::max(stage->layer_activation_bytes, layer.stash_bytes);
+  // While an earlier layer runs, this layer's stash is not allocated: in the
+  // forward not yet, in the backward no longer.
+  stage->forward_scratch_bytes =
+      std::max(stage->forward_scratch_bytes - layer.stash_bytes,
+               layer.forward_scratch_bytes);
+  AddBackwardScratch(layer, stage);
+  stage->weight_gradient_stash_bytes += layer.weight_gradient_stash_bytes;
+}
+
+}  // namespace
+
+const LayerSeconds& LayerPrices::Of(const LayerWork& layer) {
+  if (layer.forward_seconds.has_value()) {
+    measured_ = {.forward = *layer.forward_seconds,
+                 .recompute = layer.recompute_seconds.value_or(0),
+                 .backward = *layer.backward_seconds,
+                 .kernels = {}};
+    return measured_;
+  }
+  const auto [at, is_new] = known_.try_emplace(layer.name);
+  if (is_new) {
+    LayerSeconds& seconds = at->second;
+    seconds.forward = Price(layer.forward, &seconds.kernels[0]);
+    seconds.recompute = Price(layer.recompute, &seconds.kernels[1]);
+    seconds.backward_input = Price(layer.backward_input, &seconds.kernels[1]);
+    seconds.backward_weight = Price(layer.backward_weight, &seconds.kernels[2]);
+  }
+  return at->second;
+}
+
+double LayerPrices::Price(const std::vector<Kernel>& kernels,
+                          std::vector<PricedKernel>* priced) const {
+  double sum = 0;
+  for (const Kernel& kernel : kernels) {
+    const double seconds =
+        costs_.prices.Price(device_, costs_.peak_flops, kernel).seconds;
+    AddKernel({kernel, 1, seconds}, 1, priced);
+    sum += seconds + GapAfter(seconds, costs_.kernel_gap_seconds);
+  }
+  return sum;
+}
+
+void AddLayers(const LayerList& layers, int first, int last,
+               LayerPrices* prices, StageCosts* stage) {
+  std::vector<std::pair<const LayerWork*, int>> counts;
+  for (int l = first; l < last; ++l) {
+    AddSeconds(prices->Of(layers[l]), stage);
+    AddHostWork(layers[l], stage);
+    AddLayer(layers[l], stage);
+    if (layers[l].role != LayerRole::kMeasured) CountLayer(layers[l], &counts);
+  }
+  AddKernels(counts, prices, stage);
+}
+
+}  // namespace weir

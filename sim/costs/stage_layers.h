@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sums the costs of a stage's layers.
+#ifndef WEIR_SIM_COSTS_STAGE_LAYERS_H_
+#define WEIR_SIM_COSTS_STAGE_LAYERS_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "calibrate/profile/device_profile.pb.h"
+#include "models/layer_list.h"
+#include "sim/costs/stage_costs.h"
+
+namespace weir {
+
+struct LayerSeconds {
+  double forward = 0;
+  double recompute = 0;
+  double backward_input = 0;
+  double backward_weight = 0;
+  double backward = 0;  // of a measured layer, which has no parts
+  // [StageCosts::forward_kernels and so on]; empty for a measured layer.
+  std::vector<PricedKernel> kernels[3];
+};
+
+// Prices each kind of layer once: blocks are copies of one another and are
+// identified by their names. The caller keeps `device` and `costs` alive.
+class LayerPrices {
+ public:
+  LayerPrices(const DeviceProfile& device, const DeviceCosts& costs)
+      : device_(device), costs_(costs) {}
+
+  // The reference is valid until the next call.
+  const LayerSeconds& Of(const LayerWork& layer);
+
+ private:
+  double Price(const std::vector<Kernel>& kernels,
+               std::vector<PricedKernel>* priced) const;
+
+  const DeviceProfile& device_;
+  const DeviceCosts& costs_;
+  absl::flat_hash_map<std::string, LayerSeconds> known_;
+  LayerSeconds measured_;
+};
+
+// Adds the costs of layers [first, last): seconds, launches, kernels,
+// collectives and memory.
+void AddLayers(const LayerList& layers, int first, int last,
+               LayerPrices* prices, StageCosts* stage);
+
+}  // namespace weir
+
+#endif  // WEIR_SIM_COSTS_STAGE_LAYERS_H_

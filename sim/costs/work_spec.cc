@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/costs/work_spec.h"
+
+#include <algorithm>
+
+#include "calibrate/profile/runtime.h"
+
+namespace weir {
+WorkSpec MakeWorkSpec(const ResolvedScenario& resolved) {
+  const Scenario& scenario = resolved.scenario;
+  WorkSpec spec;
+  spec.microbatch_size = scenario.batch().microbatch_size();
+  spec.sequence_length = scenario.batch().sequence_length();
+  spec.tensor_parallel = scenario.parallelism().tensor();
+  spec.expert_parallel =
+      std::max(static_cast<int>(scenario.parallelism().expert()), 1);
+  spec.sequence_parallel = scenario.parallelism().sequence_parallel();
+  spec.flash_attention = scenario.training().flash_attention();
+  spec.dropout = scenario.training().dropout();
+  switch (scenario.training().recompute()) {
+    case RECOMPUTE_SELECTIVE:
+      spec.recompute = Recompute::kSelective;
+      break;
+    case RECOMPUTE_FULL:
+      spec.recompute = Recompute::kFull;
+      break;
+    default:
+      spec.recompute = Recompute::kNone;
+  }
+  const bool mixed = scenario.training().precision() != FP32;
+  spec.bytes_per_element = mixed ? 2 : 4;
+  spec.gradient_bytes = mixed && !scenario.training().fp32_gradients() ? 2 : 4;
+  SetFusions(resolved.runtime, resolved.model.transformer(), &spec);
+  return spec;
+}
+
+}  // namespace weir

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/fast/fast_simulator.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "base/status_macros.h"
+#include "sim/costs/schedule_costs.h"
+#include "sim/engine/engine.h"
+#include "sim/engine/graph_runner.h"
+#include "sim/engine/longest_path.h"
+#include "sim/fast/fast_inputs.h"
+#include "sim/prepare.h"
+#include "sim/report/memory.h"
+#include "sim/report/window.h"
+#include "sim/run_size.h"
+
+namespace weir {
+namespace {
+
+// Trying more numbers of periods would cost as much as the whole run.
+constexpr int kMostTries = 2;
+
+// Upper bound on the tasks of a full graph per task of the folded graph: the
+// hops of all rings that one hop represents, with a margin.
+constexpr double kMostTasksPerFolded = 16;
+
+// One run of a graph and its inputs.
+struct Run {
+  std::shared_ptr<const Network> network;
+  std::shared_ptr<const Program> program;
+  std::shared_ptr<const Prices> prices;  // the costs point into it
+  std::shared_ptr<const FoldAnswer> answer;
+  Costs costs;
+  PipelineGraph graph;
+  Recording recording{0};
+  std::optional<Steadiness> steadiness;  // only if shortened
+  absl::string_view not_extrapolated;    // reason, for a whole run
+  Window window;
+  bool shared_links = false;
+
+  const Fold* fold() const {
+    return answer->fold.has_value() ? &*answer->fold : nullptr;
+  }
+  PipelineInputs InputsOf(const ResolvedScenario& scenario) const {
+    return {program->schedule(),
+            program->semantics,
+            costs,
+            *network,
+            fold() == nullptr ? scenario.placement : fold()->representatives(),
+            scenario.scenario.communication(),
+            fold()};
+  }
+  // Returns the tasks of all GPUs; if folded, an upper bound.
+  double num_tasks() const {
+    const double count = graph.tasks.num_tasks();
+    if (fold() == nullptr) return count;
+    return count * kMostTasksPerFolded * fold()->everybody().num_gpus() /
+           fold()->representatives().num_gpus();
+  }
+};
+
+}  // namespace
+
+class Ranker::Impl {
+ public:
+  explicit Impl(GraphRunner* runner)
+      : own_runner_(runner == nullptr ? std::make_unique<GraphRunner>()
+                                      : nullptr),
+        runner_(runner == nullptr ? *own_runner_ : *runner) {}
+
+  absl::StatusOr<RankedRun> Rank(const ResolvedScenario& scenario) {
+    const std::shared_ptr<const Network> network = inputs_.NetworkOf(scenario);
+    const auto run_batches = [&](int num_batches) -> absl::StatusOr<Run> {
+      return RunBatches(scenario, network, num_batches);
+    };
+    ASSIGN_OR_RETURN(const Run run, RunToSteadyState(scenario, run_batches));
+    return Fill(scenario, run);
+  }
+
+ private:
+  absl::StatusOr<Run> RunBatches(const ResolvedScenario& scenario,
+                                 std::shared_ptr<const Network> network,
+                                 int num_batches) {
+    ASSIGN_OR_RETURN(const std::shared_ptr<const Schedule> schedule,
+                     inputs_.ScheduleOf(scenario, *network, num_batches));
+    absl::string_view why_whole = "no flush";
+    if (schedule->flush) {
+      ASSIGN_OR_RETURN(std::optional<Run> run,
+                       RunShortened(scenario, network, *schedule, &why_whole));
+      if (run.has_value()) return *std::move(run);
+    }
+    ASSIGN_OR_RETURN(const std::shared_ptr<const Program> program,
+                     inputs_.ProgramOf(scenario, schedule));
+    ASSIGN_OR_RETURN(Run run, RunFoldedOrWhole(scenario, network, program));
+    run.not_extrapolated = why_whole;
+    return run;
+  }
+
+  absl::StatusOr<Run> RunFoldedOrWhole(const ResolvedScenario& scenario,
+                                       std::shared_ptr<const Network> network,
+                                       std::shared_ptr<const Program> program) {
+    const int num_batches = program->schedule().num_batches;
+    ASSIGN_OR_RETURN(Run run, RunWhole(scenario, network, program, true));
+    // How long Simulate looks for a steady state depends on its number of
+    // tasks. If the upper bound could change the decision, simulate all GPUs.
+    if (run.fold() != nullptr &&
+        ShowsEnough(run.window, num_batches, run.num_tasks()) &&
+        !ShowsEnough(run.window, num_batches, 0)) {
+      return RunWhole(scenario, network, program, false);
+    }
+    return run;
+  }
+
+  absl::StatusOr<Run> RunWhole(const ResolvedScenario& scenario,
+                               std::shared_ptr<const Network> network,
+                               std::shared_ptr<const Program> program,
+                               bool folds) {
+    ASSIGN_OR_RETURN(Run run, RunProgram(scenario, network, program, folds));
+    if (!run.recording.complete()) {
+      return Deadlock(
+          program->schedule(), run.graph, run.recording,
+          scenario.scenario.communication().transfers() == BLOCKING);
+    }
+    run.window = FindWindow(program->schedule(), run.graph, run.recording,
+                            MakespanOf(run.recording));
+    return run;
+  }
+
+  // Returns nothing if the run cannot or should not be shortened; sets why_not.
+  absl::StatusOr<std::optional<Run>> RunShortened(
+      const ResolvedScenario& scenario, std::shared_ptr<const Network> network,
+      const Schedule& full, absl::string_view* why_not) {
+    *why_not = "its order is too short, or does not repeat";
+    ShortenOptions options;
+    for (int i = 0; i < kMostTries; ++i) {
+      ASSIGN_OR_RETURN(const std::shared_ptr<const Program> program,
+                       inputs_.ShortProgramOf(scenario, full, options));
+      if (program == nullptr) return std::optional<Run>();
+      ASSIGN_OR_RETURN(Run run, RunProgram(scenario, network, program, true));
+      if (!run.recording.complete()) return std::optional<Run>();
+      *why_not = "its times do not repeat";
+      int multiple = 0;
+      run.steadiness = FindSteadiness(*program->shortened, run.graph,
+                                      run.recording, &multiple);
+      if (run.steadiness.has_value()) {
+        run.window.end_seconds =
+            MakespanOf(run.recording) + run.steadiness->seconds_left_out;
+        return std::optional<Run>(std::move(run));
+      }
+      if (multiple > options.multiple) {
+        options.multiple = multiple;
+      } else if (MayTakeMore(*program->shortened)) {
+        options.num_periods_kept = program->shortened->num_periods_kept + 2;
+      } else {
+        break;
+      }
+    }
+    return std::optional<Run>();
+  }
+
+  // Returns true if periods are long, so that as few as possible were kept.
+  static bool MayTakeMore(const ShortenedSchedule& shortened) {
+    return shortened.period_microbatches >= shortened.schedule.num_ranks;
+  }
+
+  absl::StatusOr<Run> RunProgram(const ResolvedScenario& scenario,
+                                 std::shared_ptr<const Network> network,
+                                 std::shared_ptr<const Program> program,
+                                 bool folds) {
+    Run run;
+    run.network = std::move(network);
+    run.program = std::move(program);
+    ASSIGN_OR_RETURN(run.prices, inputs_.PricesOf(scenario, *run.program));
+    run.costs = run.prices->costs;
+    RETURN_IF_ERROR(ApplySchedule(scenario, *run.network,
+                                  run.program->schedule(), &run.costs));
+    run.answer =
+        folds ? inputs_.FoldOf(scenario, *run.network, *run.program, run.costs)
+              : std::make_shared<const FoldAnswer>(
+                    FoldAnswer{std::nullopt,
+                               "how many batches to run is counted in tasks "
+                               "of all GPUs"});
+    if (run.fold() == nullptr) {
+      RETURN_IF_ERROR(CheckTasks(scenario,
+                                 EstimateTasks(run.InputsOf(scenario)),
+                                 scenario.placement.num_gpus()));
+    } else {
+      RETURN_IF_ERROR(
+          CheckFoldedRun(scenario, run.program->schedule(), *run.fold()));
+      KeepRepresentatives(*run.fold(), &run.costs);
+    }
+    run.graph = BuildPipelineGraph(run.InputsOf(scenario));
+    RETURN_IF_ERROR(SetTimes(&run));
+    return run;
+  }
+
+  // Restricts the costs' GPUs to those of the graph.
+  static void KeepRepresentatives(const Fold& fold, Costs* costs) {
+    if (costs->gpu_device.empty()) return;
+    std::vector<int> devices;
+    for (int i = 0; i < fold.representatives().num_gpus(); ++i) {
+      devices.push_back(costs->gpu_device[fold.IndexOf(i)]);
+    }
+    costs->gpu_device = std::move(devices);
+  }
+
+  absl::Status SetTimes(Run* run) {
+    const TaskGraph& tasks = run->graph.tasks;
+    const std::vector<Link>& links =
+        run->fold() == nullptr ? run->network->links() : run->fold()->links();
+    ASSIGN_OR_RETURN(run->recording, LongestPath(tasks, links));
+    if (!run->recording.complete()) return absl::OkStatus();
+    const double meeting = FirstMeeting(tasks, links, run->recording);
+    if (std::isinf(meeting) && !SlowsTimers(tasks, run->recording)) {
+      return absl::OkStatus();
+    }
+    run->shared_links = true;
+    if (!tasks.slowdowns.timers.empty()) {
+      ASSIGN_OR_RETURN(run->recording, runner_.Run(tasks, links));
+      return absl::OkStatus();
+    }
+    return RunRest(tasks, links, meeting, &run->recording);
+  }
+
+  // Simulates from the first meeting of flows on, which is often in the drain.
+  absl::Status RunRest(const TaskGraph& tasks, const std::vector<Link>& links,
+                       double meeting, Recording* recording) {
+    const RestOfGraph rest = RestAfter(tasks, *recording, meeting);
+    ASSIGN_OR_RETURN(const Recording times, runner_.Run(rest.graph, links));
+    for (size_t i = 0; i < rest.tasks.size(); ++i) {
+      const int32_t task = rest.tasks[i];
+      if (task < 0) continue;
+      recording->start_seconds()[task] = times.start_seconds()[i];
+      recording->end_seconds()[task] = times.end_seconds()[i];
+    }
+    return absl::OkStatus();
+  }
+
+  static RankedRun Fill(const ResolvedScenario& scenario, const Run& run) {
+    RankedRun ranked;
+    const PipelineInputs inputs = run.InputsOf(scenario);
+    const bool extrapolated = run.steadiness.has_value();
+    ranked.batch_seconds = run.window.batch_seconds();
+    ranked.makespan_seconds =
+        extrapolated ? run.window.end_seconds : MakespanOf(run.recording);
+    ranked.peak_bytes.resize(inputs.placement.pipeline);
+    for (int gpu = 0; gpu < run.graph.num_gpus(); ++gpu) {
+      const MemoryTimeline memory =
+          TraceMemory(inputs, run.graph, run.recording, gpu, extrapolated);
+      const double peak =
+          extrapolated
+              ? PeakBytesOfAll(memory, *run.program->shortened, *run.steadiness)
+              : memory.peak_bytes;
+      double& most = ranked.peak_bytes[run.graph.rank_of(gpu)];
+      most = std::max(most, peak);
+      if (!scenario.textbook && peak > run.costs.device_of(gpu).memory_bytes) {
+        ranked.fits_memory = false;
+      }
+    }
+    ranked.folded = run.fold() != nullptr;
+    ranked.extrapolated = extrapolated;
+    ranked.shared_links = run.shared_links;
+    ranked.num_simulated_gpus = run.graph.num_gpus();
+    ranked.num_simulated_microbatches =
+        run.program->schedule().total_microbatches();
+    if (!ranked.folded) ranked.not_folded = run.answer->why_not;
+    ranked.not_extrapolated = run.not_extrapolated;
+    return ranked;
+  }
+
+  RankInputs inputs_;
+  std::unique_ptr<GraphRunner> own_runner_;
+  GraphRunner& runner_;
+};
+
+Ranker::Ranker(GraphRunner* runner) : impl_(std::make_unique<Impl>(runner)) {}
+Ranker::~Ranker() = default;
+
+absl::StatusOr<RankedRun> Ranker::Rank(const ResolvedScenario& scenario) {
+  return impl_->Rank(scenario);
+}
+
+}  // namespace weir

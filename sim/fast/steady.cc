@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/fast/steady.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <span>
+#include <utility>
+
+namespace weir {
+namespace {
+
+// Relative to a period, and an order of magnitude below the permitted error:
+// the error of n periods is n times that of one. Longer periods are held to a
+// tenth of it, down to the engine's own precision.
+constexpr double kTolerance = 1e-10;
+constexpr double kEngineSeconds = 3e-12;
+
+// Largest multiple of the order's period that is tried as the times' period.
+constexpr int kMostMultiples = 64;
+
+// Candidates for the moment T, in periods before the last period begins. If an
+// event coincides with one of them, the next one is tried.
+constexpr double kMoments[] = {0.0137, 0.0731, 0.1931, 0.3119, 0.4583, 0.6391};
+
+// One stretch, and the search for a period of its times.
+class StretchTimes {
+ public:
+  StretchTimes(const ShortenedSchedule& shortened, int stretch,
+               const PipelineGraph& graph, const Recording& recording)
+      : stretches_(shortened.stretches),
+        stretch_(stretch),
+        graph_(graph),
+        tasks_(graph.tasks),
+        start_(recording.start_seconds()),
+        end_(recording.end_seconds()) {
+    for (int gpu = 0; gpu < graph.num_gpus(); ++gpu) {
+      const Stretch& of = Of(gpu);
+      for (int32_t i = 0; i < of.period_actions; ++i) {
+        begin_seconds_ =
+            std::max(begin_seconds_, end_[graph.ActionEnd(gpu, of.first + i)]);
+        end_seconds_ = std::min(
+            end_seconds_,
+            start_[graph.ActionTask(gpu, of.end - of.period_actions + i)]);
+      }
+    }
+  }
+
+  std::optional<Steadiness::Cut> Find() {
+    for (int multiple = 1; multiple <= kMostMultiples; ++multiple) {
+      multiple_ = multiple;
+      if (!(SetPeriod() && period_ > 0 &&
+            begin_seconds_ < end_seconds_ - period_)) {
+        return std::nullopt;
+      }
+      if (!LatestRepeat() || !MapTasks()) continue;
+      for (double part : kMoments) {
+        const double moment = end_seconds_ - part * period_ / multiple_;
+        if (moment - period_ > begin_seconds_ && IsSteadyAt(moment)) {
+          return Steadiness::Cut{moment, period_ / multiple_, multiple_};
+        }
+      }
+    }
+    return std::nullopt;
+  }
+
+ private:
+  const Stretch& Of(int gpu) const {
+    return stretches_[graph_.rank_of(gpu)][stretch_];
+  }
+
+  // Returns the last action of the stretch that begins before the last period
+  // does on any GPU; -1 if it has no copy a period before.
+  int32_t Latest(int gpu) const {
+    const Stretch& of = Of(gpu);
+    int32_t i = of.end - of.period_actions - 1;
+    while (i >= of.first && start_[graph_.ActionTask(gpu, i)] >= end_seconds_) {
+      --i;
+    }
+    return i - multiple_ * of.period_actions >= of.first ? i : -1;
+  }
+  double Distance(int gpu, int32_t i) const {
+    const int32_t before = i - multiple_ * Of(gpu).period_actions;
+    return start_[graph_.ActionTask(gpu, i)] -
+           start_[graph_.ActionTask(gpu, before)];
+  }
+  double ToleranceSeconds() const {
+    return std::min(kTolerance * period_,
+                    std::max(0.1 * kTolerance * period_, kEngineSeconds));
+  }
+  bool IsPeriod(double seconds) const {
+    return std::fabs(seconds - period_) <= ToleranceSeconds();
+  }
+
+  bool SetPeriod() {
+    const int32_t latest = Latest(0);
+    if (latest < 0) return false;
+    period_ = Distance(0, latest);
+    return true;
+  }
+
+  bool LatestRepeat() const {
+    for (int gpu = 0; gpu < graph_.num_gpus(); ++gpu) {
+      const int32_t latest = Latest(gpu);
+      if (latest < 0 || !IsPeriod(Distance(gpu, latest))) return false;
+    }
+    return true;
+  }
+
+  bool IsAlike(int32_t task, int32_t copy) const {
+    return tasks_.is_timer(task) == tasks_.is_timer(copy) &&
+           (tasks_.is_timer(task) || tasks_.pair(task) == tasks_.pair(copy)) &&
+           tasks_.amount(task) == tasks_.amount(copy);
+  }
+
+  // Returns false if one of them already has another copy.
+  bool Pair(int32_t task, int32_t copy) {
+    if (copy_of_[task] == copy && copied_[copy]) return true;
+    if (copy_of_[task] >= 0 || copied_[copy]) return false;
+    copy_of_[task] = copy;
+    copied_[copy] = true;
+    paired_.push_back(task);
+    return true;
+  }
+
+  // Maps actions to their copies by position, and dependent tasks along the
+  // edges.
+  bool MapTasks() {
+    copy_of_.assign(tasks_.num_tasks(), -1);
+    copied_.assign(tasks_.num_tasks(), false);
+    paired_.clear();
+    for (int gpu = 0; gpu < graph_.num_gpus(); ++gpu) {
+      const Stretch& of = Of(gpu);
+      const int32_t shift = multiple_ * of.period_actions;
+      for (int32_t i = of.first; i + shift < of.end; ++i) {
+        const int32_t task = graph_.ActionTask(gpu, i);
+        if (!IsAlike(task, task + shift)) return false;
+        Pair(task, task + shift);
+      }
+    }
+    for (size_t next = 0; next < paired_.size(); ++next) {
+      if (!MapSuccessors(paired_[next])) return false;
+    }
+    return true;
+  }
+
+  bool MapSuccessors(int32_t task) {
+    const auto here = tasks_.successors(task);
+    const auto there = tasks_.successors(copy_of_[task]);
+    // At the end of a stretch other tasks may wait for the copy.
+    if (here.size() != there.size()) return true;
+    for (size_t i = 0; i < here.size(); ++i) {
+      const bool is_action = here[i] < graph_.end_of_actions;
+      if (is_action != (there[i] < graph_.end_of_actions)) return true;
+      if (!is_action && !IsAlike(here[i], there[i])) return true;
+    }
+    for (size_t i = 0; i < here.size(); ++i) {
+      if (here[i] >= graph_.end_of_actions) {
+        if (!Pair(here[i], there[i])) return false;
+      } else if (copy_of_[here[i]] >= 0 && copy_of_[here[i]] != there[i]) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  // See the proof in the header.
+  bool IsSteadyAt(double moment) const {
+    const double before = moment - period_;
+    const double margin = 8 * ToleranceSeconds();
+    double first = before;  // T0
+    for (int32_t task = 0; task < tasks_.num_tasks(); ++task) {
+      for (double at : {before, moment}) {
+        if (std::fabs(start_[task] - at) <= margin ||
+            std::fabs(end_[task] - at) <= margin) {
+          return false;
+        }
+      }
+      if (start_[task] < before && end_[task] > before) {
+        first = std::min(first, start_[task]);
+      }
+    }
+    int64_t num_here = 0, num_there = 0;
+    for (int32_t task = 0; task < tasks_.num_tasks(); ++task) {
+      if (start_[task] < moment && end_[task] > first + period_ + margin) {
+        ++num_there;
+      }
+      if (!(start_[task] < before && end_[task] > first + margin)) continue;
+      ++num_here;
+      const int32_t copy = copy_of_[task];
+      if (copy < 0 || !IsPeriod(start_[copy] - start_[task]) ||
+          !IsPeriod(end_[copy] - end_[task])) {
+        return false;
+      }
+    }
+    return num_here == num_there;
+  }
+
+  const std::vector<std::vector<Stretch>>& stretches_;
+  const int stretch_;
+  const PipelineGraph& graph_;
+  const TaskGraph& tasks_;
+  const std::span<const double> start_, end_;
+  double begin_seconds_ = 0;  // all have ended their first period
+  double end_seconds_ = std::numeric_limits<double>::infinity();
+  int multiple_ = 1;
+  double period_ = 0;             // sum of `multiple_` periods
+  std::vector<int32_t> copy_of_;  // [task]: copy a period later; -1: unknown
+  std::vector<bool> copied_;      // [task]: is a copy
+  std::vector<int32_t> paired_;
+};
+
+}  // namespace
+
+std::optional<Steadiness> FindSteadiness(const ShortenedSchedule& shortened,
+                                         const PipelineGraph& graph,
+                                         const Recording& recording,
+                                         int* period_multiple) {
+  if (period_multiple != nullptr) *period_multiple = 0;
+  if (!recording.complete()) return std::nullopt;
+  Steadiness steadiness;
+  int multiple = 1;
+  const auto num_stretches = static_cast<int>(shortened.stretches[0].size());
+  for (int k = 0; k < num_stretches; ++k) {
+    const std::optional<Steadiness::Cut> cut =
+        StretchTimes(shortened, k, graph, recording).Find();
+    if (!cut.has_value()) return std::nullopt;
+    multiple = std::lcm(multiple, cut->period_multiple);
+    steadiness.cuts.push_back(*cut);
+    steadiness.seconds_left_out +=
+        shortened.num_periods_left_out * cut->period_seconds;
+  }
+  if (shortened.num_periods_left_out % multiple != 0) {
+    if (period_multiple != nullptr) *period_multiple = multiple;
+    return std::nullopt;
+  }
+  return steadiness;
+}
+
+std::optional<double> SecondsLeftOut(const ShortenedSchedule& shortened,
+                                     const PipelineGraph& graph,
+                                     const Recording& recording) {
+  const auto steadiness = FindSteadiness(shortened, graph, recording);
+  if (!steadiness.has_value()) return std::nullopt;
+  return steadiness->seconds_left_out;
+}
+
+double PeakBytesOfAll(const MemoryTimeline& timeline,
+                      const ShortenedSchedule& shortened,
+                      const Steadiness& steadiness) {
+  // Bytes added by the periods that are inserted before a sample.
+  double added = 0, peak = 0;
+  size_t next = 0;
+  const std::vector<MemorySample>& samples = timeline.samples;
+  const auto bytes_at = [&](double seconds) {
+    const auto behind = std::upper_bound(
+        samples.begin(), samples.end(), seconds,
+        [](double at, const MemorySample& one) { return at < one.seconds; });
+    return behind == samples.begin() ? timeline.floor_bytes
+                                     : std::prev(behind)->bytes;
+  };
+  for (const MemorySample& sample : samples) {
+    for (; next < steadiness.cuts.size() &&
+           steadiness.cuts[next].at_seconds < sample.seconds;
+         ++next) {
+      const Steadiness::Cut& cut = steadiness.cuts[next];
+      const double begin =
+          cut.at_seconds - cut.period_multiple * cut.period_seconds;
+      const double growth = (bytes_at(cut.at_seconds) - bytes_at(begin)) *
+                            shortened.num_periods_left_out /
+                            cut.period_multiple;
+      added += growth;
+      // The last inserted period; the first one equals the period before it.
+      for (const MemorySample& one : samples) {
+        if (one.seconds <= begin || one.seconds > cut.at_seconds) continue;
+        peak = std::max(peak, one.bytes + added);
+      }
+    }
+    peak = std::max(peak, sample.bytes + added);
+  }
+  return std::max(peak, timeline.floor_bytes);
+}
+
+}  // namespace weir

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+// Builds a pipeline graph, one kind of task after the other. For
+// BuildPipelineGraph only.
+#ifndef WEIR_SIM_GRAPH_GRAPH_BUILDER_H_
+#define WEIR_SIM_GRAPH_GRAPH_BUILDER_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/node_hash_map.h"
+#include "schedules/dependencies.h"
+#include "sim/graph/communication_lowering.h"
+#include "sim/graph/pass_collectives.h"
+#include "sim/graph/pipeline_graph.h"
+#include "sim/graph/symmetry.h"
+
+namespace weir {
+
+class GraphBuilder {
+ public:
+  explicit GraphBuilder(const PipelineInputs& inputs);
+
+  PipelineGraph Build();
+
+ private:
+  const std::vector<Action>& Actions(int gpu) const {
+    return schedule_.rank_actions[graph_.rank_of(gpu)];
+  }
+
+  // Adds an edge to the start of an action. Both actions of an overlapped pair
+  // start when both can, so that they share their predecessors.
+  void AddEdgeTo(int32_t before, int gpu, int32_t position);
+  void AddEdgeToStart(int32_t before, int32_t task);
+  // Adds an edge to the end of an action and of its pair: both end together.
+  void AddEdgeToEnd(int32_t before, int gpu, int32_t position);
+
+  // Selects the updates that are reduced: those of stages with several copies.
+  // Selects none if gradients are empty, unless copies of a stage are in one
+  // pipeline without flush: these wait for each other, since the next forward
+  // reads the updates of all of them.
+  void SelectReductions();
+  void ReserveTasks();  // for large graphs: reallocation is slow
+  void AddActions();
+
+  // Adds a flow over the cluster's PCIe if it has any, else a timer.
+  void AddOffload(int gpu, const Action& action, double seconds);
+
+  // Adds the ends of passes: after their collectives, and not before the host
+  // has launched everything.
+  void AddPassEnds();
+  bool CallsExperts() const;
+  // The GPUs that run one pass together: one tensor group, or the tensor groups
+  // across which experts are sharded.
+  struct PassGroup {
+    std::vector<int> firsts;     // [replica] first GPU of the tensor group
+    std::vector<Group> tensors;  // [replica], empty without tensor parallelism
+    std::vector<Group> experts;  // [tensor rank], empty without experts
+  };
+  // Turns passes of a folded graph into timers that include their collectives
+  // if no other flow is on the tensor groups' links. Returns false if it is
+  // impossible.
+  bool MergePassesWithCollectives();
+  std::optional<double> MergedSeconds(const PassGroup& group, size_t position,
+                                      PassCalls* collectives);
+  PassGroup PassGroupOf(int rank, int replica, bool experts);
+  void AddEndOf(const PassGroup& group, size_t position);
+  void AddTensorEnd(const PassGroup& group, size_t replica, int position,
+                    const PassCalls& collectives, int32_t end);
+  void AddExchange(const PassGroup& group, int position,
+                   const std::vector<Collectives>& experts);
+  void WaitForHost(const PassGroup& group, size_t position,
+                   const PassCalls& collectives);
+
+  // Adds a timer that starts with the last of the passes at `position` of these
+  // GPUs.
+  int32_t AddBeside(const std::vector<int>& gpus, int position, double seconds);
+
+  // Adds optimizer steps, unless they take no time and follow no reduction.
+  void AddSteps();
+  void AddReductions();
+  // For a folded graph, whose replicas and tensor ranks are representatives.
+  FoldRole RoleOf(FoldRole::Kind kind, int gpu, int other_rank = 0) const {
+    return {kind, graph_.rank_of(gpu), other_rank, graph_.replica_of(gpu),
+            gpu % place_.tensor};
+  }
+
+  // Return the indices in everybody_ of the graph's replicas and tensor ranks.
+  int ReplicaOf(int r) const {
+    return in_.fold == nullptr ? r : in_.fold->replicas()[r];
+  }
+  int TensorRankOf(int t) const {
+    return in_.fold == nullptr ? t : in_.fold->tensor_ranks()[t];
+  }
+
+  // The copies of a stage on one tensor rank.
+  struct Copies {
+    Group all;
+    std::vector<Group> experts;  // with the same experts; empty: all have them
+  };
+  const Copies& CopiesOf(const std::vector<int>& ranks, int t);
+  // Adds a reduction in pieces, as the last backward completes them; the last
+  // piece follows it. Without bytes, the copies only wait for each other.
+  void AddReduction(const Reduction& reduction, int t, int32_t index,
+                    int32_t* last);
+  int32_t AddEarlyPieces(const Reduction& reduction, int t, int32_t index,
+                         const Copies& copies, const ReductionCalls& calls,
+                         int32_t last);
+  // Adds the dense and the experts' collectives, one after the other.
+  void AddPiece(const Copies& copies, const ReductionCalls& calls,
+                int32_t start, int32_t end);
+  // Adds the gather of the new weights after the steps that updated their
+  // shards.
+  void GatherSteppedWeights(int rank, int step, int t);
+  // Adds the gradient sums of an embedding that is tied between the first and
+  // the last stage.
+  void AddTiedReductions();
+  int32_t StepOfStage(int rank, int stage) const;
+  void AddTiedReduction(int replica, int t, const int (&ranks)[2],
+                        const int32_t (&steps)[2]);
+
+  // Makes every GPU compute its passes and steps one after the other.
+  void AddStreams();
+
+  // graph_slowdowns.cc. Passes run slower while flows move data on their GPUs,
+  // passes and steps while other partitions of their physical GPU compute.
+  void AddSlowdowns();
+  void SlowPasses(int gpu);
+  void SlowSteps(int gpu);
+  void AddCards();
+  // Returns the curve of a pass, or of both passes of an overlapped pair.
+  int32_t CurveOf(int gpu, const Action& action);
+  int32_t AddCurve(std::vector<double> curve);
+
+  // Orders offloads and reloads: each channel runs in its order, after the
+  // preceding computation of the rank. Makes actions wait for them.
+  void AddChannels();
+  void FindHostWaits();
+
+  // Adds gathers of sharded weights. The weights of the current run and of the
+  // next one are present: a gather starts when the run before the last has
+  // ended. The first layer is gathered before the run, the others during its
+  // first pass.
+  void AddGathers();
+  // Returns true if the first passes of this run and the previous one are a
+  // pair. The pair waits for both first layers, and no layer that is gathered
+  // during it may precede them.
+  bool StartsWithTheOneBefore(int rank, int32_t run) const;
+  // Returns the gather of the other layers.
+  CollectiveSpan AddGather(const Group& group, int rank, int t, int32_t i,
+                           int32_t start, int32_t end);
+  void AddTransfers();
+
+  // Adds the transfer of an action's output to the next stage, or of its input
+  // gradient to the previous one, for all its microbatches at once.
+  void AddTransfer(int sender, int32_t produced, const Action& action);
+
+  // Returns true if the stages of an inference pipeline have bounded queues: a
+  // transfer waits for room at the next stage, and a stage for room for its
+  // output. Otherwise a fast stage would run ahead of a slow one as long as
+  // there is input. Only if all ranks take microbatches in the same order,
+  // which cannot deadlock.
+  bool HasQueues() const;
+  void AddQueue(int sender, int32_t produced, int receiver, int32_t consumed,
+                int32_t transfer);
+
+  // Orders the transfers from one GPU to another as their data is computed.
+  // (Hops of pure latency are not queued.)
+  void QueueTransfers();
+
+  // Adds the edges of a blocking transfer: it starts when both ends have
+  // reached the exchange, and they leave the exchange together.
+  void AddPairing(int sender, int32_t produced, int receiver, int32_t consumed,
+                  int32_t transfer);
+
+  // Adds an edge to what a GPU computes right after an action: a step, a pass,
+  // or nothing.
+  void AddEdgeToNext(int32_t before, int gpu, int32_t position);
+
+  const PipelineInputs& in_;
+  const Schedule& schedule_;
+  const Placement& place_;
+  const Placement& everybody_;  // without symmetry reduction
+  const bool blocking_;
+  const Dependencies dependencies_;
+  const bool has_queues_;
+  bool has_channels_ = false;  // some rank offloads
+  bool has_pairs_ = false;     // some passes overlap
+  PipelineGraph graph_;
+  Ways ways_;
+  absl::node_hash_map<std::pair<std::vector<int>, int>, Copies> copies_;
+  std::vector<int32_t> last_step_gather_;               // [rank]
+  std::map<std::vector<double>, int32_t> curve_index_;  // by curve
+  // Linked lists of the tasks that start together with a pass. The list of a
+  // pass starts at first_beside_[its task]; kNone ends it.
+  struct Beside {
+    int32_t task, next;
+  };
+  std::vector<int32_t> first_beside_;  // empty if there are none
+  std::vector<Beside> beside_;
+};
+
+}  // namespace weir
+
+#endif  // WEIR_SIM_GRAPH_GRAPH_BUILDER_H_

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+// Collectives inside a pass, over the GPUs of a tensor-parallel group and over
+// those across which experts are sharded.
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "sim/graph/graph_builder.h"
+
+namespace weir {
+
+bool GraphBuilder::CallsExperts() const {
+  if (in_.costs.expert_parallel == 1) return false;
+  for (const StageCosts& stage : in_.costs.stages) {
+    for (const LayerCollective& collective : stage.forward_collectives) {
+      if (collective.group == LayerCollective::Group::kExpert) return true;
+    }
+  }
+  return false;
+}
+
+GraphBuilder::PassGroup GraphBuilder::PassGroupOf(int rank, int replica,
+                                                  bool experts) {
+  PassGroup group;
+  const int num_replicas = experts ? in_.costs.expert_parallel : 1;
+  const int end = std::min(replica + num_replicas, place_.data);
+  for (int r = replica; r < end; ++r) {
+    const int first = place_.index(r, rank, 0);
+    group.firsts.push_back(first);
+    if (everybody_.tensor == 1) continue;
+    std::vector<int> gpus;
+    for (int t = 0; t < everybody_.tensor; ++t) {
+      gpus.push_back(everybody_.gpu(ReplicaOf(r), rank, t));
+    }
+    group.tensors.push_back(
+        ways_.GroupOf(gpus, RoleOf(FoldRole::Kind::kTensor, first)));
+  }
+  for (int t = 0; experts && t < place_.tensor; ++t) {
+    std::vector<int> gpus;
+    // Either all of these replicas are in the graph, or one represents them
+    // all.
+    for (int r = replica; r < replica + num_replicas; ++r) {
+      gpus.push_back(everybody_.gpu(r, rank, TensorRankOf(t)));
+    }
+    group.experts.push_back(ways_.GroupOf(
+        gpus, RoleOf(FoldRole::Kind::kExperts, group.firsts[0] + t)));
+  }
+  return group;
+}
+
+std::optional<double> GraphBuilder::MergedSeconds(const PassGroup& group,
+                                                  size_t position,
+                                                  PassCalls* collectives) {
+  const std::vector<Action>& actions = Actions(group.firsts[0]);
+  AddCallsOf(actions[position], in_.costs, everybody_.tensor, collectives);
+  if (actions[position].overlaps_next) {
+    AddCallsOf(actions[position + 1], in_.costs, everybody_.tensor,
+               collectives);
+  }
+  WaitForHost(group, position, *collectives);
+  const double kernels = graph_.tasks.amount(
+      graph_.ActionTask(group.firsts[0], static_cast<int>(position)));
+  Ways::LoneSeconds in_line, beside;
+  if (!collectives->in_line.empty()) {
+    const auto lone =
+        ways_.LoneSecondsOf(group.tensors[0], collectives->in_line);
+    if (!lone.has_value()) return std::nullopt;
+    in_line = *lone;
+  }
+  if (!collectives->beside.empty()) {
+    const auto lone =
+        ways_.LoneSecondsOf(group.tensors[0], collectives->beside);
+    if (!lone.has_value()) return std::nullopt;
+    beside = *lone;
+  }
+  // Both use the same links.
+  if (in_line.flow > 0 && beside.flow > kernels + in_line.hop_latency) {
+    return std::nullopt;
+  }
+  return std::max(kernels + in_line.flow, beside.flow + beside.latency) +
+         in_line.latency;
+}
+
+bool GraphBuilder::MergePassesWithCollectives() {
+  const auto slows = [](const DeviceCosts& device) {
+    return device.collective_slowdown != 1 || device.copy_slowdown != 1 ||
+           device.card_share != nullptr;
+  };
+  const bool in_pieces =
+      !graph_.reductions.empty() &&
+      in_.communication.gradient_reduction() == REDUCTION_OVERLAPPED;
+  if (in_.fold == nullptr || everybody_.tensor == 1 || place_.tensor > 1 ||
+      in_.costs.shards > 1 || CallsExperts() || in_pieces || slows(in_.costs) ||
+      !in_.costs.gpu_device.empty()) {
+    return false;
+  }
+  std::vector<std::pair<int32_t, double>> seconds;  // by task
+  for (int gpu = 0; gpu < place_.num_gpus(); ++gpu) {
+    const PassGroup group =
+        PassGroupOf(graph_.rank_of(gpu), graph_.replica_of(gpu), false);
+    const std::vector<Action>& actions = Actions(gpu);
+    // Evaluates passes of the same kind and kernel seconds only once.
+    std::map<std::array<double, 7>, double> merged;
+    for (size_t i = 0; i < actions.size(); ++i) {
+      if (!IsCompute(actions[i].op)) continue;
+      const int32_t task = graph_.ActionTask(gpu, static_cast<int>(i));
+      std::array<double, 7> key = {graph_.tasks.amount(task)};
+      const bool pair = actions[i].overlaps_next;
+      for (size_t k = 0; k < (pair ? 2 : 1); ++k) {
+        key[3 * k + 1] = static_cast<double>(actions[i + k].op) + 1;
+        key[3 * k + 2] = actions[i + k].stage;
+        key[3 * k + 3] = actions[i + k].num_microbatches;
+      }
+      const auto [at, added] = merged.try_emplace(key);
+      if (added) {
+        PassCalls collectives;
+        const auto taken = MergedSeconds(group, i, &collectives);
+        if (!taken.has_value()) return false;
+        at->second = *taken;
+        ways_.CountCalls(group.tensors[0], collectives.in_line);
+        ways_.CountCalls(group.tensors[0], collectives.beside);
+      }
+      seconds.push_back({task, at->second});
+      if (!pair) continue;
+      seconds.push_back({task + 1, at->second});
+      ++i;
+    }
+  }
+  for (const auto& [task, taken] : seconds) {
+    graph_.tasks.SetSeconds(task, taken);
+  }
+  return true;
+}
+
+void GraphBuilder::AddPassEnds() {
+  if (MergePassesWithCollectives()) return;
+  const bool experts = CallsExperts(), sharded = in_.costs.shards > 1;
+  if (everybody_.tensor > 1 || sharded || experts) {
+    for (int gpu = 0; gpu < place_.num_gpus(); gpu += place_.tensor) {
+      const auto count = std::ssize(Actions(gpu));
+      graph_.first_group_end.push_back(graph_.tasks.AddTimers(count));
+      if (experts || (sharded && everybody_.tensor > 1)) {
+        graph_.first_tensor_end.push_back(graph_.tasks.AddTimers(count));
+      }
+    }
+  }
+  const int num_replicas = experts ? in_.costs.expert_parallel : 1;
+  for (int replica = 0; replica < place_.data; replica += num_replicas) {
+    for (int rank = 0; rank < place_.pipeline; ++rank) {
+      const PassGroup group = PassGroupOf(rank, replica, experts);
+      const auto& actions = schedule_.rank_actions[rank];
+      for (size_t i = 0; i < actions.size(); ++i) {
+        AddEndOf(group, i);
+        if (actions[i].overlaps_next) ++i;
+      }
+    }
+  }
+}
+
+void GraphBuilder::AddEndOf(const PassGroup& group, size_t position) {
+  const std::vector<Action>& actions = Actions(group.firsts[0]);
+  const bool pair = actions[position].overlaps_next;
+  PassCalls collectives;
+  AddCallsOf(actions[position], in_.costs, everybody_.tensor, &collectives);
+  if (pair) {
+    AddCallsOf(actions[position + 1], in_.costs, everybody_.tensor,
+               &collectives);
+  }
+  WaitForHost(group, position, collectives);
+  if (graph_.first_group_end.empty()) return;
+  const auto at = static_cast<int>(position);
+  for (size_t r = 0; r < group.firsts.size(); ++r) {
+    const int first = group.firsts[r];
+    const int32_t end = graph_.ActionEnd(first, at);
+    if (graph_.first_tensor_end.empty()) {
+      AddTensorEnd(group, r, at, collectives, end);
+    } else {
+      const int32_t tensor_end = graph_.TensorEnd(first, at);
+      AddTensorEnd(group, r, at, collectives, tensor_end);
+      graph_.tasks.AddEdge(tensor_end, end);
+      if (pair) graph_.tasks.AddEdge(tensor_end, tensor_end + 1);
+    }
+    if (pair) graph_.tasks.AddEdge(end, end + 1);
+  }
+  if (!collectives.experts.empty()) {
+    AddExchange(group, at, collectives.experts);
+  }
+}
+
+void GraphBuilder::AddTensorEnd(const PassGroup& group, size_t replica,
+                                int position, const PassCalls& collectives,
+                                int32_t end) {
+  std::vector<int> members;
+  for (int t = 0; t < place_.tensor; ++t) {
+    members.push_back(group.firsts[replica] + t);
+  }
+  int32_t join = end;
+  if (!collectives.in_line.empty()) {
+    join = graph_.tasks.AddTimer(0);
+    ways_.AddCollectives(group.tensors[replica], collectives.in_line, join,
+                         end);
+  }
+  for (int gpu : members) {
+    graph_.tasks.AddEdge(graph_.ActionTask(gpu, position), join);
+  }
+  if (collectives.beside.empty()) return;
+  const int32_t done = graph_.tasks.AddTimer(0);
+  ways_.AddCollectives(group.tensors[replica], collectives.beside,
+                       AddBeside(members, position, 0), done);
+  graph_.tasks.AddEdge(done, end);
+}
+
+// All GPUs send at the same time, once the last of them can.
+void GraphBuilder::AddExchange(const PassGroup& group, int position,
+                               const std::vector<Collectives>& experts) {
+  const int32_t join = graph_.tasks.AddTimer(0);
+  for (int first : group.firsts) {
+    graph_.tasks.AddEdge(graph_.TensorEnd(first, position), join);
+  }
+  ways_.set_role(CallRole::kExpert);
+  for (int first : group.firsts) {
+    graph_.expert_start[graph_.ActionEnd(first, position)] = join;
+  }
+  const int32_t done = graph_.tasks.AddTimer(0);
+  for (const Group& members : group.experts) {
+    const int32_t end = graph_.tasks.AddTimer(0);
+    ways_.AddCollectives(members, experts, join, end);
+    graph_.tasks.AddEdge(end, done);
+  }
+  for (int first : group.firsts) {
+    graph_.tasks.AddEdge(done, graph_.ActionEnd(first, position));
+  }
+  ways_.set_role(CallRole::kTensor);
+}
+
+void GraphBuilder::WaitForHost(const PassGroup& group, size_t position,
+                               const PassCalls& collectives) {
+  const std::vector<Action>& actions = Actions(group.firsts[0]);
+  const int num_passes = actions[position].overlaps_next ? 2 : 1;
+  double host_seconds = 0;
+  for (int i = 0; i < num_passes; ++i) {
+    const Action& action = actions[position + i];
+    host_seconds += in_.costs.stages[action.stage].host_seconds_of(
+        static_cast<int>(action.op));
+  }
+  if (host_seconds == 0) return;
+  double alone = 0;
+  if (!collectives.in_line.empty()) {
+    alone += ways_.SecondsAlone(group.tensors[0], collectives.in_line);
+  }
+  if (!collectives.experts.empty()) {
+    alone += ways_.SecondsAlone(group.experts[0], collectives.experts);
+  }
+  for (int first : group.firsts) {
+    for (int gpu = first; gpu < first + place_.tensor; ++gpu) {
+      for (int i = 0; i < num_passes; ++i) {
+        const int32_t task =
+            graph_.ActionTask(gpu, static_cast<int>(position) + i);
+        graph_.tasks.SetSeconds(
+            task, std::max(graph_.tasks.amount(task), host_seconds - alone));
+      }
+    }
+  }
+}
+
+}  // namespace weir

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+// Collectives of replicas, which are reductions of gradients and gathers of
+// updated weights; and the sum of a tied embedding.
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "sim/graph/graph_builder.h"
+
+namespace weir {
+namespace {
+
+constexpr int32_t kNone = PipelineGraph::kNone;
+
+// More pieces would hardly end earlier, but each needs as many flows.
+constexpr int kMaxPieces = 8;
+
+// Returns the fraction of a stage's parameters that not all replicas have.
+double ExpertPart(const PipelineInputs& inputs, const StageCosts& stage) {
+  if (inputs.costs.expert_parallel == 1 || stage.gradient_bytes == 0) return 0;
+  return stage.expert_gradient_bytes / stage.gradient_bytes;
+}
+
+}  // namespace
+
+ReductionParts PartsOfReduction(const PipelineInputs& inputs,
+                                const StageCosts& stage) {
+  const Costs& costs = inputs.costs;
+  ReductionParts parts;
+  if (costs.shards > 1) {
+    parts.num_calls = stage.num_parameter_layers;
+  } else if (inputs.communication.gradient_reduction() ==
+                 REDUCTION_OVERLAPPED &&
+             costs.bucket_bytes > 0) {
+    parts.num_calls =
+        std::max(std::ceil(stage.gradient_bytes / costs.bucket_bytes), 1.0);
+  }
+  parts.num_pieces =
+      static_cast<int>(std::min<double>(parts.num_calls, kMaxPieces));
+  return parts;
+}
+
+ReductionCalls CallsOfReduction(const PipelineInputs& inputs,
+                                const StageCosts& stage, size_t num_ranks) {
+  const auto [num_calls, num_pieces] = PartsOfReduction(inputs, stage);
+  // Sharded gradients are only reduced to their owners.
+  const bool scatters =
+      inputs.costs.shards * inputs.costs.optimizer_shards > 1 && num_ranks == 1;
+  const double bytes = stage.gradient_bytes / num_calls;
+  const double part = ExpertPart(inputs, stage);
+  ReductionCalls calls;
+  calls.num_pieces = num_pieces;
+  calls.dense = {
+      scatters ? CollectiveKind::kReduceScatter : CollectiveKind::kAllReduce,
+      bytes * (1 - part), num_calls / num_pieces};
+  calls.experts = calls.dense;
+  calls.experts.bytes = bytes * part;
+  return calls;
+}
+
+ReductionCalls CallsOfStepGather(const PipelineInputs& inputs,
+                                 const StageCosts& stage) {
+  const double part = ExpertPart(inputs, stage);
+  return {1,
+          {CollectiveKind::kAllGather, stage.weight_bytes * (1 - part)},
+          {CollectiveKind::kAllGather, stage.weight_bytes * part}};
+}
+
+void GraphBuilder::SelectReductions() {
+  std::vector<Reduction> all = PlanReductions(graph_.steps);
+  const auto meets = [&](const Reduction& reduction) {
+    return reduction.members.size() * everybody_.data > 1;
+  };
+  const bool reduces =
+      std::any_of(all.begin(), all.end(), [&](const Reduction& reduction) {
+        return meets(reduction) &&
+               (in_.costs.stages[reduction.stage].gradient_bytes > 0 ||
+                (!schedule_.flush && reduction.members.size() > 1));
+      });
+  if (!reduces) return;
+  for (const auto& steps : graph_.steps) {
+    graph_.step_reduction.emplace_back(steps.size(), kNone);
+  }
+  for (Reduction& reduction : all) {
+    if (!meets(reduction)) continue;
+    const auto index = static_cast<int32_t>(graph_.reductions.size());
+    for (const Reduction::Member& member : reduction.members) {
+      graph_.step_reduction[member.rank][member.step] = index;
+    }
+    graph_.reductions.push_back(std::move(reduction));
+  }
+}
+
+void GraphBuilder::AddReductions() {
+  if (graph_.reductions.empty()) return;
+  const auto count = static_cast<int64_t>(graph_.reductions.size());
+  last_step_gather_.assign(schedule_.num_ranks, kNone);
+  for (int t = 0; t < place_.tensor; ++t) {
+    graph_.first_reduce_start.push_back(graph_.tasks.AddTimers(count));
+    graph_.first_reduce_end.push_back(graph_.tasks.AddTimers(count));
+    graph_.reduction_pieces.emplace_back(count);
+    // One communicator for the replicas of a rank and one for the copies of a
+    // stage: the reductions of each run one after the other.
+    std::vector<int32_t> last_of_rank(schedule_.num_ranks, kNone);
+    std::vector<int32_t> last_of_stage(schedule_.num_stages, kNone);
+    for (int32_t i = 0; i < count; ++i) {
+      const Reduction& reduction = graph_.reductions[i];
+      AddReduction(reduction, t, i,
+                   reduction.members.size() == 1
+                       ? &last_of_rank[reduction.members[0].rank]
+                       : &last_of_stage[reduction.stage]);
+    }
+    last_step_gather_.assign(schedule_.num_ranks, kNone);
+    for (const Reduction& reduction : graph_.reductions) {
+      if (in_.costs.optimizer_shards == 1) break;
+      for (const auto& [rank, step] : reduction.members) {
+        GatherSteppedWeights(rank, step, t);
+      }
+    }
+  }
+}
+
+const GraphBuilder::Copies& GraphBuilder::CopiesOf(
+    const std::vector<int>& ranks, int t) {
+  const auto [at, added] = copies_.try_emplace(std::pair(ranks, t));
+  Copies& copies = at->second;
+  if (!added) return copies;
+  const int index = in_.fold == nullptr ? 0 : in_.fold->IndexOfCopies(ranks);
+  const auto group_of = [&](FoldRole::Kind kind, int first_replica,
+                            int stride) {
+    std::vector<int> gpus;
+    for (int rank : ranks) {
+      for (int r = first_replica; r < everybody_.data; r += stride) {
+        gpus.push_back(everybody_.gpu(r, rank, TensorRankOf(t)));
+      }
+    }
+    return ways_.GroupOf(gpus, {kind, index, 0, first_replica, t});
+  };
+  copies.all = group_of(FoldRole::Kind::kCopies, 0, 1);
+  const int stride = in_.costs.expert_parallel;
+  const int num_parts = std::min(stride, place_.data);
+  for (int part = 0; stride > 1 && part < num_parts; ++part) {
+    copies.experts.push_back(
+        group_of(FoldRole::Kind::kExpertCopies, part, stride));
+  }
+  return copies;
+}
+
+void GraphBuilder::AddPiece(const Copies& copies, const ReductionCalls& calls,
+                            int32_t start, int32_t end) {
+  const auto& [num_pieces, dense, experts] = calls;
+  if (experts.bytes == 0) {
+    ways_.AddCollectives(copies.all, dense, start, end);
+    return;
+  }
+  const int32_t next = graph_.tasks.AddTimer(0);
+  ways_.AddCollectives(copies.all, dense, start, next);
+  for (const Group& same : copies.experts) {
+    if (same.links.num_ranks == 1) {
+      graph_.tasks.AddEdge(next, end);
+      continue;
+    }
+    const int32_t reduced = graph_.tasks.AddTimer(0);
+    ways_.AddCollectives(same, experts, next, reduced);
+    graph_.tasks.AddEdge(reduced, end);
+  }
+}
+
+void GraphBuilder::AddReduction(const Reduction& reduction, int t,
+                                int32_t index, int32_t* last) {
+  const int32_t start = graph_.first_reduce_start[t] + index;
+  const int32_t end = graph_.first_reduce_end[t] + index;
+  std::vector<int> ranks;
+  for (const auto& [rank, step] : reduction.members) {
+    ranks.push_back(rank);
+    for (int r = 0; r < place_.data; ++r) {
+      const int gpu = place_.index(r, rank, t);
+      graph_.tasks.AddEdge(
+          graph_.ActionEnd(gpu, graph_.steps[rank][step].reduce_after), start);
+      graph_.tasks.AddEdge(end, graph_.StepTask(gpu, step));
+    }
+  }
+  int32_t before = std::exchange(*last, end);
+  if (in_.costs.stages[reduction.stage].gradient_bytes == 0) {
+    if (before != kNone) graph_.tasks.AddEdge(before, start);
+    graph_.tasks.AddEdge(start, end);
+  } else {
+    const Copies& copies = CopiesOf(ranks, t);
+    const ReductionCalls calls =
+        CallsOfReduction(in_, in_.costs.stages[reduction.stage], ranks.size());
+    before = AddEarlyPieces(reduction, t, index, copies, calls, before);
+    if (before != kNone) graph_.tasks.AddEdge(before, start);
+    AddPiece(copies, calls, start, end);
+  }
+  graph_.reduction_pieces[t][index].push_back({start, end});
+}
+
+int32_t GraphBuilder::AddEarlyPieces(const Reduction& reduction, int t,
+                                     int32_t index, const Copies& copies,
+                                     const ReductionCalls& calls,
+                                     int32_t last) {
+  for (int k = 1; k < calls.num_pieces; ++k) {
+    const int32_t start = graph_.tasks.AddTimer(0);
+    for (const auto& [rank, step] : reduction.members) {
+      const int position = graph_.steps[rank][step].reduce_after;
+      for (int r = 0; r < place_.data; ++r) {
+        const int gpu = place_.index(r, rank, t);
+        const double seconds =
+            graph_.tasks.amount(graph_.ActionTask(gpu, position));
+        graph_.tasks.AddEdge(
+            AddBeside({gpu}, position, seconds * k / calls.num_pieces), start);
+      }
+    }
+    if (last != kNone) graph_.tasks.AddEdge(last, start);
+    last = graph_.tasks.AddTimer(0);
+    AddPiece(copies, calls, start, last);
+    graph_.reduction_pieces[t][index].push_back({start, last});
+  }
+  return last;
+}
+
+void GraphBuilder::GatherSteppedWeights(int rank, int step, int t) {
+  const int32_t start = graph_.tasks.AddTimer(0);
+  const int32_t end = graph_.tasks.AddTimer(0);
+  for (int r = 0; r < place_.data; ++r) {
+    const int gpu = place_.index(r, rank, t);
+    graph_.tasks.AddEdge(graph_.StepTask(gpu, step), start);
+    graph_.step_gathers[{gpu, step}] = {start, end};
+  }
+  const int32_t before = std::exchange(last_step_gather_[rank], end);
+  if (before != kNone) graph_.tasks.AddEdge(before, start);
+  const StageCosts& stage = in_.costs.stages[graph_.steps[rank][step].stage];
+  AddPiece(CopiesOf({rank}, t), CallsOfStepGather(in_, stage), start, end);
+}
+
+int32_t GraphBuilder::StepOfStage(int rank, int stage) const {
+  const auto& steps = graph_.steps[rank];
+  const auto at =
+      std::find_if(steps.begin(), steps.end(),
+                   [&](const Step& step) { return step.stage == stage; });
+  return at == steps.end() ? kNone : static_cast<int32_t>(at - steps.begin());
+}
+
+void GraphBuilder::AddTiedReductions() {
+  const int last_stage = schedule_.num_stages - 1;
+  // Without flush the two stages are at different updates: not modeled.
+  if (in_.costs.tied_gradient_bytes == 0 || !schedule_.flush ||
+      schedule_.forward_only) {
+    return;
+  }
+  const std::vector<int> first = schedule_.RanksOf(0);
+  const std::vector<int> last = schedule_.RanksOf(last_stage);
+  if (first.size() != 1 || last.size() != 1 || first == last) return;
+  const int ranks[] = {first[0], last[0]};
+  const int32_t steps[] = {StepOfStage(ranks[0], 0),
+                           StepOfStage(ranks[1], last_stage)};
+  if (steps[0] == kNone || steps[1] == kNone) return;
+  if (graph_.first_step[0] == kNone) return;
+  for (int r = 0; r < place_.data; ++r) {
+    for (int t = 0; t < place_.tensor; ++t) {
+      AddTiedReduction(r, t, ranks, steps);
+    }
+  }
+}
+
+void GraphBuilder::AddTiedReduction(int replica, int t, const int (&ranks)[2],
+                                    const int32_t (&steps)[2]) {
+  const int32_t start = graph_.tasks.AddTimer(0);
+  const int32_t end = graph_.tasks.AddTimer(0);
+  std::vector<int> gpus;
+  for (int i : {0, 1}) {
+    const int gpu = place_.index(replica, ranks[i], t);
+    gpus.push_back(place_.gpus[gpu]);
+    const int32_t reduced = graph_.ReduceEnd(gpu, steps[i]);
+    const Step& step = graph_.steps[ranks[i]][steps[i]];
+    graph_.tasks.AddEdge(
+        reduced != kNone ? reduced : graph_.ActionEnd(gpu, step.reduce_after),
+        start);
+    graph_.tasks.AddEdge(end, graph_.StepTask(gpu, steps[i]));
+    graph_.tied_reductions[{gpu, steps[i]}] = {start, end};
+  }
+  ways_.AddCollectives(
+      ways_.GroupOf(gpus, RoleOf(FoldRole::Kind::kTied,
+                                 place_.index(replica, ranks[0], t), ranks[1])),
+      {CollectiveKind::kAllReduce, in_.costs.tied_gradient_bytes}, start, end);
+}
+
+}  // namespace weir

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// The collectives that a pass calls.
+#ifndef WEIR_SIM_GRAPH_PASS_COLLECTIVES_H_
+#define WEIR_SIM_GRAPH_PASS_COLLECTIVES_H_
+
+#include <vector>
+
+#include "schedules/action.h"
+#include "sim/costs/stage_costs.h"
+#include "sim/graph/communication_lowering.h"
+
+namespace weir {
+
+// Collectives of one pass or of one overlapped pair: in sequence with its
+// kernels, overlapped with them, and over the expert-parallel group.
+struct PassCalls {
+  std::vector<Collectives> in_line, beside, experts;
+};
+
+// Appends the collectives of `action` to `calls`. `tensor` is the number of
+// GPUs that share the stage's layers.
+void AddCallsOf(const Action& action, const Costs& costs, int tensor,
+                PassCalls* calls);
+
+}  // namespace weir
+
+#endif  // WEIR_SIM_GRAPH_PASS_COLLECTIVES_H_

@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: Apache-2.0
+// Passes, steps, offloads and transfers. Collectives are in graph_passes.cc,
+// graph_reductions.cc and graph_gathers.cc.
+#include "sim/graph/pipeline_graph.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "schedules/stages_by_rank.h"
+#include "sim/graph/action_seconds.h"
+#include "sim/graph/graph_builder.h"
+#include "sim/graph/queues.h"
+
+namespace weir {
+namespace {
+
+constexpr int32_t kNone = PipelineGraph::kNone;
+
+}  // namespace
+
+GraphBuilder::GraphBuilder(const PipelineInputs& inputs)
+    : in_(inputs),
+      schedule_(inputs.schedule),
+      place_(inputs.placement),
+      everybody_(inputs.everybody()),
+      blocking_(inputs.communication.transfers() == BLOCKING),
+      dependencies_(inputs.schedule),
+      has_queues_(HasQueues()),
+      ways_(inputs.network, inputs.costs.collectives, inputs.costs.links,
+            &graph_.tasks, inputs.fold) {
+  graph_.tensor = place_.tensor;
+  graph_.pipeline = place_.pipeline;
+  graph_.num_stages = schedule_.num_stages;
+  graph_.total_microbatches = schedule_.total_microbatches();
+  graph_.rank_stages = StagesByRank(schedule_);
+}
+
+PipelineGraph GraphBuilder::Build() {
+  // Sharded gradients are reduced as soon as they are complete.
+  graph_.steps =
+      PlanSteps(schedule_, in_.semantics,
+                in_.costs.shards > 1 ? REDUCTION_OVERLAPPED
+                                     : in_.communication.gradient_reduction());
+  if (blocking_) graph_.exchanges = PlanExchanges(schedule_);
+  SelectReductions();
+  ReserveTasks();
+  AddActions();
+  graph_.end_of_actions = graph_.tasks.num_tasks();
+  AddPassEnds();
+  graph_.end_of_passes = graph_.tasks.num_tasks();
+  AddSteps();
+  graph_.end_of_steps = graph_.tasks.num_tasks();
+  ways_.set_role(CallRole::kReduction);
+  AddReductions();
+  AddTiedReductions();
+  graph_.end_of_reductions = graph_.tasks.num_tasks();
+  ways_.set_role(CallRole::kGather);
+  // From here on, edges lead to the starts of passes and of overlapped tasks.
+  AddGathers();
+  graph_.end_of_gathers = graph_.tasks.num_tasks();
+  AddStreams();
+  if (has_channels_) AddChannels();
+  ways_.set_role(CallRole::kTransfer);
+  AddTransfers();
+  if (!blocking_) QueueTransfers();
+  graph_.calls = ways_.TakeCalls();
+  ways_.FoldHops();
+  AddSlowdowns();
+  graph_.communicators = ways_.CountCommunicators();
+  graph_.tasks.Finish();
+  return std::move(graph_);
+}
+
+void GraphBuilder::ReserveTasks() {
+  if (in_.fold != nullptr) return;  // the estimate is for all GPUs
+  int64_t num_actions = 0;
+  for (int gpu = 0; gpu < place_.num_gpus(); ++gpu) {
+    num_actions += std::ssize(Actions(gpu));
+  }
+  if (num_actions < 100000) return;  // the estimate takes time too
+  const double num_tasks = 1.05 * EstimateTasks(in_);
+  graph_.tasks.Reserve(static_cast<size_t>(num_tasks),
+                       static_cast<size_t>(2.5 * num_tasks));
+}
+
+void GraphBuilder::AddEdgeTo(int32_t before, int gpu, int32_t position) {
+  const int32_t task = graph_.ActionTask(gpu, position);
+  AddEdgeToStart(before, task);
+  if (!has_pairs_) return;
+  const std::vector<Action>& actions = Actions(gpu);
+  if (actions[position].overlaps_next) {
+    AddEdgeToStart(before, task + 1);
+  } else if (position > 0 && actions[position - 1].overlaps_next) {
+    AddEdgeToStart(before, task - 1);
+  }
+}
+
+void GraphBuilder::AddEdgeToStart(int32_t before, int32_t task) {
+  graph_.tasks.AddEdge(before, task);
+  if (task >= std::ssize(first_beside_)) return;
+  for (int32_t at = first_beside_[task]; at != kNone; at = beside_[at].next) {
+    graph_.tasks.AddEdge(before, beside_[at].task);
+  }
+}
+
+void GraphBuilder::AddEdgeToEnd(int32_t before, int gpu, int32_t position) {
+  const std::vector<Action>& actions = Actions(gpu);
+  graph_.tasks.AddEdge(before, graph_.ActionEnd(gpu, position));
+  if (actions[position].overlaps_next) {
+    graph_.tasks.AddEdge(before, graph_.ActionEnd(gpu, position + 1));
+  } else if (position > 0 && actions[position - 1].overlaps_next) {
+    graph_.tasks.AddEdge(before, graph_.ActionEnd(gpu, position - 1));
+  }
+}
+
+int32_t GraphBuilder::AddBeside(const std::vector<int>& gpus, int position,
+                                double seconds) {
+  const int32_t timer = graph_.tasks.AddTimer(seconds);
+  if (first_beside_.empty()) first_beside_.assign(graph_.end_of_actions, kNone);
+  for (int gpu : gpus) {
+    int32_t* last = &first_beside_[graph_.ActionTask(gpu, position)];
+    while (*last != kNone) last = &beside_[*last].next;
+    *last = static_cast<int32_t>(beside_.size());
+    beside_.push_back({timer, kNone});
+  }
+  return timer;
+}
+
+void GraphBuilder::AddActions() {
+  std::vector<double> seconds;
+  for (int gpu = 0; gpu < place_.num_gpus(); ++gpu) {
+    graph_.first_action.push_back(graph_.tasks.num_tasks());
+    if (gpu % place_.tensor == 0 || !in_.costs.gpu_device.empty()) {
+      seconds = ActionSeconds(in_, gpu);
+    }
+    const std::vector<Action>& actions = Actions(gpu);
+    for (size_t i = 0; i < actions.size(); ++i) {
+      has_pairs_ |= actions[i].overlaps_next;
+      if (IsCompute(actions[i].op)) {
+        graph_.tasks.AddTimer(seconds[i]);
+      } else {
+        AddOffload(gpu, actions[i], seconds[i]);
+      }
+    }
+  }
+}
+
+void GraphBuilder::AddOffload(int gpu, const Action& action, double seconds) {
+  has_channels_ = true;
+  const double bytes =
+      std::round(in_.costs.stages[action.stage].activation_bytes *
+                 action.num_microbatches);
+  const int32_t pair =
+      bytes > 0 ? ways_.HostPairOf(place_.gpus[gpu], action.op == Op::kOffload,
+                                   RoleOf(action.op == Op::kOffload
+                                              ? FoldRole::Kind::kToHost
+                                              : FoldRole::Kind::kFromHost,
+                                          gpu))
+                : kNone;
+  if (pair == kNone) {
+    graph_.tasks.AddTimer(std::max(seconds, 0.0));
+  } else {
+    graph_.tasks.AddFlow(pair, bytes);
+  }
+}
+
+void GraphBuilder::AddSteps() {
+  const bool timed = std::any_of(
+      in_.costs.stages.begin(), in_.costs.stages.end(),
+      [](const StageCosts& stage) { return stage.optimizer_seconds > 0; });
+  for (int gpu = 0; gpu < place_.num_gpus(); ++gpu) {
+    if (!timed && graph_.reductions.empty()) {
+      graph_.first_step.push_back(kNone);
+      continue;
+    }
+    graph_.first_step.push_back(graph_.tasks.num_tasks());
+    const std::vector<Step>& steps = graph_.steps[graph_.rank_of(gpu)];
+    for (size_t i = 0; i < steps.size(); ++i) {
+      const StageCosts& stage = in_.costs.of(gpu, steps[i].stage);
+      graph_.tasks.AddTimer(
+          stage.optimizer_seconds -
+          (FollowsAStep(steps, i) ? stage.update_seconds : 0));
+    }
+  }
+}
+
+void GraphBuilder::AddStreams() {
+  for (int gpu = 0; gpu < place_.num_gpus(); ++gpu) {
+    const std::vector<Action>& actions = Actions(gpu);
+    const auto count = static_cast<int32_t>(actions.size());
+    const auto& steps = graph_.steps[graph_.rank_of(gpu)];
+    const bool with_steps = graph_.first_step[gpu] != kNone;
+    size_t step = 0;
+    int32_t last = kNone;
+    for (int32_t position = 0; position <= count; ++position) {
+      while (with_steps && step < steps.size() &&
+             steps[step].before == position) {
+        const int32_t task = graph_.StepTask(gpu, static_cast<int>(step++));
+        if (last != kNone) graph_.tasks.AddEdge(last, task);
+        last = task;
+      }
+      if (position == count) break;
+      if (!IsCompute(actions[position].op)) continue;
+      if (last != kNone) AddEdgeTo(last, gpu, position);
+      if (actions[position].overlaps_next) ++position;
+      last = graph_.ActionEnd(gpu, position);
+    }
+  }
+}
+
+void GraphBuilder::AddChannels() {
+  FindHostWaits();
+  for (int gpu = 0; gpu < place_.num_gpus(); ++gpu) {
+    for (const auto& [position, awaited] :
+         graph_.host_waits[graph_.rank_of(gpu)]) {
+      AddEdgeTo(graph_.ActionEnd(gpu, awaited), gpu, position);
+    }
+    const std::vector<Action>& actions = Actions(gpu);
+    int32_t computed = kNone, offloaded = kNone, reloaded = kNone;
+    for (int32_t i = 0; i < std::ssize(actions); ++i) {
+      const int32_t end = graph_.ActionEnd(gpu, i);
+      if (IsCompute(actions[i].op)) {
+        computed = end;
+        continue;
+      }
+      int32_t& channel = actions[i].op == Op::kOffload ? offloaded : reloaded;
+      for (int32_t before : {computed, channel}) {
+        if (before != kNone) {
+          graph_.tasks.AddEdge(before, graph_.ActionTask(gpu, i));
+        }
+      }
+      channel = end;
+    }
+  }
+}
+
+void GraphBuilder::FindHostWaits() {
+  graph_.host_waits.resize(schedule_.num_ranks);
+  for (int rank = 0; rank < schedule_.num_ranks; ++rank) {
+    const std::vector<Action>& actions = schedule_.rank_actions[rank];
+    for (int32_t i = 0; i < std::ssize(actions); ++i) {
+      for (Place other : dependencies_.Awaited(actions[i], {rank, i})) {
+        const Op op = schedule_.rank_actions[other.rank][other.position].op;
+        if (IsCompute(op)) continue;
+        graph_.host_waits[rank].push_back({i, other.position});
+      }
+    }
+  }
+}
+
+void GraphBuilder::AddTransfers() {
+  const size_t size = static_cast<size_t>(place_.data) * place_.tensor *
+                      schedule_.num_stages * schedule_.total_microbatches();
+  graph_.activations.assign(size, kNone);
+  graph_.gradients.assign(size, kNone);
+  for (int gpu = 0; gpu < place_.num_gpus(); ++gpu) {
+    const auto& actions = Actions(gpu);
+    for (size_t i = 0; i < actions.size(); ++i) {
+      AddTransfer(gpu, static_cast<int32_t>(i), actions[i]);
+    }
+  }
+}
+
+void GraphBuilder::AddTransfer(int sender, int32_t produced,
+                               const Action& action) {
+  const bool forward = action.op == Op::kForward;
+  if (!forward && !MakesInputGradient(action.op)) return;
+  const int to = action.stage + (forward ? 1 : -1);
+  if (to < 0 || to >= schedule_.num_stages) return;
+  const Place next = dependencies_.Find(action.op, to, action.microbatch);
+  const int rank = graph_.rank_of(sender);
+  if (next.rank == rank) return;
+  const int receiver = sender + (next.rank - rank) * place_.tensor;
+  // A gradient is as large as the activation to which it belongs.
+  const double bytes =
+      std::round(in_.costs.sent_bytes(forward ? action.stage : to) *
+                 action.num_microbatches);
+  const int32_t producer = graph_.ActionEnd(sender, produced);
+  const int from_gpu = place_.gpus[sender], to_gpu = place_.gpus[receiver];
+  const Route& route = ways_.RouteOf(from_gpu, to_gpu);
+  const bool flow = bytes > 0 && !route.links.empty();
+  if (!flow && route.latency_seconds == 0 && !blocking_) {
+    AddEdgeTo(producer, receiver, next.position);
+    return;
+  }
+  const double extra = blocking_ ? in_.costs.exchange_seconds : 0;
+  int32_t transfer;
+  if (flow) {
+    const SendCost send =
+        ways_.SendBetween(from_gpu, to_gpu, bytes, extra,
+                          RoleOf(FoldRole::Kind::kSend, sender, next.rank));
+    transfer = graph_.tasks.AddFlow(send.pair, send.bytes);
+  } else {
+    transfer = graph_.tasks.AddTimer(route.latency_seconds + extra);
+  }
+  (forward ? graph_.activations : graph_.gradients)[graph_.TransferCell(
+      sender, action.stage, action.microbatch)] = transfer;
+  graph_.tasks.AddEdge(producer, transfer);
+  AddEdgeTo(transfer, receiver, next.position);
+  if (flow && has_queues_) {
+    AddQueue(sender, produced, receiver, next.position, transfer);
+  }
+  if (blocking_) {
+    AddPairing(sender, produced, receiver, next.position, transfer);
+  }
+}
+
+bool GraphBuilder::HasQueues() const {
+  if (!schedule_.forward_only || schedule_.flush ||
+      schedule_.num_routes() > 1 ||
+      schedule_.num_stages != schedule_.num_ranks) {
+    return false;
+  }
+  const auto alike = [&](const Action& a, const Action& b) {
+    return a.microbatch == b.microbatch &&
+           a.num_microbatches == b.num_microbatches;
+  };
+  const std::vector<Action>& first = schedule_.rank_actions.front();
+  return std::all_of(schedule_.rank_actions.begin(),
+                     schedule_.rank_actions.end(), [&](const auto& actions) {
+                       return std::equal(actions.begin(), actions.end(),
+                                         first.begin(), first.end(), alike);
+                     });
+}
+
+void GraphBuilder::AddQueue(int sender, int32_t produced, int receiver,
+                            int32_t consumed, int32_t transfer) {
+  constexpr int32_t kRoom = kQueuedMicrobatches + 1;  // and one in progress
+  if (consumed >= kRoom) {
+    graph_.tasks.AddEdge(graph_.ActionEnd(receiver, consumed - kRoom),
+                         transfer);
+  }
+  if (produced + kRoom < std::ssize(Actions(sender))) {
+    AddEdgeTo(transfer, sender, produced + kRoom);
+  }
+}
+
+void GraphBuilder::QueueTransfers() {
+  for (int gpu = 0; gpu < place_.num_gpus(); ++gpu) {
+    absl::flat_hash_map<int32_t, int32_t> last;  // by pair of GPUs
+    for (const Action& action : Actions(gpu)) {
+      const int32_t transfer = graph_.OutboundTransfer(gpu, action);
+      if (transfer == kNone || graph_.tasks.is_timer(transfer)) continue;
+      const auto [at, first] =
+          last.try_emplace(graph_.tasks.pair(transfer), transfer);
+      if (first) continue;
+      graph_.tasks.AddEdge(at->second, transfer);
+      at->second = transfer;
+    }
+  }
+}
+
+void GraphBuilder::AddPairing(int sender, int32_t produced, int receiver,
+                              int32_t consumed, int32_t transfer) {
+  const int32_t sent =
+      graph_.exchanges[graph_.rank_of(sender)].send_after[produced];
+  const int32_t received =
+      graph_.exchanges[graph_.rank_of(receiver)].receive_after[consumed];
+  if (sent > produced) {
+    graph_.tasks.AddEdge(graph_.ActionEnd(sender, sent), transfer);
+  }
+  AddEdgeToNext(transfer, sender, sent);
+  if (received >= 0) {
+    graph_.tasks.AddEdge(graph_.ActionEnd(receiver, received), transfer);
+  }
+  AddEdgeToNext(transfer, receiver, received);
+}
+
+void GraphBuilder::AddEdgeToNext(int32_t before, int gpu, int32_t position) {
+  const std::vector<Action>& actions = Actions(gpu);
+  const auto count = static_cast<int32_t>(actions.size());
+  int32_t next = position + 1;
+  while (next < count && !IsCompute(actions[next].op)) ++next;
+  const auto& steps = graph_.steps[graph_.rank_of(gpu)];
+  const auto step =
+      std::lower_bound(steps.begin(), steps.end(), position + 1,
+                       [](const Step& a, int32_t at) { return a.before < at; });
+  if (graph_.first_step[gpu] != kNone && step != steps.end() &&
+      step->before <= next) {
+    graph_.tasks.AddEdge(
+        before, graph_.StepTask(gpu, static_cast<int>(step - steps.begin())));
+  } else if (next < count) {
+    AddEdgeTo(before, gpu, next);
+  }
+}
+
+PipelineGraph BuildPipelineGraph(const PipelineInputs& inputs) {
+  return GraphBuilder(inputs).Build();
+}
+
+}  // namespace weir

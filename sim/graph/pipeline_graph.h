@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+// Converts a schedule and its costs to tasks: one timer per action and GPU, the
+// transfers between stages, the collectives of tensor-parallel groups and of
+// gradients, and the optimizer steps. Communication is derived here, never part
+// of the schedule.
+#ifndef WEIR_SIM_GRAPH_PIPELINE_GRAPH_H_
+#define WEIR_SIM_GRAPH_PIPELINE_GRAPH_H_
+
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "scenarios/cluster/network.h"
+#include "scenarios/cluster/placement.h"
+#include "scenarios/scenario.pb.h"
+#include "schedules/schedule.h"
+#include "schedules/semantics.h"
+#include "sim/costs/stage_costs.h"
+#include "sim/engine/task_graph.h"
+#include "sim/graph/communication_lowering.h"
+#include "sim/graph/exchange.h"
+
+namespace weir {
+
+// One optimizer step of one stage, with positions in its rank's order.
+struct Step {
+  int32_t stage = 0;
+  int32_t update = 0;
+  int32_t reduce_after = 0;  // gradients are complete after this position
+  int32_t before = 0;        // runs before this position, or at the end
+};
+
+// The gradients of one update of one stage, reduced over all its copies (ranks
+// that hold it) and replicas.
+struct Reduction {
+  struct Member {
+    int32_t rank = 0;
+    int32_t step = 0;  // index into the rank's steps
+  };
+  int32_t stage = 0;
+  int32_t update = 0;
+  std::vector<Member> members;  // by rank
+};
+
+// An action that waits for an offload or reload of its rank, as positions.
+struct HostWait {
+  int32_t position = 0;
+  int32_t awaited = 0;
+
+  auto operator<=>(const HostWait&) const = default;
+};
+
+// With sharded weights: consecutive passes of a rank through one stage in one
+// direction, for which the stage's weights are gathered once. (W reads none.)
+struct WeightRun {
+  int32_t stage = 0;
+  int32_t first = 0, last = 0;  // positions
+};
+
+// A collective, from the end of one task to the end of another.
+struct CollectiveSpan {
+  int32_t start = -1, end = -1;
+};
+
+class Fold;  // sim/graph/symmetry.h
+
+// The inputs of the graph, which must outlive it.
+struct PipelineInputs {
+  const Schedule& schedule;
+  const Semantics& semantics;
+  const Costs& costs;
+  const Network& network;
+  const Placement& placement;
+  const Communication& communication;
+  // With a fold, `placement` is that of its representatives, and so are the
+  // GPUs of the costs and of the graph. Null: every GPU is in the graph.
+  const Fold* fold = nullptr;
+
+  // Returns the placement of all GPUs.
+  const Placement& everybody() const;
+};
+
+// GPUs are numbered as in Placement::index. kNone: there is no such task.
+struct PipelineGraph {
+  static constexpr int32_t kNone = -1;
+
+  TaskGraph tasks;
+  std::vector<std::vector<int>> rank_stages;  // [rank], ascending
+  std::vector<std::vector<Step>> steps;       // [rank], in order
+  std::vector<Exchanges> exchanges;           // [rank]; empty unless BLOCKING
+  std::vector<Reduction> reductions;          // empty where nothing is reduced
+  // [rank][step]: index into reductions; kNone if the stage has one copy only.
+  std::vector<std::vector<int32_t>> step_reduction;
+  std::vector<std::vector<HostWait>> host_waits;  // [rank]; empty if none
+  // [rank], in order; empty unless sharded.
+  std::vector<std::vector<WeightRun>> weight_runs;
+
+  // Returns the task of the action at `position` of the GPU's order: a timer,
+  // or the flow of an offload or reload.
+  int32_t ActionTask(int gpu, int position) const {
+    return first_action[gpu] + position;
+  }
+  // Returns the task whose end is the end of the action: its timer, or the end
+  // of the collectives inside it.
+  int32_t ActionEnd(int gpu, int position) const {
+    return first_group_end.empty() ? ActionTask(gpu, position)
+                                   : first_group_end[gpu / tensor] + position;
+  }
+  // Returns the task whose end is the end of the tensor-parallel collectives
+  // inside the action. Then, until the action ends, tokens move between experts
+  // or sharded weights are gathered.
+  int32_t TensorEnd(int gpu, int position) const {
+    if (!first_tensor_end.empty()) {
+      return first_tensor_end[gpu / tensor] + position;
+    }
+    return tensor > 1 ? ActionEnd(gpu, position) : ActionTask(gpu, position);
+  }
+  // Return the transfer of an action's input, and of its output.
+  int32_t InboundTransfer(int gpu, const Action& action) const;
+  int32_t OutboundTransfer(int gpu, const Action& action) const;
+
+  int32_t StepTask(int gpu, int step) const {
+    return first_step[gpu] == kNone ? kNone : first_step[gpu] + step;
+  }
+  // Return the start and end of the reduction before a step.
+  int32_t ReduceStart(int gpu, int step) const;
+  int32_t ReduceEnd(int gpu, int step) const;
+  // Returns the pieces that are reduced during the last backward, and the
+  // remaining one. Empty if nothing is reduced.
+  std::span<const CollectiveSpan> ReductionPieces(int gpu, int step) const;
+  // Return the start and end of the gather of the first layer before a run of
+  // weight_runs, and the gather of the other layers during its first pass;
+  // absent if there are no others.
+  int32_t GatherStart(int gpu, int run) const;
+  int32_t GatherEnd(int gpu, int run) const;
+  CollectiveSpan LayersGather(int gpu, int run) const;
+  // Return the sum of a tied embedding before the step, and the gather of the
+  // shards that other replicas have updated after it. Absent: none.
+  CollectiveSpan TiedReduction(int gpu, int step) const;
+  CollectiveSpan StepGather(int gpu, int step) const;
+
+  int rank_of(int gpu) const { return gpu / tensor % pipeline; }
+  int replica_of(int gpu) const { return gpu / tensor / pipeline; }
+  int num_gpus() const { return static_cast<int>(first_action.size()); }
+
+  int tensor = 1, pipeline = 1;
+  std::vector<int32_t> first_action;  // [gpu]
+  // [gpu / tensor], empty if passes end with their timers.
+  std::vector<int32_t> first_group_end;
+  // [gpu / tensor], empty unless something follows the tensor collectives.
+  std::vector<int32_t> first_tensor_end;
+  std::vector<int32_t> first_step;  // [gpu]
+  // [tensor rank], by index into reductions; empty without any.
+  std::vector<int32_t> first_reduce_start, first_reduce_end;
+  // [tensor rank][index into reductions]; empty without any.
+  std::vector<std::vector<std::vector<CollectiveSpan>>> reduction_pieces;
+  // [rank * tensor + tensor rank], empty unless sharded.
+  std::vector<int32_t> first_gather_start, first_gather_end;
+  std::vector<std::vector<CollectiveSpan>> layer_gathers;  // [.., run]
+  // By GPU and step.
+  absl::flat_hash_map<std::pair<int, int>, CollectiveSpan> tied_reductions;
+  absl::flat_hash_map<std::pair<int, int>, CollectiveSpan> step_gathers;
+  // Ends of ranges of tasks by purpose, in this order: actions, collectives and
+  // ends of passes, steps, reductions, gathers, transfers.
+  int32_t end_of_actions = 0, end_of_passes = 0, end_of_steps = 0,
+          end_of_reductions = 0, end_of_gathers = 0;
+  // Empty without a model of collectives or measured links.
+  std::vector<CollectiveCall> calls;
+  // [GPU of the cluster]
+  std::vector<CommunicatorCounts> communicators;
+  // The start of the experts' collectives in a pass, by its ActionEnd.
+  absl::flat_hash_map<int32_t, int32_t> expert_start;
+  // The transfers that leave a stage forward (activations) and backward
+  // (gradients), by TransferCell().
+  std::vector<int32_t> activations, gradients;
+  size_t TransferCell(int gpu, int stage, int microbatch) const {
+    const size_t lane =
+        static_cast<size_t>(replica_of(gpu)) * tensor + gpu % tensor;
+    return (lane * num_stages + stage) * total_microbatches + microbatch;
+  }
+  int num_stages = 1, total_microbatches = 1;
+};
+
+// A stage's gradients are reduced in `num_calls` calls, which are simulated as
+// `num_pieces` pieces.
+struct ReductionParts {
+  double num_calls = 1;
+  int num_pieces = 1;
+};
+ReductionParts PartsOfReduction(const PipelineInputs& inputs,
+                                const StageCosts& stage);
+
+// The calls of one of `num_pieces` pieces that reduce one stage's gradients
+// over its copies on `num_ranks` ranks and their replicas: first the parameters
+// that all copies have, then those of experts, over copies with the same
+// experts.
+struct ReductionCalls {
+  int num_pieces = 1;
+  Collectives dense, experts;
+};
+ReductionCalls CallsOfReduction(const PipelineInputs& inputs,
+                                const StageCosts& stage, size_t num_ranks);
+// The same for gathering the shards that each replica has updated.
+ReductionCalls CallsOfStepGather(const PipelineInputs& inputs,
+                                 const StageCosts& stage);
+
+// Returns how many tasks the graph will have, to a few percent.
+double EstimateTasks(const PipelineInputs& inputs);
+
+// Requires: the schedule is valid and the semantics belong to it.
+PipelineGraph BuildPipelineGraph(const PipelineInputs& inputs);
+
+// Returns the steps of each rank and their positions; see ReductionMode.
+std::vector<std::vector<Step>> PlanSteps(const Schedule& schedule,
+                                         const Semantics& semantics,
+                                         ReductionMode mode);
+
+// Returns true if this step is taken together with the one before it, as those
+// of a rank's chunks are. The fixed cost of an update is then paid once.
+bool FollowsAStep(const std::vector<Step>& rank_steps, size_t step);
+
+// Groups the steps of all ranks by stage and update, in the order of the ranks
+// and their steps.
+std::vector<Reduction> PlanReductions(
+    const std::vector<std::vector<Step>>& steps);
+
+// Returns the weight runs of each rank.
+std::vector<std::vector<WeightRun>> PlanWeightRuns(const Schedule& schedule);
+
+}  // namespace weir
+
+#endif  // WEIR_SIM_GRAPH_PIPELINE_GRAPH_H_

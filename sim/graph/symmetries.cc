@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/graph/symmetries.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+namespace weir {
+namespace {
+
+std::string FoldKey(const ResolvedScenario& scenario, const Traffic& traffic) {
+  const Placement& place = scenario.placement;
+  std::string key =
+      absl::StrCat(NetworkKey(scenario), "\n", place.tensor, " ", place.data,
+                   " ", place.pipeline, " ", traffic.expert_parallel,
+                   traffic.slows_passes, traffic.models_collectives, "\n");
+  const auto append = [&key](const std::vector<int>& numbers) {
+    key.append(reinterpret_cast<const char*>(numbers.data()),
+               numbers.size() * sizeof(int));
+    key.push_back('\n');
+  };
+  append(place.gpus);
+  for (const auto& [from, to] : traffic.sends) append({from, to});
+  key.push_back('\n');
+  for (const std::vector<int>& ranks : traffic.copies) append(ranks);
+  key.push_back('\n');
+  append(traffic.tied);
+  append(traffic.offloads);
+  return key;
+}
+
+// Returns true if all GPUs have the same device as their representative.
+bool DevicesAreAlike(const Fold& fold, const Costs& costs) {
+  for (int i = 0; i < std::ssize(costs.gpu_device); ++i) {
+    const int other = fold.IndexOf(fold.RepresentativeOf(i));
+    if (costs.gpu_device[i] != costs.gpu_device[other]) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::string NetworkKey(const ResolvedScenario& scenario) {
+  return scenario.textbook
+             ? absl::StrFormat("textbook %d %a", scenario.placement.num_gpus(),
+                               scenario.scenario.textbook().hop_seconds())
+             : scenario.cluster.SerializeAsString();
+}
+
+Traffic TrafficOf(const Schedule& schedule) {
+  Traffic traffic;
+  std::set<std::pair<int, int>> sends;
+  for (const std::vector<int>& route : schedule.routes) {
+    for (size_t s = 0; s + 1 < route.size(); ++s) {
+      if (route[s] == route[s + 1]) continue;
+      sends.insert({route[s], route[s + 1]});
+      if (!schedule.forward_only) sends.insert({route[s + 1], route[s]});
+    }
+  }
+  traffic.sends.assign(sends.begin(), sends.end());
+  std::set<std::vector<int>> copies;
+  for (int s = 0; s < schedule.num_stages; ++s) {
+    std::set<int> ranks;  // on routes that some microbatch takes
+    for (int route = 0; route < schedule.num_routes(); ++route) {
+      if (route * schedule.microbatches_per_route_turn >=
+          schedule.total_microbatches()) {
+        break;
+      }
+      ranks.insert(schedule.routes[route][s]);
+    }
+    if (ranks.size() > 1) copies.insert({ranks.begin(), ranks.end()});
+  }
+  traffic.copies.assign(copies.begin(), copies.end());
+  for (int rank = 0; rank < schedule.num_ranks; ++rank) {
+    const auto& actions = schedule.rank_actions[rank];
+    if (std::any_of(actions.begin(), actions.end(), [](const Action& action) {
+          return !IsCompute(action.op);
+        })) {
+      traffic.offloads.push_back(rank);
+    }
+  }
+  return traffic;
+}
+
+Traffic WholeTraffic(Traffic traffic, const Placement& place,
+                     const Schedule& schedule, const Costs& costs) {
+  if (place.data > 1) {
+    for (int rank = 0; rank < schedule.num_ranks; ++rank) {
+      traffic.copies.push_back({rank});
+    }
+  }
+  const std::vector<int> first = schedule.RanksOf(0);
+  const std::vector<int> last = schedule.RanksOf(schedule.num_stages - 1);
+  if (costs.tied_gradient_bytes > 0 && schedule.flush &&
+      !schedule.forward_only && first.size() == 1 && last.size() == 1 &&
+      first != last) {
+    traffic.tied = {first[0], last[0]};
+  }
+  traffic.expert_parallel = costs.expert_parallel;
+  traffic.models_collectives = costs.collectives != nullptr;
+  const auto slows = [](const DeviceCosts& device) {
+    return device.collective_slowdown != 1 || device.copy_slowdown != 1;
+  };
+  traffic.slows_passes =
+      slows(costs) || std::any_of(costs.other_devices.begin(),
+                                  costs.other_devices.end(), slows);
+  return traffic;
+}
+
+std::shared_ptr<const FoldAnswer> Folds::FoldOf(
+    const ResolvedScenario& scenario, const Network& network,
+    const Schedule& schedule, const Traffic& traffic, const Costs& costs) {
+  const auto no = [](absl::string_view why_not) {
+    return std::make_shared<const FoldAnswer>(
+        FoldAnswer{std::nullopt, why_not});
+  };
+  const Placement& place = scenario.placement;
+  const auto shares = [](const DeviceCosts& device) {
+    return device.card_share != nullptr;
+  };
+  if (place.data * place.tensor == 1) return no("one GPU a pipeline rank");
+  if (shares(costs) || std::any_of(costs.other_devices.begin(),
+                                   costs.other_devices.end(), shares)) {
+    return no("GPUs are parts of one card");
+  }
+  const Traffic whole = WholeTraffic(traffic, place, schedule, costs);
+  const std::string key = FoldKey(scenario, whole);
+  auto answer = folds_.Find(key);
+  if (answer == nullptr) {
+    answer = folds_.Add(key, place.num_gpus(),
+                        std::make_shared<const FoldAnswer>(FoldAnswer{
+                            Fold::Find(network, place, whole),
+                            "no two GPUs were found to do the same"}));
+  }
+  if (answer->fold.has_value() && !DevicesAreAlike(*answer->fold, costs)) {
+    return no("GPUs of one pipeline rank are unlike");
+  }
+  return answer;
+}
+
+}  // namespace weir

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Folds (fold.h) of scenarios, kept from one scenario to the next.
+#ifndef WEIR_SIM_GRAPH_SYMMETRIES_H_
+#define WEIR_SIM_GRAPH_SYMMETRIES_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "base/bounded_cache.h"
+#include "scenarios/cluster/network.h"
+#include "scenarios/scenario.h"
+#include "schedules/schedule.h"
+#include "sim/costs/stage_costs.h"
+#include "sim/graph/symmetry.h"
+
+namespace weir {
+
+// Returns a key of everything that the scenario's network depends on.
+std::string NetworkKey(const ResolvedScenario& scenario);
+
+// Returns the traffic that the schedule alone determines: sends between ranks,
+// stages with copies on several ranks, and offloads.
+Traffic TrafficOf(const Schedule& schedule);
+
+// Adds the traffic that the layout and the costs determine.
+Traffic WholeTraffic(Traffic traffic, const Placement& place,
+                     const Schedule& schedule, const Costs& costs);
+
+struct FoldAnswer {
+  std::optional<Fold> fold;        // absent: it cannot be folded
+  absl::string_view why_not = {};  // the reason in that case
+};
+
+class Folds {
+ public:
+  // `traffic` is TrafficOf(schedule), `costs` those after ApplySchedule.
+  std::shared_ptr<const FoldAnswer> FoldOf(const ResolvedScenario& scenario,
+                                           const Network& network,
+                                           const Schedule& schedule,
+                                           const Traffic& traffic,
+                                           const Costs& costs);
+
+ private:
+  BoundedCache<FoldAnswer> folds_{1 << 20};  // weight in GPUs
+};
+
+}  // namespace weir
+
+#endif  // WEIR_SIM_GRAPH_SYMMETRIES_H_

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// The steps of Fold::Find, with one source file for each part.
+#ifndef WEIR_SIM_GRAPH_SYMMETRY_SEARCH_H_
+#define WEIR_SIM_GRAPH_SYMMETRY_SEARCH_H_
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "sim/graph/symmetry.h"
+
+namespace weir {
+
+// Starts with one class of replicas and one class of tensor ranks, and splits
+// them until all members of a class do the same.
+class FoldSearch {
+ public:
+  FoldSearch(const Network& network, const Placement& everybody,
+             const Traffic& traffic);
+
+  std::optional<Fold> Run();
+
+ private:
+  // One hop that a flow can take.
+  struct Use {
+    int32_t from = 0, to = 0;  // GPUs of the cluster; below 0: a host's memory
+    int32_t first_link = 0, end_link = 0;  // in use_links_
+    double latency_seconds = 0;            // 0 if a model determines it
+    uint8_t kind = 0;                      // kLone, kIntra, kInter or kHost
+    uint64_t colour = 0;
+    int32_t number = -1;  // index of its color
+  };
+  // A transfer or a group of the full graph. The folded graph has one for all
+  // instances of a role.
+  struct Instance {
+    FoldRole name;  // with replica and tensor rank, not their classes
+    int32_t role = 0;
+    int32_t first_use = 0, end_use = 0;
+    int32_t group = -1;  // index into groups_
+    // For a transfer: what its price depends on.
+    Wire wire = Wire::kNone;
+    bool same_leaf = false;
+    double latency_seconds = 0;
+    std::vector<uint64_t> colours = {};  // ascending, without duplicates
+    uint64_t signature = 0;              // hash of all that must be equal
+  };
+  struct Role {
+    FoldRole name;
+    int32_t first = 0;  // index of an instance
+  };
+
+  static uint64_t Mix(uint64_t x) {  // splitmix64
+    x += 0x9e3779b97f4a7c15;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+    return x ^ (x >> 31);
+  }
+
+  std::span<const int32_t> LinksOf(const Use& use) const {
+    return {use_links_.data() + use.first_link,
+            use_links_.data() + use.end_link};
+  }
+  std::span<const Use> UsesOf(const Instance& instance) const {
+    return {uses_.data() + instance.first_use, uses_.data() + instance.end_use};
+  }
+
+  // fold_uses.cc: the flows that are possible.
+  void AddUses();
+  // Adds the transfers of replica `r` and tensor rank `t`.
+  void AddUsesOf(int r, int t);
+  std::vector<int> Members(const std::vector<int>& ranks, int first_replica,
+                           int end_replica, int stride, int first_tensor_rank,
+                           int end_tensor_rank) const;
+  Instance InstanceOf(const FoldRole& name) const;
+  // Adds a use to the last instance; nothing if the route has no links.
+  void AddUse(int from, int to, const Route& route, uint8_t kind);
+  void AddSend(const FoldRole& name, int from, int to);
+  void AddGroup(const FoldRole& name, const std::vector<int>& gpus);
+  // Renumbers links so that only those in use count.
+  void NumberLinks();
+
+  // fold_colours.cc: color refinement.
+  // Names roles by the current classes.
+  void NameRoles();
+  void Refine();
+  // Returns true if conditions 1 and 2 of the theorem hold, except for roles.
+  // Checked without hashes: however colors were found, the proof needs these
+  // counts.
+  bool IsEquitable();
+  std::vector<uint64_t> SortedLinkColours(const Use& use) const;
+  // Returns true if no color has two roles. Fails only on a hash collision.
+  bool RolesAreApart();
+
+  // fold_classes.cc: GPUs that do the same.
+  static bool PricedAlike(const Group& a, const Group& b);
+  void SignInstances();
+  // Returns true if all instances of a role have the same colors and prices.
+  bool InstancesAreAlike() const;
+  // Splits classes whose members differ. Returns false if no replicas or tensor
+  // ranks can be told apart any more.
+  bool SplitClasses();
+  static bool Split(const std::vector<uint64_t>& signatures,
+                    std::vector<int32_t>* classes);
+
+  // fold.cc: the fold that results.
+  void SetRepresentatives();
+  // Requires: classes are numbered in the order of their first members.
+  static std::vector<int32_t> FirstOfEach(const std::vector<int32_t>& classes);
+  void NumberColours();
+  // Returns true if each GPU is touched by flows of the same colors as its
+  // representative.
+  bool TouchesAreAlike();
+  // Adds one link per color; for links with proportional loads, only the one
+  // with the least capacity for them.
+  bool AddLinks();
+  // Stores the colors of each role.
+  void NameColours();
+
+  static constexpr uint8_t kLone = 0, kIntra = 1, kInter = 2, kHost = 3;
+  // Routes with more names would cost more than they save.
+  static constexpr size_t kMaxNames = 4096;
+
+  const Network& network_;
+  const Placement& place_;
+  const Traffic& traffic_;
+  TaskGraph hops_;  // only its pairs are used
+  Ways ways_;
+  Fold fold_;
+  std::vector<Use> uses_;
+  std::vector<int32_t> use_links_;
+  std::vector<Instance> instances_;
+  std::vector<Role> roles_;
+  std::vector<Group> groups_;
+  std::vector<double> rates_;                    // [link]
+  std::vector<uint64_t> link_colours_;           // [link]
+  std::vector<std::vector<uint64_t>> crossing_;  // [link]: colors, ascending
+  absl::flat_hash_map<uint64_t, int32_t> colour_number_;
+};
+
+}  // namespace weir
+
+#endif  // WEIR_SIM_GRAPH_SYMMETRY_SEARCH_H_

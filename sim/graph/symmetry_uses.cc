@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// Enumeration of every hop that a flow can take, with its role.
+#include <utility>
+
+#include "sim/graph/symmetry_search.h"
+
+namespace weir {
+
+void FoldSearch::AddUses() {
+  const int d = place_.data, n = place_.tensor, e = traffic_.expert_parallel;
+  using Kind = FoldRole::Kind;
+  for (int r = 0; r < d; ++r) {
+    for (int t = 0; t < n; ++t) AddUsesOf(r, t);
+  }
+  for (int rank = 0; rank < place_.pipeline; ++rank) {
+    for (int r = 0; n > 1 && r < d; ++r) {
+      AddGroup({Kind::kTensor, rank, 0, r, 0},
+               Members({rank}, r, r + 1, 1, 0, n));
+    }
+    for (int r = 0; e > 1 && r < d; r += e) {
+      for (int t = 0; t < n; ++t) {
+        AddGroup({Kind::kExperts, rank, 0, r, t},
+                 Members({rank}, r, r + e, 1, t, t + 1));
+      }
+    }
+  }
+  for (int i = 0; i < static_cast<int>(traffic_.copies.size()); ++i) {
+    const std::vector<int>& ranks = traffic_.copies[i];
+    for (int t = 0; t < n; ++t) {
+      AddGroup({Kind::kCopies, i, 0, 0, t}, Members(ranks, 0, d, 1, t, t + 1));
+      for (int part = 0; e > 1 && part < e; ++part) {
+        AddGroup({Kind::kExpertCopies, i, 0, part, t},
+                 Members(ranks, part, d, e, t, t + 1));
+      }
+    }
+  }
+}
+
+void FoldSearch::AddUsesOf(int r, int t) {
+  using Kind = FoldRole::Kind;
+  for (const auto& [a, b] : traffic_.sends) {
+    AddSend({Kind::kSend, a, b, r, t}, place_.gpu(r, a, t),
+            place_.gpu(r, b, t));
+  }
+  for (int rank : traffic_.offloads) {
+    const int gpu = place_.gpu(r, rank, t);
+    instances_.push_back(InstanceOf({Kind::kToHost, rank, 0, r, t}));
+    AddUse(gpu, -1, network_.RouteToHost(gpu), kHost);
+    instances_.push_back(InstanceOf({Kind::kFromHost, rank, 0, r, t}));
+    AddUse(gpu, -1, network_.RouteFromHost(gpu), kHost);
+  }
+  if (traffic_.tied.empty()) return;
+  const int a = traffic_.tied[0], b = traffic_.tied[1];
+  AddGroup({Kind::kTied, a, b, r, t},
+           {place_.gpu(r, a, t), place_.gpu(r, b, t)});
+}
+
+std::vector<int> FoldSearch::Members(const std::vector<int>& ranks,
+                                     int first_replica, int end_replica,
+                                     int stride, int first_tensor_rank,
+                                     int end_tensor_rank) const {
+  std::vector<int> gpus;
+  for (int rank : ranks) {
+    for (int r = first_replica; r < end_replica; r += stride) {
+      for (int t = first_tensor_rank; t < end_tensor_rank; ++t) {
+        gpus.push_back(place_.gpu(r, rank, t));
+      }
+    }
+  }
+  return gpus;
+}
+
+FoldSearch::Instance FoldSearch::InstanceOf(const FoldRole& name) const {
+  Instance instance;
+  instance.name = name;
+  instance.first_use = instance.end_use = static_cast<int32_t>(uses_.size());
+  return instance;
+}
+
+void FoldSearch::AddUse(int from, int to, const Route& route, uint8_t kind) {
+  if (route.links.empty()) return;
+  Use use;
+  use.from = from;
+  use.to = to;
+  use.kind = kind;
+  // A model of collectives determines the latencies of groups.
+  if (kind != kIntra && kind != kInter) {
+    use.latency_seconds = route.latency_seconds;
+  } else if (!traffic_.models_collectives) {
+    use.latency_seconds = route.latency_seconds;
+  }
+  use.first_link = static_cast<int32_t>(use_links_.size());
+  use_links_.insert(use_links_.end(), route.links.begin(), route.links.end());
+  use.end_link = static_cast<int32_t>(use_links_.size());
+  uses_.push_back(use);
+  instances_.back().end_use = static_cast<int32_t>(uses_.size());
+}
+
+void FoldSearch::AddSend(const FoldRole& name, int from, int to) {
+  Instance instance = InstanceOf(name);
+  const Route route = network_.RouteBetween(from, to);
+  instance.wire = network_.WireBetween(from, to);
+  instance.same_leaf = network_.SameLeaf(from, to);
+  instance.latency_seconds = route.latency_seconds;
+  instances_.push_back(std::move(instance));
+  AddUse(from, to, route, kLone);
+}
+
+void FoldSearch::AddGroup(const FoldRole& name, const std::vector<int>& gpus) {
+  Instance instance = InstanceOf(name);
+  instance.group = static_cast<int32_t>(groups_.size());
+  instances_.push_back(std::move(instance));
+  groups_.push_back(ways_.GroupOf(gpus));
+  const auto add = [&](const std::vector<int32_t>& hops, uint8_t kind) {
+    for (int32_t hop : hops) {
+      const GpuPair& pair = hops_.pairs[hop];
+      AddUse(pair.from % network_.num_gpus(), pair.to % network_.num_gpus(),
+             pair.route, kind);
+    }
+  };
+  add(groups_.back().intra_hops, kIntra);
+  add(groups_.back().inter_hops, kInter);
+}
+
+void FoldSearch::NumberLinks() {
+  std::vector<int32_t> number(network_.links().size(), -1);
+  for (int32_t& link : use_links_) {
+    if (number[link] < 0) {
+      number[link] = static_cast<int32_t>(rates_.size());
+      rates_.push_back(network_.links()[link].bytes_per_second);
+    }
+    link = number[link];
+  }
+  link_colours_.resize(rates_.size());
+}
+
+}  // namespace weir

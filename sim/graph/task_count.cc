@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <vector>
+
+#include "sim/graph/pipeline_graph.h"
+
+namespace weir {
+namespace {
+
+// Counts the tasks of graph_builder.h, for one group of each kind.
+class Counter {
+ public:
+  explicit Counter(const PipelineInputs& inputs)
+      : in_(inputs),
+        place_(inputs.placement),
+        schedule_(inputs.schedule),
+        tensor_flows_(FlowsOver(1, 0, place_.tensor)),
+        expert_flows_(FlowsOver(in_.costs.expert_parallel, 0, 1)) {
+    for (int rank = 0; rank < place_.pipeline; ++rank) {
+      replica_flows_.push_back(FlowsOver(place_.data, rank, 1));
+    }
+  }
+
+  double Count() {
+    double tasks = 0;
+    for (int rank = 0; rank < place_.pipeline; ++rank) {
+      tasks += place_.data * OfPasses(rank) + place_.tensor * OfSteps(rank);
+    }
+    tasks += place_.tensor * OfReductions();
+    if (in_.costs.shards > 1) tasks += place_.tensor * OfGathers();
+    const std::vector<int> first = schedule_.RanksOf(0);
+    const std::vector<int> last = schedule_.RanksOf(schedule_.num_stages - 1);
+    if (in_.costs.tied_gradient_bytes > 0 && schedule_.flush &&
+        first.size() == 1 && last.size() == 1 && first != last) {
+      tasks += 4.0 * place_.data * place_.tensor;
+    }
+    return tasks;
+  }
+
+ private:
+  // Returns the flows of one collective over replicas and tensor ranks of a
+  // rank.
+  double FlowsOver(int num_replicas, int rank, int num_tensor_ranks) const {
+    std::vector<int> gpus;
+    for (int r = 0; r < num_replicas; ++r) {
+      for (int t = 0; t < num_tensor_ranks; ++t) {
+        gpus.push_back(place_.gpu(r, rank, t));
+      }
+    }
+    double flows = 0;
+    for (const Ring& ring : in_.network.RingsOver(gpus)) {
+      flows += static_cast<double>(ring.gpus.size());
+    }
+    return flows;
+  }
+
+  const StageCosts& StageOf(const Action& action) const {
+    return in_.costs.stages[action.stage];
+  }
+
+  bool CallsExperts() const {
+    return in_.costs.expert_parallel > 1 &&
+           std::any_of(in_.costs.stages.begin(), in_.costs.stages.end(),
+                       [](const StageCosts& stage) {
+                         return stage.expert_gradient_bytes > 0;
+                       });
+  }
+
+  bool Sends(const Action& action, int rank) const {
+    const bool forward = action.op == Op::kForward;
+    if (!forward && !MakesInputGradient(action.op)) return false;
+    const int to = action.stage + (forward ? 1 : -1);
+    return to >= 0 && to < schedule_.num_stages &&
+           schedule_.rank_of(to, action.microbatch) != rank;
+  }
+
+  // Returns the tasks of the passes of a rank in one replica.
+  double OfPasses(int rank) const {
+    const int t = place_.tensor;
+    double tasks = 0;
+    const auto& actions = schedule_.rank_actions[rank];
+    const bool sharded = in_.costs.shards > 1, experts = CallsExperts();
+    for (size_t i = 0; i < actions.size(); ++i) {
+      tasks += t * (Sends(actions[i], rank) ? 2 : 1);
+      if (t > 1 || sharded || experts) ++tasks;
+      if (experts || (sharded && t > 1)) ++tasks;
+      const bool second = i > 0 && actions[i - 1].overlaps_next;
+      if (!second) tasks += OfCollectives(actions, i);
+    }
+    return tasks;
+  }
+
+  double OfCollectives(const std::vector<Action>& actions, size_t i) const {
+    bool in_line = false, beside = false, experts = false;
+    for (size_t k = i; k < i + (actions[i].overlaps_next ? 2 : 1); ++k) {
+      const bool forward = actions[k].op == Op::kForward;
+      if (!forward && !MakesInputGradient(actions[k].op)) continue;
+      for (const LayerCollective& one :
+           forward ? StageOf(actions[k]).forward_collectives
+                   : StageOf(actions[k]).backward_collectives) {
+        const bool hides =
+            one.overlaps_input_gradient ||
+            (one.overlaps_weight_gradient && actions[k].op == Op::kBackward);
+        const bool expert = one.group == LayerCollective::Group::kExpert;
+        (expert ? experts : hides ? beside : in_line) = true;
+      }
+    }
+    double tasks = 0;
+    if (in_line && place_.tensor > 1) tasks += 1 + tensor_flows_;
+    if (beside && place_.tensor > 1) tasks += 2 + tensor_flows_;
+    const int parallel = in_.costs.expert_parallel;
+    if (experts && parallel > 1) {
+      tasks += (2 + place_.tensor * (1 + expert_flows_)) / parallel;
+    }
+    return tasks;
+  }
+
+  // Returns the tasks of the steps of a rank on one tensor rank, in all
+  // replicas.
+  double OfSteps(int rank) const {
+    const auto& positions = in_.semantics.update_positions[rank];
+    double tasks = static_cast<double>(positions.size()) * place_.data;
+    if (in_.costs.optimizer_shards == 1) return tasks;
+    const double flows = replica_flows_[rank];
+    for (int32_t position : positions) {
+      tasks += 2 + OfPiece(StageOf(schedule_.rank_actions[rank][position]),
+                           place_.data, flows);
+    }
+    return tasks;
+  }
+
+  // Returns the tasks on one tensor rank.
+  double OfReductions() const {
+    double tasks = 0;
+    for (const Reduction& reduction :
+         PlanReductions(PlanSteps(schedule_, in_.semantics,
+                                  in_.communication.gradient_reduction()))) {
+      const auto& members = reduction.members;
+      const auto copies = static_cast<double>(members.size()) * place_.data;
+      if (copies < 2) continue;
+      const StageCosts& stage = in_.costs.stages[reduction.stage];
+      const double pieces = PartsOfReduction(in_, stage).num_pieces;
+      // Copies on several ranks are counted as one ring.
+      const double flows =
+          members.size() > 1 ? copies : replica_flows_[members[0].rank];
+      tasks += 2 + pieces * OfPiece(stage, copies, flows) +
+               (pieces - 1) * (2 + copies);
+    }
+    return tasks;
+  }
+
+  double OfPiece(const StageCosts& stage, double copies, double flows) const {
+    const double parallel = in_.costs.expert_parallel;
+    if (parallel == 1 || stage.expert_gradient_bytes == 0) return flows;
+    return copies == parallel ? flows + 1 : 2 * flows + parallel + 1;
+  }
+
+  // Returns the tasks on one tensor rank.
+  double OfGathers() const {
+    const auto ranks = PlanWeightRuns(schedule_);
+    double tasks = 0;
+    for (size_t rank = 0; rank < ranks.size(); ++rank) {
+      const double flows = replica_flows_[rank];
+      for (const WeightRun& run : ranks[rank]) {
+        const int layers = in_.costs.stages[run.stage].num_parameter_layers;
+        tasks += (2 + flows) * (layers > 1 ? 2 : 1);
+      }
+    }
+    return tasks;
+  }
+
+  const PipelineInputs& in_;
+  const Placement& place_;
+  const Schedule& schedule_;
+  const double tensor_flows_, expert_flows_;
+  std::vector<double> replica_flows_;  // [rank]
+};
+
+}  // namespace
+
+double EstimateTasks(const PipelineInputs& inputs) {
+  return Counter(inputs).Count();
+}
+
+}  // namespace weir

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/report/critical_path.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace weir {
+namespace {
+
+constexpr int32_t kNone = PipelineGraph::kNone;
+
+// Returns, for each task, a predecessor that it waited for until it started.
+std::vector<int32_t> LastPredecessors(const TaskGraph& tasks,
+                                      const Recording& recording) {
+  const auto start = recording.start_seconds();
+  const auto end = recording.end_seconds();
+  std::vector<int32_t> last(tasks.num_tasks(), kNone);
+  for (int32_t task = 0; task < tasks.num_tasks(); ++task) {
+    for (int32_t next : tasks.successors(task)) {
+      if (end[task] < start[next] * (1 - 1e-12)) continue;
+      // If there are several, prefer one that itself took time.
+      const int32_t known = last[next];
+      if (known == kNone || start[task] < start[known]) last[next] = task;
+    }
+  }
+  return last;
+}
+
+double& KindOf(const PipelineGraph& graph, int32_t task, PathSeconds* path) {
+  if (task < graph.end_of_actions && !graph.tasks.is_timer(task)) {
+    return path->transfers;
+  }
+  if (task < graph.end_of_passes) return path->passes;
+  if (task < graph.end_of_steps) return path->steps;
+  if (task < graph.end_of_reductions) return path->reductions;
+  if (task < graph.end_of_gathers) return path->gathers;
+  return path->transfers;
+}
+
+}  // namespace
+
+PathSeconds CriticalPath(const PipelineGraph& graph, const Recording& recording,
+                         const Window& window) {
+  PathSeconds path;
+  const auto start = recording.start_seconds();
+  const auto end = recording.end_seconds();
+  if (end.empty()) return path;
+  const std::vector<int32_t> last = LastPredecessors(graph.tasks, recording);
+  for (auto task = static_cast<int32_t>(
+           std::max_element(end.begin(), end.end()) - end.begin());
+       task != kNone; task = last[task]) {
+    const double seconds = std::min(end[task], window.end_seconds) -
+                           std::max(start[task], window.begin_seconds);
+    if (seconds > 0) {
+      KindOf(graph, task, &path) += seconds / window.num_batches;
+    }
+  }
+  return path;
+}
+
+}  // namespace weir

@@ -1,0 +1,432 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/report/memory.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <iterator>
+#include <numeric>
+
+#include "absl/container/flat_hash_map.h"
+
+namespace weir {
+namespace {
+
+struct Event {
+  double seconds;
+  MemoryKind kind;
+  double bytes;  // below 0: freed
+  int count;     // number of equal allocations; below 0: freed
+};
+
+// Relative to the later time: smaller differences may be rounding errors.
+constexpr double kOneMoment = 1e-13;
+
+// The order of events at one moment does not matter: Sweep() samples after all
+// of them.
+bool Earlier(const Event& a, const Event& b) { return a.seconds < b.seconds; }
+
+class Tracer {
+ public:
+  Tracer(const PipelineInputs& inputs, const PipelineGraph& graph,
+         const Recording& recording, int gpu)
+      : in_(inputs),
+        graph_(graph),
+        start_(recording.start_seconds()),
+        end_(recording.end_seconds()),
+        gpu_(gpu),
+        rank_(graph.rank_of(gpu)) {}
+
+  MemoryTimeline Trace(bool keep_samples) {
+    AddStatic();
+    AddActions();
+    // Stable, so that events of one GPU at one moment keep their order.
+    std::stable_sort(buffers_.begin(), buffers_.end(), Earlier);
+    std::vector<Event> events(actions_.size() + buffers_.size());
+    std::merge(actions_.begin(), actions_.end(), buffers_.begin(),
+               buffers_.end(), events.begin(), Earlier);
+    return Sweep(events, keep_samples);
+  }
+
+ private:
+  double& Static(MemoryKind kind) { return static_[static_cast<int>(kind)]; }
+
+  double CommunicationBytes(const DeviceCosts& device) const {
+    if (device.communicators != nullptr) {
+      return CommunicatorBytes(*device.communicators,
+                               graph_.communicators[in_.placement.gpus[gpu_]]);
+    }
+    return in_.everybody().num_gpus() > 1 ? device.communication_buffer_bytes
+                                          : 0;
+  }
+
+  void AddStatic() {
+    const DeviceCosts& device = in_.costs.device_of(gpu_);
+    Static(MemoryKind::kReserved) = device.reserved_bytes;
+    Static(MemoryKind::kCommunicationBuffers) = CommunicationBytes(device);
+    const WeightPolicy& weights = in_.schedule.weights;
+    for (int s : graph_.rank_stages[rank_]) {
+      const StageCosts& stage = in_.costs.stages[s];
+      const double shards = in_.costs.shards;
+      Static(MemoryKind::kWeights) += stage.weight_bytes / shards;
+      if (in_.schedule.forward_only) continue;
+      Static(MemoryKind::kGradients) +=
+          stage.gradient_bytes / shards * (NeedsSecondGradient(s) ? 2 : 1);
+      Static(MemoryKind::kOptimizerState) +=
+          stage.optimizer_state_bytes * in_.costs.stepped_part(stage);
+      Static(MemoryKind::kPredictedWeights) +=
+          stage.weight_bytes * weights.predicted_copies;
+      Static(MemoryKind::kEstimateBuffers) +=
+          stage.fp32_bytes * weights.estimate_buffers;
+    }
+  }
+
+  // While a reduction reads the gradients of one batch, those of the next batch
+  // accumulate.
+  bool NeedsSecondGradient(int stage) const {
+    return !in_.schedule.flush &&
+           in_.communication.gradient_reduction() == REDUCTION_OVERLAPPED &&
+           (in_.everybody().data > 1 || in_.schedule.RanksOf(stage).size() > 1);
+  }
+
+  // `count` below 0: frees.
+  void Add(double seconds, MemoryKind kind, int count, double bytes_of_each) {
+    if (count == 0 || bytes_of_each == 0) return;
+    actions_.push_back({seconds, kind, count * bytes_of_each, count});
+  }
+
+  void AddWidenedGradients() {
+    const auto& steps = graph_.steps[rank_];
+    if (!in_.costs.widens_gradients ||
+        graph_.first_step[gpu_] == PipelineGraph::kNone) {
+      return;
+    }
+    for (size_t i = 0; i < steps.size(); ++i) {
+      const int32_t task = graph_.StepTask(gpu_, static_cast<int>(i));
+      const StageCosts& stage = in_.costs.stages[steps[i].stage];
+      AddScratch(start_[task], end_[task],
+                 stage.fp32_bytes * in_.costs.stepped_part(stage));
+      last_end_ = std::max(last_end_, end_[task]);
+    }
+  }
+
+  void AddFor(double start, double end, MemoryKind kind, double bytes) {
+    Add(start, kind, 1, bytes);
+    Add(end, kind, -1, bytes);
+  }
+
+  void AddScratch(double start, double end, double bytes) {
+    AddFor(start, end, MemoryKind::kPassScratch, bytes);
+  }
+
+  void AddActions() {
+    const auto& actions = in_.schedule.rank_actions[rank_];
+    const auto& live = in_.semantics.live_versions[rank_];
+    absl::flat_hash_map<int, int> stashed;  // by stage
+    for (size_t i = 0; i < actions.size(); ++i) {
+      const Action& action = actions[i];
+      const StageCosts& stage = in_.costs.stages[action.stage];
+      const double start = start_[graph_.ActionTask(gpu_, i)];
+      const double end = end_[graph_.ActionEnd(gpu_, i)];
+      AddPass(action, stage, start, end);
+      if (!IsCompute(action.op)) continue;
+      const int extra = live[i] - 1;
+      Add(start, MemoryKind::kWeightStash, extra - stashed[action.stage],
+          stage.stash_bytes);
+      stashed[action.stage] = extra;
+      AddBuffers(action, start, end);
+      last_end_ = end;
+    }
+    AddWidenedGradients();
+    // When the run ends, only the newest version of each stage remains. Older
+    // ones are held until the last optimizer step has ended.
+    for (int s : graph_.rank_stages[rank_]) {
+      Add(last_end_, MemoryKind::kWeightStash, -stashed[s],
+          in_.costs.stages[s].stash_bytes);
+    }
+    if (in_.costs.shards > 1) AddUnsharded();
+    // Channels and overlapped pairs end out of order.
+    if (!std::is_sorted(actions_.begin(), actions_.end(), Earlier)) {
+      std::stable_sort(actions_.begin(), actions_.end(), Earlier);
+    }
+  }
+
+  // `n` microbatches; below 0: freed.
+  void AddActivations(double seconds, const StageCosts& stage, int n) {
+    Add(seconds, MemoryKind::kActivations, n,
+        stage.activation_bytes - stage.end_activation_bytes);
+    Add(seconds, MemoryKind::kEndActivations, n, stage.end_activation_bytes);
+  }
+
+  void AddPass(const Action& action, const StageCosts& stage, double start,
+               double end) {
+    const int n = action.num_microbatches;
+    switch (action.op) {
+      case Op::kForward:
+        if (in_.schedule.forward_only) {
+          Add(start, MemoryKind::kActivations, n, stage.layer_activation_bytes);
+          Add(end, MemoryKind::kActivations, -n, stage.layer_activation_bytes);
+        } else {
+          AddActivations(start, stage, n);
+        }
+        AddScratch(start, end, stage.forward_scratch_bytes * n);
+        break;
+      case Op::kBackward:
+      case Op::kBackwardInput:
+        Add(start, MemoryKind::kRecomputeScratch, n,
+            stage.recompute_scratch_bytes);
+        Add(end, MemoryKind::kRecomputeScratch, -n,
+            stage.recompute_scratch_bytes);
+        AddScratch(start, end, stage.backward_scratch_bytes * n);
+        AddActivations(end, stage, -n);
+        if (action.op == Op::kBackwardInput) {
+          Add(end, MemoryKind::kWeightGradientStash, n,
+              stage.weight_gradient_stash_bytes);
+        }
+        break;
+      case Op::kBackwardWeight:
+        Add(end, MemoryKind::kWeightGradientStash, -n,
+            stage.weight_gradient_stash_bytes);
+        break;
+      case Op::kOffload:
+        AddActivations(end, stage, -n);
+        break;
+      case Op::kReload:
+        AddActivations(start, stage, n);
+        break;
+    }
+  }
+
+  // Adds what passes hold of sharded stages. In a pipeline a run holds its
+  // whole stage, weights from their gather on, gradients from the first
+  // backward of an update until they are reduced. Without a pipeline, layers
+  // are gathered and freed one by one: the current one and the next (PyTorch's
+  // FSDP2, reshard_after_forward).
+  void AddUnsharded() {
+    const bool by_layer = graph_.pipeline == 1;
+    const auto& actions = in_.schedule.rank_actions[rank_];
+    const auto& runs = graph_.weight_runs[rank_];
+    const auto stage_of = [&](size_t run) -> const StageCosts& {
+      return in_.costs.stages[runs[run].stage];
+    };
+    const auto end_of = [&](size_t run) {
+      return end_[graph_.ActionEnd(gpu_, runs[run].last)];
+    };
+    for (size_t i = 0; i < runs.size(); ++i) {
+      const double gathered =
+          end_[graph_.GatherStart(gpu_, static_cast<int>(i))];
+      const StageCosts& stage = stage_of(i);
+      if (!by_layer) {
+        AddFor(gathered, end_of(i), MemoryKind::kGatheredWeights,
+               stage.weight_bytes);
+        continue;
+      }
+      const double before = i > 0 ? end_of(i - 1) : gathered;
+      AddFor(std::max(gathered, before), end_of(i),
+             MemoryKind::kGatheredWeights, stage.most_gathered_bytes());
+      if (i == 0 || gathered >= before) continue;
+      // Its first layer is gathered during the last layer of the previous run.
+      const auto forward = [&](size_t run) {
+        return actions[runs[run].first].op == Op::kForward;
+      };
+      const double two = stage_of(i - 1).first_gathered_bytes(!forward(i - 1)) +
+                         stage.first_gathered_bytes(forward(i));
+      AddFor(gathered, before, MemoryKind::kGatheredWeights,
+             std::max(two - stage_of(i - 1).most_gathered_bytes(), 0.0));
+    }
+    AddUnshardedGradients();
+  }
+
+  void AddUnshardedGradients() {
+    const auto& actions = in_.schedule.rank_actions[rank_];
+    const auto& steps = graph_.steps[rank_];
+    for (size_t i = 0; i < steps.size(); ++i) {
+      const int32_t reduced = graph_.ReduceEnd(gpu_, static_cast<int>(i));
+      if (reduced == PipelineGraph::kNone) continue;
+      const auto makes = [&](const Action& action) {
+        return action.stage == steps[i].stage && CompletesGradient(action.op);
+      };
+      const auto first = std::find_if(actions.begin(), actions.end(), makes);
+      const StageCosts& stage = in_.costs.stages[steps[i].stage];
+      // A layer's gradients are reduced while the next layer computes its own.
+      const bool by_layer = graph_.pipeline == 1 &&
+                            std::count_if(first, actions.end(), makes) == 1;
+      const double part =
+          by_layer ? stage.most_gathered_bytes() / stage.weight_bytes : 1;
+      AddFor(start_[graph_.ActionTask(
+                 gpu_, static_cast<int>(first - actions.begin()))],
+             end_[reduced], MemoryKind::kGradients,
+             stage.gradient_bytes * part);
+    }
+  }
+
+  // Adds data in flight: the sender's copy until it is sent, the receiver's
+  // from its first byte until it is used (then a forward's input is part of the
+  // activations).
+  void AddBuffers(const Action& action, double start, double end) {
+    const bool forward = action.op == Op::kForward;
+    const int n = action.num_microbatches;
+    const int32_t in = graph_.InboundTransfer(gpu_, action);
+    if (in != PipelineGraph::kNone) {
+      const int from = forward ? action.stage - 1 : action.stage;
+      AddBuffer(start_[in], forward ? start : end,
+                in_.costs.sent_bytes(from) * n);
+    }
+    const int32_t out = graph_.OutboundTransfer(gpu_, action);
+    if (out != PipelineGraph::kNone) {
+      const int of = forward ? action.stage : action.stage - 1;
+      AddBuffer(end, end_[out], in_.costs.sent_bytes(of) * n);
+    }
+  }
+
+  void AddBuffer(double from, double to, double bytes) {
+    if (bytes == 0) return;
+    buffers_.push_back({from, MemoryKind::kCommunicationBuffers, bytes, 1});
+    buffers_.push_back({to, MemoryKind::kCommunicationBuffers, -bytes, -1});
+  }
+
+  MemoryTimeline Sweep(const std::vector<Event>& events, bool keep_samples) {
+    MemoryTimeline timeline;
+    timeline.communicator_bytes = Static(MemoryKind::kCommunicationBuffers);
+    MemoryByKind now = static_;
+    std::array<int64_t, kNumMemoryKinds> held{};
+    const auto total = [&] {
+      return std::accumulate(now.begin(), now.end(), 0.0);
+    };
+    timeline.floor_bytes = timeline.peak_bytes = total();
+    timeline.peak_by_kind = now;
+    if (keep_samples) timeline.samples.push_back({0, timeline.floor_bytes});
+    for (size_t i = 0; i < events.size(); ++i) {
+      const Event& event = events[i];
+      const auto kind = static_cast<size_t>(event.kind);
+      now[kind] += event.bytes;
+      held[kind] += event.count;
+      // Sums of fractions of bytes leave a remainder.
+      if (held[kind] == 0) now[kind] = static_[kind];
+      // Events at one moment count when all of them have happened.
+      if (i + 1 < events.size() && events[i + 1].seconds - event.seconds <=
+                                       kOneMoment * events[i + 1].seconds) {
+        continue;
+      }
+      const double bytes = total();
+      if (bytes > timeline.peak_bytes) {
+        timeline.peak_bytes = bytes;
+        timeline.peak_at_seconds = event.seconds;
+        timeline.peak_by_kind = now;
+      }
+      if (!keep_samples) continue;
+      if (event.seconds == 0) {
+        timeline.samples.front().bytes = bytes;
+      } else {
+        timeline.samples.push_back({event.seconds, bytes});
+      }
+    }
+    timeline.final_bytes = total();
+    return timeline;
+  }
+
+  const PipelineInputs& in_;
+  const PipelineGraph& graph_;
+  const std::span<const double> start_, end_;
+  const int gpu_, rank_;
+  MemoryByKind static_{};
+  double last_end_ = 0;  // end of the rank's last pass or step
+  std::vector<Event> actions_, buffers_;
+};
+
+}  // namespace
+
+const char* Name(MemoryKind kind) {
+  static constexpr const char* kNames[] = {"weights",
+                                           "weight_stash",
+                                           "gradients",
+                                           "optimizer_state",
+                                           "activations",
+                                           "end_activations",
+                                           "recompute_scratch",
+                                           "pass_scratch",
+                                           "weight_gradient_stash",
+                                           "communication_buffers",
+                                           "reserved",
+                                           "gathered_weights",
+                                           "predicted_weights",
+                                           "estimate_buffers"};
+  static_assert(std::size(kNames) == kNumMemoryKinds);
+  return kNames[static_cast<int>(kind)];
+}
+
+MemoryTimeline TraceMemory(const PipelineInputs& inputs,
+                           const PipelineGraph& graph,
+                           const Recording& recording, int gpu,
+                           bool keep_samples) {
+  return Tracer(inputs, graph, recording, gpu).Trace(keep_samples);
+}
+
+namespace {
+
+// Change of the number of held microbatches from a moment on.
+struct Change {
+  double seconds;
+  int microbatches;
+};
+
+// Returns the changes in the order of the rank. An overlapped forward comes
+// before its backward, since both run at the same time.
+std::vector<Change> ActivationChanges(const PipelineInputs& inputs,
+                                      const PipelineGraph& graph,
+                                      const Recording& recording, int gpu) {
+  const auto& actions = inputs.schedule.rank_actions[graph.rank_of(gpu)];
+  const auto start = recording.start_seconds(), end = recording.end_seconds();
+  std::vector<Change> changes;
+  for (size_t i = 0; i < actions.size(); ++i) {
+    const Action& action = actions[i];
+    const double from = start[graph.ActionTask(gpu, static_cast<int>(i))];
+    const double to = end[graph.ActionEnd(gpu, static_cast<int>(i))];
+    if (action.op == Op::kForward || action.op == Op::kReload) {
+      const Change taken = {from, action.num_microbatches};
+      const bool second = i > 0 && actions[i - 1].overlaps_next;
+      changes.insert(second ? changes.end() - 1 : changes.end(), taken);
+      if (inputs.schedule.forward_only) {
+        changes.push_back({to, -action.num_microbatches});
+      }
+    } else if (action.op == Op::kOffload || MakesInputGradient(action.op)) {
+      changes.push_back({to, -action.num_microbatches});
+    }
+  }
+  if (graph.host_waits.empty()) return changes;
+  std::stable_sort(changes.begin(), changes.end(),
+                   [](const Change& a, const Change& b) {
+                     if (a.seconds != b.seconds) return a.seconds < b.seconds;
+                     return a.microbatches < b.microbatches;  // frees first
+                   });
+  return changes;
+}
+
+// Returns the most stages of the rank that one microbatch passes through.
+int StagesOnRoute(const Schedule& schedule, int rank,
+                  const std::vector<int>& stages) {
+  int64_t most = 1;
+  for (const std::vector<int>& route : schedule.routes) {
+    most = std::max<int64_t>(
+        most, std::count_if(stages.begin(), stages.end(),
+                            [&](int stage) { return route[stage] == rank; }));
+  }
+  return static_cast<int>(most);
+}
+
+}  // namespace
+
+double PeakActivationMicrobatches(const PipelineInputs& inputs,
+                                  const PipelineGraph& graph,
+                                  const Recording& recording, int gpu) {
+  int now = 0, peak = 0;
+  for (const Change& change :
+       ActivationChanges(inputs, graph, recording, gpu)) {
+    peak = std::max(peak, now += change.microbatches);
+  }
+  const int rank = graph.rank_of(gpu);
+  return static_cast<double>(peak) /
+         StagesOnRoute(inputs.schedule, rank, graph.rank_stages[rank]);
+}
+
+}  // namespace weir

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory of one GPU over the simulated run, by class. Allocations and frees
+// happen at the starts and ends of tasks, so that the peak, its time and its
+// composition come from one timeline.
+#ifndef WEIR_SIM_REPORT_MEMORY_H_
+#define WEIR_SIM_REPORT_MEMORY_H_
+
+#include <array>
+#include <vector>
+
+#include "sim/engine/engine.h"
+#include "sim/graph/pipeline_graph.h"
+
+namespace weir {
+
+enum class MemoryKind : uint8_t {
+  kWeights,
+  kWeightStash,  // versions beyond the one in use
+  kGradients,
+  kOptimizerState,
+  kActivations,     // of blocks and measured layers
+  kEndActivations,  // of the embedding and of layers after the last block
+  kRecomputeScratch,
+  kPassScratch,          // other memory held by eager passes
+  kWeightGradientStash,  // inputs that W still needs after I
+  kCommunicationBuffers,
+  kReserved,         // context, libraries, workspace
+  kGatheredWeights,  // of sharded stages, during their passes
+  kPredictedWeights,
+  kEstimateBuffers,  // averages for extrapolating weights
+};
+inline constexpr int kNumMemoryKinds = 14;
+
+// Returns "weights", "weight_stash", ...
+const char* Name(MemoryKind kind);
+
+using MemoryByKind = std::array<double, kNumMemoryKinds>;
+
+struct MemorySample {
+  double seconds = 0;
+  double bytes = 0;  // in use from then on
+};
+
+struct MemoryTimeline {
+  double peak_bytes = 0;
+  double peak_at_seconds = 0;
+  MemoryByKind peak_by_kind{};
+  double communicator_bytes = 0;      // permanent communication buffers
+  double floor_bytes = 0;             // before the first action
+  double final_bytes = 0;             // after the last
+  std::vector<MemorySample> samples;  // only if requested
+};
+
+MemoryTimeline TraceMemory(const PipelineInputs& inputs,
+                           const PipelineGraph& graph,
+                           const Recording& recording, int gpu,
+                           bool keep_samples);
+
+// Returns the largest number of microbatches whose activations a GPU holds at
+// the same time: from their forward to the end of their B or I (in inference,
+// of the forward), except while they are offloaded. A microbatch that passes
+// through n stages of the rank counts 1/n in each, since chunks are parts of a
+// microbatch's activations. Copies of a stage for other routes count like any
+// stage: in DualPipe with P ranks, a rank holds P + 1 over both directions of
+// the bidirectional pipeline.
+double PeakActivationMicrobatches(const PipelineInputs& inputs,
+                                  const PipelineGraph& graph,
+                                  const Recording& recording, int gpu);
+
+}  // namespace weir
+
+#endif  // WEIR_SIM_REPORT_MEMORY_H_

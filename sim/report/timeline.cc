@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/report/timeline.h"
+
+#include <algorithm>
+
+namespace weir {
+namespace {
+
+constexpr int kOptimizerStep = 4;  // Timeline.Actions.op
+// Timeline.Collectives.kind
+enum Kind { kTensor = 0, kGradient = 1, kWeights = 2, kExpert = 3, kTied = 4 };
+
+int OpInTimeline(Op op) {
+  const int number = static_cast<int>(op);
+  return IsCompute(op) ? number : number + 1;  // after the optimizer step
+}
+
+double BytesOf(const std::vector<LayerCollective>& collectives,
+               LayerCollective::Group group) {
+  double bytes = 0;
+  for (const LayerCollective& one : collectives) {
+    if (one.group == group) bytes += one.bytes * one.count;
+  }
+  return bytes;
+}
+
+class Filler {
+ public:
+  Filler(const PipelineInputs& inputs, const PipelineGraph& graph,
+         const Recording& recording, Timeline* timeline)
+      : in_(inputs),
+        graph_(graph),
+        start_(recording.start_seconds()),
+        end_(recording.end_seconds()),
+        from_seconds_(timeline->from_seconds()),
+        timeline_(timeline) {}
+
+  void AddGpu(int gpu) {
+    const auto& actions = in_.schedule.rank_actions[graph_.rank_of(gpu)];
+    for (size_t i = 0; i < actions.size(); ++i) {
+      const Action& action = actions[i];
+      const int32_t task = graph_.ActionTask(gpu, static_cast<int>(i));
+      AddAction(gpu, OpInTimeline(action.op), action.stage, action.microbatch,
+                start_[task], end_[task], action.num_microbatches);
+      if (IsCompute(action.op)) AddCollectivesIn(gpu, static_cast<int>(i));
+      AddTransfer(gpu, action);
+    }
+    AddSteps(gpu);
+    AddGathers(gpu);
+  }
+
+ private:
+  void AddAction(int gpu, int op, int stage, int microbatch, double start,
+                 double end, int num_microbatches = 1) {
+    if (end < from_seconds_) return;
+    Timeline::Actions* actions = timeline_->mutable_actions();
+    AddSpan(num_microbatches, actions);
+    actions->add_gpu(gpu);
+    actions->add_op(op);
+    actions->add_stage(stage);
+    actions->add_microbatch(microbatch);
+    actions->add_start_seconds(start);
+    actions->add_end_seconds(end);
+  }
+
+  // The column exists only if an action spans several microbatches.
+  static void AddSpan(int num_microbatches, Timeline::Actions* actions) {
+    auto* column = actions->mutable_num_microbatches();
+    if (column->empty() && num_microbatches == 1) return;
+    while (column->size() < actions->gpu_size()) column->Add(1);
+    column->Add(num_microbatches);
+  }
+
+  // Adds the collectives that end after the kernels.
+  void AddCollectivesIn(int gpu, int position) {
+    using Group = LayerCollective::Group;
+    const Action& action =
+        in_.schedule.rank_actions[graph_.rank_of(gpu)][position];
+    const StageCosts& stage = in_.costs.stages[action.stage];
+    const auto& collectives = action.op == Op::kForward
+                                  ? stage.forward_collectives
+                                  : stage.backward_collectives;
+    const double computed = end_[graph_.ActionTask(gpu, position)];
+    const double tensor_end = end_[graph_.TensorEnd(gpu, position)];
+    const double end = end_[graph_.ActionEnd(gpu, position)];
+    if (tensor_end > computed) {
+      AddCollective(
+          gpu, kTensor, action.stage, action.microbatch,
+          action.num_microbatches * BytesOf(collectives, Group::kTensor),
+          computed, tensor_end);
+    }
+    if (end > tensor_end && in_.costs.shards == 1) {
+      AddCollective(
+          gpu, kExpert, action.stage, action.microbatch,
+          action.num_microbatches * BytesOf(collectives, Group::kExpert),
+          tensor_end, end);
+    }
+  }
+
+  void AddCollective(int gpu, int kind, int stage, int microbatch, double bytes,
+                     double start, double end) {
+    if (end < from_seconds_) return;
+    Timeline::Collectives* collectives = timeline_->mutable_collectives();
+    collectives->add_gpu(gpu);
+    collectives->add_kind(kind);
+    collectives->add_stage(stage);
+    collectives->add_microbatch(microbatch);
+    collectives->add_bytes(bytes);
+    collectives->add_start_seconds(start);
+    collectives->add_end_seconds(end);
+  }
+
+  void AddSpanOf(int gpu, int kind, int stage, int number, double bytes,
+                 const CollectiveSpan& span) {
+    if (span.end == PipelineGraph::kNone) return;
+    AddCollective(gpu, kind, stage, number, bytes, end_[span.start],
+                  end_[span.end]);
+  }
+
+  void AddTransfer(int gpu, const Action& action) {
+    const int32_t task = graph_.OutboundTransfer(gpu, action);
+    if (task == PipelineGraph::kNone || end_[task] < from_seconds_) return;
+    const bool forward = action.op == Op::kForward;
+    const int to = forward ? action.stage + 1 : action.stage - 1;
+    const int from_rank = graph_.rank_of(gpu);
+    const int to_rank = in_.schedule.rank_of(to, action.microbatch);
+    Timeline::Transfers* transfers = timeline_->mutable_transfers();
+    transfers->add_from_gpu(gpu);
+    transfers->add_to_gpu(gpu + (to_rank - from_rank) * graph_.tensor);
+    transfers->add_kind(forward ? 0 : 1);
+    transfers->add_stage(action.stage);
+    transfers->add_microbatch(action.microbatch);
+    transfers->add_bytes(in_.costs.sent_bytes(forward ? action.stage : to) *
+                         action.num_microbatches);
+    transfers->add_start_seconds(start_[task]);
+    transfers->add_end_seconds(end_[task]);
+  }
+
+  void AddSteps(int gpu) {
+    const auto& steps = graph_.steps[graph_.rank_of(gpu)];
+    if (graph_.first_step[gpu] == PipelineGraph::kNone) return;
+    for (size_t i = 0; i < steps.size(); ++i) {
+      const int index = static_cast<int>(i);
+      const StageCosts& stage = in_.costs.stages[steps[i].stage];
+      const auto pieces = graph_.ReductionPieces(gpu, index);
+      for (const CollectiveSpan& piece : pieces) {
+        AddSpanOf(gpu, kGradient, steps[i].stage, steps[i].update,
+                  stage.gradient_bytes / pieces.size(), piece);
+      }
+      AddSpanOf(gpu, kTied, steps[i].stage, steps[i].update,
+                in_.costs.tied_gradient_bytes,
+                graph_.TiedReduction(gpu, index));
+      AddSpanOf(gpu, kWeights, steps[i].stage, steps[i].update,
+                stage.weight_bytes, graph_.StepGather(gpu, index));
+      const int32_t task = graph_.StepTask(gpu, index);
+      AddAction(gpu, kOptimizerStep, steps[i].stage, steps[i].update,
+                start_[task], end_[task]);
+    }
+  }
+
+  void AddGathers(int gpu) {
+    if (graph_.weight_runs.empty()) return;
+    const auto& runs = graph_.weight_runs[graph_.rank_of(gpu)];
+    for (size_t i = 0; i < runs.size(); ++i) {
+      const int index = static_cast<int>(i);
+      const StageCosts& stage = in_.costs.stages[runs[i].stage];
+      const bool forward =
+          in_.schedule.rank_actions[graph_.rank_of(gpu)][runs[i].first].op ==
+          Op::kForward;
+      const double first_bytes = stage.first_gathered_bytes(forward);
+      AddSpanOf(gpu, kWeights, runs[i].stage, index, first_bytes,
+                {graph_.GatherStart(gpu, index), graph_.GatherEnd(gpu, index)});
+      AddSpanOf(gpu, kWeights, runs[i].stage, index,
+                stage.weight_bytes - first_bytes,
+                graph_.LayersGather(gpu, index));
+    }
+  }
+
+  const PipelineInputs& in_;
+  const PipelineGraph& graph_;
+  const std::span<const double> start_, end_;
+  const double from_seconds_;
+  Timeline* timeline_;
+};
+
+}  // namespace
+
+void FillTimeline(const PipelineInputs& inputs, const PipelineGraph& graph,
+                  const Recording& recording, Timeline* timeline) {
+  Filler filler(inputs, graph, recording, timeline);
+  for (int gpu = 0; gpu < graph.num_gpus(); ++gpu) filler.AddGpu(gpu);
+}
+
+void FillMemory(int gpu, const MemoryTimeline& memory, Timeline* timeline) {
+  const double from_seconds = timeline->from_seconds();
+  const auto& samples = memory.samples;
+  for (size_t i = 0; i < samples.size(); ++i) {
+    if (i + 1 < samples.size() && samples[i + 1].seconds <= from_seconds) {
+      continue;
+    }
+    timeline->mutable_memory()->add_gpu(gpu);
+    timeline->mutable_memory()->add_seconds(
+        std::max(samples[i].seconds, from_seconds));
+    timeline->mutable_memory()->add_bytes(samples[i].bytes);
+  }
+}
+
+}  // namespace weir

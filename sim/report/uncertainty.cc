@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/report/uncertainty.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "calibrate/pricing/link_seconds.h"
+#include "calibrate/profile/figures.h"
+#include "sim/costs/stage_costs.h"
+#include "sim/report/evidence.h"
+
+namespace weir {
+namespace {
+
+constexpr double kDefaultProductResidual = 0.1;
+constexpr double kDefaultCollectiveResidual = 0.1;
+constexpr double kDefaultMemoryResidual = 0.15;
+constexpr double kDefaultStepResidual = 0.06;
+// Error of layers that were measured whole.
+constexpr double kGivenError = 0.02;
+// A normal variable lies within this many standard deviations of its mean in
+// nine cases of ten.
+constexpr double kNineOfTen = 1.6448536269514722;
+constexpr double kLeastWarned = 0.05;
+
+double ValueOr(bool has, const Figure& figure, double value) {
+  return has ? figure.value() : value;
+}
+
+const DeviceProfile& DeviceOf(const ResolvedScenario& scenario, int device) {
+  return device == 0 ? scenario.device : scenario.other_devices[device - 1];
+}
+
+bool IsMemory(const Kernel& kernel) {
+  return kernel.kind == Kernel::Kind::kMemory;
+}
+
+// Returns true if two kernels have the same error factor.
+bool ShareResidual(const Kernel& a, const Kernel& b) {
+  if (a.kind != b.kind) return false;
+  if (IsMemory(a)) return a.part == b.part;
+  return a.batch == b.batch && a.m == b.m && a.n == b.n && a.k == b.k &&
+         a.products == b.products;
+}
+
+class Variations {
+ public:
+  Variations(const ResolvedScenario& scenario, const GpuWork& work)
+      : work_(work),
+        device_(DeviceOf(scenario, work.device)),
+        first_(scenario.device),
+        runtime_(scenario.runtime),
+        base_(Price()),
+        base_seconds_(WorkSeconds(work, base_, base_)),
+        kinds_(work, base_) {}
+
+  Uncertainty Run() {
+    for (size_t i = 0; i < work_.calls.size(); ++i) {
+      const LinkClass* link = FindLink(first_, work_.calls[i].distance);
+      if (link != nullptr) kinds_.SetCall(i, link->figure().kind());
+    }
+    Uncertainty result;
+    if (!(base_seconds_ > 0)) return result;
+    result.set_figures(std::sqrt(Figures()));
+    result.set_kernels(std::sqrt(Kernels()));
+    result.set_collectives(std::sqrt(Calls()));
+    result.set_step(ValueOr(runtime_.has_step_residual(),
+                            runtime_.step_residual(), kDefaultStepResidual));
+    return result;
+  }
+
+  // Requires: Run() was called.
+  SecondsByEvidence Evidence(double batch_seconds) const {
+    return EvidenceOf(work_, base_, kinds_, device_, batch_seconds);
+  }
+
+ private:
+  WorkPrices Price() const {
+    return PriceWork(work_, device_, first_, runtime_);
+  }
+
+  // Returns the square of the change of the logarithm.
+  double Change(const WorkPrices& prices, double given_factor = 1) const {
+    const double change = std::log(
+        WorkSeconds(work_, base_, prices, given_factor) / base_seconds_);
+    return change * change;
+  }
+
+  double Moved(Figure::Kind kind, double error, const WorkPrices& prices) {
+    kinds_.Note(kind, error, prices);
+    return Change(prices);
+  }
+
+  // Collectives are those of the first device, kernels those of this one.
+  double FiguresOfDevice(DeviceProfile* device, bool collectives) {
+    double sum = 0;
+    for (const NamedFigure& named : FiguresOf(device)) {
+      const double error = RelativeError(*named.figure);
+      const double value = named.figure->value();
+      if (absl::StartsWith(named.path, "collectives.") != collectives ||
+          error == 0 || value == 0) {
+        continue;
+      }
+      named.figure->set_value(value * std::exp(error));
+      sum += Moved(named.figure->kind(), error, Price());
+      named.figure->set_value(value);
+    }
+    return sum;
+  }
+
+  double Figures() {
+    double sum = FiguresOfDevice(&device_, false);
+    if (!work_.calls.empty()) sum += FiguresOfDevice(&first_, true);
+    WorkPrices prices = base_;
+    for (const NamedFigure& named : FiguresOf(&prices.runtime)) {
+      const double error = RelativeError(*named.figure);
+      const double value = named.figure->value();
+      if (error == 0 || value == 0) continue;
+      named.figure->set_value(value * std::exp(error));
+      sum += Moved(named.figure->kind(), error, prices);
+      named.figure->set_value(value);
+    }
+    return sum + Change(base_, std::exp(kGivenError));
+  }
+
+  double Kernels() const {
+    const double product =
+        ValueOr(device_.has_product_residual(), device_.product_residual(),
+                kDefaultProductResidual);
+    const double memory =
+        ValueOr(device_.has_memory_residual(), device_.memory_residual(),
+                kDefaultMemoryResidual);
+    const std::vector<Kernel>& kernels = work_.kernels;
+    std::vector<bool> done(kernels.size(), false);
+    double sum = 0;
+    for (size_t i = 0; i < kernels.size(); ++i) {
+      if (done[i]) continue;
+      WorkPrices prices = base_;
+      const KernelPrice& price = base_.kernels[i];
+      if (price.basis != KernelPrice::Basis::kFigures) {
+        // Its own error; between two measured sizes at most that of the
+        // formula.
+        prices.kernels[i].seconds *= std::exp(
+            std::hypot(price.relative_error, product * price.distance));
+        sum += Change(prices);
+        continue;
+      }
+      for (size_t k = i; k < kernels.size(); ++k) {
+        if (base_.kernels[k].basis != KernelPrice::Basis::kFigures ||
+            !ShareResidual(kernels[i], kernels[k])) {
+          continue;
+        }
+        done[k] = true;
+        prices.kernels[k].seconds *=
+            std::exp(IsMemory(kernels[i]) ? memory : product);
+      }
+      sum += Change(prices);
+    }
+    return sum;
+  }
+
+  double Calls() const {
+    const double residual =
+        ValueOr(first_.has_collective_residual(), first_.collective_residual(),
+                kDefaultCollectiveResidual);
+    double sum = 0;
+    for (size_t i = 0; i < work_.calls.size(); ++i) {
+      WorkPrices prices = base_;
+      const LinkClass* link = FindLink(first_, work_.calls[i].distance);
+      prices.call_seconds[i] *=
+          std::exp(link == nullptr ? residual
+                                   : std::hypot(link->residual(),
+                                                RelativeError(link->figure())));
+      sum += Change(prices);
+    }
+    return sum;
+  }
+
+  const GpuWork& work_;
+  DeviceProfile device_, first_;
+  const Runtime& runtime_;
+  const WorkPrices base_;
+  const double base_seconds_;
+  WeakestKinds kinds_;
+};
+
+bool Holds(const Range& range, double value) {
+  return range.low() <= value && value <= range.high();
+}
+
+bool Covers(const Coverage& coverage, const Kernel& kernel) {
+  return (kernel.batch <= 1 || coverage.batched_products()) &&
+         Holds(coverage.product_m(), kernel.m) &&
+         Holds(coverage.product_n(), kernel.n) &&
+         Holds(coverage.product_k(), kernel.k);
+}
+
+bool IsBetweenNodes(const CollectiveCall& call) {
+  return call.group.num_ranks > call.group.ranks_per_node;
+}
+
+// Seconds of a batch that are outside the measured range.
+struct Outside {
+  double products = 0;
+  double attention = 0;
+  double throttled = 0;      // inside, but measured on a throttled GPU
+  double between_nodes = 0;  // collectives and transfers
+  double in_node = 0;
+};
+
+// Adds the seconds of a role whose calls are outside the coverage.
+void AddCalls(const GpuWork& work, const WorkPrices& prices,
+              const Coverage& coverage, CallRole role, double role_seconds,
+              Outside* outside) {
+  double all = 0, between = 0, inside_node = 0;
+  for (size_t i = 0; i < work.calls.size(); ++i) {
+    const CollectiveCall& call = work.calls[i];
+    if (call.role != role) continue;
+    const double seconds = call.count * prices.call_seconds[i];
+    all += seconds;
+    if (call.distance != LinkClass::DISTANCE_UNSPECIFIED) continue;
+    if (IsBetweenNodes(call)) {
+      if (!coverage.between_nodes()) between += seconds;
+    } else if (!Holds(coverage.collective_ranks(), call.group.num_ranks) ||
+               !Holds(coverage.collective_bytes(), call.bytes)) {
+      inside_node += seconds;
+    }
+  }
+  if (!(all > 0)) return;
+  outside->between_nodes += role_seconds * between / all;
+  outside->in_node += role_seconds * inside_node / all;
+}
+
+Outside OutsideOf(const ResolvedScenario& scenario, const GpuWork& work) {
+  const DeviceProfile& device = DeviceOf(scenario, work.device);
+  const WorkPrices prices =
+      PriceWork(work, device, scenario.device, scenario.runtime);
+  Outside outside;
+  double tensor = 0, expert = 0;
+  for (const GpuWork::Pass& pass : work.passes) {
+    const double count = pass.count * work.pass_scale;
+    tensor += count * pass.tensor_seconds;
+    expert += count * pass.expert_seconds;
+    for (const auto& [index, calls] : pass.kernels) {
+      const Kernel& kernel = work.kernels[index];
+      const KernelPrice& price = prices.kernels[index];
+      const double seconds = count * calls * price.seconds;
+      if (price.throttled) outside.throttled += seconds;
+      if (price.basis != KernelPrice::Basis::kFigures) continue;
+      if (kernel.kind == Kernel::Kind::kAttention && price.outside) {
+        outside.attention += seconds;
+      } else if (kernel.kind == Kernel::Kind::kProduct &&
+                 !Covers(device.coverage(), kernel)) {
+        outside.products += seconds;
+      }
+    }
+  }
+  const std::pair<CallRole, double> roles[] = {
+      {CallRole::kTensor, tensor},
+      {CallRole::kExpert, expert},
+      {CallRole::kReduction, work.reduction_seconds},
+      {CallRole::kGather, work.gather_seconds},
+      {CallRole::kTransfer, work.transfer_seconds}};
+  for (const auto& [role, seconds] : roles) {
+    AddCalls(work, prices, scenario.device.coverage(), role, seconds, &outside);
+  }
+  return outside;
+}
+
+// Returns "bf16" if GEMMs and attention were measured only in that format and
+// the scenario computes in another one; else an empty string.
+std::string OtherFormat(const DeviceProfile& device, absl::string_view format) {
+  std::set<std::string> formats;
+  for (const MeasuredKernel& kernel : device.kernels()) {
+    if (kernel.kind() != MeasuredKernel::MEMORY) {
+      formats.insert(kernel.format());
+    }
+  }
+  if (formats.count(std::string(format)) > 0) return "";
+  return absl::StrJoin(formats, " and ");
+}
+
+}  // namespace
+
+Uncertainty UncertaintyOf(const ResolvedScenario& scenario,
+                          const GpuWork& work) {
+  return Variations(scenario, work).Run();
+}
+
+double TotalLogError(const Uncertainty& uncertainty) {
+  return std::hypot(std::hypot(uncertainty.figures(), uncertainty.kernels()),
+                    std::hypot(uncertainty.collectives(), uncertainty.step()));
+}
+
+void FillUncertainty(const ResolvedScenario& scenario, const GpuWork& work,
+                     Result* result) {
+  Variations variations(scenario, work);
+  *result->mutable_uncertainty() = variations.Run();
+  *result->mutable_seconds_by_evidence() =
+      variations.Evidence(result->batch_seconds());
+  const double factor =
+      std::exp(kNineOfTen * TotalLogError(result->uncertainty()));
+  result->set_batch_seconds_low(result->batch_seconds() / factor);
+  result->set_batch_seconds_high(result->batch_seconds() * factor);
+  const Outside outside = OutsideOf(scenario, work);
+  const std::string& device = scenario.device.name();
+  const auto warn_of = [&](double seconds, const std::string& what) {
+    const double part = seconds / result->batch_seconds();
+    if (part < kLeastWarned) return;
+    // In words, so that results of several schedules share a warning.
+    result->add_warnings(
+        absl::StrCat(part < 0.2 ? "more than a twentieth" : "more than a fifth",
+                     " of the time rests on ", what));
+  };
+  const auto warn = [&](double seconds, const char* what) {
+    warn_of(seconds, absl::StrCat(what, ", which no measurement of ", device,
+                                  " covers"));
+  };
+  warn(outside.products, "products of other sizes or in batches");
+  warn(outside.attention, "attention over other lengths");
+  warn(outside.between_nodes, "collectives and transfers between nodes");
+  warn(outside.in_node, "collectives of other sizes or numbers of GPUs");
+  const char* format = MatrixFormat(scenario.scenario);
+  const std::string other = OtherFormat(scenario.device, format);
+  if (!other.empty()) {
+    result->add_warnings(absl::StrCat(
+        Ascii(device), ": its products and attention were measured in ",
+        Ascii(other), ", none of them counts in ", format));
+  }
+  warn_of(outside.throttled, absl::StrCat("kernels that were measured while ",
+                                          device, " throttled"));
+}
+
+}  // namespace weir

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/report/window.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <vector>
+
+#include "sim/graph/queues.h"
+
+namespace weir {
+namespace {
+
+// Relative difference up to which two periods are equal at their ends: above
+// the rounding error of a long run, unless it grows along the run (window.h),
+// and far below any difference that matters.
+constexpr double kTolerance = 1e-9;
+
+// With shared links the time per batch can vary forever. Its mean is used once
+// it no longer drifts.
+constexpr double kStationaryTolerance = 5e-3;
+constexpr int kMinStationaryBatches = 48;
+
+template <typename Int>
+Int DivideUp(Int a, Int b) {
+  return (a + b - 1) / b;
+}
+
+// Returns the batches at the end of a run during which the pipeline empties.
+int DrainBatches(int depth, int num_microbatches) {
+  return DivideUp(depth, num_microbatches);
+}
+
+// Returns the number of batches whose actions together determine everything
+// after them: an action waits for nothing older than the microbatches in
+// flight.
+int StateBatches(int depth, int num_microbatches) {
+  return DivideUp(2 * depth, num_microbatches) + 1;
+}
+
+// Returns the microbatches in flight: those that the ranks of the first stage
+// have begun and not ended in their orders, at least one per rank. In
+// inference: the contents of full queues at both ends of every hop.
+int Depth(const Schedule& schedule) {
+  int depth = 0;
+  for (int rank : schedule.RanksOf(0)) {
+    int now = 0, most = 0;
+    for (const Action& action : schedule.rank_actions[rank]) {
+      if (action.stage != 0) continue;
+      if (action.op == Op::kForward) {
+        now += action.num_microbatches;
+        most = std::max(most, now);
+      } else if (MakesInputGradient(action.op)) {
+        now -= action.num_microbatches;
+      }
+    }
+    if (!schedule.forward_only) depth += most;
+  }
+  if (schedule.forward_only) {
+    depth = 2 * (kQueuedMicrobatches + 1) * (schedule.num_stages - 1);
+  }
+  return std::max(depth, schedule.num_ranks);
+}
+
+// Returns the number of batches after which routes recur in the same order.
+int RouteCycle(const Schedule& schedule) {
+  const int64_t round =
+      int64_t{schedule.num_routes()} * schedule.microbatches_per_route_turn;
+  return static_cast<int>(round /
+                          std::gcd(round, int64_t{schedule.num_microbatches}));
+}
+
+class Run {
+ public:
+  Run(const Schedule& schedule, const PipelineGraph& graph,
+      const Recording& recording)
+      : schedule_(schedule),
+        graph_(graph),
+        end_(recording.end_seconds()),
+        depth_(Depth(schedule)),
+        last_(schedule.num_batches - 1 -
+              DrainBatches(depth_, schedule.num_microbatches)) {
+    for (int rank = 0; rank < schedule.num_ranks; ++rank) {
+      last_action_.push_back(LastActions(rank));
+    }
+    // A batch ends with its last gradient, or its last output.
+    end_ranks_ =
+        schedule.RanksOf(schedule.forward_only ? schedule.num_stages - 1 : 0);
+  }
+
+  // The last batch before the drain.
+  int last() const { return last_; }
+
+  // Returns when the first replica ended a batch.
+  double BatchEnd(int batch) const {
+    double end = 0;
+    for (int rank : end_ranks_) {
+      const int32_t position = last_action_[rank][batch];
+      if (position < 0) continue;
+      end =
+          std::max(end, end_[graph_.ActionEnd(rank * graph_.tensor, position)]);
+    }
+    return end;
+  }
+
+  // Returns true if all actions of the batches that determine the future end as
+  // long after their counterparts `period` batches earlier as the batches
+  // themselves do. Then so do all later ones.
+  bool IsPeriodic(int period) const {
+    const int num_state = StateBatches(depth_, schedule_.num_microbatches);
+    if (last_ - period - num_state < 0) return false;
+    const double distance = BatchEnd(last_) - BatchEnd(last_ - period);
+    for (int gpu = 0; gpu < graph_.num_gpus(); ++gpu) {
+      if (!IsPeriodic(gpu, period, num_state, distance)) return false;
+    }
+    return true;
+  }
+
+ private:
+  // [batch]: position of its last backward (forward, if there are none). If a
+  // batch does not come to this rank: position of the batch before; -1: none.
+  std::vector<int32_t> LastActions(int rank) const {
+    std::vector<int32_t> last(schedule_.num_batches, -1);
+    const auto& actions = schedule_.rank_actions[rank];
+    for (size_t i = 0; i < actions.size(); ++i) {
+      if (!IsCompute(actions[i].op)) continue;
+      if (actions[i].op == Op::kForward && !schedule_.forward_only) continue;
+      last[actions[i].microbatch / schedule_.num_microbatches] =
+          static_cast<int32_t>(i);
+    }
+    for (size_t batch = 1; batch < last.size(); ++batch) {
+      last[batch] = std::max(last[batch], last[batch - 1]);
+    }
+    return last;
+  }
+
+  bool IsPeriodic(int gpu, int period, int num_state, double distance) const {
+    const int rank = graph_.rank_of(gpu);
+    const auto& actions = schedule_.rank_actions[rank];
+    const int32_t newest = last_action_[rank][last_];
+    const int32_t shift = newest - last_action_[rank][last_ - period];
+    const auto state = static_cast<int32_t>(
+        DivideUp(static_cast<int64_t>(actions.size()) * num_state,
+                 int64_t{schedule_.num_batches}));
+    const int32_t oldest = newest - state;
+    if (oldest - shift < 0) return false;
+    for (int32_t i = newest; i > oldest; --i) {
+      Action before = actions[i];
+      before.microbatch -= period * schedule_.num_microbatches;
+      if (actions[i - shift] != before) return false;
+      const double difference = end_[graph_.ActionEnd(gpu, i)] -
+                                end_[graph_.ActionEnd(gpu, i - shift)];
+      if (!(std::fabs(difference - distance) <= kTolerance * distance)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  const Schedule& schedule_;
+  const PipelineGraph& graph_;
+  const std::span<const double> end_;
+  const int depth_;
+  const int last_;
+  std::vector<std::vector<int32_t>> last_action_;  // [rank][batch]
+  std::vector<int> end_ranks_;
+};
+
+// Compares the time of the second half of the batches with that of the quarter
+// before it, and computes the spread of its batches.
+void SetSpread(const Run& run, int half, Window* window) {
+  const int quarter = half / 2;
+  const int count = run.last() - half;
+  const double mean = (run.BatchEnd(run.last()) - run.BatchEnd(half)) / count;
+  double variance = 0;
+  for (int batch = half + 1; batch <= run.last(); ++batch) {
+    const double difference =
+        run.BatchEnd(batch) - run.BatchEnd(batch - 1) - mean;
+    variance += difference * difference / count;
+  }
+  window->spread_seconds = std::sqrt(variance);
+  if (half - quarter < kMinStationaryBatches) return;
+  const double before =
+      (run.BatchEnd(half) - run.BatchEnd(quarter)) / (half - quarter);
+  window->stationary = std::fabs(before - mean) <= kStationaryTolerance * mean;
+}
+
+}  // namespace
+
+int InitialBatches(int num_ranks, int num_microbatches) {
+  // Warm-up and drain, a state and the one with which it is compared.
+  return 2 * DrainBatches(num_ranks, num_microbatches) +
+         StateBatches(num_ranks, num_microbatches) + 4;
+}
+
+Window FindWindow(const Schedule& schedule, const PipelineGraph& graph,
+                  const Recording& recording, double makespan_seconds) {
+  Window window;
+  window.end_seconds = makespan_seconds;
+  if (schedule.flush) return window;
+
+  const Run run(schedule, graph, recording);
+  const int cycle = RouteCycle(schedule);
+  for (int period = cycle; period < run.last(); period += cycle) {
+    if (!run.IsPeriodic(period)) continue;
+    window.begin_seconds = run.BatchEnd(run.last() - period);
+    window.end_seconds = run.BatchEnd(run.last());
+    window.num_batches = period;
+    return window;
+  }
+  window.steady = false;
+  const int half = std::max(run.last() / 2, 0);
+  if (run.last() > half) {
+    window.begin_seconds = run.BatchEnd(half);
+    window.end_seconds = run.BatchEnd(run.last());
+    window.num_batches = run.last() - half;
+    SetSpread(run, half, &window);
+  } else {
+    window.num_batches = schedule.num_batches;
+  }
+  return window;
+}
+
+}  // namespace weir

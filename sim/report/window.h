@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// The part of a run from which a batch's values are taken.
+#ifndef WEIR_SIM_REPORT_WINDOW_H_
+#define WEIR_SIM_REPORT_WINDOW_H_
+
+#include "sim/engine/engine.h"
+#include "sim/graph/pipeline_graph.h"
+
+namespace weir {
+
+// With flush: the whole run, one batch. Without: one period of the steady
+// state. To find a period, the last batches before the drain, as many as
+// determine everything after them, are compared with the batches one period
+// earlier. If every action of every GPU ends one period later, to 1e-9 of the
+// period, the run repeats from there on. If microbatches take several routes, a
+// period is a multiple of the batches after which the routes recur.
+//
+// Only these batches are compared, not the whole period. If flows share links,
+// rounding errors can grow along a run and shrink again: times in the middle of
+// a long period then differ from one period to the next by 1e-9 to 1e-6 of it,
+// although its ends agree. Such a window is steady, but its times are not
+// reproducible to nine digits: changing the last digit of an input can change
+// them by as much.
+struct Window {
+  double begin_seconds = 0;
+  double end_seconds = 0;
+  int num_batches = 1;
+  // Without flush: whether a period was found. The run repeats at its end; see
+  // above for its middle. If false, the window is the second half of the
+  // batches.
+  bool steady = true;
+  // If not steady: whether the mean of these batches equals that of the batches
+  // before them, to half a percent.
+  bool stationary = false;
+  // If not steady: the standard deviation of the time of these batches.
+  double spread_seconds = 0;
+
+  double batch_seconds() const {
+    return (end_seconds - begin_seconds) / num_batches;
+  }
+};
+
+Window FindWindow(const Schedule& schedule, const PipelineGraph& graph,
+                  const Recording& recording, double makespan_seconds);
+
+// Returns the number of batches with which a run without flush starts looking
+// for its steady state: warm-up and drain of the pipeline, and some periods
+// between them.
+int InitialBatches(int num_ranks, int num_microbatches);
+
+}  // namespace weir
+
+#endif  // WEIR_SIM_REPORT_WINDOW_H_

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "calibrate/execute/training.h"
+
+#include <gmock/gmock.h>
+
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "tests/calibrate/execute/tiny_replay.h"
+
+namespace weir {
+namespace {
+
+ReplayPlan Plan(bool llama, std::vector<int> first_layer) {
+  ReplayRequest request = TinyRequest(
+      Generated("gpipe", {.num_ranks = static_cast<int>(first_layer.size()) - 1,
+                          .num_microbatches = 2}),
+      llama);
+  request.model = llama ? SmallLlama(4) : TinyGpt(4);
+  request.first_layer = std::move(first_layer);
+  return PlanOf(request);
+}
+
+using Cuts = std::vector<std::vector<int>>;
+const Cuts kCuts = {{0, 6},          {0, 2, 6},          {0, 1, 6},
+                    {0, 5, 6},       {0, 1, 2, 6},       {0, 2, 3, 4, 6},
+                    {0, 1, 2, 5, 6}, {0, 1, 2, 3, 4, 6}, {0, 1, 2, 3, 4, 5, 6}};
+
+TEST(TrainingTest, InitialWeightsDoNotDependOnTheCut) {
+  for (const bool llama : {false, true}) {
+    const std::vector<double> whole = InitialWeights(Plan(llama, {0, 6}), 0, 6);
+    for (const std::vector<int>& first : kCuts) {
+      const ReplayPlan plan = Plan(llama, first);
+      const auto cut = CutWeights(plan, whole);
+      ASSERT_EQ(cut.size(), first.size() - 1);
+      for (size_t stage = 0; stage < cut.size(); ++stage) {
+        EXPECT_EQ(cut[stage],
+                  InitialWeights(plan, first[stage], first[stage + 1]))
+            << llama << " stage " << stage << " of " << cut.size();
+        EXPECT_EQ(std::ssize(cut[stage]),
+                  plan.programs[stage]->buffers[0].num_elements);
+      }
+    }
+  }
+}
+
+// Every element of the whole model is in one stage; the tied table is in two.
+TEST(TrainingTest, CutWeightsLoseNothing) {
+  for (const bool llama : {false, true}) {
+    for (const std::vector<int>& first : kCuts) {
+      const ReplayPlan plan = Plan(llama, first);
+      std::vector<double> whole(
+          Plan(llama, {0, 6}).programs[0]->buffers[0].num_elements);
+      std::iota(whole.begin(), whole.end(), 1);
+      std::multiset<double> found;
+      for (const auto& stage : CutWeights(plan, whole)) {
+        found.insert(stage.begin(), stage.end());
+      }
+      for (const double value : whole) EXPECT_GE(found.count(value), 1U);
+      const size_t tied = llama || first.size() == 2 ? 0 : 13 * 8;
+      EXPECT_EQ(found.size(), whole.size() + tied);
+    }
+  }
+}
+
+TEST(TrainingTest, GainsAreOneBiasesZeroTheRestSmall) {
+  const ReplayPlan plan = Plan(false, {0, 6});
+  const std::vector<double> weights = InitialWeights(plan, 0, 6);
+  double sum = 0, square = 0;
+  int ones = 0, small = 0;
+  for (const double weight : weights) {
+    if (weight == 1) {
+      ++ones;
+    } else if (weight != 0) {
+      EXPECT_LE(std::abs(weight), 3.5 * 0.02);
+      sum += weight;
+      square += weight * weight;
+      ++small;
+    }
+  }
+  EXPECT_EQ(ones, (4 * 2 + 1) * 8);
+  // table, positions; qkv, projection, two of the feed-forward
+  EXPECT_EQ(small, 13 * 8 + 6 * 8 + 4 * (3 * 64 + 64 + 2 * 96));
+  EXPECT_NEAR(sum / small, 0, 4 * 0.02 / std::sqrt(1. * small));
+  // 1984 samples: 0.02 within four standard errors
+  EXPECT_NEAR(std::sqrt(square / small), 0.02,
+              4 * 0.02 / std::sqrt(2. * small));
+}
+
+TEST(TrainingTest, SeedsAndLayersDiffer) {
+  ReplayPlan plan = Plan(false, {0, 6});
+  const std::vector<double> second = InitialWeights(plan, 2, 3);
+  EXPECT_NE(second, InitialWeights(plan, 1, 2));
+  EXPECT_NE(DropoutSeed(plan, 0), DropoutSeed(plan, 1));
+  const MicrobatchData data = DataOf(plan, 0);
+  EXPECT_NE(data.tokens, DataOf(plan, 1).tokens);
+  const uint64_t dropout = DropoutSeed(plan, 0);
+  plan.seed = 2;
+  EXPECT_NE(second, InitialWeights(plan, 2, 3));
+  EXPECT_NE(data.tokens, DataOf(plan, 0).tokens);
+  EXPECT_NE(dropout, DropoutSeed(plan, 0));
+}
+
+// Targets are the next tokens. Each token has at most four possible successors,
+// and the first of them follows with probability 1/2, which a model can learn.
+TEST(TrainingTest, TextIsOfABigramLanguage) {
+  ReplayPlan plan = Plan(true, {0, 6});
+  std::map<double, std::map<double, int>> followers;
+  int num_words = 0;
+  for (int microbatch = 0; microbatch < 400; ++microbatch) {
+    const MicrobatchData data = DataOf(plan, microbatch);
+    ASSERT_EQ(data.tokens.size(), 8U);
+    for (int i = 0; i < 8; ++i) {
+      if (i % 4 != 3) {
+        EXPECT_EQ(data.tokens[i + 1], data.targets[i]);
+      }
+      EXPECT_GE(data.tokens[i], 0);
+      EXPECT_LT(data.tokens[i], 11);
+      ++followers[data.tokens[i]][data.targets[i]];
+      ++num_words;
+    }
+  }
+  int most = 0;
+  for (const auto& [word, counts] : followers) {
+    EXPECT_LE(counts.size(), 4U);
+    int largest = 0;
+    for (const auto& [next, count] : counts) largest = std::max(largest, count);
+    most += largest;
+  }
+  EXPECT_GE(most, 0.45 * num_words);
+}
+
+}  // namespace
+}  // namespace weir

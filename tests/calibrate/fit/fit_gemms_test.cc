@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "calibrate/fit/fit_gemms.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+
+#include "calibrate/fit/cross_validation.h"
+#include "calibrate/fit/import_gemms.h"
+#include "calibrate/pricing/gemm_seconds.h"
+#include "calibrate/profile/device_profile.h"
+#include "calibrate/profile/gemm_model.h"
+
+namespace weir {
+namespace {
+
+using testing::HasSubstr;
+
+const std::vector<double> kSizes = {32,   64,   128,  256,   512,  1024,
+                                    2048, 4096, 8192, 16384, 65536};
+
+// Returns GEMMs of many sizes with the seconds that `model` predicts.
+std::vector<ProductSample> Samples(const ProductMachine& machine,
+                                   const ProductModel& model,
+                                   Clock clock = Clock::kBurst) {
+  std::vector<ProductSample> samples;
+  for (double m : {512, 2048, 8192}) {
+    for (double n : kSizes) {
+      for (double k : kSizes) samples.push_back({MakeProduct(m, n, k), 0});
+    }
+  }
+  const std::vector<double> seconds =
+      PredictProducts(machine, model, samples, clock);
+  for (size_t i = 0; i < samples.size(); ++i) samples[i].seconds = seconds[i];
+  return samples;
+}
+
+TEST(FitProductsTest, PlantedFiguresComeBack) {
+  const DeviceProfile profile = *LoadDeviceProfile("a100-sxm-80gb");
+  const ProductMachine machine = *MachineOf(profile, "bf16");
+  ProductModel planted = profile.product();
+  planted.mutable_throttling()->set_value(0.1);
+  planted.mutable_wave_quantization()->set_value(0.8);
+  ProductModel start = planted;
+  int sign = 1;
+  for (const ProductFigure& figure : ProductFigures()) {
+    Figure* value = (start.*figure.mutate)();
+    value->set_value(value->value() * (1 + 0.1 * sign));
+    sign = -sign;
+  }
+  start.mutable_matrix_rate()->set_value(0.88);
+  const auto fit =
+      FitProducts(machine, start, Samples(machine, planted), "planted");
+  ASSERT_TRUE(fit.ok()) << fit.status();
+  EXPECT_LT(fit->errors.mean_absolute, 1e-3);
+  for (const ProductFigure& figure : ProductFigures()) {
+    const Figure& found = (fit->model.*figure.get)();
+    if (std::string(figure.name) == "sustained_rate") {
+      EXPECT_EQ(found.value(), start.sustained_rate().value());
+      continue;
+    }
+    const double expected = (planted.*figure.get)().value();
+    EXPECT_NEAR(found.value() / expected, 1, 0.05) << figure.name;
+    EXPECT_EQ(found.kind(), Figure::FITTED);
+    EXPECT_EQ(found.source(), "planted");
+  }
+}
+
+TEST(FitProductsTest, SteadyMeasurementsMoveOnlyWhatTheyShow) {
+  const DeviceProfile profile = *LoadDeviceProfile("h100-sxm");
+  const ProductMachine machine = *MachineOf(profile, "bf16");
+  ProductModel planted = profile.product();
+  planted.mutable_wave_quantization()->set_value(0.6);
+  planted.mutable_matrix_rate()->set_value(0.75);
+  planted.mutable_launch_seconds()->set_value(3.5e-6);
+  const std::vector<ProductSample> samples =
+      Samples(machine, planted, Clock::kSustained);
+  const auto fit = FitProducts(machine, profile.product(), samples, "planted",
+                               Clock::kSustained);
+  ASSERT_TRUE(fit.ok()) << fit.status();
+  EXPECT_LT(fit->errors.mean_absolute, 1e-3);
+  EXPECT_NEAR(fit->model.matrix_rate().value(), 0.75, 0.01);
+  EXPECT_NEAR(fit->model.launch_seconds().value(), 3.5e-6, 5e-8);
+  EXPECT_EQ(fit->model.matrix_rate().source(), "planted");
+  for (const auto get : {&ProductModel::cache_bytes, &ProductModel::throttling,
+                         &ProductModel::sustained_rate}) {
+    EXPECT_EQ((fit->model.*get)().SerializeAsString(),
+              (profile.product().*get)().SerializeAsString());
+  }
+}
+
+TEST(FitProductsTest, SameSamplesSameBytes) {
+  const DeviceProfile profile = *LoadDeviceProfile("h200-sxm");
+  const ProductMachine machine = *MachineOf(profile, "");
+  std::vector<ProductSample> samples = Samples(machine, profile.product());
+  for (size_t i = 0; i < samples.size(); ++i) {
+    samples[i].seconds *= 1 + 0.1 * std::sin(static_cast<double>(i));
+  }
+  const auto once = FitProducts(machine, profile.product(), samples, "x");
+  const auto twice = FitProducts(machine, profile.product(), samples, "x");
+  EXPECT_EQ(once->model.SerializeAsString(), twice->model.SerializeAsString());
+}
+
+TEST(FitProductsTest, ALeftOutOutlierDoesNotReachItsPrediction) {
+  const DeviceProfile profile = *LoadDeviceProfile("h100-sxm");
+  const ProductMachine machine = *MachineOf(profile, "bf16");
+  std::vector<ProductSample> samples = Samples(machine, profile.product());
+  const double seconds = samples[100].seconds;
+  samples[100].seconds *= 50;
+  std::vector<int> groups(samples.size(), 0);
+  groups[100] = 1;
+  // Only the left-out sample is wrong, so the fit to the others is exact.
+  const auto predicted =
+      CrossValidateProducts(machine, profile.product(), samples, groups);
+  ASSERT_TRUE(predicted.ok()) << predicted.status();
+  EXPECT_NEAR((*predicted)[100] / seconds, 1, 1e-6);
+}
+
+TEST(FitProductsTest, RefusesWhatCannotBeFitted) {
+  const DeviceProfile profile = *LoadDeviceProfile("h100-sxm");
+  const ProductMachine machine = *MachineOf(profile, "bf16");
+  EXPECT_THAT(
+      std::string(
+          FitProducts(machine, profile.product(), {}, "x").status().message()),
+      HasSubstr("no product"));
+  const std::vector<ProductSample> samples = {{MakeProduct(8, 8, 8), 1e-6},
+                                              {MakeProduct(8, 8, 8), 0}};
+  EXPECT_THAT(std::string(FitProducts(machine, profile.product(), samples, "x")
+                              .status()
+                              .message()),
+              HasSubstr("product 1 has"));
+}
+
+}  // namespace
+}  // namespace weir

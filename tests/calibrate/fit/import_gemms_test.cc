@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "calibrate/fit/import_gemms.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "calibrate/fit/import.h"
+#include "calibrate/pricing/gemm_seconds.h"
+#include "calibrate/profile/device_profile.h"
+
+namespace weir {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::string ErrorOf(absl::string_view text) {
+  return std::string(
+      ImportMeasurements("x.csv", text, *LoadDeviceProfile("t4"), "s")
+          .status()
+          .message());
+}
+
+TEST(ImportProductsTest, ReadsEveryUnitOfTime) {
+  for (const char* text :
+       {"m,n,k,latency_ms\n8,16,32,2\n", "k,n,m,latency_us\n32,16,8,2000\n",
+        "m,n,k,seconds,note\n8,16,32,0.002,\"a, b\"\n"}) {
+    const auto products = ReadProducts("x.csv", text);
+    ASSERT_TRUE(products.ok()) << products.status();
+    const ProductSample& sample = products->samples[0];
+    EXPECT_NEAR(sample.seconds, 2e-3, 1e-12);
+    EXPECT_EQ(sample.shape.m, 8);
+    EXPECT_EQ(sample.shape.n, 16);
+    EXPECT_EQ(sample.shape.k, 32);
+    EXPECT_EQ(sample.shape.bytes, 2 * (8 * 32 + 32 * 16 + 8 * 16));
+    EXPECT_THAT(products->lines, ElementsAre(2));
+  }
+}
+
+TEST(ImportProductsTest, BatchAndNumberFormatCount) {
+  const auto products =
+      ReadProducts("x", "batch,m,n,k,dtype,seconds\n3,8,8,8,fp32,1\n");
+  ASSERT_TRUE(products.ok()) << products.status();
+  EXPECT_EQ(products->format, "fp32");
+  EXPECT_EQ(products->samples[0].shape.batch, 3);
+  EXPECT_EQ(products->samples[0].shape.bytes, 3 * 4 * 192);
+}
+
+TEST(ImportProductsTest, TheFormatsColumnMayBeCalledType) {
+  const auto products = ReadProducts("x", "m,n,k,type,seconds\n8,8,8,fp32,1\n");
+  ASSERT_TRUE(products.ok()) << products.status();
+  EXPECT_EQ(products->format, "fp32");
+}
+
+// Returns `num_shapes` rows, each with its own (n, k) = (128, 128 i).
+std::string Products(int num_shapes, double seconds) {
+  std::string text = "m,n,k,seconds\n";
+  for (int i = 1; i <= num_shapes; ++i) {
+    absl::StrAppend(&text, "4096,128,", 128 * i, ",", seconds * (1 + i), "\n");
+  }
+  return text;
+}
+
+TEST(ImportProductsTest, ElevenShapesAreLeftOutAFoldAtATime) {
+  const DeviceProfile start = *LoadDeviceProfile("t4");
+  const auto import =
+      ImportMeasurements("x.csv", Products(11, 1e-5), start, "s");
+  ASSERT_TRUE(import.ok()) << import.status();
+  EXPECT_THAT(import->report, HasSubstr("left out by (n, k)"));
+}
+
+TEST(ImportProductsTest, AFitThatNothingChecksKeepsTheResidual) {
+  const DeviceProfile start = *LoadDeviceProfile("h100-sxm");
+  const auto import =
+      ImportMeasurements("x.csv", Products(1, 1e-5), start, "s");
+  ASSERT_TRUE(import.ok()) << import.status();
+  EXPECT_EQ(import->profile.product_residual().value(),
+            start.product_residual().value());
+  EXPECT_THAT(import->report, HasSubstr("warning: all rows have one (n, k)"));
+}
+
+TEST(ImportProductsTest, TimesOfAnotherDeviceAreRefused) {
+  EXPECT_THAT(ErrorOf(Products(20, 1e-9)),
+              AllOf(HasSubstr("x.csv: no figures explain these times: fit:"),
+                    HasSubstr("x.csv: is not of T4")));
+}
+
+TEST(ImportProductsTest, FiguresBecomeFittedAndSayFromWhat) {
+  const DeviceProfile start = *LoadDeviceProfile("t4");
+  std::string text = "m,n,k,latency_us\n";
+  for (double m : {256, 1024, 4096}) {
+    for (double n : {128, 1024, 4096}) {
+      for (double k : {128, 1024, 4096}) {
+        absl::StrAppend(
+            &text, m, ",", n, ",", k, ",",
+            1e6 * ProductSeconds(start, *PeakFlops(start, "fp16"),
+                                 MakeProduct(m, n, k), Clock::kBurst),
+            "\n");
+      }
+    }
+  }
+  const auto import = ImportMeasurements("x.csv", text, start, "my cluster");
+  ASSERT_TRUE(import.ok()) << import.status();
+  const Figure& rate = import->profile.product().matrix_rate();
+  EXPECT_EQ(rate.kind(), Figure::FITTED);
+  EXPECT_THAT(rate.source(),
+              HasSubstr("my cluster: 27 products, mean |error|"));
+  EXPECT_NEAR(rate.value(), start.product().matrix_rate().value(), 1e-2);
+  EXPECT_EQ(import->profile.product().sustained_rate().kind(), Figure::ASSUMED);
+  const Coverage& coverage = import->profile.coverage();
+  EXPECT_EQ(coverage.product_m().low(), 256);
+  EXPECT_EQ(coverage.product_k().high(), 4096);
+  EXPECT_FALSE(coverage.batched_products());
+  EXPECT_EQ(import->profile.product_residual().kind(), Figure::FITTED);
+  EXPECT_LT(import->profile.product_residual().value(), 0.01);
+  EXPECT_THAT(import->report,
+              AllOf(HasSubstr("fit: mean |error| 0.0 %"),
+                    HasSubstr("left out by (n, k), a tenth at a time: mean")));
+}
+
+TEST(ImportProductsTest, ErrorsNameLineColumnFoundAndExpected) {
+  EXPECT_EQ(ErrorOf("m,n,k,latency_ms\n8,8,8,1\n8,-1,8,1\n8,x,8,1\n"),
+            "x.csv:3: n is \"-1\", expected 1 to 1e+09\n"
+            "x.csv:4: n is \"x\", expected a number");
+  EXPECT_THAT(ErrorOf("m,n,k,latency_ms\n8,8,8,0\n"),
+              HasSubstr("x.csv:2: latency_ms is \"0\", expected"));
+  EXPECT_THAT(ErrorOf("m,n,k,time\n8,8,8,1\n"),
+              HasSubstr("x.csv:1: has no column of times, expected one of "
+                        "latency_ms, latency_us, seconds"));
+  EXPECT_THAT(ErrorOf("m,n,k,seconds\n"), HasSubstr("x.csv:2: has no rows"));
+  EXPECT_THAT(ErrorOf("m,n,k,seconds\n8,8,8\n"),
+              HasSubstr("x.csv:2: has 3 fields, expected 4"));
+  EXPECT_THAT(
+      ErrorOf("m,n,k,seconds,dtype\n8,8,8,1,fp16\n8,8,8,1,fp32\n"),
+      HasSubstr("x.csv:3: dtype is \"fp32\", expected \"fp16\" as in the"));
+  EXPECT_THAT(ErrorOf("m,n,k,seconds,dtype\n8,8,8,1,bf16\n"),
+              HasSubstr("has no rate for number format \"bf16\""));
+}
+
+TEST(ImportProductsTest, UnknownContentListsTheFormats) {
+  EXPECT_THAT(ErrorOf("hello\n"),
+              AllOf(HasSubstr("x.csv:1: is no format of measurements"),
+                    HasSubstr("a CSV with the columns m, n, k")));
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "calibrate/pricing/kernel_seconds.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "calibrate/profile/device_profile.h"
+#include "models/kernels.h"
+#include "models/layer_work.h"
+#include "models/model.h"
+
+namespace weir {
+namespace {
+
+// Returns a profile with 10 multiprocessors, 1e12 of 2e12 FLOP/s and 1e9 of 2e9
+// B/s reached, and 1 us per kernel.
+DeviceProfile Toy() {
+  DeviceProfile profile;
+  profile.mutable_num_multiprocessors()->set_value(10);
+  ProductModel& product = *profile.mutable_product();
+  product.mutable_launch_seconds()->set_value(2e-6);
+  product.mutable_matrix_rate()->set_value(0.625);
+  product.mutable_sustained_rate()->set_value(0.8);
+  product.mutable_cache_bytes_per_second()->set_value(1e18);
+  product.mutable_cache_shares()->set_value(1);
+  product.mutable_output_bytes_per_second()->set_value(1e18);
+  product.mutable_memory_rate()->set_value(0.5);
+  product.mutable_wave_quantization()->set_value(1);
+  profile.mutable_memory_bytes_per_second()->set_value(2e9);
+  profile.mutable_memory_efficiency()->set_value(0.5);
+  profile.mutable_kernel_seconds()->set_value(1e-6);
+  return profile;
+}
+
+constexpr double kPeak = 2e12;
+
+Kernel Product(double batch, double m, double n, double k) {
+  Kernel kernel = ProductKernel(batch, m, n, k, 2);
+  kernel.bytes = 0;
+  return kernel;
+}
+
+double Seconds(const Kernel& kernel) {
+  return KernelSeconds(Toy(), kPeak, kernel);
+}
+
+// Seconds of a GEMM that fills whole waves, without its bytes.
+const double kWaveSeconds = 2.0 * 256 * 128 * 320 * 10 / 1e12;
+
+TEST(KernelSecondsTest, ProductsRunAtTheSustainedRate) {
+  // 10 tiles of 256 x 128 on 10 multiprocessors.
+  EXPECT_NEAR(Seconds(Product(1, 512, 640, 320)), 2e-6 + kWaveSeconds, 1e-15);
+  EXPECT_NEAR(Seconds(Product(5, 512, 128, 320)), 2e-6 + kWaveSeconds, 1e-15);
+}
+
+TEST(KernelSecondsTest, MemoryBoundProductsWaitForMemory) {
+  Kernel kernel = Product(1, 512, 640, 320);
+  kernel.bytes = 1e6;
+  EXPECT_NEAR(Seconds(kernel), 2e-6 + 1e-3, 1e-6);
+}
+
+TEST(KernelSecondsTest, WhatAnEpilogueMovesDoesNotWidenTheElements) {
+  DeviceProfile profile = Toy();
+  profile.mutable_product()->mutable_cache_bytes_per_second()->set_value(1e10);
+  Kernel kernel = ProductKernel(1, 512, 640, 320, 2);
+  profile.mutable_memory_bytes_per_second()->set_value(1e18);
+  const double plain = KernelSeconds(profile, kPeak, kernel);
+  kernel.bytes *= 1.4;
+  EXPECT_NEAR(KernelSeconds(profile, kPeak, kernel), plain, 1e-3 * plain);
+  kernel.bytes *= 2;  // fp32
+  EXPECT_GT(KernelSeconds(profile, kPeak, kernel), 1.5 * plain);
+}
+
+TEST(KernelSecondsTest, MemoryKernelsCostBytesAndTheFixedCost) {
+  EXPECT_NEAR(Seconds(MemoryKernel(5e6)), 1e-6 + 5e-3, 1e-15);
+  EXPECT_EQ(Seconds(MemoryKernel(0)), 1e-6);
+  EXPECT_EQ(Seconds(Kernel()), 1e-6);
+}
+
+TEST(KernelSecondsTest, AttentionCostsWhatItPerforms) {
+  Kernel kernel;
+  kernel.kind = Kernel::Kind::kAttention;
+  kernel.flops = 4e9;
+  EXPECT_NEAR(Seconds(kernel), 1e-6 + 4e-3, 1e-15);
+  kernel.performed_flops = 2e9;
+  EXPECT_NEAR(Seconds(kernel), 1e-6 + 2e-3, 1e-15);
+  DeviceProfile profile = Toy();
+  profile.mutable_attention_efficiency()->set_value(0.25);
+  EXPECT_NEAR(KernelSeconds(profile, kPeak, kernel), 1e-6 + 4e-3, 1e-15);
+}
+
+// 2 heads of size 5, 100 queries: each tile costs 30 more keys in the forward
+// and in the backward.
+TEST(KernelSecondsTest, AttentionPaysARampBesideItsKeys) {
+  Kernel kernel;
+  kernel.kind = Kernel::Kind::kAttention;
+  kernel.batch = 2;
+  kernel.m = 100;
+  kernel.k = 5;
+  kernel.products = 2;
+  kernel.performed_flops = 4e6;
+  DeviceProfile profile = Toy();
+  profile.mutable_attention_efficiency()->set_value(0.25);
+  profile.mutable_attention_backward_efficiency()->set_value(0.1);
+  profile.mutable_attention_ramp_keys()->set_value(30);
+  EXPECT_NEAR(KernelSeconds(profile, kPeak, kernel),
+              1e-6 + (4e6 + 2 * 2 * 2 * 100 * 5 * 30) / 0.5e12, 1e-15);
+  kernel.products = 5;
+  EXPECT_NEAR(KernelSeconds(profile, kPeak, kernel),
+              1e-6 + (4e6 + 2 * 5 * 2 * 100 * 5 * 30) / 0.2e12, 1e-15);
+}
+
+TEST(KernelSecondsTest, NormsHaveTheirOwnRate) {
+  DeviceProfile profile = Toy();
+  const Kernel norm = MemoryKernel(5e6, KernelPart::kNorm);
+  EXPECT_NEAR(KernelSeconds(profile, kPeak, norm), 1e-6 + 5e-3, 1e-15);
+  profile.mutable_norm_efficiency()->set_value(0.25);
+  EXPECT_NEAR(KernelSeconds(profile, kPeak, norm), 1e-6 + 10e-3, 1e-15);
+}
+
+TEST(KernelSecondsTest, EveryLaunchCostsTheFixedTime) {
+  EXPECT_NEAR(Seconds(MemoryKernel(5e6, KernelPart::kLoss, 6)), 6e-6 + 5e-3,
+              1e-15);
+}
+
+TEST(KernelSecondsTest, KernelsRunOneAfterTheOther) {
+  EXPECT_NEAR(
+      KernelSeconds(Toy(), kPeak,
+                    std::vector<Kernel>{MemoryKernel(1e6), MemoryKernel(2e6)}),
+      2e-6 + 3e-3, 1e-15);
+  EXPECT_EQ(KernelSeconds(Toy(), kPeak, std::vector<Kernel>()), 0);
+}
+
+TEST(KernelSecondsTest, MoreBytesAreNeverFaster) {
+  Kernel kernel = Product(1, 200, 1000, 300);
+  double last = 0;
+  for (double bytes = 1; bytes < 1e9; bytes *= 3) {
+    kernel.bytes = bytes;
+    EXPECT_GE(Seconds(kernel), last) << bytes;
+    last = Seconds(kernel);
+  }
+}
+
+// A training step on one GPU, priced bottom up: GEMMs, element-wise kernels,
+// and an Adam step that moves 30 bytes per parameter.
+struct Step {
+  const char* device;
+  uint32_t layers, hidden, heads, sequence_length;
+  int batch;
+  uint32_t vocabulary;
+  Recompute recompute;
+  double published_tflops;  // includes recomputation
+};
+
+double Tflops(const Step& step) {
+  Model model;
+  Transformer& transformer = *model.mutable_transformer();
+  transformer.set_num_layers(step.layers);
+  transformer.set_hidden_size(step.hidden);
+  transformer.set_num_heads(step.heads);
+  transformer.set_num_kv_heads(step.heads);
+  transformer.set_head_size(step.hidden / step.heads);
+  transformer.set_feed_forward_size(4 * step.hidden);
+  transformer.set_vocabulary_size(step.vocabulary);
+  transformer.set_num_positions(step.sequence_length);
+  transformer.set_attention_bias(true);
+  transformer.set_attention_output_bias(true);
+  transformer.set_feed_forward_bias(true);
+  transformer.set_tied_embeddings(true);
+  transformer.set_causal(true);
+  WorkSpec spec;
+  spec.microbatch_size = step.batch;
+  spec.sequence_length = static_cast<int>(step.sequence_length);
+  spec.dropout = true;
+  spec.recompute = step.recompute;
+  const DeviceProfile profile = *LoadDeviceProfile(step.device);
+  const double peak = *PeakFlops(profile, "fp16");
+  const std::vector<LayerWork> layers = LayersOf(model, spec);
+  double flops = ModelFlops(layers, 1);
+  double seconds =
+      KernelSeconds(profile, peak, MemoryKernel(30 * CountParameters(model)));
+  for (const LayerWork& layer : layers) {
+    for (const auto* kernels : {&layer.forward, &layer.backward_input,
+                                &layer.backward_weight, &layer.recompute}) {
+      seconds += KernelSeconds(profile, peak, *kernels);
+    }
+    for (const Kernel& kernel : layer.recompute) flops += kernel.flops;
+  }
+  return flops / seconds / 1e12;
+}
+
+// Megatron-LM README of 2020 (tables.tex of github.com/msr-fiddle/pipedream,
+// branch pipedream_2bw): GPT with 1.16 billion parameters on one GPU.
+TEST(BottomUpTest, SingleGpuMegatronIsWithinAnEighth) {
+  for (const Step& step : {Step{"v100-sxm2-32gb", 24, 1920, 15, 1024, 8, 51200,
+                                Recompute::kFull, 71.9},
+                           Step{"a100-sxm-40gb", 24, 1920, 15, 1024, 16, 51200,
+                                Recompute::kFull, 149.8}}) {
+    EXPECT_NEAR(Tflops(step) / step.published_tflops, 1, 0.125) << step.device;
+  }
+}
+
+// Narayanan et al. 2021 (PipeDream-2BW): GPT with 355 million parameters on one
+// V100. The paper does not give the batch size.
+TEST(BottomUpTest, SingleV100Of2BWIsWithinAFifth) {
+  for (int batch : {4, 8}) {
+    const Step step{"v100-sxm2-16gb", 24, 1024, 16, 512, batch, 50257,
+                    Recompute::kNone, 45};
+    EXPECT_NEAR(Tflops(step) / step.published_tflops, 1, 0.2) << batch;
+  }
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checks that the defaults shown in the help are those of the program.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "cli/weir/command_table.h"
+#include "tests/cli/weir/program.h"
+
+namespace weir {
+namespace {
+
+// Returns true for defaults in words, which follow from the other arguments.
+bool IsProse(const std::string& fallback) {
+  static const auto& prose =
+      *new std::set<std::string>{"the cluster's",
+                                 "the model's",
+                                 "the device's",
+                                 "the file's name",
+                                 "the machine's cores",
+                                 "the ranks, as 1F1B",
+                                 "the fastest that fits",
+                                 "what the schedule needs",
+                                 "until steady",
+                                 "by the size",
+                                 "as the scenario says",
+                                 "with Megatron-LM and bf16",
+                                 "none",
+                                 "transfers do not count",
+                                 "all",
+                                 "both",
+                                 "all that make sense",
+                                 "all of the cluster",
+                                 "all with a flush",
+                                 "1, without flush 3"};
+  return prose.contains(fallback);
+}
+
+std::string ValueOf(const std::string& fallback) {
+  return fallback == "25 MiB" ? "26214400" : fallback;
+}
+
+using Arguments = std::vector<std::pair<std::string, std::string>>;
+
+// Returns arguments for each command with which the defaults of its options
+// matter.
+const Arguments* QuestionOf(absl::string_view command) {
+  static const Arguments schedule = {{"", "gpipe"}};
+  static const auto& questions = *new std::map<std::string, Arguments>{
+      {"simulate",
+       {{"--model", "gpt2"},
+        {"--cluster", "p3-16xlarge"},
+        {"--nodes", "1"},
+        {"--schedule", "1f1b"},
+        {"--gbs", "8"},
+        {"--pp", "2"},
+        {"--dp", "2"}}},
+      {"sweep",
+       {{"--costs", "f=1,b=2"},
+        {"--pp", "2"},
+        {"--schedule", "gpipe"},
+        {"--grid", "num_microbatches=2,4"}}},
+      {"plan",
+       {{"--model", "gpt2"},
+        {"--cluster", "p3-16xlarge"},
+        {"--nodes", "1"},
+        {"--gbs", "4"},
+        {"--schedule", "gpipe"},
+        {"--tp", "1"},
+        {"--dp", "1"},
+        {"--mbs", "1"}}},
+      {"train-study",
+       {{"--costs", "f=1,b=2"},
+        {"--pp", "2"},
+        {"--microbatches", "2"},
+        {"--schedule", "gpipe"},
+        {"--updates", "2"},
+        {"--seeds", "1"}}},
+      {"schedule synthesize",
+       {{"--costs", "f=1,b=2"}, {"--pp", "2"}, {"--microbatches", "2"}}},
+      {"schedule show", schedule},
+      {"schedule semantics", schedule},
+      {"schedule lint", schedule},
+      {"schedule convert", schedule},
+      {"model show", {{"", "gpt2"}}}};
+  const auto found = questions.find(std::string(command));
+  return found == questions.end() ? nullptr : &found->second;
+}
+
+// Runs the command with its arguments except the option `without`, plus `more`.
+ProgramRun Ask(absl::string_view command, const Arguments& question,
+               const std::string& without, const std::string& more) {
+  std::error_code ignored;
+  std::filesystem::remove_all(TestFolder() + "/weir-sweep", ignored);
+  std::string line(command);
+  for (const auto& [name, value] : question) {
+    if (name.empty() || name != without) {
+      absl::StrAppend(&line, " ", name, " '", value, "'");
+    }
+  }
+  return RunWeir(absl::StrCat(line, " ", more));
+}
+
+// Returns true for options that take a minute at their defaults. The help
+// prints these defaults from the program's own variables.
+bool IsSlow(const std::string& name) {
+  return name == "--updates" || name == "--seeds";
+}
+
+TEST(DefaultsTest, EveryDefaultOfTheHelpIsWhatTheProgramDoes) {
+  Flags ignored;
+  std::set<std::string> of_scenarios;
+  for (const Option& option : OptionsOfScenario(&ignored.scenario)) {
+    of_scenarios.insert(FirstName(option));
+  }
+  int num_compared = 0;
+  for (const CommandInfo& command : AllCommands()) {
+    Flags flags;
+    for (const Option& option : command.options(&flags)) {
+      const std::string name = FirstName(option);
+      if (option.fallback.empty() || IsProse(option.fallback)) continue;
+      const std::string value = ValueOf(option.fallback);
+      const absl::Status status = option.set(value);
+      EXPECT_TRUE(status.ok()) << command.name << " " << name << " [" << value
+                               << "]: " << status.message();
+      const Arguments* question = QuestionOf(command.name);
+      // One command represents all others with the same options.
+      const bool shared =
+          of_scenarios.contains(name) &&
+          (question == nullptr || command.name == "sweep" ||
+           command.name == "train-study" || command.name == "plan" ||
+           command.name == "schedule synthesize");
+      if (shared || name == "--format" || name == "--color" || IsSlow(name)) {
+        continue;
+      }
+      if (question == nullptr) {
+        EXPECT_TRUE(command.name == "compare" || command.name == "explain")
+            << "no question for " << command.name << " " << name;
+        continue;
+      }
+      const ProgramRun silent = Ask(command.name, *question, name, "");
+      const ProgramRun said =
+          Ask(command.name, *question, name, absl::StrCat(name, " ", value));
+      EXPECT_LE(silent.exit_code, 1) << command.name << ": " << silent.err;
+      EXPECT_EQ(silent.exit_code, said.exit_code) << said.err;
+      EXPECT_EQ(silent.out, said.out) << command.name << " " << name;
+      ++num_compared;
+    }
+  }
+  EXPECT_GE(num_compared, 35);
+}
+
+// Checks the default in the way that a user relies on it.
+TEST(DefaultsTest, AMicrobatchHasOneSequenceUnlessItIsSaid) {
+  const std::string question =
+      "simulate --schedule 1f1b --model gpt2 --cluster dgx-a100 --tp 4 "
+      "--gbs 64";
+  const ProgramRun silent = RunWeir(question);
+  ASSERT_EQ(silent.exit_code, 0) << silent.err;
+  EXPECT_EQ(silent.out, RunWeir(question + " --mbs 1").out);
+  EXPECT_NE(silent.out, RunWeir(question + " --mbs 2").out);
+}
+
+}  // namespace
+}  // namespace weir

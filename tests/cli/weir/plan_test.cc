@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tests the output of "weir plan" and the files that it writes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "tests/cli/weir/program.h"
+
+namespace weir {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr char kConfig[] =
+    R"({"model_type": "llama", "num_hidden_layers": 8, "hidden_size": 512,
+        "num_attention_heads": 8, "intermediate_size": 1408,
+        "vocab_size": 32000, "max_position_embeddings": 2048,
+        "rope_theta": 500000.0})";
+
+constexpr char kPlan[] =
+    "plan --model config.json --cluster dgx-h100 --nodes 1 --gbs 16 --seq 512 "
+    "--tp 1 --pp 4 --mbs 1 --precision bf16 --flash-attention --jobs 1 ";
+
+json ResultOf(const std::string& before, const std::string& arguments) {
+  const ProgramRun run =
+      RunWeirAfter(before, absl::StrCat(arguments, " --format json"));
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  json output = json::parse(run.out, nullptr, false);
+  EXPECT_TRUE(output.is_object()) << run.out;
+  return output["result"];
+}
+
+// Both files simulate to the planned result, also from another folder.
+TEST(PlanFilesTest, SimulateToThePlannedSecondsFromTheirOwnFolder) {
+  WriteInput("config.json", kConfig);
+  const json plans =
+      ResultOf("", absl::StrCat(kPlan, "--plans 2 --out plans"))["plans"];
+  ASSERT_GE(plans.size(), 1u);
+  for (size_t i = 0; i < plans.size(); ++i) {
+    for (const std::string& arguments :
+         {absl::StrCat("simulate plan-", i + 1, ".textproto"),
+          absl::StrCat("simulate --megatron-args plan-", i + 1,
+                       ".args --cluster dgx-h100 --nodes 1")}) {
+      const json result = ResultOf("cd plans &&", arguments);
+      EXPECT_EQ(result["batch_seconds"], plans[i]["batch_seconds"])
+          << arguments;
+      EXPECT_EQ(result["peak_memory_bytes"], plans[i]["peak_memory_bytes"])
+          << arguments;
+    }
+  }
+}
+
+class StalePlanFilesTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::filesystem::remove_all(Path(""));
+    std::filesystem::create_directory(Path(""));
+    WriteInput("config.json", kConfig);
+  }
+  static std::string Path(const std::string& name) {
+    return absl::StrCat(TestFolder(), "/stale/", name);
+  }
+  static bool Exists(const std::string& name) {
+    return std::filesystem::exists(Path(name));
+  }
+  static ProgramRun Run(absl::string_view arguments) {
+    return RunWeir(absl::StrCat(kPlan, arguments, " --out stale"));
+  }
+};
+
+TEST_F(StalePlanFilesTest, OfAnEarlierRunAreRemoved) {
+  ASSERT_EQ(Run("--plans 3").exit_code, 0);
+  for (const char* name : {"plan-1.args", "plan-2.textproto", "plan-2.args",
+                           "plan-2.csv", "plan-3.textproto"}) {
+    ASSERT_TRUE(Exists(name)) << name;
+  }
+  // Megatron-LM cannot run this plan, so it has no .args file.
+  const ProgramRun run = Run("--plans 1 --schedule zb-h1");
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.err,
+              HasSubstr("(1 plan); removed 7 files of an earlier run"));
+  EXPECT_TRUE(Exists("plan-1.textproto"));
+  EXPECT_TRUE(Exists("plan-1.csv"));
+  const auto folder = std::filesystem::directory_iterator(Path(""));
+  EXPECT_EQ(std::distance(begin(folder), end(folder)), 2);
+}
+
+TEST_F(StalePlanFilesTest, OfOthersStay) {
+  for (const std::string force : {"", " --force"}) {
+    WriteInput("stale/plan-2.textproto", "# no mark\n");
+    WriteInput("stale/plan-2.args", "--num-layers 4\n");
+    WriteInput("stale/plan-3.args", "--num-layers 4\n");
+    WriteInput("stale/notes.csv", "1\n");
+    const ProgramRun run = Run("--plans 1" + force);
+    ASSERT_EQ(run.exit_code, 0) << run.err;
+    EXPECT_THAT(run.err, Not(HasSubstr("removed")));
+    for (const char* name :
+         {"plan-2.textproto", "plan-2.args", "plan-3.args", "notes.csv"}) {
+      EXPECT_TRUE(Exists(name)) << name;
+    }
+  }
+}
+
+TEST(PlanFilesTest, MegatronArgumentsStandInsteadOfAScenario) {
+  WriteInput("x.args", "--num-layers 4 --hidden-size 64\n");
+  const ProgramRun both = RunWeir(
+      "simulate gpt3-175b-selene --megatron-args x.args --cluster dgx-h100");
+  EXPECT_EQ(both.exit_code, 2);
+  EXPECT_THAT(both.err, HasSubstr("exclude each other"));
+  WriteInput("y.args", "--pipeline-model-parallel-size 3\n");
+  const ProgramRun odd =
+      RunWeir("simulate --megatron-args y.args --cluster dgx-h100 --nodes 1");
+  EXPECT_EQ(odd.exit_code, 2);
+  EXPECT_THAT(odd.err, HasSubstr("expected a divisor of the cluster's 8 GPUs"));
+}
+
+TEST(PlanTableTest, SaysWhichSchedulesWereConsidered) {
+  WriteInput("config.json", kConfig);
+  const ProgramRun usual = RunWeir(kPlan);
+  EXPECT_THAT(usual.out,
+              HasSubstr("schedules considered: 1f1b, interleaved-1f1b, as the "
+                        "runtime megatron-lm executes no others (--schedule "
+                        "all: every one)\n"));
+  EXPECT_THAT(usual.out, Not(HasSubstr("(!)")));
+  const ProgramRun named =
+      RunWeir(absl::StrCat(kPlan, "--schedule zb-h1 --out plans"));
+  EXPECT_THAT(named.out, HasSubstr("schedules considered: zb-h1\n"));
+  EXPECT_THAT(named.out, HasSubstr("zb-h1 (!)"));
+  EXPECT_THAT(named.err, HasSubstr("no plan-1.args, as Megatron-LM cannot"));
+  EXPECT_FALSE(std::filesystem::exists(TestFolder() + "/plans/plan-1.args"));
+  EXPECT_TRUE(std::filesystem::exists(TestFolder() + "/plans/plan-1.csv"));
+}
+
+TEST(PlanTableTest, SaysWhatOfAGpuAPlanMayUse) {
+  WriteInput("config.json", kConfig);
+  const json usual = ResultOf("", kPlan);
+  const json all = ResultOf("", absl::StrCat(kPlan, "--memory-margin 0%"));
+  EXPECT_NEAR(usual["memory_limit_bytes"].get<double>() /
+                  all["memory_limit_bytes"].get<double>(),
+              0.95, 1e-9);
+  for (const char* bad : {"5", "-1%", "96%", "x%"}) {
+    const ProgramRun run =
+        RunWeir(absl::StrCat(kPlan, "--memory-margin ", bad));
+    EXPECT_EQ(run.exit_code, 2) << bad;
+    EXPECT_THAT(run.err, HasSubstr("--memory-margin is "));
+  }
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs "weir profile" and --profile as users do.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "base/textproto.h"
+#include "tests/cli/weir/program.h"
+#include "tests/toy_profile.h"
+
+namespace weir {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+constexpr char kProducts[] =
+    "m,n,k,latency_us,note\n"
+    "1024,1024,1024,30,\"a, b\"\n"
+    "2048,2048,2048,80,c\n"
+    "4096,4096,4096,520,d\n";
+
+std::string WriteProfile(const char* name, const DeviceProfile& profile) {
+  return WriteInput(name, PrintTextProto(profile));
+}
+
+TEST(ProfileTest, ListsWhatItCanShow) {
+  const ProgramRun list = RunWeir("profile list");
+  EXPECT_EQ(list.exit_code, 0);
+  EXPECT_THAT(list.out, AllOf(HasSubstr("h200-sxm\n"), HasSubstr("t4\n")));
+  EXPECT_EQ(RunWeir("profile show h200-sxm").exit_code, 0);
+  EXPECT_THAT(RunWeir("profile show h201-sxm").err,
+              HasSubstr("did you mean h200-sxm?"));
+}
+
+TEST(ProfileTest, ShowsEverythingAsJson) {
+  const std::string file = WriteProfile("toy.textproto", ToyProfile());
+  const ProgramRun run = RunWeir("profile show --format json " + file);
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  const auto result = nlohmann::json::parse(run.out)["result"];
+  EXPECT_EQ(result["name"], "Toy-1");
+  EXPECT_EQ(result["provenance"]["software"]["nccl"], "2.28.9");
+  EXPECT_EQ(result["links"].size(), 2u);
+  EXPECT_EQ(result["stages"].size(), 3u);
+  EXPECT_EQ(result["memory"].size(), 1u);
+  for (const auto& figure : result["figures"]) {
+    EXPECT_EQ(figure["source"], "made up for tests");
+    if (figure["path"] == "kernel_gap_seconds") {
+      EXPECT_EQ(figure["unit"], "s");
+      EXPECT_EQ(figure["kind"], "measured");
+    }
+  }
+}
+
+TEST(ProfileTest, ToleranceIsAVerdict) {
+  const std::string toy = WriteProfile("toy.textproto", ToyProfile());
+  EXPECT_EQ(
+      RunWeir("profile diff --tolerance 0.01 " + toy + " " + toy).exit_code, 0);
+  DeviceProfile changed = ToyProfile();
+  auto* seconds = changed.mutable_kernels(3)->mutable_seconds();
+  *seconds = QuantilesAround(1.015 * seconds->p50());
+  const std::string other = WriteProfile("other.textproto", changed);
+  const std::string diff = "profile diff " + toy + " " + other;
+  const ProgramRun run = RunWeir(diff + " --tolerance 0.01");
+  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_THAT(run.out, AllOf(HasSubstr("no figure differs"),
+                             HasSubstr("only in A"), HasSubstr("1.015")));
+  EXPECT_EQ(RunWeir(diff + " --tolerance 0.02").exit_code, 0);
+  EXPECT_EQ(RunWeir(diff).exit_code, 0);
+  const ProgramRun json = RunWeir(diff + " --format json");
+  const auto result = nlohmann::json::parse(json.out)["result"];
+  EXPECT_NEAR(result["kernels"][0]["ratio"].get<double>(), 1.015, 1e-9);
+  EXPECT_NEAR(result["ratios"]["p50"].get<double>(), 1, 1e-12);
+}
+
+TEST(ProfileTest, AScenarioWarnsOfAnotherGpuAndOtherVersions) {
+  const std::string toy = WriteProfile("toy.textproto", ToyProfile());
+  const std::string scenario = WriteInput(
+      "scenario.textproto",
+      "model: 'gpt2' cluster: 'dgx-a100' num_nodes: 1 schedule: '1f1b' "
+      "parallelism { pipeline: 4 } batch { microbatch_size: 1 "
+      "global_batch_size: 8 } "
+      "training { precision: MIXED_BF16 flash_attention: true } "
+      "software { nccl: '2.27.3' }");
+  const ProgramRun run = RunWeir("simulate " + scenario + " --profile " + toy);
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(
+      run.err,
+      AllOf(HasSubstr("the profile is of Toy-1, the cluster has A100-SXM4"),
+            HasSubstr("measured with NCCL 2.28.9, not 2.27.3")));
+  EXPECT_EQ(RunWeir("simulate " + scenario).err.find("Toy"), std::string::npos);
+}
+
+TEST(ProfileTest, TheOldNameOfTheOptionIsGone) {
+  const ProgramRun run = RunWeir("simulate --device t4");
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_THAT(run.err, HasSubstr("--device is not expected"));
+}
+
+TEST(ProfileImportTest, WritesAProfileThatNamesItsSource) {
+  const std::string file = WriteInput("gemm.csv", kProducts);
+  const ProgramRun run = RunWeir(absl::StrCat(
+      "profile import ", file,
+      " --profile a100-sxm-80gb --source \"our cluster\" --out a.textproto"));
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.out, AllOf(HasSubstr("fit: mean |error|"),
+                             HasSubstr("3 rows; worst: m=")));
+  EXPECT_THAT(run.err, HasSubstr("wrote a.textproto"));
+  // The next import can start from a profile.
+  const ProgramRun again = RunWeir(absl::StrCat(
+      "profile import ", file, " --profile a.textproto --out b.textproto"));
+  EXPECT_EQ(again.exit_code, 0) << again.err;
+}
+
+TEST(ProfileImportTest, ErrorsNameFileLineAndColumn) {
+  const std::string file = WriteInput("bad.csv", "m,n,k,latency_us\n8,8,x,1\n");
+  const ProgramRun run = RunWeir(
+      absl::StrCat("profile import ", file, " --profile t4 --out a.textproto"));
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_THAT(run.err,
+              HasSubstr("error: bad.csv:2: k is \"x\", expected a number"));
+  EXPECT_EQ(RunWeir("profile import gone.csv --profile t4 --out a").exit_code,
+            2);
+  EXPECT_THAT(
+      RunWeir(absl::StrCat("profile import ", file)).err,
+      AllOf(HasSubstr("--profile is missing"), HasSubstr("--out is missing")));
+}
+
+}  // namespace
+}  // namespace weir

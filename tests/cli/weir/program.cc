@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/cli/weir/program.h"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+#include "base/files.h"
+
+namespace weir {
+
+std::string TestFolder() {
+  static const std::string* folder = [] {
+    std::string pattern = absl::StrCat(testing::TempDir(), "weir-cli-XXXXXX");
+    if (mkdtemp(pattern.data()) == nullptr) std::abort();
+    // Removed when the test process ends.
+    static const auto remove = [] {
+      std::error_code error;
+      std::filesystem::remove_all(TestFolder(), error);
+    };
+    std::atexit(+[] { remove(); });
+    return new std::string(pattern);
+  }();
+  return *folder;
+}
+
+std::string WriteInput(const std::string& name, absl::string_view contents) {
+  EXPECT_TRUE(WriteFile(absl::StrCat(TestFolder(), "/", name), contents).ok());
+  return name;
+}
+
+ProgramRun RunWeirAfter(absl::string_view before, absl::string_view arguments) {
+  const std::string out = absl::StrCat(TestFolder(), "/.out");
+  const std::string err = absl::StrCat(TestFolder(), "/.err");
+  // Removes environment variables that change colors or progress.
+  const std::string line = absl::StrCat(
+      "cd '", TestFolder(), "' && unset CI NO_COLOR CLICOLOR_FORCE && ", before,
+      " timeout 120 '", WEIR_PROGRAM, "' ", arguments);
+  const int status = std::system(
+      absl::StrCat("( ", line, " ) >'", out, "' 2>'", err, "' </dev/null")
+          .c_str());
+  ProgramRun run;
+  run.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  run.out = ReadFile(out).value_or("");
+  run.err = ReadFile(err).value_or("");
+  return run;
+}
+
+ProgramRun RunWeir(absl::string_view arguments) {
+  return RunWeirAfter("", arguments);
+}
+
+}  // namespace weir

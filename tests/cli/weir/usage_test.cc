@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tests weir's response to valid and invalid arguments.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/substitute.h"
+#include "cli/weir/command_table.h"
+#include "tests/cli/weir/program.h"
+
+namespace weir {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::StartsWith;
+
+TEST(UsageTest, HelpGoesToStandardOutput) {
+  for (const char* arguments : {"help", "--help", "-h"}) {
+    const ProgramRun run = RunWeir(arguments);
+    EXPECT_EQ(run.exit_code, 0) << arguments;
+    EXPECT_THAT(run.out, HasSubstr("usage: weir COMMAND")) << arguments;
+    EXPECT_THAT(run.err, IsEmpty()) << arguments;
+  }
+}
+
+TEST(UsageTest, EveryCommandHasHelpWithUsageAndExamplesFirst) {
+  for (const CommandInfo& command : AllCommands()) {
+    const ProgramRun run = RunWeir(absl::StrCat(command.name, " --help"));
+    EXPECT_EQ(run.exit_code, 0) << command.name;
+    EXPECT_THAT(run.out,
+                StartsWith(absl::StrCat(command.summary, "\n\nusage: weir ",
+                                        command.name)));
+    EXPECT_THAT(run.out, HasSubstr("\n\nexamples:\n  weir "));
+    EXPECT_EQ(run.out, RunWeir(absl::StrCat("help ", command.name)).out);
+  }
+}
+
+TEST(UsageTest, HelpFitsATerminal) {
+  for (const CommandInfo& command : AllCommands()) {
+    const std::string help = HelpText(command);
+    for (absl::string_view line : absl::StrSplit(help, '\n')) {
+      // An example is one line, so that it can be copied.
+      if (absl::StartsWith(line, "  weir ")) continue;
+      EXPECT_LE(line.size(), 80) << line;
+    }
+  }
+}
+
+// Returns false for examples that need a file of the user.
+bool RunsAnywhere(absl::string_view example) {
+  return !absl::StrContains(example, "my.textproto") &&
+         !absl::StrContains(example, "graph.txt") &&
+         !absl::StrContains(example, ".pb");
+}
+
+TEST(UsageTest, EveryExampleOfTheHelpWorks) {
+  int num_examples = 0;
+  for (const CommandInfo& command : AllCommands()) {
+    for (absl::string_view example : command.examples) {
+      if (!RunsAnywhere(example) || command.name == "doctor") continue;
+      const ProgramRun run = RunWeir(example);
+      EXPECT_LE(run.exit_code, 1) << example << "\n" << run.err;
+      EXPECT_THAT(run.out, Not(IsEmpty())) << example;
+      ++num_examples;
+    }
+  }
+  EXPECT_GE(num_examples, 10);
+}
+
+TEST(UsageTest, GroupsOfCommandsHaveHelp) {
+  for (const std::string group : {"schedule", "scenario", "model", "cluster"}) {
+    for (const char* pattern : {"$0 --help", "$0 -h", "help $0"}) {
+      const ProgramRun run = RunWeir(absl::Substitute(pattern, group));
+      EXPECT_EQ(run.exit_code, 0) << group << run.err;
+      EXPECT_THAT(run.out, StartsWith("usage: weir " + group + " COMMAND"));
+      EXPECT_THAT(run.out, HasSubstr("\n  " + group + " list "));
+      EXPECT_THAT(run.out, HasSubstr("\n  " + group + " show "));
+    }
+  }
+  EXPECT_EQ(RunWeir("nonesuch --help").exit_code, 2);
+  EXPECT_EQ(RunWeir("schedule nonesuch --help").exit_code, 2);
+}
+
+TEST(UsageTest, VersionAsJsonNamesTheLibraries) {
+  const ProgramRun run = RunWeir("--version --json");
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  const auto json = nlohmann::json::parse(run.out);
+  EXPECT_EQ(json.size(), 5);
+  for (const char* key : {"weir", "git", "simgrid", "protobuf", "abseil"}) {
+    EXPECT_FALSE(json.at(key).get<std::string>().empty()) << key;
+  }
+  EXPECT_EQ(RunWeir("--version --jsn").exit_code, 2);
+}
+
+TEST(UsageTest, HelpSaysWhoseSecondsTheCostsAre) {
+  for (const char* command : {"simulate", "compare"}) {
+    const std::string help = absl::StrJoin(
+        absl::StrSplit(RunWeir(absl::StrCat(command, " --help")).out,
+                       absl::ByAnyChar(" \n"), absl::SkipEmpty()),
+        " ");
+    EXPECT_THAT(help, HasSubstr("seconds of one stage: with --chunks a rank "
+                                "has several stages"));
+    EXPECT_THAT(help, HasSubstr("where weir chooses the chunks, seconds of a "
+                                "whole rank, divided among its stages"));
+  }
+}
+
+TEST(UsageTest, VersionNamesTheRevision) {
+  const ProgramRun run = RunWeir("--version");
+  EXPECT_EQ(run.exit_code, 0);
+  EXPECT_THAT(run.out, StartsWith("weir 0."));
+  EXPECT_THAT(run.out, HasSubstr("(git "));
+}
+
+TEST(UsageTest, DoctorNamesTheLibraries) {
+  const ProgramRun run = RunWeir("doctor");
+  EXPECT_EQ(run.exit_code, 0);
+  EXPECT_THAT(run.out, AllOf(HasSubstr("SimGrid"), HasSubstr("protobuf"),
+                             HasSubstr("Abseil"), HasSubstr("CUDA")));
+}
+
+struct BadUsage {
+  const char* arguments;
+  const char* message;
+};
+
+constexpr BadUsage kBadUsages[] = {
+    {"", "a command is missing"},
+    {"simulte", "did you mean simulate?"},
+    {"schedule", "expected one of list, show"},
+    {"schedule shwo", "did you mean show?"},
+    {"--bogus", "--bogus is not expected"},
+    {"simulate --shedule gpipe", "did you mean --schedule?"},
+    {"simulate --schedule", "--schedule is without its value"},
+    {"simulate a b", "b is not expected"},
+    {"simulate ''", "SCENARIO is empty"},
+    {"simulate --pp 0", "--pp is 0, expected a whole number"},
+    {"simulate --pp -3", "--pp is -3"},
+    {"simulate --pp 1e3", "--pp is 1e3"},
+    {"simulate --pp 99999999999999999999", "--pp is 9999"},
+    {"simulate --mbs nan", "--mbs is nan"},
+    {"simulate --stash-bytes-per-parameter nan", "is nan"},
+    {"simulate --stash-bytes-per-parameter inf", "is inf"},
+    {"simulate --gpus 0,x", "--gpus is x"},
+    {"simulate --recompute some", "none or selective or full"},
+    {"simulate --dropout=maybe", "true or false"},
+    {"simulate --format xml", "table or json or csv"},
+    {"simulate --trace x.txt", ".pftrace or .json"},
+    {"simulate --schedule gpipe,1f1b", "see weir compare"},
+    {"compare", "--schedule is missing"},
+    {"compare --schedule ''", "--schedule is empty"},
+    {"simulate textbook-1f1b --schedule ''", "--schedule is empty"},
+    {"trace x.pb", "--output is missing"},
+    {"trace x.pb -o x.csv", ".pftrace or .json"},
+    {"trace missing.pb -o x.json", "missing.pb"},
+    {"show missing.pb", "missing.pb"},
+    {"model show", "MODEL is missing"},
+    {"schedule show nonesuch", "nonesuch"},
+    {"schedule show gpip", "gpipe"},
+    {"schedule show gpipe --pp 2147483647", "2147483647"},
+    {"schedule show gpipe --pp 9999 --microbatches 2147483647", "2147483647"}};
+
+TEST(UsageTest, BadUsageExitsWithTwoAndSaysWhy) {
+  for (const BadUsage& bad : kBadUsages) {
+    const ProgramRun run = RunWeir(bad.arguments);
+    EXPECT_EQ(run.exit_code, 2) << bad.arguments;
+    EXPECT_THAT(run.out, IsEmpty()) << bad.arguments;
+    EXPECT_THAT(run.err, StartsWith("error: ")) << bad.arguments;
+    EXPECT_THAT(run.err, HasSubstr(bad.message)) << bad.arguments;
+  }
+}
+
+TEST(UsageTest, EveryBadFlagIsToldAtOnce) {
+  const ProgramRun run =
+      RunWeir("simulate --pp x --tp 0 --bogus 3 --optimizer lion");
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_THAT(run.err, AllOf(HasSubstr("--pp is x"), HasSubstr("--tp is 0"),
+                             HasSubstr("--bogus is not expected"),
+                             HasSubstr("--optimizer is lion")));
+  for (absl::string_view line :
+       absl::StrSplit(run.err, '\n', absl::SkipEmpty())) {
+    EXPECT_TRUE(absl::StartsWith(line, "error: ")) << line;
+  }
+}
+
+TEST(UsageTest, ColorFollowsTheFlagAndTheEnvironment) {
+  const auto colored = [](const ProgramRun& run) {
+    return absl::StrContains(run.err, "\033[");
+  };
+  EXPECT_FALSE(colored(RunWeir("trace x.pb -o x.json")));
+  EXPECT_TRUE(colored(RunWeir("trace x.pb -o x.json --color always")));
+  // Usage errors, before and after the flag is parsed.
+  for (const char* bad : {"nonesuch $0", "simulate --pp x $0",
+                          "simulate $0 --pp x", "schedule nonesuch $0"}) {
+    for (const char* flag : {"--color always", "--color=ALWAYS"}) {
+      EXPECT_TRUE(colored(RunWeir(absl::Substitute(bad, flag)))) << bad << flag;
+    }
+    for (const char* flag : {"--color never", "--color=never"}) {
+      EXPECT_FALSE(colored(
+          RunWeirAfter("CLICOLOR_FORCE=1", absl::Substitute(bad, flag))))
+          << bad << flag;
+    }
+  }
+  EXPECT_TRUE(
+      colored(RunWeirAfter("CLICOLOR_FORCE=1", "trace x.pb -o x.json")));
+  EXPECT_FALSE(colored(
+      RunWeirAfter("NO_COLOR=1 CLICOLOR_FORCE=1", "trace x.pb -o x.json")));
+}
+
+TEST(UsageTest, AFullDiskIsAnError) {
+  const ProgramRun run = RunWeir("help > /dev/full");
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_THAT(run.err, HasSubstr("standard output: cannot be written"));
+}
+
+}  // namespace
+}  // namespace weir

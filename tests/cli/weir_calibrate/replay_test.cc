@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs weir-calibrate replay as its users do. The host computes for the GPU.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/files.h"
+#include "results/store.h"
+#include "tests/cli/weir/program.h"
+
+namespace weir {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+// Runs the program weir in the same folder.
+ProgramRun RunSimulator(const std::string& arguments) {
+  const std::string folder = TestFolder();
+  const int status =
+      std::system(absl::StrCat("cd '", folder, "' && '", WEIR_SIMULATOR, "' ",
+                               arguments, " >.simulator.out 2>.simulator.err")
+                      .c_str());
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1,
+          ReadFile(folder + "/.simulator.out").value_or(""),
+          ReadFile(folder + "/.simulator.err").value_or("")};
+}
+
+Result Loaded(const std::string& name) {
+  auto results = LoadResults(absl::StrCat(TestFolder(), "/", name));
+  EXPECT_TRUE(results.ok()) << results.status();
+  return results->results(0);
+}
+
+class CalibrateReplayTest : public testing::TestWithParam<const char*> {};
+
+TEST_P(CalibrateReplayTest, ThreeCommandsBelongTogether) {
+  const std::string asked = absl::StrCat("replay-cpu --schedule ", GetParam());
+  const ProgramRun predicted =
+      RunSimulator(absl::StrCat("simulate ", asked, " --out predicted.pb"));
+  ASSERT_EQ(predicted.exit_code, 0) << predicted.err;
+  const ProgramRun run = RunWeir(
+      absl::StrCat("replay ", asked, " --cpu --steps 2 --out replay.pb"));
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.out,
+              AllOf(HasSubstr("losses  "), HasSubstr("weights differ by")));
+  const ProgramRun compared =
+      RunSimulator("validate --replay replay.pb --against predicted.pb");
+  EXPECT_EQ(compared.exit_code, 0) << compared.err;
+  EXPECT_THAT(compared.out, HasSubstr("makespan"));
+  // Memory is counted as in the simulator, except for the reserves for context
+  // and communicators, and for the order in which buffers are allocated and
+  // freed.
+  const Result replay = Loaded("replay.pb"), simulated = Loaded("predicted.pb");
+  EXPECT_EQ(replay.schedule(), simulated.schedule());
+  EXPECT_EQ(replay.weight_versions(), simulated.weight_versions());
+  EXPECT_EQ(replay.staleness_updates(), simulated.staleness_updates());
+  EXPECT_EQ(replay.semantics(), simulated.semantics());
+  EXPECT_EQ(replay.timeline().actions().gpu_size(),
+            simulated.timeline().actions().gpu_size());
+  for (int rank = 0; rank < replay.ranks_size(); ++rank) {
+    EXPECT_NEAR(replay.ranks(rank).peak_activation_microbatches(),
+                simulated.ranks(rank).peak_activation_microbatches(), 1.0)
+        << rank;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Schedules, CalibrateReplayTest,
+                         testing::Values("gpipe", "pipedream", "2bw", "zb-h1",
+                                         "interleaved-1f1b", "pipemare"));
+
+TEST(CalibrateReplayCommandTest, SerialReplaysShowTheirClocksInEveryFormat) {
+  const std::string asked = "replay replay-cpu --cpu --serial --steps 1";
+  const ProgramRun json = RunWeir(asked + " --format json");
+  EXPECT_EQ(json.exit_code, 0) << json.err;
+  EXPECT_THAT(json.out,
+              AllOf(HasSubstr("\"serial\": true"), HasSubstr("\"losses\"")));
+  EXPECT_EQ(RunWeir(asked + " --format csv").exit_code, 0);
+  EXPECT_EQ(RunWeir(asked + " --trace t.json --no-check").exit_code, 0);
+  EXPECT_TRUE(ReadFile(TestFolder() + "/t.json").ok());
+}
+
+TEST(CalibrateReplayCommandTest, AGpuIsComparedWithTheFormulaOnIt) {
+  const ProgramRun run = RunWeir("replay replay-cpu --steps 2 --out r.pb");
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("one stage, minibatch SGD, on the same GPU"));
+  EXPECT_TRUE(Loaded("r.pb").replay().serial());
+  const ProgramRun stale = RunWeir("replay replay-cpu --schedule 2bw");
+  EXPECT_EQ(stale.exit_code, 0) << stale.err;
+  EXPECT_THAT(stale.out, HasSubstr("grad f(W(t-1))"));
+  EXPECT_THAT(stale.err, Not(HasSubstr("training was not compared")));
+  const ProgramRun parts =
+      RunWeir("replay replay-cpu --partitions 4 --steps 1 --out p.pb");
+  EXPECT_EQ(parts.exit_code, 0) << parts.err;
+  EXPECT_FALSE(Loaded("p.pb").replay().serial());
+}
+
+TEST(CalibrateReplayCommandTest, WithoutAGpuThereIsOneLineAndExit3) {
+  const ProgramRun run =
+      RunWeirAfter("WEIR_PRETEND='missing=no NVIDIA driver on this machine'",
+                   "replay replay-cpu");
+  EXPECT_EQ(run.exit_code, 3);
+  EXPECT_EQ(run.err,
+            "error: no NVIDIA driver on this machine (weir-calibrate "
+            "doctor)\n");
+}
+
+TEST(CalibrateReplayCommandTest, BadCommandLinesAreUsageErrors) {
+  const struct {
+    const char* arguments;
+    const char* message;
+  } cases[] = {
+      {"--partitions 2 --cpu", "--partitions is of a GPU"},
+      {"--partitions 2 --serial", "--partitions and --serial exclude"},
+      {"--serial=false", "--serial is off, expected --partitions"},
+      {"--partition 2", "did you mean --partitions?"},
+      {"--cpu --steps 0", "--steps is 0"},
+      {"--cpu --trace x.txt", "--trace is x.txt"},
+      {"--cpu --out /dev/null/r.pb", "/dev/null/r.pb: cannot be written"},
+      {"--cpu --model gpt3-175b", "in double precision, this machine has"},
+      {"--cpu --schedule zb-x", "zb-x"},
+      {"--cpu --runtime pytorch --recompute full --dp 2", "--runtime weir"},
+      {"--partitions 2", "parallelism.pipeline is 4, but --partitions is 2"},
+  };
+  for (const auto& [arguments, message] : cases) {
+    const ProgramRun run =
+        RunWeir(absl::StrCat("replay replay-cpu ", arguments));
+    EXPECT_EQ(run.exit_code, 2) << arguments << run.err;
+    EXPECT_THAT(run.err, AllOf(HasSubstr("error: "), HasSubstr(message)));
+    EXPECT_EQ(run.out, "") << arguments;
+  }
+}
+
+TEST(CalibrateReplayCommandTest, AScheduleAloneIsEnough) {
+  RunSimulator(
+      "schedule convert zb-h1 --pp 4 --microbatches 8 -o ./mine.csv --quiet");
+  const ProgramRun file = RunWeir("replay --cpu --schedule ./mine.csv");
+  EXPECT_EQ(file.exit_code, 0) << file.err;
+  EXPECT_THAT(file.out,
+              AllOf(HasSubstr("replay-cpu: "), HasSubstr("weights differ by")));
+  const ProgramRun gpu = RunWeir("replay --schedule 1f1b --partitions 2");
+  EXPECT_THAT(gpu.err, HasSubstr("replay-h200: parallelism.pipeline is 8"));
+}
+
+TEST(CalibrateReplayCommandTest, AFileWithoutFlushHasNoFormula) {
+  const ProgramRun shown = RunSimulator(
+      "schedule show 2bw --pp 4 --microbatches 8 --batches 2 --format json");
+  ASSERT_TRUE(WriteFile(TestFolder() + "/mine.json", shown.out).ok());
+  const ProgramRun run = RunWeir("replay --cpu --schedule ./mine.json");
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.err,
+              HasSubstr("training was not compared: ./mine.json: no formula"));
+  EXPECT_THAT(run.err, Not(HasSubstr("Known:")));
+}
+
+// Interrupts a long replay after `seconds` and returns its exit code.
+int ExitOfInterrupted(const char* signal, int seconds) {
+  const int status = std::system(
+      absl::StrCat("cd '", TestFolder(),
+                   "' && rm -f i.pb && { WEIR_MAX_SECONDS=1e9 '", WEIR_PROGRAM,
+                   "' replay replay-cpu --cpu --steps 1000000 --out i.pb "
+                   ">.out 2>.err & pid=$!; sleep ",
+                   seconds, "; kill -", signal,
+                   " $pid; wait $pid; } 2>/dev/null")
+          .c_str());
+  return WEXITSTATUS(status);
+}
+
+TEST(CalibrateReplayCommandTest, InterruptedItShowsAndWritesWhatThereIs) {
+  const std::string results = TestFolder() + "/i.pb";
+  for (const auto& [signal, code] : {std::pair("INT", 130), {"TERM", 143}}) {
+    // A slow machine needs longer for its first step.
+    for (int seconds : {1, 10, 60}) {
+      EXPECT_EQ(ExitOfInterrupted(signal, seconds), code);
+      if (std::filesystem::exists(results)) break;
+    }
+    ASSERT_TRUE(std::filesystem::exists(results));
+    EXPECT_GT(Loaded("i.pb").replay().num_steps(), 0u);
+  }
+}
+
+TEST(CalibrateReplayCommandTest, ATimeLimitIsWhatTheClockCounts) {
+  const std::string replay =
+      "replay replay-cpu --cpu --schedule gpipe --steps 2 --timeout ";
+  EXPECT_EQ(RunWeir(replay + "1e9").exit_code, 0);
+  for (const char* seconds : {"1e10", "1e308", "inf", "nan", "-1", "0"}) {
+    const ProgramRun run = RunWeir(replay + seconds);
+    EXPECT_EQ(run.exit_code, 2) << seconds;
+    EXPECT_THAT(run.err, HasSubstr("expected seconds from 0.001 to 1e+09"));
+  }
+}
+
+TEST(CalibrateReplayCommandTest, HelpHasAllFlagsAndFitsATerminal) {
+  const ProgramRun help = RunWeir("replay --help");
+  EXPECT_EQ(help.exit_code, 0);
+  EXPECT_THAT(help.out,
+              AllOf(HasSubstr("--partitions"), HasSubstr("--cpu"),
+                    HasSubstr("--schedule S"), HasSubstr("--out FILE.pb")));
+  for (absl::string_view line : absl::StrSplit(help.out, '\n')) {
+    if (line.find("  weir-calibrate ") == 0) continue;
+    EXPECT_LE(line.size(), 80) << line;
+  }
+}
+
+TEST(ReplayOnGpuTest, GoesOnWhereTimeWasUpAndEndsWithATable) {
+  const std::string before = absl::StrCat(
+      "cd '", TestFolder(), "' && rm -rf proof && WEIR='", WEIR_SIMULATOR,
+      "' WEIR_CALIBRATE='", WEIR_PROGRAM, "' WEIR_REPLAY='replay-cpu --cpu' ");
+  const std::string tool =
+      absl::StrCat("'", WEIR_SOURCE_DIR, "/tools/replay_on_gpu' proof");
+  const int late = std::system(
+      absl::StrCat(before, "WEIR_SECONDS=0 ", tool, " >.out 2>.err").c_str());
+  EXPECT_EQ(WEXITSTATUS(late), 75);
+  const int status =
+      std::system(absl::StrCat(before, tool, " >.out 2>.err").c_str());
+  // The CPU does not reproduce the times of an H200.
+  EXPECT_EQ(WEXITSTATUS(status), 1);
+  const std::string csv =
+      ReadFile(TestFolder() + "/proof/replays.csv").value_or("");
+  // Seven schedules, with one rank after another and with 2, 4 and 8 ranks.
+  EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 29) << csv;
+  EXPECT_THAT(csv, HasSubstr("\n1,pipedream-2bw,0."));
+  const std::string out = ReadFile(TestFolder() + "/.out").value_or("");
+  EXPECT_THAT(out, AllOf(HasSubstr("zb-v"), Not(HasSubstr("awk"))));
+}
+
+}  // namespace
+}  // namespace weir

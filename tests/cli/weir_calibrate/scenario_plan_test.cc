@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/weir_calibrate/scenario_plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cli/options/overrides.h"
+#include "sim/simulate.h"
+
+namespace weir {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+ScenarioFlags Asked(const std::string& schedule) {
+  ScenarioFlags flags;
+  flags.scenario = "replay-cpu";
+  flags.schedules = {schedule};
+  return flags;
+}
+
+ResolvedScenario Resolved(const ScenarioFlags& flags) {
+  auto resolved = ResolveFlags(flags);
+  EXPECT_TRUE(resolved.ok()) << resolved.status();
+  return *std::move(resolved);
+}
+
+ReplayPlan PlanOf(const ResolvedScenario& scenario,
+                  const ReplaySettings& settings = {}) {
+  auto plan = PlanOfScenario(scenario, settings);
+  EXPECT_TRUE(plan.ok()) << plan.status();
+  return *std::move(plan);
+}
+
+TEST(ScenarioPlanTest, LinksAreTheClusters) {
+  const ReplayPlan plan = PlanOf(Resolved(Asked("1f1b")));
+  EXPECT_NEAR(plan.link(0, 1).latency_seconds, 5e-6, 1e-15);
+  // Transfers are whole numbers of bytes.
+  EXPECT_NEAR(plan.link(0, 1).bytes_per_second / 50e9, 1, 1e-9);
+  EXPECT_EQ(plan.link(2, 2).bytes_per_second, 0);
+}
+
+TEST(ScenarioPlanTest, StagesAreCutAsTheSimulatorCutsThem) {
+  ScenarioFlags flags = Asked("1f1b");
+  for (int blocks : {1, 2, 2, 3}) {
+    flags.overrides.mutable_parallelism()->add_blocks_per_stage(blocks);
+  }
+  EXPECT_THAT(PlanOf(Resolved(flags)).first_layer, ElementsAre(0, 2, 4, 6, 10));
+}
+
+TEST(ScenarioPlanTest, WithoutFlushItHasTheBatchesOfTheSimulator) {
+  const ResolvedScenario scenario = Resolved(Asked("pipedream-2bw"));
+  const auto predicted = Simulate(scenario);
+  ASSERT_TRUE(predicted.ok()) << predicted.status();
+  EXPECT_EQ(PlanOf(scenario).schedule.num_batches,
+            static_cast<int>(predicted->num_batches()));
+  ScenarioFlags three = Asked("pipedream-2bw");
+  three.overrides.set_num_batches(3);
+  EXPECT_EQ(PlanOf(Resolved(three)).schedule.num_batches, 3);
+}
+
+TEST(ScenarioPlanTest, AnOrderedScheduleIsTheSimulatorsOwn) {
+  const ResolvedScenario scenario = Resolved(Asked("zb-1p"));
+  const auto schedule = ScheduleOfScenario(scenario, 1);
+  ASSERT_TRUE(schedule.ok()) << schedule.status();
+  EXPECT_EQ(PlanOf(scenario).schedule.rank_actions, schedule->rank_actions);
+}
+
+TEST(ScenarioPlanTest, EverythingThatReplaysDoNotDoIsNamedAtOnce) {
+  ScenarioFlags flags = Asked("1f1b");
+  Scenario& asked = flags.overrides;
+  asked.mutable_parallelism()->set_tensor(2);
+  asked.mutable_parallelism()->set_data(2);
+  asked.mutable_parallelism()->set_pipeline(2);
+  asked.mutable_training()->set_recompute(RECOMPUTE_FULL);
+  asked.mutable_communication()->set_transfers(BLOCKING);
+  asked.set_runtime("megatron-lm");
+  flags.fp32_gradients = false;
+  const auto plan = PlanOfScenario(Resolved(flags), {});
+  EXPECT_EQ(plan.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(
+      std::string(plan.status().message()),
+      AllOf(HasSubstr("parallelism.tensor is 2"), HasSubstr("--tp 1"),
+            HasSubstr("parallelism.data is 2"), HasSubstr("training.recompute"),
+            HasSubstr("training.fp32_gradients"),
+            HasSubstr("communication.transfers"),
+            HasSubstr("runtime is megatron-lm"), HasSubstr("--runtime weir")));
+}
+
+TEST(ScenarioPlanTest, KeptVersionsHaveTheWeightsFormat) {
+  ScenarioFlags flags = Asked("pipedream");
+  flags.overrides.mutable_training()->set_stash_bytes_per_parameter(4);
+  const auto plan = PlanOfScenario(Resolved(flags), {});
+  EXPECT_THAT(std::string(plan.status().message()),
+              HasSubstr("--stash-bytes-per-parameter 2"));
+  // Without stashed versions the format does not matter.
+  flags.schedules = {"1f1b"};
+  EXPECT_TRUE(PlanOfScenario(Resolved(flags), {}).ok());
+}
+
+TEST(ScenarioPlanTest, GpusComputeInSixteenBitsAndHaveOneRankAPart) {
+  ScenarioFlags flags = Asked("1f1b");
+  flags.overrides.mutable_training()->set_precision(FP32);
+  ReplaySettings settings;
+  EXPECT_TRUE(PlanOfScenario(Resolved(flags), settings).ok());
+  settings.on_gpu = true;
+  settings.num_partitions = 2;
+  EXPECT_THAT(
+      std::string(PlanOfScenario(Resolved(flags), settings).status().message()),
+      AllOf(HasSubstr("training.precision is fp32"),
+            HasSubstr("parallelism.pipeline is 4, but --partitions is 2")));
+}
+
+TEST(ScenarioPlanTest, CostsByHandTrainNothing) {
+  ScenarioFlags flags;
+  flags.costs = "f=1,b=2";
+  flags.schedules = {"1f1b"};
+  flags.overrides.mutable_parallelism()->set_pipeline(2);
+  flags.overrides.set_num_microbatches(4);
+  EXPECT_THAT(
+      std::string(PlanOfScenario(Resolved(flags), {}).status().message()),
+      HasSubstr("textbook gives costs by hand"));
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tests check, doctor, and errors of the command line.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tests/cli/weir/program.h"
+
+namespace weir {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+constexpr char kCheck[] = "check --model gpt2 --microbatch-sizes 1";
+constexpr char kNoDriver[] =
+    "WEIR_PRETEND='missing=no NVIDIA driver on this machine'";
+
+TEST(CalibrateUsageTest, CheckVerifiesAndTimesNothing) {
+  const ProgramRun run = RunWeirAfter("WEIR_PRETEND='hangs=product'", kCheck);
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.out, AllOf(HasSubstr("right      0.003  norm_forward"),
+                             HasSubstr("operations are right")));
+}
+
+TEST(CalibrateUsageTest, CheckFailsWithTheNameAndError) {
+  const ProgramRun run =
+      RunWeirAfter("WEIR_PRETEND='wrong=norm_backward;wrong=adam'", kCheck);
+  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_THAT(run.err,
+              AllOf(HasSubstr("refused: norm_backward"), HasSubstr("nan"),
+                    HasSubstr("refused: adam"), HasSubstr("0.37")));
+}
+
+TEST(CalibrateUsageTest, DoctorSaysWhatIsThereAndWhatToDo) {
+  const ProgramRun well = RunWeir("doctor");
+  EXPECT_EQ(well.exit_code, 0);
+  EXPECT_THAT(well.out, AllOf(HasSubstr("NVIDIA H200"),
+                              HasSubstr("NVML      not found: clocks")));
+  const ProgramRun ill = RunWeirAfter(kNoDriver, "doctor");
+  EXPECT_EQ(ill.exit_code, 3);
+  EXPECT_THAT(ill.out, HasSubstr("GPU       not found: no NVIDIA driver"));
+  const ProgramRun json = RunWeirAfter(kNoDriver, "doctor --json");
+  EXPECT_EQ(json.exit_code, 3);
+  const auto answer = nlohmann::json::parse(json.out);
+  EXPECT_EQ(answer["tool"], "weir-calibrate");
+  EXPECT_EQ(answer["result"]["usable"], false);
+  EXPECT_EQ(answer["result"]["findings"][1]["advice"],
+            "no NVIDIA driver on this machine");
+}
+
+TEST(CalibrateUsageTest, WithoutAGpuThereIsOneLineAndExit3) {
+  for (const char* arguments : {"run --model gpt2 --out p", kCheck}) {
+    const ProgramRun run = RunWeirAfter(kNoDriver, arguments);
+    EXPECT_EQ(run.exit_code, 3);
+    EXPECT_EQ(run.err,
+              "error: no NVIDIA driver on this machine (weir-calibrate "
+              "doctor)\n");
+    EXPECT_EQ(run.out, "");
+  }
+}
+
+TEST(CalibrateUsageTest, BadCommandLinesAreUsageErrors) {
+  const struct {
+    const char* arguments;
+    const char* message;
+  } cases[] = {
+      {"", "a command is missing (run, check, replay, network, doctor)"},
+      {"rum", "there is no command rum; did you mean run?"},
+      {"run", "--model is required"},
+      {"run --model gpt2", "--out is missing"},
+      {"run --model gpt2 --out p --microbatch-size 2",
+       "--microbatch-size is not expected; did you mean --microbatch-sizes?"},
+      {"run --model gpt2 --out p --microbatch-sizes 0", "--microbatch-sizes"},
+      {"run --model gpt2 --out p --attention flash", "--attention"},
+      {"run --model gpt2 --out p --dropout 1.5", "--dropout"},
+      {"run --model gpt3 --list", "gpt3: no such file"},
+      {"run --model gpt2 --sequence-lengths 4096 --list", "sequence_length"},
+      {"run --model mixtral-8x7b --list", "experts"},
+      {"run --model gpt2 --list --start h300", "h300: no such file"},
+      {"network --out p", "--start is required"},
+      {"doctor --jsn", "--jsn is not expected; did you mean --json?"},
+  };
+  for (const auto& [arguments, message] : cases) {
+    const ProgramRun run = RunWeir(arguments);
+    EXPECT_EQ(run.exit_code, 2) << arguments;
+    EXPECT_THAT(run.err, AllOf(HasSubstr("error: "), HasSubstr(message)))
+        << arguments;
+    EXPECT_EQ(run.out, "") << arguments;
+  }
+}
+
+TEST(CalibrateUsageTest, HelpAndVersion) {
+  const ProgramRun help = RunWeir("--help");
+  EXPECT_EQ(help.exit_code, 0);
+  EXPECT_THAT(help.out, AllOf(HasSubstr("doctor"), HasSubstr("network")));
+  const ProgramRun run_help = RunWeir("run --help");
+  EXPECT_EQ(run_help.exit_code, 0);
+  EXPECT_THAT(run_help.out, HasSubstr("--microbatch-sizes"));
+  const ProgramRun version = RunWeir("--version");
+  EXPECT_EQ(version.exit_code, 0);
+  EXPECT_THAT(version.out, HasSubstr("weir-calibrate 0."));
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/search/emit.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "base/csv.h"
+#include "base/textproto.h"
+#include "plan/search/joint_search.h"
+#include "plan/search/plan_views.h"
+#include "schedules/interop/schedule_text.h"
+#include "sim/simulate.h"
+#include "tests/plan/search/small_requests.h"
+
+namespace weir {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+PlanReport Report(const std::string& schedule) {
+  PlanRequest request = SmallRequest(6, 4, 8);
+  request.mutable_space()->add_pipeline(4);
+  request.mutable_space()->add_microbatch_size(1);
+  request.mutable_space()->add_schedules(schedule);
+  auto report = SearchPlans("test", request);
+  EXPECT_TRUE(report.ok()) << report.status();
+  return *std::move(report);
+}
+
+TEST(EmitTest, TheScenarioSimulatesToTheSameSeconds) {
+  const PlanReport report = Report("1f1b");
+  for (int i = 0; i < report.plans_size(); ++i) {
+    const auto files = FilesOfPlan(report.plans(i), i + 1);
+    ASSERT_TRUE(files.ok()) << files.status();
+    const PlanFile& file = files->files[0];
+    Scenario scenario;
+    ASSERT_TRUE(ParseTextProto(file.name, file.contents, &scenario).ok());
+    const auto resolved = ResolveScenario(file.name, scenario);
+    ASSERT_TRUE(resolved.ok()) << resolved.status();
+    EXPECT_EQ(Simulate(*resolved)->batch_seconds(),
+              report.plans(i).batch_seconds());
+  }
+}
+
+const PlanFile* Find(const PlanFiles& files, const std::string& name) {
+  for (const PlanFile& file : files.files) {
+    if (file.name == name) return &file;
+  }
+  return nullptr;
+}
+
+TEST(EmitTest, UnevenCutsAreALayoutForMegatron) {
+  const PlanReport report = Report("1f1b");
+  bool uneven = false;
+  for (const Plan& plan : report.plans()) {
+    const auto files = FilesOfPlan(plan, 1);
+    ASSERT_TRUE(files.ok());
+    EXPECT_THAT(files->warnings, IsEmpty());
+    const PlanFile* file = Find(*files, "plan-1.args");
+    ASSERT_NE(file, nullptr);
+    const std::string& arguments = file->contents;
+    EXPECT_THAT(arguments, HasSubstr("--pipeline-model-parallel-size 4\n"));
+    EXPECT_THAT(arguments, HasSubstr("--micro-batch-size 1\n"));
+    uneven |= arguments.find("--pipeline-model-parallel-layout \"E") !=
+              std::string::npos;
+  }
+  EXPECT_TRUE(uneven);
+}
+
+// Arguments that start a different run would be worse than none.
+TEST(EmitTest, APlanThatMegatronCannotRunHasNoArguments) {
+  const auto files = FilesOfPlan(Report("zb-h1").plans(0), 1);
+  ASSERT_TRUE(files.ok());
+  EXPECT_EQ(Find(*files, "plan-1.args"), nullptr);
+  EXPECT_NE(Find(*files, "plan-1.csv"), nullptr);
+  EXPECT_THAT(files->warnings,
+              Contains(HasSubstr("no plan-1.args, as Megatron-LM cannot run "
+                                 "this plan: it has no schedule zb-h1")));
+}
+
+TEST(EmitTest, TheCsvHoldsTheOrderThatWasSimulated) {
+  const PlanReport report = Report("zb-1p");
+  const Plan& plan = report.plans(0);
+  const auto files = FilesOfPlan(plan, 1);
+  ASSERT_TRUE(files.ok());
+  const auto resolved = ResolveScenario("test", plan.scenario());
+  ASSERT_TRUE(resolved.ok());
+  const PlanFile* file = Find(*files, "plan-1.csv");
+  ASSERT_NE(file, nullptr);
+  const auto rows = ParseCsv("plan.csv", file->contents);
+  ASSERT_TRUE(rows.ok()) << rows.status();
+  EXPECT_EQ(*rows, ScheduleOfScenario(*resolved, 1)->rank_actions);
+}
+
+// A plan names files relative to the folder in which it was made.
+TEST(EmitTest, ThePlanOfAModelFileRunsFromAnyFolder) {
+  const std::filesystem::path home = std::filesystem::current_path();
+  const std::filesystem::path folder =
+      std::filesystem::path(testing::TempDir()) / "emit_anywhere";
+  std::filesystem::create_directories(folder / "elsewhere");
+  std::filesystem::current_path(folder);
+  std::ofstream("config.json")
+      << R"({"model_type": "gpt2", "n_layer": 4, "n_embd": 256, "n_head": 4,
+             "vocab_size": 1024, "n_positions": 128})";
+  std::filesystem::copy_file(std::filesystem::path(WEIR_SOURCE_DIR) /
+                                 "scenarios/cluster/presets/dgx-a100.textproto",
+                             "cluster.textproto",
+                             std::filesystem::copy_options::overwrite_existing);
+  Plan plan;
+  Scenario& scenario = *plan.mutable_scenario();
+  scenario.set_model("config.json");
+  scenario.set_cluster("./cluster.textproto");
+  scenario.set_num_nodes(1);
+  scenario.set_schedule("1f1b");
+  scenario.mutable_parallelism()->set_pipeline(2);
+  scenario.mutable_batch()->set_microbatch_size(1);
+  scenario.mutable_batch()->set_global_batch_size(4);
+  const auto there = ResolveScenario("there", scenario);
+  const auto files = FilesOfPlan(plan, 1);
+  std::filesystem::current_path(folder / "elsewhere");
+  ASSERT_TRUE(there.ok()) << there.status();
+  ASSERT_TRUE(files.ok()) << files.status();
+  Scenario read;
+  ASSERT_TRUE(ParseTextProto("plan", files->files[0].contents, &read).ok());
+  const auto resolved = ResolveScenario("elsewhere", read);
+  std::filesystem::current_path(home);
+  ASSERT_TRUE(resolved.ok()) << resolved.status();
+  EXPECT_EQ(Simulate(*resolved)->batch_seconds(),
+            Simulate(*there)->batch_seconds());
+}
+
+TEST(ViewsTest, ExpertParallelismHasAColumnWhereThereIsSome) {
+  PlanReport report;
+  for (const uint32_t expert : {1, 1}) {
+    Plan& plan = *report.add_plans();
+    plan.set_source("joint");
+    plan.mutable_scenario()->mutable_parallelism()->set_expert(expert);
+  }
+  EXPECT_THAT(PlanTable(report, false), Not(HasSubstr(" ep ")));
+  report.mutable_plans(1)
+      ->mutable_scenario()
+      ->mutable_parallelism()
+      ->set_expert(8);
+  EXPECT_THAT(PlanTable(report, false), HasSubstr(" ep "));
+  EXPECT_THAT(PlanJson(report), HasSubstr("\"expert\":8"));
+}
+
+TEST(ViewsTest, SaysWhatWasSearchedWithin) {
+  const PlanReport report = Report("zb-h1");
+  const std::string table = PlanTable(report, false);
+  EXPECT_THAT(table, HasSubstr("schedules considered: zb-h1\n"));
+  EXPECT_THAT(table, HasSubstr("zb-h1 (!)"));
+  EXPECT_THAT(table, HasSubstr("(!) the runtime megatron-lm does not execute "
+                               "this schedule\n"));
+  EXPECT_THAT(table, HasSubstr("memory: at most "));
+  EXPECT_THAT(PlanJson(report), HasSubstr("\"runtime_executes\":false"));
+}
+
+TEST(ViewsTest, EveryPlanIsARowInEveryView) {
+  const PlanReport report = Report("1f1b");
+  const std::string table = PlanTable(report, /*explain=*/true);
+  const std::string csv = PlanCsv(report);
+  for (int i = 1; i < report.plans_size(); ++i) {
+    EXPECT_THAT(table, HasSubstr(report.plans(i).why_not_best()));
+  }
+  EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 1 + report.plans_size());
+  EXPECT_THAT(table, HasSubstr(CountsText(report)));
+  EXPECT_THAT(PlanJson(report), HasSubstr("\"lower_bound_seconds\":"));
+}
+
+// Options of a schedule are separated by commas, and its file may have any
+// name.
+TEST(ViewsTest, CommasAndQuotesStayInTheirFields) {
+  PlanReport report;
+  Scenario& scenario = *report.add_plans()->mutable_scenario();
+  scenario.set_schedule("./a \"b\".csv:x=1,y=2");
+  for (int blocks : {1, 2, 2}) {
+    scenario.mutable_parallelism()->add_blocks_per_stage(blocks);
+  }
+  const auto table = ReadCsv("plans", PlanCsv(report));
+  ASSERT_TRUE(table.ok()) << table.status();
+  const std::vector<std::string>& row = table->rows()[0].fields;
+  EXPECT_THAT(row, Contains("./a \"b\".csv:x=1,y=2"));
+  EXPECT_THAT(row, Contains("1,2*2"));
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/search/megatron_arguments.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "base/textproto.h"
+#include "plan/search/megatron_reader.h"
+#include "sim/simulate.h"
+#include "tests/plan/search/megatron_rules.h"
+
+namespace weir {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::Pair;
+
+struct Case {
+  std::string name;
+  std::string scenario;  // textproto
+};
+
+void PrintTo(const Case& run, std::ostream* out) { *out << run.name; }
+
+// Models of a few blocks with the architectures of well-known ones.
+constexpr char kGpt[] = R"(
+    transformer {
+      num_layers: 8 hidden_size: 512 num_heads: 8 vocabulary_size: 50257
+      num_positions: 1024 attention_bias: true attention_output_bias: true
+      feed_forward_bias: true tied_embeddings: true causal: true
+    })";
+constexpr char kLlama[] = R"(
+    transformer {
+      num_layers: 8 hidden_size: 512 num_heads: 8 num_kv_heads: 4
+      feed_forward_size: 1408 vocabulary_size: 32000 gated_feed_forward: true
+      rms_norm: true causal: true default_sequence_length: 2048
+    })";
+constexpr char kQwen[] = R"(
+    transformer {
+      num_layers: 8 hidden_size: 512 num_heads: 8 num_kv_heads: 4 head_size: 128
+      feed_forward_size: 1408 vocabulary_size: 32000 gated_feed_forward: true
+      rms_norm: true causal: true default_sequence_length: 2048
+      attention_bias: true query_key_norm: true sliding_window: 256
+    })";
+constexpr char kExperts[] = R"(
+    transformer {
+      num_layers: 8 hidden_size: 512 num_heads: 8 num_kv_heads: 4
+      feed_forward_size: 1408 vocabulary_size: 32000 gated_feed_forward: true
+      rms_norm: true causal: true default_sequence_length: 2048
+      num_experts: 8 experts_per_token: 2 expert_feed_forward_size: 704
+      num_shared_experts: 2 num_dense_blocks: 2 expert_block_interval: 2
+      capacity_factor: 1.25
+    })";
+constexpr char kOnEight[] = R"(
+    cluster: "dgx-a100" num_nodes: 1
+    batch { microbatch_size: 1 global_batch_size: 16 sequence_length: 512 })";
+
+const Case kCases[] = {
+    {"Gpt", std::string(kGpt) + kOnEight + R"(
+         schedule: "1f1b" parallelism { tensor: 2 pipeline: 4 }
+         communication { transfers: BLOCKING })"},
+    {"GptWithDropoutOnOneRank", std::string(kGpt) + kOnEight + R"(
+         schedule: "1f1b" parallelism { data: 8 }
+         training { dropout: true recompute: RECOMPUTE_SELECTIVE })"},
+    {"Fp32", std::string(kGpt) + kOnEight + R"(
+         schedule: "1f1b" parallelism { pipeline: 2 data: 4 }
+         training { precision: FP32 optimizer: SGD_MOMENTUM })"},
+    {"Llama", std::string(kLlama) + kOnEight + R"(
+         schedule: "1f1b"
+         parallelism { tensor: 2 pipeline: 2 data: 2 sequence_parallel: true }
+         training { precision: MIXED_BF16 flash_attention: true })"},
+    {"LlamaWithGradientsInBf16", std::string(kLlama) + kOnEight + R"(
+         schedule: "1f1b" parallelism { pipeline: 4 data: 2 order: "tp-pp-dp" }
+         training { precision: MIXED_BF16 fp32_gradients: false
+                    distributed_optimizer: true recompute: RECOMPUTE_FULL }
+         communication { gradient_reduction: REDUCTION_OVERLAPPED })"},
+    {"LlamaInFp16WithGradientsInFp32", std::string(kLlama) + kOnEight + R"(
+         schedule: "1f1b" parallelism { pipeline: 4 data: 2 }
+         training { fp32_gradients: true })"},
+    {"Interleaved", std::string(kLlama) + kOnEight + R"(
+         schedule: "interleaved-1f1b"
+         parallelism { pipeline: 4 data: 2 chunks: 2 }
+         training { precision: MIXED_BF16 })"},
+    {"InterleavedUnevenAndBlocking", std::string(kLlama) + kOnEight + R"(
+         schedule: "interleaved-1f1b"
+         parallelism { pipeline: 4 data: 2 chunks: 2
+                       layout: "E|t*2|t|t|t|t|t|tL" }
+         communication { transfers: BLOCKING })"},
+    {"Uneven", std::string(kLlama) + kOnEight + R"(
+         schedule: "1f1b"
+         parallelism { pipeline: 4 data: 2 blocks_per_stage: [1, 3, 3, 1] })"},
+    {"EqualToOneFOneB", std::string(kLlama) + kOnEight + R"(
+         schedule: "bapipe-as" parallelism { pipeline: 4 data: 2 })"},
+    {"Qwen", std::string(kQwen) + kOnEight + R"(
+         schedule: "1f1b" parallelism { tensor: 4 pipeline: 2 }
+         training { precision: MIXED_BF16 flash_attention: true })"},
+    {"Fsdp", std::string(kLlama) + kOnEight + R"(
+         schedule: "1f1b" parallelism { data: 8 }
+         training { precision: MIXED_BF16 fully_sharded: true })"},
+    {"Experts", std::string(kExperts) + kOnEight + R"(
+         schedule: "1f1b"
+         parallelism { tensor: 2 pipeline: 2 data: 2 expert: 2
+                       sequence_parallel: true }
+         training { precision: MIXED_BF16 flash_attention: true })"},
+    {"Unfused", std::string(kLlama) + kOnEight + R"(
+         schedule: "1f1b" parallelism { pipeline: 4 data: 2 }
+         runtime: "pytorch")"},
+};
+
+ResolvedScenario Resolve(const std::string& text) {
+  Scenario scenario;
+  const absl::Status parsed = ParseTextProto("test", text, &scenario);
+  EXPECT_TRUE(parsed.ok()) << parsed;
+  const auto resolved = ResolveScenario("test", scenario);
+  EXPECT_TRUE(resolved.ok()) << resolved.status();
+  return *resolved;
+}
+
+class MegatronArgumentsTest : public testing::TestWithParam<Case> {};
+
+TEST_P(MegatronArgumentsTest, AreWhatMegatronTakes) {
+  const ResolvedScenario scenario = Resolve(GetParam().scenario);
+  EXPECT_THAT(MegatronObstacles(scenario), IsEmpty());
+  const MegatronArgs args = ParseMegatronArgs(MegatronArguments(scenario));
+  EXPECT_THAT(MegatronRefusals(args, 8), IsEmpty());
+}
+
+// The arguments start the run that was simulated.
+TEST_P(MegatronArgumentsTest, ReadBackTheySimulateToTheSame) {
+  const ResolvedScenario given = Resolve(GetParam().scenario);
+  auto run = ReadMegatronArguments("test.args", MegatronArguments(given));
+  ASSERT_TRUE(run.ok()) << run.status();
+  Scenario& scenario = run->scenario;
+  scenario.set_cluster(given.scenario.cluster());
+  scenario.set_num_nodes(given.scenario.num_nodes());
+  scenario.set_runtime(given.scenario.runtime());
+  scenario.mutable_parallelism()->set_data(given.scenario.parallelism().data());
+  // For 1F1B without interleaving, no argument determines the transfers.
+  scenario.mutable_communication()->set_transfers(
+      given.scenario.communication().transfers());
+  const auto resolved = ResolveScenario("read", scenario);
+  ASSERT_TRUE(resolved.ok()) << resolved.status();
+  const auto expected = Simulate(given);
+  const auto found = Simulate(*resolved);
+  ASSERT_TRUE(expected.ok()) << expected.status();
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_EQ(found->batch_seconds(), expected->batch_seconds());
+  EXPECT_EQ(found->peak_memory_bytes(), expected->peak_memory_bytes());
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, MegatronArgumentsTest,
+                         testing::ValuesIn(kCases),
+                         [](const auto& run) { return run.param.name; });
+
+MegatronArgs ArgsOf(const std::string& name) {
+  for (const Case& one : kCases) {
+    if (one.name == name) {
+      return ParseMegatronArgs(MegatronArguments(Resolve(one.scenario)));
+    }
+  }
+  ADD_FAILURE() << name;
+  return {};
+}
+
+TEST(MegatronArgumentTest, DescribeALlama) {
+  const MegatronArgs args = ArgsOf("Llama");
+  for (const char* name :
+       {"--swiglu", "--disable-bias-linear", "--group-query-attention",
+        "--untie-embeddings-and-output-weights", "--bf16",
+        "--sequence-parallel", "--accumulate-allreduce-grads-in-fp32"}) {
+    EXPECT_THAT(args, Contains(Pair(name, "")));
+  }
+  EXPECT_THAT(args, Contains(Pair("--normalization", "RMSNorm")));
+  EXPECT_THAT(args, Contains(Pair("--position-embedding-type", "rope")));
+  EXPECT_THAT(args, Contains(Pair("--max-position-embeddings", "2048")));
+  EXPECT_THAT(args, Contains(Pair("--attention-backend", "flash")));
+  EXPECT_THAT(args, Contains(Pair("--num-query-groups", "4")));
+  // NullTokenizer adds one token.
+  EXPECT_THAT(args, Contains(Pair("--vocab-size", "31999")));
+}
+
+TEST(MegatronArgumentTest, DescribeAGpt) {
+  const MegatronArgs args = ArgsOf("Gpt");
+  for (const char* name : {"--swiglu", "--disable-bias-linear", "--bf16",
+                           "--untie-embeddings-and-output-weights"}) {
+    EXPECT_FALSE(args.contains(name)) << name;
+  }
+  EXPECT_THAT(args, Contains(Pair("--normalization", "LayerNorm")));
+  EXPECT_THAT(args,
+              Contains(Pair("--position-embedding-type", "learned_absolute")));
+  EXPECT_THAT(args, Contains(Pair("--max-position-embeddings", "1024")));
+  EXPECT_THAT(args, Contains(Pair("--attention-backend", "unfused")));
+}
+
+TEST(MegatronArgumentTest, DescribeExperts) {
+  const MegatronArgs args = ArgsOf("Experts");
+  EXPECT_THAT(args, Contains(Pair("--num-experts", "8")));
+  EXPECT_THAT(args, Contains(Pair("--moe-router-topk", "2")));
+  EXPECT_THAT(args, Contains(Pair("--moe-grouped-gemm", "")));
+  EXPECT_THAT(args, Contains(Pair("--moe-token-dispatcher-type", "alltoall")));
+  EXPECT_THAT(args, Contains(Pair("--moe-ffn-hidden-size", "704")));
+  EXPECT_THAT(args,
+              Contains(Pair("--moe-shared-expert-intermediate-size", "1408")));
+  EXPECT_THAT(args, Contains(Pair("--moe-layer-freq", "[0,0,1,0,1,0,1,0]")));
+}
+
+// Megatron-LM accumulates bf16 gradients in fp32 by default.
+TEST(MegatronArgumentTest, GradientsHaveTheBytesThatAreCounted) {
+  EXPECT_TRUE(
+      ArgsOf("LlamaWithGradientsInBf16").contains("--grad-reduce-in-bf16"));
+  EXPECT_FALSE(ArgsOf("Interleaved").contains("--grad-reduce-in-bf16"));
+  const auto bytes = [](const char* name) {
+    for (const Case& one : kCases) {
+      if (one.name == name) {
+        return Resolve(one.scenario).scenario.training().fp32_gradients();
+      }
+    }
+    return false;
+  };
+  EXPECT_FALSE(bytes("LlamaWithGradientsInBf16"));
+  EXPECT_TRUE(bytes("Interleaved"));
+  EXPECT_FALSE(bytes("Gpt"));  // fp16
+}
+
+TEST(MegatronArgumentTest, SayWhyMegatronCannot) {
+  const auto why = [](const std::string& rest) {
+    return MegatronObstacles(Resolve(std::string(kLlama) + kOnEight + rest));
+  };
+  EXPECT_THAT(why(R"(schedule: "zb-h1" parallelism { pipeline: 8 })"),
+              Contains(HasSubstr("no schedule zb-h1")));
+  EXPECT_THAT(
+      why(R"(schedule: "interleaved-1f1b"
+                     parallelism { data: 8 chunks: 2 }
+                     training { precision: MIXED_BF16 fully_sharded: true })"),
+      testing::ElementsAre("interleaved 1F1B needs at least 2 pipeline ranks"));
+  EXPECT_THAT(why(R"(schedule: "interleaved-1f1b"
+                     parallelism { pipeline: 2 data: 4 chunks: 2 }
+                     communication { transfers: BLOCKING })"),
+              testing::ElementsAre("interleaved 1F1B without overlapped "
+                                   "transfers needs at least 3 pipeline "
+                                   "ranks"));
+  EXPECT_THAT(why(R"(schedule: "1f1b" parallelism { pipeline: 2
+             gpus: [1, 0] })"),
+              Contains(HasSubstr("numberings of GPUs")));
+  EXPECT_THAT(why(R"(schedule: "1f1b" parallelism { pipeline: 2 data: 4 }
+                     training { fully_sharded: true })"),
+              Contains(HasSubstr("--use-torch-fsdp2 needs")));
+  EXPECT_THAT(why(R"(schedule: "1f1b" parallelism { pipeline: 2 data: 4 }
+                     training { distributed_optimizer: true
+                                optimizer: SGD_MOMENTUM })"),
+              Contains(HasSubstr("distributed optimizer is Adam")));
+}
+
+TEST(MegatronReaderTest, NamesWhatItDoesNotSimulate) {
+  const auto run = ReadMegatronArguments(
+      "x.args",
+      "--num-layers 4 --hidden-size=64 \\\n --lr 1e-4 --lr 1e-3 # --bf16\n"
+      "--num-attention-heads '4' --fp16 --save /tmp/x");
+  ASSERT_TRUE(run.ok()) << run.status();
+  EXPECT_THAT(run->ignored, testing::ElementsAre("--lr", "--save"));
+  EXPECT_EQ(run->scenario.transformer().hidden_size(), 64u);
+  EXPECT_EQ(run->scenario.transformer().num_heads(), 4u);
+  EXPECT_EQ(run->scenario.training().precision(), MIXED_FP16);
+  EXPECT_TRUE(run->scenario.training().dropout());  // Megatron-LM's default
+}
+
+TEST(MegatronReaderTest, RefusesWhatItCannotRead) {
+  const auto run = ReadMegatronArguments(
+      "x.args",
+      "--num-layers many --context-parallel-size 2 --hidden-size --bf16");
+  const std::string message(run.status().message());
+  EXPECT_THAT(message, HasSubstr("x.args: --num-layers is many, expected a "
+                                 "whole number"));
+  EXPECT_THAT(message,
+              HasSubstr("x.args: --context-parallel-size is 2, expected 1"));
+  EXPECT_THAT(message, HasSubstr("x.args: --hidden-size has no value"));
+  EXPECT_THAT(message, Not(HasSubstr("bf16")));
+}
+
+std::string MessageFor(const std::string& args) {
+  const auto run = ReadMegatronArguments(
+      "x.args",
+      "--num-layers 8 --hidden-size 64 --num-attention-heads 4 " + args);
+  return run.ok() ? "" : std::string(run.status().message());
+}
+
+TEST(MegatronReaderTest, TakesTheDefaultWidthOfExperts) {
+  const auto run = ReadMegatronArguments(
+      "x.args",
+      "--num-layers 4 --hidden-size 192 --num-attention-heads 4 "
+      "--num-experts 8 --moe-router-topk 2");
+  ASSERT_TRUE(run.ok()) << run.status();
+  EXPECT_EQ(run->scenario.transformer().feed_forward_size(), 768u);
+  EXPECT_EQ(run->scenario.transformer().num_shared_experts(), 0u);
+  // With gates, two thirds of that, in multiples of 64.
+  const auto gated = ReadMegatronArguments(
+      "x.args",
+      "--num-layers 4 --hidden-size 160 --num-attention-heads 4 --swiglu "
+      "--num-experts 8 --moe-shared-expert-intermediate-size 768");
+  ASSERT_TRUE(gated.ok()) << gated.status();
+  EXPECT_EQ(gated->scenario.transformer().feed_forward_size(), 384u);
+  EXPECT_EQ(gated->scenario.transformer().num_shared_experts(), 2u);
+}
+
+TEST(MegatronReaderTest, ReadsLayersPerVirtualStage) {
+  const auto run = ReadMegatronArguments(
+      "x.args",
+      "--num-layers 8 --hidden-size 64 --num-attention-heads 4 "
+      "--pipeline-model-parallel-size 2 "
+      "--num-layers-per-virtual-pipeline-stage 2");
+  ASSERT_TRUE(run.ok()) << run.status();
+  EXPECT_EQ(run->scenario.parallelism().chunks(), 2u);
+  EXPECT_EQ(run->scenario.schedule(), "interleaved-1f1b");
+  EXPECT_EQ(MessageFor("--pipeline-model-parallel-size 2 "
+                       "--num-layers-per-virtual-pipeline-stage 0"),
+            "x.args: --num-layers-per-virtual-pipeline-stage is 0, expected a "
+            "whole number, 1 or more");
+  for (const char* layers : {"3", "5", "8"}) {
+    EXPECT_THAT(
+        MessageFor(std::string("--pipeline-model-parallel-size 2 "
+                               "--num-layers-per-virtual-pipeline-stage ") +
+                   layers),
+        HasSubstr(std::string("--num-layers-per-virtual-pipeline-stage is ") +
+                  layers + ", expected a divisor"));
+  }
+}
+
+TEST(MegatronReaderTest, RefusesInterleavingOnTooFewRanks) {
+  const std::string two = "--num-virtual-stages-per-pipeline-rank 2 ";
+  EXPECT_EQ(MessageFor(two),
+            "x.args: --pipeline-model-parallel-size is 1, expected at least 2 "
+            "with 2 virtual stages per rank");
+  EXPECT_EQ(MessageFor("--pipeline-model-parallel-layout Et*4|t*4L"),
+            "x.args: --pipeline-model-parallel-size is 1, expected at least 2 "
+            "with 2 virtual stages per rank");
+  EXPECT_EQ(MessageFor(two + "--pipeline-model-parallel-size 2"), "");
+  EXPECT_EQ(MessageFor(two + "--pipeline-model-parallel-size 2 "
+                             "--no-overlap-p2p-communication"),
+            "x.args: --pipeline-model-parallel-size is 2, expected at least 3 "
+            "with 2 virtual stages per rank and "
+            "--no-overlap-p2p-communication");
+}
+
+TEST(MegatronReaderTest, RefusesArgumentsThatExcludeEachOther) {
+  EXPECT_EQ(MessageFor("--bf16 --fp16"), "x.args: --fp16 excludes --bf16");
+  EXPECT_EQ(MessageFor("--pipeline-model-parallel-size 2 "
+                       "--pipeline-model-parallel-layout Et*4|t*4L "
+                       "--num-virtual-stages-per-pipeline-rank 2"),
+            "x.args: --pipeline-model-parallel-layout excludes "
+            "--num-virtual-stages-per-pipeline-rank");
+  EXPECT_EQ(MessageFor("--pipeline-model-parallel-size 3 "
+                       "--pipeline-model-parallel-layout Et*4|t*4L"),
+            "x.args: --pipeline-model-parallel-layout has 2 stages, expected "
+            "a multiple of --pipeline-model-parallel-size, which is 3");
+}
+
+// Arguments that change a step are not dropped silently.
+TEST(MegatronReaderTest, RefusesWhatChangesAStepAndIsNotSimulated) {
+  for (const char* args :
+       {"--decoder-first-pipeline-num-layers 2", "--fp8-format hybrid",
+        "--account-for-loss-in-pipeline-split", "--rampup-batch-size 8 8 100",
+        "--overlap-param-gather", "--multi-latent-attention",
+        "--mtp-num-layers 1", "--enable-cuda-graph",
+        "--hybrid-attention-ratio 0.5"}) {
+    const std::string name =
+        std::string(args).substr(0, std::string(args).find(' '));
+    EXPECT_EQ(MessageFor(args),
+              "x.args: " + name +
+                  " is not supported, as it changes a step in a way that is "
+                  "not simulated: remove it to predict the run without it");
+  }
+  EXPECT_THAT(MessageFor("--recompute-method block"),
+              HasSubstr("--recompute-method is block, expected uniform"));
+  EXPECT_THAT(MessageFor("--recompute-num-layers 4"),
+              HasSubstr("--recompute-num-layers is 4, expected 1"));
+  EXPECT_THAT(
+      MessageFor("--recompute-modules core_attn mlp --bf16"),
+      HasSubstr("--recompute-modules is core_attn mlp, expected core_attn"));
+  EXPECT_EQ(MessageFor("--recompute-modules core_attn --bf16"), "");
+  // The list is at the end of eight words, which exactly fill a vector.
+  EXPECT_EQ(MessageFor("--recompute-modules core_attn"), "");
+}
+
+}  // namespace
+}  // namespace weir

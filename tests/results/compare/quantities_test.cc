@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "results/compare/quantities.h"
+
+#include <gtest/gtest.h>
+
+namespace weir {
+namespace {
+
+Result Step() {
+  Result result;
+  result.set_tensor_parallel(2);
+  result.set_pipeline_parallel(4);
+  result.set_data_parallel(1);
+  result.set_batch_seconds(2);
+  result.set_global_batch_size(16);
+  result.set_sequence_length(128);
+  result.set_samples_per_second(8);
+  result.set_tokens_per_second(1024);
+  result.set_peak_memory_bytes(7e9);
+  for (const double activations : {3e9, 1e9}) {
+    RankResult& rank = *result.add_ranks();
+    rank.set_peak_memory_bytes(activations + 4e9);
+    for (const auto& [name, bytes] :
+         {std::pair("activations", activations), std::pair("weights", 3e9),
+          std::pair("reserved", 1e9)}) {
+      MemoryClass& memory = *rank.add_peak_memory_classes();
+      memory.set_name(name);
+      memory.set_bytes(bytes);
+    }
+  }
+  return result;
+}
+
+double Predict(absl::string_view name, const FlopsBasis& basis = {}) {
+  const Quantity* quantity = FindQuantity(name);
+  EXPECT_NE(quantity, nullptr) << name;
+  const auto value = quantity->predict(Step(), basis);
+  EXPECT_TRUE(value.ok()) << value.status();
+  return value.value_or(0) / quantity->unit;
+}
+
+TEST(QuantitiesTest, TimesRatesAndSharesOfAGpu) {
+  EXPECT_DOUBLE_EQ(Predict("step_seconds"), 2);
+  EXPECT_DOUBLE_EQ(Predict("step_ms"), 2000);
+  EXPECT_DOUBLE_EQ(Predict("samples_per_second"), 8);
+  EXPECT_DOUBLE_EQ(Predict("samples_per_second_per_gpu"), 1);
+  EXPECT_DOUBLE_EQ(Predict("tokens_per_second_per_gpu"), 128);
+}
+
+TEST(QuantitiesTest, MemoryWholeAndOfTheAllocatorAndActivationsAlone) {
+  EXPECT_DOUBLE_EQ(Predict("peak_memory_gb"), 7);
+  EXPECT_DOUBLE_EQ(Predict("peak_allocated_gb"), 6);
+  EXPECT_DOUBLE_EQ(Predict("least_allocated_mib"), 4e9 / (1 << 20));
+  EXPECT_DOUBLE_EQ(Predict("block_activation_gib"), 3e9 / (1 << 30));
+}
+
+TEST(QuantitiesTest, FlopFormulasAreThoseOfThePapers) {
+  // 96 B s l h^2 (1 + s / (6 h) + V / (16 l h)) and 72 ... V / (12 l h), with B
+  // = 16, s = 128, l = 4, h = 64, V = 768.
+  const double tokens = 16 * 128, lh2 = 4 * 64 * 64;
+  FlopsBasis basis{FlopsFormula::kMegatron96, 4, 64, 768};
+  EXPECT_DOUBLE_EQ(FlopsOfStep(basis, Step()),
+                   96 * tokens * lh2 * (1 + 1.0 / 3 + 768.0 / 4096));
+  EXPECT_DOUBLE_EQ(Predict("tflops_per_gpu", basis),
+                   FlopsOfStep(basis, Step()) / (2 * 8 * 1e12));
+  basis.formula = FlopsFormula::kModel72;
+  EXPECT_DOUBLE_EQ(FlopsOfStep(basis, Step()),
+                   72 * tokens * lh2 * (1 + 1.0 / 3 + 768.0 / 3072));
+}
+
+TEST(QuantitiesTest, WhatAResultDoesNotHaveIsAnError) {
+  Result textbook;
+  textbook.set_batch_seconds(1);
+  EXPECT_FALSE(FindQuantity("samples_per_second")->predict(textbook, {}).ok());
+  EXPECT_FALSE(FindQuantity("mfu")->predict(textbook, {}).ok());
+  EXPECT_FALSE(FindQuantity("tflops_per_gpu")->predict(Step(), {}).ok());
+}
+
+}  // namespace
+}  // namespace weir

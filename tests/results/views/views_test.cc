@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "results/views/views.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_split.h"
+#include "base/text.h"
+#include "results/summary.h"
+#include "results/views/explanation.h"
+#include "tests/golden.h"
+#include "tests/results/sample.h"
+
+namespace weir {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+constexpr double kGiB = 1024.0 * 1024 * 1024;
+
+std::vector<Result> SampleRows() {
+  std::vector<Result> rows = {SampleRow("gpipe", 1.2, 17.15 * kGiB),
+                              SampleRow("1f1b", 1.25, 9.2 * kGiB),
+                              SampleRow("interleaved-1f1b", 1.21, 10.5 * kGiB),
+                              SampleRow("pipedream", 1.3, 15.75 * kGiB)};
+  rows[2].set_chunks(2);
+  rows[2].set_limit("transfers between rank 1 and rank 2");
+  rows[3].set_num_batches(6);
+  rows[3].set_weight_versions(4);
+  rows[3].set_staleness_updates(3);
+  for (Result& row : rows) row.add_warnings("the cluster profile is nominal");
+  rows[3].add_warnings("staleness changes what is learned");
+  return rows;
+}
+
+TEST(ViewsGoldenTest, Explanation) {
+  ExpectGolden("results/golden/explain.txt",
+               ExplanationTable(SampleExplanation()));
+  ExpectGolden("results/golden/explain.json",
+               ExplanationJson("explain", SampleExplanation()));
+}
+
+TEST(ViewsGoldenTest, CompareTable) {
+  ExpectGolden("results/golden/compare.txt", CompareTable(SampleRows()));
+}
+
+TEST(ViewsGoldenTest, CompareTableOfTextbookResults) {
+  std::vector<Result> rows = {TextbookResult(), TextbookResult()};
+  rows[1].set_schedule("gpipe");
+  ExpectGolden("results/golden/compare_textbook.txt", CompareTable(rows));
+}
+
+TEST(ViewsGoldenTest, CompareTableOfDifferentShapes) {
+  std::vector<Result> rows = {SampleRow("1f1b", 1.25, 9.2 * kGiB),
+                              SampleRow("1f1b", 1.5, 9.2 * kGiB)};
+  rows[1].set_name("gpt-1b on four nodes");
+  rows[1].set_data_parallel(4);
+  rows[1].set_global_batch_size(64);
+  rows[1].set_samples_per_second(64 / 1.5);
+  ExpectGolden("results/golden/compare_shapes.txt", CompareTable(rows));
+}
+
+TEST(ViewsTest, AReplayIsNotCalledASimulation) {
+  Result result = SampleResult();
+  result.set_method("replay");
+  Replay* replay = result.mutable_replay();
+  replay->set_device("4 partitions of a card");
+  replay->set_serial(true);
+  replay->add_losses(5.5);
+  replay->add_losses(5.25);
+  replay->set_formula("minibatch SGD");
+  replay->set_weights_difference(2e-16);
+  replay->set_change_difference(3e-15);
+  const std::string table = ResultTable(result);
+  EXPECT_THAT(table, ::testing::Not(::testing::HasSubstr("simulation")));
+  for (const char* part :
+       {"replay, replayed on 4 partitions of a card, every pass alone",
+        "5.5 to 5.25, 2 steps",
+        "minibatch SGD: weights differ by 2e-16, 3e-15 of their change, losses "
+        "by 0"}) {
+    EXPECT_THAT(table, ::testing::HasSubstr(part));
+  }
+}
+
+TEST(ViewsGoldenTest, ResultTable) {
+  ExpectGolden("results/golden/result.txt", ResultTable(SampleResult()));
+}
+
+TEST(ViewsGoldenTest, ResultTableOfATextbookResult) {
+  ExpectGolden("results/golden/result_textbook.txt",
+               ResultTable(TextbookResult()));
+}
+
+TEST(ViewsGoldenTest, ResultJson) {
+  ExpectGolden("results/golden/result.json",
+               ResultJson("simulate", SampleResult()));
+}
+
+TEST(ViewsGoldenTest, CompareJson) {
+  ExpectGolden("results/golden/compare.json",
+               CompareJson("compare", SampleRows()));
+}
+
+TEST(ViewsGoldenTest, RanksCsv) {
+  ExpectGolden("results/golden/ranks.csv", RanksCsv(SampleResult()));
+}
+
+TEST(ViewsGoldenTest, CompareCsv) {
+  std::vector<Result> rows = SampleRows();
+  rows.push_back(TextbookResult());
+  rows[0].set_limit("a, \"quoted\" limit");
+  ExpectGolden("results/golden/compare.csv", CompareCsv(rows));
+}
+
+TEST(CompareTableTest, TheFastestThatFitsIsNotTheFastestOfAll) {
+  const std::string table = CompareTable(SampleRows());
+  EXPECT_THAT(table, HasSubstr("\nfastest that fits: interleaved-1f1b v=2, "
+                               "1.21 s per batch; limit: transfers between"));
+  EXPECT_THAT(table, HasSubstr("\nfastest of all does not fit: gpipe, 1.20 s "
+                               "per batch, 1.40 GiB too much\n"));
+}
+
+TEST(CompareTableTest, SaysThatNothingFitsAndWhatIsNearest) {
+  const std::vector<Result> rows = {SampleRow("gpipe", 1, 18 * kGiB),
+                                    SampleRow("1f1b", 2, 16 * kGiB)};
+  EXPECT_THAT(CompareTable(rows),
+              HasSubstr("none fits in memory; nearest: 1f1b, 256 MiB too "
+                        "much\n"));
+}
+
+TEST(CompareTableTest, WithoutADeviceEverythingFits) {
+  Result result = TextbookResult();
+  result.set_fits_memory(false);  // meaningless without a capacity
+  EXPECT_TRUE(FitsMemory(result));
+  EXPECT_THAT(CompareTable({&result, 1}),
+              HasSubstr("\nfastest: 1f1b, 141 s per batch\n"));
+}
+
+TEST(CompareTableTest, AnEmptyComparisonSaysSo) {
+  EXPECT_EQ(CompareTable({}), "no results\n");
+}
+
+TEST(CompareTest, ALargerBatchWinsBySamplesPerSecond) {
+  std::vector<Result> rows = {SampleRow("1f1b", 1, 1), SampleRow("1f1b", 2, 1)};
+  rows[1].set_samples_per_second(rows[0].samples_per_second() * 1.5);
+  EXPECT_EQ(FindFastest(rows).of_all, 1);
+  rows[1].clear_samples_per_second();
+  EXPECT_EQ(FindFastest(rows).of_all, 0);
+}
+
+TEST(CompareTest, InferenceIsNotMeasuredAgainstTraining) {
+  std::vector<Result> rows = {SampleRow("edgepipe", 1, 18 * kGiB),
+                              SampleRow("1f1b", 3, 1),
+                              SampleRow("gpipe", 2, 1)};
+  rows[0].set_forward_only(true);
+  rows[0].clear_samples_per_second();
+  EXPECT_EQ(FindFastest(rows).of_all, 2);
+  EXPECT_EQ(FindFastest(rows).that_fits, 2);
+  EXPECT_THAT(CompareTable(rows),
+              AllOf(HasSubstr("\nfastest that fits: gpipe, "),
+                    HasSubstr("\nnot compared, inference only: edgepipe\n")));
+  // A single inference result is compared with itself.
+  EXPECT_EQ(FindFastest({rows.data(), 1}).of_all, 0);
+  EXPECT_EQ(FindFastest({rows.data(), 1}).that_fits, std::nullopt);
+  EXPECT_THAT(CompareTable({rows.data(), 1}), Not(HasSubstr("not compared")));
+}
+
+TEST(CompareTest, WarningsOfAllAreSaidOnceAndOthersNameTheirRow) {
+  EXPECT_THAT(MergeWarnings(SampleRows()),
+              ElementsAre("the cluster profile is nominal",
+                          "pipedream: staleness changes what is learned"));
+}
+
+TEST(ViewsTest, TablesArePrintableAsciiWhateverTheNames) {
+  Result result = SampleResult();
+  result.set_name("mod\xc3\xa8le\x1b[2J\n");
+  result.set_schedule("a\tb");
+  result.set_limit("\x7f");
+  result.mutable_ranks(0)->mutable_peak_memory_classes(0)->set_name("\xff\x01");
+  for (const std::string& table :
+       {ResultTable(result), CompareTable({&result, 1})}) {
+    for (char c : table) {
+      EXPECT_TRUE(c == '\n' || absl::ascii_isprint(c)) << int(c);
+    }
+    EXPECT_THAT(table, StartsWith("mod?le?[2J?: "));
+  }
+}
+
+TEST(ViewsTest, LinesOfATableEndWithoutBlanks) {
+  for (absl::string_view line :
+       absl::StrSplit(CompareTable(SampleRows()), '\n')) {
+    EXPECT_FALSE(absl::EndsWith(line, " ")) << line;
+  }
+}
+
+TEST(ViewsTest, ManyRanksAreCutAndCounted) {
+  const std::string table = ResultTable(TextbookResult());
+  EXPECT_THAT(table, HasSubstr("\n... 24 more\n"));
+  EXPECT_THAT(table, HasSubstr("\n15  "));
+  EXPECT_THAT(table, Not(HasSubstr("\n16  ")));
+}
+
+TEST(JsonTest, QuantitiesAreNumbersAndTheTimelineIsLeftOut) {
+  Result result = SampleResult();
+  result.mutable_timeline()->MergeFrom(PipelineTimeline(4, 2).timeline());
+  const auto json = nlohmann::json::parse(ResultJson("simulate", result));
+  EXPECT_EQ(json["tool"], "weir");
+  EXPECT_EQ(json["version"], "0.1.0");
+  EXPECT_EQ(json["command"], "simulate");
+  EXPECT_EQ(json["config"], result.provenance().scenario());
+  EXPECT_EQ(json["warnings"].size(), 1u);
+  EXPECT_FALSE(json["result"].contains("timeline"));
+  EXPECT_EQ(json["result"]["batch_seconds"].get<double>(), 1.25);
+  EXPECT_EQ(json["result"]["staleness_updates"], 0);
+  const auto& rank = json["result"]["ranks"][5];
+  for (const auto& [name, value] : rank.items()) {
+    if (name != "peak_memory_classes") {
+      EXPECT_TRUE(value.is_number()) << name;
+    }
+  }
+  EXPECT_EQ(rank["peak_memory_classes"][0]["bytes"].get<double>(), 2 * kGiB);
+}
+
+TEST(JsonTest, NumbersKeepAllTheirDigits) {
+  Result result = SampleResult();
+  result.set_batch_seconds(1.0 / 3);
+  result.set_peak_memory_bytes(12345678901234.5);
+  const auto json = nlohmann::json::parse(ResultJson("simulate", result));
+  EXPECT_EQ(json["result"]["batch_seconds"].get<double>(), 1.0 / 3);
+  EXPECT_EQ(json["result"]["peak_memory_bytes"].get<double>(),
+            12345678901234.5);
+}
+
+TEST(JsonTest, AbsentQuantitiesAreAbsent) {
+  const auto json =
+      nlohmann::json::parse(ResultJson("simulate", TextbookResult()));
+  EXPECT_FALSE(json["result"].contains("samples_per_second"));
+  EXPECT_FALSE(json["result"].contains("memory_capacity_bytes"));
+}
+
+TEST(JsonTest, NoNanAndNoInfinityGetsThrough) {
+  Result result = SampleResult();
+  result.set_bubble_ratio(std::nan(""));
+  result.set_samples_per_second(std::numeric_limits<double>::infinity());
+  result.mutable_ranks(3)->set_idle_seconds(
+      -std::numeric_limits<double>::infinity());
+  result.set_limit("NaN");  // text may contain it
+  const std::string text = CompareJson("compare", {&result, 1});
+  const auto json = nlohmann::json::parse(text);
+  EXPECT_TRUE(json["results"][0]["bubble_ratio"].is_null());
+  EXPECT_TRUE(json["results"][0]["samples_per_second"].is_null());
+  EXPECT_TRUE(json["results"][0]["ranks"][3]["idle_seconds"].is_null());
+  EXPECT_EQ(json["results"][0]["limit"], "NaN");
+  EXPECT_EQ(json["warnings"].size(), 4u);
+  EXPECT_THAT(text, HasSubstr("1f1b: /ranks/3/idle_seconds is not a finite"));
+}
+
+TEST(JsonTest, TextThatIsNotUtf8StillGivesJson) {
+  Result result = SampleResult();
+  result.set_name("caf\xe9");
+  result.mutable_provenance()->set_scenario("name: \"caf\xe9\"");
+  const std::string text = ResultJson("simulate", result);
+  const auto json = nlohmann::json::parse(text);
+  EXPECT_EQ(json["result"]["schedule"], "1f1b");
+}
+
+TEST(CsvTest, OneLineForEachRankAndAHeader) {
+  const std::string csv = RanksCsv(SampleResult());
+  EXPECT_THAT(csv, StartsWith("rank,replica,tensor_rank,gpu,busy_seconds,"));
+  EXPECT_THAT(csv, HasSubstr(",weights_bytes,activations_bytes,reserved_"));
+  EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 17);
+}
+
+TEST(CsvTest, NamesHaveNoControlCharacters) {
+  Result result = SampleResult();
+  result.set_name("mod\xc3\xa8le\x1b[2J\n\xc2\x9b\x7f, \"x\"");
+  const std::string csv = CompareCsv({&result, 1});
+  EXPECT_THAT(csv, HasSubstr("\n\"mod\xc3\xa8le?[2J???, \"\"x\"\"\","));
+  EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 2);
+}
+
+TEST(CsvTest, NotFiniteNumbersAreEmptyFields) {
+  Result result = SampleRow("1f1b", 1, 1);
+  result.set_bubble_ratio(std::nan(""));
+  const std::string csv = CompareCsv({&result, 1});
+  EXPECT_THAT(csv, Not(HasSubstr("nan")));
+  EXPECT_THAT(csv, EndsWith("\n"));
+}
+
+TEST(TextTest, ShortestNumbersReadBackAsThemselves) {
+  for (double number : {0.1, 1.0 / 3, 1e300, -2.5e-10, 17179869184.0}) {
+    EXPECT_EQ(std::stod(ShortestNumber(number)), number);
+  }
+  EXPECT_EQ(ShortestNumber(0.1), "0.1");
+}
+
+TEST(TextTest, ShortRowsAndMissingCellsKeepTheirColumns) {
+  EXPECT_EQ(PrintTable({{"a", "bb"}, {}, {{"ccc"}, {"d", "1"}}}),
+            "a    bb\nccc\nd     1\n");
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/costs/stage_costs.h"
+
+#include <gtest/gtest.h>
+
+#include "calibrate/pricing/kernel_seconds.h"
+#include "calibrate/profile/device_profile.h"
+#include "models/layer_work.h"
+#include "models/model.h"
+#include "tests/sim/measured.h"
+
+namespace weir {
+namespace {
+
+constexpr double kParameters = 100, kBytesPerSecond = 1e9;
+
+// One stage of 100 parameters on a device of 1 GB/s, whose kernels have no
+// other cost.
+StageCosts CostsOf(const Training& training, int num_versions) {
+  Measured measured;
+  measured.forward_seconds = {1};
+  measured.backward_seconds = {2};
+  measured.activation_bytes = {10};
+  measured.parameter_bytes = {4 * kParameters};
+  ResolvedScenario resolved = Resolve(measured, OneSwitch(1, 1e9, 0));
+  resolved.device.mutable_memory_bytes_per_second()->set_value(kBytesPerSecond);
+  MatrixRate* rate = resolved.device.add_matrix_rates();
+  rate->set_format("fp16");
+  rate->mutable_peak_flops()->set_value(1e15);
+  *resolved.scenario.mutable_training() = training;
+  const auto costs = ComputeCosts(resolved, 1, {num_versions});
+  EXPECT_TRUE(costs.ok()) << costs.status();
+  return costs.ok() ? costs->stages[0] : StageCosts();
+}
+
+Training TrainingOf(Precision precision, Optimizer optimizer) {
+  Training training;
+  training.set_precision(precision);
+  training.set_optimizer(optimizer);
+  return training;
+}
+
+TEST(StageCostsTest, EveryCopyOfTheParameters) {
+  struct Case {
+    Precision precision;
+    Optimizer optimizer;
+    double weight, gradient, optimizer_state;
+  };
+  for (const Case& c :
+       {Case{FP32, ADAM, 4, 4, 8}, Case{FP32, SGD_MOMENTUM, 4, 4, 4},
+        Case{MIXED_FP16, ADAM, 2, 2, 12},
+        Case{MIXED_FP16, SGD_MOMENTUM, 2, 2, 8}}) {
+    Training training = TrainingOf(c.precision, c.optimizer);
+    const StageCosts stage = CostsOf(training, 1);
+    EXPECT_EQ(stage.weight_bytes, c.weight * kParameters);
+    EXPECT_EQ(stage.gradient_bytes, c.gradient * kParameters);
+    EXPECT_EQ(stage.optimizer_state_bytes, c.optimizer_state * kParameters);
+    EXPECT_EQ(stage.stash_bytes, 4 * kParameters);
+    training.set_fp32_gradients(true);
+    training.set_stash_bytes_per_parameter(2);
+    EXPECT_EQ(CostsOf(training, 1).gradient_bytes, 4 * kParameters);
+    EXPECT_EQ(CostsOf(training, 1).stash_bytes, 2 * kParameters);
+  }
+}
+
+// Bytes per parameter that the step reads and writes, counted by hand.
+TEST(StageCostsTest, OptimizerStepMovesEveryCopyItTouches) {
+  struct Case {
+    Precision precision;
+    Optimizer optimizer;
+    double reads, writes;
+  };
+  for (const Case& c : {
+           // Reads weight, gradient, two states; writes weight and states.
+           Case{FP32, ADAM, 4 + 4 + 8, 4 + 8},
+           Case{FP32, SGD_MOMENTUM, 4 + 4 + 4, 4 + 4},
+           // Reads gradient, master, two states; writes master, states, 16-bit
+           // weight.
+           Case{MIXED_FP16, ADAM, 2 + 4 + 8, 4 + 8 + 2},
+           Case{MIXED_FP16, SGD_MOMENTUM, 2 + 4 + 4, 4 + 4 + 2},
+       }) {
+    const Training training = TrainingOf(c.precision, c.optimizer);
+    const double seconds = (c.reads + c.writes) * kParameters / kBytesPerSecond;
+    EXPECT_NEAR(CostsOf(training, 1).optimizer_seconds, seconds,
+                1e-9 * seconds);
+    // With another version, the old one is first read and written.
+    EXPECT_NEAR(CostsOf(training, 2).optimizer_seconds,
+                seconds + 8 * kParameters / kBytesPerSecond, 1e-9 * seconds);
+  }
+}
+
+TEST(StageCostsTest, MeasuredLayersRunTheirForwardAgain) {
+  Training training = TrainingOf(FP32, ADAM);
+  EXPECT_EQ(CostsOf(training, 1).backward_seconds, 2);
+  training.set_recompute(RECOMPUTE_FULL);
+  const StageCosts stage = CostsOf(training, 1);
+  EXPECT_EQ(stage.forward_seconds, 1);
+  EXPECT_EQ(stage.backward_seconds, 1 + 2);
+}
+
+// Four blocks: their saved activations add up, and they are recomputed one
+// after the other.
+TEST(StageCostsTest, BlocksAddUpAndShareTheScratch) {
+  Measured none;
+  none.num_ranks = 0;
+  ResolvedScenario resolved = Resolve(none, OneSwitch(1, 1e9, 0));
+  resolved.scenario.mutable_training()->set_recompute(RECOMPUTE_FULL);
+  resolved.scenario.mutable_training()->set_dropout(true);
+  resolved.scenario.mutable_training()->set_flash_attention(true);
+  resolved.scenario.mutable_batch()->set_sequence_length(512);
+  resolved.model = *LoadModel("gpt2");
+  const auto costs = ComputeCosts(resolved, 3, {1, 1, 1});
+  ASSERT_TRUE(costs.ok()) << costs.status();
+  WorkSpec spec;
+  spec.sequence_length = 512;
+  spec.bytes_per_element = 4;
+  spec.recompute = Recompute::kFull;
+  spec.dropout = true;
+  spec.flash_attention = true;
+  const LayerWork block = LayersOf(resolved.model, spec)[1];
+  const auto seconds = [&](const std::vector<Kernel>& kernels) {
+    return KernelSeconds(resolved.device, costs->peak_flops, kernels);
+  };
+  const StageCosts& middle = costs->stages[1];
+  EXPECT_EQ(middle.activation_bytes, 4 * block.stash_bytes);
+  EXPECT_EQ(middle.recompute_scratch_bytes, block.recompute_scratch_bytes);
+  EXPECT_EQ(middle.weight_gradient_stash_bytes,
+            4 * block.weight_gradient_stash_bytes);
+  EXPECT_EQ(middle.weight_bytes, 4 * 4 * block.parameters);
+  EXPECT_EQ(middle.output_bytes, block.output_bytes);
+  const double input =
+      4 * (seconds(block.recompute) + seconds(block.backward_input));
+  const double weight = 4 * seconds(block.backward_weight);
+  EXPECT_NEAR(middle.forward_seconds, 4 * seconds(block.forward),
+              1e-9 * middle.forward_seconds);
+  EXPECT_NEAR(middle.backward_input_seconds, input, 1e-9 * input);
+  EXPECT_NEAR(middle.backward_weight_seconds, weight, 1e-9 * weight);
+  EXPECT_NEAR(middle.backward_seconds, input + weight, 1e-9 * (input + weight));
+}
+
+// Memory of a pass in addition to all saved activations of the stage: the
+// maximum over its layers of the layer's scratch, less the activations that
+// later layers have not saved yet; at least 0.
+TEST(StageCostsTest, ScratchIsThatOfTheWorstLayer) {
+  for (const RecomputeMode mode :
+       {RECOMPUTE_NONE, RECOMPUTE_SELECTIVE, RECOMPUTE_FULL}) {
+    Measured none;
+    none.num_ranks = 0;
+    ResolvedScenario resolved = Resolve(none, OneSwitch(1, 1e9, 0));
+    resolved.scenario.mutable_training()->set_recompute(mode);
+    resolved.scenario.mutable_batch()->set_sequence_length(512);
+    resolved.model = *LoadModel("gpt2");
+    const auto costs = ComputeCosts(resolved, 2, {1, 1});
+    ASSERT_TRUE(costs.ok()) << costs.status();
+    WorkSpec spec;
+    spec.sequence_length = 512;
+    spec.bytes_per_element = spec.gradient_bytes = 4;
+    spec.fused_cross_entropy = true;  // unless a runtime differs
+    spec.recompute = mode == RECOMPUTE_FULL        ? Recompute::kFull
+                     : mode == RECOMPUTE_SELECTIVE ? Recompute::kSelective
+                                                   : Recompute::kNone;
+    const std::vector<LayerWork> layers = LayersOf(resolved.model, spec);
+    const int cuts[] = {0, 7, 14};  // embedding and 6 blocks, 6 and the head
+    for (int s : {0, 1}) {
+      double forward = 0, backward = 0, later = 0;
+      for (int l = cuts[s + 1] - 1; l >= cuts[s]; --l) {
+        forward = std::max(forward, layers[l].forward_scratch_bytes - later);
+        backward =
+            std::max(backward, layers[l].recompute_scratch_bytes +
+                                   layers[l].backward_scratch_bytes - later);
+        later += layers[l].stash_bytes;
+      }
+      const StageCosts& stage = costs->stages[s];
+      EXPECT_EQ(stage.forward_scratch_bytes, forward);
+      EXPECT_EQ(stage.recompute_scratch_bytes + stage.backward_scratch_bytes,
+                backward);
+      EXPECT_GE(stage.backward_scratch_bytes, 0);
+    }
+  }
+}
+
+// Embedding, blocks, norm and head individually, for gathered shards.
+TEST(StageCostsTest, LayersOfAStageHaveTheirSizes) {
+  Measured none;
+  none.num_ranks = 0;
+  ResolvedScenario resolved = Resolve(none, OneSwitch(1, 1e9, 0));
+  resolved.scenario.mutable_batch()->set_sequence_length(512);
+  resolved.model = *LoadModel("llama-2-7b");
+  const auto costs = ComputeCosts(resolved, 2, {1, 1});
+  ASSERT_TRUE(costs.ok()) << costs.status();
+  const double vocabulary = 4.0 * 32000 * 4096;
+  const StageCosts &first = costs->stages[0], &last = costs->stages[1];
+  EXPECT_EQ(first.num_parameter_layers, 17);
+  EXPECT_EQ(first.first_gathered_bytes(/*forward=*/true), vocabulary);
+  const double block = first.first_gathered_bytes(/*forward=*/false);
+  EXPECT_EQ(first.weight_bytes, vocabulary + 16 * block);
+  EXPECT_EQ(first.most_gathered_bytes(), std::max(vocabulary, block) + block);
+  EXPECT_EQ(last.num_parameter_layers, 17);
+  EXPECT_EQ(last.first_gathered_bytes(/*forward=*/true), block);
+  EXPECT_EQ(last.first_gathered_bytes(/*forward=*/false),
+            vocabulary + 4 * 4096);
+}
+
+TEST(StageCostsTest, TextbookStagesHaveTheirOwnCosts) {
+  ResolvedScenario resolved;
+  resolved.label = "test";
+  resolved.textbook = true;
+  TextbookCosts* textbook = resolved.scenario.mutable_textbook();
+  for (double seconds : {1.0, 2.0}) {
+    auto* stage = textbook->add_stages();
+    stage->set_forward_seconds(seconds);
+    stage->set_backward_input_seconds(10 * seconds);
+    stage->set_backward_weight_seconds(100 * seconds);
+  }
+  const auto costs = ComputeCosts(resolved, 2, {1, 1});
+  ASSERT_TRUE(costs.ok()) << costs.status();
+  EXPECT_EQ(costs->stages[1].seconds_of(0), 2);
+  EXPECT_EQ(costs->stages[1].seconds_of(1), 220);
+  EXPECT_EQ(costs->stages[1].seconds_of(2), 20);
+  EXPECT_EQ(costs->stages[1].seconds_of(3), 200);
+  EXPECT_FALSE(ComputeCosts(resolved, 3, {1, 1, 1}).ok());
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tests the removal of periods from schedules and their restoration.
+#include <gtest/gtest.h>
+
+#include <random>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "schedules/registry.h"
+#include "schedules/validate.h"
+#include "sim/fast/steady.h"
+
+namespace weir {
+namespace {
+
+TEST(ShortenTest, PutBackIsTheSame) {
+  std::mt19937 random(1);
+  const auto draw = [&](int low, int high) {
+    return std::uniform_int_distribution<>(low, high)(random);
+  };
+  for (const ScheduleKind& kind : AllScheduleKinds()) {
+    if (!kind.flush) continue;
+    int num_short = 0, num_all = 0;
+    for (int k = 0; k < 400 && num_all < 30; ++k) {
+      ScheduleSpec spec;
+      spec.num_ranks = draw(1, 6);
+      spec.num_chunks = draw(1, 3);
+      spec.num_microbatches = draw(60, 140);
+      if (!kind.check(spec).ok()) continue;
+      ++num_all;
+      const Schedule schedule = kind.generate(spec);
+      const auto shortened = ShortenSchedule(schedule);
+      if (!shortened.has_value()) {
+        continue;
+      }
+      ++num_short;
+      const std::string label =
+          absl::StrCat(kind.name, " p ", spec.num_ranks, " v ", spec.num_chunks,
+                       " m ", spec.num_microbatches);
+      const absl::Status valid = ValidateSchedule(shortened->schedule);
+      ASSERT_TRUE(valid.ok()) << label << valid;
+      const Schedule restored = RestoreSchedule(*shortened);
+      ASSERT_EQ(restored.rank_actions, schedule.rank_actions) << label;
+      ASSERT_EQ(restored.num_microbatches, schedule.num_microbatches);
+      ASSERT_EQ(restored.weights, schedule.weights) << label;
+    }
+    EXPECT_GE(num_short, 0.7 * num_all) << kind.name;
+  }
+}
+
+TEST(ShortenTest, WithoutPeriodsNothingIsCut) {
+  std::mt19937 random(2);
+  for (const char* name : {"1f1b", "gpipe"}) {
+    Schedule schedule = *GenerateSchedule(name, {4, 64});
+    ASSERT_TRUE(ShortenSchedule(schedule).has_value());
+    // Swaps some neighboring passes of one rank.
+    std::vector<Action>& actions = schedule.rank_actions[2];
+    for (int k = 0; k < 40; ++k) {
+      const size_t at =
+          std::uniform_int_distribution<size_t>(0, actions.size() - 2)(random);
+      std::swap(actions[at], actions[at + 1]);
+    }
+    EXPECT_FALSE(ShortenSchedule(schedule).has_value()) << name;
+  }
+}
+
+TEST(ShortenTest, TooFewMicrobatchesDoNotPay) {
+  EXPECT_FALSE(ShortenSchedule(*GenerateSchedule("1f1b", {8, 12})).has_value());
+}
+
+TEST(ShortenTest, AsManyPeriodsAreKeptAsAsked) {
+  const Schedule schedule = *GenerateSchedule("1f1b", {4, 100});
+  const auto shortened =
+      ShortenSchedule(schedule, {.num_periods_kept = 20, .multiple = 7});
+  ASSERT_TRUE(shortened.has_value());
+  EXPECT_GE(shortened->num_periods_kept, 20);
+  EXPECT_LT(shortened->num_periods_kept, 27);
+  EXPECT_EQ(shortened->num_periods_left_out % 7, 0);
+}
+
+// A shortened schedule may keep most of millions of actions, so it reserves no
+// additional memory.
+TEST(ShortenTest, NoMoreMemoryIsTakenThanIsKept) {
+  const auto shortened = ShortenSchedule(*GenerateSchedule("1f1b", {8, 100}));
+  ASSERT_TRUE(shortened.has_value());
+  for (const auto& actions : shortened->schedule.rank_actions) {
+    EXPECT_EQ(actions.capacity(), actions.size());
+  }
+}
+
+// Backwards run in the order of the forwards or in reverse order.
+TEST(ShortenTest, StretchesMayDescend) {
+  const auto shortened = ShortenSchedule(*GenerateSchedule("gpipe", {4, 64}));
+  ASSERT_TRUE(shortened.has_value());
+  ASSERT_EQ(shortened->stretches[1].size(), 2);
+  EXPECT_FALSE(shortened->stretches[1][0].descending);
+  EXPECT_TRUE(shortened->stretches[1][1].descending);
+}
+
+}  // namespace
+}  // namespace weir

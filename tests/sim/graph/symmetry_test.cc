@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/graph/symmetry.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "scenarios/cluster/cluster.h"
+#include "scenarios/cluster/network.h"
+#include "sim/engine/engine.h"
+#include "sim/graph/symmetries.h"
+#include "tests/sim/by_costs.h"
+
+namespace weir {
+namespace {
+
+// Two ranks of `data` x `tensor` GPUs each.
+Placement TwoRanks(int tensor, int data) {
+  return *PlaceInOrder("test", "tp-dp-pp", tensor, data, 2, 2 * tensor * data);
+}
+
+Traffic Training() {
+  Traffic traffic;
+  traffic.sends = {{0, 1}, {1, 0}};
+  traffic.copies = {{0}, {1}};
+  return traffic;
+}
+
+// Nodes of `num_gpus` GPUs on a switch, with one adapter per node.
+Cluster Shared(int num_nodes, int num_gpus) {
+  Cluster cluster;
+  NodeGroup* group = cluster.add_groups();
+  group->set_count(num_nodes);
+  Node* node = group->mutable_node();
+  node->set_num_gpus(num_gpus);
+  node->mutable_nv_switch()->set_bytes_per_second(100);
+  node->add_nics()->set_bytes_per_second(10);
+  cluster.mutable_fabric()->set_latency_seconds(1e-3);
+  return cluster;
+}
+
+TEST(FoldTest, OneGpuOfARankStandsForAllThatDoTheSame) {
+  const Network network(Shared(4, 4));
+  const auto fold = Fold::Find(network, TwoRanks(4, 2), Training());
+  ASSERT_TRUE(fold.has_value());
+  EXPECT_EQ(fold->representatives().gpus, (std::vector<int>{0, 8}));
+  EXPECT_EQ(fold->RepresentativeOf(fold->everybody().index(1, 1, 3)), 1);
+}
+
+// The adapter of 4 GPUs carries four transfers and one hop of each of four
+// rings. A GPU can use a quarter of it; its own links are faster.
+TEST(FoldTest, ALinkOfManyCountsOncePerFlowThatCrossesIt) {
+  const Network network(Shared(4, 4));
+  const auto fold = Fold::Find(network, TwoRanks(4, 2), Training());
+  ASSERT_TRUE(fold.has_value());
+  const int32_t send = fold->ColourOf({FoldRole::Kind::kSend, 0, 1, 0, 0});
+  ASSERT_GE(send, 0);
+  double slowest = 1e9;
+  for (int32_t link : fold->colour(send).route.links) {
+    slowest = std::min(slowest, fold->links()[link].bytes_per_second);
+  }
+  EXPECT_EQ(slowest, 10.0 / 4);
+}
+
+TEST(FoldTest, ASlowAdapterKeepsItsReplicaApart) {
+  Cluster cluster = Shared(3, 1);
+  NodeGroup* slow = cluster.add_groups();
+  *slow = cluster.groups(0);
+  slow->set_count(1);
+  slow->mutable_node()->mutable_nics(0)->set_bytes_per_second(5);
+  // Replica 1 sends from node 1 to node 3, which is the slow one.
+  const Placement place = TwoRanks(1, 2);
+  Traffic traffic = Training();
+  EXPECT_FALSE(Fold::Find(Network(cluster), place, traffic).has_value());
+  slow->mutable_node()->mutable_nics(0)->set_bytes_per_second(10);
+  EXPECT_TRUE(Fold::Find(Network(cluster), place, traffic).has_value());
+}
+
+// One of four replicas is slower. The others are still reduced to one, provided
+// there are no reductions, in which each replica has a different position in
+// the ring.
+TEST(FoldTest, EqualReplicasStayTogetherBesideAnUnlikeOne) {
+  Cluster cluster = Shared(7, 1);
+  NodeGroup* slow = cluster.add_groups();
+  *slow = cluster.groups(0);
+  slow->set_count(1);
+  slow->mutable_node()->mutable_nics(0)->set_bytes_per_second(5);
+  Traffic traffic = Training();
+  traffic.copies.clear();
+  const auto fold = Fold::Find(Network(cluster), TwoRanks(1, 4), traffic);
+  ASSERT_TRUE(fold.has_value());
+  EXPECT_EQ(fold->replicas(), (std::vector<int32_t>{0, 3}));
+}
+
+TEST(FoldTest, APlacementThatMixesNodesIsNotFolded) {
+  const Network network(Shared(4, 2));
+  Placement place = TwoRanks(1, 4);
+  ASSERT_TRUE(Fold::Find(network, place, Training()).has_value());
+  // Rank 0 has one whole node and half of two others.
+  place.gpus = {0, 1, 1, 4, 2, 5, 6, 3};
+  place.gpus = {0, 4, 1, 5, 2, 6, 7, 3};
+  const auto fold = Fold::Find(network, place, Training());
+  EXPECT_TRUE(!fold.has_value() || fold->representatives().num_gpus() > 2);
+}
+
+// The replicas cross leaf switches at different ranks.
+TEST(FoldTest, ReplicasThatCrossLeafSwitchesElsewhereAreApart) {
+  Cluster cluster = Shared(6, 1);
+  cluster.mutable_fabric()->set_nodes_per_leaf(3);
+  cluster.mutable_fabric()->set_hop_latency_seconds(1e-3);
+  Traffic traffic;
+  traffic.sends = {{0, 1}, {1, 2}};
+  const Placement place = *PlaceInOrder("test", "tp-dp-pp", 1, 2, 3, 6);
+  EXPECT_FALSE(Fold::Find(Network(cluster), place, traffic).has_value());
+}
+
+// No other traffic uses the links of a tensor group, so its all-reduces only
+// lengthen passes. They add neither tasks nor errors for a group of any size.
+TEST(FoldTest, CollectivesOfAFoldedTensorGroupAddNoTasks) {
+  const Schedule schedule = ByHand({{0, 1}}, 2,
+                                   {Actions({"0F0", "0F1", "0B0", "0B1"}),
+                                    Actions({"1F0", "1B0", "1F1", "1B1"})});
+  const Semantics semantics = InterpretSchedule(schedule).value();
+  Costs costs = OneStage(1, 2);
+  costs.stages[0].output_bytes = 20e3;
+  costs.stages[0].forward_collectives = {{.bytes = 40e3, .count = 2}};
+  costs.stages[0].backward_collectives = {{.bytes = 60e3, .count = 1}};
+  costs.stages.resize(2, costs.stages[0]);
+  for (const int tensor : {2, 4, 8}) {
+    SCOPED_TRACE(tensor);
+    const Network network(Shared(2, tensor));
+    const Placement place =
+        *PlaceInOrder("test", "tp-dp-pp", tensor, 1, 2, 2 * tensor);
+    const auto fold =
+        Fold::Find(network, place,
+                   WholeTraffic(TrafficOf(schedule), place, schedule, costs));
+    ASSERT_TRUE(fold.has_value());
+    const PipelineInputs all = {schedule, semantics, costs,
+                                network,  place,     Communication()};
+    const PipelineInputs folded = {
+        schedule,        semantics, costs, network, fold->representatives(),
+        Communication(), &*fold};
+    const PipelineGraph graph = BuildPipelineGraph(folded);
+    // 8 passes and 4 transfers.
+    EXPECT_EQ(graph.tasks.num_tasks(), 12);
+    const auto end = [](const PipelineGraph& one, std::span<const Link> links) {
+      const auto recording = RunTaskGraph(one.tasks, links);
+      EXPECT_TRUE(recording.ok()) << recording.status();
+      const auto ends = recording->end_seconds();
+      return *std::max_element(ends.begin(), ends.end());
+    };
+    const double expected = end(BuildPipelineGraph(all), network.links());
+    EXPECT_NEAR(end(graph, fold->links()), expected, 1e-9 * expected);
+  }
+}
+
+TEST(FoldTest, NobodyStandsForAnotherWhereEverybodyIsAlone) {
+  EXPECT_FALSE(Fold::Find(Network(Shared(2, 1)), TwoRanks(1, 1), Training())
+                   .has_value());
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/report/uncertainty.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+
+#include "absl/strings/match.h"
+#include "calibrate/profile/figures.h"
+#include "sim/costs/scenario_figures.h"
+#include "sim/simulate.h"
+#include "tests/sim/measured.h"
+
+namespace weir {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+ResolvedScenario Preset(const std::string& name) {
+  auto scenario = LoadScenario(name);
+  EXPECT_TRUE(scenario.ok()) << scenario.status();
+  scenario->mutable_batch()->set_global_batch_size(
+      scenario->batch().microbatch_size() * 16 *
+      std::max(1u, scenario->parallelism().data()));
+  auto resolved = ResolveScenario(name, *scenario);
+  EXPECT_TRUE(resolved.ok()) << resolved.status();
+  return *std::move(resolved);
+}
+
+Figure FigureOf(Figure::Kind kind) {
+  Figure figure;
+  figure.set_kind(kind);
+  return figure;
+}
+
+TEST(UncertaintyTest, AFigureSaysHowWrongItIsOrItsKindDoes) {
+  EXPECT_EQ(RelativeError(FigureOf(Figure::DATASHEET)), 0);
+  EXPECT_EQ(RelativeError(FigureOf(Figure::MEASURED)), 0.02);
+  EXPECT_EQ(RelativeError(FigureOf(Figure::FITTED)), 0.05);
+  EXPECT_EQ(RelativeError(FigureOf(Figure::ASSUMED)), 0.2);
+  Figure exact = FigureOf(Figure::ASSUMED);
+  exact.set_relative_error(0);
+  EXPECT_EQ(RelativeError(exact), 0);
+}
+
+// One pass that runs each kernel once.
+GpuWork WorkOfKernels(const std::vector<Kernel>& kernels) {
+  GpuWork work;
+  work.peak_flops = 1e15;
+  work.kernels = kernels;
+  GpuWork::Pass& pass = work.passes.emplace_back();
+  pass.count = 1;
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    pass.kernels.push_back({static_cast<int>(i), 1});
+  }
+  return work;
+}
+
+Kernel Stream(KernelPart part, double bytes) {
+  Kernel kernel;
+  kernel.part = part;
+  kernel.bytes = bytes;
+  return kernel;
+}
+
+// If two independent halves of a time have an error of s each, each contributes
+// half: the error of the sum is sqrt(2) ln((1 + e^s) / 2). Kernels of the same
+// kind have the same error.
+TEST(UncertaintyTest, KindsAreIndependentAndOneKindIsNot) {
+  ResolvedScenario scenario;
+  scenario.device = FreeDevice();
+  scenario.device.mutable_memory_bytes_per_second()->set_value(1e9);
+  scenario.device.mutable_memory_residual()->set_value(0.1);
+  const auto kernels_of = [&](KernelPart a, KernelPart b) {
+    return UncertaintyOf(scenario, WorkOfKernels({Stream(a, 1e9 - 1),
+                                                  Stream(b, 1e9 - 1)}))
+        .kernels();
+  };
+  EXPECT_NEAR(kernels_of(KernelPart::kNorm, KernelPart::kSoftmax),
+              std::sqrt(2) * std::log((1 + std::exp(0.1)) / 2), 1e-9);
+  EXPECT_NEAR(kernels_of(KernelPart::kNorm, KernelPart::kNorm), 0.1, 1e-9);
+}
+
+TEST(UncertaintyTest, ProductsAndAttentionOfOneShapeAreIndependent) {
+  ResolvedScenario scenario;
+  scenario.device = FreeDevice();
+  scenario.device.mutable_product_residual()->set_value(0.1);
+  const auto kernels_of = [&](Kernel::Kind a, Kernel::Kind b) {
+    std::vector<Kernel> kernels;
+    for (const Kernel::Kind kind : {a, b}) {
+      Kernel& kernel = kernels.emplace_back();
+      kernel.kind = kind;
+      kernel.batch = 1;
+      kernel.m = kernel.n = kernel.k = 1024;
+      kernel.flops = 2 * std::pow(1024, 3);
+      kernel.bytes = 3 * 2 * std::pow(1024, 2);
+    }
+    return UncertaintyOf(scenario, WorkOfKernels(kernels)).kernels();
+  };
+  EXPECT_NEAR(kernels_of(Kernel::Kind::kProduct, Kernel::Kind::kProduct), 0.1,
+              1e-9);
+  EXPECT_NEAR(kernels_of(Kernel::Kind::kAttention, Kernel::Kind::kAttention),
+              0.1, 1e-9);
+  const double both =
+      kernels_of(Kernel::Kind::kProduct, Kernel::Kind::kAttention);
+  EXPECT_LT(both, 0.1 - 1e-4);
+  EXPECT_GT(both, 0);
+}
+
+TEST(UncertaintyTest, NineOfTenAreWithinTheInterval) {
+  const auto result = Simulate(Preset("pipedream-flush-gpt-2.2b"));
+  ASSERT_TRUE(result.ok()) << result.status();
+  const double error = TotalLogError(result->uncertainty());
+  EXPECT_NEAR(std::log(result->batch_seconds_high() / result->batch_seconds()),
+              1.6448536269514722 * error, 1e-9);
+  EXPECT_NEAR(result->batch_seconds_low() * result->batch_seconds_high(),
+              result->batch_seconds() * result->batch_seconds(), 1e-9);
+  EXPECT_GT(result->uncertainty().figures(), 0);
+  EXPECT_GT(result->uncertainty().kernels(), 0);
+  EXPECT_GT(result->uncertainty().collectives(), 0);
+}
+
+TEST(UncertaintyTest, WithoutAnythingWrongNothingIsUncertain) {
+  ResolvedScenario scenario = Preset("llama-2-70b-dgx-h100");
+  for (google::protobuf::Message* message :
+       {static_cast<google::protobuf::Message*>(&scenario.device),
+        static_cast<google::protobuf::Message*>(&scenario.runtime)}) {
+    for (const NamedFigure& named : FiguresOf(message)) {
+      named.figure->set_relative_error(0);
+    }
+  }
+  scenario.device.mutable_product_residual()->set_value(0);
+  scenario.device.mutable_collective_residual()->set_value(0);
+  scenario.device.mutable_memory_residual()->set_value(0);
+  scenario.runtime.mutable_step_residual()->set_value(0.07);
+  const auto result = Simulate(scenario);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_NEAR(TotalLogError(result->uncertainty()), 0.07, 1e-12);
+}
+
+// Compares the first-order change of a GPU's time with the simulator.
+TEST(UncertaintyTest, FiguresMoveTheTimeAsTheSimulatorSays) {
+  for (const char* name :
+       {"llama-2-70b-dgx-h100", "pipedream-flush-gpt-2.2b"}) {
+    for (const char* path :
+         {"product.matrix_rate", "memory_efficiency",
+          "collectives.link_efficiency", "collectives.net_efficiency"}) {
+      SCOPED_TRACE(absl::StrCat(name, " ", path));
+      ResolvedScenario scenario = Preset(name);
+      const auto before = Simulate(scenario);
+      const auto figures = FiguresOf(scenario);
+      ResolvedScenario after_scenario = scenario;
+      for (const NamedFigure& named : FiguresOf(&scenario.device)) {
+        named.figure->set_relative_error(named.path == path ? 0.01 : 0);
+      }
+      for (const NamedFigure& named : FiguresOf(&scenario.runtime)) {
+        named.figure->set_relative_error(0);
+      }
+      for (size_t i = 0; i < figures.size(); ++i) {
+        if (figures[i].path == path) {
+          after_scenario =
+              WithFigure(scenario, static_cast<int>(i), std::exp(0.01));
+        }
+      }
+      const auto estimated = Simulate(scenario);
+      const auto after = Simulate(after_scenario);
+      ASSERT_TRUE(before.ok() && estimated.ok() && after.ok());
+      const double change =
+          std::log(after->batch_seconds() / before->batch_seconds());
+      // Within five hundredths of the time.
+      EXPECT_NEAR(estimated->uncertainty().figures(), std::abs(change),
+                  0.05 * 0.01);
+    }
+  }
+}
+
+TEST(UncertaintyTest, CostsByHandHaveNoInterval) {
+  Scenario question;
+  question.set_schedule("gpipe");
+  question.mutable_parallelism()->set_pipeline(2);
+  question.set_num_microbatches(2);
+  auto costs = ParseCosts("f=1,b=2");
+  ASSERT_TRUE(costs.ok());
+  *question.mutable_textbook() = *costs;
+  const auto scenario = ResolveScenario("test", question);
+  ASSERT_TRUE(scenario.ok()) << scenario.status();
+  const auto result = Simulate(*scenario);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_FALSE(result->has_batch_seconds_low());
+  EXPECT_FALSE(result->has_uncertainty());
+}
+
+// Relative errors of an empty work have no effect.
+TEST(UncertaintyTest, WorkThatTakesNoTimeIsCertain) {
+  const Uncertainty none = UncertaintyOf(Preset("llama-2-70b-dgx-h100"), {});
+  EXPECT_EQ(none.figures(), 0);
+  EXPECT_EQ(none.kernels(), 0);
+  EXPECT_EQ(none.collectives(), 0);
+  EXPECT_EQ(TotalLogError(none), 0);
+}
+
+TEST(UncertaintyTest, WhatNobodyMeasuredIsSaid) {
+  ResolvedScenario scenario = Preset("pipedream-flush-gpt-2.2b");
+  const auto outside = Simulate(scenario);
+  ASSERT_TRUE(outside.ok()) << outside.status();
+  EXPECT_THAT(outside->warnings(), Contains(HasSubstr("products of other")));
+  EXPECT_THAT(outside->warnings(), Contains(HasSubstr("between nodes")));
+  Coverage& coverage = *scenario.device.mutable_coverage();
+  for (Range* range :
+       {coverage.mutable_product_m(), coverage.mutable_product_n(),
+        coverage.mutable_product_k(), coverage.mutable_collective_bytes(),
+        coverage.mutable_collective_ranks()}) {
+    range->set_low(0);
+    range->set_high(1e12);
+  }
+  coverage.set_between_nodes(true);
+  coverage.set_batched_products(true);
+  const auto inside = Simulate(scenario);
+  ASSERT_TRUE(inside.ok()) << inside.status();
+  EXPECT_THAT(inside->warnings(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace weir
