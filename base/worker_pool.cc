@@ -94,7 +94,7 @@ bool ReceiveSome(int fd, std::string* bytes) {
 constexpr size_t kCodeAt = sizeof(Length);
 constexpr size_t kTextAt = kCodeAt + 1;
 
-absl::StatusOr<std::string> Answer(const std::string& frame) {
+absl::StatusOr<std::string> RunRequest(const std::string& frame) {
   const auto code = static_cast<absl::StatusCode>(frame[kCodeAt]);
   std::string rest = frame.substr(kTextAt);
   if (code != absl::StatusCode::kOk) return absl::Status(code, rest);
@@ -214,7 +214,7 @@ void Workers::Listen(Worker* worker, const Done& done) {
     worker->pid = 0;
     if (job >= 0) done(job, std::move(death));
   } else if (IsWhole(worker->bytes)) {
-    absl::StatusOr<std::string> answer = Answer(worker->bytes);
+    absl::StatusOr<std::string> answer = RunRequest(worker->bytes);
     worker->bytes.clear();
     worker->job = -1;
     done(job, std::move(answer));

@@ -31,17 +31,17 @@ AttentionCore Fused(const Transformer& transformer, const WorkSpec& spec,
   forward.m = s;
   forward.n = reach;
   forward.k = shape.head_size;
-  forward.products = 2;
+  forward.num_gemms = 2;
   // Dao et al. 2022: two GEMMs in the forward, five in the backward, one of
   // which recomputes the scores.
-  const double product = 2 * rows * s * shape.head_size;
-  forward.flops = 2 * product * reach;
-  forward.performed_flops = 2 * product * seen;
+  const double gemm = 2 * rows * s * shape.head_size;
+  forward.flops = 2 * gemm * reach;
+  forward.performed_flops = 2 * gemm * seen;
   forward.bytes = 2 * wide + 2 * narrow + statistics;
   Kernel backward = forward;
-  backward.products = 5;
-  backward.flops = 4 * product * reach;
-  backward.performed_flops = 5 * product * seen;
+  backward.num_gemms = 5;
+  backward.flops = 4 * gemm * reach;
+  backward.performed_flops = 5 * gemm * seen;
   backward.bytes = 4 * wide + 4 * narrow + statistics;
   // Row sums of the output times its gradient.
   const double scratch = spec.early_release ? statistics : 0;
@@ -81,15 +81,15 @@ AttentionCore Apart(const WorkSpec& spec, const Shape& shape, bool masked) {
   const double mask = spec.residual_dropout_only ? 0 : shape.mask_bytes;
   const double rows = shape.sequences * shape.heads;
   const double scores = rows * s * s;
-  const auto product = [&](double n, double k) {
-    return ProductKernel(rows, s, n, k, e, KernelPart::kAttentionProduct);
+  const auto gemm = [&](double n, double k) {
+    return GemmKernel(rows, s, n, k, e, KernelPart::kAttentionGemm);
   };
   const SoftmaxPasses softmax = SoftmaxOf(spec, masked);
   AttentionCore core;
-  core.forward = {product(s, d),
+  core.forward = {gemm(s, d),
                   MemoryKernel(softmax.forward * scores, KernelPart::kSoftmax,
                                softmax.launches)};
-  core.backward = {product(s, d), product(d, s), product(d, s), product(d, s),
+  core.backward = {gemm(s, d), gemm(d, s), gemm(d, s), gemm(d, s),
                    MemoryKernel(softmax.backward * scores, KernelPart::kSoftmax,
                                 softmax.launches)};
   core.stash_bytes = softmax.stash * scores;
@@ -102,7 +102,7 @@ AttentionCore Apart(const WorkSpec& spec, const Shape& shape, bool masked) {
     core.stash_bytes += e * scores;  // 16-bit probabilities, for the GEMM
   }
   core.backward_scratch_bytes = (spec.early_release ? 1 : 2) * e * scores;
-  core.forward.push_back(product(d, s));
+  core.forward.push_back(gemm(d, s));
   return core;
 }
 

@@ -139,10 +139,10 @@ double BackwardScratch(const WorkSpec& spec, const Shape& shape, double width,
 
 // Peak of the bytes beyond the stash in a pass that frees tensors after their
 // last use.
-class Moments {
+class PeakBytes {
  public:
-  void Take(double bytes) { most_ = std::max(most_, now_ += bytes); }
-  void GiveBack(double bytes) { now_ -= bytes; }
+  void Allocate(double bytes) { most_ = std::max(most_, now_ += bytes); }
+  void Free(double bytes) { now_ -= bytes; }
   double most() const { return most_; }
 
  private:
@@ -162,24 +162,23 @@ double EarlyReleaseBackwardScratch(const WorkSpec& spec, const Shape& shape,
       query + 2 * shape.element_bytes * shape.tokens * shape.key_value;
   const double statistics = kStatisticsBytes * shape.local_tokens;
   const double mask = shape.mask_bytes * shape.local_tokens * shape.hidden;
-  Moments moments;
+  PeakBytes moments;
   const auto dropout = [&] {
     if (!spec.dropout) return;
-    moments.Take(stream);
-    moments.GiveBack(mask);
+    moments.Allocate(stream);
+    moments.Free(mask);
   };
   dropout();
-  if (shape.feed_forward_inputs == 2) moments.Take(inner);
-  moments.Take(activation);
-  moments.GiveBack(activation + (shape.feed_forward_inputs == 2 ? inner : 0));
+  if (shape.feed_forward_inputs == 2) moments.Allocate(inner);
+  moments.Allocate(activation);
+  moments.Free(activation + (shape.feed_forward_inputs == 2 ? inner : 0));
   // The incoming and outgoing gradients of the second norm's backward.
-  moments.Take(2 * stream);
-  moments.GiveBack(2 * stream + statistics + (spec.dropout ? stream : 0));
+  moments.Allocate(2 * stream);
+  moments.Free(2 * stream + statistics + (spec.dropout ? stream : 0));
   dropout();
-  moments.Take(query + packed + core.backward_scratch_bytes);
-  moments.GiveBack(query + packed + core.backward_scratch_bytes +
-                   core.stash_bytes);
-  moments.Take(2 * stream);
+  moments.Allocate(query + packed + core.backward_scratch_bytes);
+  moments.Free(query + packed + core.backward_scratch_bytes + core.stash_bytes);
+  moments.Allocate(2 * stream);
   return moments.most();
 }
 

@@ -35,7 +35,7 @@ void AddFeedForward(const WorkSpec& spec, const Shape& shape,
   const double inputs = shape.feed_forward_inputs;
   const double inner = batch * rows * width;
   const double outer = batch * rows * shape.hidden;
-  Linear linear{.part = KernelPart::kFeedForwardProduct,
+  Linear linear{.part = KernelPart::kFeedForwardGemm,
                 .batch = batch,
                 .rows = rows,
                 .in = shape.hidden,

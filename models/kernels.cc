@@ -11,10 +11,10 @@ Kernel MemoryKernel(double bytes, KernelPart part, int launches) {
   return kernel;
 }
 
-Kernel ProductKernel(double batch, double m, double n, double k,
-                     double element_bytes, KernelPart part) {
+Kernel GemmKernel(double batch, double m, double n, double k,
+                  double element_bytes, KernelPart part) {
   Kernel kernel;
-  kernel.kind = Kernel::Kind::kProduct;
+  kernel.kind = Kernel::Kind::kGemm;
   kernel.part = part;
   kernel.batch = batch;
   kernel.m = m;
@@ -30,9 +30,9 @@ void AddLinear(const WorkSpec& spec, const Linear& linear, LayerWork* work) {
   const double e = spec.bytes_per_element;
   const double g = spec.gradient_bytes;
   const double weights = batch * in * out;
-  Kernel forward = ProductKernel(batch, rows, out, in, e, part);
-  Kernel input = ProductKernel(batch, rows, in, out, e, part);
-  Kernel weight = ProductKernel(batch, out, in, rows, e, part);
+  Kernel forward = GemmKernel(batch, rows, out, in, e, part);
+  Kernel input = GemmKernel(batch, rows, in, out, e, part);
+  Kernel weight = GemmKernel(batch, out, in, rows, e, part);
   if (spec.fused_gradient_accumulation) weight.bytes += (2 * g - e) * weights;
   for (Kernel* kernel : {&forward, &input, &weight}) {
     if (needed == 1) continue;

@@ -11,14 +11,14 @@ Kernel MemoryKernel(double bytes, KernelPart part = KernelPart::kElementwise,
                     int launches = 1);
 
 // Returns a kernel of `batch` GEMMs of (m x k) by (k x n).
-Kernel ProductKernel(double batch, double m, double n, double k,
-                     double element_bytes,
-                     KernelPart part = KernelPart::kProjectionProduct);
+Kernel GemmKernel(double batch, double m, double n, double k,
+                  double element_bytes,
+                  KernelPart part = KernelPart::kProjectionGemm);
 
 // A batch of equal linear layers, each of which maps its own `rows` vectors of
 // width `in` to width `out`.
 struct Linear {
-  KernelPart part = KernelPart::kProjectionProduct;
+  KernelPart part = KernelPart::kProjectionGemm;
   double batch = 1;
   double rows = 0;
   double in = 0;

@@ -146,13 +146,13 @@ void CheckTransformerSpec(const Transformer& transformer, const WorkSpec& spec,
 
 const char* Name(KernelPart part) {
   switch (part) {
-    case KernelPart::kAttentionProduct:
+    case KernelPart::kAttentionGemm:
       return "attention_product";
-    case KernelPart::kProjectionProduct:
+    case KernelPart::kProjectionGemm:
       return "projection_product";
-    case KernelPart::kFeedForwardProduct:
+    case KernelPart::kFeedForwardGemm:
       return "feed_forward_product";
-    case KernelPart::kVocabularyProduct:
+    case KernelPart::kVocabularyGemm:
       return "vocabulary_product";
     case KernelPart::kAttentionCore:
       return "attention_core";
@@ -260,7 +260,7 @@ double StageParameters(const LayerList& layers, int first, int last) {
 }
 
 std::optional<KernelPart> KernelPartOf(absl::string_view name) {
-  for (auto part = static_cast<int>(KernelPart::kAttentionProduct);
+  for (auto part = static_cast<int>(KernelPart::kAttentionGemm);
        part <= static_cast<int>(KernelPart::kPermute); ++part) {
     if (name == Name(static_cast<KernelPart>(part))) {
       return static_cast<KernelPart>(part);

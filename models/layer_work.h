@@ -76,11 +76,11 @@ struct WorkSpec {
 
 // The purpose of a kernel, for explaining predictions part by part.
 enum class KernelPart : uint8_t {
-  kAttentionProduct,    // unfused scores and weighted sum
-  kProjectionProduct,   // queries, keys, values; output of the attention
-  kFeedForwardProduct,  // of dense layers and of experts
-  kVocabularyProduct,   // logits, and the head's other dense layers
-  kAttentionCore,       // fused attention
+  kAttentionGemm,    // unfused scores and weighted sum
+  kProjectionGemm,   // queries, keys, values; output of the attention
+  kFeedForwardGemm,  // of dense layers and of experts
+  kVocabularyGemm,   // logits, and the head's other dense layers
+  kAttentionCore,    // fused attention
   kNorm,
   kElementwise,  // bias, activation, dropout, residual, rotation
   kSoftmax,      // of the scores, with its mask
@@ -94,17 +94,17 @@ const char* Name(KernelPart part);  // "attention_product"
 // Returns the part with this name, or nullopt.
 std::optional<KernelPart> KernelPartOf(absl::string_view name);
 
-// A kernel. Kind kProduct: `batch` GEMMs of (m x k) by (k x n). Kind
+// A kernel. Kind kGemm: `batch` GEMMs of (m x k) by (k x n). Kind
 // kAttention: fused attention over `batch` heads with m queries, n keys and
 // head size k. Kind kMemory: a kernel that only moves bytes (m = n = k = 0).
 struct Kernel {
-  enum class Kind : uint8_t { kProduct, kAttention, kMemory };
+  enum class Kind : uint8_t { kGemm, kAttention, kMemory };
   Kind kind = Kind::kMemory;
   KernelPart part = KernelPart::kElementwise;
   // Number of GPU kernels that an eager framework launches for it.
   int launches = 1;
   double batch = 0, m = 0, n = 0, k = 0;
-  int products = 1;  // GEMMs in fused attention
+  int num_gemms = 1;  // GEMMs in fused attention
   // FLOP that the model requires of this GPU; a multiply-add counts as two.
   // Causal attention counts in full, as in the literature.
   double flops = 0;

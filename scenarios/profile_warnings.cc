@@ -79,10 +79,11 @@ std::vector<std::string> ProfileWarnings(const DeviceProfile& profile,
   return warnings;
 }
 
-std::vector<std::string> CardShareWarnings(const DeviceProfile& profile,
+std::vector<std::string> PartitionWarnings(const DeviceProfile& profile,
                                            const Cluster& cluster,
                                            const std::vector<int>& used_gpus) {
-  const int num_parts = static_cast<int>(profile.card_share().num_partitions());
+  const int num_parts =
+      static_cast<int>(profile.partition_slowdown().num_partitions());
   const std::string parts =
       absl::StrCat(Ascii(profile.name()), ": is of one of ", num_parts,
                    " parts of a card, ");

@@ -16,10 +16,11 @@ namespace weir {
 std::vector<std::string> ProfileWarnings(const DeviceProfile& profile,
                                          const Software& software);
 
-// Returns warnings about a profile of GPU partitions (`profile` has card_share)
-// on the GPUs in use, all of which have this profile: nodes whose partitions do
-// not form whole GPUs, and nodes that use several GPUs where one may suffice.
-std::vector<std::string> CardShareWarnings(const DeviceProfile& profile,
+// Returns warnings about a profile of GPU partitions (`profile` has
+// partition_slowdown) on the GPUs in use, all of which have this profile: nodes
+// whose partitions do not form whole GPUs, and nodes that use several GPUs
+// where one may suffice.
+std::vector<std::string> PartitionWarnings(const DeviceProfile& profile,
                                            const Cluster& cluster,
                                            const std::vector<int>& used_gpus);
 

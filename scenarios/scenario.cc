@@ -184,9 +184,9 @@ class Loader {
       for (const std::string& text : ProfileWarnings(*profiles[i], software)) {
         resolved_.warnings.push_back(text);
       }
-      if (!profiles[i]->has_card_share()) continue;
+      if (!profiles[i]->has_partition_slowdown()) continue;
       for (const std::string& text :
-           CardShareWarnings(*profiles[i], resolved_.cluster,
+           PartitionWarnings(*profiles[i], resolved_.cluster,
                              UsedGpus(static_cast<int>(i)))) {
         resolved_.warnings.push_back(text);
       }

@@ -24,7 +24,7 @@ constexpr double kBytesPerGpu = 12e3;
 constexpr double kSecondsPerGpu = 2e-4;
 
 // A pass, its end and its transfer.
-constexpr double kTasksPerFoldedAction = 3;
+constexpr double kTasksPerReducedAction = 3;
 
 absl::Status CheckCounted(const ResolvedScenario& scenario, double num_tasks,
                           double num_gpus, absl::string_view counted) {
@@ -71,16 +71,18 @@ absl::Status CheckFullRun(const ResolvedScenario& scenario, int num_batches) {
                       num_replicas, num_tasks));
 }
 
-absl::Status CheckFoldedRun(const ResolvedScenario& scenario,
-                            const Schedule& schedule, const Fold& fold) {
+absl::Status CheckReducedRun(const ResolvedScenario& scenario,
+                             const Schedule& schedule,
+                             const Symmetry& symmetry) {
   double num_actions = 0;
   for (const auto& actions : schedule.rank_actions) {
     num_actions += static_cast<double>(actions.size());
   }
-  const Placement& place = fold.representatives();
+  const Placement& place = symmetry.representatives();
   return CheckTasks(
-      scenario, kTasksPerFoldedAction * num_actions * place.data * place.tensor,
-      fold.everybody().num_gpus());
+      scenario,
+      kTasksPerReducedAction * num_actions * place.data * place.tensor,
+      symmetry.full_placement().num_gpus());
 }
 
 }  // namespace weir

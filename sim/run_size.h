@@ -26,8 +26,9 @@ absl::Status CheckTasks(const ResolvedScenario& scenario, double num_tasks,
 absl::Status CheckFullRun(const ResolvedScenario& scenario, int num_batches);
 
 // The same for a folded run, in which only representatives have tasks.
-absl::Status CheckFoldedRun(const ResolvedScenario& scenario,
-                            const Schedule& schedule, const Fold& fold);
+absl::Status CheckReducedRun(const ResolvedScenario& scenario,
+                             const Schedule& schedule,
+                             const Symmetry& symmetry);
 
 }  // namespace weir
 

@@ -154,8 +154,8 @@ absl::StatusOr<Schedule> ScheduleOfScenario(const ResolvedScenario& scenario,
   return ScheduleOf(scenario, NetworkOf(scenario), num_batches);
 }
 
-LoneTransfer TransferAlone(const ResolvedScenario& scenario, int from_rank,
-                           int to_rank, double bytes) {
+UncontendedTransfer TransferAlone(const ResolvedScenario& scenario,
+                                  int from_rank, int to_rank, double bytes) {
   const Network network = NetworkOf(scenario);
   const int from = scenario.placement.gpu(0, from_rank, 0);
   const int to = scenario.placement.gpu(0, to_rank, 0);
@@ -165,10 +165,11 @@ LoneTransfer TransferAlone(const ResolvedScenario& scenario, int from_rank,
   const bool plain = scenario.cluster.plain_links();
   const bool model = device.has_collectives() && !plain;
   TaskGraph tasks;
-  Ways ways(network, model ? &device.collectives() : nullptr,
-            device.links_size() > 0 && !plain ? &device : nullptr, &tasks);
+  CommunicationLowering ways(
+      network, model ? &device.collectives() : nullptr,
+      device.links_size() > 0 && !plain ? &device : nullptr, &tasks);
   const SendCost send = ways.SendBetween(from, to, bytes, 0);
-  LoneTransfer alone;
+  UncontendedTransfer alone;
   alone.latency_seconds = tasks.pairs[send.pair].route.latency_seconds;
   for (int32_t link : route.links) {
     alone.link_seconds =

@@ -60,12 +60,12 @@ inline constexpr double kUsualMemoryMargin = 0.05;
 std::string MarginWarning(double part);
 
 // Uncontended time of one message between two ranks of the pipeline.
-struct LoneTransfer {
+struct UncontendedTransfer {
   double latency_seconds = 0;
   double link_seconds = 0;  // 0: no link limits it
 };
-LoneTransfer TransferAlone(const ResolvedScenario& scenario, int from_rank,
-                           int to_rank, double bytes);
+UncontendedTransfer TransferAlone(const ResolvedScenario& scenario,
+                                  int from_rank, int to_rank, double bytes);
 
 // Simulates a given schedule, with as many batches as it has; ignores
 // scenario.schedule. Also returns FailedPrecondition for an invalid schedule.

@@ -32,7 +32,7 @@ double ByParts(const std::vector<Task>& tasks, const std::vector<bool>& runs,
   std::set<int> computing;
   for (size_t k = 0; k < tasks.size(); ++k) {
     if (runs[k] && tasks[k].gpu >= 0 && tasks[k].seconds > 0 &&
-        gpus[tasks[k].gpu].card == gpus[task.gpu].card) {
+        gpus[tasks[k].gpu].gpu == gpus[task.gpu].gpu) {
       computing.insert(tasks[k].gpu);
     }
   }

@@ -25,7 +25,7 @@ struct Task {
 
 struct Factors {
   double kernels = 1, copies = 1;
-  int card = -1;  // index of the physical GPU that partitions share
+  int gpu = -1;  // index of the physical GPU that partitions share
 };
 
 // Returns the end time of each task in seconds. Requires: no task waits for a

@@ -142,12 +142,12 @@ MeasuredKernel Measure(const Kernel& kernel, double seconds) {
   measured.set_performed_flops(
       kernel.performed_flops > 0 ? kernel.performed_flops : kernel.flops);
   switch (kernel.kind) {
-    case Kernel::Kind::kProduct:
+    case Kernel::Kind::kGemm:
       measured.set_kind(MeasuredKernel::PRODUCT);
       break;
     case Kernel::Kind::kAttention:
       measured.set_kind(MeasuredKernel::ATTENTION);
-      measured.set_products(kernel.products);
+      measured.set_num_gemms(kernel.num_gemms);
       measured.set_causal(true);
       break;
     case Kernel::Kind::kMemory:

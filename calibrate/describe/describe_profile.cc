@@ -170,13 +170,13 @@ std::string LinksTable(const DeviceProfile& profile) {
 
 // Returns a table with a row per number of active partitions and a column per
 // pass.
-std::string CardShareText(const CardShare& share) {
+std::string PartitionSlowdownText(const PartitionSlowdown& share) {
   TextTable table;
   table.header = {"parts that work"};
   std::map<uint32_t, std::vector<std::string>> rows;
   for (const absl::string_view pass : kSharedPasses) {
     table.header.emplace_back(pass);
-    for (const CardShare::Slowdown& slowdown : share.slowdowns()) {
+    for (const PartitionSlowdown::Slowdown& slowdown : share.slowdowns()) {
       if (slowdown.pass() != pass) continue;
       std::vector<std::string>& row = rows[slowdown.active()];
       row.resize(table.header.size(), "-");
@@ -199,12 +199,11 @@ std::string RangeText(const Range& range) {
 
 std::string CoverageText(const Coverage& coverage) {
   std::string text = "the figures were measured on\n";
-  if (coverage.has_product_m()) {
+  if (coverage.has_gemm_m()) {
     absl::StrAppend(
-        &text, "  products     m ", RangeText(coverage.product_m()), ", n ",
-        RangeText(coverage.product_n()), ", k ",
-        RangeText(coverage.product_k()),
-        coverage.batched_products() ? ", in batches too" : ", not in batches",
+        &text, "  products     m ", RangeText(coverage.gemm_m()), ", n ",
+        RangeText(coverage.gemm_n()), ", k ", RangeText(coverage.gemm_k()),
+        coverage.batched_gemms() ? ", in batches too" : ", not in batches",
         "\n");
   }
   if (coverage.has_collective_bytes()) {
@@ -305,8 +304,9 @@ std::string DescribeProfile(const DeviceProfile& profile) {
   if (profile.links_size() > 0) {
     absl::StrAppend(&text, "\n", LinksTable(profile));
   }
-  if (profile.has_card_share()) {
-    absl::StrAppend(&text, "\n", CardShareText(profile.card_share()));
+  if (profile.has_partition_slowdown()) {
+    absl::StrAppend(&text, "\n",
+                    PartitionSlowdownText(profile.partition_slowdown()));
   }
   if (profile.has_coverage()) {
     absl::StrAppend(&text, "\n", CoverageText(profile.coverage()));
@@ -346,8 +346,9 @@ nlohmann::ordered_json ProfileJson(const DeviceProfile& profile) {
       {"stages", MessagesJson(profile.stages())},
       {"memory", MessagesJson(profile.memory())},
       {"links", MessagesJson(profile.links())}};
-  json["card_share"] =
-      profile.has_card_share() ? MessageJson(profile.card_share()) : Json();
+  json["card_share"] = profile.has_partition_slowdown()
+                           ? MessageJson(profile.partition_slowdown())
+                           : Json();
   json["coverage"] =
       profile.has_coverage() ? MessageJson(profile.coverage()) : Json();
   return json;

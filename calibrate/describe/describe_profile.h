@@ -37,7 +37,7 @@ std::string DescribeProfile(const DeviceProfile& profile);
 nlohmann::ordered_json ProfileJson(const DeviceProfile& profile);
 
 struct FigureDifference {
-  // "card_share.forward[4]": factor while four partitions work.
+  // "partition_slowdown.forward[4]": factor while four partitions work.
   std::string path;
   bool in_a = false, in_b = false;
   double a = 0, b = 0;

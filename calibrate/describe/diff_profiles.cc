@@ -30,7 +30,7 @@ std::string ShapeText(const MeasuredKernel& kernel) {
   absl::StrAppendFormat(&text, " %.12g x %.12g x %.12g x %.12g", kernel.batch(),
                         kernel.m(), kernel.n(), kernel.k());
   if (kernel.kind() == MeasuredKernel::ATTENTION) {
-    absl::StrAppend(&text, kernel.products() > 2 ? " backward" : " forward",
+    absl::StrAppend(&text, kernel.num_gemms() > 2 ? " backward" : " forward",
                     kernel.causal() ? " causal" : "");
   }
   return text;
@@ -56,19 +56,21 @@ std::map<std::string, Measured> KernelsOf(const DeviceProfile& profile) {
   return kernels;
 }
 
-// Returns the model parameters and the numbers of card_share, by path.
+// Returns the model parameters and the numbers of partition_slowdown, by path.
 std::vector<std::pair<std::string, double>> NumbersOf(DeviceProfile profile) {
   std::vector<std::pair<std::string, double>> numbers;
   for (const NamedFigure& named : FiguresOf(&profile)) {
     numbers.emplace_back(named.path, named.figure->value());
   }
-  if (!profile.has_card_share()) return numbers;
-  const CardShare& share = profile.card_share();
-  numbers.emplace_back("card_share.num_partitions", share.num_partitions());
-  numbers.emplace_back("card_share.multiprocessors", share.multiprocessors());
-  for (const CardShare::Slowdown& slowdown : share.slowdowns()) {
-    numbers.emplace_back(absl::StrCat("card_share.", slowdown.pass(), "[",
-                                      slowdown.active(), "]"),
+  if (!profile.has_partition_slowdown()) return numbers;
+  const PartitionSlowdown& share = profile.partition_slowdown();
+  numbers.emplace_back("partition_slowdown.num_partitions",
+                       share.num_partitions());
+  numbers.emplace_back("partition_slowdown.multiprocessors",
+                       share.multiprocessors());
+  for (const PartitionSlowdown::Slowdown& slowdown : share.slowdowns()) {
+    numbers.emplace_back(absl::StrCat("partition_slowdown.", slowdown.pass(),
+                                      "[", slowdown.active(), "]"),
                          slowdown.factor());
   }
   return numbers;

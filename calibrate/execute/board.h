@@ -19,7 +19,7 @@ class Board {
  public:
   struct Message {
     bool posted = false;
-    CopyMoments copy;      // null: it stays on its rank
+    CopyEvents copy;       // null: it stays on its rank
     void* into = nullptr;  // the receiver's buffer
     // For vertical sync: the version read by the first stage, and whether all
     // later microbatches read newer weights.
@@ -29,12 +29,12 @@ class Board {
   // One entry of Exchange::members.
   struct Part {
     bool lent = false, given = false, offered = false, returned = false;
-    MomentPtr lent_at, given_at, offered_at, returned_at;
+    RankEventPtr lent_at, given_at, offered_at, returned_at;
     void* room = nullptr;       // the root's buffer for this part
     void* gradients = nullptr;  // the member's gradients, where the sum goes
   };
 
-  Board(const Schedule& schedule, const ReplayOrder& order)
+  Board(const Schedule& schedule, const ExecutionOrder& order)
       : waits(schedule.num_ranks),
         num_microbatches_(schedule.total_microbatches()),
         num_stages_(schedule.num_stages),
@@ -66,7 +66,7 @@ class Board {
 
  private:
   const int num_microbatches_, num_stages_;
-  const ReplayOrder& order_;
+  const ExecutionOrder& order_;
   std::vector<Message> messages_;
   std::vector<std::vector<Part>> parts_;
 };

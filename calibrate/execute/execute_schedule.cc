@@ -39,28 +39,28 @@ Clock::duration Seconds(double seconds) {
       std::chrono::duration<double>(seconds));
 }
 
-class Replayer {
+class ScheduleExecutor {
  public:
-  Replayer(const ReplayPlan& plan, ReplayDevice* device,
-           const ReplayHooks& hooks)
+  ScheduleExecutor(const ExecutionPlan& plan, ExecutionDevice* device,
+                   const ExecutionHooks& hooks)
       : plan_(plan),
         hooks_(hooks),
         dependencies_(plan.schedule),
-        order_(MakeReplayOrder(plan, dependencies_)) {
+        order_(MakeExecutionOrder(plan, dependencies_)) {
     if (!device->concurrent()) logical_ = MakeLogicalDevice(plan, device);
     device_ = logical_ != nullptr ? logical_.get() : device;
   }
 
-  absl::StatusOr<ReplayRecord> Run() {
+  absl::StatusOr<ExecutionRecord> Run() {
     const int num_ranks = plan_.schedule.num_ranks;
-    const ReplayShared shared = {plan_, dependencies_, order_, &board_,
-                                 device_};
+    const ExecutionShared shared = {plan_, dependencies_, order_, &board_,
+                                    device_};
     for (int rank = 0; rank < num_ranks; ++rank) {
       ranks_.push_back(std::make_unique<RankRunner>(shared, rank));
     }
     RETURN_IF_ERROR(
         ForEach(num_ranks, [&](int rank) { return ranks_[rank]->Prepare(); }));
-    ReplayRecord record;
+    ExecutionRecord record;
     record.device = device_->description();
     const int num_steps = plan_.schedule.flush ? plan_.num_steps : 1;
     for (int step = 0; step < num_steps; ++step) {
@@ -73,7 +73,7 @@ class Replayer {
         return AddWeights(rank, &record.weights);
       }));
     }
-    for (const auto& rank : ranks_) RETURN_IF_ERROR(rank->GiveBackAll());
+    for (const auto& rank : ranks_) RETURN_IF_ERROR(rank->FreeAll());
     return record;
   }
 
@@ -97,17 +97,17 @@ class Replayer {
     return absl::CancelledError("the replay was stopped");
   }
 
-  const ReplayPlan& plan_;
-  const ReplayHooks& hooks_;
+  const ExecutionPlan& plan_;
+  const ExecutionHooks& hooks_;
   const Dependencies dependencies_;
-  const ReplayOrder order_;
-  std::unique_ptr<ReplayDevice> logical_;
-  ReplayDevice* device_ = nullptr;
+  const ExecutionOrder order_;
+  std::unique_ptr<ExecutionDevice> logical_;
+  ExecutionDevice* device_ = nullptr;
   Board board_{plan_.schedule, order_};
   std::vector<std::unique_ptr<RankRunner>> ranks_;
 };
 
-absl::Status Replayer::ForEach(
+absl::Status ScheduleExecutor::ForEach(
     int num_ranks, const std::function<absl::Status(int rank)>& run) {
   std::vector<absl::Status> statuses(num_ranks);
   std::vector<std::thread> threads;
@@ -126,7 +126,7 @@ absl::Status Replayer::ForEach(
 }
 
 // Adds the weights of stages of which the rank is the first replica.
-absl::Status Replayer::AddWeights(
+absl::Status ScheduleExecutor::AddWeights(
     int rank, std::vector<std::vector<double>>* weights) const {
   for (int stage : plan_.schedule.StagesOf(rank)) {
     if (plan_.schedule.RanksOf(stage)[0] != rank) continue;
@@ -135,7 +135,7 @@ absl::Status Replayer::AddWeights(
   return absl::OkStatus();
 }
 
-absl::Status Replayer::RunStep(int step, StepRecord* record) {
+absl::Status ScheduleExecutor::RunStep(int step, StepRecord* record) {
   const Schedule& schedule = plan_.schedule;
   const int total = schedule.total_microbatches();
   record->ranks.resize(schedule.num_ranks);
@@ -155,7 +155,7 @@ absl::Status Replayer::RunStep(int step, StepRecord* record) {
   return absl::OkStatus();
 }
 
-std::string Replayer::WhoWaits() {
+std::string ScheduleExecutor::WhoWaits() {
   std::vector<std::string> lines;
   for (const std::string& wait : board_.waits) {
     if (!wait.empty()) lines.push_back(wait);
@@ -163,7 +163,7 @@ std::string Replayer::WhoWaits() {
   return absl::StrJoin(lines, "; ");
 }
 
-std::string Replayer::WhoHasNotEnded() {
+std::string ScheduleExecutor::WhoHasNotEnded() {
   std::vector<std::string> lines;
   for (size_t r = 0; r < ranks_.size(); ++r) {
     const int item = ranks_[r]->NumEnded();
@@ -175,8 +175,8 @@ std::string Replayer::WhoHasNotEnded() {
 }
 
 // Waits until few enough items are queued for `item` to follow.
-absl::Status Replayer::Pace(int r, int item,
-                            const std::function<bool()>& stops) {
+absl::Status ScheduleExecutor::Pace(int r, int item,
+                                    const std::function<bool()>& stops) {
   RankRunner& rank = *ranks_[r];
   const auto deadline = Clock::now() + Seconds(plan_.timeout_seconds);
   while (item - rank.NumEnded() >= kMostAhead) {
@@ -191,7 +191,7 @@ absl::Status Replayer::Pace(int r, int item,
 }
 
 // Runs one rank as far as possible, then the next that can run.
-absl::Status Replayer::RunSerially() {
+absl::Status ScheduleExecutor::RunSerially() {
   const auto num_ranks = static_cast<int>(ranks_.size());
   int done = 0, total = 0;
   for (const auto& rank : ranks_) total += rank->num_items();
@@ -219,7 +219,7 @@ absl::Status Replayer::RunSerially() {
   return absl::OkStatus();
 }
 
-void Replayer::RunRank(int r) {
+void ScheduleExecutor::RunRank(int r) {
   RankRunner& rank = *ranks_[r];
   const auto fail = [&](absl::Status status) {
     if (board_.failure.ok()) board_.failure = std::move(status);
@@ -252,7 +252,7 @@ void Replayer::RunRank(int r) {
   }
 }
 
-absl::Status Replayer::RunThreads() {
+absl::Status ScheduleExecutor::RunThreads() {
   const auto num_ranks = static_cast<int>(ranks_.size());
   int running = num_ranks;
   std::vector<std::thread> threads;
@@ -283,7 +283,7 @@ absl::Status Replayer::RunThreads() {
 }
 
 // Waits for all queued work, and names the items that do not end in time.
-absl::Status Replayer::Drain() {
+absl::Status ScheduleExecutor::Drain() {
   int ended = -1;
   auto deadline = Clock::now();
   while (true) {
@@ -310,15 +310,16 @@ absl::Status Replayer::Drain() {
 
 }  // namespace
 
-absl::StatusOr<ReplayRecord> RunReplay(const ReplayPlan& plan,
-                                       ReplayDevice* device,
-                                       const ReplayHooks& hooks) {
+absl::StatusOr<ExecutionRecord> ExecuteSchedule(const ExecutionPlan& plan,
+                                                ExecutionDevice* device,
+                                                const ExecutionHooks& hooks) {
   RETURN_IF_ERROR(ValidateSchedule(plan.schedule));
   RETURN_IF_ERROR(InterpretSchedule(plan.schedule).status());
-  return Replayer(plan, device, hooks).Run();
+  return ScheduleExecutor(plan, device, hooks).Run();
 }
 
-absl::Status CheckVersions(const ReplayPlan& plan, const ReplayRecord& record) {
+absl::Status CheckVersions(const ExecutionPlan& plan,
+                           const ExecutionRecord& record) {
   constexpr int kMostShown = 10;
   ASSIGN_OR_RETURN(const Semantics semantics, InterpretSchedule(plan.schedule));
   std::vector<std::string> differences;

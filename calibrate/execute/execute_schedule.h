@@ -12,10 +12,10 @@
 
 namespace weir {
 
-struct ReplayHooks {
+struct ExecutionHooks {
   // Called after each step from the calling thread; may be empty.
   std::function<void(int step, const StepRecord& record)> step_done;
-  std::function<bool()> stop;  // true: RunReplay returns Cancelled
+  std::function<bool()> stop;  // true: ExecuteSchedule returns Cancelled
 };
 
 // Trains num_steps steps. On a concurrent device every rank has a thread, and
@@ -31,14 +31,15 @@ struct ReplayHooks {
 // lists every waiting rank with its action and what it waits for.
 // FailedPrecondition for a schedule that deadlocks. ResourceExhausted names
 // rank and action.
-absl::StatusOr<ReplayRecord> RunReplay(const ReplayPlan& plan,
-                                       ReplayDevice* device,
-                                       const ReplayHooks& hooks = {});
+absl::StatusOr<ExecutionRecord> ExecuteSchedule(
+    const ExecutionPlan& plan, ExecutionDevice* device,
+    const ExecutionHooks& hooks = {});
 
 // Returns FailedPrecondition if versions that were read differ from the
 // schedule's table (InterpretSchedule); it lists every difference with stage
 // and microbatch.
-absl::Status CheckVersions(const ReplayPlan& plan, const ReplayRecord& record);
+absl::Status CheckVersions(const ExecutionPlan& plan,
+                           const ExecutionRecord& record);
 
 }  // namespace weir
 

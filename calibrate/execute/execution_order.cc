@@ -52,13 +52,13 @@ std::vector<std::vector<Past>> PastsOf(const Schedule& schedule,
 
 class OrderBuilder {
  public:
-  OrderBuilder(const ReplayPlan& plan, const Dependencies& dependencies)
+  OrderBuilder(const ExecutionPlan& plan, const Dependencies& dependencies)
       : plan_(plan), schedule_(plan.schedule), dependencies_(dependencies) {
     order_.items.resize(schedule_.num_ranks);
     order_.first_receives.resize(schedule_.num_ranks);
   }
 
-  ReplayOrder Build() {
+  ExecutionOrder Build() {
     if (!schedule_.forward_only) AddExchanges();
     for (int rank = 0; rank < schedule_.num_ranks; ++rank) AddItems(rank);
     AddMessages();
@@ -66,12 +66,12 @@ class OrderBuilder {
   }
 
  private:
-  struct Due {
+  struct PendingUpdate {
     int stage = 0, update = 0;
     // With an early update (an injected fault) the sum stays at its normal
     // position.
     bool sums = true, updates = true;
-    bool operator<(const Due& other) const {
+    bool operator<(const PendingUpdate& other) const {
       return stage != other.stage ? stage < other.stage : update < other.update;
     }
   };
@@ -84,22 +84,22 @@ class OrderBuilder {
   void AddExchanges();
   void AddTied(int update);
   void AddItems(int rank);
-  std::map<int32_t, std::vector<Due>> UpdatesOf(int rank) const;
-  void AddUpdates(int rank, std::vector<Due> due);
+  std::map<int32_t, std::vector<PendingUpdate>> UpdatesOf(int rank) const;
+  void AddUpdates(int rank, std::vector<PendingUpdate> due);
   void AddExchangeItems(int rank, int exchange);
   void AddMessages();
   void AddMessage(const std::vector<std::vector<Past>>& pasts,
                   const MessageKey& key);
-  ReplayItem& ItemAt(int rank, int32_t position) {
+  ExecutionItem& ItemAt(int rank, int32_t position) {
     return order_.items[rank][item_of_[rank][position]];
   }
 
-  const ReplayPlan& plan_;
+  const ExecutionPlan& plan_;
   const Schedule& schedule_;
   const Dependencies& dependencies_;
-  ReplayOrder order_;
-  std::map<Due, std::vector<int>> exchanges_of_;  // indices
-  std::vector<std::vector<int>> item_of_;         // [rank][position]
+  ExecutionOrder order_;
+  std::map<PendingUpdate, std::vector<int>> exchanges_of_;  // indices
+  std::vector<std::vector<int>> item_of_;                   // [rank][position]
 };
 
 void OrderBuilder::AddExchanges() {
@@ -152,9 +152,9 @@ void OrderBuilder::AddTied(int update) {
 // Returns the updates by the position after which they are due: when the
 // gradients of this rank's microbatches of an update are complete; with a
 // flush, at the end.
-std::map<int32_t, std::vector<OrderBuilder::Due>> OrderBuilder::UpdatesOf(
-    int rank) const {
-  std::map<int32_t, std::vector<Due>> updates;
+std::map<int32_t, std::vector<OrderBuilder::PendingUpdate>>
+OrderBuilder::UpdatesOf(int rank) const {
+  std::map<int32_t, std::vector<PendingUpdate>> updates;
   if (schedule_.forward_only) return updates;
   const auto& actions = schedule_.rank_actions[rank];
   const auto end = static_cast<int32_t>(actions.size()) - 1;
@@ -195,17 +195,19 @@ std::map<int32_t, std::vector<OrderBuilder::Due>> OrderBuilder::UpdatesOf(
 void OrderBuilder::AddItems(int rank) {
   const auto& actions = schedule_.rank_actions[rank];
   const auto updates = UpdatesOf(rank);
-  std::vector<ReplayItem>& items = order_.items[rank];
+  std::vector<ExecutionItem>& items = order_.items[rank];
   std::vector<int>& item_of = item_of_.emplace_back(actions.size());
   for (int32_t i = 0; i < std::ssize(actions); ++i) {
     const bool second = i > 0 && actions[i - 1].overlaps_next;
     if (second) {
       items.back().num_actions = 2;
     } else {
-      ReplayItem item;
+      ExecutionItem item;
       item.position = i;
-      if (actions[i].op == Op::kOffload) item.kind = ReplayItem::Kind::kOffload;
-      if (actions[i].op == Op::kReload) item.kind = ReplayItem::Kind::kReload;
+      if (actions[i].op == Op::kOffload)
+        item.kind = ExecutionItem::Kind::kOffload;
+      if (actions[i].op == Op::kReload)
+        item.kind = ExecutionItem::Kind::kReload;
       items.push_back(std::move(item));
     }
     item_of[i] = static_cast<int>(items.size()) - 1;
@@ -216,10 +218,10 @@ void OrderBuilder::AddItems(int rank) {
 
 // Adds all sums before all updates, in ascending order so that no two ranks can
 // wait for each other.
-void OrderBuilder::AddUpdates(int rank, std::vector<Due> due) {
+void OrderBuilder::AddUpdates(int rank, std::vector<PendingUpdate> due) {
   std::sort(due.begin(), due.end());
   std::vector<int> exchanges;
-  for (const Due& one : due) {
+  for (const PendingUpdate& one : due) {
     const auto found = exchanges_of_.find(one);
     if (found == exchanges_of_.end() || !one.sums) continue;
     exchanges.insert(exchanges.end(), found->second.begin(),
@@ -229,10 +231,10 @@ void OrderBuilder::AddUpdates(int rank, std::vector<Due> due) {
   exchanges.erase(std::unique(exchanges.begin(), exchanges.end()),
                   exchanges.end());
   for (int exchange : exchanges) AddExchangeItems(rank, exchange);
-  for (const Due& one : due) {
+  for (const PendingUpdate& one : due) {
     if (!one.updates) continue;
-    ReplayItem item;
-    item.kind = ReplayItem::Kind::kUpdate;
+    ExecutionItem item;
+    item.kind = ExecutionItem::Kind::kUpdate;
     item.stage = one.stage;
     item.update = one.update;
     order_.items[rank].push_back(std::move(item));
@@ -242,8 +244,8 @@ void OrderBuilder::AddUpdates(int rank, std::vector<Due> due) {
 void OrderBuilder::AddExchangeItems(int rank, int exchange) {
   const Exchange& all = order_.exchanges[exchange];
   const int root = all.members[0].rank;
-  const auto add = [&](ReplayItem::Kind kind, int member) {
-    ReplayItem item;
+  const auto add = [&](ExecutionItem::Kind kind, int member) {
+    ExecutionItem item;
     item.kind = kind;
     item.exchange = exchange;
     item.member = member;
@@ -252,18 +254,18 @@ void OrderBuilder::AddExchangeItems(int rank, int exchange) {
   const auto num_members = static_cast<int>(all.members.size());
   if (rank == root) {
     for (int i = 1; i < all.num_added; ++i) {
-      if (all.members[i].rank != root) add(ReplayItem::Kind::kLend, i);
-      add(ReplayItem::Kind::kAdd, i);
+      if (all.members[i].rank != root) add(ExecutionItem::Kind::kLend, i);
+      add(ExecutionItem::Kind::kAdd, i);
     }
-    add(ReplayItem::Kind::kReturn, 0);
+    add(ExecutionItem::Kind::kReturn, 0);
     return;
   }
   for (const bool receives : {false, true}) {
     for (int i = 1; i < num_members; ++i) {
       if (all.members[i].rank != rank) continue;
-      add(receives            ? ReplayItem::Kind::kReceiveSum
-          : i < all.num_added ? ReplayItem::Kind::kGive
-                              : ReplayItem::Kind::kOffer,
+      add(receives            ? ExecutionItem::Kind::kReceiveSum
+          : i < all.num_added ? ExecutionItem::Kind::kGive
+                              : ExecutionItem::Kind::kOffer,
           i);
     }
   }
@@ -306,13 +308,13 @@ void OrderBuilder::AddMessage(const std::vector<std::vector<Past>>& pasts,
 
 }  // namespace
 
-ReplayOrder MakeReplayOrder(const ReplayPlan& plan,
-                            const Dependencies& dependencies) {
+ExecutionOrder MakeExecutionOrder(const ExecutionPlan& plan,
+                                  const Dependencies& dependencies) {
   return OrderBuilder(plan, dependencies).Build();
 }
 
-std::string ItemText(const ReplayPlan& plan, const ReplayOrder& order, int rank,
-                     const ReplayItem& item) {
+std::string ItemText(const ExecutionPlan& plan, const ExecutionOrder& order,
+                     int rank, const ExecutionItem& item) {
   if (item.position >= 0) {
     const auto& actions = plan.schedule.rank_actions[rank];
     std::string text = ToString(actions[item.position]);

@@ -21,7 +21,7 @@ struct MessageKey {
   int stage = 0, microbatch = 0;
 };
 
-struct ReplayItem {
+struct ExecutionItem {
   enum class Kind : uint8_t {
     kPasses,      // a compute action, or an overlapped pair
     kOffload,     // to the host
@@ -59,8 +59,8 @@ struct Exchange {
   int num_added = 0;
 };
 
-struct ReplayOrder {
-  std::vector<std::vector<ReplayItem>> items;           // [rank]
+struct ExecutionOrder {
+  std::vector<std::vector<ExecutionItem>> items;        // [rank]
   std::vector<std::vector<MessageKey>> first_receives;  // [rank]
   std::vector<Exchange> exchanges;
 };
@@ -71,12 +71,12 @@ struct ReplayOrder {
 // the sending pass by dependencies: as late as possible without ever blocking a
 // sender, and at a fixed point of its program order. The sender frees its side
 // at its first action that depends on the reader of the message.
-ReplayOrder MakeReplayOrder(const ReplayPlan& plan,
-                            const Dependencies& dependencies);
+ExecutionOrder MakeExecutionOrder(const ExecutionPlan& plan,
+                                  const Dependencies& dependencies);
 
 // Returns, for example, "2F3 (position 7)" or "the update 0 of stage 2".
-std::string ItemText(const ReplayPlan& plan, const ReplayOrder& order, int rank,
-                     const ReplayItem& item);
+std::string ItemText(const ExecutionPlan& plan, const ExecutionOrder& order,
+                     int rank, const ExecutionItem& item);
 
 }  // namespace weir
 

@@ -51,14 +51,14 @@ int NumLayers(const Model& model) {
 }
 
 // Returns the spec of the whole model, for checks independent of the partition.
-StageSpec WholeSpec(const ReplayRequest& request) {
+StageSpec WholeSpec(const ExecutionRequest& request) {
   StageSpec spec = request.spec;
   spec.first_layer = 0;
   spec.last_layer = NumLayers(request.model);
   return spec;
 }
 
-void CheckCut(const ReplayRequest& request, Problems* problems) {
+void CheckCut(const ExecutionRequest& request, Problems* problems) {
   const std::vector<int>& first = request.first_layer;
   if (first.empty()) return;
   const bool ascends =
@@ -75,7 +75,7 @@ void CheckCut(const ReplayRequest& request, Problems* problems) {
                    " ascending numbers from 0 to ", NumLayers(request.model)));
 }
 
-void CheckOptimizer(const ReplayRequest& request, Problems* problems) {
+void CheckOptimizer(const ExecutionRequest& request, Problems* problems) {
   const StageOptimizer& optimizer = request.optimizer;
   const Schedule& schedule = request.schedule;
   problems->CheckPositive("learning_rate", optimizer.learning_rate);
@@ -101,7 +101,7 @@ void CheckOptimizer(const ReplayRequest& request, Problems* problems) {
 
 // Checks that both stages of a tied table update at the same time by the same
 // rule, so that their copies stay equal.
-void CheckTied(const ReplayRequest& request, Problems* problems) {
+void CheckTied(const ExecutionRequest& request, Problems* problems) {
   const Schedule& schedule = request.schedule;
   if (!request.model.transformer().tied_embeddings() || schedule.forward_only ||
       schedule.num_stages < 2) {
@@ -123,7 +123,7 @@ void CheckTied(const ReplayRequest& request, Problems* problems) {
                              first, " microbatches, the last after ", last));
 }
 
-absl::Status CheckRequest(const ReplayRequest& request) {
+absl::Status CheckRequest(const ExecutionRequest& request) {
   RETURN_IF_ERROR(CheckStage(request.model, WholeSpec(request)));
   Problems problems("replay");
   const Schedule& schedule = request.schedule;
@@ -146,7 +146,8 @@ absl::Status CheckRequest(const ReplayRequest& request) {
   return problems.ToStatus();
 }
 
-absl::Status CutIntoStages(const ReplayRequest& request, ReplayPlan* plan) {
+absl::Status CutIntoStages(const ExecutionRequest& request,
+                           ExecutionPlan* plan) {
   plan->first_layer = request.first_layer;
   if (plan->first_layer.empty()) {
     ASSIGN_OR_RETURN(const Partition partition,
@@ -174,7 +175,7 @@ void CompensateSpikes(int delay, StageOptimizer* optimizer) {
   optimizer->gradient_weight = (1 - std::pow(m, delay)) / (1 - m);
 }
 
-std::vector<StageOptimizer> OptimizersOf(const ReplayRequest& request) {
+std::vector<StageOptimizer> OptimizersOf(const ExecutionRequest& request) {
   const Schedule& schedule = request.schedule;
   const OptimizerRules rules = RulesOf(schedule);
   std::vector<StageOptimizer> optimizers;
@@ -197,14 +198,14 @@ std::vector<StageOptimizer> OptimizersOf(const ReplayRequest& request) {
 const StageOp* FindTable(const StageProgram& program, bool of_head) {
   const std::vector<StageOp>& ops = program.ops(StagePass::kForward);
   const auto found = std::find_if(ops.begin(), ops.end(), [&](const auto& op) {
-    return of_head ? !op.kernels.empty() && op.kind == OpKind::kProduct &&
-                         op.kernels[0].part == KernelPart::kVocabularyProduct
+    return of_head ? !op.kernels.empty() && op.kind == OpKind::kGemm &&
+                         op.kernels[0].part == KernelPart::kVocabularyGemm
                    : op.kind == OpKind::kEmbeddingForward;
   });
   return found == ops.end() ? nullptr : &*found;
 }
 
-TiedTable TiedTableOf(const ReplayPlan& plan) {
+TiedTable TiedTableOf(const ExecutionPlan& plan) {
   if (!plan.model.transformer().tied_embeddings() ||
       plan.programs.size() == 1) {
     return {};
@@ -218,9 +219,10 @@ TiedTable TiedTableOf(const ReplayPlan& plan) {
 
 }  // namespace
 
-absl::StatusOr<ReplayPlan> MakeReplayPlan(const ReplayRequest& request) {
+absl::StatusOr<ExecutionPlan> MakeExecutionPlan(
+    const ExecutionRequest& request) {
   RETURN_IF_ERROR(CheckRequest(request));
-  ReplayPlan plan;
+  ExecutionPlan plan;
   plan.schedule = request.schedule;
   plan.model = request.model;
   plan.spec = request.spec;

@@ -49,7 +49,8 @@ struct StageOptimizer {
   OptimizerKind kind = OptimizerKind::kMomentum;
   double learning_rate = 0.05;
   double momentum = 0.9;
-  double gradient_scale = 1;  // MakeReplayPlan: 1 / microbatches of an update
+  double gradient_scale =
+      1;  // MakeExecutionPlan: 1 / microbatches of an update
   // Spike compensation (Kosson et al., Pipelined Backpropagation at Scale,
   // MLSys 2021): velocity_weight m^D, gradient_weight (1 - m^D) / (1 - m).
   double velocity_weight = 1, gradient_weight = 0;
@@ -63,7 +64,7 @@ struct StageOptimizer {
 };
 
 // Faults of an incorrect runtime, injected only by tests.
-struct ReplayFaults {
+struct ExecutionFaults {
   // The backward of this (stage, microbatch) reads the newest weights.
   int dropped_stash_stage = -1, dropped_stash_microbatch = -1;
   // The update of this stage happens this many microbatches early.
@@ -81,7 +82,7 @@ struct TiedTable {
   int64_t first_offset = 0, last_offset = 0;
 };
 
-struct ReplayPlan {
+struct ExecutionPlan {
   // With flush one batch, repeated num_steps times; otherwise all batches.
   Schedule schedule;
   Model model;
@@ -95,8 +96,8 @@ struct ReplayPlan {
   int num_steps = 1;
   uint64_t seed = 1;
   double timeout_seconds = 60;  // limit of any wait
-  bool returns_weights = true;  // ReplayRecord::weights, gigabytes on a GPU
-  ReplayFaults faults;
+  bool returns_weights = true;  // ExecutionRecord::weights, gigabytes on a GPU
+  ExecutionFaults faults;
 
   const LinkSpec& link(int from_rank, int to_rank) const {
     return links[static_cast<size_t>(from_rank) * schedule.num_ranks + to_rank];
@@ -104,8 +105,8 @@ struct ReplayPlan {
   int num_layers() const { return first_layer.back(); }
 };
 
-// Inputs of MakeReplayPlan(), from a scenario or a test.
-struct ReplayRequest {
+// Inputs of MakeExecutionPlan(), from a scenario or a test.
+struct ExecutionRequest {
   Schedule schedule;
   Model model;
   StageSpec spec;
@@ -119,7 +120,8 @@ struct ReplayRequest {
 // Builds the programs of all stages, and the optimizers with the adjustments of
 // the schedule's system (PipeMare's learning rates, spike compensation).
 // InvalidArgument lists what stages or replays do not support.
-absl::StatusOr<ReplayPlan> MakeReplayPlan(const ReplayRequest& request);
+absl::StatusOr<ExecutionPlan> MakeExecutionPlan(
+    const ExecutionRequest& request);
 
 }  // namespace weir
 

@@ -5,13 +5,13 @@
 
 namespace weir {
 
-const char* Name(ReplayMemory memory) {
+const char* Name(ExecutionMemory memory) {
   static constexpr const char* kNames[] = {
       "weights",         "weight_stash",          "gradients",
       "optimizer_state", "activations",           "weight_gradient_stash",
       "pass_scratch",    "communication_buffers", "predicted_weights",
       "estimate_buffers"};
-  static_assert(std::size(kNames) == kNumReplayMemories);
+  static_assert(std::size(kNames) == kNumExecutionMemories);
   return kNames[static_cast<int>(memory)];
 }
 

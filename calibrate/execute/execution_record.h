@@ -14,7 +14,7 @@
 namespace weir {
 
 // Names as in MemoryClass of results/result.proto.
-enum class ReplayMemory : uint8_t {
+enum class ExecutionMemory : uint8_t {
   kWeights,
   kWeightStash,
   kGradients,
@@ -26,8 +26,8 @@ enum class ReplayMemory : uint8_t {
   kPredictedWeights,
   kEstimateBuffers,
 };
-inline constexpr int kNumReplayMemories = 10;
-const char* Name(ReplayMemory memory);  // "weight_stash"
+inline constexpr int kNumExecutionMemories = 10;
+const char* Name(ExecutionMemory memory);  // "weight_stash"
 
 struct ActionRecord {
   double start_seconds = 0, end_seconds = 0;
@@ -59,7 +59,7 @@ struct RankRecord {
   std::vector<UpdateRecord> updates;
   std::vector<MemoryRecord> memory;
   double peak_bytes = 0, peak_at_seconds = 0;
-  std::array<double, kNumReplayMemories> peak_by_class{};
+  std::array<double, kNumExecutionMemories> peak_by_class{};
   // Peak allocated bytes in program order, which includes receive buffers that
   // wait for their messages, and sent buffers whose arrival is not yet certain.
   double taken_peak_bytes = 0;
@@ -78,7 +78,7 @@ struct StepRecord {
   double makespan_seconds = 0;
 };
 
-struct ReplayRecord {
+struct ExecutionRecord {
   std::vector<StepRecord> steps;
   // [stage]: the newest weights at the end; on a GPU, the fp32 master weights.
   // Empty if the plan does not request them.

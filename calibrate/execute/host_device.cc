@@ -21,32 +21,32 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-struct HostMoment : Moment {
-  explicit HostMoment(double at) : seconds(at) {}
+struct HostRankEvent : RankEvent {
+  explicit HostRankEvent(double at) : seconds(at) {}
   double seconds;  // on the device's clock
 };
 
-double At(const MomentPtr& moment) {
+double At(const RankEventPtr& moment) {
   if (moment == nullptr) return -std::numeric_limits<double>::infinity();
-  return static_cast<const HostMoment&>(*moment).seconds;
+  return static_cast<const HostRankEvent&>(*moment).seconds;
 }
 
-MomentPtr MomentAt(double seconds) {
-  return std::make_shared<HostMoment>(seconds);
+RankEventPtr EventAt(double seconds) {
+  return std::make_shared<HostRankEvent>(seconds);
 }
 
 // State shared by all ranks. With pretended seconds the clock stands still
 // between operations.
 struct Shared {
-  const ReplayPlan& plan;
+  const ExecutionPlan& plan;
   HostDeviceOptions options;
   Clock::time_point origin = Clock::now();
-  double pretended = 0;
+  double fake_seconds = 0;
   double started = 0;  // at the last Start()
   std::atomic<bool> cancelled = false;
 
   double Now() const {
-    if (options.pretended_seconds) return pretended;
+    if (options.fake_seconds) return fake_seconds;
     return std::chrono::duration<double>(Clock::now() - origin).count();
   }
 };
@@ -54,7 +54,7 @@ struct Shared {
 // Blocks of doubles. Values that were not written, or were freed, are NaN.
 class Blocks {
  public:
-  void* Take(int64_t num_elements) {
+  void* Allocate(int64_t num_elements) {
     std::vector<Block>& free = free_[num_elements];
     Block block;
     if (free.empty()) {
@@ -69,7 +69,7 @@ class Blocks {
     return memory;
   }
 
-  absl::Status GiveBack(void* memory) {
+  absl::Status Free(void* memory) {
     const auto at = taken_.find(memory);
     if (at == taken_.end()) {
       return absl::InternalError("memory is given back that was not taken");
@@ -92,7 +92,7 @@ class Blocks {
   std::map<int64_t, std::vector<Block>> free_;
 };
 
-absl::Span<double> Doubles(const void* memory, int64_t num_elements) {
+absl::Span<double> AsDoubles(const void* memory, int64_t num_elements) {
   return {static_cast<double*>(const_cast<void*>(memory)),
           static_cast<size_t>(num_elements)};
 }
@@ -123,12 +123,13 @@ class HostRank : public RankDevice {
     }
   }
 
-  absl::StatusOr<void*> Take(int64_t num_elements, ElementFormat /*format*/,
-                             absl::string_view /*what*/) override {
-    return blocks_.Take(num_elements);
+  absl::StatusOr<void*> AllocateMemory(int64_t num_elements,
+                                       ElementFormat /*format*/,
+                                       absl::string_view /*what*/) override {
+    return blocks_.Allocate(num_elements);
   }
-  absl::Status GiveBack(void* memory) override {
-    return blocks_.GiveBack(memory);
+  absl::Status FreeMemory(void* memory) override {
+    return blocks_.Free(memory);
   }
 
   void* ElementAt(void* memory, int64_t index,
@@ -148,20 +149,20 @@ class HostRank : public RankDevice {
   absl::Status Average(int stage, double decay, const void* old_weights,
                        const void* new_weights, void* average) override {
     const int64_t n = indices_[stage].num_elements;
-    MoveAverage(decay, Doubles(old_weights, n), Doubles(new_weights, n),
-                Doubles(average, n));
+    MoveAverage(decay, AsDoubles(old_weights, n), AsDoubles(new_weights, n),
+                AsDoubles(average, n));
     return absl::OkStatus();
   }
   absl::Status Add(int64_t num_elements, const void* addend,
                    void* sum) override {
-    const auto from = Doubles(addend, num_elements);
-    const auto into = Doubles(sum, num_elements);
+    const auto from = AsDoubles(addend, num_elements);
+    const auto into = AsDoubles(sum, num_elements);
     for (size_t i = 0; i < from.size(); ++i) into[i] += from[i];
     return absl::OkStatus();
   }
   absl::Status Clear(int64_t num_elements, ElementFormat /*format*/,
                      void* memory) override {
-    const auto values = Doubles(memory, num_elements);
+    const auto values = AsDoubles(memory, num_elements);
     std::fill(values.begin(), values.end(), 0);
     return absl::OkStatus();
   }
@@ -174,38 +175,38 @@ class HostRank : public RankDevice {
   absl::StatusOr<std::vector<double>> Download(
       const void* from, int64_t num_elements,
       ElementFormat /*format*/) override {
-    const auto values = Doubles(from, num_elements);
+    const auto values = AsDoubles(from, num_elements);
     return std::vector<double>(values.begin(), values.end());
   }
 
-  absl::StatusOr<MomentPtr> Now() override { return MomentAt(shared_.Now()); }
-  absl::Status After(const MomentPtr& moment) override {
+  absl::StatusOr<RankEventPtr> Now() override { return EventAt(shared_.Now()); }
+  absl::Status WaitForEvent(const RankEventPtr& moment) override {
     return SleepUntil(At(moment));
   }
 
-  absl::StatusOr<CopyMoments> Send(RankDevice* to,
-                                   absl::Span<const CopyPiece> pieces,
-                                   int64_t num_elements, ElementFormat format,
-                                   const LinkSpec& link, int bits,
-                                   const MomentPtr& ready) override;
-  absl::StatusOr<CopyMoments> ToHost(int64_t slot, int64_t num_elements,
-                                     ElementFormat /*format*/,
-                                     const MomentPtr& ready,
-                                     const void* from) override {
-    const auto values = Doubles(from, num_elements);
+  absl::StatusOr<CopyEvents> Send(RankDevice* to,
+                                  absl::Span<const CopyPiece> pieces,
+                                  int64_t num_elements, ElementFormat format,
+                                  const LinkSpec& link, int bits,
+                                  const RankEventPtr& ready) override;
+  absl::StatusOr<CopyEvents> ToHost(int64_t slot, int64_t num_elements,
+                                    ElementFormat /*format*/,
+                                    const RankEventPtr& ready,
+                                    const void* from) override {
+    const auto values = AsDoubles(from, num_elements);
     slots_[slot].assign(values.begin(), values.end());
     return AtOnce(ready);
   }
-  absl::StatusOr<CopyMoments> FromHost(int64_t slot, int64_t num_elements,
-                                       ElementFormat /*format*/,
-                                       absl::Span<const MomentPtr> ready,
-                                       void* into) override;
+  absl::StatusOr<CopyEvents> FromHost(int64_t slot, int64_t num_elements,
+                                      ElementFormat /*format*/,
+                                      absl::Span<const RankEventPtr> ready,
+                                      void* into) override;
 
   absl::Status Finish() override { return SleepUntil(last_copy_); }
-  absl::StatusOr<double> SecondsOf(const MomentPtr& moment) override {
+  absl::StatusOr<double> SecondsOf(const RankEventPtr& moment) override {
     return std::max(At(moment) - shared_.started, 0.0);
   }
-  bool HasPassed(const MomentPtr& moment) override {
+  bool HasPassed(const RankEventPtr& moment) override {
     return !shared_.options.concurrent || At(moment) <= shared_.Now();
   }
 
@@ -228,19 +229,19 @@ class HostRank : public RankDevice {
         "rank ", rank_, " would wait ",
         seconds - most + shared_.plan.timeout_seconds, " s for a transfer"));
   }
-  CopyMoments AtOnce(const MomentPtr& ready) const {
-    const MomentPtr at = MomentAt(std::max(At(ready), shared_.Now()));
+  CopyEvents AtOnce(const RankEventPtr& ready) const {
+    const RankEventPtr at = EventAt(std::max(At(ready), shared_.Now()));
     return {at, at};
   }
   // First moments follow the master weights in the state.
-  Moments MomentsOf(const StageIndices& at, const Buffers& buffers) const {
-    const auto state = Doubles(buffers[at.state], 3 * at.num_elements);
+  Moments EventsOf(const StageIndices& at, const Buffers& buffers) const {
+    const auto state = AsDoubles(buffers[at.state], 3 * at.num_elements);
     return {state.subspan(at.num_elements, at.num_elements),
             state.subspan(2 * at.num_elements, at.num_elements)};
   }
-  void Pretend(int stage, StagePass pass) {
-    if (shared_.options.pretended_seconds) {
-      shared_.pretended += shared_.options.pretended_seconds(stage, pass);
+  void FakeWork(int stage, StagePass pass) {
+    if (shared_.options.fake_seconds) {
+      shared_.fake_seconds += shared_.options.fake_seconds(stage, pass);
     }
   }
 
@@ -276,7 +277,7 @@ absl::Status HostRank::Run(int stage, StagePass pass, int index, uint64_t seed,
                                             ": the buffer ", missing,
                                             " is not there when it is needed"));
   }
-  if (index == 0) Pretend(stage, pass);
+  if (index == 0) FakeWork(stage, pass);
   if (op.dropout == 0) {
     RunReference(op, inputs, outputs);
   } else {
@@ -292,10 +293,10 @@ absl::Status HostRank::Update(int stage, const StageOptimizer& optimizer,
                               const Buffers& buffers) {
   const StageIndices& at = indices_[stage];
   const int64_t n = at.num_elements;
-  Pretend(stage, StagePass::kOptimizer);
-  const auto updated = Doubles(buffers[at.weights], n);
-  StepWeights(optimizer, step, Doubles(old_weights, n), MomentsOf(at, buffers),
-              Doubles(buffers[at.gradients], n), updated);
+  FakeWork(stage, StagePass::kOptimizer);
+  const auto updated = AsDoubles(buffers[at.weights], n);
+  StepWeights(optimizer, step, AsDoubles(old_weights, n), EventsOf(at, buffers),
+              AsDoubles(buffers[at.gradients], n), updated);
   std::copy(updated.begin(), updated.end(),
             static_cast<double*>(buffers[at.state]));
   return absl::OkStatus();
@@ -308,24 +309,24 @@ absl::Status HostRank::Estimate(int stage, const StageOptimizer& optimizer,
   const StageIndices& at = indices_[stage];
   const int64_t n = at.num_elements;
   if (average != nullptr) {
-    EstimateByAverage(distance, Doubles(weights, n), Doubles(average, n),
-                      Doubles(estimate, n));
+    EstimateByAverage(distance, AsDoubles(weights, n), AsDoubles(average, n),
+                      AsDoubles(estimate, n));
   } else {
-    EstimateWeights(optimizer, step, distance, Doubles(weights, n),
-                    MomentsOf(at, buffers), Doubles(estimate, n));
+    EstimateWeights(optimizer, step, distance, AsDoubles(weights, n),
+                    EventsOf(at, buffers), AsDoubles(estimate, n));
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<CopyMoments> HostRank::Send(RankDevice* to,
-                                           absl::Span<const CopyPiece> pieces,
-                                           int64_t num_elements,
-                                           ElementFormat format,
-                                           const LinkSpec& link, int bits,
-                                           const MomentPtr& ready) {
+absl::StatusOr<CopyEvents> HostRank::Send(RankDevice* to,
+                                          absl::Span<const CopyPiece> pieces,
+                                          int64_t num_elements,
+                                          ElementFormat format,
+                                          const LinkSpec& link, int bits,
+                                          const RankEventPtr& ready) {
   for (const CopyPiece& piece : pieces) {
-    const auto from = Doubles(piece.from, num_elements);
-    const auto into = Doubles(piece.into, num_elements);
+    const auto from = AsDoubles(piece.from, num_elements);
+    const auto into = AsDoubles(piece.into, num_elements);
     std::copy(from.begin(), from.end(), into.begin());
     if (bits > 0) RoundToBits(bits, into);
   }
@@ -337,12 +338,12 @@ absl::StatusOr<CopyMoments> HostRank::Send(RankDevice* to,
   free = begin + link.SecondsOf(bytes) - link.latency_seconds;
   const double end = begin + link.SecondsOf(bytes);
   last_copy_ = std::max(last_copy_, end);
-  return CopyMoments{MomentAt(begin), MomentAt(end)};
+  return CopyEvents{EventAt(begin), EventAt(end)};
 }
 
-absl::StatusOr<CopyMoments> HostRank::FromHost(
+absl::StatusOr<CopyEvents> HostRank::FromHost(
     int64_t slot, int64_t num_elements, ElementFormat /*format*/,
-    absl::Span<const MomentPtr> ready, void* into) {
+    absl::Span<const RankEventPtr> ready, void* into) {
   const auto kept = slots_.find(slot);
   if (kept == slots_.end() || std::ssize(kept->second) != num_elements) {
     return absl::InternalError(
@@ -351,16 +352,16 @@ absl::StatusOr<CopyMoments> HostRank::FromHost(
   std::copy(kept->second.begin(), kept->second.end(),
             static_cast<double*>(into));
   slots_.erase(kept);
-  MomentPtr last;
-  for (const MomentPtr& moment : ready) {
+  RankEventPtr last;
+  for (const RankEventPtr& moment : ready) {
     if (At(moment) > At(last)) last = moment;
   }
   return AtOnce(last);
 }
 
-class HostDevice : public ReplayDevice {
+class HostDevice : public ExecutionDevice {
  public:
-  HostDevice(const ReplayPlan& plan, const HostDeviceOptions& options)
+  HostDevice(const ExecutionPlan& plan, const HostDeviceOptions& options)
       : shared_{.plan = plan, .options = options} {
     for (int rank = 0; rank < plan.schedule.num_ranks; ++rank) {
       ranks_.push_back(std::make_unique<HostRank>(&shared_, rank));
@@ -391,8 +392,8 @@ class HostDevice : public ReplayDevice {
 
 }  // namespace
 
-std::unique_ptr<ReplayDevice> MakeHostDevice(const ReplayPlan& plan,
-                                             const HostDeviceOptions& options) {
+std::unique_ptr<ExecutionDevice> MakeHostDevice(
+    const ExecutionPlan& plan, const HostDeviceOptions& options) {
   return std::make_unique<HostDevice>(plan, options);
 }
 

@@ -15,13 +15,13 @@ struct HostDeviceOptions {
   bool concurrent = true;  // ranks are threads; otherwise serial
   // Seconds of a pass or update that replace the clock, so that tests have
   // known times. Serial only.
-  std::function<double(int stage, StagePass pass)> pretended_seconds = {};
+  std::function<double(int stage, StagePass pass)> fake_seconds = {};
 };
 
 // Creates the device. Requires: the plan outlives it. A message takes the time
 // of its link, and the receiver's work waits for it.
-std::unique_ptr<ReplayDevice> MakeHostDevice(const ReplayPlan& plan,
-                                             const HostDeviceOptions& options);
+std::unique_ptr<ExecutionDevice> MakeHostDevice(
+    const ExecutionPlan& plan, const HostDeviceOptions& options);
 
 }  // namespace weir
 

@@ -11,7 +11,7 @@
 
 namespace weir {
 
-double LeastHostBytes(const ReplayPlan& plan) {
+double LeastHostBytes(const ExecutionPlan& plan) {
   double elements = 0;
   for (const auto& program : plan.programs) {
     for (const StageBuffer& buffer : program->buffers) {
@@ -30,7 +30,7 @@ double HostMemoryBytes() {
          static_cast<double>(sysconf(_SC_PAGESIZE));
 }
 
-absl::Status CheckHostMemory(const ReplayPlan& plan, double memory_bytes) {
+absl::Status CheckHostMemory(const ExecutionPlan& plan, double memory_bytes) {
   const double needed = LeastHostBytes(plan);
   if (needed <= memory_bytes) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
@@ -39,7 +39,7 @@ absl::Status CheckHostMemory(const ReplayPlan& plan, double memory_bytes) {
       FormatBytes(memory_bytes), ": expected a smaller one, as tiny-gpt"));
 }
 
-absl::Status CheckHostSize(const ReplayPlan& plan, double num_trainings) {
+absl::Status CheckHostSize(const ExecutionPlan& plan, double num_trainings) {
   // Rate of a plain loop over doubles on one core, rounded down, and the size
   // of the record of one pass.
   constexpr double kFlopsPerSecond = 5e8;

@@ -10,20 +10,20 @@ namespace weir {
 
 // Returns a lower bound on the memory of a training on the host: weights,
 // gradients and optimizer states of every stage once, in double precision.
-double LeastHostBytes(const ReplayPlan& plan);
+double LeastHostBytes(const ExecutionPlan& plan);
 
 // Returns the memory of this machine.
 double HostMemoryBytes();
 
 // Returns InvalidArgument if the plan needs more memory. Otherwise the
 // operating system would kill the program without a message.
-absl::Status CheckHostMemory(const ReplayPlan& plan,
+absl::Status CheckHostMemory(const ExecutionPlan& plan,
                              double memory_bytes = HostMemoryBytes());
 
 // Returns InvalidArgument if `num_trainings` trainings exceed the time limit,
 // or one exceeds the memory limit for the record of its passes
 // (base/size_limits.h).
-absl::Status CheckHostSize(const ReplayPlan& plan, double num_trainings = 1);
+absl::Status CheckHostSize(const ExecutionPlan& plan, double num_trainings = 1);
 
 }  // namespace weir
 

@@ -13,28 +13,28 @@ namespace {
 
 // A moment `seconds` after the last of `after`, or later than it by the
 // device's time from `begin` to `end`.
-struct LogicalMoment : Moment {
-  std::vector<std::shared_ptr<LogicalMoment>> after;
-  MomentPtr begin, end;  // device moments; null: use `seconds`
+struct LogicalRankEvent : RankEvent {
+  std::vector<std::shared_ptr<LogicalRankEvent>> after;
+  RankEventPtr begin, end;  // device moments; null: use `seconds`
   RankDevice* device = nullptr;
   double seconds = 0;
-  MomentPtr passed;  // device moment
-  double at = -1;    // negative: not known yet
+  RankEventPtr passed;  // device moment
+  double at = -1;       // negative: not known yet
 };
-using LogicalPtr = std::shared_ptr<LogicalMoment>;
+using LogicalPtr = std::shared_ptr<LogicalRankEvent>;
 
-LogicalPtr Of(const MomentPtr& moment) {
-  return std::const_pointer_cast<LogicalMoment>(
-      std::static_pointer_cast<const LogicalMoment>(moment));
+LogicalPtr Of(const RankEventPtr& moment) {
+  return std::const_pointer_cast<LogicalRankEvent>(
+      std::static_pointer_cast<const LogicalRankEvent>(moment));
 }
 
-MomentPtr Inner(const MomentPtr& moment) {
+RankEventPtr Inner(const RankEventPtr& moment) {
   return moment == nullptr ? nullptr : Of(moment)->passed;
 }
 
 struct LogicalShared {
-  const ReplayPlan& plan;
-  std::vector<LogicalPtr> moments;    // since Start(), in order of creation
+  const ExecutionPlan& plan;
+  std::vector<LogicalPtr> events;     // since Start(), in order of creation
   std::vector<LogicalPtr> link_free;  // [from x num_ranks + to]
 };
 
@@ -49,12 +49,13 @@ class LogicalRank : public RankDevice {
     works_ = false;
   }
 
-  absl::StatusOr<void*> Take(int64_t num_elements, ElementFormat format,
-                             absl::string_view what) override {
-    return device_->Take(num_elements, format, what);
+  absl::StatusOr<void*> AllocateMemory(int64_t num_elements,
+                                       ElementFormat format,
+                                       absl::string_view what) override {
+    return device_->AllocateMemory(num_elements, format, what);
   }
-  absl::Status GiveBack(void* memory) override {
-    return device_->GiveBack(memory);
+  absl::Status FreeMemory(void* memory) override {
+    return device_->FreeMemory(memory);
   }
   void* ElementAt(void* memory, int64_t index, ElementFormat format) override {
     return device_->ElementAt(memory, index, format);
@@ -103,12 +104,12 @@ class LogicalRank : public RankDevice {
     return device_->Download(from, num_elements, format);
   }
 
-  absl::StatusOr<MomentPtr> Now() override {
+  absl::StatusOr<RankEventPtr> Now() override {
     RETURN_IF_ERROR(Advance());
-    return MomentPtr(now_);
+    return RankEventPtr(now_);
   }
-  absl::Status After(const MomentPtr& moment) override {
-    RETURN_IF_ERROR(device_->After(Inner(moment)));
+  absl::Status WaitForEvent(const RankEventPtr& moment) override {
+    RETURN_IF_ERROR(device_->WaitForEvent(Inner(moment)));
     RETURN_IF_ERROR(Advance());
     LogicalPtr joined = Add({now_, Of(moment)});
     ASSIGN_OR_RETURN(joined->passed, device_->Now());
@@ -116,13 +117,13 @@ class LogicalRank : public RankDevice {
     return absl::OkStatus();
   }
 
-  absl::StatusOr<CopyMoments> Send(RankDevice* to,
-                                   absl::Span<const CopyPiece> pieces,
-                                   int64_t num_elements, ElementFormat format,
-                                   const LinkSpec& link, int bits,
-                                   const MomentPtr& ready) override {
+  absl::StatusOr<CopyEvents> Send(RankDevice* to,
+                                  absl::Span<const CopyPiece> pieces,
+                                  int64_t num_elements, ElementFormat format,
+                                  const LinkSpec& link, int bits,
+                                  const RankEventPtr& ready) override {
     auto* const other = static_cast<LogicalRank*>(to);
-    ASSIGN_OR_RETURN(const CopyMoments copy,
+    ASSIGN_OR_RETURN(const CopyEvents copy,
                      device_->Send(other->device_, pieces, num_elements, format,
                                    link, bits, Inner(ready)));
     LogicalPtr& free = shared_.link_free[static_cast<size_t>(rank_) *
@@ -131,45 +132,45 @@ class LogicalRank : public RankDevice {
     const double bytes =
         TransferBytes(format, bits, num_elements * std::ssize(pieces));
     const double seconds = link.SecondsOf(bytes);
-    const CopyMoments moments = Copied({Of(ready), free}, seconds, copy, &free);
+    const CopyEvents moments = Copied({Of(ready), free}, seconds, copy, &free);
     // The latency of the next message overlaps with the bytes of this one.
     free = Add({Of(moments.begin)});
     free->passed = copy.begin;
     free->seconds = seconds - link.latency_seconds;
     return moments;
   }
-  absl::StatusOr<CopyMoments> ToHost(int64_t slot, int64_t num_elements,
-                                     ElementFormat format,
-                                     const MomentPtr& ready,
-                                     const void* from) override {
+  absl::StatusOr<CopyEvents> ToHost(int64_t slot, int64_t num_elements,
+                                    ElementFormat format,
+                                    const RankEventPtr& ready,
+                                    const void* from) override {
     ASSIGN_OR_RETURN(
-        const CopyMoments copy,
+        const CopyEvents copy,
         device_->ToHost(slot, num_elements, format, Inner(ready), from));
     return Copied({Of(ready), to_host_}, -1, copy, &to_host_);
   }
-  absl::StatusOr<CopyMoments> FromHost(int64_t slot, int64_t num_elements,
-                                       ElementFormat format,
-                                       absl::Span<const MomentPtr> ready,
-                                       void* into) override {
-    std::vector<MomentPtr> inner;
+  absl::StatusOr<CopyEvents> FromHost(int64_t slot, int64_t num_elements,
+                                      ElementFormat format,
+                                      absl::Span<const RankEventPtr> ready,
+                                      void* into) override {
+    std::vector<RankEventPtr> inner;
     std::vector<LogicalPtr> after = {from_host_};
-    for (const MomentPtr& moment : ready) {
+    for (const RankEventPtr& moment : ready) {
       inner.push_back(Inner(moment));
       after.push_back(Of(moment));
     }
     ASSIGN_OR_RETURN(
-        const CopyMoments copy,
+        const CopyEvents copy,
         device_->FromHost(slot, num_elements, format, inner, into));
     return Copied(std::move(after), -1, copy, &from_host_);
   }
 
   absl::Status Finish() override { return device_->Finish(); }
-  absl::StatusOr<double> SecondsOf(const MomentPtr& moment) override {
+  absl::StatusOr<double> SecondsOf(const RankEventPtr& moment) override {
     if (moment == nullptr) return 0;
     RETURN_IF_ERROR(Resolve());
     return std::max(Of(moment)->at, 0.0);
   }
-  bool HasPassed(const MomentPtr& moment) override {
+  bool HasPassed(const RankEventPtr& moment) override {
     return device_->HasPassed(Inner(moment));
   }
   absl::StatusOr<double> PeakBytes() override { return device_->PeakBytes(); }
@@ -177,12 +178,12 @@ class LogicalRank : public RankDevice {
 
  private:
   LogicalPtr Add(std::vector<LogicalPtr> after) {
-    auto moment = std::make_shared<LogicalMoment>();
+    auto moment = std::make_shared<LogicalRankEvent>();
     for (LogicalPtr& one : after) {
       if (one != nullptr) moment->after.push_back(std::move(one));
     }
     moment->device = device_;
-    shared_.moments.push_back(moment);
+    shared_.events.push_back(moment);
     return moment;
   }
 
@@ -208,8 +209,8 @@ class LogicalRank : public RankDevice {
   }
 
   // Adds the moments of a copy. Negative `seconds`: the device's own time.
-  CopyMoments Copied(std::vector<LogicalPtr> after, double seconds,
-                     const CopyMoments& copy, LogicalPtr* channel) {
+  CopyEvents Copied(std::vector<LogicalPtr> after, double seconds,
+                    const CopyEvents& copy, LogicalPtr* channel) {
     const LogicalPtr begin = Add(std::move(after));
     begin->passed = copy.begin;
     const LogicalPtr end = Add({begin});
@@ -225,7 +226,7 @@ class LogicalRank : public RankDevice {
   }
 
   absl::Status Resolve() {
-    for (const LogicalPtr& moment : shared_.moments) {
+    for (const LogicalPtr& moment : shared_.events) {
       double at = 0;
       for (const LogicalPtr& before : moment->after) {
         at = std::max(at, before->at);
@@ -242,7 +243,7 @@ class LogicalRank : public RankDevice {
       moment->after.clear();
       moment->begin = moment->end = nullptr;
     }
-    shared_.moments.clear();
+    shared_.events.clear();
     return absl::OkStatus();
   }
 
@@ -250,13 +251,13 @@ class LogicalRank : public RankDevice {
   const int rank_;
   RankDevice* const device_;
   LogicalPtr now_, to_host_, from_host_;
-  MomentPtr begin_;
+  RankEventPtr begin_;
   bool works_ = false;
 };
 
-class LogicalDevice : public ReplayDevice {
+class LogicalDevice : public ExecutionDevice {
  public:
-  LogicalDevice(const ReplayPlan& plan, ReplayDevice* device)
+  LogicalDevice(const ExecutionPlan& plan, ExecutionDevice* device)
       : device_(*device), shared_{plan, {}, {}} {
     for (int rank = 0; rank < plan.schedule.num_ranks; ++rank) {
       ranks_.push_back(
@@ -278,8 +279,8 @@ class LogicalDevice : public ReplayDevice {
  private:
   // Clears unresolved moments, whose chains would be destroyed recursively.
   void Forget() {
-    for (const LogicalPtr& moment : shared_.moments) moment->after.clear();
-    shared_.moments.clear();
+    for (const LogicalPtr& moment : shared_.events) moment->after.clear();
+    shared_.events.clear();
   }
   void Restart() {
     const size_t num_ranks = ranks_.size();
@@ -288,15 +289,15 @@ class LogicalDevice : public ReplayDevice {
     for (const auto& rank : ranks_) rank->Restart();
   }
 
-  ReplayDevice& device_;
+  ExecutionDevice& device_;
   LogicalShared shared_;
   std::vector<std::unique_ptr<LogicalRank>> ranks_;
 };
 
 }  // namespace
 
-std::unique_ptr<ReplayDevice> MakeLogicalDevice(const ReplayPlan& plan,
-                                                ReplayDevice* device) {
+std::unique_ptr<ExecutionDevice> MakeLogicalDevice(const ExecutionPlan& plan,
+                                                   ExecutionDevice* device) {
   return std::make_unique<LogicalDevice>(plan, device);
 }
 

@@ -15,8 +15,8 @@ namespace weir {
 
 // Requires: both arguments outlive the device; one thread makes all calls.
 // Seconds of moments are known after all ranks have finished.
-std::unique_ptr<ReplayDevice> MakeLogicalDevice(const ReplayPlan& plan,
-                                                ReplayDevice* device);
+std::unique_ptr<ExecutionDevice> MakeLogicalDevice(const ExecutionPlan& plan,
+                                                   ExecutionDevice* device);
 
 }  // namespace weir
 

@@ -11,7 +11,7 @@ namespace {
 
 struct Change {
   double seconds;
-  ReplayMemory kind;
+  ExecutionMemory kind;
   double bytes;
 };
 

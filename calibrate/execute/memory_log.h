@@ -16,15 +16,15 @@ namespace weir {
 class MemoryLog {
  public:
   // Adds memory that exists from before the first step on.
-  void AddForGood(ReplayMemory kind, double bytes) {
+  void AddForGood(ExecutionMemory kind, double bytes) {
     for_good_[static_cast<int>(kind)] += bytes;
   }
   // Negative bytes are freed.
-  void Add(const MomentPtr& at, ReplayMemory kind, double bytes) {
+  void Add(const RankEventPtr& at, ExecutionMemory kind, double bytes) {
     if (bytes != 0) events_.push_back({at, kind, bytes});
   }
-  void AddFor(const MomentPtr& from, const MomentPtr& to, ReplayMemory kind,
-              double bytes) {
+  void AddFor(const RankEventPtr& from, const RankEventPtr& to,
+              ExecutionMemory kind, double bytes) {
     Add(from, kind, bytes);
     Add(to, kind, -bytes);
   }
@@ -35,11 +35,11 @@ class MemoryLog {
 
  private:
   struct Event {
-    MomentPtr at;
-    ReplayMemory kind;
+    RankEventPtr at;
+    ExecutionMemory kind;
     double bytes;
   };
-  std::array<double, kNumReplayMemories> for_good_{};
+  std::array<double, kNumExecutionMemories> for_good_{};
   std::vector<Event> events_;
 };
 

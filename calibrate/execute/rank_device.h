@@ -30,16 +30,16 @@ using Buffers = std::vector<void*>;
 
 // A moment in the work of a rank, or of a copy. Cheap to copy and valid on all
 // ranks; null: before all work.
-class Moment {
+class RankEvent {
  public:
-  virtual ~Moment() = default;
+  virtual ~RankEvent() = default;
 };
-using MomentPtr = std::shared_ptr<const Moment>;
+using RankEventPtr = std::shared_ptr<const RankEvent>;
 
 // A queued copy: the moments when it moves its first byte and when it is
 // complete.
-struct CopyMoments {
-  MomentPtr begin, end;
+struct CopyEvents {
+  RankEventPtr begin, end;
 };
 
 // `num_elements` elements of one microbatch, see Send().
@@ -56,9 +56,10 @@ class RankDevice {
   // Allocates memory of this rank, in its program order. ResourceExhausted
   // names `what` and the rank. New memory holds NaN on the host, arbitrary
   // values on a GPU.
-  virtual absl::StatusOr<void*> Take(int64_t num_elements, ElementFormat format,
-                                     absl::string_view what) = 0;
-  virtual absl::Status GiveBack(void* memory) = 0;
+  virtual absl::StatusOr<void*> AllocateMemory(int64_t num_elements,
+                                               ElementFormat format,
+                                               absl::string_view what) = 0;
+  virtual absl::Status FreeMemory(void* memory) = 0;
   // Returns the address of an element within allocated memory.
   virtual void* ElementAt(void* memory, int64_t index, ElementFormat format) {
     return static_cast<char*>(memory) + index * BytesOf(format);
@@ -99,9 +100,9 @@ class RankDevice {
       const void* from, int64_t num_elements, ElementFormat format) = 0;
 
   // Returns the moment when all work of this rank so far has ended.
-  virtual absl::StatusOr<MomentPtr> Now() = 0;
+  virtual absl::StatusOr<RankEventPtr> Now() = 0;
   // Delays subsequent work of this rank until that moment.
-  virtual absl::Status After(const MomentPtr& moment) = 0;
+  virtual absl::Status WaitForEvent(const RankEventPtr& moment) = 0;
 
   // Copies to memory of another rank over `link`, overlapped with this rank's
   // work and not before `ready`. The bytes of messages between the same pair of
@@ -110,30 +111,30 @@ class RankDevice {
   // rounded to that many bits. Requires: `to` has allocated `into` before
   // anything that `ready` follows, so that no other wait is needed; both sides
   // stay unchanged until `end`.
-  virtual absl::StatusOr<CopyMoments> Send(RankDevice* to,
-                                           absl::Span<const CopyPiece> pieces,
-                                           int64_t num_elements,
-                                           ElementFormat format,
-                                           const LinkSpec& link, int bits,
-                                           const MomentPtr& ready) = 0;
+  virtual absl::StatusOr<CopyEvents> Send(RankDevice* to,
+                                          absl::Span<const CopyPiece> pieces,
+                                          int64_t num_elements,
+                                          ElementFormat format,
+                                          const LinkSpec& link, int bits,
+                                          const RankEventPtr& ready) = 0;
   // Copies memory to the host and back, overlapped with this rank's work and
   // not before `ready` (all of them); each direction is a separate channel.
   // `slot` is the caller's key of the saved data.
-  virtual absl::StatusOr<CopyMoments> ToHost(int64_t slot, int64_t num_elements,
-                                             ElementFormat format,
-                                             const MomentPtr& ready,
-                                             const void* from) = 0;
-  virtual absl::StatusOr<CopyMoments> FromHost(
+  virtual absl::StatusOr<CopyEvents> ToHost(int64_t slot, int64_t num_elements,
+                                            ElementFormat format,
+                                            const RankEventPtr& ready,
+                                            const void* from) = 0;
+  virtual absl::StatusOr<CopyEvents> FromHost(
       int64_t slot, int64_t num_elements, ElementFormat format,
-      absl::Span<const MomentPtr> ready, void* into) = 0;
+      absl::Span<const RankEventPtr> ready, void* into) = 0;
 
   // Waits for all work of this rank. DeadlineExceeded after the plan's timeout.
   virtual absl::Status Finish() = 0;
   // Returns seconds since the device's Start(). Requires: the moment has
   // passed.
-  virtual absl::StatusOr<double> SecondsOf(const MomentPtr& moment) = 0;
+  virtual absl::StatusOr<double> SecondsOf(const RankEventPtr& moment) = 0;
   // Returns true if the moment has passed. Never waits; used by watchdogs.
-  virtual bool HasPassed(const MomentPtr& moment) = 0;
+  virtual bool HasPassed(const RankEventPtr& moment) = 0;
 
   // Returns the peak bytes since the last reset according to the device's own
   // allocator; 0 if it has none.
@@ -142,9 +143,9 @@ class RankDevice {
 };
 
 // A set of ranks.
-class ReplayDevice {
+class ExecutionDevice {
  public:
-  virtual ~ReplayDevice() = default;
+  virtual ~ExecutionDevice() = default;
   virtual RankDevice* rank(int rank) = 0;
   // Returns true if ranks run concurrently; otherwise they run one after the
   // other, each with all of the hardware (serial replay).

@@ -10,7 +10,7 @@
 namespace weir {
 namespace {
 
-constexpr ReplayMemory kBuffers = ReplayMemory::kCommunicationBuffers;
+constexpr ExecutionMemory kBuffers = ExecutionMemory::kCommunicationBuffers;
 
 int SourceOf(const Action& action) {
   return action.stage + (action.op == Op::kForward ? -1 : 1);
@@ -42,7 +42,7 @@ std::string RankRunner::MissingMessage(const Action& action) const {
 absl::Status RankRunner::AwaitInputs(int position) {
   const Action& action = actions()[position];
   if (Receives(schedule(), action)) {
-    MomentPtr last;
+    RankEventPtr last;
     for (int k = action.microbatch; k <= action.last_microbatch(); ++k) {
       const MessageKey key = {action.op != Op::kForward, SourceOf(action), k};
       Board::Message message;
@@ -57,14 +57,14 @@ absl::Status RankRunner::AwaitInputs(int position) {
       }
       if (message.copy.end == nullptr || message.copy.end == last) continue;
       last = message.copy.end;
-      RETURN_IF_ERROR(device_->After(last));
+      RETURN_IF_ERROR(device_->WaitForEvent(last));
     }
   }
   for (Place place : shared_.dependencies.Awaited(action, {rank_, position})) {
     if (place.rank != rank_) continue;
     const Action& awaited = actions()[place.position];
     if (IsCompute(awaited.op)) continue;
-    RETURN_IF_ERROR(device_->After(moments_[place.position].end));
+    RETURN_IF_ERROR(device_->WaitForEvent(events_[place.position].end));
     if (awaited.op == Op::kOffload) {
       RETURN_IF_ERROR(ReleaseOffloaded(place.position));
       continue;
@@ -76,18 +76,18 @@ absl::Status RankRunner::AwaitInputs(int position) {
   return absl::OkStatus();
 }
 
-absl::Status RankRunner::GiveBackArrived(const std::vector<MessageKey>& keys) {
+absl::Status RankRunner::FreeArrived(const std::vector<MessageKey>& keys) {
   for (const MessageKey& key : keys) {
     const auto sent = sent_.find({key.gradient, {key.stage, key.microbatch}});
     if (sent == sent_.end()) continue;
-    RETURN_IF_ERROR(GiveBack(sent->second));
+    RETURN_IF_ERROR(FreeMemory(sent->second));
     sent_.erase(sent);
   }
   return absl::OkStatus();
 }
 
-absl::Status RankRunner::Send(const Action& action, const MomentPtr& start,
-                              const MomentPtr& end) {
+absl::Status RankRunner::Send(const Action& action, const RankEventPtr& start,
+                              const RankEventPtr& end) {
   const bool forward = action.op == Op::kForward;
   if (!forward && !MakesInputGradient(action.op)) return absl::OkStatus();
   Stage& stage = StageOf(action.stage);
@@ -100,7 +100,7 @@ absl::Status RankRunner::Send(const Action& action, const MomentPtr& start,
             .bytes());
     for (int k = action.microbatch; k <= action.last_microbatch(); ++k) {
       const MessageKey key = {!forward, SourceOf(action), k};
-      CopyMoments copy;
+      CopyEvents copy;
       {
         const std::lock_guard lock(shared_.board->mutex);
         copy = shared_.board->message(key).copy;
@@ -125,7 +125,7 @@ absl::Status RankRunner::Send(const Action& action, const MomentPtr& start,
 
 absl::Status RankRunner::SendTo(int to_rank, const Action& action,
                                 const std::vector<int>& microbatches,
-                                const MomentPtr& end) {
+                                const RankEventPtr& end) {
   const bool gradient = action.op != Op::kForward;
   const bool stays = to_rank == rank_;
   Stage& stage = StageOf(action.stage);
@@ -133,7 +133,7 @@ absl::Status RankRunner::SendTo(int to_rank, const Action& action,
   const int output = gradient ? program.input_gradient : program.output;
   const StageBuffer& buffer = program.buffers[output];
   const auto bytes = static_cast<double>(buffer.bytes());
-  const ReplayFaults& faults = plan().faults;
+  const ExecutionFaults& faults = plan().faults;
   const int to_stage = action.stage + (gradient ? -1 : 1);
   std::vector<CopyPiece> pieces;
   bool lost = false;
@@ -169,7 +169,7 @@ absl::Status RankRunner::SendTo(int to_rank, const Action& action,
     memory_.Add(end, kBuffers, bytes);
   }
   if (lost) return absl::OkStatus();
-  CopyMoments copy;
+  CopyEvents copy;
   if (!stays) {
     const int bits =
         schedule().compressed_transfers ? plan().compressed_bits : 0;
@@ -217,11 +217,11 @@ int64_t SlotOf(const Schedule& schedule, int stage, int microbatch,
 
 }  // namespace
 
-absl::Status RankRunner::Offload(const ReplayItem& item) {
+absl::Status RankRunner::Offload(const ExecutionItem& item) {
   const Action& action = actions()[item.position];
   Stage& stage = StageOf(action.stage);
-  ASSIGN_OR_RETURN(const MomentPtr ready, device_->Now());
-  ActionMoments moments = {ready, ready};
+  ASSIGN_OR_RETURN(const RankEventPtr ready, device_->Now());
+  ActionEvents moments = {ready, ready};
   bool first = true;
   Offloaded gone;
   double bytes = 0;
@@ -238,7 +238,7 @@ absl::Status RankRunner::Offload(const ReplayItem& item) {
       }
       const StageBuffer& buffer = stage.layout.buffer(index);
       ASSIGN_OR_RETURN(
-          const CopyMoments copy,
+          const CopyEvents copy,
           device_->ToHost(SlotOf(schedule(), action.stage, k, i),
                           buffer.num_elements, buffer.format, ready, table[i]));
       if (std::exchange(first, false)) moments.start = copy.begin;
@@ -249,14 +249,14 @@ absl::Status RankRunner::Offload(const ReplayItem& item) {
   }
   gone.position = item.position;
   offloaded_.push_back(std::move(gone));
-  memory_.Add(moments.end, ReplayMemory::kActivations, -bytes);
-  moments_[item.position] = moments;
+  memory_.Add(moments.end, ExecutionMemory::kActivations, -bytes);
+  events_[item.position] = moments;
   return absl::OkStatus();
 }
 
 // Reloads into new memory. Offloaded memory is only freed when a pass needs the
 // space, so that no pass waits for a channel unnecessarily.
-absl::Status RankRunner::Reload(const ReplayItem& item) {
+absl::Status RankRunner::Reload(const ExecutionItem& item) {
   const Action& action = actions()[item.position];
   Stage& stage = StageOf(action.stage);
   std::vector<std::pair<int, int>> buffers;
@@ -264,29 +264,29 @@ absl::Status RankRunner::Reload(const ReplayItem& item) {
   for (int k = action.microbatch; k <= action.last_microbatch(); ++k) {
     bytes += stage.kept_bytes[k];
     for (int i : std::exchange(stage.on_host[k], {})) {
-      ASSIGN_OR_RETURN(stage.tables[k][i], TakeBuffer(stage, i));
+      ASSIGN_OR_RETURN(stage.tables[k][i], AllocateBuffer(stage, i));
       buffers.push_back({k, i});
     }
   }
-  ASSIGN_OR_RETURN(const MomentPtr now, device_->Now());
-  std::vector<MomentPtr> ready = {now};
+  ASSIGN_OR_RETURN(const RankEventPtr now, device_->Now());
+  std::vector<RankEventPtr> ready = {now};
   for (Place place :
        shared_.dependencies.Awaited(action, {rank_, item.position})) {
-    ready.push_back(moments_[place.position].end);
+    ready.push_back(events_[place.position].end);
   }
-  ActionMoments moments = {now, now};
+  ActionEvents moments = {now, now};
   bool first = true;
   for (const auto& [k, i] : buffers) {
     const StageBuffer& buffer = stage.layout.buffer(i);
-    ASSIGN_OR_RETURN(const CopyMoments copy,
+    ASSIGN_OR_RETURN(const CopyEvents copy,
                      device_->FromHost(SlotOf(schedule(), action.stage, k, i),
                                        buffer.num_elements, buffer.format,
                                        ready, stage.tables[k][i]));
     if (std::exchange(first, false)) moments.start = copy.begin;
     moments.end = copy.end;
   }
-  memory_.Add(moments.start, ReplayMemory::kActivations, bytes);
-  moments_[item.position] = moments;
+  memory_.Add(moments.start, ExecutionMemory::kActivations, bytes);
+  events_[item.position] = moments;
   return absl::OkStatus();
 }
 
@@ -295,7 +295,7 @@ absl::Status RankRunner::ReleaseOffloaded(int position) {
       offloaded_.begin(), offloaded_.end(),
       [&](const Offloaded& one) { return one.position == position; });
   if (gone == offloaded_.end()) return absl::OkStatus();
-  for (void* memory : gone->memory) RETURN_IF_ERROR(GiveBack(memory));
+  for (void* memory : gone->memory) RETURN_IF_ERROR(FreeMemory(memory));
   offloaded_.erase(gone);
   return absl::OkStatus();
 }

@@ -48,13 +48,13 @@ bool Predicts(Prediction prediction, bool forward) {
 
 }  // namespace
 
-absl::Status RankRunner::DoPasses(const ReplayItem& item) {
+absl::Status RankRunner::DoPasses(const ExecutionItem& item) {
   const auto end_position = item.position + item.num_actions;
   for (int i = item.position; i < end_position; ++i) {
     RETURN_IF_ERROR(AwaitInputs(i));
   }
-  RETURN_IF_ERROR(GiveBackArrived(item.arrived));
-  ASSIGN_OR_RETURN(const MomentPtr start, device_->Now());
+  RETURN_IF_ERROR(FreeArrived(item.arrived));
+  ASSIGN_OR_RETURN(const RankEventPtr start, device_->Now());
   std::vector<std::vector<int>> versions(item.num_actions);
   std::vector<PassBytes> bytes(item.num_actions);
   // Both actions of an overlapped pair read versions before either updates.
@@ -65,11 +65,11 @@ absl::Status RankRunner::DoPasses(const ReplayItem& item) {
     RETURN_IF_ERROR(
         RunAction(actions()[item.position + i], versions[i], start, &bytes[i]));
   }
-  RETURN_IF_ERROR(TakeReceives(item.receives));
-  ASSIGN_OR_RETURN(const MomentPtr end, device_->Now());
+  RETURN_IF_ERROR(AllocateReceives(item.receives));
+  ASSIGN_OR_RETURN(const RankEventPtr end, device_->Now());
   for (int i = 0; i < item.num_actions; ++i) {
     const int position = item.position + i;
-    moments_[position] = {start, end};
+    events_[position] = {start, end};
     RETURN_IF_ERROR(EndAction(actions()[position], bytes[i], start, end));
   }
   return absl::OkStatus();
@@ -79,7 +79,7 @@ void RankRunner::ReadVersions(const Action& action,
                               std::vector<int>* versions) {
   if (!ReadsWeights(action.op)) return;
   Stage& stage = StageOf(action.stage);
-  const ReplayFaults& faults = plan().faults;
+  const ExecutionFaults& faults = plan().faults;
   for (int k = action.microbatch; k <= action.last_microbatch(); ++k) {
     VersionUse& use = record_->uses[action.stage][k];
     if (action.op == Op::kForward) {
@@ -99,7 +99,8 @@ void RankRunner::ReadVersions(const Action& action,
 
 absl::Status RankRunner::RunAction(const Action& action,
                                    const std::vector<int>& versions,
-                                   const MomentPtr& start, PassBytes* bytes) {
+                                   const RankEventPtr& start,
+                                   PassBytes* bytes) {
   Stage& stage = StageOf(action.stage);
   for (int k = action.microbatch; k <= action.last_microbatch(); ++k) {
     void* weights = nullptr;  // a backward-weight pass reads none
@@ -129,7 +130,7 @@ absl::Status RankRunner::RunAction(const Action& action,
             stage.layout.IsData(index) || stage.layout.IsOutput(index)) {
           continue;
         }
-        RETURN_IF_ERROR(GiveBack(std::exchange(memory, nullptr)));
+        RETURN_IF_ERROR(FreeMemory(std::exchange(memory, nullptr)));
       }
       stage.alive_bytes[k] = 0;
     }
@@ -170,7 +171,7 @@ absl::Status RankRunner::RunPass(Stage* stage, StagePass pass,
         stage->alive_bytes[k] += static_cast<double>(layout.buffer(i).bytes());
         now += static_cast<double>(layout.buffer(i).bytes());
         if (layout.IsInput(i)) continue;
-        ASSIGN_OR_RETURN(stage->tables[k][i], TakeBuffer(*stage, i));
+        ASSIGN_OR_RETURN(stage->tables[k][i], AllocateBuffer(*stage, i));
       }
       return absl::OkStatus();
     }));
@@ -185,7 +186,8 @@ absl::Status RankRunner::RunPass(Stage* stage, StagePass pass,
         stage->alive_bytes[k] -= static_cast<double>(layout.buffer(i).bytes());
         now -= static_cast<double>(layout.buffer(i).bytes());
         if (layout.IsOutput(i) || layout.IsData(i)) continue;
-        RETURN_IF_ERROR(GiveBack(std::exchange(stage->tables[k][i], nullptr)));
+        RETURN_IF_ERROR(
+            FreeMemory(std::exchange(stage->tables[k][i], nullptr)));
       }
       return absl::OkStatus();
     }));
@@ -203,7 +205,7 @@ Buffers RankRunner::StaticTable(Stage* stage, void* weights) const {
 
 absl::StatusOr<void*> RankRunner::WeightsFor(Stage* stage, const Action& action,
                                              int microbatch, int version,
-                                             const MomentPtr& start) {
+                                             const RankEventPtr& start) {
   const WeightPolicy& policy = schedule().weights;
   const bool forward = action.op == Op::kForward;
   const auto& distances =
@@ -229,14 +231,15 @@ absl::StatusOr<void*> RankRunner::WeightsFor(Stage* stage, const Action& action,
   void* estimate = stage->predicted;
   bool is_spare = false;
   if (estimate == nullptr || (once && stage->predicted_in_use)) {
-    ASSIGN_OR_RETURN(estimate,
-                     Take(buffer.num_elements, buffer.format,
-                          absl::StrCat("estimate of stage ", stage->stage)));
+    ASSIGN_OR_RETURN(
+        estimate,
+        AllocateMemory(buffer.num_elements, buffer.format,
+                       absl::StrCat("estimate of stage ", stage->stage)));
     is_spare = true;
-    memory_.Add(
-        start,
-        once ? ReplayMemory::kWeightStash : ReplayMemory::kPredictedWeights,
-        static_cast<double>(buffer.bytes()));
+    memory_.Add(start,
+                once ? ExecutionMemory::kWeightStash
+                     : ExecutionMemory::kPredictedWeights,
+                static_cast<double>(buffer.bytes()));
     if (!once) transient_.push_back(estimate);
   }
   RETURN_IF_ERROR(device_->Estimate(
@@ -255,12 +258,12 @@ absl::StatusOr<void*> RankRunner::WeightsFor(Stage* stage, const Action& action,
 }
 
 absl::Status RankRunner::EndEstimates(Stage* stage, const Action& action,
-                                      const MomentPtr& end) {
+                                      const RankEventPtr& end) {
   const auto bytes =
       static_cast<double>(stage->layout.buffer(stage->layout.weights).bytes());
   for (void* memory : std::exchange(transient_, {})) {
-    RETURN_IF_ERROR(GiveBack(memory));
-    memory_.Add(end, ReplayMemory::kPredictedWeights, -bytes);
+    RETURN_IF_ERROR(FreeMemory(memory));
+    memory_.Add(end, ExecutionMemory::kPredictedWeights, -bytes);
   }
   if (stage->estimates.empty()) return absl::OkStatus();
   for (int k = action.microbatch; k <= action.last_microbatch(); ++k) {
@@ -270,8 +273,8 @@ absl::Status RankRunner::EndEstimates(Stage* stage, const Action& action,
       continue;
     }
     if (kept->second.is_spare) {
-      RETURN_IF_ERROR(GiveBack(kept->second.memory));
-      memory_.Add(end, ReplayMemory::kWeightStash, -bytes);
+      RETURN_IF_ERROR(FreeMemory(kept->second.memory));
+      memory_.Add(end, ExecutionMemory::kWeightStash, -bytes);
     } else {
       stage->predicted_in_use = false;
     }
@@ -281,8 +284,8 @@ absl::Status RankRunner::EndEstimates(Stage* stage, const Action& action,
 }
 
 absl::Status RankRunner::EndAction(const Action& action, const PassBytes& bytes,
-                                   const MomentPtr& start,
-                                   const MomentPtr& end) {
+                                   const RankEventPtr& start,
+                                   const RankEventPtr& end) {
   Stage& stage = StageOf(action.stage);
   using enum ReplayMemory;
   const bool forward = action.op == Op::kForward;
@@ -317,12 +320,12 @@ absl::Status RankRunner::EndAction(const Action& action, const PassBytes& bytes,
   return FreeDead(&stage, end);
 }
 
-absl::Status RankRunner::FreeDead(Stage* stage, const MomentPtr& at) {
+absl::Status RankRunner::FreeDead(Stage* stage, const RankEventPtr& at) {
   const auto bytes =
       static_cast<double>(stage->layout.buffer(stage->layout.weights).bytes());
   for (void* memory : stage->versions->TakeDead()) {
-    RETURN_IF_ERROR(GiveBack(memory));
-    memory_.Add(at, ReplayMemory::kWeightStash, -bytes);
+    RETURN_IF_ERROR(FreeMemory(memory));
+    memory_.Add(at, ExecutionMemory::kWeightStash, -bytes);
   }
   return absl::OkStatus();
 }

@@ -8,7 +8,7 @@
 
 namespace weir {
 
-RankRunner::RankRunner(const ReplayShared& shared, int rank)
+RankRunner::RankRunner(const ExecutionShared& shared, int rank)
     : shared_(shared),
       rank_(rank),
       device_(shared.device->rank(rank)),
@@ -20,10 +20,11 @@ absl::Status RankRunner::Annotate(const absl::Status& status, int item) const {
                                       status.message())};
 }
 
-absl::StatusOr<void*> RankRunner::Take(int64_t num_elements,
-                                       ElementFormat format,
-                                       const std::string& what) {
-  ASSIGN_OR_RETURN(void* memory, device_->Take(num_elements, format, what));
+absl::StatusOr<void*> RankRunner::AllocateMemory(int64_t num_elements,
+                                                 ElementFormat format,
+                                                 const std::string& what) {
+  ASSIGN_OR_RETURN(void* memory,
+                   device_->AllocateMemory(num_elements, format, what));
   const auto bytes = static_cast<double>(num_elements * BytesOf(format));
   taken_[memory] = bytes;
   taken_bytes_ += bytes;
@@ -31,35 +32,36 @@ absl::StatusOr<void*> RankRunner::Take(int64_t num_elements,
   return memory;
 }
 
-absl::StatusOr<void*> RankRunner::TakeBuffer(const Stage& stage, int buffer) {
+absl::StatusOr<void*> RankRunner::AllocateBuffer(const Stage& stage,
+                                                 int buffer) {
   const StageBuffer& of = stage.layout.buffer(buffer);
-  return Take(of.num_elements, of.format,
-              absl::StrCat(of.name, " of stage ", stage.stage));
+  return AllocateMemory(of.num_elements, of.format,
+                        absl::StrCat(of.name, " of stage ", stage.stage));
 }
 
-absl::Status RankRunner::GiveBack(void* memory) {
+absl::Status RankRunner::FreeMemory(void* memory) {
   const auto taken = taken_.find(memory);
   if (taken == taken_.end()) {
     return absl::InternalError("memory is given back twice");
   }
   taken_bytes_ -= taken->second;
   taken_.erase(taken);
-  return device_->GiveBack(memory);
+  return device_->FreeMemory(memory);
 }
 
 std::string RankRunner::Missing(int item) const {
-  const ReplayItem& one = items_[item];
+  const ExecutionItem& one = items_[item];
   switch (one.kind) {
-    case ReplayItem::Kind::kPasses:
+    case ExecutionItem::Kind::kPasses:
       for (int i = 0; i < one.num_actions; ++i) {
         std::string missing = MissingMessage(actions()[one.position + i]);
         if (!missing.empty()) return missing;
       }
       return "";
-    case ReplayItem::Kind::kAdd:
-    case ReplayItem::Kind::kGive:
-    case ReplayItem::Kind::kReturn:
-    case ReplayItem::Kind::kReceiveSum:
+    case ExecutionItem::Kind::kAdd:
+    case ExecutionItem::Kind::kGive:
+    case ExecutionItem::Kind::kReturn:
+    case ExecutionItem::Kind::kReceiveSum:
       return MissingPart(one);
     default:
       return "";
@@ -72,27 +74,27 @@ std::string RankRunner::WaitText(int item, const std::string& missing) const {
 }
 
 absl::Status RankRunner::Do(int item) {
-  const ReplayItem& one = items_[item];
+  const ExecutionItem& one = items_[item];
   const auto run = [&]() -> absl::Status {
     switch (one.kind) {
-      case ReplayItem::Kind::kPasses:
+      case ExecutionItem::Kind::kPasses:
         return DoPasses(one);
-      case ReplayItem::Kind::kOffload:
+      case ExecutionItem::Kind::kOffload:
         return Offload(one);
-      case ReplayItem::Kind::kReload:
+      case ExecutionItem::Kind::kReload:
         return Reload(one);
-      case ReplayItem::Kind::kUpdate:
+      case ExecutionItem::Kind::kUpdate:
         return Update(one);
       default:
         return DoExchange(one);
     }
   };
   RETURN_IF_ERROR(Annotate(run(), item));
-  if (one.kind == ReplayItem::Kind::kPasses) {
-    ends_.push_back(moments_[one.position].end);
+  if (one.kind == ExecutionItem::Kind::kPasses) {
+    ends_.push_back(events_[one.position].end);
     return absl::OkStatus();
   }
-  ASSIGN_OR_RETURN(MomentPtr end, device_->Now());
+  ASSIGN_OR_RETURN(RankEventPtr end, device_->Now());
   ends_.push_back(std::move(end));
   return absl::OkStatus();
 }
@@ -106,7 +108,7 @@ int RankRunner::NumEnded() {
 
 absl::Status RankRunner::EndStep(StepRecord* record) {
   RankRecord& own = record->ranks[rank_];
-  const auto resolve = [&](const ActionMoments& moments,
+  const auto resolve = [&](const ActionEvents& moments,
                            auto* times) -> absl::Status {
     ASSIGN_OR_RETURN(times->start_seconds, device_->SecondsOf(moments.start));
     ASSIGN_OR_RETURN(times->end_seconds, device_->SecondsOf(moments.end));
@@ -114,7 +116,7 @@ absl::Status RankRunner::EndStep(StepRecord* record) {
         std::max(record->makespan_seconds, times->end_seconds);
     return absl::OkStatus();
   };
-  for (const ActionMoments& moments : moments_) {
+  for (const ActionEvents& moments : events_) {
     RETURN_IF_ERROR(resolve(moments, &own.actions.emplace_back()));
   }
   for (const auto& [update, moments] : updates_) {
@@ -130,10 +132,10 @@ absl::Status RankRunner::EndStep(StepRecord* record) {
     record->transfers.push_back(transfer);
   }
   for (Offloaded& gone : offloaded_) {
-    for (void* memory : gone.memory) RETURN_IF_ERROR(GiveBack(memory));
+    for (void* memory : gone.memory) RETURN_IF_ERROR(FreeMemory(memory));
   }
   offloaded_.clear();
-  for (const auto& [key, memory] : sent_) RETURN_IF_ERROR(GiveBack(memory));
+  for (const auto& [key, memory] : sent_) RETURN_IF_ERROR(FreeMemory(memory));
   sent_.clear();
   RETURN_IF_ERROR(memory_.Resolve(device_, &own));
   for (const auto& [index, stage] : stages_) {
@@ -151,7 +153,7 @@ absl::Status RankRunner::EndStep(StepRecord* record) {
           for (double value : values) sum += value;
           record->losses[k] = sum / static_cast<double>(values.size());
         }
-        RETURN_IF_ERROR(GiveBack(memory));
+        RETURN_IF_ERROR(FreeMemory(memory));
         memory = nullptr;
       }
     }
@@ -161,8 +163,8 @@ absl::Status RankRunner::EndStep(StepRecord* record) {
   return absl::OkStatus();
 }
 
-absl::Status RankRunner::GiveBackAll() {
-  while (!taken_.empty()) RETURN_IF_ERROR(GiveBack(taken_.begin()->first));
+absl::Status RankRunner::FreeAll() {
+  while (!taken_.empty()) RETURN_IF_ERROR(FreeMemory(taken_.begin()->first));
   return absl::OkStatus();
 }
 

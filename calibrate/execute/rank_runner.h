@@ -24,17 +24,17 @@
 namespace weir {
 
 // State shared by all ranks of a replay.
-struct ReplayShared {
-  const ReplayPlan& plan;
+struct ExecutionShared {
+  const ExecutionPlan& plan;
   const Dependencies& dependencies;
-  const ReplayOrder& order;
-  Board* board;          // board of the step
-  ReplayDevice* device;  // whose moments are valid on all ranks
+  const ExecutionOrder& order;
+  Board* board;             // board of the step
+  ExecutionDevice* device;  // whose moments are valid on all ranks
 };
 
 class RankRunner {
  public:
-  RankRunner(const ReplayShared& shared, int rank);
+  RankRunner(const ExecutionShared& shared, int rank);
 
   // Allocates weights, gradients, states and the memory for predictions.
   absl::Status Prepare();
@@ -60,7 +60,7 @@ class RankRunner {
 
   // Records times, memory and losses. Requires: all queued work has ended.
   absl::Status EndStep(StepRecord* record);
-  absl::Status GiveBackAll();
+  absl::Status FreeAll();
   absl::StatusOr<std::vector<double>> NewestWeights(int stage);
 
  private:
@@ -99,16 +99,16 @@ class RankRunner {
   };
   struct Offloaded {
     int position = -1;
-    MomentPtr end;
+    RankEventPtr end;
     std::vector<void*> memory;
   };
   struct PendingTransfer {
     TransferRecord record;
-    MomentPtr ready;
-    CopyMoments copy;
+    RankEventPtr ready;
+    CopyEvents copy;
   };
 
-  const ReplayPlan& plan() const { return shared_.plan; }
+  const ExecutionPlan& plan() const { return shared_.plan; }
   const Schedule& schedule() const { return shared_.plan.schedule; }
   const std::vector<Action>& actions() const {
     return schedule().rank_actions[rank_];
@@ -119,67 +119,71 @@ class RankRunner {
   Stage& StageOf(int stage) { return *stages_.at(stage); }
   absl::Status Annotate(const absl::Status& status, int item) const;
 
-  absl::StatusOr<void*> Take(int64_t num_elements, ElementFormat format,
-                             const std::string& what);
-  absl::StatusOr<void*> TakeBuffer(const Stage& stage, int buffer);
-  absl::Status GiveBack(void* memory);
+  absl::StatusOr<void*> AllocateMemory(int64_t num_elements,
+                                       ElementFormat format,
+                                       const std::string& what);
+  absl::StatusOr<void*> AllocateBuffer(const Stage& stage, int buffer);
+  absl::Status FreeMemory(void* memory);
 
   // rank_stages.cc
   absl::Status PrepareStage(Stage* stage);
   absl::Status BeginStage(Stage* stage, int step);
-  absl::Status TakeReceives(const std::vector<MessageKey>& keys);
+  absl::Status AllocateReceives(const std::vector<MessageKey>& keys);
   void MarkLastOfVersions();
 
   // rank_messages.cc
   std::string MissingMessage(const Action& action) const;
   absl::Status AwaitInputs(int position);
-  absl::Status Send(const Action& action, const MomentPtr& start,
-                    const MomentPtr& end);
+  absl::Status Send(const Action& action, const RankEventPtr& start,
+                    const RankEventPtr& end);
   absl::Status SendTo(int to_rank, const Action& action,
                       const std::vector<int>& microbatches,
-                      const MomentPtr& end);
-  absl::Status GiveBackArrived(const std::vector<MessageKey>& keys);
-  absl::Status Offload(const ReplayItem& item);
-  absl::Status Reload(const ReplayItem& item);
+                      const RankEventPtr& end);
+  absl::Status FreeArrived(const std::vector<MessageKey>& keys);
+  absl::Status Offload(const ExecutionItem& item);
+  absl::Status Reload(const ExecutionItem& item);
   absl::Status ReleaseOffloaded(int position);
 
   // rank_passes.cc
-  absl::Status DoPasses(const ReplayItem& item);
+  absl::Status DoPasses(const ExecutionItem& item);
   void ReadVersions(const Action& action, std::vector<int>* versions);
   absl::Status RunAction(const Action& action, const std::vector<int>& versions,
-                         const MomentPtr& start, PassBytes* bytes);
+                         const RankEventPtr& start, PassBytes* bytes);
   absl::StatusOr<void*> WeightsFor(Stage* stage, const Action& action,
                                    int microbatch, int version,
-                                   const MomentPtr& start);
+                                   const RankEventPtr& start);
   absl::Status EndEstimates(Stage* stage, const Action& action,
-                            const MomentPtr& end);
+                            const RankEventPtr& end);
   absl::Status RunPass(Stage* stage, StagePass pass, const Action& action,
                        PassBytes* bytes);
   absl::Status EndAction(const Action& action, const PassBytes& bytes,
-                         const MomentPtr& start, const MomentPtr& end);
-  absl::Status FreeDead(Stage* stage, const MomentPtr& at);
+                         const RankEventPtr& start, const RankEventPtr& end);
+  absl::Status FreeDead(Stage* stage, const RankEventPtr& at);
   Buffers StaticTable(Stage* stage, void* weights) const;
 
   // rank_updates.cc
-  absl::Status DoExchange(const ReplayItem& item);
-  absl::Status LendRoom(const ReplayItem& item, const Exchange::Member& member);
-  absl::Status GivePart(const ReplayItem& item, const Exchange::Member& member);
-  absl::Status AddPart(const ReplayItem& item, const Exchange::Member& member);
-  absl::Status ReturnSum(const ReplayItem& item);
-  absl::StatusOr<CopyMoments> SendPart(const Exchange::Member& member,
-                                       int to_rank, const CopyPiece& piece,
-                                       const MomentPtr& ready);
+  absl::Status DoExchange(const ExecutionItem& item);
+  absl::Status LendRoom(const ExecutionItem& item,
+                        const Exchange::Member& member);
+  absl::Status GivePart(const ExecutionItem& item,
+                        const Exchange::Member& member);
+  absl::Status AddPart(const ExecutionItem& item,
+                       const Exchange::Member& member);
+  absl::Status ReturnSum(const ExecutionItem& item);
+  absl::StatusOr<CopyEvents> SendPart(const Exchange::Member& member,
+                                      int to_rank, const CopyPiece& piece,
+                                      const RankEventPtr& ready);
   Board::Part ReadPart(int exchange, int member) const;
   template <typename Change>
   void PostPart(int exchange, int member, const Change& change);
   void* PartOf(const Exchange::Member& member);
-  absl::Status Update(const ReplayItem& item);
-  std::string MissingPart(const ReplayItem& item) const;
+  absl::Status Update(const ExecutionItem& item);
+  std::string MissingPart(const ExecutionItem& item) const;
 
-  const ReplayShared shared_;
+  const ExecutionShared shared_;
   const int rank_;
   RankDevice* const device_;
-  const std::vector<ReplayItem>& items_;
+  const std::vector<ExecutionItem>& items_;
   std::map<int, std::unique_ptr<Stage>> stages_;
   int step_ = 0;
   StepRecord* record_ = nullptr;
@@ -187,13 +191,13 @@ class RankRunner {
   std::map<void*, double> taken_;  // bytes
   double taken_bytes_ = 0, taken_peak_ = 0;
   MemoryLog memory_;
-  struct ActionMoments {
-    MomentPtr start, end;
+  struct ActionEvents {
+    RankEventPtr start, end;
   };
-  std::vector<ActionMoments> moments_;  // [position]
-  std::vector<std::pair<UpdateRecord, ActionMoments>> updates_;
+  std::vector<ActionEvents> events_;  // [position]
+  std::vector<std::pair<UpdateRecord, ActionEvents>> updates_;
   std::vector<PendingTransfer> transfers_;
-  std::vector<MomentPtr> ends_;  // [item]
+  std::vector<RankEventPtr> ends_;  // [item]
   int num_ended_ = 0;
   std::map<std::pair<bool, std::pair<int, int>>, void*> sent_;  // by message
   std::vector<Offloaded> offloaded_;

@@ -47,39 +47,40 @@ absl::Status RankRunner::PrepareStage(Stage* stage) {
   const std::vector<double> initial =
       InitialWeights(plan(), first, plan().first_layer[stage->stage + 1]);
   const StageBuffer& weights = layout.buffer(layout.weights);
-  ASSIGN_OR_RETURN(void* memory, TakeBuffer(*stage, layout.weights));
+  ASSIGN_OR_RETURN(void* memory, AllocateBuffer(*stage, layout.weights));
   RETURN_IF_ERROR(device_->Upload(initial, weights.format, memory));
   stage->versions->Begin(memory);
-  memory_.AddForGood(ReplayMemory::kWeights,
+  memory_.AddForGood(ExecutionMemory::kWeights,
                      BytesOfBuffer(layout, layout.weights));
   if (schedule().forward_only) return absl::OkStatus();
 
-  ASSIGN_OR_RETURN(stage->gradients, TakeBuffer(*stage, layout.gradients));
+  ASSIGN_OR_RETURN(stage->gradients, AllocateBuffer(*stage, layout.gradients));
   const StageBuffer& gradients = layout.buffer(layout.gradients);
   RETURN_IF_ERROR(device_->Clear(gradients.num_elements, gradients.format,
                                  stage->gradients));
-  memory_.AddForGood(ReplayMemory::kGradients,
+  memory_.AddForGood(ExecutionMemory::kGradients,
                      BytesOfBuffer(layout, layout.gradients));
-  ASSIGN_OR_RETURN(stage->state, TakeBuffer(*stage, layout.state));
+  ASSIGN_OR_RETURN(stage->state, AllocateBuffer(*stage, layout.state));
   const StageBuffer& state = layout.buffer(layout.state);
   RETURN_IF_ERROR(
       device_->Clear(state.num_elements, state.format, stage->state));
   RETURN_IF_ERROR(device_->Upload(initial, state.format, stage->state));
-  memory_.AddForGood(ReplayMemory::kOptimizerState,
+  memory_.AddForGood(ExecutionMemory::kOptimizerState,
                      BytesOfBuffer(layout, layout.state));
   if (policy.predicted_copies > 0) {
-    ASSIGN_OR_RETURN(stage->predicted, TakeBuffer(*stage, layout.weights));
-    memory_.AddForGood(ReplayMemory::kPredictedWeights,
+    ASSIGN_OR_RETURN(stage->predicted, AllocateBuffer(*stage, layout.weights));
+    memory_.AddForGood(ExecutionMemory::kPredictedWeights,
                        BytesOfBuffer(layout, layout.weights));
   }
   for (int i = 0; i < policy.estimate_buffers; ++i) {
-    ASSIGN_OR_RETURN(void* average,
-                     Take(weights.num_elements, ElementFormat::kFp32,
-                          absl::StrCat("average of stage ", stage->stage)));
+    ASSIGN_OR_RETURN(
+        void* average,
+        AllocateMemory(weights.num_elements, ElementFormat::kFp32,
+                       absl::StrCat("average of stage ", stage->stage)));
     RETURN_IF_ERROR(
         device_->Clear(weights.num_elements, ElementFormat::kFp32, average));
     stage->averages.push_back(average);
-    memory_.AddForGood(ReplayMemory::kEstimateBuffers,
+    memory_.AddForGood(ExecutionMemory::kEstimateBuffers,
                        4.0 * static_cast<double>(weights.num_elements));
   }
   return absl::OkStatus();
@@ -94,8 +95,8 @@ void RankRunner::MarkLastOfVersions() {
   }
   Stage& first = StageOf(0);
   int last = -1;
-  for (const ReplayItem& item : items_) {
-    if (item.kind == ReplayItem::Kind::kUpdate && item.stage == 0 &&
+  for (const ExecutionItem& item : items_) {
+    if (item.kind == ExecutionItem::Kind::kUpdate && item.stage == 0 &&
         last >= 0) {
       first.last_of_version[last] = true;
     }
@@ -113,7 +114,7 @@ absl::Status RankRunner::BeginStep(int step, StepRecord* record) {
   step_ = step;
   record_ = record;
   memory_.Clear();
-  moments_.assign(actions().size(), {});
+  events_.assign(actions().size(), {});
   updates_.clear();
   transfers_.clear();
   ends_.clear();
@@ -123,7 +124,7 @@ absl::Status RankRunner::BeginStep(int step, StepRecord* record) {
   }
   taken_peak_ = taken_bytes_;
   RETURN_IF_ERROR(device_->ResetPeak());
-  return TakeReceives(shared_.order.first_receives[rank_]);
+  return AllocateReceives(shared_.order.first_receives[rank_]);
 }
 
 absl::Status RankRunner::BeginStage(Stage* stage, int step) {
@@ -144,7 +145,7 @@ absl::Status RankRunner::BeginStage(Stage* stage, int step) {
         DataOf(plan(), static_cast<int64_t>(step) * total + k);
     for (const int i : {program.tokens, program.targets}) {
       if (i < 0) continue;
-      ASSIGN_OR_RETURN(table[i], TakeBuffer(*stage, i));
+      ASSIGN_OR_RETURN(table[i], AllocateBuffer(*stage, i));
       RETURN_IF_ERROR(
           device_->Upload(i == program.tokens ? data.tokens : data.targets,
                           program.buffers[i].format, table[i]));
@@ -153,13 +154,13 @@ absl::Status RankRunner::BeginStage(Stage* stage, int step) {
   return absl::OkStatus();
 }
 
-absl::Status RankRunner::TakeReceives(const std::vector<MessageKey>& keys) {
+absl::Status RankRunner::AllocateReceives(const std::vector<MessageKey>& keys) {
   for (const MessageKey& key : keys) {
     const int to = key.stage + (key.gradient ? -1 : 1);
     Stage& stage = StageOf(to);
     const StageProgram& program = stage.layout.program();
     const int buffer = key.gradient ? program.output_gradient : program.input;
-    ASSIGN_OR_RETURN(void* memory, TakeBuffer(stage, buffer));
+    ASSIGN_OR_RETURN(void* memory, AllocateBuffer(stage, buffer));
     stage.tables[key.microbatch][buffer] = memory;
     const std::lock_guard lock(shared_.board->mutex);
     shared_.board->message(key).into = memory;

@@ -15,22 +15,22 @@ double BytesOf(const Exchange::Member& member) {  // fp32
 
 }  // namespace
 
-std::string RankRunner::MissingPart(const ReplayItem& item) const {
+std::string RankRunner::MissingPart(const ExecutionItem& item) const {
   const Exchange& exchange = shared_.order.exchanges[item.exchange];
   const int root = exchange.members[0].rank;
   const auto part = [&](int member) -> const Board::Part& {
     return shared_.board->part(item.exchange, member);
   };
   switch (item.kind) {
-    case ReplayItem::Kind::kAdd: {
+    case ExecutionItem::Kind::kAdd: {
       const int rank = exchange.members[item.member].rank;
       if (rank == root || part(item.member).given) return "";
       return absl::StrCat("the gradients of rank ", rank);
     }
-    case ReplayItem::Kind::kGive:
+    case ExecutionItem::Kind::kGive:
       if (part(item.member).lent) return "";
       return absl::StrCat("room for its gradients on rank ", root);
-    case ReplayItem::Kind::kReturn:
+    case ExecutionItem::Kind::kReturn:
       for (size_t i = exchange.num_added; i < exchange.members.size(); ++i) {
         const int rank = exchange.members[i].rank;
         if (rank == root || part(static_cast<int>(i)).offered) continue;
@@ -62,27 +62,27 @@ void RankRunner::PostPart(int exchange, int member, const Change& change) {
   shared_.board->changed.notify_all();
 }
 
-absl::StatusOr<CopyMoments> RankRunner::SendPart(const Exchange::Member& member,
-                                                 int to_rank,
-                                                 const CopyPiece& piece,
-                                                 const MomentPtr& ready) {
+absl::StatusOr<CopyEvents> RankRunner::SendPart(const Exchange::Member& member,
+                                                int to_rank,
+                                                const CopyPiece& piece,
+                                                const RankEventPtr& ready) {
   return device_->Send(shared_.device->rank(to_rank), {&piece, 1},
                        member.num_elements, ElementFormat::kFp32,
                        plan().link(rank_, to_rank), 0, ready);
 }
 
-absl::Status RankRunner::DoExchange(const ReplayItem& item) {
+absl::Status RankRunner::DoExchange(const ExecutionItem& item) {
   const Exchange::Member& member =
       shared_.order.exchanges[item.exchange].members[item.member];
   switch (item.kind) {
-    case ReplayItem::Kind::kLend:
+    case ExecutionItem::Kind::kLend:
       return LendRoom(item, member);
-    case ReplayItem::Kind::kGive:
+    case ExecutionItem::Kind::kGive:
       return GivePart(item, member);
-    case ReplayItem::Kind::kAdd:
+    case ExecutionItem::Kind::kAdd:
       return AddPart(item, member);
-    case ReplayItem::Kind::kOffer: {
-      ASSIGN_OR_RETURN(const MomentPtr now, device_->Now());
+    case ExecutionItem::Kind::kOffer: {
+      ASSIGN_OR_RETURN(const RankEventPtr now, device_->Now());
       PostPart(item.exchange, item.member, [&](Board::Part* part) {
         part->offered = true;
         part->offered_at = now;
@@ -90,21 +90,23 @@ absl::Status RankRunner::DoExchange(const ReplayItem& item) {
       });
       return absl::OkStatus();
     }
-    case ReplayItem::Kind::kReturn:
+    case ExecutionItem::Kind::kReturn:
       return ReturnSum(item);
     default:
-      return device_->After(ReadPart(item.exchange, item.member).returned_at);
+      return device_->WaitForEvent(
+          ReadPart(item.exchange, item.member).returned_at);
   }
 }
 
-absl::Status RankRunner::LendRoom(const ReplayItem& item,
+absl::Status RankRunner::LendRoom(const ExecutionItem& item,
                                   const Exchange::Member& member) {
-  ASSIGN_OR_RETURN(void* room,
-                   Take(member.num_elements, ElementFormat::kFp32,
-                        absl::StrCat("gradients of stage ", member.stage,
-                                     " of rank ", member.rank)));
-  ASSIGN_OR_RETURN(const MomentPtr now, device_->Now());
-  memory_.Add(now, ReplayMemory::kCommunicationBuffers, BytesOf(member));
+  ASSIGN_OR_RETURN(
+      void* room,
+      AllocateMemory(member.num_elements, ElementFormat::kFp32,
+                     absl::StrCat("gradients of stage ", member.stage,
+                                  " of rank ", member.rank)));
+  ASSIGN_OR_RETURN(const RankEventPtr now, device_->Now());
+  memory_.Add(now, ExecutionMemory::kCommunicationBuffers, BytesOf(member));
   PostPart(item.exchange, item.member, [&](Board::Part* part) {
     part->lent = true;
     part->lent_at = now;
@@ -113,13 +115,13 @@ absl::Status RankRunner::LendRoom(const ReplayItem& item,
   return absl::OkStatus();
 }
 
-absl::Status RankRunner::GivePart(const ReplayItem& item,
+absl::Status RankRunner::GivePart(const ExecutionItem& item,
                                   const Exchange::Member& member) {
   const int root = shared_.order.exchanges[item.exchange].members[0].rank;
   const Board::Part part = ReadPart(item.exchange, item.member);
-  RETURN_IF_ERROR(device_->After(part.lent_at));
-  ASSIGN_OR_RETURN(const MomentPtr now, device_->Now());
-  ASSIGN_OR_RETURN(const CopyMoments copy,
+  RETURN_IF_ERROR(device_->WaitForEvent(part.lent_at));
+  ASSIGN_OR_RETURN(const RankEventPtr now, device_->Now());
+  ASSIGN_OR_RETURN(const CopyEvents copy,
                    SendPart(member, root, {PartOf(member), part.room}, now));
   PostPart(item.exchange, item.member, [&](Board::Part* own) {
     own->given = true;
@@ -129,31 +131,32 @@ absl::Status RankRunner::GivePart(const ReplayItem& item,
   return absl::OkStatus();
 }
 
-absl::Status RankRunner::AddPart(const ReplayItem& item,
+absl::Status RankRunner::AddPart(const ExecutionItem& item,
                                  const Exchange::Member& member) {
   void* const sum = PartOf(shared_.order.exchanges[item.exchange].members[0]);
   if (member.rank == rank_) {
     return device_->Add(member.num_elements, PartOf(member), sum);
   }
   const Board::Part part = ReadPart(item.exchange, item.member);
-  RETURN_IF_ERROR(device_->After(part.given_at));
+  RETURN_IF_ERROR(device_->WaitForEvent(part.given_at));
   RETURN_IF_ERROR(device_->Add(member.num_elements, part.room, sum));
-  RETURN_IF_ERROR(GiveBack(part.room));
-  ASSIGN_OR_RETURN(const MomentPtr now, device_->Now());
-  memory_.Add(now, ReplayMemory::kCommunicationBuffers, -BytesOf(member));
+  RETURN_IF_ERROR(FreeMemory(part.room));
+  ASSIGN_OR_RETURN(const RankEventPtr now, device_->Now());
+  memory_.Add(now, ExecutionMemory::kCommunicationBuffers, -BytesOf(member));
   return absl::OkStatus();
 }
 
-absl::Status RankRunner::ReturnSum(const ReplayItem& item) {
+absl::Status RankRunner::ReturnSum(const ExecutionItem& item) {
   const Exchange& exchange = shared_.order.exchanges[item.exchange];
   void* const sum = PartOf(exchange.members[0]);
   const auto num_members = static_cast<int>(exchange.members.size());
   for (int i = exchange.num_added; i < num_members; ++i) {
     if (exchange.members[i].rank == rank_) continue;
-    RETURN_IF_ERROR(device_->After(ReadPart(item.exchange, i).offered_at));
+    RETURN_IF_ERROR(
+        device_->WaitForEvent(ReadPart(item.exchange, i).offered_at));
   }
-  ASSIGN_OR_RETURN(const MomentPtr ready, device_->Now());
-  std::vector<MomentPtr> sent;
+  ASSIGN_OR_RETURN(const RankEventPtr ready, device_->Now());
+  std::vector<RankEventPtr> sent;
   for (int i = 1; i < num_members; ++i) {
     const Exchange::Member& to = exchange.members[i];
     if (to.rank == rank_) {
@@ -163,7 +166,7 @@ absl::Status RankRunner::ReturnSum(const ReplayItem& item) {
       continue;
     }
     void* const into = ReadPart(item.exchange, i).gradients;
-    ASSIGN_OR_RETURN(const CopyMoments copy,
+    ASSIGN_OR_RETURN(const CopyEvents copy,
                      SendPart(to, to.rank, {sum, into}, ready));
     sent.push_back(copy.end);
     PostPart(item.exchange, i, [&](Board::Part* part) {
@@ -172,25 +175,25 @@ absl::Status RankRunner::ReturnSum(const ReplayItem& item) {
     });
   }
   // The optimizer step clears the gradients, so it must follow the sends.
-  for (const MomentPtr& moment : sent) {
-    RETURN_IF_ERROR(device_->After(moment));
+  for (const RankEventPtr& moment : sent) {
+    RETURN_IF_ERROR(device_->WaitForEvent(moment));
   }
   return absl::OkStatus();
 }
 
-absl::Status RankRunner::Update(const ReplayItem& item) {
+absl::Status RankRunner::Update(const ExecutionItem& item) {
   Stage& stage = StageOf(item.stage);
   const StageOptimizer& optimizer = plan().optimizers[item.stage];
   const StageBuffer& weights = stage.layout.buffer(stage.layout.weights);
   const auto bytes = static_cast<double>(weights.bytes());
   void* const old = stage.versions->memory(stage.versions->newest());
   void* fresh = old;
-  ASSIGN_OR_RETURN(const MomentPtr start, device_->Now());
+  ASSIGN_OR_RETURN(const RankEventPtr start, device_->Now());
   // Averages use differences, so old and new weights are needed at the same
   // time.
   if (stage.versions->MustKeepNewest() || !stage.averages.empty()) {
-    ASSIGN_OR_RETURN(fresh, TakeBuffer(stage, stage.layout.weights));
-    memory_.Add(start, ReplayMemory::kWeightStash, bytes);
+    ASSIGN_OR_RETURN(fresh, AllocateBuffer(stage, stage.layout.weights));
+    memory_.Add(start, ExecutionMemory::kWeightStash, bytes);
   }
   RETURN_IF_ERROR(device_->Update(item.stage, optimizer, ++stage.steps_done,
                                   old, StaticTable(&stage, fresh)));
@@ -199,7 +202,7 @@ absl::Status RankRunner::Update(const ReplayItem& item) {
     RETURN_IF_ERROR(device_->Average(item.stage, optimizer.average_decay, old,
                                      fresh, average));
   }
-  ASSIGN_OR_RETURN(const MomentPtr end, device_->Now());
+  ASSIGN_OR_RETURN(const RankEventPtr end, device_->Now());
   stage.versions->Push(fresh);
   UpdateRecord record;
   record.stage = item.stage;

@@ -19,8 +19,8 @@ namespace weir {
 namespace {
 
 // Returns the plan with all stages on one rank.
-ReplayPlan OneRank(const ReplayPlan& plan) {
-  ReplayPlan one = plan;
+ExecutionPlan OneRank(const ExecutionPlan& plan) {
+  ExecutionPlan one = plan;
   one.schedule = Schedule();
   one.schedule.num_ranks = 1;
   one.schedule.num_stages = plan.schedule.num_stages;
@@ -29,14 +29,14 @@ ReplayPlan OneRank(const ReplayPlan& plan) {
 }
 
 // Returns the plan with all layers in one stage.
-ReplayPlan OneStage(const ReplayPlan& plan) {
-  ReplayPlan one = OneRank(plan);
+ExecutionPlan OneStage(const ExecutionPlan& plan) {
+  ExecutionPlan one = OneRank(plan);
   StageSpec spec = plan.spec;
   spec.first_layer = 0;
   spec.last_layer = plan.num_layers();
   one.schedule.num_stages = 1;
   one.first_layer = {0, plan.num_layers()};
-  // Succeeds because MakeReplayPlan has built the parts.
+  // Succeeds because MakeExecutionPlan has built the parts.
   one.programs = {std::make_shared<const StageProgram>(
       BuildStageProgram(plan.model, spec).value())};
   one.optimizers.resize(1);
@@ -49,7 +49,7 @@ ReplayPlan OneStage(const ReplayPlan& plan) {
 // always available.
 class Training {
  public:
-  Training(const ReplayPlan& plan, RankDevice* device, bool trains, int bits)
+  Training(const ExecutionPlan& plan, RankDevice* device, bool trains, int bits)
       : plan_(plan),
         device_(device),
         trains_(trains),
@@ -97,7 +97,7 @@ class Training {
 
   absl::Status Update(const std::vector<int>& group, int k) {
     // Tied tables occur only if first and last stage update together
-    // (MakeReplayPlan).
+    // (MakeExecutionPlan).
     if ((k + 1) % group.front() == 0) {
       RETURN_IF_ERROR(AddTiedGradients());
     }
@@ -123,18 +123,18 @@ class Training {
     return device_->Add(tied.num_elements, first, last);
   }
 
-  const ReplayPlan& plan_;
+  const ExecutionPlan& plan_;
   RankDevice* const device_;
   const bool trains_;
   StageChain chain_;
   std::deque<StageHistory> histories_;  // [stage]
 };
 
-absl::StatusOr<SequentialRecord> Train(const ReplayPlan& plan,
-                                       const ReplayPlan& one,
+absl::StatusOr<SequentialRecord> Train(const ExecutionPlan& plan,
+                                       const ExecutionPlan& one,
                                        const UpdateFormula& formula, int bits,
                                        const OpenDevice& open) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<ReplayDevice> device, open(one));
+  ASSIGN_OR_RETURN(const std::unique_ptr<ExecutionDevice> device, open(one));
   RETURN_IF_ERROR(device->Start());
   return Training(one, device->rank(0), !plan.schedule.forward_only, bits)
       .Run(formula, plan.schedule.total_microbatches() * plan.num_steps);
@@ -142,7 +142,7 @@ absl::StatusOr<SequentialRecord> Train(const ReplayPlan& plan,
 
 // Trains with the mean gradient of each step's microbatches at the newest
 // weights.
-absl::StatusOr<SequentialRecord> TrainWhole(const ReplayPlan& plan,
+absl::StatusOr<SequentialRecord> TrainWhole(const ExecutionPlan& plan,
                                             const OpenDevice& open) {
   UpdateFormula formula =
       SynchronousFormula({1, plan.schedule.num_microbatches});
@@ -178,7 +178,7 @@ double SquaredNorm(absl::Span<const double> a) {
   return std::inner_product(a.begin(), a.end(), a.begin(), 0.0);
 }
 
-void AddStage(const ReplayPlan& plan, int stage, absl::Span<const double> a,
+void AddStage(const ExecutionPlan& plan, int stage, absl::Span<const double> a,
               absl::Span<const double> b, TrainingDifference* difference) {
   double weights = kNoNumber, change = kNoNumber;
   if (a.size() == b.size()) {
@@ -197,7 +197,7 @@ void AddStage(const ReplayPlan& plan, int stage, absl::Span<const double> a,
 
 }  // namespace
 
-absl::StatusOr<SequentialRecord> TrainSequentially(const ReplayPlan& plan,
+absl::StatusOr<SequentialRecord> TrainSequentially(const ExecutionPlan& plan,
                                                    const OpenDevice& open) {
   const Schedule& schedule = plan.schedule;
   const FormulaShape shape{schedule.num_stages, schedule.num_microbatches};
@@ -215,14 +215,14 @@ absl::StatusOr<SequentialRecord> TrainSequentially(const ReplayPlan& plan,
   return Train(plan, OneRank(plan), formula, 0, open);
 }
 
-absl::StatusOr<SequentialRecord> TrainSequentially(const ReplayPlan& plan) {
-  return TrainSequentially(plan, [](const ReplayPlan& one) {
+absl::StatusOr<SequentialRecord> TrainSequentially(const ExecutionPlan& plan) {
+  return TrainSequentially(plan, [](const ExecutionPlan& one) {
     return MakeHostDevice(one, {.concurrent = false});
   });
 }
 
-TrainingDifference DifferenceOf(const ReplayPlan& plan,
-                                const ReplayRecord& replay,
+TrainingDifference DifferenceOf(const ExecutionPlan& plan,
+                                const ExecutionRecord& replay,
                                 const SequentialRecord& formula) {
   std::vector<double> losses;
   for (const StepRecord& step : replay.steps) {

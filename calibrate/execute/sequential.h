@@ -27,8 +27,9 @@ struct SequentialRecord {
 };
 
 // Opens a serial device for a plan of one rank; the plan outlives it.
-using OpenDevice = std::function<absl::StatusOr<std::unique_ptr<ReplayDevice>>(
-    const ReplayPlan& plan)>;
+using OpenDevice =
+    std::function<absl::StatusOr<std::unique_ptr<ExecutionDevice>>(
+        const ExecutionPlan& plan)>;
 
 // Trains according to the system named by plan.schedule.name (options
 // included). Systems with flush: minibatch SGD on one stage that holds the
@@ -37,10 +38,10 @@ using OpenDevice = std::function<absl::StatusOr<std::unique_ptr<ReplayDevice>>(
 // file's schedule without flush). Also returns errors of the device:
 // ResourceExhausted if it cannot hold all stages with the versions that the
 // formula reads.
-absl::StatusOr<SequentialRecord> TrainSequentially(const ReplayPlan& plan,
+absl::StatusOr<SequentialRecord> TrainSequentially(const ExecutionPlan& plan,
                                                    const OpenDevice& open);
 // The same on the host, in double precision.
-absl::StatusOr<SequentialRecord> TrainSequentially(const ReplayPlan& plan);
+absl::StatusOr<SequentialRecord> TrainSequentially(const ExecutionPlan& plan);
 
 // Norm-wise differences, the largest over stages; infinite if lengths differ or
 // a value is NaN.
@@ -52,8 +53,8 @@ struct TrainingDifference {
   int worst_stage = 0;  // by its change
   double losses = 0;    // |a - b| / |b|
 };
-TrainingDifference DifferenceOf(const ReplayPlan& plan,
-                                const ReplayRecord& replay,
+TrainingDifference DifferenceOf(const ExecutionPlan& plan,
+                                const ExecutionRecord& replay,
                                 const SequentialRecord& formula);
 
 }  // namespace weir

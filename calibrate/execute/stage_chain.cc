@@ -10,7 +10,7 @@
 
 namespace weir {
 
-StageChain::StageChain(const ReplayPlan& plan, RankDevice* device, int bits)
+StageChain::StageChain(const ExecutionPlan& plan, RankDevice* device, int bits)
     : plan_(plan), device_(device), bits_(bits) {
   for (const auto& program : plan.programs) {
     layouts_.emplace_back(program);
@@ -20,7 +20,7 @@ StageChain::StageChain(const ReplayPlan& plan, RankDevice* device, int bits)
 
 absl::StatusOr<double> StageChain::Forward(int64_t microbatch,
                                            absl::Span<void* const> weights) {
-  RETURN_IF_ERROR(GiveBackAll());
+  RETURN_IF_ERROR(FreeAll());
   const MicrobatchData data = DataOf(plan_, microbatch);
   seed_ = DropoutSeed(plan_, microbatch);
   void* received = nullptr;
@@ -30,7 +30,7 @@ absl::StatusOr<double> StageChain::Forward(int64_t microbatch,
     table[layouts_[stage].weights] = weights[stage];
     for (const int i : {program.tokens, program.targets}) {
       if (i < 0) continue;
-      ASSIGN_OR_RETURN(table[i], Take(stage, i));
+      ASSIGN_OR_RETURN(table[i], AllocateBuffer(stage, i));
       RETURN_IF_ERROR(
           device_->Upload(i == program.tokens ? data.tokens : data.targets,
                           program.buffers[i].format, table[i]));
@@ -67,20 +67,20 @@ absl::Status StageChain::Backward(absl::Span<void* const> weights,
       ASSIGN_OR_RETURN(received, Sent(stage, program.input_gradient));
     }
   }
-  return GiveBackAll();
+  return FreeAll();
 }
 
-absl::StatusOr<void*> StageChain::Take(int stage, int buffer) {
+absl::StatusOr<void*> StageChain::AllocateBuffer(int stage, int buffer) {
   const StageBuffer& of = layouts_[stage].buffer(buffer);
-  return device_->Take(of.num_elements, of.format, of.name);
+  return device_->AllocateMemory(of.num_elements, of.format, of.name);
 }
 
-absl::Status StageChain::GiveBackAll() {
+absl::Status StageChain::FreeAll() {
   for (size_t stage = 0; stage < tables_.size(); ++stage) {
     for (int i = 0; i < std::ssize(tables_[stage]); ++i) {
       void* const memory = std::exchange(tables_[stage][i], nullptr);
       if (memory == nullptr || !layouts_[stage].OfMicrobatch(i)) continue;
-      RETURN_IF_ERROR(device_->GiveBack(memory));
+      RETURN_IF_ERROR(device_->FreeMemory(memory));
     }
   }
   return absl::OkStatus();
@@ -93,14 +93,14 @@ absl::Status StageChain::RunPass(int stage, StagePass pass) {
   for (int op = 0; op < std::max(num_ops, 1); ++op) {
     for (const int i : layout.Entering(pass, op)) {
       if (layout.IsInput(i)) continue;
-      ASSIGN_OR_RETURN(table[i], Take(stage, i));
+      ASSIGN_OR_RETURN(table[i], AllocateBuffer(stage, i));
     }
     if (op < num_ops) {
       RETURN_IF_ERROR(device_->Run(stage, pass, op, seed_, table));
     }
     for (const int i : layout.Leaving(pass, op)) {
       if (layout.IsOutput(i) || layout.IsData(i)) continue;
-      RETURN_IF_ERROR(device_->GiveBack(std::exchange(table[i], nullptr)));
+      RETURN_IF_ERROR(device_->FreeMemory(std::exchange(table[i], nullptr)));
     }
   }
   return absl::OkStatus();
@@ -110,14 +110,14 @@ absl::StatusOr<void*> StageChain::Sent(int stage, int buffer) {
   void* const made = std::exchange(tables_[stage][buffer], nullptr);
   if (bits_ == 0) return made;
   const StageBuffer& of = layouts_[stage].buffer(buffer);
-  ASSIGN_OR_RETURN(void* rounded, Take(stage, buffer));
-  ASSIGN_OR_RETURN(const MomentPtr ready, device_->Now());
+  ASSIGN_OR_RETURN(void* rounded, AllocateBuffer(stage, buffer));
+  ASSIGN_OR_RETURN(const RankEventPtr ready, device_->Now());
   const CopyPiece piece = {made, rounded};
-  ASSIGN_OR_RETURN(const CopyMoments copy,
+  ASSIGN_OR_RETURN(const CopyEvents copy,
                    device_->Send(device_, {&piece, 1}, of.num_elements,
                                  of.format, LinkSpec(), bits_, ready));
-  RETURN_IF_ERROR(device_->After(copy.end));
-  RETURN_IF_ERROR(device_->GiveBack(made));
+  RETURN_IF_ERROR(device_->WaitForEvent(copy.end));
+  RETURN_IF_ERROR(device_->FreeMemory(made));
   return rounded;
 }
 

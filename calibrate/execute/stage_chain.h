@@ -19,7 +19,7 @@ class StageChain {
  public:
   // Requires: the device was opened for `plan`; both outlive the chain. With
   // `bits` > 0 tensors between stages are rounded (RoundToBits).
-  StageChain(const ReplayPlan& plan, RankDevice* device, int bits = 0);
+  StageChain(const ExecutionPlan& plan, RankDevice* device, int bits = 0);
 
   // Returns the mean loss of a microbatch, numbered over all steps, with
   // weights [stage]. Keeps its activations for Backward().
@@ -32,15 +32,15 @@ class StageChain {
                         absl::Span<void* const> gradients);
 
  private:
-  absl::StatusOr<void*> Take(int stage, int buffer);
+  absl::StatusOr<void*> AllocateBuffer(int stage, int buffer);
   // Frees all buffers of the previous microbatch.
-  absl::Status GiveBackAll();
+  absl::Status FreeAll();
   absl::Status RunPass(int stage, StagePass pass);
   // Returns what the next or previous stage receives: the buffer itself, or its
   // rounded copy.
   absl::StatusOr<void*> Sent(int stage, int buffer);
 
-  const ReplayPlan& plan_;
+  const ExecutionPlan& plan_;
   RankDevice* const device_;
   const int bits_;
   std::vector<StageLayout> layouts_;  // [stage]

@@ -9,7 +9,7 @@
 
 namespace weir {
 
-StageHistory::StageHistory(const ReplayPlan& plan, int stage,
+StageHistory::StageHistory(const ExecutionPlan& plan, int stage,
                            RankDevice* device, bool trains)
     : plan_(plan),
       stage_(stage),
@@ -17,10 +17,10 @@ StageHistory::StageHistory(const ReplayPlan& plan, int stage,
       trains_(trains),
       layout_(plan.programs[stage]) {}
 
-absl::StatusOr<void*> StageHistory::Take(int buffer) const {
+absl::StatusOr<void*> StageHistory::AllocateBuffer(int buffer) const {
   const StageBuffer& of = layout_.buffer(buffer);
-  return device_->Take(of.num_elements, of.format,
-                       absl::StrCat(of.name, " of stage ", stage_));
+  return device_->AllocateMemory(of.num_elements, of.format,
+                                 absl::StrCat(of.name, " of stage ", stage_));
 }
 
 Buffers StageHistory::Table(void* weights) const {
@@ -41,7 +41,7 @@ absl::Status StageHistory::Begin(const UpdateFormula& formula,
   }
   const std::vector<double> initial = InitialWeights(
       plan_, plan_.first_layer[stage_], plan_.first_layer[stage_ + 1]);
-  ASSIGN_OR_RETURN(newest_, Take(layout_.weights));
+  ASSIGN_OR_RETURN(newest_, AllocateBuffer(layout_.weights));
   RETURN_IF_ERROR(device_->Upload(
       initial, layout_.buffer(layout_.weights).format, newest_));
   if (!trains_) return absl::OkStatus();
@@ -56,12 +56,13 @@ absl::Status StageHistory::TakeWhatTrains(bool by_average) {
     const StageBuffer& of = layout_.buffer(buffer);
     return device_->Clear(of.num_elements, of.format, memory);
   };
-  ASSIGN_OR_RETURN(gradients_, Take(layout_.gradients));
+  ASSIGN_OR_RETURN(gradients_, AllocateBuffer(layout_.gradients));
   RETURN_IF_ERROR(clear(layout_.gradients, gradients_));
-  ASSIGN_OR_RETURN(state_, Take(layout_.state));
+  ASSIGN_OR_RETURN(state_, AllocateBuffer(layout_.state));
   RETURN_IF_ERROR(clear(layout_.state, state_));
   if (!by_average) return absl::OkStatus();
-  ASSIGN_OR_RETURN(average_, Take(layout_.gradients));  // fp32, same length
+  ASSIGN_OR_RETURN(average_,
+                   AllocateBuffer(layout_.gradients));  // fp32, same length
   return clear(layout_.gradients, average_);
 }
 
@@ -69,7 +70,7 @@ absl::Status StageHistory::MakeEstimates() {
   for (auto& [read, kept] : kept_) {
     const auto [version, distance] = read;
     if (version != version_ || distance == 0) continue;
-    ASSIGN_OR_RETURN(kept.memory, Take(layout_.weights));
+    ASSIGN_OR_RETURN(kept.memory, AllocateBuffer(layout_.weights));
     RETURN_IF_ERROR(device_->Estimate(stage_, plan_.optimizers[stage_],
                                       version_, distance, newest_, average_,
                                       Table(newest_), kept.memory));
@@ -95,7 +96,7 @@ absl::Status StageHistory::Update() {
   // Averages use differences, so old and new weights are needed at the same
   // time.
   if (stays || average_ != nullptr) {
-    ASSIGN_OR_RETURN(newest_, Take(layout_.weights));
+    ASSIGN_OR_RETURN(newest_, AllocateBuffer(layout_.weights));
   }
   if (stays) plain->second.memory = old;
   const StageOptimizer& optimizer = plan_.optimizers[stage_];
@@ -105,7 +106,7 @@ absl::Status StageHistory::Update() {
     RETURN_IF_ERROR(device_->Average(stage_, optimizer.average_decay, old,
                                      newest_, average_));
     if (!stays) {
-      RETURN_IF_ERROR(device_->GiveBack(old));
+      RETURN_IF_ERROR(device_->FreeMemory(old));
     }
   }
   return MakeEstimates();
@@ -119,7 +120,7 @@ absl::Status StageHistory::Release(int k) {
       continue;
     }
     if (at->second.memory != nullptr) {
-      RETURN_IF_ERROR(device_->GiveBack(at->second.memory));
+      RETURN_IF_ERROR(device_->FreeMemory(at->second.memory));
     }
     at = kept_.erase(at);
   }

@@ -21,7 +21,7 @@ class StageHistory {
  public:
   // Requires: the device was opened for `plan`; both outlive it. Without
   // `trains` only weights are allocated.
-  StageHistory(const ReplayPlan& plan, int stage, RankDevice* device,
+  StageHistory(const ExecutionPlan& plan, int stage, RankDevice* device,
                bool trains);
 
   // Uploads the initial weights. An older version or an estimate is kept from
@@ -48,13 +48,13 @@ class StageHistory {
     void* memory = nullptr;  // unused for the newest version, see `newest_`
   };
 
-  absl::StatusOr<void*> Take(int buffer) const;
+  absl::StatusOr<void*> AllocateBuffer(int buffer) const;
   Buffers Table(void* weights) const;
   absl::Status TakeWhatTrains(bool by_average);
   // Computes the estimates from the newest version.
   absl::Status MakeEstimates();
 
-  const ReplayPlan& plan_;
+  const ExecutionPlan& plan_;
   const int stage_;
   RankDevice* const device_;
   const bool trains_;

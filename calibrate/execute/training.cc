@@ -17,7 +17,7 @@ constexpr double kDeviation = 0.02;  // deviation of initial weights
 // Random streams of one seed, by purpose.
 enum class Stream : uint64_t { kLanguage, kText, kWeights, kDropout };
 
-Philox4 Draw(const ReplayPlan& plan, Stream stream, uint64_t index,
+Philox4 Draw(const ExecutionPlan& plan, Stream stream, uint64_t index,
              uint64_t within = 0) {
   const uint64_t key = plan.seed * 4 + static_cast<uint64_t>(stream);
   return Philox(
@@ -29,7 +29,7 @@ Philox4 Draw(const ReplayPlan& plan, Stream stream, uint64_t index,
 // Returns the next word of the language. A word is followed by one of four
 // others: by the first with probability one half, by the second with one
 // quarter, and so on.
-uint32_t NextWord(const ReplayPlan& plan, uint32_t word, uint32_t chance,
+uint32_t NextWord(const ExecutionPlan& plan, uint32_t word, uint32_t chance,
                   uint32_t vocabulary) {
   const Philox4 followers = Draw(plan, Stream::kLanguage, word);
   int choice = 0;
@@ -58,7 +58,7 @@ struct Parameter {
 };
 
 // Returns the weights that a forward reads, by offset.
-std::vector<Parameter> ParametersOf(const ReplayPlan& plan,
+std::vector<Parameter> ParametersOf(const ExecutionPlan& plan,
                                     const StageProgram& program) {
   const Transformer& transformer = plan.model.transformer();
   std::vector<Parameter> parameters;
@@ -69,7 +69,7 @@ std::vector<Parameter> ParametersOf(const ReplayPlan& plan,
                           InputShape(op, i).num_elements()};
       if (op.kind == OpKind::kNormForward) {
         parameter.fill = i == 4 ? Fill::kOnes : Fill::kZeros;
-      } else if (op.kind == OpKind::kProduct && i == 2) {
+      } else if (op.kind == OpKind::kGemm && i == 2) {
         parameter.fill = Fill::kZeros;
       } else if (op.kind == OpKind::kEmbeddingForward && i == 2) {
         // The table also has rows for longer sequences.
@@ -88,7 +88,7 @@ std::vector<Parameter> ParametersOf(const ReplayPlan& plan,
 
 // `number` identifies the parameter within the model. A draw yields four
 // elements.
-void Initialize(const ReplayPlan& plan, uint64_t number,
+void Initialize(const ExecutionPlan& plan, uint64_t number,
                 const Parameter& parameter, double* begin) {
   const int64_t size = parameter.num_elements;
   if (parameter.fill != Fill::kNormal) {
@@ -106,7 +106,7 @@ void Initialize(const ReplayPlan& plan, uint64_t number,
   });
 }
 
-StageProgram ProgramOf(const ReplayPlan& plan, int first_layer,
+StageProgram ProgramOf(const ExecutionPlan& plan, int first_layer,
                        int last_layer) {
   StageSpec spec = plan.spec;
   spec.first_layer = first_layer;
@@ -115,7 +115,7 @@ StageProgram ProgramOf(const ReplayPlan& plan, int first_layer,
   return BuildStageProgram(plan.model, spec).value();
 }
 
-void AppendLayer(const ReplayPlan& plan, int layer,
+void AppendLayer(const ExecutionPlan& plan, int layer,
                  std::vector<double>* weights) {
   constexpr uint64_t kMostParameters = 64;  // per layer
   const StageProgram program = ProgramOf(plan, layer, layer + 1);
@@ -134,7 +134,7 @@ void AppendLayer(const ReplayPlan& plan, int layer,
 
 }  // namespace
 
-MicrobatchData DataOf(const ReplayPlan& plan, int64_t microbatch) {
+MicrobatchData DataOf(const ExecutionPlan& plan, int64_t microbatch) {
   const WorkSpec& work = plan.spec.work;
   const uint32_t vocabulary = plan.model.transformer().vocabulary_size();
   MicrobatchData data;
@@ -154,7 +154,7 @@ MicrobatchData DataOf(const ReplayPlan& plan, int64_t microbatch) {
   return data;
 }
 
-std::vector<double> InitialWeights(const ReplayPlan& plan, int first_layer,
+std::vector<double> InitialWeights(const ExecutionPlan& plan, int first_layer,
                                    int last_layer) {
   std::vector<double> weights;
   int64_t size = 0;
@@ -179,7 +179,7 @@ std::vector<double> InitialWeights(const ReplayPlan& plan, int first_layer,
   return weights;
 }
 
-std::vector<std::vector<double>> CutWeights(const ReplayPlan& plan,
+std::vector<std::vector<double>> CutWeights(const ExecutionPlan& plan,
                                             absl::Span<const double> whole) {
   std::vector<std::vector<double>> stages;
   auto begin = whole.begin();
@@ -196,7 +196,7 @@ std::vector<std::vector<double>> CutWeights(const ReplayPlan& plan,
   return stages;
 }
 
-uint64_t DropoutSeed(const ReplayPlan& plan, int64_t microbatch) {
+uint64_t DropoutSeed(const ExecutionPlan& plan, int64_t microbatch) {
   const Philox4 random = Draw(plan, Stream::kDropout, microbatch);
   return uint64_t{random.words[0]} << 32 | random.words[1];
 }

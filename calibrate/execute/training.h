@@ -18,7 +18,7 @@ namespace weir {
 struct MicrobatchData {
   std::vector<double> tokens, targets;
 };
-MicrobatchData DataOf(const ReplayPlan& plan, int64_t microbatch);
+MicrobatchData DataOf(const ExecutionPlan& plan, int64_t microbatch);
 
 // Returns the initial weights of layers [first, last), laid out as the weights
 // of their StageProgram: gains 1, biases 0, all others with mean 0 and
@@ -26,18 +26,18 @@ MicrobatchData DataOf(const ReplayPlan& plan, int64_t microbatch);
 // sums of uniform numbers, since a model for a GPU has billions. A parameter's
 // value depends on its layer and its position there, not on the partition into
 // stages. Tied embeddings begin equal.
-std::vector<double> InitialWeights(const ReplayPlan& plan, int first_layer,
+std::vector<double> InitialWeights(const ExecutionPlan& plan, int first_layer,
                                    int last_layer);
 
 // Partitions weights of the whole model, laid out as by InitialWeights(plan, 0,
 // num_layers), into the stages' weights. Layers are consecutive, each parameter
 // at a multiple of 8 elements, so that stages are consecutive ranges; only a
 // tied head in another stage than the embedding has an additional table.
-std::vector<std::vector<double>> CutWeights(const ReplayPlan& plan,
+std::vector<std::vector<double>> CutWeights(const ExecutionPlan& plan,
                                             absl::Span<const double> whole);
 
 // Returns the value that is XORed to the seeds of operations for a microbatch.
-uint64_t DropoutSeed(const ReplayPlan& plan, int64_t microbatch);
+uint64_t DropoutSeed(const ExecutionPlan& plan, int64_t microbatch);
 
 }  // namespace weir
 

@@ -94,7 +94,7 @@ absl::StatusOr<std::vector<Presence>> PrepareAll(const RankLaunch& launch,
     order.request.set_local_rank(num_before[leader->NodeOf(order.rank)]++);
   }
   ASSIGN_OR_RETURN(const std::vector<Answer> answers,
-                   leader->Ask(std::move(orders)));
+                   leader->SendAndWait(std::move(orders)));
   std::vector<Presence> presences;
   for (const Answer& answer : answers) presences.push_back(answer.presence());
   return presences;
@@ -175,13 +175,13 @@ class Lead {
     std::remove(PartialOf(flags_).c_str());  // left by an earlier run
     NetworkMeasurements measured;
     ASSIGN_OR_RETURN(
-        measured.places,
-        PlacesOf(presences, topology.has_value() ? &*topology : nullptr));
-    provenance_ = ProvenanceOf(flags_, presences, measured.places);
+        measured.positions,
+        PositionsOf(presences, topology.has_value() ? &*topology : nullptr));
+    provenance_ = ProvenanceOf(flags_, presences, measured.positions);
     MeasureOptions options;
     ASSIGN_OR_RETURN(options.groups,
-                     PlanGroups(measured.places, flags_.groups));
-    if (IsTopologyUnknown(measured.places)) {
+                     PlanGroups(measured.positions, flags_.groups));
+    if (IsTopologyUnknown(measured.positions)) {
       measured.remarks.push_back(
           "which leaf switches the nodes are at is not known: all pairs "
           "between nodes count as across spines (--topology FILE says it)");

@@ -89,8 +89,8 @@ LinkClass::Distance WithinNode(const NetworkMeasurements& measured,
   for (int i = 0; i < group.ranks_per_node; ++i) {
     for (int j = 0; j < i; ++j) {
       farthest =
-          std::max(farthest, DistanceOf(measured.places[group.ranks[i]],
-                                        measured.places[group.ranks[j]]));
+          std::max(farthest, DistanceOf(measured.positions[group.ranks[i]],
+                                        measured.positions[group.ranks[j]]));
     }
   }
   return farthest;
@@ -260,7 +260,7 @@ void SetCommunicatorMemory(const NetworkMeasurements& measured,
     if (!group.first && later == nullptr && !nodes) later = &group;
   }
   if (first == nullptr && !measured.pairs.empty() &&
-      measured.places.size() == 1) {
+      measured.positions.size() == 1) {
     set(measured.pairs[0].memory.Sum(), "communicator of one rank",
         memory.mutable_once_bytes());
   }

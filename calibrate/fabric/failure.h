@@ -14,7 +14,7 @@
 namespace weir {
 
 // Prints an error; does nothing if the status is OK.
-using Tell = std::function<void(const absl::Status& status)>;
+using ReportError = std::function<void(const absl::Status& status)>;
 
 // Requires: all calls hold one mutex of the owner.
 class Failure {

@@ -219,7 +219,7 @@ void Follower::Hear() {
   last_heard_ = absl::Now();
   Request request;
   absl::StatusOr<bool> taken = false;
-  while ((taken = wire_->Take(&request)).ok() && *taken) {
+  while ((taken = wire_->ExtractMessage(&request)).ok() && *taken) {
     if (request.what() == Request::FINISH) {
       failure_.Set(absl::OkStatus(), static_cast<int>(request.exit_code()));
     } else if (request.what() != Request::STAY_ALIVE) {

@@ -25,7 +25,7 @@ struct FollowerOptions {
   double timeout_seconds = 60;
   // Called if rank 0 fails while this rank is stuck in a request; the process
   // then ends.
-  Tell tell;
+  ReportError tell;
 };
 
 class Follower {

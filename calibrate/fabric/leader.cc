@@ -44,7 +44,8 @@ std::string Leader::NameOf(int rank) const {
                       ")");
 }
 
-absl::StatusOr<std::vector<Answer>> Leader::Ask(std::vector<Order> orders) {
+absl::StatusOr<std::vector<Answer>> Leader::SendAndWait(
+    std::vector<Order> orders) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     asked_at_ = absl::Now();
@@ -190,7 +191,7 @@ void Leader::Hear(const std::vector<int>& ranks) {
     const absl::Status filled = peer.wire->Fill();
     Answer answer;
     absl::StatusOr<bool> taken = false;
-    while ((taken = peer.wire->Take(&answer)).ok() && *taken) {
+    while ((taken = peer.wire->ExtractMessage(&answer)).ok() && *taken) {
       if (answer.number() != number_ || !peer.asked) continue;
       peer.answer = answer;
       peer.answered = true;

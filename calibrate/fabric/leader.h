@@ -19,7 +19,7 @@
 #include "calibrate/fabric/control.pb.h"
 #include "calibrate/fabric/failure.h"
 #include "calibrate/fabric/launch.h"
-#include "calibrate/fabric/newcomers.h"
+#include "calibrate/fabric/pending_connections.h"
 #include "calibrate/fabric/wire.h"
 
 namespace weir {
@@ -39,7 +39,7 @@ struct LeaderOptions {
   Perform perform;  // rank 0's own part
   // Called if another rank fails while rank 0's part is stuck; the process then
   // ends.
-  Tell tell;
+  ReportError tell;
 };
 
 class Leader {
@@ -60,9 +60,9 @@ class Leader {
   // same order, all without error; also acts as a barrier. Aborted: a rank
   // died, fell silent or did not finish in time ("rank 3 (host n2, pid 7) died
   // while ..."). Otherwise returns the error of an answer, with its rank. After
-  // an error Ask() must not be called again. Requires: each rank occurs at most
-  // once.
-  absl::StatusOr<std::vector<Answer>> Ask(std::vector<Order> orders);
+  // an error SendAndWait() must not be called again. Requires: each rank occurs
+  // at most once.
+  absl::StatusOr<std::vector<Answer>> SendAndWait(std::vector<Order> orders);
 
   // Makes the other ranks exit with this code and waits a moment for them.
   // Removes the rendezvous file if Meet() has written it.

@@ -36,14 +36,14 @@ class Session {
     make.set_what(Request::MAKE_ID);
     make.set_text(absl::StrCat("making an id for ", text));
     ASSIGN_OR_RETURN(const std::vector<Answer> made,
-                     leader_->Ask({{ranks_[0], make}}));
+                     leader_->SendAndWait({{ranks_[0], make}}));
     ASSIGN_OR_RETURN(before_, Barrier(text));
     Request join;
     join.set_what(Request::JOIN);
     join.set_text(absl::StrCat("joining ", text));
     join.set_id(made[0].id());
     join.set_num_ranks(ranks_.size());
-    ASSIGN_OR_RETURN(const std::vector<Answer> joined, AskAll(join));
+    ASSIGN_OR_RETURN(const std::vector<Answer> joined, SendToAllAndWait(join));
     init_bytes_ = Growth(joined);
     return absl::OkStatus();
   }
@@ -52,7 +52,7 @@ class Session {
     Request leave;
     leave.set_what(Request::LEAVE);
     leave.set_text(absl::StrCat("leaving ", text));
-    return AskAll(leave).status();
+    return SendToAllAndWait(leave).status();
   }
 
   // Returns the seconds of a single run, which also sets up connections.
@@ -92,20 +92,20 @@ class Session {
   double used_bytes() const { return used_bytes_; }
 
  private:
-  absl::StatusOr<std::vector<Answer>> AskAll(const Request& request) {
+  absl::StatusOr<std::vector<Answer>> SendToAllAndWait(const Request& request) {
     std::vector<Order> orders;
     for (size_t i = 0; i < ranks_.size(); ++i) {
       orders.push_back({ranks_[i], request});
       orders.back().request.set_rank(i);
     }
-    return leader_->Ask(std::move(orders));
+    return leader_->SendAndWait(std::move(orders));
   }
 
   absl::StatusOr<std::vector<Answer>> Barrier(absl::string_view text) {
     Request request;
     request.set_what(Request::ANSWER);
     request.set_text(std::string(text));
-    return AskAll(request);
+    return SendToAllAndWait(request);
   }
 
   double Growth(const std::vector<Answer>& answers) const {
@@ -118,7 +118,8 @@ class Session {
     request.set_num_repeats(repeats);
     request.set_text(
         absl::StrCat("timing ", request.text(), " of ", FormatBytes(bytes)));
-    ASSIGN_OR_RETURN(const std::vector<Answer> answers, AskAll(request));
+    ASSIGN_OR_RETURN(const std::vector<Answer> answers,
+                     SendToAllAndWait(request));
     used_bytes_ = Growth(answers);
     double sum = 0;
     double slowest = 0;
@@ -167,12 +168,12 @@ class Measurer {
       RETURN_IF_ERROR(MeasureGroup(group));
       RETURN_IF_ERROR(options_.keep(*measured_));
     }
-    if (measured_->places.size() == 1) {
+    if (measured_->positions.size() == 1) {
       RETURN_IF_ERROR(MeasurePair(LinkClass::SAME_GPU, {0, 0}));
       return options_.keep(*measured_);
     }
     for (const auto& [distance, pairs] : SamplePairs(
-             measured_->places, options_.pairs_per_class, options_.seed)) {
+             measured_->positions, options_.pairs_per_class, options_.seed)) {
       for (const RankPair& pair : pairs) {
         RETURN_IF_ERROR(MeasurePair(distance, pair));
         RETURN_IF_ERROR(options_.keep(*measured_));
@@ -295,8 +296,8 @@ class Measurer {
     for (const int rank : group.ranks) {
       for (const int other : group.ranks) {
         if (rank == other) continue;
-        farthest = std::max(farthest, DistanceOf(measured_->places[rank],
-                                                 measured_->places[other]));
+        farthest = std::max(farthest, DistanceOf(measured_->positions[rank],
+                                                 measured_->positions[other]));
       }
     }
     return farthest;

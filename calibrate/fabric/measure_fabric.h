@@ -59,7 +59,7 @@ struct GroupMemory {
 };
 
 struct NetworkMeasurements {
-  std::vector<RankPlace> places;
+  std::vector<RankPlace> positions;
   std::vector<PairTimes> pairs;
   std::vector<CollectiveTimes> collectives;
   std::vector<GroupMemory> memory;
@@ -77,10 +77,11 @@ struct MeasureOptions {
   std::function<absl::Status(const NetworkMeasurements& so_far)> keep;
 };
 
-// Fills the rest of `measured`, whose `places` are set. Each size has 5
+// Fills the rest of `measured`, whose `positions` are set. Each size has 5
 // warm-ups, then 20 repeats or as many (at least 3) as fit in a quarter of the
 // time-out; sizes end when 3 would not fit. A single rank sends messages to
-// itself. Returns the error of Ask() or `keep`; earlier measurements stay.
+// itself. Returns the error of SendAndWait() or `keep`; earlier measurements
+// stay.
 absl::Status MeasureNetwork(Leader* leader, const MeasureOptions& options,
                             NetworkMeasurements* measured);
 

@@ -14,7 +14,7 @@ namespace {
 constexpr size_t kMaxCandidates = 4000;
 
 // Number of times that a pair's ranks, nodes and leaves were already used.
-struct Uses {
+struct UseCounts {
   std::map<int, int> ranks, nodes, leaves;
   std::map<std::pair<int, int>, int> node_pairs;
 
@@ -47,7 +47,7 @@ struct Uses {
 
 std::vector<RankPair> Spread(const std::vector<RankPlace>& places,
                              std::vector<RankPair> candidates, int num_pairs) {
-  Uses uses;
+  UseCounts uses;
   std::vector<RankPair> chosen;
   while (static_cast<int>(chosen.size()) < num_pairs && !candidates.empty()) {
     const auto best =

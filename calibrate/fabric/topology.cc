@@ -70,7 +70,7 @@ absl::StatusOr<NetworkTopology> LoadTopology(const std::string& path) {
   return topology;
 }
 
-absl::StatusOr<std::vector<RankPlace>> PlacesOf(
+absl::StatusOr<std::vector<RankPlace>> PositionsOf(
     const std::vector<Presence>& presences, const NetworkTopology* topology) {
   std::map<std::string, std::string> leaf_of;
   if (topology != nullptr) {

@@ -31,7 +31,7 @@ absl::StatusOr<NetworkTopology> LoadTopology(const std::string& path);
 // address of the node ("spine.leaf.node": all but the node). InvalidArgument
 // lists all nodes that are missing from the file, if one is given. Requires:
 // presences in the order of ranks.
-absl::StatusOr<std::vector<RankPlace>> PlacesOf(
+absl::StatusOr<std::vector<RankPlace>> PositionsOf(
     const std::vector<Presence>& presences, const NetworkTopology* topology);
 
 // Returns SAME_NODE or SAME_SWITCH within a node. Nodes whose leaf is unknown

@@ -80,8 +80,8 @@ absl::Status ControlWire::Fill() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<bool> ControlWire::Take(google::protobuf::MessageLite* message,
-                                       size_t max_bytes) {
+absl::StatusOr<bool> ControlWire::ExtractMessage(
+    google::protobuf::MessageLite* message, size_t max_bytes) {
   constexpr size_t kLongestVarint = 5;
   google::protobuf::io::CodedInputStream coded(
       reinterpret_cast<const uint8_t*>(received_.data()),
@@ -108,7 +108,7 @@ absl::StatusOr<bool> ControlWire::Take(google::protobuf::MessageLite* message,
 absl::Status ControlWire::Receive(google::protobuf::MessageLite* message,
                                   absl::Time deadline, size_t max_bytes) {
   while (true) {
-    const absl::StatusOr<bool> taken = Take(message, max_bytes);
+    const absl::StatusOr<bool> taken = ExtractMessage(message, max_bytes);
     if (!taken.ok()) return taken.status();
     if (*taken) return absl::OkStatus();
     if (WaitReadable({fd_}, deadline).empty()) {
@@ -116,7 +116,7 @@ absl::Status ControlWire::Receive(google::protobuf::MessageLite* message,
     }
     if (absl::Status filled = Fill(); !filled.ok()) {
       // Data received before the close is still used.
-      const absl::StatusOr<bool> last = Take(message, max_bytes);
+      const absl::StatusOr<bool> last = ExtractMessage(message, max_bytes);
       return last.ok() && *last ? absl::OkStatus() : filled;
     }
   }

@@ -39,8 +39,8 @@ class ControlWire {
   // Extracts the next complete buffered message; returns false if there is none
   // yet. InvalidArgument: the data is not such a message, or longer than
   // `max_bytes`.
-  absl::StatusOr<bool> Take(google::protobuf::MessageLite* message,
-                            size_t max_bytes = size_t{16} << 20);
+  absl::StatusOr<bool> ExtractMessage(google::protobuf::MessageLite* message,
+                                      size_t max_bytes = size_t{16} << 20);
 
   // Waits for one message.
   absl::Status Receive(google::protobuf::MessageLite* message,

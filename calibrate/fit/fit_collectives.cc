@@ -13,8 +13,9 @@
 namespace weir {
 namespace {
 
-constexpr double kOutlier = 0.1;    // in units of the logarithm
-constexpr double kHoldBack = 0.02;  // residual per unit change of a logarithm
+constexpr double kOutlier = 0.1;  // in units of the logarithm
+constexpr double kPriorWeight =
+    0.02;  // residual per unit change of a logarithm
 constexpr int kNumStarts = 6;
 
 // Parameters within one node first. Those between nodes only matter if samples
@@ -112,12 +113,12 @@ struct Residual {
   }
 };
 
-struct HoldBack {
+struct PriorResidual {
   size_t num_logs;
   const std::vector<double>& start;
   bool operator()(double const* const* logs, double* residuals) const {
     for (size_t i = 0; i < num_logs; ++i) {
-      residuals[i] = kHoldBack * (logs[0][i] - start[i]);
+      residuals[i] = kPriorWeight * (logs[0][i] - start[i]);
     }
     return true;
   }
@@ -139,8 +140,8 @@ double Descend(const CollectiveModel& start, const Figures& figures,
     problem.AddResidualBlock(cost, new ceres::SoftLOneLoss(kOutlier),
                              logs->data());
   }
-  auto* hold = new ceres::DynamicNumericDiffCostFunction<HoldBack>(
-      new HoldBack{figures.size(), held});
+  auto* hold = new ceres::DynamicNumericDiffCostFunction<PriorResidual>(
+      new PriorResidual{figures.size(), held});
   hold->AddParameterBlock(size);
   hold->SetNumResiduals(size);
   problem.AddResidualBlock(hold, nullptr, logs->data());

@@ -18,7 +18,7 @@
 namespace weir {
 namespace {
 
-constexpr int kNumFitted = 10;     // all ProductFigures() but sustained_rate
+constexpr int kNumFitted = 10;     // all GemmFigures() but sustained_rate
 constexpr double kOutlier = 0.05;  // in units of the logarithm
 // Weight of a change of a parameter by its own size, in units of the logarithm
 // of one sample.
@@ -32,23 +32,23 @@ using Parts = std::array<double, kNumFitted>;
 
 // The GPU, and the clocks of all samples.
 struct Setting {
-  ProductMachine machine;
+  GemmMachine machine;
   Clock clock = Clock::kBurst;
   double sustained_rate = 1;
   Parts units;
 };
 
 template <typename T>
-ProductTerms<T> TermsAt(const Setting& setting, const T* parts) {
+GemmTerms<T> TermsAt(const Setting& setting, const T* parts) {
   const auto at = [&](int i) { return setting.units[i] * parts[i]; };
-  const ProductTerms<T> terms = {at(0), at(1), at(2), at(3), at(4),
-                                 at(5), at(6), at(7), at(8), at(9)};
+  const GemmTerms<T> terms = {at(0), at(1), at(2), at(3), at(4),
+                              at(5), at(6), at(7), at(8), at(9)};
   return setting.clock == Clock::kBurst
              ? terms
              : Sustained(terms, setting.sustained_rate);
 }
 
-bool ShowsAt(Clock clock, const ProductFigure& figure) {
+bool ShowsAt(Clock clock, const GemmFigure& figure) {
   const absl::string_view name = figure.name;
   return clock == Clock::kBurst ||
          (name != "cache_bytes" && name != "throttling");
@@ -62,18 +62,18 @@ double Scalar(const ceres::Jet<T, N>& x) {
 
 // Logarithm of predicted over measured seconds, differentiated for the kernel
 // that is fastest at the current parameters.
-struct Misfit {
+struct LogResidual {
   const Setting* setting;
-  const ProductSample* sample;
+  const GemmSample* sample;
 
   template <typename T>
   bool operator()(const T* parts, T* residual) const {
     using std::log;
     Parts plain;
     for (int i = 0; i < kNumFitted; ++i) plain[i] = Scalar(parts[i]);
-    const ProductMachine& machine = setting->machine;
-    const ProductChoice choice =
-        FastestProduct(machine, TermsAt(*setting, plain.data()), sample->shape);
+    const GemmMachine& machine = setting->machine;
+    const GemmChoice choice =
+        FastestGemm(machine, TermsAt(*setting, plain.data()), sample->shape);
     *residual =
         log(CandidateSeconds(machine, TermsAt(*setting, parts), sample->shape,
                              choice.tile_m, choice.tile_n, choice.splits) /
@@ -94,12 +94,12 @@ struct Hold {
   }
 };
 
-absl::Status Check(absl::Span<const ProductSample> samples) {
+absl::Status Check(absl::Span<const GemmSample> samples) {
   if (samples.empty()) {
     return absl::InvalidArgumentError("no product is measured");
   }
   for (size_t i = 0; i < samples.size(); ++i) {
-    const ProductShape& shape = samples[i].shape;
+    const GemmSize& shape = samples[i].shape;
     const double least = std::min({shape.batch, shape.m, shape.n, shape.k,
                                    shape.bytes, samples[i].seconds});
     if (!(least > 0)) {
@@ -112,13 +112,13 @@ absl::Status Check(absl::Span<const ProductSample> samples) {
 
 // Minimizes the misfit over `parts` and returns it.
 absl::StatusOr<double> Solve(const Setting& setting,
-                             absl::Span<const ProductSample> samples,
+                             absl::Span<const GemmSample> samples,
                              Parts* parts) {
   ceres::Problem problem;
-  for (const ProductSample& sample : samples) {
+  for (const GemmSample& sample : samples) {
     problem.AddResidualBlock(
-        new ceres::AutoDiffCostFunction<Misfit, 1, kNumFitted>(
-            new Misfit{&setting, &sample}),
+        new ceres::AutoDiffCostFunction<LogResidual, 1, kNumFitted>(
+            new LogResidual{&setting, &sample}),
         new ceres::SoftLOneLoss(kOutlier), parts->data());
   }
   Hold hold;
@@ -128,7 +128,7 @@ absl::StatusOr<double> Solve(const Setting& setting,
           new Hold(hold)),
       nullptr, parts->data());
   for (int i = 0; i < kNumFitted; ++i) {
-    const ProductFigure& figure = ProductFigures()[i];
+    const GemmFigure& figure = GemmFigures()[i];
     problem.SetParameterLowerBound(parts->data(), i,
                                    figure.low / setting.units[i]);
     problem.SetParameterUpperBound(parts->data(), i,
@@ -149,76 +149,74 @@ absl::StatusOr<double> Solve(const Setting& setting,
   return summary.final_cost;
 }
 
-struct Valley {
-  ProductModel model;
+struct LocalMinimum {
+  GemmModel model;
   double cost = 0;
 };
 
 // Returns the model at the local minimum reached from `start`.
-absl::StatusOr<Valley> Descend(const ProductMachine& machine,
-                               const ProductModel& start,
-                               absl::Span<const ProductSample> samples,
-                               Clock clock) {
+absl::StatusOr<LocalMinimum> Descend(const GemmMachine& machine,
+                                     const GemmModel& start,
+                                     absl::Span<const GemmSample> samples,
+                                     Clock clock) {
   Setting setting = {machine, clock, start.sustained_rate().value(), {}};
   Parts parts;
   Parts& units = setting.units;
   for (int i = 0; i < kNumFitted; ++i) {
-    const ProductFigure& figure = ProductFigures()[i];
+    const GemmFigure& figure = GemmFigures()[i];
     const double value =
         std::clamp((start.*figure.get)().value(), figure.low, figure.high);
     units[i] = std::max(value, figure.scale);
     parts[i] = value / units[i];
   }
-  Valley valley;
+  LocalMinimum valley;
   ASSIGN_OR_RETURN(valley.cost, Solve(setting, samples, &parts));
   valley.model = start;
   for (int i = 0; i < kNumFitted; ++i) {
-    if (!ShowsAt(clock, ProductFigures()[i])) continue;
-    (valley.model.*ProductFigures()[i].mutate)()->set_value(units[i] *
-                                                            parts[i]);
+    if (!ShowsAt(clock, GemmFigures()[i])) continue;
+    (valley.model.*GemmFigures()[i].mutate)()->set_value(units[i] * parts[i]);
   }
   return valley;
 }
 
 }  // namespace
 
-absl::StatusOr<ProductFit> FitProducts(const ProductMachine& machine,
-                                       const ProductModel& start,
-                                       absl::Span<const ProductSample> samples,
-                                       absl::string_view source, Clock clock) {
+absl::StatusOr<GemmFit> FitGemms(const GemmMachine& machine,
+                                 const GemmModel& start,
+                                 absl::Span<const GemmSample> samples,
+                                 absl::string_view source, Clock clock) {
   RETURN_IF_ERROR(Check(samples));
-  ASSIGN_OR_RETURN(Valley best, Descend(machine, start, samples, clock));
+  ASSIGN_OR_RETURN(LocalMinimum best, Descend(machine, start, samples, clock));
   const double enough = kClearlyLower * best.cost;
   for (const double quantization : {0.1, 0.9}) {
-    ProductModel generic = GenericProducts(machine, quantization);
+    GemmModel generic = GenericGemms(machine, quantization);
     *generic.mutable_sustained_rate() = start.sustained_rate();
-    for (const ProductFigure& figure : ProductFigures()) {
+    for (const GemmFigure& figure : GemmFigures()) {
       if (ShowsAt(clock, figure)) continue;
       *(generic.*figure.mutate)() = (start.*figure.get)();
     }
-    ASSIGN_OR_RETURN(const Valley other,
+    ASSIGN_OR_RETURN(const LocalMinimum other,
                      Descend(machine, generic, samples, clock));
     if (other.cost < std::min(enough, best.cost)) best = other;
   }
-  ProductFit fit;
+  GemmFit fit;
   fit.model = best.model;
   for (int i = 0; i < kNumFitted; ++i) {
-    if (!ShowsAt(clock, ProductFigures()[i])) continue;
-    Figure* figure = (fit.model.*ProductFigures()[i].mutate)();
+    if (!ShowsAt(clock, GemmFigures()[i])) continue;
+    Figure* figure = (fit.model.*GemmFigures()[i].mutate)();
     figure->set_kind(Figure::FITTED);
     figure->set_source(std::string(source));
   }
   std::vector<double> measured;
-  for (const ProductSample& sample : samples) {
+  for (const GemmSample& sample : samples) {
     measured.push_back(sample.seconds);
   }
-  fit.errors = SummarizeErrors(
-      PredictProducts(machine, fit.model, samples, clock), measured);
+  fit.errors = SummarizeErrors(PredictGemms(machine, fit.model, samples, clock),
+                               measured);
   return fit;
 }
 
-ProductModel GenericProducts(const ProductMachine& machine,
-                             double wave_quantization) {
+GemmModel GenericGemms(const GemmMachine& machine, double wave_quantization) {
   const double memory = machine.memory_bytes_per_second;
   // A tile of 256 x 128 loads 0.012 bytes per FLOP from the cache.
   const double cache = 0.015 * machine.flops_per_second;
@@ -226,9 +224,9 @@ ProductModel GenericProducts(const ProductMachine& machine,
       // in the order of the message
       2.5e-6, 5e-7, 0.9, cache, 1.5, memory, 0.85, 32e6, wave_quantization,
       0.05,   0.9};
-  ProductModel model;
+  GemmModel model;
   int i = 0;
-  for (const ProductFigure& figure : ProductFigures()) {
+  for (const GemmFigure& figure : GemmFigures()) {
     Figure* target = (model.*figure.mutate)();
     target->set_value(values[i++]);
     target->set_kind(Figure::ASSUMED);
@@ -237,24 +235,24 @@ ProductModel GenericProducts(const ProductMachine& machine,
   return model;
 }
 
-std::vector<double> PredictProducts(const ProductMachine& machine,
-                                    const ProductModel& model,
-                                    absl::Span<const ProductSample> samples,
-                                    Clock clock) {
-  const ProductTerms<double> terms = TermsOf(model, clock);
+std::vector<double> PredictGemms(const GemmMachine& machine,
+                                 const GemmModel& model,
+                                 absl::Span<const GemmSample> samples,
+                                 Clock clock) {
+  const GemmTerms<double> terms = TermsOf(model, clock);
   std::vector<double> seconds;
-  for (const ProductSample& sample : samples) {
-    seconds.push_back(FastestProduct(machine, terms, sample.shape).seconds);
+  for (const GemmSample& sample : samples) {
+    seconds.push_back(FastestGemm(machine, terms, sample.shape).seconds);
   }
   return seconds;
 }
 
-absl::StatusOr<std::vector<double>> CrossValidateProducts(
-    const ProductMachine& machine, const ProductModel& start,
-    absl::Span<const ProductSample> samples, absl::Span<const int> groups,
+absl::StatusOr<std::vector<double>> CrossValidateGemms(
+    const GemmMachine& machine, const GemmModel& start,
+    absl::Span<const GemmSample> samples, absl::Span<const int> groups,
     Clock clock) {
   const auto pick = [&](absl::Span<const int> rows) {
-    std::vector<ProductSample> picked;
+    std::vector<GemmSample> picked;
     for (int row : rows) picked.push_back(samples[row]);
     return picked;
   };
@@ -262,10 +260,10 @@ absl::StatusOr<std::vector<double>> CrossValidateProducts(
       groups,
       [&](absl::Span<const int> fitted, absl::Span<const int> left_out)
           -> absl::StatusOr<std::vector<double>> {
-        ASSIGN_OR_RETURN(const ProductFit fit,
-                         FitProducts(machine, start, pick(fitted),
-                                     "cross-validation", clock));
-        return PredictProducts(machine, fit.model, pick(left_out), clock);
+        ASSIGN_OR_RETURN(
+            const GemmFit fit,
+            FitGemms(machine, start, pick(fitted), "cross-validation", clock));
+        return PredictGemms(machine, fit.model, pick(left_out), clock);
       });
 }
 

@@ -13,13 +13,13 @@
 
 namespace weir {
 
-struct ProductSample {
-  ProductShape shape;
+struct GemmSample {
+  GemmSize shape;
   double seconds = 0;  // measured
 };
 
-struct ProductFit {
-  ProductModel model;
+struct GemmFit {
+  GemmModel model;
   ErrorStatistics errors;  // on the fitted samples
 };
 
@@ -31,32 +31,31 @@ struct ProductFit {
 // size or time that is not positive.
 //
 // Least squares end in local minima, so the fit also starts from
-// GenericProducts with low and with high wave quantization; it keeps the
+// GenericGemms with low and with high wave quantization; it keeps the
 // minimum reached from `start` unless another one is clearly lower.
 //
 // At sustained clocks, as measured by weir-calibrate, cache_bytes and
 // throttling have no effect and keep the values of `start`.
-absl::StatusOr<ProductFit> FitProducts(const ProductMachine& machine,
-                                       const ProductModel& start,
-                                       absl::Span<const ProductSample> samples,
-                                       absl::string_view source,
-                                       Clock clock = Clock::kBurst);
+absl::StatusOr<GemmFit> FitGemms(const GemmMachine& machine,
+                                 const GemmModel& start,
+                                 absl::Span<const GemmSample> samples,
+                                 absl::string_view source,
+                                 Clock clock = Clock::kBurst);
 
 // Returns typical parameters for a GPU without measurements.
-ProductModel GenericProducts(const ProductMachine& machine,
-                             double wave_quantization);
+GemmModel GenericGemms(const GemmMachine& machine, double wave_quantization);
 
 // Returns the predicted seconds of each sample.
-std::vector<double> PredictProducts(const ProductMachine& machine,
-                                    const ProductModel& model,
-                                    absl::Span<const ProductSample> samples,
-                                    Clock clock = Clock::kBurst);
+std::vector<double> PredictGemms(const GemmMachine& machine,
+                                 const GemmModel& model,
+                                 absl::Span<const GemmSample> samples,
+                                 Clock clock = Clock::kBurst);
 
 // Returns for every sample the prediction of a fit without the samples of its
 // group (calibrate/fit/cross_validation.h).
-absl::StatusOr<std::vector<double>> CrossValidateProducts(
-    const ProductMachine& machine, const ProductModel& start,
-    absl::Span<const ProductSample> samples, absl::Span<const int> groups,
+absl::StatusOr<std::vector<double>> CrossValidateGemms(
+    const GemmMachine& machine, const GemmModel& start,
+    absl::Span<const GemmSample> samples, absl::Span<const int> groups,
     Clock clock = Clock::kBurst);
 
 }  // namespace weir

@@ -16,7 +16,7 @@ const std::vector<MeasurementFormat>& MeasurementFormats() {
       {"matrix products",
        "a CSV with the columns m, n, k and one of latency_ms, latency_us, "
        "seconds",
-       LooksLikeProducts, ImportProducts},
+       LooksLikeGemms, ImportGemms},
       {"collectives", "what nccl-tests print, or the file of their option -J",
        LooksLikeNcclTests, ImportNcclTests},
   };
@@ -29,8 +29,8 @@ namespace {
 constexpr double kMaxResidual = 3;
 
 absl::Status CheckFit(absl::string_view label, const Import& import) {
-  for (const Figure& residual : {import.profile.product_residual(),
-                                 import.profile.collective_residual()}) {
+  for (const Figure& residual :
+       {import.profile.gemm_residual(), import.profile.collective_residual()}) {
     if (residual.value() <= kMaxResidual) continue;
     return absl::InvalidArgumentError(
         absl::StrCat(label, ": no figures explain these times: ",

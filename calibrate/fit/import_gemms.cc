@@ -64,36 +64,36 @@ absl::StatusOr<std::string> Format(const CsvTable& table) {
 }
 
 std::string Percent(const char* what, const ErrorStatistics& errors,
-                    const MeasuredProducts& products) {
-  const ProductShape& worst = products.samples[errors.worst_row].shape;
+                    const MeasuredGemms& gemms) {
+  const GemmSize& worst = gemms.samples[errors.worst_row].shape;
   return absl::StrFormat("%s: %s; worst: m=%.0f, n=%.0f, k=%.0f (line %d)\n",
                          what, Describe(errors), worst.m, worst.n, worst.k,
-                         products.lines[errors.worst_row]);
+                         gemms.lines[errors.worst_row]);
 }
 
-std::vector<double> SecondsOf(const std::vector<ProductSample>& samples) {
+std::vector<double> SecondsOf(const std::vector<GemmSample>& samples) {
   std::vector<double> seconds;
-  for (const ProductSample& sample : samples) seconds.push_back(sample.seconds);
+  for (const GemmSample& sample : samples) seconds.push_back(sample.seconds);
   return seconds;
 }
 
-void SetCoverage(const MeasuredProducts& products, Coverage* coverage) {
-  coverage->clear_product_m();
-  coverage->clear_product_n();
-  coverage->clear_product_k();
-  coverage->clear_batched_products();
-  for (const ProductSample& sample : products.samples) {
-    Include(sample.shape.m, coverage->mutable_product_m());
-    Include(sample.shape.n, coverage->mutable_product_n());
-    Include(sample.shape.k, coverage->mutable_product_k());
-    if (sample.shape.batch > 1) coverage->set_batched_products(true);
+void SetCoverage(const MeasuredGemms& gemms, Coverage* coverage) {
+  coverage->clear_gemm_m();
+  coverage->clear_gemm_n();
+  coverage->clear_gemm_k();
+  coverage->clear_batched_gemms();
+  for (const GemmSample& sample : gemms.samples) {
+    Include(sample.shape.m, coverage->mutable_gemm_m());
+    Include(sample.shape.n, coverage->mutable_gemm_n());
+    Include(sample.shape.k, coverage->mutable_gemm_k());
+    if (sample.shape.batch > 1) coverage->set_batched_gemms(true);
   }
 }
 
 }  // namespace
 
-absl::StatusOr<MeasuredProducts> ReadProducts(absl::string_view label,
-                                              absl::string_view text) {
+absl::StatusOr<MeasuredGemms> ReadGemms(absl::string_view label,
+                                        absl::string_view text) {
   ASSIGN_OR_RETURN(const CsvTable table, ReadCsv(label, text));
   ASSIGN_OR_RETURN(const std::vector<double> m, Sizes(table, "m"));
   ASSIGN_OR_RETURN(const std::vector<double> n, Sizes(table, "n"));
@@ -103,65 +103,64 @@ absl::StatusOr<MeasuredProducts> ReadProducts(absl::string_view label,
   if (table.HasColumn("batch")) {
     ASSIGN_OR_RETURN(batch, Sizes(table, "batch"));
   }
-  MeasuredProducts products;
-  ASSIGN_OR_RETURN(products.format, Format(table));
+  MeasuredGemms gemms;
+  ASSIGN_OR_RETURN(gemms.format, Format(table));
   if (table.num_rows() == 0) {
     return absl::InvalidArgumentError(
         absl::StrCat(label, ":2: has no rows, expected measured products"));
   }
-  const double element_bytes = products.format == "fp32" ? 4 : 2;
+  const double element_bytes = gemms.format == "fp32" ? 4 : 2;
   for (int row = 0; row < table.num_rows(); ++row) {
-    ProductShape shape = MakeProduct(m[row], n[row], k[row], element_bytes);
+    GemmSize shape = MakeGemmSize(m[row], n[row], k[row], element_bytes);
     shape.batch = batch[row];
     shape.bytes *= batch[row];
-    products.samples.push_back({shape, seconds[row]});
-    products.lines.push_back(table.rows()[row].line);
+    gemms.samples.push_back({shape, seconds[row]});
+    gemms.lines.push_back(table.rows()[row].line);
   }
-  return products;
+  return gemms;
 }
 
-absl::StatusOr<ProductMachine> MachineOf(const DeviceProfile& profile,
-                                         std::string format) {
+absl::StatusOr<GemmMachine> MachineOf(const DeviceProfile& profile,
+                                      std::string format) {
   if (format.empty()) {
     format = PeakFlops(profile, "bf16").ok() ? "bf16" : "fp16";
   }
-  ProductMachine machine;
+  GemmMachine machine;
   ASSIGN_OR_RETURN(machine.flops_per_second, PeakFlops(profile, format));
   machine.num_multiprocessors = profile.num_multiprocessors().value();
   machine.memory_bytes_per_second = profile.memory_bytes_per_second().value();
   return machine;
 }
 
-std::vector<int> WeightShapes(const std::vector<ProductSample>& samples) {
+std::vector<int> WeightShapes(const std::vector<GemmSample>& samples) {
   std::vector<std::pair<double, double>> keys;
-  for (const ProductSample& sample : samples) {
+  for (const GemmSample& sample : samples) {
     keys.emplace_back(sample.shape.n, sample.shape.k);
   }
   return GroupsOf(keys);
 }
 
-bool LooksLikeProducts(absl::string_view text) {
+bool LooksLikeGemms(absl::string_view text) {
   const auto header = ReadCsv("", text.substr(0, text.find('\n')));
   return header.ok() && header->HasColumn("m") && header->HasColumn("n") &&
          header->HasColumn("k");
 }
 
-absl::StatusOr<Import> ImportProducts(absl::string_view label,
-                                      absl::string_view text,
-                                      const DeviceProfile& start,
-                                      absl::string_view source) {
-  ASSIGN_OR_RETURN(const MeasuredProducts products, ReadProducts(label, text));
-  ASSIGN_OR_RETURN(const ProductMachine machine,
-                   MachineOf(start, products.format));
-  ASSIGN_OR_RETURN(ProductFit fit, FitProducts(machine, start.product(),
-                                               products.samples, source));
-  std::vector<int> folds = WeightShapes(products.samples);
+absl::StatusOr<Import> ImportGemms(absl::string_view label,
+                                   absl::string_view text,
+                                   const DeviceProfile& start,
+                                   absl::string_view source) {
+  ASSIGN_OR_RETURN(const MeasuredGemms gemms, ReadGemms(label, text));
+  ASSIGN_OR_RETURN(const GemmMachine machine, MachineOf(start, gemms.format));
+  ASSIGN_OR_RETURN(GemmFit fit,
+                   FitGemms(machine, start.gemm(), gemms.samples, source));
+  std::vector<int> folds = WeightShapes(gemms.samples);
   const bool one_shape = *std::max_element(folds.begin(), folds.end()) == 0;
   for (int& fold : folds) fold %= kNumFolds;
-  const std::vector<double> measured = SecondsOf(products.samples);
+  const std::vector<double> measured = SecondsOf(gemms.samples);
   Import import;
   import.profile = start;
-  import.report = Percent("fit", fit.errors, products);
+  import.report = Percent("fit", fit.errors, gemms);
   std::string what =
       absl::StrFormat("%s: %d products, mean |error| %.1f %%", source,
                       fit.errors.num_rows, 100 * fit.errors.mean_absolute);
@@ -171,26 +170,26 @@ absl::StatusOr<Import> ImportProducts(absl::string_view label,
                     "to check the fit with: product_residual stays as in the "
                     "profile\n");
   } else {
-    ASSIGN_OR_RETURN(const std::vector<double> unseen,
-                     CrossValidateProducts(machine, start.product(),
-                                           products.samples, folds));
+    ASSIGN_OR_RETURN(
+        const std::vector<double> unseen,
+        CrossValidateGemms(machine, start.gemm(), gemms.samples, folds));
     const ErrorStatistics errors = SummarizeErrors(unseen, measured);
     absl::StrAppend(
         &import.report,
-        Percent("left out by (n, k), a tenth at a time", errors, products));
+        Percent("left out by (n, k), a tenth at a time", errors, gemms));
     absl::StrAppendFormat(&what, ", %.1f %% with their (n, k) left out",
                           100 * errors.mean_absolute);
-    *import.profile.mutable_product_residual() =
+    *import.profile.mutable_gemm_residual() =
         ResidualOf(errors.mean_absolute, what);
   }
-  for (const ProductFigure& figure : ProductFigures()) {
+  for (const GemmFigure& figure : GemmFigures()) {
     Figure* fitted = (fit.model.*figure.mutate)();
     if (fitted->kind() == Figure::FITTED && fitted->source() == source) {
       fitted->set_source(what);
     }
   }
-  *import.profile.mutable_product() = fit.model;
-  SetCoverage(products, import.profile.mutable_coverage());
+  *import.profile.mutable_gemm() = fit.model;
+  SetCoverage(gemms, import.profile.mutable_coverage());
   return import;
 }
 

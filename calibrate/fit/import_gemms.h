@@ -15,30 +15,30 @@
 
 namespace weir {
 
-struct MeasuredProducts {
+struct MeasuredGemms {
   std::string format;  // number format; empty: the file has no dtype column
-  std::vector<ProductSample> samples;
+  std::vector<GemmSample> samples;
   std::vector<int> lines;  // lines of the samples in the file
 };
 
-absl::StatusOr<MeasuredProducts> ReadProducts(absl::string_view label,
-                                              absl::string_view text);
+absl::StatusOr<MeasuredGemms> ReadGemms(absl::string_view label,
+                                        absl::string_view text);
 
 // Returns the GPU described by `profile` in a number format ("": bf16, or fp16
 // if the profile has no bf16).
-absl::StatusOr<ProductMachine> MachineOf(const DeviceProfile& profile,
-                                         std::string format);
+absl::StatusOr<GemmMachine> MachineOf(const DeviceProfile& profile,
+                                      std::string format);
 
 // Returns a group for each distinct (n, k), so that cross-validation leaves out
 // complete weight shapes.
-std::vector<int> WeightShapes(const std::vector<ProductSample>& samples);
+std::vector<int> WeightShapes(const std::vector<GemmSample>& samples);
 
 // Entries of MeasurementFormats().
-bool LooksLikeProducts(absl::string_view text);
-absl::StatusOr<Import> ImportProducts(absl::string_view label,
-                                      absl::string_view text,
-                                      const DeviceProfile& start,
-                                      absl::string_view source);
+bool LooksLikeGemms(absl::string_view text);
+absl::StatusOr<Import> ImportGemms(absl::string_view label,
+                                   absl::string_view text,
+                                   const DeviceProfile& start,
+                                   absl::string_view source);
 
 }  // namespace weir
 

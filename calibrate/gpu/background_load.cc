@@ -18,18 +18,18 @@ constexpr double kExpectedSlowdown = 2;
 constexpr int kAttempts = 6;
 constexpr double kMaxSeconds = 30;
 
-absl::Status Start(const std::vector<std::unique_ptr<EndlessLoad>>& loads,
+absl::Status Start(const std::vector<std::unique_ptr<BackgroundLoad>>& loads,
                    double seconds) {
   int most = 0;
   for (const auto& load : loads) {
     RETURN_IF_ERROR(load->Begin());
-    most = std::max(most, load->NumReplays(seconds));
+    most = std::max(most, load->NumGraphLaunches(seconds));
   }
   // In turn, so that no stream runs dry while the host waits for a full queue.
   for (int i = 0; i < most; ++i) {
     for (const auto& load : loads) {
-      if (i < load->NumReplays(seconds)) {
-        RETURN_IF_ERROR(load->EnqueueReplay());
+      if (i < load->NumGraphLaunches(seconds)) {
+        RETURN_IF_ERROR(load->EnqueueGraph());
       }
     }
   }
@@ -40,10 +40,10 @@ absl::Status Start(const std::vector<std::unique_ptr<EndlessLoad>>& loads,
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<EndlessLoad>> EndlessLoad::Create(
+absl::StatusOr<std::unique_ptr<BackgroundLoad>> BackgroundLoad::Create(
     std::string what, cudaStream_t stream, double timeout_seconds, int num_ops,
     const std::function<absl::Status()>& launch) {
-  std::unique_ptr<EndlessLoad> load(new EndlessLoad);
+  std::unique_ptr<BackgroundLoad> load(new BackgroundLoad);
   load->what_ = std::move(what);
   load->stream_ = stream;
   load->timeout_seconds_ = timeout_seconds;
@@ -66,31 +66,31 @@ absl::StatusOr<std::unique_ptr<EndlessLoad>> EndlessLoad::Create(
                      return absl::OkStatus();
                    }));
   RETURN_IF_ERROR(load->Begin());
-  for (int i = 0; i < 2; ++i) RETURN_IF_ERROR(load->EnqueueReplay());
+  for (int i = 0; i < 2; ++i) RETURN_IF_ERROR(load->EnqueueGraph());
   RETURN_IF_ERROR(load->End());
   ASSIGN_OR_RETURN(const double two, elapsed());
   load->graph_seconds_ = std::max(two / 2, 1e-6);
   return load;
 }
 
-int EndlessLoad::NumReplays(double seconds) const {
+int BackgroundLoad::NumGraphLaunches(double seconds) const {
   return static_cast<int>(
       std::min(std::ceil(seconds / graph_seconds_) + 2, 1e5));
 }
 
-absl::Status EndlessLoad::Begin() { return watch_.Start(stream_); }
+absl::Status BackgroundLoad::Begin() { return watch_.Start(stream_); }
 
-absl::Status EndlessLoad::EnqueueReplay() {
+absl::Status BackgroundLoad::EnqueueGraph() {
   return CudaStatus(cudaGraphLaunch(graph_.get(), stream_), what_);
 }
 
-absl::Status EndlessLoad::End() { return watch_.Stop(stream_); }
+absl::Status BackgroundLoad::End() { return watch_.Stop(stream_); }
 
-absl::Status EndlessLoad::WaitUntilBegun() {
+absl::Status BackgroundLoad::WaitUntilBegun() {
   return WaitFor(watch_.started(), timeout_seconds_, what_);
 }
 
-absl::StatusOr<bool> EndlessLoad::IsRunning() const {
+absl::StatusOr<bool> BackgroundLoad::IsRunning() const {
   const cudaError_t code = cudaEventQuery(watch_.stopped());
   if (code == cudaErrorNotReady) {
     cudaGetLastError();  // otherwise it would be reported by a later call
@@ -100,21 +100,21 @@ absl::StatusOr<bool> EndlessLoad::IsRunning() const {
   return false;
 }
 
-absl::Status EndlessLoad::WaitUntilEnded() {
+absl::Status BackgroundLoad::WaitUntilEnded() {
   return WaitFor(watch_.stopped(), timeout_seconds_, what_);
 }
 
-absl::StatusOr<LaunchBatch> RunBeside(
-    const std::vector<std::unique_ptr<EndlessLoad>>& loads,
-    absl::string_view key, Replayer* replayer, int num_launches) {
-  RETURN_IF_ERROR(replayer->Prepare(num_launches));
+absl::StatusOr<LaunchBatch> RunOverlapped(
+    const std::vector<std::unique_ptr<BackgroundLoad>>& loads,
+    absl::string_view key, GraphTimer* timer, int num_launches) {
+  RETURN_IF_ERROR(timer->Prepare(num_launches));
   // The loads are slowed down too, so their uncontended time is a lower bound.
-  double seconds = kExpectedSlowdown * replayer->num_launches() *
-                       replayer->seconds_per_launch() +
-                   replayer->lead_seconds() + 2e-3;
+  double seconds =
+      kExpectedSlowdown * timer->num_launches() * timer->seconds_per_launch() +
+      timer->lead_seconds() + 2e-3;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     RETURN_IF_ERROR(Start(loads, seconds));
-    const absl::StatusOr<LaunchBatch> batch = replayer->Run(num_launches);
+    const absl::StatusOr<LaunchBatch> batch = timer->Run(num_launches);
     // The GPU hangs: do not wait for the loads.
     if (absl::IsDeadlineExceeded(batch.status())) return batch;
     bool all_ran = true;

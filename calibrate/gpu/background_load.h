@@ -16,20 +16,20 @@ namespace weir {
 
 // Repeats one round of work from a graph. The number of rounds is fixed, so it
 // always ends.
-class EndlessLoad {
+class BackgroundLoad {
  public:
   // `launch` enqueues a round of `num_ops` on `stream`; everything it uses
   // outlives the load. Runs some rounds to time them. DeadlineExceeded after
   // `timeout_seconds`, here and below, names `what`.
-  static absl::StatusOr<std::unique_ptr<EndlessLoad>> Create(
+  static absl::StatusOr<std::unique_ptr<BackgroundLoad>> Create(
       std::string what, cudaStream_t stream, double timeout_seconds,
       int num_ops, const std::function<absl::Status()>& launch);
 
   // Returns the number of replays, of some milliseconds each, that take
   // `seconds` uncontended.
-  int NumReplays(double seconds) const;
+  int NumGraphLaunches(double seconds) const;
   absl::Status Begin();
-  absl::Status EnqueueReplay();
+  absl::Status EnqueueGraph();
   absl::Status End();
 
   absl::Status WaitUntilBegun();
@@ -37,7 +37,7 @@ class EndlessLoad {
   absl::Status WaitUntilEnded();
 
  private:
-  EndlessLoad() = default;
+  BackgroundLoad() = default;
 
   std::string what_;
   cudaStream_t stream_ = nullptr;
@@ -50,9 +50,9 @@ class EndlessLoad {
 // Runs the replayer's launches while all loads run from before their start
 // until after their end, and repeats with a longer load if one ended too early.
 // `key` is used in errors. Returns when the loads have ended.
-absl::StatusOr<LaunchBatch> RunBeside(
-    const std::vector<std::unique_ptr<EndlessLoad>>& loads,
-    absl::string_view key, Replayer* replayer, int num_launches);
+absl::StatusOr<LaunchBatch> RunOverlapped(
+    const std::vector<std::unique_ptr<BackgroundLoad>>& loads,
+    absl::string_view key, GraphTimer* timer, int num_launches);
 
 }  // namespace weir
 

@@ -39,9 +39,9 @@ absl::Status CreateContext(BenchDevice* device) {
       CudaStatus(cudaSetDevice(device->facts.device), "taking the GPU"));
   RETURN_IF_ERROR(CudaStatus(cudaFree(nullptr), "creating a context"));
   if (device->options.num_partitions != 0) {
-    ASSIGN_OR_RETURN(device->card,
-                     CardPartitions::Create(device->facts.device,
-                                            device->options.num_partitions));
+    ASSIGN_OR_RETURN(device->partitions,
+                     GpuPartitions::Create(device->facts.device,
+                                           device->options.num_partitions));
   }
   const double behind =
       device->nvml != nullptr ? device->nvml->memory_in_use_bytes() : 0;
@@ -57,7 +57,7 @@ absl::Status CreateContext(BenchDevice* device) {
 }
 
 // Runs some GEMMs of each kind, so that the library loads its modules.
-absl::Status WarmProducts(BenchDevice* device) {
+absl::Status WarmGemms(BenchDevice* device) {
   constexpr int64_t kSize = 256;
   ASSIGN_OR_RETURN(const DeviceMemory memory,
                    Allocate(16 * kSize * kSize, "a first product"));
@@ -70,7 +70,7 @@ absl::Status WarmProducts(BenchDevice* device) {
                               4 * part * kSize * kSize);
   };
   for (const bool accumulate : {false, true}) {
-    ProductSpec spec;
+    GemmSpec spec;
     spec.shape = {.m = kSize,
                   .n = kSize,
                   .k = kSize,
@@ -82,19 +82,19 @@ absl::Status WarmProducts(BenchDevice* device) {
                   .stride_d = kSize};
     spec.operands = device->facts.half_format;
     spec.result = accumulate ? ElementFormat::kFp32 : spec.operands;
-    const ProductOperands operands = {at(0), at(1), nullptr, nullptr, at(2)};
-    ASSIGN_OR_RETURN(const Product* product,
-                     device->products->Plan(spec, {}, device->lane().workspace,
-                                            device->stream.get()));
+    const GemmOperands operands = {at(0), at(1), nullptr, nullptr, at(2)};
+    ASSIGN_OR_RETURN(const Gemm* gemm,
+                     device->gemms->Plan(spec, {}, device->lane().workspace,
+                                         device->stream.get()));
     RETURN_IF_ERROR(
-        product->Run(operands, device->lane().workspace, device->stream.get()));
+        gemm->Run(operands, device->lane().workspace, device->stream.get()));
   }
   RETURN_IF_ERROR(CudaStatus(LaunchEmpty(device->launch()), "a first kernel"));
   return device->Wait("the first product");
 }
 
 absl::Status MakeStreams(BenchDevice* device) {
-  const CardPartitions* card = device->card.get();
+  const GpuPartitions* card = device->partitions.get();
   ASSIGN_OR_RETURN(device->stream,
                    card != nullptr ? card->part(0).MakeStream() : MakeStream());
   ASSIGN_OR_RETURN(device->background_stream, card != nullptr
@@ -107,15 +107,15 @@ absl::Status TakeLibraries(BenchDevice* device) {
   MemoryMeter meter;
   RETURN_IF_ERROR(meter.Start());
   RETURN_IF_ERROR(MakeStreams(device));
-  ASSIGN_OR_RETURN(device->products,
-                   ProductLibrary::Create(device->options.num_candidates,
-                                          device->options.timeout_seconds));
+  ASSIGN_OR_RETURN(device->gemms,
+                   GemmLibrary::Create(device->options.num_candidates,
+                                       device->options.timeout_seconds));
   ASSIGN_OR_RETURN(const double handles, meter.Step());
   ASSIGN_OR_RETURN(device->workspace,
                    Allocate(device->options.workspace_bytes,
                             "the workspace of matrix products"));
   ASSIGN_OR_RETURN(device->memory_steps.workspace_bytes, meter.Step());
-  RETURN_IF_ERROR(WarmProducts(device));
+  RETURN_IF_ERROR(WarmGemms(device));
   ASSIGN_OR_RETURN(const double modules, meter.Step());
   device->memory_steps.library_bytes = handles + modules;
   return absl::OkStatus();
@@ -177,7 +177,7 @@ absl::Status BenchDevice::EnqueueFlush(double seconds) const {
 absl::StatusOr<SelfCommunicator*> BenchDevice::Communicator(int max_ctas) {
   // NCCL's blocks wait for each other, so all of them must fit, and NCCL does
   // not know how few multiprocessors a partition has.
-  if (card != nullptr) {
+  if (partitions != nullptr) {
     return absl::UnimplementedError(
         "no messages by NCCL on a part of a card: they may never end there");
   }
@@ -193,7 +193,7 @@ absl::StatusOr<std::unique_ptr<BenchDevice>> OpenBenchDevice(
     const CudaBenchOptions& options) {
   // Otherwise modules load at first use, within a measurement.
   setenv("CUDA_MODULE_LOADING", "EAGER", /*overwrite=*/0);
-  if (options.num_partitions != 0) AskForManyQueues();
+  if (options.num_partitions != 0) RequestManyQueues();
   auto device = std::make_unique<BenchDevice>();
   device->options = options;
   ASSIGN_OR_RETURN(device->facts, FindDevice(options.device));
@@ -208,7 +208,8 @@ absl::StatusOr<std::unique_ptr<BenchDevice>> OpenBenchDevice(
 }
 
 absl::Status MeasureCommunicator(BenchDevice* device) {
-  if (device->memory_steps.communicator_bytes > 0 || device->card != nullptr) {
+  if (device->memory_steps.communicator_bytes > 0 ||
+      device->partitions != nullptr) {
     return absl::OkStatus();
   }
   constexpr int64_t kBytes = 1 << 20;

@@ -23,10 +23,10 @@ namespace weir {
 struct BenchDevice {
   CudaBenchOptions options;
   DeviceFacts facts;
-  std::unique_ptr<Nvml> nvml;            // null: unknown clocks
-  absl::Status nvml_status;              // why `nvml` is null
-  std::unique_ptr<CardPartitions> card;  // null: the whole GPU is measured
-  std::unique_ptr<ProductLibrary> products;
+  std::unique_ptr<Nvml> nvml;                 // null: unknown clocks
+  absl::Status nvml_status;                   // why `nvml` is null
+  std::unique_ptr<GpuPartitions> partitions;  // null: the whole GPU is measured
+  std::unique_ptr<GemmLibrary> gemms;
   DeviceMemory workspace;
   Stream stream;  // measured work, on the first partition
   // Work overlapped with it, on the partition for copies.
@@ -42,8 +42,8 @@ struct BenchDevice {
 
   // Number of multiprocessors available to `stream`.
   int num_multiprocessors() const {
-    return card != nullptr ? card->part(0).num_multiprocessors()
-                           : facts.num_multiprocessors;
+    return partitions != nullptr ? partitions->part(0).num_multiprocessors()
+                                 : facts.num_multiprocessors;
   }
   Lane lane() const {
     return {stream.get(), {workspace.get(), options.workspace_bytes}};
@@ -53,7 +53,7 @@ struct BenchDevice {
             workspace.get(), options.workspace_bytes};
   }
   ExecutorOptions executor_options() const {
-    return {facts.half_format, num_multiprocessors(), card != nullptr};
+    return {facts.half_format, num_multiprocessors(), partitions != nullptr};
   }
   DeviceState Sample() const {
     return nvml != nullptr ? nvml->Sample() : DeviceState{};

@@ -18,7 +18,7 @@ class CudaBench : public Bench {
       : device_(std::move(device)),
         provenance_(ProvenanceOf(device_->facts, device_->nvml.get())) {
     if (!nvml.ok()) provenance_.add_remarks(std::string(nvml.message()));
-    const CardPartitions* card = device_->card.get();
+    const GpuPartitions* card = device_->partitions.get();
     if (card == nullptr) return;
     provenance_.add_remarks(absl::StrCat(
         "one of ", card->size(), " parts of a card of ",
@@ -27,10 +27,10 @@ class CudaBench : public Bench {
   }
 
   int num_partitions() const override {
-    return device_->card != nullptr ? device_->card->size() : 1;
+    return device_->partitions != nullptr ? device_->partitions->size() : 1;
   }
   int part_multiprocessors() const override {
-    return device_->card != nullptr ? device_->num_multiprocessors() : 0;
+    return device_->partitions != nullptr ? device_->num_multiprocessors() : 0;
   }
 
   const Provenance& provenance() const override { return provenance_; }
@@ -52,9 +52,9 @@ class CudaBench : public Bench {
       case Workload::Kind::kOp:
       case Workload::Kind::kPass:
         return PrepareStageWorkload(device_.get(), workload);
-      case Workload::Kind::kOpBesideCopies:
-      case Workload::Kind::kOpBesideCollectives:
-        return PrepareBesideWorkload(device_.get(), workload);
+      case Workload::Kind::kOpWithCopies:
+      case Workload::Kind::kOpWithCollectives:
+        return PrepareOverlappedWorkload(device_.get(), workload);
       case Workload::Kind::kEmptyKernel:
       case Workload::Kind::kCopy:
       case Workload::Kind::kSelfSend:

@@ -32,7 +32,7 @@ struct CudaBenchOptions {
 //
 // FailedPrecondition, one line: no driver, too old a driver, no GPU, no such
 // GPU, or a GPU that this program was not built for. Errors of num_partitions:
-// as for CardPartitions::Create. On a partition, workloads with NCCL are
+// as for GpuPartitions::Create. On a partition, workloads with NCCL are
 // Unimplemented.
 //
 // DeadlineExceeded from any method: the GPU hangs. The caller must save its

@@ -17,7 +17,7 @@ void* At(void* base, int64_t offset, ElementFormat format) {
 
 StageExecutor::StageExecutor(std::shared_ptr<const StageProgram> program,
                              const ExecutorOptions& options,
-                             ProductLibrary* library)
+                             GemmLibrary* library)
     : program_(std::move(program)), options_(options), library_(library) {
   for (int pass = 0; pass < kNumStagePasses; ++pass) {
     planned_[pass].resize(program_->passes[pass].size());
@@ -56,8 +56,8 @@ absl::Status StageExecutor::PlanOp(StagePass pass, int op,
                                    const Lane& lane) {
   const StageOp& stage_op = OpOf(pass, op);
   PlannedOp* planned = &planned_[static_cast<int>(pass)][op];
-  if (stage_op.kind == OpKind::kProduct) {
-    RETURN_IF_ERROR(PlanProduct(stage_op, tune_on, lane, planned));
+  if (stage_op.kind == OpKind::kGemm) {
+    RETURN_IF_ERROR(PlanGemm(stage_op, tune_on, lane, planned));
   } else if (!HasKernel(stage_op)) {
     RETURN_IF_ERROR(PlanAttention(stage_op, tune_on, lane, planned));
   } else if (const int64_t needed = WorkspaceBytes(LaunchOn(lane), stage_op);
@@ -89,8 +89,8 @@ absl::Status StageExecutor::RunOp(StagePass pass, int op,
         absl::StrCat(stage_op.name, " is run before it is planned"));
   }
   ASSIGN_OR_RETURN(const Pointers pointers, PointersOf(stage_op, buffers));
-  if (planned.product != nullptr) {
-    return RunProduct(stage_op, planned, pointers, lane);
+  if (planned.gemm != nullptr) {
+    return RunGemm(stage_op, planned, pointers, lane);
   }
   if (!planned.before.empty()) {
     return RunAttention(stage_op, planned, pointers, lane);
@@ -120,17 +120,17 @@ absl::Status StageExecutor::RunPass(StagePass pass, const BufferTable& buffers,
 
 std::string StageExecutor::algorithm(StagePass pass, int op) const {
   const PlannedOp& planned = planned_[static_cast<int>(pass)][op];
-  if (planned.product != nullptr) {
-    return absl::StrCat(planned.product->algorithm(),
+  if (planned.gemm != nullptr) {
+    return absl::StrCat(planned.gemm->algorithm(),
                         planned.composed ? ", GELU by its own kernel" : "");
   }
   std::string words;
-  const Product* last = nullptr;
-  for (const auto* products : {&planned.before, &planned.after}) {
-    for (const Product* product : *products) {
-      if (product == last) continue;
-      absl::StrAppend(&words, words.empty() ? "" : "; ", product->algorithm());
-      last = product;
+  const Gemm* last = nullptr;
+  for (const auto* gemms : {&planned.before, &planned.after}) {
+    for (const Gemm* gemm : *gemms) {
+      if (gemm == last) continue;
+      absl::StrAppend(&words, words.empty() ? "" : "; ", gemm->algorithm());
+      last = gemm;
       if (words.size() > 400) return absl::StrCat(words, "; ...");
     }
   }

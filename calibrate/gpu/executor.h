@@ -45,7 +45,7 @@ class StageExecutor {
  public:
   // Requires: the library outlives the executor.
   StageExecutor(std::shared_ptr<const StageProgram> program,
-                const ExecutorOptions& options, ProductLibrary* library);
+                const ExecutorOptions& options, GemmLibrary* library);
 
   // Chooses the algorithms of an operation, or of all operations of a pass,
   // before they are run: timed on the tables in turn (whose outputs are
@@ -71,12 +71,12 @@ class StageExecutor {
  private:
   struct PlannedOp {
     bool planned = false;
-    const Product* product = nullptr;
+    const Gemm* gemm = nullptr;
     // The library lacks the epilogue: GELU runs in a separate kernel.
     bool composed = false;
     // For unfused attention: its GEMMs, and the planned products that run them.
-    AttentionProducts attention;
-    std::vector<const Product*> before, after;
+    AttentionGemms attention;
+    std::vector<const Gemm*> before, after;
   };
   // Inputs and outputs in order; null if absent.
   struct Pointers {
@@ -91,26 +91,26 @@ class StageExecutor {
   }
   absl::StatusOr<Pointers> PointersOf(const StageOp& op,
                                       const BufferTable& buffers) const;
-  ProductSpec SpecOf(const StageOp& op) const;
-  absl::Status PlanProduct(const StageOp& op,
-                           absl::Span<const BufferTable> tune_on,
-                           const Lane& lane, PlannedOp* planned);
+  GemmSpec SpecOf(const StageOp& op) const;
+  absl::Status PlanGemm(const StageOp& op,
+                        absl::Span<const BufferTable> tune_on, const Lane& lane,
+                        PlannedOp* planned);
   absl::Status PlanAttention(const StageOp& op,
                              absl::Span<const BufferTable> tune_on,
                              const Lane& lane, PlannedOp* planned);
-  absl::Status RunProduct(const StageOp& op, const PlannedOp& planned,
-                          const Pointers& pointers, const Lane& lane) const;
+  absl::Status RunGemm(const StageOp& op, const PlannedOp& planned,
+                       const Pointers& pointers, const Lane& lane) const;
   absl::Status RunGelu(const StageOp& op, const Pointers& pointers,
                        const Lane& lane) const;
   absl::Status RunAttention(const StageOp& op, const PlannedOp& planned,
                             const Pointers& pointers, const Lane& lane) const;
-  ProductOperands OperandsOf(const AttentionProduct& product,
-                             const Pointers& pointers) const;
+  GemmOperands OperandsOf(const AttentionGemm& gemm,
+                          const Pointers& pointers) const;
   Launch LaunchOn(const Lane& lane) const;
 
   std::shared_ptr<const StageProgram> program_;
   ExecutorOptions options_;
-  ProductLibrary* library_;
+  GemmLibrary* library_;
   std::array<std::vector<PlannedOp>, kNumStagePasses> planned_;
 };
 

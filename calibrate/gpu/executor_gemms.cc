@@ -41,9 +41,9 @@ absl::Status Explain(const absl::Status& status, const StageOp& op) {
 
 }  // namespace
 
-ProductSpec StageExecutor::SpecOf(const StageOp& op) const {
-  ProductSpec spec;
-  spec.shape = ShapeOfProduct(op);
+GemmSpec StageExecutor::SpecOf(const StageOp& op) const {
+  GemmSpec spec;
+  spec.shape = GemmShapeOf(op);
   spec.operands = FormatOf(op.inputs[0]);
   spec.result = FormatOf(op.outputs[0]);
   spec.epilogue = op.epilogue;
@@ -55,11 +55,11 @@ ProductSpec StageExecutor::SpecOf(const StageOp& op) const {
   return spec;
 }
 
-absl::Status StageExecutor::PlanProduct(const StageOp& op,
-                                        absl::Span<const BufferTable> tune_on,
-                                        const Lane& lane, PlannedOp* planned) {
-  ProductSpec spec = SpecOf(op);
-  std::vector<ProductOperands> operands;
+absl::Status StageExecutor::PlanGemm(const StageOp& op,
+                                     absl::Span<const BufferTable> tune_on,
+                                     const Lane& lane, PlannedOp* planned) {
+  GemmSpec spec = SpecOf(op);
+  std::vector<GemmOperands> operands;
   for (const BufferTable& buffers : tune_on) {
     ASSIGN_OR_RETURN(const Pointers pointers, PointersOf(op, buffers));
     operands.push_back({pointers.inputs[0], pointers.inputs[1],
@@ -68,31 +68,30 @@ absl::Status StageExecutor::PlanProduct(const StageOp& op,
                                                            : pointers.inputs[2],
                         pointers.outputs[0]});
   }
-  absl::StatusOr<const Product*> product =
+  absl::StatusOr<const Gemm*> gemm =
       library_->Plan(spec, operands, lane.workspace, lane.stream);
-  if (absl::IsUnimplemented(product.status()) && IsGelu(op)) {
+  if (absl::IsUnimplemented(gemm.status()) && IsGelu(op)) {
     planned->composed = true;
     if (op.epilogue == Epilogue::kBiasGelu) {  // the GEMM writes the aux
       spec.epilogue = spec.has_bias ? Epilogue::kBias : Epilogue::kNone;
       spec.shape.stride_d = spec.stride_aux;
-      for (ProductOperands& each : operands) each.d = each.aux;
+      for (GemmOperands& each : operands) each.d = each.aux;
     } else {
       spec.epilogue = Epilogue::kNone;
     }
     spec.stride_aux = 0;
-    product = library_->Plan(spec, operands, lane.workspace, lane.stream);
+    gemm = library_->Plan(spec, operands, lane.workspace, lane.stream);
   }
-  RETURN_IF_ERROR(Explain(product.status(), op));
-  planned->product = *product;
+  RETURN_IF_ERROR(Explain(gemm.status(), op));
+  planned->gemm = *gemm;
   return absl::OkStatus();
 }
 
-absl::Status StageExecutor::RunProduct(const StageOp& op,
-                                       const PlannedOp& planned,
-                                       const Pointers& pointers,
-                                       const Lane& lane) const {
+absl::Status StageExecutor::RunGemm(const StageOp& op, const PlannedOp& planned,
+                                    const Pointers& pointers,
+                                    const Lane& lane) const {
   const bool makes_aux = op.epilogue == Epilogue::kBiasGelu;
-  ProductOperands operands;
+  GemmOperands operands;
   operands.a = pointers.inputs[0];
   operands.b = pointers.inputs[1];
   operands.bias = HasBias(op) ? pointers.inputs[2] : nullptr;
@@ -100,7 +99,7 @@ absl::Status StageExecutor::RunProduct(const StageOp& op,
   operands.d =
       planned.composed && makes_aux ? operands.aux : pointers.outputs[0];
   RETURN_IF_ERROR(
-      Explain(planned.product->Run(operands, lane.workspace, lane.stream), op));
+      Explain(planned.gemm->Run(operands, lane.workspace, lane.stream), op));
   return planned.composed ? RunGelu(op, pointers, lane) : absl::OkStatus();
 }
 
@@ -126,17 +125,17 @@ absl::Status StageExecutor::RunGelu(const StageOp& op, const Pointers& pointers,
       absl::StrCat(op.name, " (", Name(gelu.kind), ")"));
 }
 
-ProductOperands StageExecutor::OperandsOf(const AttentionProduct& product,
-                                          const Pointers& pointers) const {
+GemmOperands StageExecutor::OperandsOf(const AttentionGemm& gemm,
+                                       const Pointers& pointers) const {
   const auto at = [&](const AttentionOperand& operand) -> void* {
     const auto& list = operand.is_output ? pointers.outputs : pointers.inputs;
     return static_cast<char*>(list[operand.index]) +
            operand.offset * BytesOf(options_.format);
   };
-  ProductOperands operands;
-  operands.a = at(product.a);
-  operands.b = at(product.b);
-  operands.d = at(product.d);
+  GemmOperands operands;
+  operands.a = at(gemm.a);
+  operands.b = at(gemm.b);
+  operands.d = at(gemm.d);
   return operands;
 }
 
@@ -150,22 +149,22 @@ absl::Status StageExecutor::PlanAttention(const StageOp& op,
     tables.push_back(pointers);
   }
   *planned = {};
-  planned->attention = ProductsOfAttention(op);
-  const auto plan = [&](const std::vector<AttentionProduct>& products,
-                        std::vector<const Product*>* runners) -> absl::Status {
-    for (const AttentionProduct& product : products) {
-      ProductSpec spec;
-      spec.shape = product.shape;
+  planned->attention = GemmsOfAttention(op);
+  const auto plan = [&](const std::vector<AttentionGemm>& gemms,
+                        std::vector<const Gemm*>* runners) -> absl::Status {
+    for (const AttentionGemm& gemm : gemms) {
+      GemmSpec spec;
+      spec.shape = gemm.shape;
       spec.operands = spec.result = options_.format;
       // Heads begin at multiples of their size.
       spec.alignment = AlignmentOf(*program_, op, op.head_size);
       spec.num_multiprocessors =
           options_.is_partition ? options_.num_multiprocessors : 0;
-      std::vector<ProductOperands> operands;
+      std::vector<GemmOperands> operands;
       for (const Pointers& pointers : tables) {
-        operands.push_back(OperandsOf(product, pointers));
+        operands.push_back(OperandsOf(gemm, pointers));
       }
-      const absl::StatusOr<const Product*> planned_product =
+      const absl::StatusOr<const Gemm*> planned_product =
           library_->Plan(spec, operands, lane.workspace, lane.stream);
       RETURN_IF_ERROR(Explain(planned_product.status(), op));
       runners->push_back(*planned_product);
@@ -180,10 +179,10 @@ absl::Status StageExecutor::RunAttention(const StageOp& op,
                                          const PlannedOp& planned,
                                          const Pointers& pointers,
                                          const Lane& lane) const {
-  const auto run = [&](const std::vector<AttentionProduct>& products,
-                       const std::vector<const Product*>& runners) {
-    for (size_t i = 0; i < products.size(); ++i) {
-      RETURN_IF_ERROR(Explain(runners[i]->Run(OperandsOf(products[i], pointers),
+  const auto run = [&](const std::vector<AttentionGemm>& gemms,
+                       const std::vector<const Gemm*>& runners) {
+    for (size_t i = 0; i < gemms.size(); ++i) {
+      RETURN_IF_ERROR(Explain(runners[i]->Run(OperandsOf(gemms[i], pointers),
                                               lane.workspace, lane.stream),
                               op));
     }

@@ -19,7 +19,7 @@ cudaDataType_t TypeOf(ElementFormat format) {
   }
 }
 
-cublasLtEpilogue_t EpilogueOf(const ProductSpec& spec) {
+cublasLtEpilogue_t EpilogueOf(const GemmSpec& spec) {
   switch (spec.epilogue) {
     case Epilogue::kNone:
       return CUBLASLT_EPILOGUE_DEFAULT;
@@ -34,12 +34,12 @@ cublasLtEpilogue_t EpilogueOf(const ProductSpec& spec) {
   return CUBLASLT_EPILOGUE_DEFAULT;
 }
 
-bool UsesBias(const ProductSpec& spec) {
+bool UsesBias(const GemmSpec& spec) {
   return spec.epilogue == Epilogue::kBias ||
          (spec.epilogue == Epilogue::kBiasGelu && spec.has_bias);
 }
 
-bool UsesAux(const ProductSpec& spec) {
+bool UsesAux(const GemmSpec& spec) {
   return spec.epilogue == Epilogue::kBiasGelu ||
          spec.epilogue == Epilogue::kGeluGradient;
 }
@@ -74,19 +74,19 @@ absl::Status SetLayout(const ColumnMajorMatrix& matrix, ElementFormat format,
 
 }  // namespace
 
-absl::Status Product::Describe(const ProductSpec& spec) {
+absl::Status Gemm::Describe(const GemmSpec& spec) {
   spec_ = spec;
   RETURN_IF_ERROR(CublasStatus(
       cublasLtMatmulDescCreate(desc_.receive(), CUBLAS_COMPUTE_32F, CUDA_R_32F),
       "describing a product"));
-  const ColumnMajorProduct product = InColumnMajor(spec.shape);
+  const ColumnMajorGemm gemm = InColumnMajor(spec.shape);
   const auto transposition = [](const ColumnMajorMatrix& matrix) {
     return static_cast<int32_t>(matrix.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
   };
   RETURN_IF_ERROR(
-      Set(desc_, CUBLASLT_MATMUL_DESC_TRANSA, transposition(product.first)));
+      Set(desc_, CUBLASLT_MATMUL_DESC_TRANSA, transposition(gemm.first)));
   RETURN_IF_ERROR(
-      Set(desc_, CUBLASLT_MATMUL_DESC_TRANSB, transposition(product.second)));
+      Set(desc_, CUBLASLT_MATMUL_DESC_TRANSB, transposition(gemm.second)));
   RETURN_IF_ERROR(Set(desc_, CUBLASLT_MATMUL_DESC_EPILOGUE,
                       static_cast<uint32_t>(EpilogueOf(spec))));
   const auto type = static_cast<int32_t>(TypeOf(spec.operands));
@@ -104,12 +104,12 @@ absl::Status Product::Describe(const ProductSpec& spec) {
                         static_cast<int32_t>(spec.num_multiprocessors)));
   }
   const int64_t batches = spec.shape.num_batches;
-  RETURN_IF_ERROR(SetLayout(product.first, spec.operands, batches, &first_));
-  RETURN_IF_ERROR(SetLayout(product.second, spec.operands, batches, &second_));
-  return SetLayout(product.result, spec.result, batches, &result_);
+  RETURN_IF_ERROR(SetLayout(gemm.first, spec.operands, batches, &first_));
+  RETURN_IF_ERROR(SetLayout(gemm.second, spec.operands, batches, &second_));
+  return SetLayout(gemm.result, spec.result, batches, &result_);
 }
 
-absl::Status Product::SetPointers(const void* bias, const void* aux) const {
+absl::Status Gemm::SetPointers(const void* bias, const void* aux) const {
   if (UsesBias(spec_)) {
     RETURN_IF_ERROR(Set(desc_, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias));
   }
@@ -119,10 +119,10 @@ absl::Status Product::SetPointers(const void* bias, const void* aux) const {
   return absl::OkStatus();
 }
 
-absl::Status Product::RunAlgorithm(const ProductOperands& operands,
-                                   const cublasLtMatmulAlgo_t& algorithm,
-                                   const Workspace& workspace,
-                                   cudaStream_t stream) const {
+absl::Status Gemm::RunAlgorithm(const GemmOperands& operands,
+                                const cublasLtMatmulAlgo_t& algorithm,
+                                const Workspace& workspace,
+                                cudaStream_t stream) const {
   RETURN_IF_ERROR(SetPointers(operands.bias, operands.aux));
   const float alpha = 1, beta = spec_.shape.accumulate ? 1 : 0;
   // The library is column-major, so its a is our b.
@@ -134,9 +134,8 @@ absl::Status Product::RunAlgorithm(const ProductOperands& operands,
       "multiplying matrices");
 }
 
-absl::Status Product::Run(const ProductOperands& operands,
-                          const Workspace& workspace,
-                          cudaStream_t stream) const {
+absl::Status Gemm::Run(const GemmOperands& operands, const Workspace& workspace,
+                       cudaStream_t stream) const {
   return RunAlgorithm(operands, chosen_, workspace, stream);
 }
 

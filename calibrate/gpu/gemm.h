@@ -16,8 +16,8 @@
 namespace weir {
 
 // Everything that determines the choice of an algorithm.
-struct ProductSpec {
-  ProductShape shape;
+struct GemmSpec {
+  GemmShape shape;
   ElementFormat operands = ElementFormat::kBf16;  // a, b, bias, aux
   ElementFormat result = ElementFormat::kBf16;    // d
   Epilogue epilogue = Epilogue::kNone;
@@ -26,10 +26,10 @@ struct ProductSpec {
   int alignment = 16;           // in bytes, of all pointers
   int num_multiprocessors = 0;  // to use; 0: all
 
-  bool operator==(const ProductSpec&) const = default;
+  bool operator==(const GemmSpec&) const = default;
 };
 
-struct ProductOperands {
+struct GemmOperands {
   const void* a = nullptr;
   const void* b = nullptr;
   const void* bias = nullptr;
@@ -44,60 +44,59 @@ struct Workspace {
 };
 
 // One shape with its algorithm. Not thread-safe.
-class Product {
+class Gemm {
  public:
   // Runs on `stream` without allocating; can be captured. Requires: the
   // workspace is at least as large as at planning.
-  absl::Status Run(const ProductOperands& operands, const Workspace& workspace,
+  absl::Status Run(const GemmOperands& operands, const Workspace& workspace,
                    cudaStream_t stream) const;
   // "cuBLASLt 66 tile 20 stages 36 split 1 workspace 0".
   const std::string& algorithm() const { return algorithm_; }
 
  private:
-  friend class ProductLibrary;
-  absl::Status Describe(const ProductSpec& spec);
+  friend class GemmLibrary;
+  absl::Status Describe(const GemmSpec& spec);
   absl::Status SetPointers(const void* bias, const void* aux) const;
-  absl::Status RunAlgorithm(const ProductOperands& operands,
+  absl::Status RunAlgorithm(const GemmOperands& operands,
                             const cublasLtMatmulAlgo_t& algorithm,
                             const Workspace& workspace,
                             cudaStream_t stream) const;
 
   cublasLtHandle_t handle_ = nullptr;
-  ProductSpec spec_;
+  GemmSpec spec_;
   MatmulDesc desc_;
   MatrixLayout first_, second_, result_;
   cublasLtMatmulAlgo_t chosen_{};
   std::string algorithm_;
 };
 
-class ProductLibrary {
+class GemmLibrary {
  public:
-  static absl::StatusOr<std::unique_ptr<ProductLibrary>> Create(
+  static absl::StatusOr<std::unique_ptr<GemmLibrary>> Create(
       int num_candidates, double timeout_seconds);
 
   // Returns the product of this shape, planned at the first call. With operands
   // in `tune_on` the candidates are timed on them in turn (d is overwritten);
   // without, the first candidate of the heuristics is used. Unimplemented: the
   // library offers none. The product lives as long as the library.
-  absl::StatusOr<const Product*> Plan(const ProductSpec& spec,
-                                      absl::Span<const ProductOperands> tune_on,
-                                      const Workspace& workspace,
-                                      cudaStream_t stream);
+  absl::StatusOr<const Gemm*> Plan(const GemmSpec& spec,
+                                   absl::Span<const GemmOperands> tune_on,
+                                   const Workspace& workspace,
+                                   cudaStream_t stream);
 
  private:
   struct Planned {
-    ProductSpec spec;
+    GemmSpec spec;
     bool tuned = false;
-    std::unique_ptr<Product> product;
+    std::unique_ptr<Gemm> gemm;
   };
-  ProductLibrary() = default;
-  absl::Status Choose(Product* product,
-                      absl::Span<const ProductOperands> tune_on,
+  GemmLibrary() = default;
+  absl::Status Choose(Gemm* gemm, absl::Span<const GemmOperands> tune_on,
                       const Workspace& workspace, cudaStream_t stream) const;
   // Returns the median seconds of a few graphs.
-  absl::StatusOr<double> Time(const Product& product,
+  absl::StatusOr<double> Time(const Gemm& gemm,
                               const cublasLtMatmulAlgo_t& algorithm,
-                              absl::Span<const ProductOperands> operands,
+                              absl::Span<const GemmOperands> operands,
                               const Workspace& workspace,
                               cudaStream_t stream) const;
 

@@ -40,8 +40,8 @@ std::string Words(const cublasLtMatmulHeuristicResult_t& result) {
       result.workspaceSize);
 }
 
-std::string Words(const ProductSpec& spec) {
-  const ProductShape& shape = spec.shape;
+std::string Words(const GemmSpec& spec) {
+  const GemmShape& shape = spec.shape;
   return absl::StrCat("a product of ", Name(spec.operands), ", m = ", shape.m,
                       ", n = ", shape.n, ", k = ", shape.k,
                       shape.num_batches > 1
@@ -49,7 +49,7 @@ std::string Words(const ProductSpec& spec) {
                           : "");
 }
 
-absl::StatusOr<MatmulPreference> Preference(const ProductSpec& spec,
+absl::StatusOr<MatmulPreference> Preference(const GemmSpec& spec,
                                             int64_t workspace_bytes) {
   MatmulPreference preference;
   RETURN_IF_ERROR(
@@ -74,9 +74,9 @@ absl::StatusOr<MatmulPreference> Preference(const ProductSpec& spec,
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<ProductLibrary>> ProductLibrary::Create(
+absl::StatusOr<std::unique_ptr<GemmLibrary>> GemmLibrary::Create(
     int num_candidates, double timeout_seconds) {
-  std::unique_ptr<ProductLibrary> library(new ProductLibrary);
+  std::unique_ptr<GemmLibrary> library(new GemmLibrary);
   library->num_candidates_ = std::max(num_candidates, 1);
   library->timeout_seconds_ = timeout_seconds;
   RETURN_IF_ERROR(CublasStatus(cublasLtCreate(library->handle_.receive()),
@@ -84,37 +84,37 @@ absl::StatusOr<std::unique_ptr<ProductLibrary>> ProductLibrary::Create(
   return library;
 }
 
-absl::StatusOr<const Product*> ProductLibrary::Plan(
-    const ProductSpec& spec, absl::Span<const ProductOperands> tune_on,
+absl::StatusOr<const Gemm*> GemmLibrary::Plan(
+    const GemmSpec& spec, absl::Span<const GemmOperands> tune_on,
     const Workspace& workspace, cudaStream_t stream) {
   auto planned =
       std::find_if(planned_.begin(), planned_.end(),
                    [&](const Planned& known) { return known.spec == spec; });
   if (planned != planned_.end() && (planned->tuned || tune_on.empty())) {
-    return planned->product.get();
+    return planned->gemm.get();
   }
   if (planned == planned_.end()) {
-    auto product = std::make_unique<Product>();
-    product->handle_ = handle_.get();
-    RETURN_IF_ERROR(product->Describe(spec));
-    RETURN_IF_ERROR(Choose(product.get(), tune_on, workspace, stream));
-    planned_.push_back({spec, !tune_on.empty(), std::move(product)});
-    return planned_.back().product.get();
+    auto gemm = std::make_unique<Gemm>();
+    gemm->handle_ = handle_.get();
+    RETURN_IF_ERROR(gemm->Describe(spec));
+    RETURN_IF_ERROR(Choose(gemm.get(), tune_on, workspace, stream));
+    planned_.push_back({spec, !tune_on.empty(), std::move(gemm)});
+    return planned_.back().gemm.get();
   }
   // It was planned without tuning, and callers may hold the product, so its
   // algorithm is changed in place.
-  RETURN_IF_ERROR(Choose(planned->product.get(), tune_on, workspace, stream));
+  RETURN_IF_ERROR(Choose(planned->gemm.get(), tune_on, workspace, stream));
   planned->tuned = true;
-  return planned->product.get();
+  return planned->gemm.get();
 }
 
-absl::Status ProductLibrary::Choose(Product* product,
-                                    absl::Span<const ProductOperands> tune_on,
-                                    const Workspace& workspace,
-                                    cudaStream_t stream) const {
-  const std::string what = Words(product->spec_);
+absl::Status GemmLibrary::Choose(Gemm* gemm,
+                                 absl::Span<const GemmOperands> tune_on,
+                                 const Workspace& workspace,
+                                 cudaStream_t stream) const {
+  const std::string what = Words(gemm->spec_);
   ASSIGN_OR_RETURN(const MatmulPreference preference,
-                   Preference(product->spec_, workspace.num_bytes));
+                   Preference(gemm->spec_, workspace.num_bytes));
   std::vector<cublasLtMatmulHeuristicResult_t> offered(kAskedPerCandidate *
                                                        num_candidates_);
   int num_offered = 0;
@@ -122,13 +122,12 @@ absl::Status ProductLibrary::Choose(Product* product,
   // with a better alignment than the real one they would offer algorithms that
   // do not run.
   const void* aligned =
-      static_cast<const char*>(workspace.data) + product->spec_.alignment;
-  RETURN_IF_ERROR(product->SetPointers(aligned, aligned));
+      static_cast<const char*>(workspace.data) + gemm->spec_.alignment;
+  RETURN_IF_ERROR(gemm->SetPointers(aligned, aligned));
   cublasStatus_t asked = cublasLtMatmulAlgoGetHeuristic(
-      handle_.get(), product->desc_.get(), product->first_.get(),
-      product->second_.get(), product->result_.get(), product->result_.get(),
-      preference.get(), static_cast<int>(offered.size()), offered.data(),
-      &num_offered);
+      handle_.get(), gemm->desc_.get(), gemm->first_.get(), gemm->second_.get(),
+      gemm->result_.get(), gemm->result_.get(), preference.get(),
+      static_cast<int>(offered.size()), offered.data(), &num_offered);
   // Some versions return "invalid" for unsupported operations.
   if (asked == CUBLAS_STATUS_INVALID_VALUE) asked = CUBLAS_STATUS_NOT_SUPPORTED;
   RETURN_IF_ERROR(
@@ -140,23 +139,22 @@ absl::Status ProductLibrary::Choose(Product* product,
     absl::StatusOr<double> seconds = 0.0;
     if (tune_on.empty()) {
       cublasLtMatmulHeuristicResult_t checked;
-      if (cublasLtMatmulAlgoCheck(handle_.get(), product->desc_.get(),
-                                  product->first_.get(), product->second_.get(),
-                                  product->result_.get(),
-                                  product->result_.get(), &offered[i].algo,
-                                  &checked) != CUBLAS_STATUS_SUCCESS) {
+      if (cublasLtMatmulAlgoCheck(
+              handle_.get(), gemm->desc_.get(), gemm->first_.get(),
+              gemm->second_.get(), gemm->result_.get(), gemm->result_.get(),
+              &offered[i].algo, &checked) != CUBLAS_STATUS_SUCCESS) {
         continue;
       }
     } else {
-      seconds = Time(*product, offered[i].algo, tune_on, workspace, stream);
+      seconds = Time(*gemm, offered[i].algo, tune_on, workspace, stream);
       if (absl::IsDeadlineExceeded(seconds.status())) return seconds.status();
       if (!seconds.ok()) continue;  // offered, but does not run
     }
     ++num_timed;
     if (*seconds < best) {
       best = *seconds;
-      product->chosen_ = offered[i].algo;
-      product->algorithm_ = Words(offered[i]);
+      gemm->chosen_ = offered[i].algo;
+      gemm->algorithm_ = Words(offered[i]);
     }
     if (tune_on.empty()) break;
   }
@@ -165,16 +163,16 @@ absl::Status ProductLibrary::Choose(Product* product,
       absl::StrCat("cuBLASLt offers no algorithm that runs for ", what));
 }
 
-absl::StatusOr<double> ProductLibrary::Time(
-    const Product& product, const cublasLtMatmulAlgo_t& algorithm,
-    absl::Span<const ProductOperands> operands, const Workspace& workspace,
+absl::StatusOr<double> GemmLibrary::Time(
+    const Gemm& gemm, const cublasLtMatmulAlgo_t& algorithm,
+    absl::Span<const GemmOperands> operands, const Workspace& workspace,
     cudaStream_t stream) const {
-  const std::string what = Words(product.spec_);
+  const std::string what = Words(gemm.spec_);
   ASSIGN_OR_RETURN(Stopwatch watch, Stopwatch::Create());
   const auto run = [&](int first, int count) -> absl::Status {
     for (int i = first; i < first + count; ++i) {
-      RETURN_IF_ERROR(product.RunAlgorithm(operands[i % operands.size()],
-                                           algorithm, workspace, stream));
+      RETURN_IF_ERROR(gemm.RunAlgorithm(operands[i % operands.size()],
+                                        algorithm, workspace, stream));
     }
     return absl::OkStatus();
   };

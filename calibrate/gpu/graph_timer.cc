@@ -26,18 +26,18 @@ double SecondsSince(Clock::time_point begin) {
 
 }  // namespace
 
-absl::StatusOr<Replayer> Replayer::Create(const BenchDevice* device,
-                                          Launchable launchable) {
-  Replayer replayer;
-  replayer.device_ = device;
-  replayer.launchable_ = std::move(launchable);
-  ASSIGN_OR_RETURN(replayer.watch_, Stopwatch::Create());
-  RETURN_IF_ERROR(replayer.WarmUp());
-  RETURN_IF_ERROR(replayer.TimeHost());
-  return replayer;
+absl::StatusOr<GraphTimer> GraphTimer::Create(const BenchDevice* device,
+                                              Launchable launchable) {
+  GraphTimer timer;
+  timer.device_ = device;
+  timer.launchable_ = std::move(launchable);
+  ASSIGN_OR_RETURN(timer.watch_, Stopwatch::Create());
+  RETURN_IF_ERROR(timer.WarmUp());
+  RETURN_IF_ERROR(timer.TimeHost());
+  return timer;
 }
 
-absl::Status Replayer::WarmUp() {
+absl::Status GraphTimer::WarmUp() {
   const int count = std::min(launchable_.num_sets, 3);
   cudaStream_t stream = device_->stream.get();
   RETURN_IF_ERROR(launchable_.launch(0));
@@ -53,7 +53,7 @@ absl::Status Replayer::WarmUp() {
   return absl::OkStatus();
 }
 
-absl::Status Replayer::TimeHost() {
+absl::Status GraphTimer::TimeHost() {
   const int fit = std::max(1, kQueuedOps / launchable_.ops_per_launch);
   const int count = std::clamp(
       static_cast<int>(kHostTimingSeconds / seconds_per_launch_), 1, fit);
@@ -65,7 +65,7 @@ absl::Status Replayer::TimeHost() {
   return device_->Wait(launchable_.what);
 }
 
-absl::Status Replayer::Prepare(int num_launches) {
+absl::Status GraphTimer::Prepare(int num_launches) {
   num_launches = std::max(num_launches, 1);
   if (num_launches == planned_launches_) return absl::OkStatus();
   graphs_.clear();
@@ -87,13 +87,13 @@ absl::Status Replayer::Prepare(int num_launches) {
   return device_->Wait(launchable_.what);
 }
 
-absl::StatusOr<LaunchBatch> Replayer::Run(int num_launches) {
+absl::StatusOr<LaunchBatch> GraphTimer::Run(int num_launches) {
   RETURN_IF_ERROR(Prepare(num_launches));
   cudaStream_t stream = device_->stream.get();
   RETURN_IF_ERROR(
       device_->EnqueueFlush(kLeadSeconds + 2 * graph_launch_seconds_));
   RETURN_IF_ERROR(watch_.Start(stream));
-  for (int replay = 0; replay < plan_.num_replays; ++replay) {
+  for (int replay = 0; replay < plan_.num_graph_launches; ++replay) {
     const auto begin = Clock::now();
     RETURN_IF_ERROR(CudaStatus(
         cudaGraphLaunch(graphs_[next_graph_].get(), stream), launchable_.what));

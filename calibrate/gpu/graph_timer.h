@@ -22,11 +22,11 @@ struct Launchable {
   std::function<absl::Status(int set)> launch;
 };
 
-class Replayer {
+class GraphTimer {
  public:
   // Creates a replayer and warms up with a launch on each of some sets.
-  static absl::StatusOr<Replayer> Create(const BenchDevice* device,
-                                         Launchable launchable);
+  static absl::StatusOr<GraphTimer> Create(const BenchDevice* device,
+                                           Launchable launchable);
 
   // Captures the graphs for that many launches, unless they are the current
   // ones.
@@ -42,7 +42,7 @@ class Replayer {
   double lead_seconds() const { return 20 * device_->flush_seconds; }
 
  private:
-  Replayer() = default;
+  GraphTimer() = default;
   absl::Status WarmUp();
   absl::Status TimeHost();
 

@@ -20,7 +20,7 @@ class BusyPart {
  public:
   absl::Status TakeMemory(const BenchDevice& device, const Workload& workload,
                           int part) {
-    ASSIGN_OR_RETURN(stream_, device.card->part(part).MakeStream());
+    ASSIGN_OR_RETURN(stream_, device.partitions->part(part).MakeStream());
     ASSIGN_OR_RETURN(workspace_,
                      Allocate(device.options.workspace_bytes,
                               "the workspace of another part of the card"));
@@ -33,10 +33,10 @@ class BusyPart {
     return absl::OkStatus();
   }
 
-  absl::StatusOr<std::unique_ptr<EndlessLoad>> MakeLoad(
+  absl::StatusOr<std::unique_ptr<BackgroundLoad>> MakeLoad(
       const BenchDevice& device, const Workload& workload, int part) {
     executor_ = std::make_unique<StageExecutor>(
-        workload.program, device.executor_options(), device.products.get());
+        workload.program, device.executor_options(), device.gemms.get());
     const Lane lane = {stream_.get(),
                        {workspace_.get(), device.options.workspace_bytes}};
     int num_ops = 0;
@@ -44,7 +44,7 @@ class BusyPart {
       RETURN_IF_ERROR(executor_->PlanPass(pass, {}, lane));
       num_ops += static_cast<int>(workload.program->ops(pass).size());
     }
-    return EndlessLoad::Create(
+    return BackgroundLoad::Create(
         absl::StrCat(workload.key, ": part ", part + 1, " beside it"),
         stream_.get(), device.options.timeout_seconds, num_ops,
         [this, lane]() -> absl::Status {
@@ -85,13 +85,13 @@ class LoadedWorkload : public PreparedWorkload {
   absl::StatusOr<double> Verify() override { return pass_->Verify(); }
   std::string algorithm() const override { return pass_->algorithm(); }
   absl::StatusOr<LaunchBatch> Run(int num_launches) override {
-    return RunBeside(loads_, key_, pass_->replayer(), num_launches);
+    return RunOverlapped(loads_, key_, pass_->timer(), num_launches);
   }
 
  private:
   std::string key_;
   std::vector<std::unique_ptr<BusyPart>> parts_;
-  std::vector<std::unique_ptr<EndlessLoad>> loads_;
+  std::vector<std::unique_ptr<BackgroundLoad>> loads_;
   std::unique_ptr<StageWorkload> pass_;
 };
 
@@ -99,7 +99,8 @@ class LoadedWorkload : public PreparedWorkload {
 
 absl::StatusOr<std::unique_ptr<PreparedWorkload>> PrepareLoadedWorkload(
     const BenchDevice* device, const Workload& workload) {
-  const int num_parts = device->card != nullptr ? device->card->size() : 1;
+  const int num_parts =
+      device->partitions != nullptr ? device->partitions->size() : 1;
   if (workload.kind != Workload::Kind::kPass ||
       workload.active_partitions > num_parts) {
     return absl::InvalidArgumentError(absl::StrCat(

@@ -41,8 +41,9 @@ absl::StatusOr<std::unique_ptr<MemoryPool>> MemoryPool::Create(
   return pool;
 }
 
-absl::StatusOr<void*> MemoryPool::Take(int64_t num_bytes, cudaStream_t stream,
-                                       absl::string_view what_for) {
+absl::StatusOr<void*> MemoryPool::Allocate(int64_t num_bytes,
+                                           cudaStream_t stream,
+                                           absl::string_view what_for) {
   void* memory = nullptr;
   const cudaError_t code = cudaMallocFromPoolAsync(
       &memory, std::max<int64_t>(num_bytes, 1), pool_.get(), stream);
@@ -53,7 +54,7 @@ absl::StatusOr<void*> MemoryPool::Take(int64_t num_bytes, cudaStream_t stream,
   return memory;
 }
 
-absl::Status MemoryPool::GiveBack(void* memory, cudaStream_t stream) {
+absl::Status MemoryPool::Free(void* memory, cudaStream_t stream) {
   return CudaStatus(cudaFreeAsync(memory, stream),
                     "giving memory back to a pool");
 }
@@ -62,8 +63,8 @@ absl::Status MemoryPool::Prime(int64_t num_bytes, cudaStream_t stream) {
   constexpr int64_t kLeast = 64LL << 20;  // growing by less is fast
   for (; num_bytes >= kLeast; num_bytes -= num_bytes / 8) {
     const absl::StatusOr<void*> memory =
-        Take(num_bytes, stream, "what a rank will need");
-    if (memory.ok()) return GiveBack(*memory, stream);
+        Allocate(num_bytes, stream, "what a rank will need");
+    if (memory.ok()) return Free(*memory, stream);
     if (!absl::IsResourceExhausted(memory.status())) return memory.status();
   }
   return absl::OkStatus();
@@ -96,10 +97,10 @@ absl::Status MemoryPool::ResetMarks() {
 absl::StatusOr<int64_t> MemoryPool::MeasureGranularity(cudaStream_t stream) {
   ASSIGN_OR_RETURN(const int64_t before,
                    Read(pool_.get(), cudaMemPoolAttrUsedMemCurrent));
-  ASSIGN_OR_RETURN(void* memory, Take(1, stream, "measuring its rounding"));
+  ASSIGN_OR_RETURN(void* memory, Allocate(1, stream, "measuring its rounding"));
   ASSIGN_OR_RETURN(const int64_t with,
                    Read(pool_.get(), cudaMemPoolAttrUsedMemCurrent));
-  RETURN_IF_ERROR(GiveBack(memory, stream));
+  RETURN_IF_ERROR(Free(memory, stream));
   return std::max<int64_t>(with - before, 1);
 }
 

@@ -26,9 +26,9 @@ class MemoryPool {
                                                             int64_t max_bytes);
 
   // Allocates in stream order. ResourceExhausted names `what_for`.
-  absl::StatusOr<void*> Take(int64_t num_bytes, cudaStream_t stream,
-                             absl::string_view what_for);
-  absl::Status GiveBack(void* memory, cudaStream_t stream);
+  absl::StatusOr<void*> Allocate(int64_t num_bytes, cudaStream_t stream,
+                                 absl::string_view what_for);
+  absl::Status Free(void* memory, cudaStream_t stream);
 
   // Takes memory from the device now for later allocations, since growing a
   // pool blocks its caller, and other threads that launch, for milliseconds.

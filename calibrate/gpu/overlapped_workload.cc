@@ -10,7 +10,7 @@
 namespace weir {
 namespace {
 
-class BesideWorkload : public PreparedWorkload {
+class OverlappedWorkload : public PreparedWorkload {
  public:
   absl::Status Prepare(BenchDevice* device, const Workload& workload) {
     key_ = workload.key;
@@ -23,7 +23,7 @@ class BesideWorkload : public PreparedWorkload {
   absl::StatusOr<double> Verify() override { return op_->Verify(); }
   std::string algorithm() const override { return op_->algorithm(); }
   absl::StatusOr<LaunchBatch> Run(int num_launches) override {
-    return RunBeside(loads_, key_, op_->replayer(), num_launches);
+    return RunOverlapped(loads_, key_, op_->timer(), num_launches);
   }
 
  private:
@@ -31,7 +31,7 @@ class BesideWorkload : public PreparedWorkload {
     const auto bytes = static_cast<int64_t>(workload.bytes);
     ASSIGN_OR_RETURN(memory_, Allocate(2 * bytes, "transfers"));
     SelfCommunicator* communicator = nullptr;
-    if (workload.kind == Workload::Kind::kOpBesideCollectives) {
+    if (workload.kind == Workload::Kind::kOpWithCollectives) {
       ASSIGN_OR_RETURN(communicator, device->Communicator(workload.max_ctas));
     }
     cudaStream_t stream = device->background_stream.get();
@@ -42,7 +42,7 @@ class BesideWorkload : public PreparedWorkload {
                          ElementFormat::kFp32, from, 2 * bytes / 4, 1, 1),
         "filling a buffer with random data"));
     ASSIGN_OR_RETURN(
-        auto load, EndlessLoad::Create(
+        auto load, BackgroundLoad::Create(
                        absl::StrCat(key_, ": what runs beside it"), stream,
                        device->options.timeout_seconds, 1, [=] {
                          if (communicator != nullptr) {
@@ -60,15 +60,15 @@ class BesideWorkload : public PreparedWorkload {
 
   std::string key_;
   DeviceMemory memory_;
-  std::vector<std::unique_ptr<EndlessLoad>> loads_;
+  std::vector<std::unique_ptr<BackgroundLoad>> loads_;
   std::unique_ptr<StageWorkload> op_;
 };
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<PreparedWorkload>> PrepareBesideWorkload(
+absl::StatusOr<std::unique_ptr<PreparedWorkload>> PrepareOverlappedWorkload(
     BenchDevice* device, const Workload& workload) {
-  auto prepared = std::make_unique<BesideWorkload>();
+  auto prepared = std::make_unique<OverlappedWorkload>();
   RETURN_IF_ERROR(prepared->Prepare(device, workload));
   return prepared;
 }

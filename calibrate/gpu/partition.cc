@@ -117,11 +117,11 @@ absl::Status GreenEntries::Status(CUresult code,
                    name != nullptr ? "" : absl::StrCat(code)));
 }
 
-void CardPartition::Destroy::operator()(CUgreenCtx context) const {
+void GpuPartition::Destroy::operator()(CUgreenCtx context) const {
   if (!DeviceIsHung()) entries->destroy(context);
 }
 
-absl::StatusOr<Stream> CardPartition::MakeStream() const {
+absl::StatusOr<Stream> GpuPartition::MakeStream() const {
   const GreenEntries* entries = context_.get_deleter().entries;
   CUstream stream = nullptr;
   RETURN_IF_ERROR(
@@ -131,18 +131,18 @@ absl::StatusOr<Stream> CardPartition::MakeStream() const {
   return Stream(stream);
 }
 
-CardPartitions::CardPartitions() : entries_(std::make_unique<GreenEntries>()) {}
-CardPartitions::~CardPartitions() = default;
+GpuPartitions::GpuPartitions() : entries_(std::make_unique<GreenEntries>()) {}
+GpuPartitions::~GpuPartitions() = default;
 
-absl::StatusOr<std::unique_ptr<CardPartitions>> CardPartitions::Create(
+absl::StatusOr<std::unique_ptr<GpuPartitions>> GpuPartitions::Create(
     int device, int num_parts, int min_copy_multiprocessors) {
-  std::unique_ptr<CardPartitions> card(new CardPartitions);
+  std::unique_ptr<GpuPartitions> card(new GpuPartitions);
   RETURN_IF_ERROR(FindAll(card->entries_.get()));
   RETURN_IF_ERROR(card->Split(device, num_parts, min_copy_multiprocessors));
   return card;
 }
 
-absl::StatusOr<CardPartition> CardPartitions::Make(
+absl::StatusOr<GpuPartition> GpuPartitions::Make(
     int device, CUdevResource* resource) const {
   CUdevResourceDesc description = nullptr;
   RETURN_IF_ERROR(
@@ -156,18 +156,18 @@ absl::StatusOr<CardPartition> CardPartitions::Make(
       entries_->Status(entries_->create(&created, description, card,
                                         CU_GREEN_CTX_DEFAULT_STREAM),
                        "making a context for a part of the card"));
-  CardPartition::Context context(created, {entries_.get()});
+  GpuPartition::Context context(created, {entries_.get()});
   CUdevResource got{};
   RETURN_IF_ERROR(entries_->Status(
       entries_->get_resource(created, &got, CU_DEV_RESOURCE_TYPE_SM),
       "asking for the multiprocessors of a part of the card"));
-  return CardPartition(std::move(context), CountOf(got));
+  return GpuPartition(std::move(context), CountOf(got));
 }
 
 // Returns Unimplemented if this size is not possible.
-absl::Status CardPartitions::Take(int device, int num_parts, int size,
-                                  int min_copy_multiprocessors,
-                                  CUdevResource* all) {
+absl::Status GpuPartitions::CutParts(int device, int num_parts, int size,
+                                     int min_copy_multiprocessors,
+                                     CUdevResource* all) {
   std::vector<CUdevResource> groups(num_parts);
   CUdevResource rest{};
   unsigned count = num_parts;
@@ -180,16 +180,16 @@ absl::Status CardPartitions::Take(int device, int num_parts, int size,
   }
   // Neither the minimum size of a context nor the driver's error for a smaller
   // one is documented.
-  absl::StatusOr<CardPartition> copies = Make(device, &rest);
+  absl::StatusOr<GpuPartition> copies = Make(device, &rest);
   if (!copies.ok() && !absl::IsResourceExhausted(copies.status())) {
     return absl::UnimplementedError(absl::StrCat(
         "a part of the ", CountOf(rest), " multiprocessors left over for ",
         "copies: ", copies.status().message()));
   }
   RETURN_IF_ERROR(copies.status());
-  std::vector<CardPartition> parts;
+  std::vector<GpuPartition> parts;
   for (CUdevResource& group : groups) {
-    ASSIGN_OR_RETURN(CardPartition part, Make(device, &group));
+    ASSIGN_OR_RETURN(GpuPartition part, Make(device, &group));
     if (!parts.empty() &&
         part.num_multiprocessors() != parts[0].num_multiprocessors()) {
       return absl::UnimplementedError("the parts are not equal");
@@ -202,8 +202,8 @@ absl::Status CardPartitions::Take(int device, int num_parts, int size,
   return absl::OkStatus();
 }
 
-absl::Status CardPartitions::Split(int device, int num_parts,
-                                   int min_copy_multiprocessors) {
+absl::Status GpuPartitions::Split(int device, int num_parts,
+                                  int min_copy_multiprocessors) {
   const std::string name = NameOf(device);
   CUdevice card = 0;
   RETURN_IF_ERROR(entries_->Status(entries_->device_get(&card, device),
@@ -220,7 +220,7 @@ absl::Status CardPartitions::Split(int device, int num_parts,
   if (num_parts > 0) {
     const int most = num_multiprocessors_ / num_parts / step * step;
     for (int size = most; size >= least; size -= step) {
-      last = Take(device, num_parts, size, min_copy_multiprocessors, &all);
+      last = CutParts(device, num_parts, size, min_copy_multiprocessors, &all);
       if (!smaller_may_do()) return last;
     }
   }
@@ -238,7 +238,7 @@ absl::Status CardPartitions::Split(int device, int num_parts,
       last.ok() ? "" : absl::StrCat(" (", last.message(), ")")));
 }
 
-void AskForManyQueues() {
+void RequestManyQueues() {
   setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", /*overwrite=*/0);
 }
 

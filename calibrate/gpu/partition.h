@@ -24,9 +24,9 @@ namespace weir {
 struct GreenEntries;  // entry points of the driver
 
 // A set of multiprocessors of the GPU.
-class CardPartition {
+class GpuPartition {
  public:
-  // Determines the size of grids and GEMMs (ProductSpec::num_multiprocessors),
+  // Determines the size of grids and GEMMs (GemmSpec::num_multiprocessors),
   // since cuBLASLt does not know the partition that it runs on.
   int num_multiprocessors() const { return num_multiprocessors_; }
   // Creates a stream that does not wait for the default stream. Destroy it
@@ -34,13 +34,13 @@ class CardPartition {
   absl::StatusOr<Stream> MakeStream() const;
 
  private:
-  friend class CardPartitions;
+  friend class GpuPartitions;
   struct Destroy {
     const GreenEntries* entries;
     void operator()(CUgreenCtx context) const;
   };
   using Context = std::unique_ptr<CUgreenCtx_st, Destroy>;
-  CardPartition(Context context, int num_multiprocessors)
+  GpuPartition(Context context, int num_multiprocessors)
       : context_(std::move(context)),
         num_multiprocessors_(num_multiprocessors) {}
 
@@ -48,7 +48,7 @@ class CardPartition {
   int num_multiprocessors_;
 };
 
-class CardPartitions {
+class GpuPartitions {
  public:
   // Creates `num_parts` partitions of the largest equal size that fits. The
   // remaining multiprocessors form the partition for copies: paced copies keep
@@ -62,32 +62,32 @@ class CardPartitions {
   // cudaFree(nullptr)). Unimplemented: the driver is older than CUDA 12.5, or
   // the GPU, which is named, cannot be partitioned. InvalidArgument: so many
   // partitions do not fit; names how many do.
-  static absl::StatusOr<std::unique_ptr<CardPartitions>> Create(
+  static absl::StatusOr<std::unique_ptr<GpuPartitions>> Create(
       int device, int num_parts, int min_copy_multiprocessors = 1);
-  ~CardPartitions();
+  ~GpuPartitions();
 
   int size() const { return static_cast<int>(parts_.size()); }
-  const CardPartition& part(int index) const { return parts_[index]; }
-  const CardPartition& copies() const { return copies_.front(); }
+  const GpuPartition& part(int index) const { return parts_[index]; }
+  const GpuPartition& copies() const { return copies_.front(); }
   // Number of multiprocessors of the whole GPU.
   int num_multiprocessors() const { return num_multiprocessors_; }
 
  private:
-  CardPartitions();
+  GpuPartitions();
   absl::Status Split(int device, int num_parts, int min_copy_multiprocessors);
-  absl::StatusOr<CardPartition> Make(int device, CUdevResource* resource) const;
-  absl::Status Take(int device, int num_parts, int size,
-                    int min_copy_multiprocessors, CUdevResource* all);
+  absl::StatusOr<GpuPartition> Make(int device, CUdevResource* resource) const;
+  absl::Status CutParts(int device, int num_parts, int size,
+                        int min_copy_multiprocessors, CUdevResource* all);
 
   std::unique_ptr<GreenEntries> entries_;
   int num_multiprocessors_ = 0;
-  std::vector<CardPartition> parts_, copies_;  // a single partition for copies
+  std::vector<GpuPartition> parts_, copies_;  // a single partition for copies
 };
 
 // Requests the maximum number of launch queues (CUDA_DEVICE_MAX_CONNECTIONS=32,
 // unless it is set), so that streams of different partitions do not wait for
 // each other in one queue. Must precede all other uses of CUDA.
-void AskForManyQueues();
+void RequestManyQueues();
 
 }  // namespace weir
 

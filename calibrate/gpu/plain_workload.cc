@@ -24,16 +24,16 @@ class PlainWorkload : public PreparedWorkload {
       RETURN_IF_ERROR(TakeMemory(*device, bytes, &launchable.num_sets));
       RETURN_IF_ERROR(SetLaunch(device, workload, bytes, &launchable));
     }
-    absl::StatusOr<Replayer> replayer =
-        Replayer::Create(device, std::move(launchable));
-    RETURN_IF_ERROR(replayer.status());
-    replayer_ = std::make_unique<Replayer>(*std::move(replayer));
+    absl::StatusOr<GraphTimer> timer =
+        GraphTimer::Create(device, std::move(launchable));
+    RETURN_IF_ERROR(timer.status());
+    timer_ = std::make_unique<GraphTimer>(*std::move(timer));
     return absl::OkStatus();
   }
 
   absl::StatusOr<double> Verify() override { return 0.0; }
   absl::StatusOr<LaunchBatch> Run(int num_launches) override {
-    return replayer_->Run(num_launches);
+    return timer_->Run(num_launches);
   }
 
  private:
@@ -80,7 +80,7 @@ class PlainWorkload : public PreparedWorkload {
 
   DeviceMemory memory_;
   int64_t stride_ = 0;
-  std::unique_ptr<Replayer> replayer_;
+  std::unique_ptr<GraphTimer> timer_;
 };
 
 }  // namespace

@@ -24,7 +24,7 @@ class StageRun {
         fills_(FillsOf(program)),
         pool_(pool),
         executor_(Unowned(program), device.executor_options(),
-                  device.products.get()),
+                  device.gemms.get()),
         permanent_(program.buffers.size(), nullptr),
         tables_(num_microbatches, permanent_) {}
 
@@ -41,10 +41,10 @@ class StageRun {
  private:
   absl::Status Do(const StageStep& step) {
     switch (step.kind) {
-      case StageStep::Kind::kTake:
-        return Take(step);
-      case StageStep::Kind::kGiveBack:
-        return GiveBack(step);
+      case StageStep::Kind::kAllocate:
+        return AllocateBuffer(step);
+      case StageStep::Kind::kFree:
+        return FreeBuffer(step);
       case StageStep::Kind::kRun:
         return executor_.RunOp(step.pass, step.op, TableOf(step.microbatch),
                                device_.lane());
@@ -56,11 +56,11 @@ class StageRun {
     return microbatch < 0 ? permanent_ : tables_[microbatch];
   }
 
-  absl::Status Take(const StageStep& step) {
+  absl::Status AllocateBuffer(const StageStep& step) {
     const StageBuffer& buffer = program_.buffers[step.buffer];
     ASSIGN_OR_RETURN(
         void* memory,
-        pool_->Take(buffer.bytes(), device_.stream.get(), buffer.name));
+        pool_->Allocate(buffer.bytes(), device_.stream.get(), buffer.name));
     TableOf(step.microbatch)[step.buffer] = memory;
     if (step.microbatch < 0) {
       for (BufferTable& table : tables_) table[step.buffer] = memory;
@@ -73,9 +73,9 @@ class StageRun {
                      {step.buffer, 0, buffer.num_elements}, memory, ++seed_);
   }
 
-  absl::Status GiveBack(const StageStep& step) {
+  absl::Status FreeBuffer(const StageStep& step) {
     void*& memory = TableOf(step.microbatch)[step.buffer];
-    RETURN_IF_ERROR(pool_->GiveBack(memory, device_.stream.get()));
+    RETURN_IF_ERROR(pool_->Free(memory, device_.stream.get()));
     memory = nullptr;  // RunOp names an operation that still needs it
     // Wait, so that the marks do not depend on how far the host has run ahead.
     return device_.Wait("running a stage in a memory pool");

@@ -24,9 +24,8 @@ StageWorkload::StageWorkload(const BenchDevice* device,
                              const Workload& workload)
     : device_(device),
       workload_(workload),
-      executor_(std::make_unique<StageExecutor>(workload.program,
-                                                device->executor_options(),
-                                                device->products.get())) {}
+      executor_(std::make_unique<StageExecutor>(
+          workload.program, device->executor_options(), device->gemms.get())) {}
 
 absl::StatusOr<std::unique_ptr<StageWorkload>> StageWorkload::Create(
     const BenchDevice* device, const Workload& workload) {
@@ -41,7 +40,7 @@ absl::StatusOr<std::unique_ptr<StageWorkload>> StageWorkload::Create(
   std::unique_ptr<StageWorkload> prepared(new StageWorkload(device, workload));
   RETURN_IF_ERROR(prepared->TakeBuffers());
   RETURN_IF_ERROR(prepared->ChooseAlgorithms());
-  RETURN_IF_ERROR(prepared->StartReplayer());
+  RETURN_IF_ERROR(prepared->StartTimer());
   return prepared;
 }
 
@@ -102,7 +101,7 @@ absl::Status StageWorkload::ChooseAlgorithms() {
   return device_->Wait(absl::StrCat(workload_.key, ": choosing algorithms"));
 }
 
-absl::Status StageWorkload::StartReplayer() {
+absl::Status StageWorkload::StartTimer() {
   Launchable launchable;
   launchable.what = workload_.key;
   launchable.num_sets = sets_.size();
@@ -117,10 +116,10 @@ absl::Status StageWorkload::StartReplayer() {
                : executor_->RunOp(workload_.pass, workload_.op, table,
                                   device_->lane());
   };
-  absl::StatusOr<Replayer> replayer =
-      Replayer::Create(device_, std::move(launchable));
-  RETURN_IF_ERROR(replayer.status());
-  replayer_ = std::make_unique<Replayer>(*std::move(replayer));
+  absl::StatusOr<GraphTimer> timer =
+      GraphTimer::Create(device_, std::move(launchable));
+  RETURN_IF_ERROR(timer.status());
+  timer_ = std::make_unique<GraphTimer>(*std::move(timer));
   return absl::OkStatus();
 }
 

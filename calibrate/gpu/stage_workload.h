@@ -24,11 +24,11 @@ class StageWorkload : public PreparedWorkload {
 
   absl::StatusOr<double> Verify() override;
   absl::StatusOr<LaunchBatch> Run(int num_launches) override {
-    return replayer_->Run(num_launches);
+    return timer_->Run(num_launches);
   }
   std::string algorithm() const override;
 
-  Replayer* replayer() { return replayer_.get(); }
+  GraphTimer* timer() { return timer_.get(); }
 
  private:
   StageWorkload(const BenchDevice* device, const Workload& workload);
@@ -40,7 +40,7 @@ class StageWorkload : public PreparedWorkload {
   std::vector<OpIndex> Producers() const;
   absl::Status RunProducers(int set);
   absl::Status ChooseAlgorithms();
-  absl::Status StartReplayer();
+  absl::Status StartTimer();
   absl::StatusOr<double> VerifyOp();
   // Checks only that a pass yields no NaN, as its operations are verified
   // separately.
@@ -53,7 +53,7 @@ class StageWorkload : public PreparedWorkload {
   const Workload workload_;
   std::unique_ptr<StageExecutor> executor_;
   BufferSets sets_;
-  std::unique_ptr<Replayer> replayer_;
+  std::unique_ptr<GraphTimer> timer_;
 };
 
 }  // namespace weir

@@ -11,8 +11,8 @@
 
 namespace weir {
 
-// Prepares an operation or a pass; for kOpBesideCopies and kOpBesideCollectives
-// only the operation (PrepareBesideWorkload adds the concurrent load).
+// Prepares an operation or a pass; for kOpWithCopies and kOpWithCollectives
+// only the operation (PrepareOverlappedWorkload adds the concurrent load).
 absl::StatusOr<std::unique_ptr<PreparedWorkload>> PrepareStageWorkload(
     const BenchDevice* device, const Workload& workload);
 
@@ -27,7 +27,7 @@ absl::StatusOr<std::unique_ptr<PreparedWorkload>> PrepareLoadedWorkload(
     const BenchDevice* device, const Workload& workload);
 
 // Prepares an operation while copies or messages keep a second stream busy.
-absl::StatusOr<std::unique_ptr<PreparedWorkload>> PrepareBesideWorkload(
+absl::StatusOr<std::unique_ptr<PreparedWorkload>> PrepareOverlappedWorkload(
     BenchDevice* device, const Workload& workload);
 
 }  // namespace weir

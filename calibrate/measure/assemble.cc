@@ -27,7 +27,7 @@ bool Throttled(const WorkloadResult& result) {
 
 MeasuredKernel::Kind KindOf(const Kernel& kernel) {
   switch (kernel.kind) {
-    case Kernel::Kind::kProduct:
+    case Kernel::Kind::kGemm:
       return MeasuredKernel::PRODUCT;
     case Kernel::Kind::kAttention:
       return MeasuredKernel::ATTENTION;
@@ -49,7 +49,7 @@ MeasuredKernel KernelOf(const TimedOp& timed, absl::string_view format) {
   measured.set_n(kernel.n);
   measured.set_k(kernel.k);
   if (kernel.kind == Kernel::Kind::kAttention) {
-    measured.set_products(kernel.products);
+    measured.set_num_gemms(kernel.num_gemms);
     measured.set_causal(timed.op->causal);
   }
   measured.set_bytes(kernel.bytes);
@@ -257,7 +257,7 @@ void Assembler::AddProvenance() {
 
 absl::StatusOr<DeviceProfile> Assembler::Assemble() {
   RETURN_IF_ERROR(CheckStart(profile_));
-  if (of_part()) TakePartOfCard();
+  if (of_part()) SetPartition();
   ASSIGN_OR_RETURN(peak_flops_, PeakFlops(profile_, Name(plan_.format)));
   CollectOps();
   if (results_.empty()) {
@@ -269,10 +269,10 @@ absl::StatusOr<DeviceProfile> Assembler::Assemble() {
   AddKernels();
   AddStages();
   AddMemory();
-  if (of_part()) AddCardShare();
+  if (of_part()) AddPartitionSlowdown();
   RETURN_IF_ERROR(FitMemoryFigures());
   RETURN_IF_ERROR(FitAttentionFigures());
-  RETURN_IF_ERROR(FitProductFigures());
+  RETURN_IF_ERROR(FitGemmFigures());
   FitGap();
   FitSlowdowns();
   RETURN_IF_ERROR(FitSelfSends());

@@ -29,7 +29,7 @@ std::string OtherStart(const DeviceProfile& start,
 //   memory, norm and element-wise efficiency, kernel_seconds: one fit to all
 //     kernels that move bytes, including copies;
 //   attention parameters: a fit to fused attention of several lengths;
-//   product: FitProducts at sustained clocks;
+//   product: FitGemms at sustained clocks;
 //   kernel_gap_seconds: time of passes beyond the medians of their kernels,
 //     per kernel, by least squares of relative errors;
 //   slowdowns: geometric means of overlapped over uncontended time;
@@ -38,13 +38,13 @@ std::string OtherStart(const DeviceProfile& start,
 //   residuals and coverage of the fits.
 //
 // For a GPU partition (Calibration::num_partitions) the profile also has
-// card_share, with the median over all stages of a pass under load over the
-// same pass alone. The median is not clamped at 1, since noise has either sign.
-// The profile gets the partition's share of multiprocessors, peak rates and
-// memory, while all partitions share the context and libraries, and "1/4" is
-// appended to its name. The peak memory bandwidth stays that of the whole GPU:
-// the fitted efficiencies are the fractions of it that one partition reaches
-// alone.
+// partition_slowdown, with the median over all stages of a pass under load over
+// the same pass alone. The median is not clamped at 1, since noise has either
+// sign. The profile gets the partition's share of multiprocessors, peak rates
+// and memory, while all partitions share the context and libraries, and "1/4"
+// is appended to its name. The peak memory bandwidth stays that of the whole
+// GPU: the fitted efficiencies are the fractions of it that one partition
+// reaches alone.
 //
 // Parameters that were not measured keep their values. Workloads that drifted
 // or did not settle are used, and listed in the provenance's remarks, as is a

@@ -142,14 +142,14 @@ absl::Status Assembler::FitAttentionFigures() {
     if (kernel.kind != Kernel::Kind::kAttention) continue;
     lengths.insert(kernel.n);
     AttentionSample sample;
-    sample.products = kernel.products;
+    sample.num_gemms = kernel.num_gemms;
     sample.flops =
         kernel.performed_flops > 0 ? kernel.performed_flops : kernel.flops;
     sample.flops_per_ramp_key =
-        2 * kernel.products * kernel.batch * kernel.m * kernel.k;
+        2 * kernel.num_gemms * kernel.batch * kernel.m * kernel.k;
     sample.launches = kernel.launches;
     sample.seconds = timed.seconds();
-    (kernel.products > 2 ? backward : forward) = true;
+    (kernel.num_gemms > 2 ? backward : forward) = true;
     samples.push_back(sample);
   }
   if (samples.empty()) return absl::OkStatus();
@@ -181,47 +181,48 @@ absl::Status Assembler::FitAttentionFigures() {
   return absl::OkStatus();
 }
 
-absl::Status Assembler::FitProductFigures() {
-  std::vector<ProductSample> samples;
+absl::Status Assembler::FitGemmFigures() {
+  std::vector<GemmSample> samples;
   Coverage* coverage = profile_.mutable_coverage();
-  coverage->clear_product_m();
-  coverage->clear_product_n();
-  coverage->clear_product_k();
-  coverage->clear_batched_products();
+  coverage->clear_gemm_m();
+  coverage->clear_gemm_n();
+  coverage->clear_gemm_k();
+  coverage->clear_batched_gemms();
   for (const TimedOp& timed : ops_) {
     if (timed.op->kernels.size() != 1) continue;
     const Kernel& kernel = timed.op->kernels[0];
-    if (kernel.kind != Kernel::Kind::kProduct) continue;
+    if (kernel.kind != Kernel::Kind::kGemm) continue;
     samples.push_back({ShapeOf(kernel), timed.seconds()});
-    Include(kernel.m, coverage->mutable_product_m());
-    Include(kernel.n, coverage->mutable_product_n());
-    Include(kernel.k, coverage->mutable_product_k());
-    if (kernel.batch > 1) coverage->set_batched_products(true);
+    Include(kernel.m, coverage->mutable_gemm_m());
+    Include(kernel.n, coverage->mutable_gemm_n());
+    Include(kernel.k, coverage->mutable_gemm_k());
+    if (kernel.batch > 1) coverage->set_batched_gemms(true);
   }
   if (samples.empty()) return absl::OkStatus();
-  const ProductMachine machine = {peak_flops_,
-                                  profile_.num_multiprocessors().value(),
-                                  profile_.memory_bytes_per_second().value()};
-  const ProductModel start = profile_.product();
-  ASSIGN_OR_RETURN(ProductFit fit,
-                   FitProducts(machine, start, samples, "", Clock::kSustained));
+  const GemmMachine machine = {peak_flops_,
+                               profile_.num_multiprocessors().value(),
+                               profile_.memory_bytes_per_second().value()};
+  const GemmModel start = profile_.gemm();
+  ASSIGN_OR_RETURN(GemmFit fit,
+                   FitGemms(machine, start, samples, "", Clock::kSustained));
   const std::string source = FitSource("products in steady work", fit.errors);
   for (const NamedFigure& named : FiguresOf(&fit.model)) {
     if (!named.figure->source().empty()) continue;  // unchanged from the start
     named.figure->set_source(source);
     named.figure->clear_relative_error();
   }
-  *profile_.mutable_product() = fit.model;
-  return SetProductResidual(machine, start, samples, source);
+  *profile_.mutable_gemm() = fit.model;
+  return SetGemmResidual(machine, start, samples, source);
 }
 
 // Leaves out all rows of one (n, k) together, like weir profile import.
-absl::Status Assembler::SetProductResidual(
-    const ProductMachine& machine, const ProductModel& start,
-    absl::Span<const ProductSample> samples, const std::string& source) {
+absl::Status Assembler::SetGemmResidual(const GemmMachine& machine,
+                                        const GemmModel& start,
+                                        absl::Span<const GemmSample> samples,
+                                        const std::string& source) {
   std::vector<std::pair<double, double>> shapes;
   std::vector<double> measured;
-  for (const ProductSample& sample : samples) {
+  for (const GemmSample& sample : samples) {
     shapes.emplace_back(sample.shape.n, sample.shape.k);
     measured.push_back(sample.seconds);
   }
@@ -232,9 +233,9 @@ absl::Status Assembler::SetProductResidual(
   for (int& fold : folds) fold %= kNumFolds;
   ASSIGN_OR_RETURN(
       const std::vector<double> unseen,
-      CrossValidateProducts(machine, start, samples, folds, Clock::kSustained));
+      CrossValidateGemms(machine, start, samples, folds, Clock::kSustained));
   const double error = SummarizeErrors(unseen, measured).mean_absolute;
-  *profile_.mutable_product_residual() = ResidualOf(
+  *profile_.mutable_gemm_residual() = ResidualOf(
       error, absl::StrFormat("%s, %.2f %% with their (n, k) left out", source,
                              100 * error));
   return absl::OkStatus();
@@ -249,14 +250,14 @@ void Assembler::FitGap() {
   }
   if (fitted.empty()) fitted = std::exchange(others, {});
   if (fitted.empty()) return;
-  double products = 0, squares = 0;
+  double gemms = 0, squares = 0;
   for (const MeasuredStage* stage : fitted) {
     const double seconds = stage->seconds().p50();
     const double n = stage->num_kernels() / seconds;
-    products += n * (seconds - stage->sum_of_kernels_seconds()) / seconds;
+    gemms += n * (seconds - stage->sum_of_kernels_seconds()) / seconds;
     squares += n * n;
   }
-  const double gap = products / squares;
+  const double gap = gemms / squares;
   const auto mean_error = [gap](const std::vector<const MeasuredStage*>& of) {
     double error = 0;
     for (const MeasuredStage* stage : of) {
@@ -284,7 +285,7 @@ void Assembler::FitSlowdowns() {
     int n = 0;
     for (const PlannedOverlap& overlap : plan_.overlaps) {
       const WorkloadResult* alone = Find(overlap.alone_key);
-      const WorkloadResult* beside = Find(overlap.beside_key);
+      const WorkloadResult* beside = Find(overlap.overlapped_key);
       if (overlap.collectives != collectives || !alone || !beside) continue;
       logarithms += std::log(Median(*beside) / Median(*alone));
       ++n;

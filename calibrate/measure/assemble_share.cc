@@ -15,15 +15,15 @@
 namespace weir {
 
 absl::Status CheckStart(const DeviceProfile& start) {
-  if (!start.has_card_share()) return absl::OkStatus();
+  if (!start.has_partition_slowdown()) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("the start profile ", start.name(), " is of one of ",
-                   start.card_share().num_partitions(),
+                   start.partition_slowdown().num_partitions(),
                    " parts of a card, expected a profile of a whole card"));
 }
 
 // Scales the peak rates of the GPU by the partition's share of multiprocessors.
-void Assembler::TakePartOfCard() {
+void Assembler::SetPartition() {
   const auto parts = journal_.num_partitions();
   const auto processors = journal_.part_multiprocessors();
   const auto of_card = journal_.provenance().num_multiprocessors();
@@ -37,8 +37,8 @@ void Assembler::TakePartOfCard() {
   }
 }
 
-void Assembler::AddCardShare() {
-  CardShare* share = profile_.mutable_card_share();
+void Assembler::AddPartitionSlowdown() {
+  PartitionSlowdown* share = profile_.mutable_partition_slowdown();
   share->set_num_partitions(journal_.num_partitions());
   share->set_multiprocessors(journal_.part_multiprocessors());
   std::map<std::pair<std::string, int>, std::vector<double>> ratios;
@@ -53,7 +53,7 @@ void Assembler::AddCardShare() {
   for (const absl::string_view pass : kSharedPasses) {
     for (const auto& [key, factors] : ratios) {
       if (key.first != pass) continue;
-      CardShare::Slowdown* slowdown = share->add_slowdowns();
+      PartitionSlowdown::Slowdown* slowdown = share->add_slowdowns();
       slowdown->set_pass(key.first);
       slowdown->set_active(key.second);
       std::vector<double> sorted = factors;

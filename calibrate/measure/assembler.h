@@ -46,19 +46,19 @@ class Assembler {
                                  absl::Span<const StreamSample> samples,
                                  const std::string& source);
   absl::Status FitAttentionFigures();
-  absl::Status FitProductFigures();
-  absl::Status SetProductResidual(const ProductMachine& machine,
-                                  const ProductModel& start,
-                                  absl::Span<const ProductSample> samples,
-                                  const std::string& source);
+  absl::Status FitGemmFigures();
+  absl::Status SetGemmResidual(const GemmMachine& machine,
+                               const GemmModel& start,
+                               absl::Span<const GemmSample> samples,
+                               const std::string& source);
   void FitGap();
   void FitSlowdowns();
   absl::Status FitSelfSends();
   void SetMemoryFigures();
   // assemble_share.cc
   bool of_part() const { return journal_.num_partitions() > 1; }
-  void TakePartOfCard();
-  void AddCardShare();
+  void SetPartition();
+  void AddPartitionSlowdown();
   void AddProvenance();
 
   const WorkloadResult* Find(const std::string& key) const {

@@ -25,8 +25,8 @@ struct Workload {
     kCopy,         // device to device, `bytes` read and `bytes` written
     // passes[pass][op], a GEMM, overlapped with endless copies of `bytes`, or
     // with endless NCCL self-sends of `bytes` with `max_ctas` CTAs.
-    kOpBesideCopies,
-    kOpBesideCollectives,
+    kOpWithCopies,
+    kOpWithCollectives,
     // NCCL on a communicator of one rank: send and receive of `bytes` to
     // itself.
     kSelfSend,

@@ -51,8 +51,8 @@ double EstimateSeconds(const DeviceProfile& profile, const Workload& workload) {
     case Kind::kSelfSend:
       return kSelfSendSeconds + MoveSeconds(profile, 2 * workload.bytes);
     case Kind::kOp:
-    case Kind::kOpBesideCopies:
-    case Kind::kOpBesideCollectives:
+    case Kind::kOpWithCopies:
+    case Kind::kOpWithCollectives:
       return OpSeconds(profile, peak, OpOf(workload));
     case Kind::kPass:
       break;

@@ -42,7 +42,7 @@ T StreamSeconds(double peak, const StreamSample& sample, const T* figures) {
          sample.bytes / (peak * figures[1 + static_cast<int>(sample.kind)]);
 }
 
-struct StreamMisfit {
+struct StreamResidual {
   double peak;
   const StreamSample* sample;
 
@@ -62,10 +62,10 @@ T AttentionSeconds(double peak, double launch, const AttentionSample& sample,
                    const T* figures) {
   const T flops = sample.flops + sample.flops_per_ramp_key * kRamp * figures[2];
   return sample.launches * launch +
-         flops / (peak * figures[sample.products > 2 ? 1 : 0]);
+         flops / (peak * figures[sample.num_gemms > 2 ? 1 : 0]);
 }
 
-struct AttentionMisfit {
+struct AttentionResidual {
   double peak, launch;
   const AttentionSample* sample;
 
@@ -137,8 +137,8 @@ absl::StatusOr<StreamFit> FitStreams(double peak_bytes_per_second,
   ceres::Problem problem;
   for (const StreamSample& sample : samples) {
     problem.AddResidualBlock(
-        new ceres::AutoDiffCostFunction<StreamMisfit, 1, kNumStream>(
-            new StreamMisfit{peak, &sample}),
+        new ceres::AutoDiffCostFunction<StreamResidual, 1, kNumStream>(
+            new StreamResidual{peak, &sample}),
         new ceres::SoftLOneLoss(kOutlier), figures);
   }
   problem.SetParameterLowerBound(figures, 0, 0);
@@ -170,8 +170,8 @@ absl::StatusOr<AttentionFit> FitAttention(
   ceres::Problem problem;
   for (const AttentionSample& sample : samples) {
     problem.AddResidualBlock(
-        new ceres::AutoDiffCostFunction<AttentionMisfit, 1, kNumAttention>(
-            new AttentionMisfit{peak_flops, launch_seconds, &sample}),
+        new ceres::AutoDiffCostFunction<AttentionResidual, 1, kNumAttention>(
+            new AttentionResidual{peak_flops, launch_seconds, &sample}),
         new ceres::SoftLOneLoss(kOutlier), figures);
   }
   for (int i = 0; i < 2; ++i) {

@@ -81,8 +81,8 @@ class Planner {
   void AddLoads(Workload alone);
   void AddMemory(int stage);
   void AddAttention();
-  void AddProduct(double m, double n, double k);
-  void AddProducts();
+  void AddGemm(double m, double n, double k);
+  void AddGemms();
   void AddTransfers();
   void AddOverlaps();
   void Add(Workload workload) {
@@ -234,30 +234,30 @@ void Planner::AddAttention() {
   }
 }
 
-void Planner::AddProduct(double m, double n, double k) {
-  const auto program = ProductProgram(m, n, k, options_.format);
+void Planner::AddGemm(double m, double n, double k) {
+  const auto program = GemmProgram(m, n, k, options_.format);
   Add({Kind::kOp, OpKey(*program, program->passes[0][0]), program,
        StagePass::kForward, 0, 0, 0});
 }
 
 // GEMMs beyond the model's own, to fit the GEMM model: few and many tiles,
 // short and long sums, sizes that do not fill the last wave.
-void Planner::AddProducts() {
+void Planner::AddGemms() {
   for (double m : {128, 512, 2048, 8192}) {
     for (double n : {256, 1024, 4096, 12288}) {
-      for (double k : {256, 1024, 4096, 12288}) AddProduct(m, n, k);
+      for (double k : {256, 1024, 4096, 12288}) AddGemm(m, n, k);
     }
   }
   for (double m : {16, 64}) {
     for (double n : {1024, 4096}) {
-      for (double k : {1024, 4096}) AddProduct(m, n, k);
+      for (double k : {1024, 4096}) AddGemm(m, n, k);
     }
   }
   for (double n : {64, 768, 1536, 2304, 3072, 5120, 6144, 10240, 32000}) {
-    AddProduct(2048, n, 2048);
+    AddGemm(2048, n, 2048);
   }
   for (double size : {64, 256, 512, 1024, 2048, 4096, 8192, 16384}) {
-    AddProduct(size, size, size);
+    AddGemm(size, size, size);
   }
 }
 
@@ -288,38 +288,37 @@ void Planner::AddTransfers() {
 
 // The largest GEMMs of a block, overlapped with data movement.
 void Planner::AddOverlaps() {
-  std::vector<Workload> products;
+  std::vector<Workload> gemms;
   for (const Workload& workload : plan_.workloads) {
     if (workload.kind == Kind::kOp &&
         workload.program == plan_.stages[0].program &&
         workload.pass == StagePass::kForward &&
-        OpOf(workload).kind == OpKind::kProduct) {
-      products.push_back(workload);
+        OpOf(workload).kind == OpKind::kGemm) {
+      gemms.push_back(workload);
     }
   }
-  std::stable_sort(products.begin(), products.end(),
-                   [](const Workload& a, const Workload& b) {
-                     const StageOp& x = OpOf(a);
-                     const StageOp& y = OpOf(b);
-                     return x.rows * x.columns * x.inner >
-                            y.rows * y.columns * y.inner;
-                   });
-  products.resize(std::min<size_t>(products.size(), 3));
-  products.push_back(plan_.reference);
-  for (const Workload& product : products) {
-    Workload beside = product;
-    beside.kind = Kind::kOpBesideCopies;
+  std::stable_sort(
+      gemms.begin(), gemms.end(), [](const Workload& a, const Workload& b) {
+        const StageOp& x = OpOf(a);
+        const StageOp& y = OpOf(b);
+        return x.rows * x.columns * x.inner > y.rows * y.columns * y.inner;
+      });
+  gemms.resize(std::min<size_t>(gemms.size(), 3));
+  gemms.push_back(plan_.reference);
+  for (const Workload& gemm : gemms) {
+    Workload beside = gemm;
+    beside.kind = Kind::kOpWithCopies;
     beside.bytes = 256 * kMebibyte;
-    beside.key = absl::StrCat(product.key, " | copies of 256 MiB");
-    plan_.overlaps.push_back({product.key, beside.key, false});
+    beside.key = absl::StrCat(gemm.key, " | copies of 256 MiB");
+    plan_.overlaps.push_back({gemm.key, beside.key, false});
     Add(beside);
     for (int ctas : {4, 16}) {
-      beside.kind = Kind::kOpBesideCollectives;
+      beside.kind = Kind::kOpWithCollectives;
       beside.bytes = 64 * kMebibyte;
       beside.max_ctas = ctas;
-      beside.key = absl::StrCat(product.key, " | self-sends of 64 MiB with ",
-                                ctas, " CTAs");
-      plan_.overlaps.push_back({product.key, beside.key, true});
+      beside.key = absl::StrCat(gemm.key, " | self-sends of 64 MiB with ", ctas,
+                                " CTAs");
+      plan_.overlaps.push_back({gemm.key, beside.key, true});
       Add(beside);
     }
   }
@@ -333,8 +332,8 @@ absl::StatusOr<MeasuringPlan> Planner::Make() {
                      "transformer: only its operations can be run"));
   }
   RETURN_IF_ERROR(AddStages());
-  const auto reference = ProductProgram(kReferenceSize, kReferenceSize,
-                                        kReferenceSize, options_.format);
+  const auto reference = GemmProgram(kReferenceSize, kReferenceSize,
+                                     kReferenceSize, options_.format);
   plan_.reference = {Kind::kOp, OpKey(*reference, reference->passes[0][0]),
                      reference, StagePass::kForward,
                      0,         0,
@@ -342,7 +341,7 @@ absl::StatusOr<MeasuringPlan> Planner::Make() {
   AddTransfers();
   for (const PlannedStage& stage : plan_.stages) AddOps(stage);
   AddAttention();
-  AddProducts();
+  AddGemms();
   if (options_.num_partitions == 1) AddOverlaps();
   for (size_t i = 0; i < plan_.stages.size(); ++i) {
     AddPasses(static_cast<int>(i));

@@ -54,7 +54,7 @@ struct PlannedLoad {
 
 // A GEMM alone and overlapped with data movement.
 struct PlannedOverlap {
-  std::string alone_key, beside_key;
+  std::string alone_key, overlapped_key;
   bool collectives = false;  // otherwise copies
 };
 
@@ -91,8 +91,8 @@ absl::StatusOr<MeasuringPlan> MakePlan(const Model& model,
 std::string OpKey(const StageProgram& program, const StageOp& op);
 
 // Returns a program of one GEMM, d[m, n] = a[m, k] b[k, n].
-std::shared_ptr<const StageProgram> ProductProgram(double m, double n, double k,
-                                                   ElementFormat format);
+std::shared_ptr<const StageProgram> GemmProgram(double m, double n, double k,
+                                                ElementFormat format);
 
 // Returns the operation of a kOp workload. Requires: it has a program.
 const StageOp& OpOf(const Workload& workload);

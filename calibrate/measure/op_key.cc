@@ -97,8 +97,8 @@ std::string OpKey(const StageProgram& program, const StageOp& op) {
   return key;
 }
 
-std::shared_ptr<const StageProgram> ProductProgram(double m, double n, double k,
-                                                   ElementFormat format) {
+std::shared_ptr<const StageProgram> GemmProgram(double m, double n, double k,
+                                                ElementFormat format) {
   auto program = std::make_shared<StageProgram>();
   const auto add = [&](const char* name, BufferClass buffer_class,
                        double elements) {
@@ -121,8 +121,8 @@ std::shared_ptr<const StageProgram> ProductProgram(double m, double n, double k,
   op.inputs = {{0}, {1}, {}};
   op.outputs = {{2}, {}};
   Kernel kernel;
-  kernel.kind = Kernel::Kind::kProduct;
-  kernel.part = KernelPart::kProjectionProduct;
+  kernel.kind = Kernel::Kind::kGemm;
+  kernel.part = KernelPart::kProjectionGemm;
   kernel.batch = 1;
   kernel.m = m;
   kernel.n = n;

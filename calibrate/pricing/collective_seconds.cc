@@ -10,7 +10,7 @@ namespace weir {
 namespace {
 
 // Inputs of one cost evaluation, named as in NCCL v2.28.9 src/graph/tuning.cc.
-struct Question {
+struct CollectiveQuery {
   const CollectiveModel& model;
   CollectiveKind kind;
   double bytes;
@@ -28,12 +28,13 @@ int Passes(CollectiveKind kind) {
 // Returns floor(log2(n)), NCCL's log2i.
 int Log2(int n) { return std::bit_width(static_cast<unsigned>(n)) - 1; }
 
-double HopSeconds(const Question& q, const ProtocolCosts& costs) {
+double HopSeconds(const CollectiveQuery& q, const ProtocolCosts& costs) {
   return q.group.pci ? costs.pci_hop_seconds().value()
                      : costs.nvlink_hop_seconds().value();
 }
 
-double IntraRate(const Question& q, const ProtocolCosts& costs, double part) {
+double IntraRate(const CollectiveQuery& q, const ProtocolCosts& costs,
+                 double part) {
   const double links = q.group.intra_bytes_per_second *
                        q.model.link_efficiency().value() *
                        costs.link_part().value() * part;
@@ -42,14 +43,14 @@ double IntraRate(const Question& q, const ProtocolCosts& costs, double part) {
              : links;
 }
 
-double InterRate(const Question& q, double part) {
+double InterRate(const CollectiveQuery& q, double part) {
   return q.group.inter_bytes_per_second / q.group.num_sharing *
          q.model.net_efficiency().value() * part;
 }
 
 // Completes a cost whose bytes, rates and hops are set: adds the cost of chunks
 // and of the rank's own block.
-void AddLocalSeconds(const Question& q, CollectiveCost* cost) {
+void AddLocalSeconds(const CollectiveQuery& q, CollectiveCost* cost) {
   if (cost->protocol == CollectiveProtocol::kLl) return;
   const CollectiveModel& model = q.model;
   if (cost->protocol == CollectiveProtocol::kSimple) {
@@ -65,7 +66,7 @@ void AddLocalSeconds(const Question& q, CollectiveCost* cost) {
   }
 }
 
-CollectiveCost Ring(const Question& q, CollectiveProtocol protocol,
+CollectiveCost Ring(const CollectiveQuery& q, CollectiveProtocol protocol,
                     const ProtocolCosts& costs) {
   const bool simple = protocol == CollectiveProtocol::kSimple;
   CollectiveCost cost{CollectiveAlgorithm::kRing, protocol};
@@ -107,7 +108,7 @@ double TreeBytes(double bytes, int num_nodes) {
   return num_nodes == 2 ? bytes : 2 * bytes;
 }
 
-CollectiveCost Tree(const Question& q, CollectiveProtocol protocol,
+CollectiveCost Tree(const CollectiveQuery& q, CollectiveProtocol protocol,
                     const ProtocolCosts& costs) {
   constexpr double kPart = 0.92;  // NCCL v2.28.9 src/graph/tuning.cc
   CollectiveCost cost{CollectiveAlgorithm::kTree, protocol};
@@ -129,7 +130,7 @@ CollectiveCost Tree(const Question& q, CollectiveProtocol protocol,
 // Returns the cost of NVLS, where the switches reduce: a rank sends them all
 // bytes and sends its reduced block once. Between nodes the blocks go through
 // trees.
-CollectiveCost Nvls(const Question& q) {
+CollectiveCost Nvls(const CollectiveQuery& q) {
   CollectiveCost cost{CollectiveAlgorithm::kNvls, CollectiveProtocol::kSimple};
   const int per_node = q.group.ranks_per_node;
   cost.latency_seconds = q.model.nvls_base_seconds().value();
@@ -146,7 +147,7 @@ CollectiveCost Nvls(const Question& q) {
   return cost;
 }
 
-CollectiveCost Pairs(const Question& q, CollectiveProtocol protocol) {
+CollectiveCost Pairs(const CollectiveQuery& q, CollectiveProtocol protocol) {
   CollectiveCost cost{CollectiveAlgorithm::kPairs, protocol};
   const PairCosts& pairs = q.model.pairs();
   const bool simple = protocol == CollectiveProtocol::kSimple;
@@ -175,7 +176,7 @@ CollectiveCost Pairs(const Question& q, CollectiveProtocol protocol) {
   return cost;
 }
 
-CollectiveCost CheapestPairs(const Question& q) {
+CollectiveCost CheapestPairs(const CollectiveQuery& q) {
   const CollectiveCost simple = Pairs(q, CollectiveProtocol::kSimple);
   // NCCL never uses LL over the network (NCCL v2.28.9 src/enqueue.cc).
   if (q.num_nodes > 1) return simple;
@@ -216,13 +217,13 @@ CollectiveCost CheapestCollective(const CollectiveModel& model,
   if (group.num_ranks <= 1) return {};
   const int num_nodes = group.num_ranks / group.ranks_per_node;
   const int passes = Passes(kind);
-  const Question q{model,
-                   kind,
-                   bytes,
-                   group,
-                   num_nodes,
-                   passes * (group.num_ranks - 1),
-                   passes * (num_nodes - 1)};
+  const CollectiveQuery q{model,
+                          kind,
+                          bytes,
+                          group,
+                          num_nodes,
+                          passes * (group.num_ranks - 1),
+                          passes * (num_nodes - 1)};
   if (kind == CollectiveKind::kAllToAll ||
       kind == CollectiveKind::kSendReceive) {
     return CheapestPairs(q);

@@ -22,12 +22,12 @@ double Square(double x) { return x * x; }
 
 }  // namespace
 
-ProductShape MakeProduct(double m, double n, double k, double element_bytes) {
+GemmSize MakeGemmSize(double m, double n, double k, double element_bytes) {
   return {1, m, n, k, element_bytes, element_bytes * (m * k + k * n + m * n)};
 }
 
-ProductTerms<double> TermsOf(const ProductModel& model, Clock clock) {
-  ProductTerms<double> terms;
+GemmTerms<double> TermsOf(const GemmModel& model, Clock clock) {
+  GemmTerms<double> terms;
   terms.launch_seconds = model.launch_seconds().value();
   terms.wave_seconds = model.wave_seconds().value();
   terms.matrix_rate = model.matrix_rate().value();
@@ -43,10 +43,9 @@ ProductTerms<double> TermsOf(const ProductModel& model, Clock clock) {
              : Sustained(terms, model.sustained_rate().value());
 }
 
-ProductChoice FastestProduct(const ProductMachine& machine,
-                             const ProductTerms<double>& terms,
-                             const ProductShape& shape) {
-  ProductChoice best;
+GemmChoice FastestGemm(const GemmMachine& machine,
+                       const GemmTerms<double>& terms, const GemmSize& shape) {
+  GemmChoice best;
   best.seconds = terms.launch_seconds;
   if (!(shape.batch > 0 && shape.m > 0 && shape.n > 0 && shape.k > 0)) {
     return best;
@@ -54,7 +53,7 @@ ProductChoice FastestProduct(const ProductMachine& machine,
   // The launch and throttling terms grow with this time and do not move its
   // minimum.
   double least = std::numeric_limits<double>::infinity();
-  const double memory = ProductMemorySeconds(machine, terms, shape);
+  const double memory = GemmMemorySeconds(machine, terms, shape);
   const double bound =
       std::max(memory, 2 * shape.batch * shape.m * shape.n * shape.k /
                            (terms.matrix_rate * machine.flops_per_second));
@@ -80,13 +79,12 @@ ProductChoice FastestProduct(const ProductMachine& machine,
   return best;
 }
 
-double ProductSeconds(const DeviceProfile& profile, double peak_flops,
-                      const ProductShape& shape, Clock clock) {
-  const ProductMachine machine = {peak_flops,
-                                  profile.num_multiprocessors().value(),
-                                  profile.memory_bytes_per_second().value()};
-  return FastestProduct(machine, TermsOf(profile.product(), clock), shape)
-      .seconds;
+double GemmSeconds(const DeviceProfile& profile, double peak_flops,
+                   const GemmSize& shape, Clock clock) {
+  const GemmMachine machine = {peak_flops,
+                               profile.num_multiprocessors().value(),
+                               profile.memory_bytes_per_second().value()};
+  return FastestGemm(machine, TermsOf(profile.gemm(), clock), shape).seconds;
 }
 
 }  // namespace weir

@@ -26,13 +26,12 @@
 namespace weir {
 
 // `batch` GEMMs of (m x k) by (k x n), all in one kernel.
-struct ProductShape {
+struct GemmSize {
   double batch = 1, m = 0, n = 0, k = 0;
   double element_bytes = 2;  // for operands and result
   double bytes = 0;          // read and written, each operand once
 };
-ProductShape MakeProduct(double m, double n, double k,
-                         double element_bytes = 2);
+GemmSize MakeGemmSize(double m, double n, double k, double element_bytes = 2);
 
 enum class Clock {
   // The same GEMM repeated for a moment, as in benchmarks: boost clocks, and
@@ -46,7 +45,7 @@ enum class Clock {
 // The model parameters as plain numbers. T is double, or a jet where a fit
 // needs derivatives.
 template <typename T>
-struct ProductTerms {
+struct GemmTerms {
   T launch_seconds, wave_seconds, matrix_rate, cache_bytes_per_second,
       cache_shares, output_bytes_per_second, memory_rate, cache_bytes,
       wave_quantization, throttling;
@@ -54,7 +53,7 @@ struct ProductTerms {
 
 // Converts burst terms to sustained clocks.
 template <typename T>
-ProductTerms<T> Sustained(ProductTerms<T> terms, double sustained_rate) {
+GemmTerms<T> Sustained(GemmTerms<T> terms, double sustained_rate) {
   terms.matrix_rate = terms.matrix_rate * sustained_rate;
   terms.cache_bytes = T(0.0);
   terms.throttling = T(0.0);  // included in sustained_rate
@@ -62,28 +61,27 @@ ProductTerms<T> Sustained(ProductTerms<T> terms, double sustained_rate) {
 }
 
 // Datasheet values.
-struct ProductMachine {
+struct GemmMachine {
   double flops_per_second = 0;  // peak in the GEMM's number format
   double num_multiprocessors = 0;
   double memory_bytes_per_second = 0;  // peak
 };
 
-ProductTerms<double> TermsOf(const ProductModel& model, Clock clock);
+GemmTerms<double> TermsOf(const GemmModel& model, Clock clock);
 
 // The kernel that a library is predicted to choose.
-struct ProductChoice {
+struct GemmChoice {
   double seconds = 0;
   int tile_m = 0, tile_n = 0;
   int splits = 1;
 };
-ProductChoice FastestProduct(const ProductMachine& machine,
-                             const ProductTerms<double>& terms,
-                             const ProductShape& shape);
+GemmChoice FastestGemm(const GemmMachine& machine,
+                       const GemmTerms<double>& terms, const GemmSize& shape);
 
 // Returns the seconds including the launch. Requires: peak_flops came from
 // PeakFlops.
-double ProductSeconds(const DeviceProfile& profile, double peak_flops,
-                      const ProductShape& shape, Clock clock);
+double GemmSeconds(const DeviceProfile& profile, double peak_flops,
+                   const GemmSize& shape, Clock clock);
 
 }  // namespace weir
 

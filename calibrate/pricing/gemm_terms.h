@@ -12,7 +12,7 @@
 namespace weir {
 
 // Elements of k per main loop step; a partial step costs a full one.
-inline constexpr double kProductStep = 32;
+inline constexpr double kGemmStep = 32;
 // Partial sums of a split are fp32, written once and read once.
 inline constexpr double kPartialSumBytes = 8;
 // GEMMs of about this duration begin to reach the power limit.
@@ -20,7 +20,7 @@ inline constexpr double kThrottlingSeconds = 1e-3;
 
 // Returns the additional seconds of a split.
 template <typename T>
-T SplitSeconds(const ProductTerms<T>& terms, const ProductShape& shape,
+T SplitSeconds(const GemmTerms<T>& terms, const GemmSize& shape,
                double splits) {
   return terms.launch_seconds + splits * kPartialSumBytes * shape.batch *
                                     shape.m * shape.n /
@@ -29,9 +29,8 @@ T SplitSeconds(const ProductTerms<T>& terms, const ProductShape& shape,
 
 // Returns the seconds of moving every operand once.
 template <typename T>
-T ProductMemorySeconds(const ProductMachine& machine,
-                       const ProductTerms<T>& terms,
-                       const ProductShape& shape) {
+T GemmMemorySeconds(const GemmMachine& machine, const GemmTerms<T>& terms,
+                    const GemmSize& shape) {
   // An LRU cache keeps either all of a footprint or almost nothing.
   T ratio = terms.cache_bytes / std::max(shape.bytes, 1.0);
   for (int i = 0; i < 4; ++i) ratio = ratio * ratio;  // to the 16th power
@@ -44,8 +43,8 @@ T ProductMemorySeconds(const ProductMachine& machine,
 // Returns the seconds of all tiles, without memory traffic. Requires: all sizes
 // are positive.
 template <typename T>
-T TileSeconds(const ProductMachine& machine, const ProductTerms<T>& terms,
-              const ProductShape& shape, double tile_m, double tile_n,
+T TileSeconds(const GemmMachine& machine, const GemmTerms<T>& terms,
+              const GemmSize& shape, double tile_m, double tile_n,
               double splits) {
   const double processors = machine.num_multiprocessors;
   const double x = shape.batch * std::ceil(shape.m / tile_m) *
@@ -59,22 +58,21 @@ T TileSeconds(const ProductMachine& machine, const ProductTerms<T>& terms,
                        (terms.matrix_rate * machine.flops_per_second);
   const T load = (tile_m + tile_n) * shape.element_bytes * processors * crowd /
                  terms.cache_bytes_per_second;
-  const double steps = std::ceil(shape.k / splits / kProductStep);
+  const double steps = std::ceil(shape.k / splits / kGemmStep);
   const T output = tile_m * tile_n * shape.element_bytes * processors /
                    terms.output_bytes_per_second;
-  return waves *
-         (terms.wave_seconds + output +
-          steps * kProductStep * (arithmetic > load ? arithmetic : load));
+  return waves * (terms.wave_seconds + output +
+                  steps * kGemmStep * (arithmetic > load ? arithmetic : load));
 }
 
 // Returns the seconds of a GEMM with one tile and split, launch included.
 template <typename T>
-T CandidateSeconds(const ProductMachine& machine, const ProductTerms<T>& terms,
-                   const ProductShape& shape, double tile_m, double tile_n,
+T CandidateSeconds(const GemmMachine& machine, const GemmTerms<T>& terms,
+                   const GemmSize& shape, double tile_m, double tile_n,
                    double splits) {
   using std::sqrt;
   T tiles = TileSeconds(machine, terms, shape, tile_m, tile_n, splits);
-  T memory = ProductMemorySeconds(machine, terms, shape);
+  T memory = GemmMemorySeconds(machine, terms, shape);
   tiles = tiles * tiles;
   memory = memory * memory;
   T seconds = sqrt(sqrt(tiles * tiles + memory * memory));

@@ -20,7 +20,7 @@ constexpr double kHalfOf95 = 1.959963984540054;
 constexpr double kSameExtra = 0.25;
 
 double FullFlops(const Kernel& kernel) {
-  return 2 * kernel.products * kernel.batch * kernel.m * kernel.n * kernel.k;
+  return 2 * kernel.num_gemms * kernel.batch * kernel.m * kernel.n * kernel.k;
 }
 
 bool IsCausal(const Kernel& kernel) {
@@ -56,11 +56,11 @@ Kernel ShapeOf(const MeasuredKernel& measured) {
   kernel.bytes = measured.bytes();
   kernel.performed_flops = measured.performed_flops();
   if (measured.kind() == MeasuredKernel::PRODUCT) {
-    kernel.kind = Kernel::Kind::kProduct;
+    kernel.kind = Kernel::Kind::kGemm;
     kernel.flops = FullFlops(kernel);
   } else if (measured.kind() == MeasuredKernel::ATTENTION) {
     kernel.kind = Kernel::Kind::kAttention;
-    kernel.products = static_cast<int>(measured.products());
+    kernel.num_gemms = static_cast<int>(measured.num_gemms());
     kernel.flops = FullFlops(kernel);
     if (kernel.performed_flops == 0) {
       kernel.performed_flops =
@@ -81,7 +81,7 @@ KernelPrices::Key KernelPrices::KeyOf(Along along, const Kernel& kernel) {
   }
   // A window of keys does not grow with the sequence.
   const double window = kernel.n == kernel.m ? 0 : kernel.n;
-  const double direction = kernel.products + (IsCausal(kernel) ? 0.5 : 0);
+  const double direction = kernel.num_gemms + (IsCausal(kernel) ? 0.5 : 0);
   return {along, {kernel.batch, kernel.k, window, direction}};
 }
 
@@ -210,9 +210,9 @@ KernelPrice KernelPrices::Price(const DeviceProfile& profile, double peak_flops,
               point.throttled};
     }
   } else if (!lines_.empty() && kernel.kind != Kernel::Kind::kMemory) {
-    const bool product = kernel.kind == Kernel::Kind::kProduct;
+    const bool gemm = kernel.kind == Kernel::Kind::kGemm;
     for (Along along : {Along::kM, Along::kK, Along::kSequence}) {
-      if (product == (along == Along::kSequence)) continue;
+      if (gemm == (along == Along::kSequence)) continue;
       const Line* line = Find(along, kernel);
       if (line == nullptr) continue;
       const double size = along == Along::kK ? kernel.k : kernel.m;

@@ -37,33 +37,32 @@ double MemoryEfficiency(const DeviceProfile& profile, KernelPart part) {
 // more slowly if a causal mask halves the keys.
 double AttentionSeconds(const DeviceProfile& profile, double peak_flops,
                         const Kernel& kernel) {
-  const ProductModel& product = profile.product();
+  const GemmModel& gemm = profile.gemm();
   double efficiency =
       profile.has_attention_efficiency()
           ? profile.attention_efficiency().value()
-          : product.matrix_rate().value() * product.sustained_rate().value();
-  if (kernel.products > 2 && profile.has_attention_backward_efficiency()) {
+          : gemm.matrix_rate().value() * gemm.sustained_rate().value();
+  if (kernel.num_gemms > 2 && profile.has_attention_backward_efficiency()) {
     efficiency = profile.attention_backward_efficiency().value();
   }
   const double flops =
       kernel.performed_flops > 0 ? kernel.performed_flops : kernel.flops;
-  const double ramp_flops = 2 * kernel.products * kernel.batch * kernel.m *
+  const double ramp_flops = 2 * kernel.num_gemms * kernel.batch * kernel.m *
                             kernel.k * profile.attention_ramp_keys().value();
   return (flops + ramp_flops) / (peak_flops * efficiency);
 }
 
 }  // namespace
 
-ProductShape ShapeOf(const Kernel& kernel) {
+GemmSize ShapeOf(const Kernel& kernel) {
   return {kernel.batch,         kernel.m,    kernel.n, kernel.k,
           ElementBytes(kernel), kernel.bytes};
 }
 
 double KernelSeconds(const DeviceProfile& profile, double peak_flops,
                      const Kernel& kernel) {
-  if (kernel.kind == Kernel::Kind::kProduct) {
-    return ProductSeconds(profile, peak_flops, ShapeOf(kernel),
-                          Clock::kSustained);
+  if (kernel.kind == Kernel::Kind::kGemm) {
+    return GemmSeconds(profile, peak_flops, ShapeOf(kernel), Clock::kSustained);
   }
   const double memory_seconds =
       kernel.bytes / (profile.memory_bytes_per_second().value() *

@@ -12,7 +12,7 @@
 namespace weir {
 
 // Returns the GEMM shape for product_seconds.h. Requires: the kernel is a GEMM.
-ProductShape ShapeOf(const Kernel& kernel);
+GemmSize ShapeOf(const Kernel& kernel);
 
 // Returns the seconds of one kernel in a training step as predicted from the
 // model parameters: GEMMs by product_seconds.h, attention by its FLOP and

@@ -82,8 +82,8 @@ void CheckKernel(const std::string& field, const MeasuredKernel& kernel,
                   "is empty, expected a name such as \"bf16\"");
   }
   if (kernel.kind() == MeasuredKernel::ATTENTION) {
-    problems->CheckRange(absl::StrCat(field, ".products"), kernel.products(), 1,
-                         100);
+    problems->CheckRange(absl::StrCat(field, ".products"), kernel.num_gemms(),
+                         1, 100);
   }
   problems->CheckRange(absl::StrCat(field, ".performed_flops"),
                        kernel.performed_flops(), 0, 1e24);
@@ -249,7 +249,7 @@ void CheckMeasured(const DeviceProfile& profile, Problems* problems) {
   CheckEach("memory", profile.memory(), CheckMemory, problems);
   CheckLinks(profile, problems);
   CheckOverlap(profile, problems);
-  CheckCardShare(profile, problems);
+  CheckPartitionSlowdown(profile, problems);
   CheckSoftware("provenance.software", profile.provenance().software(),
                 problems);
   CheckReserved(profile, problems);

@@ -57,7 +57,7 @@ void CheckRangeOf(absl::string_view field, const Range& range,
 
 void CheckUncertainty(const DeviceProfile& profile, Problems* problems) {
   const std::pair<const char*, const Figure*> residuals[] = {
-      {"product_residual", &profile.product_residual()},
+      {"product_residual", &profile.gemm_residual()},
       {"collective_residual", &profile.collective_residual()},
       {"memory_residual", &profile.memory_residual()}};
   for (const auto& [field, figure] : residuals) {
@@ -66,9 +66,9 @@ void CheckUncertainty(const DeviceProfile& profile, Problems* problems) {
     }
   }
   const Coverage& coverage = profile.coverage();
-  CheckRangeOf("coverage.product_m", coverage.product_m(), problems);
-  CheckRangeOf("coverage.product_n", coverage.product_n(), problems);
-  CheckRangeOf("coverage.product_k", coverage.product_k(), problems);
+  CheckRangeOf("coverage.product_m", coverage.gemm_m(), problems);
+  CheckRangeOf("coverage.product_n", coverage.gemm_n(), problems);
+  CheckRangeOf("coverage.product_k", coverage.gemm_k(), problems);
   CheckRangeOf("coverage.collective_bytes", coverage.collective_bytes(),
                problems);
   CheckRangeOf("coverage.collective_ranks", coverage.collective_ranks(),
@@ -115,9 +115,9 @@ absl::Status ValidateDeviceProfile(absl::string_view label,
     CheckFigure("reserved_bytes", profile.reserved_bytes(), 0,
                 profile.memory_bytes().value(), &problems);
   }
-  for (const ProductFigure& figure : ProductFigures()) {
-    CheckFigure(absl::StrCat("product.", figure.name),
-                (profile.product().*figure.get)(), figure.low, figure.high,
+  for (const GemmFigure& figure : GemmFigures()) {
+    CheckFigure(absl::StrCat("gemm.", figure.name),
+                (profile.gemm().*figure.get)(), figure.low, figure.high,
                 &problems);
   }
   if (profile.has_attention_efficiency()) {

@@ -3,9 +3,9 @@
 
 namespace weir {
 
-const std::vector<ProductFigure>& ProductFigures() {
-  using M = ProductModel;
-  static const auto& figures = *new std::vector<ProductFigure>{
+const std::vector<GemmFigure>& GemmFigures() {
+  using M = GemmModel;
+  static const auto& figures = *new std::vector<GemmFigure>{
       {"launch_seconds", &M::launch_seconds, &M::mutable_launch_seconds, 0,
        1e-3, 1e-6},
       {"wave_seconds", &M::wave_seconds, &M::mutable_wave_seconds, 0, 1e-3,

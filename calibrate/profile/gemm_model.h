@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parameters of a ProductModel, by name.
+// The parameters of a GemmModel, by name.
 #ifndef WEIR_CALIBRATE_PROFILE_GEMM_MODEL_H_
 #define WEIR_CALIBRATE_PROFILE_GEMM_MODEL_H_
 
@@ -10,10 +10,10 @@
 namespace weir {
 
 // One parameter of the message and its valid range.
-struct ProductFigure {
+struct GemmFigure {
   const char* name;
-  const Figure& (ProductModel::*get)() const;
-  Figure* (ProductModel::*mutate)();
+  const Figure& (GemmModel::*get)() const;
+  Figure* (GemmModel::*mutate)();
   double low, high;
   // The smallest change that matters for a parameter that may be 0.
   double scale;
@@ -21,7 +21,7 @@ struct ProductFigure {
 
 // Returns all parameters in the order of the message. The last is
 // sustained_rate, which short measurements do not show.
-const std::vector<ProductFigure>& ProductFigures();
+const std::vector<GemmFigure>& GemmFigures();
 
 }  // namespace weir
 

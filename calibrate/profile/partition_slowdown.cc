@@ -17,10 +17,10 @@ constexpr uint32_t kMaxMultiprocessors = 100000;
 
 }  // namespace
 
-std::vector<double> SharingCurve(const CardShare& share,
+std::vector<double> SharingCurve(const PartitionSlowdown& share,
                                  absl::string_view pass) {
   std::map<uint32_t, double> measured = {{1, 1.0}};
-  for (const CardShare::Slowdown& slowdown : share.slowdowns()) {
+  for (const PartitionSlowdown::Slowdown& slowdown : share.slowdowns()) {
     if (slowdown.pass() == pass)
       measured[slowdown.active()] = slowdown.factor();
   }
@@ -43,18 +43,19 @@ std::vector<double> SharingCurve(const CardShare& share,
   return curve;
 }
 
-void CheckCardShare(const DeviceProfile& profile, Problems* problems) {
-  if (!profile.has_card_share()) return;
-  const CardShare& share = profile.card_share();
-  problems->CheckRange("card_share.num_partitions", share.num_partitions(), 2,
-                       kMaxPartitions);
-  problems->CheckRange("card_share.multiprocessors", share.multiprocessors(), 1,
-                       kMaxMultiprocessors);
+void CheckPartitionSlowdown(const DeviceProfile& profile, Problems* problems) {
+  if (!profile.has_partition_slowdown()) return;
+  const PartitionSlowdown& share = profile.partition_slowdown();
+  problems->CheckRange("partition_slowdown.num_partitions",
+                       share.num_partitions(), 2, kMaxPartitions);
+  problems->CheckRange("partition_slowdown.multiprocessors",
+                       share.multiprocessors(), 1, kMaxMultiprocessors);
   // `active` of the last slowdown, by pass.
   std::map<std::string, uint32_t> last;
   for (int i = 0; i < share.slowdowns_size(); ++i) {
-    const CardShare::Slowdown& slowdown = share.slowdowns(i);
-    const std::string field = absl::StrCat("card_share.slowdowns[", i, "]");
+    const PartitionSlowdown::Slowdown& slowdown = share.slowdowns(i);
+    const std::string field =
+        absl::StrCat("partition_slowdown.slowdowns[", i, "]");
     if (std::find(std::begin(kSharedPasses), std::end(kSharedPasses),
                   slowdown.pass()) == std::end(kSharedPasses)) {
       problems->Add(

@@ -17,13 +17,14 @@ inline constexpr absl::string_view kSharedPasses[] = {
 // Returns the factor by which a pass slows down while 1, 2, ... num_partitions
 // partitions work. The factor is interpolated linearly between measured counts
 // and constant beyond the last one. It is 1 for a single active partition and
-// for a pass that was not measured. Requires: CheckCardShare() reports no
-// problem.
-std::vector<double> SharingCurve(const CardShare& share,
+// for a pass that was not measured. Requires: CheckPartitionSlowdown() reports
+// no problem.
+std::vector<double> SharingCurve(const PartitionSlowdown& share,
                                  absl::string_view pass);
 
-// Reports all problems with a profile's card_share. An absent one is valid.
-void CheckCardShare(const DeviceProfile& profile, Problems* problems);
+// Reports all problems with a profile's partition_slowdown. An absent one is
+// valid.
+void CheckPartitionSlowdown(const DeviceProfile& profile, Problems* problems);
 
 }  // namespace weir
 

@@ -115,8 +115,9 @@ absl::Status Override(const ScenarioFlags& flags, Scenario* target) {
 
 namespace {
 
-absl::StatusOr<Question> FromMegatronArguments(const ScenarioFlags& flags) {
-  Question question{flags.megatron_args, {}};
+absl::StatusOr<ScenarioRequest> FromMegatronArguments(
+    const ScenarioFlags& flags) {
+  ScenarioRequest request{flags.megatron_args, {}};
   if (!flags.scenario.empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat("command line: --megatron-args and the scenario ",
@@ -125,13 +126,13 @@ absl::StatusOr<Question> FromMegatronArguments(const ScenarioFlags& flags) {
   ASSIGN_OR_RETURN(const std::string text, ReadFile(flags.megatron_args));
   ASSIGN_OR_RETURN(MegatronRun run,
                    ReadMegatronArguments(flags.megatron_args, text));
-  question.scenario = std::move(run.scenario);
+  request.scenario = std::move(run.scenario);
   if (!run.ignored.empty()) {
-    question.notes.push_back(
+    request.notes.push_back(
         absl::StrCat(flags.megatron_args,
                      ": not simulated: ", absl::StrJoin(run.ignored, ", ")));
   }
-  return question;
+  return request;
 }
 
 // Like Megatron-LM, uses all GPUs that tensor and pipeline parallelism leave.
@@ -157,20 +158,20 @@ absl::Status FillReplicas(const std::string& label, Scenario* scenario) {
 
 }  // namespace
 
-absl::StatusOr<Question> ApplyOverrides(const ScenarioFlags& flags) {
-  Question question{"command line", {}};
+absl::StatusOr<ScenarioRequest> ApplyOverrides(const ScenarioFlags& flags) {
+  ScenarioRequest request{"command line", {}};
   if (!flags.megatron_args.empty()) {
-    ASSIGN_OR_RETURN(question, FromMegatronArguments(flags));
+    ASSIGN_OR_RETURN(request, FromMegatronArguments(flags));
   } else if (!flags.scenario.empty()) {
-    ASSIGN_OR_RETURN(question.scenario, LoadScenario(flags.scenario));
-    question.label = flags.scenario;
+    ASSIGN_OR_RETURN(request.scenario, LoadScenario(flags.scenario));
+    request.label = flags.scenario;
   }
-  RETURN_IF_ERROR(Override(flags, &question.scenario));
+  RETURN_IF_ERROR(Override(flags, &request.scenario));
   if (!flags.megatron_args.empty()) {
-    RETURN_IF_ERROR(FillReplicas(question.label, &question.scenario));
+    RETURN_IF_ERROR(FillReplicas(request.label, &request.scenario));
   }
-  FillChunksFromLayout(question.scenario);
-  return question;
+  FillChunksFromLayout(request.scenario);
+  return request;
 }
 
 absl::StatusOr<ResolvedScenario> ResolveWithChunks(const std::string& label,
@@ -185,7 +186,7 @@ absl::StatusOr<ResolvedScenario> ResolveWithChunks(const std::string& label,
 }
 
 absl::StatusOr<ResolvedScenario> ResolveFlags(const ScenarioFlags& flags) {
-  ASSIGN_OR_RETURN(Question question, ApplyOverrides(flags));
+  ASSIGN_OR_RETURN(ScenarioRequest request, ApplyOverrides(flags));
   if (flags.schedules.size() > 1) {
     Problems problems("command line");
     problems.Add("--schedule",
@@ -193,13 +194,13 @@ absl::StatusOr<ResolvedScenario> ResolveFlags(const ScenarioFlags& flags) {
     return problems.ToStatus();
   }
   if (!flags.schedules.empty()) {
-    question.scenario.set_schedule(flags.schedules[0]);
+    request.scenario.set_schedule(flags.schedules[0]);
   }
   ASSIGN_OR_RETURN(
       ResolvedScenario resolved,
-      ResolveWithChunks(question.label, std::move(question.scenario)));
-  resolved.warnings.insert(resolved.warnings.end(), question.notes.begin(),
-                           question.notes.end());
+      ResolveWithChunks(request.label, std::move(request.scenario)));
+  resolved.warnings.insert(resolved.warnings.end(), request.notes.begin(),
+                           request.notes.end());
   return resolved;
 }
 

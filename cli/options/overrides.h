@@ -19,14 +19,14 @@ absl::StatusOr<TextbookCosts> ReadCosts(const std::string& costs);
 // Sets every field that the flags set.
 absl::Status Override(const ScenarioFlags& flags, Scenario* scenario);
 
-struct Question {
+struct ScenarioRequest {
   std::string label;                    // the file, or "command line"
   Scenario scenario;                    // not resolved
   std::vector<std::string> notes = {};  // for the user
 };
 
 // Loads the scenario that the flags name (empty if none) and overrides it.
-absl::StatusOr<Question> ApplyOverrides(const ScenarioFlags& flags);
+absl::StatusOr<ScenarioRequest> ApplyOverrides(const ScenarioFlags& flags);
 
 // Calls ResolveScenario; chooses chunks for the schedule if none are given.
 absl::StatusOr<ResolvedScenario> ResolveWithChunks(const std::string& label,

@@ -26,20 +26,20 @@
 namespace weir {
 namespace {
 
-absl::StatusOr<ResolvedScenario> ResolveFor(const Question& question,
+absl::StatusOr<ResolvedScenario> ResolveFor(const ScenarioRequest& request,
                                             const std::string& schedule) {
-  Scenario scenario = question.scenario;
+  Scenario scenario = request.scenario;
   if (IsScheduleFile(schedule)) {
     scenario.set_schedule(schedule);
     RETURN_IF_ERROR(SetChunksOfFile(schedule, &scenario));
-    return ResolveScenario(question.label, scenario);
+    return ResolveScenario(request.label, scenario);
   }
   ASSIGN_OR_RETURN(const ScheduleKind* kind, FindScheduleKind(schedule));
   scenario.set_schedule(WithOwnName(schedule, *kind));
   if (kind->flush) scenario.clear_num_batches();  // every batch is the same
   // One scenario serves schedules that need different numbers of chunks.
   SetLegalChunks(*kind, &scenario);
-  return ResolveScenario(question.label, scenario);
+  return ResolveScenario(request.label, scenario);
 }
 
 // Collects messages, each line once: problems of the scenario are the same for
@@ -75,9 +75,9 @@ absl::StatusOr<Job> Checked(ResolvedScenario scenario) {
   return job;
 }
 
-absl::StatusOr<Job> JobOf(const Question& question, const std::string& schedule,
-                          bool needs_check) {
-  ASSIGN_OR_RETURN(ResolvedScenario scenario, ResolveFor(question, schedule));
+absl::StatusOr<Job> JobOf(const ScenarioRequest& request,
+                          const std::string& schedule, bool needs_check) {
+  ASSIGN_OR_RETURN(ResolvedScenario scenario, ResolveFor(request, schedule));
   if (needs_check) return Checked(std::move(scenario));
   return Job{std::move(scenario), std::nullopt};
 }
@@ -92,13 +92,13 @@ absl::StatusOr<Result> SimulateJob(const Job& job,
 // Checks every schedule before the first one is simulated.
 absl::StatusOr<ToSimulate> ResolveAll(const Flags& flags) {
   RETURN_IF_ERROR(CheckOutputs(flags.output, /*folders=*/true));
-  ASSIGN_OR_RETURN(const Question question, ApplyOverrides(flags.scenario));
+  ASSIGN_OR_RETURN(const ScenarioRequest request,
+                   ApplyOverrides(flags.scenario));
   std::vector<std::string> schedules = flags.scenario.schedules;
-  const std::string from = schedules.empty()
-                               ? absl::StrCat(question.label, ": ")
-                               : "command line: --schedule: ";
-  if (schedules.empty() && !question.scenario.schedule().empty()) {
-    schedules.push_back(question.scenario.schedule());
+  const std::string from = schedules.empty() ? absl::StrCat(request.label, ": ")
+                                             : "command line: --schedule: ";
+  if (schedules.empty() && !request.scenario.schedule().empty()) {
+    schedules.push_back(request.scenario.schedule());
   }
   if (schedules.empty()) {
     Problems problems("command line");
@@ -124,7 +124,7 @@ absl::StatusOr<ToSimulate> ResolveAll(const Flags& flags) {
       all_known = false;
       continue;
     }
-    absl::StatusOr<Job> job = JobOf(question, schedule, needs_check(schedule));
+    absl::StatusOr<Job> job = JobOf(request, schedule, needs_check(schedule));
     if (job.ok()) {
       checked.insert(schedule);
       work.jobs.push_back(*std::move(job));

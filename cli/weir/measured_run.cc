@@ -104,7 +104,7 @@ absl::Status TakeMeasurement(const MeasuredField& field, MeasuredRun* run) {
   const Quantity* quantity = FindQuantity(field.column);
   if (quantity == nullptr) return absl::OkStatus();  // a note
   if (absl::EqualsIgnoreCase(field.text, "oom")) {
-    run->misfit = true;
+    run->out_of_memory = true;
     return absl::OkStatus();
   }
   ASSIGN_OR_RETURN(const double value, ParsePositive(field.text));

@@ -28,7 +28,7 @@ struct MeasuredRun {
   ScenarioFlags flags;
   FlopsFormula formula = FlopsFormula::kNone;
   std::vector<MeasuredNumber> numbers;
-  bool misfit = false;  // measured not to fit in memory: "OOM"
+  bool out_of_memory = false;  // measured not to fit in memory: "OOM"
 };
 
 // Returns InvalidArgument with all columns that weir does not know, or if no

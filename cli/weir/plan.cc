@@ -36,10 +36,10 @@ absl::Status KeepSynchronous(PlanSpace* space) {
 }
 
 absl::StatusOr<PlanReport> Search(const Flags& flags) {
-  ASSIGN_OR_RETURN(Question question, ApplyOverrides(flags.scenario));
+  ASSIGN_OR_RETURN(ScenarioRequest request, ApplyOverrides(flags.scenario));
   RETURN_IF_ERROR(CheckPlanFiles(flags.output, flags.plan.request.num_plans()));
   PlanRequest request = flags.plan.request;
-  *request.mutable_scenario() = std::move(question.scenario);
+  *request.mutable_scenario() = std::move(request.scenario);
   if (flags.plan.synchronous) {
     RETURN_IF_ERROR(KeepSynchronous(request.mutable_space()));
     request.mutable_space()->set_asynchronous(false);
@@ -55,13 +55,13 @@ absl::StatusOr<PlanReport> Search(const Flags& flags) {
   }
   NoteInterrupt();
   RETURN_IF_ERROR(
-      CheckSearchSize(question.label, request, options.num_processes));
+      CheckSearchSize(request.label, request, options.num_processes));
   // With these seeds, no plan of a paper's planner is better than the result.
   options.seeds =
-      SeedsFor(question.label, request, options.num_processes,
+      SeedsFor(request.label, request, options.num_processes,
                [&](double done) { progress.Show("asking planners", done); });
   absl::StatusOr<PlanReport> report =
-      SearchPlans(question.label, request, options);
+      SearchPlans(request.label, request, options);
   ExitOnInterrupt();
   return report;
 }

@@ -208,10 +208,10 @@ uint32_t OneOf(absl::string_view flag, const Values& values,
 
 absl::StatusOr<ResolvedScenario> Given(const Flags& flags,
                                        double memory_limit_bytes) {
-  ASSIGN_OR_RETURN(Question question, ApplyOverrides(flags.scenario));
+  ASSIGN_OR_RETURN(ScenarioRequest request, ApplyOverrides(flags.scenario));
   const PlanSpace& space = flags.plan.request.space();
-  Problems problems(question.label);
-  Scenario& scenario = question.scenario;
+  Problems problems(request.label);
+  Scenario& scenario = request.scenario;
   if (const uint32_t tensor = OneOf("--tp", space.tensor(), &problems)) {
     scenario.mutable_parallelism()->set_tensor(tensor);
   }
@@ -230,7 +230,7 @@ absl::StatusOr<ResolvedScenario> Given(const Flags& flags,
   if (scenario.batch().microbatch_size() == 0) {
     scenario.mutable_batch()->set_microbatch_size(1);
   }
-  return GivenForPlanners(question.label, scenario, num_gpus,
+  return GivenForPlanners(request.label, scenario, num_gpus,
                           memory_limit_bytes);
 }
 
@@ -276,11 +276,11 @@ absl::Status NothingFits(const PaperPlanner& planner, const Flags& flags,
       ", or more of --tp or --recompute, which need less"));
 }
 
-absl::StatusOr<std::vector<PlannerAnswer>> AskWithProgress(
+absl::StatusOr<std::vector<PlannerResult>> RunWithProgress(
     const Flags& flags, const std::vector<const PaperPlanner*>& planners,
     const ResolvedScenario& given) {
   ProgressLine line(flags.output);
-  AskOptions options;
+  RunPlannerOptions options;
   if (flags.num_jobs > 0) {
     options.num_processes = static_cast<int>(flags.num_jobs);
   }
@@ -291,12 +291,13 @@ absl::StatusOr<std::vector<PlannerAnswer>> AskWithProgress(
             : absl::StrCat("[", num_done, "/", planners.size(), "] planners"));
   };
   NoteInterrupt();
-  auto answers = Ask(planners, given, options);
+  auto answers = RunPlanners(planners, given, options);
   ExitOnInterrupt();
   return answers;
 }
 
-absl::StatusOr<std::vector<PlannerAnswer>> AnswersOf(const Flags& flags) {
+absl::StatusOr<std::vector<PlannerResult>> PlannerResultsOf(
+    const Flags& flags) {
   RETURN_IF_ERROR(CheckScenarioFlags(flags.plan));
   std::vector<const PaperPlanner*> planners = AllPaperPlanners();
   if (flags.plan.algorithm != kAll) {
@@ -306,8 +307,8 @@ absl::StatusOr<std::vector<PlannerAnswer>> AnswersOf(const Flags& flags) {
   }
   ASSIGN_OR_RETURN(const ResolvedScenario given,
                    Given(flags, flags.plan.request.memory_limit_bytes()));
-  ASSIGN_OR_RETURN(std::vector<PlannerAnswer> answers,
-                   AskWithProgress(flags, planners, given));
+  ASSIGN_OR_RETURN(std::vector<PlannerResult> answers,
+                   RunWithProgress(flags, planners, given));
   if (answers.empty()) {
     return absl::CancelledError("interrupted before a planner has answered");
   }
@@ -321,18 +322,19 @@ absl::StatusOr<std::vector<PlannerAnswer>> AnswersOf(const Flags& flags) {
   return answers;
 }
 
-absl::StatusOr<std::string> ViewAnswers(const Flags& flags) {
-  ASSIGN_OR_RETURN(const std::vector<PlannerAnswer> answers, AnswersOf(flags));
+absl::StatusOr<std::string> PlannerResultsText(const Flags& flags) {
+  ASSIGN_OR_RETURN(const std::vector<PlannerResult> answers,
+                   PlannerResultsOf(flags));
   RETURN_IF_ERROR(WritePlanFiles(flags.output, PlansOf(answers)));
   switch (flags.output.format) {
     case Format::kCsv:
-      return AnswersCsv(answers);
+      return PlannerResultsCsv(answers);
     case Format::kJson:
       return Envelope(flags.command,
                       DumpJson(Json{{"algorithm", flags.plan.algorithm}}),
-                      AnswersJson(answers));
+                      PlannerResultsJson(answers));
     default:
-      return AnswersTable(answers);
+      return PlannerResultsTable(answers);
   }
 }
 
@@ -385,7 +387,7 @@ void AddPaperPlanners(Options* options, PlanFlags* plan) {
 
 int RunPaperPlanners(const Flags& flags) {
   const absl::StatusOr<std::string> view =
-      flags.plan.graph.empty() ? ViewAnswers(flags) : ViewGraph(flags);
+      flags.plan.graph.empty() ? PlannerResultsText(flags) : ViewGraph(flags);
   if (!view.ok()) {
     const ExitCode code = PrintError(view.status(), flags.output);
     return absl::IsFailedPrecondition(view.status()) ? kExitNegative : code;

@@ -9,7 +9,7 @@
 #include "cli/options/output_files.h"
 #include "cli/options/overrides.h"
 #include "cli/weir/commands.h"
-#include "plan/sweep/ranked_view.h"
+#include "plan/sweep/fast_estimate_view.h"
 #include "results/summary.h"
 #include "results/views/views.h"
 #include "sim/fast/fast_simulator.h"
@@ -17,7 +17,7 @@
 namespace weir {
 namespace {
 
-absl::StatusOr<Result> SimulateQuestion(const Flags& flags) {
+absl::StatusOr<Result> SimulateRequest(const Flags& flags) {
   RETURN_IF_ERROR(CheckOutputs(flags.output, /*folders=*/true));
   ASSIGN_OR_RETURN(const ResolvedScenario scenario,
                    ResolveFlags(flags.scenario));
@@ -58,7 +58,7 @@ absl::Status CheckFast(const OutputFlags& output) {
 
 // Returns the used fraction of memory, relative to the GPU with the least
 // memory.
-double MostUsedPart(const ResolvedScenario& scenario, const RankedRun& run) {
+double MostUsedPart(const ResolvedScenario& scenario, const FastEstimate& run) {
   double least = scenario.device.memory_bytes().value();
   for (const DeviceProfile& other : scenario.other_devices) {
     least = std::min(least, other.memory_bytes().value());
@@ -74,12 +74,12 @@ int RunFast(const Flags& flags) {
   const absl::StatusOr<ResolvedScenario> scenario =
       ResolveFlags(flags.scenario);
   if (!scenario.ok()) return PrintError(scenario.status(), flags.output);
-  const absl::StatusOr<RankedRun> run = Ranker().Rank(*scenario);
+  const absl::StatusOr<FastEstimate> run = FastSimulator().Estimate(*scenario);
   if (!run.ok()) return PrintError(run.status(), flags.output);
   const absl::Status printed =
       PrintResult(flags.output.format == OutputFlags::Format::kJson
-                      ? RankedJson(flags.command, *scenario, *run)
-                      : RankedTable(*scenario, *run));
+                      ? FastEstimateJson(flags.command, *scenario, *run)
+                      : FastEstimateTable(*scenario, *run));
   if (!printed.ok()) return PrintError(printed, flags.output);
   for (const std::string& warning : scenario->warnings) {
     PrintWarning(warning, flags.output);
@@ -95,7 +95,7 @@ int RunFast(const Flags& flags) {
 
 int RunSimulate(const Flags& flags) {
   if (flags.fast) return RunFast(flags);
-  absl::StatusOr<Result> result = SimulateQuestion(flags);
+  absl::StatusOr<Result> result = SimulateRequest(flags);
   if (!result.ok()) return PrintError(result.status(), flags.output);
   const absl::Status printed = PrintResult(View(flags, *result));
   if (!printed.ok()) PrintError(printed, flags.output);

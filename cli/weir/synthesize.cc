@@ -114,7 +114,7 @@ absl::Status Write(const Flags& flags, const OrderProblem& problem,
   return WriteFile(path, text);
 }
 
-struct Answer {
+struct SynthesisOutput {
   OrderProblem problem;
   Synthesis found;
   std::optional<SimulatedTimes> simulated;
@@ -134,11 +134,11 @@ absl::StatusOr<SimulatedTimes> Confirm(const ResolvedScenario& scenario,
   return times;
 }
 
-absl::StatusOr<Answer> Search(const Flags& flags) {
+absl::StatusOr<SynthesisOutput> Search(const Flags& flags) {
   RETURN_IF_ERROR(CheckOut(flags.synthesis, flags.output));
   ASSIGN_OR_RETURN(const ResolvedScenario scenario,
                    ResolveFlags(ScenarioOf(flags)));
-  Answer answer;
+  SynthesisOutput answer;
   ASSIGN_OR_RETURN(answer.problem, ProblemOf(flags.synthesis, scenario));
   SynthesisOptions options;
   options.method = static_cast<SynthesisMethod>(flags.synthesis.method);
@@ -166,7 +166,7 @@ absl::StatusOr<Answer> Search(const Flags& flags) {
   return answer;
 }
 
-std::string View(const Flags& flags, const Answer& answer) {
+std::string View(const Flags& flags, const SynthesisOutput& answer) {
   switch (flags.output.format) {
     case OutputFlags::Format::kJson:
       return Envelope(
@@ -183,7 +183,7 @@ std::string View(const Flags& flags, const Answer& answer) {
 }  // namespace
 
 int RunScheduleSynthesize(const Flags& flags) {
-  const absl::StatusOr<Answer> answer = Search(flags);
+  const absl::StatusOr<SynthesisOutput> answer = Search(flags);
   if (!answer.ok()) {
     const ExitCode code = PrintError(answer.status(), flags.output);
     // The request is valid, but the answer is negative.

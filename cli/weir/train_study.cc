@@ -113,9 +113,9 @@ absl::StatusOr<Model> ModelOf(const Flags& flags,
   return model;
 }
 
-absl::StatusOr<ReplayPlan> PlanOf(const Flags& flags, const Model& model,
-                                  const Schedule& schedule, uint64_t seed) {
-  ReplayRequest request;
+absl::StatusOr<ExecutionPlan> PlanOf(const Flags& flags, const Model& model,
+                                     const Schedule& schedule, uint64_t seed) {
+  ExecutionRequest request;
   request.schedule = schedule;
   request.model = model;
   request.spec.work.microbatch_size = kMicrobatchSize;
@@ -131,16 +131,17 @@ absl::StatusOr<ReplayPlan> PlanOf(const Flags& flags, const Model& model,
   request.num_steps =
       schedule.flush ? static_cast<int>(flags.study.updates) : 1;
   request.seed = seed;
-  return MakeReplayPlan(request);
+  return MakeExecutionPlan(request);
 }
 
 // Returns the mean loss of each batch. Trains one rank after the other, so that
 // the result is the same at any time and on any number of cores.
-absl::StatusOr<std::vector<double>> Train(const ReplayPlan& plan) {
+absl::StatusOr<std::vector<double>> Train(const ExecutionPlan& plan) {
   HostDeviceOptions options;
   options.concurrent = false;
   const auto device = MakeHostDevice(plan, options);
-  ASSIGN_OR_RETURN(const ReplayRecord record, RunReplay(plan, device.get()));
+  ASSIGN_OR_RETURN(const ExecutionRecord record,
+                   ExecuteSchedule(plan, device.get()));
   std::vector<double> losses;
   for (const StepRecord& step : record.steps) {
     const size_t batch = plan.schedule.num_microbatches;
@@ -179,7 +180,7 @@ absl::Status TrainAll(const Flags& flags, const Model& model,
   jobs.num_processes = flags.num_jobs > 0 ? static_cast<int>(flags.num_jobs)
                                           : DefaultProcesses();
   jobs.run = [&](int job) -> absl::StatusOr<std::string> {
-    ASSIGN_OR_RETURN(const ReplayPlan plan,
+    ASSIGN_OR_RETURN(const ExecutionPlan plan,
                      PlanOf(flags, model, works[job / num_seeds].schedule,
                             job % num_seeds + 1));
     ASSIGN_OR_RETURN(const std::vector<double> trained, Train(plan));
@@ -245,7 +246,7 @@ absl::StatusOr<TrainStudy> Study(const Flags& flags) {
   study.num_batches = static_cast<int>(flags.study.updates);
   for (const Work& work : works) {
     // Checks the plan before minutes of training.
-    ASSIGN_OR_RETURN(const ReplayPlan plan,
+    ASSIGN_OR_RETURN(const ExecutionPlan plan,
                      PlanOf(flags, model, work.schedule, 1));
     RETURN_IF_ERROR(CheckHostMemory(plan));
     RETURN_IF_ERROR(CheckHostSize(plan, flags.study.seeds));

@@ -115,8 +115,9 @@ void Compare(const Work& work, Accuracy* accuracy) {
   }
   if (!work.result.ok()) return skip(work.result.status());
   const bool fits = FitsMemory(*work.result);
-  if (run.misfit) accuracy->misfits.push_back({run.line, name, fits});
-  if (!run.misfit && run.numbers.empty()) {
+  if (run.out_of_memory)
+    accuracy->out_of_memory.push_back({run.line, name, fits});
+  if (!run.out_of_memory && run.numbers.empty()) {
     return skip(absl::InvalidArgumentError("nothing was measured"));
   }
   const FlopsBasis basis = BasisOf(run, *work.scenario);
@@ -240,7 +241,7 @@ int RunValidate(const Flags& flags) {
   const absl::Status printed = PrintResult(View(flags, *accuracy));
   if (!printed.ok()) return PrintError(printed, flags.output);
   if (Interrupted()) return InterruptExitCode();
-  if (accuracy->numbers.empty() && accuracy->misfits.empty()) {
+  if (accuracy->numbers.empty() && accuracy->out_of_memory.empty()) {
     return PrintError(absl::InvalidArgumentError(absl::StrCat(
                           flags.measured.file, ": no run could be compared")),
                       flags.output);

@@ -82,20 +82,20 @@ absl::StatusOr<Sides> LoadSides(const Flags& flags) {
   return sides;
 }
 
-std::string View(const Flags& flags, const ReplayComparison& comparison) {
+std::string View(const Flags& flags, const ExecutionComparison& comparison) {
   switch (flags.output.format) {
     case OutputFlags::Format::kJson:
-      return Envelope(flags.command, "{}", ReplayJson(comparison));
+      return Envelope(flags.command, "{}", ExecutionJson(comparison));
     case OutputFlags::Format::kCsv:
-      return ReplayCsv(comparison);
+      return ExecutionCsv(comparison);
     case OutputFlags::Format::kTable:
       break;
   }
-  return ReplayTable(comparison, flags.measured.all);
+  return ExecutionTable(comparison, flags.measured.all);
 }
 
 absl::Status Show(const Flags& flags, const Sides& sides,
-                  const ReplayComparison& comparison) {
+                  const ExecutionComparison& comparison) {
   RETURN_IF_ERROR(PrintResult(View(flags, comparison)));
   if (flags.output.trace.empty()) return absl::OkStatus();
   ASSIGN_OR_RETURN(const TwoRows rows,
@@ -105,7 +105,7 @@ absl::Status Show(const Flags& flags, const Sides& sides,
 }
 
 // Returns the errors above the tolerance: "makespan +3.1 %".
-std::vector<std::string> Above(const ReplayComparison& comparison,
+std::vector<std::string> Above(const ExecutionComparison& comparison,
                                double tolerance) {
   std::vector<std::string> above;
   for (const JudgedError& judged : JudgedErrors(comparison)) {
@@ -121,9 +121,9 @@ std::vector<std::string> Above(const ReplayComparison& comparison,
 int RunValidateReplay(const Flags& flags) {
   const absl::StatusOr<Sides> sides = LoadSides(flags);
   if (!sides.ok()) return PrintError(sides.status(), flags.output);
-  const absl::StatusOr<ReplayComparison> comparison =
-      CompareReplay(flags.measured.against, sides->predicted,
-                    flags.measured.replay, sides->measured);
+  const absl::StatusOr<ExecutionComparison> comparison =
+      CompareExecution(flags.measured.against, sides->predicted,
+                       flags.measured.replay, sides->measured);
   if (!comparison.ok()) return PrintError(comparison.status(), flags.output);
   const absl::Status shown = Show(flags, *sides, *comparison);
   if (!shown.ok()) return PrintError(shown, flags.output);

@@ -39,8 +39,8 @@ struct Factories {
   // Errors: FailedPrecondition or Unavailable, as for open_bench;
   // InvalidArgument for a plan that a GPU cannot run. The plan must outlive the
   // device; its timeout applies to every wait.
-  std::function<absl::StatusOr<std::unique_ptr<ReplayDevice>>(
-      const ReplayPlan& plan, const ReplayDeviceRequest& request)>
+  std::function<absl::StatusOr<std::unique_ptr<ExecutionDevice>>(
+      const ExecutionPlan& plan, const ReplayDeviceRequest& request)>
       open_replay;
   std::function<std::vector<MachineFinding>(int device)> find;
 };

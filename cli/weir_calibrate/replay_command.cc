@@ -51,9 +51,9 @@ ReplaySettings SettingsOf(const ReplayFlags& flags) {
   return settings;
 }
 
-absl::StatusOr<std::unique_ptr<ReplayDevice>> OpenDeviceOf(
+absl::StatusOr<std::unique_ptr<ExecutionDevice>> OpenDeviceOf(
     const ReplayFlags& flags, const Factories& factories,
-    const ReplayPlan& plan, int num_partitions) {
+    const ExecutionPlan& plan, int num_partitions) {
   if (flags.cpu) {
     HostDeviceOptions options;
     options.concurrent = !IsSerial(flags);
@@ -68,7 +68,8 @@ absl::StatusOr<std::unique_ptr<ReplayDevice>> OpenDeviceOf(
   return device;
 }
 
-Provenance ProvenanceOf(const ReplayFlags& flags, const ReplayDevice& device) {
+Provenance ProvenanceOf(const ReplayFlags& flags,
+                        const ExecutionDevice& device) {
   Provenance provenance = device.provenance();
   provenance.set_weir_version(std::string(WeirVersion()));
   provenance.set_command(flags.weir.command);
@@ -79,11 +80,11 @@ Provenance ProvenanceOf(const ReplayFlags& flags, const ReplayDevice& device) {
 
 // Runs with progress; `record` contains the completed steps even if the run is
 // stopped or hangs.
-absl::Status Run(const ReplayFlags& flags, const ReplayPlan& plan,
-                 ReplayDevice* device, ReplayRecord* record) {
+absl::Status Run(const ReplayFlags& flags, const ExecutionPlan& plan,
+                 ExecutionDevice* device, ExecutionRecord* record) {
   ProgressLine progress(flags.weir.output);
   record->device = device->description();
-  ReplayHooks hooks;
+  ExecutionHooks hooks;
   hooks.step_done = [&](int, const StepRecord& step) {
     record->steps.push_back(step);
     progress.Show(plan.schedule.name,
@@ -91,7 +92,7 @@ absl::Status Run(const ReplayFlags& flags, const ReplayPlan& plan,
   };
   hooks.stop = Interrupted;
   progress.Show(plan.schedule.name, 0);
-  absl::StatusOr<ReplayRecord> all = RunReplay(plan, device, hooks);
+  absl::StatusOr<ExecutionRecord> all = ExecuteSchedule(plan, device, hooks);
   if (!all.ok()) return all.status();
   *record = *std::move(all);
   record->device = device->description();
@@ -100,8 +101,8 @@ absl::Status Run(const ReplayFlags& flags, const ReplayPlan& plan,
 
 absl::StatusOr<TrainingCheck> Check(const ReplayFlags& flags,
                                     const Factories& factories,
-                                    const ReplayPlan& plan,
-                                    const ReplayRecord& record) {
+                                    const ExecutionPlan& plan,
+                                    const ExecutionRecord& record) {
   TrainingCheck check;
   if (!flags.check) {
     check.why_not = "--no-check";
@@ -113,7 +114,7 @@ absl::StatusOr<TrainingCheck> Check(const ReplayFlags& flags,
                 : GpuTolerance(plan.spec.format, plan.optimizers.front().kind);
   absl::StatusOr<TrainingCheck> done = CheckTraining(
       plan, record,
-      [&](const ReplayPlan& one) {
+      [&](const ExecutionPlan& one) {
         return OpenDeviceOf(flags, factories, one, 0);
       },
       tolerance);
@@ -146,7 +147,7 @@ absl::StatusOr<int> Show(const ReplayFlags& flags, const Result& result) {
   return kExitOk;
 }
 
-absl::Status Judge(const ReplayPlan& plan, const ReplayRecord& record,
+absl::Status Judge(const ExecutionPlan& plan, const ExecutionRecord& record,
                    const TrainingCheck& check) {
   RETURN_IF_ERROR(CheckVersions(plan, record));
   if (check.holds()) return absl::OkStatus();
@@ -166,15 +167,15 @@ absl::StatusOr<int> ReplayScenario(const ReplayFlags& flags,
   RETURN_IF_ERROR(CheckOutputs(output, /*folders=*/true));
   ASSIGN_OR_RETURN(const ResolvedScenario scenario,
                    ResolveFlags(ScenarioOf(flags)));
-  ASSIGN_OR_RETURN(const ReplayPlan plan,
+  ASSIGN_OR_RETURN(const ExecutionPlan plan,
                    PlanOfScenario(scenario, SettingsOf(flags)));
-  ReplayRecord record;
+  ExecutionRecord record;
   Provenance provenance;
   absl::Status ran;
   NoteInterrupt();
   {
     ASSIGN_OR_RETURN(
-        const std::unique_ptr<ReplayDevice> device,
+        const std::unique_ptr<ExecutionDevice> device,
         OpenDeviceOf(flags, factories, plan, flags.num_partitions));
     provenance = ProvenanceOf(flags, *device);
     ran = Run(flags, plan, device.get(), &record);

@@ -92,10 +92,10 @@ void FillRank(const Schedule& schedule, const StepRecord& step, int rank,
   entry->set_exposed_communication_seconds(times.exposed_seconds);
   entry->set_peak_memory_bytes(record.peak_bytes);
   entry->set_peak_memory_at_seconds(record.peak_at_seconds);
-  for (int kind = 0; kind < kNumReplayMemories; ++kind) {
+  for (int kind = 0; kind < kNumExecutionMemories; ++kind) {
     if (record.peak_by_class[kind] == 0) continue;
     MemoryClass* memory = entry->add_peak_memory_classes();
-    memory->set_name(Name(static_cast<ReplayMemory>(kind)));
+    memory->set_name(Name(static_cast<ExecutionMemory>(kind)));
     memory->set_bytes(record.peak_by_class[kind]);
   }
   entry->set_peak_activation_microbatches(

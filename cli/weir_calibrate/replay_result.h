@@ -19,9 +19,9 @@ namespace weir {
 
 struct FinishedReplay {
   const ResolvedScenario& scenario;
-  const ReplayPlan& plan;
-  const ReplayRecord& record;  // has at least one step
-  Provenance provenance;       // the device's
+  const ExecutionPlan& plan;
+  const ExecutionRecord& record;  // has at least one step
+  Provenance provenance;          // the device's
   bool serial = false;
   TrainingCheck check;
 };

@@ -159,7 +159,7 @@ StageOptimizer OptimizerOf(const Training& training, double learning_rate) {
 }
 
 // Sets the links for the bytes that stages send, which are the same everywhere.
-void SetLinks(const ResolvedScenario& resolved, ReplayPlan* plan) {
+void SetLinks(const ResolvedScenario& resolved, ExecutionPlan* plan) {
   double bytes = 0;
   for (const auto& program : plan->programs) {
     if (program->output < 0) continue;
@@ -173,7 +173,8 @@ void SetLinks(const ResolvedScenario& resolved, ReplayPlan* plan) {
     for (int to = 0; to < num_ranks; ++to) {
       LinkSpec link;
       if (from != to && bytes > 0) {
-        const LoneTransfer alone = TransferAlone(resolved, from, to, bytes);
+        const UncontendedTransfer alone =
+            TransferAlone(resolved, from, to, bytes);
         link.latency_seconds = alone.latency_seconds;
         link.bytes_per_second =
             alone.link_seconds > 0 ? bytes / alone.link_seconds : 0;
@@ -185,11 +186,11 @@ void SetLinks(const ResolvedScenario& resolved, ReplayPlan* plan) {
 
 }  // namespace
 
-absl::StatusOr<ReplayPlan> PlanOfScenario(const ResolvedScenario& resolved,
-                                          const ReplaySettings& settings) {
+absl::StatusOr<ExecutionPlan> PlanOfScenario(const ResolvedScenario& resolved,
+                                             const ReplaySettings& settings) {
   RETURN_IF_ERROR(CheckScenario(resolved, settings));
   const Training& training = resolved.scenario.training();
-  ReplayRequest request;
+  ExecutionRequest request;
   ASSIGN_OR_RETURN(request.schedule, ScheduleToReplay(resolved));
   RETURN_IF_ERROR(CheckSchedule(resolved, request.schedule));
   request.model = resolved.model;
@@ -205,7 +206,7 @@ absl::StatusOr<ReplayPlan> PlanOfScenario(const ResolvedScenario& resolved,
   request.optimizer = OptimizerOf(training, settings.learning_rate);
   request.num_steps = request.schedule.flush ? settings.num_steps : 1;
   request.seed = settings.seed;
-  absl::StatusOr<ReplayPlan> plan = MakeReplayPlan(request);
+  absl::StatusOr<ExecutionPlan> plan = MakeExecutionPlan(request);
   if (!plan.ok()) {
     return absl::Status(
         plan.status().code(),

@@ -32,8 +32,8 @@ inline constexpr float kDropout = 0.1F;
 // Returns the plan of a scenario. InvalidArgument lists every field that
 // replays do not support, with the flag to use instead. Also returns errors of
 // Simulate(), which determines the number of batches without flush.
-absl::StatusOr<ReplayPlan> PlanOfScenario(const ResolvedScenario& scenario,
-                                          const ReplaySettings& settings);
+absl::StatusOr<ExecutionPlan> PlanOfScenario(const ResolvedScenario& scenario,
+                                             const ReplaySettings& settings);
 
 }  // namespace weir
 

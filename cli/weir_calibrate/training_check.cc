@@ -30,8 +30,8 @@ TrainingTolerance GpuTolerance(ElementFormat format, OptimizerKind optimizer) {
 }
 
 absl::StatusOr<TrainingCheck> CheckTraining(
-    const ReplayPlan& plan, const ReplayRecord& record, const OpenDevice& open,
-    const TrainingTolerance& tolerance) {
+    const ExecutionPlan& plan, const ExecutionRecord& record,
+    const OpenDevice& open, const TrainingTolerance& tolerance) {
   TrainingCheck check;
   const absl::StatusOr<SequentialRecord> formula =
       TrainSequentially(plan, open);

@@ -45,8 +45,8 @@ struct TrainingCheck {
 // Compares with the papers' formulas, computed sequentially on a device opened
 // by `open` (TrainSequentially). Not checked if no formula is known or the
 // memory of that device does not suffice.
-absl::StatusOr<TrainingCheck> CheckTraining(const ReplayPlan& plan,
-                                            const ReplayRecord& record,
+absl::StatusOr<TrainingCheck> CheckTraining(const ExecutionPlan& plan,
+                                            const ExecutionRecord& record,
                                             const OpenDevice& open,
                                             const TrainingTolerance& tolerance);
 

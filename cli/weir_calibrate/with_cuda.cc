@@ -22,12 +22,12 @@ Factories MachineFactories() {
     return OpenCudaBench(options);
   };
   factories.make_transport = MakeNcclTransport;
-  factories.open_replay = [](const ReplayPlan& plan,
+  factories.open_replay = [](const ExecutionPlan& plan,
                              const ReplayDeviceRequest& request) {
-    CudaReplayOptions options;
+    CudaExecutionOptions options;
     options.device = request.device;
     options.num_partitions = request.num_partitions;
-    return OpenCudaReplayDevice(plan, options);
+    return OpenCudaExecutionDevice(plan, options);
   };
   factories.find = FindCuda;
   return factories;

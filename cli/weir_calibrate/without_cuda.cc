@@ -23,8 +23,8 @@ Factories MachineFactories() {
   };
   factories.make_transport = [](const TransportRequest&)
       -> absl::StatusOr<std::unique_ptr<Transport>> { return Missing(); };
-  factories.open_replay = [](const ReplayPlan&, const ReplayDeviceRequest&)
-      -> absl::StatusOr<std::unique_ptr<ReplayDevice>> { return Missing(); };
+  factories.open_replay = [](const ExecutionPlan&, const ReplayDeviceRequest&)
+      -> absl::StatusOr<std::unique_ptr<ExecutionDevice>> { return Missing(); };
   factories.find = [](int) -> std::vector<MachineFinding> {
     return {{"CUDA", "", std::string(Missing().message()), true},
             {"CPU", "replay --cpu", "", false}};

@@ -32,8 +32,8 @@ std::vector<int> CountsOf(const Servers& servers,
 // Takes up to `count` devices from the servers that `may_take` accepts, in
 // order. Returns the number not taken.
 template <class MayTake>
-int Take(const std::vector<int>& sizes, const std::vector<int>& used,
-         MayTake may_take, int count, std::vector<int>* taken) {
+int TakeDevices(const std::vector<int>& sizes, const std::vector<int>& used,
+                MayTake may_take, int count, std::vector<int>* taken) {
   for (size_t i = 0; i < sizes.size() && count > 0; ++i) {
     if (!may_take(i)) continue;
     const int some = std::min(count, sizes[i] - used[i] - (*taken)[i]);
@@ -149,10 +149,12 @@ std::vector<std::vector<int>> DapplePlacements(const std::vector<int>& sizes,
   };
   const std::vector<int> none(sizes.size());
   std::vector<int> taken = none;
-  Take(sizes, used, all, Take(sizes, used, fresh, count, &taken), &taken);
+  TakeDevices(sizes, used, all, TakeDevices(sizes, used, fresh, count, &taken),
+              &taken);
   add(taken);
   taken = none;
-  Take(sizes, used, all, Take(sizes, used, touched, count, &taken), &taken);
+  TakeDevices(sizes, used, all,
+              TakeDevices(sizes, used, touched, count, &taken), &taken);
   add(taken);
   // Takes devices in turn from every touched server; from all if none is
   // touched or those are full.

@@ -23,7 +23,7 @@
 namespace weir {
 namespace {
 
-struct Asked {
+struct TrainingPlanner {
   absl::string_view name;
   bool flush;  // some of its plans have a flush
   bool chooses_microbatch;
@@ -31,7 +31,7 @@ struct Asked {
   absl::string_view other_schedule = {};
 };
 
-constexpr Asked kAsked[] = {
+constexpr TrainingPlanner kAsked[] = {
     {"dapple", true, false},
     {"bapipe", true, false},
     {"dawnpiper", true, false},
@@ -57,18 +57,18 @@ constexpr double kMostSeedSeconds = 5;
 constexpr size_t kMostSizes = 4;
 
 // The input of a planner. Consecutive questions share GPUs and tensor groups.
-struct Question {
+struct SeedRequest {
   uint32_t gpus;  // 0: all
   uint32_t tensor;
   uint32_t microbatch_size;
-  const Asked* asked;
+  const TrainingPlanner* asked;
 };
 
 // The shared facts of the last question's GPUs and tensor groups.
 class Facts {
  public:
-  SharedFacts* Of(const ResolvedScenario& given, const Question& question) {
-    const std::pair now = {question.gpus, question.tensor};
+  SharedFacts* Of(const ResolvedScenario& given, const SeedRequest& request) {
+    const std::pair now = {request.gpus, request.tensor};
     if (!facts_.has_value() || now != of_) facts_.emplace(given);
     of_ = now;
     return &*facts_;
@@ -140,40 +140,40 @@ uint32_t Preferred(const Values& values, uint32_t own, uint32_t usual) {
   return Allows(values, own) ? own : values[0];
 }
 
-absl::StatusOr<PlanReport> AnswerOf(const Space& made,
+absl::StatusOr<PlanReport> ReportOf(const Space& made,
                                     const PlanRequest& request,
-                                    const Question& question, Facts* facts) {
+                                    const SeedRequest& request, Facts* facts) {
   Scenario scenario = request.scenario();
   const PlanSpace& space = request.space();
-  scenario.mutable_parallelism()->set_tensor(question.tensor);
-  scenario.mutable_batch()->set_microbatch_size(question.microbatch_size);
+  scenario.mutable_parallelism()->set_tensor(request.tensor);
+  scenario.mutable_batch()->set_microbatch_size(request.microbatch_size);
   scenario.mutable_training()->set_recompute(
       static_cast<RecomputeMode>(Preferred(
           space.recompute(), scenario.training().recompute(), RECOMPUTE_NONE)));
   ASSIGN_OR_RETURN(const ResolvedScenario given,
                    GivenForPlanners(made.base.label, scenario,
-                                    static_cast<int>(question.gpus),
+                                    static_cast<int>(request.gpus),
                                     made.memory_limit_bytes));
   ASSIGN_OR_RETURN(const PaperPlanner* planner,
-                   FindPaperPlanner(question.asked->name));
+                   FindPaperPlanner(request.asked->name));
   RETURN_IF_ERROR(CheckPlannerSize(planner->name, given));
   if (EstimatePlanner(planner->name, PlannerSizeOf(given)).seconds >
       kMostSeedSeconds) {
     return absl::ResourceExhaustedError("takes too long for a seed");
   }
   ASSIGN_OR_RETURN(const PlannedPipeline planned,
-                   planner->plan(given, facts->Of(given, question)));
+                   planner->plan(given, facts->Of(given, request)));
   Plan plan;
   ASSIGN_OR_RETURN(*plan.mutable_scenario(), ScenarioOf(planned, given));
   plan.set_source(std::string(planner->name));
   const Parallelism& parallelism = plan.scenario().parallelism();
-  plan.set_num_gpus(question.tensor * parallelism.pipeline() *
+  plan.set_num_gpus(request.tensor * parallelism.pipeline() *
                     parallelism.data());
   PlanReport answer;
   *answer.add_plans() = plan;
-  if (!question.asked->other_schedule.empty()) {
+  if (!request.asked->other_schedule.empty()) {
     plan.mutable_scenario()->set_schedule(
-        std::string(question.asked->other_schedule));
+        std::string(request.asked->other_schedule));
     *answer.add_plans() = plan;
   }
   for (Plan& one : *answer.mutable_plans()) {
@@ -200,8 +200,8 @@ std::set<uint32_t> FewSizes(const PlanRequest& request,
 }
 
 // Returns those of `sizes` with which a planner runs.
-std::set<uint32_t> SizesFor(const Asked& asked, const PlanRequest& request,
-                            int64_t device_layers,
+std::set<uint32_t> SizesFor(const TrainingPlanner& asked,
+                            const PlanRequest& request, int64_t device_layers,
                             const std::set<uint32_t>& sizes) {
   if (asked.chooses_microbatch) return {*sizes.begin()};
   if (asked.flush || device_layers <= kMostWithoutFlush) {
@@ -211,8 +211,8 @@ std::set<uint32_t> SizesFor(const Asked& asked, const PlanRequest& request,
                     request.scenario().batch().microbatch_size(), 1)};
 }
 
-std::vector<Question> QuestionsOf(const Space& made,
-                                  const PlanRequest& request) {
+std::vector<SeedRequest> SeedRequestsOf(const Space& made,
+                                        const PlanRequest& request) {
   std::map<uint32_t, std::set<uint32_t>> sizes;  // by tensor-parallel size
   for (const Shape& shape : made.shapes) {
     sizes[shape.tensor].insert(shape.microbatch_size);
@@ -221,12 +221,12 @@ std::vector<Question> QuestionsOf(const Space& made,
   std::set<uint32_t> gpus(space.gpus().begin(), space.gpus().end());
   if (gpus.empty()) gpus = {0};
   const bool asynchronous = space.asynchronous() || !space.schedules().empty();
-  std::vector<Question> questions;
+  std::vector<SeedRequest> questions;
   for (const uint32_t count : gpus) {
     for (const auto& [tensor, all] : sizes) {
       const int64_t num_devices =
           (count > 0 ? count : NumGpus(made.base.cluster)) / tensor;
-      for (const Asked& asked : kAsked) {
+      for (const TrainingPlanner& asked : kAsked) {
         if (!asked.flush && !asynchronous) continue;
         for (const uint32_t size :
              SizesFor(asked, request, num_devices * NumBlocks(made.base.model),
@@ -246,7 +246,7 @@ std::vector<Plan> SeedsFor(const std::string& label, const PlanRequest& request,
                            const std::function<void(double)>& progress) {
   const absl::StatusOr<Space> made = MakeSpace(label, request);
   if (!made.ok()) return {};
-  const std::vector<Question> questions = QuestionsOf(*made, request);
+  const std::vector<SeedRequest> questions = SeedRequestsOf(*made, request);
   PlanRequest counted = request;
   counted.mutable_scenario()->set_num_nodes(made->base.scenario.num_nodes());
   std::vector<PlanReport> answers(questions.size());
@@ -256,7 +256,7 @@ std::vector<Plan> SeedsFor(const std::string& label, const PlanRequest& request,
   jobs.num_processes = num_processes;
   jobs.run = [&](int job) -> absl::StatusOr<std::string> {
     ASSIGN_OR_RETURN(const PlanReport answer,
-                     AnswerOf(*made, counted, questions[job], &facts));
+                     ReportOf(*made, counted, questions[job], &facts));
     return answer.SerializeAsString();
   };
   int num_done = 0;

@@ -41,7 +41,7 @@ std::string StagesText(const PlannedPipeline& plan) {
       });
 }
 
-Json AnswerJson(const PlannerAnswer& answer) {
+Json PlannerResultJson(const PlannerResult& answer) {
   Json json = {{"algorithm", answer.algorithm}};
   if (!answer.planned.ok()) {
     json["error"] = std::string(answer.planned.message());
@@ -127,11 +127,11 @@ std::string PipeDreamJson(const AntichainDag& dag, const PipeDreamPlan& plan) {
   return Dump(json);
 }
 
-std::string AnswersTable(const std::vector<PlannerAnswer>& answers) {
+std::string PlannerResultsTable(const std::vector<PlannerResult>& answers) {
   std::string text =
       "algorithm    its seconds  batch s   samples/s  peak GB  fits  schedule, "
       "layers of stages\n";
-  for (const PlannerAnswer& answer : answers) {
+  for (const PlannerResult& answer : answers) {
     absl::StrAppendFormat(&text, "%-11s  ", answer.algorithm);
     if (!answer.planned.ok()) {
       absl::StrAppend(&text, "no plan: ", Message(answer.planned), "\n");
@@ -158,11 +158,11 @@ std::string AnswersTable(const std::vector<PlannerAnswer>& answers) {
   return text;
 }
 
-std::string AnswersCsv(const std::vector<PlannerAnswer>& answers) {
+std::string PlannerResultsCsv(const std::vector<PlannerResult>& answers) {
   std::string text =
       "algorithm,schedule,objective_seconds,batch_seconds,samples_per_second,"
       "peak_memory_bytes,fits_memory,lint_errors,stages\n";
-  for (const PlannerAnswer& answer : answers) {
+  for (const PlannerResult& answer : answers) {
     absl::StrAppend(&text, answer.algorithm, ",");
     if (!answer.planned.ok()) {
       const std::string why =
@@ -185,10 +185,10 @@ std::string AnswersCsv(const std::vector<PlannerAnswer>& answers) {
   return text;
 }
 
-std::string AnswersJson(const std::vector<PlannerAnswer>& answers) {
+std::string PlannerResultsJson(const std::vector<PlannerResult>& answers) {
   Json json = {{"answers", Json::array()}};
-  for (const PlannerAnswer& answer : answers) {
-    json["answers"].push_back(AnswerJson(answer));
+  for (const PlannerResult& answer : answers) {
+    json["answers"].push_back(PlannerResultJson(answer));
   }
   return Dump(json);
 }

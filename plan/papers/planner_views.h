@@ -20,9 +20,9 @@ std::string PipeDreamTable(const AntichainDag& dag, const PipeDreamPlan& plan);
 std::string PipeDreamJson(const AntichainDag& dag, const PipeDreamPlan& plan);
 
 // Views of each algorithm's plan for a scenario, or of its error.
-std::string AnswersTable(const std::vector<PlannerAnswer>& answers);
-std::string AnswersCsv(const std::vector<PlannerAnswer>& answers);
-std::string AnswersJson(const std::vector<PlannerAnswer>& answers);
+std::string PlannerResultsTable(const std::vector<PlannerResult>& answers);
+std::string PlannerResultsCsv(const std::vector<PlannerResult>& answers);
+std::string PlannerResultsJson(const std::vector<PlannerResult>& answers);
 
 }  // namespace weir
 

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/interrupt.h"
 #include "base/status_macros.h"
-#include "plan/papers/planner_answer.h"
+#include "plan/papers/planner_result.h"
 #include "plan/papers/planner_size.h"
 #include "results/result.pb.h"
 #include "scenarios/cluster/cluster.h"
@@ -42,8 +42,8 @@ void ScaleMemory(double times, DeviceProfile* device) {
   memory.set_value(memory.value() * times);
 }
 
-absl::Status SimulateAnswer(const ResolvedScenario& given,
-                            PlannerAnswer* answer) {
+absl::Status SimulatePlan(const ResolvedScenario& given,
+                          PlannerResult* answer) {
   ASSIGN_OR_RETURN(answer->scenario, ScenarioOf(answer->plan, given));
   ASSIGN_OR_RETURN(const ResolvedScenario resolved,
                    ResolveScenario(given.label, answer->scenario));
@@ -113,9 +113,10 @@ absl::StatusOr<ResolvedScenario> GivenForPlanners(absl::string_view label,
 namespace {
 
 // Runs one planner. Computes `facts` for the first one that is not too large.
-PlannerAnswer AskOne(const PaperPlanner& planner, const ResolvedScenario& given,
-                     std::optional<SharedFacts>* facts) {
-  PlannerAnswer answer;
+PlannerResult RunPlanner(const PaperPlanner& planner,
+                         const ResolvedScenario& given,
+                         std::optional<SharedFacts>* facts) {
+  PlannerResult answer;
   answer.algorithm = std::string(planner.name);
   answer.planned = CheckPlannerSize(planner.name, given);
   answer.simulated = answer.planned;
@@ -126,31 +127,31 @@ PlannerAnswer AskOne(const PaperPlanner& planner, const ResolvedScenario& given,
   answer.simulated = plan.status();
   if (!plan.ok()) return answer;
   answer.plan = *std::move(plan);
-  answer.simulated = SimulateAnswer(given, &answer);
+  answer.simulated = SimulatePlan(given, &answer);
   return answer;
 }
 
 }  // namespace
 
-absl::StatusOr<std::vector<PlannerAnswer>> Ask(
+absl::StatusOr<std::vector<PlannerResult>> RunPlanners(
     const std::vector<const PaperPlanner*>& planners,
-    const ResolvedScenario& given, const AskOptions& options) {
+    const ResolvedScenario& given, const RunPlannerOptions& options) {
   std::optional<SharedFacts> facts;  // one per process
-  std::vector<std::optional<PlannerAnswer>> answers(planners.size());
+  std::vector<std::optional<PlannerResult>> answers(planners.size());
   int num_done = 0;
   Jobs jobs;
   jobs.num_jobs = static_cast<int>(planners.size());
   jobs.num_processes = options.num_processes;
   jobs.run = [&](int job) -> absl::StatusOr<std::string> {
-    return PackAnswer(AskOne(*planners[job], given, &facts));
+    return SerializeResult(RunPlanner(*planners[job], given, &facts));
   };
   jobs.done = [&](int job, const absl::StatusOr<std::string>& output) {
     ++num_done;
     if (absl::IsCancelled(output.status())) return;
-    absl::StatusOr<PlannerAnswer> answer =
-        output.ok() ? UnpackAnswer(*output) : output.status();
+    absl::StatusOr<PlannerResult> answer =
+        output.ok() ? ParseResult(*output) : output.status();
     if (!answer.ok()) {
-      PlannerAnswer failed;
+      PlannerResult failed;
       failed.algorithm = std::string(planners[job]->name);
       failed.planned = failed.simulated = answer.status();
       answer = std::move(failed);
@@ -162,8 +163,8 @@ absl::StatusOr<std::vector<PlannerAnswer>> Ask(
     return Interrupted();
   };
   RETURN_IF_ERROR(RunJobs(jobs));
-  std::vector<PlannerAnswer> ended;
-  for (std::optional<PlannerAnswer>& answer : answers) {
+  std::vector<PlannerResult> ended;
+  for (std::optional<PlannerResult>& answer : answers) {
     if (answer.has_value()) ended.push_back(*std::move(answer));
   }
   return ended;
@@ -202,9 +203,9 @@ std::vector<const PaperPlanner*> AllPaperPlanners() {
   return planners;
 }
 
-std::vector<Plan> PlansOf(const std::vector<PlannerAnswer>& answers) {
+std::vector<Plan> PlansOf(const std::vector<PlannerResult>& answers) {
   std::vector<Plan> plans;
-  for (const PlannerAnswer& answer : answers) {
+  for (const PlannerResult& answer : answers) {
     if (!answer.simulated.ok() || !answer.trains) continue;
     Plan& plan = plans.emplace_back();
     *plan.mutable_scenario() = answer.scenario;

@@ -18,7 +18,7 @@
 
 namespace weir {
 
-struct PlannerAnswer {
+struct PlannerResult {
   std::string algorithm;
   absl::Status planned;  // the reason if there is no plan
   PlannedPipeline plan;
@@ -42,7 +42,7 @@ absl::StatusOr<ResolvedScenario> GivenForPlanners(
     absl::string_view label, const Scenario& scenario, int num_gpus = 0,
     double memory_limit_bytes = 0);
 
-struct AskOptions {
+struct RunPlannerOptions {
   int num_processes = DefaultProcesses();
   // Called about ten times a second with the number of finished planners.
   std::function<void(int num_done)> progress = {};
@@ -52,9 +52,9 @@ struct AskOptions {
 // order of `planners`; when interrupted, those of the planners that have
 // finished. Unavailable if the machine cannot start processes. Requires:
 // `given` comes from GivenForPlanners.
-absl::StatusOr<std::vector<PlannerAnswer>> Ask(
+absl::StatusOr<std::vector<PlannerResult>> RunPlanners(
     const std::vector<const PaperPlanner*>& planners,
-    const ResolvedScenario& given, const AskOptions& options = {});
+    const ResolvedScenario& given, const RunPlannerOptions& options = {});
 // Returns the memory of the device that has most.
 double MostMemoryBytes(const ResolvedScenario& given);
 // For a planner for which nothing fits: returns the memory per device with
@@ -65,7 +65,7 @@ double EnoughMemoryBytes(const PaperPlanner& planner,
 std::vector<const PaperPlanner*> AllPaperPlanners();
 
 // Returns the plans that weir can run and that train, as seeds for a search.
-std::vector<Plan> PlansOf(const std::vector<PlannerAnswer>& answers);
+std::vector<Plan> PlansOf(const std::vector<PlannerResult>& answers);
 
 }  // namespace weir
 

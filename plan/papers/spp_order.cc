@@ -67,9 +67,9 @@ void AppendOrder(const PlannerWork& work, const std::vector<int>& devices,
 // Let b be the least weight of all pairs and m_i the minimum cut of server i
 // under the weights w - b. A cut into s and n - s devices weighs at least m_i +
 // b (n-1) if it splits server i, and at least b s (n-s) if it splits no server.
-class Peeler {
+class SingleDeviceCuts {
  public:
-  explicit Peeler(const PlannerWork& work) : n_(work.devices.size()) {
+  explicit SingleDeviceCuts(const PlannerWork& work) : n_(work.devices.size()) {
     weights_.assign(n_, std::vector<double>(n_));
     degrees_.assign(n_, 0);
     for (size_t i = 0; i < n_; ++i) {
@@ -221,7 +221,7 @@ std::vector<int> MinimumCut(const std::vector<std::vector<double>>& bandwidth,
 
 std::vector<int> SppDeviceOrder(const PlannerWork& work) {
   std::vector<int> order, left, behind;
-  Peeler(work).Run(&order, &left, &behind);
+  SingleDeviceCuts(work).Run(&order, &left, &behind);
   AppendOrder(work, left, &order);
   order.insert(order.end(), behind.begin(), behind.end());
   return order;

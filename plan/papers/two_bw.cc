@@ -52,39 +52,37 @@ double Sum(const PlannerWork& work, int first, int end,
   return sum;
 }
 
-double Rate(const TwoBwQuestion& question, int degree) {
-  return degree < question.devices_per_server
-             ? question.server_bytes_per_second
-             : question.servers_bytes_per_second;
+double Rate(const TwoBwProblem& request, int degree) {
+  return degree < request.devices_per_server ? request.server_bytes_per_second
+                                             : request.servers_bytes_per_second;
 }
 
-absl::Status Check(const TwoBwQuestion& question) {
+absl::Status Check(const TwoBwProblem& request) {
   Problems problems("2bw");
-  if (question.works.empty()) problems.Add("works", "are none");
-  for (size_t i = 0; i < question.works.size(); ++i) {
+  if (request.works.empty()) problems.Add("works", "are none");
+  for (size_t i = 0; i < request.works.size(); ++i) {
     const std::string name = absl::StrCat("works[", i, "]");
     problems.CheckRange(name + ".microbatch_size",
-                        question.works[i].microbatch_size, 1, 1e9);
-    if (NumBlocks(question.works[i]) == 0) {
+                        request.works[i].microbatch_size, 1, 1e9);
+    if (NumBlocks(request.works[i]) == 0) {
       problems.Add(name + ".layers", "have no block, expected at least one");
     }
   }
-  problems.CheckRange("num_devices", question.num_devices, 1, 1e6);
-  problems.CheckRange("devices_per_server", question.devices_per_server, 1,
-                      1e6);
-  problems.CheckRange("global_batch_size", question.global_batch_size, 1, 1e9);
+  problems.CheckRange("num_devices", request.num_devices, 1, 1e6);
+  problems.CheckRange("devices_per_server", request.devices_per_server, 1, 1e6);
+  problems.CheckRange("global_batch_size", request.global_batch_size, 1, 1e9);
   return problems.ToStatus();
 }
 
 // Visits every configuration that divides the batch and the blocks.
 template <typename Visit>
-void ForEachConfiguration(const TwoBwQuestion& question, Visit visit) {
-  for (int width = 1; width <= question.num_devices; ++width) {
-    for (int depth = 1; depth <= question.num_devices / width; ++depth) {
-      for (const PlannerWork& work : question.works) {
+void ForEachConfiguration(const TwoBwProblem& request, Visit visit) {
+  for (int width = 1; width <= request.num_devices; ++width) {
+    for (int depth = 1; depth <= request.num_devices / width; ++depth) {
+      for (const PlannerWork& work : request.works) {
         const int64_t at_once = int64_t{width} * depth * work.microbatch_size;
         if (NumBlocks(work) % depth != 0 ||
-            question.global_batch_size % at_once != 0) {
+            request.global_batch_size % at_once != 0) {
           continue;
         }
         TwoBwPlan plan;
@@ -92,12 +90,12 @@ void ForEachConfiguration(const TwoBwQuestion& question, Visit visit) {
         plan.depth = depth;
         plan.microbatch_size = work.microbatch_size;
         plan.num_microbatches =
-            question.global_batch_size / (width * work.microbatch_size);
+            request.global_batch_size / (width * work.microbatch_size);
         for (TwoBwExecution execution : kExecutions) {
           plan.execution = execution;
           plan.memory_bytes = TwoBwMemoryBytes(work, depth, execution);
           plan.microbatch_seconds = TwoBwMicrobatchSeconds(
-              question, work, width, depth, plan.num_microbatches, execution);
+              request, work, width, depth, plan.num_microbatches, execution);
           plan.samples_per_second =
               width * plan.microbatch_size / plan.microbatch_seconds;
           visit(plan);
@@ -108,18 +106,17 @@ void ForEachConfiguration(const TwoBwQuestion& question, Visit visit) {
 }
 
 // `is_sayable`: considers only what a schedule of weir can run.
-absl::StatusOr<TwoBwPlan> Search(const TwoBwQuestion& question,
-                                 bool is_sayable) {
-  RETURN_IF_ERROR(Check(question));
+absl::StatusOr<TwoBwPlan> Search(const TwoBwProblem& request, bool is_sayable) {
+  RETURN_IF_ERROR(Check(request));
   std::optional<TwoBwPlan> best;
   double least_memory = std::numeric_limits<double>::infinity();
-  ForEachConfiguration(question, [&](const TwoBwPlan& plan) {
+  ForEachConfiguration(request, [&](const TwoBwPlan& plan) {
     if (is_sayable && plan.depth > 1 &&
         plan.execution == TwoBwExecution::kNotPipelined) {
       return;
     }
     least_memory = std::min(least_memory, plan.memory_bytes);
-    if (plan.memory_bytes > question.memory_bytes) return;
+    if (plan.memory_bytes > request.memory_bytes) return;
     if (!best.has_value() ||
         std::make_tuple(-plan.samples_per_second, plan.memory_bytes) <
             std::make_tuple(-best->samples_per_second, best->memory_bytes)) {
@@ -131,9 +128,9 @@ absl::StatusOr<TwoBwPlan> Search(const TwoBwQuestion& question,
       std::isinf(least_memory)
           ? absl::StrCat("2bw: no width, depth and microbatch share out a "
                          "batch of ",
-                         question.global_batch_size)
+                         request.global_batch_size)
           : absl::StrCat(
-                "2bw: nothing fits ", FormatBytes(question.memory_bytes),
+                "2bw: nothing fits ", FormatBytes(request.memory_bytes),
                 ": the smallest plan needs ", FormatBytes(least_memory)));
 }
 
@@ -154,7 +151,7 @@ int Coalesced(const TwoBwPlan& plan) {
   return plan.num_microbatches / plan.depth;
 }
 
-double TwoBwMicrobatchSeconds(const TwoBwQuestion& question,
+double TwoBwMicrobatchSeconds(const TwoBwProblem& request,
                               const PlannerWork& work, int width, int depth,
                               int num_microbatches, TwoBwExecution execution) {
   const std::vector<int> first = EqualCut(work, depth);
@@ -170,8 +167,8 @@ double TwoBwMicrobatchSeconds(const TwoBwQuestion& question,
     const double reduced = 2.0 * (width - 1) / width *
                            Sum(work, begin, end, &PlannerLayer::gradient_bytes);
     const double seconds =
-        std::max(compute + 2 * transferred / Rate(question, depth),
-                 reduced / Rate(question, width) / num_microbatches);
+        std::max(compute + 2 * transferred / Rate(request, depth),
+                 reduced / Rate(request, width) / num_microbatches);
     sum += seconds;
     slowest = std::max(slowest, seconds);
   }
@@ -200,57 +197,56 @@ double TwoBwMemoryBytes(const PlannerWork& work, int depth,
   return most;
 }
 
-absl::StatusOr<TwoBwPlan> SearchTwoBw(const TwoBwQuestion& question) {
-  return Search(question, /*is_sayable=*/false);
+absl::StatusOr<TwoBwPlan> SearchTwoBw(const TwoBwProblem& request) {
+  return Search(request, /*is_sayable=*/false);
 }
 
 namespace {
 
-absl::StatusOr<TwoBwQuestion> QuestionOf(const ResolvedScenario& given,
-                                         const PlannerLinks& links) {
+absl::StatusOr<TwoBwProblem> ProblemOf(const ResolvedScenario& given,
+                                       const PlannerLinks& links) {
   ResolvedScenario scenario = given;
   scenario.scenario.mutable_training()->set_recompute(RECOMPUTE_NONE);
   Batch& batch = *scenario.scenario.mutable_batch();
-  TwoBwQuestion question;
-  question.global_batch_size = static_cast<int>(batch.global_batch_size());
-  for (int size = 1; size <= question.global_batch_size; size *= 2) {
-    if (question.global_batch_size % size != 0) break;
+  TwoBwProblem request;
+  request.global_batch_size = static_cast<int>(batch.global_batch_size());
+  for (int size = 1; size <= request.global_batch_size; size *= 2) {
+    if (request.global_batch_size % size != 0) break;
     batch.set_microbatch_size(size);
-    ASSIGN_OR_RETURN(question.works.emplace_back(),
+    ASSIGN_OR_RETURN(request.works.emplace_back(),
                      PlannerWorkOf(scenario, links));
   }
-  const PlannerWork& work = question.works.front();
-  question.num_devices = static_cast<int>(work.devices.size());
-  question.server_bytes_per_second = work.server_bytes_per_second;
-  question.servers_bytes_per_second = work.servers_bytes_per_second;
-  question.memory_bytes = std::numeric_limits<double>::infinity();
+  const PlannerWork& work = request.works.front();
+  request.num_devices = static_cast<int>(work.devices.size());
+  request.server_bytes_per_second = work.server_bytes_per_second;
+  request.servers_bytes_per_second = work.servers_bytes_per_second;
+  request.memory_bytes = std::numeric_limits<double>::infinity();
   std::map<int, int> sizes;
   for (const PlannerDevice& device : work.devices) {
     ++sizes[device.server];
-    question.memory_bytes =
-        std::min(question.memory_bytes, device.memory_bytes);
+    request.memory_bytes = std::min(request.memory_bytes, device.memory_bytes);
   }
-  question.devices_per_server = question.num_devices;
+  request.devices_per_server = request.num_devices;
   for (const auto& [server, size] : sizes) {
-    question.devices_per_server = std::min(question.devices_per_server, size);
+    request.devices_per_server = std::min(request.devices_per_server, size);
   }
   // A single server has no bandwidth between servers.
   if (sizes.size() == 1) {
-    question.servers_bytes_per_second = question.server_bytes_per_second;
+    request.servers_bytes_per_second = request.server_bytes_per_second;
   }
-  if (question.devices_per_server == 1) {
-    question.server_bytes_per_second = question.servers_bytes_per_second;
+  if (request.devices_per_server == 1) {
+    request.server_bytes_per_second = request.servers_bytes_per_second;
   }
-  return question;
+  return request;
 }
 
 }  // namespace
 
 absl::StatusOr<PlannedPipeline> PlanTwoBw(const ResolvedScenario& given,
                                           const PlannerLinks& links) {
-  ASSIGN_OR_RETURN(const TwoBwQuestion question, QuestionOf(given, links));
-  ASSIGN_OR_RETURN(const TwoBwPlan found, Search(question, true));
-  const std::vector<int> first = EqualCut(question.works.front(), found.depth);
+  ASSIGN_OR_RETURN(const TwoBwProblem request, ProblemOf(given, links));
+  ASSIGN_OR_RETURN(const TwoBwPlan found, Search(request, true));
+  const std::vector<int> first = EqualCut(request.works.front(), found.depth);
   PlannedPipeline plan;
   plan.algorithm = "pipedream-2bw";
   plan.schedule = found.execution == TwoBwExecution::kNotPipelined

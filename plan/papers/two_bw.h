@@ -37,7 +37,7 @@ namespace weir {
 enum class TwoBwExecution { kNotPipelined, kPipelined, kRecomputed };
 const char* Name(TwoBwExecution execution);  // such as "pipelined, recomputed"
 
-struct TwoBwQuestion {
+struct TwoBwProblem {
   // One per microbatch size, priced without recomputation.
   std::vector<PlannerWork> works;
   int num_devices = 1;
@@ -62,7 +62,7 @@ int Coalesced(const TwoBwPlan& plan);
 
 // Return t and the memory by the formulas above. Requires: `depth` divides the
 // blocks.
-double TwoBwMicrobatchSeconds(const TwoBwQuestion& question,
+double TwoBwMicrobatchSeconds(const TwoBwProblem& request,
                               const PlannerWork& work, int width, int depth,
                               int num_microbatches, TwoBwExecution execution);
 double TwoBwMemoryBytes(const PlannerWork& work, int depth,
@@ -71,7 +71,7 @@ double TwoBwMemoryBytes(const PlannerWork& work, int depth,
 // Runs Algorithm 1. Ties in throughput go to the least memory, then to the
 // first of width, depth, size and execution. NotFound if nothing fits, with the
 // least memory of a plan.
-absl::StatusOr<TwoBwPlan> SearchTwoBw(const TwoBwQuestion& question);
+absl::StatusOr<TwoBwPlan> SearchTwoBw(const TwoBwProblem& request);
 
 // Plans for microbatches of 1, 2, 4, ... sequences that divide the batch.
 // Excludes unpipelined execution at depths above 1, for which weir has no

@@ -37,21 +37,22 @@ bool IsSharded(const Scenario& scenario) {
 BestFirst::BestFirst(const Space& space,
                      const std::vector<SearchFigures>& shapes,
                      const std::vector<Seed>& seeds,
-                     const SearchOptions& options, Goal goal, Crew* crew)
+                     const SearchOptions& options, Goal goal,
+                     SearchWorkers* workers)
     : space_(space),
       shapes_(shapes),
       seeds_(seeds),
       options_(options),
       goal_(goal),
-      crew_(crew),
+      workers_(workers),
       open_(space, goal.objective == OBJECTIVE_PARETO),
       least_seconds_(kInfinity) {
   AddSeeds();
   for (size_t i = 0; i < shapes_.size(); ++i) AddShape(static_cast<int>(i));
-  crew_->set_tick([this] { Tell(); });
+  workers_->set_tick([this] { ReportProgress(); });
 }
 
-BestFirst::~BestFirst() { crew_->set_tick(nullptr); }
+BestFirst::~BestFirst() { workers_->set_tick(nullptr); }
 
 void BestFirst::AddSeeds() {
   for (size_t i = 0; i < seeds_.size(); ++i) {
@@ -177,14 +178,16 @@ void BestFirst::Push(Entry entry) {
 
 bool BestFirst::IsBeaten(const Entry& entry) const {
   if (goal_.objective == OBJECTIVE_PARETO) {
-    return std::any_of(found_.begin(), found_.end(), [&](const Found& found) {
-      return !excluded_.contains(found.index) &&
-             found.seconds <= entry.seconds && found.bytes <= entry.bytes &&
-             found.seconds * found.num_gpus <= entry.seconds * GpusOf(entry);
-    });
+    return std::any_of(
+        found_.begin(), found_.end(), [&](const RankedPlan& found) {
+          return !excluded_.contains(found.index) &&
+                 found.seconds <= entry.seconds && found.bytes <= entry.bytes &&
+                 found.seconds * found.num_gpus <=
+                     entry.seconds * GpusOf(entry);
+        });
   }
   std::vector<Score> scores;
-  for (const Found& found : found_) {
+  for (const RankedPlan& found : found_) {
     if (excluded_.contains(found.index)) continue;
     scores.push_back(
         ScoreOf(goal_.objective, found.seconds, found.bytes, found.num_gpus));
@@ -195,7 +198,7 @@ bool BestFirst::IsBeaten(const Entry& entry) const {
   return entry.key >= scores[goal_.num_plans - 1];
 }
 
-void BestFirst::Exclude(const Found& found) {
+void BestFirst::Exclude(const RankedPlan& found) {
   excluded_.insert(found.index);
   open_.Reopen();
 }
@@ -204,19 +207,19 @@ absl::Status BestFirst::Run() {
   while (true) {
     if (Interrupted()) return absl::CancelledError("interrupted");
     ASSIGN_OR_RETURN(const bool goes_on, Round());
-    if (!goes_on || IsOutOfPatience()) return absl::OkStatus();
+    if (!goes_on || PatienceExhausted()) return absl::OkStatus();
   }
 }
 
-bool BestFirst::IsOutOfPatience() const {
+bool BestFirst::PatienceExhausted() const {
   return goal_.patience > 0 && found_.size() > excluded_.size() &&
          num_ranked_ - improved_at_ >= goal_.patience;
 }
 
 absl::StatusOr<bool> BestFirst::Round() {
   const std::vector<Entry> taken =
-      open_.Take(kRoundBounds, kRoundRanks,
-                 [this](const Entry& entry) { return IsBeaten(entry); });
+      open_.NextRound(kRoundBounds, kRoundRanks,
+                      [this](const Entry& entry) { return IsBeaten(entry); });
   if (taken.empty()) return false;
   std::vector<Entry> work[3];  // by state
   for (const Entry& entry : taken) {
@@ -243,8 +246,8 @@ absl::Status BestFirst::Expand(const std::vector<Entry>& shapes) {
     const std::vector<char>& legal = LegalOf(entry.shape);
     std::set<std::string> seen;
     for (size_t s = 0; s < schedules.size(); ++s) {
-      if (!legal[s] || schedules[s].places.empty() ||
-          !seen.insert(schedules[s].places).second) {
+      if (!legal[s] || schedules[s].bound_key.empty() ||
+          !seen.insert(schedules[s].bound_key).second) {
         continue;
       }
       speakers.push_back(entry);
@@ -256,17 +259,17 @@ absl::Status BestFirst::Expand(const std::vector<Entry>& shapes) {
     scenarios.push_back(ScenarioOf(entry));
     const PlannedSchedule& schedule =
         space_.schedules_of(space_.shapes[entry.shape])[entry.schedule];
-    if (!schedule.speaker.empty()) {
-      scenarios.back().set_schedule(schedule.speaker);
+    if (!schedule.bound_proxy.empty()) {
+      scenarios.back().set_schedule(schedule.bound_proxy);
     }
   }
-  ASSIGN_OR_RETURN(const auto figures, crew_->Bounds(scenarios));
+  ASSIGN_OR_RETURN(const auto figures, workers_->Bounds(scenarios));
   std::map<std::pair<int, std::string>, double> seconds;
   for (size_t i = 0; i < speakers.size(); ++i) {
     const int shape = speakers[i].shape;
     seconds[{shape,
              space_.schedules_of(space_.shapes[shape])[speakers[i].schedule]
-                 .places}] = figures[i].any_order_seconds();
+                 .bound_key}] = figures[i].order_free_seconds();
   }
   for (const Entry& entry : shapes) {
     const auto& schedules = space_.schedules_of(space_.shapes[entry.shape]);
@@ -276,7 +279,7 @@ absl::Status BestFirst::Expand(const std::vector<Entry>& shapes) {
       Entry one = entry;
       one.schedule = static_cast<int>(s);
       one.state = State::kCandidate;
-      const auto known = seconds.find({entry.shape, schedules[s].places});
+      const auto known = seconds.find({entry.shape, schedules[s].bound_key});
       if (known != seconds.end()) {
         one.seconds = std::max(one.seconds, known->second);
         one.lower_bound_seconds = one.seconds;
@@ -290,7 +293,7 @@ absl::Status BestFirst::Expand(const std::vector<Entry>& shapes) {
 absl::Status BestFirst::Bound(const std::vector<Entry>& candidates) {
   std::vector<Scenario> scenarios;
   for (const Entry& entry : candidates) scenarios.push_back(ScenarioOf(entry));
-  ASSIGN_OR_RETURN(const auto figures, crew_->Bounds(scenarios));
+  ASSIGN_OR_RETURN(const auto figures, workers_->Bounds(scenarios));
   for (size_t i = 0; i < candidates.size(); ++i) {
     Entry entry = candidates[i];
     if (!figures[i].problem().empty()) {
@@ -298,7 +301,7 @@ absl::Status BestFirst::Bound(const std::vector<Entry>& candidates) {
       continue;
     }
     entry.lower_bound_seconds =
-        std::max(entry.lower_bound_seconds, figures[i].any_order_seconds());
+        std::max(entry.lower_bound_seconds, figures[i].order_free_seconds());
     entry.seconds = std::max(
         {entry.seconds, figures[i].seconds(), entry.lower_bound_seconds});
     entry.bytes = std::max(entry.bytes, figures[i].bytes());
@@ -308,11 +311,11 @@ absl::Status BestFirst::Bound(const std::vector<Entry>& candidates) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<BestFirst::Entry>> BestFirst::WithoutDoubles(
+absl::StatusOr<std::vector<BestFirst::Entry>> BestFirst::Deduplicate(
     const std::vector<Entry>& bounded) {
   std::vector<Scenario> scenarios;
   for (const Entry& entry : bounded) scenarios.push_back(ScenarioOf(entry));
-  ASSIGN_OR_RETURN(const auto figures, crew_->Orders(scenarios));
+  ASSIGN_OR_RETURN(const auto figures, workers_->Orders(scenarios));
   std::vector<Entry> fresh;
   for (size_t i = 0; i < bounded.size(); ++i) {
     const Entry& entry = bounded[i];
@@ -320,7 +323,7 @@ absl::StatusOr<std::vector<BestFirst::Entry>> BestFirst::WithoutDoubles(
       Illegal(figures[i].problem(), 1);
     } else if (entry.shape >= 0 &&
                !orders_.insert({entry.shape, figures[i].order()}).second) {
-      ++num_same_;
+      ++num_duplicates_;
     } else {
       fresh.push_back(entry);
     }
@@ -329,11 +332,11 @@ absl::StatusOr<std::vector<BestFirst::Entry>> BestFirst::WithoutDoubles(
 }
 
 absl::Status BestFirst::Rank(std::vector<Entry>* open) {
-  ASSIGN_OR_RETURN(*open, WithoutDoubles(*open));
+  ASSIGN_OR_RETURN(*open, Deduplicate(*open));
   const std::vector<Entry>& bounded = *open;
   std::vector<Scenario> scenarios;
   for (const Entry& entry : bounded) scenarios.push_back(ScenarioOf(entry));
-  ASSIGN_OR_RETURN(const auto figures, crew_->Ranks(scenarios));
+  ASSIGN_OR_RETURN(const auto figures, workers_->Ranks(scenarios));
   for (size_t i = 0; i < bounded.size(); ++i) {
     const Entry& entry = bounded[i];
     if (!figures[i].problem().empty()) {
@@ -342,7 +345,7 @@ absl::Status BestFirst::Rank(std::vector<Entry>* open) {
     }
     ++num_ranked_;
     if (entry.seed >= 0) improved_at_ = num_ranked_;
-    Found found;
+    RankedPlan found;
     found.scenario = scenarios[i];
     found.source = entry.shape < 0 ? seeds_[entry.seed].plan.source() : "joint";
     found.text = absl::StrCat(entry.shape < 0
@@ -359,8 +362,8 @@ absl::Status BestFirst::Rank(std::vector<Entry>* open) {
     found.place = {
         entry.shape < 0 ? std::numeric_limits<int>::max() : entry.shape,
         entry.schedule};
-    open_.Ranked(entry, ScoreOf(goal_.objective, found.seconds, found.bytes,
-                                found.num_gpus));
+    open_.RecordKey(entry, ScoreOf(goal_.objective, found.seconds, found.bytes,
+                                   found.num_gpus));
     if (!found.fits && !goal_.ignore_memory) continue;
     least_seconds_ = std::min(least_seconds_, found.lower_bound_seconds);
     Entry as_found = entry;
@@ -375,20 +378,20 @@ absl::Status BestFirst::Rank(std::vector<Entry>* open) {
   return absl::OkStatus();
 }
 
-const Found* BestFirst::BestSoFar() const {
-  const auto score = [&](const Found& found) {
+const RankedPlan* BestFirst::BestSoFar() const {
+  const auto score = [&](const RankedPlan& found) {
     return ScoreOf(goal_.objective, found.seconds, found.bytes, found.num_gpus);
   };
-  const Found* best = nullptr;
-  for (const Found& found : found_) {
+  const RankedPlan* best = nullptr;
+  for (const RankedPlan& found : found_) {
     if (excluded_.contains(found.index)) continue;
     if (best == nullptr || score(found) < score(*best)) best = &found;
   }
   return best;
 }
 
-bool BestFirst::Merge(Found found) {
-  for (Found& known : found_) {
+bool BestFirst::Merge(RankedPlan found) {
+  for (RankedPlan& known : found_) {
     if (excluded_.contains(known.index) || !IsSamePlan(known, found)) continue;
     if (found.place < known.place) std::swap(found, known);
     known.equals.insert(known.equals.end(), found.equals.begin(),
@@ -399,11 +402,12 @@ bool BestFirst::Merge(Found found) {
   return false;
 }
 
-void BestFirst::Tell() const {
+void BestFirst::ReportProgress() const {
   if (!options_.progress) return;
-  const uint64_t known = num_illegal_ + num_memory_ + num_ranked_ + num_same_;
+  const uint64_t known =
+      num_illegal_ + num_memory_ + num_ranked_ + num_duplicates_;
   std::string text = absl::StrCat("planning, ", num_ranked_, " ranked");
-  if (const Found* best = BestSoFar()) {
+  if (const RankedPlan* best = BestSoFar()) {
     absl::StrAppend(&text, ", best ", FormatSeconds(best->seconds), " by ",
                     best->text);
   }
@@ -411,9 +415,9 @@ void BestFirst::Tell() const {
                     text);
 }
 
-std::vector<Found> BestFirst::Best() const {
-  std::vector<Found> best;
-  for (const Found& found : found_) {
+std::vector<RankedPlan> BestFirst::Best() const {
+  std::vector<RankedPlan> best;
+  for (const RankedPlan& found : found_) {
     if (!excluded_.contains(found.index)) best.push_back(found);
   }
   return BestOf(std::move(best), goal_.objective, goal_.num_plans);
@@ -432,7 +436,7 @@ void BestFirst::FillCounts(PlanReport* report) const {
   report->set_num_pruned_memory(num_memory_);
   report->set_num_pruned_time(num_beaten);
   report->set_num_ranked(num_ranked_);
-  report->set_num_same(num_same_);
+  report->set_num_duplicates(num_duplicates_);
   report->set_num_left(num_left);
   report->set_lower_bound_seconds(least == kInfinity ? 0 : least);
 }

@@ -24,7 +24,7 @@
 #include "absl/status/statusor.h"
 #include "plan/search/frontier.h"
 #include "plan/search/joint_search.h"
-#include "plan/search/plan_numbers.h"
+#include "plan/search/ranked_plan.h"
 #include "plan/search/search_workers.h"
 #include "plan/search/seeds.h"
 #include "plan/search/space.h"
@@ -47,7 +47,7 @@ class BestFirst {
   // All arguments must outlive the search.
   BestFirst(const Space& space, const std::vector<SearchFigures>& shapes,
             const std::vector<Seed>& seeds, const SearchOptions& options,
-            Goal goal, Crew* crew);
+            Goal goal, SearchWorkers* workers);
   ~BestFirst();
   BestFirst(const BestFirst&) = delete;
   BestFirst& operator=(const BestFirst&) = delete;
@@ -58,9 +58,9 @@ class BestFirst {
   absl::Status Run();
 
   // Returns the best plans, best first; for a Pareto front, all of it by time.
-  std::vector<Found> Best() const;
+  std::vector<RankedPlan> Best() const;
   // Removes `found` from the answer; the next Run may find a replacement.
-  void Exclude(const Found& found);
+  void Exclude(const RankedPlan& found);
 
   void FillCounts(PlanReport* report) const;
   // Reasons why candidates are illegal, each with the number of candidates.
@@ -93,21 +93,21 @@ class BestFirst {
   // On error, leaves in `bounded` the entries that were not counted.
   absl::Status Rank(std::vector<Entry>* bounded);
   // Returns the entries whose order of passes is new for their shape.
-  absl::StatusOr<std::vector<Entry>> WithoutDoubles(
+  absl::StatusOr<std::vector<Entry>> Deduplicate(
       const std::vector<Entry>& bounded);
   // Merges `found` into an equal plan that is already known and keeps the one
   // with the smaller `place`. Returns false if no known plan is equal.
-  bool Merge(Found found);
-  bool IsOutOfPatience() const;
-  const Found* BestSoFar() const;  // null: no plan yet
-  void Tell() const;
+  bool Merge(RankedPlan found);
+  bool PatienceExhausted() const;
+  const RankedPlan* BestSoFar() const;  // null: no plan yet
+  void ReportProgress() const;
 
   const Space& space_;
   const std::vector<SearchFigures>& shapes_;
   const std::vector<Seed>& seeds_;
   const SearchOptions& options_;
   const Goal goal_;
-  Crew* crew_;
+  SearchWorkers* workers_;
   // Whether each schedule is legal, by [pipeline, chunks, microbatches, even
   // cut, sharded (refuses schedules without a flush), one-sample microbatches].
   std::map<std::tuple<int, int, int, bool, bool, bool>, std::vector<char>>
@@ -115,13 +115,13 @@ class BestFirst {
   // Seeds that are in the space, as [shape, schedule].
   absl::flat_hash_set<std::pair<int, int>> seeded_;
   Frontier open_;
-  std::vector<Found> found_;  // that fit, no two equal
+  std::vector<RankedPlan> found_;  // that fit, no two equal
   absl::flat_hash_set<int> excluded_;
   // [shape, hash of the order]
   absl::flat_hash_set<std::pair<int, uint64_t>> orders_;
   std::map<std::string, uint64_t> problems_;
   uint64_t num_candidates_ = 0, num_illegal_ = 0, num_memory_ = 0;
-  uint64_t num_ranked_ = 0, num_same_ = 0;
+  uint64_t num_ranked_ = 0, num_duplicates_ = 0;
   uint64_t improved_at_ = 0;  // `num_ranked_` at the last improvement
   double least_seconds_;
 };

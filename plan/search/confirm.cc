@@ -102,8 +102,8 @@ Confirmed Unpacked(const std::string& bytes) {
 }
 
 // Sets the fields that a ranked run and a full simulation share.
-void FillPlan(const Found& found, double seconds, double bytes, double price,
-              Plan* plan) {
+void FillPlan(const RankedPlan& found, double seconds, double bytes,
+              double price, Plan* plan) {
   plan->set_source(found.source);
   plan->set_batch_seconds(seconds);
   plan->set_peak_memory_bytes(bytes);
@@ -121,7 +121,7 @@ void FillPlan(const Found& found, double seconds, double bytes, double price,
   }
 }
 
-void Fill(const Found& found, double limit_bytes, double price,
+void Fill(const RankedPlan& found, double limit_bytes, double price,
           Confirmed* confirmed) {
   const Result& result = confirmed->result;
   FillPlan(found, result.batch_seconds(), result.peak_memory_bytes(), price,
@@ -137,7 +137,7 @@ void Fill(const Found& found, double limit_bytes, double price,
 }  // namespace
 
 absl::StatusOr<std::vector<Confirmed>> Confirm(
-    const Space& space, const std::vector<Found>& found, double price,
+    const Space& space, const std::vector<RankedPlan>& found, double price,
     int num_processes, const std::function<bool()>& stop) {
   std::vector<Confirmed> confirmed(found.size());
   Jobs jobs;
@@ -161,7 +161,8 @@ absl::StatusOr<std::vector<Confirmed>> Confirm(
   return confirmed;
 }
 
-Confirmed Unconfirmed(const Space& space, const Found& found, double price) {
+Confirmed Unconfirmed(const Space& space, const RankedPlan& found,
+                      double price) {
   Confirmed unconfirmed;
   const auto resolved = UnderFirstName(space, found.scenario);
   *unconfirmed.plan.mutable_scenario() =

@@ -26,11 +26,12 @@ struct Confirmed {
 // `found`. Calls `stop` about ten times a second and ends when it returns true.
 // `price` is per GPU and hour; 0: unknown.
 absl::StatusOr<std::vector<Confirmed>> Confirm(
-    const Space& space, const std::vector<Found>& found, double price,
+    const Space& space, const std::vector<RankedPlan>& found, double price,
     int num_processes, const std::function<bool()>& stop);
 
 // Returns the plan with the time and memory of its ranked run.
-Confirmed Unconfirmed(const Space& space, const Found& found, double price);
+Confirmed Unconfirmed(const Space& space, const RankedPlan& found,
+                      double price);
 
 }  // namespace weir
 

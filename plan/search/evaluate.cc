@@ -162,7 +162,7 @@ SearchFigures Evaluator::BoundsOf(const Scenario& scenario) {
   if (!bound.ok()) return Illegal(bound.status());
   SearchFigures figures;
   figures.set_seconds(bound->batch_seconds);
-  figures.set_any_order_seconds(bound->any_order_seconds);
+  figures.set_order_free_seconds(bound->any_order_seconds);
   figures.set_bytes(Largest(bound->peak_bytes));
   return figures;
 }
@@ -180,8 +180,8 @@ SearchFigures Evaluator::OrderOf(const Scenario& scenario) {
 SearchFigures Evaluator::RankOf(const Scenario& scenario) {
   const absl::Status resolved = ResolveAgain(scenario, &work_);
   if (!resolved.ok()) return Illegal(resolved);
-  if (!ranker_.has_value()) ranker_.emplace();
-  const auto run = ranker_->Rank(work_);
+  if (!fast_simulator_.has_value()) fast_simulator_.emplace();
+  const auto run = fast_simulator_->Estimate(work_);
   if (!run.ok()) return Illegal(run.status());
   SearchFigures figures;
   figures.set_seconds(run->batch_seconds);
@@ -190,8 +190,8 @@ SearchFigures Evaluator::RankOf(const Scenario& scenario) {
   return figures;
 }
 
-SearchAnswer Evaluator::Answer(const SearchJob& job) {
-  SearchAnswer answer;
+SearchResult Evaluator::Evaluate(const SearchJob& job) {
+  SearchResult answer;
   for (const uint32_t shape : job.shapes()) {
     *answer.add_figures() = OfShape(space_.shapes[shape]);
   }

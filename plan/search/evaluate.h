@@ -21,7 +21,7 @@ class Evaluator {
  public:
   explicit Evaluator(const Space& space) : space_(space), work_(space.base) {}
 
-  SearchAnswer Answer(const SearchJob& job);
+  SearchResult Evaluate(const SearchJob& job);
 
  private:
   SearchFigures OfShape(Shape shape);
@@ -45,7 +45,7 @@ class Evaluator {
            std::optional<std::vector<int>>>
       cuts_;
   Bounder bounder_;
-  std::optional<Ranker> ranker_;
+  std::optional<FastSimulator> fast_simulator_;
 };
 
 }  // namespace weir

@@ -40,7 +40,7 @@ void Frontier::Insert(const OpenEntry& entry) {
   }
 }
 
-void Frontier::Ranked(const OpenEntry& entry, const Score& key) {
+void Frontier::RecordKey(const OpenEntry& entry, const Score& key) {
   if (entry.seed >= 0 || !(entry.key.first > 0)) return;
   const Family family = FamilyOf(entry);
   const double ratio = key.first / entry.key.first;
@@ -58,7 +58,7 @@ double Frontier::EstimateOf(const Family& family,
                                     : first.key.first * others->second;
 }
 
-std::vector<OpenEntry> Frontier::Take(
+std::vector<OpenEntry> Frontier::NextRound(
     size_t num_bounds, size_t num_ranks,
     const std::function<bool(const OpenEntry&)>& is_beaten) {
   // Beaten entries are set aside; if no later entry can lead, all the rest is

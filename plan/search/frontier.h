@@ -22,7 +22,7 @@
 #include <utility>
 #include <vector>
 
-#include "plan/search/plan_numbers.h"
+#include "plan/search/ranked_plan.h"
 #include "plan/search/space.h"
 
 namespace weir {
@@ -53,13 +53,13 @@ class Frontier {
 
   void Insert(const OpenEntry& entry);
   // Records the key that ranking gave to an entry.
-  void Ranked(const OpenEntry& entry, const Score& key);
+  void RecordKey(const OpenEntry& entry, const Score& key);
 
   // Returns the work of the next round: entries to be bounded, at most
   // `num_bounds` shapes and `num_bounds` candidates, or else at most
   // `num_ranks` entries to be ranked. Returns nothing if all entries left are
   // beaten.
-  std::vector<OpenEntry> Take(
+  std::vector<OpenEntry> NextRound(
       size_t num_bounds, size_t num_ranks,
       const std::function<bool(const OpenEntry&)>& is_beaten);
 

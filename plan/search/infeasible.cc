@@ -74,8 +74,8 @@ bool MayFit(const PlanRequest& request, const SearchOptions& options,
   const PlanRequest larger = OnGpus(request, num_gpus);
   const auto made = MakeSpace("", larger);
   if (!made.ok()) return false;
-  Crew crew(*made, options.num_processes);
-  const auto figures = crew.OfShapes();
+  SearchWorkers workers(*made, options.num_processes);
+  const auto figures = workers.OfShapes();
   return figures.ok() &&
          std::any_of(figures->begin(), figures->end(),
                      [&](const SearchFigures& one) {
@@ -149,15 +149,15 @@ bool FitsLike(const PlanRequest& request, const Scenario& like,
   space.add_schedules(like.schedule());
   const auto made = MakeSpace("", larger);
   if (!made.ok()) return false;
-  Crew crew(*made, options.num_processes);
-  const auto figures = crew.OfShapes();
+  SearchWorkers workers(*made, options.num_processes);
+  const auto figures = workers.OfShapes();
   if (!figures.ok()) return false;
   Goal goal;
   goal.objective = OBJECTIVE_MEMORY;
   goal.limit_bytes = made->memory_limit_bytes;
   const SearchOptions silent;
   const std::vector<Seed> no_seeds;
-  BestFirst search(*made, *figures, no_seeds, silent, goal, &crew);
+  BestFirst search(*made, *figures, no_seeds, silent, goal, &workers);
   return search.Run().ok() && !search.Best().empty();
 }
 
@@ -165,7 +165,7 @@ bool FitsLike(const PlanRequest& request, const Scenario& like,
 // was found. A search is needed if the lower bound on memory already fits.
 std::string FittingNodesText(const PlanRequest& request, const Space& space,
                              const SearchOptions& options,
-                             const Found& smallest) {
+                             const RankedPlan& smallest) {
   const Cluster& cluster = space.base.cluster;
   if (cluster.groups_size() != 1) return "";
   const uint32_t each = cluster.groups(0).node().num_gpus();
@@ -219,15 +219,15 @@ absl::Status NothingLegal(const Space& space,
 absl::Status NothingFits(const PlanRequest& request, const Space& space,
                          const std::vector<SearchFigures>& shapes,
                          const std::vector<Seed>& seeds,
-                         const SearchOptions& options, Crew* crew) {
+                         const SearchOptions& options, SearchWorkers* workers) {
   const double limit_bytes = space.memory_limit_bytes;
   Goal goal;
   goal.objective = OBJECTIVE_MEMORY;
   goal.limit_bytes = limit_bytes;
   goal.ignore_memory = true;
-  BestFirst smallest(space, shapes, seeds, options, goal, crew);
+  BestFirst smallest(space, shapes, seeds, options, goal, workers);
   RETURN_IF_ERROR(smallest.Run());
-  const std::vector<Found> best = smallest.Best();
+  const std::vector<RankedPlan> best = smallest.Best();
   if (best.empty()) return NothingLegal(space, smallest.problems());
   std::string text =
       absl::StrCat(space.base.label, ": nothing fits ",

@@ -25,7 +25,7 @@ absl::Status NothingLegal(const Space& space,
 absl::Status NothingFits(const PlanRequest& request, const Space& space,
                          const std::vector<SearchFigures>& shapes,
                          const std::vector<Seed>& seeds,
-                         const SearchOptions& options, Crew* crew);
+                         const SearchOptions& options, SearchWorkers* workers);
 
 }  // namespace weir
 

@@ -73,9 +73,9 @@ class Finder {
   // Reports the confirmed seeds, for a search that was interrupted before it
   // found a plan.
   absl::Status FindAmongSeeds(size_t num_plans, PlanReport* report) {
-    std::vector<Found> found;
+    std::vector<RankedPlan> found;
     for (const Plan& seed : options_.seeds) {
-      Found& one = found.emplace_back();
+      RankedPlan& one = found.emplace_back();
       one.scenario = seed.scenario();
       one.source = seed.source();
       one.text = absl::StrCat(seed.source(), " ", seed.scenario().schedule());
@@ -83,7 +83,7 @@ class Finder {
       one.index = static_cast<int>(found.size());
     }
     ASSIGN_OR_RETURN(std::vector<Confirmed> looked, Look(found));
-    std::vector<Found> best;
+    std::vector<RankedPlan> best;
     for (size_t i = 0; i < found.size(); ++i) {
       if (!looked[i].simulated || !looked[i].refused.empty()) continue;
       found[i].seconds = looked[i].plan.batch_seconds();
@@ -119,10 +119,11 @@ class Finder {
 
   // Simulates all plans. The signal of an interrupt may also have ended the
   // child processes, whose plans are simulated again.
-  absl::StatusOr<std::vector<Confirmed>> Look(const std::vector<Found>& found) {
+  absl::StatusOr<std::vector<Confirmed>> Look(
+      const std::vector<RankedPlan>& found) {
     std::vector<Confirmed> looked(found.size());
     for (int attempt = 0; attempt < 2; ++attempt) {
-      std::vector<Found> left;
+      std::vector<RankedPlan> left;
       std::vector<size_t> at;
       for (size_t i = 0; i < found.size(); ++i) {
         if (looked[i].simulated) continue;
@@ -141,10 +142,10 @@ class Finder {
     return looked;
   }
 
-  absl::StatusOr<bool> ConfirmAll(const std::vector<Found>& best,
+  absl::StatusOr<bool> ConfirmAll(const std::vector<RankedPlan>& best,
                                   PlanReport* report) {
-    std::vector<Found> fresh;
-    for (const Found& found : best) {
+    std::vector<RankedPlan> fresh;
+    for (const RankedPlan& found : best) {
       if (!confirmed_.contains(found.index)) fresh.push_back(found);
     }
     ASSIGN_OR_RETURN(std::vector<Confirmed> looked, Look(fresh));
@@ -172,9 +173,10 @@ class Finder {
   }
 
   // Adds the plans in the order of their simulated scores.
-  void Report(const std::vector<Found>& best, PlanReport* report) {
+  void Report(const std::vector<RankedPlan>& best, PlanReport* report) {
     std::vector<const Confirmed*> plans;
-    for (const Found& found : best) plans.push_back(&confirmed_[found.index]);
+    for (const RankedPlan& found : best)
+      plans.push_back(&confirmed_[found.index]);
     const auto score = [&](const Confirmed* one) {
       return ScoreOf(request_.objective(), one->plan.batch_seconds(),
                      one->plan.peak_memory_bytes(),
@@ -227,11 +229,11 @@ absl::StatusOr<PlanReport> SearchPlans(const std::string& label,
     return report;
   };
   if (Interrupted()) return among_seeds();
-  Crew crew(space, options.num_processes);
+  SearchWorkers workers(space, options.num_processes);
   if (options.progress) {
-    crew.set_tick([&] { options.progress(0, "pricing layouts"); });
+    workers.set_tick([&] { options.progress(0, "pricing layouts"); });
   }
-  const auto priced = crew.OfShapes();
+  const auto priced = workers.OfShapes();
   if (absl::IsCancelled(priced.status())) return among_seeds();
   RETURN_IF_ERROR(priced.status());
   const std::vector<SearchFigures>& shapes = *priced;
@@ -241,7 +243,7 @@ absl::StatusOr<PlanReport> SearchPlans(const std::string& label,
   goal.limit_bytes = limit;
   goal.num_plans = num_plans;
   goal.patience = request.has_patience() ? request.patience() : kUsualPatience;
-  BestFirst search(space, shapes, seeds, options, goal, &crew);
+  BestFirst search(space, shapes, seeds, options, goal, &workers);
   Finder finder(space, request, options, &search);
   const absl::Status status = finder.Find(&report);
   if (!status.ok() && !absl::IsCancelled(status)) return status;
@@ -260,7 +262,7 @@ absl::StatusOr<PlanReport> SearchPlans(const std::string& label,
   }
   return report.num_illegal() == report.num_candidates()
              ? NothingLegal(space, search.problems())
-             : NothingFits(request, space, shapes, seeds, options, &crew);
+             : NothingFits(request, space, shapes, seeds, options, &workers);
 }
 
 }  // namespace weir

@@ -45,11 +45,11 @@ struct Parsed {
 };
 
 // Applies a value. Returns what was expected instead, or empty on success.
-using Take = std::function<std::string(const std::string&, Parsed*)>;
+using ApplyValue = std::function<std::string(const std::string&, Parsed*)>;
 
 struct Argument {
   bool has_value = true;
-  Take take;
+  ApplyValue take;
   bool is_list = false;  // takes all words up to the next argument
 };
 

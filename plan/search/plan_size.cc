@@ -16,10 +16,10 @@ namespace {
 constexpr double kBytesPerCandidate = 256, kSecondsPerCandidate = 4e-5;
 // Per action: to generate and bound its order, which all candidates with the
 // same numbers of ranks, chunks and microbatches share; in a ranked run; and in
-// a full run. kNumRanked and kNumSimulated are typical numbers of runs, with
+// a full run. kNumEstimates and kNumSimulated are typical numbers of runs, with
 // typical candidates.
 constexpr double kSecondsPerBoundedAction = 8e-8;
-constexpr double kSecondsPerRankedAction = 5e-8, kNumRanked = 300;
+constexpr double kSecondsPerEstimatedAction = 5e-8, kNumEstimates = 300;
 constexpr double kSecondsPerSimulatedAction = 2e-6, kNumSimulated = 5;
 // Per action of the longest order and of the orders that a process caches: this
 // fraction of all, since most candidates are pruned before theirs is generated.
@@ -64,7 +64,7 @@ SizeEstimate EstimateOf(const Counts& counts, int num_processes) {
   estimate.seconds =
       (counts.candidates * kSecondsPerCandidate +
        counts.orders * kSecondsPerBoundedAction +
-       kNumRanked * counts.mean() * kSecondsPerRankedAction +
+       kNumEstimates * counts.mean() * kSecondsPerEstimatedAction +
        kNumSimulated * counts.mean() * kSecondsPerSimulatedAction) /
       processes;
   return estimate;

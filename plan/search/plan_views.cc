@@ -162,9 +162,10 @@ std::string CountsText(const PlanReport& report) {
   std::string text = absl::StrCat(
       report.num_candidates(), " candidates: ", report.num_illegal(),
       " illegal, ", report.num_pruned_memory(), " pruned by memory, ",
-      report.num_pruned_time(), " pruned by their bounds, ", report.num_same(),
-      " in the order of another, ", report.num_ranked(), " ranked (",
-      report.num_simulated(), " of these simulated in full)");
+      report.num_pruned_time(), " pruned by their bounds, ",
+      report.num_duplicates(), " in the order of another, ",
+      report.num_ranked(), " ranked (", report.num_simulated(),
+      " of these simulated in full)");
   if (report.num_left() > 0) {
     absl::StrAppend(&text, ", ", report.num_left(), " not looked at");
     if (report.out_of_patience()) {
@@ -229,7 +230,7 @@ std::string PlanJson(const PlanReport& report) {
          {"illegal", report.num_illegal()},
          {"pruned_memory", report.num_pruned_memory()},
          {"pruned_time", report.num_pruned_time()},
-         {"same", report.num_same()},
+         {"same", report.num_duplicates()},
          {"ranked", report.num_ranked()},
          {"simulated", report.num_simulated()},
          {"left", report.num_left()}}},

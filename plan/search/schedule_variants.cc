@@ -33,9 +33,9 @@ std::optional<Schedule> Sample(const ScheduleKind& kind,
   return {};
 }
 
-std::string SampledPlaces(const ScheduleKind& kind, absl::string_view name) {
+std::string SampledBoundKey(const ScheduleKind& kind, absl::string_view name) {
   const std::optional<Schedule> sample = Sample(kind, name);
-  return sample.has_value() ? PlacesOf(*sample) : "";
+  return sample.has_value() ? BoundKey(*sample) : "";
 }
 
 std::vector<std::string> MemoryLimits(const ScheduleKind& kind, int num_ranks) {
@@ -61,7 +61,7 @@ std::vector<std::string> MemoryLimits(const ScheduleKind& kind, int num_ranks) {
 }
 
 // Returns nondefault values of an option to try, each on its own.
-std::vector<std::string> OptionsWorthATry(const ScheduleKind& kind,
+std::vector<std::string> CandidateOptions(const ScheduleKind& kind,
                                           const ScheduleOption& option,
                                           int num_ranks) {
   if (option.name == "memory-limit") return MemoryLimits(kind, num_ranks);
@@ -83,14 +83,16 @@ void Append(const ScheduleKind& kind, const PlannedSchedule& plain,
   planned.own_stages = absl::StrContains(name, "replicas");
   const bool is_plain = WithoutOptions(name) == name;
   const auto set_places = [&](bool sampled) {
-    planned.places = sampled ? SampledPlaces(kind, planned.name) : plain.places;
-    planned.speaker = planned.places == plain.places ? plain.speaker : "";
+    planned.bound_key =
+        sampled ? SampledBoundKey(kind, planned.name) : plain.bound_key;
+    planned.bound_proxy =
+        planned.bound_key == plain.bound_key ? plain.bound_proxy : "";
   };
   set_places(!is_plain);
   schedules->push_back(planned);
   if (!is_plain) return;
   for (const ScheduleOption& option : kind.options) {
-    for (const std::string& text : OptionsWorthATry(kind, option, num_ranks)) {
+    for (const std::string& text : CandidateOptions(kind, option, num_ranks)) {
       planned.name = absl::StrCat(kind.name, ":", text);
       set_places(option.name != "memory-limit");
       schedules->push_back(planned);
@@ -114,7 +116,7 @@ absl::StatusOr<std::set<const ScheduleKind*>> KindsOf(const std::string& label,
 
 }  // namespace
 
-std::string PlacesOf(const Schedule& schedule) {
+std::string BoundKey(const Schedule& schedule) {
   bool has_pairs = false;
   std::set<int> spans;
   for (const std::vector<Action>& actions : schedule.rank_actions) {
@@ -169,16 +171,16 @@ absl::StatusOr<std::vector<PlannedSchedule>> SchedulesToPlan(
       if (sample.has_value()) {
         properties.plain.forward_only = sample->forward_only;
         properties.lossy = sample->compressed_transfers;
-        properties.plain.places = PlacesOf(*sample);
+        properties.plain.bound_key = BoundKey(*sample);
       }
       all.push_back(properties);
     }
     for (size_t i = 0; i < all.size(); ++i) {
       PlannedSchedule& plain = all[i].plain;
-      if (!kinds[i].uses_costs || plain.places.empty()) continue;
-      for (size_t k = 0; k < all.size() && plain.speaker.empty(); ++k) {
-        if (!kinds[k].uses_costs && all[k].plain.places == plain.places) {
-          plain.speaker = std::string(kinds[k].name);
+      if (!kinds[i].uses_costs || plain.bound_key.empty()) continue;
+      for (size_t k = 0; k < all.size() && plain.bound_proxy.empty(); ++k) {
+        if (!kinds[k].uses_costs && all[k].plain.bound_key == plain.bound_key) {
+          plain.bound_proxy = std::string(kinds[k].name);
         }
       }
     }

@@ -29,7 +29,7 @@ absl::StatusOr<std::vector<PlannedSchedule>> SchedulesToPlan(
 // Returns the bound key of a schedule: the placement of its stages, the routes
 // of its microbatches, and the kinds of passes, transfers and updates that it
 // has. See PlannedSchedule.
-std::string PlacesOf(const Schedule& schedule);
+std::string BoundKey(const Schedule& schedule);
 
 }  // namespace weir
 

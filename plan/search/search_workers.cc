@@ -16,13 +16,13 @@ namespace {
 constexpr size_t kShapesPerJob = 64;
 constexpr int kBoundsPerJob = 4;
 
-int NumQuestions(const SearchJob& job) {
+int NumRequests(const SearchJob& job) {
   return job.shapes_size() + job.scenarios_size();
 }
 
 // Returns true if the job's only order is derived from costs and may need a
 // search, which takes about a thousand times as long as other orders.
-bool IsDear(const SearchJob& job) {
+bool IsExpensive(const SearchJob& job) {
   return job.scenarios_size() == 1 &&
          OrdersByCosts(job.scenarios(0).schedule());
 }
@@ -35,7 +35,7 @@ std::vector<SearchJob> JobsOf(SearchJob::Kind kind,
   std::vector<SearchJob> jobs;
   for (const Scenario& scenario : scenarios) {
     if (jobs.empty() || jobs.back().scenarios_size() >= each ||
-        IsDear(jobs.back()) || OrdersByCosts(scenario.schedule())) {
+        IsExpensive(jobs.back()) || OrdersByCosts(scenario.schedule())) {
       jobs.emplace_back().set_kind(kind);
     }
     *jobs.back().add_scenarios() = scenario;
@@ -64,16 +64,16 @@ Workers::Work WorkOf(const Space& space) {
     if (*evaluator == nullptr) *evaluator = std::make_unique<Evaluator>(space);
     SearchJob job;
     job.ParseFromString(input);
-    return (*evaluator)->Answer(job).SerializeAsString();
+    return (*evaluator)->Evaluate(job).SerializeAsString();
   };
 }
 
 }  // namespace
 
-Crew::Crew(const Space& space, int num_processes)
+SearchWorkers::SearchWorkers(const Space& space, int num_processes)
     : space_(space), workers_(std::max(num_processes, 1), WorkOf(space)) {}
 
-absl::StatusOr<std::vector<SearchFigures>> Crew::Ask(
+absl::StatusOr<std::vector<SearchFigures>> SearchWorkers::RunJobs(
     const std::vector<SearchJob>& jobs) {
   std::vector<absl::StatusOr<std::string>> answers(
       jobs.size(), absl::UnknownError("no answer"));
@@ -81,7 +81,7 @@ absl::StatusOr<std::vector<SearchFigures>> Crew::Ask(
   // one.
   for (const bool dear : {true, false}) {
     for (size_t i = 0; i < jobs.size(); ++i) {
-      if (IsDear(jobs[i]) != dear) continue;
+      if (IsExpensive(jobs[i]) != dear) continue;
       workers_.Give(static_cast<int>(i), jobs[i].SerializeAsString());
     }
   }
@@ -99,15 +99,15 @@ absl::StatusOr<std::vector<SearchFigures>> Crew::Ask(
   std::vector<SearchFigures> figures;
   for (size_t i = 0; i < jobs.size(); ++i) {
     if (answers[i].ok()) {
-      SearchAnswer answer;
+      SearchResult answer;
       answer.ParseFromString(*answers[i]);
       for (SearchFigures& one : *answer.mutable_figures()) {
         figures.push_back(std::move(one));
       }
     } else if (Interrupted() || absl::IsCancelled(answers[i].status())) {
       return absl::CancelledError("interrupted");
-    } else if (NumQuestions(jobs[i]) > 1) {
-      ASSIGN_OR_RETURN(const auto singles, Ask(OneByOne(jobs[i])));
+    } else if (NumRequests(jobs[i]) > 1) {
+      ASSIGN_OR_RETURN(const auto singles, RunJobs(OneByOne(jobs[i])));
       figures.insert(figures.end(), singles.begin(), singles.end());
     } else {
       figures.emplace_back().set_problem(
@@ -117,28 +117,28 @@ absl::StatusOr<std::vector<SearchFigures>> Crew::Ask(
   return figures;
 }
 
-absl::StatusOr<std::vector<SearchFigures>> Crew::OfShapes() {
+absl::StatusOr<std::vector<SearchFigures>> SearchWorkers::OfShapes() {
   std::vector<SearchJob> jobs;
   for (size_t i = 0; i < space_.shapes.size(); ++i) {
     if (i % kShapesPerJob == 0) jobs.emplace_back();
     jobs.back().add_shapes(static_cast<uint32_t>(i));
   }
-  return Ask(jobs);
+  return RunJobs(jobs);
 }
 
-absl::StatusOr<std::vector<SearchFigures>> Crew::Bounds(
+absl::StatusOr<std::vector<SearchFigures>> SearchWorkers::Bounds(
     const std::vector<Scenario>& scenarios) {
-  return Ask(JobsOf(SearchJob::BOUNDS, scenarios, kBoundsPerJob));
+  return RunJobs(JobsOf(SearchJob::BOUNDS, scenarios, kBoundsPerJob));
 }
 
-absl::StatusOr<std::vector<SearchFigures>> Crew::Orders(
+absl::StatusOr<std::vector<SearchFigures>> SearchWorkers::Orders(
     const std::vector<Scenario>& scenarios) {
-  return Ask(JobsOf(SearchJob::ORDERS, scenarios, kBoundsPerJob));
+  return RunJobs(JobsOf(SearchJob::ORDERS, scenarios, kBoundsPerJob));
 }
 
-absl::StatusOr<std::vector<SearchFigures>> Crew::Ranks(
+absl::StatusOr<std::vector<SearchFigures>> SearchWorkers::Ranks(
     const std::vector<Scenario>& scenarios) {
-  return Ask(JobsOf(SearchJob::RANKS, scenarios, 1));
+  return RunJobs(JobsOf(SearchJob::RANKS, scenarios, 1));
 }
 
 }  // namespace weir

@@ -14,10 +14,10 @@
 
 namespace weir {
 
-class Crew {
+class SearchWorkers {
  public:
   // `space` must outlive this object.
-  Crew(const Space& space, int num_processes);
+  SearchWorkers(const Space& space, int num_processes);
 
   // Sets a callback that runs about ten times a second while waiting for
   // answers.
@@ -36,7 +36,7 @@ class Crew {
       const std::vector<Scenario>& scenarios);
 
  private:
-  absl::StatusOr<std::vector<SearchFigures>> Ask(
+  absl::StatusOr<std::vector<SearchFigures>> RunJobs(
       const std::vector<SearchJob>& jobs);
 
   const Space& space_;

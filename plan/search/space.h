@@ -40,7 +40,7 @@ struct PlannedSchedule {
   // The bound key: equal for schedules with the same placement of stages and
   // the same semantics, so that a bound on all orders of one holds for the
   // others. Empty: shared with none.
-  std::string places;
+  std::string bound_key;
   bool flush = true;
   bool forward_only = false;
   bool single_samples = false;  // see ScheduleKind
@@ -51,7 +51,7 @@ struct PlannedSchedule {
   int min_ranks_to_interleave = 1;
   // A schedule with the same bound key that is quick to generate. Empty:
   // itself.
-  std::string speaker;
+  std::string bound_proxy;
 };
 
 // Returns true if the scenario's runtime runs the shape's chunks on its ranks.

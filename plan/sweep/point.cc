@@ -52,13 +52,13 @@ void Fill(const Result& result, SweepOutcome* outcome) {
 
 }  // namespace
 
-std::string MethodOf(const RankedRun& run) {
-  if (run.folded && run.extrapolated) return "folded, extrapolated";
-  if (run.folded) return "folded";
+std::string MethodOf(const FastEstimate& run) {
+  if (run.reduced && run.extrapolated) return "folded, extrapolated";
+  if (run.reduced) return "folded";
   return run.extrapolated ? "extrapolated" : "full";
 }
 
-void FillFigures(const RankedRun& run, const ResolvedScenario& scenario,
+void FillFigures(const FastEstimate& run, const ResolvedScenario& scenario,
                  SweepOutcome* outcome) {
   outcome->set_method(MethodOf(run));
   outcome->set_batch_seconds(run.batch_seconds);
@@ -82,8 +82,8 @@ SweepOutcome PointRunner::Run(
   if (!scenario.ok()) return OutcomeOfError(point, scenario.status());
   SweepOutcome outcome = Done(point, *scenario);
   if (method_ == SWEEP_FAST) {
-    if (!ranker_) ranker_.emplace();
-    const auto run = ranker_->Rank(*scenario);
+    if (!fast_simulator_) fast_simulator_.emplace();
+    const auto run = fast_simulator_->Estimate(*scenario);
     if (!run.ok()) return OutcomeOfError(point, run.status());
     FillFigures(*run, *scenario, &outcome);
     return outcome;

@@ -25,14 +25,14 @@ class PointRunner {
 
  private:
   SweepMethod method_;
-  std::optional<Ranker> ranker_;
+  std::optional<FastSimulator> fast_simulator_;
 };
 
 // Returns the method of a ranked run: "folded, extrapolated", "full".
-std::string MethodOf(const RankedRun& run);
+std::string MethodOf(const FastEstimate& run);
 
 // Copies the values of a ranked run.
-void FillFigures(const RankedRun& run, const ResolvedScenario& scenario,
+void FillFigures(const FastEstimate& run, const ResolvedScenario& scenario,
                  SweepOutcome* outcome);
 
 // Returns the outcome of an error: refused if the scenario caused it, else

@@ -24,18 +24,18 @@ std::string ShellWord(absl::string_view text) {
 
 constexpr double kLimitSeconds = 300;  // longer than Slurm's own timeouts
 
-struct Ran {
+struct CommandResult {
   int exit_code = -1;
   std::string out, err;
 };
 
-absl::StatusOr<Ran> Run(const std::vector<std::string>& words) {
+absl::StatusOr<CommandResult> Run(const std::vector<std::string>& words) {
   ASSIGN_OR_RETURN(const ScratchFile out, ScratchFile::Make());
   ASSIGN_OR_RETURN(const ScratchFile err, ScratchFile::Make());
   ASSIGN_OR_RETURN(
       const ChildEnd end,
       RunChildProgram(words, out.path(), kLimitSeconds, err.path()));
-  Ran ran;
+  CommandResult ran;
   ran.exit_code = end.exit_code;
   ASSIGN_OR_RETURN(ran.out, ReadFile(out.path()));
   ASSIGN_OR_RETURN(ran.err, ReadFile(err.path()));
@@ -107,7 +107,7 @@ absl::StatusOr<std::string> SubmitToSlurm(const SlurmSweep& sweep) {
   ReplaceOptions replace;
   replace.force = sweep.force;
   RETURN_IF_ERROR(WriteOutput(script, SlurmScript(sweep), replace));
-  ASSIGN_OR_RETURN(const Ran ran, Run(words));
+  ASSIGN_OR_RETURN(const CommandResult ran, Run(words));
   // "123;cluster"
   const std::string job = std::string(
       absl::StripAsciiWhitespace(*absl::StrSplit(ran.out, ';').begin()));
@@ -117,7 +117,7 @@ absl::StatusOr<std::string> SubmitToSlurm(const SlurmSweep& sweep) {
 }
 
 bool SlurmJobHasEnded(const std::string& job) {
-  const absl::StatusOr<Ran> ran = Run(
+  const absl::StatusOr<CommandResult> ran = Run(
       {"squeue", "--noheader", "--format=%T", absl::StrCat("--jobs=", job)});
   if (!ran.ok()) return false;
   // Slurm forgets old jobs. An unreachable controller may come back.

@@ -64,7 +64,7 @@ std::string Describe(const MipResult& result) {
       return "feasible, not proven";
     case MipResult::State::kInfeasible:
       return "infeasible, proven";
-    case MipResult::State::kNoAnswer:
+    case MipResult::State::kUnknown:
       break;
   }
   return "no answer within the time";

@@ -56,9 +56,9 @@ struct MipResult {
     kOptimal,     // values are proven optimal
     kFeasible,    // values are feasible; `bound` is a lower bound
     kInfeasible,  // proven: no feasible values exist
-    kNoAnswer,    // neither within the time limit
+    kUnknown,     // neither within the time limit
   };
-  State state = State::kNoAnswer;
+  State state = State::kUnknown;
   // For kOptimal and kFeasible, with the eight digits that CBC writes.
   std::vector<double> values;
   double objective = kInfinity;  // value for `values`

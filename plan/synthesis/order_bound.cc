@@ -7,14 +7,14 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "plan/synthesis/rank_alone.h"
+#include "plan/synthesis/single_rank_bound.h"
 
 namespace weir {
 namespace {
 
 // Bounds must allow for the rounding that the limit allows.
 constexpr double kRounding = 1e-9;
-// The most states of RankAlone; more take seconds.
+// The most states of SingleRankProblem; more take seconds.
 constexpr double kMaxSituations = 20'000;
 
 class Bounds {
@@ -79,21 +79,21 @@ class Bounds {
   // An item that adds `seconds`, holds `bytes` and is available `count` times.
   // MostWithinLimit returns the most seconds of items that fit the limit
   // together.
-  struct Thing {
+  struct KnapsackItem {
     double seconds, bytes;
     int count;
   };
-  double MostWithinLimit(std::vector<Thing> things) const {
-    const auto worth = [](const Thing& thing) {
+  double MostWithinLimit(std::vector<KnapsackItem> things) const {
+    const auto worth = [](const KnapsackItem& thing) {
       return thing.bytes > 0 ? thing.seconds / thing.bytes
                              : std::numeric_limits<double>::infinity();
     };
     std::sort(things.begin(), things.end(),
-              [&](const Thing& one, const Thing& other) {
+              [&](const KnapsackItem& one, const KnapsackItem& other) {
                 return worth(one) > worth(other);
               });
     double left = limit_, seconds = 0;
-    for (const Thing& thing : things) {
+    for (const KnapsackItem& thing : things) {
       double fit = thing.count;
       if (thing.bytes > 0) fit = std::min(fit, left / thing.bytes);
       // A single kind of item only fits whole.
@@ -117,7 +117,7 @@ class Bounds {
     double work = 0, urgent = 0, weights = 0, residence = 0, activations = 0;
     double first_back = std::numeric_limits<double>::infinity();
     double tail = first_back;
-    std::vector<Thing> forwards, deferred, held;
+    std::vector<KnapsackItem> forwards, deferred, held;
     for (int stage : stages) {
       const StagePassCosts& costs = Of(stage);
       work += m * (costs.forward + Backward(stage));
@@ -147,7 +147,7 @@ class Bounds {
         "its forwards until the first gradient returns, then its work");
     if (problem_.may_offload) AddWithOffloads(rank, head);
     if (activations > limit_) {
-      std::vector<Thing> rest = held;
+      std::vector<KnapsackItem> rest = held;
       rest.insert(rest.end(), deferred.begin(), deferred.end());
       const double f = Of(last).forward;
       const double after = f + MostWithinLimit(rest);
@@ -188,10 +188,10 @@ class Bounds {
 
   // Returns the relaxation of a rank, with the least needs of the others.
   // Requires: one stage per rank, so that the rank is the stage.
-  RankAlone Alone(int rank) const {
+  SingleRankProblem Alone(int rank) const {
     const int last = problem_.num_ranks - 1;
     const StagePassCosts& costs = Of(rank);
-    RankAlone alone;
+    SingleRankProblem alone;
     alone.num_microbatches = problem_.num_microbatches;
     alone.forward = costs.forward;
     alone.input = costs.backward_input;
@@ -206,7 +206,7 @@ class Bounds {
       alone.between_arrivals =
           std::max(alone.between_arrivals, Of(other).forward);
     }
-    alone.way = back_[rank] - arrival_[rank] - costs.forward;
+    alone.turnaround = back_[rank] - arrival_[rank] - costs.forward;
     if (rank < last) alone.turn = Of(last).forward + Input(last);
     for (int other = rank + 1; other <= last; ++other) {
       const StagePassCosts& theirs = Of(other);
@@ -229,25 +229,26 @@ class Bounds {
   }
 
   void AddAlone(int rank) {
-    RankAlone alone = Alone(rank);
+    SingleRankProblem alone = Alone(rank);
     if (SituationsOf(alone) > kMaxSituations) return;
     const double head = is_span_ ? 0 : arrival_[rank];
     alone.tail = InputTail(rank);
     alone.cutoff = enough_ - head;
-    Add(head + LeastTimeAlone(alone), rank, "its passes, others at their best");
+    Add(head + SingleRankBound(alone), rank,
+        "its passes, others at their best");
   }
 
   // Bounds the span of rank 0: the way to a later rank, all of its gradients,
   // and the way back.
   void AddSpanThrough(int rank) {
-    RankAlone alone = Alone(rank);
+    SingleRankProblem alone = Alone(rank);
     if (SituationsOf(alone) > kMaxSituations) return;
     const double there = arrival_[rank] - arrival_[0];
     const double back = back_[0] + Input(0) - back_[rank] - Input(rank);
     alone.until_all_is_done = false;
     alone.tail = back + Weight(0);
     alone.cutoff = enough_ - there;
-    Add(there + LeastTimeAlone(alone), 0,
+    Add(there + SingleRankBound(alone), 0,
         absl::StrCat("the way to rank ", rank, ", its passes, and back"));
   }
 

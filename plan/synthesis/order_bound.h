@@ -28,7 +28,7 @@ struct OrderBound {
 // - residence: every microbatch is held from its forward to its input gradient,
 //   the whole way there and back, and only a limited number fits at a time;
 // - if it has one stage: the best order of its passes with the other ranks as
-//   fast as possible (RankAlone).
+//   fast as possible (SingleRankProblem).
 // For the span, the same on one rank, without what other ranks do before and
 // after. With offloads, of the bounds by the limit only residence applies, with
 // as many microbatches on the host as the channel can carry in that time.

@@ -21,13 +21,13 @@ bool IsStart(const OrderProblem& problem, const Schedule& schedule) {
 }
 
 void AddRows(const OrderProblem& problem, const std::string& name,
-             PassRows rows, Ground* ground) {
-  if (std::ssize(ground->starts) >= kMaxStarts) return;
-  for (const auto& [other, known] : ground->starts) {
+             PassRows rows, StartingPoint* starting_point) {
+  if (std::ssize(starting_point->starts) >= kMaxStarts) return;
+  for (const auto& [other, known] : starting_point->starts) {
     if (known.ranks == rows.ranks) return;
   }
-  if (!IsStart(problem, ground->table.ScheduleOf(rows))) return;
-  ground->starts.emplace_back(name, std::move(rows));
+  if (!IsStart(problem, starting_point->table.ScheduleOf(rows))) return;
+  starting_point->starts.emplace_back(name, std::move(rows));
 }
 
 // Returns the number of activations that the limit holds; 0 if it holds all.
@@ -51,44 +51,51 @@ bool HasOffloads(const Schedule& schedule) {
   return false;
 }
 
-Ground GroundOf(const OrderProblem& problem, const std::vector<int>& route,
-                const std::vector<NamedOrder>& named, double enough) {
+StartingPoint StartingPointOf(const OrderProblem& problem,
+                              const std::vector<int>& route,
+                              const std::vector<NamedOrder>& named,
+                              double enough) {
   PassTable table(problem, route);
   OrderBound bound = LowerBoundOf(table, enough);
-  Ground ground = {std::move(table), std::move(bound)};
+  StartingPoint starting_point = {std::move(table), std::move(bound)};
   for (const NamedOrder& order : named) {
-    if (order.fits) AddStart(problem, order.name, order.schedule, &ground);
+    if (order.fits)
+      AddStart(problem, order.name, order.schedule, &starting_point);
   }
-  AddRows(problem, "one microbatch at a time", ground.table.OneByOne(),
-          &ground);
-  return ground;
+  AddRows(problem, "one microbatch at a time", starting_point.table.OneByOne(),
+          &starting_point);
+  return starting_point;
 }
 
 void AddStart(const OrderProblem& problem, const std::string& name,
-              const Schedule& schedule, Ground* ground) {
-  if (schedule.routes.empty() || schedule.routes[0] != ground->table.route() ||
+              const Schedule& schedule, StartingPoint* starting_point) {
+  if (schedule.routes.empty() ||
+      schedule.routes[0] != starting_point->table.route() ||
       HasOffloads(schedule)) {
     return;
   }
-  AddRows(problem, name, ground->table.RowsOf(schedule), ground);
+  AddRows(problem, name, starting_point->table.RowsOf(schedule),
+          starting_point);
 }
 
 void AddOffloadStart(const OrderProblem& problem, const std::string& name,
-                     const Schedule& schedule, Ground* ground) {
-  if (std::ssize(ground->offload_starts) >= kMaxStarts ||
-      schedule.routes.empty() || schedule.routes[0] != ground->table.route()) {
+                     const Schedule& schedule, StartingPoint* starting_point) {
+  if (std::ssize(starting_point->offload_starts) >= kMaxStarts ||
+      schedule.routes.empty() ||
+      schedule.routes[0] != starting_point->table.route()) {
     return;
   }
-  std::optional<OffloadRows> rows = OffloadRowsOf(ground->table, schedule);
+  std::optional<OffloadRows> rows =
+      OffloadRowsOf(starting_point->table, schedule);
   if (!rows.has_value()) return;
   if (rows->resident_activations == 0) {
     rows->resident_activations = RoomFor(problem);
   }
-  for (const auto& [other, known] : ground->offload_starts) {
+  for (const auto& [other, known] : starting_point->offload_starts) {
     if (known.ranks == rows->ranks) return;
   }
-  if (!IsStart(problem, ScheduleOf(ground->table, *rows))) return;
-  ground->offload_starts.emplace_back(name, *std::move(rows));
+  if (!IsStart(problem, ScheduleOf(starting_point->table, *rows))) return;
+  starting_point->offload_starts.emplace_back(name, *std::move(rows));
 }
 
 }  // namespace weir

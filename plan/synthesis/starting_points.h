@@ -15,7 +15,7 @@
 namespace weir {
 
 // A placement with a few distinct orders to start from.
-struct Ground {
+struct StartingPoint {
   PassTable table;
   OrderBound bound;
   std::vector<std::pair<std::string, PassRows>> starts = {};
@@ -25,15 +25,17 @@ struct Ground {
 // Returns a placement with the best named orders that fit and have this
 // placement, and the order of one microbatch at a time. `enough`: see
 // LowerBoundOf.
-Ground GroundOf(const OrderProblem& problem, const std::vector<int>& route,
-                const std::vector<NamedOrder>& named, double enough);
+StartingPoint StartingPointOf(const OrderProblem& problem,
+                              const std::vector<int>& route,
+                              const std::vector<NamedOrder>& named,
+                              double enough);
 
 // Add an order if it has this placement and fits, unless it is known or there
 // are enough others. AddStart ignores orders with offloads.
 void AddStart(const OrderProblem& problem, const std::string& name,
-              const Schedule& schedule, Ground* ground);
+              const Schedule& schedule, StartingPoint* starting_point);
 void AddOffloadStart(const OrderProblem& problem, const std::string& name,
-                     const Schedule& schedule, Ground* ground);
+                     const Schedule& schedule, StartingPoint* starting_point);
 
 // Returns true if the schedule offloads any activation.
 bool HasOffloads(const Schedule& schedule);

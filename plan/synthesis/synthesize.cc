@@ -49,16 +49,16 @@ class Synthesizer {
   absl::StatusOr<Synthesis> Run() {
     found_.named = NamedOrders(problem_);
     if (const NamedOrder* best = found_.best_named()) {
-      Take(best->schedule, best->name);
+      KeepIfBetter(best->schedule, best->name);
     }
-    FindGrounds();
+    FindStartingPoints();
     if (options_.method != SynthesisMethod::kMip) {
-      SearchGrounds();
+      SearchStartingPoints();
       if (problem_.may_offload) SearchWithOffloads();
     }
     SetBound();
     if (options_.method != SynthesisMethod::kLocal && !IsProven()) {
-      RETURN_IF_ERROR(SolveGrounds());
+      RETURN_IF_ERROR(SolveStartingPoints());
     }
     RETURN_IF_ERROR(Finish());
     return std::move(found_);
@@ -66,7 +66,7 @@ class Synthesizer {
 
  private:
   // Keeps an order if it is valid, within the limit and better.
-  bool Take(const Schedule& schedule, const std::string& source) {
+  bool KeepIfBetter(const Schedule& schedule, const std::string& source) {
     if (!ValidateSchedule(schedule).ok() || !FitsLimit(problem_, schedule)) {
       return false;
     }
@@ -78,20 +78,22 @@ class Synthesizer {
     return true;
   }
 
-  void FindGrounds() {
+  void FindStartingPoints() {
     for (const std::vector<int>& route : PlacementsOf(problem_)) {
-      grounds_.push_back(GroundOf(problem_, route, found_.named, found_.value));
-      const Ground& ground = grounds_.back();
-      for (const auto& [name, rows] : ground.starts) {
-        Take(ground.table.ScheduleOf(rows), name);
+      starting_points_.push_back(
+          StartingPointOf(problem_, route, found_.named, found_.value));
+      const StartingPoint& starting_point = starting_points_.back();
+      for (const auto& [name, rows] : starting_point.starts) {
+        KeepIfBetter(starting_point.table.ScheduleOf(rows), name);
       }
     }
   }
 
-  LocalSearchOptions OptionsOf(const Ground& ground, size_t run) const {
+  LocalSearchOptions OptionsOf(const StartingPoint& starting_point,
+                               size_t run) const {
     return {.num_moves = NumMoves(problem_, options_),
             .seed = options_.seed * 1'000'003 + num_runs_ + run,
-            .enough = ground.bound.value};
+            .enough = starting_point.bound.value};
   }
 
   // Runs the search several times from each start of each placement. Runs are
@@ -100,16 +102,17 @@ class Synthesizer {
   template <typename Starts, typename Find>
   void RunAll(const Starts& starts_of, const Find& find) {
     struct Run {
-      const Ground* ground;
+      const StartingPoint* starting_point;
       size_t start;
       Schedule found;
       bool has_run = false;
     };
     std::vector<Run> runs;
-    for (const Ground& ground : grounds_) {
-      for (size_t start = 0; start < starts_of(ground).size(); ++start) {
+    for (const StartingPoint& starting_point : starting_points_) {
+      for (size_t start = 0; start < starts_of(starting_point).size();
+           ++start) {
         for (int run = 0; run < kRunsOfStart; ++run) {
-          runs.push_back({&ground, start, {}});
+          runs.push_back({&starting_point, start, {}});
         }
       }
     }
@@ -120,18 +123,20 @@ class Synthesizer {
     const auto look = [&] {
       num_moves += LocalSearchOptions::kMovesPerLook;
       if (std::this_thread::get_id() == this_thread) {
-        Tell("local search", static_cast<double>(num_moves) / all_moves);
+        ReportProgress("local search",
+                       static_cast<double>(num_moves) / all_moves);
       }
       return Interrupted();
     };
     std::atomic<size_t> next = 0;
     const auto work = [&] {
       for (size_t i = next++; i < runs.size() && !Interrupted(); i = next++) {
-        const Ground& ground = *runs[i].ground;
-        LocalSearchOptions options = OptionsOf(ground, i);
+        const StartingPoint& starting_point = *runs[i].starting_point;
+        LocalSearchOptions options = OptionsOf(starting_point, i);
         options.stop = look;
         runs[i].found =
-            find(ground, starts_of(ground)[runs[i].start].second, options);
+            find(starting_point,
+                 starts_of(starting_point)[runs[i].start].second, options);
         runs[i].has_run = true;
       }
     };
@@ -144,13 +149,15 @@ class Synthesizer {
     num_runs_ += runs.size();
     for (const Run& run : runs) {
       if (!run.has_run) continue;
-      Take(run.found, absl::StrCat("local search from ",
-                                   starts_of(*run.ground)[run.start].first));
+      KeepIfBetter(
+          run.found,
+          absl::StrCat("local search from ",
+                       starts_of(*run.starting_point)[run.start].first));
     }
   }
 
   // `done` is the fraction of the step that `what` names.
-  void Tell(const std::string& what, double done) const {
+  void ReportProgress(const std::string& what, double done) const {
     if (!options_.progress) return;
     options_.progress(
         std::isfinite(found_.value)
@@ -160,22 +167,25 @@ class Synthesizer {
   }
 
   // Searches from all starts, and then from the best result.
-  void SearchGrounds() {
+  void SearchStartingPoints() {
     const auto search = [&] {
       RunAll(
-          [](const Ground& ground) -> const auto& { return ground.starts; },
-          [](const Ground& ground, const PassRows& start,
+          [](const StartingPoint& starting_point) -> const auto& {
+            return starting_point.starts;
+          },
+          [](const StartingPoint& starting_point, const PassRows& start,
              const LocalSearchOptions& options) {
-            return ground.table.ScheduleOf(
-                SearchLocally(ground.table, start, options).rows);
+            return starting_point.table.ScheduleOf(
+                SearchLocally(starting_point.table, start, options).rows);
           });
     };
     search();
     SetBound();
     if (IsProven() || problem_.may_offload || Interrupted()) return;
-    for (Ground& ground : grounds_) {
-      ground.starts.clear();
-      AddStart(problem_, StartOf(found_.source), found_.schedule, &ground);
+    for (StartingPoint& starting_point : starting_points_) {
+      starting_point.starts.clear();
+      AddStart(problem_, StartOf(found_.source), found_.schedule,
+               &starting_point);
     }
     search();
   }
@@ -187,28 +197,30 @@ class Synthesizer {
   // Searches from the best named orders that fit, and from the best without
   // offloads.
   void SearchWithOffloads() {
-    for (Ground& ground : grounds_) {
+    for (StartingPoint& starting_point : starting_points_) {
       AddOffloadStart(problem_, StartOf(found_.source), found_.schedule,
-                      &ground);
+                      &starting_point);
       for (const NamedOrder& order : found_.named) {
-        AddOffloadStart(problem_, order.name, order.schedule, &ground);
+        AddOffloadStart(problem_, order.name, order.schedule, &starting_point);
       }
     }
     RunAll(
-        [](const Ground& ground) -> const auto& {
-          return ground.offload_starts;
+        [](const StartingPoint& starting_point) -> const auto& {
+          return starting_point.offload_starts;
         },
-        [](const Ground& ground, const OffloadRows& start,
+        [](const StartingPoint& starting_point, const OffloadRows& start,
            const LocalSearchOptions& options) {
-          return ScheduleOf(ground.table,
-                            SearchOffloads(ground.table, start, options).rows);
+          return ScheduleOf(
+              starting_point.table,
+              SearchOffloads(starting_point.table, start, options).rows);
         });
   }
 
   void SetBound() {
-    const Ground* least = &grounds_[0];
-    for (const Ground& ground : grounds_) {
-      if (ground.bound.value < least->bound.value) least = &ground;
+    const StartingPoint* least = &starting_points_[0];
+    for (const StartingPoint& starting_point : starting_points_) {
+      if (starting_point.bound.value < least->bound.value)
+        least = &starting_point;
     }
     found_.bound = least->bound.value;
     found_.bound_reason = least->bound.reason;
@@ -229,15 +241,15 @@ class Synthesizer {
     absl::StrAppend(&found_.mip, found_.mip.empty() ? "" : "; ", text);
   }
 
-  absl::Status SolveGrounds() {
+  absl::Status SolveStartingPoints() {
     if (!MipApplies()) {
       Say("not asked: with offloads it takes weight gradients' inputs that "
           "are no larger than activations");
       return absl::OkStatus();
     }
-    for (Ground& ground : grounds_) {
-      if (found_.value <= ground.bound.value * (1 + kEqual)) continue;
-      const absl::Status solved = SolveGround(&ground);
+    for (StartingPoint& starting_point : starting_points_) {
+      if (found_.value <= starting_point.bound.value * (1 + kEqual)) continue;
+      const absl::Status solved = SolveStartingPoint(&starting_point);
       if (solved.ok()) continue;
       if (absl::IsCancelled(solved)) {
         Say("interrupted");
@@ -255,30 +267,33 @@ class Synthesizer {
     return absl::OkStatus();
   }
 
-  absl::Status SolveGround(Ground* ground) {
+  absl::Status SolveStartingPoint(StartingPoint* starting_point) {
     // The size of a program grows with the square of a rank's passes.
     const double passes = 3.0 * problem_.num_chunks * problem_.num_microbatches;
     if (passes * passes * problem_.num_ranks > 60.0 * kMaxBooleans) {
       Say("not asked: the program is too large");
       return absl::OkStatus();
     }
-    const OrderMip mip(ground->table, ground->bound.value, found_.value);
+    const OrderMip mip(starting_point->table, starting_point->bound.value,
+                       found_.value);
     if (mip.num_booleans() > kMaxBooleans) {
       Say(absl::StrCat("not asked: the program has ", mip.num_booleans(),
                        " booleans"));
       return absl::OkStatus();
     }
     MipOptions options;
-    options.seconds = options_.seconds / static_cast<double>(grounds_.size());
+    options.seconds =
+        options_.seconds / static_cast<double>(starting_points_.size());
     options.solver = options_.solver;
     options.tick = [&, start = std::chrono::steady_clock::now()] {
       const std::chrono::duration<double> passed =
           std::chrono::steady_clock::now() - start;
-      Tell("mixed-integer program", passed.count() / options.seconds);
+      ReportProgress("mixed-integer program", passed.count() / options.seconds);
     };
     if (!problem_.may_offload && !HasOffloads(found_.schedule) &&
-        found_.schedule.routes[0] == ground->table.route()) {
-      options.start = mip.StartOf(ground->table.RowsOf(found_.schedule));
+        found_.schedule.routes[0] == starting_point->table.route()) {
+      options.start =
+          mip.StartOf(starting_point->table.RowsOf(found_.schedule));
     }
     ASSIGN_OR_RETURN(const MipResult result, SolveMip(mip.model(), options));
     Say(absl::StrCat(mip.num_booleans(), " booleans: ", Describe(result)));
@@ -291,12 +306,13 @@ class Synthesizer {
     // No order of this placement is as good as the known one. If the known one
     // is an order of this program, CBC is wrong and nothing is proven.
     if (result.state == MipResult::State::kInfeasible) {
-      const bool errs = problem_.may_offload ||
-                        found_.schedule.routes[0] == ground->table.route();
+      const bool errs =
+          problem_.may_offload ||
+          found_.schedule.routes[0] == starting_point->table.route();
       bound = errs ? 0 : found_.value;
     }
-    if (bound > ground->bound.value) {
-      ground->bound = {bound, "the mixed-integer program"};
+    if (bound > starting_point->bound.value) {
+      starting_point->bound = {bound, "the mixed-integer program"};
     }
     return absl::OkStatus();
   }
@@ -306,12 +322,12 @@ class Synthesizer {
   void TakeSolution(Schedule schedule) {
     const std::string source = "mixed-integer program";
     if (!HasOffloads(schedule)) {
-      Take(schedule, source);
+      KeepIfBetter(schedule, source);
       return;
     }
     for (int count = problem_.num_microbatches; count >= 0; --count) {
       schedule.resident_activations = count;
-      Take(schedule, source);
+      KeepIfBetter(schedule, source);
     }
   }
 
@@ -337,7 +353,7 @@ class Synthesizer {
 
   const OrderProblem& problem_;
   const SynthesisOptions& options_;
-  std::vector<Ground> grounds_;
+  std::vector<StartingPoint> starting_points_;
   size_t num_runs_ = 0;
   Synthesis found_;
 };

@@ -96,18 +96,18 @@ void AppendSkipped(const Accuracy& accuracy, std::string* out) {
   }
 }
 
-void AppendMisfits(const Accuracy& accuracy, std::string* out) {
+void AppendOutOfMemoryRuns(const Accuracy& accuracy, std::string* out) {
   std::string wrong;
   int num_right = 0;
-  for (const MisfitRun& run : accuracy.misfits) {
+  for (const OutOfMemoryRun& run : accuracy.out_of_memory) {
     num_right += run.predicted_to_fit ? 0 : 1;
     if (run.predicted_to_fit) {
       absl::StrAppend(&wrong, "  line ", run.line, ": ", Ascii(run.row),
                       " is predicted to fit\n");
     }
   }
-  if (!accuracy.misfits.empty()) {
-    absl::StrAppend(out, "\n", num_right, " of ", accuracy.misfits.size(),
+  if (!accuracy.out_of_memory.empty()) {
+    absl::StrAppend(out, "\n", num_right, " of ", accuracy.out_of_memory.size(),
                     " runs that did not fit are predicted not to\n", wrong);
   }
   std::vector<int> lines;
@@ -182,7 +182,7 @@ std::string AccuracyTable(const Accuracy& accuracy, bool all) {
     absl::StrAppend(&out, "\n", SummaryTable(quantities));
   }
   AppendSkipped(accuracy, &out);
-  AppendMisfits(accuracy, &out);
+  AppendOutOfMemoryRuns(accuracy, &out);
   return out;
 }
 
@@ -202,7 +202,7 @@ std::string AccuracyCsv(const Accuracy& accuracy) {
       absl::StrAppend(&out, ",\n");
     }
   }
-  for (const MisfitRun& run : accuracy.misfits) {
+  for (const OutOfMemoryRun& run : accuracy.out_of_memory) {
     absl::StrAppend(&out, run.line, ",", CsvField(run.row), ",,,,,",
                     run.predicted_to_fit ? "true" : "false",
                     ",measured not to fit,,\n");

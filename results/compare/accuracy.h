@@ -35,7 +35,7 @@ struct SkippedRun {
 };
 
 // A run that was measured not to fit in memory.
-struct MisfitRun {
+struct OutOfMemoryRun {
   int line = 0;
   std::string row;
   bool predicted_to_fit = false;
@@ -48,7 +48,7 @@ struct Accuracy {
   int num_not_reached = 0;              // not run because of an interrupt
   std::vector<ComparedNumber> numbers;  // in the order of the file
   std::vector<SkippedRun> skipped;
-  std::vector<MisfitRun> misfits;
+  std::vector<OutOfMemoryRun> out_of_memory;
 };
 
 // The errors of one quantity; ErrorsByQuantity returns quantities in order of

@@ -62,7 +62,7 @@ std::string AccuracyJson(const Accuracy& accuracy) {
     result["skipped"].push_back(
         {{"line", run.line}, {"run", run.row}, {"reason", run.reason}});
   }
-  for (const MisfitRun& run : accuracy.misfits) {
+  for (const OutOfMemoryRun& run : accuracy.out_of_memory) {
     result["misfits"].push_back({{"line", run.line},
                                  {"run", run.row},
                                  {"predicted_to_fit", run.predicted_to_fit}});

@@ -155,7 +155,7 @@ ActionErrors ErrorsOf(absl::string_view op, double makespan_seconds,
   return errors;
 }
 
-std::vector<ActionErrors> ErrorsByOp(const ReplayComparison& comparison) {
+std::vector<ActionErrors> ErrorsByOp(const ExecutionComparison& comparison) {
   static constexpr const char* kOps[kNumTimelineOps] = {"F",    "B", "I", "W",
                                                         "step", "O", "R"};
   std::array<std::vector<const ComparedAction*>, kNumTimelineOps> by_op;
@@ -197,7 +197,7 @@ double BubbleOf(const std::vector<RankIdle>& idle, double makespan_seconds) {
 }
 
 void AddNotes(const PipelineEvents& measured_timeline,
-              ReplayComparison* comparison) {
+              ExecutionComparison* comparison) {
   const auto add = [&](std::string note) {
     comparison->notes.push_back(std::move(note));
   };
@@ -242,7 +242,7 @@ std::string ComparedAction::name() const {
   return absl::StrCat("rank ", rank, " ", ActionText(measured));
 }
 
-absl::StatusOr<ReplayComparison> CompareReplay(
+absl::StatusOr<ExecutionComparison> CompareExecution(
     absl::string_view predicted_label, const Result& predicted,
     absl::string_view measured_label, const Result& measured) {
   ASSIGN_OR_RETURN(PipelineEvents measured_timeline,
@@ -259,7 +259,7 @@ absl::StatusOr<ReplayComparison> CompareReplay(
   predicted_timeline.tied |= measured_timeline.tied;
   measured_timeline.tied |= predicted_timeline.tied;
 
-  ReplayComparison comparison;
+  ExecutionComparison comparison;
   comparison.predicted_label = std::string(predicted_label);
   comparison.measured_label = std::string(measured_label);
   ASSIGN_OR_RETURN(comparison.actions,
@@ -290,7 +290,7 @@ absl::StatusOr<ReplayComparison> CompareReplay(
   return comparison;
 }
 
-std::vector<JudgedError> JudgedErrors(const ReplayComparison& comparison) {
+std::vector<JudgedError> JudgedErrors(const ExecutionComparison& comparison) {
   std::vector<JudgedError> judged = {{"makespan", comparison.makespan.error()}};
   for (const RankMemory& memory : comparison.memory) {
     const std::string what = absl::StrCat("peak memory of rank ", memory.rank);

@@ -51,7 +51,7 @@ struct ComparedSeconds {
   double error() const { return measured > 0 ? predicted / measured - 1 : 0; }
 };
 
-struct ReplayComparison {
+struct ExecutionComparison {
   std::string predicted_label, measured_label;
   // Without their timelines.
   Result predicted, measured;
@@ -73,7 +73,7 @@ struct ReplayComparison {
 // Compares replica 0, tensor rank 0 of both. Returns InvalidArgument if their
 // actions differ, with the first actions that only one of them has and what to
 // simulate instead. Also returns the errors of PipelineEventsOf.
-absl::StatusOr<ReplayComparison> CompareReplay(
+absl::StatusOr<ExecutionComparison> CompareExecution(
     absl::string_view predicted_label, const Result& predicted,
     absl::string_view measured_label, const Result& measured);
 
@@ -83,18 +83,18 @@ struct JudgedError {
   std::string what;  // "makespan", "peak memory of rank 2"
   double error = 0;
 };
-std::vector<JudgedError> JudgedErrors(const ReplayComparison& comparison);
+std::vector<JudgedError> JudgedErrors(const ExecutionComparison& comparison);
 
 // Returns one screen with the worst ranks and classes, or everything.
-std::string ReplayTable(const ReplayComparison& comparison, bool all);
+std::string ExecutionTable(const ExecutionComparison& comparison, bool all);
 
 // Returns everything as a JSON object.
-std::string ReplayJson(const ReplayComparison& comparison);
+std::string ExecutionJson(const ExecutionComparison& comparison);
 
 // Returns one CSV line per action, with the columns
 // rank,action,predicted_start_seconds,predicted_seconds,
 // measured_start_seconds,measured_seconds,start_error_seconds,duration_error.
-std::string ReplayCsv(const ReplayComparison& comparison);
+std::string ExecutionCsv(const ExecutionComparison& comparison);
 
 }  // namespace weir
 

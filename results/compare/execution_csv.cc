@@ -5,7 +5,7 @@
 
 namespace weir {
 
-std::string ReplayCsv(const ReplayComparison& comparison) {
+std::string ExecutionCsv(const ExecutionComparison& comparison) {
   std::string out =
       "rank,action,predicted_start_seconds,predicted_seconds,"
       "measured_start_seconds,measured_seconds,start_error_seconds,"

@@ -126,7 +126,7 @@ Json TrainingOf(const Replay& replay) {
 
 }  // namespace
 
-std::string ReplayJson(const ReplayComparison& comparison) {
+std::string ExecutionJson(const ExecutionComparison& comparison) {
   Json json = {{"predicted", comparison.predicted_label},
                {"measured", comparison.measured_label},
                {"schedule", comparison.predicted.schedule()}};

@@ -32,7 +32,7 @@ std::string SecondsCell(double seconds) {
   return seconds == 0 ? "-" : FormatSeconds(seconds);
 }
 
-std::string SummaryBlock(const ReplayComparison& c) {
+std::string SummaryBlock(const ExecutionComparison& c) {
   TextTable table;
   table.header = {"", "predicted", "measured", "error"};
   const auto add = [&](const char* name, const ComparedSeconds& seconds) {
@@ -54,7 +54,7 @@ std::string SummaryBlock(const ReplayComparison& c) {
   return PrintTable(table);
 }
 
-std::string ErrorsBlock(const ReplayComparison& c) {
+std::string ErrorsBlock(const ExecutionComparison& c) {
   TextTable table;
   table.header = {"op",    "count", "durations", "bias",  "median", "90 %",
                   "worst", "of",    "starts",    "worst", "of",     "ends"};
@@ -84,7 +84,7 @@ std::string ErrorsBlock(const ReplayComparison& c) {
 // Rows of busy, start-up, idle causes between actions, drain and all idle time.
 class IdleTable {
  public:
-  explicit IdleTable(const ReplayComparison& c) : c_(c) {
+  explicit IdleTable(const ExecutionComparison& c) : c_(c) {
     const RankIdle sums[] = {SumOf(c.predicted_idle), SumOf(c.measured_idle)};
     table_.header = {"rank", "", "busy", "start-up"};
     for (int i = 0; i < kNumIdleCauses; ++i) {
@@ -121,7 +121,7 @@ class IdleTable {
     table_.rows.push_back(std::move(row));
   }
 
-  const ReplayComparison& c_;
+  const ExecutionComparison& c_;
   std::vector<int> causes_;
   TextTable table_;
 };
@@ -142,7 +142,7 @@ size_t NumShown(bool all) {
   return all ? std::numeric_limits<size_t>::max() : kNumWorst;
 }
 
-std::string IdleBlock(const ReplayComparison& c, bool all) {
+std::string IdleBlock(const ExecutionComparison& c, bool all) {
   IdleTable table(c);
   const int num_ranks = static_cast<int>(c.measured_idle.size());
   const auto worst = Worst(num_ranks, NumShown(all), [&](int rank) {
@@ -156,7 +156,7 @@ std::string IdleBlock(const ReplayComparison& c, bool all) {
       table.Print());
 }
 
-std::string TransfersBlock(const ReplayComparison& c) {
+std::string TransfersBlock(const ExecutionComparison& c) {
   if (c.predicted_transfers.num_transfers == 0 &&
       c.measured_transfers.num_transfers == 0) {
     return "";
@@ -208,7 +208,7 @@ std::string ClassesTable(const RankMemory& memory) {
   return PrintTable(table);
 }
 
-std::string MemoryBlock(const ReplayComparison& c, bool all) {
+std::string MemoryBlock(const ExecutionComparison& c, bool all) {
   if (c.memory.empty()) return "";
   const int num_ranks = static_cast<int>(c.memory.size());
   const auto error = [&](int i) { return WorstError(c.memory[i]); };
@@ -283,7 +283,7 @@ std::string TrainingBlock(const Replay& replay) {
 
 }  // namespace
 
-std::string ReplayTable(const ReplayComparison& comparison, bool all) {
+std::string ExecutionTable(const ExecutionComparison& comparison, bool all) {
   const Result& predicted = comparison.predicted;
   std::string text =
       absl::StrCat(Ascii(RowName(predicted)), ": ", ShapeText(predicted), "\n",

@@ -127,7 +127,8 @@ std::string MemoryCell(const Result& result) {
   const std::string use =
       absl::StrCat(FormatBytes(result.peak_memory_bytes()), " of ",
                    FormatBytes(result.memory_capacity_bytes()));
-  return FitsMemory(result) ? use : absl::StrCat(use, ", ", MisfitText(result));
+  return FitsMemory(result) ? use
+                            : absl::StrCat(use, ", ", MemoryExcessText(result));
 }
 
 std::string ExecutedCell(const Result& result) {
@@ -139,7 +140,7 @@ std::string ExecutedCell(const Result& result) {
       replay.serial() ? ", every pass alone" : "");
 }
 
-std::string MisfitText(const Result& result) {
+std::string MemoryExcessText(const Result& result) {
   const double missing_bytes = MissingBytes(result);
   return missing_bytes > 0
              ? absl::StrCat(FormatBytes(missing_bytes), " too much")

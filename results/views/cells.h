@@ -42,7 +42,7 @@ std::string ExecutedCell(const Result& result);
 bool IsApproximate(const Result& result);
 
 // Returns "1.40 GiB too much", or "does not fit" if the excess is unknown.
-std::string MisfitText(const Result& result);
+std::string MemoryExcessText(const Result& result);
 
 }  // namespace weir
 

@@ -127,7 +127,7 @@ std::string Conclusion(std::span<const Result> results, const Common& common) {
         })];
     return absl::StrCat(
         "none fits in memory; nearest: ", RowText(smallest, common), ", ",
-        MisfitText(smallest), "\n");
+        MemoryExcessText(smallest), "\n");
   }
   const Result& best = results[*fastest.that_fits];
   const bool limited = std::any_of(
@@ -147,7 +147,7 @@ std::string Conclusion(std::span<const Result> results, const Common& common) {
   if (fastest.of_all != fastest.that_fits) {
     absl::StrAppend(
         &text, "fastest of all does not fit: ", RowText(first, common), ", ",
-        SpeedText(first, common), ", ", MisfitText(first), "\n");
+        SpeedText(first, common), ", ", MemoryExcessText(first), "\n");
   }
   return text;
 }

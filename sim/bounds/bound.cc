@@ -64,7 +64,7 @@ double StepsOfBatch(const Schedule& schedule, const std::vector<int>& stages,
 }
 
 std::vector<double> TailsOf(const Schedule& schedule,
-                            const LoneSeconds& seconds) {
+                            const UncontendedCosts& seconds) {
   const std::vector<std::vector<int>> stages = StagesByRank(schedule);
   std::vector<double> tails;
   for (int rank = 0; rank < schedule.num_ranks; ++rank) {
@@ -76,7 +76,7 @@ std::vector<double> TailsOf(const Schedule& schedule,
 }
 
 double LongestPathOf(const PassOrder& order, const std::vector<double>& tails,
-                     LoneSeconds* seconds, PassOrder::Buffers* buffers) {
+                     UncontendedCosts* seconds, PassOrder::Buffers* buffers) {
   std::vector<double> passes, hops;
   for (const PassKind& kind : order.passes()) {
     passes.push_back(seconds->OfPass(kind));
@@ -101,25 +101,25 @@ std::optional<Schedule> ShortOf(const Schedule& schedule) {
 
 }  // namespace
 
-PlanBound BoundOfRun(const PipelineInputs& inputs, const Fold* fold,
+PlanBound BoundOfRun(const PipelineInputs& inputs, const Symmetry* symmetry,
                      const PassOrder* order, bool finds_period,
                      PassOrder::Buffers* buffers) {
   const Schedule& schedule = inputs.schedule;
-  LoneSeconds seconds(inputs, fold);
+  UncontendedCosts seconds(inputs, symmetry);
   const std::vector<double> tails = TailsOf(schedule, seconds);
   PlanBound bound;
-  const AnyOrder any_order(inputs, &seconds, tails);
-  bound.any_order_seconds = any_order.seconds();
+  const OrderFreeBound order_free(inputs, &seconds, tails);
+  bound.any_order_seconds = order_free.seconds();
   if (schedule.flush) {
     if (order != nullptr) {
       bound.batch_seconds = LongestPathOf(*order, tails, &seconds, buffers);
     }
-    const LinkLoads loads(inputs, fold, any_order, &seconds);
+    const LinkLoads loads(inputs, symmetry, order_free, &seconds);
     const bool early = loads.reduces_early();
     bound.any_order_seconds = std::max(
         bound.any_order_seconds, loads.Seconds([&](int rank, int stage) {
-          return early ? any_order.StartOfLastGradient(rank, stage)
-                       : any_order.EndOfPasses(rank);
+          return early ? order_free.StartOfLastGradient(rank, stage)
+                       : order_free.EndOfPasses(rank);
         }));
     if (order != nullptr) {
       bound.batch_seconds =
@@ -133,7 +133,7 @@ PlanBound BoundOfRun(const PipelineInputs& inputs, const Fold* fold,
     // passes of that many batches.
     for (int rank : schedule.RanksOf(0)) {
       bound.batch_seconds =
-          std::max(bound.batch_seconds, any_order.WorkOf(rank));
+          std::max(bound.batch_seconds, order_free.WorkOf(rank));
     }
   }
   if (schedule.flush || finds_period) {
@@ -155,16 +155,17 @@ class Bounder::Impl {
         shape->schedule, shape->semantics,   *costs,
         network,         scenario.placement, scenario.scenario.communication()};
     // Without a flush only passes count, which seldom share links.
-    std::shared_ptr<const FoldAnswer> fold;
+    std::shared_ptr<const SymmetryResult> symmetry;
     if (!network.links().empty() && shape->schedule.flush) {
-      fold = folds_.FoldOf(scenario, network, shape->schedule, shape->traffic,
-                           *costs);
+      symmetry = symmetries_.SymmetryOf(scenario, network, shape->schedule,
+                                        shape->traffic, *costs);
     }
-    return BoundOfRun(
-        inputs,
-        fold != nullptr && fold->fold.has_value() ? &*fold->fold : nullptr,
-        shape->order.has_value() ? &*shape->order : nullptr,
-        FindsPeriod(scenario), &buffers_);
+    return BoundOfRun(inputs,
+                      symmetry != nullptr && symmetry->symmetry.has_value()
+                          ? &*symmetry->symmetry
+                          : nullptr,
+                      shape->order.has_value() ? &*shape->order : nullptr,
+                      FindsPeriod(scenario), &buffers_);
   }
 
  private:
@@ -311,7 +312,8 @@ class Bounder::Impl {
       if (of->communicators != nullptr) {
         of->communicators = &device.collectives();
       }
-      if (of->card_share != nullptr) of->card_share = &device.card_share();
+      if (of->partition_slowdown != nullptr)
+        of->partition_slowdown = &device.partition_slowdown();
     };
     if (costs->collectives != nullptr) {
       costs->collectives = &scenario.device.collectives();
@@ -328,7 +330,7 @@ class Bounder::Impl {
   std::unique_ptr<Network> network_;
   std::string network_key_;
   absl::flat_hash_map<std::string, std::unique_ptr<Costs>> costs_;
-  Folds folds_;
+  SymmetryCache symmetries_;
   PassOrder::Buffers buffers_;
 };
 

@@ -39,18 +39,19 @@ double LongestOf(std::vector<Piece>* pieces) {
 
 }  // namespace
 
-LinkLoads::LinkLoads(const PipelineInputs& inputs, const Fold* fold,
-                     const AnyOrder& any_order, LoneSeconds* seconds)
+LinkLoads::LinkLoads(const PipelineInputs& inputs, const Symmetry* symmetry,
+                     const OrderFreeBound& order_free,
+                     UncontendedCosts* seconds)
     : in_(inputs),
       schedule_(inputs.schedule),
-      fold_(fold),
-      any_order_(any_order),
-      lone_(*seconds),
+      symmetry_(symmetry),
+      any_order_(order_free),
+      uncontended_(*seconds),
       reduces_early_(inputs.costs.shards > 1 ||
                      inputs.communication.gradient_reduction() ==
                          REDUCTION_OVERLAPPED) {
   if (in_.network.links().empty()) return;
-  busy_.resize(lone_.links().size());
+  busy_.resize(uncontended_.links().size());
   AddSends();
   AddReductions();
   AddGathers();
@@ -60,36 +61,37 @@ LinkLoads::LinkLoads(const PipelineInputs& inputs, const Fold* fold,
 }
 
 int LinkLoads::num_replicas() const {
-  return fold_ == nullptr ? in_.placement.data
-                          : static_cast<int>(fold_->replicas().size());
+  return symmetry_ == nullptr ? in_.placement.data
+                              : static_cast<int>(symmetry_->replicas().size());
 }
 
 int LinkLoads::num_tensor_ranks() const {
-  return fold_ == nullptr ? in_.placement.tensor
-                          : static_cast<int>(fold_->tensor_ranks().size());
+  return symmetry_ == nullptr
+             ? in_.placement.tensor
+             : static_cast<int>(symmetry_->tensor_ranks().size());
 }
 
 // Returns a representative GPU.
 int LinkLoads::Gpu(int replica, int rank, int tensor_rank) const {
-  if (fold_ != nullptr) {
-    replica = fold_->replicas()[replica];
-    tensor_rank = fold_->tensor_ranks()[tensor_rank];
+  if (symmetry_ != nullptr) {
+    replica = symmetry_->replicas()[replica];
+    tensor_rank = symmetry_->tensor_ranks()[tensor_rank];
   }
   return in_.placement.gpu(replica, rank, tensor_rank);
 }
 
 bool LinkLoads::IsLikeFirst(int replica, int tensor_rank) const {
-  if (fold_ == nullptr) return replica == 0 && tensor_rank == 0;
-  return fold_->replicas()[replica] == 0 &&
-         fold_->tensor_ranks()[tensor_rank] == 0;
+  if (symmetry_ == nullptr) return replica == 0 && tensor_rank == 0;
+  return symmetry_->replicas()[replica] == 0 &&
+         symmetry_->tensor_ranks()[tensor_rank] == 0;
 }
 
 void LinkLoads::AddFlows(const std::vector<int32_t>& pairs, double bytes) {
   if (!(bytes > 0)) return;
   for (const int32_t pair : pairs) {
-    for (const int32_t link : lone_.route(pair).links) {
+    for (const int32_t link : uncontended_.route(pair).links) {
       if (busy_[link] == 0) touched_.push_back(link);
-      busy_[link] += bytes / lone_.links()[link].bytes_per_second;
+      busy_[link] += bytes / uncontended_.links()[link].bytes_per_second;
     }
   }
 }
@@ -120,14 +122,14 @@ void LinkLoads::AddSends() {
     const auto add = [&](int s, int to, double bytes) {
       if (ranks[s] == ranks[to]) return;
       Sends& pair = sends[{ranks[s], ranks[to]}];
-      const auto take = [](const AnyOrder::Around& around, Job* job) {
+      const auto take = [](const OrderFreeBound::HeadTail& around, Job* job) {
         job->before = std::min(job->before, around.before);
         job->behind = std::min(job->behind, around.behind);
       };
-      take(any_order_.AroundHop(route, s, to > s), &pair.first);
+      take(any_order_.TransferHeadTail(route, s, to > s), &pair.first);
       take(ReplicasComputeAlike()
-               ? any_order_.AroundHopAnywhere(route, s, to > s)
-               : AnyOrder::Around(),
+               ? any_order_.TransferHeadTailAnywhere(route, s, to > s)
+               : OrderFreeBound::HeadTail(),
            &pair.others);
       if (pair.bytes.empty() || pair.bytes.back().first != bytes) {
         pair.bytes.push_back({bytes, 0});
@@ -160,7 +162,7 @@ void LinkLoads::AddSendsBetween(int from, int to, const Sent& bytes,
                            : 0;
   const int from_gpu = Gpu(replica, from, tensor_rank);
   const int to_gpu = Gpu(replica, to, tensor_rank);
-  if (lone_.ways().RouteOf(from_gpu, to_gpu).links.empty()) return;
+  if (uncontended_.lowering().RouteOf(from_gpu, to_gpu).links.empty()) return;
   for (const auto& [each, count] : bytes) {
     double least = kNever;
     int32_t pair = 0;
@@ -170,9 +172,9 @@ void LinkLoads::AddSendsBetween(int from, int to, const Sent& bytes,
         least = 0;
         continue;
       }
-      const SendCost send = lone_.ways().SendBetween(
+      const SendCost send = uncontended_.lowering().SendBetween(
           from_gpu, to_gpu, moved, extra,
-          {FoldRole::Kind::kSend, from, to, replica, tensor_rank});
+          {InstanceRole::Kind::kSend, from, to, replica, tensor_rank});
       least = std::min(least, send.bytes / span);
       pair = send.pair;
     }
@@ -184,24 +186,25 @@ const std::vector<LinkLoads::Copies>& LinkLoads::CopiesOf(
     const std::vector<int>& ranks) {
   const auto [at, added] = copies_.try_emplace(ranks);
   if (!added) return at->second;
-  const int index = fold_ == nullptr ? 0 : fold_->IndexOfCopies(ranks);
+  const int index = symmetry_ == nullptr ? 0 : symmetry_->IndexOfCopies(ranks);
   for (int t = 0; t < num_tensor_ranks(); ++t) {
-    const auto group_of = [&](FoldRole::Kind kind, int first, int stride) {
+    const auto group_of = [&](InstanceRole::Kind kind, int first, int stride) {
       std::vector<int> gpus;
       for (const int rank : ranks) {
         for (int r = first; r < in_.placement.data; r += stride) {
           gpus.push_back(in_.placement.gpu(
-              r, rank, fold_ == nullptr ? t : fold_->tensor_ranks()[t]));
+              r, rank,
+              symmetry_ == nullptr ? t : symmetry_->tensor_ranks()[t]));
         }
       }
-      return lone_.ways().GroupOf(gpus, {kind, index, 0, first, t});
+      return uncontended_.lowering().GroupOf(gpus, {kind, index, 0, first, t});
     };
-    Copies copies{group_of(FoldRole::Kind::kCopies, 0, 1), {}};
+    Copies copies{group_of(InstanceRole::Kind::kCopies, 0, 1), {}};
     const int stride = in_.costs.expert_parallel;
     const int num_parts = std::min(stride, num_replicas());
     for (int part = 0; stride > 1 && part < num_parts; ++part) {
       copies.experts.push_back(
-          group_of(FoldRole::Kind::kExpertCopies, part, stride));
+          group_of(InstanceRole::Kind::kExpertCopies, part, stride));
     }
     at->second.push_back(std::move(copies));
   }
@@ -210,7 +213,8 @@ const std::vector<LinkLoads::Copies>& LinkLoads::CopiesOf(
 
 double LinkLoads::AddGroup(const Group& group, const Collectives& calls,
                            int num_pieces) {
-  const Ways::Load load = lone_.ways().LoadOf(group, {&calls, 1});
+  const CommunicationLowering::Load load =
+      uncontended_.lowering().LoadOf(group, {&calls, 1});
   const double intra = std::round(load.intra_bytes);
   const double inter = std::round(load.inter_bytes);
   if (intra == 0 && inter == 0) return 0;
@@ -219,7 +223,8 @@ double LinkLoads::AddGroup(const Group& group, const Collectives& calls,
   return load.latency_seconds;
 }
 
-double LinkLoads::AddCalls(const Copies& copies, const ReductionCalls& calls) {
+double LinkLoads::AddCollectives(const Copies& copies,
+                                 const ReductionCollectives& calls) {
   const double latency = AddGroup(copies.all, calls.dense, calls.num_pieces);
   if (calls.experts.bytes == 0) return latency;
   for (const Group& group : copies.experts) {
@@ -232,7 +237,7 @@ double LinkLoads::AddCalls(const Copies& copies, const ReductionCalls& calls) {
 double LinkLoads::StepSeconds(int rank, int stage, int tensor_rank) const {
   if (!IsLikeFirst(0, tensor_rank)) return 0;
   const bool alone = in_.semantics.update_positions[rank].size() == 1;
-  return lone_.OfStep(rank, stage, /*first=*/alone);
+  return uncontended_.OfStep(rank, stage, /*first=*/alone);
 }
 
 void LinkLoads::AddReductions() {
@@ -263,15 +268,16 @@ void LinkLoads::AddReductions() {
       for (const int rank : ranks) {
         if (IsLikeFirst(0, t)) job.awaited.push_back({rank, s, -1});
       }
-      job.behind = step + AddCalls(CopiesOf(ranks)[t],
-                                   CallsOfReduction(in_, stage, ranks.size()));
+      job.behind = step + AddCollectives(
+                              CopiesOf(ranks)[t],
+                              CollectivesOfReduction(in_, stage, ranks.size()));
       jobs_of_stage[s][t] = EndJob(job);
       if (in_.costs.optimizer_shards == 1) continue;
       for (Awaited& awaited : job.awaited) awaited.job = jobs_of_stage[s][t];
       job.before = step;
       for (const int rank : ranks) {
-        job.behind =
-            AddCalls(CopiesOf({rank})[t], CallsOfStepGather(in_, stage));
+        job.behind = AddCollectives(CopiesOf({rank})[t],
+                                    CollectivesOfStepGather(in_, stage));
         EndJob(job);
       }
     }
@@ -289,9 +295,9 @@ void LinkLoads::AddTied(const std::vector<std::vector<int>>& jobs_of_stage) {
   }
   for (int t = 0; t < num_tensor_ranks(); ++t) {
     for (int r = 0; r < num_replicas(); ++r) {
-      const Group group = lone_.ways().GroupOf(
+      const Group group = uncontended_.lowering().GroupOf(
           {Gpu(r, first[0], t), Gpu(r, last[0], t)},
-          {FoldRole::Kind::kTied, first[0], last[0], r, t});
+          {InstanceRole::Kind::kTied, first[0], last[0], r, t});
       Job job;
       job.behind = AddGroup(
           group, {CollectiveKind::kAllReduce, in_.costs.tied_gradient_bytes},

@@ -25,8 +25,8 @@ namespace weir {
 class LinkLoads {
  public:
   // All arguments must outlive this object. Requires: a flush.
-  LinkLoads(const PipelineInputs& inputs, const Fold* fold,
-            const AnyOrder& any_order, LoneSeconds* seconds);
+  LinkLoads(const PipelineInputs& inputs, const Symmetry* symmetry,
+            const OrderFreeBound& order_free, UncontendedCosts* seconds);
 
   // Returns the earliest time at which the reduction of a stage's gradients on
   // a rank can begin. Arguments: rank, stage.
@@ -90,7 +90,8 @@ class LinkLoads {
   void AddGathers();
   const std::vector<Copies>& CopiesOf(const std::vector<int>& ranks);
   // Returns the latencies that follow the flows.
-  double AddCalls(const Copies& copies, const ReductionCalls& calls);
+  double AddCollectives(const Copies& copies,
+                        const ReductionCollectives& calls);
   double AddGroup(const Group& group, const Collectives& calls, int num_pieces);
   void AddFlows(const std::vector<int32_t>& pairs, double bytes);
   // Turns everything added since the last job into this one; returns its index.
@@ -100,9 +101,9 @@ class LinkLoads {
 
   const PipelineInputs& in_;
   const Schedule& schedule_;
-  const Fold* fold_;
-  const AnyOrder& any_order_;
-  LoneSeconds& lone_;
+  const Symmetry* symmetry_;
+  const OrderFreeBound& any_order_;
+  UncontendedCosts& uncontended_;
   const bool reduces_early_;
   std::map<std::vector<int>, std::vector<Copies>> copies_;  // [tensor rank]
   std::vector<Job> jobs_;

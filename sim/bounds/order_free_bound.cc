@@ -15,11 +15,12 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 
 }  // namespace
 
-AnyOrder::AnyOrder(const PipelineInputs& inputs, LoneSeconds* seconds,
-                   std::span<const double> step_seconds)
+OrderFreeBound::OrderFreeBound(const PipelineInputs& inputs,
+                               UncontendedCosts* seconds,
+                               std::span<const double> step_seconds)
     : in_(inputs),
       schedule_(inputs.schedule),
-      lone_(*seconds),
+      uncontended_(*seconds),
       step_seconds_(step_seconds) {
   for (const std::vector<Action>& actions : schedule_.rank_actions) {
     for (const Action& action : actions) {
@@ -34,7 +35,7 @@ AnyOrder::AnyOrder(const PipelineInputs& inputs, LoneSeconds* seconds,
   none.before = none.behind = none.least_input = kNever;
   none.first_stage = schedule_.num_stages;
   ranks_.assign(schedule_.num_ranks, none);
-  ways_.resize(schedule_.num_routes());
+  paths_.resize(schedule_.num_routes());
   for (int route = 0; route < schedule_.num_routes(); ++route) AddRoute(route);
   for (int rank = 0; rank < schedule_.num_ranks; ++rank) {
     if (!schedule_.forward_only) SetPaired(rank);
@@ -43,7 +44,7 @@ AnyOrder::AnyOrder(const PipelineInputs& inputs, LoneSeconds* seconds,
   seconds_ = Longest();
 }
 
-int AnyOrder::NumMicrobatches(int route) const {
+int OrderFreeBound::NumMicrobatches(int route) const {
   const int turn = schedule_.microbatches_per_route_turn;
   const int round = turn * schedule_.num_routes();
   const int m = schedule_.num_microbatches;
@@ -51,13 +52,13 @@ int AnyOrder::NumMicrobatches(int route) const {
   return m / round * turn + std::clamp(m % round - route * turn, 0, turn);
 }
 
-double AnyOrder::MeanMicrobatches(int route) const {
+double OrderFreeBound::MeanMicrobatches(int route) const {
   if (schedule_.flush) return NumMicrobatches(route);
   return static_cast<double>(schedule_.num_microbatches) /
          schedule_.num_routes();
 }
 
-double AnyOrder::WorkOf(int rank) const {
+double OrderFreeBound::WorkOf(int rank) const {
   if (schedule_.flush) return ranks_[rank].work;
   const int turn = schedule_.microbatches_per_route_turn;
   const int round = turn * schedule_.num_routes();
@@ -65,8 +66,8 @@ double AnyOrder::WorkOf(int rank) const {
   return ranks_[rank].work * least / MeanMicrobatches(0);
 }
 
-PassKind AnyOrder::KindOf(int rank, Op op, int stage, int route,
-                          int span) const {
+PassKind OrderFreeBound::KindOf(int rank, Op op, int stage, int route,
+                                int span) const {
   const int microbatch = schedule_.num_routes() == 1
                              ? 0
                              : route * schedule_.microbatches_per_route_turn;
@@ -76,21 +77,22 @@ PassKind AnyOrder::KindOf(int rank, Op op, int stage, int route,
 
 // Returns the seconds of one microbatch if `span` microbatches are done in one
 // action, which together take no longer than one by one.
-double AnyOrder::OfPass(int rank, Op op, int stage, int route, int span) {
-  return lone_.OfPass(KindOf(rank, op, stage, route, span)) / span;
+double OrderFreeBound::OfPass(int rank, Op op, int stage, int route, int span) {
+  return uncontended_.OfPass(KindOf(rank, op, stage, route, span)) / span;
 }
 
-double AnyOrder::InSum(int rank, Op op, int stage, int route, int span) {
+double OrderFreeBound::InSum(int rank, Op op, int stage, int route, int span) {
   const PassKind kind = KindOf(rank, op, stage, route, span);
-  return (has_pairs_ ? lone_.OfShare(kind) : lone_.OfPass(kind)) / span;
+  return (has_pairs_ ? uncontended_.OfShare(kind) : uncontended_.OfPass(kind)) /
+         span;
 }
 
-void AnyOrder::AddRoute(int route) {
+void OrderFreeBound::AddRoute(int route) {
   const std::vector<int>& ranks = schedule_.routes[route];
   const double count = MeanMicrobatches(route);
   if (count == 0) return;
   const auto num_stages = static_cast<size_t>(schedule_.num_stages);
-  Way& way = ways_[route];
+  MicrobatchPath& way = paths_[route];
   way.hops.resize(num_stages);
   way.hops_back.resize(num_stages);
   way.behind.resize(num_stages);
@@ -100,7 +102,8 @@ void AnyOrder::AddRoute(int route) {
   for (int s = 0; s < schedule_.num_stages; ++s) {
     const int rank = ranks[s];
     if (s > 0 && ranks[s - 1] != rank) {
-      way.hops[s - 1] = lone_.OfHop({ranks[s - 1], rank, s - 1, true, 1});
+      way.hops[s - 1] =
+          uncontended_.OfHop({ranks[s - 1], rank, s - 1, true, 1});
       ahead += way.hops[s - 1];
     }
     Rank& on = ranks_[rank];
@@ -114,12 +117,12 @@ void AnyOrder::AddRoute(int route) {
     parts_.push_back({rank, s, count, seconds});
   }
   way.seconds = ahead;
-  if (schedule_.forward_only) return AddWaysOut(route, forwards);
+  if (schedule_.forward_only) return AddPathsOut(route, forwards);
   double back = 0;
   for (int s = 0; s < schedule_.num_stages; ++s) {
     const int rank = ranks[s];
     if (s > 0 && ranks[s - 1] != rank) {
-      way.hops_back[s] = lone_.OfHop({rank, ranks[s - 1], s, false, 1});
+      way.hops_back[s] = uncontended_.OfHop({rank, ranks[s - 1], s, false, 1});
       back += way.hops_back[s];
     }
     way.behind[s] = back;
@@ -130,18 +133,19 @@ void AnyOrder::AddRoute(int route) {
   way.seconds += back;
 }
 
-void AnyOrder::AddWaysOut(int route, const std::vector<double>& forwards) {
+void OrderFreeBound::AddPathsOut(int route,
+                                 const std::vector<double>& forwards) {
   const std::vector<int>& ranks = schedule_.routes[route];
   double out = 0;
   for (int s = schedule_.num_stages - 1; s >= 0; --s) {
-    out += ways_[route].hops[s];
+    out += paths_[route].hops[s];
     ranks_[ranks[s]].behind = std::min(ranks_[ranks[s]].behind, out);
     out += forwards[s];
   }
 }
 
 // Returns the least seconds of the input gradient.
-double AnyOrder::AddBackward(Part* part, int route) {
+double OrderFreeBound::AddBackward(Part* part, int route) {
   const int rank = part->rank, s = part->stage;
   const StageCosts& stage = in_.costs.of(in_.placement.index(0, rank, 0), s);
   const bool splits = stage.backward_input_seconds >= 0;
@@ -170,7 +174,7 @@ double AnyOrder::AddBackward(Part* part, int route) {
 // Takes into account that a forward and a backward that overlap may be shorter
 // than both: each forward is in a pair, or it leaves an input gradient without
 // a pair.
-void AnyOrder::SetPaired(int rank) {
+void OrderFreeBound::SetPaired(int rank) {
   Rank& on = ranks_[rank];
   double paired = 0;
   bool pays = false;
@@ -191,7 +195,7 @@ void AnyOrder::SetPaired(int rank) {
 
 // Sends to one rank use the same links. At most two outputs are sent after the
 // last pass begins: its own and that of the previous pass.
-void AnyOrder::AddSends() {
+void OrderFreeBound::AddSends() {
   struct Sends {
     double all = 0, largest = 0;
   };
@@ -207,7 +211,7 @@ void AnyOrder::AddSends() {
       Sends& pair = sends[{from, to}];
       for (const int span : spans_) {
         const double seconds =
-            lone_.OfMove({from, to, stage, to_stage > stage, span});
+            uncontended_.OfMove({from, to, stage, to_stage > stage, span});
         least = std::min(least, seconds / span);
         pair.largest = std::max(pair.largest, seconds);
       }
@@ -224,9 +228,9 @@ void AnyOrder::AddSends() {
   }
 }
 
-double AnyOrder::Longest() const {
+double OrderFreeBound::Longest() const {
   double longest = 0;
-  for (const Way& way : ways_) {
+  for (const MicrobatchPath& way : paths_) {
     if (schedule_.flush) longest = std::max(longest, way.seconds);
   }
   for (size_t i = 0; i < ranks_.size(); ++i) {
@@ -244,7 +248,7 @@ double AnyOrder::Longest() const {
 }
 
 // The last input gradients of ranks with later stages pass through it, too.
-double AnyOrder::EndOfPasses(int rank) const {
+double OrderFreeBound::EndOfPasses(int rank) const {
   const Rank& on = ranks_[rank];
   if (on.before == kNever) return 0;
   double end = on.before + on.work + on.sends;
@@ -256,7 +260,7 @@ double AnyOrder::EndOfPasses(int rank) const {
   return end;
 }
 
-double AnyOrder::StartOfLastGradient(int rank, int stage) const {
+double OrderFreeBound::StartOfLastGradient(int rank, int stage) const {
   const Rank& on = ranks_[rank];
   double work = 0, last = 0;
   for (const Part& part : parts_) {
@@ -267,7 +271,7 @@ double AnyOrder::StartOfLastGradient(int rank, int stage) const {
   if (work == 0) return 0;
   double start = on.before + (on.pairs ? 0 : std::max(work - last, 0.0));
   if (schedule_.num_routes() > 1) return start;
-  const Way& way = ways_[0];
+  const MicrobatchPath& way = paths_[0];
   for (const Rank& other : ranks_) {
     if (other.before == kNever || other.first_stage <= stage) continue;
     start = std::max(start, EndOfInputs(other) + other.behind -
@@ -276,11 +280,12 @@ double AnyOrder::StartOfLastGradient(int rank, int stage) const {
   return start;
 }
 
-AnyOrder::Around AnyOrder::AroundHop(int route, int stage, bool forward) const {
-  const Way& way = ways_[route];
+OrderFreeBound::HeadTail OrderFreeBound::TransferHeadTail(int route, int stage,
+                                                          bool forward) const {
+  const MicrobatchPath& way = paths_[route];
   // The first stage is the last one; its rank's steps follow.
   const double end = way.seconds + LastSteps(route);
-  Around around;
+  HeadTail around;
   if (forward) {
     around.before = way.forward_ends[stage];
     around.behind = end - way.forward_ends[stage] - way.hops[stage];
@@ -291,16 +296,16 @@ AnyOrder::Around AnyOrder::AroundHop(int route, int stage, bool forward) const {
   return around;
 }
 
-AnyOrder::Around AnyOrder::AroundHopAnywhere(int route, int stage,
-                                             bool forward) const {
-  const Way& way = ways_[route];
+OrderFreeBound::HeadTail OrderFreeBound::TransferHeadTailAnywhere(
+    int route, int stage, bool forward) const {
+  const MicrobatchPath& way = paths_[route];
   const auto sum = [](const std::vector<double>& hops, int from, int to) {
     return std::accumulate(hops.begin() + from, hops.begin() + to, 0.0);
   };
   const int num_stages = schedule_.num_stages;
   const double passes = way.seconds - sum(way.hops, 0, num_stages) -
                         sum(way.hops_back, 0, num_stages);
-  Around around;
+  HeadTail around;
   if (forward) {
     around.before = way.forward_ends[stage] - sum(way.hops, 0, stage);
   } else {

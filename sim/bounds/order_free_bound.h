@@ -14,11 +14,11 @@
 
 namespace weir {
 
-class AnyOrder {
+class OrderFreeBound {
  public:
   // `step_seconds`: the time of each rank's steps after its passes, by rank.
-  AnyOrder(const PipelineInputs& inputs, LoneSeconds* seconds,
-           std::span<const double> step_seconds);
+  OrderFreeBound(const PipelineInputs& inputs, UncontendedCosts* seconds,
+                 std::span<const double> step_seconds);
 
   // Returns the bound on the run with a flush, on a batch without one.
   double seconds() const { return seconds_; }
@@ -39,13 +39,13 @@ class AnyOrder {
   // Lower bounds around a transfer from a stage to its neighbor on the route:
   // the seconds before it can begin, and those from its end to the end of the
   // run.
-  struct Around {
+  struct HeadTail {
     double before = 0, behind = 0;
   };
-  Around AroundHop(int route, int stage, bool forward) const;
+  HeadTail TransferHeadTail(int route, int stage, bool forward) const;
   // The same for any replica with the same devices, wherever its GPUs are: as
   // if other transfers took no time. Requires: no collectives inside passes.
-  Around AroundHopAnywhere(int route, int stage, bool forward) const;
+  HeadTail TransferHeadTailAnywhere(int route, int stage, bool forward) const;
 
  private:
   struct Rank {
@@ -67,7 +67,7 @@ class AnyOrder {
     double forward, gradients = 0;  // seconds of one microbatch
     double last = 0;                // longest final pass
   };
-  struct Way {  // path of one microbatch; [stage]
+  struct MicrobatchPath {  // path of one microbatch; [stage]
     std::vector<double> forward_ends, behind, hops, hops_back, inputs;
     double seconds = 0;
   };
@@ -80,7 +80,7 @@ class AnyOrder {
   // Returns the least seconds that it adds to the sum of the rank's passes.
   double InSum(int rank, Op op, int stage, int route, int span);
   void AddRoute(int route);
-  void AddWaysOut(int route, const std::vector<double>& forwards);
+  void AddPathsOut(int route, const std::vector<double>& forwards);
   double AddBackward(Part* part, int route);
   void SetPaired(int rank);
   void AddSends();
@@ -98,13 +98,13 @@ class AnyOrder {
 
   const PipelineInputs& in_;
   const Schedule& schedule_;
-  LoneSeconds& lone_;
+  UncontendedCosts& uncontended_;
   const std::span<const double> step_seconds_;
   bool has_pairs_ = false;
   std::vector<int> spans_;
   std::vector<Rank> ranks_;
   std::vector<Part> parts_;
-  std::vector<Way> ways_;  // [route]
+  std::vector<MicrobatchPath> paths_;  // [route]
   double seconds_ = 0;
 };
 

@@ -33,24 +33,25 @@ class HopLoads {
 
 }  // namespace
 
-LoneSeconds::LoneSeconds(const PipelineInputs& inputs, const Fold* fold)
+UncontendedCosts::UncontendedCosts(const PipelineInputs& inputs,
+                                   const Symmetry* symmetry)
     : in_(inputs),
-      fold_(fold),
-      ways_(inputs.network, inputs.costs.collectives, inputs.costs.links,
-            &scratch_, fold),
+      symmetry_(symmetry),
+      lowering_(inputs.network, inputs.costs.collectives, inputs.costs.links,
+                &scratch_, symmetry),
       tensors_(inputs.placement.pipeline),
       experts_(inputs.placement.pipeline) {
   if (!inputs.schedule.flush) rank_stages_ = StagesByRank(inputs.schedule);
 }
 
 // A folded route names a link once for each flow that it represents.
-double LoneSeconds::SecondsOver(const Route& route, double bytes) const {
+double UncontendedCosts::SecondsOver(const Route& route, double bytes) const {
   HopLoads loads;
   loads.Add(links(), route);
   return route.latency_seconds + bytes * loads.largest();
 }
 
-LoneSeconds::TimedGroup LoneSeconds::Timed(Group group) const {
+UncontendedCosts::TimedGroup UncontendedCosts::Timed(Group group) const {
   TimedGroup timed;
   HopLoads all;
   const auto time = [&](const std::vector<int32_t>& hops) {
@@ -80,9 +81,9 @@ LoneSeconds::TimedGroup LoneSeconds::Timed(Group group) const {
   return timed;
 }
 
-double LoneSeconds::OfCalls(const TimedGroup& timed,
-                            const std::vector<Collectives>& calls) {
-  const Ways::Load load = ways_.LoadOf(timed.group, calls);
+double UncontendedCosts::OfCollectives(const TimedGroup& timed,
+                                       const std::vector<Collectives>& calls) {
+  const CommunicationLowering::Load load = lowering_.LoadOf(timed.group, calls);
   const auto seconds = [](const TimedGroup::Hops& hops, double bytes) {
     // Flows carry whole bytes.
     bytes = std::max(bytes - 0.5, 0.0);
@@ -93,31 +94,32 @@ double LoneSeconds::OfCalls(const TimedGroup& timed,
                   seconds(timed.inter, load.inter_bytes));
 }
 
-const LoneSeconds::TimedGroup& LoneSeconds::TensorGroup(int rank) {
+const UncontendedCosts::TimedGroup& UncontendedCosts::TensorGroup(int rank) {
   std::optional<TimedGroup>& group = tensors_[rank];
   if (!group.has_value()) {
     std::vector<int> gpus;
     for (int t = 0; t < in_.placement.tensor; ++t) {
       gpus.push_back(in_.placement.gpu(0, rank, t));
     }
-    group = Timed(ways_.GroupOf(gpus, {FoldRole::Kind::kTensor, rank}));
+    group = Timed(lowering_.GroupOf(gpus, {InstanceRole::Kind::kTensor, rank}));
   }
   return *group;
 }
 
-const LoneSeconds::TimedGroup& LoneSeconds::ExpertGroup(int rank) {
+const UncontendedCosts::TimedGroup& UncontendedCosts::ExpertGroup(int rank) {
   std::optional<TimedGroup>& group = experts_[rank];
   if (!group.has_value()) {
     std::vector<int> gpus;
     for (int r = 0; r < in_.costs.expert_parallel; ++r) {
       gpus.push_back(in_.placement.gpu(r, rank, 0));
     }
-    group = Timed(ways_.GroupOf(gpus, {FoldRole::Kind::kExperts, rank}));
+    group =
+        Timed(lowering_.GroupOf(gpus, {InstanceRole::Kind::kExperts, rank}));
   }
   return *group;
 }
 
-LoneSeconds::PassParts LoneSeconds::PartsOf(const PassKind& kind) {
+UncontendedCosts::PassParts UncontendedCosts::PartsOf(const PassKind& kind) {
   const int rank = kind.rank;
   const Action* other =
       kind.overlapped.has_value() ? &*kind.overlapped : nullptr;
@@ -125,9 +127,9 @@ LoneSeconds::PassParts LoneSeconds::PartsOf(const PassKind& kind) {
   parts.kernels =
       PassSeconds(in_.schedule, in_.costs, in_.placement.index(0, rank, 0),
                   rank, kind.action, other);
-  PassCalls calls;
+  PassCollectives calls;
   const auto add = [&](const Action& action) {
-    AddCallsOf(action, in_.costs, in_.placement.tensor, &calls);
+    AddCollectivesOf(action, in_.costs, in_.placement.tensor, &calls);
     parts.host += in_.costs.stages[action.stage].host_seconds_of(
         static_cast<int>(action.op));
   };
@@ -136,47 +138,47 @@ LoneSeconds::PassParts LoneSeconds::PartsOf(const PassKind& kind) {
   if (parts.host > 0) {
     if (!calls.in_line.empty()) {
       parts.off_host +=
-          ways_.SecondsAlone(TensorGroup(rank).group, calls.in_line);
+          lowering_.SecondsAlone(TensorGroup(rank).group, calls.in_line);
     }
     if (!calls.experts.empty()) {
       parts.off_host +=
-          ways_.SecondsAlone(ExpertGroup(rank).group, calls.experts);
+          lowering_.SecondsAlone(ExpertGroup(rank).group, calls.experts);
     }
   }
   // Flows carry whole bytes; without bytes there is no latency either.
-  for (auto* some : {&calls.in_line, &calls.beside, &calls.experts}) {
+  for (auto* some : {&calls.in_line, &calls.overlapped, &calls.experts}) {
     std::erase_if(*some, [](const Collectives& one) {
       return one.bytes * one.count < kFewBytes;
     });
   }
   if (!calls.in_line.empty()) {
-    parts.in_line = OfCalls(TensorGroup(rank), calls.in_line);
+    parts.in_line = OfCollectives(TensorGroup(rank), calls.in_line);
   }
   if (!calls.experts.empty()) {
-    parts.experts = OfCalls(ExpertGroup(rank), calls.experts);
+    parts.experts = OfCollectives(ExpertGroup(rank), calls.experts);
   }
-  if (!calls.beside.empty()) {
-    parts.beside = OfCalls(TensorGroup(rank), calls.beside);
+  if (!calls.overlapped.empty()) {
+    parts.overlapped = OfCollectives(TensorGroup(rank), calls.overlapped);
   }
   return parts;
 }
 
-double LoneSeconds::OfPass(const PassKind& kind) {
+double UncontendedCosts::OfPass(const PassKind& kind) {
   if (!IsCompute(kind.action.op)) return OfOffload(kind.rank, kind.action);
   const PassParts parts = PartsOf(kind);
   double seconds = parts.kernels;
   if (parts.host > 0) {
     seconds = std::max(seconds, parts.host - parts.off_host);
   }
-  return std::max(seconds + parts.in_line, parts.beside) + parts.experts;
+  return std::max(seconds + parts.in_line, parts.overlapped) + parts.experts;
 }
 
-double LoneSeconds::OfShare(const PassKind& kind) {
+double UncontendedCosts::OfShare(const PassKind& kind) {
   const PassParts parts = PartsOf(kind);
   return parts.kernels + parts.in_line + parts.experts;
 }
 
-double LoneSeconds::OfOffload(int rank, const Action& action) {
+double UncontendedCosts::OfOffload(int rank, const Action& action) {
   const int gpu = in_.placement.gpu(0, rank, 0);
   const StageCosts& stage =
       in_.costs.of(in_.placement.index(0, rank, 0), action.stage);
@@ -185,45 +187,46 @@ double LoneSeconds::OfOffload(int rank, const Action& action) {
                  action.num_microbatches);
   const bool to_host = action.op == Op::kOffload;
   const int32_t pair =
-      bytes > 0 ? ways_.HostPairOf(gpu, to_host,
-                                   {to_host ? FoldRole::Kind::kToHost
-                                            : FoldRole::Kind::kFromHost,
-                                    rank})
+      bytes > 0 ? lowering_.HostPairOf(gpu, to_host,
+                                       {to_host ? InstanceRole::Kind::kToHost
+                                                : InstanceRole::Kind::kFromHost,
+                                        rank})
                 : -1;
   if (pair >= 0) return SecondsOver(route(pair), bytes);
   return std::max(stage.offload_seconds * action.num_microbatches, 0.0);
 }
 
 // Returns nothing if no link is used.
-std::optional<SendCost> LoneSeconds::SendOf(const HopKind& hop) {
+std::optional<SendCost> UncontendedCosts::SendOf(const HopKind& hop) {
   const int from = in_.placement.gpu(0, hop.from_rank, 0);
   const int to = in_.placement.gpu(0, hop.to_rank, 0);
   const double bytes =
       std::round(in_.costs.sent_bytes(hop.forward ? hop.stage : hop.stage - 1) *
                  hop.num_microbatches);
-  if (!(bytes > 0) || ways_.RouteOf(from, to).links.empty()) return {};
-  return ways_.SendBetween(from, to, bytes, ExtraSeconds(),
-                           {FoldRole::Kind::kSend, hop.from_rank, hop.to_rank});
+  if (!(bytes > 0) || lowering_.RouteOf(from, to).links.empty()) return {};
+  return lowering_.SendBetween(
+      from, to, bytes, ExtraSeconds(),
+      {InstanceRole::Kind::kSend, hop.from_rank, hop.to_rank});
 }
 
-double LoneSeconds::OfHop(const HopKind& hop) {
+double UncontendedCosts::OfHop(const HopKind& hop) {
   const std::optional<SendCost> send = SendOf(hop);
   if (send.has_value()) return SecondsOver(route(send->pair), send->bytes);
-  return ways_
+  return lowering_
              .RouteOf(in_.placement.gpu(0, hop.from_rank, 0),
                       in_.placement.gpu(0, hop.to_rank, 0))
              .latency_seconds +
          ExtraSeconds();
 }
 
-double LoneSeconds::OfMove(const HopKind& hop) {
+double UncontendedCosts::OfMove(const HopKind& hop) {
   const std::optional<SendCost> send = SendOf(hop);
   if (!send.has_value()) return 0;
   const Route& way = route(send->pair);
   return SecondsOver(way, send->bytes) - way.latency_seconds;
 }
 
-std::vector<int> LoneSeconds::SteppedStages(int rank) const {
+std::vector<int> UncontendedCosts::SteppedStages(int rank) const {
   if (in_.schedule.forward_only) return {};
   if (!in_.schedule.flush) return rank_stages_[rank];
   std::vector<int> stages;
@@ -233,7 +236,7 @@ std::vector<int> LoneSeconds::SteppedStages(int rank) const {
   return stages;
 }
 
-double LoneSeconds::OfSteps(int rank) const {
+double UncontendedCosts::OfSteps(int rank) const {
   const std::vector<int> stages = SteppedStages(rank);
   double seconds = 0;
   for (size_t i = 0; i < stages.size(); ++i) {
@@ -243,7 +246,7 @@ double LoneSeconds::OfSteps(int rank) const {
 }
 
 // The fixed cost of an update is part of its first step.
-double LoneSeconds::OfStep(int rank, int stage, bool first) const {
+double UncontendedCosts::OfStep(int rank, int stage, bool first) const {
   const StageCosts& costs =
       in_.costs.of(in_.placement.index(0, rank, 0), stage);
   return costs.optimizer_seconds - (first ? 0 : costs.update_seconds);

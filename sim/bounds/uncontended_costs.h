@@ -16,11 +16,11 @@
 
 namespace weir {
 
-class LoneSeconds {
+class UncontendedCosts {
  public:
-  // `inputs` contain all GPUs (no symmetry reduction). `fold` belongs to the
-  // same run; may be null.
-  LoneSeconds(const PipelineInputs& inputs, const Fold* fold);
+  // `inputs` contain all GPUs (no symmetry reduction). `symmetry` belongs to
+  // the same run; may be null.
+  UncontendedCosts(const PipelineInputs& inputs, const Symmetry* symmetry);
 
   // Returns the seconds of a pass with its collectives; at least its host
   // launch time.
@@ -38,15 +38,15 @@ class LoneSeconds {
   double OfStep(int rank, int stage, bool first) const;
 
   // The routes and groups, after symmetry reduction if there is a fold.
-  Ways& ways() { return ways_; }
+  CommunicationLowering& lowering() { return lowering_; }
   const Route& route(int32_t pair) const { return scratch_.pairs[pair].route; }
   std::span<const Link> links() const {
-    return fold_ == nullptr ? in_.network.links() : fold_->links();
+    return symmetry_ == nullptr ? in_.network.links() : symmetry_->links();
   }
 
  private:
   struct PassParts {
-    double kernels = 0, in_line = 0, beside = 0, experts = 0, host = 0;
+    double kernels = 0, in_line = 0, overlapped = 0, experts = 0, host = 0;
     // Collective time that the simulation subtracts from the host's time. More
     // than in_line and experts if the farthest hop of a group is not its
     // slowest.
@@ -64,8 +64,8 @@ class LoneSeconds {
   };
   TimedGroup Timed(Group group) const;
   std::vector<int> SteppedStages(int rank) const;
-  double OfCalls(const TimedGroup& group,
-                 const std::vector<Collectives>& calls);
+  double OfCollectives(const TimedGroup& group,
+                       const std::vector<Collectives>& calls);
   const TimedGroup& TensorGroup(int rank);
   const TimedGroup& ExpertGroup(int rank);
   double SecondsOver(const Route& route, double bytes) const;
@@ -77,9 +77,9 @@ class LoneSeconds {
   }
 
   const PipelineInputs in_;
-  const Fold* fold_;
-  TaskGraph scratch_;  // receives the pairs of ways_
-  Ways ways_;
+  const Symmetry* symmetry_;
+  TaskGraph scratch_;  // receives the pairs of lowering_
+  CommunicationLowering lowering_;
   std::vector<std::optional<TimedGroup>> tensors_, experts_;  // [rank]
   std::vector<std::vector<int>> rank_stages_;  // [rank]; empty with a flush
 };

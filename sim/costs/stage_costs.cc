@@ -180,7 +180,8 @@ absl::StatusOr<DeviceCosts> CostsOn(const DeviceProfile& device,
   costs.memory_bytes = device.memory_bytes().value();
   costs.reserved_bytes = ReservedBytes(device);
   if (!plain_links) SetCommunication(device, &costs);
-  if (device.has_card_share()) costs.card_share = &device.card_share();
+  if (device.has_partition_slowdown())
+    costs.partition_slowdown = &device.partition_slowdown();
   const ParameterBytes bytes = BytesPerParameter(scenario.training());
   const bool measured = layers.front().role == LayerRole::kMeasured;
   LayerPrices prices(device, costs);

@@ -116,7 +116,7 @@ struct DeviceCosts {
   // Slowdown factors of passes while flows move data on the GPU.
   double collective_slowdown = 1, copy_slowdown = 1;
   // The partitioning of the physical GPU; null: not partitioned.
-  const CardShare* card_share = nullptr;
+  const PartitionSlowdown* partition_slowdown = nullptr;
   double memory_bytes = 0;
   double reserved_bytes = 0;
   double communication_buffer_bytes = 0;

@@ -47,7 +47,7 @@ struct Shared {
   DefaultOnInterrupt();
   try {
     Platform platform;
-    ReplayGraph(graph, links, &platform, recording, &shared->num_ended);
+    RunEventLoop(graph, links, &platform, recording, &shared->num_ended);
     shared->num_ended = recording->num_ended();
     _exit(0);  // no destructors: SimGrid's teardown is slow
   } catch (const std::exception& error) {
@@ -110,18 +110,18 @@ void* MapShared(size_t bytes) {
 
 Recording::Recording(size_t num_tasks, bool shares_cards)
     : num_tasks_(num_tasks),
-      shares_cards_(shares_cards),
+      shares_gpus_(shares_cards),
       data_(static_cast<double*>(MapShared(bytes()))) {}
 
 Recording::Recording(Recording&& other) noexcept
     : num_tasks_(other.num_tasks_),
-      shares_cards_(other.shares_cards_),
+      shares_gpus_(other.shares_gpus_),
       num_ended_(other.num_ended_),
       data_(std::exchange(other.data_, nullptr)) {}
 
 Recording& Recording::operator=(Recording&& other) noexcept {
   std::swap(num_tasks_, other.num_tasks_);
-  std::swap(shares_cards_, other.shares_cards_);
+  std::swap(shares_gpus_, other.shares_gpus_);
   std::swap(num_ended_, other.num_ended_);
   std::swap(data_, other.data_);
   return *this;
@@ -132,7 +132,7 @@ Recording::~Recording() {
 }
 
 size_t Recording::bytes() const {
-  const size_t num_arrays = shares_cards_ ? 3 : 2;
+  const size_t num_arrays = shares_gpus_ ? 3 : 2;
   return std::max<size_t>(num_arrays * num_tasks_ * sizeof(double), 1);
 }
 

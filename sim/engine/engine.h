@@ -46,17 +46,17 @@ class Recording {
   // Seconds by which other partitions of the same physical GPU lengthened each
   // timer, by task. Empty if no GPU is a partition.
   std::span<double> sharing_seconds() {
-    return {data_ + 2 * num_tasks_, shares_cards_ ? num_tasks_ : 0};
+    return {data_ + 2 * num_tasks_, shares_gpus_ ? num_tasks_ : 0};
   }
   std::span<const double> sharing_seconds() const {
-    return {data_ + 2 * num_tasks_, shares_cards_ ? num_tasks_ : 0};
+    return {data_ + 2 * num_tasks_, shares_gpus_ ? num_tasks_ : 0};
   }
 
  private:
   size_t bytes() const;
 
   size_t num_tasks_ = 0;
-  bool shares_cards_ = false;
+  bool shares_gpus_ = false;
   size_t num_ended_ = 0;
   double* data_ = nullptr;
 };

@@ -14,11 +14,11 @@ namespace weir {
 namespace {
 
 // Counts down predecessors and starts the tasks that become ready.
-class Replay final : private Platform::Listener {
+class EventLoop final : private Platform::Listener {
  public:
-  Replay(const TaskGraph& graph, std::span<const Link> links,
-         Platform* platform, Recording* recording,
-         std::atomic<int64_t>* num_ended)
+  EventLoop(const TaskGraph& graph, std::span<const Link> links,
+            Platform* platform, Recording* recording,
+            std::atomic<int64_t>* num_ended)
       : graph_(graph),
         platform_(platform),
         rates_(RatesAlone(graph, links)),
@@ -104,7 +104,7 @@ class Replay final : private Platform::Listener {
     }
     for (const TimerQueue::Timer& timer : due_) {
       if (!graph_.is_timer(timer.task)) {
-        FlowIsDue(timer.task);
+        OnFlowTimer(timer.task);
       } else if (IsSlowable(timer.task)) {
         EndSlowable(timer);
       } else {
@@ -137,7 +137,7 @@ class Replay final : private Platform::Listener {
         End(task);
       }
     }
-    RetimeCards();
+    RetimeSharedGpus();
     for (size_t i = 0; i < moving_.size(); ++i) Move(moving_[i]);
     moving_.clear();
   }
@@ -183,12 +183,12 @@ class Replay final : private Platform::Listener {
   // since the number is the same before and after a switch between passes.
   void CountPart(int32_t gpu, int change) {
     const auto card = slowdowns_.CountPart(gpu, change);
-    if (!card.empty()) changed_cards_.push_back(card);
+    if (!card.empty()) changed_gpus_.push_back(card);
   }
 
-  void RetimeCards() {
-    for (const std::span<const int32_t> card : changed_cards_) Retime(card);
-    changed_cards_.clear();
+  void RetimeSharedGpus() {
+    for (const std::span<const int32_t> card : changed_gpus_) Retime(card);
+    changed_gpus_.clear();
   }
 
   // Continues what runs on these GPUs at the current speed.
@@ -236,7 +236,7 @@ class Replay final : private Platform::Listener {
 
   // Handles a flow whose latency is over, or which ends, or which has become a
   // SimGrid flow since.
-  void FlowIsDue(int32_t task) {
+  void OnFlowTimer(int32_t task) {
     if (end_[task] == kInLatency) {
       moving_.push_back(task);
     } else if (users_[LinksOf(task).front()].alone == task) {
@@ -316,16 +316,16 @@ class Replay final : private Platform::Listener {
   int64_t num_ended_ = 0;
   SlowdownState slowdowns_;
   std::vector<std::vector<Running>> running_;  // [gpu]
-  std::vector<std::span<const int32_t>> changed_cards_;
+  std::vector<std::span<const int32_t>> changed_gpus_;
 };
 
 }  // namespace
 
-void ReplayGraph(const TaskGraph& graph, std::span<const Link> links,
-                 Platform* platform, Recording* recording,
-                 std::atomic<int64_t>* num_ended) {
+void RunEventLoop(const TaskGraph& graph, std::span<const Link> links,
+                  Platform* platform, Recording* recording,
+                  std::atomic<int64_t>* num_ended) {
   platform->SetNetwork(links, graph.pairs);
-  Replay replay(graph, links, platform, recording, num_ended);
+  EventLoop replay(graph, links, platform, recording, num_ended);
   recording->set_num_ended(replay.Run());
 }
 

@@ -25,9 +25,9 @@ namespace weir {
 // Writes all times and the number of tasks that have ended; the times of tasks
 // that wait forever are NaN. `num_ended` is updated now and then for other
 // processes. Requires: the recording is new.
-void ReplayGraph(const TaskGraph& graph, std::span<const Link> links,
-                 Platform* platform, Recording* recording,
-                 std::atomic<int64_t>* num_ended);
+void RunEventLoop(const TaskGraph& graph, std::span<const Link> links,
+                  Platform* platform, Recording* recording,
+                  std::atomic<int64_t>* num_ended);
 
 }  // namespace weir
 

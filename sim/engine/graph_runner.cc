@@ -19,7 +19,7 @@ class GraphRunner::Impl {
       return absl::ResourceExhaustedError("no memory for the simulation");
     }
     std::atomic<int64_t> num_ended = 0;
-    ReplayGraph(graph, links, &platform_, &recording, &num_ended);
+    RunEventLoop(graph, links, &platform_, &recording, &num_ended);
     return recording;
   }
 

@@ -8,11 +8,11 @@ namespace weir {
 
 SlowdownState::SlowdownState(const Slowdowns& slowdowns)
     : slowdowns_(slowdowns), num_moving_(slowdowns.factors.size()) {
-  for (int32_t gpu = 0; gpu < std::ssize(slowdowns_.gpu_card); ++gpu) {
-    const int32_t card = slowdowns_.gpu_card[gpu];
+  for (int32_t gpu = 0; gpu < std::ssize(slowdowns_.physical_gpu); ++gpu) {
+    const int32_t card = slowdowns_.physical_gpu[gpu];
     if (card < 0) continue;
-    if (card >= std::ssize(cards_)) cards_.resize(card + 1);
-    cards_[card].gpus.push_back(gpu);
+    if (card >= std::ssize(shared_gpus_)) shared_gpus_.resize(card + 1);
+    shared_gpus_[card].gpus.push_back(gpu);
   }
 }
 
@@ -28,7 +28,7 @@ SlowdownFactors SlowdownState::FactorsOf(int32_t task) const {
   SlowdownFactors factors;
   if (timer.by_flows) factors.flows = FactorOfFlows(timer.gpu);
   if (timer.curve >= 0) {
-    const Card& card = cards_[slowdowns_.gpu_card[timer.gpu]];
+    const SharedGpu& card = shared_gpus_[slowdowns_.physical_gpu[timer.gpu]];
     factors.parts = slowdowns_.curves[timer.curve][card.num_computing - 1];
   }
   return factors;
@@ -44,8 +44,9 @@ std::span<const int32_t> SlowdownState::CountFlow(int32_t pair, int change) {
 }
 
 std::span<const int32_t> SlowdownState::CountPart(int32_t gpu, int change) {
-  if (slowdowns_.gpu_card.empty() || slowdowns_.gpu_card[gpu] < 0) return {};
-  Card& card = cards_[slowdowns_.gpu_card[gpu]];
+  if (slowdowns_.physical_gpu.empty() || slowdowns_.physical_gpu[gpu] < 0)
+    return {};
+  SharedGpu& card = shared_gpus_[slowdowns_.physical_gpu[gpu]];
   card.num_computing += change;
   return card.gpus;
 }

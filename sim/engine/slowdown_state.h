@@ -41,7 +41,7 @@ class SlowdownState {
   std::span<const int32_t> CountPart(int32_t gpu, int change);
 
  private:
-  struct Card {
+  struct SharedGpu {
     std::vector<int32_t> gpus;
     int32_t num_computing = 0;
   };
@@ -50,7 +50,7 @@ class SlowdownState {
 
   const Slowdowns& slowdowns_;
   std::vector<std::array<int32_t, 2>> num_moving_;  // [gpu][mover]
-  std::vector<Card> cards_;
+  std::vector<SharedGpu> shared_gpus_;
 };
 
 }  // namespace weir

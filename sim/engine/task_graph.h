@@ -47,7 +47,7 @@ struct Slowdowns {
   std::vector<Touch> touches;  // [pair]
   std::vector<std::array<double, 2>> factors;  // [gpu][mover]
   // [gpu]: index of its physical GPU; -1: not partitioned. Empty: none is.
-  std::vector<int32_t> gpu_card;
+  std::vector<int32_t> physical_gpu;
   // [curve][number of computing partitions - 1]: slowdown factor. A curve has
   // as many entries as a physical GPU has partitions.
   std::vector<std::vector<double>> curves;

@@ -81,7 +81,7 @@ void DropOrigins(DeviceCosts* costs) {
 
 }  // namespace
 
-std::shared_ptr<const Network> RankInputs::NetworkOf(
+std::shared_ptr<const Network> FastInputs::NetworkOf(
     const ResolvedScenario& scenario) {
   const std::string key = NetworkKey(scenario);
   if (auto known = networks_.Find(key)) return known;
@@ -90,7 +90,7 @@ std::shared_ptr<const Network> RankInputs::NetworkOf(
                        network);
 }
 
-absl::StatusOr<std::shared_ptr<const Schedule>> RankInputs::ScheduleOf(
+absl::StatusOr<std::shared_ptr<const Schedule>> FastInputs::ScheduleOf(
     const ResolvedScenario& scenario, const Network& network, int num_batches) {
   const bool keeps = IsGeneratedFromShape(scenario);
   const std::string key = ProgramKey(scenario, num_batches);
@@ -105,7 +105,7 @@ absl::StatusOr<std::shared_ptr<const Schedule>> RankInputs::ScheduleOf(
   return schedule;
 }
 
-absl::StatusOr<std::shared_ptr<const Program>> RankInputs::ProgramOf(
+absl::StatusOr<std::shared_ptr<const Program>> FastInputs::ProgramOf(
     const ResolvedScenario& scenario,
     std::shared_ptr<const Schedule> schedule) {
   const bool keeps = IsGeneratedFromShape(scenario);
@@ -122,7 +122,7 @@ absl::StatusOr<std::shared_ptr<const Program>> RankInputs::ProgramOf(
   return programs_.Add(key, NumActions(program->schedule()), program);
 }
 
-absl::StatusOr<std::shared_ptr<const Program>> RankInputs::ShortProgramOf(
+absl::StatusOr<std::shared_ptr<const Program>> FastInputs::ShortProgramOf(
     const ResolvedScenario& scenario, const Schedule& full,
     const ShortenOptions& options) {
   // Both then have one version of every stage, on which costs depend.
@@ -153,7 +153,7 @@ absl::StatusOr<std::shared_ptr<const Program>> RankInputs::ShortProgramOf(
   return is_short ? made : nullptr;
 }
 
-absl::StatusOr<std::shared_ptr<const Prices>> RankInputs::PricesOf(
+absl::StatusOr<std::shared_ptr<const Prices>> FastInputs::PricesOf(
     const ResolvedScenario& scenario, const Program& program) {
   const std::string key = PricesKey(scenario, program);
   if (auto known = prices_.Find(key)) return known;
@@ -167,11 +167,11 @@ absl::StatusOr<std::shared_ptr<const Prices>> RankInputs::PricesOf(
   return prices_.Add(key, program.schedule().num_stages, std::move(prices));
 }
 
-std::shared_ptr<const FoldAnswer> RankInputs::FoldOf(
+std::shared_ptr<const SymmetryResult> FastInputs::SymmetryOf(
     const ResolvedScenario& scenario, const Network& network,
     const Program& program, const Costs& costs) {
-  return folds_.FoldOf(scenario, network, program.schedule(), program.traffic,
-                       costs);
+  return symmetries_.SymmetryOf(scenario, network, program.schedule(),
+                                program.traffic, costs);
 }
 
 }  // namespace weir

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inputs of a Ranker that are kept from one scenario to the next, since many
-// scenarios share them: networks, schedules, prices, folds.
+// Inputs of a FastSimulator that are kept from one scenario to the next, since
+// many scenarios share them: networks, schedules, prices, folds.
 #ifndef WEIR_SIM_FAST_FAST_INPUTS_H_
 #define WEIR_SIM_FAST_FAST_INPUTS_H_
 
@@ -42,7 +42,7 @@ struct Prices {
 };
 
 // Keeps inputs of scenarios. All functions return Simulate's errors.
-class RankInputs {
+class FastInputs {
  public:
   std::shared_ptr<const Network> NetworkOf(const ResolvedScenario& scenario);
 
@@ -64,10 +64,9 @@ class RankInputs {
       const ResolvedScenario& scenario, const Program& program);
 
   // `costs` are those of the program after ApplySchedule.
-  std::shared_ptr<const FoldAnswer> FoldOf(const ResolvedScenario& scenario,
-                                           const Network& network,
-                                           const Program& program,
-                                           const Costs& costs);
+  std::shared_ptr<const SymmetryResult> SymmetryOf(
+      const ResolvedScenario& scenario, const Network& network,
+      const Program& program, const Costs& costs);
 
  private:
   // Limits in links and GPUs, actions, actions, stages.
@@ -75,7 +74,7 @@ class RankInputs {
   BoundedCache<Schedule> schedules_{4 << 20};
   BoundedCache<Program> programs_{4 << 20};
   BoundedCache<Prices> prices_{1 << 16};
-  Folds folds_;
+  SymmetryCache symmetries_;
 };
 
 }  // namespace weir

@@ -25,14 +25,14 @@ constexpr int kMostTries = 2;
 
 // Upper bound on the tasks of a full graph per task of the folded graph: the
 // hops of all rings that one hop represents, with a margin.
-constexpr double kMostTasksPerFolded = 16;
+constexpr double kMostTasksPerReduced = 16;
 
 // One run of a graph and its inputs.
 struct Run {
   std::shared_ptr<const Network> network;
   std::shared_ptr<const Program> program;
   std::shared_ptr<const Prices> prices;  // the costs point into it
-  std::shared_ptr<const FoldAnswer> answer;
+  std::shared_ptr<const SymmetryResult> answer;
   Costs costs;
   PipelineGraph graph;
   Recording recording{0};
@@ -41,37 +41,39 @@ struct Run {
   Window window;
   bool shared_links = false;
 
-  const Fold* fold() const {
-    return answer->fold.has_value() ? &*answer->fold : nullptr;
+  const Symmetry* symmetry() const {
+    return answer->symmetry.has_value() ? &*answer->symmetry : nullptr;
   }
   PipelineInputs InputsOf(const ResolvedScenario& scenario) const {
     return {program->schedule(),
             program->semantics,
             costs,
             *network,
-            fold() == nullptr ? scenario.placement : fold()->representatives(),
+            symmetry() == nullptr ? scenario.placement
+                                  : symmetry()->representatives(),
             scenario.scenario.communication(),
-            fold()};
+            symmetry()};
   }
   // Returns the tasks of all GPUs; if folded, an upper bound.
   double num_tasks() const {
     const double count = graph.tasks.num_tasks();
-    if (fold() == nullptr) return count;
-    return count * kMostTasksPerFolded * fold()->everybody().num_gpus() /
-           fold()->representatives().num_gpus();
+    if (symmetry() == nullptr) return count;
+    return count * kMostTasksPerReduced *
+           symmetry()->full_placement().num_gpus() /
+           symmetry()->representatives().num_gpus();
   }
 };
 
 }  // namespace
 
-class Ranker::Impl {
+class FastSimulator::Impl {
  public:
   explicit Impl(GraphRunner* runner)
       : own_runner_(runner == nullptr ? std::make_unique<GraphRunner>()
                                       : nullptr),
         runner_(runner == nullptr ? *own_runner_ : *runner) {}
 
-  absl::StatusOr<RankedRun> Rank(const ResolvedScenario& scenario) {
+  absl::StatusOr<FastEstimate> Estimate(const ResolvedScenario& scenario) {
     const std::shared_ptr<const Network> network = inputs_.NetworkOf(scenario);
     const auto run_batches = [&](int num_batches) -> absl::StatusOr<Run> {
       return RunBatches(scenario, network, num_batches);
@@ -94,19 +96,19 @@ class Ranker::Impl {
     }
     ASSIGN_OR_RETURN(const std::shared_ptr<const Program> program,
                      inputs_.ProgramOf(scenario, schedule));
-    ASSIGN_OR_RETURN(Run run, RunFoldedOrWhole(scenario, network, program));
+    ASSIGN_OR_RETURN(Run run, RunReducedOrWhole(scenario, network, program));
     run.not_extrapolated = why_whole;
     return run;
   }
 
-  absl::StatusOr<Run> RunFoldedOrWhole(const ResolvedScenario& scenario,
-                                       std::shared_ptr<const Network> network,
-                                       std::shared_ptr<const Program> program) {
+  absl::StatusOr<Run> RunReducedOrWhole(
+      const ResolvedScenario& scenario, std::shared_ptr<const Network> network,
+      std::shared_ptr<const Program> program) {
     const int num_batches = program->schedule().num_batches;
     ASSIGN_OR_RETURN(Run run, RunWhole(scenario, network, program, true));
     // How long Simulate looks for a steady state depends on its number of
     // tasks. If the upper bound could change the decision, simulate all GPUs.
-    if (run.fold() != nullptr &&
+    if (run.symmetry() != nullptr &&
         ShowsEnough(run.window, num_batches, run.num_tasks()) &&
         !ShowsEnough(run.window, num_batches, 0)) {
       return RunWhole(scenario, network, program, false);
@@ -177,20 +179,20 @@ class Ranker::Impl {
     run.costs = run.prices->costs;
     RETURN_IF_ERROR(ApplySchedule(scenario, *run.network,
                                   run.program->schedule(), &run.costs));
-    run.answer =
-        folds ? inputs_.FoldOf(scenario, *run.network, *run.program, run.costs)
-              : std::make_shared<const FoldAnswer>(
-                    FoldAnswer{std::nullopt,
-                               "how many batches to run is counted in tasks "
-                               "of all GPUs"});
-    if (run.fold() == nullptr) {
+    run.answer = folds ? inputs_.SymmetryOf(scenario, *run.network,
+                                            *run.program, run.costs)
+                       : std::make_shared<const SymmetryResult>(SymmetryResult{
+                             std::nullopt,
+                             "how many batches to run is counted in tasks "
+                             "of all GPUs"});
+    if (run.symmetry() == nullptr) {
       RETURN_IF_ERROR(CheckTasks(scenario,
                                  EstimateTasks(run.InputsOf(scenario)),
                                  scenario.placement.num_gpus()));
     } else {
       RETURN_IF_ERROR(
-          CheckFoldedRun(scenario, run.program->schedule(), *run.fold()));
-      KeepRepresentatives(*run.fold(), &run.costs);
+          CheckReducedRun(scenario, run.program->schedule(), *run.symmetry()));
+      KeepRepresentatives(*run.symmetry(), &run.costs);
     }
     run.graph = BuildPipelineGraph(run.InputsOf(scenario));
     RETURN_IF_ERROR(SetTimes(&run));
@@ -198,19 +200,20 @@ class Ranker::Impl {
   }
 
   // Restricts the costs' GPUs to those of the graph.
-  static void KeepRepresentatives(const Fold& fold, Costs* costs) {
+  static void KeepRepresentatives(const Symmetry& symmetry, Costs* costs) {
     if (costs->gpu_device.empty()) return;
     std::vector<int> devices;
-    for (int i = 0; i < fold.representatives().num_gpus(); ++i) {
-      devices.push_back(costs->gpu_device[fold.IndexOf(i)]);
+    for (int i = 0; i < symmetry.representatives().num_gpus(); ++i) {
+      devices.push_back(costs->gpu_device[symmetry.IndexOf(i)]);
     }
     costs->gpu_device = std::move(devices);
   }
 
   absl::Status SetTimes(Run* run) {
     const TaskGraph& tasks = run->graph.tasks;
-    const std::vector<Link>& links =
-        run->fold() == nullptr ? run->network->links() : run->fold()->links();
+    const std::vector<Link>& links = run->symmetry() == nullptr
+                                         ? run->network->links()
+                                         : run->symmetry()->links();
     ASSIGN_OR_RETURN(run->recording, LongestPath(tasks, links));
     if (!run->recording.complete()) return absl::OkStatus();
     const double meeting = FirstMeeting(tasks, links, run->recording);
@@ -239,8 +242,8 @@ class Ranker::Impl {
     return absl::OkStatus();
   }
 
-  static RankedRun Fill(const ResolvedScenario& scenario, const Run& run) {
-    RankedRun ranked;
+  static FastEstimate Fill(const ResolvedScenario& scenario, const Run& run) {
+    FastEstimate ranked;
     const PipelineInputs inputs = run.InputsOf(scenario);
     const bool extrapolated = run.steadiness.has_value();
     ranked.batch_seconds = run.window.batch_seconds();
@@ -260,27 +263,29 @@ class Ranker::Impl {
         ranked.fits_memory = false;
       }
     }
-    ranked.folded = run.fold() != nullptr;
+    ranked.reduced = run.symmetry() != nullptr;
     ranked.extrapolated = extrapolated;
     ranked.shared_links = run.shared_links;
     ranked.num_simulated_gpus = run.graph.num_gpus();
     ranked.num_simulated_microbatches =
         run.program->schedule().total_microbatches();
-    if (!ranked.folded) ranked.not_folded = run.answer->why_not;
+    if (!ranked.reduced) ranked.not_reduced = run.answer->why_not;
     ranked.not_extrapolated = run.not_extrapolated;
     return ranked;
   }
 
-  RankInputs inputs_;
+  FastInputs inputs_;
   std::unique_ptr<GraphRunner> own_runner_;
   GraphRunner& runner_;
 };
 
-Ranker::Ranker(GraphRunner* runner) : impl_(std::make_unique<Impl>(runner)) {}
-Ranker::~Ranker() = default;
+FastSimulator::FastSimulator(GraphRunner* runner)
+    : impl_(std::make_unique<Impl>(runner)) {}
+FastSimulator::~FastSimulator() = default;
 
-absl::StatusOr<RankedRun> Ranker::Rank(const ResolvedScenario& scenario) {
-  return impl_->Rank(scenario);
+absl::StatusOr<FastEstimate> FastSimulator::Estimate(
+    const ResolvedScenario& scenario) {
+  return impl_->Estimate(scenario);
 }
 
 }  // namespace weir

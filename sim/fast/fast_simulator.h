@@ -19,14 +19,14 @@ class GraphRunner;
 // Equal to the same values of Simulate's Result, to 1e-9 relative, unless
 // rounding errors grow along the run or decide what is in memory at one moment
 // (docs/decisions/0018-folding-by-colours.md).
-struct RankedRun {
+struct FastEstimate {
   double batch_seconds = 0;
   double makespan_seconds = 0;
   std::vector<double> peak_bytes;  // [pipeline rank], of its fullest GPU
   bool fits_memory = true;
 
   // The methods used. Each is skipped if it would not be exact.
-  bool folded = false;        // each GPU represented those that do the same
+  bool reduced = false;       // each GPU represented those that do the same
   bool extrapolated = false;  // periods of the steady state were left out
   // Flows shared links, so that SimGrid was used. Otherwise the longest path is
   // exact, since no two flows meet on a link in it.
@@ -35,25 +35,25 @@ struct RankedRun {
   int num_simulated_gpus = 0;
   int num_simulated_microbatches = 0;
   // Reasons why a method was not used; empty if it was.
-  absl::string_view not_folded, not_extrapolated;
+  absl::string_view not_reduced, not_extrapolated;
 };
 
 // Keeps SimGrid's platform from one scenario to the next, and networks,
 // schedules, prices and folds, within size limits. At most one instance per
 // process, in which Simulate must not fork (sim/engine/graph_runner.h).
-class Ranker {
+class FastSimulator {
  public:
   // Runs graphs on `runner`, which must outlive this object; null: on its own
   // runner.
-  explicit Ranker(GraphRunner* runner = nullptr);
-  ~Ranker();
-  Ranker(const Ranker&) = delete;
-  Ranker& operator=(const Ranker&) = delete;
+  explicit FastSimulator(GraphRunner* runner = nullptr);
+  ~FastSimulator();
+  FastSimulator(const FastSimulator&) = delete;
+  FastSimulator& operator=(const FastSimulator&) = delete;
 
   // Returns Simulate's errors. A deadlock is reported for representative GPUs,
   // and a folded or extrapolated scenario may have more tasks than Simulate
   // accepts.
-  absl::StatusOr<RankedRun> Rank(const ResolvedScenario& scenario);
+  absl::StatusOr<FastEstimate> Estimate(const ResolvedScenario& scenario);
 
  private:
   class Impl;

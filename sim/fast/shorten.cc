@@ -20,7 +20,7 @@ int RouteCycle(const Schedule& schedule) {
 }
 
 // Returns a period of rank 0's order, 0: none. Most candidates fail early.
-int FirstPeriod(const Schedule& schedule, int least, RankOrder* order) {
+int FirstPeriod(const Schedule& schedule, int least, ShortenedOrder* order) {
   const auto count = static_cast<int32_t>(schedule.rank_actions.front().size());
   const int step = RouteCycle(schedule);
   const int most = std::min(std::max(4 * schedule.num_ranks * step, 64),
@@ -84,7 +84,7 @@ class Shortener {
 
  private:
   bool AllRepeat() {
-    for (RankOrder& rank : ranks_) {
+    for (ShortenedOrder& rank : ranks_) {
       if (&rank != &ranks_.front()) {
         const bool repeats = rank.FindStretches(period_);
         rank.ForgetPositions();
@@ -118,7 +118,7 @@ class Shortener {
     if (from < 0 || from >= schedule_.num_stages) return true;
     const int here = ranks_[rank].ClassOf(action).stretch;
     for (int k = action.microbatch; k <= action.last_microbatch(); ++k) {
-      const RankOrder& other = ranks_[schedule_.rank_of(from, k)];
+      const ShortenedOrder& other = ranks_[schedule_.rank_of(from, k)];
       const std::array<Op, 2> ops =
           forward ? std::array{Op::kForward, Op::kForward}
                   : std::array{Op::kBackward, Op::kBackwardInput};
@@ -177,7 +177,7 @@ class Shortener {
 
   void FillRank(int rank, int of_lane, ShortenedSchedule* shortened) const {
     const std::vector<Action>& actions = schedule_.rank_actions[rank];
-    const RankOrder& order = ranks_[rank];
+    const ShortenedOrder& order = ranks_[rank];
     std::vector<Stretch> stretches = order.stretches();
     std::vector<Action>& kept = shortened->schedule.rank_actions.emplace_back();
     size_t num_kept = actions.size();
@@ -216,7 +216,7 @@ class Shortener {
 
   const Schedule& schedule_;
   const Lanes lanes_;
-  std::vector<RankOrder> ranks_;
+  std::vector<ShortenedOrder> ranks_;
   int period_ = 0;
 };
 

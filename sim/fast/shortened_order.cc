@@ -6,22 +6,22 @@
 #include <utility>
 
 namespace weir {
-struct RankOrder::Candidate {
+struct ShortenedOrder::Candidate {
   Stretch stretch;
   int32_t num_periods() const {
     return (stretch.end - stretch.first) / stretch.period_actions;
   }
 };
 
-RankOrder::RankOrder(const Schedule& schedule, int rank,
-                     std::vector<int> stages)
+ShortenedOrder::ShortenedOrder(const Schedule& schedule, int rank,
+                               std::vector<int> stages)
     : schedule_(schedule),
       lanes_(schedule),
       actions_(schedule.rank_actions[rank]),
       stages_(std::move(stages)) {}
 
 // Only for the ops of this rank: most ranks have two or three of six.
-void RankOrder::ListPositions() {
+void ShortenedOrder::ListPositions() {
   if (!positions_.empty()) return;
   first_row_.fill(-1);
   size_t num_cells = 0;
@@ -37,9 +37,11 @@ void RankOrder::ListPositions() {
   }
 }
 
-void RankOrder::ForgetPositions() { std::vector<int32_t>().swap(positions_); }
+void ShortenedOrder::ForgetPositions() {
+  std::vector<int32_t>().swap(positions_);
+}
 
-int RankOrder::LocalOf(int stage) const {
+int ShortenedOrder::LocalOf(int stage) const {
   if (stages_.size() == 1) return stages_.front() == stage ? 0 : -1;
   const auto at = std::lower_bound(stages_.begin(), stages_.end(), stage);
   return at != stages_.end() && *at == stage
@@ -47,11 +49,11 @@ int RankOrder::LocalOf(int stage) const {
              : -1;
 }
 
-bool RankOrder::MayRepeat(int32_t position, int period) const {
+bool ShortenedOrder::MayRepeat(int32_t position, int period) const {
   return RepeatsFrom(position, period) || RepeatsFrom(position, -period);
 }
 
-bool RankOrder::FindStretches(int period) {
+bool ShortenedOrder::FindStretches(int period) {
   ListPositions();
   period_ = period;
   std::vector<Candidate> candidates;
@@ -61,40 +63,41 @@ bool RankOrder::FindStretches(int period) {
   return Choose(candidates);
 }
 
-const PassClass& RankOrder::ClassOf(const Action& action) const {
+const PassClass& ShortenedOrder::ClassOf(const Action& action) const {
   return classes_[Cell(action)];
 }
 
-const PassClass* RankOrder::Find(Op op, int stage, int microbatch) const {
+const PassClass* ShortenedOrder::Find(Op op, int stage, int microbatch) const {
   const int local = LocalOf(stage);
   if (local < 0) return nullptr;
   const PassClass& found = classes_[Cell(op, local, microbatch)];
   return found.stretch < 0 ? nullptr : &found;
 }
 
-size_t RankOrder::PositionCell(const Action& action, int microbatch) const {
+size_t ShortenedOrder::PositionCell(const Action& action,
+                                    int microbatch) const {
   return first_row_[static_cast<size_t>(action.op)] +
          static_cast<size_t>(LocalOf(action.stage)) *
              schedule_.total_microbatches() +
          microbatch;
 }
 
-size_t RankOrder::Cell(Op op, int local, int microbatch) const {
+size_t ShortenedOrder::Cell(Op op, int local, int microbatch) const {
   const size_t row = static_cast<size_t>(op) * stages_.size() + local;
   return (row * lanes_.count + lanes_.lane(microbatch)) * period_ +
          lanes_.index(microbatch) % period_;
 }
 
-size_t RankOrder::Cell(const Action& action) const {
+size_t ShortenedOrder::Cell(const Action& action) const {
   return Cell(action.op, LocalOf(action.stage), action.microbatch);
 }
 
-bool RankOrder::IsSecond(int32_t position) const {
+bool ShortenedOrder::IsSecond(int32_t position) const {
   return position > 0 && actions_[position - 1].overlaps_next;
 }
 
-bool RankOrder::IsCopy(int32_t position, int32_t other,
-                       int microbatches) const {
+bool ShortenedOrder::IsCopy(int32_t position, int32_t other,
+                            int microbatches) const {
   const Action& one = actions_[position];
   const Action& copy = actions_[other];
   if (copy.op != one.op || copy.stage != one.stage ||
@@ -107,7 +110,7 @@ bool RankOrder::IsCopy(int32_t position, int32_t other,
   return lanes_.lane(copy.microbatch) == lanes_.lane(one.microbatch);
 }
 
-int32_t RankOrder::Distance(int32_t position, int microbatches) const {
+int32_t ShortenedOrder::Distance(int32_t position, int microbatches) const {
   const Action& action = actions_[position];
   const int wanted = action.microbatch + microbatches;
   if (wanted < 0 || wanted >= schedule_.total_microbatches()) return 0;
@@ -116,7 +119,7 @@ int32_t RankOrder::Distance(int32_t position, int microbatches) const {
                                                              : 0;
 }
 
-bool RankOrder::Choose(std::vector<Candidate> candidates) {
+bool ShortenedOrder::Choose(std::vector<Candidate> candidates) {
   std::stable_sort(candidates.begin(), candidates.end(),
                    [](const Candidate& a, const Candidate& b) {
                      return a.num_periods() > b.num_periods();
@@ -129,7 +132,7 @@ bool RankOrder::Choose(std::vector<Candidate> candidates) {
   return SortStretches() && CheckOrder();
 }
 
-bool RankOrder::RepeatsFrom(int32_t position, int microbatches) const {
+bool ShortenedOrder::RepeatsFrom(int32_t position, int microbatches) const {
   const int32_t distance = Distance(position, microbatches);
   if (distance <= 0) return false;
   const auto count = static_cast<int32_t>(actions_.size());
@@ -143,8 +146,8 @@ bool RankOrder::RepeatsFrom(int32_t position, int microbatches) const {
   return true;
 }
 
-void RankOrder::AddCandidates(int microbatches,
-                              std::vector<Candidate>* candidates) {
+void ShortenedOrder::AddCandidates(int microbatches,
+                                   std::vector<Candidate>* candidates) {
   const auto count = static_cast<int32_t>(actions_.size());
   int32_t first = 0, distance = 0;
   for (int32_t i = 0; i <= count; ++i) {
@@ -163,9 +166,9 @@ void RankOrder::AddCandidates(int microbatches,
   }
 }
 
-void RankOrder::AddCandidate(int32_t first, int32_t length, int32_t distance,
-                             bool descending,
-                             std::vector<Candidate>* candidates) const {
+void ShortenedOrder::AddCandidate(int32_t first, int32_t length,
+                                  int32_t distance, bool descending,
+                                  std::vector<Candidate>* candidates) const {
   if (IsSecond(first)) ++first, --length;
   const int32_t num_periods = length / distance + 1;
   if (num_periods < kLeastPeriods) return;
@@ -173,7 +176,7 @@ void RankOrder::AddCandidate(int32_t first, int32_t length, int32_t distance,
       {{first, first + num_periods * distance, distance, descending}});
 }
 
-bool RankOrder::IsNew(const Stretch& stretch) const {
+bool ShortenedOrder::IsNew(const Stretch& stretch) const {
   std::vector<size_t> cells;
   for (int32_t i = 0; i < stretch.period_actions; ++i) {
     const Action& action = actions_[stretch.first + i];
@@ -189,7 +192,7 @@ bool RankOrder::IsNew(const Stretch& stretch) const {
   return std::adjacent_find(cells.begin(), cells.end()) == cells.end();
 }
 
-void RankOrder::Take(const Stretch& stretch) {
+void ShortenedOrder::Take(const Stretch& stretch) {
   const int num_periods =
       (stretch.end - stretch.first) / stretch.period_actions;
   const int travel =
@@ -205,7 +208,7 @@ void RankOrder::Take(const Stretch& stretch) {
   stretches_.push_back(stretch);
 }
 
-bool RankOrder::SortStretches() {
+bool ShortenedOrder::SortStretches() {
   std::vector<int> order(stretches_.size()), place(stretches_.size());
   std::iota(order.begin(), order.end(), 0);
   std::sort(order.begin(), order.end(), [&](int a, int b) {
@@ -225,7 +228,7 @@ bool RankOrder::SortStretches() {
   return !stretches_.empty();
 }
 
-void RankOrder::FillClasses() {
+void ShortenedOrder::FillClasses() {
   const std::vector<PassClass> found = classes_;
   const size_t row = classes_.size() / kNumOps;
   for (size_t i = 0; i < classes_.size(); ++i) {
@@ -236,7 +239,7 @@ void RankOrder::FillClasses() {
   }
 }
 
-bool RankOrder::CheckOrder() const {
+bool ShortenedOrder::CheckOrder() const {
   size_t next = 0;
   for (int32_t i = 0; i < std::ssize(actions_); ++i) {
     if (next < stretches_.size() && i == stretches_[next].first) {

@@ -23,10 +23,10 @@ struct PassClass {
 };
 
 // The order of one rank.
-class RankOrder {
+class ShortenedOrder {
  public:
   // `stages` must be StagesOf(rank).
-  RankOrder(const Schedule& schedule, int rank, std::vector<int> stages);
+  ShortenedOrder(const Schedule& schedule, int rank, std::vector<int> stages);
 
   const std::vector<Stretch>& stretches() const { return stretches_; }
 

@@ -12,9 +12,9 @@ namespace weir {
 namespace {
 
 // The seconds that links need for one byte over each of several routes.
-class LinkLoads {
+class RouteLoads {
  public:
-  explicit LinkLoads(const Network& network) : network_(network) {}
+  explicit RouteLoads(const Network& network) : network_(network) {}
 
   void Add(const Route& route) {
     for (int32_t link : route.links) {
@@ -23,14 +23,14 @@ class LinkLoads {
       largest_ = std::max(largest_, seconds);
     }
   }
-  void Add(const LinkLoads& other) {
+  void Add(const RouteLoads& other) {
     for (const auto& [link, other_seconds] : other.seconds_) {
       double& seconds = seconds_[link];
       seconds += other_seconds;
       largest_ = std::max(largest_, seconds);
     }
   }
-  bool MeetsAny(const LinkLoads& other) const {
+  bool MeetsAny(const RouteLoads& other) const {
     return std::any_of(seconds_.begin(), seconds_.end(), [&](const auto& load) {
       return other.seconds_.contains(load.first);
     });
@@ -58,13 +58,14 @@ double Passes(CollectiveKind kind) {
 
 }  // namespace
 
-const Route& Ways::RouteOf(int from, int to) {
+const Route& CommunicationLowering::RouteOf(int from, int to) {
   const auto [at, added] = routes_.try_emplace({from, to});
   if (added) at->second = network_.RouteBetween(from, to);
   return at->second;
 }
 
-int32_t Ways::PairOf(int from, int to, double latency_seconds) {
+int32_t CommunicationLowering::PairOf(int from, int to,
+                                      double latency_seconds) {
   const auto known =
       std::find(latencies_.begin(), latencies_.end(), latency_seconds);
   const int host = static_cast<int>(known - latencies_.begin());
@@ -82,36 +83,39 @@ int32_t Ways::PairOf(int from, int to, double latency_seconds) {
 }
 
 // Each folded pair has two hosts of its own.
-int32_t Ways::FoldedPairOf(int32_t colour, double latency_seconds) {
+int32_t CommunicationLowering::ReducedPairOf(int32_t color,
+                                             double latency_seconds) {
   const auto known =
       std::find(latencies_.begin(), latencies_.end(), latency_seconds);
   const int host = static_cast<int>(known - latencies_.begin());
   if (known == latencies_.end()) latencies_.push_back(latency_seconds);
   const auto pair = static_cast<int32_t>(tasks_->pairs.size());
-  const auto [at, added] = pair_index_.try_emplace({colour, 0, host}, pair);
+  const auto [at, added] = pair_index_.try_emplace({color, 0, host}, pair);
   if (added) {
-    Route route = fold_->colour(colour).route;
+    Route route = symmetry_->color(color).route;
     route.latency_seconds = latency_seconds;
     tasks_->pairs.push_back({2 * pair, 2 * pair + 1, std::move(route)});
-    pair_colours_.push_back(colour);
+    pair_colors_.push_back(color);
   }
   return at->second;
 }
 
-int32_t Ways::SendPairOf(int from, int to, double latency_seconds,
-                         const FoldRole& role) {
-  return fold_ == nullptr
+int32_t CommunicationLowering::SendPairOf(int from, int to,
+                                          double latency_seconds,
+                                          const InstanceRole& role) {
+  return symmetry_ == nullptr
              ? PairOf(from, to, latency_seconds)
-             : FoldedPairOf(fold_->ColourOf(role), latency_seconds);
+             : ReducedPairOf(symmetry_->ColorOf(role), latency_seconds);
 }
 
-int32_t Ways::HostPairOf(int gpu, bool to_host, const FoldRole& role) {
-  if (fold_ != nullptr) {
-    const int32_t colour = fold_->ColourOf(role);
-    return colour < 0
+int32_t CommunicationLowering::HostPairOf(int gpu, bool to_host,
+                                          const InstanceRole& role) {
+  if (symmetry_ != nullptr) {
+    const int32_t color = symmetry_->ColorOf(role);
+    return color < 0
                ? -1
-               : FoldedPairOf(colour,
-                              fold_->colour(colour).route.latency_seconds);
+               : ReducedPairOf(color,
+                               symmetry_->color(color).route.latency_seconds);
   }
   Route route =
       to_host ? network_.RouteToHost(gpu) : network_.RouteFromHost(gpu);
@@ -125,7 +129,8 @@ int32_t Ways::HostPairOf(int gpu, bool to_host, const FoldRole& role) {
   return at->second;
 }
 
-LinkClass::Distance Ways::DistanceBetween(int from, int to) const {
+LinkClass::Distance CommunicationLowering::DistanceBetween(int from,
+                                                           int to) const {
   switch (network_.WireBetween(from, to)) {
     case Wire::kNone:
       return LinkClass::DISTANCE_UNSPECIFIED;
@@ -141,8 +146,9 @@ LinkClass::Distance Ways::DistanceBetween(int from, int to) const {
                                      : LinkClass::ACROSS_SPINES;
 }
 
-SendCost Ways::SendBetween(int from, int to, double bytes, double extra_seconds,
-                           const FoldRole& role) {
+SendCost CommunicationLowering::SendBetween(int from, int to, double bytes,
+                                            double extra_seconds,
+                                            const InstanceRole& role) {
   const Route& route = RouteOf(from, to);
   const LinkClass::Distance distance = links_ == nullptr
                                            ? LinkClass::DISTANCE_UNSPECIFIED
@@ -180,13 +186,15 @@ SendCost Ways::SendBetween(int from, int to, double bytes, double extra_seconds,
       to, std::round(cost.LinkSeconds() / seconds_per_byte));
 }
 
-SendCost Ways::SendOver(int32_t pair, int from, int to, double bytes) {
+SendCost CommunicationLowering::SendOver(int32_t pair, int from, int to,
+                                         double bytes) {
   sends_.resize(tasks_->pairs.size(), {-1, -1});
   sends_[pair] = {from, to};
   return {pair, bytes};
 }
 
-int32_t Ways::CommunicatorOf(std::vector<int> gpus, const Group& group) {
+int32_t CommunicationLowering::CommunicatorOf(std::vector<int> gpus,
+                                              const Group& group) {
   std::sort(gpus.begin(), gpus.end());
   const auto [known, is_new] = communicator_index_.try_emplace(
       std::move(gpus), static_cast<int32_t>(communicators_.size()));
@@ -198,25 +206,26 @@ int32_t Ways::CommunicatorOf(std::vector<int> gpus, const Group& group) {
   return known->second;
 }
 
-Group Ways::FoldedGroupOf(const FoldRole& role) {
-  Group group = fold_->GroupOf(role);
+Group CommunicationLowering::ReducedGroupOf(const InstanceRole& role) {
+  Group group = symmetry_->GroupOf(role);
   for (std::vector<int32_t>* hops : {&group.intra_hops, &group.inter_hops}) {
     for (int32_t& hop : *hops) {
-      const double seconds = fold_->colour(hop).route.latency_seconds;
-      hop = FoldedPairOf(hop, model_ == nullptr ? seconds : 0);
+      const double seconds = symmetry_->color(hop).route.latency_seconds;
+      hop = ReducedPairOf(hop, model_ == nullptr ? seconds : 0);
     }
   }
   return group;
 }
 
-Group Ways::GroupOf(const std::vector<int>& gpus, const FoldRole& role) {
-  if (fold_ != nullptr) {
-    Group group = FoldedGroupOf(role);
+Group CommunicationLowering::GroupOf(const std::vector<int>& gpus,
+                                     const InstanceRole& role) {
+  if (symmetry_ != nullptr) {
+    Group group = ReducedGroupOf(role);
     group.communicator = CommunicatorOf(gpus, group);
     return group;
   }
   Group group;
-  LinkLoads intra(network_), inter(network_);
+  RouteLoads intra(network_), inter(network_);
   for (const Ring& ring : network_.RingsOver(gpus)) {
     ++group.num_rings;
     for (size_t i = 0; i < ring.gpus.size(); ++i) {
@@ -254,8 +263,8 @@ Group Ways::GroupOf(const std::vector<int>& gpus, const FoldRole& role) {
   return group;
 }
 
-double Ways::SecondsPerByteOf(const std::vector<Ring>& rings) {
-  LinkLoads loads(network_);
+double CommunicationLowering::SecondsPerByteOf(const std::vector<Ring>& rings) {
+  RouteLoads loads(network_);
   for (const Ring& ring : rings) {
     for (size_t i = 0; i < ring.gpus.size(); ++i) {
       loads.Add(RouteOf(ring.gpus[i], ring.gpus[(i + 1) % ring.gpus.size()]));
@@ -264,7 +273,8 @@ double Ways::SecondsPerByteOf(const std::vector<Ring>& rings) {
   return loads.largest();
 }
 
-void Ways::SetLinks(const std::vector<int>& gpus, Group* group) {
+void CommunicationLowering::SetLinks(const std::vector<int>& gpus,
+                                     Group* group) {
   CollectiveGroup& links = group->links;
   links.num_ranks = static_cast<int>(gpus.size());
   absl::flat_hash_map<int, std::vector<int>> in_node;
@@ -293,7 +303,7 @@ void Ways::SetLinks(const std::vector<int>& gpus, Group* group) {
 
 // From the hops: a mesh has pairs that only PCIe joins, but rings may avoid
 // them.
-void Ways::SetWires(Group* group) const {
+void CommunicationLowering::SetWires(Group* group) const {
   CollectiveGroup& links = group->links;
   if (links.ranks_per_node < 2) return;
   links.nvls = true;
@@ -306,8 +316,9 @@ void Ways::SetWires(Group* group) const {
   }
 }
 
-void Ways::AddLoad(const Group& group, const Collectives& collectives,
-                   Load* load) const {
+void CommunicationLowering::AddLoad(const Group& group,
+                                    const Collectives& collectives,
+                                    Load* load) const {
   const auto [kind, bytes, count] = collectives;
   if (model_ == nullptr) {
     const int n = group.links.num_ranks;
@@ -339,9 +350,9 @@ void Ways::AddLoad(const Group& group, const Collectives& collectives,
   }
 }
 
-void Ways::CountCall(const Collectives& collectives,
-                     const CollectiveGroup& group,
-                     LinkClass::Distance distance) {
+void CommunicationLowering::CountCall(const Collectives& collectives,
+                                      const CollectiveGroup& group,
+                                      LinkClass::Distance distance) {
   const bool measured = distance != LinkClass::DISTANCE_UNSPECIFIED;
   if ((model_ == nullptr && !measured) || group.num_ranks < 2) return;
   const auto& [kind, bytes, count] = collectives;
@@ -353,8 +364,8 @@ void Ways::CountCall(const Collectives& collectives,
   calls_[at->second].count += count;
 }
 
-Ways::Load Ways::LoadOf(const Group& group,
-                        std::span<const Collectives> collectives) const {
+CommunicationLowering::Load CommunicationLowering::LoadOf(
+    const Group& group, std::span<const Collectives> collectives) const {
   Load load;
   for (const Collectives& one : collectives) AddLoad(group, one, &load);
   // The flows themselves already take one hop's latency.
@@ -364,8 +375,9 @@ Ways::Load Ways::LoadOf(const Group& group,
   return load;
 }
 
-bool Ways::CarryAlike(const HopSet& set, const std::vector<int64_t>& pair_flows,
-                      const std::vector<int32_t>& link_pairs) const {
+bool CommunicationLowering::CarryAlike(
+    const HopSet& set, const std::vector<int64_t>& pair_flows,
+    const std::vector<int32_t>& link_pairs) const {
   const Route& first = tasks_->pairs[set.hops[0]].route;
   const double seconds_per_byte = SecondsPerByte(network_, first);
   return std::all_of(set.hops.begin(), set.hops.end(), [&](int32_t hop) {
@@ -378,8 +390,9 @@ bool Ways::CarryAlike(const HopSet& set, const std::vector<int64_t>& pair_flows,
   });
 }
 
-void Ways::FoldHops() {
-  if (fold_ != nullptr) return;  // one flow represents more than these already
+void CommunicationLowering::MergeHops() {
+  if (symmetry_ != nullptr)
+    return;  // one flow represents more than these already
   std::vector<int64_t> pair_flows(tasks_->pairs.size());
   for (int32_t task = 0; task < tasks_->num_tasks(); ++task) {
     if (!tasks_->is_timer(task)) ++pair_flows[tasks_->pair(task)];
@@ -392,7 +405,7 @@ void Ways::FoldHops() {
   for (size_t s = 0; s < hop_sets_.size(); ++s) {
     const HopSet& set = hop_sets_[s];
     if (!CarryAlike(set, pair_flows, link_pairs)) continue;
-    folded_.push_back(s);
+    merged_hop_sets_.push_back(s);
     for (int32_t first : set.first_flows) {
       for (int32_t i = 1; i < std::ssize(set.hops); ++i) {
         tasks_->DropFlow(first + i);
@@ -401,8 +414,8 @@ void Ways::FoldHops() {
   }
 }
 
-double Ways::SecondsAlone(const Group& group,
-                          std::span<const Collectives> collectives) const {
+double CommunicationLowering::SecondsAlone(
+    const Group& group, std::span<const Collectives> collectives) const {
   const Load load = LoadOf(group, collectives);
   // Flows carry whole bytes; without bytes there is no latency either.
   const double intra_bytes = std::round(load.intra_bytes);
@@ -414,8 +427,8 @@ double Ways::SecondsAlone(const Group& group,
                   inter_bytes * group.inter_seconds_per_byte);
 }
 
-void Ways::CountCalls(const Group& group,
-                      std::span<const Collectives> collectives) {
+void CommunicationLowering::CountCollectives(
+    const Group& group, std::span<const Collectives> collectives) {
   for (const Collectives& one : collectives) {
     CountCall(one, group.links);
     Communicator& communicator = communicators_[group.communicator];
@@ -424,39 +437,41 @@ void Ways::CountCalls(const Group& group,
   }
 }
 
-std::optional<Ways::LoneSeconds> Ways::LoneSecondsOf(
+std::optional<CommunicationLowering::UncontendedSeconds>
+CommunicationLowering::UncontendedSecondsOf(
     const Group& group, std::span<const Collectives> collectives) const {
   const Load load = LoadOf(group, collectives);
   const double intra_bytes = std::round(load.intra_bytes);
   const double inter_bytes = std::round(load.inter_bytes);
-  if (intra_bytes == 0 && inter_bytes == 0) return LoneSeconds();
+  if (intra_bytes == 0 && inter_bytes == 0) return UncontendedSeconds();
   if (group.intra_hops.size() + group.inter_hops.size() != 1) {
     return std::nullopt;
   }
   const bool intra = !group.intra_hops.empty();
   const int32_t hop = (intra ? group.intra_hops : group.inter_hops)[0];
-  if (!fold_->colour(pair_colours_[hop]).has_own_links) return std::nullopt;
+  if (!symmetry_->color(pair_colors_[hop]).has_own_links) return std::nullopt;
   const Route& route = tasks_->pairs[hop].route;
   double seconds_per_byte = 0;
   for (size_t i = 0, next = 0; i < route.links.size(); i = next) {
     while (next < route.links.size() && route.links[next] == route.links[i]) {
       ++next;  // a link that is named k times
     }
-    seconds_per_byte = std::max(
-        seconds_per_byte, static_cast<double>(next - i) /
-                              fold_->links()[route.links[i]].bytes_per_second);
+    seconds_per_byte =
+        std::max(seconds_per_byte,
+                 static_cast<double>(next - i) /
+                     symmetry_->links()[route.links[i]].bytes_per_second);
   }
-  LoneSeconds lone;
-  lone.hop_latency = route.latency_seconds;
-  lone.flow = route.latency_seconds +
-              (intra ? intra_bytes : inter_bytes) * seconds_per_byte;
-  lone.latency = load.latency_seconds;
-  return lone;
+  UncontendedSeconds uncontended;
+  uncontended.hop_latency = route.latency_seconds;
+  uncontended.flow = route.latency_seconds +
+                     (intra ? intra_bytes : inter_bytes) * seconds_per_byte;
+  uncontended.latency = load.latency_seconds;
+  return uncontended;
 }
 
-void Ways::AddCollectives(const Group& group,
-                          std::span<const Collectives> collectives,
-                          int32_t before, int32_t after) {
+void CommunicationLowering::AddCollectives(
+    const Group& group, std::span<const Collectives> collectives,
+    int32_t before, int32_t after) {
   const Load load = LoadOf(group, collectives);
   const double intra_bytes = std::round(load.intra_bytes);
   const double inter_bytes = std::round(load.inter_bytes);
@@ -464,7 +479,7 @@ void Ways::AddCollectives(const Group& group,
     tasks_->AddEdge(before, after);
     return;
   }
-  CountCalls(group, collectives);
+  CountCollectives(group, collectives);
   if (group.hop_set >= 0 && intra_bytes > 0) {
     hop_sets_[group.hop_set].first_flows.push_back(tasks_->num_tasks());
   }

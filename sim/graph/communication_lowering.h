@@ -45,11 +45,11 @@ struct Collectives {
 };
 
 // The purpose of a collective or transfer.
-enum class CallRole { kTensor, kExpert, kReduction, kGather, kTransfer };
+enum class CollectiveRole { kTensor, kExpert, kReduction, kGather, kTransfer };
 
 // Equal collectives of the whole run, priced by the model.
 struct CollectiveCall {
-  CallRole role = CallRole::kTensor;
+  CollectiveRole role = CollectiveRole::kTensor;
   CollectiveKind kind = CollectiveKind::kAllReduce;
   double bytes = 0;
   CollectiveGroup group;
@@ -65,12 +65,12 @@ struct SendCost {
   double bytes = 0;  // on the links
 };
 
-class Fold;  // sim/graph/symmetry.h
+class Symmetry;  // sim/graph/symmetry.h
 
 // The purpose of a flow when one GPU represents several: a pair of ranks, a
 // group of GPUs, or a GPU and its host. The meaning of a and b depends on the
 // kind.
-struct FoldRole {
+struct InstanceRole {
   enum class Kind : uint8_t {
     kSend,          // from rank a to rank b
     kTensor,        // the tensor group of rank a
@@ -86,44 +86,45 @@ struct FoldRole {
   // Indices among the representatives; for a group, those of its first GPU.
   int32_t replica = 0, tensor_rank = 0;
 
-  bool operator==(const FoldRole&) const = default;
+  bool operator==(const InstanceRole&) const = default;
   template <typename H>
-  friend H AbslHashValue(H h, const FoldRole& role) {
+  friend H AbslHashValue(H h, const InstanceRole& role) {
     return H::combine(std::move(h), role.kind, role.a, role.b, role.replica,
                       role.tensor_rank);
   }
 };
 
 // The pairs of GPUs that send, and the routes between them.
-class Ways {
+class CommunicationLowering {
  public:
   // If `model` is not null, an uncontended collective takes exactly the time of
   // the model; if null, rings run at the full rate of the links, with a hop's
   // latency per step. Sends take the times that `links` has measured for their
   // distance; `links` may be null. With a fold the pairs are those of its
   // colors; without (null) roles are ignored.
-  Ways(const Network& network, const CollectiveModel* model,
-       const DeviceProfile* links, TaskGraph* tasks, const Fold* fold = nullptr)
+  CommunicationLowering(const Network& network, const CollectiveModel* model,
+                        const DeviceProfile* links, TaskGraph* tasks,
+                        const Symmetry* symmetry = nullptr)
       : network_(network),
         model_(model),
         links_(links),
         tasks_(tasks),
-        fold_(fold) {}
+        symmetry_(symmetry) {}
 
   // Sets the role of everything that is added from here on.
-  void set_role(CallRole role) { role_ = role; }
+  void set_role(CollectiveRole role) { role_ = role; }
   // Returns all calls in the order of their first occurrence; empty without a
   // model or measured links.
-  std::vector<CollectiveCall> TakeCalls() { return std::move(calls_); }
+  std::vector<CollectiveCall> ReleaseCollectives() { return std::move(calls_); }
 
   const Route& RouteOf(int from, int to);
   // Returns a transfer of `bytes` over links, after the latency and
   // `extra_seconds`. Requires: the two GPUs are joined by links.
   SendCost SendBetween(int from, int to, double bytes, double extra_seconds,
-                       const FoldRole& role = {});
+                       const InstanceRole& role = {});
   // Returns the pair of a GPU and its host's memory; -1: not joined by links.
-  int32_t HostPairOf(int gpu, bool to_host, const FoldRole& role = {});
-  Group GroupOf(const std::vector<int>& gpus, const FoldRole& role = {});
+  int32_t HostPairOf(int gpu, bool to_host, const InstanceRole& role = {});
+  Group GroupOf(const std::vector<int>& gpus, const InstanceRole& role = {});
 
   // Adds collectives from the end of `before` to the timer `after`, which
   // becomes longer by the latencies. Every hop carries the bytes of all steps
@@ -140,21 +141,22 @@ class Ways {
   // With a fold: the time of collectives from the end of one task to the end of
   // another, as flows followed by latencies, if uncontended. Nothing if other
   // flows cross their links.
-  struct LoneSeconds {
+  struct UncontendedSeconds {
     double hop_latency = 0;  // before the flows move bytes
     double flow = 0, latency = 0;
   };
-  std::optional<LoneSeconds> LoneSecondsOf(
+  std::optional<UncontendedSeconds> UncontendedSecondsOf(
       const Group& group, std::span<const Collectives> collectives) const;
   // Counts them as AddCollectives does.
-  void CountCalls(const Group& group, std::span<const Collectives> collectives);
+  void CountCollectives(const Group& group,
+                        std::span<const Collectives> collectives);
 
   // Keeps a single flow for all hops of a group in a node if nothing else uses
   // their links, since all of them then carry the same bytes at the same time.
   // Call once, after the last flow was added. Does not change times.
-  void FoldHops();
+  void MergeHops();
 
-  // Returns the GPUs that each pair's flows touch. Call after FoldHops.
+  // Returns the GPUs that each pair's flows touch. Call after MergeHops.
   std::vector<Slowdowns::Touch> Touches() const;
 
   // Counts the communicators of each GPU of the cluster in what was added.
@@ -184,10 +186,10 @@ class Ways {
   SendCost SendOver(int32_t pair, int from, int to, double bytes);
   // Returns the index into TaskGraph::pairs for flows with this latency.
   int32_t PairOf(int from, int to, double latency_seconds);
-  int32_t FoldedPairOf(int32_t colour, double latency_seconds);
+  int32_t ReducedPairOf(int32_t color, double latency_seconds);
   int32_t SendPairOf(int from, int to, double latency_seconds,
-                     const FoldRole& role);
-  Group FoldedGroupOf(const FoldRole& role);
+                     const InstanceRole& role);
+  Group ReducedGroupOf(const InstanceRole& role);
   // Returns the index of the communicator of these GPUs, for memory.
   int32_t CommunicatorOf(std::vector<int> gpus, const Group& group);
   // Returns the largest time that a link needs for one byte over every hop of
@@ -201,13 +203,13 @@ class Ways {
   mutable CallPrices prices_;
   const DeviceProfile* links_;
   TaskGraph* tasks_;
-  const Fold* fold_;
-  CallRole role_ = CallRole::kTensor;
+  const Symmetry* symmetry_;
+  CollectiveRole role_ = CollectiveRole::kTensor;
   std::vector<CollectiveCall> calls_;
   // Index into calls_ by role, kind, bytes, ranks, ranks in a node, rates and
   // distance.
-  absl::flat_hash_map<std::tuple<CallRole, CollectiveKind, double, int, int,
-                                 double, double, LinkClass::Distance>,
+  absl::flat_hash_map<std::tuple<CollectiveRole, CollectiveKind, double, int,
+                                 int, double, double, LinkClass::Distance>,
                       size_t>
       call_index_;
   // The hops of a group in a node, and the first flow of each of its
@@ -225,7 +227,7 @@ class Ways {
   absl::flat_hash_map<std::tuple<int, int, int>, int32_t> pair_index_;
   absl::node_hash_map<std::pair<int, int>, Route> routes_;
   std::vector<HopSet> hop_sets_;
-  std::vector<size_t> folded_;  // indices into hop_sets_
+  std::vector<size_t> merged_hop_sets_;  // indices into hop_sets_
   // The kinds of calls over a set of GPUs.
   struct Communicator {
     bool across_nodes = false, nvls = false;
@@ -235,7 +237,7 @@ class Ways {
   absl::flat_hash_map<std::vector<int>, int32_t> communicator_index_;
   // [pair]: the GPUs of the transfers over it, from and to; -1: none.
   std::vector<std::pair<int32_t, int32_t>> sends_;
-  std::vector<int32_t> pair_colours_;  // [pair], with a fold
+  std::vector<int32_t> pair_colors_;  // [pair], with a fold
   absl::flat_hash_map<std::vector<int32_t>, int32_t> hop_set_index_;
 };
 

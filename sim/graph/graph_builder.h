@@ -52,7 +52,7 @@ class GraphBuilder {
   // Adds the ends of passes: after their collectives, and not before the host
   // has launched everything.
   void AddPassEnds();
-  bool CallsExperts() const;
+  bool HasExpertCollectives() const;
   // The GPUs that run one pass together: one tensor group, or the tensor groups
   // across which experts are sharded.
   struct PassGroup {
@@ -65,35 +65,38 @@ class GraphBuilder {
   // impossible.
   bool MergePassesWithCollectives();
   std::optional<double> MergedSeconds(const PassGroup& group, size_t position,
-                                      PassCalls* collectives);
+                                      PassCollectives* collectives);
   PassGroup PassGroupOf(int rank, int replica, bool experts);
   void AddEndOf(const PassGroup& group, size_t position);
   void AddTensorEnd(const PassGroup& group, size_t replica, int position,
-                    const PassCalls& collectives, int32_t end);
+                    const PassCollectives& collectives, int32_t end);
   void AddExchange(const PassGroup& group, int position,
                    const std::vector<Collectives>& experts);
   void WaitForHost(const PassGroup& group, size_t position,
-                   const PassCalls& collectives);
+                   const PassCollectives& collectives);
 
   // Adds a timer that starts with the last of the passes at `position` of these
   // GPUs.
-  int32_t AddBeside(const std::vector<int>& gpus, int position, double seconds);
+  int32_t AddOverlapped(const std::vector<int>& gpus, int position,
+                        double seconds);
 
   // Adds optimizer steps, unless they take no time and follow no reduction.
   void AddSteps();
   void AddReductions();
   // For a folded graph, whose replicas and tensor ranks are representatives.
-  FoldRole RoleOf(FoldRole::Kind kind, int gpu, int other_rank = 0) const {
+  InstanceRole RoleOf(InstanceRole::Kind kind, int gpu,
+                      int other_rank = 0) const {
     return {kind, graph_.rank_of(gpu), other_rank, graph_.replica_of(gpu),
             gpu % place_.tensor};
   }
 
-  // Return the indices in everybody_ of the graph's replicas and tensor ranks.
+  // Return the indices in full_placement_ of the graph's replicas and tensor
+  // ranks.
   int ReplicaOf(int r) const {
-    return in_.fold == nullptr ? r : in_.fold->replicas()[r];
+    return in_.symmetry == nullptr ? r : in_.symmetry->replicas()[r];
   }
   int TensorRankOf(int t) const {
-    return in_.fold == nullptr ? t : in_.fold->tensor_ranks()[t];
+    return in_.symmetry == nullptr ? t : in_.symmetry->tensor_ranks()[t];
   }
 
   // The copies of a stage on one tensor rank.
@@ -107,10 +110,10 @@ class GraphBuilder {
   void AddReduction(const Reduction& reduction, int t, int32_t index,
                     int32_t* last);
   int32_t AddEarlyPieces(const Reduction& reduction, int t, int32_t index,
-                         const Copies& copies, const ReductionCalls& calls,
-                         int32_t last);
+                         const Copies& copies,
+                         const ReductionCollectives& calls, int32_t last);
   // Adds the dense and the experts' collectives, one after the other.
-  void AddPiece(const Copies& copies, const ReductionCalls& calls,
+  void AddPiece(const Copies& copies, const ReductionCollectives& calls,
                 int32_t start, int32_t end);
   // Adds the gather of the new weights after the steps that updated their
   // shards.
@@ -130,7 +133,7 @@ class GraphBuilder {
   void AddSlowdowns();
   void SlowPasses(int gpu);
   void SlowSteps(int gpu);
-  void AddCards();
+  void AddSharedGpus();
   // Returns the curve of a pass, or of both passes of an overlapped pair.
   int32_t CurveOf(int gpu, const Action& action);
   int32_t AddCurve(std::vector<double> curve);
@@ -183,24 +186,24 @@ class GraphBuilder {
   const PipelineInputs& in_;
   const Schedule& schedule_;
   const Placement& place_;
-  const Placement& everybody_;  // without symmetry reduction
+  const Placement& full_placement_;  // without symmetry reduction
   const bool blocking_;
   const Dependencies dependencies_;
   const bool has_queues_;
   bool has_channels_ = false;  // some rank offloads
   bool has_pairs_ = false;     // some passes overlap
   PipelineGraph graph_;
-  Ways ways_;
+  CommunicationLowering lowering_;
   absl::node_hash_map<std::pair<std::vector<int>, int>, Copies> copies_;
   std::vector<int32_t> last_step_gather_;               // [rank]
   std::map<std::vector<double>, int32_t> curve_index_;  // by curve
   // Linked lists of the tasks that start together with a pass. The list of a
-  // pass starts at first_beside_[its task]; kNone ends it.
-  struct Beside {
+  // pass starts at first_overlapped_[its task]; kNone ends it.
+  struct Overlapped {
     int32_t task, next;
   };
-  std::vector<int32_t> first_beside_;  // empty if there are none
-  std::vector<Beside> beside_;
+  std::vector<int32_t> first_overlapped_;  // empty if there are none
+  std::vector<Overlapped> overlapped_;
 };
 
 }  // namespace weir

@@ -62,16 +62,16 @@ CollectiveSpan GraphBuilder::AddGather(const Group& group, int rank, int t,
   }
   CollectiveSpan layers;
   if (num_others > 0) {
-    layers = {AddBeside(gpus, pass, 0), graph_.tasks.AddTimer(0)};
-    ways_.AddCollectives(group,
-                         {CollectiveKind::kAllGather,
-                          (stage.weight_bytes - first_bytes) / num_others,
-                          static_cast<double>(num_others)},
-                         layers.start, layers.end);
+    layers = {AddOverlapped(gpus, pass, 0), graph_.tasks.AddTimer(0)};
+    lowering_.AddCollectives(group,
+                             {CollectiveKind::kAllGather,
+                              (stage.weight_bytes - first_bytes) / num_others,
+                              static_cast<double>(num_others)},
+                             layers.start, layers.end);
     for (int gpu : gpus) AddEdgeToEnd(layers.end, gpu, pass);
   }
-  ways_.AddCollectives(group, {CollectiveKind::kAllGather, first_bytes}, start,
-                       end);
+  lowering_.AddCollectives(group, {CollectiveKind::kAllGather, first_bytes},
+                           start, end);
   for (int gpu : gpus) {
     if (i > 1) {
       graph_.tasks.AddEdge(graph_.ActionEnd(gpu, runs[i - 2].last), start);

@@ -9,7 +9,7 @@
 
 namespace weir {
 
-bool GraphBuilder::CallsExperts() const {
+bool GraphBuilder::HasExpertCollectives() const {
   if (in_.costs.expert_parallel == 1) return false;
   for (const StageCosts& stage : in_.costs.stages) {
     for (const LayerCollective& collective : stage.forward_collectives) {
@@ -27,51 +27,51 @@ GraphBuilder::PassGroup GraphBuilder::PassGroupOf(int rank, int replica,
   for (int r = replica; r < end; ++r) {
     const int first = place_.index(r, rank, 0);
     group.firsts.push_back(first);
-    if (everybody_.tensor == 1) continue;
+    if (full_placement_.tensor == 1) continue;
     std::vector<int> gpus;
-    for (int t = 0; t < everybody_.tensor; ++t) {
-      gpus.push_back(everybody_.gpu(ReplicaOf(r), rank, t));
+    for (int t = 0; t < full_placement_.tensor; ++t) {
+      gpus.push_back(full_placement_.gpu(ReplicaOf(r), rank, t));
     }
     group.tensors.push_back(
-        ways_.GroupOf(gpus, RoleOf(FoldRole::Kind::kTensor, first)));
+        lowering_.GroupOf(gpus, RoleOf(InstanceRole::Kind::kTensor, first)));
   }
   for (int t = 0; experts && t < place_.tensor; ++t) {
     std::vector<int> gpus;
     // Either all of these replicas are in the graph, or one represents them
     // all.
     for (int r = replica; r < replica + num_replicas; ++r) {
-      gpus.push_back(everybody_.gpu(r, rank, TensorRankOf(t)));
+      gpus.push_back(full_placement_.gpu(r, rank, TensorRankOf(t)));
     }
-    group.experts.push_back(ways_.GroupOf(
-        gpus, RoleOf(FoldRole::Kind::kExperts, group.firsts[0] + t)));
+    group.experts.push_back(lowering_.GroupOf(
+        gpus, RoleOf(InstanceRole::Kind::kExperts, group.firsts[0] + t)));
   }
   return group;
 }
 
-std::optional<double> GraphBuilder::MergedSeconds(const PassGroup& group,
-                                                  size_t position,
-                                                  PassCalls* collectives) {
+std::optional<double> GraphBuilder::MergedSeconds(
+    const PassGroup& group, size_t position, PassCollectives* collectives) {
   const std::vector<Action>& actions = Actions(group.firsts[0]);
-  AddCallsOf(actions[position], in_.costs, everybody_.tensor, collectives);
+  AddCollectivesOf(actions[position], in_.costs, full_placement_.tensor,
+                   collectives);
   if (actions[position].overlaps_next) {
-    AddCallsOf(actions[position + 1], in_.costs, everybody_.tensor,
-               collectives);
+    AddCollectivesOf(actions[position + 1], in_.costs, full_placement_.tensor,
+                     collectives);
   }
   WaitForHost(group, position, *collectives);
   const double kernels = graph_.tasks.amount(
       graph_.ActionTask(group.firsts[0], static_cast<int>(position)));
-  Ways::LoneSeconds in_line, beside;
+  CommunicationLowering::UncontendedSeconds in_line, beside;
   if (!collectives->in_line.empty()) {
-    const auto lone =
-        ways_.LoneSecondsOf(group.tensors[0], collectives->in_line);
-    if (!lone.has_value()) return std::nullopt;
-    in_line = *lone;
+    const auto uncontended =
+        lowering_.UncontendedSecondsOf(group.tensors[0], collectives->in_line);
+    if (!uncontended.has_value()) return std::nullopt;
+    in_line = *uncontended;
   }
-  if (!collectives->beside.empty()) {
-    const auto lone =
-        ways_.LoneSecondsOf(group.tensors[0], collectives->beside);
-    if (!lone.has_value()) return std::nullopt;
-    beside = *lone;
+  if (!collectives->overlapped.empty()) {
+    const auto uncontended = lowering_.UncontendedSecondsOf(
+        group.tensors[0], collectives->overlapped);
+    if (!uncontended.has_value()) return std::nullopt;
+    beside = *uncontended;
   }
   // Both use the same links.
   if (in_line.flow > 0 && beside.flow > kernels + in_line.hop_latency) {
@@ -84,14 +84,14 @@ std::optional<double> GraphBuilder::MergedSeconds(const PassGroup& group,
 bool GraphBuilder::MergePassesWithCollectives() {
   const auto slows = [](const DeviceCosts& device) {
     return device.collective_slowdown != 1 || device.copy_slowdown != 1 ||
-           device.card_share != nullptr;
+           device.partition_slowdown != nullptr;
   };
   const bool in_pieces =
       !graph_.reductions.empty() &&
       in_.communication.gradient_reduction() == REDUCTION_OVERLAPPED;
-  if (in_.fold == nullptr || everybody_.tensor == 1 || place_.tensor > 1 ||
-      in_.costs.shards > 1 || CallsExperts() || in_pieces || slows(in_.costs) ||
-      !in_.costs.gpu_device.empty()) {
+  if (in_.symmetry == nullptr || full_placement_.tensor == 1 ||
+      place_.tensor > 1 || in_.costs.shards > 1 || HasExpertCollectives() ||
+      in_pieces || slows(in_.costs) || !in_.costs.gpu_device.empty()) {
     return false;
   }
   std::vector<std::pair<int32_t, double>> seconds;  // by task
@@ -113,12 +113,12 @@ bool GraphBuilder::MergePassesWithCollectives() {
       }
       const auto [at, added] = merged.try_emplace(key);
       if (added) {
-        PassCalls collectives;
+        PassCollectives collectives;
         const auto taken = MergedSeconds(group, i, &collectives);
         if (!taken.has_value()) return false;
         at->second = *taken;
-        ways_.CountCalls(group.tensors[0], collectives.in_line);
-        ways_.CountCalls(group.tensors[0], collectives.beside);
+        lowering_.CountCollectives(group.tensors[0], collectives.in_line);
+        lowering_.CountCollectives(group.tensors[0], collectives.overlapped);
       }
       seconds.push_back({task, at->second});
       if (!pair) continue;
@@ -134,12 +134,12 @@ bool GraphBuilder::MergePassesWithCollectives() {
 
 void GraphBuilder::AddPassEnds() {
   if (MergePassesWithCollectives()) return;
-  const bool experts = CallsExperts(), sharded = in_.costs.shards > 1;
-  if (everybody_.tensor > 1 || sharded || experts) {
+  const bool experts = HasExpertCollectives(), sharded = in_.costs.shards > 1;
+  if (full_placement_.tensor > 1 || sharded || experts) {
     for (int gpu = 0; gpu < place_.num_gpus(); gpu += place_.tensor) {
       const auto count = std::ssize(Actions(gpu));
       graph_.first_group_end.push_back(graph_.tasks.AddTimers(count));
-      if (experts || (sharded && everybody_.tensor > 1)) {
+      if (experts || (sharded && full_placement_.tensor > 1)) {
         graph_.first_tensor_end.push_back(graph_.tasks.AddTimers(count));
       }
     }
@@ -160,11 +160,12 @@ void GraphBuilder::AddPassEnds() {
 void GraphBuilder::AddEndOf(const PassGroup& group, size_t position) {
   const std::vector<Action>& actions = Actions(group.firsts[0]);
   const bool pair = actions[position].overlaps_next;
-  PassCalls collectives;
-  AddCallsOf(actions[position], in_.costs, everybody_.tensor, &collectives);
+  PassCollectives collectives;
+  AddCollectivesOf(actions[position], in_.costs, full_placement_.tensor,
+                   &collectives);
   if (pair) {
-    AddCallsOf(actions[position + 1], in_.costs, everybody_.tensor,
-               &collectives);
+    AddCollectivesOf(actions[position + 1], in_.costs, full_placement_.tensor,
+                     &collectives);
   }
   WaitForHost(group, position, collectives);
   if (graph_.first_group_end.empty()) return;
@@ -188,7 +189,8 @@ void GraphBuilder::AddEndOf(const PassGroup& group, size_t position) {
 }
 
 void GraphBuilder::AddTensorEnd(const PassGroup& group, size_t replica,
-                                int position, const PassCalls& collectives,
+                                int position,
+                                const PassCollectives& collectives,
                                 int32_t end) {
   std::vector<int> members;
   for (int t = 0; t < place_.tensor; ++t) {
@@ -197,16 +199,16 @@ void GraphBuilder::AddTensorEnd(const PassGroup& group, size_t replica,
   int32_t join = end;
   if (!collectives.in_line.empty()) {
     join = graph_.tasks.AddTimer(0);
-    ways_.AddCollectives(group.tensors[replica], collectives.in_line, join,
-                         end);
+    lowering_.AddCollectives(group.tensors[replica], collectives.in_line, join,
+                             end);
   }
   for (int gpu : members) {
     graph_.tasks.AddEdge(graph_.ActionTask(gpu, position), join);
   }
-  if (collectives.beside.empty()) return;
+  if (collectives.overlapped.empty()) return;
   const int32_t done = graph_.tasks.AddTimer(0);
-  ways_.AddCollectives(group.tensors[replica], collectives.beside,
-                       AddBeside(members, position, 0), done);
+  lowering_.AddCollectives(group.tensors[replica], collectives.overlapped,
+                           AddOverlapped(members, position, 0), done);
   graph_.tasks.AddEdge(done, end);
 }
 
@@ -217,24 +219,24 @@ void GraphBuilder::AddExchange(const PassGroup& group, int position,
   for (int first : group.firsts) {
     graph_.tasks.AddEdge(graph_.TensorEnd(first, position), join);
   }
-  ways_.set_role(CallRole::kExpert);
+  lowering_.set_role(CollectiveRole::kExpert);
   for (int first : group.firsts) {
     graph_.expert_start[graph_.ActionEnd(first, position)] = join;
   }
   const int32_t done = graph_.tasks.AddTimer(0);
   for (const Group& members : group.experts) {
     const int32_t end = graph_.tasks.AddTimer(0);
-    ways_.AddCollectives(members, experts, join, end);
+    lowering_.AddCollectives(members, experts, join, end);
     graph_.tasks.AddEdge(end, done);
   }
   for (int first : group.firsts) {
     graph_.tasks.AddEdge(done, graph_.ActionEnd(first, position));
   }
-  ways_.set_role(CallRole::kTensor);
+  lowering_.set_role(CollectiveRole::kTensor);
 }
 
 void GraphBuilder::WaitForHost(const PassGroup& group, size_t position,
-                               const PassCalls& collectives) {
+                               const PassCollectives& collectives) {
   const std::vector<Action>& actions = Actions(group.firsts[0]);
   const int num_passes = actions[position].overlaps_next ? 2 : 1;
   double host_seconds = 0;
@@ -246,10 +248,10 @@ void GraphBuilder::WaitForHost(const PassGroup& group, size_t position,
   if (host_seconds == 0) return;
   double alone = 0;
   if (!collectives.in_line.empty()) {
-    alone += ways_.SecondsAlone(group.tensors[0], collectives.in_line);
+    alone += lowering_.SecondsAlone(group.tensors[0], collectives.in_line);
   }
   if (!collectives.experts.empty()) {
-    alone += ways_.SecondsAlone(group.experts[0], collectives.experts);
+    alone += lowering_.SecondsAlone(group.experts[0], collectives.experts);
   }
   for (int first : group.firsts) {
     for (int gpu = first; gpu < first + place_.tensor; ++gpu) {

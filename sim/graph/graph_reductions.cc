@@ -40,15 +40,16 @@ ReductionParts PartsOfReduction(const PipelineInputs& inputs,
   return parts;
 }
 
-ReductionCalls CallsOfReduction(const PipelineInputs& inputs,
-                                const StageCosts& stage, size_t num_ranks) {
+ReductionCollectives CollectivesOfReduction(const PipelineInputs& inputs,
+                                            const StageCosts& stage,
+                                            size_t num_ranks) {
   const auto [num_calls, num_pieces] = PartsOfReduction(inputs, stage);
   // Sharded gradients are only reduced to their owners.
   const bool scatters =
       inputs.costs.shards * inputs.costs.optimizer_shards > 1 && num_ranks == 1;
   const double bytes = stage.gradient_bytes / num_calls;
   const double part = ExpertPart(inputs, stage);
-  ReductionCalls calls;
+  ReductionCollectives calls;
   calls.num_pieces = num_pieces;
   calls.dense = {
       scatters ? CollectiveKind::kReduceScatter : CollectiveKind::kAllReduce,
@@ -58,8 +59,8 @@ ReductionCalls CallsOfReduction(const PipelineInputs& inputs,
   return calls;
 }
 
-ReductionCalls CallsOfStepGather(const PipelineInputs& inputs,
-                                 const StageCosts& stage) {
+ReductionCollectives CollectivesOfStepGather(const PipelineInputs& inputs,
+                                             const StageCosts& stage) {
   const double part = ExpertPart(inputs, stage);
   return {1,
           {CollectiveKind::kAllGather, stage.weight_bytes * (1 - part)},
@@ -69,7 +70,7 @@ ReductionCalls CallsOfStepGather(const PipelineInputs& inputs,
 void GraphBuilder::SelectReductions() {
   std::vector<Reduction> all = PlanReductions(graph_.steps);
   const auto meets = [&](const Reduction& reduction) {
-    return reduction.members.size() * everybody_.data > 1;
+    return reduction.members.size() * full_placement_.data > 1;
   };
   const bool reduces =
       std::any_of(all.begin(), all.end(), [&](const Reduction& reduction) {
@@ -125,43 +126,45 @@ const GraphBuilder::Copies& GraphBuilder::CopiesOf(
   const auto [at, added] = copies_.try_emplace(std::pair(ranks, t));
   Copies& copies = at->second;
   if (!added) return copies;
-  const int index = in_.fold == nullptr ? 0 : in_.fold->IndexOfCopies(ranks);
-  const auto group_of = [&](FoldRole::Kind kind, int first_replica,
+  const int index =
+      in_.symmetry == nullptr ? 0 : in_.symmetry->IndexOfCopies(ranks);
+  const auto group_of = [&](InstanceRole::Kind kind, int first_replica,
                             int stride) {
     std::vector<int> gpus;
     for (int rank : ranks) {
-      for (int r = first_replica; r < everybody_.data; r += stride) {
-        gpus.push_back(everybody_.gpu(r, rank, TensorRankOf(t)));
+      for (int r = first_replica; r < full_placement_.data; r += stride) {
+        gpus.push_back(full_placement_.gpu(r, rank, TensorRankOf(t)));
       }
     }
-    return ways_.GroupOf(gpus, {kind, index, 0, first_replica, t});
+    return lowering_.GroupOf(gpus, {kind, index, 0, first_replica, t});
   };
-  copies.all = group_of(FoldRole::Kind::kCopies, 0, 1);
+  copies.all = group_of(InstanceRole::Kind::kCopies, 0, 1);
   const int stride = in_.costs.expert_parallel;
   const int num_parts = std::min(stride, place_.data);
   for (int part = 0; stride > 1 && part < num_parts; ++part) {
     copies.experts.push_back(
-        group_of(FoldRole::Kind::kExpertCopies, part, stride));
+        group_of(InstanceRole::Kind::kExpertCopies, part, stride));
   }
   return copies;
 }
 
-void GraphBuilder::AddPiece(const Copies& copies, const ReductionCalls& calls,
-                            int32_t start, int32_t end) {
+void GraphBuilder::AddPiece(const Copies& copies,
+                            const ReductionCollectives& calls, int32_t start,
+                            int32_t end) {
   const auto& [num_pieces, dense, experts] = calls;
   if (experts.bytes == 0) {
-    ways_.AddCollectives(copies.all, dense, start, end);
+    lowering_.AddCollectives(copies.all, dense, start, end);
     return;
   }
   const int32_t next = graph_.tasks.AddTimer(0);
-  ways_.AddCollectives(copies.all, dense, start, next);
+  lowering_.AddCollectives(copies.all, dense, start, next);
   for (const Group& same : copies.experts) {
     if (same.links.num_ranks == 1) {
       graph_.tasks.AddEdge(next, end);
       continue;
     }
     const int32_t reduced = graph_.tasks.AddTimer(0);
-    ways_.AddCollectives(same, experts, next, reduced);
+    lowering_.AddCollectives(same, experts, next, reduced);
     graph_.tasks.AddEdge(reduced, end);
   }
 }
@@ -186,8 +189,8 @@ void GraphBuilder::AddReduction(const Reduction& reduction, int t,
     graph_.tasks.AddEdge(start, end);
   } else {
     const Copies& copies = CopiesOf(ranks, t);
-    const ReductionCalls calls =
-        CallsOfReduction(in_, in_.costs.stages[reduction.stage], ranks.size());
+    const ReductionCollectives calls = CollectivesOfReduction(
+        in_, in_.costs.stages[reduction.stage], ranks.size());
     before = AddEarlyPieces(reduction, t, index, copies, calls, before);
     if (before != kNone) graph_.tasks.AddEdge(before, start);
     AddPiece(copies, calls, start, end);
@@ -197,7 +200,7 @@ void GraphBuilder::AddReduction(const Reduction& reduction, int t,
 
 int32_t GraphBuilder::AddEarlyPieces(const Reduction& reduction, int t,
                                      int32_t index, const Copies& copies,
-                                     const ReductionCalls& calls,
+                                     const ReductionCollectives& calls,
                                      int32_t last) {
   for (int k = 1; k < calls.num_pieces; ++k) {
     const int32_t start = graph_.tasks.AddTimer(0);
@@ -208,7 +211,8 @@ int32_t GraphBuilder::AddEarlyPieces(const Reduction& reduction, int t,
         const double seconds =
             graph_.tasks.amount(graph_.ActionTask(gpu, position));
         graph_.tasks.AddEdge(
-            AddBeside({gpu}, position, seconds * k / calls.num_pieces), start);
+            AddOverlapped({gpu}, position, seconds * k / calls.num_pieces),
+            start);
       }
     }
     if (last != kNone) graph_.tasks.AddEdge(last, start);
@@ -230,7 +234,8 @@ void GraphBuilder::GatherSteppedWeights(int rank, int step, int t) {
   const int32_t before = std::exchange(last_step_gather_[rank], end);
   if (before != kNone) graph_.tasks.AddEdge(before, start);
   const StageCosts& stage = in_.costs.stages[graph_.steps[rank][step].stage];
-  AddPiece(CopiesOf({rank}, t), CallsOfStepGather(in_, stage), start, end);
+  AddPiece(CopiesOf({rank}, t), CollectivesOfStepGather(in_, stage), start,
+           end);
 }
 
 int32_t GraphBuilder::StepOfStage(int rank, int stage) const {
@@ -279,9 +284,10 @@ void GraphBuilder::AddTiedReduction(int replica, int t, const int (&ranks)[2],
     graph_.tasks.AddEdge(end, graph_.StepTask(gpu, steps[i]));
     graph_.tied_reductions[{gpu, steps[i]}] = {start, end};
   }
-  ways_.AddCollectives(
-      ways_.GroupOf(gpus, RoleOf(FoldRole::Kind::kTied,
-                                 place_.index(replica, ranks[0], t), ranks[1])),
+  lowering_.AddCollectives(
+      lowering_.GroupOf(gpus,
+                        RoleOf(InstanceRole::Kind::kTied,
+                               place_.index(replica, ranks[0], t), ranks[1])),
       {CollectiveKind::kAllReduce, in_.costs.tied_gradient_bytes}, start, end);
 }
 

@@ -15,7 +15,7 @@ constexpr int32_t kNone = PipelineGraph::kNone;
 
 // Curve of a fused backward: its parts weighted by their uncontended seconds,
 // equally if these are not known.
-std::vector<double> BackwardCurve(const CardShare& share,
+std::vector<double> BackwardCurve(const PartitionSlowdown& share,
                                   const StageCosts& stage) {
   std::vector<double> curve = SharingCurve(share, "backward_input");
   const std::vector<double> weight = SharingCurve(share, "backward_weight");
@@ -40,18 +40,18 @@ void GraphBuilder::AddSlowdowns() {
     const DeviceCosts& device = in_.costs.device_of(gpu);
     const bool by_flows =
         device.collective_slowdown != 1 || device.copy_slowdown != 1;
-    if (!by_flows && device.card_share == nullptr) continue;
+    if (!by_flows && device.partition_slowdown == nullptr) continue;
     if (slowdowns.timers.empty()) {
       slowdowns.timers.resize(graph_.tasks.num_tasks());
-      slowdowns.touches = ways_.Touches();
+      slowdowns.touches = lowering_.Touches();
       slowdowns.factors.assign(in_.network.num_gpus(), {1, 1});
     }
     slowdowns.factors[place_.gpus[gpu]] = {device.collective_slowdown,
                                            device.copy_slowdown};
     SlowPasses(gpu);
-    if (device.card_share != nullptr) SlowSteps(gpu);
+    if (device.partition_slowdown != nullptr) SlowSteps(gpu);
   }
-  if (!slowdowns.curves.empty()) AddCards();
+  if (!slowdowns.curves.empty()) AddSharedGpus();
 }
 
 // An overlapped pair has the speed of its backward.
@@ -74,8 +74,8 @@ void GraphBuilder::SlowPasses(int gpu) {
 // Flows do not slow steps down (docs/measured-profiles.md).
 void GraphBuilder::SlowSteps(int gpu) {
   if (graph_.first_step[gpu] == kNone) return;
-  const int32_t curve =
-      AddCurve(SharingCurve(*in_.costs.device_of(gpu).card_share, "optimizer"));
+  const int32_t curve = AddCurve(
+      SharingCurve(*in_.costs.device_of(gpu).partition_slowdown, "optimizer"));
   const auto num_steps =
       static_cast<int>(graph_.steps[graph_.rank_of(gpu)].size());
   for (int step = 0; step < num_steps; ++step) {
@@ -85,7 +85,7 @@ void GraphBuilder::SlowSteps(int gpu) {
 }
 
 int32_t GraphBuilder::CurveOf(int gpu, const Action& action) {
-  const CardShare* share = in_.costs.device_of(gpu).card_share;
+  const PartitionSlowdown* share = in_.costs.device_of(gpu).partition_slowdown;
   if (share == nullptr) return -1;
   switch (action.op) {
     case Op::kForward:
@@ -109,7 +109,7 @@ int32_t GraphBuilder::AddCurve(std::vector<double> curve) {
 
 // The GPUs of a node, in their order, are partitions of one physical GPU, then
 // of the next one; the last one may have fewer.
-void GraphBuilder::AddCards() {
+void GraphBuilder::AddSharedGpus() {
   Slowdowns& slowdowns = graph_.tasks.slowdowns;
   const int num_gpus = in_.network.num_gpus();
   std::vector<int> place_in_node(num_gpus);
@@ -118,15 +118,15 @@ void GraphBuilder::AddCards() {
       place_in_node[gpu] = place_in_node[gpu - 1] + 1;
     }
   }
-  slowdowns.gpu_card.assign(num_gpus, -1);
+  slowdowns.physical_gpu.assign(num_gpus, -1);
   std::map<std::pair<int, int>, int32_t> cards;  // node, index in the node
   for (int i = 0; i < place_.num_gpus(); ++i) {
-    const CardShare* share = in_.costs.device_of(i).card_share;
+    const PartitionSlowdown* share = in_.costs.device_of(i).partition_slowdown;
     if (share == nullptr) continue;
     const int gpu = place_.gpus[i];
     const int card =
         place_in_node[gpu] / static_cast<int>(share->num_partitions());
-    slowdowns.gpu_card[gpu] =
+    slowdowns.physical_gpu[gpu] =
         cards
             .try_emplace({in_.network.NodeOf(gpu), card},
                          static_cast<int32_t>(cards.size()))

@@ -10,13 +10,13 @@
 
 namespace weir {
 
-std::vector<Slowdowns::Touch> Ways::Touches() const {
+std::vector<Slowdowns::Touch> CommunicationLowering::Touches() const {
   const int num_gpus = network_.num_gpus();
   std::vector<Slowdowns::Touch> touches;
-  for (int32_t colour : pair_colours_) {
-    touches.push_back(fold_->colour(colour).touch);
+  for (int32_t color : pair_colors_) {
+    touches.push_back(symmetry_->color(color).touch);
   }
-  if (fold_ != nullptr) return touches;
+  if (symmetry_ != nullptr) return touches;
   for (const GpuPair& pair : tasks_->pairs) {
     Slowdowns::Touch& touch = touches.emplace_back();
     for (int host : {pair.from, pair.to}) {
@@ -28,7 +28,7 @@ std::vector<Slowdowns::Touch> Ways::Touches() const {
     }
   }
   // The remaining hop represents all hops, so that it touches all their GPUs.
-  for (size_t s : folded_) {
+  for (size_t s : merged_hop_sets_) {
     std::vector<int32_t>& gpus = touches[hop_sets_[s].hops[0]].gpus;
     for (int32_t hop : hop_sets_[s].hops) {
       for (int host : {tasks_->pairs[hop].from, tasks_->pairs[hop].to}) {
@@ -41,7 +41,8 @@ std::vector<Slowdowns::Touch> Ways::Touches() const {
   return touches;
 }
 
-std::vector<CommunicatorCounts> Ways::CountCommunicators() const {
+std::vector<CommunicatorCounts> CommunicationLowering::CountCommunicators()
+    const {
   std::vector<CommunicatorCounts> counts(network_.num_gpus());
   for (const auto& [gpus, index] : communicator_index_) {
     if (gpus.size() < 2) continue;

@@ -19,8 +19,8 @@ CollectiveKind KindOf(LayerCollective::Kind kind) {
 
 }  // namespace
 
-void AddCallsOf(const Action& action, const Costs& costs, int tensor,
-                PassCalls* calls) {
+void AddCollectivesOf(const Action& action, const Costs& costs, int tensor,
+                      PassCollectives* calls) {
   const bool forward = action.op == Op::kForward;
   if (!forward && !MakesInputGradient(action.op)) return;
   const StageCosts& stage = costs.stages[action.stage];
@@ -36,7 +36,7 @@ void AddCallsOf(const Action& action, const Costs& costs, int tensor,
     } else if (tensor > 1) {
       const bool hides = one.overlaps_input_gradient ||
                          (one.overlaps_weight_gradient && fused);
-      (hides ? calls->beside : calls->in_line).push_back(call);
+      (hides ? calls->overlapped : calls->in_line).push_back(call);
     }
   }
 }

@@ -13,14 +13,14 @@ namespace weir {
 
 // Collectives of one pass or of one overlapped pair: in sequence with its
 // kernels, overlapped with them, and over the expert-parallel group.
-struct PassCalls {
-  std::vector<Collectives> in_line, beside, experts;
+struct PassCollectives {
+  std::vector<Collectives> in_line, overlapped, experts;
 };
 
 // Appends the collectives of `action` to `calls`. `tensor` is the number of
 // GPUs that share the stage's layers.
-void AddCallsOf(const Action& action, const Costs& costs, int tensor,
-                PassCalls* calls);
+void AddCollectivesOf(const Action& action, const Costs& costs, int tensor,
+                      PassCollectives* calls);
 
 }  // namespace weir
 

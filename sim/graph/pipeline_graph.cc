@@ -24,12 +24,12 @@ GraphBuilder::GraphBuilder(const PipelineInputs& inputs)
     : in_(inputs),
       schedule_(inputs.schedule),
       place_(inputs.placement),
-      everybody_(inputs.everybody()),
+      full_placement_(inputs.full_placement()),
       blocking_(inputs.communication.transfers() == BLOCKING),
       dependencies_(inputs.schedule),
       has_queues_(HasQueues()),
-      ways_(inputs.network, inputs.costs.collectives, inputs.costs.links,
-            &graph_.tasks, inputs.fold) {
+      lowering_(inputs.network, inputs.costs.collectives, inputs.costs.links,
+                &graph_.tasks, inputs.symmetry) {
   graph_.tensor = place_.tensor;
   graph_.pipeline = place_.pipeline;
   graph_.num_stages = schedule_.num_stages;
@@ -52,29 +52,29 @@ PipelineGraph GraphBuilder::Build() {
   graph_.end_of_passes = graph_.tasks.num_tasks();
   AddSteps();
   graph_.end_of_steps = graph_.tasks.num_tasks();
-  ways_.set_role(CallRole::kReduction);
+  lowering_.set_role(CollectiveRole::kReduction);
   AddReductions();
   AddTiedReductions();
   graph_.end_of_reductions = graph_.tasks.num_tasks();
-  ways_.set_role(CallRole::kGather);
+  lowering_.set_role(CollectiveRole::kGather);
   // From here on, edges lead to the starts of passes and of overlapped tasks.
   AddGathers();
   graph_.end_of_gathers = graph_.tasks.num_tasks();
   AddStreams();
   if (has_channels_) AddChannels();
-  ways_.set_role(CallRole::kTransfer);
+  lowering_.set_role(CollectiveRole::kTransfer);
   AddTransfers();
   if (!blocking_) QueueTransfers();
-  graph_.calls = ways_.TakeCalls();
-  ways_.FoldHops();
+  graph_.calls = lowering_.ReleaseCollectives();
+  lowering_.MergeHops();
   AddSlowdowns();
-  graph_.communicators = ways_.CountCommunicators();
+  graph_.communicators = lowering_.CountCommunicators();
   graph_.tasks.Finish();
   return std::move(graph_);
 }
 
 void GraphBuilder::ReserveTasks() {
-  if (in_.fold != nullptr) return;  // the estimate is for all GPUs
+  if (in_.symmetry != nullptr) return;  // the estimate is for all GPUs
   int64_t num_actions = 0;
   for (int gpu = 0; gpu < place_.num_gpus(); ++gpu) {
     num_actions += std::ssize(Actions(gpu));
@@ -99,9 +99,10 @@ void GraphBuilder::AddEdgeTo(int32_t before, int gpu, int32_t position) {
 
 void GraphBuilder::AddEdgeToStart(int32_t before, int32_t task) {
   graph_.tasks.AddEdge(before, task);
-  if (task >= std::ssize(first_beside_)) return;
-  for (int32_t at = first_beside_[task]; at != kNone; at = beside_[at].next) {
-    graph_.tasks.AddEdge(before, beside_[at].task);
+  if (task >= std::ssize(first_overlapped_)) return;
+  for (int32_t at = first_overlapped_[task]; at != kNone;
+       at = overlapped_[at].next) {
+    graph_.tasks.AddEdge(before, overlapped_[at].task);
   }
 }
 
@@ -115,15 +116,16 @@ void GraphBuilder::AddEdgeToEnd(int32_t before, int gpu, int32_t position) {
   }
 }
 
-int32_t GraphBuilder::AddBeside(const std::vector<int>& gpus, int position,
-                                double seconds) {
+int32_t GraphBuilder::AddOverlapped(const std::vector<int>& gpus, int position,
+                                    double seconds) {
   const int32_t timer = graph_.tasks.AddTimer(seconds);
-  if (first_beside_.empty()) first_beside_.assign(graph_.end_of_actions, kNone);
+  if (first_overlapped_.empty())
+    first_overlapped_.assign(graph_.end_of_actions, kNone);
   for (int gpu : gpus) {
-    int32_t* last = &first_beside_[graph_.ActionTask(gpu, position)];
-    while (*last != kNone) last = &beside_[*last].next;
-    *last = static_cast<int32_t>(beside_.size());
-    beside_.push_back({timer, kNone});
+    int32_t* last = &first_overlapped_[graph_.ActionTask(gpu, position)];
+    while (*last != kNone) last = &overlapped_[*last].next;
+    *last = static_cast<int32_t>(overlapped_.size());
+    overlapped_.push_back({timer, kNone});
   }
   return timer;
 }
@@ -153,12 +155,13 @@ void GraphBuilder::AddOffload(int gpu, const Action& action, double seconds) {
       std::round(in_.costs.stages[action.stage].activation_bytes *
                  action.num_microbatches);
   const int32_t pair =
-      bytes > 0 ? ways_.HostPairOf(place_.gpus[gpu], action.op == Op::kOffload,
-                                   RoleOf(action.op == Op::kOffload
-                                              ? FoldRole::Kind::kToHost
-                                              : FoldRole::Kind::kFromHost,
-                                          gpu))
-                : kNone;
+      bytes > 0
+          ? lowering_.HostPairOf(place_.gpus[gpu], action.op == Op::kOffload,
+                                 RoleOf(action.op == Op::kOffload
+                                            ? InstanceRole::Kind::kToHost
+                                            : InstanceRole::Kind::kFromHost,
+                                        gpu))
+          : kNone;
   if (pair == kNone) {
     graph_.tasks.AddTimer(std::max(seconds, 0.0));
   } else {
@@ -279,7 +282,7 @@ void GraphBuilder::AddTransfer(int sender, int32_t produced,
                  action.num_microbatches);
   const int32_t producer = graph_.ActionEnd(sender, produced);
   const int from_gpu = place_.gpus[sender], to_gpu = place_.gpus[receiver];
-  const Route& route = ways_.RouteOf(from_gpu, to_gpu);
+  const Route& route = lowering_.RouteOf(from_gpu, to_gpu);
   const bool flow = bytes > 0 && !route.links.empty();
   if (!flow && route.latency_seconds == 0 && !blocking_) {
     AddEdgeTo(producer, receiver, next.position);
@@ -288,9 +291,9 @@ void GraphBuilder::AddTransfer(int sender, int32_t produced,
   const double extra = blocking_ ? in_.costs.exchange_seconds : 0;
   int32_t transfer;
   if (flow) {
-    const SendCost send =
-        ways_.SendBetween(from_gpu, to_gpu, bytes, extra,
-                          RoleOf(FoldRole::Kind::kSend, sender, next.rank));
+    const SendCost send = lowering_.SendBetween(
+        from_gpu, to_gpu, bytes, extra,
+        RoleOf(InstanceRole::Kind::kSend, sender, next.rank));
     transfer = graph_.tasks.AddFlow(send.pair, send.bytes);
   } else {
     transfer = graph_.tasks.AddTimer(route.latency_seconds + extra);

@@ -64,7 +64,7 @@ struct CollectiveSpan {
   int32_t start = -1, end = -1;
 };
 
-class Fold;  // sim/graph/symmetry.h
+class Symmetry;  // sim/graph/symmetry.h
 
 // The inputs of the graph, which must outlive it.
 struct PipelineInputs {
@@ -76,10 +76,10 @@ struct PipelineInputs {
   const Communication& communication;
   // With a fold, `placement` is that of its representatives, and so are the
   // GPUs of the costs and of the graph. Null: every GPU is in the graph.
-  const Fold* fold = nullptr;
+  const Symmetry* symmetry = nullptr;
 
   // Returns the placement of all GPUs.
-  const Placement& everybody() const;
+  const Placement& full_placement() const;
 };
 
 // GPUs are numbered as in Placement::index. kNone: there is no such task.
@@ -196,15 +196,16 @@ ReductionParts PartsOfReduction(const PipelineInputs& inputs,
 // over its copies on `num_ranks` ranks and their replicas: first the parameters
 // that all copies have, then those of experts, over copies with the same
 // experts.
-struct ReductionCalls {
+struct ReductionCollectives {
   int num_pieces = 1;
   Collectives dense, experts;
 };
-ReductionCalls CallsOfReduction(const PipelineInputs& inputs,
-                                const StageCosts& stage, size_t num_ranks);
+ReductionCollectives CollectivesOfReduction(const PipelineInputs& inputs,
+                                            const StageCosts& stage,
+                                            size_t num_ranks);
 // The same for gathering the shards that each replica has updated.
-ReductionCalls CallsOfStepGather(const PipelineInputs& inputs,
-                                 const StageCosts& stage);
+ReductionCollectives CollectivesOfStepGather(const PipelineInputs& inputs,
+                                             const StageCosts& stage);
 
 // Returns how many tasks the graph will have, to a few percent.
 double EstimateTasks(const PipelineInputs& inputs);

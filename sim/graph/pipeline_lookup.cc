@@ -5,8 +5,8 @@
 
 namespace weir {
 
-const Placement& PipelineInputs::everybody() const {
-  return fold == nullptr ? placement : fold->everybody();
+const Placement& PipelineInputs::full_placement() const {
+  return symmetry == nullptr ? placement : symmetry->full_placement();
 }
 
 int32_t PipelineGraph::InboundTransfer(int gpu, const Action& action) const {

@@ -13,7 +13,8 @@
 namespace weir {
 namespace {
 
-std::string FoldKey(const ResolvedScenario& scenario, const Traffic& traffic) {
+std::string SymmetryKey(const ResolvedScenario& scenario,
+                        const Traffic& traffic) {
   const Placement& place = scenario.placement;
   std::string key =
       absl::StrCat(NetworkKey(scenario), "\n", place.tensor, " ", place.data,
@@ -35,9 +36,9 @@ std::string FoldKey(const ResolvedScenario& scenario, const Traffic& traffic) {
 }
 
 // Returns true if all GPUs have the same device as their representative.
-bool DevicesAreAlike(const Fold& fold, const Costs& costs) {
+bool DevicesAreAlike(const Symmetry& symmetry, const Costs& costs) {
   for (int i = 0; i < std::ssize(costs.gpu_device); ++i) {
-    const int other = fold.IndexOf(fold.RepresentativeOf(i));
+    const int other = symmetry.IndexOf(symmetry.RepresentativeOf(i));
     if (costs.gpu_device[i] != costs.gpu_device[other]) return false;
   }
   return true;
@@ -112,16 +113,16 @@ Traffic WholeTraffic(Traffic traffic, const Placement& place,
   return traffic;
 }
 
-std::shared_ptr<const FoldAnswer> Folds::FoldOf(
+std::shared_ptr<const SymmetryResult> SymmetryCache::SymmetryOf(
     const ResolvedScenario& scenario, const Network& network,
     const Schedule& schedule, const Traffic& traffic, const Costs& costs) {
   const auto no = [](absl::string_view why_not) {
-    return std::make_shared<const FoldAnswer>(
-        FoldAnswer{std::nullopt, why_not});
+    return std::make_shared<const SymmetryResult>(
+        SymmetryResult{std::nullopt, why_not});
   };
   const Placement& place = scenario.placement;
   const auto shares = [](const DeviceCosts& device) {
-    return device.card_share != nullptr;
+    return device.partition_slowdown != nullptr;
   };
   if (place.data * place.tensor == 1) return no("one GPU a pipeline rank");
   if (shares(costs) || std::any_of(costs.other_devices.begin(),
@@ -129,15 +130,17 @@ std::shared_ptr<const FoldAnswer> Folds::FoldOf(
     return no("GPUs are parts of one card");
   }
   const Traffic whole = WholeTraffic(traffic, place, schedule, costs);
-  const std::string key = FoldKey(scenario, whole);
-  auto answer = folds_.Find(key);
+  const std::string key = SymmetryKey(scenario, whole);
+  auto answer = symmetries_.Find(key);
   if (answer == nullptr) {
-    answer = folds_.Add(key, place.num_gpus(),
-                        std::make_shared<const FoldAnswer>(FoldAnswer{
-                            Fold::Find(network, place, whole),
+    answer =
+        symmetries_.Add(key, place.num_gpus(),
+                        std::make_shared<const SymmetryResult>(SymmetryResult{
+                            Symmetry::Find(network, place, whole),
                             "no two GPUs were found to do the same"}));
   }
-  if (answer->fold.has_value() && !DevicesAreAlike(*answer->fold, costs)) {
+  if (answer->symmetry.has_value() &&
+      !DevicesAreAlike(*answer->symmetry, costs)) {
     return no("GPUs of one pipeline rank are unlike");
   }
   return answer;

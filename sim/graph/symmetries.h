@@ -28,22 +28,20 @@ Traffic TrafficOf(const Schedule& schedule);
 Traffic WholeTraffic(Traffic traffic, const Placement& place,
                      const Schedule& schedule, const Costs& costs);
 
-struct FoldAnswer {
-  std::optional<Fold> fold;        // absent: it cannot be folded
-  absl::string_view why_not = {};  // the reason in that case
+struct SymmetryResult {
+  std::optional<Symmetry> symmetry;  // absent: it cannot be folded
+  absl::string_view why_not = {};    // the reason in that case
 };
 
-class Folds {
+class SymmetryCache {
  public:
   // `traffic` is TrafficOf(schedule), `costs` those after ApplySchedule.
-  std::shared_ptr<const FoldAnswer> FoldOf(const ResolvedScenario& scenario,
-                                           const Network& network,
-                                           const Schedule& schedule,
-                                           const Traffic& traffic,
-                                           const Costs& costs);
+  std::shared_ptr<const SymmetryResult> SymmetryOf(
+      const ResolvedScenario& scenario, const Network& network,
+      const Schedule& schedule, const Traffic& traffic, const Costs& costs);
 
  private:
-  BoundedCache<FoldAnswer> folds_{1 << 20};  // weight in GPUs
+  BoundedCache<SymmetryResult> symmetries_{1 << 20};  // weight in GPUs
 };
 
 }  // namespace weir

@@ -75,25 +75,26 @@ struct Traffic {
   auto operator<=>(const Traffic&) const = default;
 };
 
-class Fold {
+class Symmetry {
  public:
   // Finds a fold. Starts with all GPUs in one class and splits classes by what
   // their members do, until all members do the same. Returns nothing if no GPU
   // then represents another one.
-  static std::optional<Fold> Find(const Network& network,
-                                  const Placement& everybody,
-                                  const Traffic& traffic);
+  static std::optional<Symmetry> Find(const Network& network,
+                                      const Placement& full_placement,
+                                      const Traffic& traffic);
 
-  const Placement& everybody() const { return everybody_; }
+  const Placement& full_placement() const { return full_placement_; }
   // The representative GPUs, by class of replicas and of tensor ranks; the
   // first GPU of each class.
   const Placement& representatives() const { return representatives_; }
   // Returns the index in representatives() of the GPU that represents this one
-  // of everybody().
+  // of full_placement().
   int RepresentativeOf(int index) const;
-  // Returns the index in everybody() of this GPU of representatives().
+  // Returns the index in full_placement() of this GPU of representatives().
   int IndexOf(int representative) const;
-  // [class]: the representative replica and tensor rank, as in everybody().
+  // [class]: the representative replica and tensor rank, as in
+  // full_placement().
   const std::vector<int32_t>& replicas() const { return replicas_; }
   const std::vector<int32_t>& tensor_ranks() const { return tensor_ranks_; }
 
@@ -102,35 +103,37 @@ class Fold {
   const std::vector<Link>& links() const { return links_; }
 
   // A color of uses.
-  struct Colour {
+  struct Color {
     Route route;  // over links(); original latency
     // The representatives, as GPUs of the cluster, that its flows touch.
     Slowdowns::Touch touch;
     // No flow of another role or of another color crosses its links.
     bool has_own_links = true;
   };
-  const Colour& colour(int32_t index) const { return colours_[index]; }
-  int32_t num_colours() const { return static_cast<int32_t>(colours_.size()); }
+  const Color& color(int32_t index) const { return colors_[index]; }
+  int32_t num_colors() const { return static_cast<int32_t>(colors_.size()); }
 
   // Returns an index into Traffic::copies. Requires: `ranks` is one of them.
   int IndexOfCopies(const std::vector<int>& ranks) const;
   // Returns the color of a transfer; -1: no link joins its GPUs.
-  int32_t ColourOf(const FoldRole& role) const;
-  // Returns the group that Ways::GroupOf makes of the first instance of `role`,
-  // except that its hops are colors, each listed once.
-  const Group& GroupOf(const FoldRole& role) const { return groups_.at(role); }
+  int32_t ColorOf(const InstanceRole& role) const;
+  // Returns the group that CommunicationLowering::GroupOf makes of the first
+  // instance of `role`, except that its hops are colors, each listed once.
+  const Group& GroupOf(const InstanceRole& role) const {
+    return groups_.at(role);
+  }
 
  private:
-  friend class FoldSearch;
+  friend class SymmetrySearch;
 
-  Placement everybody_, representatives_;
+  Placement full_placement_, representatives_;
   std::vector<int32_t> replica_class_, tensor_class_;
   std::vector<int32_t> replicas_, tensor_ranks_;  // [class]
   std::vector<Link> links_;
-  std::vector<Colour> colours_;
+  std::vector<Color> colors_;
   absl::flat_hash_map<std::vector<int>, int> copies_index_;
-  absl::flat_hash_map<FoldRole, int32_t> sends_;
-  absl::flat_hash_map<FoldRole, Group> groups_;
+  absl::flat_hash_map<InstanceRole, int32_t> sends_;
+  absl::flat_hash_map<InstanceRole, Group> groups_;
 };
 
 }  // namespace weir

@@ -10,7 +10,7 @@
 
 namespace weir {
 
-bool FoldSearch::PricedAlike(const Group& a, const Group& b) {
+bool SymmetrySearch::PricedAlike(const Group& a, const Group& b) {
   const CollectiveGroup &one = a.links, &other = b.links;
   return a.num_rings == b.num_rings &&
          a.intra_seconds_per_byte == b.intra_seconds_per_byte &&
@@ -23,12 +23,12 @@ bool FoldSearch::PricedAlike(const Group& a, const Group& b) {
          one.pci == other.pci && one.nvls == other.nvls;
 }
 
-void FoldSearch::SignInstances() {
+void SymmetrySearch::SignInstances() {
   for (Instance& instance : instances_) {
     uint64_t& sum = instance.signature;
     sum = Mix(instance.role);
     const auto add = [&sum](uint64_t x) { sum = Mix(sum ^ x); };
-    for (uint64_t colour : instance.colours) add(colour);
+    for (uint64_t color : instance.colors) add(color);
     add(static_cast<uint64_t>(instance.wire) * 2 + instance.same_leaf);
     add(std::bit_cast<uint64_t>(instance.latency_seconds));
     if (instance.group < 0) continue;
@@ -46,11 +46,11 @@ void FoldSearch::SignInstances() {
   }
 }
 
-bool FoldSearch::InstancesAreAlike() const {
+bool SymmetrySearch::InstancesAreAlike() const {
   return std::all_of(
       instances_.begin(), instances_.end(), [&](const Instance& one) {
         const Instance& first = instances_[roles_[one.role].first];
-        return one.colours == first.colours && one.wire == first.wire &&
+        return one.colors == first.colors && one.wire == first.wire &&
                one.same_leaf == first.same_leaf &&
                one.latency_seconds == first.latency_seconds &&
                (one.group < 0 ||
@@ -58,12 +58,12 @@ bool FoldSearch::InstancesAreAlike() const {
       });
 }
 
-bool FoldSearch::SplitClasses() {
+bool SymmetrySearch::SplitClasses() {
   std::vector<uint64_t> of_replica(place_.data), of_tensor(place_.tensor);
-  using Kind = FoldRole::Kind;
+  using Kind = InstanceRole::Kind;
   for (const Instance& instance : instances_) {
     const uint64_t mixed = Mix(instance.signature);
-    const FoldRole& name = instance.name;
+    const InstanceRole& name = instance.name;
     if (name.kind != Kind::kCopies) of_replica[name.replica] += mixed;
     if (name.kind != Kind::kTensor) of_tensor[name.tensor_rank] += mixed;
   }
@@ -72,12 +72,12 @@ bool FoldSearch::SplitClasses() {
     // in its own.
     std::iota(of_replica.begin(), of_replica.end(), 0);
   }
-  const bool by_replica = Split(of_replica, &fold_.replica_class_);
-  return Split(of_tensor, &fold_.tensor_class_) || by_replica;
+  const bool by_replica = Split(of_replica, &symmetry_.replica_class_);
+  return Split(of_tensor, &symmetry_.tensor_class_) || by_replica;
 }
 
-bool FoldSearch::Split(const std::vector<uint64_t>& signatures,
-                       std::vector<int32_t>* classes) {
+bool SymmetrySearch::Split(const std::vector<uint64_t>& signatures,
+                           std::vector<int32_t>* classes) {
   std::map<std::pair<int32_t, uint64_t>, int32_t> index;
   const std::vector<int32_t> before = *classes;
   for (size_t i = 0; i < signatures.size(); ++i) {

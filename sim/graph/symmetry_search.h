@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The steps of Fold::Find, with one source file for each part.
+// The steps of Symmetry::Find, with one source file for each part.
 #ifndef WEIR_SIM_GRAPH_SYMMETRY_SEARCH_H_
 #define WEIR_SIM_GRAPH_SYMMETRY_SEARCH_H_
 
@@ -15,27 +15,27 @@ namespace weir {
 
 // Starts with one class of replicas and one class of tensor ranks, and splits
 // them until all members of a class do the same.
-class FoldSearch {
+class SymmetrySearch {
  public:
-  FoldSearch(const Network& network, const Placement& everybody,
-             const Traffic& traffic);
+  SymmetrySearch(const Network& network, const Placement& full_placement,
+                 const Traffic& traffic);
 
-  std::optional<Fold> Run();
+  std::optional<Symmetry> Run();
 
  private:
   // One hop that a flow can take.
-  struct Use {
+  struct HopUse {
     int32_t from = 0, to = 0;  // GPUs of the cluster; below 0: a host's memory
     int32_t first_link = 0, end_link = 0;  // in use_links_
     double latency_seconds = 0;            // 0 if a model determines it
-    uint8_t kind = 0;                      // kLone, kIntra, kInter or kHost
-    uint64_t colour = 0;
+    uint8_t kind = 0;                      // kTransfer, kIntra, kInter or kHost
+    uint64_t color = 0;
     int32_t number = -1;  // index of its color
   };
   // A transfer or a group of the full graph. The folded graph has one for all
   // instances of a role.
   struct Instance {
-    FoldRole name;  // with replica and tensor rank, not their classes
+    InstanceRole name;  // with replica and tensor rank, not their classes
     int32_t role = 0;
     int32_t first_use = 0, end_use = 0;
     int32_t group = -1;  // index into groups_
@@ -43,11 +43,11 @@ class FoldSearch {
     Wire wire = Wire::kNone;
     bool same_leaf = false;
     double latency_seconds = 0;
-    std::vector<uint64_t> colours = {};  // ascending, without duplicates
-    uint64_t signature = 0;              // hash of all that must be equal
+    std::vector<uint64_t> colors = {};  // ascending, without duplicates
+    uint64_t signature = 0;             // hash of all that must be equal
   };
   struct Role {
-    FoldRole name;
+    InstanceRole name;
     int32_t first = 0;  // index of an instance
   };
 
@@ -58,11 +58,11 @@ class FoldSearch {
     return x ^ (x >> 31);
   }
 
-  std::span<const int32_t> LinksOf(const Use& use) const {
+  std::span<const int32_t> LinksOf(const HopUse& use) const {
     return {use_links_.data() + use.first_link,
             use_links_.data() + use.end_link};
   }
-  std::span<const Use> UsesOf(const Instance& instance) const {
+  std::span<const HopUse> UsesOf(const Instance& instance) const {
     return {uses_.data() + instance.first_use, uses_.data() + instance.end_use};
   }
 
@@ -73,11 +73,11 @@ class FoldSearch {
   std::vector<int> Members(const std::vector<int>& ranks, int first_replica,
                            int end_replica, int stride, int first_tensor_rank,
                            int end_tensor_rank) const;
-  Instance InstanceOf(const FoldRole& name) const;
+  Instance InstanceOf(const InstanceRole& name) const;
   // Adds a use to the last instance; nothing if the route has no links.
   void AddUse(int from, int to, const Route& route, uint8_t kind);
-  void AddSend(const FoldRole& name, int from, int to);
-  void AddGroup(const FoldRole& name, const std::vector<int>& gpus);
+  void AddSend(const InstanceRole& name, int from, int to);
+  void AddGroup(const InstanceRole& name, const std::vector<int>& gpus);
   // Renumbers links so that only those in use count.
   void NumberLinks();
 
@@ -89,7 +89,7 @@ class FoldSearch {
   // Checked without hashes: however colors were found, the proof needs these
   // counts.
   bool IsEquitable();
-  std::vector<uint64_t> SortedLinkColours(const Use& use) const;
+  std::vector<uint64_t> SortedLinkColors(const HopUse& use) const;
   // Returns true if no color has two roles. Fails only on a hash collision.
   bool RolesAreApart();
 
@@ -108,7 +108,7 @@ class FoldSearch {
   void SetRepresentatives();
   // Requires: classes are numbered in the order of their first members.
   static std::vector<int32_t> FirstOfEach(const std::vector<int32_t>& classes);
-  void NumberColours();
+  void NumberColors();
   // Returns true if each GPU is touched by flows of the same colors as its
   // representative.
   bool TouchesAreAlike();
@@ -116,9 +116,9 @@ class FoldSearch {
   // with the least capacity for them.
   bool AddLinks();
   // Stores the colors of each role.
-  void NameColours();
+  void NameColors();
 
-  static constexpr uint8_t kLone = 0, kIntra = 1, kInter = 2, kHost = 3;
+  static constexpr uint8_t kTransfer = 0, kIntra = 1, kInter = 2, kHost = 3;
   // Routes with more names would cost more than they save.
   static constexpr size_t kMaxNames = 4096;
 
@@ -126,17 +126,17 @@ class FoldSearch {
   const Placement& place_;
   const Traffic& traffic_;
   TaskGraph hops_;  // only its pairs are used
-  Ways ways_;
-  Fold fold_;
-  std::vector<Use> uses_;
+  CommunicationLowering lowering_;
+  Symmetry symmetry_;
+  std::vector<HopUse> uses_;
   std::vector<int32_t> use_links_;
   std::vector<Instance> instances_;
   std::vector<Role> roles_;
   std::vector<Group> groups_;
   std::vector<double> rates_;                    // [link]
-  std::vector<uint64_t> link_colours_;           // [link]
+  std::vector<uint64_t> link_colors_;            // [link]
   std::vector<std::vector<uint64_t>> crossing_;  // [link]: colors, ascending
-  absl::flat_hash_map<uint64_t, int32_t> colour_number_;
+  absl::flat_hash_map<uint64_t, int32_t> color_number_;
 };
 
 }  // namespace weir

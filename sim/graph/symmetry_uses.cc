@@ -6,9 +6,9 @@
 
 namespace weir {
 
-void FoldSearch::AddUses() {
+void SymmetrySearch::AddUses() {
   const int d = place_.data, n = place_.tensor, e = traffic_.expert_parallel;
-  using Kind = FoldRole::Kind;
+  using Kind = InstanceRole::Kind;
   for (int r = 0; r < d; ++r) {
     for (int t = 0; t < n; ++t) AddUsesOf(r, t);
   }
@@ -36,8 +36,8 @@ void FoldSearch::AddUses() {
   }
 }
 
-void FoldSearch::AddUsesOf(int r, int t) {
-  using Kind = FoldRole::Kind;
+void SymmetrySearch::AddUsesOf(int r, int t) {
+  using Kind = InstanceRole::Kind;
   for (const auto& [a, b] : traffic_.sends) {
     AddSend({Kind::kSend, a, b, r, t}, place_.gpu(r, a, t),
             place_.gpu(r, b, t));
@@ -55,10 +55,10 @@ void FoldSearch::AddUsesOf(int r, int t) {
            {place_.gpu(r, a, t), place_.gpu(r, b, t)});
 }
 
-std::vector<int> FoldSearch::Members(const std::vector<int>& ranks,
-                                     int first_replica, int end_replica,
-                                     int stride, int first_tensor_rank,
-                                     int end_tensor_rank) const {
+std::vector<int> SymmetrySearch::Members(const std::vector<int>& ranks,
+                                         int first_replica, int end_replica,
+                                         int stride, int first_tensor_rank,
+                                         int end_tensor_rank) const {
   std::vector<int> gpus;
   for (int rank : ranks) {
     for (int r = first_replica; r < end_replica; r += stride) {
@@ -70,16 +70,18 @@ std::vector<int> FoldSearch::Members(const std::vector<int>& ranks,
   return gpus;
 }
 
-FoldSearch::Instance FoldSearch::InstanceOf(const FoldRole& name) const {
+SymmetrySearch::Instance SymmetrySearch::InstanceOf(
+    const InstanceRole& name) const {
   Instance instance;
   instance.name = name;
   instance.first_use = instance.end_use = static_cast<int32_t>(uses_.size());
   return instance;
 }
 
-void FoldSearch::AddUse(int from, int to, const Route& route, uint8_t kind) {
+void SymmetrySearch::AddUse(int from, int to, const Route& route,
+                            uint8_t kind) {
   if (route.links.empty()) return;
-  Use use;
+  HopUse use;
   use.from = from;
   use.to = to;
   use.kind = kind;
@@ -96,21 +98,22 @@ void FoldSearch::AddUse(int from, int to, const Route& route, uint8_t kind) {
   instances_.back().end_use = static_cast<int32_t>(uses_.size());
 }
 
-void FoldSearch::AddSend(const FoldRole& name, int from, int to) {
+void SymmetrySearch::AddSend(const InstanceRole& name, int from, int to) {
   Instance instance = InstanceOf(name);
   const Route route = network_.RouteBetween(from, to);
   instance.wire = network_.WireBetween(from, to);
   instance.same_leaf = network_.SameLeaf(from, to);
   instance.latency_seconds = route.latency_seconds;
   instances_.push_back(std::move(instance));
-  AddUse(from, to, route, kLone);
+  AddUse(from, to, route, kTransfer);
 }
 
-void FoldSearch::AddGroup(const FoldRole& name, const std::vector<int>& gpus) {
+void SymmetrySearch::AddGroup(const InstanceRole& name,
+                              const std::vector<int>& gpus) {
   Instance instance = InstanceOf(name);
   instance.group = static_cast<int32_t>(groups_.size());
   instances_.push_back(std::move(instance));
-  groups_.push_back(ways_.GroupOf(gpus));
+  groups_.push_back(lowering_.GroupOf(gpus));
   const auto add = [&](const std::vector<int32_t>& hops, uint8_t kind) {
     for (int32_t hop : hops) {
       const GpuPair& pair = hops_.pairs[hop];
@@ -122,7 +125,7 @@ void FoldSearch::AddGroup(const FoldRole& name, const std::vector<int>& gpus) {
   add(groups_.back().inter_hops, kInter);
 }
 
-void FoldSearch::NumberLinks() {
+void SymmetrySearch::NumberLinks() {
   std::vector<int32_t> number(network_.links().size(), -1);
   for (int32_t& link : use_links_) {
     if (number[link] < 0) {
@@ -131,7 +134,7 @@ void FoldSearch::NumberLinks() {
     }
     link = number[link];
   }
-  link_colours_.resize(rates_.size());
+  link_colors_.resize(rates_.size());
 }
 
 }  // namespace weir

@@ -58,7 +58,7 @@ class Counter {
     return in_.costs.stages[action.stage];
   }
 
-  bool CallsExperts() const {
+  bool HasExpertCollectives() const {
     return in_.costs.expert_parallel > 1 &&
            std::any_of(in_.costs.stages.begin(), in_.costs.stages.end(),
                        [](const StageCosts& stage) {
@@ -79,7 +79,7 @@ class Counter {
     const int t = place_.tensor;
     double tasks = 0;
     const auto& actions = schedule_.rank_actions[rank];
-    const bool sharded = in_.costs.shards > 1, experts = CallsExperts();
+    const bool sharded = in_.costs.shards > 1, experts = HasExpertCollectives();
     for (size_t i = 0; i < actions.size(); ++i) {
       tasks += t * (Sends(actions[i], rank) ? 2 : 1);
       if (t > 1 || sharded || experts) ++tasks;

@@ -40,9 +40,9 @@ class Sum {
   SecondsByEvidence Run(double batch_seconds) {
     for (size_t i = 0; i < work_.passes.size(); ++i) AddPass(i);
     for (const GpuWork::Step& step : work_.steps) AddStep(step);
-    AddRole(CallRole::kReduction, work_.reduction_seconds);
-    AddRole(CallRole::kGather, work_.gather_seconds);
-    AddRole(CallRole::kTransfer, work_.transfer_seconds);
+    AddRole(CollectiveRole::kReduction, work_.reduction_seconds);
+    AddRole(CollectiveRole::kGather, work_.gather_seconds);
+    AddRole(CollectiveRole::kTransfer, work_.transfer_seconds);
     // The rest of the path is assumed to be of the same kinds.
     const double sum = sum_.measured() + sum_.interpolated() + sum_.fitted() +
                        sum_.datasheet() + sum_.assumed() + sum_.given();
@@ -109,8 +109,8 @@ class Sum {
     const double host = pass.host.Seconds(prices_.runtime) - collectives - own;
     if (host > 0) Add(kinds_.of_host(index), count * host);
     AddSharing(count * (own + std::max(host, 0.0)), pass.sharing_part);
-    AddRole(CallRole::kTensor, count * pass.tensor_seconds);
-    AddRole(CallRole::kExpert, count * pass.expert_seconds);
+    AddRole(CollectiveRole::kTensor, count * pass.tensor_seconds);
+    AddRole(CollectiveRole::kExpert, count * pass.expert_seconds);
   }
 
   void AddStep(const GpuWork::Step& step) {
@@ -128,9 +128,9 @@ class Sum {
 
   // Distributes the seconds over the calls of the role; without a model of
   // collectives all are from the links' datasheets.
-  void AddRole(CallRole role, double seconds) {
+  void AddRole(CollectiveRole role, double seconds) {
     const Figure& exchange = prices_.runtime.exchange_seconds();
-    const bool blocking = work_.blocking && role == CallRole::kTransfer;
+    const bool blocking = work_.blocking && role == CollectiveRole::kTransfer;
     double all = 0;
     for (size_t i = 0; i < work_.calls.size(); ++i) {
       if (work_.calls[i].role != role) continue;

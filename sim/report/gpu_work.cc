@@ -174,14 +174,14 @@ class Gatherer {
 };
 
 // Returns how many times longer the calls of each role take than at `base`.
-std::array<double, kNumCallRoles> Ratios(const GpuWork& work,
-                                         const WorkPrices& base,
-                                         const WorkPrices& prices) {
-  std::array<double, kNumCallRoles> before = {}, after = {}, ratios;
+std::array<double, kNumCollectiveRoles> Ratios(const GpuWork& work,
+                                               const WorkPrices& base,
+                                               const WorkPrices& prices) {
+  std::array<double, kNumCollectiveRoles> before = {}, after = {}, ratios;
   for (size_t i = 0; i < work.calls.size(); ++i) {
     const auto role = static_cast<size_t>(work.calls[i].role);
     const bool exchange =
-        work.blocking && work.calls[i].role == CallRole::kTransfer;
+        work.blocking && work.calls[i].role == CollectiveRole::kTransfer;
     const auto seconds = [&](const WorkPrices& p) {
       return work.calls[i].count *
              (p.call_seconds[i] +
@@ -190,7 +190,7 @@ std::array<double, kNumCallRoles> Ratios(const GpuWork& work,
     before[role] += seconds(base);
     after[role] += seconds(prices);
   }
-  for (int i = 0; i < kNumCallRoles; ++i) {
+  for (int i = 0; i < kNumCollectiveRoles; ++i) {
     ratios[i] = before[i] > 0 ? after[i] / before[i] : 1;
   }
   return ratios;
@@ -246,8 +246,9 @@ WorkPrices PriceWork(const GpuWork& work, const DeviceProfile& device,
 
 double WorkSeconds(const GpuWork& work, const WorkPrices& base,
                    const WorkPrices& prices, double given_factor) {
-  const std::array<double, kNumCallRoles> ratios = Ratios(work, base, prices);
-  const auto ratio = [&](CallRole role) {
+  const std::array<double, kNumCollectiveRoles> ratios =
+      Ratios(work, base, prices);
+  const auto ratio = [&](CollectiveRole role) {
     return ratios[static_cast<size_t>(role)];
   };
   // The time that a flow adds to an overlapped pass grows with (factor - 1).
@@ -255,9 +256,10 @@ double WorkSeconds(const GpuWork& work, const WorkPrices& base,
       base.slowdown == 1 ? 1 : (prices.slowdown - 1) / (base.slowdown - 1);
   double seconds = 0;
   for (const GpuWork::Pass& pass : work.passes) {
-    seconds += pass.count * PassSeconds(pass, prices, ratio(CallRole::kTensor),
-                                        ratio(CallRole::kExpert), given_factor,
-                                        slowdown_ratio);
+    seconds +=
+        pass.count * PassSeconds(pass, prices, ratio(CollectiveRole::kTensor),
+                                 ratio(CollectiveRole::kExpert), given_factor,
+                                 slowdown_ratio);
   }
   seconds *= work.pass_scale;
   for (const GpuWork::Step& step : work.steps) {
@@ -265,9 +267,9 @@ double WorkSeconds(const GpuWork& work, const WorkPrices& base,
                (prices.kernels[step.kernel].seconds + step.given_seconds +
                 (step.updates ? prices.runtime.update_seconds().value() : 0));
   }
-  return seconds + work.transfer_seconds * ratio(CallRole::kTransfer) +
-         work.reduction_seconds * ratio(CallRole::kReduction) +
-         work.gather_seconds * ratio(CallRole::kGather);
+  return seconds + work.transfer_seconds * ratio(CollectiveRole::kTransfer) +
+         work.reduction_seconds * ratio(CollectiveRole::kReduction) +
+         work.gather_seconds * ratio(CollectiveRole::kGather);
 }
 
 GpuWork WorkOf(const PipelineInputs& inputs, const PipelineGraph& graph,

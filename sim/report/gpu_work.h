@@ -17,7 +17,7 @@
 
 namespace weir {
 
-inline constexpr int kNumCallRoles = 5;
+inline constexpr int kNumCollectiveRoles = 5;
 
 struct GpuWork {
   // Passes of the same stage, operation and number of microbatches.

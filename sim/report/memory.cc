@@ -20,7 +20,7 @@ struct Event {
 };
 
 // Relative to the later time: smaller differences may be rounding errors.
-constexpr double kOneMoment = 1e-13;
+constexpr double kSimultaneousTolerance = 1e-13;
 
 // The order of events at one moment does not matter: Sweep() samples after all
 // of them.
@@ -56,8 +56,9 @@ class Tracer {
       return CommunicatorBytes(*device.communicators,
                                graph_.communicators[in_.placement.gpus[gpu_]]);
     }
-    return in_.everybody().num_gpus() > 1 ? device.communication_buffer_bytes
-                                          : 0;
+    return in_.full_placement().num_gpus() > 1
+               ? device.communication_buffer_bytes
+               : 0;
   }
 
   void AddStatic() {
@@ -86,7 +87,8 @@ class Tracer {
   bool NeedsSecondGradient(int stage) const {
     return !in_.schedule.flush &&
            in_.communication.gradient_reduction() == REDUCTION_OVERLAPPED &&
-           (in_.everybody().data > 1 || in_.schedule.RanksOf(stage).size() > 1);
+           (in_.full_placement().data > 1 ||
+            in_.schedule.RanksOf(stage).size() > 1);
   }
 
   // `count` below 0: frees.
@@ -304,8 +306,9 @@ class Tracer {
       // Sums of fractions of bytes leave a remainder.
       if (held[kind] == 0) now[kind] = static_[kind];
       // Events at one moment count when all of them have happened.
-      if (i + 1 < events.size() && events[i + 1].seconds - event.seconds <=
-                                       kOneMoment * events[i + 1].seconds) {
+      if (i + 1 < events.size() &&
+          events[i + 1].seconds - event.seconds <=
+              kSimultaneousTolerance * events[i + 1].seconds) {
         continue;
       }
       const double bytes = total();

@@ -21,7 +21,7 @@
 namespace weir {
 namespace {
 
-constexpr double kDefaultProductResidual = 0.1;
+constexpr double kDefaultGemmResidual = 0.1;
 constexpr double kDefaultCollectiveResidual = 0.1;
 constexpr double kDefaultMemoryResidual = 0.15;
 constexpr double kDefaultStepResidual = 0.06;
@@ -49,7 +49,7 @@ bool ShareResidual(const Kernel& a, const Kernel& b) {
   if (a.kind != b.kind) return false;
   if (IsMemory(a)) return a.part == b.part;
   return a.batch == b.batch && a.m == b.m && a.n == b.n && a.k == b.k &&
-         a.products == b.products;
+         a.num_gemms == b.num_gemms;
 }
 
 class Variations {
@@ -72,7 +72,7 @@ class Variations {
     if (!(base_seconds_ > 0)) return result;
     result.set_figures(std::sqrt(Figures()));
     result.set_kernels(std::sqrt(Kernels()));
-    result.set_collectives(std::sqrt(Calls()));
+    result.set_collectives(std::sqrt(OfCollectives()));
     result.set_step(ValueOr(runtime_.has_step_residual(),
                             runtime_.step_residual(), kDefaultStepResidual));
     return result;
@@ -134,8 +134,8 @@ class Variations {
 
   double Kernels() const {
     const double product =
-        ValueOr(device_.has_product_residual(), device_.product_residual(),
-                kDefaultProductResidual);
+        ValueOr(device_.has_gemm_residual(), device_.gemm_residual(),
+                kDefaultGemmResidual);
     const double memory =
         ValueOr(device_.has_memory_residual(), device_.memory_residual(),
                 kDefaultMemoryResidual);
@@ -168,7 +168,7 @@ class Variations {
     return sum;
   }
 
-  double Calls() const {
+  double OfCollectives() const {
     const double residual =
         ValueOr(first_.has_collective_residual(), first_.collective_residual(),
                 kDefaultCollectiveResidual);
@@ -198,10 +198,10 @@ bool Holds(const Range& range, double value) {
 }
 
 bool Covers(const Coverage& coverage, const Kernel& kernel) {
-  return (kernel.batch <= 1 || coverage.batched_products()) &&
-         Holds(coverage.product_m(), kernel.m) &&
-         Holds(coverage.product_n(), kernel.n) &&
-         Holds(coverage.product_k(), kernel.k);
+  return (kernel.batch <= 1 || coverage.batched_gemms()) &&
+         Holds(coverage.gemm_m(), kernel.m) &&
+         Holds(coverage.gemm_n(), kernel.n) &&
+         Holds(coverage.gemm_k(), kernel.k);
 }
 
 bool IsBetweenNodes(const CollectiveCall& call) {
@@ -210,7 +210,7 @@ bool IsBetweenNodes(const CollectiveCall& call) {
 
 // Seconds of a batch that are outside the measured range.
 struct Outside {
-  double products = 0;
+  double gemms = 0;
   double attention = 0;
   double throttled = 0;      // inside, but measured on a throttled GPU
   double between_nodes = 0;  // collectives and transfers
@@ -218,9 +218,9 @@ struct Outside {
 };
 
 // Adds the seconds of a role whose calls are outside the coverage.
-void AddCalls(const GpuWork& work, const WorkPrices& prices,
-              const Coverage& coverage, CallRole role, double role_seconds,
-              Outside* outside) {
+void AddCollectives(const GpuWork& work, const WorkPrices& prices,
+                    const Coverage& coverage, CollectiveRole role,
+                    double role_seconds, Outside* outside) {
   double all = 0, between = 0, inside_node = 0;
   for (size_t i = 0; i < work.calls.size(); ++i) {
     const CollectiveCall& call = work.calls[i];
@@ -258,20 +258,21 @@ Outside OutsideOf(const ResolvedScenario& scenario, const GpuWork& work) {
       if (price.basis != KernelPrice::Basis::kFigures) continue;
       if (kernel.kind == Kernel::Kind::kAttention && price.outside) {
         outside.attention += seconds;
-      } else if (kernel.kind == Kernel::Kind::kProduct &&
+      } else if (kernel.kind == Kernel::Kind::kGemm &&
                  !Covers(device.coverage(), kernel)) {
-        outside.products += seconds;
+        outside.gemms += seconds;
       }
     }
   }
-  const std::pair<CallRole, double> roles[] = {
-      {CallRole::kTensor, tensor},
-      {CallRole::kExpert, expert},
-      {CallRole::kReduction, work.reduction_seconds},
-      {CallRole::kGather, work.gather_seconds},
-      {CallRole::kTransfer, work.transfer_seconds}};
+  const std::pair<CollectiveRole, double> roles[] = {
+      {CollectiveRole::kTensor, tensor},
+      {CollectiveRole::kExpert, expert},
+      {CollectiveRole::kReduction, work.reduction_seconds},
+      {CollectiveRole::kGather, work.gather_seconds},
+      {CollectiveRole::kTransfer, work.transfer_seconds}};
   for (const auto& [role, seconds] : roles) {
-    AddCalls(work, prices, scenario.device.coverage(), role, seconds, &outside);
+    AddCollectives(work, prices, scenario.device.coverage(), role, seconds,
+                   &outside);
   }
   return outside;
 }
@@ -325,7 +326,7 @@ void FillUncertainty(const ResolvedScenario& scenario, const GpuWork& work,
     warn_of(seconds, absl::StrCat(what, ", which no measurement of ", device,
                                   " covers"));
   };
-  warn(outside.products, "products of other sizes or in batches");
+  warn(outside.gemms, "products of other sizes or in batches");
   warn(outside.attention, "attention over other lengths");
   warn(outside.between_nodes, "collectives and transfers between nodes");
   warn(outside.in_node, "collectives of other sizes or numbers of GPUs");

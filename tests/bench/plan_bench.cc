@@ -102,18 +102,18 @@ void BM_BoundOfPreset(benchmark::State& state, const char* name) {
 BENCHMARK_CAPTURE(BM_BoundOfPreset, gpt_2_2b, "pipedream-flush-gpt-2.2b");
 BENCHMARK_CAPTURE(BM_BoundOfPreset, gpt3_175b, "gpt3-175b-selene");
 
-void BM_Ranked(benchmark::State& state) {
+void BM_FastEstimate(benchmark::State& state) {
   const std::vector<ResolvedScenario> plans = Plans();
-  Ranker ranker;
+  FastSimulator ranker;
   size_t k = 0;
   for (auto _ : state) {
     const double before = CpuSeconds();
-    benchmark::DoNotOptimize(ranker.Rank(plans[k++ % plans.size()]));
+    benchmark::DoNotOptimize(ranker.Estimate(plans[k++ % plans.size()]));
     state.SetIterationTime(CpuSeconds() - before);
   }
   CountPlans(state);
 }
-BENCHMARK(BM_Ranked)->UseManualTime();
+BENCHMARK(BM_FastEstimate)->UseManualTime();
 
 ScheduleSpec Large() {
   ScheduleSpec spec;
@@ -144,7 +144,7 @@ BENCHMARK_CAPTURE(BM_Shorten, interleaved, "interleaved-1f1b", 4)
 
 // Generates the order of 64 ranks x 4 chunks x 1,024 microbatches, shortens it,
 // evaluates its longest path and extrapolates.
-void BM_LargeRanked(benchmark::State& state) {
+void BM_LargeFastEstimate(benchmark::State& state) {
   Textbook textbook;
   textbook.schedule = "interleaved-1f1b";
   textbook.num_ranks = 64;
@@ -153,13 +153,13 @@ void BM_LargeRanked(benchmark::State& state) {
   textbook.hop_seconds = 0.01;
   const ResolvedScenario scenario = Resolve(textbook);
   for (auto _ : state) {
-    Ranker ranker;
+    FastSimulator ranker;
     const double before = CpuSeconds();
-    benchmark::DoNotOptimize(ranker.Rank(scenario));
+    benchmark::DoNotOptimize(ranker.Estimate(scenario));
     state.SetIterationTime(CpuSeconds() - before);
   }
 }
-BENCHMARK(BM_LargeRanked)->UseManualTime()->Unit(benchmark::kMillisecond);
+BENCHMARK(BM_LargeFastEstimate)->UseManualTime()->Unit(benchmark::kMillisecond);
 
 // Evaluates the longest path of the same schedule over all passes, without
 // shortening.

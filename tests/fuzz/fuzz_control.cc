@@ -75,7 +75,7 @@ absl::Status TakeAll(Peer* peer, int type,
                      std::vector<std::unique_ptr<Message>>* taken) {
   while (true) {
     auto message = NewMessage(type);
-    const auto whole = peer->wire().Take(message.get(), kMostBytes);
+    const auto whole = peer->wire().ExtractMessage(message.get(), kMostBytes);
     if (!whole.ok()) return whole.status();
     if (!*whole) return absl::OkStatus();
     taken->push_back(std::move(message));

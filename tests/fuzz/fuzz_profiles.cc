@@ -24,9 +24,9 @@ Kernel GenerateKernel(Choices* choices) {
         m * n, choices->Of<KernelPart>({KernelPart::kNorm, KernelPart::kSoftmax,
                                         KernelPart::kElementwise}));
   }
-  return ProductKernel(choices->Int(1, 64), std::floor(m), std::floor(n),
-                       std::floor(choices->LogReal(1, 1e5)),
-                       choices->Int(1, 2) * 2, KernelPart::kProjectionProduct);
+  return GemmKernel(choices->Int(1, 64), std::floor(m), std::floor(n),
+                    std::floor(choices->LogReal(1, 1e5)),
+                    choices->Int(1, 2) * 2, KernelPart::kProjectionGemm);
 }
 
 void PriceKernels(const DeviceProfile& profile, Choices* choices) {
@@ -63,7 +63,8 @@ bool RunInput(Choices* choices) {
   const double reserved = ReservedBytes(profile);
   REQUIRE(std::isfinite(reserved) && reserved >= 0);
   for (const absl::string_view pass : kSharedPasses) {
-    for (const double factor : SharingCurve(profile.card_share(), pass)) {
+    for (const double factor :
+         SharingCurve(profile.partition_slowdown(), pass)) {
       REQUIRE(std::isfinite(factor) && factor > 0);
     }
   }

@@ -50,11 +50,11 @@ void ViewAll(const std::vector<Result>& results, Choices* choices) {
       break;
   }
   const auto compared =
-      CompareReplay("a", results.front(), "b", results.back());
+      CompareExecution("a", results.front(), "b", results.back());
   if (!compared.ok()) return;
-  REQUIRE(!ReplayTable(*compared, true).empty());
-  CheckJson(ReplayJson(*compared));
-  CheckCsv(ReplayCsv(*compared));
+  REQUIRE(!ExecutionTable(*compared, true).empty());
+  CheckJson(ExecutionJson(*compared));
+  CheckCsv(ExecutionCsv(*compared));
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ constexpr double kRounding = 1e-9;
 
 struct Engine {
   GraphRunner runner;
-  Ranker ranker{&runner};
+  FastSimulator fast_simulator{&runner};
 };
 
 // Never destroyed, as SimGrid's teardown is slow.
@@ -63,7 +63,7 @@ bool Near(double a, double b, double tolerance) {
   return std::fabs(a - b) <= tolerance * std::fabs(b);
 }
 
-bool Near(const RankedRun& ranked, const Result& full) {
+bool Near(const FastEstimate& ranked, const Result& full) {
   const std::vector<double> peaks = PeaksOf(full);
   bool near = ranked.peak_bytes.size() == peaks.size() &&
               ranked.fits_memory == full.fits_memory() &&
@@ -99,7 +99,7 @@ bool IsWellConditioned(const ResolvedScenario& scenario, const Result& full) {
 
 void CheckFast(const ResolvedScenario& scenario,
                const absl::StatusOr<Result>& full) {
-  const auto ranked = TheEngine().ranker.Rank(scenario);
+  const auto ranked = TheEngine().fast_simulator.Estimate(scenario);
   REQUIRE_THAT(ranked.status().code() == full.status().code(),
                ranked.status().ToString() + "\n" + full.status().ToString() +
                    "\n" + Describe(scenario));

@@ -34,7 +34,7 @@ bool Has(const std::string& path, std::initializer_list<const char*> words) {
 
 // Returns true for fractions, which are at most 1.
 bool IsPart(const std::string& path) {
-  return Has(path, {"efficiency", "link_part", "product.matrix_rate",
+  return Has(path, {"efficiency", "link_part", "gemm.matrix_rate",
                     "memory_rate", "sustained_rate", "quantization"});
 }
 

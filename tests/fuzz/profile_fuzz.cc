@@ -20,7 +20,8 @@ void Require(bool fact) {
 void Use(const weir::DeviceProfile& profile) {
   Require(std::isfinite(weir::ReservedBytes(profile)));
   for (const absl::string_view pass : weir::kSharedPasses) {
-    for (double factor : weir::SharingCurve(profile.card_share(), pass)) {
+    for (double factor :
+         weir::SharingCurve(profile.partition_slowdown(), pass)) {
       Require(factor > 0 && std::isfinite(factor));
     }
   }
@@ -28,8 +29,8 @@ void Use(const weir::DeviceProfile& profile) {
     const weir::KernelPrices prices(profile, rate.format());
     for (double m : {1.0, 700.0, 1024.0, 2048.0, 1e5}) {
       for (const weir::Kernel& kernel :
-           {weir::ProductKernel(1, m, 2304, 768, 2,
-                                weir::KernelPart::kProjectionProduct),
+           {weir::GemmKernel(1, m, 2304, 768, 2,
+                             weir::KernelPart::kProjectionGemm),
             weir::MemoryKernel(m * 1536, weir::KernelPart::kNorm)}) {
         const double seconds =
             prices.Price(profile, rate.peak_flops().value(), kernel).seconds;

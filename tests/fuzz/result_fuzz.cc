@@ -20,11 +20,11 @@ namespace {
 
 void CompareBoth(const weir::Result& predicted, const weir::Result& measured) {
   weir::PutUnderEachOther("a", predicted, "b", measured).status().IgnoreError();
-  const auto compared = weir::CompareReplay("a", predicted, "b", measured);
+  const auto compared = weir::CompareExecution("a", predicted, "b", measured);
   if (!compared.ok()) return;
-  weir::ReplayTable(*compared, true);
-  weir::ReplayJson(*compared);
-  weir::ReplayCsv(*compared);
+  weir::ExecutionTable(*compared, true);
+  weir::ExecutionJson(*compared);
+  weir::ExecutionCsv(*compared);
 }
 
 void ShowAll(absl::string_view bytes) {

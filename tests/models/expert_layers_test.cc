@@ -66,11 +66,11 @@ TEST(ExpertLayersTest, ExpertsAreSharedOutAndTheRestIsNot) {
   EXPECT_EQ(StageExpertParameters(layers, 0, 3), 2 * part.expert_parameters);
 }
 
-TEST(ExpertLayersTest, LocalExpertsRunAsOneBatchedProduct) {
+TEST(ExpertLayersTest, LocalExpertsRunAsOneBatchedGemm) {
   WorkSpec spec = Spec();
   spec.expert_parallel = 4;
   for (const Kernel& kernel : Block(spec).forward) {
-    if (kernel.part != KernelPart::kFeedForwardProduct) continue;
+    if (kernel.part != KernelPart::kFeedForwardGemm) continue;
     EXPECT_EQ(kernel.batch, 2);
     EXPECT_EQ(kernel.m, 2 * T / 2);
   }
@@ -111,20 +111,20 @@ TEST(ExpertLayersTest, TensorParallelGroupsGatherWhatTheirGpusGot) {
 // Norms; attention (q, k, v, residual sum, its input, statistics); router
 // (input and probabilities); twice the tokens at the input, inside and at the
 // output of the experts.
-TEST(ExpertLayersTest, KeepsTheInputsOfEveryProduct) {
+TEST(ExpertLayersTest, KeepsTheInputsOfEveryGemm) {
   EXPECT_SAME(Block(Spec()).stash_bytes,
               2 * (2 * T * h + T * h + T * (2 * h + 2 * kv)) + 4 * 32 * s +
                   2 * T * h + 4 * T * 8 + 2 * (2 * T * (h + 3 * f + h)));
 }
 
-TEST(ExpertLayersTest, CapacityPadsTheProductsNotTheNeed) {
+TEST(ExpertLayersTest, CapacityPadsTheGemmsNotTheNeed) {
   Model model = *LoadModel("mixtral-8x7b");
   const double needed = ModelFlops(LayersOf(model, Spec()), 1);
   model.mutable_transformer()->set_capacity_factor(1.25);
   const std::vector<LayerWork> layers = LayersOf(model, Spec());
   EXPECT_SAME(ModelFlops(layers, 1), needed);
   for (const Kernel& kernel : layers[1].forward) {
-    if (kernel.part != KernelPart::kFeedForwardProduct) continue;
+    if (kernel.part != KernelPart::kFeedForwardGemm) continue;
     EXPECT_SAME(kernel.performed_flops / kernel.flops, 1.25);
   }
 }

@@ -174,8 +174,8 @@ void ShowAll(const Results& results) {
     if (!result.has_timeline()) continue;
     PerfettoTrace(result).IgnoreError();
     ChromeTrace(result).IgnoreError();
-    const auto compared = CompareReplay("a", result, "b", result);
-    if (compared.ok()) ReplayTable(*compared, true);
+    const auto compared = CompareExecution("a", result, "b", result);
+    if (compared.ok()) ExecutionTable(*compared, true);
   }
 }
 

@@ -57,23 +57,23 @@ TEST(ProfileWarningsTest, AnotherGpuIsToldByNameMultiprocessorsAndMemory) {
               HasSubstr(": 144 multiprocessors, not 132"));
 }
 
-TEST(ProfileWarningsTest, PartsOfCardsThatAreNoWholeCardsWarn) {
+TEST(ProfileWarningsTest, PartsOfGpusThatAreNoWholeGpusWarn) {
   DeviceProfile part = ToyProfile();
-  part.mutable_card_share()->set_num_partitions(4);
+  part.mutable_partition_slowdown()->set_num_partitions(4);
   const Cluster eight = *LoadCluster("one-card", 1);
-  EXPECT_THAT(CardShareWarnings(part, eight, {0, 1, 2, 3}), IsEmpty());
-  EXPECT_THAT(CardShareWarnings(part, eight, {4, 5}), IsEmpty());
+  EXPECT_THAT(PartitionWarnings(part, eight, {0, 1, 2, 3}), IsEmpty());
+  EXPECT_THAT(PartitionWarnings(part, eight, {4, 5}), IsEmpty());
   EXPECT_THAT(
-      CardShareWarnings(part, eight, {0, 1, 2, 3, 4}),
+      PartitionWarnings(part, eight, {0, 1, 2, 3, 4}),
       ElementsAre("Toy-1: is of one of 4 parts of a card, the GPUs of a node "
                   "that are used are 2 cards: to share one among more ranks "
                   "takes a profile of as many parts"));
   // Four partitions of one GPU, four of the next.
-  EXPECT_THAT(CardShareWarnings(part, *LoadCluster("one-card", 2), {2, 9}),
+  EXPECT_THAT(PartitionWarnings(part, *LoadCluster("one-card", 2), {2, 9}),
               IsEmpty());
-  part.mutable_card_share()->set_num_partitions(3);
+  part.mutable_partition_slowdown()->set_num_partitions(3);
   EXPECT_THAT(
-      CardShareWarnings(part, eight, {0}),
+      PartitionWarnings(part, eight, {0}),
       ElementsAre("Toy-1: is of one of 3 parts of a card, the 8 GPUs of a node "
                   "are 2 whole cards and 2 parts of another, the rest of which "
                   "is idle"));

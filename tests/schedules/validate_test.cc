@@ -79,7 +79,7 @@ TEST(ValidateTest, ActivationsAreOffloadedBeforeTheirBackward) {
               HasSubstr("0R0 comes before its offload (O)"));
 }
 
-TEST(ValidateTest, NoForwardRunsBesideItsOwnBackward) {
+TEST(ValidateTest, NoForwardOverlapsWithItsOwnBackward) {
   EXPECT_THAT(ErrorOf(FromText("(0F0;0B0)OVERLAP_F_B")),
               HasSubstr("0F0 overlaps its own backward"));
   EXPECT_THAT(

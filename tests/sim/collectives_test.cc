@@ -35,18 +35,19 @@ std::vector<int> Gpus(int first, int count, int stride = 1) {
 class Lab {
  public:
   explicit Lab(const Cluster& cluster)
-      : network_(cluster), ways_(network_, &Model(), nullptr, &tasks_) {}
+      : network_(cluster), lowering_(network_, &Model(), nullptr, &tasks_) {}
 
-  Ways& ways() { return ways_; }
+  CommunicationLowering& lowering() { return lowering_; }
   const TaskGraph& tasks() const { return tasks_; }
 
   void Add(const std::vector<int>& gpus, const Collectives& collectives) {
     const int32_t start = tasks_.AddTimer(0);
     ends_.push_back(tasks_.AddTimer(0));
-    ways_.AddCollectives(ways_.GroupOf(gpus), collectives, start, ends_.back());
+    lowering_.AddCollectives(lowering_.GroupOf(gpus), collectives, start,
+                             ends_.back());
   }
   void Send(int from, int to, double bytes, double extra_seconds = 0) {
-    const SendCost send = ways_.SendBetween(from, to, bytes, extra_seconds);
+    const SendCost send = lowering_.SendBetween(from, to, bytes, extra_seconds);
     ends_.push_back(tasks_.AddFlow(send.pair, send.bytes));
   }
   std::vector<double> Run() {
@@ -61,7 +62,7 @@ class Lab {
  private:
   const Network network_;
   TaskGraph tasks_;
-  Ways ways_;
+  CommunicationLowering lowering_;
   std::vector<int32_t> ends_;
 };
 
@@ -194,7 +195,7 @@ TEST(CollectivesTest, SecondsAloneAreWhatTheyTakeAlone) {
                                  {CollectiveKind::kAllGather, 4e9, 2}};
     Lab lab(shape.cluster);
     const double alone =
-        lab.ways().SecondsAlone(lab.ways().GroupOf(shape.gpus), calls);
+        lab.lowering().SecondsAlone(lab.lowering().GroupOf(shape.gpus), calls);
     double sum = 0;
     for (const auto& [kind, bytes, count] : calls) {
       sum += count *
@@ -212,7 +213,7 @@ TEST(CollectivesTest, SecondsAloneAreWhatTheyTakeAlone) {
 // sequence.
 TEST(CollectivesTest, HopsThatShareAPcieTreeAreChargedTogether) {
   Lab lab(PcieNodes(2));
-  const Group group = lab.ways().GroupOf(Gpus(0, 8));
+  const Group group = lab.lowering().GroupOf(Gpus(0, 8));
   lab.Add(Gpus(0, 8), {CollectiveKind::kAllReduce, 8e9, 1});
   const double expected =
       CheapestCollective(Model(), CollectiveKind::kAllReduce, 8e9, group.links)
@@ -301,8 +302,8 @@ TEST(CollectivesTest, EveryLatencyOfAPairHasItsOwnHosts) {
   const double extra[] = {0, 0.5, 1, 0.5};
   for (double seconds : extra) lab.Send(0, 1, 8e9, seconds);
   lab.Send(1, 0, 8e9, 0.5);
-  EXPECT_GE(lab.ways().HostPairOf(0, true), 0);
-  EXPECT_GE(lab.ways().HostPairOf(1, false), 0);
+  EXPECT_GE(lab.lowering().HostPairOf(0, true), 0);
+  EXPECT_GE(lab.lowering().HostPairOf(1, false), 0);
   std::set<std::pair<int, int>> hosts;
   for (const GpuPair& pair : lab.tasks().pairs) {
     EXPECT_TRUE(hosts.insert({pair.from, pair.to}).second);
@@ -325,7 +326,7 @@ TEST(CollectivesTest, EveryLatencyOfAPairHasItsOwnHosts) {
 
 // Checks that one flow represents all hops whose links no other flow uses, and
 // that all end times are bit-identical.
-TEST(CollectivesTest, FoldedHopsChangeNoTime) {
+TEST(CollectivesTest, ReducedHopsChangeNoTime) {
   for (bool send_inside : {false, true}) {
     std::vector<double> ends[2];
     int num_flows[] = {0, 0};
@@ -336,7 +337,7 @@ TEST(CollectivesTest, FoldedHopsChangeNoTime) {
         lab.Add(Gpus(8 * node, 8), {CollectiveKind::kReduceScatter, 1e8, 1});
       }
       lab.Send(0, send_inside ? 1 : 8, 2e8);
-      if (folded == 1) lab.ways().FoldHops();
+      if (folded == 1) lab.lowering().MergeHops();
       for (int32_t task = 0; task < lab.tasks().num_tasks(); ++task) {
         num_flows[folded] += !lab.tasks().is_timer(task);
       }

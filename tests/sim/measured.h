@@ -32,7 +32,7 @@ inline DeviceProfile FreeDevice() {
   rate->set_format("fp32");
   rate->mutable_peak_flops()->set_value(1e15);
   device.mutable_num_multiprocessors()->set_value(1);
-  ProductModel& product = *device.mutable_product();
+  GemmModel& product = *device.mutable_gemm();
   product.mutable_matrix_rate()->set_value(1);
   product.mutable_cache_bytes_per_second()->set_value(1e300);
   product.mutable_cache_shares()->set_value(1);

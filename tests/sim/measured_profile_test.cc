@@ -92,7 +92,7 @@ TEST(MeasuredProfileTest, TheWeakestFigureThatMattersDecides) {
   scenario.runtime = Runtime();
   scenario.device.clear_kernels();
   for (const char* assumed : {"sustained_rate", "kernel_seconds"}) {
-    scenario.device.mutable_product()->mutable_sustained_rate()->set_kind(
+    scenario.device.mutable_gemm()->mutable_sustained_rate()->set_kind(
         std::string(assumed) == "sustained_rate" ? Figure::ASSUMED
                                                  : Figure::FITTED);
     scenario.device.mutable_kernel_seconds()->set_kind(
@@ -207,7 +207,7 @@ TEST(MeasuredProfileTest, AGpuHasAllOthersOfItsExpertGroupAsPeers) {
 
 // The toy profile's links: 10 us of latency, half the rate below 1 MB, and the
 // full rate above.
-TEST(MeasuredProfileTest, ALoneSendTakesWhatWasMeasured) {
+TEST(MeasuredProfileTest, AnUncontendedSendTakesWhatWasMeasured) {
   const double kRate[] = {2e11, 2e10};
   int i = 0;
   for (const Cluster& cluster :

@@ -65,7 +65,7 @@ constexpr const char* kStraight[] = {"gpipe", "1f1b", "pipedream",
 
 // A message between partitions takes the time of its link whatever the
 // profile's NCCL model, because the replay emulates its links.
-TEST(NetworkTest, AMessageBetweenPartsOfOneCardTakesItsLinkAlone) {
+TEST(NetworkTest, AMessageBetweenPartsOfOneGpuTakesItsLinkAlone) {
   Measured measured;
   measured.num_ranks = 2;
   measured.num_microbatches = 1;

@@ -54,7 +54,7 @@ std::map<int, std::pair<double, double>> Moves(const Result& result) {
 }
 
 // F 0..4, O 4..6 overlapped with F 4..8, B 8..16, R 16..18, B 18..26.
-TEST(OffloadTest, RunsBesideComputationAndFreesItsMemory) {
+TEST(OffloadTest, OverlapsWithComputationAndFreesItsMemory) {
   const Result result =
       RunByHand(Resolve(OneStage(1), WithPcie(1, 50, 1000)), OneAway());
   const auto moves = Moves(result);

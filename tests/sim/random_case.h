@@ -137,8 +137,8 @@ class RandomCase {
             *network_, placement_, communication_};
   }
   // Returns the symmetry reduction of the case, or nullopt if there is none.
-  std::optional<Fold> FindFold() const {
-    return Fold::Find(
+  std::optional<Symmetry> FindSymmetry() const {
+    return Symmetry::Find(
         *network_, placement_,
         WholeTraffic(TrafficOf(schedule_), placement_, schedule_, costs_));
   }

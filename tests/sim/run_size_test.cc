@@ -85,13 +85,13 @@ TEST(RunSizeTest, TasksDoNotDependOnTheNumbersOfRanks) {
 
 TEST(RunSizeTest, FastRunsAreRefusedToo) {
   const ResolvedScenario scenario = Resolve(Textbook());
-  Ranker ranker;
+  FastSimulator ranker;
   {
     const ScopedSizeLimits limits({1000, 1});
-    EXPECT_THAT(ranker.Rank(scenario).status().message(),
+    EXPECT_THAT(ranker.Estimate(scenario).status().message(),
                 HasSubstr("is too large"));
   }
-  EXPECT_TRUE(ranker.Rank(scenario).ok());
+  EXPECT_TRUE(ranker.Estimate(scenario).ok());
 }
 
 TEST(RunSizeTest, RefusesMoreTasksThanHaveNumbers) {

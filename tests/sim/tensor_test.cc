@@ -53,7 +53,7 @@ ResolvedScenario Resolve(const Tensor& tensor, const Cluster& cluster) {
   resolved.device.mutable_matrix_rates(0)->mutable_peak_flops()->set_value(
       1e300);
   resolved.device.mutable_kernel_seconds()->set_value(tensor.kernel_seconds);
-  resolved.device.mutable_product()->mutable_launch_seconds()->set_value(
+  resolved.device.mutable_gemm()->mutable_launch_seconds()->set_value(
       tensor.kernel_seconds);
   Transformer* transformer = resolved.model.mutable_transformer();
   transformer->set_num_layers(tensor.num_stages() * tensor.blocks_per_stage);

@@ -47,7 +47,7 @@ std::string Cell(absl::string_view text) {
   return cell;
 }
 
-void AddPlan(const std::string& name, const PlannerAnswer& answer,
+void AddPlan(const std::string& name, const PlannerResult& answer,
              Tables* tables) {
   const Scenario& scenario = answer.scenario;
   const Parallelism& parallelism = scenario.parallelism();
@@ -82,7 +82,7 @@ void AddPlan(const std::string& name, const PlannerAnswer& answer,
       !answer.trains ? "inference" : (answer.fits_memory ? "yes" : "no"));
 }
 
-void AddRefusal(const std::string& name, const PlannerAnswer& answer,
+void AddRefusal(const std::string& name, const PlannerResult& answer,
                 Tables* tables) {
   const std::string why = Cell(answer.simulated.message());
   absl::StrAppend(&tables->csv, name, ",", answer.algorithm, ",,,,,,,,,,,,,,,",
@@ -92,9 +92,9 @@ void AddRefusal(const std::string& name, const PlannerAnswer& answer,
                   " | | | | | |\n");
 }
 
-absl::StatusOr<PlannerAnswer> Joint(const std::string& path,
+absl::StatusOr<PlannerResult> Joint(const std::string& path,
                                     const Scenario& scenario,
-                                    const std::vector<PlannerAnswer>& answers) {
+                                    const std::vector<PlannerResult>& answers) {
   PlanRequest request;
   *request.mutable_scenario() = scenario;
   request.set_num_plans(1);
@@ -125,7 +125,7 @@ absl::StatusOr<PlannerAnswer> Joint(const std::string& path,
     return absl::NotFoundError(absl::StrCat(path, ": the search found none"));
   }
   const Plan& plan = report.plans(0);
-  PlannerAnswer joint;
+  PlannerResult joint;
   joint.algorithm = plan.source() == "joint"
                         ? "joint"
                         : absl::StrCat("joint (", plan.source(), ")");
@@ -142,14 +142,14 @@ absl::Status AddCase(const std::string& path, Tables* tables) {
   ASSIGN_OR_RETURN(const Scenario scenario, LoadScenario(path));
   ASSIGN_OR_RETURN(const ResolvedScenario given,
                    GivenForPlanners(path, scenario));
-  ASSIGN_OR_RETURN(const std::vector<PlannerAnswer> answers,
-                   Ask(AllPaperPlanners(), given));
-  ASSIGN_OR_RETURN(const PlannerAnswer joint, Joint(path, scenario, answers));
+  ASSIGN_OR_RETURN(const std::vector<PlannerResult> answers,
+                   RunPlanners(AllPaperPlanners(), given));
+  ASSIGN_OR_RETURN(const PlannerResult joint, Joint(path, scenario, answers));
   absl::StrAppend(
       &tables->markdown, "\n## ", name, "\n\n",
       "| planner | schedule | t / p / d / v / microbatch | blocks | samples/s "
       "| peak GB | fits |\n|---|---|---|---|---:|---:|---|\n");
-  for (const PlannerAnswer& answer : answers) {
+  for (const PlannerResult& answer : answers) {
     if (!answer.simulated.ok()) {
       AddRefusal(name, answer, tables);
       continue;

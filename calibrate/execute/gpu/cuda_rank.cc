@@ -166,7 +166,7 @@ absl::Status CudaRank::RunOp(int stage, StagePass pass, int op,
                              const OpVariation& variation) {
   const StageExecutor& executor = tools_.executors->of(stage);
   const auto& ops = executor.program().ops(pass);
-  RETURN_IF_ERROR(Attend());
+  RETURN_IF_ERROR(MakeCurrent());
   RETURN_IF_ERROR(Begin(stage, pass, static_cast<int>(ops.size())));
   located_.assign(buffers.size(), nullptr);
   for (const auto* views : {&ops[op].inputs, &ops[op].outputs}) {
@@ -207,7 +207,7 @@ absl::Status CudaRank::Update(int stage, const StageOptimizer& optimizer,
   }
   const bool momentum = optimizer.kind == OptimizerKind::kMomentum;
   const Parts& parts = parts_[stage];
-  RETURN_IF_ERROR(Attend());
+  RETURN_IF_ERROR(MakeCurrent());
   RETURN_IF_ERROR(Begin(stage, StagePass::kOptimizer, 1));
   ASSIGN_OR_RETURN(const Located at, LocateState(parts, buffers));
   ASSIGN_OR_RETURN(void* weights, Locate(buffers[parts.weights]));
@@ -232,7 +232,7 @@ absl::Status CudaRank::Estimate(int stage, const StageOptimizer& optimizer,
                                 const void* average, const Buffers& buffers,
                                 void* estimate) {
   const int64_t n = parts_[stage].num_elements;
-  RETURN_IF_ERROR(Attend());
+  RETURN_IF_ERROR(MakeCurrent());
   RETURN_IF_ERROR(Begin(stage, StagePass::kOptimizer, 1));
   ASSIGN_OR_RETURN(void* from, Locate(weights));
   ASSIGN_OR_RETURN(void* into, Locate(estimate));
@@ -268,7 +268,7 @@ absl::Status CudaRank::Estimate(int stage, const StageOptimizer& optimizer,
 
 absl::Status CudaRank::Average(int stage, double decay, const void* old_weights,
                                const void* new_weights, void* average) {
-  RETURN_IF_ERROR(Attend());
+  RETURN_IF_ERROR(MakeCurrent());
   RETURN_IF_ERROR(Begin(stage, StagePass::kOptimizer, 1));
   ASSIGN_OR_RETURN(void* before, Locate(old_weights));
   ASSIGN_OR_RETURN(void* now, Locate(new_weights));
@@ -281,7 +281,7 @@ absl::Status CudaRank::Average(int stage, double decay, const void* old_weights,
 
 absl::Status CudaRank::Add(int64_t num_elements, const void* addend,
                            void* sum) {
-  RETURN_IF_ERROR(Attend());
+  RETURN_IF_ERROR(MakeCurrent());
   RETURN_IF_ERROR(Begin(-1, StagePass::kOptimizer, 1));
   ASSIGN_OR_RETURN(void* from, Locate(addend));
   ASSIGN_OR_RETURN(void* into, Locate(sum));
@@ -292,7 +292,7 @@ absl::Status CudaRank::Add(int64_t num_elements, const void* addend,
 
 absl::Status CudaRank::Clear(int64_t num_elements, ElementFormat format,
                              void* memory) {
-  RETURN_IF_ERROR(Attend());
+  RETURN_IF_ERROR(MakeCurrent());
   RETURN_IF_ERROR(Begin(-1, StagePass::kOptimizer, 1));
   ASSIGN_OR_RETURN(void* at, Locate(memory));
   return CudaStatus(
@@ -302,7 +302,7 @@ absl::Status CudaRank::Clear(int64_t num_elements, ElementFormat format,
 
 absl::Status CudaRank::Upload(absl::Span<const double> values,
                               ElementFormat format, void* to) {
-  RETURN_IF_ERROR(Attend());
+  RETURN_IF_ERROR(MakeCurrent());
   RETURN_IF_ERROR(Pause());
   ASSIGN_OR_RETURN(void* at, Locate(to));
   const int width = BytesOf(format);
@@ -326,7 +326,7 @@ absl::Status CudaRank::Upload(absl::Span<const double> values,
 absl::StatusOr<std::vector<double>> CudaRank::Download(const void* from,
                                                        int64_t num_elements,
                                                        ElementFormat format) {
-  RETURN_IF_ERROR(Attend());
+  RETURN_IF_ERROR(MakeCurrent());
   RETURN_IF_ERROR(Pause());
   ASSIGN_OR_RETURN(void* at, Locate(from));
   const int width = BytesOf(format);

@@ -20,7 +20,7 @@ namespace weir {
 
 // Resources of a rank; all of them outlive the rank.
 struct RankTools {
-  const ReplayPlan* plan = nullptr;
+  const ExecutionPlan* plan = nullptr;
   int rank = 0;
   int device = 0;
   Lane lane;
@@ -65,14 +65,14 @@ class CudaRank : public RankDevice {
 
   // Makes the calling thread work for this rank, with the rank's memory on the
   // GPU.
-  virtual absl::Status Attend() = 0;
+  virtual absl::Status MakeCurrent() = 0;
   // Marks what is enqueued next as this rank's work. `what` is used in
   // messages; `num_launches` launches are expected.
   virtual absl::Status Begin(int stage, StagePass pass, int num_launches) = 0;
   // Ends the work begun by Begin().
   virtual absl::Status Pause() = 0;
   // Returns the address of memory, valid until the next call of any rank's
-  // Attend().
+  // MakeCurrent().
   virtual absl::StatusOr<void*> Locate(const void* memory) = 0;
 
   absl::Status Explain(const absl::Status& status) const;

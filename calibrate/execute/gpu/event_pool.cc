@@ -22,7 +22,7 @@ absl::Status EventPool::Add(int num_events) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<Event> EventPool::Take() {
+absl::StatusOr<Event> EventPool::Acquire() {
   constexpr int kMore = 64;
   const std::lock_guard<std::mutex> lock(mutex_);
   if (free_.empty()) RETURN_IF_ERROR(Add(kMore));
@@ -31,14 +31,14 @@ absl::StatusOr<Event> EventPool::Take() {
   return event;
 }
 
-void EventPool::GiveBack(Event event) {
+void EventPool::Release(Event event) {
   const std::lock_guard<std::mutex> lock(mutex_);
   free_.push_back(std::move(event));
 }
 
 absl::StatusOr<std::unique_ptr<RecordedEvent>> RecordedEvent::Record(
     std::shared_ptr<EventPool> pool, cudaStream_t stream) {
-  ASSIGN_OR_RETURN(Event event, pool->Take());
+  ASSIGN_OR_RETURN(Event event, pool->Acquire());
   std::unique_ptr<RecordedEvent> recorded(
       new RecordedEvent(std::move(pool), std::move(event)));
   RETURN_IF_ERROR(CudaStatus(cudaEventRecord(recorded->get(), stream),

@@ -18,8 +18,8 @@ class EventPool {
   static absl::StatusOr<std::shared_ptr<EventPool>> Create(int num_events);
 
   // Returns a free event; creates some new ones if there is none.
-  absl::StatusOr<Event> Take();
-  void GiveBack(Event event);
+  absl::StatusOr<Event> Acquire();
+  void Release(Event event);
 
  private:
   EventPool() = default;
@@ -34,7 +34,7 @@ class RecordedEvent {
  public:
   static absl::StatusOr<std::unique_ptr<RecordedEvent>> Record(
       std::shared_ptr<EventPool> pool, cudaStream_t stream);
-  ~RecordedEvent() { pool_->GiveBack(std::move(event_)); }
+  ~RecordedEvent() { pool_->Release(std::move(event_)); }
   RecordedEvent(const RecordedEvent&) = delete;
   RecordedEvent& operator=(const RecordedEvent&) = delete;
 

@@ -11,7 +11,7 @@
 namespace weir {
 namespace {
 
-absl::Status CheckFormat(const ReplayPlan& plan, ElementFormat half_format) {
+absl::Status CheckFormat(const ExecutionPlan& plan, ElementFormat half_format) {
   for (const auto& program : plan.programs) {
     for (const StageBuffer& buffer : program->buffers) {
       if (buffer.buffer_class != BufferClass::kWeights ||
@@ -28,9 +28,9 @@ absl::Status CheckFormat(const ReplayPlan& plan, ElementFormat half_format) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<ReplayDevice>> OpenCudaReplayDevice(
-    const ReplayPlan& plan, const CudaReplayOptions& options) {
-  AskForManyQueues();
+absl::StatusOr<std::unique_ptr<ExecutionDevice>> OpenCudaExecutionDevice(
+    const ExecutionPlan& plan, const CudaExecutionOptions& options) {
+  RequestManyQueues();
   CudaBenchOptions bench_options;
   bench_options.device = options.device;
   bench_options.workspace_bytes = options.workspace_bytes;
@@ -41,9 +41,9 @@ absl::StatusOr<std::unique_ptr<ReplayDevice>> OpenCudaReplayDevice(
                    OpenBenchDevice(bench_options));
   RETURN_IF_ERROR(CheckFormat(plan, bench->facts.half_format));
   if (options.num_partitions == 0) {
-    return SerialReplay::Open(plan, std::move(bench), options);
+    return SerialExecution::Open(plan, std::move(bench), options);
   }
-  return PartitionedReplay::Open(plan, std::move(bench), options);
+  return PartitionedExecution::Open(plan, std::move(bench), options);
 }
 
 }  // namespace weir

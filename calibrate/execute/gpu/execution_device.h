@@ -14,8 +14,8 @@
 // took uncontended.
 //
 // If the GPU cannot hold all ranks at once, idle ranks are moved to pinned host
-// memory, least recently used first. Pointers returned by Take() are then not
-// addresses on the GPU, but offsets may still be added to them.
+// memory, least recently used first. Pointers returned by AllocateMemory() are
+// then not addresses on the GPU, but offsets may still be added to them.
 //
 // Partitioned: each rank has a partition of the GPU's multiprocessors, a
 // stream, and a memory pool with its share of the memory, and all ranks run
@@ -35,7 +35,7 @@
 
 namespace weir {
 
-struct CudaReplayOptions {
+struct CudaExecutionOptions {
   int device = 0;  // CUDA's index among visible devices
   // 0: serial. Otherwise 2, 4 or 8 GPU partitions, at least one per rank.
   int num_partitions = 0;
@@ -57,8 +57,8 @@ struct CudaReplayOptions {
 //
 // DeadlineExceeded from any method of a rank: the GPU hangs. The caller must
 // save its results and exit by std::_Exit.
-absl::StatusOr<std::unique_ptr<ReplayDevice>> OpenCudaReplayDevice(
-    const ReplayPlan& plan, const CudaReplayOptions& options);
+absl::StatusOr<std::unique_ptr<ExecutionDevice>> OpenCudaExecutionDevice(
+    const ExecutionPlan& plan, const CudaExecutionOptions& options);
 
 }  // namespace weir
 

@@ -17,7 +17,7 @@ namespace {
 constexpr double kPoolShare = 0.98;
 constexpr double kPrimedShare = 0.97;
 
-std::vector<int> SendsTo(const ReplayPlan& plan, int rank) {
+std::vector<int> SendsTo(const ExecutionPlan& plan, int rank) {
   std::vector<int> to;
   for (const auto& [sender, receiver] : PairsThatSend(plan)) {
     if (sender == rank) to.push_back(receiver);
@@ -27,7 +27,7 @@ std::vector<int> SendsTo(const ReplayPlan& plan, int rank) {
 
 }  // namespace
 
-std::vector<std::pair<int, int>> PairsThatSend(const ReplayPlan& plan) {
+std::vector<std::pair<int, int>> PairsThatSend(const ExecutionPlan& plan) {
   const Schedule& schedule = plan.schedule;
   std::set<std::pair<int, int>> pairs;
   const auto both = [&pairs](int a, int b) {
@@ -49,27 +49,28 @@ std::vector<std::pair<int, int>> PairsThatSend(const ReplayPlan& plan) {
   return {pairs.begin(), pairs.end()};
 }
 
-PartitionedReplay::~PartitionedReplay() {
+PartitionedExecution::~PartitionedExecution() {
   // Work in flight still uses the members.
   for (const auto& rank : ranks_) {
     if (!DeviceIsHung()) rank->Finish().IgnoreError();
   }
 }
 
-absl::StatusOr<std::unique_ptr<PartitionedReplay>> PartitionedReplay::Open(
-    const ReplayPlan& plan, std::unique_ptr<BenchDevice> bench,
-    const CudaReplayOptions& options) {
+absl::StatusOr<std::unique_ptr<PartitionedExecution>>
+PartitionedExecution::Open(const ExecutionPlan& plan,
+                           std::unique_ptr<BenchDevice> bench,
+                           const CudaExecutionOptions& options) {
   if (plan.schedule.num_ranks > options.num_partitions) {
     return absl::InvalidArgumentError(absl::StrCat(
         "the schedule has ", plan.schedule.num_ranks,
         " ranks, but the card is cut into ", options.num_partitions, " parts"));
   }
-  std::unique_ptr<PartitionedReplay> replay(new PartitionedReplay);
+  std::unique_ptr<PartitionedExecution> replay(new PartitionedExecution);
   replay->bench_ = std::move(bench);
   const DeviceFacts& facts = replay->bench_->facts;
   replay->provenance_ = ProvenanceOf(facts, replay->bench_->nvml.get());
-  ASSIGN_OR_RETURN(replay->parts_, CardPartitions::Create(
-                                       facts.device, options.num_partitions));
+  ASSIGN_OR_RETURN(replay->parts_,
+                   GpuPartitions::Create(facts.device, options.num_partitions));
   // Moments of a step: begin and end of actions and their messages.
   size_t num_actions = 0;
   for (const auto& actions : plan.schedule.rank_actions) {
@@ -84,17 +85,16 @@ absl::StatusOr<std::unique_ptr<PartitionedReplay>> PartitionedReplay::Open(
   return replay;
 }
 
-absl::Status PartitionedReplay::OpenRanks(const ReplayPlan& plan,
-                                          const CudaReplayOptions& options) {
+absl::Status PartitionedExecution::OpenRanks(
+    const ExecutionPlan& plan, const CudaExecutionOptions& options) {
   for (int rank = 0; rank < plan.schedule.num_ranks; ++rank) {
-    const CardPartition& part = parts_->part(rank);
+    const GpuPartition& part = parts_->part(rank);
     PartitionedRank::Own own;
     ASSIGN_OR_RETURN(own.stream, part.MakeStream());
-    // A library per rank, as a Product must not be used by two threads at a
+    // A library per rank, as a Gemm must not be used by two threads at a
     // time.
-    ASSIGN_OR_RETURN(
-        own.products,
-        ProductLibrary::Create(options.num_candidates, plan.timeout_seconds));
+    ASSIGN_OR_RETURN(own.gemms, GemmLibrary::Create(options.num_candidates,
+                                                    plan.timeout_seconds));
     ASSIGN_OR_RETURN(own.workspace,
                      Allocate(options.workspace_bytes,
                               absl::StrCat("the workspace of rank ", rank)));
@@ -110,7 +110,7 @@ absl::Status PartitionedReplay::OpenRanks(const ReplayPlan& plan,
     ASSIGN_OR_RETURN(
         StageExecutors executors,
         StageExecutors::Create(*bench_, plan, plan.schedule.StagesOf(rank),
-                               tools.options, own.products.get(), tools.lane,
+                               tools.options, own.gemms.get(), tools.lane,
                                options.num_candidates > 1));
     own.executors = std::make_unique<StageExecutors>(std::move(executors));
     tools.executors = own.executors.get();
@@ -132,7 +132,7 @@ absl::Status PartitionedReplay::OpenRanks(const ReplayPlan& plan,
   return absl::OkStatus();
 }
 
-void PartitionedReplay::CheckCopies(const ReplayPlan& plan) {
+void PartitionedExecution::CheckCopies(const ExecutionPlan& plan) {
   int num_blocks = 0;
   for (const auto& [from, to] : PairsThatSend(plan)) {
     const LinkSpec& link = plan.link(from, to);
@@ -146,9 +146,9 @@ void PartitionedReplay::CheckCopies(const ReplayPlan& plan) {
   }
 }
 
-RankDevice* PartitionedReplay::rank(int rank) { return ranks_[rank].get(); }
+RankDevice* PartitionedExecution::rank(int rank) { return ranks_[rank].get(); }
 
-absl::Status PartitionedReplay::Start() {
+absl::Status PartitionedExecution::Start() {
   RETURN_IF_ERROR(
       CudaStatus(cudaSetDevice(bench_->facts.device), "taking the GPU"));
   ASSIGN_OR_RETURN(started_,
@@ -156,7 +156,7 @@ absl::Status PartitionedReplay::Start() {
   return bench_->Wait("the beginning of a replay");
 }
 
-std::string PartitionedReplay::description() const {
+std::string PartitionedExecution::description() const {
   return absl::StrCat(
       ranks_.size(), " ranks on partitions of ",
       parts_->part(0).num_multiprocessors(), " of ",

@@ -17,12 +17,12 @@ namespace weir {
 
 class PartitionedRank;
 
-class PartitionedReplay : public ReplayDevice {
+class PartitionedExecution : public ExecutionDevice {
  public:
-  static absl::StatusOr<std::unique_ptr<PartitionedReplay>> Open(
-      const ReplayPlan& plan, std::unique_ptr<BenchDevice> bench,
-      const CudaReplayOptions& options);
-  ~PartitionedReplay() override;
+  static absl::StatusOr<std::unique_ptr<PartitionedExecution>> Open(
+      const ExecutionPlan& plan, std::unique_ptr<BenchDevice> bench,
+      const CudaExecutionOptions& options);
+  ~PartitionedExecution() override;
 
   RankDevice* rank(int rank) override;
   bool concurrent() const override { return true; }
@@ -32,16 +32,16 @@ class PartitionedReplay : public ReplayDevice {
 
  private:
   friend class PartitionedRank;
-  PartitionedReplay() = default;
-  absl::Status OpenRanks(const ReplayPlan& plan,
-                         const CudaReplayOptions& options);
+  PartitionedExecution() = default;
+  absl::Status OpenRanks(const ExecutionPlan& plan,
+                         const CudaExecutionOptions& options);
   // Sets a warning if the blocks of all concurrent message copies do not fit.
-  void CheckCopies(const ReplayPlan& plan);
+  void CheckCopies(const ExecutionPlan& plan);
 
   std::unique_ptr<BenchDevice> bench_;
   Provenance provenance_;
   std::shared_ptr<EventPool> events_;
-  std::unique_ptr<CardPartitions> parts_;
+  std::unique_ptr<GpuPartitions> parts_;
   PinnedBlocks host_;
   std::string warning_;
   std::unique_ptr<RecordedEvent> started_;  // origin of seconds
@@ -50,7 +50,7 @@ class PartitionedReplay : public ReplayDevice {
 
 // Returns the pairs of ranks, from and to, between which the schedule sends:
 // neighboring stages, replicas of a stage, both ends of a tied table.
-std::vector<std::pair<int, int>> PairsThatSend(const ReplayPlan& plan);
+std::vector<std::pair<int, int>> PairsThatSend(const ExecutionPlan& plan);
 
 }  // namespace weir
 

@@ -12,25 +12,25 @@
 namespace weir {
 namespace {
 
-struct EventMoment : Moment {
-  explicit EventMoment(std::unique_ptr<RecordedEvent> event)
+struct CudaRankEvent : RankEvent {
+  explicit CudaRankEvent(std::unique_ptr<RecordedEvent> event)
       : event(std::move(event)) {}
   std::unique_ptr<RecordedEvent> event;
 };
 
-cudaEvent_t EventOf(const MomentPtr& moment) {
-  return static_cast<const EventMoment&>(*moment).event->get();
+cudaEvent_t EventOf(const RankEventPtr& moment) {
+  return static_cast<const CudaRankEvent&>(*moment).event->get();
 }
 
 }  // namespace
 
-PartitionedRank::PartitionedRank(PartitionedReplay* replay, Own own,
+PartitionedRank::PartitionedRank(PartitionedExecution* replay, Own own,
                                  RankTools tools)
-    : CudaRank(std::move(tools)), replay_(*replay), own_(std::move(own)) {}
+    : CudaRank(std::move(tools)), execution_(*replay), own_(std::move(own)) {}
 
 PartitionedRank::~PartitionedRank() {
   if (DeviceIsHung()) return;
-  for (void* memory : taken_) pool()->GiveBack(memory, stream()).IgnoreError();
+  for (void* memory : taken_) pool()->Free(memory, stream()).IgnoreError();
   ClosePool();
 }
 
@@ -41,59 +41,61 @@ absl::Status PartitionedRank::Open(int64_t pool_bytes, int64_t primed_bytes,
   return absl::OkStatus();
 }
 
-absl::StatusOr<void*> PartitionedRank::Take(int64_t num_elements,
-                                            ElementFormat format,
-                                            absl::string_view what) {
-  RETURN_IF_ERROR(Attend());
+absl::StatusOr<void*> PartitionedRank::AllocateMemory(int64_t num_elements,
+                                                      ElementFormat format,
+                                                      absl::string_view what) {
+  RETURN_IF_ERROR(MakeCurrent());
   const int64_t num_bytes = num_elements * BytesOf(format);
-  absl::StatusOr<void*> memory = pool()->Take(num_bytes, stream(), what);
+  absl::StatusOr<void*> memory = pool()->Allocate(num_bytes, stream(), what);
   if (absl::IsResourceExhausted(memory.status())) {
     // The pool merges free pieces only when its stream is idle, and unsuitable
     // pieces count as full until they are trimmed.
     RETURN_IF_ERROR(Wait("making room in its memory pool"));
     RETURN_IF_ERROR(pool()->Trim());
-    memory = pool()->Take(num_bytes, stream(), what);
+    memory = pool()->Allocate(num_bytes, stream(), what);
   }
   RETURN_IF_ERROR(Explain(memory.status()));
   taken_.insert(*memory);
   return memory;
 }
 
-absl::Status PartitionedRank::GiveBack(void* memory) {
-  RETURN_IF_ERROR(Attend());
+absl::Status PartitionedRank::FreeMemory(void* memory) {
+  RETURN_IF_ERROR(MakeCurrent());
   if (taken_.erase(memory) == 0) {
     return absl::InternalError(
         absl::StrCat(name(), ": memory is given back that was not taken"));
   }
-  return pool()->GiveBack(memory, stream());
+  return pool()->Free(memory, stream());
 }
 
-absl::StatusOr<MomentPtr> PartitionedRank::Record(cudaStream_t stream) const {
-  ASSIGN_OR_RETURN(auto event, RecordedEvent::Record(replay_.events_, stream));
-  return std::make_shared<EventMoment>(std::move(event));
+absl::StatusOr<RankEventPtr> PartitionedRank::Record(
+    cudaStream_t stream) const {
+  ASSIGN_OR_RETURN(auto event,
+                   RecordedEvent::Record(execution_.events_, stream));
+  return std::make_shared<CudaRankEvent>(std::move(event));
 }
 
-absl::StatusOr<MomentPtr> PartitionedRank::Now() {
-  RETURN_IF_ERROR(Attend());
+absl::StatusOr<RankEventPtr> PartitionedRank::Now() {
+  RETURN_IF_ERROR(MakeCurrent());
   return Record(stream());
 }
 
 absl::Status PartitionedRank::WaitOn(cudaStream_t stream,
-                                     const MomentPtr& moment) const {
+                                     const RankEventPtr& moment) const {
   if (moment == nullptr) return absl::OkStatus();
   return CudaStatus(cudaStreamWaitEvent(stream, EventOf(moment), 0),
                     absl::StrCat(name(), ": waiting for an event"));
 }
 
-absl::Status PartitionedRank::After(const MomentPtr& moment) {
-  RETURN_IF_ERROR(Attend());
+absl::Status PartitionedRank::WaitForEvent(const RankEventPtr& moment) {
+  RETURN_IF_ERROR(MakeCurrent());
   return WaitOn(stream(), moment);
 }
 
 absl::StatusOr<PartitionedRank::Channel*> PartitionedRank::ChannelTo(int rank) {
   Channel& channel = channels_[rank];
   if (channel.stream.get() != nullptr) return &channel;
-  ASSIGN_OR_RETURN(channel.stream, replay_.parts_->copies().MakeStream());
+  ASSIGN_OR_RETURN(channel.stream, execution_.parts_->copies().MakeStream());
   ASSIGN_OR_RETURN(channel.scratch,
                    Allocate(kRoundWorkspaceBytes, "rounding messages"));
   return &channel;
@@ -106,7 +108,8 @@ absl::Status PartitionedRank::Copy(const Channel& channel,
   Launch launch;
   launch.stream = channel.stream.get();
   launch.format = format;
-  launch.num_multiprocessors = replay_.parts_->copies().num_multiprocessors();
+  launch.num_multiprocessors =
+      execution_.parts_->copies().num_multiprocessors();
   launch.workspace = channel.scratch.get();
   launch.workspace_bytes = kRoundWorkspaceBytes;
   const std::string what = absl::StrCat(name(), ": sending a message");
@@ -144,15 +147,15 @@ absl::Status PartitionedRank::Copy(const Channel& channel,
   return absl::OkStatus();
 }
 
-absl::StatusOr<CopyMoments> PartitionedRank::Send(
+absl::StatusOr<CopyEvents> PartitionedRank::Send(
     RankDevice* to, absl::Span<const CopyPiece> pieces, int64_t num_elements,
     ElementFormat format, const LinkSpec& link, int bits,
-    const MomentPtr& ready) {
-  RETURN_IF_ERROR(Attend());
+    const RankEventPtr& ready) {
+  RETURN_IF_ERROR(MakeCurrent());
   const int rank = static_cast<PartitionedRank*>(to)->tools().rank;
   ASSIGN_OR_RETURN(const Channel* channel, ChannelTo(rank));
   RETURN_IF_ERROR(WaitOn(channel->stream.get(), ready));
-  CopyMoments moments;
+  CopyEvents moments;
   ASSIGN_OR_RETURN(moments.begin, Record(channel->stream.get()));
   RETURN_IF_ERROR(Copy(*channel, pieces, num_elements, format, link, bits));
   ASSIGN_OR_RETURN(moments.end, Record(channel->stream.get()));
@@ -161,16 +164,15 @@ absl::StatusOr<CopyMoments> PartitionedRank::Send(
 
 absl::StatusOr<cudaStream_t> PartitionedRank::HostStream(Stream* stream) const {
   if (stream->get() == nullptr) {
-    ASSIGN_OR_RETURN(*stream, replay_.parts_->copies().MakeStream());
+    ASSIGN_OR_RETURN(*stream, execution_.parts_->copies().MakeStream());
   }
   return stream->get();
 }
 
-absl::StatusOr<CopyMoments> PartitionedRank::HostCopy(cudaStream_t stream,
-                                                      void* to,
-                                                      const void* from,
-                                                      int64_t num_bytes) const {
-  CopyMoments moments;
+absl::StatusOr<CopyEvents> PartitionedRank::HostCopy(cudaStream_t stream,
+                                                     void* to, const void* from,
+                                                     int64_t num_bytes) const {
+  CopyEvents moments;
   ASSIGN_OR_RETURN(moments.begin, Record(stream));
   RETURN_IF_ERROR(CudaStatus(
       cudaMemcpyAsync(to, from, num_bytes, cudaMemcpyDefault, stream),
@@ -179,12 +181,12 @@ absl::StatusOr<CopyMoments> PartitionedRank::HostCopy(cudaStream_t stream,
   return moments;
 }
 
-absl::StatusOr<CopyMoments> PartitionedRank::ToHost(int64_t slot,
-                                                    int64_t num_elements,
-                                                    ElementFormat format,
-                                                    const MomentPtr& ready,
-                                                    const void* from) {
-  RETURN_IF_ERROR(Attend());
+absl::StatusOr<CopyEvents> PartitionedRank::ToHost(int64_t slot,
+                                                   int64_t num_elements,
+                                                   ElementFormat format,
+                                                   const RankEventPtr& ready,
+                                                   const void* from) {
+  RETURN_IF_ERROR(MakeCurrent());
   ASSIGN_OR_RETURN(cudaStream_t stream, HostStream(&to_host_));
   const int64_t num_bytes = num_elements * BytesOf(format);
   Slot& kept = slots_[slot];
@@ -194,20 +196,20 @@ absl::StatusOr<CopyMoments> PartitionedRank::ToHost(int64_t slot,
           name(), ": slot ", slot, " is used again for another size"));
     }
     ASSIGN_OR_RETURN(kept.block,
-                     replay_.host_.Take(num_bytes, "what is offloaded"));
+                     execution_.host_.Allocate(num_bytes, "what is offloaded"));
   }
   RETURN_IF_ERROR(WaitOn(stream, kept.read));
   RETURN_IF_ERROR(WaitOn(stream, ready));
-  ASSIGN_OR_RETURN(CopyMoments moments,
+  ASSIGN_OR_RETURN(CopyEvents moments,
                    HostCopy(stream, kept.block.memory.get(), from, num_bytes));
   kept.kept = moments.end;
   return moments;
 }
 
-absl::StatusOr<CopyMoments> PartitionedRank::FromHost(
+absl::StatusOr<CopyEvents> PartitionedRank::FromHost(
     int64_t slot, int64_t num_elements, ElementFormat format,
-    absl::Span<const MomentPtr> ready, void* into) {
-  RETURN_IF_ERROR(Attend());
+    absl::Span<const RankEventPtr> ready, void* into) {
+  RETURN_IF_ERROR(MakeCurrent());
   const auto found = slots_.find(slot);
   const int64_t num_bytes = num_elements * BytesOf(format);
   if (found == slots_.end() || found->second.kept == nullptr ||
@@ -218,17 +220,17 @@ absl::StatusOr<CopyMoments> PartitionedRank::FromHost(
   Slot& kept = found->second;
   ASSIGN_OR_RETURN(cudaStream_t stream, HostStream(&from_host_));
   RETURN_IF_ERROR(WaitOn(stream, kept.kept));
-  for (const MomentPtr& moment : ready) {
+  for (const RankEventPtr& moment : ready) {
     RETURN_IF_ERROR(WaitOn(stream, moment));
   }
-  ASSIGN_OR_RETURN(CopyMoments moments,
+  ASSIGN_OR_RETURN(CopyEvents moments,
                    HostCopy(stream, into, kept.block.memory.get(), num_bytes));
   kept.read = moments.end;
   return moments;
 }
 
 absl::Status PartitionedRank::Finish() {
-  RETURN_IF_ERROR(Attend());
+  RETURN_IF_ERROR(MakeCurrent());
   RETURN_IF_ERROR(Wait("the end of its work"));
   for (const auto& [to, channel] : channels_) {
     RETURN_IF_ERROR(
@@ -244,23 +246,23 @@ absl::Status PartitionedRank::Finish() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<double> PartitionedRank::SecondsOf(const MomentPtr& moment) {
+absl::StatusOr<double> PartitionedRank::SecondsOf(const RankEventPtr& moment) {
   if (moment == nullptr) return 0.0;
-  RETURN_IF_ERROR(Attend());
+  RETURN_IF_ERROR(MakeCurrent());
   const std::string what = absl::StrCat(name(), ": the time of an event");
   RETURN_IF_ERROR(WaitFor(EventOf(moment), timeout_seconds(), what));
-  if (replay_.started_ == nullptr) return 0.0;
+  if (execution_.started_ == nullptr) return 0.0;
   float milliseconds = 0;
   RETURN_IF_ERROR(
-      CudaStatus(cudaEventElapsedTime(&milliseconds, replay_.started_->get(),
+      CudaStatus(cudaEventElapsedTime(&milliseconds, execution_.started_->get(),
                                       EventOf(moment)),
                  what));
   return std::max(1e-3 * milliseconds, 0.0);
 }
 
-bool PartitionedRank::HasPassed(const MomentPtr& moment) {
-  if (moment == nullptr || !Attend().ok()) return true;
-  return static_cast<const EventMoment&>(*moment).event->HasPassed();
+bool PartitionedRank::HasPassed(const RankEventPtr& moment) {
+  if (moment == nullptr || !MakeCurrent().ok()) return true;
+  return static_cast<const CudaRankEvent&>(*moment).event->HasPassed();
 }
 
 }  // namespace weir

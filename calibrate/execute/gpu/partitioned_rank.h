@@ -16,43 +16,44 @@ class PartitionedRank : public CudaRank {
   // Resources owned by the rank that its tools point to.
   struct Own {
     Stream stream;
-    std::unique_ptr<ProductLibrary> products;
+    std::unique_ptr<GemmLibrary> gemms;
     DeviceMemory workspace;
     std::unique_ptr<StageExecutors> executors;
   };
-  PartitionedRank(PartitionedReplay* replay, Own own, RankTools tools);
+  PartitionedRank(PartitionedExecution* replay, Own own, RankTools tools);
   ~PartitionedRank() override;
 
   absl::Status Open(int64_t pool_bytes, int64_t primed_bytes,
                     const std::vector<int>& sends_to);
 
-  absl::StatusOr<void*> Take(int64_t num_elements, ElementFormat format,
-                             absl::string_view what) override;
-  absl::Status GiveBack(void* memory) override;
-  absl::StatusOr<MomentPtr> Now() override;
-  absl::Status After(const MomentPtr& moment) override;
-  absl::StatusOr<CopyMoments> Send(RankDevice* to,
-                                   absl::Span<const CopyPiece> pieces,
-                                   int64_t num_elements, ElementFormat format,
-                                   const LinkSpec& link, int bits,
-                                   const MomentPtr& ready) override;
-  absl::StatusOr<CopyMoments> ToHost(int64_t slot, int64_t num_elements,
-                                     ElementFormat format,
-                                     const MomentPtr& ready,
-                                     const void* from) override;
-  absl::StatusOr<CopyMoments> FromHost(int64_t slot, int64_t num_elements,
+  absl::StatusOr<void*> AllocateMemory(int64_t num_elements,
                                        ElementFormat format,
-                                       absl::Span<const MomentPtr> ready,
-                                       void* into) override;
+                                       absl::string_view what) override;
+  absl::Status FreeMemory(void* memory) override;
+  absl::StatusOr<RankEventPtr> Now() override;
+  absl::Status WaitForEvent(const RankEventPtr& moment) override;
+  absl::StatusOr<CopyEvents> Send(RankDevice* to,
+                                  absl::Span<const CopyPiece> pieces,
+                                  int64_t num_elements, ElementFormat format,
+                                  const LinkSpec& link, int bits,
+                                  const RankEventPtr& ready) override;
+  absl::StatusOr<CopyEvents> ToHost(int64_t slot, int64_t num_elements,
+                                    ElementFormat format,
+                                    const RankEventPtr& ready,
+                                    const void* from) override;
+  absl::StatusOr<CopyEvents> FromHost(int64_t slot, int64_t num_elements,
+                                      ElementFormat format,
+                                      absl::Span<const RankEventPtr> ready,
+                                      void* into) override;
   absl::Status Finish() override;
-  absl::StatusOr<double> SecondsOf(const MomentPtr& moment) override;
-  bool HasPassed(const MomentPtr& moment) override;
+  absl::StatusOr<double> SecondsOf(const RankEventPtr& moment) override;
+  bool HasPassed(const RankEventPtr& moment) override;
 
   // Returns the moment when all work queued so far on a stream has ended.
-  absl::StatusOr<MomentPtr> Record(cudaStream_t stream) const;
+  absl::StatusOr<RankEventPtr> Record(cudaStream_t stream) const;
 
  protected:
-  absl::Status Attend() override { return UseDevice(); }
+  absl::Status MakeCurrent() override { return UseDevice(); }
   absl::Status Begin(int /*stage*/, StagePass /*pass*/,
                      int /*num_launches*/) override {
     return absl::OkStatus();
@@ -72,19 +73,19 @@ class PartitionedRank : public CudaRank {
   // last copy back.
   struct Slot {
     PinnedBlocks::Block block;
-    MomentPtr kept, read;
+    RankEventPtr kept, read;
   };
   absl::StatusOr<Channel*> ChannelTo(int rank);
-  absl::Status WaitOn(cudaStream_t stream, const MomentPtr& moment) const;
+  absl::Status WaitOn(cudaStream_t stream, const RankEventPtr& moment) const;
   absl::Status Copy(const Channel& channel, absl::Span<const CopyPiece> pieces,
                     int64_t num_elements, ElementFormat format,
                     const LinkSpec& link, int bits) const;
   absl::StatusOr<cudaStream_t> HostStream(Stream* stream) const;
-  absl::StatusOr<CopyMoments> HostCopy(cudaStream_t stream, void* to,
-                                       const void* from,
-                                       int64_t num_bytes) const;
+  absl::StatusOr<CopyEvents> HostCopy(cudaStream_t stream, void* to,
+                                      const void* from,
+                                      int64_t num_bytes) const;
 
-  PartitionedReplay& replay_;
+  PartitionedExecution& execution_;
   Own own_;
   std::unordered_set<void*> taken_;
   std::map<int, Channel> channels_;

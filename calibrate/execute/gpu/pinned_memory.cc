@@ -22,7 +22,7 @@ absl::StatusOr<PinnedMemory> AllocatePinned(int64_t num_bytes,
   return memory;
 }
 
-absl::StatusOr<PinnedBlocks::Block> PinnedBlocks::Take(
+absl::StatusOr<PinnedBlocks::Block> PinnedBlocks::Allocate(
     int64_t num_bytes, absl::string_view what_for) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -39,7 +39,7 @@ absl::StatusOr<PinnedBlocks::Block> PinnedBlocks::Take(
   return block;
 }
 
-void PinnedBlocks::GiveBack(Block block) {
+void PinnedBlocks::Free(Block block) {
   const std::lock_guard<std::mutex> lock(mutex_);
   const int64_t num_bytes = block.num_bytes;
   free_.emplace(num_bytes, std::move(block));

@@ -30,8 +30,8 @@ class PinnedBlocks {
     PinnedMemory memory;
     int64_t num_bytes = 0;
   };
-  absl::StatusOr<Block> Take(int64_t num_bytes, absl::string_view what_for);
-  void GiveBack(Block block);
+  absl::StatusOr<Block> Allocate(int64_t num_bytes, absl::string_view what_for);
+  void Free(Block block);
 
  private:
   std::mutex mutex_;

@@ -17,21 +17,21 @@ namespace {
 // from memory that other ranks have not used.
 constexpr double kPrimedShare = 0.95;
 
-struct SerialMoment : Moment {
-  explicit SerialMoment(double at) : seconds(at) {}
+struct SerialRankEvent : RankEvent {
+  explicit SerialRankEvent(double at) : seconds(at) {}
   double seconds;  // on the work clock
 };
 
-MomentPtr MomentAt(double seconds) {
-  return std::make_shared<SerialMoment>(seconds);
+RankEventPtr EventAt(double seconds) {
+  return std::make_shared<SerialRankEvent>(seconds);
 }
 
 }  // namespace
 
 class SerialRank : public CudaRank {
  public:
-  SerialRank(SerialReplay* replay, RankTools tools)
-      : CudaRank(std::move(tools)), replay_(*replay) {}
+  SerialRank(SerialExecution* replay, RankTools tools)
+      : CudaRank(std::move(tools)), execution_(*replay) {}
   ~SerialRank() override {
     memory_.reset();
     ClosePool();
@@ -39,42 +39,43 @@ class SerialRank : public CudaRank {
 
   absl::Status Open(int64_t pool_bytes, int64_t primed_bytes) {
     RETURN_IF_ERROR(CudaRank::Open(pool_bytes, primed_bytes));
-    memory_ = std::make_unique<SpilledMemory>(pool(), &replay_.host_, stream(),
-                                              timeout_seconds());
+    memory_ = std::make_unique<SpilledMemory>(pool(), &execution_.host_,
+                                              stream(), timeout_seconds());
     return absl::OkStatus();
   }
 
-  absl::StatusOr<void*> Take(int64_t num_elements, ElementFormat format,
-                             absl::string_view what) override {
-    RETURN_IF_ERROR(Attend());
+  absl::StatusOr<void*> AllocateMemory(int64_t num_elements,
+                                       ElementFormat format,
+                                       absl::string_view what) override {
+    RETURN_IF_ERROR(MakeCurrent());
     const int64_t num_bytes = num_elements * BytesOf(format);
     for (bool trimmed = false;;) {
-      absl::StatusOr<void*> memory = memory_->Take(num_bytes, what);
+      absl::StatusOr<void*> memory = memory_->Allocate(num_bytes, what);
       if (!absl::IsResourceExhausted(memory.status())) return memory;
-      ASSIGN_OR_RETURN(const bool more, replay_.MakeRoom(this, &trimmed));
+      ASSIGN_OR_RETURN(const bool more, execution_.MakeRoom(this, &trimmed));
       if (!more) return OutOfMemory(memory.status());
     }
   }
-  absl::Status GiveBack(void* memory) override {
-    RETURN_IF_ERROR(Attend());
-    return memory_->GiveBack(memory);
+  absl::Status FreeMemory(void* memory) override {
+    RETURN_IF_ERROR(MakeCurrent());
+    return memory_->Free(memory);
   }
 
-  absl::StatusOr<MomentPtr> Now() override {
-    RETURN_IF_ERROR(replay_.clock_.End());
-    return MomentAt(replay_.clock_.seconds());
+  absl::StatusOr<RankEventPtr> Now() override {
+    RETURN_IF_ERROR(execution_.clock_.End());
+    return EventAt(execution_.clock_.seconds());
   }
   // All work is in order on one stream.
-  absl::Status After(const MomentPtr& /*moment*/) override {
+  absl::Status WaitForEvent(const RankEventPtr& /*moment*/) override {
     return absl::OkStatus();
   }
 
-  absl::StatusOr<CopyMoments> Send(RankDevice* to,
-                                   absl::Span<const CopyPiece> pieces,
-                                   int64_t num_elements, ElementFormat format,
-                                   const LinkSpec& /*link*/, int bits,
-                                   const MomentPtr& ready) override {
-    RETURN_IF_ERROR(Attend());
+  absl::StatusOr<CopyEvents> Send(RankDevice* to,
+                                  absl::Span<const CopyPiece> pieces,
+                                  int64_t num_elements, ElementFormat format,
+                                  const LinkSpec& /*link*/, int bits,
+                                  const RankEventPtr& ready) override {
+    RETURN_IF_ERROR(MakeCurrent());
     RETURN_IF_ERROR(Pause());
     auto* receiver = static_cast<SerialRank*>(to);
     for (const CopyPiece& piece : pieces) {
@@ -83,27 +84,27 @@ class SerialRank : public CudaRank {
               ? SendRounded(receiver, piece, num_elements, format, bits)
               : SendPiece(*receiver, piece, num_elements * BytesOf(format)));
     }
-    return CopyMoments{ready, ready};
+    return CopyEvents{ready, ready};
   }
-  absl::StatusOr<CopyMoments> ToHost(int64_t slot, int64_t num_elements,
-                                     ElementFormat format,
-                                     const MomentPtr& /*ready*/,
-                                     const void* from) override {
-    RETURN_IF_ERROR(Attend());
+  absl::StatusOr<CopyEvents> ToHost(int64_t slot, int64_t num_elements,
+                                    ElementFormat format,
+                                    const RankEventPtr& /*ready*/,
+                                    const void* from) override {
+    RETURN_IF_ERROR(MakeCurrent());
     const int64_t num_bytes = num_elements * BytesOf(format);
     ASSIGN_OR_RETURN(void* at, Locate(from));
     ASSIGN_OR_RETURN(PinnedBlocks::Block block,
-                     replay_.host_.Take(num_bytes, "what is offloaded"));
-    ASSIGN_OR_RETURN(CopyMoments moments,
+                     execution_.host_.Allocate(num_bytes, "what is offloaded"));
+    ASSIGN_OR_RETURN(CopyEvents moments,
                      TimedCopy(block.memory.get(), at, num_bytes));
     slots_[slot] = std::move(block);
     return moments;
   }
-  absl::StatusOr<CopyMoments> FromHost(int64_t slot, int64_t num_elements,
-                                       ElementFormat format,
-                                       absl::Span<const MomentPtr> /*ready*/,
-                                       void* into) override {
-    RETURN_IF_ERROR(Attend());
+  absl::StatusOr<CopyEvents> FromHost(int64_t slot, int64_t num_elements,
+                                      ElementFormat format,
+                                      absl::Span<const RankEventPtr> /*ready*/,
+                                      void* into) override {
+    RETURN_IF_ERROR(MakeCurrent());
     const int64_t num_bytes = num_elements * BytesOf(format);
     const auto kept = slots_.find(slot);
     if (kept == slots_.end() || kept->second.num_bytes != num_bytes) {
@@ -111,56 +112,56 @@ class SerialRank : public CudaRank {
           name(), ": slot ", slot, " is reloaded, but was not offloaded"));
     }
     ASSIGN_OR_RETURN(void* at, Locate(into));
-    ASSIGN_OR_RETURN(CopyMoments moments,
+    ASSIGN_OR_RETURN(CopyEvents moments,
                      TimedCopy(at, kept->second.memory.get(), num_bytes));
-    replay_.host_.GiveBack(std::move(kept->second));
+    execution_.host_.Free(std::move(kept->second));
     slots_.erase(kept);
     return moments;
   }
 
   absl::Status Finish() override {
-    RETURN_IF_ERROR(replay_.clock_.End());
+    RETURN_IF_ERROR(execution_.clock_.End());
     return Wait("the end of its work");
   }
-  absl::StatusOr<double> SecondsOf(const MomentPtr& moment) override {
+  absl::StatusOr<double> SecondsOf(const RankEventPtr& moment) override {
     if (moment == nullptr) return 0.0;
-    return std::max(
-        static_cast<const SerialMoment&>(*moment).seconds - replay_.started_,
-        0.0);
+    return std::max(static_cast<const SerialRankEvent&>(*moment).seconds -
+                        execution_.started_,
+                    0.0);
   }
   // A moment is created when it has passed.
-  bool HasPassed(const MomentPtr& /*moment*/) override { return true; }
+  bool HasPassed(const RankEventPtr& /*moment*/) override { return true; }
 
  protected:
-  absl::Status Attend() override {
+  absl::Status MakeCurrent() override {
     RETURN_IF_ERROR(UseDevice());
-    if (replay_.at_work_ == this) return absl::OkStatus();
-    RETURN_IF_ERROR(replay_.clock_.End());
-    replay_.at_work_ = this;
-    last_attended_ = ++replay_.num_attended_;
+    if (execution_.at_work_ == this) return absl::OkStatus();
+    RETURN_IF_ERROR(execution_.clock_.End());
+    execution_.at_work_ = this;
+    last_attended_ = ++execution_.num_attended_;
     for (bool trimmed = false; memory_->is_spilled();) {
       const absl::Status status = memory_->Restore();
       if (status.ok()) break;
       if (!absl::IsResourceExhausted(status)) return Explain(status);
-      ASSIGN_OR_RETURN(const bool more, replay_.MakeRoom(this, &trimmed));
+      ASSIGN_OR_RETURN(const bool more, execution_.MakeRoom(this, &trimmed));
       if (!more) return OutOfMemory(status);
     }
     return absl::OkStatus();
   }
   absl::Status Begin(int stage, StagePass pass, int num_launches) override {
-    if (replay_.clock_.is_running()) return absl::OkStatus();
-    return replay_.clock_.Begin(
+    if (execution_.clock_.is_running()) return absl::OkStatus();
+    return execution_.clock_.Begin(
         stage * int64_t{kNumStagePasses} + static_cast<int>(pass), num_launches,
         stage < 0 ? absl::StrCat(name(), ", its gradients")
                   : absl::StrCat(name(), ", stage ", stage, ", ", Name(pass)));
   }
-  absl::Status Pause() override { return replay_.clock_.End(); }
+  absl::Status Pause() override { return execution_.clock_.End(); }
   absl::StatusOr<void*> Locate(const void* memory) override {
     return memory_->Locate(memory);
   }
 
  private:
-  friend class SerialReplay;
+  friend class SerialExecution;
   absl::Status OutOfMemory(const absl::Status& status) const {
     return absl::ResourceExhaustedError(absl::StrCat(
         name(), ": ", status.message(), "; it has ", memory_->num_bytes(),
@@ -185,13 +186,13 @@ class SerialRank : public CudaRank {
     return receiver->Upload(values, format, piece.into);
   }
 
-  absl::StatusOr<CopyMoments> TimedCopy(void* to, const void* from,
-                                        int64_t num_bytes) {
+  absl::StatusOr<CopyEvents> TimedCopy(void* to, const void* from,
+                                       int64_t num_bytes) {
     RETURN_IF_ERROR(Pause());
     const std::string what =
         absl::StrCat(name(), ": a copy to or from the host");
     ASSIGN_OR_RETURN(Stopwatch watch, Stopwatch::Create());
-    RETURN_IF_ERROR(replay_.bench_->EnqueueFlush(0));  // hides the launch
+    RETURN_IF_ERROR(execution_.bench_->EnqueueFlush(0));  // hides the launch
     RETURN_IF_ERROR(watch.Start(stream()));
     RETURN_IF_ERROR(CudaStatus(
         cudaMemcpyAsync(to, from, num_bytes, cudaMemcpyDefault, stream()),
@@ -199,27 +200,27 @@ class SerialRank : public CudaRank {
     RETURN_IF_ERROR(watch.Stop(stream()));
     ASSIGN_OR_RETURN(const double seconds,
                      watch.Seconds(timeout_seconds(), what));
-    const double now = replay_.clock_.seconds();
-    return CopyMoments{MomentAt(now), MomentAt(now + seconds)};
+    const double now = execution_.clock_.seconds();
+    return CopyEvents{EventAt(now), EventAt(now + seconds)};
   }
 
-  SerialReplay& replay_;
+  SerialExecution& execution_;
   std::unique_ptr<SpilledMemory> memory_;
   std::map<int64_t, PinnedBlocks::Block> slots_;
   int64_t last_attended_ = 0;
 };
 
-SerialReplay::~SerialReplay() {
+SerialExecution::~SerialExecution() {
   // Work in flight still uses the members.
   if (bench_ != nullptr && !DeviceIsHung()) {
     bench_->Wait("the end of a replay").IgnoreError();
   }
 }
 
-absl::StatusOr<std::unique_ptr<SerialReplay>> SerialReplay::Open(
-    const ReplayPlan& plan, std::unique_ptr<BenchDevice> bench,
-    const CudaReplayOptions& options) {
-  std::unique_ptr<SerialReplay> replay(new SerialReplay);
+absl::StatusOr<std::unique_ptr<SerialExecution>> SerialExecution::Open(
+    const ExecutionPlan& plan, std::unique_ptr<BenchDevice> bench,
+    const CudaExecutionOptions& options) {
+  std::unique_ptr<SerialExecution> replay(new SerialExecution);
   replay->bench_ = std::move(bench);
   const BenchDevice& device = *replay->bench_;
   replay->provenance_ = ProvenanceOf(device.facts, device.nvml.get());
@@ -230,7 +231,7 @@ absl::StatusOr<std::unique_ptr<SerialReplay>> SerialReplay::Open(
   ASSIGN_OR_RETURN(
       replay->executors_,
       StageExecutors::Create(device, plan, stages, device.executor_options(),
-                             device.products.get(), device.lane(),
+                             device.gemms.get(), device.lane(),
                              options.num_candidates > 1));
   ASSIGN_OR_RETURN(const int64_t free_bytes, FreeMemory());
   int64_t primed_bytes = static_cast<int64_t>(
@@ -254,15 +255,15 @@ absl::StatusOr<std::unique_ptr<SerialReplay>> SerialReplay::Open(
   return replay;
 }
 
-RankDevice* SerialReplay::rank(int rank) { return ranks_[rank].get(); }
+RankDevice* SerialExecution::rank(int rank) { return ranks_[rank].get(); }
 
-absl::Status SerialReplay::Start() {
+absl::Status SerialExecution::Start() {
   RETURN_IF_ERROR(clock_.End());
   started_ = clock_.seconds();
   return absl::OkStatus();
 }
 
-std::string SerialReplay::description() const {
+std::string SerialExecution::description() const {
   std::string words = absl::StrCat("one rank at a time on all ",
                                    bench_->facts.num_multiprocessors,
                                    " multiprocessors of ", bench_->facts.name);
@@ -278,8 +279,8 @@ std::string SerialReplay::description() const {
   return words;
 }
 
-absl::StatusOr<bool> SerialReplay::MakeRoom(const SerialRank* keep,
-                                            bool* trimmed) {
+absl::StatusOr<bool> SerialExecution::MakeRoom(const SerialRank* keep,
+                                               bool* trimmed) {
   RETURN_IF_ERROR(clock_.End());
   if (!std::exchange(*trimmed, true)) {
     RETURN_IF_ERROR(bench_->Wait("what is given back"));

@@ -48,12 +48,12 @@ class WorkClock {
 
 class SerialRank;
 
-class SerialReplay : public ReplayDevice {
+class SerialExecution : public ExecutionDevice {
  public:
-  static absl::StatusOr<std::unique_ptr<SerialReplay>> Open(
-      const ReplayPlan& plan, std::unique_ptr<BenchDevice> bench,
-      const CudaReplayOptions& options);
-  ~SerialReplay() override;
+  static absl::StatusOr<std::unique_ptr<SerialExecution>> Open(
+      const ExecutionPlan& plan, std::unique_ptr<BenchDevice> bench,
+      const CudaExecutionOptions& options);
+  ~SerialExecution() override;
 
   RankDevice* rank(int rank) override;
   bool concurrent() const override { return false; }
@@ -63,7 +63,7 @@ class SerialReplay : public ReplayDevice {
 
  private:
   friend class SerialRank;
-  SerialReplay() = default;
+  SerialExecution() = default;
   // First trims the pools, then spills the rank that has been idle for longest,
   // other than `keep`. Returns false if all others are spilled.
   absl::StatusOr<bool> MakeRoom(const SerialRank* keep, bool* trimmed);

@@ -21,16 +21,16 @@ SpilledMemory::~SpilledMemory() {
   if (DeviceIsHung()) return;
   for (auto& [name, piece] : pieces_) {
     if (piece.memory != nullptr) {
-      pool_->GiveBack(piece.memory, stream_).IgnoreError();
+      pool_->Free(piece.memory, stream_).IgnoreError();
     }
   }
 }
 
-absl::StatusOr<void*> SpilledMemory::Take(int64_t num_bytes,
-                                          absl::string_view what_for) {
+absl::StatusOr<void*> SpilledMemory::Allocate(int64_t num_bytes,
+                                              absl::string_view what_for) {
   Piece piece;
   piece.num_bytes = num_bytes;
-  ASSIGN_OR_RETURN(piece.memory, pool_->Take(num_bytes, stream_, what_for));
+  ASSIGN_OR_RETURN(piece.memory, pool_->Allocate(num_bytes, stream_, what_for));
   const uintptr_t name = next_;
   constexpr uintptr_t kStep = 256;  // with a gap between the pieces
   next_ += (static_cast<uintptr_t>(num_bytes) / kStep + 2) * kStep;
@@ -39,14 +39,14 @@ absl::StatusOr<void*> SpilledMemory::Take(int64_t num_bytes,
   return reinterpret_cast<void*>(name);
 }
 
-absl::Status SpilledMemory::GiveBack(void* name) {
+absl::Status SpilledMemory::Free(void* name) {
   const auto found = pieces_.find(reinterpret_cast<uintptr_t>(name));
   if (found == pieces_.end()) return NotThere();
   Piece piece = std::move(found->second);
   pieces_.erase(found);
   num_bytes_ -= piece.num_bytes;
-  if (piece.memory != nullptr) return pool_->GiveBack(piece.memory, stream_);
-  host_->GiveBack(std::move(piece.host));
+  if (piece.memory != nullptr) return pool_->Free(piece.memory, stream_);
+  host_->Free(std::move(piece.host));
   return absl::OkStatus();
 }
 
@@ -69,13 +69,13 @@ absl::Status SpilledMemory::Spill() {
   for (auto& [name, piece] : pieces_) {
     if (piece.memory == nullptr) continue;
     ASSIGN_OR_RETURN(piece.host,
-                     host_->Take(std::max<int64_t>(piece.num_bytes, 1),
-                                 "a rank that is not at work"));
+                     host_->Allocate(std::max<int64_t>(piece.num_bytes, 1),
+                                     "a rank that is not at work"));
     RETURN_IF_ERROR(CudaStatus(
         cudaMemcpyAsync(piece.host.memory.get(), piece.memory, piece.num_bytes,
                         cudaMemcpyDeviceToHost, stream_),
         "copying a rank to the host"));
-    RETURN_IF_ERROR(pool_->GiveBack(piece.memory, stream_));
+    RETURN_IF_ERROR(pool_->Free(piece.memory, stream_));
     piece.memory = nullptr;
   }
   RETURN_IF_ERROR(
@@ -89,7 +89,7 @@ absl::Status SpilledMemory::Restore() {
   for (auto& [name, piece] : pieces_) {
     if (piece.memory != nullptr) continue;
     absl::StatusOr<void*> memory =
-        pool_->Take(piece.num_bytes, stream_, "a rank that goes on");
+        pool_->Allocate(piece.num_bytes, stream_, "a rank that goes on");
     status = memory.status();
     if (!status.ok()) break;
     status = CudaStatus(
@@ -101,7 +101,7 @@ absl::Status SpilledMemory::Restore() {
     read.push_back(std::move(piece.host));
   }
   RETURN_IF_ERROR(WaitFor(stream_, timeout_seconds_, "copying a rank back"));
-  for (PinnedBlocks::Block& block : read) host_->GiveBack(std::move(block));
+  for (PinnedBlocks::Block& block : read) host_->Free(std::move(block));
   if (status.ok()) is_spilled_ = false;
   return status;
 }

@@ -30,8 +30,8 @@ class SpilledMemory {
   SpilledMemory& operator=(const SpilledMemory&) = delete;
 
   // Requires: not spilled. ResourceExhausted: the GPU is full.
-  absl::StatusOr<void*> Take(int64_t num_bytes, absl::string_view what_for);
-  absl::Status GiveBack(void* name);
+  absl::StatusOr<void*> Allocate(int64_t num_bytes, absl::string_view what_for);
+  absl::Status Free(void* name);
   // Returns the address on the GPU, or in pinned memory while spilled.
   absl::StatusOr<void*> Locate(const void* name) const;
 

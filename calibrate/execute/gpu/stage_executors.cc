@@ -11,8 +11,8 @@ namespace weir {
 namespace {
 
 // Returns true if the operation uses GEMMs, which includes unfused attention.
-bool HasProducts(const StageOp& op) {
-  return op.kind == OpKind::kProduct || !HasKernel(op);
+bool HasGemms(const StageOp& op) {
+  return op.kind == OpKind::kGemm || !HasKernel(op);
 }
 
 // Random data in all buffers that GEMMs use.
@@ -25,11 +25,12 @@ class TuningBuffers {
     const std::vector<PieceFill> fills = FillsOf(program);
     for (const auto& ops : program.passes) {
       for (const StageOp& op : ops) {
-        if (!HasProducts(op)) continue;
+        if (!HasGemms(op)) continue;
         for (const auto* views : {&op.inputs, &op.outputs}) {
           for (const TensorView& view : *views) {
             if (!view.present()) continue;
-            RETURN_IF_ERROR(buffers.Take(program, fills, launch, view.buffer));
+            RETURN_IF_ERROR(
+                buffers.AllocateBuffer(program, fills, launch, view.buffer));
           }
         }
       }
@@ -40,9 +41,9 @@ class TuningBuffers {
   const BufferTable& table() const { return table_; }
 
  private:
-  absl::Status Take(const StageProgram& program,
-                    const std::vector<PieceFill>& fills, const Launch& launch,
-                    int index) {
+  absl::Status AllocateBuffer(const StageProgram& program,
+                              const std::vector<PieceFill>& fills,
+                              const Launch& launch, int index) {
     if (table_[index] != nullptr) return absl::OkStatus();
     const StageBuffer& buffer = program.buffers[index];
     ASSIGN_OR_RETURN(DeviceMemory memory,
@@ -74,7 +75,7 @@ absl::Status Plan(const BenchDevice& device, StageExecutor* executor,
   for (int p = 0; p < kNumStagePasses; ++p) {
     const auto pass = static_cast<StagePass>(p);
     for (int op = 0; op < static_cast<int>(program.ops(pass).size()); ++op) {
-      const bool timed = buffers.ok() && HasProducts(program.ops(pass)[op]);
+      const bool timed = buffers.ok() && HasGemms(program.ops(pass)[op]);
       RETURN_IF_ERROR(
           executor->PlanOp(pass, op,
                            timed ? absl::MakeConstSpan(&buffers->table(), 1)
@@ -89,15 +90,15 @@ absl::Status Plan(const BenchDevice& device, StageExecutor* executor,
 }  // namespace
 
 absl::StatusOr<StageExecutors> StageExecutors::Create(
-    const BenchDevice& device, const ReplayPlan& plan,
+    const BenchDevice& device, const ExecutionPlan& plan,
     const std::vector<int>& stages, const ExecutorOptions& options,
-    ProductLibrary* products, const Lane& lane, bool tune) {
+    GemmLibrary* gemms, const Lane& lane, bool tune) {
   StageExecutors all;
   for (const int stage : stages) {
     const auto& program = plan.programs[stage];
     auto& executor = all.executors_[program.get()];
     if (executor == nullptr) {
-      executor = std::make_unique<StageExecutor>(program, options, products);
+      executor = std::make_unique<StageExecutor>(program, options, gemms);
       RETURN_IF_ERROR(Plan(device, executor.get(), options, lane, tune));
     }
     all.by_stage_[stage] = executor.get();

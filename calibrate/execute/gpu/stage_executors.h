@@ -22,10 +22,10 @@ class StageExecutors {
   // the heuristics is used. Unimplemented, ResourceExhausted: an operation
   // cannot be run.
   static absl::StatusOr<StageExecutors> Create(const BenchDevice& device,
-                                               const ReplayPlan& plan,
+                                               const ExecutionPlan& plan,
                                                const std::vector<int>& stages,
                                                const ExecutorOptions& options,
-                                               ProductLibrary* products,
+                                               GemmLibrary* gemms,
                                                const Lane& lane, bool tune);
 
   const StageExecutor& of(int stage) const { return *by_stage_.at(stage); }

@@ -48,7 +48,7 @@ class OpTensors {
 double Gelu(double x);  // tanh form (Hendrycks and Gimpel 2016)
 double GeluDerivative(double x);
 
-void ReferenceProduct(const StageOp& op, const OpTensors& tensors);
+void ReferenceGemm(const StageOp& op, const OpTensors& tensors);
 void ReferenceBiasGradient(const StageOp& op, const OpTensors& tensors);
 
 void ReferenceNormForward(const StageOp& op, const OpTensors& tensors);

@@ -55,7 +55,7 @@ std::vector<double> Multiply(Rows<const double> a, Rows<const double> b,
 
 }  // namespace
 
-void ReferenceProduct(const StageOp& op, const OpTensors& tensors) {
+void ReferenceGemm(const StageOp& op, const OpTensors& tensors) {
   const int64_t m = op.rows, n = op.columns, k = op.inner;
   Rows<const double> a = tensors.In(0), b = tensors.In(1);
   std::vector<double> a_transposed, b_transposed;
@@ -67,14 +67,14 @@ void ReferenceProduct(const StageOp& op, const OpTensors& tensors) {
     b_transposed = Transposed(b, k, n);
     b = {b_transposed.data(), n};
   }
-  const std::vector<double> product = Multiply(a, b, m, n, k);
+  const std::vector<double> gemm = Multiply(a, b, m, n, k);
   const bool adds_bias =
       op.epilogue == Epilogue::kBias || op.epilogue == Epilogue::kBiasGelu;
   const Rows<const double> third = tensors.In(2);  // bias or aux
   const Rows<double> d = tensors.Out(0), aux = tensors.Out(1);
   for (int64_t i = 0; i < m; ++i) {
     for (int64_t j = 0; j < n; ++j) {
-      double value = product[i * n + j];
+      double value = gemm[i * n + j];
       if (adds_bias && third) value += third[0][j];
       if (op.epilogue == Epilogue::kBiasGelu) {
         aux[i][j] = value;

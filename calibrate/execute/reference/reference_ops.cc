@@ -9,8 +9,8 @@ void RunReference(const StageOp& op, absl::Span<const double* const> inputs,
                   absl::Span<double* const> outputs) {
   const OpTensors tensors(op, inputs, outputs);
   switch (op.kind) {
-    case OpKind::kProduct:
-      return ReferenceProduct(op, tensors);
+    case OpKind::kGemm:
+      return ReferenceGemm(op, tensors);
     case OpKind::kBiasGradient:
       return ReferenceBiasGradient(op, tensors);
     case OpKind::kNormForward:

@@ -29,7 +29,7 @@ OpTensors AttentionTensors(const StageOp& op) {
   return {{o, o, packed, statistics}, {packed, statistics}};
 }
 
-OpTensors ProductTensors(const StageOp& op) {
+OpTensors GemmTensors(const StageOp& op) {
   const int64_t m = op.rows, n = op.columns, k = op.inner;
   const TensorShape d = Half(m, n);
   return {{op.transpose_a ? Half(k, m) : Half(m, k),
@@ -43,8 +43,8 @@ OpTensors TensorsOf(const StageOp& op) {
   const TensorShape x = Half(r, c), vector = Half(1, c), sums = Other(1, c);
   const TensorShape mask = Other(r, c), pair = Half(r, 2 * c);
   switch (op.kind) {
-    case OpKind::kProduct:
-      return ProductTensors(op);
+    case OpKind::kGemm:
+      return GemmTensors(op);
     case OpKind::kBiasGradient:
       return {{x}, {sums}};
     case OpKind::kNormForward:

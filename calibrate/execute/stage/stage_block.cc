@@ -14,18 +14,18 @@ Block::Block(StageBuilder* b, int layer)
   const int64_t into = t.gated_feed_forward() ? 2 : 1;
   norm1_ = MakeNorm(b, Named("norm 1"));
   qkv_ = b->MakeLinear(Named("qkv"), sizes.hidden, sizes.packed(),
-                       t.attention_bias(), KernelPart::kProjectionProduct);
+                       t.attention_bias(), KernelPart::kProjectionGemm);
   qkv_.needed = sizes.projection_needed;
   projection_ =
       b->MakeLinear(Named("projection"), sizes.query, sizes.hidden,
-                    t.attention_output_bias(), KernelPart::kProjectionProduct);
+                    t.attention_output_bias(), KernelPart::kProjectionGemm);
   norm2_ = MakeNorm(b, Named("norm 2"));
   into_ = b->MakeLinear(Named("feed-forward 1"), sizes.hidden,
                         into * sizes.feed_forward, t.feed_forward_bias(),
-                        KernelPart::kFeedForwardProduct);
+                        KernelPart::kFeedForwardGemm);
   out_ =
       b->MakeLinear(Named("feed-forward 2"), sizes.feed_forward, sizes.hidden,
-                    t.feed_forward_bias(), KernelPart::kFeedForwardProduct);
+                    t.feed_forward_bias(), KernelPart::kFeedForwardGemm);
 }
 
 TensorView Block::Forward(const TensorView& x) {

@@ -126,7 +126,7 @@ Linear StageBuilder::MakeLinear(const std::string& name, int64_t in,
 
 void StageBuilder::LinearForward(const Linear& linear, const TensorView& x,
                                  const TensorView& y, const TensorView& aux) {
-  StageOp op = Op(OpKind::kProduct, linear.name, sizes_.tokens, linear.out);
+  StageOp op = Op(OpKind::kGemm, linear.name, sizes_.tokens, linear.out);
   op.inner = linear.in;
   op.transpose_b = true;
   op.epilogue = aux.present()           ? Epilogue::kBiasGelu
@@ -141,7 +141,7 @@ void StageBuilder::LinearBackwardInput(const Linear& linear,
                                        const TensorView& dy,
                                        const TensorView& dx,
                                        const TensorView& aux) {
-  StageOp op = Op(OpKind::kProduct, absl::StrCat(linear.name, " dx"),
+  StageOp op = Op(OpKind::kGemm, absl::StrCat(linear.name, " dx"),
                   sizes_.tokens, linear.in);
   op.inner = linear.out;
   if (aux.present()) op.epilogue = Epilogue::kGeluGradient;
@@ -153,8 +153,8 @@ void StageBuilder::LinearBackwardInput(const Linear& linear,
 void StageBuilder::LinearBackwardWeight(const Linear& linear,
                                         const TensorView& dy,
                                         const TensorView& x) {
-  StageOp op = Op(OpKind::kProduct, absl::StrCat(linear.name, " dw"),
-                  linear.out, linear.in);
+  StageOp op = Op(OpKind::kGemm, absl::StrCat(linear.name, " dw"), linear.out,
+                  linear.in);
   op.inner = sizes_.tokens;
   op.transpose_a = op.accumulate = true;
   op.inputs = {dy, x, {}};

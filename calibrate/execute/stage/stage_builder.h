@@ -28,7 +28,7 @@ struct Linear {
   std::string name;
   int64_t in = 0, out = 0;
   TensorView weight = {}, bias = {};  // weight [out, in]; bias may be absent
-  KernelPart part = KernelPart::kProjectionProduct;
+  KernelPart part = KernelPart::kProjectionGemm;
   double needed = 1;
 };
 

@@ -16,10 +16,10 @@ Kernel Memory(double bytes, KernelPart part) {
   return kernel;
 }
 
-Kernel Product(double batch, double m, double n, double k, double bytes,
-               KernelPart part) {
+Kernel MakeGemm(double batch, double m, double n, double k, double bytes,
+                KernelPart part) {
   Kernel kernel;
-  kernel.kind = Kernel::Kind::kProduct;
+  kernel.kind = Kernel::Kind::kGemm;
   kernel.part = part;
   kernel.batch = batch;
   kernel.m = m;
@@ -30,12 +30,12 @@ Kernel Product(double batch, double m, double n, double k, double bytes,
   return kernel;
 }
 
-Kernel ProductOf(const StageOp& op, double e, KernelPart part, double needed) {
+Kernel GemmOf(const StageOp& op, double e, KernelPart part, double needed) {
   const double m = op.rows, n = op.columns, k = op.inner;
   const double d = op.accumulate ? 2 * kGradientBytes : e;
   const bool aux = op.epilogue == Epilogue::kBiasGelu ||
                    op.epilogue == Epilogue::kGeluGradient;
-  Kernel kernel = Product(
+  Kernel kernel = MakeGemm(
       1, m, n, k, e * (m * k + k * n) + (d + (aux ? e : 0)) * m * n, part);
   if (needed != 1) {
     kernel.performed_flops = kernel.flops;
@@ -51,16 +51,16 @@ Kernel FusedAttention(const StageOp& op, double e) {
   const double s = op.sequence_length, d = op.head_size;
   const double rows = double(op.sequences) * op.heads;
   const double kv_rows = double(op.sequences) * op.kv_heads;
-  const double product = 2 * rows * s * s * d;
+  const double gemm = 2 * rows * s * s * d;
   Kernel kernel;
   kernel.kind = Kernel::Kind::kAttention;
   kernel.part = KernelPart::kAttentionCore;
   kernel.batch = rows;
   kernel.m = kernel.n = s;
   kernel.k = d;
-  kernel.products = forward ? 2 : 5;
-  kernel.flops = (forward ? 2 : 4) * product;
-  kernel.performed_flops = kernel.products * product * (op.causal ? 0.5 : 1);
+  kernel.num_gemms = forward ? 2 : 5;
+  kernel.flops = (forward ? 2 : 4) * gemm;
+  kernel.performed_flops = kernel.num_gemms * gemm * (op.causal ? 0.5 : 1);
   // Queries, keys, values, output; in the backward pass also their gradients.
   const double tensors = 2 * e * s * d * (rows + kv_rows);
   kernel.bytes = (forward ? 1 : 2) * tensors + 4 * rows * s;
@@ -72,9 +72,9 @@ std::vector<Kernel> UnfusedAttention(const StageOp& op, double e) {
   const double rows = double(op.sequences) * op.heads;
   const double scores = rows * s * s;
   const double bytes = e * (2 * rows * s * d + scores);
-  const KernelPart part = KernelPart::kAttentionProduct;
-  const Kernel to_scores = Product(rows, s, s, d, bytes, part);
-  const Kernel from_scores = Product(rows, s, d, s, bytes, part);
+  const KernelPart part = KernelPart::kAttentionGemm;
+  const Kernel to_scores = MakeGemm(rows, s, s, d, bytes, part);
+  const Kernel from_scores = MakeGemm(rows, s, d, s, bytes, part);
   if (op.kind == OpKind::kAttentionForward) {
     return {to_scores, Memory(2 * e * scores, KernelPart::kSoftmax),
             from_scores};
@@ -126,8 +126,8 @@ std::vector<Kernel> KernelsOf(const StageOp& op, ElementFormat format,
   const double e = BytesOf(format);
   const double elements = double(op.rows) * op.columns;
   switch (op.kind) {
-    case OpKind::kProduct:
-      return {ProductOf(op, e, part, needed)};
+    case OpKind::kGemm:
+      return {GemmOf(op, e, part, needed)};
     case OpKind::kAttentionForward:
     case OpKind::kAttentionBackward:
       if (op.fused) return {FusedAttention(op, e)};

@@ -6,7 +6,7 @@
 
 #include "calibrate/execute/stage/stage_block.h"
 #include "calibrate/execute/stage/stage_builder.h"
-#include "calibrate/execute/stage/stage_ends.h"
+#include "calibrate/execute/stage/stage_embedding_head.h"
 
 namespace weir {
 

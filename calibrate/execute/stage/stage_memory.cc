@@ -9,21 +9,21 @@
 namespace weir {
 namespace {
 
-using Moment = std::pair<StagePass, int>;
+using PassOp = std::pair<StagePass, int>;
 
 bool OfMicrobatch(const StageBuffer& buffer) {
   return buffer.buffer_class >= BufferClass::kInput;
 }
 
-Moment First(const StageBuffer& buffer) {
+PassOp First(const StageBuffer& buffer) {
   return {buffer.first_pass, buffer.first_op};
 }
 
-Moment Last(const StageBuffer& buffer) {
+PassOp Last(const StageBuffer& buffer) {
   return {buffer.last_pass, buffer.last_op};
 }
 
-void Use(int index, Moment now, StageProgram* program) {
+void Use(int index, PassOp now, StageProgram* program) {
   StageBuffer& buffer = program->buffers[index];
   if (!OfMicrobatch(buffer)) return;
   if (buffer.first_op < 0) {
@@ -46,7 +46,7 @@ int64_t PassPeak(const StageProgram& program, StagePass pass) {
   for (int op = 0; op < std::max(num_ops, 1); ++op) {
     int64_t bytes = 0;
     for (const StageBuffer& buffer : program.buffers) {
-      const Moment now = {pass, op};
+      const PassOp now = {pass, op};
       if (OfMicrobatch(buffer) && First(buffer) <= now && now <= Last(buffer)) {
         bytes += buffer.bytes();
       }
@@ -74,7 +74,7 @@ void SetLifetimes(StageProgram* program) {
   for (int p = 0; p < kNumStagePasses; ++p) {
     const auto& ops = program->passes[p];
     for (int i = 0; i < static_cast<int>(ops.size()); ++i) {
-      const Moment now = {static_cast<StagePass>(p), i};
+      const PassOp now = {static_cast<StagePass>(p), i};
       for (const auto* views : {&ops[i].inputs, &ops[i].outputs}) {
         for (const TensorView& view : *views) {
           if (view.present()) Use(view.buffer, now, program);

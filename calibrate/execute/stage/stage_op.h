@@ -39,7 +39,7 @@ enum class OpKind : uint8_t {
   //   kBias          d = a b + bias
   //   kBiasGelu      aux = a b [+ bias if given], d = gelu(aux) (tanh form)
   //   kGeluGradient  d = (a b) gelu'(aux), where aux is an input
-  kProduct,
+  kGemm,
   // d half [rows, columns] -> bias gradient fp32 [columns] +=
   kBiasGradient,
   // x half [r, c], [delta half [r, c]], [bias half [c]], [mask in], gain half
@@ -128,7 +128,7 @@ struct AdamStep {
 };
 
 struct StageOp {
-  OpKind kind = OpKind::kProduct;
+  OpKind kind = OpKind::kGemm;
   std::string name;  // "block 3 qkv"
   std::vector<TensorView> inputs, outputs;
   int64_t rows = 0, columns = 0, inner = 0;

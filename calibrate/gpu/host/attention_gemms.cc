@@ -12,9 +12,9 @@ struct Slice {
   int64_t rows = 0, columns = 0, stride = 0, batch_stride = 0;
 };
 
-AttentionProduct Multiply(const Slice& a, bool transpose_a, const Slice& b,
-                          bool transpose_b, const Slice& d, int64_t num_batches,
-                          bool accumulate) {
+AttentionGemm Multiply(const Slice& a, bool transpose_a, const Slice& b,
+                       bool transpose_b, const Slice& d, int64_t num_batches,
+                       bool accumulate) {
   return {.a = a.operand,
           .b = b.operand,
           .d = d.operand,
@@ -78,52 +78,49 @@ class Slicer {
   const int64_t sequence_, member_;
 };
 
-void AddForward(const StageOp& op, const Slicer& slice,
-                AttentionProducts* products) {
+void AddForward(const StageOp& op, const Slicer& slice, AttentionGemms* gemms) {
   // packed -> o, probabilities
   const Slice scores = slice.Scores(true, 1);
-  products->before.push_back(Multiply(slice.Packed(false, 0, 0), false,
-                                      slice.Packed(false, 0, 1), true, scores,
-                                      op.kv_heads, false));
-  products->after.push_back(Multiply(scores, false, slice.Packed(false, 0, 2),
-                                     false, slice.Output(true, 0), op.kv_heads,
-                                     false));
+  gemms->before.push_back(Multiply(slice.Packed(false, 0, 0), false,
+                                   slice.Packed(false, 0, 1), true, scores,
+                                   op.kv_heads, false));
+  gemms->after.push_back(Multiply(scores, false, slice.Packed(false, 0, 2),
+                                  false, slice.Output(true, 0), op.kv_heads,
+                                  false));
 }
 
 void AddBackward(const StageOp& op, const Slicer& slice, bool is_first,
-                 AttentionProducts* products) {
+                 AttentionGemms* gemms) {
   // do, o, packed, probabilities -> d packed, gradient of the scores
   const Slice d_output = slice.Output(false, 0);
   const Slice d_scores = slice.Scores(true, 1);
   const int64_t n = op.kv_heads;
-  products->before.push_back(Multiply(
-      d_output, false, slice.Packed(false, 2, 2), true, d_scores, n, false));
-  products->after.push_back(Multiply(d_scores, false, slice.Packed(false, 2, 1),
-                                     false, slice.Packed(true, 0, 0), n,
-                                     false));
-  products->after.push_back(Multiply(d_scores, true, slice.Packed(false, 2, 0),
-                                     false, slice.Packed(true, 0, 1), n,
-                                     !is_first));
-  products->after.push_back(Multiply(slice.Scores(false, 3), true, d_output,
-                                     false, slice.Packed(true, 0, 2), n,
-                                     !is_first));
+  gemms->before.push_back(Multiply(d_output, false, slice.Packed(false, 2, 2),
+                                   true, d_scores, n, false));
+  gemms->after.push_back(Multiply(d_scores, false, slice.Packed(false, 2, 1),
+                                  false, slice.Packed(true, 0, 0), n, false));
+  gemms->after.push_back(Multiply(d_scores, true, slice.Packed(false, 2, 0),
+                                  false, slice.Packed(true, 0, 1), n,
+                                  !is_first));
+  gemms->after.push_back(Multiply(slice.Scores(false, 3), true, d_output, false,
+                                  slice.Packed(true, 0, 2), n, !is_first));
 }
 
 }  // namespace
 
-AttentionProducts ProductsOfAttention(const StageOp& op) {
-  AttentionProducts products;
+AttentionGemms GemmsOfAttention(const StageOp& op) {
+  AttentionGemms gemms;
   for (int64_t sequence = 0; sequence < op.sequences; ++sequence) {
     for (int64_t member = 0; member < op.heads / op.kv_heads; ++member) {
       const Slicer slice(op, sequence, member);
       if (op.kind == OpKind::kAttentionForward) {
-        AddForward(op, slice, &products);
+        AddForward(op, slice, &gemms);
       } else {
-        AddBackward(op, slice, member == 0, &products);
+        AddBackward(op, slice, member == 0, &gemms);
       }
     }
   }
-  return products;
+  return gemms;
 }
 
 }  // namespace weir

@@ -17,21 +17,21 @@ struct AttentionOperand {
   int64_t offset = 0;
 };
 
-struct AttentionProduct {
+struct AttentionGemm {
   AttentionOperand a, b, d;
-  ProductShape shape;
+  GemmShape shape;
 };
 
 // GEMMs before and after the softmax (or its gradient). There is one launch per
 // sequence and per member of a group of heads that share keys, batched over the
 // groups. Gradients of shared keys and values are accumulated over the members.
-struct AttentionProducts {
-  std::vector<AttentionProduct> before, after;
+struct AttentionGemms {
+  std::vector<AttentionGemm> before, after;
 };
 
 // Returns the GEMMs of an operation. Requires: op is an unfused
 // kAttentionForward or kAttentionBackward.
-AttentionProducts ProductsOfAttention(const StageOp& op);
+AttentionGemms GemmsOfAttention(const StageOp& op);
 
 }  // namespace weir
 

@@ -5,7 +5,7 @@
 
 namespace weir {
 
-ProductShape ShapeOfProduct(const StageOp& op) {
+GemmShape GemmShapeOf(const StageOp& op) {
   return {.m = op.rows,
           .n = op.columns,
           .k = op.inner,
@@ -17,7 +17,7 @@ ProductShape ShapeOfProduct(const StageOp& op) {
           .stride_d = StrideOf(op.outputs[0], OutputShape(op, 0))};
 }
 
-ColumnMajorProduct InColumnMajor(const ProductShape& shape) {
+ColumnMajorGemm InColumnMajor(const GemmShape& shape) {
   const auto stored = [](int64_t rows, int64_t columns, int64_t stride,
                          int64_t batch_stride, bool transposed) {
     // Row-major [rows, columns] is column-major [columns, rows].

@@ -13,18 +13,18 @@ namespace weir {
 // d[m, n] = op(a) op(b), or += with `accumulate`; a is stored as [k, m] if
 // transposed, b as [n, k]. Rows are `stride` elements apart, matrices of a
 // batch `batch_stride` (0: the same matrix for all).
-struct ProductShape {
+struct GemmShape {
   int64_t m = 0, n = 0, k = 0;
   bool transpose_a = false, transpose_b = false, accumulate = false;
   int64_t stride_a = 0, stride_b = 0, stride_d = 0;
   int64_t num_batches = 1;
   int64_t batch_stride_a = 0, batch_stride_b = 0, batch_stride_d = 0;
 
-  bool operator==(const ProductShape&) const = default;
+  bool operator==(const GemmShape&) const = default;
 };
 
-// Requires: op.kind is kProduct.
-ProductShape ShapeOfProduct(const StageOp& op);
+// Requires: op.kind is kGemm.
+GemmShape GemmShapeOf(const StageOp& op);
 
 // As stored: `rows` x `columns`, with columns `leading` elements apart.
 struct ColumnMajorMatrix {
@@ -35,10 +35,10 @@ struct ColumnMajorMatrix {
 // result[m, n] = op(first)[m, k] op(second)[k, n]. A row-major matrix is the
 // transpose of a column-major one, so d^T = op(b)^T op(a)^T is computed: b
 // comes first, and m and n are exchanged.
-struct ColumnMajorProduct {
+struct ColumnMajorGemm {
   ColumnMajorMatrix first, second, result;
 };
-ColumnMajorProduct InColumnMajor(const ProductShape& shape);
+ColumnMajorGemm InColumnMajor(const GemmShape& shape);
 
 }  // namespace weir
 

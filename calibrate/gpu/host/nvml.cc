@@ -70,7 +70,7 @@ struct Nvml::Library {
 
   // Returns 0 if the function is missing or fails.
   template <typename Function, typename... Arguments>
-  unsigned Ask(Function function, Arguments... arguments) const {
+  unsigned Query(Function function, Arguments... arguments) const {
     unsigned value = 0;
     if (function == nullptr || function(device, arguments..., &value) != 0) {
       return 0;
@@ -137,9 +137,9 @@ Nvml::~Nvml() = default;
 DeviceState Nvml::Sample() const {
   const Library& nvml = *library_;
   DeviceState state;
-  state.multiprocessor_hertz = 1e6 * nvml.Ask(nvml.clock, kSmClock);
-  state.watts = 1e-3 * nvml.Ask(nvml.power);
-  state.celsius = nvml.Ask(nvml.temperature, kGpuTemperature);
+  state.multiprocessor_hertz = 1e6 * nvml.Query(nvml.clock, kSmClock);
+  state.watts = 1e-3 * nvml.Query(nvml.power);
+  state.celsius = nvml.Query(nvml.temperature, kGpuTemperature);
   unsigned long long reasons = 0;
   if (nvml.reasons != nullptr && nvml.reasons(nvml.device, &reasons) == 0) {
     state.power_capped = (reasons & (kSwPowerCap | kHwPowerBrake)) != 0;
@@ -160,14 +160,14 @@ std::string Nvml::driver_version() const {
 
 std::string Nvml::clocks() const {
   const Library& nvml = *library_;
-  const unsigned set = nvml.Ask(nvml.application_clock, kSmClock);
-  const unsigned usual = nvml.Ask(nvml.default_clock, kSmClock);
+  const unsigned set = nvml.Query(nvml.application_clock, kSmClock);
+  const unsigned usual = nvml.Query(nvml.default_clock, kSmClock);
   if (set == 0 || set == usual) return "default";
   return absl::StrCat("application clocks at ", set, " MHz");
 }
 
 double Nvml::power_limit_watts() const {
-  return 1e-3 * library_->Ask(library_->power_limit);
+  return 1e-3 * library_->Query(library_->power_limit);
 }
 
 std::string Nvml::LinkBetween(absl::string_view bus_id,
@@ -189,13 +189,13 @@ std::vector<std::string> Nvml::link_addresses() const {
   const Library& nvml = *library_;
   std::set<std::string> addresses;
   for (unsigned link = 0; link < kMostLinks; ++link) {
-    if (nvml.Ask(nvml.link_state, link) == 0) continue;
+    if (nvml.Query(nvml.link_state, link) == 0) continue;
     NvmlPci pci{};
     const bool known = nvml.remote_pci != nullptr &&
                        nvml.remote_pci(nvml.device, link, &pci) == 0;
     pci.bus_id[sizeof pci.bus_id - 1] = '\0';
     // Virtual machines hide the type of their switches.
-    if (nvml.Ask(nvml.remote_type, link) == kRemoteSwitch ||
+    if (nvml.Query(nvml.remote_type, link) == kRemoteSwitch ||
         (known && absl::StartsWithIgnoreCase(pci.bus_id, "ffff"))) {
       addresses.insert("nvswitch");
     } else if (known) {

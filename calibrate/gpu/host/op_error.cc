@@ -130,7 +130,7 @@ bool IsAttention(const StageOp& op) {
 
 bool ReadsOutput(const StageOp& op, int index) {
   switch (op.kind) {
-    case OpKind::kProduct:
+    case OpKind::kGemm:
       if (op.accumulate && index == 0) return true;
       break;
     case OpKind::kBiasGradient:

@@ -35,7 +35,7 @@ OpSample WholeOp(const StageOp& op) {
   return sample;
 }
 
-OpSample SampleProduct(const StageOp& op, double limit) {
+OpSample SampleGemm(const StageOp& op, double limit) {
   OpSample sample = WholeOp(op);
   const auto side =
       std::max<int64_t>(16, std::sqrt(limit / std::max<int64_t>(op.inner, 1)));
@@ -188,7 +188,7 @@ double HostCost(const StageOp& op) {
   const double pairs = 1.0 * op.sequences * op.heads * op.sequence_length *
                        op.sequence_length * op.head_size;
   switch (op.kind) {
-    case OpKind::kProduct:
+    case OpKind::kGemm:
       return 1.0 * op.rows * op.columns * op.inner;
     case OpKind::kAttentionForward:
       return 2 * pairs;
@@ -210,8 +210,8 @@ namespace {
 OpSample AnySample(const StageOp& op, double limit) {
   if (HostCost(op) <= limit) return WholeOp(op);
   switch (op.kind) {
-    case OpKind::kProduct:
-      return SampleProduct(op, limit);
+    case OpKind::kGemm:
+      return SampleGemm(op, limit);
     case OpKind::kAttentionForward:
     case OpKind::kAttentionBackward:
     case OpKind::kRotaryForward:

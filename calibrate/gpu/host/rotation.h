@@ -23,9 +23,9 @@ absl::StatusOr<int> NumSets(int64_t set_bytes, int64_t allocated_bytes,
 struct GraphPlan {
   int launches_per_graph = 0;
   std::vector<int> first_sets;  // one per graph
-  int num_replays = 0;          // total over all graphs
+  int num_graph_launches = 0;   // total over all graphs
 
-  int num_launches() const { return launches_per_graph * num_replays; }
+  int num_launches() const { return launches_per_graph * num_graph_launches; }
 };
 
 // Plans at least `num_launches` >= 1 launches, with at most about

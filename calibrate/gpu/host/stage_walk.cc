@@ -21,14 +21,14 @@ class Walk {
       for (int i = 0; i < num_buffers(); ++i) {
         const StageBuffer& b = program_.buffers[i];
         if (b.first_op == op && b.first_pass == pass) {
-          steps_.push_back({StageStep::Kind::kTake, microbatch, i});
+          steps_.push_back({StageStep::Kind::kAllocate, microbatch, i});
         }
       }
       steps_.push_back({StageStep::Kind::kRun, microbatch, -1, pass, op});
       for (int i = 0; i < num_buffers(); ++i) {
         const StageBuffer& b = program_.buffers[i];
         if (b.first_op >= 0 && b.last_op == op && b.last_pass == pass) {
-          steps_.push_back({StageStep::Kind::kGiveBack, microbatch, i});
+          steps_.push_back({StageStep::Kind::kFree, microbatch, i});
         }
       }
     }
@@ -48,7 +48,7 @@ class Walk {
 std::vector<StageStep> WalkStage(const StageProgram& program,
                                  int num_microbatches) {
   Walk walk(program);
-  walk.Permanent(StageStep::Kind::kTake);
+  walk.Permanent(StageStep::Kind::kAllocate);
   for (int microbatch = 0; microbatch < num_microbatches; ++microbatch) {
     walk.Pass(StagePass::kForward, microbatch);
   }
@@ -57,7 +57,7 @@ std::vector<StageStep> WalkStage(const StageProgram& program,
     walk.Pass(StagePass::kBackwardWeight, microbatch);
   }
   walk.Pass(StagePass::kOptimizer, -1);
-  walk.Permanent(StageStep::Kind::kGiveBack);
+  walk.Permanent(StageStep::Kind::kFree);
   return walk.Done();
 }
 
@@ -69,7 +69,7 @@ int64_t PeakOfWalk(const StageProgram& program,
     const int64_t bytes = program.buffers[step.buffer].bytes();
     const int64_t rounded =
         (bytes + granularity - 1) / granularity * granularity;
-    in_use += step.kind == StageStep::Kind::kTake ? rounded : -rounded;
+    in_use += step.kind == StageStep::Kind::kAllocate ? rounded : -rounded;
     peak = std::max(peak, in_use);
   }
   return peak;

@@ -11,10 +11,10 @@
 namespace weir {
 
 struct StageStep {
-  enum class Kind { kTake, kRun, kGiveBack };
+  enum class Kind { kAllocate, kRun, kFree };
   Kind kind = Kind::kRun;
   int microbatch = -1;  // -1: weights, gradients, states, the update
-  int buffer = -1;      // kTake, kGiveBack
+  int buffer = -1;      // kAllocate, kFree
   StagePass pass = StagePass::kForward;
   int op = -1;  // kRun
 };

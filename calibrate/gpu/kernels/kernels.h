@@ -47,7 +47,7 @@ int64_t WorkspaceBytes(const Launch& launch, const StageOp& op);
 cudaError_t LaunchOp(const Launch& launch, const StageOp& op,
                      const void* const* inputs, void* const* outputs);
 
-// Returns true if LaunchOp supports it: all kinds but kProduct and unfused
+// Returns true if LaunchOp supports it: all kinds but kGemm and unfused
 // attention.
 bool HasKernel(const StageOp& op);
 

@@ -19,7 +19,7 @@ bool HasStride(const std::vector<TensorView>& views) {
 bool HasKernel(const StageOp& op) {
   const bool attention = op.kind == OpKind::kAttentionForward ||
                          op.kind == OpKind::kAttentionBackward;
-  return op.kind != OpKind::kProduct && (!attention || op.fused);
+  return op.kind != OpKind::kGemm && (!attention || op.fused);
 }
 
 cudaError_t LaunchOp(const Launch& launch, const StageOp& op,

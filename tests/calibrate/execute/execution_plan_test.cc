@@ -7,7 +7,7 @@
 
 #include "base/size_limits.h"
 #include "calibrate/execute/host_memory.h"
-#include "tests/calibrate/execute/tiny_replay.h"
+#include "tests/calibrate/execute/tiny_execution.h"
 
 namespace weir {
 namespace {
@@ -15,11 +15,11 @@ namespace {
 using testing::HasSubstr;
 
 TEST(PlanTest, HasEveryStage) {
-  ReplayRequest request = TinyRequest(
+  ExecutionRequest request = TinyRequest(
       Generated("interleaved-1f1b",
                 {.num_ranks = 2, .num_microbatches = 4, .num_chunks = 2}));
   request.link = {.latency_seconds = 1, .bytes_per_second = 2};
-  const ReplayPlan plan = PlanOf(request);
+  const ExecutionPlan plan = PlanOf(request);
   EXPECT_EQ(plan.first_layer, (std::vector<int>{0, 2, 3, 4, 6}));
   ASSERT_EQ(plan.programs.size(), 4U);
   ASSERT_EQ(plan.optimizers.size(), 4U);
@@ -33,13 +33,13 @@ TEST(PlanTest, HasEveryStage) {
 }
 
 TEST(PlanTest, OneStageTiesNothing) {
-  const ReplayPlan plan = PlanOf(
+  const ExecutionPlan plan = PlanOf(
       TinyRequest(Generated("gpipe", {.num_ranks = 1, .num_microbatches = 2})));
   EXPECT_EQ(plan.tied.num_elements, 0);
 }
 
 TEST(PlanTest, ReplicasAverageOverAllOfTheirMicrobatches) {
-  const ReplayPlan plan =
+  const ExecutionPlan plan =
       PlanOf(TinyRequest(Generated("pipedream:replicas=2-1",
                                    {.num_ranks = 3, .num_microbatches = 6}),
                          true));
@@ -49,7 +49,7 @@ TEST(PlanTest, ReplicasAverageOverAllOfTheirMicrobatches) {
 
 // Kosson et al., section 3: a = m^D, b = (1 - m^D) / (1 - m), D = 2(S-1-s).
 TEST(PlanTest, SpikeCompensationWeighsVelocityAndGradient) {
-  const ReplayPlan plan = PlanOf(TinyRequest(
+  const ExecutionPlan plan = PlanOf(TinyRequest(
       Generated("pb:mitigation=spike-compensation",
                 {.num_ranks = 3, .num_microbatches = 1, .num_batches = 8}),
       true));
@@ -68,7 +68,7 @@ TEST(PlanTest, SpikeCompensationWeighsVelocityAndGradient) {
 TEST(PlanTest, PipeMareAnnealsItsRates) {
   const ScheduleSpec spec{
       .num_ranks = 3, .num_microbatches = 2, .num_batches = 8};
-  const ReplayPlan plan =
+  const ExecutionPlan plan =
       PlanOf(TinyRequest(Generated("pipemare:annealing=10", spec), true));
   for (int stage = 0; stage < 3; ++stage) {
     EXPECT_EQ(plan.optimizers[stage].delay, (2 * (2 - stage) + 1) / 2.0);
@@ -86,13 +86,13 @@ TEST(PlanTest, PipeMareAnnealsItsRates) {
 
 // Checks that one message reports all problems.
 TEST(PlanTest, RefusesWhatReplaysDoNot) {
-  ReplayRequest request = TinyRequest(Generated(
+  ExecutionRequest request = TinyRequest(Generated(
       "spectrain", {.num_ranks = 2, .num_microbatches = 1, .num_batches = 4}));
   request.num_steps = 3;
   request.first_layer = {0, 4};
   request.optimizer.kind = OptimizerKind::kSgd;
   request.optimizer.momentum = 1;
-  const absl::Status status = MakeReplayPlan(request).status();
+  const absl::Status status = MakeExecutionPlan(request).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   for (const char* part : {"num_steps is 3, expected 1", "first_layer is 0 4",
                            "optimizer is sgd", "momentum is 1"}) {
@@ -101,9 +101,9 @@ TEST(PlanTest, RefusesWhatReplaysDoNot) {
 }
 
 TEST(PlanTest, RefusesTiedTablesThatUpdateApart) {
-  const ReplayRequest request = TinyRequest(Generated(
+  const ExecutionRequest request = TinyRequest(Generated(
       "pipedream:replicas=2-1", {.num_ranks = 3, .num_microbatches = 6}));
-  EXPECT_THAT(MakeReplayPlan(request).status().message(),
+  EXPECT_THAT(MakeExecutionPlan(request).status().message(),
               HasSubstr("the first stage updates after 2 microbatches, the "
                         "last after 1"));
 }
@@ -111,26 +111,26 @@ TEST(PlanTest, RefusesTiedTablesThatUpdateApart) {
 TEST(PlanTest, RefusesTiedTablesThatStepDifferently) {
   for (const char* name :
        {"pb:mitigation=spike-compensation", "pipemare:annealing=10"}) {
-    const ReplayRequest request = TinyRequest(Generated(
+    const ExecutionRequest request = TinyRequest(Generated(
         name, {.num_ranks = 2, .num_microbatches = 1, .num_batches = 4}));
-    EXPECT_THAT(MakeReplayPlan(request).status().message(),
+    EXPECT_THAT(MakeExecutionPlan(request).status().message(),
                 HasSubstr("different rules to step by"));
   }
 }
 
 TEST(PlanTest, RefusesWhatStagesDoNot) {
-  ReplayRequest request =
+  ExecutionRequest request =
       TinyRequest(Generated("gpipe", {.num_ranks = 2, .num_microbatches = 2}));
   request.model.mutable_transformer()->set_num_experts(4);
-  EXPECT_FALSE(MakeReplayPlan(request).ok());
+  EXPECT_FALSE(MakeExecutionPlan(request).ok());
   request =
       TinyRequest(Generated("gpipe", {.num_ranks = 3, .num_microbatches = 2}));
   request.model = TinyGpt(2);  // fewer blocks than stages
-  EXPECT_FALSE(MakeReplayPlan(request).ok());
+  EXPECT_FALSE(MakeExecutionPlan(request).ok());
 }
 
 TEST(PlanTest, ATrainingThatTakesTooLongIsRefusedWithAnEstimate) {
-  const ReplayPlan plan = PlanOf(
+  const ExecutionPlan plan = PlanOf(
       TinyRequest(Generated("gpipe", {.num_ranks = 2, .num_microbatches = 4})));
   EXPECT_TRUE(CheckHostSize(plan).ok());
   const ScopedSizeLimits limits({1e12, 1e-9});

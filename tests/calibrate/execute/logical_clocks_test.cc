@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "schedules/walk.h"
-#include "tests/calibrate/execute/replays.h"
+#include "tests/calibrate/execute/executions.h"
 
 namespace weir {
 namespace {
@@ -38,12 +38,12 @@ PassCosts CostsOf(int num_stages, double hop) {
   return costs;
 }
 
-ReplayRecord Pretended(const ReplayPlan& plan) {
-  const auto device = MakeHostDevice(
-      plan, {.concurrent = false, .pretended_seconds = PassSeconds});
-  auto record = RunReplay(plan, device.get());
+ExecutionRecord Fake(const ExecutionPlan& plan) {
+  const auto device =
+      MakeHostDevice(plan, {.concurrent = false, .fake_seconds = PassSeconds});
+  auto record = ExecuteSchedule(plan, device.get());
   EXPECT_TRUE(record.ok()) << record.status();
-  return record.ok() ? *std::move(record) : ReplayRecord();
+  return record.ok() ? *std::move(record) : ExecutionRecord();
 }
 
 // Returns true if copies of a stage wait for each other. This happens without a
@@ -56,14 +56,14 @@ class LogicalClocksTest : public testing::TestWithParam<NamedShape> {};
 
 TEST_P(LogicalClocksTest, AreTheLongestPath) {
   for (const double hop : {0.0, 0.25, 3.0}) {
-    ReplayRequest request =
+    ExecutionRequest request =
         TinyRequest(Generated(GetParam().name, GetParam().spec), true);
     if (CopiesWait(request.schedule)) continue;
     request.link.latency_seconds = hop;
-    const ReplayPlan plan = PlanOf(request);
+    const ExecutionPlan plan = PlanOf(request);
     const WalkTimes times =
         TimedWalk(plan.schedule, CostsOf(plan.schedule.num_stages, hop));
-    const ReplayRecord record = Pretended(plan);
+    const ExecutionRecord record = Fake(plan);
     ASSERT_EQ(record.steps.size(), 1u);
     double last = 0;
     for (int rank = 0; rank < plan.schedule.num_ranks; ++rank) {
@@ -90,12 +90,12 @@ INSTANTIATE_TEST_SUITE_P(Kinds, LogicalClocksTest,
 // Two messages of 3 s each with a latency of 0.5 s: the bytes of the second
 // follow those of the first, but its latency overlaps them.
 TEST(LogicalClocksOfLinksTest, BytesOfAPairOfRanksGoOneAfterTheOther) {
-  ReplayRequest request = TinyRequest(Generated("gpipe", {2, 2}), true);
-  ReplayPlan plan = PlanOf(request);
+  ExecutionRequest request = TinyRequest(Generated("gpipe", {2, 2}), true);
+  ExecutionPlan plan = PlanOf(request);
   const StageProgram& first = *plan.programs[0];
   const auto bytes = static_cast<double>(first.buffers[first.output].bytes());
   plan.links.assign(4, {0.5, bytes / 3});
-  const ReplayRecord record = Pretended(plan);
+  const ExecutionRecord record = Fake(plan);
   const auto& transfers = record.steps[0].transfers;
   ASSERT_EQ(transfers.size(), 4u);
   const auto expect = [](const TransferRecord& transfer, double ready,

@@ -10,29 +10,30 @@
 #include "calibrate/execute/host_device.h"
 #include "calibrate/execute/stage_chain.h"
 #include "calibrate/execute/training.h"
-#include "tests/calibrate/execute/tiny_replay.h"
+#include "tests/calibrate/execute/tiny_execution.h"
 
 namespace weir {
 namespace {
 
-SequentialRecord Train(const ReplayPlan& plan) {
+SequentialRecord Train(const ExecutionPlan& plan) {
   auto record = TrainSequentially(plan);
   EXPECT_TRUE(record.ok()) << record.status();
   return record.ok() ? *std::move(record) : SequentialRecord();
 }
 
 // Returns the record in the form of a replay's.
-ReplayRecord AsReplay(const SequentialRecord& record) {
-  ReplayRecord replay;
+ExecutionRecord AsExecution(const SequentialRecord& record) {
+  ExecutionRecord replay;
   replay.weights = record.weights;
   replay.steps.resize(1);
   replay.steps[0].losses = record.losses;
   return replay;
 }
 
-TrainingDifference Difference(const ReplayPlan& plan, const SequentialRecord& a,
+TrainingDifference Difference(const ExecutionPlan& plan,
+                              const SequentialRecord& a,
                               const SequentialRecord& b) {
-  return DifferenceOf(plan, AsReplay(a), b);
+  return DifferenceOf(plan, AsExecution(a), b);
 }
 
 using StageVectors = std::vector<std::vector<double>>;  // [stage][element]
@@ -56,7 +57,7 @@ double Apart(const StageVectors& a, const StageVectors& b) {
 // A chain of stages on the host with its weights and gradients in vectors.
 class HostChain {
  public:
-  explicit HostChain(const ReplayPlan& plan)
+  explicit HostChain(const ExecutionPlan& plan)
       : plan_(plan),
         device_(MakeHostDevice(plan_, {.concurrent = false})),
         chain_(plan_, device_->rank(0)) {
@@ -85,17 +86,17 @@ class HostChain {
     return pointers;
   }
 
-  const ReplayPlan plan_;
-  const std::unique_ptr<ReplayDevice> device_;
+  const ExecutionPlan plan_;
+  const std::unique_ptr<ExecutionDevice> device_;
   StageChain chain_;
 };
 
-StageVectors CutInitialWeights(const ReplayPlan& plan) {
+StageVectors CutInitialWeights(const ExecutionPlan& plan) {
   return CutWeights(plan, InitialWeights(plan, 0, plan.num_layers()));
 }
 
 // Returns the plan with all layers in one stage.
-ReplayPlan Whole(ReplayPlan plan) {
+ExecutionPlan Whole(ExecutionPlan plan) {
   StageSpec spec = plan.spec;
   spec.last_layer = plan.num_layers();
   plan.programs = {std::make_shared<const StageProgram>(
@@ -109,11 +110,11 @@ TEST(SequentialTest, ChainsAreOneStage) {
   for (const bool llama : {false, true}) {
     for (const std::vector<int>& first : std::vector<std::vector<int>>{
              {0, 2, 3, 6}, {0, 1, 5, 6}, {0, 4, 5, 6}}) {
-      ReplayRequest request = TinyRequest(
+      ExecutionRequest request = TinyRequest(
           Generated("gpipe", {.num_ranks = 3, .num_microbatches = 2}), llama);
       request.model = llama ? SmallLlama(4) : TinyGpt(4);
       request.first_layer = first;
-      const ReplayPlan plan = PlanOf(request);
+      const ExecutionPlan plan = PlanOf(request);
       HostChain stages(plan), whole(Whole(plan));
       const StageVectors all = {InitialWeights(plan, 0, 6)};
       const StageVectors cut = CutInitialWeights(plan);
@@ -138,10 +139,10 @@ TEST(SequentialTest, ChainsAreOneStage) {
 // gradients computed from it double exactly. The gradient of the table itself
 // depends on the activations and the loss of the forward, and is unchanged.
 TEST(SequentialTest, BackwardsReadTheirOwnWeights) {
-  ReplayRequest request = TinyRequest(
+  ExecutionRequest request = TinyRequest(
       Generated("gpipe", {.num_ranks = 2, .num_microbatches = 1}), true);
   request.first_layer = {0, 3, 4};  // the head alone
-  const ReplayPlan plan = PlanOf(request);
+  const ExecutionPlan plan = PlanOf(request);
   const StageVectors weights = CutInitialWeights(plan);
   HostChain once(plan), twice(plan);
   once.Forward(0, weights);
@@ -166,7 +167,7 @@ TEST(SequentialTest, LossesFallUnderEveryKind) {
     for (const OptimizerKind kind :
          {OptimizerKind::kMomentum, OptimizerKind::kAdam}) {
       const bool flush = std::string(name) == "gpipe";
-      ReplayRequest request =
+      ExecutionRequest request =
           TinyRequest(Generated(name, {.num_ranks = 2,
                                        .num_microbatches = 2,
                                        .num_batches = flush ? 1 : 300}));
@@ -190,12 +191,12 @@ TEST(SequentialTest, LossesFallUnderEveryKind) {
 // With one stage, no other microbatch is in flight.
 TEST(SequentialTest, OneStageOfMostKindsIsSgd) {
   for (const int m : {1, 3}) {
-    ReplayRequest request = TinyRequest(
+    ExecutionRequest request = TinyRequest(
         Generated("gpipe", {.num_ranks = 1, .num_microbatches = m}));
     request.num_steps = 12;
     const SequentialRecord sgd = Train(PlanOf(request));
     const auto train = [&](const char* name) {
-      ReplayRequest other = TinyRequest(Generated(
+      ExecutionRequest other = TinyRequest(Generated(
           name, {.num_ranks = 1, .num_microbatches = m, .num_batches = 12}));
       return Train(PlanOf(other));
     };
@@ -214,10 +215,10 @@ TEST(SequentialTest, OneStageOfMostKindsIsSgd) {
 
 // 2BW written out: W(t+1) = W(t) - v grad f(W(t-1)), plain SGD, one stage.
 TEST(SequentialTest, TwoBufferedWeightsWrittenOut) {
-  ReplayRequest request = TinyRequest(Generated(
+  ExecutionRequest request = TinyRequest(Generated(
       "2bw", {.num_ranks = 1, .num_microbatches = 2, .num_batches = 3}));
   request.optimizer = {.kind = OptimizerKind::kSgd, .learning_rate = 0.5};
-  const ReplayPlan plan = PlanOf(request);
+  const ExecutionPlan plan = PlanOf(request);
   HostChain chain(Whole(plan));
   const StageVectors w0 = {InitialWeights(plan, 0, 3)};
   const auto step = [&](int batch, const StageVectors& at, StageVectors from) {
@@ -240,11 +241,11 @@ TEST(SequentialTest, TwoBufferedWeightsWrittenOut) {
 // T2 written out for one stage and one microbatch: the backward of microbatch t
 // uses w(t) minus the moving average of the weight changes.
 TEST(SequentialTest, PipeMareWrittenOut) {
-  ReplayRequest request = TinyRequest(Generated(
+  ExecutionRequest request = TinyRequest(Generated(
       "pipemare", {.num_ranks = 1, .num_microbatches = 1, .num_batches = 4}));
   request.optimizer = {
       .kind = OptimizerKind::kSgd, .learning_rate = 0.5, .average_decay = 0.25};
-  const ReplayPlan plan = PlanOf(request);
+  const ExecutionPlan plan = PlanOf(request);
   HostChain chain(Whole(plan));
   StageVectors w = {InitialWeights(plan, 0, 3)}, before = w, average = w;
   for (double& value : average[0]) value = 0;
@@ -277,7 +278,7 @@ TEST(SequentialTest, LastGroupsThatAreShortAreNotApplied) {
 }
 
 TEST(SequentialTest, InferenceChangesNothing) {
-  const ReplayPlan plan = PlanOf(TinyRequest(
+  const ExecutionPlan plan = PlanOf(TinyRequest(
       Generated("edgepipe", {.num_ranks = 3, .num_microbatches = 4})));
   const SequentialRecord record = Train(plan);
   EXPECT_EQ(record.losses.size(), 4U);
@@ -286,10 +287,10 @@ TEST(SequentialTest, InferenceChangesNothing) {
 
 // With 24 bits, the result is close to the exact one but not equal.
 TEST(SequentialTest, CompressionRounds) {
-  ReplayRequest request =
+  ExecutionRequest request =
       TinyRequest(Generated("accept", {.num_ranks = 3, .num_microbatches = 2}));
   request.num_steps = 5;
-  ReplayPlan plan = PlanOf(request);
+  ExecutionPlan plan = PlanOf(request);
   const SequentialRecord exact = Train(plan);
   plan.compressed_bits = 24;
   const TrainingDifference difference = Difference(plan, Train(plan), exact);
@@ -298,7 +299,7 @@ TEST(SequentialTest, CompressionRounds) {
 }
 
 TEST(SequentialTest, FilesWithoutFlushHaveNoFormula) {
-  ReplayPlan plan = PlanOf(TinyRequest(Generated(
+  ExecutionPlan plan = PlanOf(TinyRequest(Generated(
       "pipedream", {.num_ranks = 2, .num_microbatches = 1, .num_batches = 4})));
   plan.schedule.name = "mine.csv";
   EXPECT_EQ(TrainSequentially(plan).status().code(),
@@ -306,10 +307,10 @@ TEST(SequentialTest, FilesWithoutFlushHaveNoFormula) {
 }
 
 TEST(SequentialTest, DifferencesAreNormWise) {
-  ReplayRequest request =
+  ExecutionRequest request =
       TinyRequest(Generated("gpipe", {.num_ranks = 2, .num_microbatches = 1}));
   request.num_steps = 2;
-  const ReplayPlan plan = PlanOf(request);
+  const ExecutionPlan plan = PlanOf(request);
   const SequentialRecord b = Train(plan);
   const StageVectors initial = CutInitialWeights(plan);
   double change = 0, norm = 0;

@@ -7,13 +7,13 @@
 #include <numeric>
 #include <set>
 
-#include "tests/calibrate/execute/tiny_replay.h"
+#include "tests/calibrate/execute/tiny_execution.h"
 
 namespace weir {
 namespace {
 
-ReplayPlan Plan(bool llama, std::vector<int> first_layer) {
-  ReplayRequest request = TinyRequest(
+ExecutionPlan Plan(bool llama, std::vector<int> first_layer) {
+  ExecutionRequest request = TinyRequest(
       Generated("gpipe", {.num_ranks = static_cast<int>(first_layer.size()) - 1,
                           .num_microbatches = 2}),
       llama);
@@ -31,7 +31,7 @@ TEST(TrainingTest, InitialWeightsDoNotDependOnTheCut) {
   for (const bool llama : {false, true}) {
     const std::vector<double> whole = InitialWeights(Plan(llama, {0, 6}), 0, 6);
     for (const std::vector<int>& first : kCuts) {
-      const ReplayPlan plan = Plan(llama, first);
+      const ExecutionPlan plan = Plan(llama, first);
       const auto cut = CutWeights(plan, whole);
       ASSERT_EQ(cut.size(), first.size() - 1);
       for (size_t stage = 0; stage < cut.size(); ++stage) {
@@ -49,7 +49,7 @@ TEST(TrainingTest, InitialWeightsDoNotDependOnTheCut) {
 TEST(TrainingTest, CutWeightsLoseNothing) {
   for (const bool llama : {false, true}) {
     for (const std::vector<int>& first : kCuts) {
-      const ReplayPlan plan = Plan(llama, first);
+      const ExecutionPlan plan = Plan(llama, first);
       std::vector<double> whole(
           Plan(llama, {0, 6}).programs[0]->buffers[0].num_elements);
       std::iota(whole.begin(), whole.end(), 1);
@@ -65,7 +65,7 @@ TEST(TrainingTest, CutWeightsLoseNothing) {
 }
 
 TEST(TrainingTest, GainsAreOneBiasesZeroTheRestSmall) {
-  const ReplayPlan plan = Plan(false, {0, 6});
+  const ExecutionPlan plan = Plan(false, {0, 6});
   const std::vector<double> weights = InitialWeights(plan, 0, 6);
   double sum = 0, square = 0;
   int ones = 0, small = 0;
@@ -89,7 +89,7 @@ TEST(TrainingTest, GainsAreOneBiasesZeroTheRestSmall) {
 }
 
 TEST(TrainingTest, SeedsAndLayersDiffer) {
-  ReplayPlan plan = Plan(false, {0, 6});
+  ExecutionPlan plan = Plan(false, {0, 6});
   const std::vector<double> second = InitialWeights(plan, 2, 3);
   EXPECT_NE(second, InitialWeights(plan, 1, 2));
   EXPECT_NE(DropoutSeed(plan, 0), DropoutSeed(plan, 1));
@@ -105,7 +105,7 @@ TEST(TrainingTest, SeedsAndLayersDiffer) {
 // Targets are the next tokens. Each token has at most four possible successors,
 // and the first of them follows with probability 1/2, which a model can learn.
 TEST(TrainingTest, TextIsOfABigramLanguage) {
-  ReplayPlan plan = Plan(true, {0, 6});
+  ExecutionPlan plan = Plan(true, {0, 6});
   std::map<double, std::map<double, int>> followers;
   int num_words = 0;
   for (int microbatch = 0; microbatch < 400; ++microbatch) {

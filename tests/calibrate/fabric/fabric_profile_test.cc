@@ -8,7 +8,7 @@
 #include "calibrate/profile/device_profile.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/calibrate/fabric/pretend_transport.h"
+#include "tests/calibrate/fabric/fake_transport.h"
 
 namespace weir {
 namespace {
@@ -36,23 +36,23 @@ NetworkMeasurements Measured(double noise) {
   };
   NetworkMeasurements measured;
   for (int rank = 0; rank < 8; ++rank) {
-    measured.places.push_back({rank / 4, 0, {"nvswitch 0"}, ""});
+    measured.positions.push_back({rank / 4, 0, {"nvswitch 0"}, ""});
   }
-  for (const auto& [distance, pairs] : SamplePairs(measured.places, 4, 1)) {
+  for (const auto& [distance, pairs] : SamplePairs(measured.positions, 4, 1)) {
     for (const RankPair& pair : pairs) {
       PairTimes times;
       times.distance = distance;
       times.from = pair.from;
       times.to = pair.to;
       for (const double bytes : TransferSizes(16, kMax)) {
-        const double seconds = TransferSeconds(PretendPieces(distance), bytes);
+        const double seconds = TransferSeconds(FakePieces(distance), bytes);
         times.rows.push_back({bytes, disturbed(seconds),
                               disturbed(1.25 * seconds), disturbed(seconds)});
       }
       measured.pairs.push_back(times);
     }
   }
-  const auto groups = PlanGroups(measured.places, {});
+  const auto groups = PlanGroups(measured.positions, {});
   for (const GroupPlan& group : *groups) {
     for (const CollectiveKind kind :
          {CollectiveKind::kAllReduce, CollectiveKind::kAllGather,
@@ -64,13 +64,13 @@ NetworkMeasurements Measured(double noise) {
       ranks.num_ranks = static_cast<int>(group.ranks.size());
       ranks.ranks_per_node = group.ranks_per_node;
       ranks.intra_bytes_per_second = 450e9;
-      ranks.inter_bytes_per_second = kPretendAdapter;
+      ranks.inter_bytes_per_second = kFakeAdapter;
       ranks.nvls = true;
       for (const double bytes : CollectiveSizes(kMax)) {
         times.rows.push_back(
-            {bytes, disturbed(CheapestCollective(PretendCollectives(), kind,
-                                                 bytes, ranks)
-                                  .Seconds())});
+            {bytes,
+             disturbed(CheapestCollective(FakeCollectives(), kind, bytes, ranks)
+                           .Seconds())});
       }
       measured.collectives.push_back(times);
     }
@@ -90,7 +90,7 @@ TEST(ProfileOfTest, LinkClassesAreRecovered) {
   EXPECT_NEAR(leaf.bidirectional_slowdown(), 1.25, 1e-9);
   EXPECT_NEAR(leaf.pair_spread(), 1, 1e-9);
   ASSERT_EQ(leaf.pieces_size(), 2);
-  const auto truth = PretendPieces(LinkClass::SAME_LEAF);
+  const auto truth = FakePieces(LinkClass::SAME_LEAF);
   for (int i = 0; i < 2; ++i) {
     EXPECT_EQ(leaf.pieces(i).from_bytes(), truth[i].from_bytes());
     EXPECT_NEAR(leaf.pieces(i).bytes_per_second() / truth[i].bytes_per_second(),

@@ -40,13 +40,13 @@ std::vector<RankPlace> Cluster(int num_nodes, int per_node, int per_leaf) {
   return places;
 }
 
-TEST(PlacesOfTest, SlurmsAddressSaysTheLeaf) {
+TEST(PositionsOfTest, SlurmsAddressSaysTheLeaf) {
   const auto places =
-      PlacesOf({At("n1", "spine.leaf1.n1", "switch.switch.node"),
-                At("n2", "spine.leaf1.n2", "switch.switch.node"),
-                At("n3.a.b", "spine.leaf2.n3.a.b", "switch.switch.node"),
-                At("n4", "n4", "node")},
-               nullptr);
+      PositionsOf({At("n1", "spine.leaf1.n1", "switch.switch.node"),
+                   At("n2", "spine.leaf1.n2", "switch.switch.node"),
+                   At("n3.a.b", "spine.leaf2.n3.a.b", "switch.switch.node"),
+                   At("n4", "n4", "node")},
+                  nullptr);
   ASSERT_TRUE(places.ok());
   EXPECT_EQ(DistanceOf((*places)[0], (*places)[1]), LinkClass::SAME_LEAF);
   EXPECT_EQ(DistanceOf((*places)[0], (*places)[2]), LinkClass::ACROSS_SPINES);
@@ -54,11 +54,11 @@ TEST(PlacesOfTest, SlurmsAddressSaysTheLeaf) {
   EXPECT_EQ(DistanceOf((*places)[3], (*places)[0]), LinkClass::ACROSS_SPINES);
 }
 
-TEST(PlacesOfTest, SwitchesTellGpusOfANodeApart) {
-  const auto places =
-      PlacesOf({At("n1", "", "", "nvswitch 0"), At("n1", "", "", "nvswitch 0"),
-                At("n1", "", "", "nvswitch 1"), At("n2", "", "", "nvswitch 0")},
-               nullptr);
+TEST(PositionsOfTest, SwitchesTellGpusOfANodeApart) {
+  const auto places = PositionsOf(
+      {At("n1", "", "", "nvswitch 0"), At("n1", "", "", "nvswitch 0"),
+       At("n1", "", "", "nvswitch 1"), At("n2", "", "", "nvswitch 0")},
+      nullptr);
   ASSERT_TRUE(places.ok());
   EXPECT_EQ(DistanceOf((*places)[0], (*places)[1]), LinkClass::SAME_SWITCH);
   EXPECT_EQ(DistanceOf((*places)[0], (*places)[2]), LinkClass::SAME_NODE);
@@ -66,11 +66,11 @@ TEST(PlacesOfTest, SwitchesTellGpusOfANodeApart) {
   EXPECT_EQ(DistanceOf((*places)[0], (*places)[3]), LinkClass::ACROSS_SPINES);
 }
 
-TEST(PlacesOfTest, AFileOfLeavesIsNeededForAllNodes) {
+TEST(PositionsOfTest, AFileOfLeavesIsNeededForAllNodes) {
   NetworkTopology topology;
   topology.add_leaves()->add_nodes("n1");
   topology.mutable_leaves(0)->set_name("leaf1");
-  const auto places = PlacesOf(
+  const auto places = PositionsOf(
       {At("n1", "", ""), At("n2", "", ""), At("n2", "", "")}, &topology);
   EXPECT_EQ(places.status().message(),
             "topology: n2 is at no leaf, expected it at one");

@@ -46,7 +46,7 @@ TEST(WireTest, AMessageArrivesByteByByte) {
   Request received;
   for (size_t i = 0; i < bytes.size(); ++i) {
     ASSERT_TRUE(ends.wire->Fill().ok());
-    const auto taken = ends.wire->Take(&received);
+    const auto taken = ends.wire->ExtractMessage(&received);
     ASSERT_TRUE(taken.ok());
     EXPECT_FALSE(*taken);
     ends.Put(bytes.substr(i, 1));

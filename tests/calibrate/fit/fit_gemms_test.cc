@@ -22,40 +22,40 @@ const std::vector<double> kSizes = {32,   64,   128,  256,   512,  1024,
                                     2048, 4096, 8192, 16384, 65536};
 
 // Returns GEMMs of many sizes with the seconds that `model` predicts.
-std::vector<ProductSample> Samples(const ProductMachine& machine,
-                                   const ProductModel& model,
-                                   Clock clock = Clock::kBurst) {
-  std::vector<ProductSample> samples;
+std::vector<GemmSample> Samples(const GemmMachine& machine,
+                                const GemmModel& model,
+                                Clock clock = Clock::kBurst) {
+  std::vector<GemmSample> samples;
   for (double m : {512, 2048, 8192}) {
     for (double n : kSizes) {
-      for (double k : kSizes) samples.push_back({MakeProduct(m, n, k), 0});
+      for (double k : kSizes) samples.push_back({MakeGemmSize(m, n, k), 0});
     }
   }
   const std::vector<double> seconds =
-      PredictProducts(machine, model, samples, clock);
+      PredictGemms(machine, model, samples, clock);
   for (size_t i = 0; i < samples.size(); ++i) samples[i].seconds = seconds[i];
   return samples;
 }
 
-TEST(FitProductsTest, PlantedFiguresComeBack) {
+TEST(FitGemmsTest, PlantedFiguresComeBack) {
   const DeviceProfile profile = *LoadDeviceProfile("a100-sxm-80gb");
-  const ProductMachine machine = *MachineOf(profile, "bf16");
-  ProductModel planted = profile.product();
+  const GemmMachine machine = *MachineOf(profile, "bf16");
+  GemmModel planted = profile.gemm();
   planted.mutable_throttling()->set_value(0.1);
   planted.mutable_wave_quantization()->set_value(0.8);
-  ProductModel start = planted;
+  GemmModel start = planted;
   int sign = 1;
-  for (const ProductFigure& figure : ProductFigures()) {
+  for (const GemmFigure& figure : GemmFigures()) {
     Figure* value = (start.*figure.mutate)();
     value->set_value(value->value() * (1 + 0.1 * sign));
     sign = -sign;
   }
   start.mutable_matrix_rate()->set_value(0.88);
   const auto fit =
-      FitProducts(machine, start, Samples(machine, planted), "planted");
+      FitGemms(machine, start, Samples(machine, planted), "planted");
   ASSERT_TRUE(fit.ok()) << fit.status();
   EXPECT_LT(fit->errors.mean_absolute, 1e-3);
-  for (const ProductFigure& figure : ProductFigures()) {
+  for (const GemmFigure& figure : GemmFigures()) {
     const Figure& found = (fit->model.*figure.get)();
     if (std::string(figure.name) == "sustained_rate") {
       EXPECT_EQ(found.value(), start.sustained_rate().value());
@@ -68,69 +68,69 @@ TEST(FitProductsTest, PlantedFiguresComeBack) {
   }
 }
 
-TEST(FitProductsTest, SteadyMeasurementsMoveOnlyWhatTheyShow) {
+TEST(FitGemmsTest, SteadyMeasurementsMoveOnlyWhatTheyShow) {
   const DeviceProfile profile = *LoadDeviceProfile("h100-sxm");
-  const ProductMachine machine = *MachineOf(profile, "bf16");
-  ProductModel planted = profile.product();
+  const GemmMachine machine = *MachineOf(profile, "bf16");
+  GemmModel planted = profile.gemm();
   planted.mutable_wave_quantization()->set_value(0.6);
   planted.mutable_matrix_rate()->set_value(0.75);
   planted.mutable_launch_seconds()->set_value(3.5e-6);
-  const std::vector<ProductSample> samples =
+  const std::vector<GemmSample> samples =
       Samples(machine, planted, Clock::kSustained);
-  const auto fit = FitProducts(machine, profile.product(), samples, "planted",
-                               Clock::kSustained);
+  const auto fit =
+      FitGemms(machine, profile.gemm(), samples, "planted", Clock::kSustained);
   ASSERT_TRUE(fit.ok()) << fit.status();
   EXPECT_LT(fit->errors.mean_absolute, 1e-3);
   EXPECT_NEAR(fit->model.matrix_rate().value(), 0.75, 0.01);
   EXPECT_NEAR(fit->model.launch_seconds().value(), 3.5e-6, 5e-8);
   EXPECT_EQ(fit->model.matrix_rate().source(), "planted");
-  for (const auto get : {&ProductModel::cache_bytes, &ProductModel::throttling,
-                         &ProductModel::sustained_rate}) {
+  for (const auto get : {&GemmModel::cache_bytes, &GemmModel::throttling,
+                         &GemmModel::sustained_rate}) {
     EXPECT_EQ((fit->model.*get)().SerializeAsString(),
-              (profile.product().*get)().SerializeAsString());
+              (profile.gemm().*get)().SerializeAsString());
   }
 }
 
-TEST(FitProductsTest, SameSamplesSameBytes) {
+TEST(FitGemmsTest, SameSamplesSameBytes) {
   const DeviceProfile profile = *LoadDeviceProfile("h200-sxm");
-  const ProductMachine machine = *MachineOf(profile, "");
-  std::vector<ProductSample> samples = Samples(machine, profile.product());
+  const GemmMachine machine = *MachineOf(profile, "");
+  std::vector<GemmSample> samples = Samples(machine, profile.gemm());
   for (size_t i = 0; i < samples.size(); ++i) {
     samples[i].seconds *= 1 + 0.1 * std::sin(static_cast<double>(i));
   }
-  const auto once = FitProducts(machine, profile.product(), samples, "x");
-  const auto twice = FitProducts(machine, profile.product(), samples, "x");
+  const auto once = FitGemms(machine, profile.gemm(), samples, "x");
+  const auto twice = FitGemms(machine, profile.gemm(), samples, "x");
   EXPECT_EQ(once->model.SerializeAsString(), twice->model.SerializeAsString());
 }
 
-TEST(FitProductsTest, ALeftOutOutlierDoesNotReachItsPrediction) {
+TEST(FitGemmsTest, ALeftOutOutlierDoesNotReachItsPrediction) {
   const DeviceProfile profile = *LoadDeviceProfile("h100-sxm");
-  const ProductMachine machine = *MachineOf(profile, "bf16");
-  std::vector<ProductSample> samples = Samples(machine, profile.product());
+  const GemmMachine machine = *MachineOf(profile, "bf16");
+  std::vector<GemmSample> samples = Samples(machine, profile.gemm());
   const double seconds = samples[100].seconds;
   samples[100].seconds *= 50;
   std::vector<int> groups(samples.size(), 0);
   groups[100] = 1;
   // Only the left-out sample is wrong, so the fit to the others is exact.
   const auto predicted =
-      CrossValidateProducts(machine, profile.product(), samples, groups);
+      CrossValidateGemms(machine, profile.gemm(), samples, groups);
   ASSERT_TRUE(predicted.ok()) << predicted.status();
   EXPECT_NEAR((*predicted)[100] / seconds, 1, 1e-6);
 }
 
-TEST(FitProductsTest, RefusesWhatCannotBeFitted) {
+TEST(FitGemmsTest, RefusesWhatCannotBeFitted) {
   const DeviceProfile profile = *LoadDeviceProfile("h100-sxm");
-  const ProductMachine machine = *MachineOf(profile, "bf16");
+  const GemmMachine machine = *MachineOf(profile, "bf16");
   EXPECT_THAT(
       std::string(
-          FitProducts(machine, profile.product(), {}, "x").status().message()),
+          FitGemms(machine, profile.gemm(), {}, "x").status().message()),
       HasSubstr("no product"));
-  const std::vector<ProductSample> samples = {{MakeProduct(8, 8, 8), 1e-6},
-                                              {MakeProduct(8, 8, 8), 0}};
-  EXPECT_THAT(std::string(FitProducts(machine, profile.product(), samples, "x")
-                              .status()
-                              .message()),
-              HasSubstr("product 1 has"));
+  const std::vector<GemmSample> samples = {{MakeGemmSize(8, 8, 8), 1e-6},
+                                           {MakeGemmSize(8, 8, 8), 0}};
+  EXPECT_THAT(
+      std::string(
+          FitGemms(machine, profile.gemm(), samples, "x").status().message()),
+      HasSubstr("product 1 has"));
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ namespace weir {
 namespace {
 
 // The parameter is a std::string, so that test names contain no address.
-class ProductAccuracyTest : public testing::TestWithParam<std::string> {
+class GemmAccuracyTest : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
     const auto path = std::filesystem::path(WEIR_SOURCE_DIR) /
@@ -29,10 +29,10 @@ class ProductAccuracyTest : public testing::TestWithParam<std::string> {
     }
     const auto text = ReadFile(path);
     ASSERT_TRUE(text.ok()) << text.status();
-    const auto products = ReadProducts(path.string(), *text);
-    ASSERT_TRUE(products.ok()) << products.status();
-    samples_ = products->samples;
-    for (const ProductSample& sample : samples_) {
+    const auto gemms = ReadGemms(path.string(), *text);
+    ASSERT_TRUE(gemms.ok()) << gemms.status();
+    samples_ = gemms->samples;
+    for (const GemmSample& sample : samples_) {
       seconds_.push_back(sample.seconds);
     }
     profile_ = *LoadDeviceProfile(GetParam() == "a100" ? "a100-sxm-80gb"
@@ -41,38 +41,38 @@ class ProductAccuracyTest : public testing::TestWithParam<std::string> {
   }
 
   double UnseenError(const std::vector<int>& groups) {
-    const auto predicted = CrossValidateProducts(
-        machine_, GenericProducts(machine_, 0.5), samples_, groups);
+    const auto predicted = CrossValidateGemms(
+        machine_, GenericGemms(machine_, 0.5), samples_, groups);
     EXPECT_TRUE(predicted.ok()) << predicted.status();
     const ErrorStatistics errors = SummarizeErrors(*predicted, seconds_);
     std::cout << GetParam() << ": " << Describe(errors) << "\n";
     return errors.mean_absolute;
   }
 
-  std::vector<ProductSample> samples_;
+  std::vector<GemmSample> samples_;
   std::vector<double> seconds_;
   DeviceProfile profile_;
-  ProductMachine machine_;
+  GemmMachine machine_;
 };
 
-TEST_P(ProductAccuracyTest, ThePresetIsTheFit) {
+TEST_P(GemmAccuracyTest, ThePresetIsTheFit) {
   const ErrorStatistics errors = SummarizeErrors(
-      PredictProducts(machine_, profile_.product(), samples_), seconds_);
+      PredictGemms(machine_, profile_.gemm(), samples_), seconds_);
   std::cout << GetParam() << ": " << Describe(errors) << "\n";
   EXPECT_LT(errors.mean_absolute, 0.06);
 }
 
-TEST_P(ProductAccuracyTest, UnseenWeightShapesAreWithinEightPercent) {
+TEST_P(GemmAccuracyTest, UnseenWeightShapesAreWithinEightPercent) {
   std::vector<int> groups = WeightShapes(samples_);
   for (int& group : groups) group %= 10;  // every (n, k) is left out as a whole
   EXPECT_LT(UnseenError(groups), 0.08);
 }
 
-TEST_P(ProductAccuracyTest, UnseenRowsAreWithinEightPercent) {
+TEST_P(GemmAccuracyTest, UnseenRowsAreWithinEightPercent) {
   EXPECT_LT(UnseenError(RowFolds(static_cast<int>(samples_.size()), 10)), 0.08);
 }
 
-INSTANTIATE_TEST_SUITE_P(Devices, ProductAccuracyTest,
+INSTANTIATE_TEST_SUITE_P(Devices, GemmAccuracyTest,
                          testing::Values("a100", "h100", "h200"),
                          [](const auto& info) { return info.param; });
 

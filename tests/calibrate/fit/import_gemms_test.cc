@@ -25,39 +25,39 @@ std::string ErrorOf(absl::string_view text) {
           .message());
 }
 
-TEST(ImportProductsTest, ReadsEveryUnitOfTime) {
+TEST(ImportGemmsTest, ReadsEveryUnitOfTime) {
   for (const char* text :
        {"m,n,k,latency_ms\n8,16,32,2\n", "k,n,m,latency_us\n32,16,8,2000\n",
         "m,n,k,seconds,note\n8,16,32,0.002,\"a, b\"\n"}) {
-    const auto products = ReadProducts("x.csv", text);
-    ASSERT_TRUE(products.ok()) << products.status();
-    const ProductSample& sample = products->samples[0];
+    const auto gemms = ReadGemms("x.csv", text);
+    ASSERT_TRUE(gemms.ok()) << gemms.status();
+    const GemmSample& sample = gemms->samples[0];
     EXPECT_NEAR(sample.seconds, 2e-3, 1e-12);
     EXPECT_EQ(sample.shape.m, 8);
     EXPECT_EQ(sample.shape.n, 16);
     EXPECT_EQ(sample.shape.k, 32);
     EXPECT_EQ(sample.shape.bytes, 2 * (8 * 32 + 32 * 16 + 8 * 16));
-    EXPECT_THAT(products->lines, ElementsAre(2));
+    EXPECT_THAT(gemms->lines, ElementsAre(2));
   }
 }
 
-TEST(ImportProductsTest, BatchAndNumberFormatCount) {
-  const auto products =
-      ReadProducts("x", "batch,m,n,k,dtype,seconds\n3,8,8,8,fp32,1\n");
-  ASSERT_TRUE(products.ok()) << products.status();
-  EXPECT_EQ(products->format, "fp32");
-  EXPECT_EQ(products->samples[0].shape.batch, 3);
-  EXPECT_EQ(products->samples[0].shape.bytes, 3 * 4 * 192);
+TEST(ImportGemmsTest, BatchAndNumberFormatCount) {
+  const auto gemms =
+      ReadGemms("x", "batch,m,n,k,dtype,seconds\n3,8,8,8,fp32,1\n");
+  ASSERT_TRUE(gemms.ok()) << gemms.status();
+  EXPECT_EQ(gemms->format, "fp32");
+  EXPECT_EQ(gemms->samples[0].shape.batch, 3);
+  EXPECT_EQ(gemms->samples[0].shape.bytes, 3 * 4 * 192);
 }
 
-TEST(ImportProductsTest, TheFormatsColumnMayBeCalledType) {
-  const auto products = ReadProducts("x", "m,n,k,type,seconds\n8,8,8,fp32,1\n");
-  ASSERT_TRUE(products.ok()) << products.status();
-  EXPECT_EQ(products->format, "fp32");
+TEST(ImportGemmsTest, TheFormatsColumnMayBeCalledType) {
+  const auto gemms = ReadGemms("x", "m,n,k,type,seconds\n8,8,8,fp32,1\n");
+  ASSERT_TRUE(gemms.ok()) << gemms.status();
+  EXPECT_EQ(gemms->format, "fp32");
 }
 
 // Returns `num_shapes` rows, each with its own (n, k) = (128, 128 i).
-std::string Products(int num_shapes, double seconds) {
+std::string Gemms(int num_shapes, double seconds) {
   std::string text = "m,n,k,seconds\n";
   for (int i = 1; i <= num_shapes; ++i) {
     absl::StrAppend(&text, "4096,128,", 128 * i, ",", seconds * (1 + i), "\n");
@@ -65,64 +65,61 @@ std::string Products(int num_shapes, double seconds) {
   return text;
 }
 
-TEST(ImportProductsTest, ElevenShapesAreLeftOutAFoldAtATime) {
+TEST(ImportGemmsTest, ElevenShapesAreLeftOutAFoldAtATime) {
   const DeviceProfile start = *LoadDeviceProfile("t4");
-  const auto import =
-      ImportMeasurements("x.csv", Products(11, 1e-5), start, "s");
+  const auto import = ImportMeasurements("x.csv", Gemms(11, 1e-5), start, "s");
   ASSERT_TRUE(import.ok()) << import.status();
   EXPECT_THAT(import->report, HasSubstr("left out by (n, k)"));
 }
 
-TEST(ImportProductsTest, AFitThatNothingChecksKeepsTheResidual) {
+TEST(ImportGemmsTest, AFitThatNothingChecksKeepsTheResidual) {
   const DeviceProfile start = *LoadDeviceProfile("h100-sxm");
-  const auto import =
-      ImportMeasurements("x.csv", Products(1, 1e-5), start, "s");
+  const auto import = ImportMeasurements("x.csv", Gemms(1, 1e-5), start, "s");
   ASSERT_TRUE(import.ok()) << import.status();
-  EXPECT_EQ(import->profile.product_residual().value(),
-            start.product_residual().value());
+  EXPECT_EQ(import->profile.gemm_residual().value(),
+            start.gemm_residual().value());
   EXPECT_THAT(import->report, HasSubstr("warning: all rows have one (n, k)"));
 }
 
-TEST(ImportProductsTest, TimesOfAnotherDeviceAreRefused) {
-  EXPECT_THAT(ErrorOf(Products(20, 1e-9)),
+TEST(ImportGemmsTest, TimesOfAnotherDeviceAreRefused) {
+  EXPECT_THAT(ErrorOf(Gemms(20, 1e-9)),
               AllOf(HasSubstr("x.csv: no figures explain these times: fit:"),
                     HasSubstr("x.csv: is not of T4")));
 }
 
-TEST(ImportProductsTest, FiguresBecomeFittedAndSayFromWhat) {
+TEST(ImportGemmsTest, FiguresBecomeFittedAndSayFromWhat) {
   const DeviceProfile start = *LoadDeviceProfile("t4");
   std::string text = "m,n,k,latency_us\n";
   for (double m : {256, 1024, 4096}) {
     for (double n : {128, 1024, 4096}) {
       for (double k : {128, 1024, 4096}) {
-        absl::StrAppend(
-            &text, m, ",", n, ",", k, ",",
-            1e6 * ProductSeconds(start, *PeakFlops(start, "fp16"),
-                                 MakeProduct(m, n, k), Clock::kBurst),
-            "\n");
+        absl::StrAppend(&text, m, ",", n, ",", k, ",",
+                        1e6 * GemmSeconds(start, *PeakFlops(start, "fp16"),
+                                          MakeGemmSize(m, n, k), Clock::kBurst),
+                        "\n");
       }
     }
   }
   const auto import = ImportMeasurements("x.csv", text, start, "my cluster");
   ASSERT_TRUE(import.ok()) << import.status();
-  const Figure& rate = import->profile.product().matrix_rate();
+  const Figure& rate = import->profile.gemm().matrix_rate();
   EXPECT_EQ(rate.kind(), Figure::FITTED);
   EXPECT_THAT(rate.source(),
               HasSubstr("my cluster: 27 products, mean |error|"));
-  EXPECT_NEAR(rate.value(), start.product().matrix_rate().value(), 1e-2);
-  EXPECT_EQ(import->profile.product().sustained_rate().kind(), Figure::ASSUMED);
+  EXPECT_NEAR(rate.value(), start.gemm().matrix_rate().value(), 1e-2);
+  EXPECT_EQ(import->profile.gemm().sustained_rate().kind(), Figure::ASSUMED);
   const Coverage& coverage = import->profile.coverage();
-  EXPECT_EQ(coverage.product_m().low(), 256);
-  EXPECT_EQ(coverage.product_k().high(), 4096);
-  EXPECT_FALSE(coverage.batched_products());
-  EXPECT_EQ(import->profile.product_residual().kind(), Figure::FITTED);
-  EXPECT_LT(import->profile.product_residual().value(), 0.01);
+  EXPECT_EQ(coverage.gemm_m().low(), 256);
+  EXPECT_EQ(coverage.gemm_k().high(), 4096);
+  EXPECT_FALSE(coverage.batched_gemms());
+  EXPECT_EQ(import->profile.gemm_residual().kind(), Figure::FITTED);
+  EXPECT_LT(import->profile.gemm_residual().value(), 0.01);
   EXPECT_THAT(import->report,
               AllOf(HasSubstr("fit: mean |error| 0.0 %"),
                     HasSubstr("left out by (n, k), a tenth at a time: mean")));
 }
 
-TEST(ImportProductsTest, ErrorsNameLineColumnFoundAndExpected) {
+TEST(ImportGemmsTest, ErrorsNameLineColumnFoundAndExpected) {
   EXPECT_EQ(ErrorOf("m,n,k,latency_ms\n8,8,8,1\n8,-1,8,1\n8,x,8,1\n"),
             "x.csv:3: n is \"-1\", expected 1 to 1e+09\n"
             "x.csv:4: n is \"x\", expected a number");
@@ -141,7 +138,7 @@ TEST(ImportProductsTest, ErrorsNameLineColumnFoundAndExpected) {
               HasSubstr("has no rate for number format \"bf16\""));
 }
 
-TEST(ImportProductsTest, UnknownContentListsTheFormats) {
+TEST(ImportGemmsTest, UnknownContentListsTheFormats) {
   EXPECT_THAT(ErrorOf("hello\n"),
               AllOf(HasSubstr("x.csv:1: is no format of measurements"),
                     HasSubstr("a CSV with the columns m, n, k")));

@@ -12,7 +12,7 @@ bool Runs(int major, int minor, const char* compiled) {
   return CheckArchitecture("a card", major, minor, compiled).ok();
 }
 
-TEST(ArchitecturesTest, MachineCodeRunsOnLaterCardsOfItsMajorNumber) {
+TEST(ArchitecturesTest, MachineCodeRunsOnLaterGpusOfItsMajorNumber) {
   EXPECT_TRUE(Runs(7, 5, kDefault));
   EXPECT_TRUE(Runs(8, 0, kDefault));
   EXPECT_TRUE(Runs(8, 6, kDefault));
@@ -22,7 +22,7 @@ TEST(ArchitecturesTest, MachineCodeRunsOnLaterCardsOfItsMajorNumber) {
   EXPECT_FALSE(Runs(9, 0, "75-real,80-real"));
 }
 
-TEST(ArchitecturesTest, PortableCodeRunsOnAllLaterCards) {
+TEST(ArchitecturesTest, PortableCodeRunsOnAllLaterGpus) {
   EXPECT_TRUE(Runs(9, 0, kDefault));
   EXPECT_TRUE(Runs(10, 0, kDefault));
   EXPECT_TRUE(Runs(12, 1, kDefault));
@@ -35,12 +35,12 @@ TEST(ArchitecturesTest, FeaturesOfOneArchitectureRunOnNoOther) {
   EXPECT_FALSE(Runs(10, 0, "90a"));
 }
 
-TEST(ArchitecturesTest, CardsBeforeTheV100AreTooOldWhateverWasCompiled) {
+TEST(ArchitecturesTest, GpusBeforeTheV100AreTooOldWhateverWasCompiled) {
   EXPECT_FALSE(Runs(6, 1, "native"));
   EXPECT_FALSE(Runs(6, 1, "60"));
 }
 
-TEST(ArchitecturesTest, TheErrorNamesCardAndBuildInOneLine) {
+TEST(ArchitecturesTest, TheErrorNamesGpuAndBuildInOneLine) {
   const absl::Status status = CheckArchitecture("Tesla P40", 6, 1, kDefault);
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(status.message(),

@@ -26,16 +26,15 @@ StageOp Attention(OpKind kind, int heads, int kv_heads, bool causal) {
   return op;
 }
 
-void Multiply(const std::vector<AttentionProduct>& products,
-              OpCase* attention) {
+void Multiply(const std::vector<AttentionGemm>& gemms, OpCase* attention) {
   const auto at = [&](const AttentionOperand& operand) {
     auto& list = operand.is_output ? attention->outputs : attention->inputs;
     return list[operand.index].data() + operand.offset;
   };
-  for (const AttentionProduct& product : products) {
-    MultiplyColumnMajor(InColumnMajor(product.shape), product.shape.num_batches,
-                        product.shape.accumulate, at(product.b), at(product.a),
-                        at(product.d));
+  for (const AttentionGemm& gemm : gemms) {
+    MultiplyColumnMajor(InColumnMajor(gemm.shape), gemm.shape.num_batches,
+                        gemm.shape.accumulate, at(gemm.b), at(gemm.a),
+                        at(gemm.d));
   }
 }
 
@@ -70,7 +69,7 @@ void SoftmaxGradient(const StageOp& op, const Numbers& probabilities,
   }
 }
 
-class AttentionProductsTest
+class AttentionGemmsTest
     : public testing::TestWithParam<std::tuple<int, int, bool>> {
  protected:
   OpCase Case(OpKind kind) const {
@@ -79,18 +78,18 @@ class AttentionProductsTest
   }
 };
 
-TEST_P(AttentionProductsTest, ForwardIsTheReferences) {
+TEST_P(AttentionGemmsTest, ForwardIsTheReferences) {
   OpCase expected = Case(OpKind::kAttentionForward), actual = expected;
   expected.Run();
-  const AttentionProducts products = ProductsOfAttention(actual.op);
-  Multiply(products.before, &actual);
+  const AttentionGemms gemms = GemmsOfAttention(actual.op);
+  Multiply(gemms.before, &actual);
   Softmax(actual.op, &actual.outputs[1]);
-  Multiply(products.after, &actual);
+  Multiply(gemms.after, &actual);
   ExpectSame(actual.outputs[0], expected.outputs[0], 1e-13);
   ExpectSame(actual.outputs[1], expected.outputs[1], 1e-13);
 }
 
-TEST_P(AttentionProductsTest, BackwardIsTheReferences) {
+TEST_P(AttentionGemmsTest, BackwardIsTheReferences) {
   OpCase forward = Case(OpKind::kAttentionForward);
   forward.Run();
   OpCase expected = Case(OpKind::kAttentionBackward);
@@ -99,29 +98,29 @@ TEST_P(AttentionProductsTest, BackwardIsTheReferences) {
   expected.inputs[3] = forward.outputs[1];
   OpCase actual = expected;
   expected.Run();
-  const AttentionProducts products = ProductsOfAttention(actual.op);
+  const AttentionGemms gemms = GemmsOfAttention(actual.op);
   // Previous contents are overwritten.
   std::fill(actual.outputs[0].begin(), actual.outputs[0].end(), 1e6);
-  Multiply(products.before, &actual);
+  Multiply(gemms.before, &actual);
   SoftmaxGradient(actual.op, actual.inputs[3], &actual.outputs[1]);
-  Multiply(products.after, &actual);
+  Multiply(gemms.after, &actual);
   ExpectSame(actual.outputs[0], expected.outputs[0], 1e-13);
 }
 
 // One key head per query head; two and three query heads per key head; one key
 // head for all query heads.
-INSTANTIATE_TEST_SUITE_P(All, AttentionProductsTest,
+INSTANTIATE_TEST_SUITE_P(All, AttentionGemmsTest,
                          testing::Values(std::tuple(4, 4, true),
                                          std::tuple(4, 4, false),
                                          std::tuple(4, 2, true),
                                          std::tuple(6, 1, true),
                                          std::tuple(6, 2, false)));
 
-TEST(AttentionProductsTest, LaunchesAreFewWhereEachHeadHasItsKeys) {
+TEST(AttentionGemmsTest, LaunchesAreFewWhereEachHeadHasItsKeys) {
   const StageOp op = Attention(OpKind::kAttentionForward, 8, 8, true);
-  const AttentionProducts products = ProductsOfAttention(op);
-  EXPECT_EQ(products.before.size(), 2u);  // one per sequence
-  EXPECT_EQ(products.before[0].shape.num_batches, 8);
+  const AttentionGemms gemms = GemmsOfAttention(op);
+  EXPECT_EQ(gemms.before.size(), 2u);  // one per sequence
+  EXPECT_EQ(gemms.before[0].shape.num_batches, 8);
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ namespace weir {
 // Computes result = op(first) op(second) + beta result for each matrix of a
 // batch. Dimensions are those of the column-major library, not weir's row-major
 // m, n, k.
-inline void MultiplyColumnMajor(const ColumnMajorProduct& product,
+inline void MultiplyColumnMajor(const ColumnMajorGemm& gemm,
                                 int64_t num_batches, double beta,
                                 const double* first, const double* second,
                                 double* result) {
@@ -22,16 +22,16 @@ inline void MultiplyColumnMajor(const ColumnMajorProduct& product,
     return batch * matrix.batch_stride + column * matrix.leading + row;
   };
   const int64_t inner =
-      product.first.transposed ? product.first.rows : product.first.columns;
+      gemm.first.transposed ? gemm.first.rows : gemm.first.columns;
   for (int64_t batch = 0; batch < num_batches; ++batch) {
-    for (int64_t i = 0; i < product.result.rows; ++i) {
-      for (int64_t j = 0; j < product.result.columns; ++j) {
+    for (int64_t i = 0; i < gemm.result.rows; ++i) {
+      for (int64_t j = 0; j < gemm.result.columns; ++j) {
         double sum = 0;
         for (int64_t k = 0; k < inner; ++k) {
-          sum += first[at(product.first, batch, i, k)] *
-                 second[at(product.second, batch, k, j)];
+          sum += first[at(gemm.first, batch, i, k)] *
+                 second[at(gemm.second, batch, k, j)];
         }
-        double& d = result[at(product.result, batch, i, j)];
+        double& d = result[at(gemm.result, batch, i, j)];
         d = beta * d + sum;
       }
     }

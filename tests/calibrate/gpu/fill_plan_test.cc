@@ -57,14 +57,14 @@ TEST(FillPlanTest, GainsAreLargeOtherWeightsSmallSecondMomentsPositive) {
   const StageProgram program = Build(SmallLlama(), true, 0);
   const StageOp& norm =
       At(program, OpsOfKind(program, OpKind::kNormForward)[0]);
-  const StageOp& product = At(program, OpsOfKind(program, OpKind::kProduct)[0]);
+  const StageOp& gemm = At(program, OpsOfKind(program, OpKind::kGemm)[0]);
   const StageOp& adam = At(program, OpsOfKind(program, OpKind::kAdam)[0]);
   const auto at = [&](const TensorView& view, int64_t element) {
     return FillAt(program, view.buffer, view.offset + element);
   };
   EXPECT_FLOAT_EQ(at(norm.inputs[4], 0).deviation, 1);
   EXPECT_FLOAT_EQ(at(norm.inputs[4], norm.columns - 1).deviation, 1);
-  EXPECT_FLOAT_EQ(at(product.inputs[1], 5).deviation, 0.02F);
+  EXPECT_FLOAT_EQ(at(gemm.inputs[1], 5).deviation, 0.02F);
   EXPECT_EQ(at(adam.inputs[2], 0).kind, Fill::Kind::kNormal);
   EXPECT_EQ(at(adam.inputs[3], 0).kind, Fill::Kind::kBytes);
   EXPECT_EQ(at(adam.inputs[3], adam.columns - 1).byte, 0x3C);
@@ -97,9 +97,9 @@ TEST(FillPlanTest, StatisticsAndMasksComeFromTheOperationsThatMakeThem) {
   }
 }
 
-TEST(FillPlanTest, AProductTakesItsOwnWeightsOnly) {
+TEST(FillPlanTest, AGemmTakesItsOwnWeightsOnly) {
   const StageProgram program = Build(SmallLlama(), true, 0);
-  for (const OpIndex& index : OpsOfKind(program, OpKind::kProduct)) {
+  for (const OpIndex& index : OpsOfKind(program, OpKind::kGemm)) {
     const StageOp& op = At(program, index);
     for (const Piece& piece : PiecesOf(program, {index})) {
       if (program.buffers[piece.buffer].buffer_class != BufferClass::kWeights) {

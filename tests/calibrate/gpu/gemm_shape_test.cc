@@ -12,7 +12,7 @@ namespace {
 constexpr int64_t kM = 5, kN = 7, kK = 3, kPadding = 2;
 
 // The parameters are: transpose a, transpose b, accumulate, gaps between rows.
-class ProductShapeTest
+class GemmShapeTest
     : public testing::TestWithParam<std::tuple<bool, bool, bool, bool>> {
  protected:
   StageOp Op() const {
@@ -33,13 +33,13 @@ class ProductShapeTest
   }
 };
 
-TEST_P(ProductShapeTest, TheLibrarysProductIsTheReferences) {
+TEST_P(GemmShapeTest, TheLibrarysGemmIsTheReferences) {
   const StageOp op = Op();
   const Numbers a = Normal(100, 1), b = Normal(100, 2), before = Normal(100, 3);
   Numbers expected = before, actual = before;
   RunReference(op, {a.data(), b.data(), nullptr}, {expected.data(), nullptr});
   // The library takes b first.
-  MultiplyColumnMajor(InColumnMajor(ShapeOfProduct(op)), 1, op.accumulate,
+  MultiplyColumnMajor(InColumnMajor(GemmShapeOf(op)), 1, op.accumulate,
                       b.data(), a.data(), actual.data());
   ExpectSame(actual, expected, 1e-14);
   for (size_t i = 0; i < before.size(); ++i) {  // gaps are unchanged
@@ -49,11 +49,11 @@ TEST_P(ProductShapeTest, TheLibrarysProductIsTheReferences) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, ProductShapeTest,
+INSTANTIATE_TEST_SUITE_P(All, GemmShapeTest,
                          testing::Combine(testing::Bool(), testing::Bool(),
                                           testing::Bool(), testing::Bool()));
 
-TEST(ProductShapeTest, DimensionsAreThoseThatCublasLtChecks) {
+TEST(GemmShapeTest, DimensionsAreThoseThatCublasLtChecks) {
   // y[t, n] = x[t, k] W[n, k]^T is C(n, t) = W^T X in column-major terms: W is
   // stored k x n and transposed, x is stored k x t and not transposed.
   StageOp op;
@@ -63,18 +63,18 @@ TEST(ProductShapeTest, DimensionsAreThoseThatCublasLtChecks) {
   op.transpose_b = true;
   op.inputs.resize(3);
   op.outputs.resize(2);
-  const ColumnMajorProduct product = InColumnMajor(ShapeOfProduct(op));
-  EXPECT_EQ(product.first.rows, 4096);
-  EXPECT_EQ(product.first.columns, 16384);
-  EXPECT_EQ(product.first.leading, 4096);
-  EXPECT_TRUE(product.first.transposed);
-  EXPECT_EQ(product.second.rows, 4096);
-  EXPECT_EQ(product.second.columns, 8192);
-  EXPECT_EQ(product.second.leading, 4096);
-  EXPECT_FALSE(product.second.transposed);
-  EXPECT_EQ(product.result.rows, 16384);
-  EXPECT_EQ(product.result.columns, 8192);
-  EXPECT_EQ(product.result.leading, 16384);
+  const ColumnMajorGemm gemm = InColumnMajor(GemmShapeOf(op));
+  EXPECT_EQ(gemm.first.rows, 4096);
+  EXPECT_EQ(gemm.first.columns, 16384);
+  EXPECT_EQ(gemm.first.leading, 4096);
+  EXPECT_TRUE(gemm.first.transposed);
+  EXPECT_EQ(gemm.second.rows, 4096);
+  EXPECT_EQ(gemm.second.columns, 8192);
+  EXPECT_EQ(gemm.second.leading, 4096);
+  EXPECT_FALSE(gemm.second.transposed);
+  EXPECT_EQ(gemm.result.rows, 16384);
+  EXPECT_EQ(gemm.result.columns, 8192);
+  EXPECT_EQ(gemm.result.leading, 16384);
 }
 
 }  // namespace

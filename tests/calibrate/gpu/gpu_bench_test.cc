@@ -70,7 +70,7 @@ class GpuBenchTest : public GpuTest {
   }
 
   // Returns a program that consists of one GEMM.
-  std::shared_ptr<StageProgram> ProductProgram(StageOp op, bool has_bias) {
+  std::shared_ptr<StageProgram> GemmProgram(StageOp op, bool has_bias) {
     auto program = std::make_shared<StageProgram>();
     const auto add = [&](int64_t num_elements, ElementFormat format) {
       program->buffers.push_back(
@@ -96,7 +96,7 @@ class GpuBenchTest : public GpuTest {
   std::unique_ptr<Bench> bench_;
 };
 
-TEST_F(GpuBenchTest, ProductsOfAllTranspositionsAndEpilogues) {
+TEST_F(GpuBenchTest, GemmsOfAllTranspositionsAndEpilogues) {
   struct Kind {
     Epilogue epilogue;
     bool has_bias, accumulate;
@@ -119,7 +119,7 @@ TEST_F(GpuBenchTest, ProductsOfAllTranspositionsAndEpilogues) {
       const auto prepared =
           Prepare({.key = absl::StrCat("product ", transposes, " epilogue ",
                                        static_cast<int>(kind.epilogue)),
-                   .program = ProductProgram(op, kind.has_bias)});
+                   .program = GemmProgram(op, kind.has_bias)});
       ASSERT_NE(prepared, nullptr);
       const auto error = prepared->Verify();
       ASSERT_TRUE(error.ok()) << error.status();
@@ -195,16 +195,16 @@ TEST_F(GpuBenchTest, CopiesEmptyKernelsAndMessagesTakeTimesThatAGpuTakes) {
   EXPECT_GT(Seconds(message.get(), 20), 1e-6);
 }
 
-TEST_F(GpuBenchTest, AProductBesideTransfersIsNotFasterThanAlone) {
+TEST_F(GpuBenchTest, AGemmOverlappingTransfersIsNotFasterThanAlone) {
   StageOp op;
   op.rows = op.columns = op.inner = 4096;
   op.transpose_b = true;
-  Workload workload{.key = "alone", .program = ProductProgram(op, false)};
+  Workload workload{.key = "alone", .program = GemmProgram(op, false)};
   const auto alone = Prepare(workload);
   ASSERT_NE(alone, nullptr);
   const double seconds = Seconds(alone.get(), 20);
-  for (const auto kind : {Workload::Kind::kOpBesideCopies,
-                          Workload::Kind::kOpBesideCollectives}) {
+  for (const auto kind :
+       {Workload::Kind::kOpWithCopies, Workload::Kind::kOpWithCollectives}) {
     workload.kind = kind;
     workload.key = "beside";
     workload.bytes = 64 << 20;

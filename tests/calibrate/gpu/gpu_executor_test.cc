@@ -121,7 +121,7 @@ class GpuExecutorTest : public GpuTest,
 TEST_P(GpuExecutorTest,
        LossesAndGradientsAreTheReferencesAndAnUpdateClearsThem) {
   StageExecutor executor(program_, device_->executor_options(),
-                         device_->products.get());
+                         device_->gemms.get());
   const Lane lane = device_->lane();
   for (const StagePass pass : {StagePass::kForward, StagePass::kBackwardInput,
                                StagePass::kBackwardWeight}) {
@@ -146,7 +146,7 @@ TEST_P(GpuExecutorTest,
 
 TEST_P(GpuExecutorTest, ABufferThatIsNotThereIsNamed) {
   StageExecutor executor(program_, device_->executor_options(),
-                         device_->products.get());
+                         device_->gemms.get());
   ASSERT_TRUE(executor.PlanPass(StagePass::kForward, {}, device_->lane()).ok());
   table_[program_->losses] = nullptr;
   const absl::Status status =

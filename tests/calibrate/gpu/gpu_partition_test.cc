@@ -21,7 +21,7 @@ constexpr int kMaxBlocks = 4096;
 
 class GpuPartitionTest : public GpuTest {
  protected:
-  static void SetUpTestSuite() { AskForManyQueues(); }
+  static void SetUpTestSuite() { RequestManyQueues(); }
   void SetUp() override {
     GpuTest::SetUp();
     if (IsSkipped() || HasFatalFailure()) return;
@@ -32,7 +32,7 @@ class GpuPartitionTest : public GpuTest {
   // Partitions the GPU. Returns false if this driver or GPU does not support
   // partitions, or not that many; the test is then skipped.
   bool Cut(int num_parts) {
-    auto card = CardPartitions::Create(0, num_parts);
+    auto card = GpuPartitions::Create(0, num_parts);
     if (absl::IsUnimplemented(card.status()) ||
         absl::IsInvalidArgument(card.status())) {
       skip_ = std::string(card.status().message());
@@ -40,18 +40,20 @@ class GpuPartitionTest : public GpuTest {
     }
     EXPECT_TRUE(card.ok()) << card.status();
     if (!card.ok()) return false;
-    card_ = *std::move(card);
+    partitions_ = *std::move(card);
     printf("%d parts of %d, %d for copies, of %d\n", num_parts,
-           card_->part(0).num_multiprocessors(),
-           card_->copies().num_multiprocessors(), card_->num_multiprocessors());
+           partitions_->part(0).num_multiprocessors(),
+           partitions_->copies().num_multiprocessors(),
+           partitions_->num_multiprocessors());
     return true;
   }
 
   // Returns all partitions; the one for copies is last.
-  std::vector<const CardPartition*> Parts() const {
-    std::vector<const CardPartition*> parts;
-    for (int i = 0; i < card_->size(); ++i) parts.push_back(&card_->part(i));
-    parts.push_back(&card_->copies());
+  std::vector<const GpuPartition*> Parts() const {
+    std::vector<const GpuPartition*> parts;
+    for (int i = 0; i < partitions_->size(); ++i)
+      parts.push_back(&partitions_->part(i));
+    parts.push_back(&partitions_->copies());
     return parts;
   }
 
@@ -85,7 +87,7 @@ class GpuPartitionTest : public GpuTest {
     }
   };
 
-  static void Prepare(const CardPartition& part, Spun* spun) {
+  static void Prepare(const GpuPartition& part, Spun* spun) {
     auto stream = part.MakeStream();
     ASSERT_TRUE(stream.ok()) << stream.status();
     spun->stream = *std::move(stream);
@@ -113,7 +115,7 @@ class GpuPartitionTest : public GpuTest {
   // Keeps all partitions busy at the same time. Returns one element per
   // partition.
   std::vector<Spun> SpinAll(double seconds) {
-    const std::vector<const CardPartition*> parts = Parts();
+    const std::vector<const GpuPartition*> parts = Parts();
     std::vector<Spun> spun(parts.size());
     for (size_t i = 0; i < parts.size(); ++i) Prepare(*parts[i], &spun[i]);
     if (HasFatalFailure()) return {};
@@ -125,7 +127,7 @@ class GpuPartitionTest : public GpuTest {
     return spun;
   }
 
-  static void ExpectDisjoint(const std::vector<const CardPartition*>& parts,
+  static void ExpectDisjoint(const std::vector<const GpuPartition*>& parts,
                              const std::vector<Spun>& spun) {
     std::set<uint32_t> taken;
     for (size_t i = 0; i < spun.size(); ++i) {
@@ -159,7 +161,7 @@ class GpuPartitionTest : public GpuTest {
   }
 
   std::string skip_;
-  std::unique_ptr<CardPartitions> card_;
+  std::unique_ptr<GpuPartitions> partitions_;
 };
 
 TEST_F(GpuPartitionTest, PartsAreDisjointAndWorkAtTheSameTime) {
@@ -174,15 +176,15 @@ TEST_F(GpuPartitionTest, PartsAreDisjointAndWorkAtTheSameTime) {
       first_end = std::min(first_end, each.end());
     }
     EXPECT_LT(last_begin, first_end) << "not all at work at any moment";
-    card_.reset();
+    partitions_.reset();
   }
 }
 
 TEST_F(GpuPartitionTest, GraphsStayOnTheirPart) {
   if (!Cut(4)) GTEST_SKIP() << skip_;
   Spun first, second;
-  Prepare(card_->part(0), &first);
-  Prepare(card_->part(1), &second);
+  Prepare(partitions_->part(0), &first);
+  Prepare(partitions_->part(1), &second);
   ASSERT_FALSE(HasFatalFailure());
   Spin(second, 1e-6);
   std::vector<GraphExec> graphs;
@@ -204,7 +206,7 @@ TEST_F(GpuPartitionTest, GraphsStayOnTheirPart) {
     Fetch(each);
     spun.push_back(std::move(*each));
   }
-  ExpectDisjoint({&card_->part(0), &card_->part(1)}, spun);
+  ExpectDisjoint({&partitions_->part(0), &partitions_->part(1)}, spun);
 }
 
 // Checks that a stage's output reaches the next stage through the partition for
@@ -213,15 +215,16 @@ TEST_F(GpuPartitionTest, GraphsStayOnTheirPart) {
 TEST_F(GpuPartitionTest, EventsAndPoolsGoAcrossParts) {
   if (!Cut(2)) GTEST_SKIP() << skip_;
   constexpr int64_t kBytes = 8 << 20;
-  auto from = card_->part(0).MakeStream(), to = card_->part(1).MakeStream(),
-       copies = card_->copies().MakeStream();
+  auto from = partitions_->part(0).MakeStream(),
+       to = partitions_->part(1).MakeStream(),
+       copies = partitions_->copies().MakeStream();
   ASSERT_TRUE(from.ok() && to.ok() && copies.ok());
   auto sent = MakeEvent(), received = MakeEvent();
   ASSERT_TRUE(sent.ok() && received.ok());
   auto pool = MemoryPool::Create(0, 0), other = MemoryPool::Create(0, 0);
   ASSERT_TRUE(pool.ok() && other.ok()) << pool.status() << other.status();
-  auto source = (*pool)->Take(kBytes, from->get(), "a source");
-  auto target = (*other)->Take(kBytes, to->get(), "a target");
+  auto source = (*pool)->Allocate(kBytes, from->get(), "a source");
+  auto target = (*other)->Allocate(kBytes, to->get(), "a target");
   ASSERT_TRUE(source.ok() && target.ok());
   std::vector<unsigned char> seen(kBytes);
   for (const int byte : {1, 2, 3, 4, 5}) {
@@ -234,7 +237,7 @@ TEST_F(GpuPartitionTest, EventsAndPoolsGoAcrossParts) {
     ASSERT_EQ(cudaStreamWaitEvent(copies->get(), sent->get(), 0), cudaSuccess);
     Launch launch;
     launch.stream = copies->get();
-    launch.num_multiprocessors = card_->copies().num_multiprocessors();
+    launch.num_multiprocessors = partitions_->copies().num_multiprocessors();
     ASSERT_EQ(LaunchPacedCopy(launch, {*source, *target, kBytes, 1e-5, 25e9}),
               cudaSuccess);
     ASSERT_EQ(cudaEventRecord(received->get(), copies->get()), cudaSuccess);
@@ -245,8 +248,8 @@ TEST_F(GpuPartitionTest, EventsAndPoolsGoAcrossParts) {
     ASSERT_TRUE(WaitFor(to->get(), kTimeout, "a message").ok());
     EXPECT_EQ(std::count(seen.begin(), seen.end(), byte), kBytes);
   }
-  EXPECT_TRUE((*pool)->GiveBack(*source, from->get()).ok());
-  EXPECT_TRUE((*other)->GiveBack(*target, to->get()).ok());
+  EXPECT_TRUE((*pool)->Free(*source, from->get()).ok());
+  EXPECT_TRUE((*other)->Free(*target, to->get()).ok());
   EXPECT_TRUE(WaitFor(from->get(), kTimeout, "giving back").ok());
   EXPECT_TRUE(WaitFor(to->get(), kTimeout, "giving back").ok());
 }
@@ -256,14 +259,14 @@ TEST_F(GpuPartitionTest, PacedCopiesTakeTheirLatencyAndTheirBytesByTheirRate) {
   constexpr int64_t kMost = 400 << 20;
   const auto memory = Allocate(2 * kMost, "copies");
   ASSERT_TRUE(memory.ok()) << memory.status();
-  auto stream = card_->copies().MakeStream();
+  auto stream = partitions_->copies().MakeStream();
   auto whole = MakeStream();
   ASSERT_TRUE(stream.ok() && whole.ok());
   Launch copies, card;
   copies.stream = stream->get();
-  copies.num_multiprocessors = card_->copies().num_multiprocessors();
+  copies.num_multiprocessors = partitions_->copies().num_multiprocessors();
   card.stream = whole->get();
-  card.num_multiprocessors = card_->num_multiprocessors();
+  card.num_multiprocessors = partitions_->num_multiprocessors();
   PacedCopy copy;
   copy.from = memory->get();
   copy.to = static_cast<char*>(memory->get()) + kMost;
@@ -296,7 +299,7 @@ TEST_F(GpuPartitionTest, PacedCopiesTakeTheirLatencyAndTheirBytesByTheirRate) {
            MaxPacedCopyBlocks(num_multiprocessors),
            1e-9 * kMost / seconds / MaxPacedCopyBlocks(num_multiprocessors));
   }
-  copies.num_multiprocessors = card_->copies().num_multiprocessors();
+  copies.num_multiprocessors = partitions_->copies().num_multiprocessors();
   printf("the part for copies: %.0f GB/s\n",
          1e-9 * kMost / CopySeconds(copies, copy));
 }
@@ -306,7 +309,7 @@ TEST_F(GpuPartitionTest, LinksThatAreBusyTogetherKeepTheirRates) {
   constexpr double kRate = 25e9;
   constexpr int64_t kBytes = 50 << 20;  // 2.1 ms
   const int num_links =
-      MaxPacedCopyBlocks(card_->copies().num_multiprocessors()) /
+      MaxPacedCopyBlocks(partitions_->copies().num_multiprocessors()) /
       NumPacedCopyBlocks(kRate) / 2;
   ASSERT_GE(num_links, 1);
   const auto memory = Allocate(2 * kBytes * num_links, "copies");
@@ -314,7 +317,7 @@ TEST_F(GpuPartitionTest, LinksThatAreBusyTogetherKeepTheirRates) {
   std::vector<Stream> streams;
   std::vector<Stopwatch> watches;
   for (int i = 0; i < num_links; ++i) {
-    auto stream = card_->copies().MakeStream();
+    auto stream = partitions_->copies().MakeStream();
     auto watch = Stopwatch::Create();
     ASSERT_TRUE(stream.ok() && watch.ok());
     streams.push_back(*std::move(stream));
@@ -324,7 +327,7 @@ TEST_F(GpuPartitionTest, LinksThatAreBusyTogetherKeepTheirRates) {
     for (int i = 0; i < num_links; ++i) {
       Launch launch;
       launch.stream = streams[i].get();
-      launch.num_multiprocessors = card_->copies().num_multiprocessors();
+      launch.num_multiprocessors = partitions_->copies().num_multiprocessors();
       char* from = static_cast<char*>(memory->get()) + 2 * kBytes * i;
       ASSERT_TRUE(watches[i].Start(launch.stream).ok());
       ASSERT_EQ(

@@ -35,10 +35,10 @@ Model SmallerGpt() {
   return model;
 }
 
-class GpuReplayTest : public GpuTest {
+class GpuExecutionTest : public GpuTest {
  protected:
-  ReplayPlan Plan(const std::string& name, const ScheduleSpec& spec) const {
-    ReplayRequest request;
+  ExecutionPlan Plan(const std::string& name, const ScheduleSpec& spec) const {
+    ExecutionRequest request;
     auto schedule = GenerateSchedule(name, spec);
     EXPECT_TRUE(schedule.ok()) << schedule.status();
     request.schedule = *std::move(schedule);
@@ -46,20 +46,21 @@ class GpuReplayTest : public GpuTest {
     request.spec = Spec(/*fused=*/true, /*dropout=*/0.1F);
     request.link = kLink;
     request.num_steps = request.schedule.flush ? 2 : 1;
-    auto plan = MakeReplayPlan(request);
+    auto plan = MakeExecutionPlan(request);
     EXPECT_TRUE(plan.ok()) << plan.status();
-    return plan.ok() ? *std::move(plan) : ReplayPlan();
+    return plan.ok() ? *std::move(plan) : ExecutionPlan();
   }
 
   // Runs the replay and prints the device's description for the log.
-  static ReplayRecord Run(const ReplayPlan& plan, ReplayDevice* device) {
-    auto record = RunReplay(plan, device);
+  static ExecutionRecord Run(const ExecutionPlan& plan,
+                             ExecutionDevice* device) {
+    auto record = ExecuteSchedule(plan, device);
     EXPECT_TRUE(record.ok()) << record.status();
     printf("%s\n", device->description().c_str());
-    return record.ok() ? *std::move(record) : ReplayRecord();
+    return record.ok() ? *std::move(record) : ExecutionRecord();
   }
-  static CudaReplayOptions OptionsFor(int num_partitions) {
-    CudaReplayOptions options;
+  static CudaExecutionOptions OptionsFor(int num_partitions) {
+    CudaExecutionOptions options;
     options.num_partitions = num_partitions;
 #ifdef WEIR_PRETENDED_GPU
     options.num_candidates = 1;  // each candidate is run a hundred times
@@ -67,26 +68,26 @@ class GpuReplayTest : public GpuTest {
     return options;
   }
   // Returns nullopt if the GPU cannot be partitioned.
-  static std::optional<ReplayRecord> OnCard(const ReplayPlan& plan,
-                                            int num_partitions) {
-    auto device = OpenCudaReplayDevice(plan, OptionsFor(num_partitions));
+  static std::optional<ExecutionRecord> OnGpu(const ExecutionPlan& plan,
+                                              int num_partitions) {
+    auto device = OpenCudaExecutionDevice(plan, OptionsFor(num_partitions));
     if (absl::IsUnimplemented(device.status())) return std::nullopt;
     EXPECT_TRUE(device.ok()) << device.status();
-    if (!device.ok()) return ReplayRecord();
+    if (!device.ok()) return ExecutionRecord();
     return Run(plan, device->get());
   }
-  static ReplayRecord OnHost(const ReplayPlan& plan) {
+  static ExecutionRecord OnHost(const ExecutionPlan& plan) {
     return Run(plan, MakeHostDevice(plan, {.concurrent = false}).get());
   }
 
-  static void ExpectMarks(const ReplayRecord& record) {
+  static void ExpectMarks(const ExecutionRecord& record) {
     for (const StepRecord& step : record.steps) {
       for (const RankRecord& rank : step.ranks) {
         EXPECT_NEAR(rank.allocator_peak_bytes / rank.taken_peak_bytes, 1, 5e-3);
       }
     }
   }
-  static void ExpectPace(const ReplayRecord& record) {
+  static void ExpectPace(const ExecutionRecord& record) {
     for (const StepRecord& step : record.steps) {
       for (const TransferRecord& transfer : step.transfers) {
         const double lone = kLink.SecondsOf(transfer.bytes);
@@ -100,23 +101,23 @@ class GpuReplayTest : public GpuTest {
   }
 };
 
-TEST_F(GpuReplayTest, ASynchronousScheduleTrainsAsTheHost) {
-  const ReplayPlan plan = Plan("zb-h1", {2, 3, 1});
-  const ReplayRecord host = OnHost(plan);
-  const ReplayRecord serial = *OnCard(plan, 0);
+TEST_F(GpuExecutionTest, ASynchronousScheduleTrainsAsTheHost) {
+  const ExecutionPlan plan = Plan("zb-h1", {2, 3, 1});
+  const ExecutionRecord host = OnHost(plan);
+  const ExecutionRecord serial = *OnGpu(plan, 0);
   EXPECT_LE(Differ(Losses(serial), Losses(host)), kLosses);
   EXPECT_LE(ChangesDiffer(plan, serial, host), kChange);
   ExpectMarks(serial);
 }
 
-TEST_F(GpuReplayTest, PartsOfTheCardTrainAsAllOfIt) {
+TEST_F(GpuExecutionTest, PartsOfTheGpuTrainAsAllOfIt) {
   for (const auto& [name, spec] :
        {std::pair<std::string, ScheduleSpec>{"zb-h1", {2, 3, 1}},
         {"2bw", {2, 2, 1, 3}}}) {
-    const ReplayPlan plan = Plan(name, spec);
-    const auto parts = OnCard(plan, 2);
+    const ExecutionPlan plan = Plan(name, spec);
+    const auto parts = OnGpu(plan, 2);
     if (!parts.has_value()) GTEST_SKIP() << "this card cannot be cut";
-    const ReplayRecord serial = *OnCard(plan, 0);
+    const ExecutionRecord serial = *OnGpu(plan, 0);
     EXPECT_TRUE(CheckVersions(plan, *parts).ok());
     EXPECT_LE(Differ(Losses(*parts), Losses(serial)), kLosses) << name;
     EXPECT_LE(ChangesDiffer(plan, *parts, serial), kChange) << name;
@@ -127,15 +128,15 @@ TEST_F(GpuReplayTest, PartsOfTheCardTrainAsAllOfIt) {
 
 // The limits are 4 u for the schedule's own formula and at least 0.3 for that
 // of another system.
-TEST_F(GpuReplayTest, AScheduleWithoutFlushTrainsAsItsFormulaOnTheCard) {
+TEST_F(GpuExecutionTest, AScheduleWithoutFlushTrainsAsItsFormulaOnTheGpu) {
   const ScheduleSpec spec = {2, 2, 1, 3};
-  const ReplayPlan plan = Plan("2bw", spec);
-  const ReplayRecord serial = *OnCard(plan, 0);
+  const ExecutionPlan plan = Plan("2bw", spec);
+  const ExecutionRecord serial = *OnGpu(plan, 0);
   for (const auto& [name, least, most] :
        {std::tuple{"2bw", 0.0, 4 * 0x1p-9}, {"pipedream", 0.3, 1e9}}) {
     const auto formula =
-        TrainSequentially(Plan(name, spec), [](const ReplayPlan& one) {
-          return OpenCudaReplayDevice(one, OptionsFor(0));
+        TrainSequentially(Plan(name, spec), [](const ExecutionPlan& one) {
+          return OpenCudaExecutionDevice(one, OptionsFor(0));
         });
     ASSERT_TRUE(formula.ok()) << formula.status();
     const TrainingDifference difference = DifferenceOf(plan, serial, *formula);
@@ -147,7 +148,7 @@ TEST_F(GpuReplayTest, AScheduleWithoutFlushTrainsAsItsFormulaOnTheCard) {
 }
 
 // The memory marks of replays and of stages depend on this.
-TEST_F(GpuReplayTest, APoolCountsWhatIsGivenBackWhenThatIsQueued) {
+TEST_F(GpuExecutionTest, APoolCountsWhatIsGivenBackWhenThatIsQueued) {
   auto device = OpenBenchDevice({});
   ASSERT_TRUE(device.ok()) << device.status();
   cudaStream_t stream = (*device)->stream.get();
@@ -157,9 +158,9 @@ TEST_F(GpuReplayTest, APoolCountsWhatIsGivenBackWhenThatIsQueued) {
   // Copies for some milliseconds; everything below waits for them.
   ASSERT_TRUE((*device)->EnqueueFlush(5e-3).ok());
   for (int i = 0; i < 4; ++i) {
-    auto memory = (*pool)->Take(kBytes, stream, "a test");
+    auto memory = (*pool)->Allocate(kBytes, stream, "a test");
     ASSERT_TRUE(memory.ok()) << memory.status();
-    ASSERT_TRUE((*pool)->GiveBack(*memory, stream).ok());
+    ASSERT_TRUE((*pool)->Free(*memory, stream).ok());
   }
   EXPECT_EQ(cudaStreamQuery(stream), cudaErrorNotReady);
   cudaGetLastError();
@@ -169,7 +170,7 @@ TEST_F(GpuReplayTest, APoolCountsWhatIsGivenBackWhenThatIsQueued) {
   ASSERT_TRUE((*device)->Wait("a test").ok());
 }
 
-TEST_F(GpuReplayTest, APrimedPoolServesSmallRequestsFromWhatItHas) {
+TEST_F(GpuExecutionTest, APrimedPoolServesSmallRequestsFromWhatItHas) {
   auto device = OpenBenchDevice({});
   ASSERT_TRUE(device.ok()) << device.status();
   cudaStream_t stream = (*device)->stream.get();
@@ -183,14 +184,14 @@ TEST_F(GpuReplayTest, APrimedPoolServesSmallRequestsFromWhatItHas) {
   std::vector<void*> taken;
   for (const int64_t size : {16 << 20, 100, 3 << 20, 64 << 20, 5000, 1 << 20}) {
     for (int i = 0; i < 4; ++i) {
-      auto memory = (*pool)->Take(size, stream, "a test");
+      auto memory = (*pool)->Allocate(size, stream, "a test");
       ASSERT_TRUE(memory.ok()) << memory.status();
       taken.push_back(*memory);
     }
   }
   EXPECT_EQ((*pool)->Marks()->reserved_bytes, reserved);
   for (void* memory : taken) {
-    EXPECT_TRUE((*pool)->GiveBack(memory, stream).ok());
+    EXPECT_TRUE((*pool)->Free(memory, stream).ok());
   }
   ASSERT_TRUE((*device)->Wait("a test").ok());
 }

@@ -30,18 +30,18 @@ TEST(NoDriverTest, OpeningTheBenchSaysThatThereIsNone) {
   }
 }
 
-TEST(NoDriverTest, CuttingACardSaysThatThereIsNone) {
+TEST(NoDriverTest, CuttingAGpuSaysThatThereIsNone) {
   if (HasDriver()) GTEST_SKIP() << "this machine has an NVIDIA driver";
-  EXPECT_EQ(CardPartitions::Create(0, 2).status().code(),
+  EXPECT_EQ(GpuPartitions::Create(0, 2).status().code(),
             absl::StatusCode::kFailedPrecondition);
 }
 
 TEST(NoDriverTest, OpeningAReplaySaysThatThereIsNone) {
   if (HasDriver()) GTEST_SKIP() << "this machine has an NVIDIA driver";
   for (const int num_partitions : {0, 2}) {
-    CudaReplayOptions options;
+    CudaExecutionOptions options;
     options.num_partitions = num_partitions;
-    EXPECT_EQ(OpenCudaReplayDevice({}, options).status().message(),
+    EXPECT_EQ(OpenCudaExecutionDevice({}, options).status().message(),
               "no NVIDIA driver on this machine (libcuda.so.1 was not found)");
   }
 }

@@ -59,7 +59,7 @@ OpCase MakeCase(StageOp op) {
   AddViews(&op);
   OpCase made(op);
   switch (op.kind) {
-    case OpKind::kProduct:
+    case OpKind::kGemm:
       if (op.epilogue != Epilogue::kBiasGelu) made.outputs[1].clear();
       break;
     case OpKind::kNormForward:
@@ -153,8 +153,8 @@ struct Named {
 };
 void PrintTo(const Named& printed, std::ostream* out) { *out << printed.name; }
 
-StageOp Product(bool transpose_a, bool transpose_b, Epilogue epilogue) {
-  StageOp op = Op(OpKind::kProduct, 60, 70);
+StageOp MakeGemm(bool transpose_a, bool transpose_b, Epilogue epilogue) {
+  StageOp op = Op(OpKind::kGemm, 60, 70);
   op.inner = 50;
   op.transpose_a = transpose_a;
   op.transpose_b = transpose_b;
@@ -164,11 +164,11 @@ StageOp Product(bool transpose_a, bool transpose_b, Epilogue epilogue) {
 
 std::vector<Named> AllOps() {
   std::vector<Named> ops = {
-      {"Product", Product(false, false, Epilogue::kNone)},
-      {"ProductOfWeightGradient", Product(true, false, Epilogue::kNone)},
-      {"ProductWithGelu", Product(false, true, Epilogue::kBiasGelu)},
+      {"Product", MakeGemm(false, false, Epilogue::kNone)},
+      {"ProductOfWeightGradient", MakeGemm(true, false, Epilogue::kNone)},
+      {"ProductWithGelu", MakeGemm(false, true, Epilogue::kBiasGelu)},
       {"ProductWithGeluGradient",
-       Product(false, false, Epilogue::kGeluGradient)}};
+       MakeGemm(false, false, Epilogue::kGeluGradient)}};
   ops[1].op.accumulate = true;
   const std::pair<const char*, OpKind> plain[] = {
       {"BiasGradient", OpKind::kBiasGradient},
@@ -288,7 +288,7 @@ INSTANTIATE_TEST_SUITE_P(All, AttentionSampleTest,
                          [](const auto& info) { return info.param.name; });
 
 TEST(OpErrorTest, ReadsWhatItAddsToOrUpdates) {
-  StageOp op = Product(true, false, Epilogue::kNone);
+  StageOp op = MakeGemm(true, false, Epilogue::kNone);
   AddViews(&op);
   EXPECT_FALSE(ReadsOutput(op, 0));
   op.accumulate = true;

@@ -22,7 +22,7 @@ inline std::vector<double> Joined(
   return all;
 }
 
-inline std::vector<double> Losses(const ReplayRecord& record) {
+inline std::vector<double> Losses(const ExecutionRecord& record) {
   std::vector<double> losses;
   for (const StepRecord& step : record.steps) {
     losses.insert(losses.end(), step.losses.begin(), step.losses.end());
@@ -41,8 +41,8 @@ inline double Differ(const std::vector<double>& a,
 }
 
 // Returns the difference of the weights relative to their change in training.
-inline double ChangesDiffer(const ReplayPlan& plan, const ReplayRecord& a,
-                            const ReplayRecord& b) {
+inline double ChangesDiffer(const ExecutionPlan& plan, const ExecutionRecord& a,
+                            const ExecutionRecord& b) {
   std::vector<double> of_a = Joined(a.weights), of_b = Joined(b.weights);
   std::vector<std::vector<double>> parts;
   for (int stage = 0; stage < plan.schedule.num_stages; ++stage) {

@@ -33,9 +33,9 @@ TEST_P(StageWalkTest, EveryBufferIsThereWhenAnOperationUsesItAndNoneStays) {
     std::set<std::pair<int, int>> there;  // (microbatch, buffer)
     for (const StageStep& step : WalkStage(program, 3)) {
       const auto key = std::pair(step.microbatch, step.buffer);
-      if (step.kind == StageStep::Kind::kTake) {
+      if (step.kind == StageStep::Kind::kAllocate) {
         EXPECT_TRUE(there.insert(key).second);
-      } else if (step.kind == StageStep::Kind::kGiveBack) {
+      } else if (step.kind == StageStep::Kind::kFree) {
         EXPECT_EQ(there.erase(key), 1u);
       } else {
         const StageOp& op = program.ops(step.pass)[step.op];

@@ -19,7 +19,7 @@
 #include "calibrate/profile/partition_slowdown.h"
 #include "models/layer_work.h"
 #include "models/model.h"
-#include "tests/calibrate/measure/pretend_bench.h"
+#include "tests/calibrate/measure/fake_bench.h"
 
 namespace weir {
 namespace {
@@ -42,10 +42,10 @@ DeviceProfile Planted() {
   Set(0.58, truth.mutable_attention_efficiency());
   Set(0.44, truth.mutable_attention_backward_efficiency());
   Set(260, truth.mutable_attention_ramp_keys());
-  Set(0.8, truth.mutable_product()->mutable_matrix_rate());
-  Set(3.3e-6, truth.mutable_product()->mutable_launch_seconds());
-  Set(0.3, truth.mutable_product()->mutable_wave_quantization());
-  Set(0.93, truth.mutable_product()->mutable_memory_rate());
+  Set(0.8, truth.mutable_gemm()->mutable_matrix_rate());
+  Set(3.3e-6, truth.mutable_gemm()->mutable_launch_seconds());
+  Set(0.3, truth.mutable_gemm()->mutable_wave_quantization());
+  Set(0.93, truth.mutable_gemm()->mutable_memory_rate());
   Set(6e-7, truth.mutable_kernel_gap_seconds());
   Set(1.13, truth.mutable_copy_slowdown());
   Set(1.07, truth.mutable_collective_slowdown());
@@ -58,14 +58,14 @@ struct Loop {
   DeviceProfile start, profile;
 };
 
-Loop RunLoop(PretendOptions options, const std::string& model) {
+Loop RunLoop(FakeBenchOptions options, const std::string& model) {
   Loop loop;
   PlanOptions plan_options;
   plan_options.microbatch_sizes = {1, 4};
   plan_options.num_partitions = options.num_partitions;
   loop.plan = *MakePlan(*LoadModel(model), plan_options);
   loop.start = *LoadDeviceProfile("h200-sxm");
-  PretendBench bench(std::move(options));
+  FakeBench bench(std::move(options));
   *loop.journal.mutable_provenance() = bench.provenance();
   loop.journal.mutable_provenance()->set_weir_version("0.1.0");
   loop.journal.mutable_provenance()->set_measured_on("2026-01-31");
@@ -83,8 +83,8 @@ Loop RunLoop(PretendOptions options, const std::string& model) {
   return loop;
 }
 
-PretendOptions Quiet() {
-  PretendOptions options = PretendH200();
+FakeBenchOptions Quiet() {
+  FakeBenchOptions options = FakeH200();
   options.truth = Planted();
   return options;
 }
@@ -118,31 +118,31 @@ TEST(AssembleTest, WithoutNoiseTheFiguresComeBack) {
               HasSubstr("others 0.00 %"));
   // Parameters of the GEMM model that are masked by others need not be
   // recovered one by one, but their predictions must be.
-  EXPECT_LT(loop.profile.product_residual().value(), 2e-3);
-  const ProductModel& product = loop.profile.product();
-  EXPECT_NEAR(product.matrix_rate().value(), 0.8, 0.008);
-  EXPECT_NEAR(product.launch_seconds().value() / 3.3e-6, 1, 0.02);
-  EXPECT_NEAR(product.memory_rate().value(), 0.93, 0.02);
-  EXPECT_THAT(product.matrix_rate().source(), HasSubstr("NVIDIA H200"));
+  EXPECT_LT(loop.profile.gemm_residual().value(), 2e-3);
+  const GemmModel& gemm = loop.profile.gemm();
+  EXPECT_NEAR(gemm.matrix_rate().value(), 0.8, 0.008);
+  EXPECT_NEAR(gemm.launch_seconds().value() / 3.3e-6, 1, 0.02);
+  EXPECT_NEAR(gemm.memory_rate().value(), 0.93, 0.02);
+  EXPECT_THAT(gemm.matrix_rate().source(), HasSubstr("NVIDIA H200"));
   ASSERT_EQ(loop.profile.links_size(), 1);
   const LinkClass& self = loop.profile.links(0);
   EXPECT_EQ(self.distance(), LinkClass::SAME_GPU);
   ASSERT_EQ(self.pieces_size(), 1);
   EXPECT_NEAR(self.pieces(0).latency_seconds() / 8e-6, 1, 1e-6);
   EXPECT_NEAR(self.figure().value() / (4.8e12 * 0.9 / 2), 1, 1e-6);
-  EXPECT_EQ(product.sustained_rate().value(),
-            loop.start.product().sustained_rate().value());
+  EXPECT_EQ(gemm.sustained_rate().value(),
+            loop.start.gemm().sustained_rate().value());
 }
 
 TEST(AssembleTest, WithNoiseTheyComeBackAsCloselyAsItLets) {
-  PretendOptions options = Quiet();
+  FakeBenchOptions options = Quiet();
   options.noise = 0.02;
   options.run_to_run = 0.01;
   options.outlier_part = 0.02;
   options.clock_ramp = 0.2;
   const Loop loop = RunLoop(options, "gpt-2.2b");
   ExpectFigures(loop.profile, 0.02);
-  EXPECT_LT(loop.profile.product_residual().value(), 0.03);
+  EXPECT_LT(loop.profile.gemm_residual().value(), 0.03);
   EXPECT_LT(loop.profile.memory_residual().value(), 0.03);
 }
 
@@ -167,16 +167,16 @@ TEST(AssembleTest, KernelsAreWhatModelsCountAndPriceThemselves) {
   const Loop loop = RunLoop(Quiet(), "gpt2");
   ASSERT_FALSE(loop.profile.kernels().empty());
   const double peak = *PeakFlops(loop.profile, "bf16");
-  int products = 0, attention = 0, memory = 0;
+  int gemms = 0, attention = 0, memory = 0;
   for (const MeasuredKernel& measured : loop.profile.kernels()) {
-    products += measured.kind() == MeasuredKernel::PRODUCT;
+    gemms += measured.kind() == MeasuredKernel::PRODUCT;
     attention += measured.kind() == MeasuredKernel::ATTENTION;
     memory += measured.kind() == MeasuredKernel::MEMORY;
     EXPECT_EQ(measured.algorithm(), "pretended");
     EXPECT_GT(measured.multiprocessor_hertz(), 1e9);
     Kernel kernel;
     if (measured.kind() != MeasuredKernel::PRODUCT) continue;
-    kernel.kind = Kernel::Kind::kProduct;
+    kernel.kind = Kernel::Kind::kGemm;
     kernel.batch = measured.batch();
     kernel.m = measured.m();
     kernel.n = measured.n();
@@ -186,13 +186,13 @@ TEST(AssembleTest, KernelsAreWhatModelsCountAndPriceThemselves) {
         KernelSeconds(loop.profile, peak, kernel) / measured.seconds().p50(), 1,
         0.02);
   }
-  EXPECT_GT(products, 70);
+  EXPECT_GT(gemms, 70);
   EXPECT_GT(attention, 4);
   EXPECT_GT(memory, 10);
 }
 
 TEST(AssembleTest, WhatWasNotMeasuredStaysAndIsRemarked) {
-  PretendOptions options = Quiet();
+  FakeBenchOptions options = Quiet();
   options.too_large = {"attention"};
   options.wrong = {"norm"};
   options.episodes = {{10, 60, 1, true, false}};
@@ -224,31 +224,33 @@ TEST(AssembleTest, MemoryAndProvenanceAreTheDrivers) {
   EXPECT_EQ(profile.memory_bytes().value(), 150109106995.0);
   EXPECT_EQ(profile.provenance().gpu_name(), "NVIDIA H200");
   EXPECT_EQ(profile.provenance().software().cublas(), "13.1.0");
-  EXPECT_EQ(profile.coverage().product_m().low(), 16);
-  EXPECT_EQ(profile.coverage().product_n().high(), 50304);
+  EXPECT_EQ(profile.coverage().gemm_m().low(), 16);
+  EXPECT_EQ(profile.coverage().gemm_n().high(), 50304);
 }
 
 // Checks that each pass has the planted factors, at the measured numbers of
 // active partitions.
 void ExpectShare(const DeviceProfile& found, const DeviceProfile& truth,
                  const std::vector<int>& active, double tolerance) {
-  const CardShare& share = found.card_share();
-  EXPECT_EQ(share.num_partitions(), truth.card_share().num_partitions());
-  EXPECT_EQ(share.multiprocessors(), truth.card_share().multiprocessors());
+  const PartitionSlowdown& share = found.partition_slowdown();
+  EXPECT_EQ(share.num_partitions(),
+            truth.partition_slowdown().num_partitions());
+  EXPECT_EQ(share.multiprocessors(),
+            truth.partition_slowdown().multiprocessors());
   ASSERT_EQ(share.slowdowns_size(), int(4 * active.size()));
   for (int i = 0; i < share.slowdowns_size(); ++i) {
-    const CardShare::Slowdown& slowdown = share.slowdowns(i);
+    const PartitionSlowdown::Slowdown& slowdown = share.slowdowns(i);
     EXPECT_EQ(slowdown.active(), active[i % active.size()]);
     EXPECT_NEAR(slowdown.factor() /
-                    SharingCurve(truth.card_share(),
+                    SharingCurve(truth.partition_slowdown(),
                                  slowdown.pass())[slowdown.active() - 1],
                 1, tolerance)
         << slowdown.pass() << " " << slowdown.active();
   }
 }
 
-TEST(AssembleTest, FactorsOfAPartOfACardComeBack) {
-  const PretendOptions part = PretendPart(Quiet(), 4);
+TEST(AssembleTest, FactorsOfAPartOfAGpuComeBack) {
+  const FakeBenchOptions part = FakePart(Quiet(), 4);
   const Loop loop = RunLoop(part, "gpt-2.2b");
   const DeviceProfile& profile = loop.profile;
   ExpectShare(profile, part.truth, {2, 4}, 1e-9);
@@ -265,7 +267,7 @@ TEST(AssembleTest, FactorsOfAPartOfACardComeBack) {
   EXPECT_NEAR(profile.memory_efficiency().value(), 0.4, 1e-4);
   EXPECT_THAT(profile.memory_efficiency().source(),
               HasSubstr("one of 4 parts of NVIDIA H200"));
-  EXPECT_LT(profile.product_residual().value(), 5e-3);
+  EXPECT_LT(profile.gemm_residual().value(), 5e-3);
   for (const MeasuredStage& stage : profile.stages()) {
     EXPECT_NEAR((stage.sum_of_kernels_seconds() +
                  stage.num_kernels() * profile.kernel_gap_seconds().value()) /
@@ -275,7 +277,7 @@ TEST(AssembleTest, FactorsOfAPartOfACardComeBack) {
 }
 
 TEST(AssembleTest, FactorsComeBackThroughNoise) {
-  PretendOptions part = PretendPart(Quiet(), 8);
+  FakeBenchOptions part = FakePart(Quiet(), 8);
   part.noise = 0.02;
   part.run_to_run = 0.01;
   part.outlier_part = 0.02;
@@ -283,8 +285,8 @@ TEST(AssembleTest, FactorsComeBackThroughNoise) {
   ExpectShare(RunLoop(part, "gpt2").profile, part.truth, {2, 4, 8}, 0.015);
 }
 
-TEST(AssembleTest, PassesBesideOtherPartsAreReported) {
-  const Loop loop = RunLoop(PretendPart(Quiet(), 2), "gpt2");
+TEST(AssembleTest, PassesOverlappingOtherPartsAreReported) {
+  const Loop loop = RunLoop(FakePart(Quiet(), 2), "gpt2");
   const auto rows =
       MakeReport(loop.plan, loop.journal, loop.start, loop.profile);
   int num_rows = 0;
@@ -300,8 +302,8 @@ TEST(AssembleTest, PassesBesideOtherPartsAreReported) {
   EXPECT_THAT(PrintReport(rows), HasSubstr("pass beside other parts, s"));
 }
 
-TEST(AssembleTest, APartOfACardIsNoStart) {
-  const Loop loop = RunLoop(PretendPart(Quiet(), 2), "gpt2");
+TEST(AssembleTest, APartOfAGpuIsNoStart) {
+  const Loop loop = RunLoop(FakePart(Quiet(), 2), "gpt2");
   const auto again = AssembleProfile(loop.plan, loop.journal, loop.profile);
   EXPECT_TRUE(absl::IsInvalidArgument(again.status()));
   EXPECT_THAT(std::string(again.status().message()),
@@ -334,7 +336,7 @@ TEST(StartProfileTest, BoardsAreKnownByTheDriversNames) {
 }
 
 TEST(StartProfileTest, AStartOfAnotherGpuIsARemark) {
-  const Provenance h200 = PretendBench(Quiet()).provenance();
+  const Provenance h200 = FakeBench(Quiet()).provenance();
   EXPECT_EQ(OtherStart(*LoadDeviceProfile("h200-sxm"), h200), "");
   EXPECT_EQ(OtherStart(*LoadDeviceProfile("h200-sxm"), Provenance()), "");
   EXPECT_THAT(OtherStart(*LoadDeviceProfile("a100-sxm-80gb"), h200),
@@ -349,15 +351,15 @@ TEST(StartProfileTest, AStartOfAnotherGpuIsARemark) {
 }
 
 TEST(AssembleTest, AResidualIsOfWhatItsFitHasNotSeen) {
-  PretendOptions options = Quiet();
+  FakeBenchOptions options = Quiet();
   options.noise = 0.02;
   const Loop loop = RunLoop(options, "gpt2");
-  EXPECT_THAT(loop.profile.product_residual().source(),
+  EXPECT_THAT(loop.profile.gemm_residual().source(),
               HasSubstr("with their (n, k) left out"));
   EXPECT_THAT(loop.profile.memory_residual().source(),
               HasSubstr("of a tenth left out"));
-  EXPECT_NE(loop.profile.product_residual().value(),
-            loop.start.product_residual().value());
+  EXPECT_NE(loop.profile.gemm_residual().value(),
+            loop.start.gemm_residual().value());
 }
 
 // A few samples determine neither the error of a fit nor the cost of a launch.
@@ -380,7 +382,7 @@ TEST(AssembleTest, WhatFewSamplesCannotTellStaysTheStarts) {
   };
   same(profile->kernel_seconds(), loop.start.kernel_seconds());
   same(profile->memory_residual(), loop.start.memory_residual());
-  same(profile->product_residual(), loop.start.product_residual());
+  same(profile->gemm_residual(), loop.start.gemm_residual());
 }
 
 TEST(AssembleTest, StartThatRanksMeasuredKeepsThemInItsProvenance) {

@@ -58,16 +58,16 @@ TEST(FitStreamsTest, NothingToFitIsSaid) {
               testing::HasSubstr("streaming kernel 0 has"));
 }
 
-AttentionSample Attention(double s, double products,
+AttentionSample Attention(double s, double gemms,
                           const AttentionFigures& planted) {
   AttentionSample sample;
-  sample.products = products;
-  sample.flops = products * 16 * s * s * 128;  // causal
-  sample.flops_per_ramp_key = 2 * products * 16 * s * 128;
+  sample.num_gemms = gemms;
+  sample.flops = gemms * 16 * s * s * 128;  // causal
+  sample.flops_per_ramp_key = 2 * gemms * 16 * s * 128;
   sample.seconds =
       2e-6 + (sample.flops + sample.flops_per_ramp_key * planted.ramp_keys) /
-                 (1e15 * (products > 2 ? planted.backward_efficiency
-                                       : planted.forward_efficiency));
+                 (1e15 * (gemms > 2 ? planted.backward_efficiency
+                                    : planted.forward_efficiency));
   return sample;
 }
 

@@ -15,7 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "calibrate/measure/journal.h"
 #include "models/model.h"
-#include "tests/calibrate/measure/pretend_bench.h"
+#include "tests/calibrate/measure/fake_bench.h"
 
 namespace weir {
 namespace {
@@ -48,7 +48,7 @@ struct Outcome {
   Calibration journal;
 };
 
-Outcome MeasureAll(PretendBench* bench, const MeasuringPlan& plan,
+Outcome MeasureAll(FakeBench* bench, const MeasuringPlan& plan,
                    const CalibrationOptions& options = {},
                    Calibration journal = {}) {
   Outcome run;
@@ -59,7 +59,7 @@ Outcome MeasureAll(PretendBench* bench, const MeasuringPlan& plan,
 
 TEST(MeasureTest, MediansAreTheDevicesOwn) {
   const MeasuringPlan plan = SmallPlan();
-  PretendBench bench(PretendH200());
+  FakeBench bench(FakeH200());
   const Outcome run = MeasureAll(&bench, plan);
   ASSERT_TRUE(run.status.ok()) << run.status;
   EXPECT_EQ(run.journal.workloads_size(), int(plan.workloads.size()));
@@ -76,11 +76,11 @@ TEST(MeasureTest, MediansAreTheDevicesOwn) {
 
 TEST(MeasureTest, NoiseOutliersAndClockRampsHardlyMoveMedians) {
   const MeasuringPlan plan = SmallPlan();
-  PretendOptions options = PretendH200();
+  FakeBenchOptions options = FakeH200();
   options.noise = 0.02;
   options.outlier_part = 0.05;
   options.clock_ramp = 0.3;
-  PretendBench bench(options);
+  FakeBench bench(options);
   const Outcome run = MeasureAll(&bench, plan);
   ASSERT_TRUE(run.status.ok()) << run.status;
   int held = 0;
@@ -97,13 +97,13 @@ TEST(MeasureTest, NoiseOutliersAndClockRampsHardlyMoveMedians) {
 // The bound for repeating a calibration.
 TEST(MeasureTest, RepeatAgreesWithinTwoPercent) {
   const MeasuringPlan plan = SmallPlan();
-  PretendOptions options = PretendH200();
+  FakeBenchOptions options = FakeH200();
   options.noise = 0.02;
   options.outlier_part = 0.02;
   options.clock_ramp = 0.2;
-  PretendBench first(options);
+  FakeBench first(options);
   options.seed = 2;
-  PretendBench second(options);
+  FakeBench second(options);
   const Outcome once = MeasureAll(&first, plan);
   const Outcome twice = MeasureAll(&second, plan);
   for (const WorkloadResult& result : once.journal.workloads()) {
@@ -115,9 +115,9 @@ TEST(MeasureTest, RepeatAgreesWithinTwoPercent) {
 
 TEST(MeasureTest, WrongOperationsAreNotTimedNorPassesThatHaveThem) {
   const MeasuringPlan plan = SmallPlan();
-  PretendOptions options = PretendH200();
+  FakeBenchOptions options = FakeH200();
   options.wrong = {"norm_forward", "gelu_gradient"};
-  PretendBench bench(options);
+  FakeBench bench(options);
   const Outcome run = MeasureAll(&bench, plan);
   ASSERT_TRUE(run.status.ok()) << run.status;
   EXPECT_GE(NumRefused(run.journal), 2);
@@ -145,13 +145,13 @@ TEST(MeasureTest, WrongOperationsAreNotTimedNorPassesThatHaveThem) {
 
 TEST(MeasureTest, WhatDoesNotFitIsSkippedAndNoFailure) {
   const MeasuringPlan plan = SmallPlan();
-  PretendOptions options = PretendH200();
+  FakeBenchOptions options = FakeH200();
   options.too_large = {"product m 4096 n 4096"};
-  PretendBench bench(options);
+  FakeBench bench(options);
   // If the reference itself does not fit, that is an error.
   EXPECT_TRUE(absl::IsResourceExhausted(MeasureAll(&bench, plan).status));
   options.too_large = {"attention_backward"};
-  PretendBench smaller(options);
+  FakeBench smaller(options);
   const Outcome run = MeasureAll(&smaller, plan);
   ASSERT_TRUE(run.status.ok()) << run.status;
   EXPECT_EQ(NumRefused(run.journal), 0);
@@ -159,16 +159,16 @@ TEST(MeasureTest, WhatDoesNotFitIsSkippedAndNoFailure) {
 
 TEST(MeasureTest, BrokenWorkloadsAreRefusedAndABrokenGpuEndsIt) {
   const MeasuringPlan plan = SmallPlan();
-  PretendOptions options = PretendH200();
+  FakeBenchOptions options = FakeH200();
   options.breaks = {"norm", "bias", "attention"};
-  PretendBench bench(options);
+  FakeBench bench(options);
   // The GPU itself still works: failing workloads are refused, the rest is
   // measured.
   const Outcome run = MeasureAll(&bench, plan);
   EXPECT_TRUE(run.status.ok()) << run.status;
   EXPECT_GT(NumRefused(run.journal), 3);
   options.breaks_after_seconds = 2;
-  PretendBench dying(options);
+  FakeBench dying(options);
   const Outcome end = MeasureAll(&dying, plan);
   EXPECT_TRUE(absl::IsAborted(end.status)) << end.status;
   EXPECT_THAT(std::string(end.status.message()),
@@ -177,9 +177,9 @@ TEST(MeasureTest, BrokenWorkloadsAreRefusedAndABrokenGpuEndsIt) {
 
 TEST(MeasureTest, DriftIsMeasuredAgainAndForgottenWhenItPasses) {
   const MeasuringPlan plan = SmallPlan();
-  PretendOptions options = PretendH200();
+  FakeBenchOptions options = FakeH200();
   options.episodes = {{3.0, 8.0, 1.3, true, false}};
-  PretendBench bench(options);
+  FakeBench bench(options);
   const Outcome run = MeasureAll(&bench, plan);
   ASSERT_TRUE(run.status.ok()) << run.status;
   int repeated = 0;
@@ -195,9 +195,9 @@ TEST(MeasureTest, DriftIsMeasuredAgainAndForgottenWhenItPasses) {
 
 TEST(MeasureTest, DriftThatStaysIsBoundedAndFlagged) {
   const MeasuringPlan plan = SmallPlan();
-  PretendOptions options = PretendH200();
+  FakeBenchOptions options = FakeH200();
   options.episodes = {{4.0, 1e9, 1.1, false, true}};
-  PretendBench bench(options);
+  FakeBench bench(options);
   const Outcome run = MeasureAll(&bench, plan);
   ASSERT_TRUE(run.status.ok()) << run.status;
   int flagged = 0;
@@ -221,12 +221,12 @@ std::string WithoutReference(Calibration journal) {
 
 TEST(MeasureTest, ResumedAfterAnyWorkloadItIsTheUndisturbedRun) {
   const MeasuringPlan plan = SmallPlan();
-  PretendOptions options = PretendH200();
+  FakeBenchOptions options = FakeH200();
   options.noise = 0.01;
-  PretendBench whole(options);
+  FakeBench whole(options);
   const Outcome undisturbed = MeasureAll(&whole, plan);
   for (int after : {0, 1, 7, 20}) {
-    PretendBench first(options);
+    FakeBench first(options);
     Calibration saved;
     int ended = 0;
     CalibrationHooks hooks;
@@ -240,7 +240,7 @@ TEST(MeasureTest, ResumedAfterAnyWorkloadItIsTheUndisturbedRun) {
     EXPECT_TRUE(absl::IsCancelled(
         Measure(plan, CalibrationOptions(), hooks, &first, &journal)));
     EXPECT_EQ(saved.workloads_size(), after);
-    PretendBench second(options);
+    FakeBench second(options);
     const Outcome resumed = MeasureAll(&second, plan, {}, saved);
     ASSERT_TRUE(resumed.status.ok()) << resumed.status;
     EXPECT_EQ(WithoutReference(resumed.journal),
@@ -257,9 +257,9 @@ TEST(MeasureTest, ResumedAfterAnyWorkloadItIsTheUndisturbedRun) {
 
 TEST(MeasureTest, CheckVerifiesAllAndTimesNothing) {
   const MeasuringPlan plan = SmallPlan();
-  PretendOptions options = PretendH200();
+  FakeBenchOptions options = FakeH200();
   options.hangs = {""};  // everything that runs hangs
-  PretendBench bench(options);
+  FakeBench bench(options);
   CalibrationOptions measure;
   measure.only_verify = true;
   const Outcome run = MeasureAll(&bench, plan, measure);
@@ -271,7 +271,7 @@ TEST(MeasureTest, CheckVerifiesAllAndTimesNothing) {
 
 TEST(JournalTest, ComesBackAsItWasSaved) {
   const MeasuringPlan plan = SmallPlan();
-  PretendBench bench(PretendH200());
+  FakeBench bench(FakeH200());
   const Outcome run = MeasureAll(&bench, plan);
   const std::string path =
       absl::StrCat(testing::TempDir(), "weir_journal_", getpid());

@@ -50,7 +50,8 @@ TEST(PlanTest, OperationsOfEveryPassAreMeasuredAlone) {
     }
     for (const PlannedOverlap& overlap : plan.overlaps) {
       EXPECT_EQ(keys.count(overlap.alone_key), 1) << overlap.alone_key;
-      EXPECT_EQ(keys.count(overlap.beside_key), 1) << overlap.beside_key;
+      EXPECT_EQ(keys.count(overlap.overlapped_key), 1)
+          << overlap.overlapped_key;
     }
     EXPECT_EQ(keys.count(plan.reference.key), 1);
   }
@@ -113,16 +114,16 @@ TEST(PlanTest, SizesMultiplyStagesAndShareWhatIsAlike) {
 
 TEST(PlanTest, GridSpansSizesFromSmallToLarge) {
   const MeasuringPlan plan = PlanOf("gpt2");
-  int small = 0, large = 0, products = 0;
+  int small = 0, large = 0, gemms = 0;
   for (const Workload& workload : plan.workloads) {
     if (workload.kind != Workload::Kind::kOp) continue;
     const StageOp& op = OpOf(workload);
-    if (op.kind != OpKind::kProduct || !op.transpose_b) ++products;
+    if (op.kind != OpKind::kGemm || !op.transpose_b) ++gemms;
     const double size = std::cbrt(double(op.rows) * op.columns * op.inner);
     small += size < 300;
     large += size > 8000;
   }
-  EXPECT_GE(products, 60);
+  EXPECT_GE(gemms, 60);
   EXPECT_GT(small, 4);
   EXPECT_GT(large, 1);
 }
@@ -142,7 +143,7 @@ TEST(PlanTest, EveryPassOfAPartIsMeasuredWhileOthersWork) {
     for (const Workload& workload : plan.workloads) {
       by_key[workload.key] = &workload;
       EXPECT_NE(workload.kind, Workload::Kind::kSelfSend);
-      EXPECT_NE(workload.kind, Workload::Kind::kOpBesideCopies);
+      EXPECT_NE(workload.kind, Workload::Kind::kOpWithCopies);
     }
     for (size_t i = 0; i < plan.loads.size(); ++i) {
       const PlannedLoad& load = plan.loads[i];

@@ -13,10 +13,10 @@ namespace {
 
 // 10 multiprocessors that are limited only by arithmetic, at 1e12 of 2e12
 // FLOP/s.
-const ProductMachine kMachine = {2e12, 10, 1e9};
+const GemmMachine kMachine = {2e12, 10, 1e9};
 
-ProductTerms<double> Arithmetic() {
-  ProductTerms<double> terms{};
+GemmTerms<double> Arithmetic() {
+  GemmTerms<double> terms{};
   terms.matrix_rate = 0.5;
   terms.cache_bytes_per_second = 1e30;
   terms.cache_shares = 1;
@@ -27,19 +27,19 @@ ProductTerms<double> Arithmetic() {
   return terms;
 }
 
-double Seconds(const ProductTerms<double>& terms, double m, double n, double k,
+double Seconds(const GemmTerms<double>& terms, double m, double n, double k,
                double batch = 1) {
-  ProductShape shape = MakeProduct(m, n, k);
+  GemmSize shape = MakeGemmSize(m, n, k);
   shape.batch = batch;
   shape.bytes *= batch;
-  return FastestProduct(kMachine, terms, shape).seconds;
+  return FastestGemm(kMachine, terms, shape).seconds;
 }
 
 void ExpectRatio(double seconds, double expected) {
   EXPECT_NEAR(seconds / expected, 1, 1e-9);
 }
 
-TEST(ProductSecondsTest, WholeWavesRunAtTheRate) {
+TEST(GemmSecondsTest, WholeWavesRunAtTheRate) {
   ExpectRatio(Seconds(Arithmetic(), 2560, 2560, 320),
               2.0 * 2560 * 2560 * 320 / 1e12);
 }
@@ -48,58 +48,57 @@ TEST(ProductSecondsTest, WholeWavesRunAtTheRate) {
 constexpr double kStep = 32;
 constexpr double kWave = 2 * 64 * 64 * kStep * 10 / 1e12;
 
-TEST(ProductSecondsTest, OneRowMoreCostsAnotherWave) {
+TEST(GemmSecondsTest, OneRowMoreCostsAnotherWave) {
   ExpectRatio(Seconds(Arithmetic(), 640, 64, kStep), kWave);
   // 22 tiles of 64 x 32: three waves of half the size.
   ExpectRatio(Seconds(Arithmetic(), 641, 64, kStep), 1.5 * kWave);
   ExpectRatio(Seconds(Arithmetic(), 704, 64, kStep), 1.5 * kWave);
 }
 
-TEST(ProductSecondsTest, WithoutQuantizationTheLastWaveSharesItsWork) {
-  ProductTerms<double> terms = Arithmetic();
+TEST(GemmSecondsTest, WithoutQuantizationTheLastWaveSharesItsWork) {
+  GemmTerms<double> terms = Arithmetic();
   terms.wave_quantization = 0;
   ExpectRatio(Seconds(terms, 704, 64, kStep), 1.1 * kWave);
   terms.wave_quantization = 0.5;  // 22 tiles of 64 x 32: 2.6 half waves
   ExpectRatio(Seconds(terms, 704, 64, kStep), 1.3 * kWave);
 }
 
-TEST(ProductSecondsTest, BatchedProductsShareTheWaves) {
+TEST(GemmSecondsTest, BatchedGemmsShareTheWaves) {
   ExpectRatio(Seconds(Arithmetic(), 256, 128, 320, 10),
               2.0 * 256 * 128 * 320 * 10 / 1e12);
 }
 
-TEST(ProductSecondsTest, LongProductsWithFewTilesAreSplit) {
-  const ProductTerms<double> terms = Arithmetic();
-  const auto choice =
-      FastestProduct(kMachine, terms, MakeProduct(64, 64, 64000));
+TEST(GemmSecondsTest, LongGemmsWithFewTilesAreSplit) {
+  const GemmTerms<double> terms = Arithmetic();
+  const auto choice = FastestGemm(kMachine, terms, MakeGemmSize(64, 64, 64000));
   EXPECT_GT(choice.splits, 1);
   // Ten multiprocessors share one tile; the last of them fill only part of a
   // wave.
   EXPECT_LT(choice.seconds, 1.3 * 2 * 64 * 64 * 64000 / 1e12);
 }
 
-TEST(ProductSecondsTest, ThinProductsWaitForMemory) {
-  ProductTerms<double> terms = Arithmetic();
+TEST(GemmSecondsTest, ThinGemmsWaitForMemory) {
+  GemmTerms<double> terms = Arithmetic();
   terms.cache_bytes = 0;
   terms.memory_rate = 0.5;
-  const ProductShape shape = MakeProduct(1, 4096, 4096);
-  EXPECT_NEAR(FastestProduct(kMachine, terms, shape).seconds,
-              shape.bytes / 0.5e9, 1e-3 * shape.bytes / 0.5e9);
+  const GemmSize shape = MakeGemmSize(1, 4096, 4096);
+  EXPECT_NEAR(FastestGemm(kMachine, terms, shape).seconds, shape.bytes / 0.5e9,
+              1e-3 * shape.bytes / 0.5e9);
   // If the operands stay in the cache, the GEMM does not wait for memory.
   terms.cache_bytes = 1e9;
-  EXPECT_LT(FastestProduct(kMachine, terms, shape).seconds,
+  EXPECT_LT(FastestGemm(kMachine, terms, shape).seconds,
             0.1 * shape.bytes / 0.5e9);
 }
 
-TEST(ProductSecondsTest, LongProductsFeelThePowerLimit) {
-  ProductTerms<double> terms = Arithmetic();
+TEST(GemmSecondsTest, LongGemmsFeelThePowerLimit) {
+  GemmTerms<double> terms = Arithmetic();
   terms.throttling = 0.2;
   const double plain = Seconds(Arithmetic(), 2560, 2560, 3.2e6);
   ExpectRatio(Seconds(terms, 2560, 2560, 3.2e6),
               plain * (1 + 0.2 * plain / (plain + 1e-3)));
 }
 
-TEST(ProductSecondsTest, NothingBeatsTheReachableRate) {
+TEST(GemmSecondsTest, NothingBeatsTheReachableRate) {
   for (double m : {1.0, 99.0, 100.0, 101.0, 1234.0}) {
     for (double n : {1.0, 64.0, 100.0, 777.0, 5000.0}) {
       EXPECT_GE(Seconds(Arithmetic(), m, n, 64, 2), 4 * m * n * 64 / 1e12);
@@ -107,7 +106,7 @@ TEST(ProductSecondsTest, NothingBeatsTheReachableRate) {
   }
 }
 
-TEST(ProductSecondsTest, MoreWorkInAnyDimensionIsNeverFaster) {
+TEST(GemmSecondsTest, MoreWorkInAnyDimensionIsNeverFaster) {
   for (const char* name : {"a100-sxm-80gb", "h200-sxm", "v100-sxm2-32gb"}) {
     const DeviceProfile profile = *LoadDeviceProfile(name);
     const double peak = *PeakFlops(profile, "fp16");
@@ -117,10 +116,10 @@ TEST(ProductSecondsTest, MoreWorkInAnyDimensionIsNeverFaster) {
         for (double size = 1; size < 1500; ++size) {
           double sizes[] = {3, 530, 270, 500};
           sizes[dimension] = size;
-          ProductShape shape = MakeProduct(sizes[1], sizes[2], sizes[3]);
+          GemmSize shape = MakeGemmSize(sizes[1], sizes[2], sizes[3]);
           shape.batch = sizes[0];
           shape.bytes *= sizes[0];
-          const double seconds = ProductSeconds(profile, peak, shape, clock);
+          const double seconds = GemmSeconds(profile, peak, shape, clock);
           EXPECT_GE(seconds, last * (1 - 1e-12))
               << name << " " << dimension << " " << size;
           last = seconds;
@@ -130,15 +129,15 @@ TEST(ProductSecondsTest, MoreWorkInAnyDimensionIsNeverFaster) {
   }
 }
 
-TEST(ProductSecondsTest, EmptyProductsCostTheirLaunch) {
-  ProductTerms<double> terms = Arithmetic();
+TEST(GemmSecondsTest, EmptyGemmsCostTheirLaunch) {
+  GemmTerms<double> terms = Arithmetic();
   terms.launch_seconds = 3e-6;
   EXPECT_EQ(Seconds(terms, 0, 64, 64), 3e-6);
 }
 
 // Published sustained rates of large GEMMs: Azure AI-benchmarking-guide (A100),
 // mlxcel issue 1654 (V100, fp16), weir's own measurement (H200).
-TEST(ProductSecondsTest, PresetsReachThePublishedRates) {
+TEST(GemmSecondsTest, PresetsReachThePublishedRates) {
   struct Published {
     const char* device;
     double size, low, high;
@@ -151,8 +150,8 @@ TEST(ProductSecondsTest, PresetsReachThePublishedRates) {
     const DeviceProfile profile = *LoadDeviceProfile(published.device);
     const double size = published.size;
     const double seconds =
-        ProductSeconds(profile, *PeakFlops(profile, "fp16"),
-                       MakeProduct(size, size, size), Clock::kSustained);
+        GemmSeconds(profile, *PeakFlops(profile, "fp16"),
+                    MakeGemmSize(size, size, size), Clock::kSustained);
     const double rate = 2 * size * size * size / seconds;
     EXPECT_GE(rate, published.low) << published.device;
     EXPECT_LE(rate, published.high) << published.device;

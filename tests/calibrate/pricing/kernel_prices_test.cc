@@ -43,19 +43,19 @@ KernelPrice PriceOf(const std::vector<Row>& rows, const Kernel& kernel) {
   return KernelPrices(profile, "bf16").Price(profile, Peak(), kernel);
 }
 
-Kernel Product(double m, double n = 4096, double k = 1024) {
-  return ProductKernel(1, m, n, k, 2, KernelPart::kProjectionProduct);
+Kernel MakeGemm(double m, double n = 4096, double k = 1024) {
+  return GemmKernel(1, m, n, k, 2, KernelPart::kProjectionGemm);
 }
 
-Kernel Attention(double s, double products = 2) {
+Kernel Attention(double s, double gemms = 2) {
   Kernel kernel;
   kernel.kind = Kernel::Kind::kAttention;
   kernel.part = KernelPart::kAttentionCore;
   kernel.batch = 16;
   kernel.m = kernel.n = s;
   kernel.k = 64;
-  kernel.products = static_cast<int>(products);
-  kernel.flops = 2 * products * 16 * s * s * 64;
+  kernel.num_gemms = static_cast<int>(gemms);
+  kernel.flops = 2 * gemms * 16 * s * s * 64;
   kernel.performed_flops = kernel.flops / 2;
   kernel.bytes = 8.0 * 16 * s * 64;
   return kernel;
@@ -64,75 +64,75 @@ Kernel Attention(double s, double products = 2) {
 TEST(KernelPricesTest, AProfileWithoutKernelsIsItsFigures) {
   const KernelPrices prices(Figures(), "bf16");
   EXPECT_TRUE(prices.empty());
-  const KernelPrice price = prices.Price(Figures(), Peak(), Product(1000));
-  EXPECT_EQ(price.seconds, Formula(Product(1000)));
+  const KernelPrice price = prices.Price(Figures(), Peak(), MakeGemm(1000));
+  EXPECT_EQ(price.seconds, Formula(MakeGemm(1000)));
   EXPECT_EQ(price.basis, Basis::kFigures);
 }
 
 TEST(KernelPricesTest, TheExactShapeIsTheMedian) {
-  const KernelPrice price = PriceOf({{Product(1024), 1.3}}, Product(1024));
-  EXPECT_DOUBLE_EQ(price.seconds, 1.3 * Formula(Product(1024)));
+  const KernelPrice price = PriceOf({{MakeGemm(1024), 1.3}}, MakeGemm(1024));
+  EXPECT_DOUBLE_EQ(price.seconds, 1.3 * Formula(MakeGemm(1024)));
   EXPECT_EQ(price.basis, Basis::kMeasured);
   EXPECT_NEAR(price.relative_error, std::hypot(0.02, 0.002 / 1.96), 1e-6);
 }
 
 TEST(KernelPricesTest, BetweenTwoLengthsEfficiencyIsLogLinear) {
-  const std::vector<Row> rows = {{Product(1024), 1.3}, {Product(4096), 0.9}};
+  const std::vector<Row> rows = {{MakeGemm(1024), 1.3}, {MakeGemm(4096), 0.9}};
   // At the middle of the logarithms, it is the geometric mean.
-  const KernelPrice middle = PriceOf(rows, Product(2048));
-  EXPECT_NEAR(middle.seconds, std::sqrt(1.3 * 0.9) * Formula(Product(2048)),
+  const KernelPrice middle = PriceOf(rows, MakeGemm(2048));
+  EXPECT_NEAR(middle.seconds, std::sqrt(1.3 * 0.9) * Formula(MakeGemm(2048)),
               1e-12 * middle.seconds);
   EXPECT_EQ(middle.basis, Basis::kInterpolated);
   EXPECT_DOUBLE_EQ(middle.distance, 1);
   const double part = std::log(1.5) / std::log(4.0);
-  const KernelPrice third = PriceOf(rows, Product(1536));
+  const KernelPrice third = PriceOf(rows, MakeGemm(1536));
   EXPECT_NEAR(
       third.seconds,
-      std::pow(1.3, 1 - part) * std::pow(0.9, part) * Formula(Product(1536)),
+      std::pow(1.3, 1 - part) * std::pow(0.9, part) * Formula(MakeGemm(1536)),
       1e-12 * third.seconds);
 }
 
 TEST(KernelPricesTest, NeverBeyondWhatWasMeasured) {
-  const std::vector<Row> rows = {{Product(1024), 1.3}, {Product(4096), 0.9}};
+  const std::vector<Row> rows = {{MakeGemm(1024), 1.3}, {MakeGemm(4096), 0.9}};
   for (double m : {1023.0, 4097.0, 8192.0}) {
-    const KernelPrice price = PriceOf(rows, Product(m));
-    EXPECT_EQ(price.seconds, Formula(Product(m)));
+    const KernelPrice price = PriceOf(rows, MakeGemm(m));
+    EXPECT_EQ(price.seconds, Formula(MakeGemm(m)));
     EXPECT_EQ(price.basis, Basis::kFigures);
     EXPECT_TRUE(price.outside);
   }
-  const KernelPrice other = PriceOf(rows, Product(2048, 4096, 2048));
+  const KernelPrice other = PriceOf(rows, MakeGemm(2048, 4096, 2048));
   EXPECT_EQ(other.basis, Basis::kFigures);
   EXPECT_FALSE(other.outside);  // never measured at all
 }
 
 TEST(KernelPricesTest, WeightGradientsGrowAlongK) {
-  const std::vector<Row> rows = {{Product(1024, 4096, 512), 1.2},
-                                 {Product(1024, 4096, 2048), 1.2}};
-  const KernelPrice price = PriceOf(rows, Product(1024, 4096, 1024));
+  const std::vector<Row> rows = {{MakeGemm(1024, 4096, 512), 1.2},
+                                 {MakeGemm(1024, 4096, 2048), 1.2}};
+  const KernelPrice price = PriceOf(rows, MakeGemm(1024, 4096, 1024));
   EXPECT_EQ(price.basis, Basis::kInterpolated);
-  EXPECT_NEAR(price.seconds, 1.2 * Formula(Product(1024, 4096, 1024)),
+  EXPECT_NEAR(price.seconds, 1.2 * Formula(MakeGemm(1024, 4096, 1024)),
               1e-12 * price.seconds);
 }
 
-TEST(KernelPricesTest, ProductsThatAddToTheirResultAreAnotherKind) {
-  Kernel adds = Product(1024);
+TEST(KernelPricesTest, GemmsThatAddToTheirResultAreAnotherKind) {
+  Kernel adds = MakeGemm(1024);
   adds.bytes += 6.0 * adds.m * adds.n;
-  const std::vector<Row> rows = {{Product(1024), 1}, {adds, 2}};
-  EXPECT_DOUBLE_EQ(PriceOf(rows, Product(1024)).seconds,
-                   Formula(Product(1024)));
+  const std::vector<Row> rows = {{MakeGemm(1024), 1}, {adds, 2}};
+  EXPECT_DOUBLE_EQ(PriceOf(rows, MakeGemm(1024)).seconds,
+                   Formula(MakeGemm(1024)));
   EXPECT_DOUBLE_EQ(PriceOf(rows, adds).seconds, 2 * Formula(adds));
   // If only one kind is measured, the other has the same ratio to its formula
   // and counts as interpolated.
-  const KernelPrice other = PriceOf({{adds, 2}}, Product(1024));
-  EXPECT_DOUBLE_EQ(other.seconds, 2 * Formula(Product(1024)));
+  const KernelPrice other = PriceOf({{adds, 2}}, MakeGemm(1024));
+  EXPECT_DOUBLE_EQ(other.seconds, 2 * Formula(MakeGemm(1024)));
   EXPECT_EQ(other.basis, Basis::kInterpolated);
   EXPECT_EQ(other.distance, 1);
 }
 
 TEST(KernelPricesTest, MeasurementsOfOneShapeAreAveraged) {
   const KernelPrice price =
-      PriceOf({{Product(1024), 1}, {Product(1024), 2}}, Product(1024));
-  EXPECT_NEAR(price.seconds, 1.5 * Formula(Product(1024)),
+      PriceOf({{MakeGemm(1024), 1}, {MakeGemm(1024), 2}}, MakeGemm(1024));
+  EXPECT_NEAR(price.seconds, 1.5 * Formula(MakeGemm(1024)),
               1e-12 * price.seconds);
 }
 
@@ -163,19 +163,19 @@ TEST(KernelPricesTest, KernelsThatMoveBytesAreMeasuredOrNot) {
 
 TEST(KernelPricesTest, AnotherNumberFormatWasNotMeasured) {
   DeviceProfile profile = Figures();
-  *profile.add_kernels() = Measure(Product(1024), 1);
+  *profile.add_kernels() = Measure(MakeGemm(1024), 1);
   EXPECT_TRUE(KernelPrices(profile, "fp16").empty());
 }
 
 TEST(KernelPricesTest, AFigureThatMovesHardlyMovesWhatLiesBetween) {
   DeviceProfile profile = Figures();
-  const auto large = [](double m) { return Product(m, 8192, 8192); };
+  const auto large = [](double m) { return MakeGemm(m, 8192, 8192); };
   for (double m : {4096.0, 16384.0}) {
     *profile.add_kernels() = Measure(large(m), Formula(large(m)));
   }
   const KernelPrices prices(profile, "bf16");
   const double before = prices.Price(profile, Peak(), large(8192)).seconds;
-  Figure* rate = profile.mutable_product()->mutable_matrix_rate();
+  Figure* rate = profile.mutable_gemm()->mutable_matrix_rate();
   rate->set_value(0.9 * rate->value());
   const double after = prices.Price(profile, Peak(), large(8192)).seconds;
   // A tenth less of the rate is a tenth more of the formula. Interpolated
@@ -208,12 +208,12 @@ TEST(KernelPricesTest, BetweenTwoShapesEitherMayHaveThrottled) {
       for (const auto& [m, throttled] :
            {std::pair(1024.0, low), std::pair(4096.0, high)}) {
         MeasuredKernel& kernel = *profile.add_kernels();
-        kernel = Measure(Product(m), Formula(Product(m)));
+        kernel = Measure(MakeGemm(m), Formula(MakeGemm(m)));
         kernel.set_throttled(throttled);
       }
       const KernelPrices prices(profile, "bf16");
       const auto throttled = [&](double m) {
-        return prices.Price(profile, Peak(), Product(m)).throttled;
+        return prices.Price(profile, Peak(), MakeGemm(m)).throttled;
       };
       EXPECT_EQ(throttled(1024), low);
       EXPECT_EQ(throttled(2048), low || high);

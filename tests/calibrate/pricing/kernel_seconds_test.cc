@@ -19,15 +19,15 @@ namespace {
 DeviceProfile Toy() {
   DeviceProfile profile;
   profile.mutable_num_multiprocessors()->set_value(10);
-  ProductModel& product = *profile.mutable_product();
-  product.mutable_launch_seconds()->set_value(2e-6);
-  product.mutable_matrix_rate()->set_value(0.625);
-  product.mutable_sustained_rate()->set_value(0.8);
-  product.mutable_cache_bytes_per_second()->set_value(1e18);
-  product.mutable_cache_shares()->set_value(1);
-  product.mutable_output_bytes_per_second()->set_value(1e18);
-  product.mutable_memory_rate()->set_value(0.5);
-  product.mutable_wave_quantization()->set_value(1);
+  GemmModel& gemm = *profile.mutable_gemm();
+  gemm.mutable_launch_seconds()->set_value(2e-6);
+  gemm.mutable_matrix_rate()->set_value(0.625);
+  gemm.mutable_sustained_rate()->set_value(0.8);
+  gemm.mutable_cache_bytes_per_second()->set_value(1e18);
+  gemm.mutable_cache_shares()->set_value(1);
+  gemm.mutable_output_bytes_per_second()->set_value(1e18);
+  gemm.mutable_memory_rate()->set_value(0.5);
+  gemm.mutable_wave_quantization()->set_value(1);
   profile.mutable_memory_bytes_per_second()->set_value(2e9);
   profile.mutable_memory_efficiency()->set_value(0.5);
   profile.mutable_kernel_seconds()->set_value(1e-6);
@@ -36,8 +36,8 @@ DeviceProfile Toy() {
 
 constexpr double kPeak = 2e12;
 
-Kernel Product(double batch, double m, double n, double k) {
-  Kernel kernel = ProductKernel(batch, m, n, k, 2);
+Kernel MakeGemm(double batch, double m, double n, double k) {
+  Kernel kernel = GemmKernel(batch, m, n, k, 2);
   kernel.bytes = 0;
   return kernel;
 }
@@ -49,22 +49,22 @@ double Seconds(const Kernel& kernel) {
 // Seconds of a GEMM that fills whole waves, without its bytes.
 const double kWaveSeconds = 2.0 * 256 * 128 * 320 * 10 / 1e12;
 
-TEST(KernelSecondsTest, ProductsRunAtTheSustainedRate) {
+TEST(KernelSecondsTest, GemmsRunAtTheSustainedRate) {
   // 10 tiles of 256 x 128 on 10 multiprocessors.
-  EXPECT_NEAR(Seconds(Product(1, 512, 640, 320)), 2e-6 + kWaveSeconds, 1e-15);
-  EXPECT_NEAR(Seconds(Product(5, 512, 128, 320)), 2e-6 + kWaveSeconds, 1e-15);
+  EXPECT_NEAR(Seconds(MakeGemm(1, 512, 640, 320)), 2e-6 + kWaveSeconds, 1e-15);
+  EXPECT_NEAR(Seconds(MakeGemm(5, 512, 128, 320)), 2e-6 + kWaveSeconds, 1e-15);
 }
 
-TEST(KernelSecondsTest, MemoryBoundProductsWaitForMemory) {
-  Kernel kernel = Product(1, 512, 640, 320);
+TEST(KernelSecondsTest, MemoryBoundGemmsWaitForMemory) {
+  Kernel kernel = MakeGemm(1, 512, 640, 320);
   kernel.bytes = 1e6;
   EXPECT_NEAR(Seconds(kernel), 2e-6 + 1e-3, 1e-6);
 }
 
 TEST(KernelSecondsTest, WhatAnEpilogueMovesDoesNotWidenTheElements) {
   DeviceProfile profile = Toy();
-  profile.mutable_product()->mutable_cache_bytes_per_second()->set_value(1e10);
-  Kernel kernel = ProductKernel(1, 512, 640, 320, 2);
+  profile.mutable_gemm()->mutable_cache_bytes_per_second()->set_value(1e10);
+  Kernel kernel = GemmKernel(1, 512, 640, 320, 2);
   profile.mutable_memory_bytes_per_second()->set_value(1e18);
   const double plain = KernelSeconds(profile, kPeak, kernel);
   kernel.bytes *= 1.4;
@@ -99,7 +99,7 @@ TEST(KernelSecondsTest, AttentionPaysARampBesideItsKeys) {
   kernel.batch = 2;
   kernel.m = 100;
   kernel.k = 5;
-  kernel.products = 2;
+  kernel.num_gemms = 2;
   kernel.performed_flops = 4e6;
   DeviceProfile profile = Toy();
   profile.mutable_attention_efficiency()->set_value(0.25);
@@ -107,7 +107,7 @@ TEST(KernelSecondsTest, AttentionPaysARampBesideItsKeys) {
   profile.mutable_attention_ramp_keys()->set_value(30);
   EXPECT_NEAR(KernelSeconds(profile, kPeak, kernel),
               1e-6 + (4e6 + 2 * 2 * 2 * 100 * 5 * 30) / 0.5e12, 1e-15);
-  kernel.products = 5;
+  kernel.num_gemms = 5;
   EXPECT_NEAR(KernelSeconds(profile, kPeak, kernel),
               1e-6 + (4e6 + 2 * 5 * 2 * 100 * 5 * 30) / 0.2e12, 1e-15);
 }
@@ -134,7 +134,7 @@ TEST(KernelSecondsTest, KernelsRunOneAfterTheOther) {
 }
 
 TEST(KernelSecondsTest, MoreBytesAreNeverFaster) {
-  Kernel kernel = Product(1, 200, 1000, 300);
+  Kernel kernel = MakeGemm(1, 200, 1000, 300);
   double last = 0;
   for (double bytes = 1; bytes < 1e9; bytes *= 3) {
     kernel.bytes = bytes;

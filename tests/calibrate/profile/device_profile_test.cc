@@ -46,7 +46,7 @@ TEST(DeviceProfileTest, EmptyProfileReportsEveryMissingFigure) {
       ValidateDeviceProfile("x", DeviceProfile()).message());
   for (const char* field :
        {"name", "matrix_rates", "num_multiprocessors.value",
-        "product.matrix_rate.kind", "product.launch_seconds.source",
+        "gemm.matrix_rate.kind", "gemm.launch_seconds.source",
         "memory_bytes_per_second.value", "memory_efficiency.value",
         "memory_bytes.value", "reserved_bytes.kind"}) {
     EXPECT_THAT(message, HasSubstr(absl::StrCat("x: ", field, " is ")));
@@ -55,14 +55,14 @@ TEST(DeviceProfileTest, EmptyProfileReportsEveryMissingFigure) {
 
 TEST(DeviceProfileTest, RefusesImpossibleFigures) {
   DeviceProfile profile = *LoadDeviceProfile("t4");
-  profile.mutable_product()->mutable_matrix_rate()->set_value(1.5);
+  profile.mutable_gemm()->mutable_matrix_rate()->set_value(1.5);
   profile.mutable_kernel_seconds()->set_value(-1);
   profile.mutable_memory_efficiency()->set_value(std::nan(""));
   profile.mutable_reserved_bytes()->set_value(1e12);
   profile.mutable_attention_efficiency()->clear_source();
   profile.add_matrix_rates()->set_format("fp16");
   EXPECT_THAT(std::string(ValidateDeviceProfile("x", profile).message()),
-              AllOf(HasSubstr("product.matrix_rate.value is 1.5"),
+              AllOf(HasSubstr("gemm.matrix_rate.value is 1.5"),
                     HasSubstr("kernel_seconds.value is -1"),
                     HasSubstr("memory_efficiency.value is nan"),
                     HasSubstr("reserved_bytes.value is 1e+12"),

@@ -28,13 +28,13 @@ DeviceProfile Quarter() {
     slowdowns { pass: "forward" active: 4 factor: 1.5 }
     slowdowns { pass: "backward_input" active: 2 factor: 1.2 }
     slowdowns { pass: "backward_weight" active: 4 factor: 1.3 })",
-                             profile.mutable_card_share())
+                             profile.mutable_partition_slowdown())
                   .ok());
   return profile;
 }
 
-TEST(CardShareTest, BetweenNumbersOfPartsItIsLinear) {
-  CardShare share = Quarter().card_share();
+TEST(PartitionSlowdownTest, BetweenNumbersOfPartsItIsLinear) {
+  PartitionSlowdown share = Quarter().partition_slowdown();
   EXPECT_THAT(SharingCurve(share, "forward"), ElementsAre(1, 1.1, 1.3, 1.5));
   EXPECT_THAT(SharingCurve(share, "backward_input"),
               ElementsAre(1, 1.2, 1.2, 1.2));  // the value of the last point
@@ -43,10 +43,10 @@ TEST(CardShareTest, BetweenNumbersOfPartsItIsLinear) {
   EXPECT_THAT(SharingCurve(share, "optimizer"), ElementsAre(1, 1, 1, 1));
 }
 
-TEST(CardShareTest, AllThatIsWrongIsSaidAtOnce) {
+TEST(PartitionSlowdownTest, AllThatIsWrongIsSaidAtOnce) {
   DeviceProfile profile = Quarter();
   EXPECT_TRUE(ValidateDeviceProfile("x", profile).ok());
-  CardShare& share = *profile.mutable_card_share();
+  PartitionSlowdown& share = *profile.mutable_partition_slowdown();
   share.set_num_partitions(1);
   share.set_multiprocessors(0);
   share.mutable_slowdowns(0)->set_pass("sideways");
@@ -71,14 +71,14 @@ TEST(CardShareTest, AllThatIsWrongIsSaidAtOnce) {
   }
 }
 
-TEST(CardShareTest, ComesBackFromText) {
+TEST(PartitionSlowdownTest, ComesBackFromText) {
   const DeviceProfile profile = Quarter();
   DeviceProfile again;
   ASSERT_TRUE(ParseTextProto("x", PrintTextProto(profile), &again).ok());
   EXPECT_EQ(again.SerializeAsString(), profile.SerializeAsString());
 }
 
-TEST(CardShareTest, IsShownAsATableAndAsJson) {
+TEST(PartitionSlowdownTest, IsShownAsATableAndAsJson) {
   EXPECT_THAT(DescribeProfile(Quarter()),
               HasSubstr("\none of 4 parts of a card, 24 multiprocessors each\n"
                         "parts that work  forward  backward_input  "
@@ -91,12 +91,12 @@ TEST(CardShareTest, IsShownAsATableAndAsJson) {
   EXPECT_TRUE(ProfileJson(ToyProfile())["card_share"].is_null());
 }
 
-TEST(CardShareTest, DifferencesAreFigures) {
+TEST(PartitionSlowdownTest, DifferencesAreFigures) {
   DeviceProfile other = Quarter();
-  other.mutable_card_share()->mutable_slowdowns(1)->set_factor(1.8);
+  other.mutable_partition_slowdown()->mutable_slowdowns(1)->set_factor(1.8);
   const ProfileDifference difference = DiffProfiles(Quarter(), other);
   ASSERT_EQ(difference.figures.size(), 1);
-  EXPECT_EQ(difference.figures[0].path, "card_share.forward[4]");
+  EXPECT_EQ(difference.figures[0].path, "partition_slowdown.forward[4]");
   EXPECT_NEAR(difference.Largest(), 0.2, 1e-12);
   // A profile of a whole GPU differs infinitely.
   EXPECT_EQ(DiffProfiles(Quarter(), ToyProfile()).figures.size(), 6);

@@ -50,7 +50,7 @@ TEST(ExplainCommandTest, TheTableNamesFiguresKindsAndParts) {
   const ProgramRun run = RunWeir(std::string(kRun) + "--jobs 2");
   ASSERT_EQ(run.exit_code, 0) << run.err;
   EXPECT_THAT(run.out, HasSubstr("feed_forward_product"));
-  EXPECT_THAT(run.out, HasSubstr("product.matrix_rate"));
+  EXPECT_THAT(run.out, HasSubstr("gemm.matrix_rate"));
   EXPECT_THAT(run.out, HasSubstr("others change nothing"));
   EXPECT_THAT(run.out, HasSubstr("datasheet"));
 }

@@ -17,7 +17,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-constexpr char kProducts[] =
+constexpr char kGemms[] =
     "m,n,k,latency_us,note\n"
     "1024,1024,1024,30,\"a, b\"\n"
     "2048,2048,2048,80,c\n"
@@ -101,7 +101,7 @@ TEST(ProfileTest, TheOldNameOfTheOptionIsGone) {
 }
 
 TEST(ProfileImportTest, WritesAProfileThatNamesItsSource) {
-  const std::string file = WriteInput("gemm.csv", kProducts);
+  const std::string file = WriteInput("gemm.csv", kGemms);
   const ProgramRun run = RunWeir(absl::StrCat(
       "profile import ", file,
       " --profile a100-sxm-80gb --source \"our cluster\" --out a.textproto"));

@@ -21,8 +21,8 @@ constexpr double kForward = 1, kBackward = 2;  // seconds per pass
 
 struct Replayed {
   ResolvedScenario scenario;
-  ReplayPlan plan;
-  ReplayRecord record;
+  ExecutionPlan plan;
+  ExecutionRecord record;
   TrainingCheck check;
 
   Result result() const {
@@ -45,11 +45,11 @@ Replayed ReplayOf(const std::string& schedule, int num_steps) {
   for (LinkSpec& link : replayed.plan.links) link = LinkSpec();
   HostDeviceOptions options;
   options.concurrent = false;
-  options.pretended_seconds = [](int, StagePass pass) {
+  options.fake_seconds = [](int, StagePass pass) {
     return pass == StagePass::kOptimizer ? 0.0 : 1.0;
   };
   const auto device = MakeHostDevice(replayed.plan, options);
-  auto record = RunReplay(replayed.plan, device.get());
+  auto record = ExecuteSchedule(replayed.plan, device.get());
   EXPECT_TRUE(record.ok()) << record.status();
   replayed.record = *std::move(record);
   return replayed;
@@ -107,11 +107,11 @@ TEST(ReplayResultTest, WaitingForAMessageUnderWayIsExposed) {
   }
   HostDeviceOptions options;
   options.concurrent = false;
-  options.pretended_seconds = [](int, StagePass pass) {
+  options.fake_seconds = [](int, StagePass pass) {
     return pass == StagePass::kOptimizer ? 0.0 : 1.0;
   };
   const auto device = MakeHostDevice(replayed.plan, options);
-  replayed.record = *RunReplay(replayed.plan, device.get());
+  replayed.record = *ExecuteSchedule(replayed.plan, device.get());
   const Result result = replayed.result();
   // The last rank waits only for the first activation, the first rank for the
   // gradients.
@@ -121,7 +121,8 @@ TEST(ReplayResultTest, WaitingForAMessageUnderWayIsExposed) {
               (kMicrobatches + kRanks - 1) * 3 + 2 * (kRanks - 1) * 0.25, 1e-9);
 }
 
-absl::StatusOr<std::unique_ptr<ReplayDevice>> OpenHost(const ReplayPlan& plan) {
+absl::StatusOr<std::unique_ptr<ExecutionDevice>> OpenHost(
+    const ExecutionPlan& plan) {
   return MakeHostDevice(plan, {.concurrent = false});
 }
 
@@ -130,7 +131,7 @@ TEST(TrainingCheckTest, AReplayIsComparedOnTheDeviceThatIsOpened) {
   const TrainingTolerance tolerance =
       GpuTolerance(ElementFormat::kBf16, OptimizerKind::kMomentum);
   std::vector<int> num_ranks;
-  const auto open = [&](const ReplayPlan& plan) {
+  const auto open = [&](const ExecutionPlan& plan) {
     num_ranks.push_back(plan.schedule.num_ranks);
     return OpenHost(plan);
   };
@@ -155,7 +156,8 @@ TEST(TrainingCheckTest, WhereMemoryDoesNotSufficeNothingIsCompared) {
   const Replayed replayed = ReplayOf("pipedream", 1);
   const auto check = CheckTraining(
       replayed.plan, replayed.record,
-      [](const ReplayPlan&) -> absl::StatusOr<std::unique_ptr<ReplayDevice>> {
+      [](const ExecutionPlan&)
+          -> absl::StatusOr<std::unique_ptr<ExecutionDevice>> {
         return absl::ResourceExhaustedError("the card is full");
       },
       kHostTolerance);
@@ -173,9 +175,9 @@ TEST(TrainingCheckTest, APlantedFaultIsCaughtOnTheHost) {
   replayed.plan.faults.early_update_stage = 1;
   replayed.plan.faults.early_update_by = 1;
   const auto wrong =
-      RunReplay(replayed.plan, OpenHost(replayed.plan).value().get());
+      ExecuteSchedule(replayed.plan, OpenHost(replayed.plan).value().get());
   ASSERT_TRUE(wrong.ok()) << wrong.status();
-  replayed.plan.faults = ReplayFaults();
+  replayed.plan.faults = ExecutionFaults();
   const auto check =
       CheckTraining(replayed.plan, *wrong, OpenHost, kHostTolerance);
   ASSERT_TRUE(check.ok()) << check.status();

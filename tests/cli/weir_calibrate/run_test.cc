@@ -78,7 +78,7 @@ TEST_F(CalibrateRunTest, WritesAProfileThatLoadsAndAReport) {
   EXPECT_THAT(run.err, Not(HasSubstr("\r")));
 }
 
-TEST_F(CalibrateRunTest, OnPartsOfTheCardFactorsAreMeasuredAndResumed) {
+TEST_F(CalibrateRunTest, OnPartsOfTheGpuFactorsAreMeasuredAndResumed) {
   const std::string parts = absl::StrCat(kSmall, " --partitions 4");
   // A hang stops the run, and the watchdog ends it.
   EXPECT_EQ(RunWeirAfter("WEIR_PRETEND='hangs=while 4 of 4'",
@@ -96,8 +96,8 @@ TEST_F(CalibrateRunTest, OnPartsOfTheCardFactorsAreMeasuredAndResumed) {
   EXPECT_THAT(run.out, HasSubstr("pass beside other parts, s"));
   const auto profile = LoadDeviceProfile(File("p.txt"));
   ASSERT_TRUE(profile.ok()) << profile.status();
-  EXPECT_EQ(profile->card_share().slowdowns_size(), 4 * 2);
-  EXPECT_EQ(profile->card_share().multiprocessors(), 32);
+  EXPECT_EQ(profile->partition_slowdown().slowdowns_size(), 4 * 2);
+  EXPECT_EQ(profile->partition_slowdown().multiprocessors(), 32);
   // A partition's profile cannot be the start of another run.
   const ProgramRun start = RunWeir(
       "run --model gpt2 --out q.txt --start p.txt --partitions 4 --quiet");
@@ -273,7 +273,7 @@ TEST_F(CalibrateRunTest, OnlyCopiesAreAProfileTooAndOnlyNothingIsNone) {
   const ProgramRun run = RunWeir(absl::StrCat(kSmall, " --only copy"));
   EXPECT_EQ(run.exit_code, 0) << run.err;
   EXPECT_THAT(run.out, AllOf(HasSubstr("memory_efficiency"),
-                             Not(HasSubstr("product.matrix_rate"))));
+                             Not(HasSubstr("gemm.matrix_rate"))));
   const ProgramRun none = RunWeir(absl::StrCat(kSmall, " --only nonsense"));
   EXPECT_EQ(none.exit_code, 2);
   EXPECT_THAT(none.err, HasSubstr("--only nonsense"));

@@ -27,15 +27,15 @@ ResolvedScenario Resolved(const ScenarioFlags& flags) {
   return *std::move(resolved);
 }
 
-ReplayPlan PlanOf(const ResolvedScenario& scenario,
-                  const ReplaySettings& settings = {}) {
+ExecutionPlan PlanOf(const ResolvedScenario& scenario,
+                     const ReplaySettings& settings = {}) {
   auto plan = PlanOfScenario(scenario, settings);
   EXPECT_TRUE(plan.ok()) << plan.status();
   return *std::move(plan);
 }
 
 TEST(ScenarioPlanTest, LinksAreTheClusters) {
-  const ReplayPlan plan = PlanOf(Resolved(Asked("1f1b")));
+  const ExecutionPlan plan = PlanOf(Resolved(Asked("1f1b")));
   EXPECT_NEAR(plan.link(0, 1).latency_seconds, 5e-6, 1e-15);
   // Transfers are whole numbers of bytes.
   EXPECT_NEAR(plan.link(0, 1).bytes_per_second / 50e9, 1, 1e-9);

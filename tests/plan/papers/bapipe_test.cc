@@ -319,9 +319,9 @@ TEST(PlanBaPipeTest, IsAskedForWhatTheScenariosTransfersDo) {
     scenario.mutable_communication()->set_transfers(mode);
     const auto given = GivenForPlanners("test", scenario, 4);
     ASSERT_TRUE(given.ok()) << given.status();
-    const auto answers = Ask({*planner}, *given);
+    const auto answers = RunPlanners({*planner}, *given);
     ASSERT_TRUE(answers.ok()) << answers.status();
-    const PlannerAnswer& answer = answers->at(0);
+    const PlannerResult& answer = answers->at(0);
     ASSERT_TRUE(answer.planned.ok()) << answer.planned;
     EXPECT_EQ(answer.plan.notes.empty(), mode == OVERLAPPED);
     if (mode == BLOCKING) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plan/papers/planner_answer.h"
-
 #include <google/protobuf/util/message_differencer.h>
 #include <gtest/gtest.h>
 
 #include <string>
+
+#include "plan/papers/planner_result.h"
 
 namespace weir {
 namespace {
@@ -13,8 +13,8 @@ using google::protobuf::util::MessageDifferencer;
 
 // Returns an answer with distinct values in all fields (except flags), so that
 // swapped fields are detected too.
-PlannerAnswer DistinctAnswer() {
-  PlannerAnswer answer;
+PlannerResult DistinctAnswer() {
+  PlannerResult answer;
   answer.algorithm = "dapple";
   answer.planned = absl::CancelledError("planned");
   answer.plan = {.algorithm = "spp",
@@ -44,8 +44,8 @@ PlannerAnswer DistinctAnswer() {
   return answer;
 }
 
-PlannerAnswer ThereAndBack(const PlannerAnswer& answer) {
-  const auto read = UnpackAnswer(PackAnswer(answer));
+PlannerResult ThereAndBack(const PlannerResult& answer) {
+  const auto read = ParseResult(SerializeResult(answer));
   EXPECT_TRUE(read.ok()) << read.status();
   return *read;
 }
@@ -77,7 +77,7 @@ void ExpectEqual(const PlannedPipeline& read, const PlannedPipeline& written) {
   EXPECT_EQ(notes, written.notes);
 }
 
-void ExpectEqual(const PlannerAnswer& read, const PlannerAnswer& written) {
+void ExpectEqual(const PlannerResult& read, const PlannerResult& written) {
   const auto& [algorithm, planned, plan, simulated, scenario, batch_seconds,
                samples_per_second, peak_memory_bytes, fits_memory,
                num_lint_errors, trains] = read;
@@ -95,22 +95,22 @@ void ExpectEqual(const PlannerAnswer& read, const PlannerAnswer& written) {
 }
 
 TEST(PlannerAnswerTest, EveryFieldSurvivesTheWayToTheParent) {
-  const PlannerAnswer answer = DistinctAnswer();
+  const PlannerResult answer = DistinctAnswer();
   ExpectEqual(ThereAndBack(answer), answer);
-  ExpectEqual(ThereAndBack(PlannerAnswer()), PlannerAnswer());
+  ExpectEqual(ThereAndBack(PlannerResult()), PlannerResult());
 }
 
 // A lost field has its default value after reading. For a flag this is one of
 // its two values, so both are tested.
 TEST(PlannerAnswerTest, BothValuesOfEveryFlagSurvive) {
-  PlannerAnswer answer = DistinctAnswer();
+  PlannerResult answer = DistinctAnswer();
   answer.plan.chooses_recompute = answer.fits_memory = false;
   answer.trains = true;
   ExpectEqual(ThereAndBack(answer), answer);
 }
 
 TEST(PlannerAnswerTest, OtherBytesAreAnError) {
-  EXPECT_EQ(UnpackAnswer("\xff").status().code(), absl::StatusCode::kInternal);
+  EXPECT_EQ(ParseResult("\xff").status().code(), absl::StatusCode::kInternal);
 }
 
 }  // namespace

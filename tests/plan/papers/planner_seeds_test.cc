@@ -207,9 +207,9 @@ TEST(SeedsTest, ASearchFromThemIsNeverWorseThanAPaper) {
   const auto report = SearchPlans("test", request, options);
   ASSERT_TRUE(report.ok()) << report.status();
   int num_papers = 0;
-  const auto answers = Ask(AllPaperPlanners(), *given);
+  const auto answers = RunPlanners(AllPaperPlanners(), *given);
   ASSERT_TRUE(answers.ok()) << answers.status();
-  for (const PlannerAnswer& answer : *answers) {
+  for (const PlannerResult& answer : *answers) {
     if (!answer.simulated.ok() || !answer.trains || !answer.fits_memory) {
       continue;
     }

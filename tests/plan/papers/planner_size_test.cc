@@ -57,7 +57,7 @@ TEST(PlannerSizeTest, EveryPlannerIsRefusedWithAnEstimate) {
   ASSERT_TRUE(given.ok()) << given.status();
   const ScopedSizeLimits limits({10, 1e-9});
   for (const PaperPlanner& planner : PaperPlanners()) {
-    const auto answers = Ask({&planner}, *given);
+    const auto answers = RunPlanners({&planner}, *given);
     ASSERT_TRUE(answers.ok()) << answers.status();
     EXPECT_THAT(
         answers->at(0).planned.message(),

@@ -68,8 +68,8 @@ stage  states     replicas  seconds     nodes
 
 // Returns an answer that was simulated, an answer that was only planned, and an
 // answer without a plan.
-std::vector<PlannerAnswer> ThreeAnswers() {
-  std::vector<PlannerAnswer> answers(3);
+std::vector<PlannerResult> ThreeAnswers() {
+  std::vector<PlannerResult> answers(3);
   answers[0].algorithm = "dapple";
   answers[0].plan = {
       .algorithm = "dapple",
@@ -112,12 +112,12 @@ TEST(AnswersViewTest, JsonHasWhatThereIsOfEach) {
   second.erase("simulated");
   second["not_simulated"] = "not\nsaid";
   const json third = {{"algorithm", "bapipe"}, {"error", "no\nroom"}};
-  EXPECT_EQ(json::parse(AnswersJson(ThreeAnswers())),
+  EXPECT_EQ(json::parse(PlannerResultsJson(ThreeAnswers())),
             (json{{"answers", {first, second, third}}}));
 }
 
 TEST(AnswersViewTest, CsvHasARowOfAsManyFieldsForEach) {
-  const auto table = ReadCsv("csv", AnswersCsv(ThreeAnswers()));
+  const auto table = ReadCsv("csv", PlannerResultsCsv(ThreeAnswers()));
   ASSERT_TRUE(table.ok()) << table.status();
   EXPECT_THAT(table->header(),
               testing::ElementsAre("algorithm", "schedule", "objective_seconds",
@@ -138,9 +138,9 @@ TEST(AnswersViewTest, CsvHasARowOfAsManyFieldsForEach) {
 }
 
 TEST(AnswersViewTest, TheTableSaysWhyThereIsNothing) {
-  std::vector<PlannerAnswer> answers = ThreeAnswers();
+  std::vector<PlannerResult> answers = ThreeAnswers();
   EXPECT_EQ(
-      AnswersTable(answers),
+      PlannerResultsTable(answers),
       R"(algorithm    its seconds  batch s   samples/s  peak GB  fits  schedule, layers of stages
 dapple       0.5          0.75      16         3        yes   dapple-pa:replicas=2,1, 0-2 x2 | 3-8 recompute swap
              a note
@@ -151,9 +151,9 @@ bapipe       no plan: no; room
 )");
   answers.resize(1);
   answers[0].fits_memory = false;
-  EXPECT_THAT(AnswersTable(answers), HasSubstr("  no    dapple-pa"));
+  EXPECT_THAT(PlannerResultsTable(answers), HasSubstr("  no    dapple-pa"));
   answers[0].num_lint_errors = 1;
-  EXPECT_THAT(AnswersTable(answers), HasSubstr("  lint  dapple-pa"));
+  EXPECT_THAT(PlannerResultsTable(answers), HasSubstr("  lint  dapple-pa"));
 }
 
 }  // namespace

@@ -124,7 +124,7 @@ TEST(GivenForPlannersTest, RefusesGpusThatCannotBeHad) {
 }
 
 TEST(PlansOfTest, AreThoseThatRunAndTrain) {
-  std::vector<PlannerAnswer> answers(3);
+  std::vector<PlannerResult> answers(3);
   for (int i = 0; i < 3; ++i) {
     answers[i].algorithm = std::string(1, static_cast<char>('a' + i));
     answers[i].batch_seconds = 10 + i;

@@ -32,8 +32,8 @@ PlannerWork Blocks(int num_blocks, int microbatch_size) {
   return work;
 }
 
-TwoBwQuestion Question() {
-  TwoBwQuestion question;
+TwoBwProblem Question() {
+  TwoBwProblem question;
   question.works = {Blocks(8, 1), Blocks(8, 2)};
   question.num_devices = 8;
   question.devices_per_server = 4;
@@ -46,7 +46,7 @@ TwoBwQuestion Question() {
 
 // Checks the formulas of the header for equal blocks, each written out again.
 TEST(TwoBwTest, CostsAreThePapersForEqualBlocks) {
-  const TwoBwQuestion question = Question();
+  const TwoBwProblem question = Question();
   const PlannerWork& work = question.works[0];
   // Width 2 in a server, depth 4 across servers; 2 blocks per stage, m = 32.
   const double compute = 2 * 3, inner = 2 * 20 / 10.0, outer = 2 * 10 / 10.0;
@@ -87,7 +87,7 @@ TEST(TwoBwTest, EqualsBruteForceOnTablesOfCosts) {
   std::uniform_real_distribution<double> any(0.2, 5);
   int num_found = 0;
   for (int i = 0; i < 200; ++i) {
-    TwoBwQuestion question = Question();
+    TwoBwProblem question = Question();
     for (PlannerWork& work : question.works) {
       for (PlannerLayer& layer : work.layers) {
         layer.forward_seconds *= any(random);
@@ -160,7 +160,7 @@ TEST(TwoBwTest, EqualsBruteForceOnTablesOfCosts) {
 }
 
 TEST(TwoBwTest, SaysWhatTheSmallestPlanNeeds) {
-  TwoBwQuestion question = Question();
+  TwoBwProblem question = Question();
   question.memory_bytes = 100;
   EXPECT_EQ(SearchTwoBw(question).status().message(),
             "2bw: nothing fits 100 B: the smallest plan needs 500 B");
@@ -189,7 +189,7 @@ TEST(TwoBwTest, PlansThePapersModelWithinItsMemory) {
 // A model of an embedding and a head without a block is refused; one block is
 // enough.
 TEST(TwoBwTest, AsksForABlock) {
-  TwoBwQuestion question = Question();
+  TwoBwProblem question = Question();
   question.works = {Blocks(3, 1)};
   question.num_devices = 1;
   std::vector<PlannerLayer>& layers = question.works[0].layers;

@@ -50,7 +50,7 @@ TEST(FrontierTest, NoFamilyHasARoundToItselfWhileOthersHaveSome) {
   Frontier frontier(space, false);
   for (int k = 0; k < 100; ++k) frontier.Insert(Entry(1 + 0.001 * k, 0, 0));
   for (int k = 0; k < 100; ++k) frontier.Insert(Entry(2 + 0.001 * k, 1, 1));
-  const auto taken = frontier.Take(128, 16, NoneIsBeaten);
+  const auto taken = frontier.NextRound(128, 16, NoneIsBeaten);
   ASSERT_EQ(taken.size(), 16u);
   EXPECT_EQ(std::count_if(taken.begin(), taken.end(),
                           [](const OpenEntry& one) { return one.shape == 1; }),
@@ -60,33 +60,33 @@ TEST(FrontierTest, NoFamilyHasARoundToItselfWhileOthersHaveSome) {
             2 + 0.001 * 7);
 }
 
-TEST(FrontierTest, WhatWasRankedCorrectsTheBoundsOfItsFamilyAndLayout) {
+TEST(FrontierTest, WhatWasEstimatedCorrectsTheBoundsOfItsFamilyAndLayout) {
   const Space space = TwoLayouts();
   Frontier frontier(space, false);
-  frontier.Ranked(Entry(1, 0, 0), {3, 0});
-  frontier.Ranked(Entry(1, 0, 0), {4, 0});  // the smallest ratio counts
+  frontier.RecordKey(Entry(1, 0, 0), {3, 0});
+  frontier.RecordKey(Entry(1, 0, 0), {4, 0});  // the smallest ratio counts
   // The estimates are 1.0 x 3 and, for the same layout, 1.1 x 3. The bound of
   // the other layout is not corrected.
   frontier.Insert(Entry(1, 0, 0));
   frontier.Insert(Entry(1.1, 0, 1));
   frontier.Insert(Entry(2, 1, 0));
-  EXPECT_EQ(Keys(frontier.Take(128, 3, NoneIsBeaten)),
+  EXPECT_EQ(Keys(frontier.NextRound(128, 3, NoneIsBeaten)),
             (std::vector<double>{2, 1, 1.1}));
 }
 
 TEST(FrontierTest, WhatIsBelowTheBestEstimateIsBoundedFirst) {
   const Space space = TwoLayouts();
   Frontier frontier(space, false);
-  frontier.Ranked(Entry(1, 0, 0), {2, 0});
+  frontier.RecordKey(Entry(1, 0, 0), {2, 0});
   frontier.Insert(Entry(1, 0, 0));  // estimated at 2
   frontier.Insert(Entry(1.5, 0, -1, State::kShape));
   frontier.Insert(Entry(1.9, 1, 0, State::kCandidate));
   frontier.Insert(Entry(2.1, 1, 1, State::kCandidate));
-  EXPECT_EQ(Keys(frontier.Take(128, 16, NoneIsBeaten)),
+  EXPECT_EQ(Keys(frontier.NextRound(128, 16, NoneIsBeaten)),
             (std::vector<double>{1.5, 1.9}));
-  EXPECT_EQ(Keys(frontier.Take(128, 16, NoneIsBeaten)),
+  EXPECT_EQ(Keys(frontier.NextRound(128, 16, NoneIsBeaten)),
             (std::vector<double>{1}));
-  EXPECT_EQ(Keys(frontier.Take(128, 16, NoneIsBeaten)),
+  EXPECT_EQ(Keys(frontier.NextRound(128, 16, NoneIsBeaten)),
             (std::vector<double>{2.1}));
 }
 
@@ -99,7 +99,7 @@ TEST(FrontierTest, AllSeedsComeFirst) {
     entry.seed = seed;
     frontier.Insert(entry);
   }
-  EXPECT_EQ(Keys(frontier.Take(128, 6, NoneIsBeaten)),
+  EXPECT_EQ(Keys(frontier.NextRound(128, 6, NoneIsBeaten)),
             (std::vector<double>{9, 9, 9, 9, 9, 1}));
 }
 
@@ -113,13 +113,14 @@ TEST(FrontierTest, WhatIsBeatenIsLeftUntilItIsNot) {
     const auto is_beaten = [](const OpenEntry& entry) {
       return entry.key.first > 1.5;
     };
-    EXPECT_EQ(Keys(frontier.Take(8, 8, is_beaten)), (std::vector<double>{1}));
-    EXPECT_TRUE(frontier.Take(8, 8, is_beaten).empty());
+    EXPECT_EQ(Keys(frontier.NextRound(8, 8, is_beaten)),
+              (std::vector<double>{1}));
+    EXPECT_TRUE(frontier.NextRound(8, 8, is_beaten).empty());
     frontier.Reopen();
     int count = 0;
     frontier.ForEach([&](const OpenEntry& /*entry*/) { ++count; });
     EXPECT_EQ(count, 2);
-    EXPECT_EQ(Keys(frontier.Take(8, 8, NoneIsBeaten)),
+    EXPECT_EQ(Keys(frontier.NextRound(8, 8, NoneIsBeaten)),
               (std::vector<double>{2}));
   }
 }

@@ -46,7 +46,7 @@ BruteForce TryAll(const PlanRequest& request) {
   for (size_t i = 0; i < space->shapes.size(); ++i) {
     SearchJob job;
     job.add_shapes(static_cast<uint32_t>(i));
-    const SearchFigures figures = evaluator.Answer(job).figures(0);
+    const SearchFigures figures = evaluator.Evaluate(job).figures(0);
     if (figures.absent()) continue;
     Shape shape = space->shapes[i];
     shape.blocks.assign(figures.blocks().begin(), figures.blocks().end());
@@ -78,8 +78,8 @@ BruteForce TryAll(const PlanRequest& request) {
 
 uint64_t SumOfCounts(const PlanReport& report) {
   return report.num_illegal() + report.num_pruned_memory() +
-         report.num_pruned_time() + report.num_ranked() + report.num_same() +
-         report.num_left();
+         report.num_pruned_time() + report.num_ranked() +
+         report.num_duplicates() + report.num_left();
 }
 
 PlanReport Search(const PlanRequest& request, int num_processes = 2,
@@ -492,7 +492,7 @@ TEST(JointSearchTest, RefusedOrdersAreIllegalWhereverTheyAre) {
 
 // A seed that is in the space under its own name is ranked first, and only
 // once.
-TEST(JointSearchTest, ASeedOfTheSpaceIsRankedFirst) {
+TEST(JointSearchTest, ASeedOfTheSpaceIsEstimatedFirst) {
   PlanRequest request = SharedAdapters();
   request.set_patience(0);
   const PlanReport alone = Search(request);

@@ -63,7 +63,7 @@ std::vector<PlannedSchedule> AllAndNamed(int num_ranks) {
 
 // Schedules with equal bound keys share one bound. Their keys must be equal at
 // every size, not only at that of the sample.
-TEST(ScheduleVariantsTest, PlacesThatAreSharedAreSharedAtEverySize) {
+TEST(ScheduleVariantsTest, PositionsThatAreSharedAreSharedAtEverySize) {
   int num_shared = 0;
   for (const int ranks : {2, 3, 4, 8, 12}) {
     const std::vector<PlannedSchedule> schedules = AllAndNamed(ranks);
@@ -73,7 +73,7 @@ TEST(ScheduleVariantsTest, PlacesThatAreSharedAreSharedAtEverySize) {
         // size.
         std::map<std::string, std::pair<std::string, std::string>> first;
         for (const PlannedSchedule& schedule : schedules) {
-          if (schedule.places.empty()) continue;
+          if (schedule.bound_key.empty()) continue;
           // A search takes equally long for any size, so a few sizes suffice.
           if (OrdersByCosts(schedule.name) && (ranks > 3 || microbatches > 8)) {
             continue;
@@ -88,10 +88,10 @@ TEST(ScheduleVariantsTest, PlacesThatAreSharedAreSharedAtEverySize) {
           const auto made = GenerateSchedule(schedule.name, spec);
           if (!made.ok()) continue;
           const auto [at, added] = first.try_emplace(
-              schedule.places, schedule.name, PlacesOf(*made));
+              schedule.bound_key, schedule.name, BoundKey(*made));
           if (added) continue;
           ++num_shared;
-          EXPECT_EQ(at->second.second, PlacesOf(*made))
+          EXPECT_EQ(at->second.second, BoundKey(*made))
               << at->second.first << " and " << schedule.name << ", " << ranks
               << " ranks, " << chunks << " chunks, " << microbatches
               << " microbatches";
@@ -111,7 +111,7 @@ struct Extremes {
 
 // The any-order bound of a schedule holds for all that share its bound key,
 // with all costs of a real model.
-TEST(ScheduleVariantsTest, BoundsOfOneHoldForAllThatShareItsPlaces) {
+TEST(ScheduleVariantsTest, BoundsOfOneHoldForAllWithItsBoundKey) {
   int num_shared = 0;
   for (const int ranks : {2, 4}) {
     for (const int microbatches : {4, 8}) {
@@ -126,14 +126,14 @@ TEST(ScheduleVariantsTest, BoundsOfOneHoldForAllThatShareItsPlaces) {
             blocks.begin(), blocks.end());
         std::map<std::string, Extremes> by_places;
         for (const PlannedSchedule& schedule : AllAndNamed(ranks)) {
-          if (schedule.places.empty()) continue;
+          if (schedule.bound_key.empty()) continue;
           scenario.set_schedule(schedule.name);
           const auto resolved = ResolveScenario("test", scenario);
           if (!resolved.ok()) continue;
           const auto bound = BoundOf(*resolved);
           const auto run = Simulate(*resolved);
           if (!bound.ok() || !run.ok()) continue;
-          const auto [at, added] = by_places.try_emplace(schedule.places);
+          const auto [at, added] = by_places.try_emplace(schedule.bound_key);
           num_shared += added ? 0 : 1;
           Extremes& extremes = at->second;
           if (bound->any_order_seconds > extremes.bound) {
@@ -158,25 +158,25 @@ TEST(ScheduleVariantsTest, BoundsOfOneHoldForAllThatShareItsPlaces) {
 
 // Every schedule whose order needs a search has a bound proxy whose order does
 // not.
-TEST(ScheduleVariantsTest, WhatOrdersByCostsHasAQuickSpeaker) {
+TEST(ScheduleVariantsTest, WhatOrdersByCostsHasAFastBoundProxy) {
   int num_dear = 0;
   for (const PlannedSchedule& schedule : AllToPlan(8)) {
     if (!OrdersByCosts(schedule.name)) {
-      EXPECT_EQ(schedule.speaker, "") << schedule.name;
+      EXPECT_EQ(schedule.bound_proxy, "") << schedule.name;
       continue;
     }
     ++num_dear;
-    ASSERT_NE(schedule.speaker, "") << schedule.name;
-    EXPECT_FALSE(OrdersByCosts(schedule.speaker)) << schedule.speaker;
+    ASSERT_NE(schedule.bound_proxy, "") << schedule.name;
+    EXPECT_FALSE(OrdersByCosts(schedule.bound_proxy)) << schedule.bound_proxy;
   }
   EXPECT_GE(num_dear, 5);
 }
 
 // The order of backwards does not change the bound key.
-TEST(ScheduleVariantsTest, OptionsThatChangeTheOrderAloneKeepTheirPlaces) {
+TEST(ScheduleVariantsTest, OptionsThatChangeTheOrderAloneKeepTheirBoundKey) {
   std::map<std::string, std::string> places;
   for (const PlannedSchedule& schedule : AllAndNamed(8)) {
-    places[schedule.name] = schedule.places;
+    places[schedule.name] = schedule.bound_key;
   }
   for (const char* name :
        {"zb-h1", "gpipe:backward-order=forward", "optpipe:memory-limit=4",

@@ -289,7 +289,7 @@ TEST_F(MipTest, KillsASolverThatIgnoresItsTimeWithAllItsChildren) {
       Knapsack(), {.seconds = 0.2, .grace_seconds = 0.2, .solver = script});
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_TRUE(result->was_killed);
-  EXPECT_EQ(result->state, State::kNoAnswer);
+  EXPECT_EQ(result->state, State::kUnknown);
   EXPECT_EQ(Describe(*result), "no answer within the time");
   pid_t grandchild = 0;
   std::ifstream(pid_file) >> grandchild;

@@ -53,7 +53,7 @@ std::vector<std::string> NamesOf(const Starts& starts) {
 TEST(GroundTest, StartsAreFewAndDifferent) {
   const OrderProblem problem = SomeProblem();
   for (const bool offloads : {false, true}) {
-    Ground ground = GroundOf(problem, {0, 1}, {}, 0);
+    StartingPoint ground = StartingPointOf(problem, {0, 1}, {}, 0);
     ASSERT_EQ(NamesOf(ground.starts),
               std::vector<std::string>{"one microbatch at a time"});
     ground.starts.clear();
@@ -74,7 +74,7 @@ TEST(GroundTest, StartsAreFewAndDifferent) {
 // and without offloads.
 TEST(GroundTest, KnowsOrdersThatHaveOffloads) {
   const OrderProblem problem = SomeProblem();
-  Ground ground = GroundOf(problem, {0, 1}, {}, 0);
+  StartingPoint ground = StartingPointOf(problem, {0, 1}, {}, 0);
   ground.starts.clear();
   const Schedule with = WithWarmup(problem, 2, true);
   const Schedule without = WithWarmup(problem, 2, false);
@@ -93,8 +93,8 @@ TEST(GroundTest, StartsStandOnThePlacementAndWithinTheLimit) {
   OrderProblem problem = SomeProblem();
   problem.memory_limit = 3;  // warmups of 1 and 2 hold 2 and 3
   for (const bool offloads : {false, true}) {
-    Ground ground = GroundOf(problem, {0, 1}, {}, 0);
-    Ground other = GroundOf(problem, {1, 0}, {}, 0);
+    StartingPoint ground = StartingPointOf(problem, {0, 1}, {}, 0);
+    StartingPoint other = StartingPointOf(problem, {1, 0}, {}, 0);
     ground.starts.clear();
     other.starts.clear();
     for (const int warmup : {5, 2, 1}) {
@@ -120,7 +120,7 @@ TEST(GroundTest, OffloadsStartWithAsManyActivationsAsFit) {
     problem.costs.stages = {{.activation = activation}};
     problem.memory_limit = 5;
     const auto resident = [&] {
-      Ground ground = GroundOf(problem, {0, 1}, {}, 0);
+      StartingPoint ground = StartingPointOf(problem, {0, 1}, {}, 0);
       AddOffloadStart(problem, "one", WithWarmup(problem, 1, true), &ground);
       EXPECT_EQ(ground.offload_starts.size(), 1);
       return ground.offload_starts[0].second.resident_activations;

@@ -42,15 +42,15 @@ Result Stretched() {
       "1,1B0,3.5,5.5\n1,1SEND_B0,5.5,6\n0,0B0,6,8\n");
 }
 
-ReplayComparison Compare(const Result& predicted, const Result& measured) {
+ExecutionComparison Compare(const Result& predicted, const Result& measured) {
   auto comparison =
-      CompareReplay("predicted.pb", predicted, "replay.pb", measured);
+      CompareExecution("predicted.pb", predicted, "replay.pb", measured);
   EXPECT_TRUE(comparison.ok()) << comparison.status();
-  return comparison.ok() ? *std::move(comparison) : ReplayComparison();
+  return comparison.ok() ? *std::move(comparison) : ExecutionComparison();
 }
 
-TEST(ReplayComparisonTest, OneStretchedPassMovesWhatFollowsIt) {
-  const ReplayComparison c = Compare(Predicted(), Stretched());
+TEST(ExecutionComparisonTest, OneStretchedPassMovesWhatFollowsIt) {
+  const ExecutionComparison c = Compare(Predicted(), Stretched());
   EXPECT_EQ(c.makespan.error(), 7.0 / 8 - 1);
   EXPECT_EQ(c.span.predicted, 7);
   EXPECT_EQ(c.span.measured, 8);
@@ -84,14 +84,14 @@ TEST(ReplayComparisonTest, OneStretchedPassMovesWhatFollowsIt) {
   EXPECT_EQ(c.measured_transfers.wire_seconds, 1);
 }
 
-TEST(ReplayComparisonTest, OtherActionsAreNamedWithWhatToSimulate) {
+TEST(ExecutionComparisonTest, OtherActionsAreNamedWithWhatToSimulate) {
   Result predicted = Predicted();
   auto* actions = predicted.mutable_timeline()->mutable_actions();
   actions->set_microbatch(0, 5);
   predicted.set_num_batches(3);
   Result measured = Stretched();
   measured.set_num_batches(1);
-  const auto compared = CompareReplay("a.pb", predicted, "b.pb", measured);
+  const auto compared = CompareExecution("a.pb", predicted, "b.pb", measured);
   EXPECT_EQ(compared.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(std::string(compared.status().message()),
             "a.pb: rank 0 has not what b.pb ran, 0F0: simulate with --batches "
@@ -100,27 +100,27 @@ TEST(ReplayComparisonTest, OtherActionsAreNamedWithWhatToSimulate) {
             "--batches 1 and --out");
 }
 
-TEST(ReplayComparisonTest, ACutTimelineSaysHowManyBatchesToAskFor) {
+TEST(ExecutionComparisonTest, ACutTimelineSaysHowManyBatchesToAskFor) {
   Result predicted = Predicted();
   predicted.mutable_timeline()->set_from_seconds(3);
   predicted.set_num_batches(200);
   Result measured = Stretched();
   measured.set_num_batches(4);
-  const auto compared = CompareReplay("a.pb", predicted, "b.pb", measured);
+  const auto compared = CompareExecution("a.pb", predicted, "b.pb", measured);
   EXPECT_EQ(compared.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(compared.status().message()),
               HasSubstr("simulate with --batches 4 and --out"));
 }
 
-TEST(ReplayComparisonTest, OtherRanksAreAnError) {
+TEST(ExecutionComparisonTest, OtherRanksAreAnError) {
   const Result one = Timed("rank,action,start_ms,end_ms\n0,0F0,0,1\n");
-  const auto compared = CompareReplay("a.pb", Predicted(), "b.pb", one);
+  const auto compared = CompareExecution("a.pb", Predicted(), "b.pb", one);
   EXPECT_THAT(std::string(compared.status().message()),
               HasSubstr("a.pb: ranks are 2, expected 1 as in b.pb: simulate "
                         "with --pp 1 and --out"));
 }
 
-TEST(ReplayComparisonTest, SidesThatWereChangedOverAreSuspected) {
+TEST(ExecutionComparisonTest, SidesThatWereChangedOverAreSuspected) {
   Result replay = Stretched();
   replay.mutable_replay()->set_num_steps(1);
   EXPECT_THAT(Compare(replay, Predicted()).notes,
@@ -129,7 +129,7 @@ TEST(ReplayComparisonTest, SidesThatWereChangedOverAreSuspected) {
               ::testing::Not(::testing::Contains(HasSubstr("changed over?"))));
 }
 
-TEST(ReplayComparisonTest, OtherReplicasAreLeftOutAndSaid) {
+TEST(ExecutionComparisonTest, OtherReplicasAreLeftOutAndSaid) {
   Result predicted = Predicted();
   predicted.set_data_parallel(2);
   RankResult* other = predicted.add_ranks();
@@ -143,7 +143,7 @@ TEST(ReplayComparisonTest, OtherReplicasAreLeftOutAndSaid) {
   actions->add_num_microbatches(1);
   actions->add_start_seconds(0);
   actions->add_end_seconds(1);
-  const ReplayComparison c = Compare(predicted, Predicted());
+  const ExecutionComparison c = Compare(predicted, Predicted());
   EXPECT_EQ(c.actions.size(), 4);
   EXPECT_THAT(c.notes, ::testing::Contains(
                            "of predicted.pb replica 0 of 2, tensor rank 0 of "
@@ -186,10 +186,10 @@ void AddMemories(Result* predicted, Result* measured) {
   measured->mutable_replay()->add_allocator_peak_bytes(0);
 }
 
-TEST(ReplayComparisonTest, MemoryIsComparedInWhatBothCount) {
+TEST(ExecutionComparisonTest, MemoryIsComparedInWhatBothCount) {
   Result predicted = Predicted(), measured = Stretched();
   AddMemories(&predicted, &measured);
-  const ReplayComparison c = Compare(predicted, measured);
+  const ExecutionComparison c = Compare(predicted, measured);
   ASSERT_EQ(c.memory.size(), 2);
   EXPECT_EQ(c.memory[0].predicted.bytes, 14 * kMiB);
   EXPECT_EQ(c.memory[0].predicted.left_out_bytes, 104 * kMiB);
@@ -213,7 +213,7 @@ TEST(ReplayComparisonTest, MemoryIsComparedInWhatBothCount) {
   EXPECT_EQ(c.memory[1].classes[0].measured_bytes, 6 * kMiB);
 }
 
-TEST(ReplayComparisonTest, WhatIsJudgedIsTimeAndEveryRanksMemory) {
+TEST(ExecutionComparisonTest, WhatIsJudgedIsTimeAndEveryRanksMemory) {
   Result predicted = Predicted(), measured = Stretched();
   AddMemories(&predicted, &measured);
   std::vector<std::string> what;
@@ -231,13 +231,13 @@ TEST(ReplayComparisonTest, WhatIsJudgedIsTimeAndEveryRanksMemory) {
 
 // The allocator's peak is compared with the peak of what was taken from it.
 // Whether that much is needed is checked by the count over time.
-TEST(ReplayComparisonTest, AnAllocatorIsComparedWithWhatWasTakenFromIt) {
+TEST(ExecutionComparisonTest, AnAllocatorIsComparedWithWhatWasTakenFromIt) {
   Result predicted = Predicted(), measured = Stretched();
   AddMemories(&predicted, &measured);
   for (const int taken : {16, 18}) {
     measured.mutable_replay()->add_taken_peak_bytes(taken * kMiB);
   }
-  const ReplayComparison c = Compare(predicted, measured);
+  const ExecutionComparison c = Compare(predicted, measured);
   EXPECT_EQ(c.memory[0].error(), 0);
   EXPECT_DOUBLE_EQ(c.memory[0].allocator_error(), 16.0 / 15 - 1);
   EXPECT_DOUBLE_EQ(c.memory[0].early_and_late(), 16.0 / 14 - 1);
@@ -245,7 +245,7 @@ TEST(ReplayComparisonTest, AnAllocatorIsComparedWithWhatWasTakenFromIt) {
 }
 
 // Returns a comparison that has all blocks of the views.
-ReplayComparison Sample() {
+ExecutionComparison Sample() {
   Result predicted = Predicted(), measured = Stretched();
   AddMemories(&predicted, &measured);
   for (const int taken : {15, 17}) {
@@ -266,21 +266,21 @@ ReplayComparison Sample() {
 }
 
 TEST(ReplayViewsTest, GoldenTable) {
-  ExpectGolden("results/golden/replay.txt", ReplayTable(Sample(), false));
+  ExpectGolden("results/golden/replay.txt", ExecutionTable(Sample(), false));
 }
 
 TEST(ReplayViewsTest, GoldenCsv) {
-  ExpectGolden("results/golden/replay.csv", ReplayCsv(Sample()));
+  ExpectGolden("results/golden/replay.csv", ExecutionCsv(Sample()));
 }
 
 TEST(ReplayViewsTest, GoldenJson) {
   ExpectGolden(
       "results/golden/replay.json",
-      nlohmann::ordered_json::parse(ReplayJson(Sample())).dump(2) + "\n");
+      nlohmann::ordered_json::parse(ExecutionJson(Sample())).dump(2) + "\n");
 }
 
 TEST(ReplayViewsTest, WithAllEveryRankHasItsClasses) {
-  EXPECT_THAT(ReplayTable(Sample(), true),
+  EXPECT_THAT(ExecutionTable(Sample(), true),
               ::testing::AllOf(HasSubstr("rank 0 at its peaks"),
                                HasSubstr("rank 1 at its peaks")));
 }

@@ -85,7 +85,7 @@ TEST(SimulatedReplayTest, AResultAgainstItselfHasNoErrors) {
   for (const ScheduleKind& kind : AllScheduleKinds()) {
     const auto result = SimulateKind(kind, 0.25);
     ASSERT_TRUE(result.ok()) << kind.name << ": " << result.status();
-    const auto compared = CompareReplay("a", *result, "b", *result);
+    const auto compared = CompareExecution("a", *result, "b", *result);
     ASSERT_TRUE(compared.ok()) << compared.status();
     EXPECT_EQ(compared->actions.size(),
               static_cast<size_t>(result->timeline().actions().gpu_size()));

@@ -99,7 +99,7 @@ TEST(BoundTest, ExactWithAFlushWhereNothingIsShared) {
 // Compares with the time of the whole run, from the fast method.
 TEST(BoundTest, OfALongBatchIsThatOfAnyOrder) {
   Bounder bounder;
-  Ranker ranker;
+  FastSimulator ranker;
   const std::pair<const char*, int> schedules[] = {{"1f1b", 1},
                                                    {"gpipe", 1},
                                                    {"zb-h1", 1},
@@ -119,7 +119,7 @@ TEST(BoundTest, OfALongBatchIsThatOfAnyOrder) {
     textbook.weight_gradient_seconds.assign(textbook.forward_seconds.size(), 1);
     textbook.hop_seconds = 0.25;
     const auto bound = bounder.Bound(Resolve(textbook));
-    const auto run = ranker.Rank(Resolve(textbook));
+    const auto run = ranker.Estimate(Resolve(textbook));
     ASSERT_TRUE(bound.ok()) << bound.status();
     ASSERT_TRUE(run.ok()) << run.status();
     EXPECT_EQ(bound->batch_seconds, bound->any_order_seconds);
@@ -198,7 +198,7 @@ TEST(BoundTest, NeverAboveRunsThatShareAdapters) {
     ASSERT_TRUE(order.complete());
     const auto ends = recording->end_seconds();
     const double seconds = *std::max_element(ends.begin(), ends.end());
-    const std::optional<Fold> fold = one.FindFold();
+    const std::optional<Symmetry> symmetry = one.FindSymmetry();
     PassOrder::Buffers buffers;
     PlanBound bound = BoundOfRun(inputs, nullptr, &order, false, &buffers);
     const auto expect_below = [&] {
@@ -206,9 +206,9 @@ TEST(BoundTest, NeverAboveRunsThatShareAdapters) {
       EXPECT_LE(bound.batch_seconds, seconds * (1 + kRounding));
     };
     expect_below();
-    if (fold.has_value()) {
+    if (symmetry.has_value()) {
       ++num_folded;
-      bound = BoundOfRun(inputs, &*fold, &order, false, &buffers);
+      bound = BoundOfRun(inputs, &*symmetry, &order, false, &buffers);
       expect_below();
     }
     tight += bound.batch_seconds / seconds;

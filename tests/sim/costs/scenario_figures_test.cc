@@ -69,7 +69,7 @@ TEST(ScenarioFiguresTest, WhatTheEngineDoesNotSeeLeavesTheFingerprint) {
   };
   EXPECT_EQ(of("collectives.memory.once_bytes"), *fingerprint);
   EXPECT_EQ(of("reserved_bytes"), *fingerprint);
-  EXPECT_NE(of("product.matrix_rate"), *fingerprint);
+  EXPECT_NE(of("gemm.matrix_rate"), *fingerprint);
   EXPECT_NE(of("nics[].bytes_per_second"), *fingerprint);
   EXPECT_NE(of("update_seconds"), *fingerprint);
 }

@@ -11,7 +11,7 @@
 namespace weir {
 namespace {
 
-TEST(EngineTest, LoneFlowTakesLatencyPlusBytesOverBandwidth) {
+TEST(EngineTest, UncontendedFlowTakesLatencyPlusBytesOverBandwidth) {
   const std::vector<Link> links = {{"tx", 25e9}, {"rx", 12.5e9}};
   TaskGraph graph;
   graph.pairs = {{0, 1, {{0, 1}, 1e-5}}};

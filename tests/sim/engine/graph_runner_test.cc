@@ -86,7 +86,7 @@ class Cases {
     }
     for (int gpu = 0; gpu < num_gpus; ++gpu) {
       slowdowns.factors.push_back({Uniform(1, 2), Uniform(1, 2)});
-      if (cards) slowdowns.gpu_card.push_back(gpu % 2);
+      if (cards) slowdowns.physical_gpu.push_back(gpu % 2);
     }
     if (!cards) return;
     slowdowns.curves = {{1, 1.5, 2}, {1, 1.2, 1.3}};

@@ -191,7 +191,7 @@ double PartOf(const Result& result, const char* name) {
   return 0;
 }
 
-TEST(SlowdownTest, AForwardBesideASendIsSlowerAndSaysSo) {
+TEST(SlowdownTest, AForwardOverlappingASendIsSlowerAndSaysSo) {
   // The second forward runs while the output of the first is sent: it does half
   // of its work in 0.6 s.
   const auto result = Simulate(TwoStages(0.6, 1.2));
@@ -226,17 +226,18 @@ TEST(SlowdownTest, TheFigureHasItsShareOfTheTime) {
   FAIL() << "no figure collective_slowdown";
 }
 
-TEST(SlowdownTest, OneHopOfAFoldedRingTouchesAllOfItsGpus) {
+TEST(SlowdownTest, OneHopOfAReducedRingTouchesAllOfItsGpus) {
   const Network network(*LoadCluster("dgx-a100", 1));
   TaskGraph tasks;
-  Ways ways(network, nullptr, nullptr, &tasks);
-  const Group group = ways.GroupOf({1, 3, 5});
-  ways.AddCollectives(group, Collectives{CollectiveKind::kAllReduce, 1e9, 1},
-                      tasks.AddTimer(0), tasks.AddTimer(0));
-  const int32_t host = ways.HostPairOf(2, /*to_host=*/true);
+  CommunicationLowering lowering(network, nullptr, nullptr, &tasks);
+  const Group group = lowering.GroupOf({1, 3, 5});
+  lowering.AddCollectives(group,
+                          Collectives{CollectiveKind::kAllReduce, 1e9, 1},
+                          tasks.AddTimer(0), tasks.AddTimer(0));
+  const int32_t host = lowering.HostPairOf(2, /*to_host=*/true);
   tasks.AddFlow(host, 1e9);
-  ways.FoldHops();
-  const auto touches = ways.Touches();
+  lowering.MergeHops();
+  const auto touches = lowering.Touches();
   EXPECT_EQ(touches[group.intra_hops[0]].gpus, std::vector<int32_t>({1, 3, 5}));
   EXPECT_EQ(touches[group.intra_hops[0]].mover, Mover::kKernels);
   EXPECT_EQ(touches[host].gpus, std::vector<int32_t>({2}));

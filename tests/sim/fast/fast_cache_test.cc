@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks that results which a Ranker or Bounder caches for one scenario are not
-// used for others: each field of a scenario is changed on its own, and the
-// answer must equal that of a fresh object.
+// Checks that results which a FastSimulator or Bounder caches for one scenario
+// are not used for others: each field of a scenario is changed on its own, and
+// the answer must equal that of a fresh object.
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/message.h>
 #include <gtest/gtest.h>
@@ -190,9 +190,9 @@ Answer InChild(const std::function<Answer()>& ask, Answer* shared) {
   return *shared;
 }
 
-Answer RankedAnswer(Ranker* ranker, const ResolvedScenario& scenario) {
+Answer FastAnswer(FastSimulator* ranker, const ResolvedScenario& scenario) {
   Answer answer;
-  const auto run = ranker->Rank(scenario);
+  const auto run = ranker->Estimate(scenario);
   answer.code = static_cast<int>(run.status().code());
   if (!run.ok()) return answer;
   answer.seconds = run->batch_seconds;
@@ -289,9 +289,9 @@ std::vector<Base> Bases() {
   };
 }
 
-class RankCacheTest : public testing::TestWithParam<int> {
+class FastCacheTest : public testing::TestWithParam<int> {
  protected:
-  RankCacheTest() {
+  FastCacheTest() {
     const absl::Status parsed =
         ParseTextProto("test", Bases()[GetParam()].text, &scenario_);
     EXPECT_TRUE(parsed.ok()) << parsed;
@@ -304,13 +304,13 @@ class RankCacheTest : public testing::TestWithParam<int> {
   ResolvedScenario base_;
 };
 
-TEST_P(RankCacheTest, ARankerAnswersAsIfNothingWasAskedBefore) {
+TEST_P(FastCacheTest, AFastSimulatorAnswersAsIfNothingWasAskedBefore) {
   Compare(
       base_, VariantsOf(scenario_, true),
       [](const std::vector<const ResolvedScenario*>& asked) {
-        Ranker ranker;
+        FastSimulator ranker;
         Answer answer;
-        for (const auto* one : asked) answer = RankedAnswer(&ranker, *one);
+        for (const auto* one : asked) answer = FastAnswer(&ranker, *one);
         return answer;
       },
       Bases()[GetParam()].least_told_apart);
@@ -318,7 +318,7 @@ TEST_P(RankCacheTest, ARankerAnswersAsIfNothingWasAskedBefore) {
 
 // A Bounder requires that the model, cluster and device have the contents of
 // the names in the scenario, so only fields of the scenario vary.
-TEST_P(RankCacheTest, ABounderAnswersAsIfNothingWasAskedBefore) {
+TEST_P(FastCacheTest, ABounderAnswersAsIfNothingWasAskedBefore) {
   Compare(
       base_, VariantsOf(scenario_, false),
       [](const std::vector<const ResolvedScenario*>& asked) {
@@ -330,7 +330,7 @@ TEST_P(RankCacheTest, ABounderAnswersAsIfNothingWasAskedBefore) {
       Bases()[GetParam()].least_told_apart / 4);
 }
 
-INSTANTIATE_TEST_SUITE_P(Bases, RankCacheTest, testing::Range(0, 4));
+INSTANTIATE_TEST_SUITE_P(Bases, FastCacheTest, testing::Range(0, 4));
 
 }  // namespace
 }  // namespace weir

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks that a Ranker returns the values of the full simulation.
+// Checks that a FastSimulator returns the values of the full simulation.
 #include "sim/fast/fast_simulator.h"
 
 #include <gtest/gtest.h>
@@ -56,11 +56,11 @@ struct Answer {
   absl::StatusCode code = absl::StatusCode::kUnknown;
   double batch_seconds = 0, makespan_seconds = 0;
   double peak_bytes[kMostRanks] = {};
-  bool fits_memory = false, folded = false, extrapolated = false,
+  bool fits_memory = false, reduced = false, extrapolated = false,
        shared_links = false;
 };
 
-Answer AnswerOf(const absl::StatusOr<RankedRun>& run) {
+Answer AnswerOf(const absl::StatusOr<FastEstimate>& run) {
   Answer answer;
   answer.code = run.status().code();
   if (!run.ok()) return answer;
@@ -68,7 +68,7 @@ Answer AnswerOf(const absl::StatusOr<RankedRun>& run) {
   answer.makespan_seconds = run->makespan_seconds;
   std::copy(run->peak_bytes.begin(), run->peak_bytes.end(), answer.peak_bytes);
   answer.fits_memory = run->fits_memory;
-  answer.folded = run->folded;
+  answer.reduced = run->reduced;
   answer.extrapolated = run->extrapolated;
   answer.shared_links = run->shared_links;
   return answer;
@@ -121,15 +121,15 @@ std::vector<Answer> RankAll(const std::vector<Case>& cases) {
   auto* answers = new (memory) Answer[cases.size()];
   const pid_t child = fork();
   if (child == 0) {
-    Ranker ranker;
+    FastSimulator ranker;
     for (size_t i = 0; i < cases.size(); ++i) {
-      answers[i] = AnswerOf(ranker.Rank(cases[i].scenario));
+      answers[i] = AnswerOf(ranker.Estimate(cases[i].scenario));
     }
     // The answers are bit-identical whatever was ranked before.
     int num_others = 0;
     for (size_t i = std::min<size_t>(cases.size(), 400); i-- > 0;) {
-      num_others +=
-          !AreEqual(AnswerOf(ranker.Rank(cases[i].scenario)), answers[i], 0);
+      num_others += !AreEqual(AnswerOf(ranker.Estimate(cases[i].scenario)),
+                              answers[i], 0);
     }
     _exit(num_others > 0);
   }
@@ -154,7 +154,7 @@ bool IsWellConditioned(const Case& one, const Answer& simulated) {
   return true;
 }
 
-TEST(RankTest, EqualsTheFullSimulationWhateverIsAsked) {
+TEST(FastSimulatorTest, EqualsTheFullSimulationWhateverIsAsked) {
   const char* more = std::getenv("WEIR_RANK_TEST_SEEDS");
   const std::vector<Case> cases =
       DrawCases(more != nullptr ? std::atoi(more) : 300);
@@ -176,7 +176,7 @@ TEST(RankTest, EqualsTheFullSimulationWhateverIsAsked) {
                     << ranked.batch_seconds << ", simulated "
                     << simulated.batch_seconds << ", peak "
                     << ranked.peak_bytes[0] << ", " << simulated.peak_bytes[0]
-                    << ", folded " << ranked.folded << ", extrapolated "
+                    << ", folded " << ranked.reduced << ", extrapolated "
                     << ranked.extrapolated << ", shared " << ranked.shared_links
                     << "\n"
                     << PrintTextProto(cases[i].scenario.scenario);
@@ -184,8 +184,8 @@ TEST(RankTest, EqualsTheFullSimulationWhateverIsAsked) {
     }
     num_errors += ranked.code != absl::StatusCode::kOk;
     if (ranked.code != absl::StatusCode::kOk) continue;
-    num_folded += ranked.folded;
-    num_declined += place.data * place.tensor > 1 && !ranked.folded;
+    num_folded += ranked.reduced;
+    num_declined += place.data * place.tensor > 1 && !ranked.reduced;
     num_extrapolated += ranked.extrapolated;
     num_shared += ranked.shared_links;
     num_alone += !ranked.shared_links;
@@ -205,7 +205,7 @@ TEST(RankTest, EqualsTheFullSimulationWhateverIsAsked) {
 
 // A single rank is never idle, whatever the order of its passes. A batch takes
 // m (F + B), summed over its stages, and is extrapolated from few microbatches.
-TEST(RankTest, OneRankIsExtrapolatedFromAFewMicrobatches) {
+TEST(FastSimulatorTest, OneRankIsExtrapolatedFromAFewMicrobatches) {
   for (const char* schedule : {"1f1b", "interleaved-1f1b", "breadth-first"}) {
     for (const int m : {40, 400}) {
       Textbook textbook;
@@ -217,8 +217,8 @@ TEST(RankTest, OneRankIsExtrapolatedFromAFewMicrobatches) {
       textbook.backward_seconds = {4, 5};
       textbook.forward_seconds.resize(textbook.num_chunks);
       textbook.backward_seconds.resize(textbook.num_chunks);
-      Ranker ranker;
-      const auto run = ranker.Rank(Resolve(textbook));
+      FastSimulator ranker;
+      const auto run = ranker.Estimate(Resolve(textbook));
       ASSERT_TRUE(run.ok()) << run.status();
       const double seconds = m * (textbook.num_chunks == 1 ? 5.0 : 13.0);
       EXPECT_NEAR(run->batch_seconds, seconds, 1e-9 * seconds) << schedule;
@@ -228,21 +228,21 @@ TEST(RankTest, OneRankIsExtrapolatedFromAFewMicrobatches) {
   }
 }
 
-TEST(RankTest, FitsWhereAByteLessDoesNot) {
+TEST(FastSimulatorTest, FitsWhereAByteLessDoesNot) {
   Measured measured;
   measured.num_microbatches = 3;
   measured.forward_seconds = measured.backward_seconds = {1};
   measured.activation_bytes = {1000};
   measured.parameter_bytes = {5000};
   ResolvedScenario scenario = Resolve(measured, OneSwitch(1, 1e9, 0));
-  Ranker ranker;
+  FastSimulator ranker;
   const auto fits_with = [&](double bytes) {
     scenario.device.mutable_memory_bytes()->set_value(bytes);
-    const auto run = ranker.Rank(scenario);
+    const auto run = ranker.Estimate(scenario);
     EXPECT_TRUE(run.ok()) << run.status();
     return run->fits_memory;
   };
-  const double peak = ranker.Rank(scenario)->peak_bytes[0];
+  const double peak = ranker.Estimate(scenario)->peak_bytes[0];
   EXPECT_GT(peak, 5000);
   EXPECT_TRUE(fits_with(peak));
   EXPECT_FALSE(fits_with(peak - 1));

@@ -43,30 +43,32 @@ Cluster Shared(int num_nodes, int num_gpus) {
   return cluster;
 }
 
-TEST(FoldTest, OneGpuOfARankStandsForAllThatDoTheSame) {
+TEST(SymmetryTest, OneGpuOfARankStandsForAllThatDoTheSame) {
   const Network network(Shared(4, 4));
-  const auto fold = Fold::Find(network, TwoRanks(4, 2), Training());
-  ASSERT_TRUE(fold.has_value());
-  EXPECT_EQ(fold->representatives().gpus, (std::vector<int>{0, 8}));
-  EXPECT_EQ(fold->RepresentativeOf(fold->everybody().index(1, 1, 3)), 1);
+  const auto symmetry = Symmetry::Find(network, TwoRanks(4, 2), Training());
+  ASSERT_TRUE(symmetry.has_value());
+  EXPECT_EQ(symmetry->representatives().gpus, (std::vector<int>{0, 8}));
+  EXPECT_EQ(
+      symmetry->RepresentativeOf(symmetry->full_placement().index(1, 1, 3)), 1);
 }
 
 // The adapter of 4 GPUs carries four transfers and one hop of each of four
 // rings. A GPU can use a quarter of it; its own links are faster.
-TEST(FoldTest, ALinkOfManyCountsOncePerFlowThatCrossesIt) {
+TEST(SymmetryTest, ALinkOfManyCountsOncePerFlowThatCrossesIt) {
   const Network network(Shared(4, 4));
-  const auto fold = Fold::Find(network, TwoRanks(4, 2), Training());
-  ASSERT_TRUE(fold.has_value());
-  const int32_t send = fold->ColourOf({FoldRole::Kind::kSend, 0, 1, 0, 0});
+  const auto symmetry = Symmetry::Find(network, TwoRanks(4, 2), Training());
+  ASSERT_TRUE(symmetry.has_value());
+  const int32_t send =
+      symmetry->ColorOf({InstanceRole::Kind::kSend, 0, 1, 0, 0});
   ASSERT_GE(send, 0);
   double slowest = 1e9;
-  for (int32_t link : fold->colour(send).route.links) {
-    slowest = std::min(slowest, fold->links()[link].bytes_per_second);
+  for (int32_t link : symmetry->color(send).route.links) {
+    slowest = std::min(slowest, symmetry->links()[link].bytes_per_second);
   }
   EXPECT_EQ(slowest, 10.0 / 4);
 }
 
-TEST(FoldTest, ASlowAdapterKeepsItsReplicaApart) {
+TEST(SymmetryTest, ASlowAdapterKeepsItsReplicaApart) {
   Cluster cluster = Shared(3, 1);
   NodeGroup* slow = cluster.add_groups();
   *slow = cluster.groups(0);
@@ -75,15 +77,15 @@ TEST(FoldTest, ASlowAdapterKeepsItsReplicaApart) {
   // Replica 1 sends from node 1 to node 3, which is the slow one.
   const Placement place = TwoRanks(1, 2);
   Traffic traffic = Training();
-  EXPECT_FALSE(Fold::Find(Network(cluster), place, traffic).has_value());
+  EXPECT_FALSE(Symmetry::Find(Network(cluster), place, traffic).has_value());
   slow->mutable_node()->mutable_nics(0)->set_bytes_per_second(10);
-  EXPECT_TRUE(Fold::Find(Network(cluster), place, traffic).has_value());
+  EXPECT_TRUE(Symmetry::Find(Network(cluster), place, traffic).has_value());
 }
 
 // One of four replicas is slower. The others are still reduced to one, provided
 // there are no reductions, in which each replica has a different position in
 // the ring.
-TEST(FoldTest, EqualReplicasStayTogetherBesideAnUnlikeOne) {
+TEST(SymmetryTest, EqualReplicasStayTogetherOverlappingAnUnlikeOne) {
   Cluster cluster = Shared(7, 1);
   NodeGroup* slow = cluster.add_groups();
   *slow = cluster.groups(0);
@@ -91,36 +93,38 @@ TEST(FoldTest, EqualReplicasStayTogetherBesideAnUnlikeOne) {
   slow->mutable_node()->mutable_nics(0)->set_bytes_per_second(5);
   Traffic traffic = Training();
   traffic.copies.clear();
-  const auto fold = Fold::Find(Network(cluster), TwoRanks(1, 4), traffic);
-  ASSERT_TRUE(fold.has_value());
-  EXPECT_EQ(fold->replicas(), (std::vector<int32_t>{0, 3}));
+  const auto symmetry =
+      Symmetry::Find(Network(cluster), TwoRanks(1, 4), traffic);
+  ASSERT_TRUE(symmetry.has_value());
+  EXPECT_EQ(symmetry->replicas(), (std::vector<int32_t>{0, 3}));
 }
 
-TEST(FoldTest, APlacementThatMixesNodesIsNotFolded) {
+TEST(SymmetryTest, APlacementThatMixesNodesIsNotReduced) {
   const Network network(Shared(4, 2));
   Placement place = TwoRanks(1, 4);
-  ASSERT_TRUE(Fold::Find(network, place, Training()).has_value());
+  ASSERT_TRUE(Symmetry::Find(network, place, Training()).has_value());
   // Rank 0 has one whole node and half of two others.
   place.gpus = {0, 1, 1, 4, 2, 5, 6, 3};
   place.gpus = {0, 4, 1, 5, 2, 6, 7, 3};
-  const auto fold = Fold::Find(network, place, Training());
-  EXPECT_TRUE(!fold.has_value() || fold->representatives().num_gpus() > 2);
+  const auto symmetry = Symmetry::Find(network, place, Training());
+  EXPECT_TRUE(!symmetry.has_value() ||
+              symmetry->representatives().num_gpus() > 2);
 }
 
 // The replicas cross leaf switches at different ranks.
-TEST(FoldTest, ReplicasThatCrossLeafSwitchesElsewhereAreApart) {
+TEST(SymmetryTest, ReplicasThatCrossLeafSwitchesElsewhereAreApart) {
   Cluster cluster = Shared(6, 1);
   cluster.mutable_fabric()->set_nodes_per_leaf(3);
   cluster.mutable_fabric()->set_hop_latency_seconds(1e-3);
   Traffic traffic;
   traffic.sends = {{0, 1}, {1, 2}};
   const Placement place = *PlaceInOrder("test", "tp-dp-pp", 1, 2, 3, 6);
-  EXPECT_FALSE(Fold::Find(Network(cluster), place, traffic).has_value());
+  EXPECT_FALSE(Symmetry::Find(Network(cluster), place, traffic).has_value());
 }
 
 // No other traffic uses the links of a tensor group, so its all-reduces only
 // lengthen passes. They add neither tasks nor errors for a group of any size.
-TEST(FoldTest, CollectivesOfAFoldedTensorGroupAddNoTasks) {
+TEST(SymmetryTest, CollectivesOfAReducedTensorGroupAddNoTasks) {
   const Schedule schedule = ByHand({{0, 1}}, 2,
                                    {Actions({"0F0", "0F1", "0B0", "0B1"}),
                                     Actions({"1F0", "1B0", "1F1", "1B1"})});
@@ -135,15 +139,15 @@ TEST(FoldTest, CollectivesOfAFoldedTensorGroupAddNoTasks) {
     const Network network(Shared(2, tensor));
     const Placement place =
         *PlaceInOrder("test", "tp-dp-pp", tensor, 1, 2, 2 * tensor);
-    const auto fold =
-        Fold::Find(network, place,
-                   WholeTraffic(TrafficOf(schedule), place, schedule, costs));
-    ASSERT_TRUE(fold.has_value());
+    const auto symmetry = Symmetry::Find(
+        network, place,
+        WholeTraffic(TrafficOf(schedule), place, schedule, costs));
+    ASSERT_TRUE(symmetry.has_value());
     const PipelineInputs all = {schedule, semantics, costs,
                                 network,  place,     Communication()};
     const PipelineInputs folded = {
-        schedule,        semantics, costs, network, fold->representatives(),
-        Communication(), &*fold};
+        schedule,        semantics, costs, network, symmetry->representatives(),
+        Communication(), &*symmetry};
     const PipelineGraph graph = BuildPipelineGraph(folded);
     // 8 passes and 4 transfers.
     EXPECT_EQ(graph.tasks.num_tasks(), 12);
@@ -154,12 +158,12 @@ TEST(FoldTest, CollectivesOfAFoldedTensorGroupAddNoTasks) {
       return *std::max_element(ends.begin(), ends.end());
     };
     const double expected = end(BuildPipelineGraph(all), network.links());
-    EXPECT_NEAR(end(graph, fold->links()), expected, 1e-9 * expected);
+    EXPECT_NEAR(end(graph, symmetry->links()), expected, 1e-9 * expected);
   }
 }
 
-TEST(FoldTest, NobodyStandsForAnotherWhereEverybodyIsAlone) {
-  EXPECT_FALSE(Fold::Find(Network(Shared(2, 1)), TwoRanks(1, 1), Training())
+TEST(SymmetryTest, NobodyStandsForAnotherWhereEveryGpuIsAlone) {
+  EXPECT_FALSE(Symmetry::Find(Network(Shared(2, 1)), TwoRanks(1, 1), Training())
                    .has_value());
 }
 

@@ -78,7 +78,7 @@ TEST(GpuTimesTest, TransfersOfOneExchangeCountOnce) {
 }
 
 // A transfer that arrives during an optimizer step of its receiver is hidden.
-TEST(GpuTimesTest, TransfersBesideAStepAreHidden) {
+TEST(GpuTimesTest, TransfersOverlappingAStepAreHidden) {
   Measured measured = TwoStages("pipedream", 8);
   measured.num_batches = 1;
   measured.parameter_bytes = {4, 400};

@@ -85,10 +85,10 @@ TEST(UncertaintyTest, KindsAreIndependentAndOneKindIsNot) {
   EXPECT_NEAR(kernels_of(KernelPart::kNorm, KernelPart::kNorm), 0.1, 1e-9);
 }
 
-TEST(UncertaintyTest, ProductsAndAttentionOfOneShapeAreIndependent) {
+TEST(UncertaintyTest, GemmsAndAttentionOfOneShapeAreIndependent) {
   ResolvedScenario scenario;
   scenario.device = FreeDevice();
-  scenario.device.mutable_product_residual()->set_value(0.1);
+  scenario.device.mutable_gemm_residual()->set_value(0.1);
   const auto kernels_of = [&](Kernel::Kind a, Kernel::Kind b) {
     std::vector<Kernel> kernels;
     for (const Kernel::Kind kind : {a, b}) {
@@ -101,12 +101,10 @@ TEST(UncertaintyTest, ProductsAndAttentionOfOneShapeAreIndependent) {
     }
     return UncertaintyOf(scenario, WorkOfKernels(kernels)).kernels();
   };
-  EXPECT_NEAR(kernels_of(Kernel::Kind::kProduct, Kernel::Kind::kProduct), 0.1,
-              1e-9);
+  EXPECT_NEAR(kernels_of(Kernel::Kind::kGemm, Kernel::Kind::kGemm), 0.1, 1e-9);
   EXPECT_NEAR(kernels_of(Kernel::Kind::kAttention, Kernel::Kind::kAttention),
               0.1, 1e-9);
-  const double both =
-      kernels_of(Kernel::Kind::kProduct, Kernel::Kind::kAttention);
+  const double both = kernels_of(Kernel::Kind::kGemm, Kernel::Kind::kAttention);
   EXPECT_LT(both, 0.1 - 1e-4);
   EXPECT_GT(both, 0);
 }
@@ -133,7 +131,7 @@ TEST(UncertaintyTest, WithoutAnythingWrongNothingIsUncertain) {
       named.figure->set_relative_error(0);
     }
   }
-  scenario.device.mutable_product_residual()->set_value(0);
+  scenario.device.mutable_gemm_residual()->set_value(0);
   scenario.device.mutable_collective_residual()->set_value(0);
   scenario.device.mutable_memory_residual()->set_value(0);
   scenario.runtime.mutable_step_residual()->set_value(0.07);
@@ -147,7 +145,7 @@ TEST(UncertaintyTest, FiguresMoveTheTimeAsTheSimulatorSays) {
   for (const char* name :
        {"llama-2-70b-dgx-h100", "pipedream-flush-gpt-2.2b"}) {
     for (const char* path :
-         {"product.matrix_rate", "memory_efficiency",
+         {"gemm.matrix_rate", "memory_efficiency",
           "collectives.link_efficiency", "collectives.net_efficiency"}) {
       SCOPED_TRACE(absl::StrCat(name, " ", path));
       ResolvedScenario scenario = Preset(name);
@@ -211,14 +209,14 @@ TEST(UncertaintyTest, WhatNobodyMeasuredIsSaid) {
   EXPECT_THAT(outside->warnings(), Contains(HasSubstr("between nodes")));
   Coverage& coverage = *scenario.device.mutable_coverage();
   for (Range* range :
-       {coverage.mutable_product_m(), coverage.mutable_product_n(),
-        coverage.mutable_product_k(), coverage.mutable_collective_bytes(),
+       {coverage.mutable_gemm_m(), coverage.mutable_gemm_n(),
+        coverage.mutable_gemm_k(), coverage.mutable_collective_bytes(),
         coverage.mutable_collective_ranks()}) {
     range->set_low(0);
     range->set_high(1e12);
   }
   coverage.set_between_nodes(true);
-  coverage.set_batched_products(true);
+  coverage.set_batched_gemms(true);
   const auto inside = Simulate(scenario);
   ASSERT_TRUE(inside.ok()) << inside.status();
   EXPECT_THAT(inside->warnings(), IsEmpty());

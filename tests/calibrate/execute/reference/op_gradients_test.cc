@@ -14,27 +14,27 @@ StageOp Op(OpKind kind, int64_t rows, int64_t columns) {
   return op;
 }
 
-StageOp Product(int64_t m, int64_t n, int64_t k) {
-  StageOp op = Op(OpKind::kProduct, m, n);
+StageOp MakeGemm(int64_t m, int64_t n, int64_t k) {
+  StageOp op = Op(OpKind::kGemm, m, n);
   op.inner = k;
   return op;
 }
 
 // y = x w^T with w stored as [out, in]: both gradients are GEMMs.
-TEST(OpGradientsTest, ProductsOfALinearLayer) {
+TEST(OpGradientsTest, GemmsOfALinearLayer) {
   constexpr int kT = 5, kIn = 7, kOut = 3;
-  StageOp op = Product(kT, kOut, kIn);
+  StageOp op = MakeGemm(kT, kOut, kIn);
   op.transpose_b = true;
   op.epilogue = Epilogue::kBias;
   const OpCase forward(op);
   const Numbers dy = Normal(kT * kOut, 1);
 
-  OpCase input(Product(kT, kIn, kOut));
+  OpCase input(MakeGemm(kT, kIn, kOut));
   input.inputs = {dy, forward.inputs[1], {}};
   input.Run();
   ExpectSame(input.outputs[0], GradientOf(forward, 0, 0, dy));
 
-  StageOp transposed = Product(kOut, kIn, kT);
+  StageOp transposed = MakeGemm(kOut, kIn, kT);
   transposed.transpose_a = transposed.accumulate = true;
   OpCase weight(transposed);
   weight.inputs = {dy, forward.inputs[0], {}};
@@ -52,14 +52,14 @@ TEST(OpGradientsTest, ProductsOfALinearLayer) {
 
 // z = gelu(x w^T + bias) v^T: the GEMM that computes dz v also computes the
 // gradient of the pre-activation.
-TEST(OpGradientsTest, GeluInTheEpiloguesOfProducts) {
+TEST(OpGradientsTest, GeluInTheEpiloguesOfGemms) {
   constexpr int kT = 4, kIn = 3, kInner = 6, kOut = 5;
-  StageOp first = Product(kT, kInner, kIn);
+  StageOp first = MakeGemm(kT, kInner, kIn);
   first.transpose_b = true;
   first.epilogue = Epilogue::kBiasGelu;
   OpCase forward(first);
   const Numbers v = Normal(kOut * kInner, 11), dz = Normal(kT * kOut, 12);
-  StageOp back = Product(kT, kInner, kOut);
+  StageOp back = MakeGemm(kT, kInner, kOut);
   back.epilogue = Epilogue::kGeluGradient;
   OpCase backward(back);
   forward.Run();
@@ -68,7 +68,7 @@ TEST(OpGradientsTest, GeluInTheEpiloguesOfProducts) {
   const auto loss = [&] {
     OpCase run = forward;
     run.Run();
-    StageOp second = Product(kT, kOut, kInner);
+    StageOp second = MakeGemm(kT, kOut, kInner);
     second.transpose_b = true;
     OpCase next(second);
     next.inputs = {run.outputs[0], v, {}};
@@ -79,7 +79,7 @@ TEST(OpGradientsTest, GeluInTheEpiloguesOfProducts) {
   bias.inputs = {backward.outputs[0]};
   bias.Run();
   ExpectSame(bias.outputs[0], Differences(&forward.inputs[2], loss));
-  OpCase input(Product(kT, kIn, kInner));
+  OpCase input(MakeGemm(kT, kIn, kInner));
   input.inputs = {backward.outputs[0], forward.inputs[1], {}};
   input.Run();
   ExpectSame(input.outputs[0], Differences(&forward.inputs[0], loss));

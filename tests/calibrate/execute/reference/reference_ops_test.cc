@@ -17,9 +17,9 @@ TEST(ReferenceOpsTest, ProductIsTheSumOfProductsHoweverStored) {
       op.inner = kK;
       op.transpose_a = transpose_a;
       op.transpose_b = transpose_b;
-      OpCase product(op);
-      product.Run();
-      const Numbers &a = product.inputs[0], &b = product.inputs[1];
+      OpCase gemm(op);
+      gemm.Run();
+      const Numbers &a = gemm.inputs[0], &b = gemm.inputs[1];
       Numbers expected;
       for (int i = 0; i < kM; ++i) {
         for (int j = 0; j < kN; ++j) {
@@ -31,7 +31,7 @@ TEST(ReferenceOpsTest, ProductIsTheSumOfProductsHoweverStored) {
           expected.push_back(sum);
         }
       }
-      ExpectSame(product.outputs[0], expected, 1e-14);
+      ExpectSame(gemm.outputs[0], expected, 1e-14);
     }
   }
 }

@@ -163,7 +163,7 @@ TEST(EmulatorTest, WritingBeforeABufferIsSeenBehind) {
 
 // Computes d = a b for row-major a [16, 16], b [16, 8] and d [16, 8].
 template <typename Half>
-void Product(const Half* a, const Half* b, float* d) {
+void RunGemm(const Half* a, const Half* b, float* d) {
   auto* shared_a = SharedMemory<Half>();
   Half* shared_b = shared_a + 256;
   const int lane = threadIdx.x;
@@ -181,7 +181,7 @@ void Product(const Half* a, const Half* b, float* d) {
 }
 
 template <typename Half>
-void ExpectPlainProduct() {
+void ExpectPlainGemm() {
   std::mt19937 random(1);
   std::normal_distribution<float> normal;
   std::vector<Half> a(256), b(128);
@@ -189,7 +189,7 @@ void ExpectPlainProduct() {
   for (Half& x : b) x = Pair<Half>::FromFloat(normal(random));
   std::vector<float> d(128);
   ASSERT_EQ(
-      emulator::Run(1, 32, 768, [&] { Product(a.data(), b.data(), d.data()); }),
+      emulator::Run(1, 32, 768, [&] { RunGemm(a.data(), b.data(), d.data()); }),
       cudaSuccess);
   for (int i = 0; i < 16; ++i) {
     for (int j = 0; j < 8; ++j) {
@@ -204,8 +204,8 @@ void ExpectPlainProduct() {
 }
 
 TEST(EmulatorTest, MatrixInstructionsGiveThePlainProduct) {
-  ExpectPlainProduct<__nv_bfloat16>();
-  ExpectPlainProduct<__half>();
+  ExpectPlainGemm<__nv_bfloat16>();
+  ExpectPlainGemm<__half>();
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ cudaError_t LaunchWithoutData(const StageOp& op, const Launch& launch = {}) {
 }
 
 TEST(LaunchOpTest, RefusesWhatNoKernelDoes) {
-  EXPECT_EQ(LaunchWithoutData(Rows(OpKind::kProduct, 8, 8)),
+  EXPECT_EQ(LaunchWithoutData(Rows(OpKind::kGemm, 8, 8)),
             cudaErrorNotSupported);
   EXPECT_EQ(LaunchWithoutData(Rows(OpKind::kGeluForward, 8, 12)),
             cudaErrorNotSupported);

@@ -42,7 +42,7 @@ class PacedCopyTest : public testing::Test {
   std::vector<uint8_t> from_, to_;
 };
 
-TEST_F(PacedCopyTest, ALoneCopyTakesItsLatencyAndItsBytesByItsRate) {
+TEST_F(PacedCopyTest, AnUncontendedCopyTakesItsLatencyAndItsBytesByItsRate) {
   for (const double step : kSteps) {
     emulator::SetTimerStep(static_cast<uint64_t>(step));
     for (const double rate : {1e9, 25e9, 400e9}) {

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/search/ranked_plan.h"
+
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
+#include "schedules/registry.h"
+
+namespace weir {
+namespace {
+
+// Relative difference of values that count as equal.
+constexpr double kRounding = 1e-9;
+
+bool AreEqual(double a, double b) {
+  return std::abs(a - b) <= kRounding * std::max(a, b);
+}
+
+// Returns the sizes and the cut. A size of 0 means 1.
+std::vector<uint32_t> SizesOf(const Scenario& scenario) {
+  const Parallelism& parallelism = scenario.parallelism();
+  std::vector<uint32_t> sizes;
+  for (const uint32_t size :
+       {parallelism.tensor(), parallelism.data(), parallelism.pipeline(),
+        parallelism.chunks(), parallelism.expert(),
+        scenario.batch().microbatch_size()}) {
+    sizes.push_back(std::max(size, 1u));
+  }
+  sizes.push_back(scenario.training().fully_sharded());
+  sizes.push_back(scenario.training().distributed_optimizer());
+  // An even cut may be given explicitly.
+  const auto& blocks = parallelism.blocks_per_stage();
+  const bool even =
+      std::all_of(blocks.begin(), blocks.end(),
+                  [&](uint32_t count) { return count == blocks.Get(0); });
+  if (!even) sizes.insert(sizes.end(), blocks.begin(), blocks.end());
+  return sizes;
+}
+
+std::string RecomputeName(const Scenario& scenario) {
+  switch (scenario.training().recompute()) {
+    case RECOMPUTE_FULL:
+      return "full";
+    case RECOMPUTE_SELECTIVE:
+      return "selective";
+    default:
+      return "none";
+  }
+}
+
+std::string OrderName(const Scenario& scenario) {
+  const Parallelism& parallelism = scenario.parallelism();
+  if (!parallelism.gpus().empty()) return "of its own";
+  return parallelism.order().empty() ? "tp-dp-pp" : parallelism.order();
+}
+
+}  // namespace
+
+bool ChangesTraining(const std::string& schedule) {
+  const auto kind = FindScheduleKind(schedule);
+  return kind.ok() && (!(*kind)->flush || (*kind)->name == "accept");
+}
+
+bool IsSamePlan(const RankedPlan& one, const RankedPlan& other) {
+  if (!AreEqual(one.seconds, other.seconds) ||
+      !AreEqual(one.bytes, other.bytes)) {
+    return false;
+  }
+  const Scenario& a = one.scenario;
+  const Scenario& b = other.scenario;
+  if (SizesOf(a) != SizesOf(b) ||
+      a.parallelism().layout() != b.parallelism().layout()) {
+    return false;
+  }
+  return a.schedule() == b.schedule() ||
+         (!ChangesTraining(a.schedule()) && !ChangesTraining(b.schedule()));
+}
+
+std::string DifferenceOf(const Scenario& other, const Scenario& plan) {
+  std::vector<std::string> words;
+  const auto add = [&](absl::string_view name, const std::string& theirs,
+                       const std::string& ours) {
+    if (theirs != ours) words.push_back(absl::StrCat(name, " ", theirs));
+  };
+  add("schedule", other.schedule(), plan.schedule());
+  add("recompute", RecomputeName(other), RecomputeName(plan));
+  add("order", OrderName(other), OrderName(plan));
+  return absl::StrJoin(words, ", ");
+}
+
+Score ScoreOf(Objective objective, double seconds, double bytes, int num_gpus) {
+  if (objective == OBJECTIVE_MEMORY) return {bytes, seconds};
+  if (objective == OBJECTIVE_COST) return {seconds * num_gpus, bytes};
+  return {seconds, bytes};
+}
+
+bool Dominates(const RankedPlan& one, const RankedPlan& other) {
+  const auto compare = [](double a, double b) {
+    return a < b * (1 - kRounding) ? -1 : a > b * (1 + kRounding) ? 1 : 0;
+  };
+  const int seconds = compare(one.seconds, other.seconds);
+  const int bytes = compare(one.bytes, other.bytes);
+  const int cost =
+      compare(one.seconds * one.num_gpus, other.seconds * other.num_gpus);
+  if (seconds > 0 || bytes > 0 || cost > 0) return false;
+  return seconds + bytes + cost < 0 || one.index < other.index;
+}
+
+std::vector<RankedPlan> BestOf(std::vector<RankedPlan> found,
+                               Objective objective, size_t num_plans) {
+  std::sort(
+      found.begin(), found.end(),
+      [&](const RankedPlan& a, const RankedPlan& b) {
+        const Score of_a = ScoreOf(objective, a.seconds, a.bytes, a.num_gpus);
+        const Score of_b = ScoreOf(objective, b.seconds, b.bytes, b.num_gpus);
+        return std::tie(of_a, a.index) < std::tie(of_b, b.index);
+      });
+  if (objective != OBJECTIVE_PARETO) {
+    if (found.size() > num_plans) found.resize(num_plans);
+    return found;
+  }
+  std::vector<RankedPlan> front;
+  for (const RankedPlan& one : found) {
+    const bool beaten = std::any_of(
+        found.begin(), found.end(),
+        [&](const RankedPlan& other) { return Dominates(other, one); });
+    if (!beaten) front.push_back(one);
+  }
+  return front;
+}
+
+}  // namespace weir

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plans that a search has ranked, and comparisons between them.
+#ifndef WEIR_PLAN_SEARCH_RANKED_PLAN_H_
+#define WEIR_PLAN_SEARCH_RANKED_PLAN_H_
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "plan/search/plan.pb.h"
+#include "scenarios/scenario.pb.h"
+
+namespace weir {
+
+// The values to compare, lexicographically. Smaller is better.
+using Score = std::pair<double, double>;
+Score ScoreOf(Objective objective, double seconds, double bytes, int num_gpus);
+
+// A candidate that was ranked.
+struct RankedPlan {
+  Scenario scenario;
+  std::string source;
+  std::string text;  // DescribeShape and the schedule
+  double seconds = 0, bytes = 0, lower_bound_seconds = 0;
+  int num_gpus = 1;
+  bool fits = false;
+  int index = 0;  // in the order of ranking
+  // The position in the space, [shape, schedule]. Of several equal plans the
+  // one with the least position is kept. Plans outside the space come last.
+  std::pair<int, int> place = {0, 0};
+  std::vector<Scenario> equals = {};  // plans merged into this one
+};
+
+// Returns true if a schedule's training differs from that of one GPU: without a
+// flush, or with lossy transfers.
+bool ChangesTraining(const std::string& schedule);
+
+// Returns true if sizes, cut, time and memory are equal. Such plans differ only
+// in a choice that has no effect, such as recomputation of what a fused kernel
+// never saves, an order of GPUs or a name of the schedule. Schedules that
+// change the training must also have the same name.
+bool IsSamePlan(const RankedPlan& one, const RankedPlan& other);
+
+// Describes how `other` differs from `plan`: "recompute selective, order
+// tp-pp-dp".
+std::string DifferenceOf(const Scenario& other, const Scenario& plan);
+
+// Returns true if `one` is not worse than `other` in time, memory and cost,
+// rounding aside, and is better in one of them or was found before.
+bool Dominates(const RankedPlan& one, const RankedPlan& other);
+
+// Returns at most `num_plans` plans, best first; for a Pareto front, all of it
+// by time.
+std::vector<RankedPlan> BestOf(std::vector<RankedPlan> found,
+                               Objective objective, size_t num_plans);
+
+}  // namespace weir
+
+#endif  // WEIR_PLAN_SEARCH_RANKED_PLAN_H_

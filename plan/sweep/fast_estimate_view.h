@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Views of a ranked run: table and JSON.
+#ifndef WEIR_PLAN_SWEEP_FAST_ESTIMATE_VIEW_H_
+#define WEIR_PLAN_SWEEP_FAST_ESTIMATE_VIEW_H_
+
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "scenarios/scenario.h"
+#include "sim/fast/fast_simulator.h"
+
+namespace weir {
+
+std::string FastEstimateTable(const ResolvedScenario& scenario,
+                              const FastEstimate& run);
+
+// Returns the envelope of results/views/views.h; "result" has the values of a
+// sweep's point (SweepOutcome) and the method.
+std::string FastEstimateJson(absl::string_view command,
+                             const ResolvedScenario& scenario,
+                             const FastEstimate& run);
+
+}  // namespace weir
+
+#endif  // WEIR_PLAN_SWEEP_FAST_ESTIMATE_VIEW_H_

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// weir-calibrate network over a fake network: the real launch, control plane,
+// plan and profile without a GPU.
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "base/exit_code.h"
+#include "calibrate/fabric/command.h"
+#include "tests/calibrate/fabric/fake_transport.h"
+
+int main(int argc, char** argv) {
+  CLI::App app("a network calibration that needs no GPU");
+  weir::NetworkFlags flags;
+  weir::FakeTransportOptions pretend;
+  flags.command = "pretend_network";
+  flags.weir_version = "pretended";
+  flags.start = "h200-sxm";
+  flags.max_bytes = 1 << 24;
+  app.add_option("--out", flags.out);
+  app.add_option("--start", flags.start);
+  app.add_option("--pairs-per-class", flags.pairs_per_class);
+  app.add_option("--max-bytes", flags.max_bytes);
+  app.add_option("--timeout", flags.timeout_seconds);
+  app.add_option("--topology", flags.topology);
+  app.add_option("--rendezvous", flags.rendezvous);
+  app.add_option("--groups", flags.groups);
+  app.add_option("--seed", flags.seed);
+  app.add_flag("--one-gpu", flags.one_gpu);
+  app.add_option("--folder", pretend.folder)->required();
+  app.add_option("--trouble", pretend.trouble);
+  app.add_option("--noise", pretend.noise);
+  app.add_option("--leaf", pretend.leaf);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : weir::kExitUsage;
+  }
+  return weir::RunNetworkCommand(flags, weir::FakeNetwork(pretend));
+}

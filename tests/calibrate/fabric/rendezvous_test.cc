@@ -1,0 +1,469 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checks which processes may join rank 0, and that no other process can end the
+// meeting.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/files.h"
+#include "base/textproto.h"
+#include "calibrate/fabric/control.pb.h"
+#include "calibrate/fabric/follower.h"
+#include "calibrate/fabric/leader.h"
+
+namespace weir {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+constexpr char kToken[] = "the token of the job";
+
+absl::Time Later() { return absl::Now() + absl::Seconds(30); }
+
+RankLaunch LaunchOf(int num_ranks) {
+  RankLaunch launch;
+  launch.num_ranks = num_ranks;
+  launch.node = "n0";
+  return launch;
+}
+
+LeaderOptions OptionsOf(double timeout_seconds) {
+  LeaderOptions options;
+  options.weir_version = "tested";
+  options.timeout_seconds = timeout_seconds;
+  options.perform = [](const Request&) { return Answer(); };
+  options.tell = [](const absl::Status&) {};
+  return options;
+}
+
+Hello HelloOf(int rank, uint64_t instance, int num_ranks) {
+  Hello hello;
+  hello.set_token(kToken);
+  hello.set_rank(rank);
+  hello.set_num_ranks(num_ranks);
+  hello.set_node("n1");
+  hello.set_pid(4711);
+  hello.set_weir_version("tested");
+  hello.set_instance(instance);
+  hello.set_attempt(1);
+  return hello;
+}
+
+// Rank 0 of `num_ranks`, in its own thread.
+class Meeting {
+ public:
+  explicit Meeting(int num_ranks, double timeout_seconds = 30)
+      : num_ranks_(num_ranks),
+        leader_(LaunchOf(num_ranks), OptionsOf(timeout_seconds)) {
+    meeting_.file = absl::StrCat(testing::TempDir(), "weir_meet_", getpid());
+    std::filesystem::remove(meeting_.file);
+    meeting_.all_local = true;
+    meeting_.token = kToken;
+    thread_ = std::thread([this] { met_ = leader_.Meet(meeting_); });
+    MeetingPoint point;
+    while (point.port() == 0) {
+      absl::SleepFor(absl::Milliseconds(5));
+      const auto text = ReadFile(meeting_.file);
+      if (text.ok()) {
+        EXPECT_TRUE(ParseTextProto(meeting_.file, *text, &point).ok());
+      }
+    }
+    port_ = static_cast<int>(point.port());
+  }
+  ~Meeting() {
+    if (thread_.joinable()) thread_.join();
+    std::filesystem::remove(meeting_.file);
+  }
+
+  std::unique_ptr<ControlWire> Call() const {
+    auto wire = Connect("127.0.0.1", port_, Later());
+    EXPECT_TRUE(wire.ok()) << wire.status();
+    return wire.ok() ? *std::move(wire) : nullptr;
+  }
+
+  // Returns rank 0's answer to this greeting.
+  Answer Greet(ControlWire* wire, const Hello& hello) const {
+    EXPECT_TRUE(wire->Send(hello, Later()).ok());
+    Answer answer;
+    const absl::Status received = wire->Receive(&answer, Later());
+    EXPECT_TRUE(received.ok()) << received;
+    return answer;
+  }
+  std::string Refusal(const Hello& hello) const {
+    return Greet(Call().get(), hello).refusal();
+  }
+
+  // Joins as a rank does.
+  std::unique_ptr<ControlWire> Join(int rank, uint64_t instance) const {
+    std::unique_ptr<ControlWire> wire = Call();
+    EXPECT_EQ(Greet(wire.get(), HelloOf(rank, instance, num_ranks_)).refusal(),
+              "");
+    EXPECT_TRUE(wire->Send(Answer(), Later()).ok());
+    return wire;
+  }
+
+  absl::Status Join() {
+    thread_.join();
+    return met_;
+  }
+  Leader* leader() { return &leader_; }
+
+ private:
+  const int num_ranks_;
+  Leader leader_;
+  Rendezvous meeting_;
+  absl::Status met_;
+  int port_ = 0;
+  std::thread thread_;
+};
+
+TEST(MeetTest, GreetingsThatDoNotFitEndNothing) {
+  Meeting meeting(2);
+  Hello hello = HelloOf(1, 1, 2);
+  hello.set_token("a guess");
+  EXPECT_EQ(meeting.Refusal(hello), "wrong token");
+  hello = HelloOf(1, 1, 3);
+  EXPECT_EQ(meeting.Refusal(hello),
+            "was launched as one of 3 ranks, expected 2 as rank 0");
+  hello = HelloOf(1, 1, 2);
+  hello.set_weir_version("another");
+  EXPECT_EQ(meeting.Refusal(hello),
+            "is version another, expected tested as rank 0");
+  for (const uint32_t rank : {0u, 2u, 0xffffffffu}) {
+    hello = HelloOf(1, 1, 2);
+    hello.set_rank(rank);
+    EXPECT_EQ(meeting.Refusal(hello), "is no rank from 1 to 1");
+  }
+  const auto wire = meeting.Join(1, 1);
+  const absl::Status met = meeting.Join();
+  EXPECT_TRUE(met.ok()) << met;
+}
+
+TEST(MeetTest, SaysWhatWasDroppedWhenTimeIsOver) {
+  Meeting meeting(2, 2);
+  meeting.Refusal(HelloOf(1, 1, 3));
+  std::vector<std::unique_ptr<ControlWire>> closed;
+  for (int i = 0; i < 7; ++i) closed.push_back(meeting.Call());
+  closed.clear();
+  const absl::Status met = meeting.Join();
+  EXPECT_EQ(met.code(), absl::StatusCode::kAborted);
+  EXPECT_THAT(std::string(met.message()),
+              AllOf(HasSubstr("rank 1 of 2 did not come to rank 0 (host n0"),
+                    HasSubstr("dropped 8 connections: rank 1 (host n1, pid "
+                              "4711) was launched as one of 3 ranks"),
+                    HasSubstr("127.0.0.1 with no greeting, ...")));
+}
+
+// The first greeting was accepted only after its rank had given up on it.
+TEST(MeetTest, ARanksOwnRetryReplacesItsFirstConnection) {
+  Meeting meeting(3);
+  const auto first = meeting.Call();
+  Hello hello = HelloOf(1, 7, 3);
+  EXPECT_EQ(meeting.Greet(first.get(), hello).refusal(), "");
+  const auto second = meeting.Call();
+  hello.set_attempt(2);
+  EXPECT_EQ(meeting.Greet(second.get(), hello).refusal(), "");
+  ASSERT_TRUE(second->Send(Answer(), Later()).ok());
+  Answer nothing;  // ignores heartbeats
+  EXPECT_EQ(first->Receive(&nothing, Later()).code(),
+            absl::StatusCode::kUnavailable);
+  const auto other = meeting.Join(2, 8);
+  const absl::Status met = meeting.Join();
+  EXPECT_TRUE(met.ok()) << met;
+}
+
+TEST(MeetTest, AnEarlierConnectionReplacesNoLaterOne) {
+  Meeting meeting(3);
+  Hello hello = HelloOf(1, 7, 3);
+  hello.set_attempt(2);
+  const auto second = meeting.Call();
+  EXPECT_EQ(meeting.Greet(second.get(), hello).refusal(), "");
+  ASSERT_TRUE(second->Send(Answer(), Later()).ok());
+  hello.set_attempt(1);
+  EXPECT_NE(meeting.Refusal(hello), "");
+  const auto other = meeting.Join(2, 8);
+  const absl::Status met = meeting.Join();
+  EXPECT_TRUE(met.ok()) << met;
+}
+
+// Reads messages until rank 0 sends a request, and answers it. Returns false if
+// the connection ends before.
+bool IsAsked(ControlWire* wire) {
+  Request request;
+  while (wire->Receive(&request, Later()).ok()) {
+    if (request.what() != Request::ANSWER) continue;
+    Answer answer;
+    answer.set_number(request.number());
+    return wire->Send(answer, Later()).ok();
+  }
+  return false;
+}
+
+TEST(MeetTest, TheFirstOfTwoThatClaimARankIsKept) {
+  Meeting meeting(3);
+  const auto first = meeting.Join(1, 7);
+  const auto stranger = meeting.Call();
+  const Answer answer = meeting.Greet(stranger.get(), HelloOf(1, 666, 3));
+  EXPECT_EQ(answer.refusal(),
+            "came while rank 1 (host n1, pid 4711) was there");
+  EXPECT_TRUE(answer.may_retry());
+  const auto other = meeting.Join(2, 8);
+  const absl::Status met = meeting.Join();
+  ASSERT_TRUE(met.ok()) << met;
+  Request request;
+  request.set_what(Request::ANSWER);
+  std::thread ranks([&] {
+    EXPECT_TRUE(IsAsked(first.get()));
+    EXPECT_TRUE(IsAsked(other.get()));
+  });
+  const auto answers =
+      meeting.leader()->SendAndWait({{0, request}, {1, request}, {2, request}});
+  EXPECT_TRUE(answers.ok()) << answers.status();
+  ranks.join();
+}
+
+// Refuses one greeting and exits, as rank 0 does once all others have joined.
+void RefuseOnce(std::unique_ptr<Listener> listener) {
+  std::unique_ptr<ControlWire> wire;
+  while (wire == nullptr) {
+    WaitReadable(listener->fds(), Later());
+    auto accepted = listener->Accept();
+    ASSERT_TRUE(accepted.ok()) << accepted.status();
+    wire = *std::move(accepted);
+  }
+  Hello hello;
+  EXPECT_TRUE(wire->Receive(&hello, Later()).ok());
+  Answer answer;
+  answer.set_refusal("came while rank 1 was there");
+  answer.set_may_retry(true);
+  listener.reset();
+  EXPECT_TRUE(wire->Send(answer, Later()).ok());
+}
+
+TEST(MeetTest, ARefusalIsKeptWhenRank0HasGone) {
+  auto listener = Listener::Open({"127.0.0.1"}, {0}, /*all_local=*/true);
+  ASSERT_TRUE(listener.ok()) << listener.status();
+  RankLaunch launch = LaunchOf(2);
+  launch.rank = 1;
+  Rendezvous rendezvous;
+  rendezvous.hosts = {"127.0.0.1"};
+  rendezvous.ports = {(*listener)->port()};
+  FollowerOptions options;
+  options.weir_version = "tested";
+  options.timeout_seconds = 3;
+  options.tell = [](const absl::Status&) {};
+  std::thread leader(RefuseOnce, *std::move(listener));
+  const auto follower = Follower::Meet(launch, rendezvous, options);
+  leader.join();
+  EXPECT_TRUE(absl::IsAborted(follower.status()));
+  EXPECT_THAT(std::string(follower.status().message()),
+              AllOf(HasSubstr("rank 1 (host n0) found rank 0"),
+                    HasSubstr("refused it: came while rank 1 was there"),
+                    HasSubstr("; then 127.0.0.1")));
+}
+
+TEST(MeetTest, OneThatLeavesMakesRoom) {
+  Meeting meeting(3);
+  meeting.Join(1, 666);  // disconnects at once
+  const auto first = meeting.Join(1, 7);
+  const auto other = meeting.Join(2, 8);
+  const absl::Status met = meeting.Join();
+  EXPECT_TRUE(met.ok()) << met;
+}
+
+TEST(MeetTest, GarbageEndsNothing) {
+  Meeting meeting(2);
+  std::vector<std::unique_ptr<ControlWire>> wires;
+  for (const std::string& bytes :
+       {std::string("GET / HTTP/1.1\r\n\r\n"), std::string(300, '\xff'),
+        std::string("\0", 1), std::string("\x80\x80\x80\x80\x80\x80", 6)}) {
+    wires.push_back(meeting.Call());
+    ASSERT_EQ(write(wires.back()->fd(), bytes.data(), bytes.size()),
+              static_cast<ssize_t>(bytes.size()));
+  }
+  const auto rank = meeting.Join(1, 1);
+  const absl::Status met = meeting.Join();
+  EXPECT_TRUE(met.ok()) << met;
+}
+
+// Runs rank 0 of two with few file descriptors. Exits with 0 if both ranks met.
+[[noreturn]] void LeadWithFewDescriptors(const Rendezvous& rendezvous,
+                                         rlim_t num_descriptors) {
+  const rlimit few{num_descriptors, num_descriptors};
+  if (setrlimit(RLIMIT_NOFILE, &few) != 0) _exit(2);
+  Leader leader(LaunchOf(2), OptionsOf(30));
+  const absl::Status met = leader.Meet(rendezvous);
+  leader.Finish(0);
+  _exit(met.ok() ? 0 : 1);
+}
+
+// Connections that never greet correctly: silent ones, other protocols, half a
+// greeting and wrong tokens. Each holds a descriptor of rank 0 while it is
+// open.
+class StrangersTest : public testing::TestWithParam<rlim_t> {
+ protected:
+  static constexpr int kNumStrangers = 600;
+
+  void SetUp() override {
+    // The sanitizer's checks of virtual calls write to a pipe and abort if they
+    // cannot open one.
+    if (std::getenv("UBSAN_OPTIONS") != nullptr) {
+      GTEST_SKIP() << "UndefinedBehaviorSanitizer needs descriptors itself";
+    }
+    // This process needs one descriptor per stranger.
+    rlimit limit{};
+    ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    limit.rlim_cur = std::max<rlim_t>(limit.rlim_cur, kNumStrangers + 100);
+    if (limit.rlim_cur > limit.rlim_max) GTEST_SKIP() << "too few descriptors";
+    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    meeting_.file = absl::StrCat(testing::TempDir(), "weir_meet_few_", getpid(),
+                                 "_", GetParam());
+    meeting_.all_local = true;
+    meeting_.token = kToken;
+    std::filesystem::remove(meeting_.file);
+    child_ = fork();
+    if (child_ == 0) LeadWithFewDescriptors(meeting_, GetParam());
+    MeetingPoint point;
+    while (point.port() == 0) {
+      absl::SleepFor(absl::Milliseconds(5));
+      const auto text = ReadFile(meeting_.file);
+      if (text.ok()) {
+        ASSERT_TRUE(ParseTextProto(meeting_.file, *text, &point).ok());
+      }
+      ASSERT_EQ(waitpid(child_, nullptr, WNOHANG), 0);
+    }
+    port_ = static_cast<int>(point.port());
+  }
+
+  void TearDown() override { std::filesystem::remove(meeting_.file); }
+
+  std::unique_ptr<ControlWire> Call() const {
+    auto wire = Connect("127.0.0.1", port_, Later());
+    EXPECT_TRUE(wire.ok()) << wire.status();
+    return wire.ok() ? *std::move(wire) : nullptr;
+  }
+
+  // Sends the bytes of stranger `i`. Rank 0 may have closed the connection by
+  // then.
+  static void Speak(int i, ControlWire* wire) {
+    std::string bytes;
+    if (i % 5 == 1) bytes = "GET / HTTP/1.1\r\n\r\n";
+    if (i % 5 == 2) bytes = std::string(5000, '\xff');
+    if (i % 5 == 3) bytes = std::string("\x40\n\x3e", 3);
+    if (i % 5 == 4) {
+      Hello hello = HelloOf(1, 1000 + i, 2);
+      hello.set_token("a guess");
+      wire->Send(hello, Later()).IgnoreError();
+    }
+    send(wire->fd(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  }
+
+  Rendezvous meeting_;
+  pid_t child_ = -1;
+  int port_ = 0;
+};
+
+TEST_P(StrangersTest, DoNotKeepARankOut) {
+  std::vector<std::unique_ptr<ControlWire>> strangers;
+  for (int i = 0; i < kNumStrangers; ++i) {
+    strangers.push_back(Call());
+    ASSERT_NE(strangers.back(), nullptr);
+    Speak(i, strangers.back().get());
+  }
+  // A rank's connection may be dropped among so many; it retries.
+  std::unique_ptr<ControlWire> rank;
+  Hello hello = HelloOf(1, 1, 2);
+  for (int attempt = 1; attempt <= 20; ++attempt) {
+    hello.set_attempt(attempt);
+    rank = Call();
+    Answer answer;
+    if (rank->Send(hello, Later()).ok() &&
+        rank->Receive(&answer, Later()).ok() && answer.refusal().empty()) {
+      break;
+    }
+    rank.reset();
+  }
+  ASSERT_NE(rank, nullptr);
+  ASSERT_TRUE(rank->Send(Answer(), Later()).ok());
+  Request finish;
+  while (rank->Receive(&finish, Later()).ok()) {
+    if (finish.what() == Request::FINISH) break;
+  }
+  rank.reset();
+  int result = -1;
+  waitpid(child_, &result, 0);
+  EXPECT_EQ(result, 0);
+}
+
+// With 40, there are fewer descriptors than connections that rank 0 would keep;
+// with 256, there are more.
+INSTANTIATE_TEST_SUITE_P(Descriptors, StrangersTest, testing::Values(40, 256));
+
+class MeetingPointTest : public testing::Test {
+ protected:
+  // Rank 0 waits for a moment; no other rank joins.
+  absl::Status Meet() const {
+    Rendezvous meeting;
+    meeting.file = path_;
+    meeting.all_local = true;
+    meeting.token = kToken;
+    Leader leader(LaunchOf(2), OptionsOf(0.2));
+    return leader.Meet(meeting);
+  }
+  void TearDown() override { std::filesystem::remove_all(path_); }
+
+  const std::string path_ =
+      absl::StrCat(testing::TempDir(), "weir_meeting_point_", getpid());
+};
+
+TEST_F(MeetingPointTest, IsRemovedAtTheEnd) {
+  EXPECT_EQ(Meet().code(), absl::StatusCode::kAborted);
+  EXPECT_FALSE(std::filesystem::exists(path_));
+}
+
+TEST_F(MeetingPointTest, ReplacesNoFileOfOthers) {
+  ASSERT_TRUE(WriteFile(path_, "notes\n").ok());
+  EXPECT_THAT(std::string(Meet().message()),
+              HasSubstr("was not written by weir"));
+  EXPECT_EQ(ReadFile(path_).value_or(""), "notes\n");
+}
+
+TEST_F(MeetingPointTest, ReplacesNoFolder) {
+  std::filesystem::create_directory(path_);
+  EXPECT_THAT(std::string(Meet().message()), HasSubstr("is a folder"));
+  EXPECT_TRUE(std::filesystem::is_directory(path_));
+}
+
+TEST_F(MeetingPointTest, ReplacesNoPipe) {
+  ASSERT_EQ(mkfifo(path_.c_str(), 0600), 0);
+  EXPECT_THAT(std::string(Meet().message()),
+              HasSubstr("is a device or a pipe, expected a file"));
+  EXPECT_TRUE(std::filesystem::is_fifo(path_));
+}
+
+TEST_F(MeetingPointTest, KeepsALinkAndReplacesItsTarget) {
+  const std::string target = path_ + "_target";
+  ASSERT_TRUE(WriteFile(target, "").ok());
+  std::filesystem::create_symlink(target, path_);
+  EXPECT_EQ(Meet().code(), absl::StatusCode::kAborted);
+  EXPECT_FALSE(std::filesystem::exists(target));
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// weir-calibrate with a fake GPU. WEIR_PRETEND selects failures and
+// disturbances: "noise=0.02;sleep=0.01;hangs=norm;wrong=gelu;gpu=NVIDIA
+// A100-SXM4-80GB".
+#include <cstdlib>
+#include <string>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
+#include "calibrate/execute/host_device.h"
+#include "cli/weir_calibrate/calibrate_main.h"
+#include "tests/calibrate/measure/fake_bench.h"
+
+namespace weir {
+namespace {
+
+double Number(const std::string& text) {
+  double value = 0;
+  if (!absl::SimpleAtod(text, &value)) std::abort();
+  return value;
+}
+
+struct Pretence {
+  FakeBenchOptions options = FakeH200();
+  std::string gpu, cublas, missing;
+};
+
+Pretence ReadPretence() {
+  Pretence pretence;
+  FakeBenchOptions& options = pretence.options;
+  const char* text = std::getenv("WEIR_PRETEND");
+  for (absl::string_view entry :
+       absl::StrSplit(text ? text : "", ';', absl::SkipEmpty())) {
+    const std::pair<std::string, std::string> pair =
+        absl::StrSplit(entry, absl::MaxSplits('=', 1));
+    const auto& [name, value] = pair;
+    if (name == "noise") options.noise = Number(value);
+    if (name == "seed") options.seed = static_cast<uint64_t>(Number(value));
+    if (name == "sleep") options.sleep_seconds = Number(value);
+    if (name == "wrong") options.wrong.push_back(value);
+    if (name == "breaks") options.breaks.push_back(value);
+    if (name == "hangs") options.hangs.push_back(value);
+    if (name == "too_large") options.too_large.push_back(value);
+    // Kernels as efficient as copies; presets have the values of eager
+    // frameworks.
+    if (name == "efficient") {
+      options.truth.mutable_norm_efficiency()->set_value(0.8);
+      options.truth.mutable_elementwise_efficiency()->set_value(0.8);
+    }
+    if (name == "hot_from") {
+      options.episodes.push_back({Number(value), 1e9, 1.1, true, true});
+    }
+    if (name == "gpu") pretence.gpu = value;
+    if (name == "cublas") pretence.cublas = value;
+    if (name == "missing") pretence.missing = value;
+  }
+  return pretence;
+}
+
+Factories FakeFactories() {
+  Factories factories;
+  factories.open_bench = [](const BenchRequest& request)
+      -> absl::StatusOr<std::unique_ptr<Bench>> {
+    Pretence pretence = ReadPretence();
+    if (request.num_partitions > 0) {
+      pretence.options =
+          FakePart(std::move(pretence.options), request.num_partitions);
+    }
+    if (!pretence.missing.empty()) {
+      return absl::FailedPreconditionError(pretence.missing);
+    }
+    auto bench = std::make_unique<FakeBench>(pretence.options);
+    if (!pretence.gpu.empty()) {
+      bench->mutable_provenance()->set_gpu_name(pretence.gpu);
+    }
+    if (!pretence.cublas.empty()) {
+      bench->mutable_provenance()->mutable_software()->set_cublas(
+          pretence.cublas);
+    }
+    return bench;
+  };
+  factories.make_transport = [](const TransportRequest&) {
+    return absl::UnavailableError("no network is pretended here");
+  };
+  // Replays compute on the host instead of the GPU.
+  factories.open_replay = [](const ExecutionPlan& plan,
+                             const ReplayDeviceRequest& request)
+      -> absl::StatusOr<std::unique_ptr<ExecutionDevice>> {
+    const std::string missing = ReadPretence().missing;
+    if (!missing.empty()) return absl::FailedPreconditionError(missing);
+    HostDeviceOptions options;
+    options.concurrent = request.num_partitions > 0;
+    return MakeHostDevice(plan, options);
+  };
+  factories.find = [](int) {
+    const std::string missing = ReadPretence().missing;
+    return std::vector<MachineFinding>{
+        {"driver", "580.95.05", "", true},
+        {"GPU", missing.empty() ? "NVIDIA H200" : "", missing, true},
+        {"NVML", "", "clocks and power stay unknown", false}};
+  };
+  return factories;
+}
+
+}  // namespace
+}  // namespace weir
+
+int main(int argc, char** argv) {
+  return weir::CalibrateMain(argc, argv, weir::FakeFactories());
+}

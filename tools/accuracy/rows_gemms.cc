@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compares the GEMMs of every device in the published tables with the preset
+// and, as SET_left_out.csv, with fits that have not seen a row's weight shape
+// (n, k), nor those of a tenth of all others:
+//
+//   accuracy_rows_products DATA FOLDER
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/files.h"
+#include "base/status_macros.h"
+#include "calibrate/profile/device_profile.h"
+#include "calibrate/fit/fit_gemms.h"
+#include "calibrate/fit/import_gemms.h"
+#include "tools/accuracy/write_rows.h"
+#include "calibrate/pricing/gemm_seconds.h"
+
+namespace weir {
+namespace {
+
+struct Device {
+  const char* set;
+  const char* preset;
+  const char* table;  // below DATA/aiconfigurator
+};
+
+constexpr int kNumFolds = 10;
+
+constexpr Device kDevices[] = {
+    {"gemm_a100", "a100-sxm-80gb", "a100_sxm_gemm_bf16_subset.csv"},
+    {"gemm_h100", "h100-sxm", "h100_sxm_gemm_bf16_subset.csv"},
+    {"gemm_h200", "h200-sxm", "h200_sxm_gemm_bf16_subset.csv"},
+};
+
+absl::Status Write(const Device& device, const std::string& data,
+                   const std::string& folder) {
+  const std::string table =
+      absl::StrCat(data, "/aiconfigurator/", device.table);
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(table));
+  ASSIGN_OR_RETURN(const MeasuredGemms products, ReadGemms(table, text));
+  ASSIGN_OR_RETURN(const DeviceProfile profile,
+                   LoadDeviceProfile(device.preset));
+  ASSIGN_OR_RETURN(const GemmMachine machine, MachineOf(profile, "bf16"));
+  std::vector<MeasuredSeconds> rows;
+  for (size_t i = 0; i < products.samples.size(); ++i) {
+    const GemmSample& sample = products.samples[i];
+    rows.push_back({products.lines[i],
+                    absl::StrFormat("%.0f x %.0f x %.0f", sample.shape.m,
+                                    sample.shape.n, sample.shape.k),
+                    sample.seconds});
+  }
+  const std::string path = absl::StrCat(folder, "/", device.set);
+  RETURN_IF_ERROR(
+      WriteRows(path + ".csv", rows,
+                PredictGemms(machine, profile.gemm(), products.samples)));
+  // Leaves out a tenth of the weight shapes at a time, each with all of its
+  // rows, and starts from generic parameters, since the preset's were fitted to
+  // every row.
+  std::vector<int> groups = WeightShapes(products.samples);
+  for (int& group : groups) group %= kNumFolds;
+  ASSIGN_OR_RETURN(const std::vector<double> left_out,
+                   CrossValidateGemms(machine, GenericGemms(machine, 0.5),
+                                         products.samples, groups));
+  return WriteRows(path + "_left_out.csv", rows, left_out);
+}
+
+int Main(int argc, char** argv) {
+  if (argc != 3) {
+    std::fprintf(stderr, "usage: %s DATA FOLDER\n", argv[0]);
+    return 2;
+  }
+  for (const Device& device : kDevices) {
+    const absl::Status status = Write(device, argv[1], argv[2]);
+    if (status.ok()) continue;
+    std::fprintf(stderr, "error: %s\n", std::string(status.message()).c_str());
+    return 2;
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace weir
+
+int main(int argc, char** argv) { return weir::Main(argc, argv); }
